@@ -1,0 +1,1 @@
+"""Messages to the user, each with a stable code."""

@@ -1,0 +1,1 @@
+"""The kernel's half of a driver's job."""

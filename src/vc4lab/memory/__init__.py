@@ -1,0 +1,1 @@
+"""Guest RAM, shared by CPU, GPU and clients without copies."""

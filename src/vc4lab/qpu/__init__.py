@@ -1,0 +1,1 @@
+"""The QPU instruction set: tables, semantics, interpreter, JIT, assembler, disassembler."""

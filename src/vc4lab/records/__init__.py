@@ -1,0 +1,1 @@
+"""Control-list, shader and texture records, declared once."""

@@ -1,0 +1,1 @@
+"""The staged vector language: Python functions become native code."""

@@ -1,0 +1,1 @@
+"""A Raspberry Pi around the GPU."""

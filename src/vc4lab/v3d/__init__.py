@@ -1,0 +1,1 @@
+"""The GPU: control lists, vertices, bins, tiles, pixels."""

@@ -1,0 +1,1 @@
+"""Tiles: setup, coverage, fragment shaders, textures, tile buffer."""

@@ -1,0 +1,1 @@
+"""Control list executor and draw states."""
