@@ -1,0 +1,45 @@
+# Two commands do everything on a fresh machine with Python 3.11: `make demo` and `make test`.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+
+.PHONY: demo test check lint types bench fuzz examples clean packages env
+
+demo: env
+	$(BIN)/vc4lab demo
+
+test: packages env lint types
+	$(BIN)/python -m pytest
+
+lint: env
+	$(BIN)/ruff check src tests benchmarks examples
+	$(BIN)/ruff format --check src tests benchmarks examples
+
+types: env
+	$(BIN)/mypy
+
+bench: env
+	$(BIN)/python -m benchmarks
+
+fuzz: env
+	VC4LAB_FUZZ=long $(BIN)/python -m pytest tests/fuzz -q
+
+examples: env
+	$(MAKE) -C examples VC4LAB=$(abspath $(BIN)/vc4lab)
+
+# The environment is made once and again whenever the lock or the metadata changes.
+env: $(STAMP)
+$(STAMP): requirements.lock pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit("vc4lab needs Python 3.11 or newer") if sys.version_info < (3, 11) else None'
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+	touch $@
+
+# What the tests like to have from Debian (the cross compiler); skipped with a message elsewhere.
+packages:
+	sh tools/system-packages.sh
+
+clean:
+	rm -rf $(VENV) build dist out .pytest_cache .mypy_cache .ruff_cache .hypothesis
