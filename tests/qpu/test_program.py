@@ -1,0 +1,98 @@
+"""Finding the end of a program and the words of its uniform stream."""
+
+from __future__ import annotations
+
+import struct
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vc4lab.qpu.isa import NOP, Branch, Signal
+from vc4lab.qpu.program import Program, read_program
+from vc4lab.qpu.registers import Write
+
+END = NOP.replace(signal=Signal.PROGRAM_END).encode()
+NO = NOP.encode()
+
+
+def memory(words: list[int], base: int = 0x1000):
+    data = struct.pack(f"<{len(words)}Q", *words)
+
+    def read(address: int, length: int) -> bytes:
+        offset = (address - base) & 0xFFFFFFFF
+        return data[offset : offset + length].ljust(length, b"\0")
+
+    return read
+
+
+def branch(offset: int, condition: int = 15) -> int:
+    return Branch.make(
+        signal=15, condition=condition, relative=1, immediate=offset & 0xFFFFFFFF,
+        waddr_add=39, waddr_mul=39,
+    ).encode()  # fmt: skip
+
+
+def test_straight_line_ends_after_two_delay_slots() -> None:
+    program = read_program(memory([NO, NO, END, NO, NO, NO, NO]), 0x1000)
+    assert len(program) == 5
+    assert program.address == 0x1000
+    assert not program.problems
+    assert not program.has_branches
+
+
+def test_branch_over_an_end() -> None:
+    words = [branch(8 * 2, 0), NO, NO, NO, END, NO, NO, NO, END, NO, NO]
+    # target = 0 + 4 + 2 = 6: runs into the second end
+    program = read_program(memory(words), 0x1000)
+    assert len(program) == 11
+    assert program.has_branches
+
+
+def test_unconditional_branch_ends_the_path() -> None:
+    words = [branch(8 * 4), NO, NO, NO, 0, 0, 0, 0, END, NO, NO]
+    assert len(read_program(memory(words), 0x1000)) == 11
+    loop = [branch(-32), NO, NO, NO]
+    assert len(read_program(memory(loop), 0x1000)) == 4
+
+
+def test_no_end() -> None:
+    program = read_program(memory([NO] * 300), 0x1000, limit=200)
+    assert program.problems[0].code == "QPU-001"
+    assert len(program) == 200
+
+
+def test_backward_branch_out_of_the_program() -> None:
+    program = read_program(memory([branch(-64, 0), NO, NO, NO, END, NO, NO]), 0x1000)
+    assert [p.code for p in program.problems] == ["QPU-002"]
+    assert len(program) == 7
+
+
+@given(st.lists(st.integers(0, (1 << 64) - 1), max_size=40))
+def test_any_words_are_read(words: list[int]) -> None:
+    program = read_program(memory(words), 0x1000, limit=64)
+    assert len(program) <= 64
+    assert isinstance(program.uniform_sites, tuple)
+    assert isinstance(program.digest, str)
+
+
+def test_uniform_stream() -> None:
+    def write(address: int) -> int:
+        return NOP.replace(waddr_add=address).encode()
+
+    uniform = NOP.replace(raddr_a=32, raddr_b=32).encode()
+    program = Program(
+        (uniform, write(Write.TMU0_T), write(Write.TMU1_S), write(Write.TMU0_S), uniform)
+    )
+    sites = program.uniform_sites
+    assert [(s.kind, s.unit, s.request, s.parameter) for s in sites] == [
+        ("uniform", -1, -1, -1),
+        ("texture", 0, 0, 0),
+        ("texture", 0, 0, 1),
+        ("uniform", -1, -1, -1),
+    ]
+    assert [s.index for s in sites] == [0, 1, 2, 3]
+    direct, texture = program.texture_requests
+    assert direct.is_direct
+    assert direct.unit == 1
+    assert texture.uniforms == (1, 2)
+    assert texture.coordinates == "ts"
