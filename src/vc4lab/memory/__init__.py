@@ -1,1 +1,5 @@
 """Guest RAM, shared by CPU, GPU and clients without copies."""
+
+from vc4lab.memory.guest import ADDRESS_BITS, MEMORY_MASK, MEMORY_SIZE, PAD, GuestMemory
+
+__all__ = ["ADDRESS_BITS", "MEMORY_MASK", "MEMORY_SIZE", "PAD", "GuestMemory"]

@@ -1,1 +1,57 @@
-"""The catalogue of diagnostics, one file per area."""
+"""The catalogue of every message: one file per area, each with `ENTRIES = [Entry(...), …]`."""
+
+from __future__ import annotations
+
+import difflib
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+
+from vc4lab.diagnostics.entry import Entry, Severity
+
+AREAS = {
+    "qpu": "QPU",
+    "lists": "CLE",
+    "memory": "MEM",
+    "vertex": "VTX",
+    "fragment": "FRG",
+    "texture": "TMU",
+    "boot": "BOOT",
+    "soc": "SOC",
+    "drm": "DRM",
+    "cli": "CLI",
+}
+"""File name of an area → prefix of its codes."""
+
+
+@cache
+def catalogue() -> dict[str, Entry]:
+    """Every entry by code, in order of area and file. Raises ValueError for a code given twice."""
+    entries: dict[str, Entry] = {}
+    for area in AREAS:
+        name = f"{__name__}.{area}"
+        if find_spec(name) is None:
+            continue
+        for entry in import_module(name).ENTRIES:
+            if entry.code in entries:
+                raise ValueError(f"diagnostic {entry.code} is in the catalogue twice")
+            entries[entry.code] = entry
+    return entries
+
+
+def severity_of(code: str) -> Severity:
+    """Severity of a code; a code missing from the catalogue counts as an error."""
+    entry = catalogue().get(code)
+    return entry.severity if entry is not None else Severity.ERROR
+
+
+def explain(code: str) -> str:
+    """The catalogue's text for `code` (any case). Raises KeyError with a helpful sentence."""
+    wanted = code.strip().upper()
+    entry = catalogue().get(wanted)
+    if entry is not None:
+        return entry.text()
+    near = difflib.get_close_matches(wanted, catalogue(), n=3)
+    hint = f" Did you mean {', '.join(near)}?" if near else ""
+    areas = ", ".join(f"{prefix}-" for prefix in AREAS.values())
+    raise KeyError(f"There is no diagnostic {wanted!r}.{hint} Codes begin with {areas}.")

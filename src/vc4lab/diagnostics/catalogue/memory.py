@@ -1,0 +1,32 @@
+"""Messages about guest memory."""
+
+from vc4lab.diagnostics.entry import Entry, Severity
+
+ENTRIES = [
+    Entry(
+        "MEM-001",
+        "Access outside RAM",
+        "A block of the GPU reads or writes an address that is not populated RAM. The hardware "
+        "reads an undefined value and drops the write; vc4lab keeps the access inside its own
+        memory.", "BCM2835 ARM Peripherals p. 5, address map",
+        "Bus addresses are 0xC0000000 (or another alias) + physical address below the RAM size; a "
+        "pointer of a guest with an MMU must be translated first.",
+        Severity.WARNING,
+    ),
+    Entry(
+        "MEM-002",
+        "Misaligned access",
+        "The address must be a multiple of the access size here. The hardware drops the low bits.",
+        "AG100-R pp. 53-61",
+        "Align the buffer or the offset.",
+        Severity.WARNING,
+    ),
+    Entry(
+        "MEM-003",
+        "Range wraps at the end of memory",
+        "A range begins inside the address space and ends beyond it; it continues at address 0.",
+        "AG100-R p. 5: 30 bits of an address select the place in RAM",
+        "Check the size of the buffer: a negative number read as unsigned is a usual cause.",
+        Severity.WARNING,
+    ),
+]

@@ -1,0 +1,56 @@
+"""What a diagnostic is: its catalogue entry, its severity, and one occurrence of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+
+class Severity(IntEnum):
+    """How bad it is. Strict mode stops at ERROR."""
+
+    NOTE = 0
+    """Worth knowing."""
+    HINT = 1
+    """Works, but slowly or by luck."""
+    WARNING = 2
+    """Probably not what the author wanted."""
+    ERROR = 3
+    """The hardware stops, hangs or draws garbage here."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One row of the catalogue: what a code means, where the rule comes from, and the cure."""
+
+    code: str
+    title: str
+    explanation: str
+    reference: str
+    cure: str
+    severity: Severity = Severity.ERROR
+
+    def text(self) -> str:
+        """The whole entry as `vc4lab explain` prints it."""
+        return (
+            f"{self.code}  {self.title}  [{self.severity.name.lower()}]\n\n{self.explanation}\n\n"
+            f"Reference: {self.reference}\nCure: {self.cure}\n"
+        )
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """One finding: a code, a sentence, and where in guest memory and in which hardware block."""
+
+    code: str
+    message: str
+    address: int | None = None
+    block: str | None = None
+    detail: str | None = None
+    severity: Severity = Severity.ERROR
+
+    def __str__(self) -> str:
+        block = f" [{self.block}]" if self.block else ""
+        place = f" at 0x{self.address:08x}" if self.address is not None else ""
+        detail = f"\n{self.detail}" if self.detail else ""
+        return f"{self.code}{block}{place}: {self.message}{detail}"

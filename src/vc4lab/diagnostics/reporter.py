@@ -1,0 +1,98 @@
+"""Where every hardware block sends its findings: deduplicated, counted, handed to listeners."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable
+
+from vc4lab.diagnostics.catalogue import severity_of
+from vc4lab.diagnostics.entry import Diagnostic, Severity
+
+KEEP_PER_CODE = 32
+"""A guest that does one thing wrong a million times gets 32 messages and a count."""
+
+Listener = Callable[[Diagnostic], None]
+
+
+class StrictStop(Exception):  # noqa: N818 - it stops the machine, it is not a programming error
+    """Strict mode met an error; `diagnostic` says which."""
+
+    def __init__(self, diagnostic: Diagnostic) -> None:
+        super().__init__(str(diagnostic))
+        self.diagnostic = diagnostic
+
+
+class Reporter:
+    """Collects diagnostics. Repeats (same code, message and address) are only counted.
+
+    Attributes
+    ----------
+    items
+        Distinct findings in order, at most `KEEP_PER_CODE` for one code.
+    counts
+        How often each code was reported, repeats included.
+    listeners
+        Called with each new (kept) finding.
+    """
+
+    def __init__(self, strict: bool = False) -> None:
+        self.strict = strict
+        self.items: list[Diagnostic] = []
+        self.counts: Counter[str] = Counter()
+        self.listeners: list[Listener] = []
+        self._seen: dict[str, set[tuple[str, int | None]]] = {}
+        self._lock = threading.Lock()
+
+    def report(
+        self,
+        code: str,
+        message: str,
+        *,
+        address: int | None = None,
+        block: str | None = None,
+        detail: str | None = None,
+    ) -> Diagnostic:
+        """Record a finding and return it. Raises StrictStop for an error in strict mode."""
+        item = Diagnostic(code, message, address, block, detail, severity_of(code))
+        with self._lock:
+            self.counts[code] += 1
+            seen = self._seen.setdefault(code, set())
+            key = (message, address)
+            new = key not in seen and len(seen) < KEEP_PER_CODE
+            if new:
+                seen.add(key)
+                self.items.append(item)
+        if new:
+            for listener in list(self.listeners):
+                listener(item)
+        if self.strict and item.severity >= Severity.ERROR:
+            raise StrictStop(item)
+        return item
+
+    @property
+    def worst(self) -> Severity | None:
+        """The highest severity seen, None if nothing was reported."""
+        return max((item.severity for item in self.items), default=None)
+
+    def has(self, code: str) -> bool:
+        """Whether `code` was reported."""
+        return self.counts[code] > 0
+
+    def clear(self) -> None:
+        """Forget everything reported so far (listeners stay)."""
+        with self._lock:
+            self.items.clear()
+            self.counts.clear()
+            self._seen.clear()
+
+    def summary(self) -> str:
+        """All findings, one per line, with how often each code came."""
+        lines = [str(item) for item in self.items]
+        shown = Counter(item.code for item in self.items)
+        lines += [
+            f"{code}: {count - shown[code]} more like this"
+            for code, count in self.counts.items()
+            if count > shown[code]
+        ]
+        return "\n".join(lines)

@@ -1,0 +1,135 @@
+"""Guest RAM: one block of host memory that CPU, GPU and clients share without copies."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import struct
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy
+
+ADDRESS_BITS = 30
+MEMORY_SIZE = 1 << ADDRESS_BITS
+MEMORY_MASK = MEMORY_SIZE - 1
+"""The two top bits of a bus address choose a cache alias; the rest is the place in RAM."""
+
+PAD = 1 << 16
+"""Bytes behind the block that native code may touch when an access starts at its very end."""
+
+_U16 = struct.Struct("<H")
+_U32 = struct.Struct("<I")
+_U64 = struct.Struct("<Q")
+
+
+class GuestMemory:
+    """1 GiB of guest address space, zero at first; untouched pages cost nothing.
+
+    Every address is masked by `MEMORY_MASK`, so no guest address leaves the block. A scalar access
+    at the very end reaches into the pad, exactly as native code does; a longer range wraps to
+    address 0. All values are little endian.
+
+    Parameters
+    ----------
+    ram_bytes
+        How much of the address space is populated RAM, for blocks that want to report an access
+        outside of it. The whole 1 GiB is mapped in any case.
+    """
+
+    def __init__(self, ram_bytes: int = MEMORY_SIZE) -> None:
+        if not 0 < ram_bytes <= MEMORY_SIZE:
+            raise ValueError(f"guest RAM of {ram_bytes} bytes: 1 to {MEMORY_SIZE} possible")
+        self.ram_bytes = ram_bytes
+        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0)
+        self._map = mmap.mmap(-1, MEMORY_SIZE + PAD, flags=flags)
+        self._bytes = memoryview(self._map)
+        self.base: int = ctypes.addressof(ctypes.c_char.from_buffer(self._map))
+        """Host address of guest address 0: native address = base + (guest & MEMORY_MASK)."""
+
+    # -- scalars ---------------------------------------------------------------------------------
+
+    def u8(self, address: int) -> int:
+        """The byte at `address`."""
+        return self._bytes[address & MEMORY_MASK]
+
+    def u16(self, address: int) -> int:
+        """The 16-bit value at `address` (any alignment)."""
+        value: int = _U16.unpack_from(self._map, address & MEMORY_MASK)[0]
+        return value
+
+    def u32(self, address: int) -> int:
+        """The 32-bit value at `address` (any alignment)."""
+        value: int = _U32.unpack_from(self._map, address & MEMORY_MASK)[0]
+        return value
+
+    def u64(self, address: int) -> int:
+        """The 64-bit value at `address` (any alignment)."""
+        value: int = _U64.unpack_from(self._map, address & MEMORY_MASK)[0]
+        return value
+
+    def set_u8(self, address: int, value: int) -> None:
+        """Store the low 8 bits of `value`."""
+        self._bytes[address & MEMORY_MASK] = value & 0xFF
+
+    def set_u16(self, address: int, value: int) -> None:
+        """Store the low 16 bits of `value`."""
+        _U16.pack_into(self._map, address & MEMORY_MASK, value & 0xFFFF)
+
+    def set_u32(self, address: int, value: int) -> None:
+        """Store the low 32 bits of `value`."""
+        _U32.pack_into(self._map, address & MEMORY_MASK, value & 0xFFFFFFFF)
+
+    def set_u64(self, address: int, value: int) -> None:
+        """Store the low 64 bits of `value`."""
+        _U64.pack_into(self._map, address & MEMORY_MASK, value & 0xFFFFFFFFFFFFFFFF)
+
+    # -- ranges ----------------------------------------------------------------------------------
+
+    def read(self, address: int, size: int) -> bytes:
+        """A copy of `size` bytes (at most the whole memory), wrapping at the end."""
+        start = address & MEMORY_MASK
+        size = min(max(size, 0), MEMORY_SIZE)
+        end = start + size
+        if end <= MEMORY_SIZE:
+            return bytes(self._bytes[start:end])
+        return bytes(self._bytes[start:MEMORY_SIZE]) + bytes(self._bytes[: end - MEMORY_SIZE])
+
+    def write(self, address: int, data: bytes | bytearray | memoryview) -> None:
+        """Store `data`, wrapping at the end; what exceeds the whole memory is dropped."""
+        start = address & MEMORY_MASK
+        source = memoryview(data).cast("B")[:MEMORY_SIZE]
+        first = min(len(source), MEMORY_SIZE - start)
+        self._bytes[start : start + first] = source[:first]
+        if first < len(source):
+            self._bytes[: len(source) - first] = source[first:]
+
+    def fill(self, address: int, size: int, byte: int = 0) -> None:
+        """Set `size` bytes to `byte`, wrapping at the end."""
+        start = address & MEMORY_MASK
+        size = min(max(size, 0), MEMORY_SIZE)
+        first = min(size, MEMORY_SIZE - start)
+        ctypes.memset(self.base + start, byte & 0xFF, first)
+        if first < size:
+            ctypes.memset(self.base, byte & 0xFF, size - first)
+
+    def view(self, address: int, size: int) -> memoryview:
+        """`size` bytes in place. A range over the end is a read-only, wrapped copy instead."""
+        start = address & MEMORY_MASK
+        size = min(max(size, 0), MEMORY_SIZE)
+        if start + size <= MEMORY_SIZE:
+            return self._bytes[start : start + size]
+        return memoryview(self.read(address, size))
+
+    def array(self, address: int, count: int, dtype: Any = "u1") -> numpy.ndarray:
+        """`count` elements of `dtype` in place as a numpy array (a copy if the range wraps)."""
+        import numpy
+
+        kind = numpy.dtype(dtype)
+        count = min(max(count, 0), MEMORY_SIZE // kind.itemsize)
+        return numpy.frombuffer(self.view(address, count * kind.itemsize), dtype=kind)
+
+    def contains(self, address: int, size: int = 1) -> bool:
+        """Whether the range lies in populated RAM, without wrapping."""
+        start = address & MEMORY_MASK
+        return 0 <= size <= self.ram_bytes - start

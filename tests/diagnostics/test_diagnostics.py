@@ -1,0 +1,75 @@
+"""The catalogue is complete, the reporter counts instead of flooding."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import vc4lab
+from vc4lab.diagnostics import AREAS, Reporter, Severity, StrictStop, catalogue, explain
+
+CODE = re.compile(rf"\b(?:{'|'.join(AREAS.values())})-\d{{3}}\b")
+SOURCE = Path(vc4lab.__file__).parent
+
+
+@pytest.mark.parametrize("code", sorted(catalogue()))
+def test_entries_are_complete(code: str) -> None:
+    entry = catalogue()[code]
+    assert CODE.fullmatch(code)
+    for text in (entry.title, entry.explanation, entry.reference, entry.cure):
+        assert len(text.strip()) > 3
+    assert not entry.title.endswith(".")
+    assert code in explain(code.lower())
+
+
+def test_codes_are_in_the_file_of_their_area() -> None:
+    from importlib import import_module
+
+    for area, prefix in AREAS.items():
+        path = SOURCE / "diagnostics" / "catalogue" / f"{area}.py"
+        if path.exists():
+            module = import_module(f"vc4lab.diagnostics.catalogue.{area}")
+            assert all(entry.code.startswith(f"{prefix}-") for entry in module.ENTRIES)
+
+
+def test_every_code_used_is_explained() -> None:
+    used = {
+        code: path.name
+        for path in SOURCE.rglob("*.py")
+        for code in CODE.findall(path.read_text(encoding="utf-8"))
+    }
+    missing = {code: name for code, name in used.items() if code not in catalogue()}
+    assert not missing
+
+
+def test_unknown_code_suggests() -> None:
+    with pytest.raises(KeyError, match="Codes begin with QPU-"):
+        explain("XYZ-1")
+    with pytest.raises(KeyError, match="Did you mean CLE-"):
+        explain("CLE-0010")
+
+
+def test_reporter_dedups_and_listens() -> None:
+    reporter = Reporter()
+    heard = []
+    reporter.listeners.append(heard.append)
+    for _ in range(5):
+        reporter.report("CLE-001", "twice", address=0x40, block="CLE")
+    for address in range(1000):
+        reporter.report("CLE-001", "many", address=address)
+    assert len(heard) == len(reporter.items) == 32
+    assert reporter.counts["CLE-001"] == 1005
+    assert reporter.worst is not None
+    assert "CLE-001 [CLE] at 0x00000040: twice" in reporter.summary()
+    assert "CLE-001: 973 more like this" in reporter.summary()
+    reporter.clear()
+    assert not reporter.has("CLE-001")
+
+
+def test_strict_stops_at_errors_only() -> None:
+    reporter = Reporter(strict=True)
+    hint = next((c for c, e in catalogue().items() if e.severity < Severity.ERROR), None)
+    if hint is not None:
+        reporter.report(hint, "just a word")
+    with pytest.raises(StrictStop, match="stop here"):
+        reporter.report("CLE-001", "stop here", address=4)

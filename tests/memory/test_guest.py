@@ -1,0 +1,72 @@
+"""Guest memory: no address leaves it, ranges wrap, views share."""
+
+import ctypes
+
+import numpy
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vc4lab.memory import MEMORY_MASK, MEMORY_SIZE, GuestMemory
+
+
+@pytest.fixture(scope="module")
+def memory() -> GuestMemory:
+    return GuestMemory()
+
+
+def test_scalars_and_aliases(memory: GuestMemory) -> None:
+    memory.set_u32(0xC0001000, 0x12345678)
+    assert memory.u32(0x1000) == 0x12345678
+    assert (memory.u8(0x1001), memory.u16(0x40001002), memory.u64(0x1000)) == (
+        0x56,
+        0x1234,
+        0x12345678,
+    )
+    memory.set_u64(0x1008, -1)
+    memory.set_u16(0x1008, 0)
+    memory.set_u8(0x100F, 0x1FF)
+    assert memory.u64(0x1008) == 0xFFFFFFFFFFFF0000
+    assert ctypes.c_uint32.from_address(memory.base + 0x1000).value == 0x12345678
+
+
+def test_the_end(memory: GuestMemory) -> None:
+    memory.set_u64(MEMORY_SIZE - 1, 0x1122334455667788)
+    assert memory.u64(MEMORY_MASK) == 0x1122334455667788, "a scalar at the end uses the pad"
+    memory.write(MEMORY_SIZE - 2, b"abcd")
+    assert memory.read(0, 2) == b"cd"
+    assert memory.read(MEMORY_SIZE - 2, 4) == b"abcd"
+    assert bytes(memory.view(MEMORY_SIZE - 2, 4)) == b"abcd"
+    memory.fill(MEMORY_SIZE - 1, 3, 7)
+    assert memory.read(MEMORY_SIZE - 2, 5) == b"a\x07\x07\x07\x00"
+
+
+def test_views_share(memory: GuestMemory) -> None:
+    words = memory.array(0x2000, 4, "<u4")
+    words[:] = [1, 2, 3, 4]
+    assert memory.u32(0x2008) == 3
+    memory.view(0x2000, 1)[0] = 9
+    assert words[0] == 9
+    assert memory.array(0x2000, 2, numpy.float32).dtype == numpy.float32
+
+
+def test_populated() -> None:
+    small = GuestMemory(1 << 20)
+    assert small.contains(0xFFFFF)
+    assert not small.contains(0xFFFFF, 2)
+    assert not small.contains(1 << 20)
+    with pytest.raises(ValueError, match="guest RAM"):
+        GuestMemory(0)
+
+
+@given(st.integers(0, (1 << 34)), st.integers(-5, 200), st.binary(max_size=64))
+def test_any_address_is_safe(address: int, size: int, data: bytes) -> None:
+    memory = _SHARED
+    memory.write(address, data)
+    assert memory.read(address, len(data)) == data
+    assert len(memory.view(address, size)) == max(size, 0)
+    memory.set_u64(address, address)
+    assert memory.u64(address) == address
+
+
+_SHARED = GuestMemory()

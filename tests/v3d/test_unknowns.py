@@ -1,0 +1,32 @@
+"""The table of undocumented behaviour and its switches."""
+
+import pytest
+
+from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns, unknowns_table
+
+
+@pytest.mark.parametrize("name", sorted(unknowns_table()))
+def test_rows_are_complete(name: str) -> None:
+    row = unknowns_table()[name]
+    assert row.question.endswith("?")
+    assert row.decided_by
+    assert row.reference
+    assert DEFAULT_UNKNOWNS[name] == row.default
+
+
+def test_settings_compare_and_digest() -> None:
+    deep = DEFAULT_UNKNOWNS.with_(sublist_depth="1")
+    assert deep["sublist_depth"] == "1"
+    assert deep != DEFAULT_UNKNOWNS
+    assert deep.digest() != DEFAULT_UNKNOWNS.digest()
+    back = deep.with_(sublist_depth="2")
+    assert back == DEFAULT_UNKNOWNS
+    assert hash(back) == hash(Unknowns())
+    assert deep.changed() == {"sublist_depth": "1"}
+
+
+def test_wrong_names_and_values() -> None:
+    with pytest.raises(KeyError, match="sublist_depth"):
+        DEFAULT_UNKNOWNS["sublistdepth"]
+    with pytest.raises(ValueError, match="not one of"):
+        DEFAULT_UNKNOWNS.with_(sublist_depth="3")
