@@ -1,5 +1,4 @@
-"""Every undocumented behaviour of the V3D: the question, the choice made, the alternatives, a
-switch.
+"""Every undocumented behaviour of the V3D: the question, our choice, the alternatives, a switch.
 
 No such choice hides in code. A block asks `unknowns["fill_rule"]`; `vc4lab unknowns` prints the
 table. Each block adds its rows here (rows of the QPU, one floor below, are in `qpu/unknowns.py`).

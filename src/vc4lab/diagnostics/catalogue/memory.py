@@ -7,8 +7,9 @@ ENTRIES = [
         "MEM-001",
         "Access outside RAM",
         "A block of the GPU reads or writes an address that is not populated RAM. The hardware "
-        "reads an undefined value and drops the write; vc4lab keeps the access inside its own
-        memory.", "BCM2835 ARM Peripherals p. 5, address map",
+        "reads an undefined value and drops the write; vc4lab keeps the access inside its own "
+        "memory.",
+        "BCM2835 ARM Peripherals p. 5, address map",
         "Bus addresses are 0xC0000000 (or another alias) + physical address below the RAM size; a "
         "pointer of a guest with an MMU must be translated first.",
         Severity.WARNING,
