@@ -1,0 +1,267 @@
+"""Walks a compressed primitive list (records 48 and 49) natively, one primitive at a time.
+
+The scanner of the tile lists and the fragment pipelines trace the same `Decoder` into their own
+loops, so a list is read the same way everywhere. Encoding: control-lists.md 3.5, AG100-R Tables
+40-41. A hostile list can only end early: every step costs budget, every address is masked.
+
+Use inside a kernel::
+
+    decoder = Decoder(base, TRIANGLES, INDEX_16)
+    decoder.open(list_address)            # address of the 48 or 49 record
+    while decoder.next():
+        a, b, c = decoder.i0.get(), decoder.i1.get(), decoder.i2.get()
+        flags = decoder.flags.get()       # record 49: bit k = vertex k comes from the clip record
+
+Index lists give vertex indices; x/y lists give packed coordinates (x in 15:0, y in 31:16, s12.4).
+Points use i2 only, lines and RHTs i0 and i1 (i2 repeats i1).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vc4lab.memory import MEMORY_MASK
+from vc4lab.simd import Value, const, i1, i8, i16, i32, i64, load, select, staged, var
+
+POINTS, LINES, TRIANGLES, RHTS = 0, 1, 2, 3
+"""Primitive types, as record 56 numbers them (bits 3:0)."""
+INDEX_16, INDEX_24, XY_32 = 1, 2, 3
+"""Data types, as record 56 numbers them (bits 7:4)."""
+
+COMPRESSED_LIST, CLIPPED_LIST = 48, 49
+ESCAPE_END, ESCAPE_ABSOLUTE, ESCAPE_BRANCH = 0x80, 0x81, 0x82
+
+LIST_BUDGET = 1 << 22
+"""Primitives and branches one list may hold before the decoder gives up."""
+
+MORE, ENDED, EXHAUSTED, MALFORMED = 1, 0, 2, 3
+"""Values of `Decoder.status`."""
+
+CLIP_ENTRY_BYTES = 32
+"""Size of one flagged vertex in a clip record: Xs, Ys, Zs, 1/Wc, three weights, two unused words."""
+
+
+def host(base: Value, address: Value) -> Value:
+    """Native pointer to a guest address (masked into guest memory)."""
+    return base + (address & MEMORY_MASK).zext(i64)
+
+
+def field(word: Value, low: int, bits: int) -> Value:
+    """Signed bit field of an i32 word."""
+    return (word << (32 - bits - low)) >> (32 - bits)
+
+
+class Decoder:
+    """Cursor over one compressed list; its cells are staged variables, one set per `Decoder`."""
+
+    def __init__(
+        self, base: Value, primitive: int, data: int = INDEX_16, budget: int = LIST_BUDGET
+    ) -> None:
+        self.base = base
+        self.primitive = primitive
+        self.data = data
+        self.mask = {INDEX_16: 0xFFFF, INDEX_24: 0xFFFFFF, XY_32: -1}[data]
+        self.budget_limit = budget
+        self.address = var(i32, 0)
+        self.i0 = var(i32, 0)
+        self.i1 = var(i32, 0)
+        self.i2 = var(i32, 0)
+        self.flags = var(i32, 0)
+        self.clip_record = var(i32, 0)
+        self.clipped = var(i32, 0)
+        self.status = var(i32, ENDED)
+        self.budget = var(i32, budget)
+
+    def open(self, address: Value) -> None:
+        """Start at the 48 or 49 record at guest `address`."""
+        _open(self, address)
+
+    def next(self) -> Value:
+        """Decode the next primitive into i0, i1, i2 and flags; i1 false at the end of the list.
+
+        Behind the end `address` points to the record after the list and `status` says why.
+        """
+        result: Value = _next(self)
+        return result
+
+
+@staged
+def _open(decoder: Any, address: Value) -> None:
+    header = host(decoder.base, address)
+    is_clipped = load(i8, header) == CLIPPED_LIST
+    word = load(i32, header + 1)
+    decoder.clipped.set(select(is_clipped, word & 7, const(i32, 0)))
+    decoder.clip_record.set(select(is_clipped, word & ~7, const(i32, 0)))
+    decoder.address.set(address + select(is_clipped, const(i32, 5), const(i32, 1)))
+    for cell in (decoder.i0, decoder.i1, decoder.i2, decoder.flags):
+        cell.set(0)
+    decoder.status.set(MORE)
+    decoder.budget.set(decoder.budget_limit)
+
+
+@staged
+def _next(decoder: Any) -> Value:
+    address = decoder.address.get()
+    budget = decoder.budget.get() - 1
+    pointer = host(decoder.base, address)
+    code = load(i8, pointer).zext(i32)
+    while (code == ESCAPE_BRANCH) & (budget > 0):
+        step = load(i16, pointer + 1).sext(i32)
+        address = (address & ~31) + step * 32
+        pointer = host(decoder.base, address)
+        code = load(i8, pointer).zext(i32)
+        budget = budget - 1
+    decoder.budget.set(budget)
+    more = const(i1, True)
+    if (code == ESCAPE_END) | (budget <= 0):
+        decoder.status.set(select(budget <= 0, const(i32, EXHAUSTED), const(i32, ENDED)))
+        decoder.address.set(address + 1)
+        more = const(i1, False)
+    else:
+        decoder.flags.set(decoder.clipped.get())  # only the first primitive is clipped
+        decoder.clipped.set(0)
+        if decoder.data == XY_32:
+            length = _coordinates(decoder, pointer, code)
+        else:
+            length = _indices(decoder, pointer, code)
+        decoder.address.set(address + length)
+    return more
+
+
+@staged
+def _indices(decoder: Any, pointer: Value, code: Value) -> Value:
+    word = load(i32, pointer)
+    if decoder.primitive == TRIANGLES:
+        length = _triangle(decoder, pointer, code, word)
+    elif decoder.primitive == POINTS:
+        length = _point(decoder, pointer, code, word)
+    else:
+        length = _line(decoder, pointer, code, word)
+    return length
+
+
+@staged
+def _triangle(decoder: Any, pointer: Value, code: Value, word: Value) -> Value:
+    wide = 3 if decoder.data == INDEX_24 else 2
+    p0, p1, p2 = decoder.i0.get(), decoder.i1.get(), decoder.i2.get()
+    n0, n1, n2 = p2, p1, p2 + field(word, 2, 6)  # coding 0
+    length = const(i32, 1)
+    if code == ESCAPE_ABSOLUTE:
+        n0 = load(i32, pointer + 1)
+        n1 = load(i32, pointer + (1 + wide))
+        n2 = load(i32, pointer + (1 + 2 * wide))
+        length = const(i32, 1 + 3 * wide)
+    elif (code & 3) != 3:
+        kind = code & 3
+        n0 = select(kind == 0, p2, select(kind == 1, p0, p1))
+        n1 = select(kind == 0, p1, select(kind == 1, p2, p0))
+    elif (code & 15) != 15:
+        n0 = p0 + field(word, 4, 4)
+        n1 = p1 + field(word, 8, 4)
+        n2 = p2 + field(word, 12, 4)
+        length = const(i32, 2)
+    else:
+        n0 = load(i32, pointer + 2)
+        n1 = n0 + field(word, 4, 6)
+        n2 = n0 + field(word, 10, 6)
+        length = const(i32, 2 + wide)
+    decoder.i0.set(n0 & decoder.mask)
+    decoder.i1.set(n1 & decoder.mask)
+    decoder.i2.set(n2 & decoder.mask)
+    return length
+
+
+@staged
+def _line(decoder: Any, pointer: Value, code: Value, word: Value) -> Value:
+    wide = 3 if decoder.data == INDEX_24 else 2
+    p0, p1 = decoder.i0.get(), decoder.i1.get()
+    n0 = select((code & 1) == 0, p1, p0)  # coding 0
+    n1 = p1 + field(word, 2, 6)
+    length = const(i32, 1)
+    if code == ESCAPE_ABSOLUTE:
+        n0 = load(i32, pointer + 1)
+        n1 = load(i32, pointer + (1 + wide))
+        length = const(i32, 1 + 2 * wide)
+    elif (code & 3) == 2:
+        n0 = load(i32, pointer + 1)
+        n1 = n0 + field(word, 2, 6)
+        length = const(i32, 1 + wide)
+    elif (code & 3) == 3:
+        n0 = p0 + field(word, 4, 4)
+        n1 = p1 + field(word, 8, 4)
+        length = const(i32, 2)
+    decoder.i0.set(n0 & decoder.mask)
+    decoder.i1.set(n1 & decoder.mask)
+    decoder.i2.set(n1 & decoder.mask)
+    return length
+
+
+@staged
+def _point(decoder: Any, pointer: Value, code: Value, word: Value) -> Value:
+    new = decoder.i2.get() + field(word, 2, 6)  # coding 0
+    length = const(i32, 1)
+    if code == ESCAPE_ABSOLUTE:
+        new = load(i32, pointer + 1)
+        length = const(i32, 4 if decoder.data == INDEX_24 else 3)
+    elif (code & 3) == 3:
+        new = decoder.i2.get() + field(word, 2, 14)
+        length = const(i32, 2)
+    for cell in (decoder.i0, decoder.i1, decoder.i2):
+        cell.set(new & decoder.mask)
+    return length
+
+
+def add_xy(base: Value, dx: Value, dy: Value) -> Value:
+    """Packed coordinates plus (dx, dy), each half wrapping on its own."""
+    return ((base + dx) & 0xFFFF) | ((base & ~0xFFFF) + (dy << 16))
+
+
+@staged
+def _coordinates(decoder: Any, pointer: Value, code: Value) -> Value:
+    """x/y lists of triangles and RHTs (lines use the RHT form)."""
+    word = load(i32, pointer)
+    p0, p1, p2 = decoder.i0.get(), decoder.i1.get(), decoder.i2.get()
+    length = const(i32, 2)
+    # coding 0: s7 dx is bits 7:2 with bit 8 as its lowest bit, dy is 15:9
+    dx = (field(word, 2, 6) << 1) | (word.shr(8) & 1)
+    dy = field(word, 9, 7)
+    kind = code & 3
+    if decoder.primitive == TRIANGLES:
+        coding_1, coding_2 = (kind == 3) & ((code & 15) != 15), (code & 15) == 15
+    else:
+        coding_1, coding_2 = kind == 3, kind == 2
+    if coding_1:
+        kind = code.shr(2) & 3
+        dx = field(word, 4, 10)
+        dy = field(word, 14, 10)
+        length = const(i32, 3)
+    if decoder.primitive == TRIANGLES:
+        n0 = select(kind == 0, p2, select(kind == 1, p0, p1))
+        n1 = select(kind == 0, p1, select(kind == 1, p2, p0))
+        n2 = add_xy(p2, dx, dy)
+        if code == ESCAPE_ABSOLUTE:
+            n0 = load(i32, pointer + 1)
+            n1 = load(i32, pointer + 5)
+            n2 = load(i32, pointer + 9)
+            length = const(i32, 13)
+        elif coding_2:
+            n0 = load(i32, pointer + 4)
+            n1 = add_xy(n0, field(word, 4, 7), field(word, 11, 7))
+            n2 = add_xy(n0, field(word, 18, 7), field(word, 25, 7))
+            length = const(i32, 8)
+    else:
+        n0 = select(kind == 1, p0, p1)
+        n1 = add_xy(p1, dx, dy)
+        if code == ESCAPE_ABSOLUTE:
+            n0 = load(i32, pointer + 1)
+            n1 = load(i32, pointer + 5)
+            length = const(i32, 9)
+        elif coding_2:
+            n0 = load(i32, pointer + 2)
+            n1 = add_xy(n0, dx, dy)
+            length = const(i32, 6)
+        n2 = n1
+    decoder.i0.set(n0)
+    decoder.i1.set(n1)
+    decoder.i2.set(n2)
+    return length
