@@ -54,7 +54,7 @@ def test_range_errors_say_what_fits(field: str, value: int, message: str) -> Non
 def test_wrong_declarations_and_names() -> None:
     with pytest.raises(TypeError, match="no field 'color'"):
         Sample.make(color=1)
-    with pytest.raises(TypeError, match="bit 9 of a 8 bit layout"):
+    with pytest.raises(TypeError, match="bit 9 of 8 bits"):
         type("Wide", (Layout,), {"field": Bits(9, 0)}, width=8)
     with pytest.raises(ValueError, match="doesn't fit in 24 bits"):
         Sample(1 << 24)

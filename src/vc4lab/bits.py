@@ -56,46 +56,46 @@ class Bits:
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
 
-    def extract(self, word: int) -> int:
+    def extract(self, word: int) -> Any:
         """The field's value in `word`: an int, or a member of `enum`."""
         raw = (word & self.mask) >> self.lo
         if self.signed:
             return sign_extend(raw, self.width)
         if self.enum is not None:
-            return self.enum._value2member_map_.get(raw, raw)  # type: ignore[return-value]
+            return self.enum._value2member_map_.get(raw, raw)
         return raw
 
-    def insert(self, word: int, value: int) -> int:
+    def insert(self, word: int, value: Any) -> int:
         """`word` with this field replaced. Raises ValueError when `value` does not fit."""
-        value = int(value)
+        number = int(value)
         low = -(1 << (self.width - 1)) if self.signed else 0
         high = low + (1 << self.width) - 1
-        if not low <= value <= high:
+        if not low <= number <= high:
             kind = "signed bits" if self.signed else "bits"
             if self.width == 1:
                 kind = kind[:-1]
             place = f"{self.name}: " if self.name else ""
-            raise ValueError(f"{place}value {value} doesn't fit in {self.width} {kind}")
-        return (word & ~self.mask) | ((value << self.lo) & self.mask)
+            raise ValueError(f"{place}value {number} doesn't fit in {self.width} {kind}")
+        return (word & ~self.mask) | ((number << self.lo) & self.mask)
 
     def text(self, word: int) -> str:
-        """The field's value in `word`, for people: enum names in lower case, wide values in hex."""
+        """The field's value in `word`, for people: enum names in lower case."""
         value = self.extract(word)
         if isinstance(value, IntEnum):
             return value.name.lower()
-        return f"0x{value:x}" if self.width > 12 and not self.signed else str(value)
+        return str(value)
 
     def __get__(self, instance: Layout | None, owner: type | None = None) -> Any:
         return self if instance is None else self.extract(instance.value)
 
-    def __set__(self, instance: Layout, value: int) -> None:
+    def __set__(self, instance: Layout, value: Any) -> None:
         instance.value = self.insert(instance.value, value)
 
 
 class Layout:
     """An integer of `width` bits seen through its `Bits` fields; compares by value."""
 
-    width: ClassVar[int] = 32
+    bit_width: ClassVar[int] = 32
     layout_fields: ClassVar[dict[str, Bits]] = {}
     value: int
     __slots__ = ("value",)
@@ -103,26 +103,26 @@ class Layout:
     def __init_subclass__(cls, *, width: int | None = None, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if width is not None:
-            cls.width = width
+            cls.bit_width = width
         own = {name: bits for name, bits in vars(cls).items() if isinstance(bits, Bits)}
         cls.layout_fields = {**cls.layout_fields, **own}
         for name, bits in own.items():
-            if bits.hi >= cls.width:
-                raise TypeError(f"{cls.__name__}.{name}: bit {bits.hi} of a {cls.width} bit layout")
+            if bits.hi >= cls.bit_width:
+                raise TypeError(f"{cls.__name__}.{name}: bit {bits.hi} of {cls.bit_width} bits")
 
     def __init__(self, value: int = 0) -> None:
-        if not 0 <= value < 1 << self.width:
+        if not 0 <= value < 1 << self.bit_width:
             raise ValueError(
-                f"{type(self).__name__}: value {value} doesn't fit in {self.width} bits"
+                f"{type(self).__name__}: value {value} doesn't fit in {self.bit_width} bits"
             )
         self.value = value
 
     @classmethod
-    def make(cls, **fields: int) -> Self:
+    def make(cls, **fields: Any) -> Self:
         """A value from its fields; the fields not named are 0. Raises ValueError, TypeError."""
         return cls().replace(**fields)
 
-    def replace(self, **fields: int) -> Self:
+    def replace(self, **fields: Any) -> Self:
         """A copy with some fields changed. Raises ValueError (range), TypeError (no such)."""
         value = self.value
         for name, field_value in fields.items():
@@ -136,18 +136,18 @@ class Layout:
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
         """Decode `width / 8` little-endian bytes."""
-        return cls(int.from_bytes(data[: (cls.width + 7) // 8], "little"))
+        return cls(int.from_bytes(data[: (cls.bit_width + 7) // 8], "little"))
 
     def to_bytes(self) -> bytes:
         """The value as `width / 8` little-endian bytes."""
-        return self.value.to_bytes((self.width + 7) // 8, "little")
+        return self.value.to_bytes((self.bit_width + 7) // 8, "little")
 
-    def items(self) -> Iterator[tuple[str, int]]:
+    def items(self) -> Iterator[tuple[str, Any]]:
         """(field name, value) in order of declaration."""
         for name, bits in self.layout_fields.items():
             yield name, bits.extract(self.value)
 
-    def as_dict(self) -> dict[str, int]:
+    def as_dict(self) -> dict[str, Any]:
         """The fields as a dictionary, in order of declaration."""
         return dict(self.items())
 

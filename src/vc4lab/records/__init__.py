@@ -1,1 +1,1 @@
-"""Control-list, shader and texture records, declared once."""
+"""Control-list, shader and texture records, declared once: parse, build, print derive from it."""

@@ -1,0 +1,371 @@
+"""Compressed primitive lists (records 48, 49) and VG inline lists, decoded and encoded in Python.
+
+This is the golden form, for listings and tests; drawing decodes the same bytes natively. A list is
+a run of codes told apart by their first byte: 0x80 ends it, 0x82 branches, 0x81 names all vertices,
+and three shorter codings say how a primitive differs from the previous one.
+Source: AG100-R pp. 75-79 and Mesa's compressed list tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from vc4lab.bits import Bits, Layout, sign_extend
+from vc4lab.records.codes import ListData, ListPrimitive, VgPrimitive
+
+ESCAPE_END = 0x80
+ESCAPE_ABSOLUTE = 0x81
+ESCAPE_BRANCH = 0x82
+VG_TERMINATOR = 0xBFFF0000
+VG_DUMMY = 0xBFFF0001
+
+MAX_PRIMITIVES = 1 << 18
+"""A single list of more codes is taken for a loop."""
+
+Vertex = Any
+"""An index, or (x, y) in sixteenths of a pixel."""
+Primitive = tuple[Vertex, ...]
+
+STRIP_TURNS = ((2, 1), (0, 2), (1, 0))
+"""Triangles, coding 0: by k, which previous vertices become vertex 0 and 1."""
+LINE_TURNS = ((1,), (0,))
+"""Lines and RHTs, coding 0: by k, which previous vertex becomes vertex 0."""
+
+
+class ListFormat(Layout, width=8):
+    """Payload of record 56: what a compressed list holds and how it names a vertex."""
+
+    type = Bits(3, 0, enum=ListPrimitive)
+    data = Bits(7, 4, enum=ListData)
+
+    @property
+    def vertices(self) -> int:
+        """Vertices of a primitive, 0 for a reserved type."""
+        return {0: 1, 1: 2, 2: 3, 3: 2}.get(int(self.type), 0)
+
+    @property
+    def valid(self) -> bool:
+        """Whether this combination is documented."""
+        if self.data == ListData.XY:
+            return self.type in (ListPrimitive.TRIANGLES, ListPrimitive.RHT)
+        return self.vertices > 0 and self.data in (ListData.INDEX16, ListData.INDEX24)
+
+    @property
+    def vertex_bits(self) -> int:
+        """Bits of an absolute vertex: index size, or 32 for x and y."""
+        return {ListData.INDEX16: 16, ListData.INDEX24: 24}.get(self.data, 32)
+
+    def __str__(self) -> str:
+        return f"{_name(self.type)} {_name(self.data)}"
+
+
+def _name(code: Any) -> str:
+    return code.name.lower() if hasattr(code, "name") else f"reserved {code}"
+
+
+@dataclass(frozen=True)
+class Walk:
+    """A decoded list.
+
+    Attributes
+    ----------
+    items
+        Primitives as tuples of vertices.
+    next
+        Address behind the end code.
+    first_size
+        Bytes in a straight line: to the end code or through the first branch.
+    problem
+        What is wrong with the list, None if it ended well.
+    branches
+        Target addresses of the branches taken.
+    """
+
+    items: tuple[Primitive, ...]
+    next: int
+    first_size: int
+    problem: str | None = None
+    branches: tuple[int, ...] = ()
+
+
+def _add(vertex: Vertex, delta: Any, bits: int) -> Vertex:
+    """A vertex moved by a difference; each component wraps."""
+    if isinstance(vertex, tuple):
+        return tuple(sign_extend(v + d, 16) for v, d in zip(vertex, delta, strict=True))
+    return (vertex + delta) & ((1 << bits) - 1)
+
+
+def _field(word: int, hi: int, lo: int) -> int:
+    return (word >> lo) & ((1 << (hi - lo + 1)) - 1)
+
+
+def _signed(word: int, hi: int, lo: int) -> int:
+    return sign_extend(word >> lo, hi - lo + 1)
+
+
+def _split_x(word: int) -> int:
+    """The s7 whose upper six bits are 7:2 and whose lowest bit is 8."""
+    return sign_extend((_field(word, 7, 2) << 1) | _field(word, 8, 8), 7)
+
+
+def _xy(word: int) -> tuple[int, int]:
+    return sign_extend(word, 16), sign_extend(word >> 16, 16)
+
+
+def _vertex(word: int, form: ListFormat) -> Vertex:
+    return _xy(word) if form.data == ListData.XY else word & ((1 << form.vertex_bits) - 1)
+
+
+def code_size(first: int, form: ListFormat) -> int:
+    """Bytes of the code that begins with `first` in a list of this format; 0 if there is none."""
+    absolute = form.vertex_bits // 8
+    if first == ESCAPE_END:
+        return 1
+    if first == ESCAPE_BRANCH:
+        return 3
+    if first == ESCAPE_ABSOLUTE:
+        return 1 + absolute * form.vertices
+    coding = _coding(first, form)
+    if form.data == ListData.XY:
+        return (2, 3, 8 if form.type == ListPrimitive.TRIANGLES else 6)[coding]
+    if form.type == ListPrimitive.POINTS:
+        return (1, 2, 0)[coding]
+    return (1, 2, absolute + (2 if form.type == ListPrimitive.TRIANGLES else 1))[coding]
+
+
+def _coding(first: int, form: ListFormat) -> int:
+    if form.type == ListPrimitive.TRIANGLES:
+        return 2 if first & 15 == 15 else 1 if first & 3 == 3 else 0
+    return {2: 2, 3: 1}.get(first & 3, 0)
+
+
+def decode_code(word: int, previous: Primitive, form: ListFormat) -> Primitive:
+    """The primitive of one code (`word`: its bytes, little endian) after `previous`."""
+    bits = form.vertex_bits
+    first = word & 0xFF
+    if first == ESCAPE_ABSOLUTE:
+        return tuple(_vertex(word >> (8 + bits * n), form) for n in range(form.vertices))
+    coding = _coding(first, form)
+    if form.data == ListData.XY:
+        return _decode_xy(word, coding, previous, form)
+    if form.type == ListPrimitive.POINTS:
+        delta = _signed(word, 7, 2) if coding == 0 else _signed(word, 15, 2)
+        return (_add(previous[0], delta, bits),)
+    triangles = form.type == ListPrimitive.TRIANGLES
+    if coding == 0:
+        turns = STRIP_TURNS if triangles else LINE_TURNS
+        kept = tuple(previous[n] for n in turns[word & 3])
+        return (*kept, _add(previous[-1], _signed(word, 7, 2), bits))
+    if coding == 1:
+        return tuple(
+            _add(vertex, _signed(word, 7 + 4 * n, 4 + 4 * n), bits)
+            for n, vertex in enumerate(previous)
+        )
+    if triangles:
+        base = _vertex(word >> 16, form)
+        return (
+            base,
+            _add(base, _signed(word, 9, 4), bits),
+            _add(base, _signed(word, 15, 10), bits),
+        )
+    base = _vertex(word >> 8, form)
+    return base, _add(base, _signed(word, 7, 2), bits)
+
+
+def _decode_xy(word: int, coding: int, previous: Primitive, form: ListFormat) -> Primitive:
+    triangles = form.type == ListPrimitive.TRIANGLES
+    if coding == 2 and triangles:
+        base = _xy(word >> 32)
+        one = (_signed(word, 10, 4), _signed(word, 17, 11))
+        two = (_signed(word, 24, 18), _signed(word, 31, 25))
+        return base, _add(base, one, 16), _add(base, two, 16)
+    if coding == 2:
+        base = _xy(word >> 16)
+        return base, _add(base, (_split_x(word), _signed(word, 15, 9)), 16)
+    if coding == 0:
+        turn, delta = word & 3, (_split_x(word), _signed(word, 15, 9))
+    else:
+        turn, delta = _field(word, 3, 2), (_signed(word, 13, 4), _signed(word, 23, 14))
+    turns = STRIP_TURNS[turn] if triangles else LINE_TURNS[1 if turn == 1 else 0]
+    return (*(previous[n] for n in turns), _add(previous[-1], delta, 16))
+
+
+def walk_compressed(
+    read: Callable[[int, int], bytes],
+    address: int,
+    form: ListFormat,
+    limit: int = MAX_PRIMITIVES,
+) -> Walk:
+    """Decode the list at `address`. Damage of any kind ends it with `problem`; nothing raises."""
+    items: list[Primitive] = []
+    branches: list[int] = []
+    start = address
+    straight: int | None = None
+
+    def ended(behind: int, problem: str | None = None) -> Walk:
+        size = straight if straight is not None else behind - start
+        return Walk(tuple(items), behind, size, problem, tuple(branches))
+
+    if not form.valid:
+        return ended(address, f"primitive list format {form} is not documented")
+    zero: Vertex = (0, 0) if form.data == ListData.XY else 0
+    previous: Primitive = (zero,) * form.vertices
+    for _ in range(limit):
+        code = read(address, 16)
+        if not code:
+            return ended(address, "compressed primitive list leaves memory")
+        size = code_size(code[0], form)
+        if size == 0:
+            return ended(address, "run length code, which hardware does not have")
+        if len(code) < size:
+            return ended(address, "compressed primitive list leaves memory")
+        if code[0] == ESCAPE_END:
+            return ended(address + 1)
+        word = int.from_bytes(code[:size], "little")
+        if code[0] == ESCAPE_BRANCH:
+            straight = address + size - start if straight is None else straight
+            address = ((address & ~31) + 32 * _signed(word, 23, 8)) & 0xFFFFFFFF
+            branches.append(address)
+            continue
+        previous = decode_code(word, previous, form)
+        items.append(previous)
+        address += size
+    return ended(address, f"compressed primitive list not ended after {limit} codes")
+
+
+def walk_vg_inline(
+    read: Callable[[int, int], bytes], address: int, kind: int, limit: int = MAX_PRIMITIVES
+) -> Walk:
+    """The vertices behind record 42 (each item one vertex ((x, y),)), up to the end code.
+
+    The end code counts only where the last vertex of a primitive may stand; in front of it the
+    unfinished primitive's vertices are given too.
+    """
+    items: list[Primitive] = []
+    start = address
+    ends = {
+        VgPrimitive.RHT: lambda n: n % 2 == 1,
+        VgPrimitive.RHT_STRIP: lambda n: n >= 1,
+        VgPrimitive.TRIANGLES: lambda n: n % 3 == 2,
+        VgPrimitive.TRIANGLE_STRIP: lambda n: n >= 2,
+        VgPrimitive.TRIANGLE_FAN: lambda n: n >= 1,
+    }.get(kind)  # type: ignore[call-overload]
+    if ends is None:
+        return Walk((), address, 0, f"VG primitive type {kind} is not documented")
+    for count in range(limit):
+        data = read(address, 4)
+        if len(data) < 4:
+            return Walk(tuple(items), address, address - start, "VG list leaves memory")
+        address += 4
+        word = int.from_bytes(data, "little")
+        if word == VG_TERMINATOR and ends(count):
+            return Walk(tuple(items), address, address - start)
+        items.append((_xy(word),))
+    return Walk(tuple(items), address, address - start, f"VG list not ended after {limit} vertices")
+
+
+def encode_compressed(
+    primitives: Sequence[Primitive], list_format: int = 0x12, *, absolute: bool = False
+) -> bytes:
+    """The list in its shortest codes (or only coding 3), end code included.
+
+    Vertices are indices or (x, y) in sixteenths. Raises ValueError for a format without a coding or
+    a vertex that does not fit.
+    """
+    form = ListFormat(list_format)
+    if not form.valid:
+        raise ValueError(f"primitive list format {form} is not documented")
+    out = bytearray()
+    previous: Primitive | None = None
+    for primitive in primitives:
+        _check(primitive, form)
+        candidates = [_absolute(primitive, form)]
+        if not absolute:
+            candidates += _relative_codes(primitive, previous, form)
+        out += min(candidates, key=len)
+        previous = tuple(primitive)
+    out.append(ESCAPE_END)
+    return bytes(out)
+
+
+def _check(primitive: Primitive, form: ListFormat) -> None:
+    if len(primitive) != form.vertices:
+        raise ValueError(f"{len(primitive)} vertices in a list of {form}")
+    for vertex in primitive:
+        if form.data == ListData.XY:
+            fits = all(-0x8000 <= part <= 0x7FFF for part in vertex)
+        else:
+            fits = 0 <= vertex < 1 << form.vertex_bits
+        if not fits:
+            raise ValueError(f"vertex {vertex} doesn't fit in a list of {form}")
+
+
+def _absolute(primitive: Primitive, form: ListFormat) -> bytes:
+    out = bytearray([ESCAPE_ABSOLUTE])
+    for vertex in primitive:
+        if form.data == ListData.XY:
+            out += (vertex[0] & 0xFFFF).to_bytes(2, "little")
+            out += (vertex[1] & 0xFFFF).to_bytes(2, "little")
+        else:
+            out += int(vertex).to_bytes(form.vertex_bits // 8, "little")
+    return bytes(out)
+
+
+def _relative_codes(
+    primitive: Primitive, previous: Primitive | None, form: ListFormat
+) -> list[bytes]:
+    """Every shorter code that decodes to `primitive`: proposed, then decoded to check."""
+    proposals: list[int] = []
+    base, last = primitive[0], primitive[-1]
+    if form.data == ListData.XY:
+        offsets = [tuple(b - a for a, b in zip(base, v, strict=True)) for v in primitive[1:]]
+        if form.type == ListPrimitive.TRIANGLES:
+            word = 15
+            for n, part in enumerate([*offsets[0], *offsets[1]]):
+                word |= (part & 0x7F) << (4 + 7 * n)
+            proposals.append(word | (base[0] & 0xFFFF) << 32 | (base[1] & 0xFFFF) << 48)
+        else:
+            dx, dy = offsets[0]
+            word = 2 | (dx >> 1 & 63) << 2 | (dx & 1) << 8 | (dy & 0x7F) << 9
+            proposals.append(word | (base[0] & 0xFFFF) << 16 | (base[1] & 0xFFFF) << 32)
+        if previous is not None:
+            dx, dy = (b - a for a, b in zip(previous[-1], last, strict=True))
+            for turn in range(form.vertices):
+                short = turn | (dx >> 1 & 63) << 2 | (dx & 1) << 8 | (dy & 0x7F) << 9
+                proposals += [short, 3 | turn << 2 | (dx & 0x3FF) << 4 | (dy & 0x3FF) << 14]
+    else:
+        if form.type == ListPrimitive.TRIANGLES:
+            one, two = primitive[1] - base, last - base
+            proposals.append(15 | (one & 63) << 4 | (two & 63) << 10 | base << 16)
+        elif form.vertices == 2:
+            proposals.append(2 | (last - base & 63) << 2 | base << 8)
+        if previous is not None:
+            delta = last - previous[-1]
+            proposals += [turn | (delta & 63) << 2 for turn in range(form.vertices)]
+            if form.vertices == 1:
+                proposals.append(3 | (delta & 0x3FFF) << 2)
+            else:
+                word = 3
+                for n, (old, new) in enumerate(zip(previous, primitive, strict=True)):
+                    word |= (new - old & 15) << (4 + 4 * n)
+                proposals.append(word)
+    return [
+        word.to_bytes(size, "little")
+        for word in proposals
+        if (size := _decodes_to(word, primitive, previous, form))
+    ]
+
+
+def _decodes_to(
+    word: int, primitive: Primitive, previous: Primitive | None, form: ListFormat
+) -> int:
+    """Size of the code `word` if it means `primitive`, else 0."""
+    first = word & 0xFF
+    if first in (ESCAPE_END, ESCAPE_ABSOLUTE, ESCAPE_BRANCH):
+        return 0
+    size = code_size(first, form)
+    zero: Vertex = (0, 0) if form.data == ListData.XY else 0
+    meant = decode_code(word, previous or (zero,) * form.vertices, form)
+    return size if meant == tuple(primitive) else 0
