@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from .operations import Pack, Unpack
 from .conversions import REPLICATE, float_to_half, half_to_float
+from .operations import Pack, Unpack
 from .ops import Mask, Ops, Word
 from .semantics import Result, Semantics
 
@@ -28,7 +28,9 @@ def _clamp(ops: Ops, x: Word, low: int, high: int) -> Word:
     return ops.max_s(ops.min_s(x, ops.const(high)), ops.const(low))
 
 
-def _saturated(semantics: Semantics, code: int, result: Result, overflow: Mask, carry: Mask) -> Word:
+def _saturated(
+    semantics: Semantics, code: int, result: Result, overflow: Mask, carry: Mask
+) -> Word:
     """The part that add and sub deliver on signed overflow (values measured on chips)."""
     ops = semantics.ops
 

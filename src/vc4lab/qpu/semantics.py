@@ -11,6 +11,7 @@ from collections.abc import Callable
 from .conversions import byte_to_float, colour_byte
 from .operations import AddOp, MulOp
 from .ops import Mask, Ops, Word
+from .sfu import FUNCTIONS
 from .unknowns import DEFAULTS, Settings
 
 EXPONENT = 0x7F800000
@@ -176,6 +177,10 @@ class Semantics:
     def colour_byte(self, word: Word) -> Word:
         """Float to 0..255, for the mul ALU's colour pack."""
         return colour_byte(self.ops, word, self.settings)
+
+    def special(self, address: int, word: Word) -> Word:
+        """The special function that a write to `address` (52..55) starts."""
+        return FUNCTIONS[address](self.ops, word, self.settings)
 
     # ---------------------------------------------------------------- integers
     def reserved(self, a: Word, b: Word) -> Result:

@@ -1,0 +1,45 @@
+"""What happens a few instructions later: branches, thread switches and the program end, each with its delay slots."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from .isa import BRANCH_DELAY_SLOTS, END_DELAY_SLOTS
+from .operations import END_SIGNALS, Signal
+from .plan import Plan
+
+SWITCH_DELAY_SLOTS = 2
+
+
+class Event(NamedTuple):
+    """Something due after `remaining` more instructions: "branch" (target: address or None if dynamic), "switch"
+    (target 1: the last one) or "end"."""
+
+    remaining: int
+    kind: str
+    target: int | None = 0
+
+
+def signal_events(p: Plan) -> tuple[Event, ...]:
+    """The events that an instruction's signal starts."""
+    if p.kind != "alu":
+        return ()
+    if p.signal in END_SIGNALS:
+        return (Event(END_DELAY_SLOTS, "end"),)
+    if p.signal in (Signal.THREAD_SWITCH, Signal.LAST_THREAD_SWITCH):
+        return (Event(SWITCH_DELAY_SLOTS, "switch", int(p.signal == Signal.LAST_THREAD_SWITCH)),)
+    return ()
+
+
+def branch_event(target: int | None) -> Event:
+    """A taken branch."""
+    return Event(BRANCH_DELAY_SLOTS, "branch", target)
+
+
+def age(
+    events: tuple[Event, ...], new: tuple[Event, ...]
+) -> tuple[tuple[Event, ...], tuple[Event, ...]]:
+    """(due now, still pending) after an instruction that started the events `new`."""
+    due = tuple(e for e in events if e.remaining == 1)
+    later = tuple(e._replace(remaining=e.remaining - 1) for e in events if e.remaining > 1)
+    return due, later + new

@@ -1,0 +1,153 @@
+"""The golden interpreter: runs a program one instruction at a time on numpy words, and can be watched doing so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from .control import Event, age, branch_event, signal_events
+from .environment import Environment, RegisterKey
+from .execute import Core
+from .isa import INSTRUCTION_BYTES, LINK_OFFSET
+from .numpy_ops import NumpyOps
+from .ops import Mask, Word
+from .plan import Plan, plan
+from .semantics import Semantics
+from .unknowns import DEFAULTS, Settings
+
+if TYPE_CHECKING:
+    from .program import Program
+
+
+class Write(NamedTuple):
+    """A register or peripheral write: its name, the 16 lanes, and the lanes that take part (None: all)."""
+
+    name: str
+    value: Word
+    mask: Mask | None
+
+
+class Step(NamedTuple):
+    """What the trace hook gets after each instruction."""
+
+    address: int
+    text: str
+    writes: tuple[Write, ...]
+
+
+TraceHook = Callable[[Step], None]
+
+
+class Interpreter:
+    """One QPU thread running `program` against `env`.
+
+    registers: initial values by key ("a", n), ("b", n), ("r", n): a number for all lanes or 16 of them; on top of the
+    environment's own. trace: called with a Step after each instruction.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        env: Environment,
+        registers: Mapping[RegisterKey, int | Word] | None = None,
+        *,
+        settings: Settings = DEFAULTS,
+        trace: TraceHook | None = None,
+    ) -> None:
+        self.program = program
+        self.env = env
+        self.core = Core(Semantics(NumpyOps(), settings), env)
+        self.settings = settings
+        self.address = program.address
+        self.count = 0
+        self.finished: str | None = None  # "end", "limit" or "left"
+        self.trace = trace
+        self._writes: list[Write] = []
+        if trace:
+            self.core.written = self._note
+        self._events: tuple[Event, ...] = ()
+        names = settings["sf_with_never"], settings["load_immediate_condition"]
+        self._plans = [plan(word, *names) for word in program.words]
+        for key, value in {**env.initial_registers(), **(registers or {})}.items():
+            self.write(key, value)
+
+    # ---------------------------------------------------------------- looking inside
+    def read(self, key: RegisterKey) -> Word:
+        """The 16 lanes of a register."""
+        return self.core.get(key)
+
+    def write(self, key: RegisterKey, value: int | Word) -> None:
+        """Set a register between instructions."""
+        lanes = np.empty(16, np.uint32)
+        lanes[:] = np.asarray(value & 0xFFFFFFFF if isinstance(value, int) else value)
+        self.core.values[key] = lanes
+
+    def flag(self, name: str) -> Mask:
+        """The 16 lanes of flag "z", "n" or "c"."""
+        return self.core.flag(name)
+
+    def _note(self, name: str, value: Word, mask: Mask | None) -> None:
+        self._writes.append(Write(name, value, mask))
+
+    # ---------------------------------------------------------------- running
+    def step(self) -> bool:
+        """Execute one instruction; False if the program has finished."""
+        if self.finished:
+            return False
+        offset = (self.address - self.program.address) & 0xFFFFFFFF
+        index = offset // INSTRUCTION_BYTES
+        if offset % INSTRUCTION_BYTES or index >= len(self._plans):
+            self.env.left_program()
+            self.finished = "left"
+            return False
+        p = self._plans[index]
+        at = self.address
+        self.core.execute(p, index)
+        new = self._branch(p) if p.kind == "branch" else signal_events(p)
+        due, self._events = age(self._events, new)
+        self.address = (self.address + INSTRUCTION_BYTES) & 0xFFFFFFFF
+        self.count += 1
+        if self.trace:
+            self._report(at, p)
+        for event in due:
+            if event.kind == "branch":
+                assert event.target is not None
+                self.address = event.target
+            elif event.kind == "switch":
+                self.core.switch_threads(bool(event.target))
+        if any(event.kind == "end" for event in due):
+            self.env.program_end()
+            self.finished = "end"
+            return False
+        return True
+
+    def run(self, max_instructions: int = 1 << 20) -> str:
+        """Run to the end; "end", "limit" (budget used up, `env.loop_limit` was called) or "left"."""
+        while self.step():
+            if self.count >= max_instructions:
+                self.env.loop_limit()
+                self.finished = "limit"
+        assert self.finished
+        return self.finished
+
+    def _branch(self, p: Plan) -> tuple[Event, ...]:
+        assert p.branch is not None
+        mask, every = self.core.branch_mask(p)
+        if mask is not None and not (mask.all() if every else mask.any()):
+            return ()
+        register = 0
+        if p.branch.register:
+            word = self.core.branch_register(p)
+            register = int(word[int(self.settings["branch_register_lane"])])
+        target = p.branch.target(self.address, register)
+        self.core.link(p, self.address + LINK_OFFSET)
+        return (branch_event(target),)
+
+    def _report(self, address: int, p: Plan) -> None:
+        from .disassembler import disassemble
+
+        writes, self._writes = tuple(self._writes), []
+        assert self.trace
+        self.trace(Step(address, disassemble(p.instruction.encode(), address), writes))
