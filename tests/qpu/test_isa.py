@@ -53,8 +53,8 @@ def test_forms() -> None:
             assert decoded.mode == mode
     assert isinstance(Instruction.decode(NOP_WORD), Alu)
     assert NOP.signal == Signal.NONE
-    assert NOP.add_target == "nop"
-    assert NOP.mul_target == "nop"
+    assert NOP.add_target == "-"
+    assert NOP.mul_target == "-"
     assert not NOP.muxes()
 
 

@@ -94,7 +94,7 @@ class Instruction(Layout, width=64):
     waddr_add = Bits(43, 38)
     waddr_mul = Bits(37, 32)
 
-    def __init__(self, value: int = NOP_WORD) -> None:
+    def __init__(self, value: int = 0) -> None:
         if not 0 <= value <= WORD_MASK:
             raise ValueError(f"instruction word {value:#x} is not an unsigned 64-bit number")
         object.__setattr__(self, "value", value)
@@ -144,12 +144,14 @@ class Instruction(Layout, width=64):
     @property
     def add_target(self) -> str:
         """Name of the add ALU's destination."""
-        return WRITE_NAMES[self.add_file][self.waddr_add]
+        name: str = WRITE_NAMES[self.add_file][self.waddr_add]
+        return name
 
     @property
     def mul_target(self) -> str:
         """Name of the mul ALU's destination."""
-        return WRITE_NAMES[self.mul_file][self.waddr_mul]
+        name: str = WRITE_NAMES[self.mul_file][self.waddr_mul]
+        return name
 
     def writes_regfile(self, file: File) -> bool:
         """Whether a result goes to the physical register file ``"a"`` or ``"b"``."""
@@ -197,7 +199,7 @@ class Alu(_Conditional):
         """Upward rotation of the mul result: 1..15, "r5" (by lane 0 of r5), or None."""
         if not self.has_small_immediate or self.raddr_b < ROTATE_BY_R5:
             return None
-        return self.raddr_b - ROTATE_BY_R5 or "r5"
+        return int(self.raddr_b) - ROTATE_BY_R5 or "r5"
 
     @property
     def has_float_input(self) -> bool:

@@ -68,36 +68,36 @@ class Write(IntEnum):
     TMU1_B = 63
 
 
-_READ_COMMON: Final = {
+_READ_COMMON: Final[dict[int, str]] = {
     Read.UNIFORM: "unif",
     Read.VARYING: "vary",
-    Read.NOP: "nop",
+    Read.NOP: "-",
     Read.VPM: "vpm",
     Read.MUTEX_ACQUIRE: "mutex",
 }
-_READ_A: Final = {
+_READ_A: Final[dict[int, str]] = {
     Read.ELEMENT_OR_QPU_NUMBER: "elem_num",
     Read.PIXEL_COORD: "x_coord",
-    Read.FLAGS: "ms_flags",
+    Read.FLAGS: "ms_mask",
     Read.VPM_BUSY: "vr_busy",
     Read.VPM_WAIT: "vr_wait",
 }
-_READ_B: Final = {
+_READ_B: Final[dict[int, str]] = {
     Read.ELEMENT_OR_QPU_NUMBER: "qpu_num",
     Read.PIXEL_COORD: "y_coord",
     Read.FLAGS: "rev_flag",
     Read.VPM_BUSY: "vw_busy",
     Read.VPM_WAIT: "vw_wait",
 }
-_WRITE_COMMON: Final = {
+_WRITE_COMMON: Final[dict[int, str]] = {
     Write.ACC0: "r0",
     Write.ACC1: "r1",
     Write.ACC2: "r2",
     Write.ACC3: "r3",
-    Write.TMU_NOSWAP: "tmu_noswap",
-    Write.HOST_INT: "host_int",
-    Write.NOP: "nop",
-    Write.TLB_STENCIL_SETUP: "tlb_stencil",
+    Write.TMU_NOSWAP: "tmurs",
+    Write.HOST_INT: "irq",
+    Write.NOP: "-",
+    Write.TLB_STENCIL_SETUP: "stencil",
     Write.TLB_Z: "tlbz",
     Write.TLB_COLOUR_MS: "tlbm",
     Write.TLB_COLOUR_ALL: "tlbc",
@@ -105,7 +105,7 @@ _WRITE_COMMON: Final = {
     Write.VPM: "vpm",
     Write.MUTEX_RELEASE: "mutex",
     Write.SFU_RECIP: "recip",
-    Write.SFU_RECIPSQRT: "rsqrt",
+    Write.SFU_RECIPSQRT: "recipsqrt",
     Write.SFU_EXP: "exp",
     Write.SFU_LOG: "log",
     Write.TMU0_S: "t0s",
@@ -117,44 +117,57 @@ _WRITE_COMMON: Final = {
     Write.TMU1_R: "t1r",
     Write.TMU1_B: "t1b",
 }
-_WRITE_A: Final = {
+_WRITE_A: Final[dict[int, str]] = {
     Write.ACC5: "r5quad",
     Write.UNIFORMS_ADDRESS: "unif_addr",
-    Write.QUAD: "quad_x",
-    Write.FLAGS: "ms_flags",
+    Write.QUAD: "x_coord",
+    Write.FLAGS: "ms_mask",
     Write.VPM_SETUP: "vr_setup",
     Write.VPM_DMA_ADDRESS: "vr_addr",
 }
-_WRITE_B: Final = {
+_WRITE_B: Final[dict[int, str]] = {
     Write.ACC5: "r5rep",
     Write.UNIFORMS_ADDRESS: "unif_addr_rel",
-    Write.QUAD: "quad_y",
+    Write.QUAD: "y_coord",
     Write.FLAGS: "rev_flag",
     Write.VPM_SETUP: "vw_setup",
     Write.VPM_DMA_ADDRESS: "vw_addr",
 }
 
 
-def _names(file: str, special: dict[int, str], prefix: str) -> tuple[str, ...]:
-    return tuple(
-        special.get(address, f"{prefix}{address}")
-        if address >= REGFILE_SIZE
-        else f"r{file}{address}"
-        for address in range(64)
-    )
+def _names(file: str, special: dict[int, str]) -> tuple[str, ...]:
+    return tuple(special.get(address, f"r{file}{address}") for address in range(64))
 
 
 READ_NAMES: Final = {
-    "a": _names("a", {**_READ_COMMON, **_READ_A}, "a_read"),
-    "b": _names("b", {**_READ_COMMON, **_READ_B}, "b_read"),
+    "a": _names("a", {**_READ_COMMON, **_READ_A}),
+    "b": _names("b", {**_READ_COMMON, **_READ_B}),
 }
-"""Assembler name of each read address per file; unmapped ones are called like ``a_read36``."""
+"""Assembler name of each read address per file, as qpuasm.js spells them."""
 
 WRITE_NAMES: Final = {
-    "a": _names("a", {**_WRITE_COMMON, **_WRITE_A}, "a_write"),
-    "b": _names("b", {**_WRITE_COMMON, **_WRITE_B}, "b_write"),
+    "a": _names("a", {**_WRITE_COMMON, **_WRITE_A}),
+    "b": _names("b", {**_WRITE_COMMON, **_WRITE_B}),
 }
 """Assembler name of each write address per address space."""
+
+ALIASES: Final = {
+    "nop": "-",
+    "w": "ra15",
+    "z": "rb15",
+    "host_int": "irq",
+    "tmu_noswap": "tmurs",
+    "ms_flags": "ms_mask",
+    "tlb_stencil": "stencil",
+    "tlb_z": "tlbz",
+    "tlb_c": "tlbc",
+    "tlb_m": "tlbm",
+    "rsqrt": "recipsqrt",
+    "uni": "unif",
+    "quad_x": "x_coord",
+    "quad_y": "y_coord",
+}
+"""Other names the assembler takes -> name in the tables above."""
 
 TMU_WRITES: Final = {
     Write.TMU0_S + 4 * unit + index: (unit, coordinate)
@@ -165,7 +178,7 @@ TMU_WRITES: Final = {
 
 SFU_WRITES: Final = {
     Write.SFU_RECIP: "recip",
-    Write.SFU_RECIPSQRT: "rsqrt",
+    Write.SFU_RECIPSQRT: "recipsqrt",
     Write.SFU_EXP: "exp",
     Write.SFU_LOG: "log",
 }

@@ -1,0 +1,254 @@
+"""The QPU assembler: text in the dialect of hermanhermitage's qpuasm.js → instruction words.
+
+    assembly = assemble(text)      # raises AssemblyError with lines, columns and what is allowed
+    assembly.words, assembly.labels["entry"], assembly.to_c("shader")
+
+Beyond qpuasm.js: ``li`` and ``load_imm`` for ``ldi``, ``mov`` of a large immediate becomes ``ldi``,
+branches without a link register, two link registers, ``src << n`` (rotate down), ``read reg``
+(trigger a read nobody uses), ``pm0``/``pm1`` as a last slot, ``.quad`` for raw words. ``src >> n``
+rotates upward (lane i goes to lane i+n), as in qpuasm.js and vc4asm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from vc4lab.qpu.assembly_encoder import AluEncoder
+from vc4lab.qpu.assembly_operands import NotSmall, value_of
+from vc4lab.qpu.assembly_special import (
+    BRANCHES,
+    LOADS,
+    SEMAPHORES,
+    encode_branch,
+    encode_load,
+    is_only_move,
+)
+from vc4lab.qpu.assembly_syntax import (
+    MAX_ERRORS,
+    AssemblyError,
+    Line,
+    Mistake,
+    SourceError,
+    Text,
+    parse_slot,
+    read_lines,
+    split_outside,
+    unknown,
+)
+from vc4lab.qpu.expressions import Macro, Value, parse_macro
+from vc4lab.qpu.isa import INSTRUCTION_BYTES, WORD_MASK
+
+DIRECTIVES: Final = (".global", ".set", ".quad")
+
+
+@dataclass(frozen=True)
+class Assembly:
+    """An assembled program. ``labels`` and ``symbols`` hold byte addresses and ``.set`` values."""
+
+    words: tuple[int, ...]
+    labels: Mapping[str, int]
+    address: int = 0
+    exported: tuple[str, ...] = ()
+    symbols: Mapping[str, Value] = field(default_factory=dict)
+    lines: tuple[tuple[int, str], ...] = ()  # source line number and text of each word
+
+    @property
+    def bytes(self) -> bytes:
+        """The words, little-endian."""
+        return b"".join(word.to_bytes(INSTRUCTION_BYTES, "little") for word in self.words)
+
+    def _label_at(self) -> dict[int, list[str]]:
+        found: dict[int, list[str]] = {}
+        for name, address in self.labels.items():
+            found.setdefault(address, []).append(name)
+        return found
+
+    def listing(self) -> str:
+        """Address, word and source text of every instruction, labels in between."""
+        labels = self._label_at()
+        rows = []
+        for index, word in enumerate(self.words):
+            address = self.address + INSTRUCTION_BYTES * index
+            rows += [f"{name}:" for name in labels.get(address, ())]
+            rows.append(f"  {address:08x}: {word:016x}  {self._text(index)}".rstrip())
+        end = self.address + INSTRUCTION_BYTES * len(self.words)
+        return "\n".join([*rows, *(f"{name}:" for name in labels.get(end, ()))]) + "\n"
+
+    def _text(self, index: int) -> str:
+        return self.lines[index][1] if index < len(self.lines) else ""
+
+    def to_c(self, name: str = "qpu_program") -> str:
+        """C source: an aligned array ``name`` of 32-bit halves, and ``NAME_LABEL`` offsets."""
+        rows = [
+            "/* Made by vc4lab asm; do not edit. */",
+            "#include <stdint.h>",
+            "",
+        ]
+        for label, address in self.labels.items():
+            if not self.exported or label in self.exported:
+                macro = f"{name}_{label}".upper().replace(".", "_").replace("$", "_")
+                rows.append(f"#define {macro} 0x{address - self.address:x}u")
+        rows += ["", f"static const uint32_t {name}[] __attribute__((aligned(16))) = {{"]
+        labels = self._label_at()
+        for index, word in enumerate(self.words):
+            for label in labels.get(self.address + INSTRUCTION_BYTES * index, ()):
+                rows.append(f"    /* {label}: */")
+            comment = self._text(index).replace("*/", "* /").replace("/*", "/ *")
+            comment = comment.encode("ascii", "replace").decode()
+            rows.append(f"    0x{word & 0xFFFFFFFF:08x}, 0x{word >> 32:08x}, /* {comment} */")
+        return "\n".join([*rows, "};", ""])
+
+
+def assemble(
+    text: str, *, symbols: Mapping[str, Value] | None = None, address: int = 0
+) -> Assembly:
+    """Assemble a source text that will stand at byte ``address``.
+
+    Parameters
+    ----------
+    text
+        The source; see the module's docstring for the dialect.
+    symbols
+        Names known beforehand, like ``.set`` lines in front of the text.
+
+    Raises
+    ------
+    AssemblyError
+        With up to 20 mistakes, each with line and column.
+    """
+    return _Assembler(text, dict(symbols or {}), address).run()
+
+
+class _Assembler:
+    def __init__(self, text: str, symbols: dict[str, Value], address: int) -> None:
+        self.source = read_lines(text)
+        self.symbols: dict[str, Value | Macro] = dict(symbols)
+        self.start = address
+        self.address = address
+        self.labels: dict[str, int] = {}
+        self.exported: dict[str, tuple[Line, Text]] = {}
+        self.words: list[int] = []
+        self.lines: list[tuple[int, str]] = []
+        self.errors: list[SourceError] = []
+
+    def run(self) -> Assembly:
+        for line in self.source:
+            self.guarded(line, self.place)
+        self.symbols.update(self.labels)
+        self.address = self.start
+        if not self.errors:
+            for line in self.source:
+                self.guarded(line, self.translate)
+        for name, (line, text) in self.exported.items():
+            if name not in self.labels and name not in self.symbols:
+                self.fail(line, Mistake(f"no label {name!r} to export", text.column))
+        if self.errors:
+            raise AssemblyError(sorted(self.errors, key=lambda e: (e.line, e.column)))
+        values = {
+            name: value
+            for name, value in self.symbols.items()
+            if name not in self.labels and not isinstance(value, Macro)
+        }
+        return Assembly(
+            tuple(self.words), self.labels, self.start, tuple(self.exported), values,
+            tuple(self.lines),
+        )  # fmt: skip
+
+    def fail(self, line: Line, mistake: Mistake) -> None:
+        if len(self.errors) < MAX_ERRORS:
+            error = SourceError(line.number, mistake.column + 1, str(mistake), line.source)
+            self.errors.append(error)
+
+    def guarded(self, line: Line, action: object) -> None:
+        assert callable(action)
+        try:
+            action(line)
+        except Mistake as mistake:
+            self.fail(line, mistake)
+
+    def place(self, line: Line) -> None:
+        """First pass: addresses of labels."""
+        for label in line.labels:
+            if label.text in self.labels:
+                raise Mistake(f"label {label.text!r} exists already", label.column)
+            self.labels[label.text] = self.address
+        if line.body is not None:
+            self.address += INSTRUCTION_BYTES
+        if line.directive is not None:
+            name, arguments = line.directive
+            if name.text == ".quad":
+                self.address += INSTRUCTION_BYTES * len(split_outside(arguments, ","))
+
+    def translate(self, line: Line) -> None:
+        """Second pass: directives and words."""
+        if line.directive is not None:
+            self.directive(line, *line.directive)
+        if line.body is not None:
+            body = line.body
+            self.emit(line, 0)  # keeps later addresses right if this line fails
+            self.words[-1] = self.instruction(body)
+
+    def emit(self, line: Line, word: int) -> None:
+        text = line.body or (line.directive[0] if line.directive else None)
+        shown = text.text if line.body and text else line.source.strip()
+        self.words.append(word)
+        self.lines.append((line.number, " ".join(shown.split())))
+        self.address += INSTRUCTION_BYTES
+
+    # Directives ------------------------------------------------------------------------------
+
+    def directive(self, line: Line, name: Text, arguments: Text) -> None:
+        if name.text == ".global":
+            for piece in split_outside(arguments, ","):
+                if not piece.text:
+                    raise Mistake(".global needs a label", name.column)
+                self.exported[piece.text.lstrip(":")] = (line, piece)
+        elif name.text == ".set":
+            self.set_symbol(name, arguments)
+        elif name.text == ".quad":
+            for piece in split_outside(arguments, ","):
+                self.emit(line, 0)
+                value = value_of(piece, self.symbols)
+                if not isinstance(value, int) or not -(1 << 63) <= value <= WORD_MASK:
+                    raise Mistake(".quad takes 64-bit integers", piece.column)
+                self.words[-1] = value & WORD_MASK
+        else:
+            raise unknown("directive", name.text, DIRECTIVES, name.column)
+
+    def set_symbol(self, name: Text, arguments: Text) -> None:
+        symbol, *rest = split_outside(arguments, ",")
+        if not rest or not symbol.text.isidentifier():
+            raise Mistake("write .set name, expression", name.column)
+        if symbol.text in self.labels:
+            raise Mistake(f"{symbol.text!r} is a label", symbol.column)
+        start = rest[0].column - arguments.column
+        expression = arguments.part(start)
+        macro = parse_macro(expression.text)
+        value = macro if macro is not None else value_of(expression, self.symbols)
+        self.symbols[symbol.text] = value
+
+    # Instructions ----------------------------------------------------------------------------
+
+    def instruction(self, body: Text) -> int:
+        slots = [parse_slot(piece) for piece in split_outside(body, ";") if piece.text]
+        if not slots:
+            raise Mistake("expected an operation", body.column)
+        first = next((s for s in slots if s.name != "nop"), slots[0])
+        if first.name in BRANCHES:
+            return encode_branch(slots, self.symbols, self.address - INSTRUCTION_BYTES)
+        if first.name in LOADS or first.name in SEMAPHORES:
+            return encode_load(slots, first, self.symbols)
+        encoder = AluEncoder(self.symbols)
+        try:
+            for slot in slots:
+                encoder.take(slot)
+            return encoder.encode()
+        except NotSmall:
+            if not is_only_move(slots):
+                raise
+            return encode_load(slots, first, self.symbols)
+
+
+__all__ = ["Assembly", "AssemblyError", "SourceError", "assemble"]
