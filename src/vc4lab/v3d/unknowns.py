@@ -40,6 +40,55 @@ ROWS: list[Unknown] = [
         "Increment in thread 0, do not wait in thread 1, read both registers.",
         "AG100-R CTnCS; Broadcom's driver tests CT0CS.CTSEMA before submitting a bin list",
     ),
+    Unknown(
+        "tmu_filter_rounding",
+        "How precise is bilinear filtering? (weights: 8 fractional bits)",
+        {
+            "each": "each of the three blends rounds to the nearest 8 bits",
+            "once": "exact 16 bit weights of four texels, rounded once",
+        },
+        "each",
+        "Sample a black to white edge at 256 positions on a board and compare the steps.",
+        "AG100-R p. 39 does not say",
+    ),
+    Unknown(
+        "tmu_lod_log2",
+        "How is log2 of the texel footprint computed for the level of detail?",
+        {
+            "smooth": "mantissa plus a parabola, error below 0.01",
+            "linear": "the mantissa itself, error up to 0.086",
+        },
+        "smooth",
+        "Blend two mip levels of different colours under a slowly changing scale.",
+        "AG100-R does not say",
+    ),
+    Unknown(
+        "tmu_lod_lane",
+        "Which lane's B is the level of detail with BSLOD = 1?",
+        {"quad": "lane 0 of each quad", "lane": "every lane its own"},
+        "quad",
+        "Explicit levels that differ inside a quad.",
+        "AG100-R p. 43",
+    ),
+    Unknown(
+        "tmu_short_position",
+        "Where is the sample of types S16F, S8 and S16 in the result word?",
+        {"low": "bits 15:0 (7:0)", "high": "bits 31:16 (23:16)"},
+        "low",
+        "Sample one of these types and store r4 unchanged.",
+        "AG100-R p. 40",
+    ),
+    Unknown(
+        "store_565_rounding",
+        "How does an undithered 565 store reduce 8 bits to 5 and 6?",
+        {
+            "nearest": "to the nearest value, Broadcom's software formula",
+            "truncate": "the low bits are dropped",
+        },
+        "nearest",
+        "Store a ramp of all 256 greys as 565.",
+        "AG100-R p. 58 does not say",
+    ),
 ]
 
 
