@@ -89,6 +89,22 @@ ROWS: list[Unknown] = [
         "Store a ramp of all 256 greys as 565.",
         "AG100-R p. 58 does not say",
     ),
+    Unknown(
+        "binner_clip_window",
+        "Does the binner leave out tiles that lie outside the clip window (102)?",
+        {"used": "yes, once a clip window was programmed", "ignored": "no, only the frame counts"},
+        "used",
+        "Bin with a small clip window, look at the tile lists outside of it.",
+        "AG100-R table 38 allows 102 in binning lists without saying what for",
+    ),
+    Unknown(
+        "clipper_z_order",
+        "Which float of Clipper Z (106) is the scale?",
+        {"scale_first": "Zs = Zc/Wc x first + second", "offset_first": "Zs = Zc/Wc x second + first"},
+        "scale_first",
+        "Clip a triangle at the near plane with two different values, read the clip record.",
+        "AG100-R and Mesa against Broadcom's khrn driver; equal for the usual 0.5, 0.5",
+    ),
 ]
 
 

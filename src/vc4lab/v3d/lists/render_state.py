@@ -86,6 +86,12 @@ STATE_FIELDS: dict[int, tuple[StateField, ...]] = {
     104: (StateField("z_min", 0, 4, real=True), StateField("z_max", 4, 4, real=True)),
 }
 
+STATE_RECORD_BYTES: dict[int, int] = {
+    identifier: 1 + max(item.offset + item.width for item in fields)
+    for identifier, fields in STATE_FIELDS.items()
+}
+"""Size of each state record, id byte included."""
+
 DEFAULTS: dict[str, float] = {
     "point_size": 1.0,
     "line_width": 1.0,

@@ -1,0 +1,254 @@
+"""Clips triangles and lines in clip space and writes clip records (PTB).
+
+Planes: near and far (-Wc <= Zc <= Wc), Wc above zero, and a guard band in X and Y that keeps screen
+coordinates inside s12.4 (control-lists.md 3.9). Corners carry the weights of the three original
+vertices, so the setup engine can interpolate varyings of vertices that never were shaded.
+All arithmetic in float64, so cutting adds no visible error.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vc4lab.simd import (
+    Value,
+    alloca,
+    call,
+    const,
+    f32,
+    f32x16,
+    f64,
+    fabs_,
+    floor_,
+    fmax_,
+    fmin_,
+    i8,
+    i32,
+    kernel,
+    load,
+    ptr,
+    select,
+    splat,
+    staged,
+    store,
+    unroll,
+)
+from vc4lab.v3d.geometry.list_writer import allocate
+from vc4lab.v3d.geometry.primitive_decoder import CLIP_ENTRY_BYTES, host
+from vc4lab.v3d.geometry.ptb_context import CLIP_PLANES, MAX_POLYGON, BinContext
+
+GUARD_BAND = 32752.0
+"""Largest |Xs|, |Ys| in 1/16 pixel a vertex may have without being cut (s12.4 ends at 32767)."""
+
+SMALLEST_W = 1e-20
+"""Wc of a corner is kept above this, so that 1/Wc is finite."""
+
+# outcode bits: outside one plane of the view volume, needs cutting, not a finite number
+OUT_LEFT, OUT_RIGHT, OUT_BELOW, OUT_ABOVE, OUT_NEAR, OUT_FAR = 1, 2, 4, 8, 16, 32
+OUT_GUARD, OUT_BAD = 64, 128
+OUT_VOLUME = 63
+OUT_CUT = OUT_NEAR | OUT_FAR | OUT_GUARD
+
+# a corner in scratch memory: x y z w, three weights, original vertex (-1 = new), as 8 doubles
+CORNER_BYTES = 64
+SLOTS = 16
+
+
+@staged
+def vertex_pointer(c: Any, index: Value) -> Value:
+    """Host address of word 0 of a vertex in the coordinate buffer."""
+    return c.vertices + index.shr(4) * c.pitch + (index & 15) * 4
+
+
+@staged
+def _load_corner(c: Any, target: Value, index: Value, slot: int) -> None:
+    source = vertex_pointer(c, index)
+    for k in unroll(4):
+        store(target + 8 * k, load(f32, source + 64 * k).fpext(f64))
+    for k in unroll(3):
+        store(target + 32 + 8 * k, const(f64, 1.0 if k == slot else 0.0))
+    store(target + 56, const(i32, slot))
+
+
+@staged
+def _distance(c: Any, corner: Value, plane: Value) -> Value:
+    """Signed distance (not normalised) of a corner to a clip plane; inside is >= 0."""
+    x, y = load(f64, corner), load(f64, corner + 8)
+    z, w = load(f64, corner + 16), load(f64, corner + 24)
+    guard = w * GUARD_BAND
+    across = x * c.half_width.fpext(f64)
+    up = y * c.half_height.fpext(f64)
+    result = w + z
+    if plane == 1:
+        result = w - z
+    elif plane == 2:
+        result = w - SMALLEST_W
+    elif plane == 3:
+        result = guard + across
+    elif plane == 4:
+        result = guard - across
+    elif plane == 5:
+        result = guard + up
+    elif plane == 6:
+        result = guard - up
+    return result
+
+
+@staged
+def _cut(target: Value, a: Value, b: Value, da: Value, db: Value) -> None:
+    """The corner where edge a-b meets the plane; always computed from the inside to the outside."""
+    t = da / (da - db)
+    for k in unroll(7):
+        from_a, from_b = load(f64, a + 8 * k), load(f64, b + 8 * k)
+        store(target + 8 * k, from_a + (from_b - from_a) * t)
+    store(target + 56, const(i32, -1))
+
+
+@staged
+def _copy(target: Value, source: Value) -> None:
+    for k in unroll(CORNER_BYTES // 8):
+        store(target + 8 * k, load(f64, source + 8 * k))
+
+
+@kernel(args=(ptr, ptr, i32, i32, i32), returns=i32)
+def clip_polygon(context: Value, corners: Value, i0: Value, i1_: Value, i2: Value) -> Value:
+    """Cut a triangle; the polygon's corners are left at `corners`, the result is their number."""
+    c: Any = BinContext.at(context)
+    other = alloca(CORNER_BYTES * SLOTS)
+    _load_corner(c, corners, i0, 0)
+    _load_corner(c, corners + CORNER_BYTES, i1_, 1)
+    _load_corner(c, corners + 2 * CORNER_BYTES, i2, 2)
+    count = const(i32, 3)
+    for plane in range(CLIP_PLANES):
+        if count > 0:
+            made = const(i32, 0)
+            previous = corners + (count - 1) * CORNER_BYTES
+            before = _distance(c, previous, plane)
+            for k in range(count):
+                corner = corners + k * CORNER_BYTES
+                here = _distance(c, corner, plane)
+                if made < SLOTS - 1:
+                    if (before >= 0.0) != (here >= 0.0):
+                        place = other + made * CORNER_BYTES
+                        if before >= 0.0:
+                            _cut(place, previous, corner, before, here)
+                        else:
+                            _cut(place, corner, previous, here, before)
+                        made = made + 1
+                    if here >= 0.0:
+                        _copy(other + made * CORNER_BYTES, corner)
+                        made = made + 1
+                previous = corner
+                before = here
+            for k in range(made):
+                _copy(corners + k * CORNER_BYTES, other + k * CORNER_BYTES)
+            count = made
+    return select((count < 3) | (count > MAX_POLYGON), const(i32, 0), count)
+
+
+@kernel(args=(ptr, ptr, i32, i32), returns=i32)
+def clip_segment(context: Value, corners: Value, i0: Value, i1_: Value) -> Value:
+    """Cut a line; its ends are left at `corners`; 2, or 0 when nothing is left."""
+    c: Any = BinContext.at(context)
+    spare = alloca(CORNER_BYTES)
+    end = corners + CORNER_BYTES
+    _load_corner(c, corners, i0, 0)
+    _load_corner(c, end, i1_, 1)
+    count = const(i32, 2)
+    for plane in range(CLIP_PLANES):
+        first = _distance(c, corners, plane)
+        second = _distance(c, end, plane)
+        first_in, second_in = first >= 0.0, second >= 0.0
+        if ~first_in & ~second_in:
+            count = const(i32, 0)
+        elif ~first_in:
+            _cut(spare, end, corners, second, first)
+            _copy(corners, spare)
+        elif ~second_in:
+            _cut(spare, corners, end, first, second)
+            _copy(end, spare)
+    return count
+
+
+@staged
+def _screen(value: Value) -> Value:
+    """Round to 1/16 pixels inside s12.4; NaN becomes 0."""
+    limited = fmax_(fmin_(floor_(value + 0.5), const(f64, 32767.0)), const(f64, -32768.0))
+    return limited.to_int(i32)
+
+
+@staged
+def screen_position(c: Any, corner: Value) -> Value:
+    """Ys:Xs of a corner, as the clipper computes it from record 105."""
+    inverse = 1.0 / load(f64, corner + 24)
+    x = _screen(load(f64, corner) * inverse * c.half_width.fpext(f64))
+    y = _screen(load(f64, corner + 8) * inverse * c.half_height.fpext(f64))
+    return (x & 0xFFFF) | (y << 16)
+
+
+@staged
+def _write_entry(c: Any, target: Value, corner: Value) -> None:
+    inverse = 1.0 / load(f64, corner + 24)
+    depth = load(f64, corner + 16) * inverse * c.z_scale.fpext(f64) + c.z_offset.fpext(f64)
+    store(target, screen_position(c, corner))
+    store(target + 4, depth.fptrunc(f32))
+    store(target + 8, inverse.fptrunc(f32))
+    for k in unroll(3):
+        store(target + 12 + 4 * k, load(f64, corner + 32 + 8 * k).fptrunc(f32))
+    store(target + 24, const(i32, 0))
+    store(target + 28, const(i32, 0))
+
+
+@kernel(args=(ptr, ptr, ptr, ptr, i32), returns=i32)
+def write_clip_record(
+    context: Value, first: Value, second: Value, third: Value, count: Value
+) -> Value:
+    """Write the clip record of a primitive with `count` corners.
+
+    Returns the word of record 49: address and flags, 0 when the pool is empty, 1 when every corner
+    is the original vertex of its place, so that no clip record is needed.
+    """
+    c: Any = BinContext.at(context)
+    flags = const(i32, 0)
+    number = const(i32, 0)
+    for slot, corner in ((0, first), (1, second), (2, third)):
+        if (const(i32, slot) < count) & (load(i32, corner + 56) != slot):
+            flags = flags | (1 << slot)
+            number = number + 1
+    word = const(i32, 1)
+    if flags != 0:
+        word = const(i32, 0)
+        address = call(allocate, context, number * CLIP_ENTRY_BYTES)
+        if address != 0:
+            place = address
+            for slot, corner in ((0, first), (1, second), (2, third)):
+                if (flags & (1 << slot)) != 0:
+                    _write_entry(c, host(c.memory, place), corner)
+                    place = place + CLIP_ENTRY_BYTES
+            word = (address & ~7) | flags
+    return word
+
+
+
+@kernel(args=(ptr, i32, i32), returns=None)
+def make_outcodes(context: Value, first_batch: Value, last_batch: Value) -> None:
+    """Outcode bytes of the vertices of batches first..last, from their clip-space words."""
+    c: Any = BinContext.at(context)
+    for batch in range(first_batch, last_batch + 1):
+        source = c.vertices + batch * c.pitch
+        x, y = load(f32x16, source), load(f32x16, source + 64)
+        z, w = load(f32x16, source + 128), load(f32x16, source + 192)
+        guard = w * GUARD_BAND
+        # a number that is not finite gives NaN, which differs from 0
+        bad = ((x - x) + (y - y) + (z - z) + (w - w)) != 0.0
+        code = bits(x < -w, OUT_LEFT) | bits(x > w, OUT_RIGHT)
+        code = code | bits(y < -w, OUT_BELOW) | bits(y > w, OUT_ABOVE)
+        code = code | bits(z < -w, OUT_NEAR) | bits(z > w, OUT_FAR)
+        wide = (fabs_(x * c.half_width) > guard) | (fabs_(y * c.half_height) > guard)
+        code = code | bits(wide | (w < SMALLEST_W), OUT_GUARD) | bits(bad, OUT_BAD)
+        store(c.codes + batch * 16, code.trunc(i8))
+
+
+def bits(mask: Value, value: int) -> Value:
+    """`value` in the lanes of `mask`, else 0."""
+    return select(mask, splat(const(i32, value)), splat(const(i32, 0)))

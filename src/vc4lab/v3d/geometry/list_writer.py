@@ -1,0 +1,377 @@
+"""Writes tile lists into guest memory: blocks, links, state records, compressed primitives.
+
+A block keeps LINK_RESERVE bytes free, so a list can always be ended and linked to the next block: by
+the 3-byte relative branch inside compressed data, by Branch (16) outside (control-lists.md 3.9).
+Nothing is marked as written before it is, so after running out of memory the same call is repeated.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vc4lab.simd import (
+    Value,
+    call,
+    const,
+    i1,
+    i8,
+    i16,
+    i32,
+    i64,
+    kernel,
+    load,
+    ptr,
+    select,
+    staged,
+    store,
+    usub_sat,
+)
+from vc4lab.v3d.geometry.primitive_decoder import (
+    CLIPPED_LIST,
+    COMPRESSED_LIST,
+    ESCAPE_ABSOLUTE,
+    ESCAPE_BRANCH,
+    ESCAPE_END,
+    host,
+)
+from vc4lab.v3d.geometry.ptb_context import (
+    DONE,
+    FAR_INDEX,
+    FORMAT_KIND,
+    LINK_RESERVE,
+    OUT_OF_MEMORY,
+    RECORD_SLOT,
+    SHADER_KIND,
+    STATE_KINDS,
+    BinContext,
+    TileState,
+)
+
+BRANCH, RETURN = 16, 18
+
+
+@kernel(args=(ptr, i32), returns=i32)
+def allocate(context: Value, size: Value) -> Value:
+    """Take `size` bytes from the pool, else from the overspill block; the address, or 0 if empty."""
+    c: Any = BinContext.at(context)
+    if c.pool_bytes.ult(size):
+        if c.spill_bytes != 0:
+            start = (c.spill_address + 31) & ~31
+            c.pool_bytes = usub_sat(c.spill_bytes, start - c.spill_address)
+            c.pool_address = start
+            c.spill_bytes = 0
+            c.spill_used = c.spill_used + 1
+    address = const(i32, 0)
+    if c.pool_bytes.uge(size):
+        address = c.pool_address
+        c.pool_address = address + size
+        c.pool_bytes = c.pool_bytes - size
+        address = select(address == 0, const(i32, 1 << 30), address)  # the same place, but not 0
+    return address
+
+
+@kernel(args=(ptr, ptr), returns=i32)
+def link(context: Value, tile: Value) -> Value:
+    """Continue the tile's list in a new block."""
+    c: Any = BinContext.at(context)
+    t: Any = TileState.at(tile)
+    status = const(i32, OUT_OF_MEMORY)
+    block = call(allocate, context, c.block_bytes)
+    if block != 0:
+        status = const(i32, DONE)
+        c.blocks = c.blocks + 1
+        cursor = t.cursor
+        here = host(c.memory, cursor)
+        target = block
+        steps = ((block & ~31) - (cursor & ~31)) >> 5
+        if (t.key != 0) & ((block & 31) == 0) & (steps == steps.trunc(i16).sext(i32)):
+            store(here, const(i8, ESCAPE_BRANCH))
+            store(here + 1, steps.trunc(i16))
+        else:
+            branch = here
+            if t.key != 0:
+                store(here, const(i8, ESCAPE_END))
+                branch = here + 1
+                store(host(c.memory, block), const(i8, COMPRESSED_LIST))
+                target = block + 1
+                t.p0 = FAR_INDEX
+                t.p1 = FAR_INDEX
+                t.p2 = FAR_INDEX
+            store(branch, const(i8, BRANCH))
+            store(branch + 1, block)
+        t.cursor = target
+        t.limit = block + (c.block_bytes - LINK_RESERVE)
+    return status
+
+
+@staged
+def close_list(c: Any, t: Any) -> None:
+    """End an open compressed list; its byte may stand in the reserve (a branch still fits)."""
+    if t.key != 0:
+        store(host(c.memory, t.cursor), const(i8, ESCAPE_END))
+        t.cursor = t.cursor + 1
+        t.key = 0
+
+
+@staged
+def _copy_record(target: Value, source: Value, size: Value) -> None:
+    """Copy 2 to 9 bytes without touching more."""
+    store(target, load(i8, source))
+    if size == 9:
+        store(target + 1, load(i64, source + 1))
+    elif size == 5:
+        store(target + 1, load(i32, source + 1))
+    elif size == 4:
+        store(target + 1, load(i16, source + 1))
+        store(target + 3, load(i8, source + 3))
+    elif size == 3:
+        store(target + 1, load(i16, source + 1))
+    else:
+        store(target + 1, load(i8, source + 1))
+
+
+@kernel(args=(ptr, ptr, i32), returns=i32)
+def write_state(context: Value, tile: Value, everything: Value) -> Value:
+    """Write the state this tile has not seen (or all state); the list is closed first."""
+    c: Any = BinContext.at(context)
+    t: Any = TileState.at(tile)
+    status = const(i32, DONE)
+    close_list(c, t)
+    seen = t.seen
+    wrote_format = const(i1, False)
+    changed = c.field_ptr("changed")
+    sizes = c.field_ptr("record_bytes")
+    records = c.field_ptr("records")
+    for kind in range(len(STATE_KINDS)):
+        change = load(i32, changed + kind * 4)
+        wanted = (change > seen) | ((everything != 0) & (change >= 0))
+        wanted = wanted | ((kind == SHADER_KIND) & wrote_format & (change >= 0))
+        if wanted & (status == DONE):
+            size = load(i32, sizes + kind * 4)
+            if t.limit - t.cursor < size:
+                status = call(link, context, tile)
+            if status == DONE:
+                _copy_record(host(c.memory, t.cursor), records + kind * RECORD_SLOT, size)
+                t.cursor = t.cursor + size
+                wrote_format = wrote_format | (kind == FORMAT_KIND)
+    if status == DONE:
+        t.seen = c.counter
+    return status
+
+
+@kernel(args=(ptr, ptr, i32), returns=i32)
+def open_list(context: Value, tile: Value, clip: Value) -> Value:
+    """Bring a tile's state up to date and start a list: 48, or 49 when `clip` (its word) is not 0."""
+    c: Any = BinContext.at(context)
+    t: Any = TileState.at(tile)
+    status = const(i32, DONE)
+    if t.seen != c.counter:
+        status = call(write_state, context, tile, 0)
+    close_list(c, t)
+    # a clipped list and its first primitive must stay together
+    need = select(clip != 0, const(i32, 12), const(i32, 8))
+    if (status == DONE) & (t.limit - t.cursor < need):
+        status = call(link, context, tile)
+    if status == DONE:
+        here = host(c.memory, t.cursor)
+        if clip != 0:
+            store(here, const(i8, CLIPPED_LIST))
+            store(here + 1, clip)
+            t.cursor = t.cursor + 5
+        else:
+            store(here, const(i8, COMPRESSED_LIST))
+            t.cursor = t.cursor + 1
+        t.key = c.key
+        t.p0 = FAR_INDEX
+        t.p1 = FAR_INDEX
+        t.p2 = FAR_INDEX
+    return status
+
+
+@staged
+def ready(context: Value, tile: Value, clip: Value) -> Value:
+    """A list of the wanted format is open (opens it if not); a status."""
+    c: Any = BinContext.at(context)
+    t: Any = TileState.at(tile)
+    status = const(i32, DONE)
+    if (t.key != c.key) | (clip != 0):
+        status = call(open_list, context, tile, clip)
+    return status
+
+
+@staged
+def room(context: Value, tile: Value, size: Value) -> Value:
+    """`size` bytes are free in the tile's block (links a new one if not); a status."""
+    t: Any = TileState.at(tile)
+    status = const(i32, DONE)
+    if t.limit - t.cursor < size:
+        status = call(link, context, tile)
+    return status
+
+
+def fits(value: Value, low: int, high: int) -> Value:
+    """low <= value <= high in one unsigned comparison."""
+    return (value - low).ule(high - low)
+
+
+@staged
+def append_triangle(context: Value, tile: Value, i0: Value, i1_: Value, i2: Value) -> Value:
+    """Add a triangle to the open list in the shortest coding; a status."""
+    c: Any = BinContext.at(context)
+    t: Any = TileState.at(tile)
+    p0, p1, p2 = t.p0, t.p1, t.p2
+    delta = i2 - p2
+    d1 = i1_ - i0
+    d2 = i2 - i0
+    size = const(i32, 7)
+    word = const(i32, 0)
+    strip = ((i0 == p2) & (i1_ == p1)) | ((i1_ == p2) & (i0 == p0)) | ((i0 == p1) & (i1_ == p0))
+    if strip & fits(delta, -31, 31):
+        kind = select(
+            (i0 == p2) & (i1_ == p1),
+            const(i32, 0),
+            select((i0 == p0) & (i1_ == p2), const(i32, 1), const(i32, 2)),
+        )
+        word = kind | (delta << 2)
+        size = const(i32, 1)
+    elif fits(i0 - p0, -8, 7) & fits(i1_ - p1, -8, 7) & fits(delta, -8, 7):
+        word = (((i0 - p0) & 15) << 4) | (((i1_ - p1) & 15) << 8) | ((delta & 15) << 12) | 3
+        size = const(i32, 2)
+    elif fits(d1, -31, 31) & fits(d2, -31, 31):
+        word = ((d1 & 63) << 4) | ((d2 & 63) << 10) | (i0 << 16) | 15
+        size = const(i32, 4)
+    status = room(context, tile, size)
+    if status == DONE:
+        if (t.p2 == FAR_INDEX) & (size < 4):  # the link started a new list: nothing to refer to
+            size = const(i32, 7)
+            status = room(context, tile, size)
+        here = host(c.memory, t.cursor)
+        if size == 1:
+            store(here, word.trunc(i8))
+        elif size == 2:
+            store(here, word.trunc(i16))
+        elif size == 4:
+            store(here, word)
+        else:
+            store(here, (i0 << 8) | ESCAPE_ABSOLUTE | (i1_ << 24))
+            store(here + 4, (i1_.shr(8) | (i2 << 8)).trunc(i16))
+            store(here + 6, i2.shr(8).trunc(i8))
+        t.cursor = t.cursor + size
+        t.p0 = i0
+        t.p1 = i1_
+        t.p2 = i2
+    return status
+
+
+@staged
+def append_line(context: Value, tile: Value, i0: Value, i1_: Value) -> Value:
+    """Add a line to the open list; a status."""
+    c: Any = BinContext.at(context)
+    t: Any = TileState.at(tile)
+    p0, p1 = t.p0, t.p1
+    delta = i1_ - p1
+    span = i1_ - i0
+    size = const(i32, 5)
+    word = const(i32, 0)
+    if ((i0 == p1) | (i0 == p0)) & fits(delta, -31, 31):
+        word = select(i0 == p1, const(i32, 0), const(i32, 1)) | (delta << 2)
+        size = const(i32, 1)
+    elif fits(i0 - p0, -8, 7) & fits(delta, -8, 7):
+        word = (((i0 - p0) & 15) << 4) | ((delta & 15) << 8) | 3
+        size = const(i32, 2)
+    elif fits(span, -31, 31):
+        word = ((span & 63) << 2) | (i0 << 8) | 2
+        size = const(i32, 3)
+    status = room(context, tile, size)
+    if status == DONE:
+        if (t.p1 == FAR_INDEX) & (size < 3):
+            size = const(i32, 5)
+            status = room(context, tile, size)
+        here = host(c.memory, t.cursor)
+        if size == 1:
+            store(here, word.trunc(i8))
+        elif size == 2:
+            store(here, word.trunc(i16))
+        elif size == 3:
+            store(here, word.trunc(i16))
+            store(here + 2, word.shr(16).trunc(i8))
+        else:
+            store(here, (i0 << 8) | ESCAPE_ABSOLUTE | (i1_ << 24))
+            store(here + 4, i1_.shr(8).trunc(i8))
+        t.cursor = t.cursor + size
+        t.p0 = i0
+        t.p1 = i1_
+    return status
+
+
+@staged
+def append_point(context: Value, tile: Value, index: Value) -> Value:
+    """Add a point to the open list; a status."""
+    c: Any = BinContext.at(context)
+    t: Any = TileState.at(tile)
+    delta = index - t.p0
+    size = const(i32, 3)
+    word = const(i32, 0)
+    if fits(delta, -31, 31):
+        word = delta << 2
+        size = const(i32, 1)
+    elif fits(delta, -8191, 8191):
+        word = (delta << 2) | 3
+        size = const(i32, 2)
+    status = room(context, tile, size)
+    if status == DONE:
+        if (t.p0 == FAR_INDEX) & (size < 3):
+            size = const(i32, 3)
+            status = room(context, tile, size)
+        here = host(c.memory, t.cursor)
+        if size == 1:
+            store(here, word.trunc(i8))
+        elif size == 2:
+            store(here, word.trunc(i16))
+        else:
+            store(here, ((index << 8) | ESCAPE_ABSOLUTE).trunc(i16))
+            store(here + 2, index.shr(8).trunc(i8))
+        t.cursor = t.cursor + size
+        t.p0 = index
+    return status
+
+
+@kernel(args=(ptr, ptr, i32), returns=i32)
+def finish_tile(context: Value, tile: Value, everything: Value) -> Value:
+    """End a tile's list with Return (18), behind all state if `everything` is not 0; a status."""
+    c: Any = BinContext.at(context)
+    t: Any = TileState.at(tile)
+    status = const(i32, DONE)
+    if everything != 0:
+        status = call(write_state, context, tile, 1)
+    if status == DONE:
+        close_list(c, t)
+        store(host(c.memory, t.cursor), const(i8, RETURN))
+        t.cursor = t.cursor + 1
+    return status
+
+
+@kernel(args=(ptr, i32), returns=i32)
+def finish_all(context: Value, everything: Value) -> Value:
+    """End the lists of all tiles from the resume point (`primitive`) on; a status."""
+    c: Any = BinContext.at(context)
+    status = const(i32, DONE)
+    k = c.primitive
+    while (k < c.width * c.height) & (status == DONE):
+        status = call(finish_tile, context, c.tiles + k * TileState.size, everything)
+        if status == DONE:
+            k = k + 1
+    c.primitive = k
+    return status
+
+
+@kernel(args=(ptr, i32, i32), returns=None)
+def reset_tiles(context: Value, base: Value, initial: Value) -> None:
+    """Start every tile's list in its block of the fixed area (y * width + x, `initial` bytes each)."""
+    c: Any = BinContext.at(context)
+    for k in range(c.width * c.height):
+        t: Any = TileState.at(c.tiles + k * TileState.size)
+        t.cursor = base + k * initial
+        t.limit = base + k * initial + (initial - LINK_RESERVE)
+        t.seen = 0
+        t.key = 0

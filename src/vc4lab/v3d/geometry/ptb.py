@@ -1,0 +1,363 @@
+"""The primitive tile binner (PTB): state cache, tile list memory, and the entry to native binning.
+
+Python runs once per record; vertices and primitives are handled by `ptb_draw` and `list_writer`, which
+write real tile lists into guest memory (control-lists.md 3.9). The tile state data array of record 112
+is kept inside the simulator: its layout is not documented and programs never read it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from vc4lab.simd import NativeModule, build
+from vc4lab.v3d.geometry import ptb_context as pc
+from vc4lab.v3d.geometry.ptb_context import BinContext, TileState
+from vc4lab.v3d.geometry.scan_context import MAX_VERTICES
+from vc4lab.v3d.lists.render_state import (
+    CLIP_WINDOW,
+    PRIMITIVE_LIST_FORMAT,
+    apply_record,
+    default_state,
+)
+from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
+
+if TYPE_CHECKING:
+    from vc4lab.diagnostics import Reporter
+    from vc4lab.memory import GuestMemory
+    from vc4lab.records.declarations import TileBinningMode
+    from vc4lab.v3d.unknowns import Unknowns
+
+CLIPPER_XY, CLIPPER_Z = 105, 106
+FLOAT_PAIRS = {CLIPPER_XY: ("half_width", "half_height"), CLIPPER_Z: ("z_scale", "z_offset")}
+COUNTERS = ("rejected", "clipped", "degenerate", "outside", "entries", "blocks")
+
+MAX_LENGTH = 1 << 26
+"""Vertices of one draw that are looked at; a longer draw is cut with a message."""
+WORK_PER_CALL = 1 << 20
+"""Primitives and tile rows between two looks at `Binner.interrupted`."""
+STATE_LIMIT = 0x1EF0
+"""Changes of state after which the hardware's counter is near its overflow (HW-2116)."""
+
+PRIMITIVE_TYPE = (0, 1, 1, 1, 2, 2, 2)
+"""List primitive type (record 56, bits 3:0) of each primitive mode."""
+KERNELS = ("points", "lines", "triangles")
+
+
+@dataclass(frozen=True)
+class Coordinates:
+    """Where binning finds its vertices: SoA batches of 16 in host memory (one 64-byte row per word).
+
+    With `clip_words` the rows are Xc Yc Zc Wc, Ys:Xs, Zs, 1/Wc [, point size] (coordinate shader, or NV
+    with clip header), without it Ys:Xs, Zs, 1/Wc [, point size]. `first`..`last` are valid.
+    """
+
+    address: int
+    pitch: int
+    first: int
+    last: int
+    clip_words: bool
+    point_size: bool = False
+    keep: Any = field(default=None, repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class IndexSource:
+    """The vertices of a draw: consecutive from `first`, or 8 / 16-bit indices at guest `address`."""
+
+    length: int
+    first: int = 0
+    address: int | None = None
+    bits: int = 16
+    maximum: int = 0xFFFFFFFF
+
+    @property
+    def kind(self) -> int:
+        """The native code of the index type."""
+        if self.address is None:
+            return pc.INDEX_ARRAY
+        return pc.INDEX_8 if self.bits == 8 else pc.INDEX_16
+
+
+def tile_size(multisample: int, colour64: int, double_buffer: int = 0) -> tuple[int, int]:
+    """Width and height of a tile in pixels from the flags of records 112 and 113."""
+    width, height = (32, 32) if multisample else (64, 64)
+    if colour64 or (double_buffer and not multisample):
+        height //= 2
+    return width, height
+
+
+def primitive_count(mode: int, length: int) -> int:
+    """Number of primitives of a draw with `length` vertices."""
+    if mode == 2:
+        return length if length > 1 else 0
+    per_mode = (length, length // 2, 0, length - 1, length // 3, length - 2, length - 2)
+    return max(0, per_mode[mode])
+
+
+@lru_cache(maxsize=1)
+def _native() -> NativeModule:
+    from vc4lab.v3d.geometry import clipper, list_writer, ptb_draw
+
+    entries = {
+        "points": ptb_draw.draw_points,
+        "lines": ptb_draw.draw_lines,
+        "triangles": ptb_draw.draw_triangles,
+        "outcodes": clipper.make_outcodes,
+        "reset": list_writer.reset_tiles,
+        "finish_all": list_writer.finish_all,
+    }
+    return build("ptb", entries, float_mode="default", key="ptb")
+
+
+class Binner:
+    """One PTB. Statuses: `DONE`, `OUT_OF_MEMORY` (supply memory, then `resume`), `PAUSED`, `BAD_INDEX`.
+
+    State lives across lists and jobs until changed; `configure` and `start` follow records 112 and 6.
+    """
+
+    def __init__(
+        self, memory: GuestMemory, reporter: Reporter, unknowns: Unknowns = DEFAULT_UNKNOWNS
+    ) -> None:
+        self.memory = memory
+        self.reporter = reporter
+        self.unknowns = unknowns
+        self.state = default_state()
+        self.context = BinContext()
+        self.interrupted: Callable[[], bool] = lambda: False
+        self.tile_width, self.tile_height = 64, 64
+        self.context.memory = memory.base
+        for k in range(len(pc.STATE_KINDS)):
+            self.context.changed[k] = pc.NEVER
+        self._tiles: Any = None
+        self._codes = (ctypes.c_char * (MAX_VERTICES + 64))()
+        self.context.codes = ctypes.addressof(self._codes)
+        self._format_in_force: int | None = None
+        self._drawn = False
+        self._pending: tuple[str, int] | None = None
+        self._flush_tile = 0
+
+    # -- records 112 and 6 -----------------------------------------------------------------------
+
+    def configure(self, mode: TileBinningMode) -> None:
+        """Record 112: the grid of tiles and their memory. Does not touch the state counter."""
+        c = self.context
+        c.width, c.height = int(mode.tiles_x), int(mode.tiles_y)
+        self.tile_width, self.tile_height = tile_size(
+            int(mode.multisample), int(mode.colour64), int(mode.double_buffer)
+        )
+        c.shift_x = (self.tile_width * 16).bit_length() - 1
+        c.shift_y = (self.tile_height * 16).bit_length() - 1
+        initial, c.block_bytes = 32 << int(mode.initial_block), 32 << int(mode.block)
+        base = int(mode.address)
+        count = c.width * c.height
+        fixed = base + count * initial
+        pool = (fixed + c.block_bytes - 1) & -c.block_bytes
+        size = int(mode.memory_size) - (pool - base)
+        if size < 0:
+            self.reporter.report(
+                "CLE-027",
+                f"{int(mode.memory_size)} bytes of tile memory for {count} tiles of {initial} bytes",
+                address=base,
+            )
+        self._set(pool_address=pool, pool_bytes=size, spill_used=0)
+        self._tiles = (ctypes.c_char * (count * TileState.size + 64))()
+        c.tiles = ctypes.addressof(self._tiles)
+        _native()["reset"](c.address, _signed(base), initial)
+        for name in COUNTERS:
+            setattr(c, name, 0)
+        self._pending = None
+        self._flush_tile = 0
+        self._limits()
+
+    def start(self) -> None:
+        """Record 6: what was set before counts as prefix and stays out of the tile lists."""
+        if self.context.counter == 0:
+            self.context.counter = 1
+            self._drawn = False
+
+    # -- state -----------------------------------------------------------------------------------
+
+    def set_state(self, kind: int, record: bytes) -> None:
+        """A state record (id byte `kind` and payload): 56, 64-67, 96-106."""
+        c = self.context
+        names = FLOAT_PAIRS.get(kind)
+        if names is not None:
+            pair = struct.unpack("<2f", record[1:9].ljust(8, b"\0"))
+            if kind == CLIPPER_Z and self.unknowns["clipper_z_order"] == "offset_first":
+                pair = pair[::-1]
+            for name, value in zip(names, pair, strict=True):
+                setattr(c, name, value)
+            return
+        slot = pc.KIND_OF_RECORD.get(kind)
+        if slot is None:
+            return
+        if self._drawn and c.counter:
+            c.counter += 1
+            self._drawn = False
+            if c.counter == STATE_LIMIT:
+                self.reporter.report("CLE-029", f"{STATE_LIMIT} changes of state in one list")
+        apply_record(self.state, record)
+        c.changed[slot] = c.counter
+        c.record_bytes[slot] = len(record)
+        start = c.address + BinContext.offset("records") + slot * pc.RECORD_SLOT
+        ctypes.memmove(start, record[: pc.RECORD_SLOT], min(len(record), pc.RECORD_SLOT))
+        if kind == PRIMITIVE_LIST_FORMAT:
+            self._format_in_force = record[1]
+        for name in ("viewport_x", "viewport_y", "point_size", "line_width"):
+            setattr(c, name, getattr(self.state, name))
+        self._limits()
+
+    def _limits(self) -> None:
+        """Tiles primitives can touch: the frame, and the clip window once it was programmed."""
+        c, s = self.context, self.state
+        c.first_x = c.first_y = 0
+        c.last_x, c.last_y = c.width - 1, c.height - 1
+        programmed = c.changed[pc.KIND_OF_RECORD[CLIP_WINDOW]] != pc.NEVER
+        if programmed and self.unknowns["binner_clip_window"] == "used":
+            c.first_x, c.first_y = s.clip_left // self.tile_width, s.clip_bottom // self.tile_height
+            right, top = s.clip_left + s.clip_width - 1, s.clip_bottom + s.clip_height - 1
+            c.last_x = min(c.last_x, right // self.tile_width) if s.clip_width else -1
+            c.last_y = min(c.last_y, top // self.tile_height) if s.clip_height else -1
+
+    # -- draws -----------------------------------------------------------------------------------
+
+    def draw(
+        self, mode: int, source: IndexSource, coordinates: Coordinates, *, clip: bool = True
+    ) -> int:
+        """Bin one primitive record; `clip` is the shader record's clipping flag.
+
+        Returns
+        -------
+        int
+            `DONE`; `OUT_OF_MEMORY` or `PAUSED`: call `resume` (the coordinates must stay valid);
+            `BAD_INDEX`: an index above the maximum was met, what came before it is binned.
+        """
+        c = self.context
+        if not 0 <= mode < len(PRIMITIVE_TYPE):
+            self.reporter.report("CLE-016", f"primitive mode {mode}")
+            return pc.DONE
+        if self._tiles is None or c.width * c.height == 0:
+            return pc.DONE
+        needed = 0x10 | PRIMITIVE_TYPE[mode]
+        if self._format_in_force != needed:
+            self.set_state(PRIMITIVE_LIST_FORMAT, bytes((PRIMITIVE_LIST_FORMAT, needed)))
+        length = source.length
+        if length > MAX_LENGTH:
+            self.reporter.report("VTX-001", f"a draw of {length} vertices", address=source.address)
+            length = MAX_LENGTH
+        clipping = clip and coordinates.clip_words
+        row = 4 if coordinates.clip_words else 0
+        self._set(
+            vertices=coordinates.address,
+            pitch=coordinates.pitch,
+            xy_row=row * 64,
+            size_row=(row + 3) * 64 if coordinates.point_size else -1,
+            clipping=int(clipping),
+            mode=mode,
+            index_type=source.kind,
+            index_address=source.address or 0,
+            first_index=source.first,
+            length=length,
+            max_index=source.maximum,
+            primitive_count=primitive_count(mode, length),
+            primitive=0,
+            part=-1,
+            tile_x=-1,
+            clip_record=0,
+            key=(c.counter << 2 | PRIMITIVE_TYPE[mode]) + 1,
+        )
+        self._drawn = True
+        if clipping:
+            _native()["outcodes"](c.address, coordinates.first >> 4, coordinates.last >> 4)
+        self._keep = coordinates
+        self._pending = (KERNELS[PRIMITIVE_TYPE[mode]], 0)
+        return self.resume()
+
+    def resume(self) -> int:
+        """Go on with the interrupted draw or flush; the status as for `draw`."""
+        if self._pending is None:
+            return pc.DONE
+        name, argument = self._pending
+        status = self._finish(argument) if name == "finish" else self._run(name)
+        if status not in (pc.OUT_OF_MEMORY, pc.PAUSED):
+            self._pending = None
+        return status
+
+    def _run(self, name: str) -> int:
+        kernel = _native()[name]
+        while True:
+            self.context.work = WORK_PER_CALL
+            status = int(kernel(self.context.address))
+            if status == pc.BAD_INDEX:
+                c = self.context
+                self.reporter.report(
+                    "CLE-014",
+                    f"index {c.bad_index} in a draw whose maximum is {c.max_index & 0xFFFFFFFF}",
+                    address=c.index_address & 0xFFFFFFFF,
+                )
+            if status != pc.PAUSED or self.interrupted():
+                return status
+
+    # -- memory and flush ------------------------------------------------------------------------
+
+    def supply_memory(self, address: int, size: int) -> None:
+        """Registers BPOA and BPOS: the overspill block, taken when the pool is empty."""
+        self._set(spill_address=address, spill_bytes=size)
+
+    def flush(self, all_state: bool = False) -> int:
+        """Records 4 and 5: end every tile list, behind the complete state for 5. A status."""
+        if self._tiles is None:
+            return pc.DONE
+        self._flush_tile = 0
+        self._pending = ("finish", int(all_state))
+        return self.resume()
+
+    def _finish(self, everything: int) -> int:
+        finish, c = _native()["finish_all"], self.context
+        c.primitive = self._flush_tile
+        status = int(finish(c.address, everything))
+        self._flush_tile = c.primitive
+        if status == pc.DONE:
+            c.counter = 0
+            self._drawn = False
+            for k in range(len(pc.STATE_KINDS)):
+                if c.changed[k] != pc.NEVER:
+                    c.changed[k] = 0  # prefix state of the next list
+        return status
+
+    @property
+    def pool_address(self) -> int:
+        """BPCA: the next free byte of the pool."""
+        return int(self.context.pool_address) & 0xFFFFFFFF
+
+    @property
+    def pool_bytes(self) -> int:
+        """BPCS: what is left of the pool (modulo 2^32)."""
+        return int(self.context.pool_bytes) & 0xFFFFFFFF
+
+    @property
+    def overspill(self) -> tuple[int, int]:
+        """BPOA and BPOS; a size of 0 means the block was taken or never given."""
+        c = self.context
+        return int(c.spill_address) & 0xFFFFFFFF, int(c.spill_bytes) & 0xFFFFFFFF
+
+    @property
+    def counters(self) -> dict[str, int]:
+        """Counts since `configure`: rejected, clipped, degenerate, outside, entries, blocks."""
+        return {name: int(getattr(self.context, name)) for name in COUNTERS}
+
+    def _set(self, **values: int) -> None:
+        for name, value in values.items():
+            if name not in ("vertices",):
+                value = _signed(value)
+            setattr(self.context, name, value)
+
+
+def _signed(value: int) -> int:
+    """A 32-bit word as the signed number native code takes."""
+    return (value + (1 << 31)) % (1 << 32) - (1 << 31)

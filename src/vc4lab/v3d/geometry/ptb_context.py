@@ -1,0 +1,120 @@
+"""Data shared between the native binner (PTB) and its Python side."""
+
+from __future__ import annotations
+
+from vc4lab.simd import Array, Struct, f32, i8, i32, ptr
+from vc4lab.v3d.lists.render_state import PRIMITIVE_LIST_FORMAT, STATE_RECORD_BYTES
+
+STATE_KINDS: tuple[tuple[int, ...], ...] = (
+    *((identifier,) for identifier in range(96, 105)),
+    (PRIMITIVE_LIST_FORMAT,),
+    (64, 65, 66, 67),
+)
+"""Kinds of state the binner caches, in the order it writes them into a tile list."""
+
+FORMAT_KIND, SHADER_KIND = len(STATE_KINDS) - 2, len(STATE_KINDS) - 1
+KIND_OF_RECORD: dict[int, int] = {
+    identifier: kind for kind, identifiers in enumerate(STATE_KINDS) for identifier in identifiers
+}
+RECORD_SLOT = 16
+"""Bytes kept per cached record (the longest state record has 9)."""
+assert max(STATE_RECORD_BYTES.values()) <= RECORD_SLOT
+
+NEVER = -1
+"""Change counter of a kind of state that was never programmed."""
+
+FAR_INDEX = 0x40000000
+"""`previous index` of a fresh list: no relative coding can match it."""
+
+LINK_RESERVE = 6
+"""Bytes kept free at the end of a block: end of list (1) and a branch (5)."""
+
+DONE, OUT_OF_MEMORY, PAUSED, BAD_INDEX = 0, 1, 2, 3
+"""What native binning returns; after 1 and 2 it can be called again to go on."""
+
+INDEX_ARRAY, INDEX_8, INDEX_16 = 0, 1, 2
+"""Where vertex indices come from: consecutive, or 8 / 16-bit indices in guest memory."""
+
+CLIP_PLANES = 7
+MAX_POLYGON = 3 + CLIP_PLANES
+"""A triangle cut by n planes has at most 3 + n corners."""
+
+
+class TileState(Struct):
+    """Where a tile's list is being written; layout of the tiles array (32 bytes per tile)."""
+
+    cursor = i32  # guest address of the next byte
+    limit = i32  # last cursor that leaves LINK_RESERVE bytes in the block
+    seen = i32  # state counter value up to which this tile got its state
+    key = i32  # counter and format of the open compressed list, 0 = none open
+    p0 = i32  # indices of the previous primitive of the open list
+    p1 = i32
+    p2 = i32
+    reserved = i32
+
+
+class BinContext(Struct):
+    """Everything the native binner reads and writes."""
+
+    memory = ptr
+    tiles = ptr
+    vertices = ptr  # coordinate buffer, SoA batches of 16
+    codes = ptr  # one outcode byte per vertex
+    pitch = i32  # bytes per batch
+    xy_row = i32  # byte offsets of rows in a batch
+    size_row = i32  # -1: no point size per vertex
+    clipping = i32  # 0: only the screen coordinates are used
+    # the frame
+    width = i32  # in tiles
+    height = i32
+    shift_x = i32  # log2 of the tile size in 1/16 pixel
+    shift_y = i32
+    first_x = i32  # tiles that can be touched at all (frame and clip window)
+    last_x = i32
+    first_y = i32
+    last_y = i32
+    # current state
+    viewport_x = i32
+    viewport_y = i32
+    point_size = f32
+    line_width = f32
+    half_width = f32  # record 105, 1/16 pixel
+    half_height = f32
+    z_scale = f32  # record 106
+    z_offset = f32
+    counter = i32
+    key = i32  # counter << 2 | primitive type, + 1 so that it is never 0
+    changed = Array(i32, len(STATE_KINDS))
+    record_bytes = Array(i32, len(STATE_KINDS))
+    records = Array(i8, RECORD_SLOT * len(STATE_KINDS))
+    # the pool of list blocks
+    pool_address = i32
+    pool_bytes = i32  # unsigned
+    spill_address = i32
+    spill_bytes = i32
+    spill_used = i32
+    block_bytes = i32
+    # the draw
+    mode = i32
+    index_type = i32
+    index_address = i32
+    first_index = i32
+    length = i32
+    max_index = i32
+    primitive_count = i32
+    primitive = i32  # resume point: primitive, part of a clipped one, tile
+    part = i32
+    tile_x = i32  # -1: start of the primitive
+    tile_y = i32
+    clip_record = i32  # clip record of the part being written
+    work = i32  # primitives and tile entries left before PAUSED
+    # counters, since the last configure()
+    rejected = i32  # all vertices outside one plane, or not finite
+    clipped = i32
+    degenerate = i32  # no area
+    outside = i32  # no tile touched
+    entries = i32  # primitives written into tile lists
+    blocks = i32  # blocks taken from the pool
+    # clipper scratch
+    polygon_size = i32
+    bad_index = i32

@@ -1,0 +1,81 @@
+"""Data shared between the native scan of the tile lists and its Python side."""
+
+from __future__ import annotations
+
+from vc4lab.simd import Array, Struct, i32, ptr
+from vc4lab.v3d.lists.render_state import STATE_WORDS
+
+MAX_VERTICES = 1 << 16
+"""Vertex indices in tile lists have 16 bits; one byte per vertex marks the used ones."""
+
+TILE_BUDGET = 1 << 23
+"""Records, primitives and branches one tile may hold."""
+FRAME_BUDGET = 1 << 27
+"""The same for all tiles of a frame together."""
+
+DONE, NEED_DRAWS, NEED_SEGMENTS, NEED_ERRORS = 0, 1, 2, 3
+"""What the native scan returns; behind a NEED_ the array is grown and the scan called again."""
+
+ILLEGAL_RECORD, TOO_DEEP, ENDLESS, BAD_FORMAT, HALTED = 1, 2, 3, 4, 5
+"""Reasons in `ScanError.reason`."""
+
+
+class DrawEntry(Struct):
+    """One distinct render state of a frame and what it uses; layout of the draws array."""
+
+    state = Array(i32, STATE_WORDS)
+    hash = i32
+    first = i32  # lowest and highest vertex index used; first > last: none
+    last = i32
+    primitives = i32
+    reserved = i32
+    last_tile = i32
+    used = ptr  # one byte per vertex, non-zero = used
+
+
+class Segment(Struct):
+    """One compressed list in one tile; layout of the segments array, in tile and list order."""
+
+    tile = i32  # position in the input array, not the tile number
+    draw = i32
+    address = i32  # of the 48 or 49 record
+    primitives = i32
+
+
+class ErrorEntry(Struct):
+    """Where a tile list was given up."""
+
+    tile = i32
+    address = i32
+    byte = i32
+    reason = i32
+
+
+class ScanContext(Struct):
+    """Inputs, outputs and resume point of the native scan."""
+
+    memory = ptr
+    tiles = ptr  # i32 list addresses
+    tile_count = i32
+    tile = i32  # resume point
+    state = Array(i32, STATE_WORDS)
+    saved_state = Array(i32, STATE_WORDS)
+    draws = ptr
+    draw_count = i32
+    draw_capacity = i32
+    used_maps = ptr
+    table = ptr  # i32 hash table of draw number + 1
+    table_mask = i32
+    segments = ptr
+    segment_count = i32
+    segment_capacity = i32
+    tile_first = ptr  # i32[tile_count + 1]: first segment of each tile
+    errors = ptr
+    error_count = i32
+    error_capacity = i32
+    sub_depth = i32  # sub-list levels still free (each tile list starts with this many)
+    budget = i32
+    entries = i32  # primitives decoded, for the counters
+    walk_end = i32  # address behind the list walked last
+    walk_count = i32  # its primitives
+    walk_status = i32  # how it ended, -1 = format unknown

@@ -1,0 +1,319 @@
+"""The native walk of the tile lists: records, sub-lists, state, draws, used vertices.
+
+Every loop is bounded by a budget; a list that breaks a rule ends in an error entry and the next tile
+goes on with the state reached (control-lists.md 3.9, 3.10).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vc4lab.simd import (
+    Value,
+    alloca,
+    call,
+    const,
+    i1,
+    i8,
+    i32,
+    kernel,
+    load,
+    max_,
+    min_,
+    ptr,
+    splat,
+    staged,
+    store,
+    unroll,
+)
+from vc4lab.v3d.geometry import scan_context as sc
+from vc4lab.v3d.geometry.primitive_decoder import (
+    CLIPPED_LIST,
+    COMPRESSED_LIST,
+    ENDED,
+    INDEX_16,
+    LINES,
+    LIST_BUDGET,
+    POINTS,
+    RHTS,
+    TRIANGLES,
+    XY_32,
+    Decoder,
+    host,
+)
+from vc4lab.v3d.geometry.scan_context import DrawEntry, ErrorEntry, ScanContext, Segment
+from vc4lab.v3d.lists.render_state import (
+    STATE_RECORD_BYTES,
+    STATE_WORDS,
+    RenderState,
+    apply_record_native,
+)
+
+HALT, NOP, MARKER, RESET_MARKER = 0, 1, 2, 3
+BRANCH, SUB_LIST, RETURN = 16, 17, 18
+
+FNV_START, FNV_PRIME = 0x811C9DC5 - (1 << 32), 0x01000193
+
+
+def _make_walker(primitive: int, data: int) -> Any:
+    """Kernel that decodes one list and marks the vertices its primitives name."""
+
+    @kernel(args=(ptr, i32, ptr), returns=i32)
+    def walk(context: Value, address: Value, draw: Value) -> Value:
+        c: Any = ScanContext.at(context)
+        d: Any = DrawEntry.at(draw)
+        budget = min_(c.budget, const(i32, LIST_BUDGET))
+        decoder = Decoder(c.memory, primitive, data)
+        decoder.open(address)
+        decoder.budget.set(budget)
+        used = d.used
+        first = d.first
+        last = d.last
+        count = const(i32, 0)
+        mark = const(i8, 1)
+        while decoder.next():
+            count = count + 1
+            if data == INDEX_16:
+                a, b, e = decoder.i0.get(), decoder.i1.get(), decoder.i2.get()
+                store(used + a, mark)
+                store(used + b, mark)
+                store(used + e, mark)
+                first = min_(first, min_(a, min_(b, e)))
+                last = max_(last, max_(a, max_(b, e)))
+        d.first = first
+        d.last = last
+        c.walk_end = decoder.address.get()
+        c.walk_count = count
+        c.budget = c.budget - (budget - decoder.budget.get())
+        return decoder.status.get()
+
+    return walk
+
+
+WALKERS = {
+    data << 4 | primitive: _make_walker(primitive, data)
+    for data, primitives in ((INDEX_16, (POINTS, LINES, TRIANGLES, RHTS)), (XY_32, (TRIANGLES, RHTS)))
+    for primitive in primitives
+}
+"""Native list walkers by the value of record 56."""
+
+
+@staged
+def _state_hash(state: Value) -> Value:
+    code = const(i32, FNV_START)
+    for k in unroll(STATE_WORDS):
+        code = (code ^ load(i32, state + 4 * k)) * FNV_PRIME
+        code = code ^ code.shr(15)
+    return code
+
+
+@staged
+def _same_state(a: Value, b: Value) -> Value:
+    different = const(i32, 0)
+    for k in unroll(STATE_WORDS):
+        different = different | (load(i32, a + 4 * k) ^ load(i32, b + 4 * k))
+    return different == 0
+
+
+@kernel(args=(ptr,), returns=i32)
+def find_draw(context: Value) -> Value:
+    """Number of the draw with the current state, made if new; -1 = no room."""
+    c: Any = ScanContext.at(context)
+    state = c.field_ptr("state")
+    code = _state_hash(state)
+    mask = c.table_mask
+    slot = code & mask
+    found = const(i32, -1)
+    searching = const(i1, True)
+    tried = const(i32, 0)
+    while searching & (tried <= mask):
+        entry = load(i32, c.table + slot * 4)
+        tried = tried + 1
+        if entry == 0:
+            searching = const(i1, False)
+        else:
+            place = c.draws + (entry - 1) * DrawEntry.size
+            candidate: Any = DrawEntry.at(place)
+            if candidate.hash == code:
+                if _same_state(state, place):
+                    found = entry - 1
+                    searching = const(i1, False)
+            if searching:
+                slot = (slot + 1) & mask
+    if (found < 0) & (c.draw_count < c.draw_capacity):
+        found = c.draw_count
+        c.draw_count = found + 1
+        place = c.draws + found * DrawEntry.size
+        new: Any = DrawEntry.at(place)
+        for k in unroll(STATE_WORDS):
+            store(place + 4 * k, load(i32, state + 4 * k))
+        new.hash = code
+        new.first = sc.MAX_VERTICES
+        new.last = -1
+        new.primitives = 0
+        store(c.table + slot * 4, found + 1)
+        used = new.used
+        for k in range(sc.MAX_VERTICES // 16):
+            store(used + k * 16, splat(const(i8, 0)))
+    return found
+
+
+@staged
+def _fail(c: Any, tile: Value, address: Value, byte: Value, reason: int) -> Value:
+    status = const(i32, sc.DONE)
+    count = c.error_count
+    if count < c.error_capacity:
+        entry: Any = ErrorEntry.at(c.errors + count * ErrorEntry.size)
+        entry.tile = tile
+        entry.address = address
+        entry.byte = byte
+        entry.reason = reason
+        c.error_count = count + 1
+    else:
+        status = const(i32, sc.NEED_ERRORS)
+    return status
+
+
+@staged
+def _segment(c: Any, tile: Value, draw: Value, address: Value) -> None:
+    entry: Any = Segment.at(c.segments + c.segment_count * Segment.size)
+    entry.tile = tile
+    entry.draw = draw
+    entry.address = address
+    entry.primitives = c.walk_count
+    c.segment_count = c.segment_count + 1
+
+
+@staged
+def _walk_list(context: Value, c: Any, tile: Value, draw: Value, address: Value, op: Value) -> Value:
+    """Decode one list into a segment; returns a scan status (walk_end = where to go on, 0 = give up)."""
+    status = const(i32, sc.DONE)
+    state: Any = RenderState.at(c.field_ptr("state"))
+    form = state.list_format
+    end = const(i32, -1)
+    if c.segment_count >= c.segment_capacity:
+        status = const(i32, sc.NEED_SEGMENTS)
+    else:
+        place = c.draws + draw * DrawEntry.size
+        for code, walker in WALKERS.items():
+            if form == code:
+                end = call(walker, context, address, place)
+        if end == -1:
+            status = _fail(c, tile, address, op, sc.BAD_FORMAT)
+        else:
+            _segment(c, tile, draw, address)
+            if end != ENDED:
+                status = _fail(c, tile, address, op, sc.ENDLESS)
+    c.walk_status = end
+    return status
+
+
+@kernel(args=(ptr, i32), returns=i32)
+def scan_tile(context: Value, tile: Value) -> Value:
+    """Walk one tile's list; state carries on in the context."""
+    c: Any = ScanContext.at(context)
+    state = c.field_ptr("state")
+    start = c.budget
+    floor = start - min_(start, const(i32, sc.TILE_BUDGET))
+    address = load(i32, c.tiles + tile * 4)
+    stack = alloca(16)
+    level = const(i32, 0)
+    draw = const(i32, -1)
+    status = const(i32, sc.DONE)
+    running = const(i1, True)
+    while running:
+        here = host(c.memory, address)
+        op = load(i8, here).zext(i32)
+        c.budget = c.budget - 1
+        if c.budget <= floor:
+            status = _fail(c, tile, address, op, sc.ENDLESS)
+            running = const(i1, False)
+        elif (op == COMPRESSED_LIST) | (op == CLIPPED_LIST):
+            if draw < 0:
+                draw = call(find_draw, context)
+            if draw < 0:
+                status = const(i32, sc.NEED_DRAWS)
+                running = const(i1, False)
+            else:
+                status = _walk_list(context, c, tile, draw, address, op)
+                address = c.walk_end
+                running = (status == sc.DONE) & (c.walk_status == ENDED)
+        elif op >= min(STATE_RECORD_BYTES):
+            known = const(i1, False)
+            size = const(i32, 0)
+            for identifier, length in STATE_RECORD_BYTES.items():
+                if op == identifier:
+                    apply_record_native(state, identifier, here + 1)
+                    size = const(i32, length)
+                    known = const(i1, True)
+            if known:
+                address = address + size
+                draw = const(i32, -1)
+            else:
+                status = _fail(c, tile, address, op, sc.ILLEGAL_RECORD)
+                running = const(i1, False)
+        elif op == BRANCH:
+            address = load(i32, here + 1)
+        elif op == SUB_LIST:
+            if level >= c.sub_depth:
+                status = _fail(c, tile, address, op, sc.TOO_DEEP)
+                running = const(i1, False)
+            else:
+                store(stack + level * 4, address + 5)
+                level = level + 1
+                address = load(i32, here + 1)
+        elif op == RETURN:
+            if level == 0:
+                running = const(i1, False)
+            else:
+                level = level - 1
+                address = load(i32, stack + level * 4)
+        elif (op == NOP) | (op == MARKER) | (op == RESET_MARKER):
+            address = address + 1
+        else:
+            status = (
+                _fail(c, tile, address, op, sc.HALTED)
+                if op == HALT
+                else _fail(c, tile, address, op, sc.ILLEGAL_RECORD)
+            )
+            running = const(i1, False)
+    return status
+
+
+@kernel(args=(ptr,), returns=i32)
+def scan(context: Value) -> Value:
+    """Walk all tiles from the resume point; NEED_x leaves the current tile untouched."""
+    c: Any = ScanContext.at(context)
+    state = c.field_ptr("state")
+    saved = c.field_ptr("saved_state")
+    status = const(i32, sc.DONE)
+    tile = c.tile
+    while (tile < c.tile_count) & (status == sc.DONE):
+        for k in unroll(STATE_WORDS):
+            store(saved + 4 * k, load(i32, state + 4 * k))
+        segments = c.segment_count
+        errors = c.error_count
+        budget = c.budget
+        store(c.tile_first + tile * 4, segments)
+        status = call(scan_tile, context, tile)
+        if status == sc.DONE:
+            tile = tile + 1
+        else:
+            for k in unroll(STATE_WORDS):
+                store(state + 4 * k, load(i32, saved + 4 * k))
+            c.segment_count = segments
+            c.error_count = errors
+            c.budget = budget
+    c.tile = tile
+    if status == sc.DONE:
+        store(c.tile_first + tile * 4, c.segment_count)
+        total = const(i32, 0)
+        for k in range(c.segment_count):
+            entry: Any = Segment.at(c.segments + k * Segment.size)
+            count = entry.primitives
+            drawn: Any = DrawEntry.at(c.draws + entry.draw * DrawEntry.size)
+            drawn.primitives = drawn.primitives + count
+            total = total + count
+        c.entries = total
+    return status
+

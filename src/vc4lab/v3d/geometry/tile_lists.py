@@ -1,0 +1,216 @@
+"""Reads the tile lists of a frame natively: which draws there are, where, and with which vertices."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from vc4lab.simd import NativeFunction, build
+from vc4lab.v3d.geometry import scan_context as sc
+from vc4lab.v3d.geometry.scan_context import DrawEntry, ErrorEntry, ScanContext, Segment
+from vc4lab.v3d.lists.render_state import (
+    STATE_BYTES,
+    RenderState,
+    state_bytes,
+    state_from_bytes,
+)
+
+if TYPE_CHECKING:
+    from vc4lab.memory import GuestMemory
+
+REASONS = {
+    sc.ILLEGAL_RECORD: "a record that is not allowed in a tile list",
+    sc.TOO_DEEP: "sub-lists nested deeper than the hardware's two levels",
+    sc.ENDLESS: "no end of the list",
+    sc.BAD_FORMAT: "primitives in a list format that does not exist or is not supported",
+    sc.HALTED: "a halt inside a tile list",
+}
+
+
+@dataclass(frozen=True)
+class DrawUse:
+    """One distinct render state of the frame.
+
+    `first`..`last` are the vertex indices used (first > last: none, as in x/y lists), `used` is the
+    host address of 65536 bytes, non-zero where a vertex is used; valid as long as the result lives.
+    """
+
+    state: RenderState
+    first: int
+    last: int
+    used: int
+    primitives: int
+
+
+@dataclass(frozen=True)
+class ScanError:
+    """A tile list that was given up: position in the input, guest address, byte found, reason."""
+
+    tile: int
+    address: int
+    byte: int
+    reason: int
+
+    @property
+    def text(self) -> str:
+        """The reason in words."""
+        return REASONS.get(self.reason, "unknown")
+
+
+@dataclass
+class ScanResult:
+    """What the tile lists of a frame contain.
+
+    `segments` is the host address of `Segment` structs (tile, draw, address, primitives: 4 i32);
+    those of tile k are `tile_first[k] .. tile_first[k+1]-1`, where `tile_offsets` is the host
+    address of that i32 array. `final_state` is the state behind the last tile.
+    """
+
+    draws: list[DrawUse]
+    segments: int
+    segment_count: int
+    tile_offsets: int
+    errors: list[ScanError]
+    entries: int
+    final_state: RenderState
+    keep: Any = field(repr=False, default=None)
+
+    def segment_list(self) -> list[tuple[int, int, int, int]]:
+        """The segments as (tile, draw, address, primitives) tuples, for tests and listings."""
+        words = (ctypes.c_uint32 * (self.segment_count * 4)).from_address(self.segments)
+        return [tuple(words[i : i + 4]) for i in range(0, len(words), 4)]  # type: ignore[misc]
+
+
+@lru_cache(maxsize=1)
+def _native_scan() -> NativeFunction:
+    from vc4lab.v3d.geometry.scan_kernel import scan
+
+    return build("tile_lists", {"scan": scan}, float_mode="default", key="tile_lists")["scan"]
+
+
+class _Arrays:
+    """The growing output arrays of one scan."""
+
+    def __init__(self, context: ScanContext, draws: int, segments: int, errors: int) -> None:
+        self.context = context
+        self.draws: Any = None
+        self.maps: list[Any] = []
+        self.grow_draws(draws)
+        self.grow_segments(segments)
+        self.grow_errors(errors)
+
+    def _grow(self, old: Any, size: int) -> Any:
+        new = (ctypes.c_char * (size + 64))()
+        if old is not None:
+            ctypes.memmove(new, old, min(ctypes.sizeof(old), size))
+        return new
+
+    def grow_draws(self, count: int) -> None:
+        """Room for `count` draws; used maps of existing draws stay where they are."""
+        c = self.context
+        more = count - c.draw_capacity
+        self.draws = self._grow(self.draws, count * DrawEntry.size)
+        maps = (ctypes.c_char * (more * sc.MAX_VERTICES + 64))()
+        self.maps.append(maps)
+        start = (ctypes.addressof(maps) + 63) & ~63
+        for k in range(more):
+            place = (c.draw_capacity + k) * DrawEntry.size + DrawEntry.offset("used")
+            ctypes.c_uint64.from_buffer(self.draws, place).value = start + k * sc.MAX_VERTICES
+        c.draws, c.draw_capacity = ctypes.addressof(self.draws), count
+        size = 1 << (count * 2 - 1).bit_length()
+        self.table = (ctypes.c_int32 * size)()
+        mask = size - 1
+        for k in range(c.draw_count):
+            place = k * DrawEntry.size + DrawEntry.offset("hash")
+            slot = ctypes.c_uint32.from_buffer(self.draws, place).value & mask
+            while self.table[slot]:
+                slot = (slot + 1) & mask
+            self.table[slot] = k + 1
+        c.table, c.table_mask = ctypes.addressof(self.table), mask
+
+    def grow_segments(self, count: int) -> None:
+        """Room for `count` segments."""
+        self.segments = self._grow(getattr(self, "segments", None), count * Segment.size)
+        self.context.segments = ctypes.addressof(self.segments)
+        self.context.segment_capacity = count
+
+    def grow_errors(self, count: int) -> None:
+        """Room for `count` errors."""
+        self.errors = self._grow(getattr(self, "errors", None), count * ErrorEntry.size)
+        self.context.errors = ctypes.addressof(self.errors)
+        self.context.error_capacity = count
+
+
+def scan_tile_lists(
+    memory: GuestMemory,
+    tiles: Sequence[int],
+    initial_state: RenderState,
+    depth: int = 1,
+) -> ScanResult:
+    """Walk the tile lists at the guest addresses `tiles`, in order.
+
+    Parameters
+    ----------
+    tiles
+        Guest address of each tile's list; results refer to positions in this sequence.
+    initial_state
+        State in force before the first list; state carries over from list to list.
+    depth
+        Sub-list levels already in use (1: the tile list was entered by record 17).
+
+    Returns
+    -------
+    ScanResult
+        Broken lists become entries in `errors`; what came before the error stays valid.
+    """
+    context = ScanContext()
+    addresses = (ctypes.c_uint32 * (len(tiles) + 16))(*[t & 0xFFFFFFFF for t in tiles])
+    offsets = (ctypes.c_int32 * (len(tiles) + 1))()
+    context.memory = memory.base
+    context.tiles, context.tile_count = ctypes.addressof(addresses), len(tiles)
+    context.tile_first = ctypes.addressof(offsets)
+    ctypes.memmove(
+        context.address + ScanContext.offset("state"), state_bytes(initial_state), STATE_BYTES
+    )
+    context.sub_depth = max(0, 2 - depth)
+    context.budget = sc.FRAME_BUDGET
+    arrays = _Arrays(context, draws=32, segments=max(256, 4 * len(tiles)), errors=16)
+    native = _native_scan()
+    while (status := native(context.address)) != sc.DONE:
+        if status == sc.NEED_DRAWS:
+            arrays.grow_draws(context.draw_capacity * 2)
+        elif status == sc.NEED_SEGMENTS:
+            arrays.grow_segments(context.segment_capacity * 2)
+        else:
+            arrays.grow_errors(context.error_capacity * 4)
+    final = ctypes.string_at(context.address + ScanContext.offset("state"), STATE_BYTES)
+    return ScanResult(
+        draws=[_draw(arrays.draws, k) for k in range(context.draw_count)],
+        segments=context.segments,
+        segment_count=context.segment_count,
+        tile_offsets=ctypes.addressof(offsets),
+        errors=[_error(arrays.errors, k) for k in range(context.error_count)],
+        entries=context.entries,
+        final_state=state_from_bytes(final),
+        keep=(context, arrays, offsets),
+    )
+
+
+def _words(array: Any, place: int, count: int) -> list[int]:
+    return list((ctypes.c_int32 * count).from_buffer(array, place))
+
+
+def _draw(array: Any, number: int) -> DrawUse:
+    place = number * DrawEntry.size
+    state = state_from_bytes(bytes(array[place : place + STATE_BYTES]))
+    first, last, primitives = _words(array, place + DrawEntry.offset("first"), 3)
+    used = ctypes.c_uint64.from_buffer(array, place + DrawEntry.offset("used")).value
+    return DrawUse(state, first, last, used, primitives)
+
+
+def _error(array: Any, number: int) -> ScanError:
+    tile, address, byte, reason = _words(array, number * ErrorEntry.size, 4)
+    return ScanError(tile, address & 0xFFFFFFFF, byte, reason)
