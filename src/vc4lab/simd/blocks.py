@@ -1,0 +1,51 @@
+"""Explicit basic blocks, for code whose control flow is data (a QPU program)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vc4lab.simd.control import truth
+from vc4lab.simd.trace import current, staged_error
+from vc4lab.simd.types import i1
+from vc4lab.simd.value import coerce
+
+
+class Block:
+    """A basic block of the function being traced. Carry values between blocks in var() cells."""
+
+    __slots__ = ("entered", "label")
+
+    def __init__(self, label: str) -> None:
+        self.label = label
+        self.entered = False
+
+
+def new_block() -> Block:
+    """A block to be filled later by enter()."""
+    return Block(current().new_label("block"))
+
+
+def jump(block: Block) -> None:
+    """Ends the current block; until the next enter() the place is dead."""
+    current().terminate(f"br label %{block.label}")
+
+
+def jump_if(condition: Any, yes: Block, no: Block) -> None:
+    """Ends the current block with a two-way branch on an i1."""
+    c = coerce(truth(condition), i1)
+    current().terminate(f"br i1 {c.text}, label %{yes.label}, label %{no.label}")
+
+
+def enter(block: Block) -> None:
+    """Continues tracing in `block` (falling into it if the place before is alive)."""
+    if block.entered:
+        raise staged_error("a block can be entered once")
+    block.entered = True
+    trace = current()
+    jump(block)
+    trace.start(block.label)
+
+
+def terminated() -> bool:
+    """Has the current block ended?"""
+    return current().block is None

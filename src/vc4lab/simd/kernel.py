@@ -1,0 +1,143 @@
+"""@kernel and @staged: Python functions that are traced into native code."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from types import FunctionType
+from typing import Any
+
+from vc4lab.simd.rewrite import rewrite
+from vc4lab.simd.trace import ModuleTrace, current, function_trace, staged_error, tracing
+from vc4lab.simd.types import Type
+from vc4lab.simd.value import Value, coerce
+
+
+class Staged:
+    """A function whose body is inlined wherever traced code calls it."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        if not isinstance(function, FunctionType):
+            raise TypeError(f"@staged wants a plain function, not {function!r}")
+        self.function = function
+        self._staged: FunctionType | None = None
+        functools.update_wrapper(self, function)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not tracing():
+            return self.function(*args, **kwargs)
+        if self._staged is None:
+            self._staged = rewrite(self.function)
+        return self._staged(*args, **kwargs)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+
+def staged(function: Callable[..., Any]) -> Staged:
+    """Makes a function usable on staged values with ordinary control flow; calls are inlined."""
+    return Staged(function)
+
+
+class Function:
+    """A native function to be: argument types, return type (or None) and the body to trace.
+
+    `body` is called with one Value per argument; a plain callable is traced as it is, a `@staged`
+    one may use control flow.
+    """
+
+    def __init__(
+        self,
+        args: Sequence[Type] = (),
+        returns: Type | None = None,
+        body: Callable[..., Any] | None = None,
+        name: str = "",
+    ) -> None:
+        self.args = tuple(args)
+        self.returns = returns
+        self.body = body
+        self.name = name or getattr(body, "__name__", "function")
+
+    def trace_body(self, values: Sequence[Value]) -> Any:
+        assert self.body is not None
+        return self.body(*values)
+
+    def _convert(self, args: Sequence[Any]) -> list[Value]:
+        if len(args) != len(self.args):
+            raise staged_error(f"{self.name} takes {len(self.args)} arguments, not {len(args)}")
+        return [coerce(a, t) for a, t in zip(args, self.args, strict=True)]
+
+    def __call__(self, *args: Any) -> Any:
+        """In traced code: inlines the body here."""
+        result = self.trace_body(self._convert(args))
+        return result if self.returns is None else coerce(result, self.returns)
+
+
+class Kernel(Function):
+    """What @kernel makes of a function."""
+
+    def __init__(
+        self, function: Callable[..., Any], args: Sequence[Type], returns: Type | None
+    ) -> None:
+        super().__init__(args, returns, Staged(function), getattr(function, "__name__", "kernel"))
+        functools.update_wrapper(self, function)
+
+
+def kernel(
+    args: Sequence[Type] = (), returns: Type | None = None
+) -> Callable[[Callable[..., Any]], Kernel]:
+    """Declares a native function: `@kernel(args=(ptr, i32), returns=i32)`."""
+    if callable(args):
+        raise TypeError("write @kernel(args=(...), returns=...)")
+    return lambda function: Kernel(function, args, returns)
+
+
+def define(module: ModuleTrace, function: Function, name: str, exported: bool = False) -> None:
+    """Traces `function` into `module` as the LLVM function @`name`."""
+    with function_trace(module, name) as trace:
+        values = [Value(t, f"%p{i}") for i, t in enumerate(function.args)]
+        result = function.trace_body(values)
+        if trace.block is not None:
+            if function.returns is None:
+                if result is not None:
+                    raise TypeError(f"{function.name} returns a value but declares returns=None")
+                trace.terminate("ret void")
+            else:
+                if result is None:
+                    raise TypeError(
+                        f"{function.name} declares returns={function.returns}, returns None"
+                    )
+                value = coerce(result, function.returns)
+                trace.terminate(f"ret {value.type.text} {value.text}")
+        parameters = ", ".join(f"{t.text} %p{i}" for i, t in enumerate(function.args))
+        returns = function.returns.text if function.returns else "void"
+        linkage = "" if exported else "internal "
+        attributes = "#0" if exported else "#1"
+        module.functions.append(
+            trace.text(f"define {linkage}{returns} @{name}({parameters}) {attributes}")
+        )
+
+
+def function_in_module(module: ModuleTrace, function: Function) -> str:
+    """The name of `function` as a noinline function of `module`, traced on first use."""
+    known = module.kernels.get(id(function))
+    if known is None:
+        name = module.unique(function.name)
+        module.kernels[id(function)] = (function, name)  # keeps it alive, so that ids stay unique
+        define(module, function, name)
+        return name
+    return known[1]
+
+
+def call(function: Function, *args: Any) -> Any:
+    """A real call (never inlined) of a kernel in the same module."""
+    trace = current()
+    values = function._convert(args)
+    name = function_in_module(trace.module, function)
+    operands = ", ".join(f"{v.type.text} {v.text}" for v in values)
+    if function.returns is None:
+        trace.emit(f"call void @{name}({operands})")
+        return None
+    return Value(
+        function.returns, trace.assign(f"call {function.returns.text} @{name}({operands})")
+    )

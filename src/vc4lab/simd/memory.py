@@ -1,0 +1,226 @@
+"""Loads, stores, gathers, scatters, stack slots, tables and mutable cells."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vc4lab.simd.trace import current, staged_error
+from vc4lab.simd.types import Type, i1, i8, i64, literal, number_to_bits, ptr, vec
+from vc4lab.simd.value import Value, coerce, const, select, splat
+
+ALIGN = 64
+
+
+def _pointer(p: Any) -> Value:
+    pointer = coerce(p, ptr)
+    return pointer
+
+
+def load(type_: Type, p: Any, align: int = 1) -> Value:
+    """The value of type `type_` at address `p`; `align` is a promise in bytes."""
+    text = f"load {type_.text}, ptr {_pointer(p).text}, align {align}"
+    return Value(type_, current().assign(text))
+
+
+def store(p: Any, value: Any, align: int = 1) -> None:
+    """Writes a Value (Python numbers as i32/f32) to address `p`."""
+    from vc4lab.simd.value import as_value
+
+    v = as_value(value)
+    current().emit(f"store {v.type.text} {v.text}, ptr {_pointer(p).text}, align {align}")
+
+
+def alloca(what: Type | int, align: int = ALIGN) -> Value:
+    """Uninitialised memory for a type or a number of bytes, until the function returns."""
+    text = f"[{what} x i8]" if isinstance(what, int) else what.text
+    return Value(ptr, current().alloca(text, align))
+
+
+class Cell:
+    """A mutable staged variable for Python objects; lives in a register if it can."""
+
+    def __init__(self, type_: Type, initial: Any = None) -> None:
+        self.type = type_
+        align = min(ALIGN, 1 << (type_.size - 1).bit_length())
+        self.align = align
+        self.slot = current().alloca(type_.text, align)
+        if initial is not None:
+            self.set(initial)
+
+    def get(self) -> Value:
+        text = f"load {self.type.text}, ptr {self.slot}, align {self.align}"
+        return Value(self.type, current().assign(text))
+
+    def set(self, value: Any) -> None:
+        v = coerce(value, self.type)
+        current().emit(f"store {v.type.text} {v.text}, ptr {self.slot}, align {self.align}")
+
+
+def var(type_: Type, initial: Any = None) -> Cell:
+    """A mutable cell of type `type_`: `.get()`, `.set(value)`."""
+    return Cell(type_, initial)
+
+
+def _initial(type_: Type, numbers: list[Any]) -> tuple[str, str]:
+    elem = type_.elem
+    words = [number_to_bits(elem, n) for n in numbers]
+    if elem.is_float:  # as integers, so that NaN payloads survive
+        text = f"i{elem.bits}"
+        return f"[{len(words)} x {text}]", "[" + ", ".join(f"{text} {w}" for w in words) + "]"
+    inner = ", ".join(f"{elem.text} {literal(elem, w)}" for w in words)
+    return f"[{len(words)} x {elem.text}]", f"[{inner}]"
+
+
+def table(type_: Type, numbers: Any) -> Value:
+    """The address of constant data in the module: an array of `type_`."""
+    values = list(numbers)
+    if not values:
+        raise staged_error("an empty table")
+    if type_.lanes or type_ is i1:
+        raise staged_error(f"a table holds scalars of at least a byte, not {type_}")
+    kind, text = _initial(type_, values)
+    return Value(ptr, current().module.table(kind, text, ALIGN, opaque=False))
+
+
+def opaque(type_: Type, number: Any) -> Value:
+    """A constant (number, or list of one per lane) that LLVM cannot see through.
+
+    For float immediates: LLVM would fold `x * 1.0` or `x - 0.0`, which flush denormals on the QPU.
+    """
+    module = current().module
+    if isinstance(number, list | tuple):
+        kind, text = _initial(type_, list(number))
+        source = module.table(kind, text, ALIGN, opaque=True)
+        wide = f"load {type_.text}, ptr {source}, align {ALIGN}, !invariant.load !0"
+        return Value(type_, current().assign(wide))
+    kind, text = _initial(type_, [number])
+    source = module.table(kind, text, type_.bits // 8, opaque=True)
+    line = f"load {type_.elem.text}, ptr {source}, align {type_.bits // 8}, !invariant.load !0"
+    one = Value(type_.elem, current().assign(line))
+    return splat(one, type_.lanes) if type_.lanes else one
+
+
+def atomic_add(p: Any, value: Any) -> Value:
+    """Adds atomically to the integer at the (naturally aligned) address `p`; returns the old one."""
+    from vc4lab.simd.value import as_value
+
+    v = as_value(value)
+    text = f"atomicrmw add ptr {_pointer(p).text}, {v.type.text} {v.text} seq_cst"
+    return Value(v.type, current().assign(text))
+
+
+# -- by lanes
+
+
+def _mangle(type_: Type) -> str:
+    elem = type_.elem
+    name = {"ptr": "p0"}.get(elem.name, elem.name)
+    return f"v{type_.lanes}{name}" if type_.lanes else name
+
+
+def _mask(mask: Any, lanes: int) -> Value:
+    if isinstance(mask, Value) and mask.type is i1:
+        return splat(mask, lanes)
+    if not isinstance(mask, Value):
+        return const(vec(i1, lanes), mask)
+    if mask.type is not vec(i1, lanes):
+        raise staged_error(f"expected a mask of {lanes} lanes, found {mask.type}")
+    return mask
+
+
+def masked_load(type_: Type, p: Any, mask: Any, default: Any = 0) -> Value:
+    """Lanes of the vector at `p` where `mask` holds, `default` elsewhere (memory untouched)."""
+    m = _mask(mask, type_.lanes)
+    d = coerce(default, type_)
+    name = current().module.declare(
+        f"llvm.masked.load.{_mangle(type_)}.p0",
+        f"{type_.text} @{{}} (ptr, {m.type.text}, {type_.text})",
+    )
+    args = f"ptr align 1 {_pointer(p).text}, {m.type.text} {m.text}, {type_.text} {d.text}"
+    return Value(type_, current().assign(f"call {type_.text} @{name}({args})"))
+
+
+def masked_store(p: Any, value: Value, mask: Any) -> None:
+    """Writes the lanes of `value` where `mask` holds; the other bytes are not touched."""
+    type_ = value.type
+    m = _mask(mask, type_.lanes)
+    name = current().module.declare(
+        f"llvm.masked.store.{_mangle(type_)}.p0",
+        f"void @{{}} ({type_.text}, ptr, {m.type.text})",
+    )
+    args = f"{type_.text} {value.text}, ptr align 1 {_pointer(p).text}, {m.type.text} {m.text}"
+    current().emit(f"call void @{name}({args})")
+
+
+def _has_gather(elem: Type) -> bool:
+    level = current().module.target.level
+    return elem.bits in (32, 64) and level in ("avx512", "avx2")
+
+
+def gather(elem: Type, base: Any, offsets: Value, mask: Any = None, default: Any = 0) -> Value:
+    """One `elem` per lane from `base + offsets[lane]` bytes (i32 offsets are sign-extended).
+
+    Lanes without mask read nothing and give `default`.
+    """
+    lanes = offsets.type.lanes
+    type_ = vec(elem, lanes)
+    trace = current()
+    if _has_gather(elem):
+        pointers = _pointers(base, offsets)
+        m = _mask(True if mask is None else mask, lanes)
+        passthru = coerce(default, type_)
+        name = trace.module.declare(
+            f"llvm.masked.gather.{_mangle(type_)}.{_mangle(pointers.type)}",
+            f"{type_.text} @{{}} ({pointers.type.text}, {m.type.text}, {type_.text})",
+        )
+        args = (
+            f"{pointers.type.text} align 1 {pointers.text}, {m.type.text} {m.text}, "
+            f"{type_.text} {passthru.text}"
+        )
+        return Value(type_, trace.assign(f"call {type_.text} @{name}({args})"))
+    start = _pointer(base)
+    result = Value(type_, "poison")
+    wide = offsets if offsets.type.elem is i64 else offsets.sext(i64)
+    m2 = None if mask is None else _mask(mask, lanes)
+    dummy = table(i8, [0] * 8) if m2 is not None else None
+    for lane in range(lanes):
+        address = start + wide[lane]
+        if m2 is not None:
+            address = select(m2[lane], address, dummy)
+        result = result.insert(lane, load(elem, address))
+    return result if m2 is None else select(m2, result, coerce(default, type_))
+
+
+def _pointers(base: Any, offsets: Value) -> Value:
+    type_ = vec(ptr, offsets.type.lanes)
+    text = f"getelementptr i8, ptr {_pointer(base).text}, {offsets.type.text} {offsets.text}"
+    return Value(type_, current().assign(text))
+
+
+def scatter(base: Any, offsets: Value, value: Any, mask: Any = True) -> None:
+    """Writes lane by lane, lowest first, to `base + offsets[lane]` bytes where `mask` holds."""
+    lanes = offsets.type.lanes
+    v = value if isinstance(value, Value) else splat(value, lanes)
+    if not v.type.lanes:
+        v = splat(v, lanes)
+    trace = current()
+    m = _mask(mask, lanes)
+    if trace.module.target.level == "avx512" and v.type.bits in (32, 64):
+        pointers = _pointers(base, offsets)
+        name = trace.module.declare(
+            f"llvm.masked.scatter.{_mangle(v.type)}.{_mangle(pointers.type)}",
+            f"void @{{}} ({v.type.text}, {pointers.type.text}, {m.type.text})",
+        )
+        trace.emit(
+            f"call void @{name}({v.type.text} {v.text}, {pointers.type.text} align 1 "
+            f"{pointers.text}, {m.type.text} {m.text})"
+        )
+        return
+    start = _pointer(base)
+    wide = offsets if offsets.type.elem is i64 else offsets.sext(i64)
+    dummy = None if m.constant else alloca(64)
+    for lane in range(lanes):
+        address = start + wide[lane]
+        if dummy is not None:
+            address = select(m[lane], address, dummy)
+        store(address, v[lane])

@@ -1,0 +1,143 @@
+"""From traced kernels to machine code: the build() function, compilation, loading, calling."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from vc4lab.simd.kernel import Function, define
+from vc4lab.simd.target import Target, host_target, initialise
+from vc4lab.simd.trace import ModuleTrace
+from vc4lab.simd.types import Type, f32, f64, i1, i8, i16, i32, i64, ptr
+
+_CTYPES: dict[Type, Any] = {
+    i1: ctypes.c_bool,
+    i8: ctypes.c_int8,
+    i16: ctypes.c_int16,
+    i32: ctypes.c_int32,
+    i64: ctypes.c_int64,
+    f32: ctypes.c_float,
+    f64: ctypes.c_double,
+    ptr: ctypes.c_void_p,
+}
+
+
+class NativeFunction:
+    """A compiled function. Call it with Python numbers (addresses for ptr); it releases the GIL."""
+
+    def __init__(self, module: NativeModule, name: str, address: int, function: Function) -> None:
+        self.module = module  # keeps the code loaded
+        self.name = name
+        self.address = address
+        returns = _CTYPES[function.returns] if function.returns else None
+        self._call = ctypes.CFUNCTYPE(returns, *(_CTYPES[t] for t in function.args))(address)
+
+    def __call__(self, *args: Any) -> Any:
+        return self._call(*args)
+
+    def __repr__(self) -> str:
+        return f"<native {self.module.name}.{self.name} at {self.address:#x}>"
+
+
+class NativeModule:
+    """Compiled code in memory; it stays there as long as this object or a function of it lives."""
+
+    def __init__(
+        self, name: str, image: bytes, functions: Mapping[str, Function], ir: str | None = None
+    ) -> None:
+        self.name = name
+        self.image = image
+        self.ir = ir  # the LLVM text, None if the object came from the cache
+        self._tracker = _load(image, [_symbol(n) for n in functions])
+        self.functions = {
+            n: NativeFunction(self, n, self._tracker[_symbol(n)], f) for n, f in functions.items()
+        }
+
+    def __getitem__(self, name: str) -> NativeFunction:
+        return self.functions[name]
+
+
+def _symbol(name: str) -> str:
+    return "vc4_" + "".join(c if c.isalnum() and c.isascii() else "_" for c in name)
+
+
+_lock = threading.Lock()
+_jit: Any = None
+_serial = itertools.count(1)
+
+
+def _load(image: bytes, symbols: list[str]) -> Any:
+    import llvmlite.binding as llvm
+
+    global _jit
+    initialise()
+    with _lock:
+        if _jit is None:
+            machine = llvm.Target.from_default_triple().create_target_machine(
+                jit=True, reloc="pic", codemodel="small"
+            )
+            _jit = llvm.create_lljit_compiler(machine, use_jit_link=True)
+        builder = llvm.JITLibraryBuilder().add_object_img(image).add_current_process()
+        for symbol in symbols:
+            builder.export_symbol(symbol)
+        return builder.link(_jit, f"vc4lab.{next(_serial)}")
+
+
+def compile_ir(ir: str, target: Target) -> bytes:
+    """Machine code (an object file) of LLVM text. Usable from several threads."""
+    import llvmlite.binding as llvm
+
+    initialise()
+    machine = llvm.Target.from_triple(target.triple).create_target_machine(
+        cpu=target.cpu, features=target.features, opt=1, reloc="pic", codemodel="small", jit=True
+    )
+    context = llvm.create_context()
+    module = llvm.parse_assembly(ir, context)
+    try:
+        module.verify()
+        tuning = llvm.create_pipeline_tuning_options(speed_level=1)
+        builder = llvm.create_pass_builder(machine, tuning)
+        passes = llvm.create_new_module_pass_manager()
+        passes.add_sroa_pass()
+        passes.add_instruction_combine_pass()
+        passes.add_simplify_cfg_pass()
+        passes.run(module, builder)
+        return bytes(machine.emit_object(module))
+    finally:
+        module.close()
+
+
+def trace_module(functions: Mapping[str, Function], target: Target, float_mode: str) -> str:
+    """The LLVM text of a module with these entry points."""
+    module = ModuleTrace(target, float_mode)
+    for name, function in functions.items():
+        for type_ in (*function.args, *([function.returns] if function.returns else [])):
+            if type_ not in _CTYPES:
+                raise TypeError(f"entry point {name}: {type_} cannot cross the C interface")
+        define(module, function, _symbol(name), exported=True)
+    return module.text()
+
+
+def build(
+    name: str,
+    functions: Mapping[str, Function],
+    *,
+    target: Target | None = None,
+    float_mode: str = "qpu",
+    key: str | None = None,
+) -> NativeModule:
+    """Compiles kernels into a module with one native entry point per item of `functions`.
+
+    Args:
+        name: for people and messages.
+        functions: entry point name → @kernel or Function.
+        target: the processor, the host if None.
+        float_mode: "qpu" = round toward zero, denormals are zero; "default" = IEEE as C has it.
+        key: names the content; if the disk cache has its object, nothing is traced.
+    """
+    target = target or host_target()
+    ir = trace_module(functions, target, float_mode)
+    return NativeModule(name, compile_ir(ir, target), functions, ir)

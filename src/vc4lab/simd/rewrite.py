@@ -1,0 +1,440 @@
+"""Python's statements made stageable: the AST rewriting behind @kernel and @staged.
+
+`if`, `while`, `for`, `break`, `continue`, `return`, `and`/`or`/`not`, `a if c else b` and chained
+comparisons become calls into `control`, which do what Python does for plain values and write native
+control flow for staged ones. Each body appears once, in place and on its own line numbers:
+
+    if c: A                      b = If(c, ("x",), (x,))
+    else: B                      if b.then: A; b.end((x,))
+                          →      if b.otherwise: x, = b.begin_else((x,)); B; b.end((x,))
+                                 x, = b.merge((x,))
+
+A statement that jumps (`return`, `break`, `continue`) records the jump and makes the place dead; the
+statements after a compound one that may jump are wrapped in `if alive():`.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Sequence
+from types import CellType, CodeType, FunctionType
+from typing import Any
+
+RUNTIME = "_vc4_rt"
+_DISCARD = "_vc4_discard"
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+_JUMPS = (ast.Return, ast.Break, ast.Continue)
+
+
+def _scope(nodes: Sequence[ast.AST]) -> list[ast.AST]:
+    """Every node of this function's own scope (not inside nested functions), in textual order."""
+    found: list[ast.AST] = []
+    todo = list(reversed(nodes))
+    while todo:
+        node = todo.pop()
+        found.append(node)
+        if not isinstance(node, _FUNCTIONS):
+            todo.extend(reversed(list(ast.iter_child_nodes(node))))
+    return found
+
+
+def _bound_names(nodes: Sequence[ast.AST]) -> list[str]:
+    """Names that these statements assign, in order of first appearance."""
+    names: dict[str, None] = {}
+    skip: set[int] = set()
+    for node in _scope(nodes):
+        if isinstance(node, ast.comprehension):  # its target is local to the comprehension
+            skip.update(id(n) for n in ast.walk(node.target))
+        if isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
+            for generator in node.generators:
+                skip.update(id(n) for n in ast.walk(generator.target))
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and id(node) not in skip:
+            names[node.id] = None
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            names[node.name] = None
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            for alias in node.names:
+                names[alias.asname or alias.name.partition(".")[0]] = None
+        elif isinstance(node, ast.ExceptHandler) and node.name:
+            names[node.name] = None
+    return list(names)
+
+
+def _item_roots(nodes: Sequence[ast.AST]) -> list[ast.expr]:
+    """The `x` of every `x[i] = …`, where x is a name or a chain of attributes of one."""
+    roots: dict[str, ast.expr] = {}
+    for node in _scope(nodes):
+        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del):
+            root: ast.expr = node.value
+            while isinstance(root, ast.Subscript):
+                root = root.value
+            inner = root
+            while isinstance(inner, ast.Attribute):
+                inner = inner.value
+            if isinstance(inner, ast.Name):
+                roots[ast.unparse(root)] = root
+    return list(roots.values())
+
+
+def _jumps(nodes: Sequence[ast.AST]) -> bool:
+    return any(isinstance(n, _JUMPS) for n in _scope(nodes))
+
+
+def _locate(tree: Any, at: ast.AST) -> Any:
+    """Gives every generated node the position of `at`."""
+    for node in ast.walk(tree):
+        if not hasattr(node, "lineno") and isinstance(node, ast.expr | ast.stmt | ast.arg):
+            ast.copy_location(node, at)
+    return tree
+
+
+def _name(text: str) -> ast.Name:
+    return ast.Name(text, ast.Load())
+
+
+def _call(target: str, *args: ast.expr) -> ast.Call:
+    """A call of `a.b` with these arguments."""
+    base, _, attribute = target.partition(".")
+    function: ast.expr = _name(base)
+    if attribute:
+        function = ast.Attribute(function, attribute, ast.Load())
+    return ast.Call(function, list(args), [])
+
+
+def _field(name: str, attribute: str) -> ast.expr:
+    return ast.Attribute(_name(name), attribute, ast.Load())
+
+
+def _assign(name: str, value: ast.expr) -> ast.stmt:
+    return ast.Assign([ast.Name(name, ast.Store())], value)
+
+
+def _thunk(body: ast.expr) -> ast.Lambda:
+    empty = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
+    return ast.Lambda(empty, body)
+
+
+class _State:
+    """The variables that a compound statement changes, as expressions and as targets."""
+
+    def __init__(self, body: Sequence[ast.AST], local: set[str]) -> None:
+        self.names = [n for n in _bound_names(body) if n in local]
+        self.extra = [
+            r for r in _item_roots(body) if not (isinstance(r, ast.Name) and r.id in self.names)
+        ]
+
+    def load(self) -> ast.expr:
+        reads: list[ast.expr] = [_name(n) for n in self.names]
+        reads += [ast.parse(ast.unparse(r), mode="eval").body for r in self.extra]
+        for read in reads:
+            for node in ast.walk(read):
+                for attribute in ("lineno", "end_lineno", "col_offset", "end_col_offset"):
+                    node.__dict__.pop(attribute, None)
+        return ast.Tuple(reads, ast.Load())
+
+    def labels(self) -> ast.expr:
+        texts = [*self.names, *(ast.unparse(r) for r in self.extra)]
+        return ast.Tuple([ast.Constant(t) for t in texts], ast.Load())
+
+    def store(self, value: ast.expr) -> ast.stmt:
+        targets = [*self.names, *(_DISCARD for _ in self.extra)]
+        if not targets:
+            return ast.Expr(value)
+        return ast.Assign(
+            [ast.Tuple([ast.Name(t, ast.Store()) for t in targets], ast.Store())], value
+        )
+
+
+class _Function(ast.NodeTransformer):
+    """Rewrites one function; nested plain functions get a rewriter of their own."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.loops: list[tuple[str, _State]] = []
+        self.local: set[str] = set()
+        self.merged: dict[str, None] = {}
+
+    def function(self, node: ast.FunctionDef) -> ast.FunctionDef:
+        arguments = node.args
+        parameters = [a.arg for a in arguments.posonlyargs + arguments.args + arguments.kwonlyargs]
+        parameters += [a.arg for a in (arguments.vararg, arguments.kwarg) if a]
+        outside = {
+            name
+            for n in _scope(node.body)
+            if isinstance(n, ast.Global | ast.Nonlocal)
+            for name in n.names
+        }
+        self.local = (set(parameters) | set(_bound_names(node.body))) - outside
+        body = self.block(node.body)
+        start: list[ast.stmt] = [_assign("_vc4_f", _call(f"{RUNTIME}.Frame"))]
+        for name in self.merged:
+            if name not in parameters:
+                start.append(_assign(name, _call(f"{RUNTIME}.Unbound", ast.Constant(name))))
+        for argument in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]:
+            argument.annotation = None
+        node.returns = None
+        node.body = [
+            *(_locate(s, node) for s in start),
+            *body,
+            _locate(ast.Return(_call("_vc4_f.finish")), node),
+        ]
+        return node
+
+    # -- statements
+    def block(self, statements: Sequence[ast.stmt]) -> list[ast.stmt]:
+        result: list[ast.stmt] = []
+        for index, statement in enumerate(statements):
+            result += self.statement(statement)
+            if isinstance(statement, _JUMPS):
+                break
+            rest = statements[index + 1 :]
+            compound = isinstance(
+                statement, ast.If | ast.While | ast.For | ast.With | ast.Try | ast.Match
+            )
+            if rest and compound and _jumps([statement]):
+                guard = ast.If(_call(f"{RUNTIME}.alive"), self.block(rest), [])
+                result.append(_locate(guard, rest[0]))
+                break
+        return result
+
+    def statement(self, node: ast.stmt) -> list[ast.stmt]:
+        if isinstance(node, ast.If):
+            return self.if_(node)
+        if isinstance(node, ast.While):
+            return self.while_(node)
+        if isinstance(node, ast.For):
+            return self.for_(node)
+        if isinstance(node, ast.Return):
+            args = [self.visit(node.value)] if node.value else []
+            return [_locate(ast.Expr(_call("_vc4_f.return_", *args)), node)]
+        if isinstance(node, ast.Break | ast.Continue):
+            name, state = self.loops[-1]
+            method = "break_" if isinstance(node, ast.Break) else "continue_"
+            return [_locate(ast.Expr(_call(f"{name}.{method}", state.load())), node)]
+        if isinstance(node, ast.With | ast.Try | ast.Match):
+            return [self.container(node)]
+        if isinstance(node, ast.FunctionDef):
+            has_yield = any(isinstance(n, ast.Yield | ast.YieldFrom) for n in _scope(node.body))
+            if not node.decorator_list and not has_yield:
+                return [_Function().function(node)]
+            return [node]
+        if isinstance(node, ast.ClassDef):
+            return [node]
+        return [self.visit(node)]
+
+    def container(self, node: ast.With | ast.Try | ast.Match) -> ast.stmt:
+        """Statements that stay Python, with rewritten bodies."""
+        for child in ast.walk(node) if isinstance(node, ast.Match) else [node]:
+            for field in ("body", "orelse", "finalbody"):
+                body = getattr(child, field, None)
+                if isinstance(body, list) and body and child in (node, *getattr(node, "cases", [])):
+                    setattr(child, field, self.block(body))
+        if isinstance(node, ast.With):
+            for item in node.items:
+                item.context_expr = self.visit(item.context_expr)
+        if isinstance(node, ast.Try):
+            for handler in node.handlers:
+                handler.body = self.block(handler.body)
+        return node
+
+    def _state(self, *bodies: Sequence[ast.AST]) -> _State:
+        state = _State([n for body in bodies for n in body], self.local)
+        self.merged.update(dict.fromkeys(state.names))
+        return state
+
+    def _fresh(self, kind: str) -> str:
+        self.count += 1
+        return f"_vc4_{kind}{self.count}"
+
+    def if_(self, node: ast.If) -> list[ast.stmt]:
+        state = self._state(node.body, node.orelse)
+        name = self._fresh("b")
+        test = self.visit(node.test)
+        end = ast.Expr(_call(f"{name}.end", state.load()))
+        then = [*self.block(node.body), end]
+        other = [
+            state.store(_call(f"{name}.begin_else", state.load())),
+            *self.block(node.orelse),
+            ast.Expr(_call(f"{name}.end", state.load())),
+        ]
+        made: list[ast.stmt] = [
+            _assign(name, _call(f"{RUNTIME}.If", test, state.labels(), state.load())),
+            ast.If(_field(name, "then"), then, []),
+            ast.If(_field(name, "otherwise"), other, []),
+            state.store(_call(f"{name}.merge", state.load())),
+        ]
+        return [_locate(s, node) for s in made]
+
+    def _loop(
+        self,
+        node: ast.While | ast.For,
+        name: str,
+        state: _State,
+        top: list[ast.stmt],
+        start: ast.stmt,
+    ) -> list[ast.stmt]:
+        if node.orelse:
+            raise SyntaxError(f"line {node.lineno}: a loop in a kernel cannot have an else")
+        self.loops.append((name, state))
+        body = self.block(node.body)
+        self.loops.pop()
+        turn = [
+            *top,
+            *body,
+            state.store(_call(f"{name}.next", state.load())),
+            ast.If(_field(name, "done"), [ast.Break()], []),
+        ]
+        made: list[ast.stmt] = [
+            start,
+            ast.While(ast.Constant(True), turn, []),
+            state.store(_call(f"{name}.end", state.load())),
+        ]
+        return [_locate(s, node) for s in made]
+
+    def while_(self, node: ast.While) -> list[ast.stmt]:
+        state = self._state([node.test], node.body)
+        name, test = self._fresh("l"), self._fresh("t")
+        forever = isinstance(node.test, ast.Constant) and bool(node.test.value)
+        again = ast.parse(ast.unparse(node.test), mode="eval").body
+        for inner in ast.walk(again):
+            if hasattr(inner, "lineno"):
+                ast.copy_location(inner, node.test)
+        top: list[ast.stmt] = [
+            ast.Expr(_call(f"{name}.mark")),
+            _assign(test, self.visit(node.test)),
+            ast.If(
+                _call(f"{name}.is_staged", _name(test)),
+                [
+                    state.store(_call(f"{name}.header", state.load())),
+                    _assign(test, self.visit(again)),
+                ],
+                [],
+            ),
+            ast.If(ast.UnaryOp(ast.Not(), _call(f"{name}.turn", _name(test))), [ast.Break()], []),
+        ]
+        start = _assign(name, _call(f"{RUNTIME}.While", state.labels(), ast.Constant(forever)))
+        return self._loop(node, name, state, top, start)
+
+    def for_(self, node: ast.For) -> list[ast.stmt]:
+        state = self._state([node.target], node.body)
+        name = self._fresh("l")
+        iterable = node.iter
+        if (
+            isinstance(iterable, ast.Call)
+            and isinstance(iterable.func, ast.Name)
+            and iterable.func.id == "range"
+            and not iterable.keywords
+        ):
+            args = [self.visit(a) for a in iterable.args]
+            iterable = _call(f"{RUNTIME}.range_", iterable.func, *args)
+        else:
+            iterable = self.visit(iterable)
+        top: list[ast.stmt] = [
+            ast.If(
+                _field(name, "staged"),
+                [state.store(_call(f"{name}.header", state.load()))],
+                [],
+            ),
+            ast.If(ast.UnaryOp(ast.Not(), _call(f"{name}.turn")), [ast.Break()], []),
+            ast.Assign([node.target], _field(name, "item")),
+        ]
+        start = _assign(name, _call(f"{RUNTIME}.For", iterable, state.labels()))
+        return self._loop(node, name, state, top, start)
+
+    # -- expressions
+    def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
+        test, yes, no = (self.visit(n) for n in (node.test, node.body, node.orelse))
+        made = _call(f"{RUNTIME}.ternary", test, _thunk(yes), _thunk(no))
+        return _locate(made, node)  # type: ignore[no-any-return]
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
+        function = "and_" if isinstance(node.op, ast.And) else "or_"
+        values = [self.visit(v) for v in node.values]
+        result = values[-1]
+        for value in reversed(values[:-1]):
+            result = _call(f"{RUNTIME}.{function}", value, _thunk(result))
+        return _locate(result, node)  # type: ignore[no-any-return]
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
+        node.operand = self.visit(node.operand)
+        if isinstance(node.op, ast.Not):
+            return _locate(_call(f"{RUNTIME}.not_", node.operand), node)  # type: ignore[no-any-return]
+        return node
+
+    def visit_Compare(self, node: ast.Compare) -> ast.expr:
+        self.generic_visit(node)
+        if len(node.ops) == 1:
+            return node
+        ops = ast.Tuple([ast.Constant(type(o).__name__) for o in node.ops], ast.Load())
+        made = _call(f"{RUNTIME}.chain", ops, node.left, *node.comparators)
+        return _locate(made, node)  # type: ignore[no-any-return]
+
+
+_codes: dict[CodeType, CodeType] = {}
+
+
+def _rewritten_code(function: FunctionType) -> CodeType:
+    """The rewritten code object of `function`, made once."""
+    known = _codes.get(function.__code__)
+    if known is not None:
+        return known
+    try:
+        lines, first = inspect.getsourcelines(function)
+    except OSError as error:
+        raise TypeError(
+            f"@kernel and @staged need the source of {function.__qualname__}, and there is none"
+        ) from error
+    tree = ast.parse(textwrap.dedent("".join(lines)))
+    definition = tree.body[0]
+    if not isinstance(definition, ast.FunctionDef):
+        raise TypeError(f"{function.__qualname__}: only a plain def can be staged")
+    if inspect.isgeneratorfunction(function):
+        raise TypeError(f"{function.__qualname__}: a generator cannot be staged")
+    ast.increment_lineno(tree, first - 1)
+    definition.decorator_list = []
+    definition.args.defaults = [ast.Constant(None) for _ in definition.args.defaults]
+    definition.args.kw_defaults = [d and ast.Constant(None) for d in definition.args.kw_defaults]
+    definition = _Function().function(definition)
+    names = [RUNTIME, *function.__code__.co_freevars]
+    factory = ast.FunctionDef(
+        name="_vc4_factory",
+        args=ast.arguments(
+            posonlyargs=[],
+            args=[ast.arg(n) for n in names],
+            kwonlyargs=[],
+            kw_defaults=[],
+            defaults=[],
+        ),
+        body=[definition, ast.Return(_name(definition.name))],
+        decorator_list=[],
+    )
+    if hasattr(factory, "type_params") or "type_params" in ast.FunctionDef._fields:
+        factory.type_params = []  # type: ignore[attr-defined]
+    module = ast.Module([_locate(factory, definition)], [])
+    ast.fix_missing_locations(module)
+    outer = compile(module, function.__code__.co_filename, "exec")
+    made = _nested_code(_nested_code(outer, "_vc4_factory"), definition.name)
+    _codes[function.__code__] = made
+    return made
+
+
+def _nested_code(code: CodeType, name: str) -> CodeType:
+    return next(c for c in code.co_consts if isinstance(c, CodeType) and c.co_name == name)
+
+
+def rewrite(function: FunctionType) -> FunctionType:
+    """The stageable version of `function`, with the same globals, cells and defaults."""
+    from vc4lab.simd import control
+
+    code = _rewritten_code(function)
+    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+    cells[RUNTIME] = CellType(control)
+    closure = tuple(cells[name] for name in code.co_freevars)
+    made = FunctionType(
+        code, function.__globals__, function.__name__, function.__defaults__, closure
+    )
+    made.__kwdefaults__ = function.__kwdefaults__
+    made.__qualname__ = function.__qualname__
+    return made

@@ -1,0 +1,193 @@
+"""What is being traced: the module and the function under construction, as LLVM text."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from vc4lab.simd.target import Target
+
+_PACKAGE = __name__.rpartition(".")[0]
+
+
+class Edge:
+    """A jump whose destination is not known yet: a reserved line at the end of `block`."""
+
+    __slots__ = ("block", "line", "state")
+
+    def __init__(self, block: str, line: int, state: Any) -> None:
+        self.block = block
+        self.line = line
+        self.state = state
+
+
+class FunctionTrace:
+    """One LLVM function being written. `block` is None while the place being traced is dead."""
+
+    def __init__(self, module: ModuleTrace, name: str) -> None:
+        self.module = module
+        self.name = name
+        self.lines: list[str] = []
+        self.allocas: list[str] = []
+        self.block: str | None = "entry.0"
+        self._count = 0
+
+    # -- instructions
+    def emit(self, text: str) -> None:
+        """Appends an instruction without result; nothing is written at a dead place."""
+        if self.block is not None:
+            self.lines.append(text)
+
+    def assign(self, text: str) -> str:
+        """Appends an instruction and returns the name of its result."""
+        self._count += 1
+        name = f"%v{self._count}"
+        if self.block is not None:
+            self.lines.append(f"{name} = {text}")
+        return name
+
+    def alloca(self, type_text: str, align: int) -> str:
+        """A stack slot in the entry block, whatever loop is being traced."""
+        self._count += 1
+        name = f"%a{self._count}"
+        self.allocas.append(f"{name} = alloca {type_text}, align {align}")
+        return name
+
+    # -- blocks
+    def new_label(self, hint: str = "b") -> str:
+        self._count += 1
+        return f"{hint}.{self._count}"
+
+    def start(self, label: str) -> None:
+        """Opens the block `label`; whoever opens it has closed the one before."""
+        self.lines.append(f"{label}:")
+        self.block = label
+
+    def terminate(self, text: str) -> None:
+        """Ends the current block with `text`; what follows is dead until a block starts."""
+        if self.block is not None:
+            self.lines.append(text)
+            self.block = None
+
+    def leave(self, state: Any = None) -> Edge | None:
+        """Ends the current block with a jump to be decided later (None if already dead)."""
+        if self.block is None:
+            return None
+        edge = Edge(self.block, len(self.lines), state)
+        self.lines.append("")
+        self.block = None
+        return edge
+
+    def connect(self, edge: Edge, label: str) -> None:
+        self.lines[edge.line] = f"br label %{label}"
+
+    def mark(self) -> tuple[int, str | None]:
+        return len(self.lines), self.block
+
+    def roll_back(self, mark: tuple[int, str | None]) -> None:
+        """Forgets everything written since `mark`."""
+        del self.lines[mark[0] :]
+        self.block = mark[1]
+
+    def text(self, header: str) -> str:
+        entry = "".join(f"  {line}\n" for line in self.allocas)
+        body = "\n".join(self.lines)
+        return f"{header} {{\nentry:\n{entry}  br label %entry.0\nentry.0:\n{body}\n}}\n"
+
+
+class ModuleTrace:
+    """One LLVM module being written: functions, constant tables, declarations."""
+
+    def __init__(self, target: Target, float_mode: str) -> None:
+        self.target = target
+        self.float_mode = float_mode
+        self.functions: list[str] = []
+        self.globals: list[str] = []
+        self.declarations: dict[str, str] = {}
+        self.kernels: dict[int, tuple[Any, str]] = {}
+        self._tables: dict[tuple[str, str, bool], str] = {}
+        self._count = 0
+
+    def unique(self, hint: str) -> str:
+        self._count += 1
+        clean = "".join(c if c.isalnum() and c.isascii() else "_" for c in hint)
+        return f"{clean}.{self._count}"
+
+    def declare(self, name: str, signature: str) -> str:
+        """Declares `name` once; `signature` is like `i32 @{} (i32, i32)`. Returns the name."""
+        if name not in self.declarations:
+            self.declarations[name] = "declare " + signature.format(name)
+        return name
+
+    def table(self, type_text: str, initial: str, align: int, opaque: bool) -> str:
+        """The name of a constant (or, if opaque, unfoldable) global with this content."""
+        known = self._tables.get((type_text, initial, opaque))
+        if known is None:
+            known = "@" + self.unique("opaque" if opaque else "table")
+            linkage = "hidden global" if opaque else "private unnamed_addr constant"
+            self.globals.append(f"{known} = {linkage} {type_text} {initial}, align {align}")
+            self._tables[(type_text, initial, opaque)] = known
+        return known
+
+    def text(self) -> str:
+        parts = [f'target triple = "{self.target.triple}"\n']
+        parts += [line + "\n" for line in self.globals]
+        parts += [line + "\n" for line in self.declarations.values()]
+        parts += self.functions
+        parts.append(f"attributes #0 = {{ nounwind {self.target.attributes} }}\n")
+        parts.append(f"attributes #1 = {{ nounwind noinline {self.target.attributes} }}\n")
+        parts.append("!0 = !{}\n")
+        return "".join(parts)
+
+
+class _State(threading.local):
+    def __init__(self) -> None:
+        self.stack: list[FunctionTrace] = []
+
+
+_state = _State()
+
+
+def tracing() -> bool:
+    """Is this thread inside a kernel being traced?"""
+    return bool(_state.stack)
+
+
+def current() -> FunctionTrace:
+    """The function being traced by this thread."""
+    stack = _state.stack
+    if not stack:
+        raise RuntimeError(
+            "staged values exist only while a kernel is traced: call this from a @kernel that "
+            "build() compiles"
+        )
+    return stack[-1]
+
+
+@contextmanager
+def function_trace(module: ModuleTrace, name: str) -> Iterator[FunctionTrace]:
+    trace = FunctionTrace(module, name)
+    _state.stack.append(trace)
+    try:
+        yield trace
+    finally:
+        _state.stack.pop()
+
+
+def user_place() -> str:
+    """`file:line` of the innermost caller outside this package, for messages."""
+    frame: Any = sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__", "").startswith(_PACKAGE + "."):
+        frame = frame.f_back
+    if frame is None:
+        return "?"
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+def staged_error(message: str) -> TypeError:
+    """A TypeError that says where in the user's kernel it happened."""
+    return TypeError(f"{message} (at {user_place()})")

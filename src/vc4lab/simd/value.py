@@ -1,0 +1,492 @@
+"""Staged values: what a kernel computes with while it is traced, with Python's operators."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vc4lab.simd.trace import current, staged_error
+from vc4lab.simd.types import (
+    Type,
+    bits_to_number,
+    f32,
+    f64,
+    i1,
+    i64,
+    literal,
+    number_to_bits,
+    ptr,
+    splat_literal,
+    vec,
+)
+
+Number = int | float
+
+
+class Value:
+    """An immutable value of the program being traced: scalar or vector, known by `.type`.
+
+    Integers are signless; operators and comparisons are signed, methods (`udiv`, `shr`, `ult`, …)
+    unsigned. Python numbers and scalars spread to the lanes of the other operand.
+    """
+
+    __slots__ = ("_bits", "text", "type")
+
+    def __init__(self, type_: Type, text: str, bits: int | None = None) -> None:
+        self.type = type_
+        self.text = text
+        self._bits = bits  # raw element bits, if every lane is this compile-time constant
+
+    @property
+    def constant(self) -> Any:
+        """The Python number if this is a (splat) compile-time constant, else None."""
+        return None if self._bits is None else bits_to_number(self.type, self._bits)
+
+    def __repr__(self) -> str:
+        return f"<{self.type} {self.text}>"
+
+    def __bool__(self) -> bool:
+        raise staged_error(
+            f"a staged {self.type} has no truth value while tracing; use it in an if/while of a "
+            "@kernel or @staged function, or select()"
+        )
+
+    __hash__ = object.__hash__
+
+    def __iter__(self) -> Any:
+        raise staged_error(f"a staged {self.type} cannot be iterated; use x[i]")
+
+    # -- arithmetic
+    def __add__(self, other: Any) -> Value:
+        if self.type.elem is ptr:
+            return offset_pointer(self, other)
+        return arithmetic("add", "fadd", self, other)
+
+    def __radd__(self, other: Any) -> Value:
+        return self + other if self.type.elem is ptr else arithmetic("add", "fadd", other, self)
+
+    def __sub__(self, other: Any) -> Value:
+        if self.type is ptr:
+            if isinstance(other, Value) and other.type is ptr:
+                return self.bitcast(i64) - other.bitcast(i64)
+            return offset_pointer(self, -other)
+        return arithmetic("sub", "fsub", self, other)
+
+    def __rsub__(self, other: Any) -> Value:
+        return arithmetic("sub", "fsub", other, self)
+
+    def __mul__(self, other: Any) -> Value:
+        return arithmetic("mul", "fmul", self, other)
+
+    def __rmul__(self, other: Any) -> Value:
+        return arithmetic("mul", "fmul", other, self)
+
+    def __truediv__(self, other: Any) -> Value:
+        return arithmetic("", "fdiv", self, other, "use // or .udiv")
+
+    def __rtruediv__(self, other: Any) -> Value:
+        return arithmetic("", "fdiv", other, self, "use // or .udiv")
+
+    def __floordiv__(self, other: Any) -> Value:
+        return divide("sdiv", self, other)
+
+    def __rfloordiv__(self, other: Any) -> Value:
+        return divide("sdiv", other, self)
+
+    def __mod__(self, other: Any) -> Value:
+        return divide("srem", self, other)
+
+    def __rmod__(self, other: Any) -> Value:
+        return divide("srem", other, self)
+
+    def udiv(self, other: Any) -> Value:
+        """Unsigned division (by zero: as if by one)."""
+        return divide("udiv", self, other)
+
+    def urem(self, other: Any) -> Value:
+        """Unsigned remainder (by zero: as if by one)."""
+        return divide("urem", self, other)
+
+    def __neg__(self) -> Value:
+        if self.type.is_float:
+            bits = None if self._bits is None else self._bits ^ (1 << (self.type.bits - 1))
+            if bits is not None:
+                return const_bits(self.type, bits)
+            return Value(self.type, current().assign(f"fneg {self.type.text} {self.text}"))
+        return arithmetic("sub", "", 0, self)
+
+    def __pos__(self) -> Value:
+        return self
+
+    # -- bits
+    def __and__(self, other: Any) -> Value:
+        return arithmetic("and", "", self, other)
+
+    __rand__ = __and__
+
+    def __or__(self, other: Any) -> Value:
+        return arithmetic("or", "", self, other)
+
+    __ror__ = __or__
+
+    def __xor__(self, other: Any) -> Value:
+        return arithmetic("xor", "", self, other)
+
+    __rxor__ = __xor__
+
+    def __invert__(self) -> Value:
+        return arithmetic("xor", "", self, True if self.type.elem is i1 else -1)
+
+    def __lshift__(self, other: Any) -> Value:
+        return arithmetic("shl", "", self, other)
+
+    def __rlshift__(self, other: Any) -> Value:
+        return arithmetic("shl", "", other, self)
+
+    def __rshift__(self, other: Any) -> Value:
+        return arithmetic("ashr", "", self, other)
+
+    def __rrshift__(self, other: Any) -> Value:
+        return arithmetic("ashr", "", other, self)
+
+    def shr(self, other: Any) -> Value:
+        """Logical shift right. Like every shift: an amount >= the width gives an undefined value."""
+        return arithmetic("lshr", "", self, other)
+
+    # -- comparisons
+    def __eq__(self, other: Any) -> Value:  # type: ignore[override]
+        return compare("eq", "oeq", self, other)
+
+    def __ne__(self, other: Any) -> Value:  # type: ignore[override]
+        return compare("ne", "une", self, other)
+
+    def __lt__(self, other: Any) -> Value:
+        return compare("slt", "olt", self, other)
+
+    def __le__(self, other: Any) -> Value:
+        return compare("sle", "ole", self, other)
+
+    def __gt__(self, other: Any) -> Value:
+        return compare("sgt", "ogt", self, other)
+
+    def __ge__(self, other: Any) -> Value:
+        return compare("sge", "oge", self, other)
+
+    def ult(self, other: Any) -> Value:
+        return compare("ult", "", self, other)
+
+    def ule(self, other: Any) -> Value:
+        return compare("ule", "", self, other)
+
+    def ugt(self, other: Any) -> Value:
+        return compare("ugt", "", self, other)
+
+    def uge(self, other: Any) -> Value:
+        return compare("uge", "", self, other)
+
+    # -- conversions: `to` may be the element type, lanes are kept
+    def bitcast(self, to: Type) -> Value:
+        """The same bits as another type; element type of the same width keeps the lanes."""
+        mine = self.type
+        if not to.lanes and to.bits == mine.bits:
+            to = to.like(mine)
+        if to is mine:
+            return self
+        if to.bits * (to.lanes or 1) != mine.bits * (mine.lanes or 1):
+            raise staged_error(f"bitcast from {mine} to {to}: the sizes differ")
+        bits = self._bits if to.bits == mine.bits else None
+        if bits is not None:
+            return const_bits(to, bits)
+        op = "bitcast"
+        if mine.is_ptr != to.is_ptr:
+            op = "ptrtoint" if mine.is_ptr else "inttoptr"
+        return self._convert(op, to)
+
+    def sext(self, to: Type) -> Value:
+        """Sign-extends integers (a mask becomes 0 / -1)."""
+        return self._resize("sext", to, 1)
+
+    def zext(self, to: Type) -> Value:
+        """Zero-extends integers (a mask becomes 0 / 1)."""
+        return self._resize("zext", to, 1)
+
+    def trunc(self, to: Type) -> Value:
+        """The low bits of integers."""
+        return self._resize("trunc", to, -1)
+
+    def _resize(self, op: str, to: Type, direction: int) -> Value:
+        to = to.like(self.type)
+        if to is self.type:
+            return self
+        if not (to.is_int and self.type.is_int) or (to.bits - self.type.bits) * direction < 0:
+            raise staged_error(f"{op} from {self.type} to {to} is not possible")
+        if self._bits is not None:
+            number = self._bits
+            if op == "sext" and number >> (self.type.bits - 1):
+                number -= 1 << self.type.bits
+            return const_bits(to, number & ((1 << to.bits) - 1))
+        return self._convert(op, to)
+
+    def to_float(self, to: Type = f32) -> Value:
+        """Signed integers to float, in the current rounding mode."""
+        if not self.type.is_int:
+            raise staged_error(f"to_float wants integers, not {self.type}")
+        return self._convert("sitofp", to.like(self.type))
+
+    def to_float_unsigned(self, to: Type = f32) -> Value:
+        """Unsigned integers to float, in the current rounding mode."""
+        if not self.type.is_int:
+            raise staged_error(f"to_float_unsigned wants integers, not {self.type}")
+        return self._convert("uitofp", to.like(self.type))
+
+    def to_int(self, to: Type) -> Value:
+        """Float to signed integers: toward zero, saturating, NaN gives 0."""
+        to = to.like(self.type)
+        if not (self.type.is_float and to.is_int):
+            raise staged_error(f"to_int from {self.type} to {to} is not possible")
+        limit = float(1 << (to.bits - 1))
+        above, below = self >= limit, self < -limit
+        safe = select(above | below | (self != self), 0.0, self)
+        inside = safe._convert("fptosi", to)
+        return select(above, (1 << (to.bits - 1)) - 1, select(below, -1 << (to.bits - 1), inside))
+
+    def fpext(self, to: Type = f64) -> Value:
+        return self._convert("fpext", to.like(self.type))
+
+    def fptrunc(self, to: Type = f32) -> Value:
+        return self._convert("fptrunc", to.like(self.type))
+
+    def _convert(self, op: str, to: Type) -> Value:
+        return Value(to, current().assign(f"{op} {self.type.text} {self.text} to {to.text}"))
+
+    # -- lanes
+    def __getitem__(self, index: Any) -> Value:
+        """Lane `index`: a Python int or a staged i32 (taken modulo the number of lanes)."""
+        position = self._lane(index)
+        if self._bits is not None:
+            return const_bits(self.type.elem, self._bits)
+        text = current().assign(f"extractelement {self.type.text} {self.text}, {position}")
+        return Value(self.type.elem, text)
+
+    def insert(self, index: Any, value: Any) -> Value:
+        """A copy with lane `index` replaced."""
+        position = self._lane(index)
+        new = coerce(value, self.type.elem)
+        text = f"insertelement {self.type.text} {self.text}, {new.type.text} {new.text}, {position}"
+        return Value(self.type, current().assign(text))
+
+    def _lane(self, index: Any) -> str:
+        lanes = self.type.lanes
+        if not lanes:
+            raise staged_error(f"a scalar {self.type} has no lanes")
+        if isinstance(index, Value):
+            if index.type.lanes or not index.type.is_int:
+                raise staged_error(f"a lane index is a scalar integer, not {index.type}")
+            index = index & (lanes - 1) if lanes & (lanes - 1) == 0 else index.urem(lanes)
+            return f"{index.type.text} {index.text}"
+        if not 0 <= index < lanes:
+            raise IndexError(f"lane {index} of {self.type}")
+        return f"i32 {index}"
+
+
+# -- making values
+
+
+def const_bits(type_: Type, bits: int) -> Value:
+    """A constant with the raw element bits in every lane."""
+    return Value(type_, splat_literal(type_, bits), bits)
+
+
+def const(type_: Type, number: Any) -> Value:
+    """A compile-time constant: a number for every lane, or a list of one number per lane."""
+    if isinstance(number, list | tuple):
+        if len(number) != type_.lanes:
+            raise staged_error(f"{len(number)} numbers for {type_}")
+        words = [number_to_bits(type_, n) for n in number]
+        if len(set(words)) == 1:
+            return const_bits(type_, words[0])
+        elem = type_.elem
+        inner = ", ".join(f"{elem.text} {literal(elem, w)}" for w in words)
+        return Value(type_, f"<{inner}>")
+    return const_bits(type_, number_to_bits(type_, number))
+
+
+def splat(value: Any, n: int = 16) -> Value:
+    """`value` (a scalar, or a Python number as i32/f32) in `n` lanes."""
+    scalar = as_value(value)
+    if scalar.type.lanes:
+        if scalar.type.lanes == n:
+            return scalar
+        raise staged_error(f"splat wants a scalar, not {scalar.type}")
+    type_ = vec(scalar.type, n)
+    if scalar._bits is not None:
+        return const_bits(type_, scalar._bits)
+    trace = current()
+    one = trace.assign(
+        f"insertelement {type_.text} poison, {scalar.type.text} {scalar.text}, i32 0"
+    )
+    text = trace.assign(
+        f"shufflevector {type_.text} {one}, {type_.text} poison, <{n} x i32> zeroinitializer"
+    )
+    return Value(type_, text)
+
+
+def as_value(value: Any) -> Value:
+    """A Python bool, int or float as i1, i32 or f32; Values as they are."""
+    from vc4lab.simd.types import i32
+
+    if isinstance(value, Value):
+        return value
+    if isinstance(value, bool):
+        return const_bits(i1, int(value))
+    if isinstance(value, float):
+        return const(f32, value)
+    if hasattr(value, "__index__"):
+        return const(i32, value)
+    raise staged_error(f"{value!r} is not a staged value or a number")
+
+
+def coerce(value: Any, type_: Type) -> Value:
+    """`value` as a `type_`: Python numbers convert, scalars spread, anything else is an error."""
+    if isinstance(value, Value):
+        if value.type is type_:
+            return value
+        if not value.type.lanes and type_.lanes and value.type is type_.elem:
+            return splat(value, type_.lanes)
+        raise staged_error(f"expected {type_}, found {value.type}")
+    if type_.is_ptr and value is None:
+        value = 0
+    if not isinstance(value, int | float) and not hasattr(value, "__index__"):
+        raise staged_error(f"expected {type_}, found {value!r}")
+    if isinstance(value, float) and not type_.is_float:
+        raise staged_error(f"expected {type_}, found the float {value!r}")
+    return const_bits(type_, number_to_bits(type_, value))
+
+
+def unify(a: Any, b: Any, what: str) -> tuple[Value, Value]:
+    """Both operands in one type, by the splat rules."""
+    if isinstance(a, Value):
+        if not isinstance(b, Value):
+            return a, coerce(b, a.type)
+        if a.type is b.type:
+            return a, b
+        if a.type.elem is b.type.elem:
+            if not a.type.lanes:
+                return splat(a, b.type.lanes), b
+            if not b.type.lanes:
+                return a, splat(b, a.type.lanes)
+        raise staged_error(f"{what}: {a.type} and {b.type} do not match")
+    if isinstance(b, Value):
+        return coerce(a, b.type), b
+    return as_value(a), as_value(b)
+
+
+# -- operations
+
+
+def _signed(bits: int, width: int) -> int:
+    return bits - (1 << width) if bits >> (width - 1) else bits
+
+
+_FOLD: dict[str, Any] = {
+    "add": lambda a, b, w: a + b,
+    "sub": lambda a, b, w: a - b,
+    "mul": lambda a, b, w: a * b,
+    "and": lambda a, b, w: a & b,
+    "or": lambda a, b, w: a | b,
+    "xor": lambda a, b, w: a ^ b,
+    "shl": lambda a, b, w: a << b if b < w else None,
+    "lshr": lambda a, b, w: a >> b if b < w else None,
+    "ashr": lambda a, b, w: _signed(a, w) >> b if b < w else None,
+    "eq": lambda a, b, w: a == b,
+    "ne": lambda a, b, w: a != b,
+    "ult": lambda a, b, w: a < b,
+    "ule": lambda a, b, w: a <= b,
+    "ugt": lambda a, b, w: a > b,
+    "uge": lambda a, b, w: a >= b,
+    "slt": lambda a, b, w: _signed(a, w) < _signed(b, w),
+    "sle": lambda a, b, w: _signed(a, w) <= _signed(b, w),
+    "sgt": lambda a, b, w: _signed(a, w) > _signed(b, w),
+    "sge": lambda a, b, w: _signed(a, w) >= _signed(b, w),
+}
+
+
+def arithmetic(int_op: str, float_op: str, a: Any, b: Any, hint: str = "") -> Value:
+    """A binary operation; integer constants are computed at once, floats never (rounding mode)."""
+    x, y = unify(a, b, f"operands of {int_op or float_op}")
+    type_ = x.type
+    op = float_op if type_.is_float else int_op
+    if not op or type_.is_ptr:
+        raise staged_error(f"{int_op or float_op} is not defined for {type_} {hint}".rstrip())
+    if x._bits is not None and y._bits is not None and not type_.is_float:
+        folded = _FOLD[op](x._bits, y._bits, type_.bits)
+        if folded is not None:
+            return const_bits(type_, folded & ((1 << type_.bits) - 1))
+    return Value(type_, current().assign(f"{op} {type_.text} {x.text}, {y.text}"))
+
+
+def compare(int_op: str, float_op: str, a: Any, b: Any) -> Value:
+    x, y = unify(a, b, "operands of a comparison")
+    type_ = x.type
+    result = i1.like(type_)
+    op = float_op if type_.is_float else int_op
+    if not op:
+        raise staged_error(f"{int_op} compares integers, not {type_}")
+    if x._bits is not None and y._bits is not None and type_.is_int:
+        return const_bits(result, int(_FOLD[op](x._bits, y._bits, type_.bits)))
+    kind = "fcmp" if type_.is_float else "icmp"
+    return Value(result, current().assign(f"{kind} {op} {type_.text} {x.text}, {y.text}"))
+
+
+def divide(op: str, a: Any, b: Any) -> Value:
+    """Total integer division: a divisor of 0 counts as 1, the most negative / -1 wraps.
+
+    (The processor's instruction would trap, and guest data must never crash the simulator.)
+    """
+    x, y = unify(a, b, f"operands of {op}")
+    if not x.type.is_int:
+        raise staged_error(f"{op} divides integers, not {x.type}; use /")
+    if y._bits is None:
+        bad = y == 0
+        if op[0] == "s":
+            bad = bad | ((y == -1) & (x == (-1 << (x.type.bits - 1))))
+        y = select(bad, 1, y)
+    elif y._bits == 0:
+        y = const(x.type, 1)
+    elif op[0] == "s" and y.constant == -1:
+        return -x if op == "sdiv" else const(x.type, 0)
+    return Value(x.type, current().assign(f"{op} {x.type.text} {x.text}, {y.text}"))
+
+
+def offset_pointer(base: Value, offset: Any) -> Value:
+    """`base` plus a number of bytes (integers are sign-extended)."""
+    step = coerce(offset, i64) if not isinstance(offset, Value) else offset
+    if not step.type.is_int:
+        raise staged_error(f"a pointer moves by integers (bytes), not {step.type}")
+    if step._bits == 0:
+        return base
+    text = f"getelementptr i8, {base.type.text} {base.text}, {step.type.text} {step.text}"
+    return Value(ptr.like(step.type) if step.type.lanes else base.type, current().assign(text))
+
+
+def select(condition: Any, a: Any, b: Any) -> Value:
+    """`a` where `condition` (i1 for the whole value, or a mask per lane) holds, else `b`."""
+    if not isinstance(condition, Value):
+        return a if condition else b
+    if condition.type.elem is not i1:
+        raise staged_error(f"select wants an i1 or a mask, not {condition.type}")
+    x, y = unify(a, b, "values of select")
+    lanes = condition.type.lanes
+    if lanes and not x.type.lanes:
+        x, y = splat(x, lanes), splat(y, lanes)
+    if lanes and lanes != x.type.lanes:
+        raise staged_error(f"select: a {condition.type} cannot choose between {x.type}")
+    if condition._bits is not None:
+        return x if condition._bits else y
+    c = f"{condition.type.text} {condition.text}"
+    t = x.type.text
+    return Value(x.type, current().assign(f"select {c}, {t} {x.text}, {t} {y.text}"))
+
+
+def is_staged(value: Any) -> bool:
+    """Is this known only when the kernel runs?"""
+    return isinstance(value, Value)

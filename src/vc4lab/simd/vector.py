@@ -1,0 +1,314 @@
+"""Lanes and elementary functions: shuffles, permutes, masks, reductions, min/max, bit tricks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from vc4lab.simd.memory import gather, table
+from vc4lab.simd.trace import current, staged_error
+from vc4lab.simd.types import Type, f32, i1, i8, i16, i32, i64, vec
+from vc4lab.simd.value import Value, as_value, coerce, const, select, splat, unify
+
+
+def iota(n: int = 16) -> Value:
+    """0, 1, 2, … as i32."""
+    return const(vec(i32, n), list(range(n)))
+
+
+def _intrinsic(
+    name: str, result: Type, *operands: Value, extra: str = "", tag: Type | None = None
+) -> Value:
+    """A call of `llvm.name.<type>`."""
+    trace = current()
+    kind = tag or operands[0].type
+    prefix = f"v{kind.lanes}" if kind.lanes else ""
+    types = ", ".join([o.type.text for o in operands] + (["i1"] if extra else []))
+    full = trace.module.declare(
+        f"llvm.{name}.{prefix}{kind.elem.name}", f"{result.text} @{{}} ({types})"
+    )
+    args = ", ".join(f"{o.type.text} {o.text}" for o in operands)
+    if extra:
+        args += f", i1 {extra}"
+    return Value(result, trace.assign(f"call {result.text} @{full}({args})"))
+
+
+# -- shuffles
+
+
+def shuffle(a: Value, b: Value | Sequence[int], lanes: Sequence[int] | None = None) -> Value:
+    """`shuffle(a, [..])` or `shuffle(a, b, [..])`: lanes by fixed index, b's follow a's."""
+    if lanes is None:
+        if isinstance(b, Value):
+            raise staged_error("shuffle wants a list of lane numbers")
+        second, order = Value(a.type, "poison"), list(b)
+        limit = a.type.lanes
+    else:
+        second = coerce(b, a.type)
+        order, limit = list(lanes), 2 * a.type.lanes
+    if not a.type.lanes or any(not 0 <= i < limit for i in order):
+        raise staged_error(f"shuffle of {a.type} with lanes {order}")
+    result = vec(a.type.elem, len(order))
+    if a._bits is not None and (lanes is None or second._bits == a._bits):
+        from vc4lab.simd.value import const_bits
+
+        return const_bits(result, a._bits)
+    index = ", ".join(f"i32 {i}" for i in order)
+    t = a.type.text
+    text = f"shufflevector {t} {a.text}, {t} {second.text}, <{len(order)} x i32> <{index}>"
+    return Value(result, current().assign(text))
+
+
+def permute(x: Value, index: Value) -> Value:
+    """Lane i of the result is lane `index[i] % lanes` of `x`."""
+    lanes = x.type.lanes
+    level = current().module.target.level
+    if index.type is not vec(i32, lanes):
+        raise staged_error(f"permute of {x.type} wants {vec(i32, lanes)} indices, not {index.type}")
+    if index._bits is not None:
+        return shuffle(x, [index._bits % lanes] * lanes)
+    if lanes == 16 and x.type.bits == 32 and level in ("avx512", "avx2"):
+        as_int = x.bitcast(i32)
+        if level == "avx512":
+            moved = _target_call("llvm.x86.avx512.permvar.si.512", as_int.type, as_int, index)
+        else:
+            moved = _permute_avx2(as_int, index)
+        return moved.bitcast(x.type)
+    if x.type.elem is i1:
+        return permute(x.zext(i32), index) != 0
+    if x.type.bits < 32 and x.type.is_int and lanes == 16:
+        return permute(x.zext(i32), index).trunc(x.type)
+    result = Value(x.type, "poison")
+    wrapped = index & (lanes - 1)
+    for lane in range(lanes):
+        result = result.insert(lane, x[wrapped[lane]])
+    return result
+
+
+def _target_call(name: str, result: Type, *operands: Value) -> Value:
+    trace = current()
+    types = ", ".join(o.type.text for o in operands)
+    trace.module.declare(name, f"{result.text} @{{}} ({types})")
+    args = ", ".join(f"{o.type.text} {o.text}" for o in operands)
+    return Value(result, trace.assign(f"call {result.text} @{name}({args})"))
+
+
+def _permute_avx2(x: Value, index: Value) -> Value:
+    """Two 8-lane permutes (which use 3 index bits) of each half, and the fourth bit selects."""
+    low, high = shuffle(x, list(range(8))), shuffle(x, list(range(8, 16)))
+    halves = []
+    for start in (0, 8):
+        part = shuffle(index, list(range(start, start + 8)))
+        a = _target_call("llvm.x86.avx2.permd", low.type, low, part)
+        b = _target_call("llvm.x86.avx2.permd", low.type, high, part)
+        halves.append(select((part & 8) != 0, b, a))
+    return shuffle(halves[0], halves[1], list(range(16)))
+
+
+def lookup16(index: Value, numbers: Sequence[int]) -> Value:
+    """`numbers[index % 16]` per lane, for sixteen 32-bit constants."""
+    if len(numbers) != 16:
+        raise staged_error(f"lookup16 wants 16 numbers, not {len(numbers)}")
+    if current().module.target.level in ("avx512", "avx2") and index.type.lanes == 16:
+        return permute(const(vec(i32, 16), list(numbers)), index)
+    return gather(i32, table(i32, list(numbers)), (index & 15) << 2)
+
+
+def rotate_lanes(x: Value, n: Any) -> Value:
+    """Lane i goes to lane (i + n) % lanes; n is a Python int or a staged i32."""
+    lanes = x.type.lanes
+    if isinstance(n, Value) and n.constant is not None:
+        n = n.constant
+    if isinstance(n, Value):
+        return permute(x, (iota(lanes) - n) & (lanes - 1))
+    if n % lanes == 0:
+        return x
+    return shuffle(x, [(i - n) % lanes for i in range(lanes)])
+
+
+# -- masks and reductions
+
+
+def mask_bits(mask: Value) -> Value:
+    """Bit i of the i32 is lane i of the mask."""
+    lanes = mask.type.lanes
+    if mask.type.elem is not i1 or not 0 < lanes <= 32:
+        raise staged_error(f"mask_bits wants a mask, not {mask.type}")
+    return _mask_integer(mask).zext(i32)
+
+
+def _mask_integer(mask: Value) -> Value:
+    lanes = mask.type.lanes
+    if mask.type.elem is not i1:
+        raise staged_error(f"expected a mask, found {mask.type}")
+    whole = (
+        Type(f"i{lanes}", f"i{lanes}", lanes, None, 0) if lanes not in _WIDTHS else _WIDTHS[lanes]
+    )
+    if mask._bits is not None:
+        return const(whole, -mask._bits)
+    return Value(whole, current().assign(f"bitcast {mask.type.text} {mask.text} to {whole.text}"))
+
+
+_WIDTHS: dict[int, Type] = {8: i8, 16: i16, 32: i32, 64: i64}
+
+
+def mask_from_bits(bits: Value, n: int = 16) -> Value:
+    """The mask whose lane i is bit i of the i32."""
+    bits = coerce(bits, i32)
+    return (splat(bits, n).shr(iota(n)) & 1) != 0
+
+
+def any_(mask: Value) -> Value:
+    """Does the mask hold in any lane?"""
+    return mask if mask.type is i1 else _mask_integer(mask) != 0
+
+
+def all_(mask: Value) -> Value:
+    """Does the mask hold in every lane?"""
+    return mask if mask.type is i1 else _mask_integer(mask) == -1
+
+
+def _reduce(name: str, x: Value) -> Value:
+    if not (x.type.lanes and x.type.is_int):
+        raise staged_error(f"{name} wants a vector of integers, not {x.type}")
+    return _intrinsic(f"vector.reduce.{name}", x.type.elem, x)
+
+
+def _fold_halves(x: Value, combine: Callable[[Value, Value], Value]) -> Value:
+    """Pairs lane i with lane i + n/2, then halves again: a fixed order on every processor."""
+    while x.type.lanes > 1:
+        half = x.type.lanes // 2
+        x = combine(shuffle(x, list(range(half))), shuffle(x, list(range(half, 2 * half))))
+    return x[0]
+
+
+def reduce_add(x: Value) -> Value:
+    """The sum of the lanes (floats: by halves, lane i + lane i+8 first)."""
+    return _fold_halves(x, lambda a, b: a + b) if x.type.is_float else _reduce("add", x)
+
+
+def reduce_min(x: Value) -> Value:
+    return _fold_halves(x, fmin_) if x.type.is_float else _reduce("smin", x)
+
+
+def reduce_max(x: Value) -> Value:
+    return _fold_halves(x, fmax_) if x.type.is_float else _reduce("smax", x)
+
+
+def reduce_umax(x: Value) -> Value:
+    return _reduce("umax", x)
+
+
+def reduce_or(x: Value) -> Value:
+    return _reduce("or", x)
+
+
+# -- elementary functions
+
+
+def _integers(name: str, a: Any, b: Any) -> Value:
+    x, y = unify(a, b, f"operands of {name}")
+    if not x.type.is_int:
+        raise staged_error(f"{name} wants integers, not {x.type}")
+    return _intrinsic(name, x.type, x, y)
+
+
+def min_(a: Any, b: Any) -> Value:
+    """The smaller signed integer."""
+    return _integers("smin", a, b)
+
+
+def max_(a: Any, b: Any) -> Value:
+    """The larger signed integer."""
+    return _integers("smax", a, b)
+
+
+def umin(a: Any, b: Any) -> Value:
+    return _integers("umin", a, b)
+
+
+def umax(a: Any, b: Any) -> Value:
+    return _integers("umax", a, b)
+
+
+def uadd_sat(a: Any, b: Any) -> Value:
+    """Unsigned addition that stops at the largest number."""
+    return _integers("uadd.sat", a, b)
+
+
+def usub_sat(a: Any, b: Any) -> Value:
+    """Unsigned subtraction that stops at 0."""
+    return _integers("usub.sat", a, b)
+
+
+def fmin_(a: Any, b: Any) -> Value:
+    """`a if a < b else b`, so b when either is NaN."""
+    x, y = unify(a, b, "operands of fmin_")
+    return select(x < y, x, y)
+
+
+def fmax_(a: Any, b: Any) -> Value:
+    """`a if a > b else b`, so b when either is NaN."""
+    x, y = unify(a, b, "operands of fmax_")
+    return select(x > y, x, y)
+
+
+def abs_(x: Value) -> Value:
+    """The absolute value of integers (the most negative one stays)."""
+    return _intrinsic("abs", x.type, x, extra="false")
+
+
+def clz_(x: Value) -> Value:
+    """Leading zero bits (the width for 0)."""
+    return _intrinsic("ctlz", x.type, x, extra="false")
+
+
+def popcount_(x: Value) -> Value:
+    return _intrinsic("ctpop", x.type, x)
+
+
+def bswap_(x: Value) -> Value:
+    """Bytes reversed."""
+    return _intrinsic("bswap", x.type, x)
+
+
+def fabs_(x: Value) -> Value:
+    """The float without its sign bit."""
+    return _intrinsic("fabs", x.type, coerce(x, x.type))
+
+
+def sqrt_(x: Value) -> Value:
+    """The square root in the current rounding mode."""
+    return _intrinsic("sqrt", x.type, x)
+
+
+def is_nan(x: Value) -> Value:
+    return Value(i1.like(x.type), current().assign(f"fcmp uno {x.type.text} {x.text}, {x.text}"))
+
+
+def floor_(x: Value) -> Value:
+    """Toward minus infinity; keeps the sign of zero."""
+    return _round("floor", x)
+
+
+def ceil_(x: Value) -> Value:
+    """Toward plus infinity; keeps the sign of zero."""
+    return _round("ceil", x)
+
+
+def _round(name: str, x: Any) -> Value:
+    v = as_value(x)
+    if not v.type.is_float:
+        raise staged_error(f"{name}_ wants floats, not {v.type}")
+    if current().module.target.level != "sse2" or v.type.elem is not f32:
+        return _intrinsic(name, v.type, v)
+    # SSE2 has no rounding instruction (LLVM would call libm per lane): truncate and correct.
+    inside = fabs_(v) < 8388608.0
+    whole = select(inside, v, 0.0)._convert("fptosi", i32.like(v.type)).to_float(f32)
+    if name == "floor":
+        whole = select(whole > v, whole - 1.0, whole)
+    else:
+        whole = select(whole < v, whole + 1.0, whole)
+    sign = v.bitcast(i32) & -0x80000000
+    signed = (whole.bitcast(i32) | sign).bitcast(f32)
+    return select(inside, signed, v)
