@@ -194,7 +194,7 @@ class TextureConfig:
         return config
 
     def parameters(self) -> tuple[int, int, int, int]:
-        """The words P0 to P3. Raises ValueError when a value does not fit or both P2/P3 kinds clash."""
+        """The words P0 to P3. Raises ValueError for values that do not fit or go together."""
         zero = Texture0.make(
             levels_minus_1=self.levels - 1,
             type_low=self.type & 15,
