@@ -2,6 +2,7 @@
 
 from vc4lab.simd.blocks import Block, enter, jump, jump_if, new_block, terminated
 from vc4lab.simd.control import unroll
+from vc4lab.simd.floatmode import FP_INVALID, FP_OVERFLOW, call_pointer, call_with_flags
 from vc4lab.simd.kernel import Function, Kernel, Staged, call, kernel, staged
 from vc4lab.simd.memory import (
     Cell,
@@ -18,6 +19,7 @@ from vc4lab.simd.memory import (
     var,
 )
 from vc4lab.simd.native import NativeFunction, NativeModule, build
+from vc4lab.simd.struct import Array, Struct, StructRef
 from vc4lab.simd.target import Target, host_target, targets
 from vc4lab.simd.types import (
     Type,
@@ -73,6 +75,9 @@ from vc4lab.simd.vector import (
 )
 
 __all__ = [
+    "FP_INVALID",
+    "FP_OVERFLOW",
+    "Array",
     "Block",
     "Cell",
     "Function",
@@ -80,6 +85,8 @@ __all__ = [
     "NativeFunction",
     "NativeModule",
     "Staged",
+    "Struct",
+    "StructRef",
     "Target",
     "Type",
     "Value",
@@ -91,6 +98,8 @@ __all__ = [
     "bswap_",
     "build",
     "call",
+    "call_pointer",
+    "call_with_flags",
     "ceil_",
     "clz_",
     "const",

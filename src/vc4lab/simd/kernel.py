@@ -9,7 +9,7 @@ from typing import Any
 
 from vc4lab.simd.rewrite import rewrite
 from vc4lab.simd.trace import ModuleTrace, current, function_trace, staged_error, tracing
-from vc4lab.simd.types import Type
+from vc4lab.simd.types import Type, i1
 from vc4lab.simd.value import Value, coerce
 
 
@@ -109,8 +109,13 @@ def define(module: ModuleTrace, function: Function, name: str, exported: bool = 
                     )
                 value = coerce(result, function.returns)
                 trace.terminate(f"ret {value.type.text} {value.text}")
-        parameters = ", ".join(f"{t.text} %p{i}" for i, t in enumerate(function.args))
+        zero = " zeroext" if exported else ""  # C passes a bool as a whole byte
+        parameters = ", ".join(
+            f"{t.text}{zero if t is i1 else ''} %p{i}" for i, t in enumerate(function.args)
+        )
         returns = function.returns.text if function.returns else "void"
+        if function.returns is i1:
+            returns = f"{zero} {returns}"
         linkage = "" if exported else "internal "
         attributes = "#0" if exported else "#1"
         module.functions.append(

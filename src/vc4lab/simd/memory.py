@@ -101,7 +101,7 @@ def opaque(type_: Type, number: Any) -> Value:
 
 
 def atomic_add(p: Any, value: Any) -> Value:
-    """Adds atomically to the integer at the (naturally aligned) address `p`; returns the old one."""
+    """Adds atomically to the integer at the naturally aligned `p`; returns the old one."""
     from vc4lab.simd.value import as_value
 
     v = as_value(value)

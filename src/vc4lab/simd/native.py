@@ -8,10 +8,14 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
-from vc4lab.simd.kernel import Function, define
+from vc4lab.simd import cache
+from vc4lab.simd.floatmode import FLOAT_MODES, define_entry
+from vc4lab.simd.kernel import Function, define, function_in_module
 from vc4lab.simd.target import Target, host_target, initialise
 from vc4lab.simd.trace import ModuleTrace
 from vc4lab.simd.types import Type, f32, f64, i1, i8, i16, i32, i64, ptr
+
+PASSES = "sroa instcombine simplifycfg O1"  # part of the cache key
 
 _CTYPES: dict[Type, Any] = {
     i1: ctypes.c_bool,
@@ -117,7 +121,10 @@ def trace_module(functions: Mapping[str, Function], target: Target, float_mode: 
         for type_ in (*function.args, *([function.returns] if function.returns else [])):
             if type_ not in _CTYPES:
                 raise TypeError(f"entry point {name}: {type_} cannot cross the C interface")
-        define(module, function, _symbol(name), exported=True)
+        if float_mode == "default":
+            define(module, function, _symbol(name), exported=True)
+        else:
+            define_entry(module, _symbol(name), function, function_in_module(module, function))
     return module.text()
 
 
@@ -138,6 +145,38 @@ def build(
         float_mode: "qpu" = round toward zero, denormals are zero; "default" = IEEE as C has it.
         key: names the content; if the disk cache has its object, nothing is traced.
     """
+    if float_mode not in FLOAT_MODES:
+        raise ValueError(f"float_mode is one of {FLOAT_MODES}, not {float_mode!r}")
     target = target or host_target()
+    slot = None
+    if key is not None:
+        slot = _slot("key", name, key, float_mode, target, functions, cache.source_digest())
+        image = cache.read(slot)
+        if image is not None:
+            return NativeModule(name, image, functions)
     ir = trace_module(functions, target, float_mode)
-    return NativeModule(name, compile_ir(ir, target), functions, ir)
+    if slot is None:
+        slot = _slot("ir", "", ir, "", target, functions, "")
+        image = cache.read(slot)
+        if image is not None:
+            return NativeModule(name, image, functions, ir)
+    image = compile_ir(ir, target)
+    cache.write(slot, image)
+    return NativeModule(name, image, functions, ir)
+
+
+def _slot(
+    kind: str,
+    name: str,
+    content: str,
+    float_mode: str,
+    target: Target,
+    functions: Mapping[str, Function],
+    sources: str,
+) -> str:
+    """The cache file for this content, processor and compiler."""
+    import llvmlite
+
+    exports = ";".join(f"{n}:{f.args}->{f.returns}" for n, f in functions.items())
+    version = f"{llvmlite.__version__} {PASSES}"
+    return cache.digest(kind, name, content, float_mode, target.digest, exports, sources, version)

@@ -9,7 +9,7 @@ control flow for staged ones. Each body appears once, in place and on its own li
                           →      if b.otherwise: x, = b.begin_else((x,)); B; b.end((x,))
                                  x, = b.merge((x,))
 
-A statement that jumps (`return`, `break`, `continue`) records the jump and makes the place dead; the
+A statement that jumps (`return`, `break`, `continue`) records it and makes the place dead; the
 statements after a compound one that may jump are wrapped in `if alive():`.
 """
 
@@ -347,7 +347,7 @@ class _Function(ast.NodeTransformer):
     def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
         test, yes, no = (self.visit(n) for n in (node.test, node.body, node.orelse))
         made = _call(f"{RUNTIME}.ternary", test, _thunk(yes), _thunk(no))
-        return _locate(made, node)  # type: ignore[no-any-return]
+        return _locate(made, node)
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
         function = "and_" if isinstance(node.op, ast.And) else "or_"
@@ -355,12 +355,12 @@ class _Function(ast.NodeTransformer):
         result = values[-1]
         for value in reversed(values[:-1]):
             result = _call(f"{RUNTIME}.{function}", value, _thunk(result))
-        return _locate(result, node)  # type: ignore[no-any-return]
+        return _locate(result, node)
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
         node.operand = self.visit(node.operand)
         if isinstance(node.op, ast.Not):
-            return _locate(_call(f"{RUNTIME}.not_", node.operand), node)  # type: ignore[no-any-return]
+            return _locate(_call(f"{RUNTIME}.not_", node.operand), node)
         return node
 
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
@@ -369,7 +369,7 @@ class _Function(ast.NodeTransformer):
             return node
         ops = ast.Tuple([ast.Constant(type(o).__name__) for o in node.ops], ast.Load())
         made = _call(f"{RUNTIME}.chain", ops, node.left, *node.comparators)
-        return _locate(made, node)  # type: ignore[no-any-return]
+        return _locate(made, node)
 
 
 _codes: dict[CodeType, CodeType] = {}

@@ -149,7 +149,7 @@ class Value:
         return arithmetic("ashr", "", other, self)
 
     def shr(self, other: Any) -> Value:
-        """Logical shift right. Like every shift: an amount >= the width gives an undefined value."""
+        """Logical shift right. As in every shift, an amount >= the width is undefined."""
         return arithmetic("lshr", "", self, other)
 
     # -- comparisons
