@@ -20,7 +20,7 @@ from vc4lab.qpu.mnemonics import (
 from vc4lab.qpu.operations import ROTATE_BY_R5
 
 NOP_ADDRESS: Final = 39
-_ROTATION: Final = re.compile(r"^(-|[A-Za-z_]\w*(?:\.\w+)?)\s*(<<|>>)\s*(\S.*)$")
+_ROTATION: Final = re.compile(r"^((?:-|[A-Za-z_]\w*)(?:\.\w+)?)\s*(<<|>>)\s*(\S.*)$")
 
 
 def value_of(text: Text, symbols: Symbols) -> Value:
@@ -100,8 +100,10 @@ def parse_source(text: Text, symbols: Symbols) -> Source:
 
 
 def _register_name(text: str) -> bool:
-    name = text.partition(".")[0].lower()
-    return text == "-" or name in ACCUMULATORS or (name in READ_REGISTERS and name != "-")
+    name, _, suffix = text.lower().partition(".")
+    if name == "-":  # a minus sign otherwise
+        return not suffix or suffix in UNPACKS
+    return name in ACCUMULATORS or name in READ_REGISTERS
 
 
 def _rotation_code(direction: str, text: Text, symbols: Symbols) -> int:

@@ -32,7 +32,7 @@ from vc4lab.qpu.mnemonics import (
 )
 from vc4lab.qpu.operations import MUL_PACKS, ONE_OPERAND_ADD_OPS, AddOp, MulOp
 from vc4lab.qpu.program import Program
-from vc4lab.qpu.registers import READ_NAMES, Read
+from vc4lab.qpu.registers import Read
 
 _UNUSED = 39
 _CONSUMING_READS = frozenset(
@@ -165,7 +165,7 @@ class _AluText:
             address = reads.get(file, _UNUSED)  # type: ignore[call-overload]
             if mux in self.used or address not in _CONSUMING_READS:
                 continue
-            yield READ_NAMES[file][address] if file == "b" else f"ra{address}"
+            yield f"r{file}{address}"
 
     def explicit_pm(self) -> str:
         """``pm0``/``pm1`` where the assembler would choose the other one."""

@@ -1,0 +1,208 @@
+"""The assembler: published programs, the dialect's corners, and messages for mistakes."""
+
+from __future__ import annotations
+
+import contextlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vc4lab.qpu.assembler import Assembly, AssemblyError, assemble
+
+VPM_PROGRAM = """
+.set vw_layout, function vw_layout(a, b, c) { return (c | 0xa00 | a << 12 | b << 20); } vw_layout
+.set first, 2<<30
+.global entry
+entry:
+        mov rb3, unif            # comment
+        ldi vw_setup, vw_layout(1, 1)
+        mov vpm, 1               // comment
+        mov vpm, elem_num
+        ldi vw_setup, first | 5<<23 | 16<<16
+        nop; mov vw_addr, unif
+        mov.never -, vw_wait
+exit:   mov irq, rb3
+        nop; nop; thrend
+        nop
+        nop
+"""
+
+
+def words(text: str) -> list[str]:
+    return [f"{word:016x}" for word in assemble(text).words]
+
+
+def word(text: str) -> str:
+    (only,) = words(text)
+    return only
+
+
+def test_program_with_macros_and_labels() -> None:
+    """Encodings as qpuasm.js documents them for its second tutorial program."""
+    assert words(VPM_PROGRAM) == [
+        "100210e715827d80",
+        "e0021c6700101a00",
+        "d0020c27159c1fc0",
+        "10020c27159a7d80",
+        "e0021c6782900000",
+        "100049f280827036",
+        "100009e7159f2fc0",
+        "100209a7159c3fc0",
+        "300009e7009e7000",
+        "100009e7009e7000",
+        "100009e7009e7000",
+    ]
+    assembly = assemble(VPM_PROGRAM)
+    assert assembly.labels == {"entry": 0, "exit": 0x38}
+    assert assembly.exported == ("entry",)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("mov r0, vary ; nop", "10020827158e7d80"),
+        ("nop ; mov r3.8a, r0", "114049e3809e7000"),
+        ("fmul r0, vary, ra15", "100049e0203e303e"),
+        ("mov tlbc, r4 ; nop; thrend", "30020ba7159e7900"),
+        ("fmul r0, r4.8a, r2     ; nop", "190049e0209e7022"),
+        ("and r2, r0, r1 ; fmul r0, vary, ra15", "100248a0343e307e"),
+        ("ftoi ra0.16a, r1 ; fmul r0, r2, unif", "1012402027827256"),
+        ("fadd.ns ra1, ra1, 1.0", "d008006701060dc0"),
+        ("itof rb2, ra0.8a", "180210a708027d80"),
+        ("nop ; mov r2.8d, 1.0", "d17049e2809e003f"),
+        ("brr.allz -, +0x2b8", "f00809e7000002b8"),
+        ("ldi r1, 0x40", "e002086700000040"),
+        ("ldi r0, [1,1,1,1,1,1,1,1,0,0,0,0,0,0,0,-2]", "e2020827800000ff"),
+        ("nop; mov r0, r1 >> 3", "d00049e0809f3009"),
+        ("nop; mov r0, r1 << 13", "d00049e0809f3009"),
+        ("nop; mov r0, r1 >> r5", "d00049e0809f0009"),
+        ("sacq -, 5", "e80209e700000015"),
+        ("srel -, 5", "e80209e700000005"),
+        ("bra ra5, ra6", "f0f4c16700000000"),
+        ("sub.setf -, ra31, 2 ; nop", "d00229e70d7c2dc0"),
+        (".quad 0x0123456789abcdef", "0123456789abcdef"),
+    ],
+)
+def test_encodings(text: str, expected: str) -> None:
+    assert word(text) == expected
+
+
+def test_names_and_aliases() -> None:
+    assert word("mov rsqrt, r0") == word("mov recipsqrt, r0")
+    assert word("mov host_int, r0") == word("mov irq, r0")
+    assert word("mov r0, w") == word("mov r0, ra15")
+    assert word("li r0, 5") == word("load_imm r0, 5") == word("ldi r0, 5")
+    assert word("mov r0, 0x12345") == word("ldi r0, 0x12345")
+    assert word("mov r0, 100 ; mov r1, 100") == word("ldi r0, 100 ; ldi r1, 100")
+    assert word("MOV.ZS r0, r1") == word("mov.zs r0, r1")
+
+
+def test_shared_peripherals_find_a_free_port() -> None:
+    (alone, second) = assemble("mov r0, unif\nadd r0, ra1, unif; fmul r1, unif, ra1").words
+    assert alone >> 12 & 0xFFF == 32 << 6 | 39
+    assert second >> 12 & 0xFFF == 1 << 6 | 32
+
+
+def test_pack_and_unpack_choose_pm() -> None:
+    assert word("nop ; mov ra3.8a, r0")[1] == "1"  # mul pack
+    assert word("nop ; mov ra3.8a, r0; pm0")[1] == "0"  # regfile pack
+    assert word("nop ; mov ra3.16a, r0")[1] == "0"
+    assert word("mov ra3.8a, r0")[1] == "0"
+    assert word("mov r0, r4.8a ; mov r3.8b, r1")[1] == "9"
+    with pytest.raises(AssemblyError, match="pack and unpack disagree"):
+        assemble("mov ra2.16a, r4.8a")
+
+
+def test_branches_and_labels() -> None:
+    loop = assemble("start: nop\n brr.anynz -, start\n bra -, start\n nop\nend:", address=0x100)
+    assert loop.words[1] & 0xFFFFFFFF == (0x100 - 0x128) & 0xFFFFFFFF
+    assert loop.words[2] & 0xFFFFFFFF == 0x100
+    assert loop.labels["end"] == 0x120
+    assert word("brr -, -8")[-8:] == "fffffff8"
+    assert word("brr.allz -, 0x40")[-8:] == "00000020"
+
+
+def test_symbols_from_outside() -> None:
+    assert assemble("ldi r0, base + 4", symbols={"base": 0x100}).words[0] & 0xFFFF == 0x104
+
+
+def test_comments_and_check_words() -> None:
+    text = "/* 00000000: 15827d80 10020827 */  mov r0, unif\n/* more\n than one line */ nop"
+    assert words(text) == ["1002082715827d80", "100009e7009e7000"]
+
+
+def test_outputs() -> None:
+    assembly = assemble(VPM_PROGRAM)
+    assert isinstance(assembly, Assembly)
+    assert assembly.bytes[:8] == bytes.fromhex("807d8215e7100210")
+    listing = assembly.listing().splitlines()
+    assert listing[0] == "entry:"
+    assert listing[1] == "  00000000: 100210e715827d80  mov rb3, unif"
+    source = assembly.to_c("shader")
+    assert "#define SHADER_ENTRY 0x0u" in source
+    assert "SHADER_EXIT" not in source  # not exported
+    assert "0x15827d80, 0x100210e7, /* mov rb3, unif */" in source
+
+
+MISTAKES = [
+    ("foo r0", 1, "unknown operation 'foo'"),
+    ("fad r0, r1, r2", 1, "did you mean fadd"),
+    ("mov r4, r1", 5, "r4 cannot be written"),
+    ("mov r5, r1", 5, "r5quad"),
+    ("mov r0, bogus", 9, "unknown source 'bogus'"),
+    ("mov unif, r0", 5, "unif can only be read"),
+    ("mov r0, tlbc", 9, "tlbc can only be written"),
+    ("add r0, ra1, ra2", 14, "only one register of file A"),
+    ("add r0, rb1, 3", 9, "takes the place of the file B read"),
+    ("add r0, r1, 100", 13, "no small immediate"),
+    ("add r0, 1, 2", 12, "only one small immediate"),
+    ("mov ra0, r1; mov ra1, r2", 18, "same address space"),
+    ("fadd r0, r1", 1, "takes 3 operands"),
+    ("mov r0, r1; fadd r2, r1, r0", 13, "add ALU has already"),
+    ("mov r0, r1, ; nop", 12, "operand is missing"),
+    ("mov.xy r0, r1", 1, "unknown suffix 'xy'"),
+    ("brr.zz -, +8", 1, "unknown branch condition"),
+    ("brr -, nowhere", 8, "unknown symbol 'nowhere'"),
+    (".foo", 1, "unknown directive"),
+    (".set x", 1, r"write .set name, expression"),
+    (".global x", 9, "no label 'x'"),
+    ("mov r0.8q, r1", 8, "unknown pack"),
+    ("mov r0, ra1.9", 13, "unknown unpack"),
+    ("mov r0, rb1.8a", 9, "can be unpacked"),
+    ("mov r0.8a, r1", 5, "add ALU can only pack"),
+    ("ldi r0, 1; ldi r1, 2", 20, "the same value"),
+    ("ldi r0, [1, 2]", 9, "16 elements"),
+    ("sacq -, 16", 9, "not in 0..15"),
+    ("mov r0, 1; nop; ldtmu0", 1, "leaves no room for a signal"),
+    ("nop; nop; ldtmu0; sbwait", 19, "only one signal"),
+    ("mov r0, r1 >> 3", 9, "only the mul ALU rotates"),
+    ("nop; mov r0, r1 >> 16", 20, "1 to 15"),
+    ("a: nop\na: nop", 1, "exists already"),
+    (".quad 1<<63<<1", 7, "64-bit"),
+    ("ldi r0, 1/0", 10, "division by zero"),
+    ("ldi r0, 0x100000000", 9, "doesn't fit in 32 bits"),
+    ("ldi r0, " + "(" * 60 + "1" + ")" * 60, 9, "nesting"),
+]
+
+
+@pytest.mark.parametrize(("text", "column", "message"), MISTAKES)
+def test_mistakes(text: str, column: int, message: str) -> None:
+    with pytest.raises(AssemblyError, match=message) as caught:
+        assemble(text)
+    error = caught.value.errors[0]
+    assert error.column == column
+    assert error.line == text.count("\n") + 1
+    assert "^" in error.shown("file.s")
+
+
+def test_all_mistakes_are_collected() -> None:
+    with pytest.raises(AssemblyError) as caught:
+        assemble("foo\nnop\nbar\n")
+    assert [error.line for error in caught.value.errors] == [1, 3]
+
+
+@given(st.text(alphabet=st.sampled_from("mov r0a1,;.8#/*:<>[](){}fn-+|\n\t0x9_brldi"), max_size=60))
+def test_no_text_makes_anything_but_words_or_mistakes(text: str) -> None:
+    with contextlib.suppress(AssemblyError):
+        assert all(0 <= w < 1 << 64 for w in assemble(text).words)
