@@ -79,17 +79,6 @@ ROWS: list[Unknown] = [
         "AG100-R p. 40",
     ),
     Unknown(
-        "store_565_rounding",
-        "How does an undithered 565 store reduce 8 bits to 5 and 6?",
-        {
-            "nearest": "to the nearest value, Broadcom's software formula",
-            "truncate": "the low bits are dropped",
-        },
-        "nearest",
-        "Store a ramp of all 256 greys as 565.",
-        "AG100-R p. 58 does not say",
-    ),
-    Unknown(
         "binner_clip_window",
         "Does the binner leave out tiles that lie outside the clip window (102)?",
         {"used": "yes, once a clip window was programmed", "ignored": "no, only the frame counts"},

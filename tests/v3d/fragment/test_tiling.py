@@ -3,12 +3,22 @@
 import numpy as np
 import pytest
 
+from vc4lab.simd import Function, Target, build, i32, i32x16, iota, load, ptr, store, targets
+from vc4lab.v3d.fragment.tile_address import (
+    column_offset,
+    combine,
+    mixed_column,
+    mixed_row,
+    row_offset,
+)
 from vc4lab.v3d.fragment.tiling import (
+    UTILE_SHAPES,
     Tiling,
     detile,
     image_bytes,
     mip_chain,
     padded_size,
+    pitch_bytes,
     texel_bit_address,
     texel_bit_addresses,
     tile,
@@ -92,3 +102,51 @@ def test_block_compressed_chain_counts_blocks() -> None:
 def test_raster_rows_have_a_power_of_two_pitch() -> None:
     (level,) = mip_chain(100, 60, 32, 1, raster=True)
     assert (level.tiling, level.pitch) == (Tiling.RASTER, 512)
+
+
+@pytest.mark.parametrize("target", targets(), ids=str)
+@pytest.mark.parametrize("tiling", list(Tiling))
+@pytest.mark.parametrize("bits", ALL_BITS)
+def test_native_addresses(bits: int, tiling: Tiling, target: Target) -> None:
+    """Also a width of an odd number of tiles, where no power-of-two trick would do."""
+    shape = UTILE_SHAPES[bits]
+
+    def entry(coordinates, results, pitch):
+        x, y = load(i32x16, coordinates), load(i32x16, coordinates + 64)
+        column, row = column_offset(x, shape, tiling), row_offset(y, pitch, shape, tiling)
+        store(results, combine(column, row))
+
+    module = build("address", {"f": Function((ptr, ptr, i32), None, entry)}, target=target)
+    rng = np.random.default_rng(bits)
+    for width in (2048, 800, 8 * shape.width * 3):
+        x, y = rng.integers(0, width, 16), rng.integers(0, 2048, 16)
+        coordinates = np.concatenate([x, y]).astype(np.int32)
+        result = np.zeros(16, np.int32)
+        pitch = pitch_bytes(width, bits, tiling)
+        module["f"](coordinates.ctypes.data, result.ctypes.data, pitch)
+        for lane in range(16):
+            golden = texel_bit_address(int(x[lane]), int(y[lane]), width, bits, tiling)
+            assert result[lane] == golden // 8
+
+
+@pytest.mark.parametrize("target", targets(), ids=str)
+def test_native_addresses_with_a_layout_per_lane(target: Target) -> None:
+    shape = UTILE_SHAPES[32]
+
+    def entry(coordinates, results, pitch):
+        x, y = load(i32x16, coordinates), load(i32x16, coordinates + 64)
+        linear_tile = (iota() & 1) != 0
+        column = mixed_column(x, shape, linear_tile)
+        store(results, combine(column, mixed_row(y, load(i32x16, pitch), shape, linear_tile)))
+
+    module = build("mixed", {"f": Function((ptr, ptr, ptr), None, entry)}, target=target)
+    rng = np.random.default_rng(0)
+    x, y = rng.integers(0, 64, 16), rng.integers(0, 64, 16)
+    coordinates = np.concatenate([x, y]).astype(np.int32)
+    tilings = [Tiling.LT if lane & 1 else Tiling.T for lane in range(16)]
+    pitches = np.array([pitch_bytes(64, 32, tiling) for tiling in tilings], np.int32)
+    result = np.zeros(16, np.int32)
+    module["f"](coordinates.ctypes.data, result.ctypes.data, pitches.ctypes.data)
+    for lane, tiling in enumerate(tilings):
+        golden = texel_bit_address(int(x[lane]), int(y[lane]), 64, 32, tiling)
+        assert result[lane] == golden // 8

@@ -1,0 +1,158 @@
+"""Texture types 0-17: how a texel is stored and which word it becomes (golden form).
+
+Plain Python; ``texel_codecs.py`` is the native twin.
+A *unit* is what the layouts of ``tiling.py`` move around: one texel, a 4x4 block of ETC1, or a
+pair of YUYV texels.
+
+Source: VideoCore IV 3D Architecture Reference Guide p. 40 (types), Broadcom's software image
+library (expansion to 8 bits), Mesa ``vc4_formats.c`` (component order), OES_compressed_ETC1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from vc4lab.records.texture import TextureType
+
+
+@dataclass(frozen=True)
+class TextureFormat:
+    """One row of the type table.
+
+    Attributes
+    ----------
+    channels
+        Stored channels that a blend has to treat: 1, 2 or 4.
+    block
+        Texels along each side of a unit that is a block (ETC1), else 1.
+    filterable
+        Whether texels may be blended; the others are always point-sampled.
+    """
+
+    type: TextureType
+    channels: int
+    block: int = 1
+    filterable: bool = True
+
+    @property
+    def unit_bits(self) -> int:
+        """Bits of one unit in memory (YUYV: one texel; decoding wants the whole pair)."""
+        return self.type.bits * self.block * self.block
+
+
+_T = TextureType
+FORMATS: dict[int, TextureFormat] = {
+    row.type: row
+    for row in (
+        TextureFormat(_T.RGBA8888, 4),
+        TextureFormat(_T.RGBX8888, 4),
+        TextureFormat(_T.RGBA4444, 4),
+        TextureFormat(_T.RGBA5551, 4),
+        TextureFormat(_T.RGB565, 4),
+        TextureFormat(_T.LUMINANCE, 1),
+        TextureFormat(_T.ALPHA, 1),
+        TextureFormat(_T.LUMALPHA, 2),
+        TextureFormat(_T.ETC1, 4, block=4),
+        TextureFormat(_T.S16F, 1, filterable=False),
+        TextureFormat(_T.S8, 1),
+        TextureFormat(_T.S16, 1, filterable=False),
+        TextureFormat(_T.BW1, 1),
+        TextureFormat(_T.A4, 1),
+        TextureFormat(_T.A1, 1),
+        TextureFormat(_T.RGBA64, 4, filterable=False),
+        TextureFormat(_T.RGBA32R, 4),
+        TextureFormat(_T.YUYV422R, 4),
+    )
+}
+
+
+def pack_rgba(red: int, green: int, blue: int, alpha: int = 255) -> int:
+    """The result word of the texture unit: R in bits 7:0, A in bits 31:24."""
+    return red | green << 8 | blue << 16 | alpha << 24
+
+
+def expand5(value: int) -> int:
+    """5 bits to 8 as Broadcom's library does: (x * 33) >> 2."""
+    return value * 33 >> 2
+
+
+def expand6(value: int) -> int:
+    """6 bits to 8: (x * 65) >> 4."""
+    return value * 65 >> 4
+
+
+def _rgba4444(v: int) -> int:
+    return pack_rgba((v >> 12) * 17, (v >> 8 & 15) * 17, (v >> 4 & 15) * 17, (v & 15) * 17)
+
+
+def _rgba5551(v: int) -> int:
+    red, green, blue = expand5(v >> 11), expand5(v >> 6 & 31), expand5(v >> 1 & 31)
+    return pack_rgba(red, green, blue, (v & 1) * 255)
+
+
+def _rgb565(v: int) -> int:
+    return pack_rgba(expand5(v >> 11), expand6(v >> 5 & 63), expand5(v & 31))
+
+
+def _grey(v: int) -> int:
+    return pack_rgba(v, v, v)
+
+
+def _luminance_alpha(v: int) -> int:
+    return pack_rgba(v & 255, v & 255, v & 255, v >> 8)
+
+
+#: Value of a stored texel -> result word, for the types where a texel stands alone in memory.
+DECODERS: dict[TextureType, Callable[[int], int]] = {
+    _T.RGBA8888: lambda v: v,
+    _T.RGBX8888: lambda v: v | 0xFF000000,
+    _T.RGBA4444: _rgba4444,
+    _T.RGBA5551: _rgba5551,
+    _T.RGB565: _rgb565,
+    _T.LUMINANCE: _grey,
+    _T.ALPHA: lambda v: v << 24,
+    _T.LUMALPHA: _luminance_alpha,
+    _T.S16F: lambda v: v,
+    _T.S8: lambda v: v,
+    _T.S16: lambda v: v,
+    _T.BW1: lambda v: _grey(v * 255),
+    _T.A4: lambda v: v * 17 << 24,
+    _T.A1: lambda v: v * 255 << 24,
+    _T.RGBA32R: lambda v: v,
+}
+
+
+def decode_yuyv(pair: int, odd: int) -> int:
+    """Texel 0 or 1 of a 32-bit pair Y0, U, Y1, V: the word (Y, U, V, 255)."""
+    luma = pair >> (16 if odd else 0) & 255
+    return pack_rgba(luma, pair >> 8 & 255, pair >> 24)
+
+
+#: ETC1 intensity modifiers (a, b) by table number.
+ETC1_MODIFIERS = (
+    (2, 8), (5, 17), (9, 29), (13, 42), (18, 60), (24, 80), (33, 106), (47, 183),
+)  # fmt: skip
+
+
+def decode_etc1(block: int, x: int, y: int) -> int:
+    """Texel (x, y), both 0..3, of an ETC1 block; ``block`` is the big-endian 64-bit word."""
+    flip, differential = block >> 32 & 1, block >> 33 & 1
+    second = y >> 1 if flip else x >> 1
+    colour = []
+    for channel in range(3):
+        byte = block >> (56 - 8 * channel) & 255
+        if differential:
+            five = byte >> 3
+            if second:
+                delta = byte & 7
+                five = (five + (delta - 8 if delta & 4 else delta)) & 31
+            colour.append(five << 3 | five >> 2)
+        else:
+            colour.append((byte & 15 if second else byte >> 4) * 17)
+    table = block >> (34 if second else 37) & 7
+    pixel = 4 * x + y
+    negative, large = block >> (16 + pixel) & 1, block >> pixel & 1
+    modifier = ETC1_MODIFIERS[table][large] * (-1 if negative else 1)
+    red, green, blue = (min(max(value + modifier, 0), 255) for value in colour)
+    return pack_rgba(red, green, blue)
