@@ -1,0 +1,84 @@
+"""`vc4lab asm`: QPU assembly text → binary, hex words or a C array."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+EXIT_BAD_INPUT = 2
+
+
+class Format(StrEnum):
+    """What `asm` writes."""
+
+    BIN = "bin"
+    HEX = "hex"
+    C = "c"
+
+
+def asm(
+    file: Annotated[str, typer.Argument(help="Assembly source, - for standard input.")],
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="File to write; standard output if none.")
+    ] = None,
+    format_: Annotated[
+        Format | None,
+        typer.Option(
+            "--format", help="Default: by the output's name (.h/.c: c, .hex: hex, else bin)."
+        ),
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option("--name", help="Name of the C array; default: the output's name.")
+    ] = None,
+    listing: Annotated[
+        bool, typer.Option("--listing", help="Print addresses, words and source instead.")
+    ] = False,
+) -> None:
+    """Assemble a QPU program (the dialect of hermanhermitage's qpuasm.js)."""
+    from vc4lab.qpu.assembler import AssemblyError, assemble
+
+    shown = "<stdin>" if file == "-" else file
+    try:
+        data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+        assembly = assemble(data.decode("utf-8-sig"))
+    except OSError as error:
+        raise _failed(f"{shown}: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise _failed(f"{shown}: not a text file (byte {error.start} is not UTF-8)") from None
+    except AssemblyError as error:
+        raise _failed("\n".join(mistake.shown(shown) for mistake in error.errors)) from None
+    suffix = output.suffix.lower() if output else ""
+    if format_ is None:
+        by_suffix = {".h": Format.C, ".c": Format.C, ".hex": Format.HEX}
+        format_ = by_suffix.get(suffix, Format.BIN if output else Format.HEX)
+    if listing:
+        result = assembly.listing().encode()
+    elif format_ == Format.C:
+        result = assembly.to_c(_identifier(name or (output.stem if output else "qpu"))).encode()
+    elif format_ == Format.HEX:
+        result = "".join(f"{word:016x}\n" for word in assembly.words).encode()
+    else:
+        result = assembly.bytes
+    if output is None:
+        sys.stdout.buffer.write(result)
+        sys.stdout.flush()
+        return
+    try:
+        output.write_bytes(result)
+    except OSError as error:
+        raise _failed(f"{output}: {error.strerror}") from None
+
+
+def _identifier(text: str) -> str:
+    """A C name made of a file name."""
+    name = "".join(c if c.isascii() and c.isalnum() else "_" for c in text)
+    return f"_{name}" if not name or name[0].isdigit() else name
+
+
+def _failed(message: str) -> typer.Exit:
+    typer.echo(message, err=True)
+    return typer.Exit(EXIT_BAD_INPUT)

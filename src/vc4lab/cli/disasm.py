@@ -1,0 +1,58 @@
+"""`vc4lab disasm`: QPU instruction words → text that `vc4lab asm` takes back."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from vc4lab.cli.asm import EXIT_BAD_INPUT
+
+
+def disasm(
+    file: Annotated[str, typer.Argument(help="Binary file, - for standard input.")],
+    offset: Annotated[int, typer.Option(help="Byte to start at.", min=0)] = 0,
+    count: Annotated[int | None, typer.Option(help="Most instructions to show.", min=0)] = None,
+    hex_: Annotated[
+        bool,
+        typer.Option(
+            "--hex",
+            help="The input is text: 64-bit words of 16 hex digits, or pairs of 32-bit words "
+            "(low word first) as C arrays hold them.",
+        ),
+    ] = False,
+    address: Annotated[int, typer.Option(help="Address of the first instruction.", min=0)] = 0,
+) -> None:
+    """Disassemble QPU instructions."""
+    from vc4lab.qpu.disassembler import disassemble
+    from vc4lab.qpu.isa import INSTRUCTION_BYTES, words_of
+
+    try:
+        data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+    except OSError as error:
+        raise _failed(f"{file}: {error.strerror}") from None
+    if hex_:
+        data = _from_hex(data.decode("utf-8", "replace"))
+    words = words_of(data[offset:])
+    if not words:
+        size = f"{len(data)} bytes"
+        raise _failed(f"{file}: no instruction of 8 bytes at offset {offset} ({size} in all)")
+    for index, word in enumerate(words[:count]):
+        at = address + offset + INSTRUCTION_BYTES * index
+        typer.echo(f"/* {at:08x}: {word & 0xFFFFFFFF:08x} {word >> 32:08x} */  "
+                   f"{disassemble(word, at & 0xFFFFFFFF)}")  # fmt: skip
+
+
+def _from_hex(text: str) -> bytes:
+    """Bytes of hex words; comments and everything that is no word of 8 or 16 digits is skipped."""
+    text = re.sub(r"/\*.*?\*/|//[^\n]*|#[^\n]*", " ", text, flags=re.DOTALL)
+    found = re.findall(r"\b(?:0[xX])?([0-9a-fA-F]{16}|[0-9a-fA-F]{8})(?:[uU]|[lL])*\b", text)
+    return b"".join(int(word, 16).to_bytes(len(word) // 2, "little") for word in found)
+
+
+def _failed(message: str) -> typer.Exit:
+    typer.echo(message, err=True)
+    return typer.Exit(EXIT_BAD_INPUT)
