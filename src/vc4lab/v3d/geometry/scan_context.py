@@ -38,7 +38,7 @@ class Segment(Struct):
 
     tile = i32  # position in the input array, not the tile number
     draw = i32
-    address = i32  # of the 48 or 49 record
+    list_address = i32  # of the 48 or 49 record
     primitives = i32
 
 
@@ -46,7 +46,7 @@ class ErrorEntry(Struct):
     """Where a tile list was given up."""
 
     tile = i32
-    address = i32
+    where = i32
     byte = i32
     reason = i32
 

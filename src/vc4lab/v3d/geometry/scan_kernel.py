@@ -165,7 +165,7 @@ def _fail(c: Any, tile: Value, address: Value, byte: Value, reason: int) -> Valu
     if count < c.error_capacity:
         entry: Any = ErrorEntry.at(c.errors + count * ErrorEntry.size)
         entry.tile = tile
-        entry.address = address
+        entry.where = address
         entry.byte = byte
         entry.reason = reason
         c.error_count = count + 1
@@ -179,7 +179,7 @@ def _segment(c: Any, tile: Value, draw: Value, address: Value) -> None:
     entry: Any = Segment.at(c.segments + c.segment_count * Segment.size)
     entry.tile = tile
     entry.draw = draw
-    entry.address = address
+    entry.list_address = address
     entry.primitives = c.walk_count
     c.segment_count = c.segment_count + 1
 

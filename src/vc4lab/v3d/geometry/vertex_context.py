@@ -1,0 +1,76 @@
+"""Data a native vertex pipeline works on, and the rows of shaded vertices."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from vc4lab.simd import Array, Struct, i32, ptr
+from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
+
+MAX_ARRAYS = 8
+BATCH = 16
+
+DONE, DEOPT, ENDLESS = 0, 1, 2
+"""What native shading returns: finished, redo a chunk exactly, a shader that does not end."""
+
+CHUNK = 64
+"""Batches per native call: what is shaded again exactly when the fast build saw a special value."""
+
+
+class VertexContext(Struct):
+    """Inputs and outputs of one shading job."""
+
+    memory = ptr  # host address of guest address 0
+    output = ptr  # row r of vertex i: (i >> 4) * pitch + r * 64 + (i & 15) * 4
+    used = ptr  # one byte per vertex, non-zero = wanted; 0: all of first..last
+    uniforms = i32  # guest address
+    bases = Array(i32, MAX_ARRAYS)  # guest address of each attribute array
+    strides = Array(i32, MAX_ARRAYS)
+    first = i32  # vertex indices, inclusive
+    last = i32
+    pitch = i32  # bytes per batch of the output
+    next_batch = i32  # where to go on
+    wild = i32  # lanes the fast build could not compute were seen
+    stopped = i32  # the shader ran over its budget
+    batches = i32  # batches shaded, for the counters
+
+
+@dataclass(frozen=True)
+class VertexKey:
+    """Everything a vertex pipeline is compiled for.
+
+    Attributes
+    ----------
+    words
+        The program, from its entry to its last delay slot.
+    attributes
+        (array number, bytes, byte offset in the VPM column) of each array this stage selects.
+    total_size
+        Total attribute size of the shader record in bytes: what lies beyond is not loaded.
+    rows
+        Words per shaded vertex: 7 (8 with point size) for a coordinate shader, 3 + varyings (+ 1).
+    engine
+        "jit", "exact" (JIT without fast paths) or "interpreter".
+    """
+
+    words: tuple[int, ...]
+    attributes: tuple[tuple[int, int, int], ...]
+    total_size: int
+    rows: int
+    engine: str = "jit"
+    unknowns: Unknowns = DEFAULT_UNKNOWNS
+
+    @property
+    def rows_in(self) -> int:
+        """Rows of attributes in the VPM."""
+        return min((self.total_size + 3) // 4, 64)
+
+    @property
+    def pitch(self) -> int:
+        """Bytes per batch of 16 shaded vertices."""
+        return self.rows * 4 * BATCH
+
+
+def buffer_bytes(rows: int, last: int) -> int:
+    """Bytes of an output buffer for the vertices up to index `last`."""
+    return ((last >> 4) + 1) * rows * 4 * BATCH

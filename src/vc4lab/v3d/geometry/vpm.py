@@ -1,0 +1,120 @@
+"""The vertex pipe memory as a vertex shader sees it: setup words and the rows of one batch.
+
+A batch has its own rows: attributes are read from row 0 of the input part, results written from row 0
+of the output part (vpm-dma.md 5.1-5.3, 5.7). Vertex shaders use whole rows (horizontal, 32 bit), which
+is what every known driver emits; other layouts are refused with a diagnostic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from vc4lab.bits import Bits, Layout
+from vc4lab.qpu.environment import Unsupported
+
+WINDOW_ROWS = 64
+LANES = 16
+ROW_BYTES = 4 * LANES
+
+
+class GenericSetup(Layout, width=32):
+    """A generic VPM read or write setup (AG100-R Table 31 and 33)."""
+
+    address = Bits(7, 0)
+    size = Bits(9, 8, doc="0: 8 bit, 1: 16 bit, 2: 32 bit")
+    laned = Bits(10)
+    horizontal = Bits(11)
+    stride = Bits(17, 12, doc="0 = 64")
+    number = Bits(23, 20, doc="vectors to read, 0 = 16")
+    kind = Bits(31, 30, doc="0: generic block access")
+
+
+class NeedsCells(Exception):  # noqa: N818 - a verdict: this program wants addresses known only later
+    """A setup word is not a constant, so row addresses must be staged variables."""
+
+
+def check_setup(value: int, site: int) -> GenericSetup:
+    """The setup word if a vertex shader can use it here, else Unsupported is raised."""
+    setup = GenericSetup(value)
+    if setup.kind != 0:
+        raise Unsupported("VTX-002", f"VPM setup 0x{value:08x} starts a DMA or is reserved", site)
+    if not setup.horizontal or setup.size != 2:
+        width = {0: "8-bit", 1: "16-bit", 2: "32-bit"}.get(int(setup.size), "reserved")
+        way = "horizontal" if setup.horizontal else "vertical"
+        raise Unsupported("VTX-002", f"VPM setup 0x{value:08x}: {way} {width} access", site)
+    return setup
+
+
+@dataclass
+class Warnings:
+    """Findings about a program that do not stop it: code and text, each once."""
+
+    items: dict[tuple[str, str], None] = field(default_factory=dict)
+
+    def add(self, code: str, text: str) -> None:
+        """Note one finding."""
+        self.items[code, text] = None
+
+    def __iter__(self) -> Any:
+        return iter(self.items)
+
+
+class RowWindow:
+    """Row addresses while setups are constants: which row the next read or write touches.
+
+    A read setup is taken when at most one vector of the previous ones is outstanding, else ignored, as
+    measured on hardware.
+    """
+
+    def __init__(self, rows_in: int, rows_out: int, warnings: Warnings) -> None:
+        self.rows_in = rows_in
+        self.rows_out = rows_out
+        self.warnings = warnings
+        self.queue: list[list[int]] = []  # [next row, stride, vectors left]
+        self.write_row = 0
+        self.write_stride = 1
+
+    def setup(self, side: str, value: int, site: int) -> None:
+        """A setup word written by the instruction at `site`."""
+        word = check_setup(value, site)
+        stride = int(word.stride) or WINDOW_ROWS
+        row = int(word.address) & (WINDOW_ROWS - 1)
+        if side == "write":
+            self.write_row, self.write_stride = row, stride
+        elif sum(entry[2] for entry in self.queue) <= 1:
+            self.queue.append([row, stride, int(word.number) or 16])
+
+    def next_read(self) -> int | None:
+        """Row of the next read; None when the input part has no such row."""
+        while self.queue and self.queue[0][2] == 0:
+            self.queue.pop(0)
+        if not self.queue:
+            self.warnings.add("VTX-003", "the shader reads the VPM without a read setup")
+            return None
+        entry = self.queue[0]
+        row = entry[0]
+        entry[0] = (row + entry[1]) % WINDOW_ROWS
+        entry[2] -= 1
+        if row >= self.rows_in:
+            self.warnings.add(
+                "VTX-003", f"the shader reads row {row} of {self.rows_in} rows of attributes"
+            )
+            return None
+        return row
+
+    def next_write(self) -> int | None:
+        """Row of the next write; None when the output part has no such row."""
+        row = self.write_row
+        self.write_row = (row + self.write_stride) % WINDOW_ROWS
+        if row >= self.rows_out:
+            self.warnings.add(
+                "VTX-004", f"the shader writes row {row}; a vertex has {self.rows_out} words"
+            )
+            return None
+        return row
+
+
+RowSource = Callable[[int], Any]
+"""Gives the lanes of an input row."""
