@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Protocol
 
+from vc4lab.diagnostics.unknown import Unknown
+
 
 class Settings(Protocol):
     """Anything that answers `settings[name]` with the chosen alternative (a dict, or the table of all unknowns)."""
@@ -162,3 +164,16 @@ UNKNOWNS: tuple[QpuUnknown, ...] = (
 )
 
 DEFAULTS: Mapping[str, str] = MappingProxyType({row.name: row.default for row in UNKNOWNS})
+
+# The same rows as `vc4lab unknowns` prints them (v3d/unknowns.py collects them).
+ROWS = [
+    Unknown(
+        row.name,
+        row.question,
+        {choice: choice for choice in row.choices},
+        row.default,
+        row.decided_by,
+        row.reference,
+    )
+    for row in UNKNOWNS
+]
