@@ -1,0 +1,274 @@
+"""The texture unit in plain Python: the definition of a sample, one lane at a time.
+
+Slow and literal: coordinates are exact fractions, wrapping is modulo, every texel is decoded by
+``formats.py`` from the address of ``tiling.py``. The native sampler (``tmu.py``) must return the
+same bits. Arithmetic that the hardware does in float (scaling a coordinate, differences for the
+level of detail) is rounded toward zero to float32, as everywhere in a QPU.
+
+Source: the addressing model of AG100-R pp. 39-45; precision is a choice (``vc4lab unknowns``).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+
+from vc4lab.records.texture import TextureType, Wrap
+from vc4lab.v3d.fragment.formats import DECODERS, decode_etc1, decode_yuyv
+from vc4lab.v3d.fragment.texture_state import (
+    LevelLayout,
+    MipMode,
+    TextureDescriptor,
+    TextureKind,
+)
+from vc4lab.v3d.fragment.tiling import TILE_BYTES, UTILE_BYTES, UTILE_SHAPES, Tiling
+from vc4lab.v3d.fragment.tiling import texel_bit_address as bit_address
+
+Fetch = Callable[[int, int], int]
+"""(guest address, number of bytes) -> little-endian value."""
+
+COORDINATE_LIMIT = 1 << 24
+"""Magnitudes are limited to this; all larger floats are even integers, so repeat and mirror see
+no difference."""
+
+
+def read_float(word: int) -> Fraction:
+    """A float32 coordinate: denormals count as 0, and so do infinities and NaN."""
+    exponent = word >> 23 & 255
+    if exponent in (0, 255):
+        return Fraction(0)
+    value = Fraction((word & 0x7FFFFF) | 0x800000) * Fraction(2) ** (exponent - 150)
+    value = min(value, Fraction(COORDINATE_LIMIT))
+    return -value if word >> 31 else value
+
+
+def toward_zero(value: Fraction) -> Fraction:
+    """``value`` rounded to 24 significant bits toward zero, denormals flushed."""
+    if value == 0:
+        return value
+    magnitude = abs(value)
+    exponent = magnitude.numerator.bit_length() - magnitude.denominator.bit_length()
+    if magnitude < Fraction(2) ** exponent:
+        exponent -= 1
+    if exponent < -126:
+        return Fraction(0)
+    unit = Fraction(2) ** (exponent - 23)
+    rounded = math.floor(magnitude / unit) * unit
+    return rounded if value > 0 else -rounded
+
+
+def fixed_coordinate(value: Fraction, size: int, wrap: Wrap) -> int:
+    """Texel coordinate with 8 fractional bits, before the wrap of single texels."""
+    if wrap is Wrap.REPEAT:
+        value = toward_zero(value - math.floor(value))
+    elif wrap is Wrap.MIRROR:
+        value = toward_zero(value - 2 * math.floor(value / 2))
+    elif wrap is Wrap.CLAMP:
+        value = min(max(value, Fraction(0)), Fraction(1))
+    else:
+        value = min(max(value, Fraction(-1)), Fraction(2))
+    return math.floor(toward_zero(value * size * 256))
+
+
+def wrap_texel(index: int, size: int, wrap: Wrap) -> int | None:
+    """The texel that index means; None: the border colour."""
+    if wrap is Wrap.REPEAT:
+        return index % size
+    if wrap is Wrap.CLAMP:
+        return min(max(index, 0), size - 1)
+    if wrap is Wrap.MIRROR:
+        index %= 2 * size
+        return index if index < size else 2 * size - 1 - index
+    return index if 0 <= index < size else None
+
+
+def log2_fixed(rho: Fraction, smooth: bool) -> int:
+    """log2 with 8 fractional bits: the mantissa itself, or with a parabola added ("smooth")."""
+    if rho == 0:
+        return -127 * 256
+    exponent = rho.numerator.bit_length() - rho.denominator.bit_length()
+    if rho < Fraction(2) ** exponent:
+        exponent -= 1
+    rho /= Fraction(2) ** exponent
+    fraction = math.floor((rho - 1) * 32768)
+    if smooth:
+        fraction += ((fraction * (32768 - fraction) >> 15) * 11331) >> 15
+    return exponent * 256 + (fraction >> 7)
+
+
+class ReferenceSampler:
+    """Samples one texture; ``fetch`` reads guest memory (addresses already masked)."""
+
+    def __init__(self, kind: TextureKind, descriptor: TextureDescriptor, fetch: Fetch) -> None:
+        self.kind = kind
+        self.descriptor = descriptor
+        self.fetch = fetch
+        self.border = 0
+
+    def sample(
+        self, s: Sequence[int], t: Sequence[int], r: Sequence[int], b: Sequence[int]
+    ) -> list[int]:
+        """Result words of the 16 lanes (float32 bits in, RGBA8888 or raw words out).
+
+        For RGBA64 the result has 32 elements: 16 first words, then 16 second words.
+        """
+        self.border = r[0]
+        faces = [0] * 16
+        coordinates = [(read_float(s[i]), read_float(t[i])) for i in range(16)]
+        if self.kind.cube:
+            placed = [cube_face(s[i], t[i], r[i]) for i in range(16)]
+            faces = [face for face, _, _ in placed]
+            coordinates = [(x, y) for _, x, y in placed]
+        results = []
+        for lane in range(16):
+            quad = lane & ~3
+            lod = self._lod(coordinates[quad : quad + 3], b, lane) if self.kind.needs_lod else 0
+            results.append(self._lane(*coordinates[lane], faces[lane], lod))
+        return [word & 0xFFFFFFFF for word in results] + (
+            [word >> 32 for word in results] if self.kind.result_words == 2 else []
+        )
+
+    def _lod(
+        self, corners: Sequence[tuple[Fraction, Fraction]], b: Sequence[int], lane: int
+    ) -> int:
+        kind, d = self.kind, self.descriptor
+        if kind.explicit_lod and kind.lod_lane == "lane":
+            bias = b[lane]
+        else:
+            bias = b[lane & ~3]
+        limited = min(max(read_float(bias), Fraction(-64)), Fraction(64))
+        fixed_bias = math.floor(limited * 256)
+        if kind.explicit_lod:
+            return fixed_bias
+        (s0, t0), (s1, t1), (s2, t2) = corners
+        ds = max(abs(toward_zero(s1 - s0)), abs(toward_zero(s2 - s0)))
+        dt = max(abs(toward_zero(t1 - t0)), abs(toward_zero(t2 - t0)))
+        # Scaled by 256 as the descriptor holds it; the exponent is corrected afterwards.
+        rho = max(toward_zero(ds * 256 * d.width[0]), toward_zero(dt * 256 * d.height[0]))
+        return log2_fixed(rho, kind.lod_log2 == "smooth") - 8 * 256 + fixed_bias
+
+    def _lane(self, s: Fraction, t: Fraction, face: int, lod: int) -> int:
+        kind, last = self.kind, self.descriptor.last_level
+        if lod <= 0:
+            return self._level(s, t, face, 0, kind.mag_linear)
+        if kind.mip is MipMode.BASE:
+            return self._level(s, t, face, 0, kind.min_linear)
+        if kind.mip is MipMode.NEAREST:
+            return self._level(s, t, face, min(lod + 128 >> 8, last), kind.min_linear)
+        level, weight = lod >> 8, lod & 255
+        if level >= last:
+            level, weight = last, 0
+        first = self._level(s, t, face, level, kind.min_linear)
+        second = self._level(s, t, face, min(level + 1, last), kind.min_linear)
+        return _per_channel(
+            lambda c0, c1: (c0 * 256 + (c1 - c0) * weight + 128) >> 8, first, second
+        )
+
+    def _level(self, s: Fraction, t: Fraction, face: int, level: int, linear: bool) -> int:
+        kind, d = self.kind, self.descriptor
+        width, height = d.width[level], d.height[level]
+        u = fixed_coordinate(s, width, kind.wrap_s)
+        v = fixed_coordinate(t, height, kind.wrap_t)
+        if not linear:
+            return self._texel(u >> 8, v >> 8, face, level)
+        u, v = u - 128, v - 128
+        x, y, fx, fy = u >> 8, v >> 8, u & 255, v & 255
+        corners = [self._texel(x + i, y + j, face, level) for j in (0, 1) for i in (0, 1)]
+        if kind.filter_rounding == "once":
+            return _per_channel(
+                lambda a, b, c, e: (
+                    (a * (256 - fx) + b * fx) * (256 - fy) + (c * (256 - fx) + e * fx) * fy + 32768
+                ) >> 16,
+                *corners,
+            )  # fmt: skip
+        top, bottom = (
+            _per_channel(lambda a, b: (a * 256 + (b - a) * fx + 128) >> 8, *corners[i : i + 2])
+            for i in (0, 2)
+        )
+        return _per_channel(lambda a, b: (a * 256 + (b - a) * fy + 128) >> 8, top, bottom)
+
+    def _texel(self, x: int, y: int, face: int, level: int) -> int:
+        kind, d = self.kind, self.descriptor
+        column = wrap_texel(x, d.width[level], kind.wrap_s)
+        row = wrap_texel(y, d.height[level], kind.wrap_t)
+        if column is None or row is None:
+            return self._placed(border_word(kind.type, self.border))
+        if kind.flip_y:
+            row = d.height[level] - 1 - row
+        column, row = column + d.child_x, row + d.child_y
+        base = d.base[level] + face * d.cube_stride
+        block = kind.format.block
+        position = self._bit_address(column // block, row // block, level)
+        address = base + position // 8
+        if kind.type is TextureType.ETC1:
+            word = int.from_bytes(self.fetch(address, 8).to_bytes(8, "little"), "big")
+            return decode_etc1(word, column & 3, row & 3 if kind.etc_flip else 3 - (row & 3))
+        if kind.type is TextureType.YUYV422R:
+            return decode_yuyv(self.fetch(address & ~3, 4), column & 1)
+        bits = kind.format.unit_bits
+        raw = self.fetch(address, max(bits // 8, 1)) >> (position & 7) & ((1 << bits) - 1)
+        if kind.type is TextureType.RGBA64:
+            return raw
+        return self._placed(DECODERS[kind.type](raw))
+
+    def _placed(self, word: int) -> int:
+        high = self.kind.short_position == "high" and self.kind.type in SHORT_TYPES
+        return word << 16 if high else word
+
+    def _bit_address(self, x: int, y: int, level: int) -> int:
+        kind, pitch = self.kind, self.descriptor.pitch[level]
+        bits = kind.format.unit_bits
+        if kind.layout is LevelLayout.RASTER:
+            return pitch * y * 8 + x * bits
+        linear = bool(self.descriptor.linear_tile[level])
+        utiles = pitch // UTILE_BYTES if linear else pitch // TILE_BYTES * 8
+        width = utiles * UTILE_SHAPES[bits].width
+        return bit_address(x, y, width, bits, Tiling.LT if linear else Tiling.T)
+
+
+SHORT_TYPES = (TextureType.S16F, TextureType.S8, TextureType.S16)
+"""Types with one short sample, whose place in the result word is not documented."""
+
+
+def _per_channel(function: Callable[..., int], *words: int) -> int:
+    result = 0
+    for shift in (0, 8, 16, 24):
+        result |= function(*(word >> shift & 255 for word in words)) << shift
+    return result
+
+
+def border_word(texture_type: TextureType, colour: int) -> int:
+    """The border colour (R coordinate) as a result word; the raw layout depends on the type."""
+    red, green, blue, alpha = (colour >> shift & 255 for shift in (0, 8, 16, 24))
+    match texture_type:
+        case TextureType.RGBA4444 | TextureType.RGBA5551:
+            return alpha | blue << 8 | green << 16 | red << 24
+        case TextureType.RGB565:
+            return blue | green << 8 | red << 16 | alpha << 24
+        case TextureType.LUMINANCE | TextureType.BW1:
+            return red | red << 8 | red << 16 | 0xFF000000
+        case TextureType.LUMALPHA:
+            return red | red << 8 | red << 16 | alpha << 24
+        case TextureType.ALPHA | TextureType.A4 | TextureType.A1:
+            return alpha << 24
+        case TextureType.S8:
+            return red
+        case TextureType.S16 | TextureType.S16F:
+            return colour & 0xFFFF
+        case _:
+            return colour
+
+
+def cube_face(x_word: int, y_word: int, z_word: int) -> tuple[int, Fraction, Fraction]:
+    """Face (+x, -x, +y, -y, +z, -z) and (s, t) of a direction, by the table of GL."""
+    words = (x_word, y_word, z_word)
+    x, y, z = (read_float(word) for word in words)
+    if abs(x) >= abs(y) and abs(x) >= abs(z):
+        face, sc, tc = (0, -z, -y) if x >= 0 else (1, z, -y)
+    elif abs(y) >= abs(z):
+        face, sc, tc = (2, x, z) if y >= 0 else (3, x, -z)
+    else:
+        face, sc, tc = (4, x, -y) if z >= 0 else (5, -x, -y)
+    half = Fraction(1, 2)
+    return face, toward_zero(sc + 1) * half, toward_zero(tc + 1) * half

@@ -1,0 +1,274 @@
+"""What one texture request is set to: the part that is compiled in and the part that stays data.
+
+:func:`describe_texture` turns the texture parameter words P0..P3 into a :class:`TextureKind`
+(hashable; the native sampler is specialised for it) and a :class:`TextureDescriptor` (addresses
+and sizes of the levels, read by the native sampler at run time). Kinds are few, so that pictures
+of another size or place use the same pipeline.
+
+Source: AG100-R pp. 39-45; Mesa ``vc4_uniforms.c`` (how drivers fill the words).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from vc4lab.bits import sign_extend
+from vc4lab.records.texture import (
+    MAX_SIZE,
+    MagFilter,
+    MinFilter,
+    TextureConfig,
+    TextureType,
+    Wrap,
+)
+from vc4lab.simd import Array, Struct, i32
+from vc4lab.v3d.fragment.formats import FORMATS, TextureFormat
+from vc4lab.v3d.fragment.tiling import MipLevel, Tiling, mip_chain
+from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
+
+if TYPE_CHECKING:
+    from vc4lab.diagnostics import Reporter
+
+MAX_LEVELS = 16
+"""MIPLVLS has 4 bits; levels beyond 1x1 stay 1x1."""
+
+
+class MipMode(IntEnum):
+    """How many levels a minified sample reads."""
+
+    BASE = 0
+    NEAREST = 1
+    BLEND = 2
+
+
+class LevelLayout(IntEnum):
+    """Layout of the levels a sample can touch; the first three are those of `Tiling`."""
+
+    RASTER = 0
+    T = 1
+    LT = 2
+    MIXED = 3
+
+
+#: MINFILT -> (linear inside a level, which levels). AG100-R p. 42.
+MINIFICATION = {
+    MinFilter.LINEAR: (True, MipMode.BASE),
+    MinFilter.NEAREST: (False, MipMode.BASE),
+    MinFilter.NEAREST_MIP_NEAREST: (False, MipMode.NEAREST),
+    MinFilter.NEAREST_MIP_LINEAR: (False, MipMode.BLEND),
+    MinFilter.LINEAR_MIP_NEAREST: (True, MipMode.NEAREST),
+    MinFilter.LINEAR_MIP_LINEAR: (True, MipMode.BLEND),
+}
+
+
+@dataclass(frozen=True)
+class TextureKind:
+    """Everything of a texture that is fixed at compile time.
+
+    ``mag_linear``/``min_linear`` tell bilinear from nearest; ``explicit_lod`` means that the B
+    coordinate is the level of detail. The last four fields are choices of ``unknowns``.
+    """
+
+    type: TextureType
+    layout: LevelLayout
+    mag_linear: bool = False
+    min_linear: bool = False
+    mip: MipMode = MipMode.BASE
+    wrap_s: Wrap = Wrap.REPEAT
+    wrap_t: Wrap = Wrap.REPEAT
+    explicit_lod: bool = False
+    cube: bool = False
+    child: bool = False
+    flip_y: bool = False
+    etc_flip: bool = False
+    filter_rounding: str = "each"
+    lod_log2: str = "smooth"
+    lod_lane: str = "quad"
+    short_position: str = "low"
+
+    @property
+    def format(self) -> TextureFormat:
+        return FORMATS[self.type]
+
+    @property
+    def needs_lod(self) -> bool:
+        """Whether the level of detail changes the result at all."""
+        return self.mip is not MipMode.BASE or self.mag_linear != self.min_linear
+
+    @property
+    def result_words(self) -> int:
+        """Words a request returns to r4, one load signal each."""
+        return 2 if self.type is TextureType.RGBA64 else 1
+
+
+class TextureDescriptor(Struct):
+    """Addresses and sizes for the native sampler, one element per mip level.
+
+    ``base`` is the guest address of the level (of face +x for a cube); ``pitch`` the bytes
+    between two rows (raster), utile rows (LT) or tile rows (T); ``scale_s``/``scale_t`` are
+    256 * size as float32 bits. ``linear_tile`` is -1 for levels stored as LT, else 0.
+    """
+
+    base = Array(i32, MAX_LEVELS)
+    width = Array(i32, MAX_LEVELS)
+    height = Array(i32, MAX_LEVELS)
+    scale_s = Array(i32, MAX_LEVELS)
+    scale_t = Array(i32, MAX_LEVELS)
+    pitch = Array(i32, MAX_LEVELS)
+    linear_tile = Array(i32, MAX_LEVELS)
+    last_level = i32
+    cube_stride = i32
+    child_x = i32
+    child_y = i32
+
+
+@dataclass(frozen=True)
+class TextureFinding:
+    """One thing about the parameter words that the user should hear of."""
+
+    code: str
+    message: str
+
+
+def describe_texture(
+    p0: int,
+    p1: int,
+    p2: int = 0,
+    p3: int = 0,
+    used_params: int = 2,
+    *,
+    unknowns: Unknowns = DEFAULT_UNKNOWNS,
+    reporter: Reporter | None = None,
+    address: int | None = None,
+) -> tuple[TextureKind, TextureDescriptor]:
+    """Kind and descriptor of a texture request with ``used_params`` parameter words (1..4).
+
+    Words beyond ``used_params`` count as 0. Never raises for any words: what this simulator does
+    not do is reported as TMU-... to ``reporter`` (``address``: where the words came from) and
+    replaced by the nearest thing it does. The descriptor is shared and must not be changed.
+    """
+    words = (p0, p1, p2, p3)
+    kept = tuple(word & 0xFFFFFFFF if i < used_params else 0 for i, word in enumerate(words))
+    kind, descriptor, findings = _described(kept, unknowns)
+    if reporter is not None:
+        for finding in findings:
+            reporter.report(finding.code, finding.message, address=address)
+    return kind, descriptor
+
+
+@lru_cache(maxsize=256)
+def _described(
+    words: tuple[int, ...], unknowns: Unknowns
+) -> tuple[TextureKind, TextureDescriptor, tuple[TextureFinding, ...]]:
+    config = TextureConfig.parse(*words)
+    findings: list[TextureFinding] = []
+
+    def note(code: str, message: str) -> None:
+        findings.append(TextureFinding(code, message))
+
+    if config.type not in FORMATS:
+        note("TMU-001", f"P0.TYPE/P1.TYPE4: there is no texture type {config.type}")
+    texture_format = FORMATS.get(config.type, FORMATS[TextureType.RGBA8888])
+    child = config.child
+    if child is not None and config.cube:
+        note("TMU-008", "P2/P3: child image of a cube map (P0.CMMODE); the child is ignored")
+        child = None
+    levels = config.levels
+    if child is not None and levels > 1:
+        note("TMU-007", f"P0.MIPLVLS: child image of a texture with {levels} levels")
+        levels = 1
+    mag_linear = config.mag_filter == MagFilter.LINEAR
+    min_linear, mip = _minification(config.min_filter, note)
+    if not texture_format.filterable and (mag_linear or min_linear or mip is MipMode.BLEND):
+        name = texture_format.type.name
+        note("TMU-002", f"P1.MAGFILT/MINFILT: type {name} can only be sampled nearest")
+        mag_linear = min_linear = False
+        mip = min(mip, MipMode.NEAREST)
+    if levels == 1:
+        mip = MipMode.BASE
+    _size_findings(config, texture_format, levels, note)
+    chain = mip_chain(
+        config.width, config.height, texture_format.unit_bits, levels,
+        raster=texture_format.type.raster, block=texture_format.block,
+    )  # fmt: skip
+    used = chain if mip is not MipMode.BASE else chain[:1]
+    tilings = {level.tiling for level in used}
+    kind = TextureKind(
+        type=texture_format.type,
+        layout=LevelLayout(tilings.pop()) if len(tilings) == 1 else LevelLayout.MIXED,
+        mag_linear=mag_linear,
+        min_linear=min_linear,
+        mip=mip,
+        wrap_s=Wrap.CLAMP if config.cube else Wrap(config.wrap_s),
+        wrap_t=Wrap.CLAMP if config.cube else Wrap(config.wrap_t),
+        cube=config.cube,
+        child=child is not None,
+        flip_y=config.flip_y,
+        etc_flip=config.etc_flip and texture_format.block > 1,
+        filter_rounding=unknowns["tmu_filter_rounding"],
+        lod_log2=unknowns["tmu_lod_log2"],
+        lod_lane=unknowns["tmu_lod_lane"],
+        short_position=unknowns["tmu_short_position"],
+    )
+    if kind.needs_lod and config.explicit_lod:
+        kind = replace(kind, explicit_lod=True)
+    return kind, _descriptor(config, chain, child), tuple(findings)
+
+
+def _minification(code: int, note: Callable[[str, str], None]) -> tuple[bool, MipMode]:
+    if code in MINIFICATION:
+        return MINIFICATION[MinFilter(code)]
+    note("TMU-003", f"P1.MINFILT: there is no minification filter {int(code)}")
+    return False, MipMode.BASE
+
+
+def _size_findings(
+    config: TextureConfig, row: TextureFormat, levels: int, note: Callable[[str, str], None]
+) -> None:
+    width, height = config.width, config.height
+    size = f"{width}x{height}"
+    npot = width & (width - 1) or height & (height - 1)
+    if row.type.raster and width & (width - 1):
+        note("TMU-004", f"P1.WIDTH: raster texture of width {width}")
+    if row.type.raster and levels > 1:
+        note("TMU-009", f"P0.MIPLVLS: raster texture with {levels} mip levels")
+    if npot and (levels > 1 or {config.wrap_s, config.wrap_t} & {Wrap.REPEAT, Wrap.MIRROR}):
+        what = f"{levels} mip levels" if levels > 1 else "a repeating wrap mode"
+        note("TMU-006", f"P1.WIDTH/HEIGHT: {size} texture with {what}")
+    if levels > max(width, height).bit_length():
+        note("TMU-010", f"P0.MIPLVLS: {levels} levels, but {size} has fewer")
+    if config.cube and not config.cube_stride:
+        note("TMU-011", "P2: cube map without a cube map stride")
+    if config.child is not None and MAX_SIZE in config.child[2:]:
+        note("TMU-005", "P2/P3: child image of width or height 2048")
+
+
+def _descriptor(
+    config: TextureConfig, chain: tuple[MipLevel, ...], child: tuple[int, int, int, int] | None
+) -> TextureDescriptor:
+    descriptor = TextureDescriptor()
+    for index in range(MAX_LEVELS):
+        level = chain[min(index, len(chain) - 1)]
+        width, height = level.width, level.height
+        if child is not None:
+            width, height = child[2:]
+        descriptor.base[index] = sign_extend(config.base + level.offset, 32)
+        descriptor.width[index] = width
+        descriptor.height[index] = height
+        descriptor.scale_s[index] = _float_bits(256.0 * width)
+        descriptor.scale_t[index] = _float_bits(256.0 * height)
+        descriptor.pitch[index] = level.pitch
+        descriptor.linear_tile[index] = -(level.tiling is Tiling.LT)
+    descriptor.last_level = len(chain) - 1
+    descriptor.cube_stride = config.cube_stride
+    descriptor.child_x, descriptor.child_y = child[:2] if child is not None else (0, 0)
+    return descriptor
+
+
+def _float_bits(value: float) -> int:
+    return int.from_bytes(struct.pack("<f", value), "little")
