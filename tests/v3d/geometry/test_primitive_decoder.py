@@ -125,5 +125,3 @@ def test_end_of_memory_is_safe(listers, memory):
     memory.write(0x3FFFFFF0, b"\x30")
     rows, *_ = run(listers, memory, 0x12, 0xFFFFFFF0, 1500)
     assert len(rows) < 1500
-
-

@@ -1,7 +1,7 @@
 """Clips triangles and lines in clip space and writes clip records (PTB).
 
 Planes: near and far (-Wc <= Zc <= Wc), Wc above zero, and a guard band in X and Y that keeps screen
-coordinates inside s12.4 (control-lists.md 3.9). Corners carry the weights of the three original
+coordinates inside s12.4. Corners carry the weights of the three original
 vertices, so the setup engine can interpolate varyings of vertices that never were shaded.
 All arithmetic in float64, so cutting adds no visible error.
 """
@@ -227,7 +227,6 @@ def write_clip_record(
                     place = place + CLIP_ENTRY_BYTES
             word = (address & ~7) | flags
     return word
-
 
 
 @kernel(args=(ptr, i32, i32), returns=None)

@@ -1,8 +1,9 @@
 """Writes tile lists into guest memory: blocks, links, state records, compressed primitives.
 
-A block keeps LINK_RESERVE bytes free, so a list can always be ended and linked to the next block: by
-the 3-byte relative branch inside compressed data, by Branch (16) outside (control-lists.md 3.9).
-Nothing is marked as written before it is, so after running out of memory the same call is repeated.
+A block keeps LINK_RESERVE bytes free, so a list can always be ended and linked to the next block:
+by the 3-byte relative branch inside compressed data, by Branch (16) outside. Nothing is marked as
+written before it is, so after running out of memory the same call is repeated. Source: AG100-R
+pp. 52-53 and 75-79, recorded lists.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ BRANCH, RETURN = 16, 18
 
 @kernel(args=(ptr, i32), returns=i32)
 def allocate(context: Value, size: Value) -> Value:
-    """Take `size` bytes from the pool, else from the overspill block; the address, or 0 if empty."""
+    """Take `size` bytes from the pool or the overspill block; their address, 0 if empty."""
     c: Any = BinContext.at(context)
     if c.pool_bytes.ult(size):
         if c.spill_bytes != 0:
@@ -161,7 +162,7 @@ def write_state(context: Value, tile: Value, everything: Value) -> Value:
 
 @kernel(args=(ptr, ptr, i32), returns=i32)
 def open_list(context: Value, tile: Value, clip: Value) -> Value:
-    """Bring a tile's state up to date and start a list: 48, or 49 when `clip` (its word) is not 0."""
+    """Bring a tile's state up to date and start a list: 49 with the word `clip`, 48 if 0."""
     c: Any = BinContext.at(context)
     t: Any = TileState.at(tile)
     status = const(i32, DONE)
@@ -367,7 +368,7 @@ def finish_all(context: Value, everything: Value) -> Value:
 
 @kernel(args=(ptr, i32, i32), returns=None)
 def reset_tiles(context: Value, base: Value, initial: Value) -> None:
-    """Start every tile's list in its block of the fixed area (y * width + x, `initial` bytes each)."""
+    """Start every tile's list in the fixed area: block y * width + x of `initial` bytes."""
     c: Any = BinContext.at(context)
     for k in range(c.width * c.height):
         t: Any = TileState.at(c.tiles + k * TileState.size)

@@ -1,8 +1,8 @@
 """Walks a compressed primitive list (records 48 and 49) natively, one primitive at a time.
 
 The scanner of the tile lists and the fragment pipelines trace the same `Decoder` into their own
-loops, so a list is read the same way everywhere. Encoding: control-lists.md 3.5, AG100-R Tables
-40-41. A hostile list can only end early: every step costs budget, every address is masked.
+loops, so a list is read the same way everywhere. Encoding: AG100-R pp. 75-79,
+Tables 40-41. A hostile list can only end early: every step costs budget, every address is masked.
 
 Use inside a kernel::
 
@@ -38,7 +38,7 @@ MORE, ENDED, EXHAUSTED, MALFORMED = 1, 0, 2, 3
 """Values of `Decoder.status`."""
 
 CLIP_ENTRY_BYTES = 32
-"""Size of one flagged vertex in a clip record: Xs, Ys, Zs, 1/Wc, three weights, two unused words."""
+"""One flagged vertex in a clip record: Xs, Ys, Zs, 1/Wc, three weights, two unused words."""
 
 
 def host(base: Value, address: Value) -> Value:

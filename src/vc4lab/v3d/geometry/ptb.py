@@ -1,8 +1,8 @@
 """The primitive tile binner (PTB): state cache, tile list memory, and the entry to native binning.
 
-Python runs once per record; vertices and primitives are handled by `ptb_draw` and `list_writer`, which
-write real tile lists into guest memory (control-lists.md 3.9). The tile state data array of record 112
-is kept inside the simulator: its layout is not documented and programs never read it.
+Python runs once per record; vertices and primitives are handled by `ptb_draw` and `list_writer`,
+which write real tile lists into guest memory. The tile state data array of record 112 is kept inside
+the simulator: its layout is not documented and programs never read it.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ KERNELS = ("points", "lines", "triangles")
 
 @dataclass(frozen=True)
 class Coordinates:
-    """Where binning finds its vertices: SoA batches of 16 in host memory (one 64-byte row per word).
+    """Where binning finds its vertices: SoA batches of 16 in host memory, a 64-byte row per word.
 
-    With `clip_words` the rows are Xc Yc Zc Wc, Ys:Xs, Zs, 1/Wc [, point size] (coordinate shader, or NV
-    with clip header), without it Ys:Xs, Zs, 1/Wc [, point size]. `first`..`last` are valid.
+    With `clip_words` the rows are Xc Yc Zc Wc, Ys:Xs, Zs, 1/Wc [, point size] (coordinate shader, or
+    NV with clip header), without it Ys:Xs, Zs, 1/Wc [, point size]. `first`..`last` are valid.
     """
 
     address: int
@@ -67,7 +67,7 @@ class Coordinates:
 
 @dataclass(frozen=True)
 class IndexSource:
-    """The vertices of a draw: consecutive from `first`, or 8 / 16-bit indices at guest `address`."""
+    """The vertices of a draw: consecutive from `first`, or 8/16-bit indices at guest `address`."""
 
     length: int
     first: int = 0
@@ -115,9 +115,9 @@ def _native() -> NativeModule:
 
 
 class Binner:
-    """One PTB. Statuses: `DONE`, `OUT_OF_MEMORY` (supply memory, then `resume`), `PAUSED`, `BAD_INDEX`.
+    """One PTB. Statuses: DONE, OUT_OF_MEMORY (supply memory, then `resume`), PAUSED, BAD_INDEX.
 
-    State lives across lists and jobs until changed; `configure` and `start` follow records 112 and 6.
+    State lives across lists and jobs until changed; `configure` and `start` are records 112 and 6.
     """
 
     def __init__(
@@ -161,7 +161,7 @@ class Binner:
         if size < 0:
             self.reporter.report(
                 "CLE-027",
-                f"{int(mode.memory_size)} bytes of tile memory for {count} tiles of {initial} bytes",
+                f"{int(mode.memory_size)} bytes for {count} tiles of {initial} bytes",
                 address=base,
             )
         self._set(pool_address=pool, pool_bytes=size, spill_used=0)

@@ -1,7 +1,8 @@
 """Native binning of one draw: assembles primitives, rejects, clips, finds tiles, appends.
 
-Primitives become independent triangles, lines and points in the winding of control-lists.md 3.9. Tile
-boxes are conservative; tiles a triangle's edges or a line's sides exclude exactly are left out.
+Primitives become independent triangles, lines and points; the newest vertex of a strip or fan comes
+last, as the relative codings want it. Tile boxes are conservative; tiles that a triangle's edges or a
+line's sides exclude are left out.
 """
 
 from __future__ import annotations
@@ -28,7 +29,6 @@ from vc4lab.simd import (
     ptr,
     select,
     staged,
-    store,
 )
 from vc4lab.v3d.geometry.clipper import (
     CORNER_BYTES,
@@ -418,5 +418,3 @@ def draw_points(context: Value) -> Value:
                 status = const(i32, PAUSED)
     c.primitive = k
     return status
-
-

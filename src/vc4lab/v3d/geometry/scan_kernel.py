@@ -1,7 +1,7 @@
 """The native walk of the tile lists: records, sub-lists, state, draws, used vertices.
 
-Every loop is bounded by a budget; a list that breaks a rule ends in an error entry and the next tile
-goes on with the state reached (control-lists.md 3.9, 3.10).
+Every loop is bounded by a budget; a list that breaks a rule ends in an error entry and the next
+tile goes on with the state reached.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from vc4lab.simd import (
     max_,
     min_,
     ptr,
+    select,
     splat,
     staged,
     store,
@@ -92,8 +93,8 @@ def _make_walker(primitive: int, data: int) -> Any:
 
 WALKERS = {
     data << 4 | primitive: _make_walker(primitive, data)
-    for data, primitives in ((INDEX_16, (POINTS, LINES, TRIANGLES, RHTS)), (XY_32, (TRIANGLES, RHTS)))
-    for primitive in primitives
+    for data, kinds in ((INDEX_16, (POINTS, LINES, TRIANGLES, RHTS)), (XY_32, (TRIANGLES, RHTS)))
+    for primitive in kinds
 }
 """Native list walkers by the value of record 56."""
 
@@ -159,7 +160,7 @@ def find_draw(context: Value) -> Value:
 
 
 @staged
-def _fail(c: Any, tile: Value, address: Value, byte: Value, reason: int) -> Value:
+def _fail(c: Any, tile: Value, address: Value, byte: Value, reason: Any) -> Value:
     status = const(i32, sc.DONE)
     count = c.error_count
     if count < c.error_capacity:
@@ -185,8 +186,10 @@ def _segment(c: Any, tile: Value, draw: Value, address: Value) -> None:
 
 
 @staged
-def _walk_list(context: Value, c: Any, tile: Value, draw: Value, address: Value, op: Value) -> Value:
-    """Decode one list into a segment; returns a scan status (walk_end = where to go on, 0 = give up)."""
+def _walk_list(
+    context: Value, c: Any, tile: Value, draw: Value, address: Value, op: Value
+) -> Value:
+    """Decode one list into a segment; returns a scan status, walk_end = where to go on."""
     status = const(i32, sc.DONE)
     state: Any = RenderState.at(c.field_ptr("state"))
     form = state.list_format
@@ -271,11 +274,9 @@ def scan_tile(context: Value, tile: Value) -> Value:
         elif (op == NOP) | (op == MARKER) | (op == RESET_MARKER):
             address = address + 1
         else:
-            status = (
-                _fail(c, tile, address, op, sc.HALTED)
-                if op == HALT
-                else _fail(c, tile, address, op, sc.ILLEGAL_RECORD)
-            )
+            halted = op == HALT
+            reason = select(halted, const(i32, sc.HALTED), const(i32, sc.ILLEGAL_RECORD))
+            status = _fail(c, tile, address, op, reason)
             running = const(i1, False)
     return status
 
@@ -316,4 +317,3 @@ def scan(context: Value) -> Value:
             total = total + count
         c.entries = total
     return status
-

@@ -1,4 +1,4 @@
-"""Reads the tile lists of a frame natively: which draws there are, where, and with which vertices."""
+"""Reads the tile lists of a frame: which draws there are, where, and with which vertices."""
 
 from __future__ import annotations
 

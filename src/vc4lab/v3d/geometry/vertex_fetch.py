@@ -32,7 +32,8 @@ __all__ = ["batch_mask", "fetch_kernel", "fetch_rows", "lane_indices", "plan_wor
 def plan_words(key: VertexKey) -> list[tuple[int, int] | None]:
     """For every input row the array and the word in it that ends up there (None: nothing).
 
-    Arrays are copied in ascending order, later ones overwrite, rows beyond the total size are dropped.
+    Arrays are copied in ascending order, later ones overwrite, rows beyond the total size are
+    dropped.
     """
     rows: list[tuple[int, int] | None] = [None] * key.rows_in
     for array, size, offset in sorted(key.attributes):
@@ -79,7 +80,7 @@ def fetch_rows(key: VertexKey, context: Value, indices: Value) -> list[Value]:
 
 
 def fetch_kernel(key: VertexKey) -> Any:
-    """Kernel (context, batch, target): the rows of one batch to host memory; the wanted lanes' bits."""
+    """Kernel (context, batch, target): a batch's rows to host memory; returns the wanted lanes."""
 
     @kernel(args=(ptr, i32, ptr), returns=i32)
     def fetch(context: Value, batch: Value, target: Value) -> Value:

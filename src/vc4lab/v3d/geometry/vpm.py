@@ -1,7 +1,7 @@
 """The vertex pipe memory as a vertex shader sees it: setup words and the rows of one batch.
 
-A batch has its own rows: attributes are read from row 0 of the input part, results written from row 0
-of the output part (vpm-dma.md 5.1-5.3, 5.7). Vertex shaders use whole rows (horizontal, 32 bit), which
+A batch has its own rows: attributes are read from row 0 of the input part, results written from
+row 0 of the output part (AG100-R pp. 53-57). Vertex shaders use whole rows (horizontal, 32 bit), which
 is what every known driver emits; other layouts are refused with a diagnostic.
 """
 
@@ -64,8 +64,8 @@ class Warnings:
 class RowWindow:
     """Row addresses while setups are constants: which row the next read or write touches.
 
-    A read setup is taken when at most one vector of the previous ones is outstanding, else ignored, as
-    measured on hardware.
+    A read setup is taken when at most one vector of the previous ones is outstanding, else
+    ignored, as measured on hardware.
     """
 
     def __init__(self, rows_in: int, rows_out: int, warnings: Warnings) -> None:

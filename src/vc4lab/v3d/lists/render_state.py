@@ -1,7 +1,7 @@
 """The state a primitive is drawn with: what records 56, 64-67 and 96-104 last said.
 
-One table (`STATE_FIELDS`) says where each field sits in its record; the Python helper and the native
-walker of the tile lists both follow it. Source: AG100-R Tables 42-45; defaults as drivers rely on
+One table (`STATE_FIELDS`) says where each field sits in its record; the Python helper and the
+native walker of the tile lists both follow it. Source: AG100-R Tables 42-45; defaults as drivers rely on
 them (Zmin 0, Zmax 1, point size and line width 1, everything else zero).
 """
 
@@ -52,7 +52,7 @@ STATE_BYTES = STATE_WORDS * 4
 
 @dataclass(frozen=True)
 class StateField:
-    """Where a state field stands in its record: byte offset behind the id, width, interpretation."""
+    """Where a field stands in its record: byte offset behind the id, width, interpretation."""
 
     name: str
     offset: int
@@ -138,7 +138,7 @@ def _decode(item: StateField, payload: bytes) -> float:
 
 
 def apply_record(state: RenderState, record: bytes) -> bool:
-    """Apply one state record (id byte and payload) to `state`; False if it is not a state record."""
+    """Apply one state record (id byte and payload) to `state`; False if it is none."""
     fields = STATE_FIELDS.get(record[0]) if record else None
     if fields is None:
         return False
