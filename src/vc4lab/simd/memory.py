@@ -12,8 +12,7 @@ ALIGN = 64
 
 
 def _pointer(p: Any) -> Value:
-    pointer = coerce(p, ptr)
-    return pointer
+    return coerce(p, ptr)
 
 
 def load(type_: Type, p: Any, align: int = 1) -> Value:
@@ -152,9 +151,13 @@ def masked_store(p: Any, value: Value, mask: Any) -> None:
     current().emit(f"call void @{name}({args})")
 
 
-def _has_gather(elem: Type) -> bool:
-    level = current().module.target.level
-    return elem.bits in (32, 64) and level in ("avx512", "avx2")
+def _gathers_well(elem: Type, masked: bool) -> bool:
+    """Use the gather instruction? (For 16 lanes in L1 cache on Zen 4: unmasked 5.2 ns against 3.5
+    by single loads, masked 5.4 against 7.5.)"""
+    target = current().module.target
+    if elem.bits not in (32, 64) or target.level not in ("avx512", "avx2"):
+        return False
+    return masked or not target.slow_gather
 
 
 def gather(elem: Type, base: Any, offsets: Value, mask: Any = None, default: Any = 0) -> Value:
@@ -163,11 +166,15 @@ def gather(elem: Type, base: Any, offsets: Value, mask: Any = None, default: Any
     Lanes without mask read nothing and give `default`.
     """
     lanes = offsets.type.lanes
+    if not (lanes and offsets.type.is_int):
+        raise staged_error(f"gather wants a vector of byte offsets, not {offsets.type}")
     type_ = vec(elem, lanes)
     trace = current()
-    if _has_gather(elem):
-        pointers = _pointers(base, offsets)
-        m = _mask(True if mask is None else mask, lanes)
+    pointers = _pointers(base, offsets)
+    m = _mask(True if mask is None else mask, lanes)
+    if m.constant is False:
+        return coerce(default, type_)
+    if _gathers_well(elem, m.constant is None):
         passthru = coerce(default, type_)
         name = trace.module.declare(
             f"llvm.masked.gather.{_mangle(type_)}.{_mangle(pointers.type)}",
@@ -178,17 +185,17 @@ def gather(elem: Type, base: Any, offsets: Value, mask: Any = None, default: Any
             f"{type_.text} {passthru.text}"
         )
         return Value(type_, trace.assign(f"call {type_.text} @{name}({args})"))
-    start = _pointer(base)
     result = Value(type_, "poison")
-    wide = offsets if offsets.type.elem is i64 else offsets.sext(i64)
-    m2 = None if mask is None else _mask(mask, lanes)
-    dummy = table(i8, [0] * 8) if m2 is not None else None
+    if m.constant:
+        start, wide = _pointer(base), offsets.sext(i64)
+        for lane in range(lanes):
+            result = result.insert(lane, load(elem, start + wide[lane]))
+        return result
+    # lanes without mask read a dummy
+    pointers = select(m, pointers, splat(table(i8, [0] * 8), lanes))
     for lane in range(lanes):
-        address = start + wide[lane]
-        if m2 is not None:
-            address = select(m2[lane], address, dummy)
-        result = result.insert(lane, load(elem, address))
-    return result if m2 is None else select(m2, result, coerce(default, type_))
+        result = result.insert(lane, load(elem, pointers[lane]))
+    return select(m, result, coerce(default, type_))
 
 
 def _pointers(base: Any, offsets: Value) -> Value:
@@ -216,11 +223,10 @@ def scatter(base: Any, offsets: Value, value: Any, mask: Any = True) -> None:
             f"{pointers.text}, {m.type.text} {m.text})"
         )
         return
-    start = _pointer(base)
-    wide = offsets if offsets.type.elem is i64 else offsets.sext(i64)
-    dummy = None if m.constant else alloca(64)
+    pointers = _pointers(base, offsets)
+    if m.constant is None:  # lanes without mask write to a dummy
+        pointers = select(m, pointers, splat(alloca(64), lanes))
+    elif not m.constant:
+        return
     for lane in range(lanes):
-        address = start + wide[lane]
-        if dummy is not None:
-            address = select(m[lane], address, dummy)
-        store(address, v[lane])
+        store(pointers[lane], v[lane])

@@ -27,6 +27,11 @@ class Target:
         return ""
 
     @property
+    def slow_gather(self) -> bool:
+        """Are single loads faster than the gather instruction?"""
+        return self.cpu.startswith("znver") or self.level not in ("avx512", "avx2")
+
+    @property
     def digest(self) -> str:
         return f"{self.level}|{self.cpu}|{self.features}|{self.triple}"
 
