@@ -94,6 +94,55 @@ ROWS: list[Unknown] = [
         "Clip a triangle at the near plane with two different values, read the clip record.",
         "AG100-R and Mesa against Broadcom's khrn driver; equal for the usual 0.5, 0.5",
     ),
+    Unknown(
+        "fill_rule",
+        "Which of two triangles gets a pixel whose centre lies exactly on their shared edge?",
+        {
+            "top-left": "the one for which it is a left edge or the edge with the lowest row number",
+            "bottom-left": "the one for which it is a left edge or the edge with the highest row",
+        },
+        "top-left",
+        "Draw a square whose edges pass through pixel centres and count rows and columns.",
+        "no source; hardware reference 7.3",
+    ),
+    Unknown(
+        "line_shape",
+        "What quadrilateral is a line?",
+        {
+            "parallelogram": "ends cut along the minor axis, width measured along it",
+            "rectangle": "ends and width square to the line",
+        },
+        "parallelogram",
+        "Draw a line 16 pixels wide at 30 degrees on a board.",
+        "no source; hardware reference 7.4",
+    ),
+    Unknown(
+        "line_coordinate",
+        "On which side is the line coordinate 0?",
+        {
+            "left-is-0": "left of the direction from vertex 0 to 1, rows growing upward, is 1 away",
+            "left-is-1": "the other way round",
+        },
+        "left-is-0",
+        "Write the line coordinate as colour on a board.",
+        "Broadcom's smooth-line shader is symmetric; hardware reference 7.4",
+    ),
+    Unknown(
+        "dither_565",
+        "Which pattern do dithered 565 stores add?",
+        {"bayer": "a 4x4 Bayer matrix", "none": "none: like undithered"},
+        "bayer",
+        "Store a slow colour ramp with format 0 of record 28 and read it back.",
+        "no source; hardware reference 7.10",
+    ),
+    Unknown(
+        "rounding_565",
+        "How do undithered 565 stores reduce 8 bits to 5 and 6?",
+        {"round": "to nearest, as Broadcom's software does", "truncate": "low bits dropped"},
+        "round",
+        "Store all 256 grey values with format 2 of record 28 and read them back.",
+        "Broadcom khrn_image.c rounds; hardware reference 7.10",
+    ),
 ]
 
 

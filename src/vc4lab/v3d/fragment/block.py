@@ -1,0 +1,183 @@
+"""Runs the fragment program on one 4x4 block: interpolates W, Z and varyings, then shades.
+
+The program is inlined by the QPU compiler, or, for the golden engine, the block is written to a
+`FragmentBatch` and handed to Python. Source: hardware reference 7.2, 7.6.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from vc4lab.qpu.jit import emit_program
+from vc4lab.simd import (
+    Value,
+    call_pointer,
+    const,
+    f32,
+    fmax_,
+    fmin_,
+    i32,
+    i32x16,
+    load,
+    mask16,
+    popcount_,
+    ptr,
+    select,
+    splat,
+    staged,
+    store,
+    var,
+)
+from vc4lab.v3d.fragment.coverage import LANE_X, LANE_Y, Block, lanes_of_quads, quads_of
+from vc4lab.v3d.fragment.setup import Box, Edge, Planes
+from vc4lab.v3d.fragment.shader import (
+    BlockInputs,
+    DrawConstants,
+    FragmentEnvironment,
+    Interpolants,
+)
+from vc4lab.v3d.fragment.tile_context import (
+    COUNTERS,
+    QUAD_BYTES,
+    QUAD_ROW_BYTES,
+    FragmentBatch,
+)
+
+Z_SCALE = float(0xFFFFFF)
+
+
+@dataclass
+class Primitive:
+    """A primitive after setup. (x0, y0) is the planes' reference point, 12.4 in the tile."""
+
+    box: Box
+    edges: list[Edge]
+    x0: Value
+    y0: Value
+    depth: tuple[Value | None, Value | None, Value]
+    reciprocal_w: tuple[Value | None, Value | None, Value]
+    varyings: Planes
+    z_low: Value
+    z_high: Value
+    z_offset: Value | None
+    reverse: Value
+
+
+def interpolate(a: Value | None, row: Value | None, dx: Value) -> Value | None:
+    """A * dx + (B * dy); None stands for a plane without slope."""
+    if a is None:
+        return row
+    slope = dx * splat(a)
+    return slope if row is None else slope + row
+
+
+class BlockShader:
+    """Traces the shading of blocks of one draw."""
+
+    def __init__(self, constants: DrawConstants, context: Any, params: Any) -> None:
+        self.constants = constants
+        self.context = context
+        self.params = params
+        self.wild = var(mask16, const(mask16, 0))
+        self.status = var(i32, 0)
+        self.tile_x = context.tile_x
+        self.tile_y = context.tile_y
+        self.colour = context.field_ptr("colour")
+        self.zs = context.field_ptr("zs")
+        self.z_min = params.z_min
+        self.z_max = params.z_max
+
+    def count(self, name: str, amount: Value) -> None:
+        """Adds to a counter of the tile context."""
+        place = self.context.field_ptr("counters") + 4 * COUNTERS.index(name)
+        add_to(place, amount)
+
+    def row(self, primitive: Primitive, dy: Value) -> list[Value | None]:
+        """B * dy of every plane, for all blocks of a row: depth, 1/Wc, varyings."""
+        slopes = [primitive.depth[1], primitive.reciprocal_w[1], *primitive.varyings.b]
+        return [None if b is None else dy * splat(b) for b in slopes]
+
+    def shade(self, primitive: Primitive, block: Block) -> None:
+        """Interpolates and shades `block`, which has at least one covered pixel."""
+        quads = quads_of(block.mask)
+        in_quads = lanes_of_quads(quads)
+        self.count("quads_valid", popcount_(quads))
+        depth = self._depth(primitive, block)
+        flags = block.mask & (depth >= splat(self.z_min)) & (depth <= splat(self.z_max))
+        z24 = depth * Z_SCALE
+        if primitive.z_offset is not None:
+            z24 = z24 + splat(primitive.z_offset)
+        z24 = fmin_(fmax_(z24, 0.0), Z_SCALE).to_int(i32)
+        inputs = BlockInputs(
+            x=splat(self.tile_x + block.x) + const(i32x16, LANE_X),
+            y=splat(self.tile_y + block.y) + const(i32x16, LANE_Y),
+            flags=flags,
+            reverse=primitive.reverse,
+            w=self._w(primitive, block, in_quads),
+            z=z24,
+            varyings=self._varyings(primitive, block),
+            colour=self.colour + self._offset(block),
+            zs=self.zs + self._offset(block),
+        )
+        if self.constants.key.engine == "interpreter":
+            self._interpret(inputs, block)
+        else:
+            self._inline(inputs, in_quads)
+
+    def _offset(self, block: Block) -> Value:
+        return block.y.shr(1) * QUAD_ROW_BYTES + block.x.shr(1) * QUAD_BYTES
+
+    def _depth(self, primitive: Primitive, block: Block) -> Value:
+        """Zs per lane. It cannot leave the range of the vertices, so rounding must not either."""
+        a, _, c = primitive.depth
+        slope = interpolate(a, block.row[0], block.dx)
+        depth = splat(c) if slope is None else slope + splat(c)
+        return fmin_(fmax_(depth, splat(primitive.z_low)), splat(primitive.z_high))
+
+    def _w(self, primitive: Primitive, block: Block, in_quads: Value) -> Value:
+        """W = 1 / (1/Wc); 1.0 in quads without coverage, so that nothing odd is computed there."""
+        a, _, c = primitive.reciprocal_w
+        slope = interpolate(a, block.row[1], block.dx)
+        reciprocal = splat(c) if slope is None else slope + splat(c)
+        usable = in_quads & (reciprocal != 0.0)
+        return const(f32, 1.0) / select(usable, reciprocal, splat(const(f32, 1.0)))
+
+    def _varyings(self, primitive: Primitive, block: Block) -> list[Interpolants]:
+        planes = primitive.varyings
+        result = []
+        for a, row, c in zip(planes.a, block.row[2:], planes.c, strict=True):
+            vp = interpolate(a, row, block.dx)
+            result.append(Interpolants(splat(const(f32, 0.0)) if vp is None else vp, c))
+        return result
+
+    def _inline(self, inputs: BlockInputs, in_quads: Value) -> None:
+        environment = FragmentEnvironment(self.constants, inputs)
+        exact = self.constants.key.engine == "exact"
+        emit_program(self.constants.program, environment, exact=exact)
+        if not exact:
+            self.wild.set(self.wild.get() | (environment.wild.get() & in_quads))
+
+    def _interpret(self, inputs: BlockInputs, block: Block) -> None:
+        batch: Any = FragmentBatch.at(self.context.batch)
+        for name in ("x", "y", "w", "z"):
+            store(batch.field_ptr(name), getattr(inputs, name))
+        store(batch.field_ptr("flags"), inputs.flags.zext(i32))
+        batch.reverse = inputs.reverse.zext(i32)
+        batch.uniforms = self.params.uniforms
+        batch.place = self._offset(block)
+        batch.n_varyings = len(inputs.varyings)
+        for k, varying in enumerate(inputs.varyings):
+            store(batch.field_ptr("varyings_vp") + 64 * k, varying.vp)
+            store(batch.field_ptr("varyings_c") + 4 * k, varying.c)
+        arguments = (ptr, ptr)
+        status = call_pointer(
+            self.context.callback, i32, arguments, self.context.pointer, self.params.pointer
+        )
+        self.status.set(self.status.get() | status)
+
+
+@staged
+def add_to(place: Value, amount: Value) -> None:
+    """Adds to a word in memory."""
+    store(place, load(i32, place) + amount)

@@ -1,0 +1,275 @@
+"""Turns decoded primitives into edges, boxes and planes, and runs their blocks.
+
+Triangles as the manual has them; points are squares, lines are parallelograms along their major
+axis or rectangles (undocumented, see `vc4lab unknowns`). Source: hardware reference 7.2-7.6.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vc4lab.simd import (
+    Value,
+    abs_,
+    const,
+    f32,
+    fabs_,
+    fmax_,
+    fmin_,
+    i1,
+    i32,
+    i64,
+    load,
+    max_,
+    min_,
+    select,
+    sqrt_,
+    staged,
+)
+from vc4lab.v3d.fragment.block import BlockShader, Primitive
+from vc4lab.v3d.fragment.coverage import for_each_block
+from vc4lab.v3d.fragment.setup import (
+    DEPTH,
+    POINT_SIZE,
+    RECIPROCAL_W,
+    ROW_BYTES,
+    Box,
+    Planes,
+    Vertex,
+    VertexSource,
+    bounding_box,
+    fetch,
+    oriented_edge,
+    triangle_planes,
+)
+
+ENABLE_FORWARD, ENABLE_REVERSE, CLOCKWISE_IS_FORWARD = 1, 2, 4
+"""Bits 2:0 of record 96."""
+
+DEPTH_UNIT = 1.0
+"""One unit of record 101 in steps of the 24-bit depth value."""
+
+MIN_POINT_SIZE, MAX_POINT_SIZE = 0.125, 2048.0
+MIN_LINE_WIDTH, MAX_LINE_WIDTH = 0.125, 512.0
+"""Sizes are clamped to these: below, the hardware misbehaves (HW-2726); above, 12.4 overflows."""
+
+VERTICES = {"points": 1, "lines": 2, "triangles": 3}
+
+
+def word(vertex: Vertex, row: int) -> Value:
+    """Word `row` of a vertex as a float."""
+    return load(f32, vertex.words + row * ROW_BYTES)
+
+
+class PrimitiveTracer:
+    """Everything needed to trace the drawing of one primitive of a draw."""
+
+    def __init__(self, shader: BlockShader, source: VertexSource, window: Box) -> None:
+        self.shader = shader
+        self.source = source
+        self.window = window
+        self.key = shader.constants.key
+        params = shader.params
+        self.facing = params.facing
+        self.depth_factor = params.depth_factor
+        self.depth_units = params.depth_units
+        self.point_size = params.point_size
+        self.line_width = params.line_width
+        first = self.key.first_varying
+        self.rows = list(range(first, first + self.key.n_varyings))
+        self.flat = [bool(self.key.flat_flags >> k & 1) for k in range(self.key.n_varyings)]
+
+    def draw(self, decoder: Any) -> None:
+        """Traces one primitive whose indices are in `decoder`."""
+        count = VERTICES[self.key.primitive]
+        end = self.key.first_varying + self.key.n_varyings
+        words, flat_words = fetch(
+            self.source, self.shader.constants.memory, decoder, count, (POINT_SIZE, end)
+        )
+        vertices = [self.source.vertex(pointer) for pointer in words]
+        if self.key.primitive == "triangles":
+            draw_triangle(self, vertices, flat_words)
+        elif self.key.primitive == "lines":
+            draw_line(self, vertices, flat_words)
+        else:
+            draw_point(self, vertices[0])
+
+    def run(self, primitive: Primitive) -> None:
+        """Shades all blocks of a primitive."""
+        for_each_block(
+            primitive.box,
+            primitive.edges,
+            primitive.x0,
+            primitive.y0,
+            lambda dy: self.shader.row(primitive, dy),
+            lambda block: self.shader.shade(primitive, block),
+        )
+
+
+def depth_range(vertices: list[Vertex]) -> tuple[Value, Value]:
+    """Lowest and highest Zs of a primitive's vertices."""
+    values = [word(vertex, DEPTH) for vertex in vertices]
+    low = high = values[0]
+    for value in values[1:]:
+        low, high = fmin_(low, value), fmax_(high, value)
+    return low, high
+
+
+def depth_offset(tracer: PrimitiveTracer, a: Value, b: Value) -> Value | None:
+    """Offset of the 24-bit depth: factor * steepest slope + units (record 101)."""
+    if not tracer.key.depth_offset:
+        return None
+    slope = fmax_(fabs_(a), fabs_(b)) * float(0xFFFFFF)
+    return tracer.depth_factor * slope + tracer.depth_units * DEPTH_UNIT
+
+
+@staged
+def draw_triangle(tracer: Any, vertices: Any, flat_words: Value) -> None:
+    v0, v1, v2 = vertices
+    area = (v0.x - v2.x).sext(i64) * (v1.y - v2.y).sext(i64) - (v1.x - v2.x).sext(i64) * (
+        v0.y - v2.y
+    ).sext(i64)
+    forward = (area < 0) == ((tracer.facing & CLOCKWISE_IS_FORWARD) != 0)
+    enabled = select(forward, tracer.facing & ENABLE_FORWARD, tracer.facing & ENABLE_REVERSE) != 0
+    box = bounding_box(vertices, tracer.window)
+    if ~enabled & (area != 0):
+        tracer.shader.count("primitives_reversed", const(i32, 1))
+    if enabled & (area != 0) & (box.left < box.right) & (box.top < box.bottom):
+        trace_triangle(tracer, vertices, flat_words, area, forward, box)
+
+
+def trace_triangle(
+    tracer: PrimitiveTracer, vertices: list[Vertex], flat_words: Value, area: Value,
+    forward: Value, box: Box,
+) -> None:  # fmt: skip
+    """A triangle that faces the right way and whose box is not empty."""
+    v0, v1, v2 = vertices
+    sign = (area >> 63).trunc(i32)
+    top_left = tracer.key.unknowns["fill_rule"] == "top-left"
+    pairs = ((v0, v1), (v1, v2), (v2, v0))
+    edges = [oriented_edge(a, b, sign, top_left) for a, b in pairs]
+    base, varyings = triangle_planes(vertices, area, tracer.rows, tracer.flat, flat_words)
+    low, high = depth_range(vertices)
+    a, b = base.a[0], base.b[0]
+    assert a is not None
+    assert b is not None
+    tracer.run(
+        Primitive(
+            box, edges, v2.x, v2.y,
+            (a, b, base.c[0]), (base.a[1], base.b[1], base.c[1]),
+            varyings, low, high, depth_offset(tracer, a, b), ~forward,
+        )
+    )  # fmt: skip
+
+
+@staged
+def draw_point(tracer: Any, vertex: Any) -> None:
+    """A square around the vertex; two implicit varyings run across it, all others are constant."""
+    key = tracer.key
+    size = word(vertex, POINT_SIZE) if key.point_size_in_vertex else tracer.point_size
+    size = fmin_(fmax_(size, MIN_POINT_SIZE), MAX_POINT_SIZE)
+    half = (size * 128.0).to_int(i32)  # in 1/256 pixel, as the corners below
+    left, top = (vertex.x << 4) - half, (vertex.y << 4) - half
+    box = Box(
+        max_((left + 127) >> 8, tracer.window.left),
+        max_((top + 127) >> 8, tracer.window.top),
+        min_((left + 2 * half + 127) >> 8, tracer.window.right),
+        min_((top + 2 * half + 127) >> 8, tracer.window.bottom),
+    )
+    if (box.left < box.right) & (box.top < box.bottom):
+        trace_point(tracer, vertex, size, box)
+
+
+def trace_point(tracer: PrimitiveTracer, vertex: Vertex, size: Value, box: Box) -> None:
+    """A point whose box is not empty."""
+    reciprocal = word(vertex, RECIPROCAL_W)
+    # Read as VP * W + C like every varying, so the slopes carry the factor 1/Wc.
+    slope = reciprocal / size
+    half = const(f32, 0.5)
+    varyings = Planes([slope, None], [None, -slope], [half, half])
+    for row in tracer.rows:
+        varyings.a.append(None)
+        varyings.b.append(None)
+        varyings.c.append(word(vertex, row))
+    depth = word(vertex, DEPTH)
+    flat = const(f32, 0.0)
+    tracer.run(
+        Primitive(
+            box, [], vertex.x, vertex.y, (None, None, depth), (None, None, reciprocal),
+            varyings, depth, depth, depth_offset(tracer, flat, flat), const(i1, False),
+        )
+    )  # fmt: skip
+
+
+@staged
+def draw_line(tracer: Any, vertices: Any, flat_words: Value) -> None:
+    """A line of the given width as four edges; its ends are cut as the line shape says."""
+    v0, v1 = vertices
+    dx, dy = v1.x - v0.x, v1.y - v0.y
+    steep = abs_(dy) > abs_(dx)
+    width = fmin_(fmax_(tracer.line_width, MIN_LINE_WIDTH), MAX_LINE_WIDTH)
+    fx, fy = dx.to_float(f32), dy.to_float(f32)
+    if tracer.key.unknowns["line_shape"] == "rectangle":
+        length = fmax_(sqrt_(fx * fx + fy * fy), 1.0)
+        across_x, across_y = -fy / length, fx / length
+    else:  # across the minor axis, always toward the same side of the line
+        across_x = select(steep, select(dy > 0, const(f32, -1.0), const(f32, 1.0)), const(f32, 0.0))
+        across_y = select(steep, const(f32, 0.0), select(dx > 0, const(f32, 1.0), const(f32, -1.0)))
+    ox, oy = (across_x * width * 8.0).to_int(i32), (across_y * width * 8.0).to_int(i32)
+    corners = [
+        Vertex(v0.words, v0.x - ox, v0.y - oy),
+        Vertex(v1.words, v1.x - ox, v1.y - oy),
+        Vertex(v1.words, v1.x + ox, v1.y + oy),
+        Vertex(v0.words, v0.x + ox, v0.y + oy),
+    ]
+    box = bounding_box(corners, tracer.window)
+    if ((dx != 0) | (dy != 0)) & (box.left < box.right) & (box.top < box.bottom):
+        trace_line(tracer, vertices, flat_words, corners, box, (fx, fy, across_x, across_y, width))
+
+
+def trace_line(
+    tracer: PrimitiveTracer, vertices: list[Vertex], flat_words: Value, corners: list[Vertex],
+    box: Box, shape: tuple[Value, Value, Value, Value, Value],
+) -> None:  # fmt: skip
+    """A line whose box is not empty. Attributes change along it and are constant across."""
+    v0, v1 = vertices
+    fx, fy, across_x, across_y, width = shape
+    top_left = tracer.key.unknowns["fill_rule"] == "top-left"
+    upright = const(i32, 0)
+    edges = [
+        oriented_edge(a, b, upright, top_left)
+        for a, b in zip(corners, corners[1:] + corners[:1], strict=True)
+    ]
+    # A position is v1 + s * direction + t * across; attributes follow s, the coordinate t.
+    cross = fx * across_y - fy * across_x
+    along_x, along_y = across_y * 16.0 / cross, -across_x * 16.0 / cross
+
+    def plane(q0: Value) -> tuple[Value, Value]:
+        return -q0 * along_x, -q0 * along_y
+
+    z0, z1 = word(v0, DEPTH), word(v1, DEPTH)
+    w0, w1 = word(v0, RECIPROCAL_W), word(v1, RECIPROCAL_W)
+    # The line coordinate is read as VP + C, without W: 0 at one side, 1 at the other.
+    side = 1.0 / (cross * width)
+    if tracer.key.unknowns["line_coordinate"] == "left-is-1":
+        side = -side
+    varyings = Planes([-fy * side], [fx * side], [const(f32, 0.5)])
+    for row, flat in zip(tracer.rows, tracer.flat, strict=True):
+        if flat:
+            varyings.a.append(None)
+            varyings.b.append(None)
+            varyings.c.append(load(f32, flat_words + row * ROW_BYTES))
+            continue
+        value = word(v1, row)
+        a, b = plane((word(v0, row) - value) * w0)
+        varyings.a.append(a)
+        varyings.b.append(b)
+        varyings.c.append(value)
+    low, high = depth_range(vertices)
+    za, zb = plane(z0 - z1)
+    tracer.run(
+        Primitive(
+            box, edges, v1.x, v1.y, (za, zb, z1), (*plane(w0 - w1), w1), varyings, low, high,
+            depth_offset(tracer, za, zb), const(i1, False),
+        )
+    )  # fmt: skip

@@ -1,0 +1,256 @@
+"""Primitive setup (PSE): fetches vertices, decides facing, makes exact edges and attribute planes.
+
+Everything here is traced into the tile function of a draw. Positions are 12.4 fixed point relative
+to the tile's first pixel; an edge is kept as an integer E(x, y) that is >= 0 exactly at the pixel
+centres the fill rule gives to the primitive. Source: hardware reference 7.2-7.6.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from vc4lab.simd import (
+    Value,
+    alloca,
+    const,
+    f32,
+    f64,
+    i32,
+    i64,
+    load,
+    max_,
+    min_,
+    select,
+    staged,
+    store,
+    umin,
+    vec,
+)
+from vc4lab.v3d.geometry.primitive_decoder import CLIP_ENTRY_BYTES, host
+
+ROW_BYTES = 64
+"""Distance of two words of a vertex in the shaded vertex buffer (16 vertices side by side)."""
+
+POSITION, DEPTH, RECIPROCAL_W, POINT_SIZE = 0, 1, 2, 3
+"""Words of a shaded vertex in PSE form."""
+
+EDGE_LIMIT = 1 << 28
+"""Edge values at a tile's origin are clamped to this: no step inside a tile is larger than 2^25."""
+
+
+@dataclass
+class Vertex:
+    """A fetched vertex: pointer to its words (one row apart) and its position in the tile."""
+
+    words: Value
+    x: Value
+    y: Value
+
+
+@dataclass
+class Edge:
+    """E(x, y) = value + x * step_x + y * step_y for pixel (x, y) of the tile; inside if >= 0."""
+
+    value: Value
+    step_x: Value
+    step_y: Value
+
+
+@dataclass
+class Planes:
+    """Attribute planes relative to a reference point: A * (x - x0) + B * (y - y0), and C there."""
+
+    a: list[Value | None]
+    b: list[Value | None]
+    c: list[Value]
+
+
+@dataclass
+class Box:
+    """Half-open pixel rectangle of the tile."""
+
+    left: Value
+    top: Value
+    right: Value
+    bottom: Value
+
+
+@dataclass
+class VertexSource:
+    """Where a draw's vertices are and how positions become tile-relative; loaded once per list."""
+
+    vertices: Value
+    pitch: Value
+    first: Value
+    limit: Value
+    offset_x: Value
+    offset_y: Value
+
+    @classmethod
+    def load(cls, context: Any, params: Any) -> VertexSource:
+        """Reads a `TileContext` and a `DrawParams`."""
+        return cls(
+            params.vertices,
+            params.batch_pitch.zext(i64),
+            params.first_vertex,
+            params.vertex_count - 1,
+            params.viewport_x - (context.tile_x << 4),
+            params.viewport_y - (context.tile_y << 4),
+        )
+
+    def words(self, index: Value) -> Value:
+        """Pointer to word 0 of a vertex; an index outside the shaded range is clamped into it."""
+        slot = umin(index - self.first, self.limit) + self.first
+        return self.vertices + slot.shr(4).zext(i64) * self.pitch + ((slot & 15) << 2)
+
+    def vertex(self, words: Value) -> Vertex:
+        """The vertex at `words`; position relative to the tile's first pixel, 12.4."""
+        packed = load(i32, words)
+        x = ((packed << 16) >> 16) + self.offset_x
+        return Vertex(words, x, (packed >> 16) + self.offset_y)
+
+
+@staged
+def substitute_clipped(
+    memory: Value, scratch: Value, record: Value, flags: Value, originals: Any, rows: Any
+) -> None:
+    """Builds the vertices that a clip record replaces in `scratch`, vertex k at word k of each row.
+
+    Positions, Zs and 1/Wc come from the record; varyings are weighted sums of the original ones.
+    `rows` = (first varying's row, end row). Unflagged vertices are not written.
+    """
+    first, end = rows
+    entry = record
+    for k in (0, 1, 2)[: len(originals)]:
+        if (flags.shr(k) & 1) != 0:
+            pointer = host(memory, entry)
+            store(scratch + 4 * k, load(i32, pointer))
+            store(scratch + (ROW_BYTES + 4 * k), load(i32, pointer + 4))
+            store(scratch + (2 * ROW_BYTES + 4 * k), load(i32, pointer + 8))
+            row = const(i32, first * ROW_BYTES)
+            while row < end * ROW_BYTES:
+                total = const(f32, 0.0)
+                for number, original in enumerate(originals):
+                    weight = load(f32, pointer + (12 + 4 * number))
+                    total = total + weight * load(f32, original + row)
+                store(scratch + row + 4 * k, total)
+                row = row + ROW_BYTES
+            entry = entry + CLIP_ENTRY_BYTES
+
+
+@staged
+def fetch(source: VertexSource, memory: Value, decoder: Any, count: int, rows: Any) -> Any:
+    """Pointers to the words of a primitive's `count` vertices, and to the provoking vertex's own.
+
+    Clip substitution is done, but flat varyings keep the values of the original last vertex.
+    `rows` = (first varying's row, end row).
+    """
+    cells = (decoder.i0, decoder.i1, decoder.i2)[:count]
+    original = [source.words(cell.get()) for cell in cells]
+    scratch = alloca(rows[1] * ROW_BYTES + 64)
+    words = list(original)
+    flags = decoder.flags.get()
+    if flags != 0:
+        substitute_clipped(memory, scratch, decoder.clip_record.get(), flags, original, rows)
+        words = [
+            select((flags.shr(k) & 1) != 0, scratch + 4 * k, original[k]) for k in range(count)
+        ]
+    return words, original[count - 1]
+
+
+@staged
+def oriented_edge(a: Vertex, b: Vertex, sign: Value, top_left: bool) -> Edge:
+    """The edge from `a` to `b`; `sign` is 0, or -1 if the primitive winds the other way.
+
+    Exact for all 12.4 positions: the product is 64 bits wide and only then divided by the 16
+    subpixels of a step, rounded down, which keeps the sign at every pixel centre.
+    """
+    dx = ((b.x - a.x) ^ sign) - sign
+    dy = ((b.y - a.y) ^ sign) - sign
+    at_centre = dx.sext(i64) * (8 - a.y).sext(i64) - dy.sext(i64) * (8 - a.x).sext(i64)
+    horizontal = (dx > 0) if top_left else (dx < 0)
+    inclusive = (dy < 0) | ((dy == 0) & horizontal)
+    value = (at_centre + select(inclusive, const(i64, 0), const(i64, -1))) >> 4
+    value = min_(max_(value, const(i64, -EDGE_LIMIT)), const(i64, EDGE_LIMIT))
+    return Edge(value.trunc(i32), -dy, dx)
+
+
+@staged
+def bounding_box(vertices: Any, window: Box) -> Box:
+    """Pixels whose centres can lie inside the convex hull of `vertices`, inside `window`."""
+    left, right = vertices[0].x, vertices[0].x
+    top, bottom = vertices[0].y, vertices[0].y
+    for vertex in vertices[1:]:
+        left, right = min_(left, vertex.x), max_(right, vertex.x)
+        top, bottom = min_(top, vertex.y), max_(bottom, vertex.y)
+    return Box(
+        max_((left + 7) >> 4, window.left),
+        max_((top + 7) >> 4, window.top),
+        min_(((right - 8) >> 4) + 1, window.right),
+        min_(((bottom - 8) >> 4) + 1, window.bottom),
+    )
+
+
+def rows_vector(words: Value, rows: list[int], size: int) -> Any:
+    """Words `rows` of a vertex as a vector of doubles (f32 → f64 is exact); unused lanes 0."""
+    values: Any = const(vec(f32, size), 0.0)
+    for lane, row in enumerate(rows):
+        values = values.insert(lane, load(f32, words + row * ROW_BYTES))
+    return values.fpext(f64)
+
+
+def lanes_for(count: int) -> int:
+    """Vector length used for `count` attributes."""
+    return max(2, 1 << (count - 1).bit_length())
+
+
+MAX_GROUP = 8
+"""Attributes set up together in one vector of doubles."""
+
+
+def triangle_planes(
+    vertices: list[Vertex],
+    area: Value,
+    varying_rows: list[int],
+    flat: list[bool],
+    flat_words: Value,
+) -> tuple[Planes, Planes]:
+    """Planes of (Zs, 1/Wc) and of the varyings, relative to vertex 2.
+
+    Varyings are planes of (v - v2) / Wc, so that VP * W + C is perspective-correct (7.6); flat ones
+    have no plane and the provoking vertex's value. `area` is the doubled area in 1/256 pixel (i64).
+    """
+    v0, v1, v2 = vertices
+    scale = const(f64, 16.0) / area.to_float(f64)
+    weights = (
+        (v1.y - v2.y).to_float(f64) * scale,
+        (v2.y - v0.y).to_float(f64) * scale,
+        (v2.x - v1.x).to_float(f64) * scale,
+        (v0.x - v2.x).to_float(f64) * scale,
+    )
+
+    def plane(q0: Value, q1: Value) -> tuple[Value, Value]:
+        a = q0 * weights[0] + q1 * weights[1]
+        b = q0 * weights[2] + q1 * weights[3]
+        return a.fptrunc(f32), b.fptrunc(f32)
+
+    first = [rows_vector(v.words, [DEPTH, RECIPROCAL_W], 2) for v in vertices]
+    a, b = plane(first[0] - first[2], first[1] - first[2])
+    base = Planes([a[0], a[1]], [b[0], b[1]], [load(f32, v2.words + r * ROW_BYTES) for r in (1, 2)])
+
+    count = len(varying_rows)
+    varyings = Planes([None] * count, [None] * count, [])
+    for k, row in enumerate(varying_rows):
+        source = flat_words if flat[k] else v2.words
+        varyings.c.append(load(f32, source + row * ROW_BYTES))
+    smooth = [k for k in range(count) if not flat[k]]
+    for start in range(0, len(smooth), MAX_GROUP):
+        group = smooth[start : start + MAX_GROUP]
+        size = lanes_for(len(group))
+        rows = [varying_rows[k] for k in group]
+        x0, x1, x2 = (rows_vector(v.words, rows, size) for v in vertices)
+        a, b = plane((x0 - x2) * first[0][1], (x1 - x2) * first[1][1])
+        for lane, k in enumerate(group):
+            varyings.a[k], varyings.b[k] = a[lane], b[lane]
+    return base, varyings

@@ -1,0 +1,252 @@
+"""What a fragment program sees while it is compiled: uniforms, varyings, coordinates, TMU and TLB.
+
+The environment hands the QPU compiler staged values of one 4x4 block; state that a program changes
+(MS_FLAGS, stencil setup, a moved uniform pointer) lives in staged cells. Source: hardware
+reference 4.11-4.18, 7.6, 7.9.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Any
+
+from vc4lab.qpu.environment import Environment, Unsupported
+from vc4lab.qpu.program import Program
+from vc4lab.qpu.registers import Write
+from vc4lab.simd import (
+    Value,
+    const,
+    i1,
+    i32,
+    i32x16,
+    iota,
+    load,
+    mask16,
+    ptr,
+    select,
+    splat,
+    var,
+)
+from vc4lab.v3d.fragment import tlb
+from vc4lab.v3d.fragment.tile_context import FragmentKey
+from vc4lab.v3d.fragment.tmu import direct_lookup, sample
+from vc4lab.v3d.geometry.primitive_decoder import host
+
+ALL_SAMPLES = 0xF
+"""MS_FLAGS of a covered pixel (non-multisample: only "not zero" is certain)."""
+
+
+@dataclass
+class Interpolants:
+    """One varying of a block: VP per lane (f32 vector) and C (scalar f32)."""
+
+    vp: Value
+    c: Value
+
+
+@dataclass
+class BlockInputs:
+    """The inputs of a block, as staged values; `colour` and `zs` point to its tile buffer words."""
+
+    x: Value
+    y: Value
+    flags: Value
+    reverse: Value
+    w: Value
+    z: Value
+    varyings: list[Interpolants]
+    colour: Value
+    zs: Value
+
+
+def moves_uniforms(program: Program) -> bool:
+    """Whether the place of a uniform in memory is only known while the program runs."""
+    return program.has_branches or writes(program, Write.UNIFORMS_ADDRESS)
+
+
+@dataclass
+class DrawConstants:
+    """What stays the same for all blocks of a draw, loaded once before the loops."""
+
+    key: FragmentKey
+    program: Program
+    memory: Value
+    uniforms_address: Value
+    uniforms: list[Value] | None
+    textures: list[Value] = field(default_factory=list)
+
+    @classmethod
+    def load(cls, key: FragmentKey, program: Program, memory: Value, params: Any) -> DrawConstants:
+        """Loads what is known before any block is reached.
+
+        Uniforms of a straight-line program become scalars here: the compiler's passes would not
+        move their loads out of the block loop.
+        """
+        address = params.uniforms
+        uniforms: list[Value] | None = None
+        if not moves_uniforms(program):
+            uniforms = [
+                load(i32, host(memory, address + 4 * site.index))
+                for site in program.uniform_sites
+                if site.kind == "uniform"
+            ]
+        base = params.field_ptr("textures")
+        textures = [load(ptr, base + 8 * k, align=8) for k in range(len(key.textures))]
+        return cls(key, program, memory, address, uniforms, textures)
+
+
+class FragmentEnvironment(Environment):
+    """The environment of one inlined fragment program; create one for each block traced."""
+
+    def __init__(self, constants: DrawConstants, inputs: BlockInputs) -> None:
+        self.constants = constants
+        self.inputs = inputs
+        self.flags = var(mask16, inputs.flags)
+        self.reverse = var(i1, inputs.reverse)
+        self.stencil: tlb.StencilState | None = None
+        self._uniforms_read = 0
+        self._varyings_read = 0
+        self._pointer: Any = None
+        if constants.uniforms is None:
+            self._pointer = var(i32, constants.uniforms_address)
+        self._requests = texture_numbers(constants.program)
+        self._pending: tuple[dict[str, Value], dict[str, Value]] = ({}, {})
+        self._results: tuple[deque[Value], deque[Value]] = (deque(), deque())
+        if writes(constants.program, Write.TLB_STENCIL_SETUP):
+            self.stencil = tlb.StencilState(*(var(i32, 0) for _ in tlb.STENCIL_CELLS))
+
+    # -- inputs ------------------------------------------------------------------------------
+
+    def initial_registers(self) -> dict[tuple[str, int], Value]:
+        return {("a", 15): self.inputs.w.bitcast(i32), ("b", 15): self.inputs.z}
+
+    def uniform(self) -> Value:
+        constants = self.constants
+        if constants.uniforms is not None:
+            value = constants.uniforms[self._uniforms_read]
+            self._uniforms_read += 1
+            return splat(value)
+        value = load(i32, host(constants.memory, self._pointer.get()))
+        self._skip_uniform()
+        return splat(value)
+
+    def _skip_uniform(self) -> None:
+        if self._pointer is not None:
+            self._pointer.set(self._pointer.get() + 4)
+
+    def uniforms_address(self, value: Value, relative: bool) -> None:
+        if relative:
+            self._pointer.set(self._pointer.get() + value[0])
+        else:
+            self._pointer.set(value[0])
+
+    def varying(self) -> tuple[Value, Value]:
+        """VP and C of the next varying; behind the last one (a program error) zeros."""
+        number = self._varyings_read
+        self._varyings_read += 1
+        if number >= len(self.inputs.varyings):
+            return const(i32x16, 0), const(i32x16, 0)
+        varying = self.inputs.varyings[number]
+        return varying.vp.bitcast(i32), splat(varying.c.bitcast(i32))
+
+    def x_coord(self) -> Value:
+        return self.inputs.x
+
+    def y_coord(self) -> Value:
+        return self.inputs.y
+
+    def element_number(self) -> Value:
+        return iota()
+
+    def qpu_number(self) -> Value:
+        return const(i32x16, 0)
+
+    def ms_flags(self) -> Value:
+        return select(self.flags.get(), const(i32x16, ALL_SAMPLES), const(i32x16, 0))
+
+    def rev_flag(self) -> Value:
+        return splat(self.reverse.get().zext(i32))
+
+    def set_ms_flags(self, value: Value, mask: Value) -> None:
+        self.flags.set(select(mask, (value & ALL_SAMPLES) != 0, self.flags.get()))
+
+    def set_rev_flag(self, value: Value, mask: Value) -> None:
+        self.reverse.set(select(mask[0], (value[0] & 1) != 0, self.reverse.get()))
+
+    # -- texture unit ------------------------------------------------------------------------
+
+    def tmu_write(self, unit: int, register: str, value: Value, mask: Value, site: int) -> None:
+        pending = self._pending[unit]
+        if register == "s" and not pending:
+            self._results[unit].append(direct_lookup(self.constants.memory, value))
+            return
+        self._skip_uniform()
+        pending[register] = value
+        if register != "s":
+            return
+        number = self._requests[site]
+        kinds = self.constants.key.textures
+        if number >= len(kinds):
+            raise Unsupported("FRG-002", f"texture request {number} has no texture configuration")
+        zero = const(i32x16, 0)
+        coordinates = [pending.get(name, zero) for name in "strb"]
+        result = sample(
+            kinds[number], self.constants.textures[number], self.constants.memory, *coordinates
+        )
+        self._results[unit].extend(result if isinstance(result, tuple) else (result,))
+        pending.clear()
+
+    def tmu_load(self, unit: int) -> Value:
+        if not self._results[unit]:
+            raise Unsupported("FRG-003", f"TMU{unit} result read, but no lookup was requested")
+        return self._results[unit].popleft()
+
+    def tmu_noswap(self, value: Value) -> None:
+        pass
+
+    # -- tile buffer -------------------------------------------------------------------------
+
+    def tlb_z(self, value: Value, mask: Value) -> None:
+        key, flags = self.constants.key, self.flags.get()
+        passed = tlb.z_test(
+            key.depth_function, key.z_update, self.stencil, self.reverse.get(), self.inputs.zs,
+            value, flags & mask,
+        )  # fmt: skip
+        self.flags.set(passed | (flags & ~mask))
+
+    def tlb_stencil(self, value: Value) -> None:
+        assert self.stencil is not None
+        self.stencil.setup(value[0])
+
+    def tlb_colour(self, value: Value, mask: Value, all_samples: bool) -> None:
+        tlb.colour_write(self.inputs.colour, value, self.flags.get() & mask)
+
+    def tlb_colour_load(self) -> Value:
+        return tlb.colour_load(self.inputs.colour)
+
+    # -- order among programs: blocks run one after the other ----------------------------------
+
+    def thread_switch(self, last: bool) -> None:
+        pass
+
+    def scoreboard_wait(self) -> None:
+        pass
+
+    def scoreboard_unlock(self) -> None:
+        pass
+
+
+def texture_numbers(program: Program) -> dict[int, int]:
+    """Index of the S write's instruction : number of its texture request; no direct lookups."""
+    textures = [request for request in program.texture_requests if not request.is_direct]
+    return {request.instruction_index: number for number, request in enumerate(textures)}
+
+
+def writes(program: Program, register: int) -> bool:
+    """Whether any instruction addresses `register` for writing."""
+    return any(
+        address == register
+        for instruction in program.instructions
+        for _, address in instruction.write_addresses()
+    )

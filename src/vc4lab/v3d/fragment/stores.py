@@ -1,0 +1,329 @@
+"""Tile loads and stores: moves a tile between the tile buffer and a surface in guest memory.
+
+Native loops over 4x4 pixel blocks (a 32-bit utile is exactly one block) and, for raster surfaces,
+over pairs of pixel rows. Pixels outside the frame are left alone. Every address is masked into
+guest memory. Source: hardware reference 3.3, 6.4, 7.10.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from vc4lab.simd import (
+    Function,
+    Struct,
+    Value,
+    const,
+    i16,
+    i32,
+    i32x16,
+    load,
+    masked_store,
+    min_,
+    ptr,
+    select,
+    shuffle,
+    splat,
+    staged,
+    store,
+    vec,
+)
+from vc4lab.v3d.fragment import tlb
+from vc4lab.v3d.fragment.coverage import LANE_X, LANE_Y
+from vc4lab.v3d.fragment.pixel_formats import BGR565, RGBA8888, from_565, to_565
+from vc4lab.v3d.fragment.tile_address import column_offset, combine, row_offset
+from vc4lab.v3d.fragment.tile_context import (
+    QUAD_BYTES,
+    QUAD_ROW_BYTES,
+    TILE_WORDS,
+    TileContext,
+)
+from vc4lab.v3d.fragment.tiling import UTILE_SHAPES, Tiling, pitch_bytes, round_up
+from vc4lab.v3d.geometry.primitive_decoder import host
+from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
+
+COLOUR, ZS, Z_ONLY = 1, 2, 3
+"""Tile buffers as records 28 and 29 number them (bits 2:0)."""
+FULL_COLOUR, FULL_ZS = 16, 17
+"""Full-resolution dumps (records 26, 27) of one buffer: the tile buffer as it is."""
+
+RASTER_ALIGNMENT = 16
+"""Rows of a raster surface begin at multiples of this many bytes."""
+
+
+class SurfaceOp(Struct):
+    """One load or store of a tile: surface address, geometry and format, read by native code."""
+
+    base = i32
+    width = i32
+    height = i32
+    pitch = i32
+    part = i32
+    variant = i32
+
+
+VARIANTS: tuple[tuple[int, Tiling], ...] = tuple(
+    (format_, tiling) for format_ in range(3) for tiling in Tiling
+)
+"""(colour format, tiling) by `SurfaceOp.variant`; Z and stencil words use those of RGBA8888."""
+
+
+@dataclass(frozen=True)
+class Surface:
+    """A surface as records 28, 29 and 113 describe it.
+
+    Attributes
+    ----------
+    address
+        Guest address of the first pixel.
+    width, height
+        Frame size in pixels (record 113).
+    tiling, format
+        Image layout and colour format (codes of record 28).
+    buffer
+        Which part of the tile buffer: COLOUR, ZS, Z_ONLY, FULL_COLOUR or FULL_ZS.
+    """
+
+    address: int
+    width: int
+    height: int
+    tiling: int = 0
+    format: int = RGBA8888
+    buffer: int = COLOUR
+
+    @property
+    def bits(self) -> int:
+        """Bits per pixel in memory."""
+        return 32 if self.buffer != COLOUR or self.format == RGBA8888 else 16
+
+    @property
+    def pitch(self) -> int:
+        """Bytes between rows (raster), utile rows (LT) or tile rows (T)."""
+        tiling = Tiling(min(self.tiling, 2))
+        pitch = pitch_bytes(max(self.width, 1), self.bits, tiling)
+        return round_up(pitch, RASTER_ALIGNMENT) if tiling is Tiling.RASTER else pitch
+
+    def fill(self, op: Any) -> None:
+        """Writes the description into a `SurfaceOp`."""
+        format_ = self.format if self.buffer == COLOUR and self.format < 3 else RGBA8888
+        op.base = self.address & 0xFFFFFFFF
+        op.width, op.height = self.width, self.height
+        op.pitch, op.part = self.pitch, self.buffer
+        op.variant = VARIANTS.index((format_, Tiling(min(self.tiling, 2))))
+
+
+BLOCK_TO_RASTER = sorted(range(16), key=lambda lane: LANE_Y[lane] * 4 + LANE_X[lane])
+"""Lane of a block for each pixel of a 4x4 utile in raster order."""
+RASTER_TO_BLOCK = [LANE_Y[lane] * 4 + LANE_X[lane] for lane in range(16)]
+
+_EVEN_ROW = [quad * 4 + k for quad in range(8) for k in (0, 1)]
+_ODD_ROW = [quad * 4 + k for quad in range(8) for k in (2, 3)]
+_FIRST_QUADS = [k for q in range(4) for k in (2 * q, 2 * q + 1, 16 + 2 * q, 17 + 2 * q)]
+_LAST_QUADS = [k + 8 for k in _FIRST_QUADS]
+_WIDE_UTILE = [BLOCK_TO_RASTER[y * 4 + (x & 3)] + 16 * (x >> 2) for y in range(4) for x in range(8)]
+_WIDE_BLOCKS = [
+    [LANE_Y[lane] * 8 + LANE_X[lane] + 4 * half for lane in range(16)] for half in (0, 1)
+]
+
+
+@dataclass
+class Transfer:
+    """One tile on its way: the traced `SurfaceOp`, the tile buffer words, the part in the frame."""
+
+    memory: Value
+    op: Any
+    words: Value
+    keep: Value
+    tile_x: Value
+    tile_y: Value
+    columns: Value
+    rows: Value
+    format: int
+    tiling: Tiling
+    unknowns: Unknowns
+
+    @property
+    def bytes(self) -> int:
+        return 4 if self.format == RGBA8888 else 2
+
+    def to_memory(self, words: Value, lane_x: list[int], lane_y: list[int]) -> Value:
+        """Tile buffer words as 16 pixels of the surface."""
+        if self.format == RGBA8888:
+            return words & splat(self.keep)
+        return to_565(words, lane_x, lane_y, self.format != BGR565, self.unknowns)
+
+    def from_memory(self, pixels: Value) -> Value:
+        """16 pixels of the surface as tile buffer words."""
+        return pixels if self.format == RGBA8888 else from_565(pixels)
+
+    def raster_row(self, x: Value, y: Value) -> Value:
+        """Native pointer to pixel (x, y) of the tile in a raster surface."""
+        offset = (self.tile_y + y) * self.op.pitch + (self.tile_x + x) * self.bytes
+        return host(self.memory, self.op.base + offset)
+
+    def utile(self, x: Value, y: Value) -> Value:
+        """Native pointer to the utile at pixel (x, y) of the tile in a tiled surface."""
+        shape = UTILE_SHAPES[8 * self.bytes]
+        column = column_offset(self.tile_x + x, shape, self.tiling)
+        row = row_offset(self.tile_y + y, self.op.pitch, shape, self.tiling)
+        return host(self.memory, self.op.base + combine(column, row))
+
+    def block(self, x: Value, y: Value) -> Value:
+        """Pointer to the block at (x, y) in the tile buffer."""
+        return self.words + y.shr(1) * QUAD_ROW_BYTES + x.shr(1) * QUAD_BYTES
+
+
+_ROW_X = list(range(16))
+
+
+@staged
+def store_row(pointer: Value, pixels: Value, count: Value) -> None:
+    """Writes the first `count` of 16 pixels."""
+    if count >= 16:
+        store(pointer, pixels)
+    else:
+        masked_store(pointer, pixels, const(i32x16, _ROW_X) < splat(count))
+
+
+@staged
+def store_raster(job: Any) -> None:
+    y = const(i32, 0)
+    while y < job.rows:
+        x = const(i32, 0)
+        while x < job.columns:
+            count = job.columns - x
+            for pair in (0, 2):
+                quads = job.words + (y + pair).shr(1) * QUAD_ROW_BYTES + x.shr(1) * QUAD_BYTES
+                first, last = load(i32x16, quads), load(i32x16, quads + 64)
+                even, odd = shuffle(first, last, _EVEN_ROW), shuffle(first, last, _ODD_ROW)
+                if y + pair < job.rows:
+                    pixels = job.to_memory(even, _ROW_X, [pair] * 16)
+                    store_row(job.raster_row(x, y + pair), pixels, count)
+                if y + (pair + 1) < job.rows:
+                    pixels = job.to_memory(odd, _ROW_X, [pair + 1] * 16)
+                    store_row(job.raster_row(x, y + (pair + 1)), pixels, count)
+            x = x + 16
+        y = y + 4
+
+
+@staged
+def load_raster(job: Any) -> None:
+    pixel_type = i32x16 if job.bytes == 4 else vec(i16, 16)
+    y = const(i32, 0)
+    while y < job.rows:
+        x = const(i32, 0)
+        while x < job.columns:
+            even = job.from_memory(load(pixel_type, job.raster_row(x, y)))
+            odd = job.from_memory(load(pixel_type, job.raster_row(x, y + 1)))
+            quads = job.block(x, y)
+            store(quads, shuffle(even, odd, _FIRST_QUADS))
+            store(quads + 64, shuffle(even, odd, _LAST_QUADS))
+            x = x + 16
+        y = y + 2
+
+
+@staged
+def store_tiled(job: Any) -> None:
+    wide = job.bytes == 2
+    width = 8 if wide else 4
+    lanes = width * 4
+    lane_x = const(vec(i32, lanes), [k % width for k in range(lanes)])
+    lane_y = const(vec(i32, lanes), [k // width for k in range(lanes)])
+    y = const(i32, 0)
+    while y < job.rows:
+        x = const(i32, 0)
+        while x < job.columns:
+            pixels = job.to_memory(tlb.load_block(job.block(x, y)), LANE_X, LANE_Y)
+            if wide:
+                right = job.to_memory(tlb.load_block(job.block(x + 4, y)), LANE_X, LANE_Y)
+                pixels = shuffle(pixels, right, _WIDE_UTILE)
+            else:
+                pixels = shuffle(pixels, BLOCK_TO_RASTER)
+            if (job.columns - x >= width) & (job.rows - y >= 4):
+                store(job.utile(x, y), pixels)
+            else:
+                inside = (lane_x < splat(job.columns - x, lanes)) & (
+                    lane_y < splat(job.rows - y, lanes)
+                )
+                masked_store(job.utile(x, y), pixels, inside)
+            x = x + width
+        y = y + 4
+
+
+@staged
+def load_tiled(job: Any) -> None:
+    wide = job.bytes == 2
+    width = 8 if wide else 4
+    y = const(i32, 0)
+    while y < job.rows:
+        x = const(i32, 0)
+        while x < job.columns:
+            if wide:
+                pixels = load(vec(i16, 32), job.utile(x, y))
+                for half in (0, 1):
+                    words = job.from_memory(shuffle(pixels, _WIDE_BLOCKS[half]))
+                    tlb.store_block(job.block(x + 4 * half, y), words)
+            else:
+                pixels = load(i32x16, job.utile(x, y))
+                tlb.store_block(job.block(x, y), shuffle(pixels, RASTER_TO_BLOCK))
+            x = x + width
+        y = y + 4
+
+
+@staged
+def copy_words(target: Value, source: Value) -> None:
+    """A whole tile buffer, as full-resolution dumps store it."""
+    offset = const(i32, 0)
+    while offset < TILE_WORDS * 4:
+        store(target + offset, load(i32x16, source + offset))
+        offset = offset + 64
+
+
+@staged
+def transfer(context_pointer: Value, op_pointer: Value, to_memory: bool, unknowns: Any) -> None:
+    """Stores or loads one buffer of the tile in `context_pointer` as `op_pointer` says."""
+    context: Any = TileContext.at(context_pointer)
+    op: Any = SurfaceOp.at(op_pointer)
+    memory = context.memory
+    buffer = op.part
+    is_colour = (buffer == COLOUR) | (buffer == FULL_COLOUR)
+    words = select(is_colour, context.field_ptr("colour"), context.field_ptr("zs"))
+    keep = select(buffer == Z_ONLY, const(i32, -256), const(i32, -1))
+    columns = min_(op.width - context.tile_x, context.tile_width)
+    rows = min_(op.height - context.tile_y, context.tile_height)
+    if buffer >= FULL_COLOUR:
+        if to_memory:
+            copy_words(host(memory, op.base), words)
+        else:
+            copy_words(words, host(memory, op.base))
+    else:
+        for number, (format_, tiling) in enumerate(VARIANTS):
+            if op.variant == number:
+                job = Transfer(
+                    memory, op, words, keep, context.tile_x, context.tile_y, columns, rows,
+                    format_, tiling, unknowns,
+                )  # fmt: skip
+                if tiling is Tiling.RASTER:
+                    (store_raster if to_memory else load_raster)(job)
+                else:
+                    (store_tiled if to_memory else load_tiled)(job)
+
+
+@staged
+def fill_words(target: Value, word: Value) -> None:
+    """Clears one tile buffer to `word`."""
+    offset = const(i32, 0)
+    value = splat(word)
+    while offset < TILE_WORDS * 4:
+        store(target + offset, value)
+        offset = offset + 64
+
+
+def transfer_kernel(to_memory: bool, unknowns: Unknowns = DEFAULT_UNKNOWNS) -> Function:
+    """A native `(context, op)` that stores (or loads) a tile."""
+
+    def body(context: Value, op: Value) -> None:
+        transfer(context, op, to_memory, unknowns)
+
+    return Function(args=(ptr, ptr), returns=None, body=body)

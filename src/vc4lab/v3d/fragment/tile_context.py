@@ -1,0 +1,183 @@
+"""What a tile function sees: the tile buffer of a worker thread, the parameters of a draw, its key.
+
+The tile buffer keeps 2x2 quads together (16 bytes each, quads in raster order of the tile), so that
+any 4x4 pixel block at even x and y is two 32-byte pieces. Lane order in a block: lane & 1 = x,
+lane & 2 = y of the quad, quads in raster order (hardware reference 7.6).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from vc4lab.simd import Array, Struct, f32, i32, i64, ptr
+from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
+
+if TYPE_CHECKING:
+    from vc4lab.v3d.fragment.tmu import TextureKind
+
+TILE_SIZE = 64
+"""Edge of a tile in pixels (32 bits a pixel, one sample)."""
+
+TILE_WORDS = TILE_SIZE * TILE_SIZE
+TILE_PAD_WORDS = 256
+"""Words behind a tile buffer that a block at its edge may touch (it writes back what it read)."""
+
+QUAD_BYTES = 16
+QUAD_ROW_BYTES = TILE_SIZE // 2 * QUAD_BYTES
+"""Bytes from one row of quads to the next."""
+
+MAX_TEXTURE_REQUESTS = 32
+"""Texture requests (S writes that are not direct lookups) of one fragment program."""
+
+MAX_VARYINGS = 32
+"""Varyings of a fragment program; the flat-shade flags have a bit for each."""
+
+MAX_INTERPOLANTS = MAX_VARYINGS + 2
+"""With the implicit coordinates of points."""
+
+STATUS_OK = 0
+STATUS_DEOPT = 1
+"""Float values appeared that only the exact pipeline treats as the chip does: render again."""
+STATUS_BAD_LIST = 2
+"""The compressed primitive list does not end or branches in a circle."""
+STATUS_UNSUPPORTED = 3
+"""A program reached something this simulator does not do; the Python side knows the text."""
+
+COUNTERS = (
+    "primitives_drawn",
+    "primitives_empty",
+    "primitives_reversed",
+    "quads_valid",
+    "quads_outside_z",
+    "quads_z_failed",
+    "quads_z_passed",
+    "quads_written",
+)
+"""Names of `TileContext.counters`, in order (hardware counters 1, 0, 12, 3, 2, 5, 6, 9)."""
+
+
+class FragmentBatch(Struct):
+    """One 4x4 block on its way through the golden interpreter; all lanes as 16 words."""
+
+    x = Array(i32, 16)
+    y = Array(i32, 16)
+    flags = Array(i32, 16)
+    w = Array(i32, 16)
+    z = Array(i32, 16)
+    reverse = i32
+    uniforms = i32
+    place = i32
+    n_varyings = i32
+    stencil = Array(i32, 8)
+    varyings_vp = Array(i32, 16 * MAX_INTERPOLANTS)
+    varyings_c = Array(i32, MAX_INTERPOLANTS)
+
+
+class TileContext(Struct):
+    """State of one worker thread: where the tile lies, its buffers, what happened to it."""
+
+    memory = ptr
+    tile_x = i32
+    tile_y = i32
+    tile_width = i32
+    tile_height = i32
+    frame_width = i32
+    frame_height = i32
+    draw = i32
+    reserved = i32
+    callback = ptr
+    batch = ptr
+    counters = Array(i32, len(COUNTERS))
+    totals = Array(i64, len(COUNTERS))
+    colour = Array(i32, TILE_WORDS + TILE_PAD_WORDS)
+    zs = Array(i32, TILE_WORDS + TILE_PAD_WORDS)
+
+
+class DrawParams(Struct):
+    """What one draw (a distinct render state) fixes, besides what its pipeline was compiled for.
+
+    `vertices` is the address that vertex 0 would have in the shaded vertex buffer; only vertices
+    `first_vertex` … `first_vertex + vertex_count - 1` exist, other indices are clamped into the
+    range. Viewport offsets are 12.4 fixed point, the clip window is in pixels, `facing` is bits 2:0
+    of record 96; `depth_factor` and `depth_units` are record 101 as floats.
+    """
+
+    vertices = ptr
+    batch_pitch = i32
+    first_vertex = i32
+    vertex_count = i32
+    uniforms = i32
+    viewport_x = i32
+    viewport_y = i32
+    clip_left = i32
+    clip_bottom = i32
+    clip_right = i32
+    clip_top = i32
+    facing = i32
+    z_min = f32
+    z_max = f32
+    depth_factor = f32
+    depth_units = f32
+    point_size = f32
+    line_width = f32
+    callback_id = i32
+    textures = Array(ptr, MAX_TEXTURE_REQUESTS)
+
+
+PRIMITIVES = ("points", "lines", "triangles", "rht")
+"""Primitive types in the order of record 56 bits 3:0."""
+
+
+@dataclass(frozen=True)
+class FragmentKey:
+    """Everything a fragment pipeline is compiled for; equal keys share one native function.
+
+    Attributes
+    ----------
+    program
+        The fragment shader's 64-bit words.
+    primitive
+        One of `PRIMITIVES`.
+    n_varyings
+        Varyings in the vertex data (implicit point and line coordinates not counted).
+    flat_flags
+        Record 97, bits at and above `n_varyings` cleared.
+    depth_function, z_update, depth_offset
+        Record 96 bits 14:12, 15 and 3.
+    point_size_in_vertex
+        Shader-record flag bit 1: word 3 of a vertex is the point size.
+    textures
+        Kind of each texture request, in the order of the S writes, without direct lookups.
+    index_bits
+        16 or 24 (record 56 data type 1, 2), or 32 for x/y lists (data type 3).
+    code_address
+        Guest address of the program if it has branches (links and indirect targets), else 0.
+    multisample, wide_colour
+        Frame mode: 4x multisample, 64-bit colour.
+    unknowns
+        Settings of undocumented behaviour.
+    engine
+        "fast", "exact" or "interpreter".
+    """
+
+    program: tuple[int, ...]
+    primitive: str = "triangles"
+    n_varyings: int = 0
+    flat_flags: int = 0
+    depth_function: int = 7
+    z_update: bool = False
+    depth_offset: bool = False
+    point_size_in_vertex: bool = False
+    textures: tuple[TextureKind, ...] = ()
+    index_bits: int = 16
+    code_address: int = 0
+    multisample: bool = False
+    wide_colour: bool = False
+    unknowns: Unknowns = DEFAULT_UNKNOWNS
+    engine: str = "fast"
+
+    @property
+    def first_varying(self) -> int:
+        """Word of a shaded vertex where varying 0 stands."""
+        return 4 if self.point_size_in_vertex else 3

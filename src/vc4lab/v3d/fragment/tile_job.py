@@ -1,0 +1,196 @@
+"""What worker threads are told to do with a frame: tiles, operations, draws, as native arrays.
+
+A *chain* is a list of operations that must run in order on one tile buffer: usually one tile, or
+several if a store leaves the buffer uncleared. Chains are independent of each other.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from vc4lab.simd import Struct, i32, ptr
+from vc4lab.v3d.fragment.stores import Surface, SurfaceOp
+
+if TYPE_CHECKING:
+    from vc4lab.memory import GuestMemory
+
+OP_TILE, OP_CLEAR_COLOUR, OP_CLEAR_ZS, OP_LOAD, OP_STORE, OP_DRAW = range(6)
+"""Kinds of `TileOp`: a, b = tile's first pixel x, y | word | surface number | first segment, count."""
+
+OP_WORDS = 4
+SEGMENT_WORDS = 4
+
+
+class TileOp(Struct):
+    """One operation of a chain."""
+
+    kind = i32
+    a = i32
+    b = i32
+    reserved = i32
+
+
+class DrawEntry(Struct):
+    """A draw as native code calls it: function and parameters."""
+
+    function = ptr
+    params = ptr
+
+
+class TileJob(Struct):
+    """The arrays of one frame. `order` lists the chains to run; `next` is the shared counter."""
+
+    memory = ptr
+    next = i32
+    order_count = i32
+    order = ptr
+    chains = ptr
+    ops = ptr
+    segments = ptr
+    draws = ptr
+    surfaces = ptr
+    statuses = ptr
+    tile_width = i32
+    tile_height = i32
+    frame_width = i32
+    frame_height = i32
+
+
+@dataclass
+class Draw:
+    """One draw of a frame on the Python side.
+
+    Attributes
+    ----------
+    function, params
+        Host addresses of the pipeline's entry point and of its `DrawParams`.
+    fallback
+        Called once if a tile needs the exact pipeline; returns that pipeline's entry point.
+    keep
+        Whatever must stay alive while the draw can run.
+    """
+
+    function: int
+    params: int
+    fallback: Callable[[], int] | None = None
+    keep: Any = None
+
+
+@dataclass
+class FrameWork:
+    """A frame under construction: `begin_tile`, `clear`, `load`, `draw`, `store` in list order.
+
+    `segments` is the host address of `Segment` structs (tile, draw, list address, count) as the
+    scan of the tile lists leaves them.
+    """
+
+    memory: GuestMemory
+    width: int
+    height: int
+    draws: list[Draw] = field(default_factory=list)
+    segments: int = 0
+    tile_width: int = 64
+    tile_height: int = 64
+    ops: list[int] = field(default_factory=list)
+    chains: list[int] = field(default_factory=list)
+    surfaces: list[Surface] = field(default_factory=list)
+    keep: list[Any] = field(default_factory=list)
+
+    def begin_chain(self) -> None:
+        """What follows does not depend on what the tile buffer held before."""
+        self.chains.append(len(self.ops) // OP_WORDS)
+
+    def tile(self, column: int, row: int) -> None:
+        """Record 115: the tile that following operations work on."""
+        self._op(OP_TILE, column * self.tile_width, row * self.tile_height)
+
+    def clear(self, colour: int | None, zs: int | None) -> None:
+        """Fills the tile buffer; `zs` is Z << 8 | stencil; None leaves a buffer alone."""
+        if colour is not None:
+            self._op(OP_CLEAR_COLOUR, colour)
+        if zs is not None:
+            self._op(OP_CLEAR_ZS, zs)
+
+    def load(self, surface: Surface) -> None:
+        """Fills the tile buffer from memory."""
+        self._op(OP_LOAD, self._surface(surface))
+
+    def draw(self, first: int, count: int) -> None:
+        """Draws `count` segments."""
+        if count:
+            self._op(OP_DRAW, first, count)
+
+    def store(self, surface: Surface) -> None:
+        """Writes the tile to memory (clearing afterwards is a separate `clear`)."""
+        self._op(OP_STORE, self._surface(surface))
+
+    def set_segments(self, segments: Sequence[tuple[int, int]]) -> None:
+        """Segments from (draw number, list address) pairs, for callers without a scan."""
+        words: list[int] = []
+        for draw, address in segments:
+            words += [0, draw, address & 0xFFFFFFFF, 0]
+        array = (ctypes.c_uint32 * max(len(words), 1))(*words)
+        self.segments = ctypes.addressof(array)
+        self.keep.append(array)
+
+    def _op(self, kind: int, a: int, b: int = 0) -> None:
+        if not self.chains:
+            self.begin_chain()
+        self.ops += (kind, a & 0xFFFFFFFF, b & 0xFFFFFFFF, 0)
+
+    def _surface(self, surface: Surface) -> int:
+        if surface in self.surfaces:
+            return self.surfaces.index(surface)
+        self.surfaces.append(surface)
+        return len(self.surfaces) - 1
+
+
+class NativeFrame:
+    """The native arrays of a `FrameWork`; keeps them alive."""
+
+    def __init__(self, work: FrameWork) -> None:
+        self.work = work
+        count = len(work.chains)
+        self.count = count
+        self.ops = (ctypes.c_uint32 * max(len(work.ops), 1))(*work.ops)
+        ends = [*work.chains, len(work.ops) // OP_WORDS]
+        self.chains = (ctypes.c_int32 * len(ends))(*ends)
+        self.order = (ctypes.c_int32 * max(count, 1))(*range(count))
+        self.statuses = (ctypes.c_int32 * (2 * max(count, 1)))()
+        self.draws = (ctypes.c_uint64 * (2 * max(len(work.draws), 1)))()
+        for number, draw in enumerate(work.draws):
+            self.draws[2 * number] = draw.function
+            self.draws[2 * number + 1] = draw.params
+        self.surfaces = (ctypes.c_char * (SurfaceOp.size * max(len(work.surfaces), 1)))()
+        for number, surface in enumerate(work.surfaces):
+            op = SurfaceOp()
+            surface.fill(op)
+            ctypes.memmove(
+                ctypes.addressof(self.surfaces) + number * SurfaceOp.size,
+                op.address,
+                SurfaceOp.size,
+            )
+        job: Any = TileJob()
+        self.job = job
+        job.memory = work.memory.base
+        job.next, job.order_count = 0, count
+        for name in ("order", "chains", "ops", "draws", "surfaces", "statuses"):
+            setattr(job, name, ctypes.addressof(getattr(self, name)))
+        job.segments = work.segments
+        job.tile_width, job.tile_height = work.tile_width, work.tile_height
+        job.frame_width, job.frame_height = work.width, work.height
+
+    def again(self, chains: list[int]) -> None:
+        """Prepares another run of some chains only."""
+        for place, chain in enumerate(chains):
+            self.order[place] = chain
+            self.statuses[2 * chain] = 0
+        self.job.next, self.job.order_count = 0, len(chains)
+
+    def failed(self, status: int) -> list[tuple[int, int]]:
+        """(chain, draw) of the chains that ended with `status`."""
+        pairs = self.statuses
+        return [(k, pairs[2 * k + 1]) for k in range(self.count) if pairs[2 * k] == status]

@@ -1,0 +1,256 @@
+"""The tile loop: worker threads take chains of tile operations from a shared counter and run them.
+
+The loop itself is native; Python only starts it, once per thread and frame. The picture does not
+depend on the number of threads, because chains share nothing but the surfaces they store to.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from dataclasses import dataclass, field
+from functools import lru_cache
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any
+
+from vc4lab.simd import (
+    Function,
+    NativeModule,
+    Value,
+    atomic_add,
+    build,
+    call,
+    call_pointer,
+    const,
+    i32,
+    i64,
+    load,
+    ptr,
+    staged,
+    store,
+)
+from vc4lab.v3d.fragment.interpreted import batch_callback
+from vc4lab.v3d.fragment.stores import SurfaceOp, fill_words, transfer_kernel
+from vc4lab.v3d.fragment.tile_context import (
+    COUNTERS,
+    STATUS_BAD_LIST,
+    STATUS_DEOPT,
+    STATUS_OK,
+    STATUS_UNSUPPORTED,
+    FragmentBatch,
+    TileContext,
+)
+from vc4lab.v3d.fragment.tile_job import (
+    OP_CLEAR_COLOUR,
+    OP_CLEAR_ZS,
+    OP_DRAW,
+    OP_LOAD,
+    OP_STORE,
+    OP_TILE,
+    DrawEntry,
+    FrameWork,
+    NativeFrame,
+    TileJob,
+    TileOp,
+)
+from vc4lab.v3d.geometry.scan_context import Segment
+from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
+
+if TYPE_CHECKING:
+    pass
+
+
+@staged
+def run_tiles(loader: Any, storer: Any, job_pointer: Value, context_pointer: Value) -> None:
+    """Runs chains until none is left."""
+    job: Any = TileJob.at(job_pointer)
+    context: Any = TileContext.at(context_pointer)
+    context.memory = job.memory
+    context.tile_width, context.tile_height = job.tile_width, job.tile_height
+    context.frame_width, context.frame_height = job.frame_width, job.frame_height
+    place = atomic_add(job.field_ptr("next"), const(i32, 1))
+    while place < job.order_count:
+        chain = load(i32, job.order + place * 4)
+        for counter in range(len(COUNTERS)):
+            store(context.field_ptr("counters") + counter * 4, const(i32, 0))
+        status = run_chain(loader, storer, job, context, context_pointer, chain)
+        result = job.statuses + chain * 8
+        store(result, status)
+        store(result + 4, context.draw)
+        if status == STATUS_OK:
+            add_counters(context)
+        place = atomic_add(job.field_ptr("next"), const(i32, 1))
+
+
+@staged
+def add_counters(context: Any) -> None:
+    """Adds what a finished chain counted to the thread's totals."""
+    for counter in range(len(COUNTERS)):
+        total = context.field_ptr("totals") + counter * 8
+        amount = load(i32, context.field_ptr("counters") + counter * 4).zext(i64)
+        store(total, load(i64, total) + amount)
+
+
+@staged
+def run_chain(
+    loader: Any, storer: Any, job: Any, context: Any, context_pointer: Value, chain: Value
+) -> Value:
+    """Runs the operations of one chain; stops at the first draw that fails."""
+    number = load(i32, job.chains + chain * 4)
+    end = load(i32, job.chains + chain * 4 + 4)
+    status = const(i32, STATUS_OK)
+    while (number < end) & (status == STATUS_OK):
+        pointer = job.ops + number * TileOp.size
+        op: Any = TileOp.at(pointer)
+        kind = op.kind
+        if kind == OP_TILE:
+            context.tile_x = op.a
+            context.tile_y = op.b
+        elif kind == OP_CLEAR_COLOUR:
+            fill_words(context.field_ptr("colour"), op.a)
+        elif kind == OP_CLEAR_ZS:
+            fill_words(context.field_ptr("zs"), op.a)
+        elif kind == OP_LOAD:
+            call(loader, context_pointer, job.surfaces + op.a * SurfaceOp.size)
+        elif kind == OP_STORE:
+            call(storer, context_pointer, job.surfaces + op.a * SurfaceOp.size)
+        elif kind == OP_DRAW:
+            status = run_segments(job, context, context_pointer, op.a, op.a + op.b)
+        number = number + 1
+    return status
+
+
+@staged
+def run_segments(job: Any, context: Any, context_pointer: Value, first: Value, end: Value) -> Value:
+    """Calls the pipeline of each segment."""
+    status = const(i32, STATUS_OK)
+    while (first < end) & (status == STATUS_OK):
+        segment: Any = Segment.at(job.segments + first * Segment.size)
+        number = segment.draw
+        entry: Any = DrawEntry.at(job.draws + number * DrawEntry.size)
+        context.draw = number
+        function = entry.function
+        if function != 0:
+            arguments = (ptr, ptr, i32)
+            status = call_pointer(
+                function, i32, arguments, context_pointer, entry.params, segment.list_address
+            )
+        first = first + 1
+    return status
+
+
+@lru_cache(maxsize=8)
+def tile_functions(unknowns: Unknowns = DEFAULT_UNKNOWNS, target: Any = None) -> NativeModule:
+    """Native `run_tiles(job, context)`, `store(context, op)` and `load(context, op)`."""
+
+    loader, storer = transfer_kernel(False, unknowns), transfer_kernel(True, unknowns)
+
+    def body(job: Value, context: Value) -> None:
+        run_tiles(loader, storer, job, context)
+
+    functions = {
+        "run_tiles": Function(args=(ptr, ptr), returns=None, body=body),
+        "load": loader,
+        "store": storer,
+    }
+    key = f"tiles-{unknowns.digest()}"
+    return build("tiles", functions, target=target, float_mode="default", key=key)
+
+
+@dataclass
+class RenderResult:
+    """What happened in a frame: draws that a list error or an unsupported program stopped."""
+
+    bad_lists: list[int] = field(default_factory=list)
+    unsupported: list[int] = field(default_factory=list)
+    exact_tiles: int = 0
+
+
+class Worker:
+    """The native state of one thread."""
+
+    def __init__(self) -> None:
+        self.context: Any = TileContext()
+        self.batch: Any = FragmentBatch()
+        self.context.batch = self.batch.address
+        self.context.callback = batch_callback()
+
+
+class TileScheduler:
+    """Persistent threads that run frames. Threads start at the first frame worth sharing.
+
+    Parameters
+    ----------
+    threads
+        How many work on a frame, the calling one included; one per processor by default.
+    """
+
+    def __init__(
+        self, threads: int | None = None, unknowns: Unknowns = DEFAULT_UNKNOWNS, target: Any = None
+    ) -> None:
+        self.threads = max(1, threads or os.cpu_count() or 1)
+        self._native = tile_functions(unknowns, target)["run_tiles"]
+        self._workers = [Worker()]
+        self._tasks: list[SimpleQueue[int | None]] = []
+        self._done: SimpleQueue[None] = SimpleQueue()
+        self._lock = threading.Lock()
+
+    def run(self, work: FrameWork) -> RenderResult:
+        """Renders a frame; tiles that need it are rendered again with exact pipelines."""
+        with self._lock:
+            frame = NativeFrame(work)
+            result = RenderResult()
+            self._pass(frame, frame.count)
+            while again := frame.failed(STATUS_DEOPT):
+                for number in {draw for _, draw in again}:
+                    self._make_exact(frame, number)
+                result.exact_tiles += len(again)
+                frame.again([chain for chain, _ in again])
+                self._pass(frame, len(again))
+            result.bad_lists = sorted({d for _, d in frame.failed(STATUS_BAD_LIST)})
+            result.unsupported = sorted({d for _, d in frame.failed(STATUS_UNSUPPORTED)})
+            return result
+
+    def counters(self) -> dict[str, int]:
+        """Totals of `COUNTERS` since the start."""
+        totals = dict.fromkeys(COUNTERS, 0)
+        for worker in self._workers:
+            for name, value in zip(COUNTERS, worker.context.totals, strict=True):
+                totals[name] += value
+        return totals
+
+    def close(self) -> None:
+        """Ends the threads."""
+        for queue in self._tasks:
+            queue.put(None)
+        self._tasks.clear()
+
+    def _make_exact(self, frame: NativeFrame, number: int) -> None:
+        draw = frame.work.draws[number]
+        function = draw.fallback() if draw.fallback else 0
+        frame.draws[2 * number] = function  # 0: leaves the draw out
+
+    def _pass(self, frame: NativeFrame, chains: int) -> None:
+        helpers = min(self.threads, chains) - 1
+        while len(self._tasks) < helpers:
+            self._start()
+        address = frame.job.address
+        for queue in self._tasks[:helpers]:
+            queue.put(address)
+        self._native(address, self._workers[0].context.address)
+        for _ in range(helpers):
+            self._done.get()
+
+    def _start(self) -> None:
+        queue: SimpleQueue[int | None] = SimpleQueue()
+        worker = Worker()
+        self._workers.append(worker)
+        self._tasks.append(queue)
+        native, done = self._native, self._done
+
+        def loop() -> None:
+            while (job := queue.get()) is not None:
+                native(job, worker.context.address)
+                done.put(None)
+
+        threading.Thread(target=loop, name="vc4lab-tiles", daemon=True).start()

@@ -1,0 +1,196 @@
+"""The tile buffer (TLB): depth and stencil tests, masked colour writes and colour loads of a block.
+
+Staged functions over one 4x4 block, shared by the compiled pipelines (inlined) and the golden
+interpreter (compiled on their own). Source: hardware reference 7.9.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from vc4lab.simd import (
+    Value,
+    const,
+    i32,
+    load,
+    mask16,
+    max_,
+    min_,
+    select,
+    shuffle,
+    splat,
+    staged,
+    store,
+    vec,
+)
+from vc4lab.v3d.fragment.tile_context import QUAD_ROW_BYTES
+
+NEVER, LESS, EQUAL, LESS_EQUAL, GREATER, NOT_EQUAL, GREATER_EQUAL, ALWAYS = range(8)
+"""Comparison functions of the depth and stencil tests: bit 0 = less, 1 = equal, 2 = greater."""
+
+Z_MAX = 0xFFFFFF
+
+STENCIL_CELLS = ("front", "back", "front_mask", "back_mask", "front_on", "back_on")
+STENCIL_MASK_CODES = (0x01, 0x03, 0x0F, 0xFF)
+
+_FIRST_ROW = list(range(8))
+_SECOND_ROW = list(range(8, 16))
+_BOTH_ROWS = list(range(16))
+
+
+def load_block(pointer: Value) -> Value:
+    """The 16 words of the block whose first quad is at `pointer`."""
+    upper = load(vec(i32, 8), pointer)
+    lower = load(vec(i32, 8), pointer + QUAD_ROW_BYTES)
+    return shuffle(upper, lower, _BOTH_ROWS)
+
+
+def store_block(pointer: Value, value: Value) -> None:
+    """Writes all 16 words of a block."""
+    store(pointer, shuffle(value, _FIRST_ROW))
+    store(pointer + QUAD_ROW_BYTES, shuffle(value, _SECOND_ROW))
+
+
+def compare(function: int, new: Value, old: Value) -> Value:
+    """`new function old` per lane for a function known at compile time; a mask."""
+    if function == NEVER:
+        return const(mask16, 0)
+    if function == LESS:
+        return new < old
+    if function == EQUAL:
+        return new == old
+    if function == LESS_EQUAL:
+        return new <= old
+    if function == GREATER:
+        return new > old
+    if function == NOT_EQUAL:
+        return new != old
+    if function == GREATER_EQUAL:
+        return new >= old
+    return const(mask16, [1] * 16)
+
+
+def compare_dynamic(function: Value, new: Value, old: Value) -> Value:
+    """Like `compare` for a function only known when drawing (scalar i32)."""
+
+    def wanted(bit: int) -> Value:
+        return splat((function & bit) != 0)
+
+    return ((new < old) & wanted(1)) | ((new == old) & wanted(2)) | ((new > old) & wanted(4))
+
+
+def stencil_operation(code: Value, old: Value, reference: Value) -> Value:
+    """Result of stencil operation `code` (scalar) on the stored values `old` (0..255)."""
+    results = (
+        splat(const(i32, 0)),
+        old,
+        splat(reference),
+        min_(old + 1, 255),
+        max_(old - 1, 0),
+        old ^ 255,
+        (old + 1) & 255,
+        (old - 1) & 255,
+    )
+    value = results[0]
+    for number in range(1, 8):
+        value = select(splat(code == number), results[number], value)
+    return value
+
+
+@dataclass
+class StencilState:
+    """The two stencil configurations of a running program, as staged cells (see STENCIL_CELLS)."""
+
+    front: Any
+    back: Any
+    front_mask: Any
+    back_mask: Any
+    front_on: Any
+    back_on: Any
+
+    def setup(self, word: Value) -> None:
+        """A write of TLB_STENCIL_SETUP: `word` is a scalar i32."""
+        _stencil_setup(self, word)
+
+
+@staged
+def _stencil_setup(state: Any, word: Value) -> None:
+    side = word.shr(30)
+    if side == 0:
+        state.front_mask.set(word & 255)
+        state.back_mask.set(word.shr(8) & 255)
+    else:
+        code = word.shr(28) & 3
+        mask = select(code == 0, const(i32, 0x01), const(i32, 0x03))
+        mask = select(code == 2, const(i32, 0x0F), mask)
+        mask = select(code == 3, const(i32, 0xFF), mask)
+        if (side & 1) != 0:
+            state.front.set(word)
+            state.front_mask.set(mask)
+            state.front_on.set(1)
+        if (side & 2) != 0:
+            state.back.set(word)
+            state.back_mask.set(mask)
+            state.back_on.set(1)
+
+
+@staged
+def z_test(
+    function: int, z_update: bool, stencil: Any, reverse: Any, zs: Value, z: Value, active: Value
+) -> Value:
+    """A write of TLB_Z: tests and updates the block at `zs`; returns the lanes that stay on.
+
+    `z`: new depth per lane (bits 23:0 count), `active`: lanes that take part, `stencil`: the
+    program's `StencilState` or None, `reverse`: i1, the primitive is back-facing.
+    """
+    new = z & Z_MAX
+    old_word = load_block(zs)
+    old = old_word.shr(8)
+    z_passed = compare(function, new, old)
+    passed = active & z_passed
+    if stencil is None:
+        if z_update and function != NEVER:
+            store_block(zs, select(passed, (new << 8) | (old_word & 255), old_word))
+    else:
+        passed = _stencil_test(stencil, reverse, z_update, zs, new, old_word, z_passed, active)
+    return passed
+
+
+@staged
+def _stencil_test(
+    stencil: Any, reverse: Value, z_update: bool, zs: Value, new: Value, old_word: Value,
+    z_passed: Value, active: Value,
+) -> Value:  # fmt: skip
+    setup = select(reverse, stencil.back.get(), stencil.front.get())
+    write_mask = select(reverse, stencil.back_mask.get(), stencil.front_mask.get())
+    enabled = select(reverse, stencil.back_on.get(), stencil.front_on.get()) != 0
+    old = old_word & 255
+    reference = setup.shr(8) & 255
+    test_mask = setup & 255
+    matched = compare_dynamic(
+        setup.shr(16) & 7, splat(reference & test_mask), old & splat(test_mask)
+    )
+    matched = matched | splat(~enabled)
+    passed = active & matched & z_passed
+    failed_stencil = stencil_operation(setup.shr(19) & 7, old, reference)
+    on_pass = stencil_operation(setup.shr(22) & 7, old, reference)
+    on_fail = stencil_operation(setup.shr(25) & 7, old, reference)
+    result = select(matched, select(z_passed, on_pass, on_fail), failed_stencil)
+    result = (old & splat(~write_mask)) | (result & splat(write_mask))
+    result = select(active & splat(enabled), result, old)
+    depth = old_word & ~255
+    if z_update:
+        depth = select(passed, new << 8, depth)
+    store_block(zs, depth | result)
+    return passed
+
+
+def colour_write(colour: Value, value: Value, active: Value) -> None:
+    """A write of TLB_COLOUR: replaces the block's words in the lanes of `active`."""
+    store_block(colour, select(active, value, load_block(colour)))
+
+
+def colour_load(colour: Value) -> Value:
+    """Signal 8: the block's colour words."""
+    return load_block(colour)
