@@ -1,0 +1,118 @@
+"""Messages about starting a board: the SD card, config.txt, the kernel image."""
+
+from __future__ import annotations
+
+from vc4lab.diagnostics.entry import Entry, Severity
+
+_CONFIG = "Raspberry Pi documentation, config.txt"
+_BOOT = "Raspberry Pi documentation, boot sequence; LED warning flash codes"
+
+ENTRIES = [
+    Entry(
+        "BOOT-001",
+        "The folder or image cannot be opened",
+        "What was given to boot from does not exist, may not be read, or is neither a folder with "
+        "the files of an SD card nor a kernel image.",
+        "vc4lab boot --help",
+        "Give the folder that holds kernel7.img and config.txt, or the image itself.",
+    ),
+    Entry(
+        "BOOT-002",
+        "No kernel image on the card (LED flashes 7 times)",
+        "The firmware looks for the file that kernel= names, otherwise for the board's own name: "
+        "kernel7.img, then kernel.img on a Pi 2. None of them is there, so a real board flashes "
+        "its green LED seven times and stops.",
+        _BOOT,
+        "Name the image kernel7.img, or write kernel=NAME into config.txt.",
+    ),
+    Entry(
+        "BOOT-003",
+        "The kernel image is empty",
+        "The file has no bytes. A real board would run whatever the RAM happens to hold.",
+        _BOOT,
+        "Look at the linker and objcopy steps that made the image.",
+    ),
+    Entry(
+        "BOOT-004",
+        "The kernel image is larger than the ARM's RAM",
+        "The image does not fit between its load address and the VideoCore's part of the RAM.",
+        _BOOT,
+        "Check for a linker script that puts data far away from the code (objcopy fills the gap), "
+        "or lower gpu_mem.",
+    ),
+    Entry(
+        "BOOT-005",
+        "The load address is not in RAM",
+        "kernel_address= in config.txt names an address where this board has no RAM.",
+        _CONFIG,
+        "Leave kernel_address out (0x8000) or choose an address inside the RAM.",
+    ),
+    Entry(
+        "BOOT-006",
+        "The kernel is an ELF file",
+        "The firmware copies the file to the load address byte by byte and jumps to its first "
+        "byte; an ELF file begins with a header, not with code.",
+        _BOOT,
+        "arm-none-eabi-objcopy -O binary kernel.elf kernel7.img",
+    ),
+    Entry(
+        "BOOT-007",
+        "The kernel image begins with zeros",
+        "The first words of the image are zero. They execute as no-operations, so it may work, "
+        "but often the start-up code was not linked first.",
+        _BOOT,
+        "Put the start-up section first in the linker script.",
+        Severity.HINT,
+    ),
+    Entry(
+        "BOOT-010",
+        "A line of config.txt makes no sense",
+        "The line is neither key=value, nor a [filter], nor a comment. The firmware skips it "
+        "without a word.",
+        _CONFIG,
+        "Correct or remove the line.",
+        Severity.WARNING,
+    ),
+    Entry(
+        "BOOT-011",
+        "An unknown filter in config.txt",
+        "The section's lines are skipped, as the firmware does with filters it does not know.",
+        _CONFIG + ", conditional filters",
+        "Filters are [all], [pi1], [pi2], [pi3], [pi0], [none], [EDID=…], [gpio4=1] and a few "
+        "more.",
+        Severity.WARNING,
+    ),
+    Entry(
+        "BOOT-012",
+        "A line of config.txt is too long",
+        "The firmware reads 98 characters of a line; the rest is dropped.",
+        _CONFIG,
+        "Shorten the line.",
+        Severity.WARNING,
+    ),
+    Entry(
+        "BOOT-013",
+        "A config.txt command that is not supported yet",
+        "include and initramfs lines are skipped in this version.",
+        _CONFIG,
+        "Put the included lines into config.txt itself.",
+        Severity.WARNING,
+    ),
+    Entry(
+        "BOOT-014",
+        "The firmware does not know this config.txt key",
+        "Perhaps it is misspelt. The firmware ignores it without a word.",
+        _CONFIG,
+        "Check the spelling.",
+        Severity.HINT,
+    ),
+    Entry(
+        "BOOT-020",
+        "kernel_old=1 starts one core only",
+        "With kernel_old=1 the firmware loads the image to address 0 without its stub, and all "
+        "four cores enter it together. This version starts core 0.",
+        _CONFIG,
+        "Programs that park the other cores first run as they are.",
+        Severity.WARNING,
+    ),
+]

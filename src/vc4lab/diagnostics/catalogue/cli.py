@@ -1,0 +1,29 @@
+"""Messages of the command line."""
+
+from __future__ import annotations
+
+from vc4lab.diagnostics.entry import Entry
+
+ENTRIES = [
+    Entry(
+        "CLI-001",
+        "A file cannot be written",
+        "The screenshot, recording or serial log cannot be written where it was asked for.",
+        "vc4lab boot --help",
+        "Check that the folder exists and may be written to.",
+    ),
+    Entry(
+        "CLI-002",
+        "There is no picture to save",
+        "The program never asked the firmware for a framebuffer, so the screen stayed black.",
+        "vc4lab boot --help",
+        "Run it longer, or look at its serial output and at the messages before this one.",
+    ),
+    Entry(
+        "CLI-003",
+        "An internal error",
+        "Something in vc4lab itself went wrong; this is our mistake, not yours.",
+        "the issue tracker",
+        "Set VC4LAB_TRACEBACK=1 to see where it happened, and tell us.",
+    ),
+]

@@ -1,0 +1,145 @@
+"""Messages about the board around the V3D: bus, mailbox, framebuffer, CPU."""
+
+from __future__ import annotations
+
+from vc4lab.diagnostics.entry import Entry, Severity
+
+_PERIPHERALS = "BCM2835 ARM Peripherals"
+_MAILBOX = "Raspberry Pi firmware wiki, mailbox property interface"
+
+ENTRIES = [
+    Entry(
+        "SOC-001",
+        "A peripheral that is not built",
+        "The program uses a part of the peripheral space that this version does not model. Reads "
+        "give 0, writes are ignored.",
+        _PERIPHERALS + " 1.2",
+        "Nothing to do if the program goes on; if it waits there, it will hang.",
+        Severity.WARNING,
+    ),
+    Entry(
+        "SOC-002",
+        "The ARM uses an address where nothing is",
+        "Beyond the RAM, the peripherals and the per-core block the ARM's physical address space "
+        "is empty. Often a pointer was not initialised.",
+        _PERIPHERALS + " 1.2.2",
+        "Look at the code near the address named.",
+        Severity.WARNING,
+    ),
+    Entry(
+        "SOC-003",
+        "A bus address used by the ARM",
+        "Addresses from 0x80000000 on are how the VideoCore and DMA name the RAM. The ARM finds "
+        "nothing there: writes are lost, the screen stays black. Most often this is the "
+        "framebuffer's address as the mailbox gave it.",
+        _PERIPHERALS + " 1.2.4",
+        "Clear the two top bits of addresses that come from the mailbox: address & 0x3FFFFFFF.",
+        Severity.WARNING,
+    ),
+    Entry(
+        "SOC-010",
+        "A mailbox channel that nobody answers",
+        "Channels 0 (power), 1 (framebuffer) and 8 (property tags) are answered. The channel is "
+        "in the low four bits of the word, so an unaligned buffer address looks like another "
+        "channel.",
+        "Raspberry Pi firmware wiki, mailboxes",
+        "Align the message to 16 bytes and add the channel number.",
+        Severity.WARNING,
+    ),
+    Entry(
+        "SOC-011",
+        "A damaged mailbox message",
+        "The message's address, its size or the size of one of its tags cannot be right: it lies "
+        "outside RAM, or a tag is longer than its message. The answer is the error code "
+        "0x80000001.",
+        _MAILBOX,
+        "The first word is the size of the whole message in bytes, each tag is three words and "
+        "its value buffer, a word of 0 ends it.",
+    ),
+    Entry(
+        "SOC-012",
+        "An unknown property tag",
+        "The tag is not in the table; its response bit stays 0, as with firmware that does not "
+        "know it.",
+        _MAILBOX,
+        "Check the tag's number; test bit 31 of its third word before using the value.",
+        Severity.WARNING,
+    ),
+    Entry(
+        "SOC-013",
+        "A property message without end tag",
+        "The message is used up before a word of 0 ended its tags. The firmware accepts that.",
+        _MAILBOX,
+        "Let the message end with a word of 0 and count it in the size.",
+        Severity.HINT,
+    ),
+    Entry(
+        "SOC-020",
+        "The display cannot do that",
+        "Depths are 8, 16, 24 and 32 bits here, sides at most 4096 pixels, and the visible part "
+        "lies inside the virtual picture. The nearest possible value is used; the answer says so.",
+        _MAILBOX + ", frame buffer",
+        "Read back what the set tag answers.",
+        Severity.WARNING,
+    ),
+    Entry(
+        "SOC-021",
+        "No memory for the framebuffer",
+        "The picture does not fit into the VideoCore's part of the RAM. The address answered is 0.",
+        _MAILBOX + ", allocate buffer",
+        "Ask for a smaller picture or set gpu_mem= in config.txt to more MiB.",
+    ),
+    Entry(
+        "SOC-022",
+        "The mouse cursor is not shown",
+        "The firmware would lay a cursor over the picture; this version does not.",
+        _MAILBOX,
+        "None.",
+        Severity.NOTE,
+    ),
+    Entry(
+        "SOC-023",
+        "No VideoCore memory left",
+        "Allocating memory by property tag failed: size or alignment make no sense, or gpu_mem is "
+        "too small. The handle answered is 0.",
+        _MAILBOX + ", allocate memory",
+        "Set gpu_mem= in config.txt to more MiB, and test the handle.",
+    ),
+    Entry(
+        "SOC-030",
+        "The V3D is used before it has power",
+        "Until the firmware is asked for it, the V3D has neither power nor clock; its registers "
+        "read 0xDEADBEEF and swallow writes.",
+        _MAILBOX + ", enable QPU (0x00030012) or set domain state (0x00038030)",
+        "Send the property tag 0x00030012 with value 1 first, then check that V3D_IDENT0 reads "
+        "0x02443356.",
+    ),
+    Entry(
+        "SOC-040",
+        "The program hangs",
+        "Nothing that could be seen from outside has happened for a long time: no frame, no "
+        "output, no message. The sentence names who waits for what.",
+        "vc4lab boot --help",
+        "Look at what the named register or unit waits for: often a counter that was not cleared, "
+        "a job that was not started, or an interrupt that never comes.",
+    ),
+    Entry(
+        "SOC-041",
+        "Only core 0 runs",
+        "The program starts another core or sends interrupts to one. This version runs core 0; "
+        "the others stay parked.",
+        "BCM2836 ARM-local peripherals",
+        "Use a program for one core.",
+        Severity.WARNING,
+    ),
+    Entry(
+        "SOC-042",
+        "An exception without a handler",
+        "The CPU took an exception (undefined instruction, abort, supervisor call) and there is "
+        "no code at its vector, so the program is lost. On a board it would run into whatever "
+        "lies there.",
+        "ARM Architecture Reference Manual ARMv7-A, B1.8",
+        "Look at the instruction named: often data run as code, a wild pointer, or floating "
+        "point used before it was enabled.",
+    ),
+]

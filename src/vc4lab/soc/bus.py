@@ -1,0 +1,173 @@
+"""The bus: finds the register behind an address, and lets time go on for programs that poll.
+
+A read costs one dictionary look-up. A program that reads the same one or two registers over and
+over without writing anything waits for something: then guest time skips ahead, by how much is said
+by the register's `Poll`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from vc4lab.soc.block import Block, Poll, ReadHandler, WriteHandler
+from vc4lab.soc.clock import Clock
+
+if TYPE_CHECKING:
+    from vc4lab.diagnostics import Reporter
+
+POLLS_BEFORE_SKIP = 4
+"""So many equal reads in a row are patience, more are waiting."""
+POLL_DISTANCE = 64
+"""A loop that only polls reads again within so many instructions."""
+TIME_STEP = 10_000
+"""Nanoseconds a polled timer goes on per read."""
+SOON_STEP = 20_000
+"""Nanoseconds per read of a polled status register of which no event is known."""
+
+
+class Bus:
+    """A window of physical address space with register blocks in it.
+
+    Parameters
+    ----------
+    base
+        Physical address of the window.
+    name
+        For messages.
+    """
+
+    def __init__(self, base: int, name: str, clock: Clock, reporter: Reporter) -> None:
+        self.base = base
+        self.name = name
+        self.clock = clock
+        self.reporter = reporter
+        self.blocks: list[tuple[int, Block]] = []
+        self._reads: dict[int, ReadHandler] = {}
+        self._writes: dict[int, WriteHandler] = {}
+        self._pages: dict[int, tuple[int, Block]] = {}
+        self._kinds: dict[int, Poll] = {}
+        self._last = -1
+        self._before = -1
+        self._last_count = 0
+        self.polls = 0
+        """Reads in a row of the same one or two registers, with no write between them."""
+
+    def attach(self, block: Block, offset: int | None = None) -> None:
+        """Put a block at `offset` of the window (its own `OFFSET` if None)."""
+        start = block.OFFSET if offset is None else offset
+        self.blocks.append((start, block))
+        for at, read in block.read_handlers().items():
+            self._reads[start + at] = read
+        for at, write in block.write_handlers().items():
+            self._writes[start + at] = write
+        for page in range(start >> 12, (start + block.SIZE - 1 >> 12) + 1):
+            self._pages.setdefault(page, (start, block))
+
+    # -- the CPU's side ----------------------------------------------------------------------------
+
+    def read(self, offset: int, size: int) -> int:
+        """A read of `size` bytes at `offset` of the window."""
+        if size != 4:
+            return self._read_part(offset, size)
+        executed = self.clock.counter.count
+        close = executed - self._last_count < POLL_DISTANCE
+        self._last_count = executed
+        if close and (offset == self._last or offset == self._before):
+            self.polls += 1
+            if self.polls > POLLS_BEFORE_SKIP:
+                self._wait(offset)
+        else:
+            self._before = self._last
+            self._last = offset
+            self.polls = 0
+        handler = self._reads.get(offset)
+        if handler is not None:
+            return handler()
+        return self._read_other(offset)
+
+    def write(self, offset: int, size: int, value: int) -> None:
+        """A write of `size` bytes at `offset` of the window."""
+        self._last = self._before = -1
+        self.polls = 0
+        if size != 4:
+            if size == 8:
+                self.write(offset, 4, value & 0xFFFFFFFF)
+                self.write(offset + 4, 4, value >> 32)
+                return
+            value <<= 8 * (offset & 3)
+            offset &= ~3
+        handler = self._writes.get(offset)
+        if handler is not None:
+            handler(value)
+            return
+        place = self._pages.get(offset >> 12)
+        if place is not None:
+            place[1].write_other(offset - place[0], value)
+        else:
+            self._nobody("write to", offset)
+
+    def _read_part(self, offset: int, size: int) -> int:
+        if size == 8:
+            return self.read(offset, 4) | self.read(offset + 4, 4) << 32
+        word = self.read(offset & ~3, 4) >> 8 * (offset & 3)
+        return word & ((1 << 8 * size) - 1)
+
+    def _read_other(self, offset: int) -> int:
+        place = self._pages.get(offset >> 12)
+        if place is not None:
+            return place[1].read_other(offset - place[0])
+        self._nobody("read of", offset)
+        return 0
+
+    def _nobody(self, what: str, offset: int) -> None:
+        self.reporter.report(
+            "SOC-001",
+            f"{what} peripheral space where nothing is built yet ({self.name} + 0x{offset & ~0xFFF:06x})",
+            address=self.base + (offset & ~0xFFF),
+            block="bus",
+        )
+
+    def peek(self, offset: int) -> int:
+        """The register's value, without side effects of polling (a read may still take data)."""
+        handler = self._reads.get(offset)
+        return handler() if handler is not None else self._read_other(offset)
+
+    # -- waiting -----------------------------------------------------------------------------------
+
+    def _wait(self, offset: int) -> None:
+        clock = self.clock
+        poll = self._poll_kind(offset)
+        if poll is Poll.TIME:
+            clock.skip_to_event(TIME_STEP)
+        elif poll is Poll.EVENT:
+            clock.skip_to_event()
+        else:
+            clock.skip_to_event(SOON_STEP)
+
+    def _poll_kind(self, offset: int) -> Poll:
+        kind = self._kinds.get(offset)
+        if kind is None:
+            found = self.find(offset)
+            kind = self._kinds[offset] = found[1] if found else Poll.SOON
+        return kind
+
+    @property
+    def polled(self) -> tuple[str, int, Poll] | None:
+        """Name, offset and kind of the register the program is polling, None if it is not."""
+        recent = self.clock.counter.count - self._last_count < 2 * POLL_DISTANCE
+        if self.polls <= POLLS_BEFORE_SKIP or not recent:
+            return None
+        found = self.find(self._last)
+        name, kind = found if found else (f"0x{self.base + self._last:08x}", Poll.SOON)
+        return name, self._last, kind
+
+    def find(self, offset: int) -> tuple[str, Poll] | None:
+        """"block.REGISTER" and poll kind of the register at `offset`."""
+        for start, block in self.blocks:
+            found = block.register_at(offset - start)
+            if found is not None:
+                return f"{block.NAME}.{found[0]}", found[1].poll
+        place = self._pages.get(offset >> 12)
+        if place is not None:
+            return place[1].describe(offset - place[0]), Poll.SOON
+        return None

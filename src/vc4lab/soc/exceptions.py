@@ -1,0 +1,72 @@
+"""ARM exceptions, taken by hand: the CPU engine reports them but never goes to a vector."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+MODE_MASK = 0x1F
+THUMB = 1 << 5
+FIQ_MASKED = 1 << 6
+IRQ_MASKED = 1 << 7
+ABORT_MASKED = 1 << 8
+IT_AND_JAZELLE = 0x0700FC00
+"""CPSR bits of an unfinished IT block and of Jazelle: an exception clears them."""
+
+USER, FIQ, IRQ, SUPERVISOR, ABORT, UNDEFINED, SYSTEM = 0x10, 0x11, 0x12, 0x13, 0x17, 0x1B, 0x1F
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One row of the exception table (ARM ARM B1.8.1): vector, mode entered, LR − preferred return."""
+
+    title: str
+    vector: int
+    mode: int
+    arm_offset: int
+    thumb_offset: int
+    masks: int = IRQ_MASKED
+
+
+class ArmException(Enum):
+    """The exceptions of AArch32; the offsets are added to the address the instruction stands at."""
+
+    UNDEFINED = Kind("undefined instruction", 0x04, UNDEFINED, 4, 2)
+    SUPERVISOR_CALL = Kind("supervisor call (svc)", 0x08, SUPERVISOR, 4, 2)
+    PREFETCH_ABORT = Kind("prefetch abort", 0x0C, ABORT, 4, 4, IRQ_MASKED | ABORT_MASKED)
+    DATA_ABORT = Kind("data abort", 0x10, ABORT, 8, 8, IRQ_MASKED | ABORT_MASKED)
+    IRQ = Kind("interrupt", 0x18, IRQ, 4, 4, IRQ_MASKED | ABORT_MASKED)
+    FIQ = Kind("fast interrupt", 0x1C, FIQ, 4, 4, IRQ_MASKED | ABORT_MASKED | FIQ_MASKED)
+
+
+HIGH_VECTORS = 0xFFFF0000
+SCTLR_V = 1 << 13
+SCTLR_TE = 1 << 30
+"""Thumb exceptions: handlers are Thumb code."""
+
+
+def enter(engine: Any, exception: ArmException, address: int) -> int:
+    """Let the CPU take `exception`; `address` is that of the instruction (IRQ: of the next one).
+
+    Writes CPSR, then LR and SPSR of the new mode, and PC. Returns the vector's address.
+    """
+    from unicorn import arm_const as arm
+
+    kind = exception.value
+    cpsr = engine.reg_read(arm.UC_ARM_REG_CPSR)
+    control = engine.reg_read(arm.UC_ARM_REG_CP_REG, (15, 0, 0, 1, 0, 0, 0))
+    if control & SCTLR_V:
+        base = HIGH_VECTORS
+    else:
+        base = engine.reg_read(arm.UC_ARM_REG_CP_REG, (15, 0, 0, 12, 0, 0, 0)) & ~31
+    new = cpsr & ~(MODE_MASK | THUMB | IT_AND_JAZELLE) | kind.mode | kind.masks
+    if control & SCTLR_TE:
+        new |= THUMB
+    engine.reg_write(arm.UC_ARM_REG_CPSR, new)
+    offset = kind.thumb_offset if cpsr & THUMB else kind.arm_offset
+    engine.reg_write(arm.UC_ARM_REG_LR, address + offset & 0xFFFFFFFF)
+    engine.reg_write(arm.UC_ARM_REG_SPSR, cpsr)
+    vector: int = base + kind.vector
+    engine.reg_write(arm.UC_ARM_REG_PC, vector | (1 if new & THUMB else 0))
+    return vector

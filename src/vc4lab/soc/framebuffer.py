@@ -1,0 +1,198 @@
+"""The framebuffer: geometry asked for by mailbox, memory in the VideoCore's RAM, the picture."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from vc4lab.soc.vc_memory import Allocation, VideoCoreMemory
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+    from vc4lab.diagnostics import Reporter
+    from vc4lab.memory import GuestMemory
+
+BGR, RGB = 0, 1
+DEPTHS = (8, 16, 24, 32)
+PITCH_ALIGNMENT = 32
+LARGEST_SIDE = 4096
+DIRECT = 4
+"""Memory flags of the framebuffer: the uncached 0xC0000000 alias (0x40000000 on a Pi 1)."""
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """What a program can ask for. Sizes in pixels, depth in bits per pixel."""
+
+    width: int = 640
+    height: int = 480
+    virtual_width: int = 640
+    virtual_height: int = 480
+    depth: int = 16
+    x: int = 0
+    y: int = 0
+    order: int = RGB
+    alpha_mode: int = 2
+
+    @property
+    def pitch(self) -> int:
+        """Bytes from one line to the next."""
+        line = self.virtual_width * self.depth // 8
+        return -(-line // PITCH_ALIGNMENT) * PITCH_ALIGNMENT
+
+    @property
+    def size(self) -> int:
+        """Bytes of the whole virtual picture."""
+        return self.pitch * self.virtual_height
+
+    def sane(self) -> Geometry:
+        """The nearest geometry the display can show."""
+        width = min(max(self.width, 1), LARGEST_SIDE)
+        height = min(max(self.height, 1), LARGEST_SIDE)
+        virtual_width = min(max(self.virtual_width, width), 4 * LARGEST_SIDE)
+        virtual_height = min(max(self.virtual_height, height), 4 * LARGEST_SIDE)
+        return replace(
+            self,
+            width=width,
+            height=height,
+            virtual_width=virtual_width,
+            virtual_height=virtual_height,
+            depth=self.depth if self.depth in DEPTHS else 32,
+            x=min(max(self.x, 0), virtual_width - width),
+            y=min(max(self.y, 0), virtual_height - height),
+        )
+
+
+@dataclass
+class Framebuffer:
+    """The display's picture in guest memory.
+
+    Attributes
+    ----------
+    geometry
+        What is shown, or will be once memory is allocated.
+    flips
+        How often the program moved the visible part (double buffering).
+    """
+
+    memory: GuestMemory
+    pool: VideoCoreMemory
+    reporter: Reporter
+    alias: int
+    geometry: Geometry = field(default_factory=Geometry)
+    flips: int = 0
+    allocation: Allocation | None = None
+    on_flip: Callable[[], None] | None = None
+    blank: bool = False
+    palette: list[int] = field(default_factory=lambda: [0xFF000000] * 256)
+
+    @property
+    def address(self) -> int:
+        """Physical address of the virtual picture, 0 if there is none."""
+        return self.allocation.address if self.allocation else 0
+
+    @property
+    def bus_address(self) -> int:
+        """The address the program is told, 0 if there is no framebuffer."""
+        return self.allocation.address | self.alias if self.allocation else 0
+
+    @property
+    def allocated_size(self) -> int:
+        """Bytes behind `address`."""
+        return self.allocation.size if self.allocation else 0
+
+    def change(self, **wanted: int) -> None:
+        """Set parts of the geometry; a change of size or depth gives the memory back."""
+        if "width" in wanted and "virtual_width" not in wanted:
+            wanted["virtual_width"] = wanted["width"]
+            wanted["virtual_height"] = wanted["height"]
+        new = replace(self.geometry, **wanted).sane()
+        for name, value in wanted.items():
+            if getattr(new, name) != value and name != "depth":
+                self._refuse(f"{name.replace('_', ' ')} {value} becomes {getattr(new, name)}")
+        if wanted.get("depth", new.depth) != new.depth:
+            self._refuse(f"depth {wanted['depth']} becomes {new.depth}")
+        moved = (new.x, new.y) != (self.geometry.x, self.geometry.y)
+        if self.allocation is not None and new.size > self.allocation.size:
+            self.release()
+        self.geometry = new
+        if moved and self.allocation is not None:
+            self.flips += 1
+            if self.on_flip is not None:
+                self.on_flip()
+
+    def _refuse(self, what: str) -> None:
+        self.reporter.report(
+            "SOC-020", f"the display cannot do what is asked for: {what}", block="framebuffer"
+        )
+
+    def allocate(self, alignment: int = 4096) -> bool:
+        """Get memory for the geometry, cleared to black. False if there is none."""
+        self.release()
+        size = self.geometry.size
+        self.allocation = self.pool.allocate(size, max(alignment & ~15, 4096), DIRECT)
+        if self.allocation is None:
+            g = self.geometry
+            self.reporter.report(
+                "SOC-021",
+                f"no room for a framebuffer of {g.virtual_width} x {g.virtual_height} at "
+                f"{g.depth} bits ({size >> 10} KiB)",
+                block="framebuffer",
+            )
+            return False
+        self.memory.fill(self.allocation.address, size)
+        return True
+
+    def release(self) -> None:
+        """Give the memory back."""
+        if self.allocation is not None:
+            self.pool.release(self.allocation.handle)
+            self.allocation = None
+
+    # -- the picture ---------------------------------------------------------------------------------
+
+    def visible(self) -> memoryview:
+        """The bytes from the first to the last visible line, empty without a framebuffer."""
+        g = self.geometry
+        if self.allocation is None:
+            return memoryview(b"")
+        return self.memory.view(self.address + g.y * g.pitch, g.height * g.pitch)
+
+    def image(self) -> Image.Image | None:
+        """What the display shows as an RGB picture, None without a framebuffer."""
+        from PIL import Image
+
+        g = self.geometry
+        if self.allocation is None:
+            return None
+        if self.blank:
+            return Image.new("RGB", (g.width, g.height))
+        data = bytes(self.visible())[g.x * g.depth // 8 :]
+        missing = g.height * g.pitch - len(data)
+        size = (g.width, g.height)
+        data += bytes(missing)
+        if g.depth == 8:
+            picture = Image.frombytes("P", size, data, "raw", "P", g.pitch)
+            picture.putpalette(_palette_bytes(self.palette, g.order))
+            return picture.convert("RGB")
+        if g.depth == 16:
+            return _rgb565(Image, size, data, g.pitch)
+        mode = {(24, RGB): "RGB", (24, BGR): "BGR", (32, RGB): "RGBX", (32, BGR): "BGRX"}
+        return Image.frombytes("RGB", size, data, "raw", mode[g.depth, g.order & 1], g.pitch)
+
+
+def _palette_bytes(palette: list[int], order: int) -> bytes:
+    """Palette words (byte 0 is red with order RGB) as the picture library wants them."""
+    out = bytearray()
+    for word in palette:
+        rgb = word.to_bytes(4, "little")[:3]
+        out += rgb if order == RGB else rgb[::-1]
+    return bytes(out)
+
+
+def _rgb565(image: Any, size: tuple[int, int], data: bytes, pitch: int) -> Image.Image:
+    """Red in the top five bits; "BGR;16" is the library's name for that layout."""
+    picture: Image.Image = image.frombytes("RGB", size, data, "raw", "BGR;16", pitch)
+    return picture

@@ -1,0 +1,142 @@
+"""What counts as a frame: one picture presented on the display.
+
+* A program that renders with the V3D presents a frame each time the V3D completes one. With a
+  framebuffer taller than the display (double buffering) the frame counts when the program flips to
+  it, at the latest with the next vsync.
+* A program that flips between halves of its framebuffer presents a frame with each flip.
+* A program that draws with the CPU presents a frame at each vsync of a finished picture: one that it
+  paced by the vsync interrupt, or that stood still since the vsync before, or, for a program that
+  never pauses, any picture after `PATIENCE` vsyncs of constant change. An untouched black screen is
+  no picture.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+
+from vc4lab.soc.framebuffer import Framebuffer
+
+PATIENCE = 15
+"""Vsyncs (a quarter of a second) an unfinished picture is waited for."""
+V3D_PATIENCE = 120
+"""Vsyncs without a V3D frame after which a program with a powered V3D counts as drawing by CPU."""
+
+Listener = Callable[[int], None]
+
+
+class FrameCounter:
+    """Counts presented pictures.
+
+    Attributes
+    ----------
+    count
+        Frames presented since power-on.
+    rendered
+        Frames the V3D has completed.
+    changes
+        Vsyncs at which the picture had changed.
+    listeners
+        Called with the new `count` while the frame is on the display.
+    """
+
+    def __init__(
+        self,
+        framebuffer: Framebuffer,
+        v3d_powered: Callable[[], bool],
+        vsyncs_acknowledged: Callable[[], int],
+    ) -> None:
+        self.count = 0
+        self.rendered = 0
+        self.changes = 0
+        self.listeners: list[Listener] = []
+        self._framebuffer = framebuffer
+        self._v3d_powered = v3d_powered
+        self._acknowledgements = vsyncs_acknowledged
+        self._pending = False
+        self._flipped = False
+        self._checksum: int | None = None
+        self._blank: int | None = None
+        self._unsettled = 0
+        self._last_acknowledged = 0
+        self._vsyncs_with_v3d = 0
+        framebuffer.on_flip = self.flip
+
+    @property
+    def source(self) -> str:
+        """What the frames are counted by: "v3d", "flip" or "vsync"."""
+        if self.rendered:
+            return "v3d"
+        return "flip" if self._flipped else "vsync"
+
+    def render_done(self) -> None:
+        """The V3D has completed a frame."""
+        if self._pending:
+            self._present()
+        self.rendered += 1
+        g = self._framebuffer.geometry
+        if g.virtual_height >= 2 * g.height and self._framebuffer.allocation is not None:
+            self._pending = True
+        else:
+            self._present()
+
+    def flip(self) -> None:
+        """The program moved the visible part of the framebuffer."""
+        if self.rendered == 0:
+            self._flipped = True
+            if not self._v3d_expected:
+                self._present()
+        elif self._pending:
+            self._present()
+
+    def vsync(self) -> None:
+        """The display begins a new picture."""
+        if self._pending:
+            self._present()
+        if self._v3d_powered() and not self.rendered:
+            self._vsyncs_with_v3d += 1
+        if self._framebuffer.allocation is None:
+            return
+        changed = self._look()
+        if self.rendered or self._flipped or self._v3d_expected:
+            return
+        acknowledged = self._acknowledgements()
+        paced = acknowledged != self._last_acknowledged
+        self._last_acknowledged = acknowledged
+        if self._checksum == self._blank and self.changes == 0:
+            return
+        self._unsettled = self._unsettled + 1 if changed else 0
+        if not changed or paced or self._unsettled > PATIENCE:
+            self._present()
+
+    def finish(self) -> None:
+        """The program has halted: the picture it leaves counts if it was not counted yet."""
+        if self._pending:
+            self._present()
+        if self._framebuffer.allocation is None or self.rendered or self._flipped:
+            return
+        if self._look() or (self.count == 0 and self.changes):
+            self._present()
+
+    @property
+    def _v3d_expected(self) -> bool:
+        return self._v3d_powered() and self._vsyncs_with_v3d < V3D_PATIENCE
+
+    def _look(self) -> bool:
+        """Whether the picture has changed since the last look."""
+        picture = self._framebuffer.visible()
+        checksum = zlib.crc32(picture)
+        if self._checksum is None:
+            self._blank = zlib.crc32(bytes(len(picture)))
+            changed = checksum != self._blank
+        else:
+            changed = checksum != self._checksum
+        self._checksum = checksum
+        self.changes += changed
+        return changed
+
+    def _present(self) -> None:
+        self._pending = False
+        self.count += 1
+        for listener in list(self.listeners):
+            listener(self.count)

@@ -1,0 +1,197 @@
+"""The interrupt controller at P + 0xB200 and the per-core routing at 0x40000000 (BCM2836/7).
+
+Lines are levels: a device raises its line and lowers it when the cause is gone. Pending registers
+show enabled lines only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from vc4lab.soc.block import Block, Poll, Register
+
+BASIC_ARM_TIMER, BASIC_MAILBOX = 0, 1
+SYSTEM_TIMER = 0
+MINI_UART, V3D, USB = 29, 10, 9
+SMI = 48
+GPIO = 49
+UART0 = 57
+
+_SHORTCUTS = ((7, 10), (9, 11), (10, 12), (18, 13), (19, 14), (53, 15), (54, 16), (55, 17))
+_SHORTCUTS += ((56, 18), (57, 19), (62, 20))
+_SHORTCUT_MASK = sum(1 << line for line, _bit in _SHORTCUTS)
+
+
+class InterruptController(Block):
+    """Pending, enable and disable registers of the 64 GPU lines and the 8 ARM lines."""
+
+    NAME = "irq"
+    OFFSET = 0xB200
+    SIZE = 0x100
+    BASIC_PENDING = Register(0x00, access="r", poll=Poll.EVENT, doc="ARM lines and a summary")
+    PENDING = Register(0x04, access="r", count=2, poll=Poll.EVENT, doc="enabled and raised")
+    FIQ_CONTROL = Register(0x0C, doc="bit 7 enable, 6:0 the one line that is the FIQ")
+    ENABLE = Register(0x10, count=2, doc="write 1 enables")
+    ENABLE_BASIC = Register(0x18)
+    DISABLE = Register(0x1C, count=2, doc="write 1 disables")
+    DISABLE_BASIC = Register(0x24)
+
+    def __init__(self, attention: Callable[[], None]) -> None:
+        super().__init__()
+        self.lines = 0
+        self.basic_lines = 0
+        self.enabled = 0
+        self.basic_enabled = 0
+        self.mailbox_lines = 0
+        self._attention = attention
+
+    def set_line(self, line: int, level: bool) -> None:
+        """GPU line 0..63 up or down."""
+        bit = 1 << line
+        if level and not self.lines & bit:
+            self.lines |= bit
+            self._changed()
+        elif not level:
+            self.lines &= ~bit
+
+    def set_basic(self, line: int, level: bool) -> None:
+        """ARM line 0..7 up or down."""
+        if level:
+            self.basic_lines |= 1 << line
+            self._changed()
+        else:
+            self.basic_lines &= ~(1 << line)
+
+    def _changed(self) -> None:
+        if self.pending_irq or self.pending_fiq:
+            self._attention()
+
+    @property
+    def _fiq_line(self) -> int | None:
+        control = self.FIQ_CONTROL
+        return control & 0x7F if control & 0x80 else None
+
+    @property
+    def pending_fiq(self) -> bool:
+        """Whether the line chosen as FIQ is up."""
+        line = self._fiq_line
+        if line is None:
+            return False
+        if line < 64:
+            return bool(self.lines >> line & 1)
+        return line < 72 and bool(self.basic_lines >> (line - 64) & 1)
+
+    @property
+    def pending_irq(self) -> bool:
+        """Whether an enabled line is up."""
+        return bool(self.lines & self.enabled or self.basic_lines & self.basic_enabled)
+
+    @property
+    def any_enabled(self) -> bool:
+        """Whether anything could ever interrupt."""
+        return bool(self.enabled or self.basic_enabled or self._fiq_line is not None)
+
+    def on_read_PENDING(self, bank: int) -> int:
+        return (self.lines & self.enabled) >> 32 * bank & 0xFFFFFFFF
+
+    def on_read_BASIC_PENDING(self) -> int:
+        raised = self.lines & self.enabled
+        value = self.basic_lines & self.basic_enabled
+        for line, bit in _SHORTCUTS:
+            value |= (raised >> line & 1) << bit
+        rest = raised & ~_SHORTCUT_MASK
+        return value | bool(rest & 0xFFFFFFFF) << 8 | bool(rest >> 32) << 9
+
+    def on_write_FIQ_CONTROL(self, value: int) -> None:
+        self.FIQ_CONTROL = value & 0xFF
+        self._changed()
+
+    def on_read_ENABLE(self, bank: int) -> int:
+        return self.enabled >> 32 * bank & 0xFFFFFFFF
+
+    def on_write_ENABLE(self, bank: int, value: int) -> None:
+        self.enabled |= value << 32 * bank
+        self._changed()
+
+    def on_read_ENABLE_BASIC(self) -> int:
+        return self.basic_enabled
+
+    def on_write_ENABLE_BASIC(self, value: int) -> None:
+        self.basic_enabled |= value & 0xFF
+        self._changed()
+
+    def on_read_DISABLE(self, bank: int) -> int:
+        return self.enabled >> 32 * bank & 0xFFFFFFFF
+
+    def on_write_DISABLE(self, bank: int, value: int) -> None:
+        self.enabled &= ~(value << 32 * bank)
+
+    def on_read_DISABLE_BASIC(self) -> int:
+        return self.basic_enabled
+
+    def on_write_DISABLE_BASIC(self, value: int) -> None:
+        self.basic_enabled &= ~value
+
+
+class LocalBlock(Block):
+    """The per-core block: which core the GPU's lines go to, core mailboxes, 64-bit core timer."""
+
+    NAME = "local"
+    OFFSET = 0
+    CONTROL = Register(0x00)
+    PRESCALER = Register(0x08, doc="0x80000000 divides by 1")
+    GPU_ROUTING = Register(0x0C, doc="1:0 core of the IRQ, 3:2 core of the FIQ")
+    PMU_ROUTING_SET = Register(0x10)
+    PMU_ROUTING_CLEAR = Register(0x14)
+    TIMER_LOW = Register(0x1C, access="r", poll=Poll.TIME, doc="19.2 MHz count")
+    TIMER_HIGH = Register(0x20, access="r", poll=Poll.TIME)
+    LOCAL_ROUTING = Register(0x24)
+    LOCAL_CONTROL = Register(0x34)
+    LOCAL_CLEAR = Register(0x38)
+    TIMER_INTERRUPTS = Register(0x40, count=4)
+    MAILBOX_INTERRUPTS = Register(0x50, count=4)
+    IRQ_SOURCE = Register(0x60, access="r", count=4, poll=Poll.EVENT)
+    FIQ_SOURCE = Register(0x70, access="r", count=4, poll=Poll.EVENT)
+    MAILBOX_SET = Register(0x80, count=16, doc="mailbox m of core n at 16 n + 4 m")
+    MAILBOX_CLEAR = Register(0xC0, count=16)
+
+    def __init__(
+        self,
+        interrupts: InterruptController,
+        microseconds: Callable[[], int],
+        start_core: Callable[[int, int], None],
+    ) -> None:
+        super().__init__()
+        self._interrupts = interrupts
+        self._microseconds = microseconds
+        self._start_core = start_core
+
+    @property
+    def irq_core(self) -> int:
+        """The core that gets the GPU's interrupts."""
+        return self.GPU_ROUTING & 3
+
+    def _count(self) -> int:
+        return self._microseconds() * 192 // 10
+
+    def on_read_TIMER_LOW(self) -> int:
+        return self._count() & 0xFFFFFFFF
+
+    def on_read_TIMER_HIGH(self) -> int:
+        return self._count() >> 32
+
+    def on_read_IRQ_SOURCE(self, core: int) -> int:
+        return self._interrupts.pending_irq << 8 if core == self.irq_core else 0
+
+    def on_read_FIQ_SOURCE(self, core: int) -> int:
+        return self._interrupts.pending_fiq << 8 if core == self.GPU_ROUTING >> 2 & 3 else 0
+
+    def on_write_MAILBOX_SET(self, index: int, value: int) -> None:
+        clear = self.registers["MAILBOX_CLEAR"].offsets()[index]
+        self.values[clear] |= value
+        core, mailbox = index >> 2, index & 3
+        if mailbox == 3 and core and value:
+            self._start_core(core, value)
+
+    def on_write_MAILBOX_CLEAR(self, index: int, value: int) -> None:
+        self.values[self.registers["MAILBOX_CLEAR"].offsets()[index]] &= ~value

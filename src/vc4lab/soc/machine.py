@@ -1,0 +1,398 @@
+"""A whole Pi: loads what is on the card, runs it slice by slice, and can be looked at.
+
+    machine = Machine("sdcard")
+    machine.run(frames=3)
+    machine.screen.image.save("third.png")
+    print(machine.uart.text)
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+from vc4lab.diagnostics import Reporter, StrictStop
+from vc4lab.memory import GuestMemory
+from vc4lab.soc.board import Board, find_board
+from vc4lab.soc.bus import Bus
+from vc4lab.soc.clock import NANOSECONDS, Clock
+from vc4lab.soc.cpu import Cpu, Outcome, UnhandledException
+from vc4lab.soc.firmware import plan_boot
+from vc4lab.soc.frames import FrameCounter
+from vc4lab.soc.gpio import Gpio
+from vc4lab.soc.interrupts import InterruptController, LocalBlock
+from vc4lab.soc.mailbox import Mailbox
+from vc4lab.soc.native import SliceCounter
+from vc4lab.soc.power import ClockManager, PowerManager, Random
+from vc4lab.soc.properties import PropertyChannel
+from vc4lab.soc.serial import SerialPort
+from vc4lab.soc.smi import Smi
+from vc4lab.soc.timers import ArmTimer, SystemTimer
+from vc4lab.soc.uart import Auxiliary, Uart
+from vc4lab.soc.v3d_bridge import V3DBridge
+from vc4lab.soc.videocore import VideoCore
+from vc4lab.soc.watchdog import Watchdog
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+WINDOW = 0x01000000
+ADDRESS_SPACE = 1 << 32
+MASKED_SLICE = 2_000
+"""Instructions after which the CPU is asked again whether it takes a masked interrupt by now."""
+LONGEST_MASKED_SLICE = 100_000
+
+
+class Stop(Enum):
+    """Why `Machine.run` returned."""
+
+    FRAMES = "the frames came"
+    SECONDS = "the time is over"
+    HALTED = "the program has ended"
+    RESET = "the program asked for a restart"
+    HANG = "the program hangs"
+    CRASH = "the program crashed"
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """How a run ended: why, frames presented since power-on, guest seconds, a sentence."""
+
+    reason: Stop
+    frames: int
+    seconds: float
+    message: str
+
+
+class Screen:
+    """The display, for people."""
+
+    def __init__(self, videocore: VideoCore) -> None:
+        self._videocore = videocore
+
+    @property
+    def image(self) -> Image.Image | None:
+        """The picture on the display as a Pillow RGB image; None while there is no framebuffer."""
+        return self._videocore.framebuffer.image()
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Width and height in pixels."""
+        geometry = self._videocore.framebuffer.geometry
+        return geometry.width, geometry.height
+
+
+class Machine:
+    """A board with a program in it.
+
+    Parameters
+    ----------
+    path
+        Folder with the contents of an SD card, or a bare kernel image.
+    board
+        Name of a board, see `vc4lab.soc.board.BOARDS`.
+    reporter
+        Receives diagnostics; a fresh one by default.
+    serial
+        The other end of the serial line; by default one that only collects `uart.text`.
+    engine
+        "jit" or "interpreter", for the V3D.
+    unknowns
+        Choices for undocumented hardware.
+    v3d_factory
+        Makes the V3D (`factory(memory, reporter)`); for tests.
+
+    Raises
+    ------
+    UnknownBoard, BootError
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        board: str = "pi2",
+        reporter: Reporter | None = None,
+        serial: SerialPort | None = None,
+        *,
+        engine: str = "jit",
+        unknowns: Any = None,
+        v3d_factory: Callable[[GuestMemory, Reporter], Any] | None = None,
+    ) -> None:
+        self.board: Board = find_board(board)
+        self.reporter = reporter if reporter is not None else Reporter()
+        self.serial = serial if serial is not None else SerialPort()
+        self.plan = plan_boot(path, self.board, self.reporter)
+        self.config = self.plan.config
+        self.memory = GuestMemory(self.board.ram)
+        self.counter = SliceCounter()
+        self.clock = Clock(self.counter, self.board.ns_per_instruction)
+        self._v3d_settings = (engine, unknowns, v3d_factory)
+        self._build()
+        self.fake_vsync = self.config.flag("fake_vsync_isr")
+        self.vsyncs = 0
+        self.asleep = ""
+        self.on_vsync: Callable[[], None] | None = None
+        """Called at every vsync, for those who show progress."""
+        self._end: RunResult | None = None
+        self._frames_wanted: int | None = None
+        self._watching = True
+        self._masked_slice = MASKED_SLICE
+        self._vsync_period = NANOSECONDS // self.config.display_mode()[2]
+        self._next_vsync = self._vsync_period
+        self.clock.at(self._next_vsync, self._vsync)
+        self.videocore.next_vsync = lambda: self._next_vsync
+        self.plan.place(self.memory, self.board)
+        self.cpu.start(self.plan.address, self.plan.entry_registers)
+
+    def _build(self) -> None:
+        board, clock, reporter = self.board, self.clock, self.reporter
+        self.interrupts = InterruptController(self.counter.stop)
+        self.v3d_bridge = V3DBridge(
+            self._make_v3d, self.interrupts, reporter, lambda: self.frames.render_done()
+        )
+        self.videocore = VideoCore(
+            board, self.config, self.memory, clock, reporter, self.v3d_bridge
+        )
+        self.screen = Screen(self.videocore)
+        self.mailbox = Mailbox(
+            self.interrupts,
+            reporter,
+            {
+                0: self.videocore.power_channel,
+                1: self.videocore.framebuffer_channel,
+                8: PropertyChannel(self.videocore),
+            },
+        )
+        self.uart = Uart(self.serial, self.interrupts)
+        self.mini_uart = Auxiliary(self.serial, self.interrupts)
+        self.gpio = Gpio(lambda: clock.now)
+        self.smi = Smi(self.interrupts)
+        self.timer = SystemTimer(clock, self.interrupts)
+        self.bus = Bus(board.peripherals, "P", clock, reporter)
+        for block in (
+            self.timer,
+            self.interrupts,
+            ArmTimer(clock, self.interrupts, board.core_clock),
+            self.mailbox,
+            PowerManager(clock, self._on_reset),
+            ClockManager(),
+            Random(),
+            self.gpio,
+            self.uart,
+            self.mini_uart,
+            self.smi,
+            self.v3d_bridge,
+        ):
+            self.bus.attach(block)
+        self.frames = FrameCounter(
+            self.videocore.framebuffer,
+            lambda: self.v3d_bridge.powered,
+            lambda: self.smi.acknowledged,
+        )
+        self.frames.listeners.append(self._on_frame)
+        self.watchdog = Watchdog(self)
+        self.cpu = Cpu(board.cpu, self.memory, board.peripherals, self.counter)
+        self.cpu.map_window(board.peripherals, WINDOW, self.bus.read, self.bus.write)
+        self._map_the_rest()
+
+    def _map_the_rest(self) -> None:
+        """The local block, and beyond it nothing: where bus addresses used by the ARM end up."""
+        board = self.board
+        if board.local is None:
+            return
+        self.local = LocalBlock(
+            self.interrupts, lambda: self.clock.now // 1000, self._start_core
+        )
+        self.local_bus = Bus(board.local, "L", self.clock, self.reporter)
+        self.local_bus.attach(self.local)
+        self.cpu.map_window(board.local, 0x1000, self.local_bus.read, self.local_bus.write)
+        start = board.local + 0x1000
+
+        def read(offset: int, _size: int) -> int:
+            self._open_bus("read", start + offset)
+            return 0
+
+        def write(offset: int, _size: int, _value: int) -> None:
+            self._open_bus("written", start + offset)
+
+        self.cpu.map_window(start, ADDRESS_SPACE - start, read, write)
+
+    def _open_bus(self, what: str, address: int) -> None:
+        physical = address & 0x3FFFFFFF
+        code = "SOC-003" if address >> 30 in (2, 3) else "SOC-002"
+        self.reporter.report(
+            code,
+            f"0x{address & ~0xFFFFF:08x}.. is {what} by the CPU near "
+            f"0x{self.counter.block:08x}; the ARM finds nothing there"
+            + (f" (the RAM is at 0x{physical & ~0xFFFFF:08x})" if code == "SOC-003" else ""),
+            address=address & ~0xFFFFF,
+            block="cpu",
+        )
+
+    def _make_v3d(self) -> Any:
+        engine, unknowns, factory = self._v3d_settings
+        if factory is not None:
+            return factory(self.memory, self.reporter)
+        from vc4lab.v3d.core import V3D
+
+        if unknowns is None:
+            return V3D(self.memory, self.reporter, engine=engine)
+        return V3D(self.memory, self.reporter, engine=engine, unknowns=unknowns)
+
+    @property
+    def v3d(self) -> Any:
+        """The V3D; None until the program has switched it on."""
+        return self.v3d_bridge.v3d
+
+    @property
+    def seconds(self) -> float:
+        """Guest time since power-on."""
+        return self.clock.now / NANOSECONDS
+
+    # -- running -----------------------------------------------------------------------------------
+
+    def run(self, frames: int | None = None, seconds: float | None = None) -> RunResult:
+        """Run for so many more frames or guest seconds, whatever comes first.
+
+        Without either it runs until the program ends or hangs.
+
+        Raises
+        ------
+        StrictStop
+            A diagnostic of a strict reporter.
+        """
+        if frames is not None and frames <= 0:
+            return self._result(Stop.FRAMES, "no frames were asked for")
+        self._end = None
+        self._frames_wanted = None if frames is None else self.frames.count + frames
+        self._watching = seconds is None
+        self.watchdog.restart()
+        deadline = None
+        if seconds is not None:
+            moment = self.clock.now + max(int(seconds * NANOSECONDS), 0)
+            deadline = self.clock.at(moment, self._on_deadline)
+        try:
+            while self._end is None:
+                self._step()
+        finally:
+            if deadline is not None:
+                deadline.cancel()
+        return self._end
+
+    def _step(self) -> None:
+        """One slice: due events, a waiting interrupt, instructions up to the next event."""
+        clock, cpu = self.clock, self.cpu
+        clock.run_due()
+        if self._end is not None:
+            return
+        limit = (clock.next_event - clock.skipped) // clock.ns_per_instruction + 1
+        if self.interrupts.pending_irq and self._irq_is_ours():
+            if cpu.interrupts_masked:
+                limit = min(limit, self.counter.count + self._masked_slice)
+                self._masked_slice = min(2 * self._masked_slice, LONGEST_MASKED_SLICE)
+            else:
+                cpu.interrupt()
+        else:
+            self._masked_slice = MASKED_SLICE
+        self.asleep = ""
+        try:
+            outcome = cpu.run(limit)
+        except UnhandledException as crash:
+            self._crash(crash)
+            return
+        if outcome is Outcome.WAIT_FOR_INTERRUPT:
+            self._sleep("wfi", self.interrupts.pending_irq or self.interrupts.pending_fiq)
+        elif outcome is Outcome.WAIT_FOR_EVENT:
+            self._sleep("wfe", self.interrupts.pending_irq and not cpu.interrupts_masked)
+        elif cpu.spinning:
+            taken = self.interrupts.pending_irq and not cpu.interrupts_masked
+            self._sleep("a branch to itself", taken)
+
+    def _irq_is_ours(self) -> bool:
+        if self.board.local is None or self.local.irq_core == 0:
+            return True
+        self._start_core(self.local.irq_core, 0)
+        return False
+
+    def _sleep(self, how: str, wakes: bool) -> None:
+        """The CPU has nothing to do until the next event; or it has nothing to do any more."""
+        if wakes or self._end is not None:
+            return
+        self.asleep = how
+        wfi = how == "wfi"
+        possible = self.interrupts.any_enabled and (wfi or not self.cpu.interrupts_masked)
+        if not possible:
+            self.frames.finish()
+            if self._end is None:
+                self._finish(Stop.HALTED, f"the program has ended in {how} at 0x{self.cpu.pc:08x}")
+            return
+        self.clock.skip_to_event()
+
+    # -- events --------------------------------------------------------------------------------------
+
+    def _vsync(self) -> None:
+        self.vsyncs += 1
+        self._next_vsync = max(self._next_vsync + self._vsync_period, self.clock.now + 1)
+        self.clock.at(self._next_vsync, self._vsync)
+        if self.fake_vsync:
+            self.smi.vsync()
+        self.frames.vsync()
+        self.uart.poll_input()
+        self.mini_uart.poll_input()
+        if self.on_vsync is not None:
+            self.on_vsync()
+        if self._watching and self._end is None:
+            hang = self.watchdog.check(self._frames_wanted is not None)
+            if hang is not None:
+                self._hang(hang)
+
+    def _on_frame(self, count: int) -> None:
+        if self._frames_wanted is not None and count >= self._frames_wanted:
+            self._finish(Stop.FRAMES, f"{count} frames")
+
+    def _on_deadline(self) -> None:
+        if self._frames_wanted is None:
+            self._finish(Stop.SECONDS, f"{self.seconds:.3f} s of guest time")
+            return
+        self._hang(f"the time is over before the frames came: {self.watchdog.describe()}")
+
+    def _on_reset(self) -> None:
+        self._finish(Stop.RESET, "the program asked for a restart through the watchdog")
+
+    def _start_core(self, core: int, _address: int) -> None:
+        self.reporter.report(
+            "SOC-041",
+            f"core {core} is asked to work; in this version only core 0 runs",
+            block="local",
+        )
+
+    def _hang(self, text: str) -> None:
+        self._finish(Stop.HANG, text)
+        self._tell("SOC-040", text, self.cpu.pc)
+
+    def _crash(self, crash: UnhandledException) -> None:
+        title = crash.exception.value.title
+        text = (
+            f"{title} at 0x{crash.address:08x}, and there is no handler at its vector "
+            f"0x{crash.vector:08x}"
+        )
+        self._finish(Stop.CRASH, text)
+        self._tell("SOC-042", text, crash.address)
+
+    def _tell(self, code: str, text: str, address: int) -> None:
+        """Report how the run ended; that it has ended is no reason for strict mode to stop."""
+        try:
+            self.reporter.report(code, text, address=address, block="cpu")
+        except StrictStop:
+            return
+
+    def _finish(self, reason: Stop, message: str) -> None:
+        if self._end is None:
+            self._end = self._result(reason, message)
+        self.counter.stop()
+
+    def _result(self, reason: Stop, message: str) -> RunResult:
+        return RunResult(reason, self.frames.count, self.seconds, message)

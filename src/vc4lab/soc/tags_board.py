@@ -1,0 +1,176 @@
+"""Property tags about the board: versions, memory, GPIO expander, OTP, EDID."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from vc4lab.soc.properties import tag
+from vc4lab.soc.videocore import FIRMWARE_REVISION, MAC, SERIAL_NUMBER
+from vc4lab.soc.vc_memory import FLAG_ZERO
+
+if TYPE_CHECKING:
+    from vc4lab.soc.videocore import VideoCore
+
+ARM_DMA_CHANNELS = 0x7F35
+
+
+@tag(0x00000001, "firmware revision", "", "u32 revision")
+def firmware_revision(vc: VideoCore) -> int:
+    return FIRMWARE_REVISION
+
+
+@tag(0x00010001, "board model", "", "u32 model")
+def board_model(vc: VideoCore) -> int:
+    return 0
+
+
+@tag(0x00010002, "board revision", "", "u32 revision")
+def board_revision(vc: VideoCore) -> int:
+    return vc.board.revision
+
+
+@tag(0x00010003, "MAC address", "", "bytes address")
+def mac_address(vc: VideoCore) -> bytes:
+    return MAC
+
+
+@tag(0x00010004, "board serial number", "", "u64 serial")
+def serial_number(vc: VideoCore) -> int:
+    return SERIAL_NUMBER
+
+
+@tag(0x00010005, "ARM memory", "", "u32 base, u32 size")
+def arm_memory(vc: VideoCore) -> tuple[int, int]:
+    return 0, vc.arm_memory
+
+
+@tag(0x00010006, "VideoCore memory", "", "u32 base, u32 size")
+def vc_memory(vc: VideoCore) -> tuple[int, int]:
+    return vc.arm_memory, vc.vc_memory
+
+
+@tag(0x00010007, "clocks", "", "bytes pairs")
+def clocks(vc: VideoCore) -> bytes:
+    return b"".join(bytes(4) + number.to_bytes(4, "little") for number in vc.clock_rates)
+
+
+@tag(0x00050001, "command line", "", "bytes text")
+def command_line(vc: VideoCore) -> bytes:
+    return vc.config.command_line.encode("ascii", "replace") + b"\0"
+
+
+@tag(0x00060001, "DMA channels", "", "u32 mask")
+def dma_channels(vc: VideoCore) -> int:
+    return ARM_DMA_CHANNELS
+
+
+@tag(0x0003000B, "system timer", "", "u64 microseconds")
+def stc(vc: VideoCore) -> int:
+    return vc.clock.now // 1000
+
+
+@tag(0x0003000C, "allocate memory", "u32 size, u32 alignment, u32 flags", "u32 handle")
+def allocate_memory(vc: VideoCore, size: int, alignment: int, flags: int) -> int:
+    block = vc.pool.allocate(size, alignment, flags)
+    if block is None:
+        vc.reporter.report(
+            "SOC-023",
+            f"no room for {size} bytes of VideoCore memory at alignment {alignment}",
+            block="mailbox",
+        )
+        return 0
+    if flags & FLAG_ZERO:
+        vc.memory.fill(block.address, block.size)
+    return block.handle
+
+
+@tag(0x0003000D, "lock memory", "u32 handle", "u32 address")
+def lock_memory(vc: VideoCore, handle: int) -> int:
+    block = vc.pool.blocks.get(handle)
+    if block is None:
+        return 0
+    block.locked = True
+    return block.bus_address
+
+
+@tag(0x0003000E, "unlock memory", "u32 handle", "u32 status")
+def unlock_memory(vc: VideoCore, handle: int) -> int:
+    block = vc.pool.blocks.get(handle)
+    if block is None:
+        return 1
+    block.locked = False
+    return 0
+
+
+@tag(0x0003000F, "release memory", "u32 handle", "u32 status")
+def release_memory(vc: VideoCore, handle: int) -> int:
+    return 0 if vc.pool.release(handle) else 1
+
+
+@tag(0x00030014, "dispmanx memory handle", "u32 resource", "u32 status, u32 handle")
+def dispmanx_handle(vc: VideoCore, resource: int) -> tuple[int, int]:
+    return 1, 0
+
+
+@tag(0x00030020, "EDID block", "u32 block", "u32 block, u32 status, bytes edid")
+def edid(vc: VideoCore, block: int) -> tuple[int, int, bytes]:
+    return block, 1, bytes(128)
+
+
+@tag(0x00030021, "customer OTP", "u32 start, u32 count", "u32 start, u32 count, bytes values")
+def get_otp(vc: VideoCore, start: int, count: int) -> tuple[int, int, bytes]:
+    count = min(count, 8)
+    return start, count, bytes(4 * count)
+
+
+@tag(0x00030041, "get GPIO expander", "u32 pin", "u32 status, u32 state")
+def get_expander(vc: VideoCore, pin: int) -> tuple[int, int]:
+    return (0, vc.expander[pin - 128]) if 128 <= pin < 136 else (1, 0)
+
+
+@tag(0x00038041, "set GPIO expander", "u32 pin, u32 state", "u32 status")
+def set_expander(vc: VideoCore, pin: int, state: int) -> int:
+    if 128 <= pin < 136:
+        vc.expander[pin - 128] = state & 1
+        return 0
+    return 1
+
+
+@tag(0x00030043, "get GPIO config", "u32 pin", "u32 status, u32 direction, u32 polarity, u32 pull")
+def get_gpio_config(vc: VideoCore, pin: int) -> tuple[int, int, int, int]:
+    return 0, 1, 0, 0
+
+
+@tag(0x00038043, "set GPIO config", "u32 pin", "u32 status")
+def set_gpio_config(vc: VideoCore, pin: int) -> int:
+    return 0
+
+
+@tag(0x00030048, "notify reboot")
+def notify_reboot(vc: VideoCore) -> tuple[()]:
+    return ()
+
+
+@tag(0x00030058, "notify xHCI reset", "u32 device", "u32 status")
+def notify_xhci(vc: VideoCore, device: int) -> int:
+    return 0
+
+
+@tag(0x00030066, "notify display done")
+def notify_display(vc: VideoCore) -> tuple[()]:
+    return ()
+
+
+@tag(0x00048010, "VCHIQ init", "u32 address", "u32 status")
+def vchiq(vc: VideoCore, address: int) -> None:
+    return None
+
+
+@tag(0x00048020, "set GPIO virtual buffer", "u32 address", "u32 status")
+def gpio_buffer(vc: VideoCore, address: int) -> int:
+    return 0
+
+
+@tag(0x0004801F, "set touch buffer", "u32 address", "u32 status")
+def touch_buffer(vc: VideoCore, address: int) -> int:
+    return 0

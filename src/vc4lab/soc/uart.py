@@ -1,0 +1,152 @@
+"""The two UARTs: PL011 (P + 0x201000) and the mini UART in the AUX block (P + 0x215000)."""
+
+from __future__ import annotations
+
+from vc4lab.soc.block import Block, Poll, Register
+from vc4lab.soc.interrupts import MINI_UART, UART0, InterruptController
+from vc4lab.soc.serial import SerialPort
+
+RX, TX = 1 << 4, 1 << 5
+RX_EMPTY, TX_EMPTY, RX_FULL_LATER = 1 << 4, 1 << 7, 1 << 6
+RX_TIMEOUT = 1 << 6
+AUX_IDENTITY = 0x61757830
+"""Reads "aux0" at offset 0x10: a common start-up code finds the peripheral base by it."""
+
+
+class Uart(Block):
+    """The PL011. Transmission takes no time; the receive FIFO is what was typed."""
+
+    NAME = "uart0"
+    OFFSET = 0x201000
+    DR = Register(0x00, poll=Poll.INPUT, doc="data")
+    RSRECR = Register(0x04, access="r")
+    FR = Register(0x18, access="r", poll=Poll.INPUT, doc="7 TXFE, 5 TXFF, 4 RXFE, 3 BUSY")
+    IBRD = Register(0x24)
+    FBRD = Register(0x28)
+    LCRH = Register(0x2C)
+    CR = Register(0x30, reset=0x300, doc="9 RX, 8 TX, 0 enable")
+    IFLS = Register(0x34, reset=0x12)
+    IMSC = Register(0x38)
+    RIS = Register(0x3C, access="r", poll=Poll.INPUT)
+    MIS = Register(0x40, access="r", poll=Poll.INPUT)
+    ICR = Register(0x44, access="w")
+    DMACR = Register(0x48)
+    PERIPHERAL_ID = Register(0xFE0, access="r", count=4)
+    CELL_ID = Register(0xFF0, access="r", count=4)
+
+    def __init__(self, port: SerialPort, interrupts: InterruptController) -> None:
+        super().__init__()
+        self.port = port
+        self._interrupts = interrupts
+        self._sent = 0
+        for index, value in enumerate((0x11, 0x10, 0x34, 0x00)):
+            self.values[0xFE0 + 4 * index] = value
+        for index, value in enumerate((0x0D, 0xF0, 0x05, 0xB1)):
+            self.values[0xFF0 + 4 * index] = value
+
+    @property
+    def text(self) -> str:
+        """Everything the program printed on the serial line."""
+        return self.port.text
+
+    def on_write_DR(self, value: int) -> None:
+        self.port.send(value)
+        self._sent = TX
+        self._update()
+
+    def on_read_DR(self) -> int:
+        value = self.port.receive()
+        self._update()
+        return value
+
+    def on_read_FR(self) -> int:
+        return TX_EMPTY | (0 if self.port.waiting else RX_EMPTY)
+
+    def on_read_RIS(self) -> int:
+        return self._sent | (RX if self.port.waiting else 0)
+
+    def on_read_MIS(self) -> int:
+        return self.on_read_RIS() & self.IMSC
+
+    def on_write_IMSC(self, value: int) -> None:
+        self.IMSC = value
+        self._update()
+
+    def on_write_ICR(self, value: int) -> None:
+        self._sent &= ~value
+        self._update()
+
+    def _update(self) -> None:
+        if self.IMSC or self._interrupts.lines >> UART0 & 1:
+            self._interrupts.set_line(UART0, bool(self.on_read_MIS()))
+
+    def poll_input(self) -> None:
+        """Look for typed bytes on behalf of a program that uses the receive interrupt."""
+        if self.IMSC & (RX | RX_TIMEOUT):
+            self._update()
+
+
+class Auxiliary(Block):
+    """The AUX block with the mini UART; the two SPIs keep what is written."""
+
+    NAME = "aux"
+    OFFSET = 0x215000
+    IRQ = Register(0x00, access="r")
+    ENABLES = Register(0x04)
+    IDENTITY = Register(0x10, access="r", reset=AUX_IDENTITY)
+    IO = Register(0x40, poll=Poll.INPUT)
+    IER = Register(0x44)
+    IIR = Register(0x48, poll=Poll.INPUT)
+    LCR = Register(0x4C)
+    MCR = Register(0x50)
+    LSR = Register(0x54, access="r", poll=Poll.INPUT, doc="0 data ready, 5 TX empty, 6 idle")
+    MSR = Register(0x58, access="r")
+    SCRATCH = Register(0x5C)
+    CNTL = Register(0x60, reset=3)
+    STAT = Register(0x64, access="r", poll=Poll.INPUT)
+    BAUD = Register(0x68)
+
+    def __init__(self, port: SerialPort, interrupts: InterruptController) -> None:
+        super().__init__()
+        self.port = port
+        self._interrupts = interrupts
+
+    @property
+    def _receives(self) -> bool:
+        return bool(self.IER & 1) and self.port.waiting
+
+    def on_read_IRQ(self) -> int:
+        return int(self._receives or bool(self.IER & 2))
+
+    def on_write_IO(self, value: int) -> None:
+        if not self.LCR & 0x80:
+            self.port.send(value)
+            self._update()
+
+    def on_read_IO(self) -> int:
+        value = self.port.receive()
+        self._update()
+        return value
+
+    def on_write_IER(self, value: int) -> None:
+        self.IER = value & 0xFF
+        self._update()
+
+    def on_read_IIR(self) -> int:
+        if self._receives:
+            return 0xC4
+        return 0xC2 if self.IER & 2 else 0xC1
+
+    def on_read_LSR(self) -> int:
+        return 0x60 | int(self.port.waiting)
+
+    def on_read_STAT(self) -> int:
+        return 0x30E | int(self.port.waiting)
+
+    def _update(self) -> None:
+        self._interrupts.set_line(MINI_UART, bool(self.on_read_IRQ()))
+
+    def poll_input(self) -> None:
+        """Look for typed bytes on behalf of a program that uses the receive interrupt."""
+        if self.IER & 1:
+            self._update()

@@ -1,0 +1,130 @@
+"""The V3D as the ARM sees it at P + 0xC00000: poison until the firmware gives it power and clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from vc4lab.soc.block import Block
+from vc4lab.soc.interrupts import V3D as V3D_LINE
+from vc4lab.soc.interrupts import InterruptController
+
+if TYPE_CHECKING:
+    from vc4lab.diagnostics import Reporter
+
+POISON = 0xDEADBEEF
+L2CACTL, SLCACTL = 0x020, 0x024
+SRQPC, SRQUA, SRQUL, SRQCS = 0x430, 0x434, 0x438, 0x43C
+RESET_QUEUE = 1 << 7 | 1 << 8 | 1 << 16
+V3DFactory = Callable[[], Any]
+
+
+class V3DBridge(Block):
+    """Passes accesses on to the V3D once `switch` was called for one of its supplies.
+
+    Parameters
+    ----------
+    factory
+        Makes the V3D when it is first switched on, so that programs without graphics start fast.
+    on_frame
+        Called when the V3D has completed a rendered frame.
+    """
+
+    NAME = "v3d"
+    OFFSET = 0xC00000
+
+    def __init__(
+        self,
+        factory: V3DFactory,
+        interrupts: InterruptController,
+        reporter: Reporter,
+        on_frame: Callable[[], None],
+    ) -> None:
+        super().__init__()
+        self._factory = factory
+        self._interrupts = interrupts
+        self._reporter = reporter
+        self._on_frame = on_frame
+        self._supplies: set[str] = set()
+        self.v3d: Any = None
+        self.writes = 0
+
+    @property
+    def powered(self) -> bool:
+        """Whether the registers answer."""
+        return bool(self._supplies)
+
+    def switch(self, supply: str, on: bool) -> None:
+        """One of the ways to power the V3D: "enable QPU", "domain", "clock".
+
+        Taking the power domain away resets the V3D.
+        """
+        if on:
+            self._supplies.add(supply)
+            if self.v3d is None:
+                self.v3d = self._factory()
+                self.v3d.on_interrupt = self._update_line
+                self.v3d.on_frame = self._on_frame
+        else:
+            self._supplies.discard(supply)
+            if supply == "domain":
+                self.v3d = None
+                self._supplies.clear()
+                self._interrupts.set_line(V3D_LINE, False)
+
+    def read_other(self, offset: int) -> int:
+        if not self._supplies:
+            self._report_unpowered("read")
+            return POISON
+        value: int = self.v3d.read(offset)
+        return value
+
+    def write_other(self, offset: int, value: int) -> None:
+        if not self._supplies:
+            self._report_unpowered("written")
+            return
+        v3d = self.v3d
+        self.writes += 1
+        v3d.write(offset, value)
+        self._update_line()
+
+    def _update_line(self, *_details: object) -> None:
+        self._interrupts.set_line(V3D_LINE, bool(self.v3d.interrupt_pending))
+
+    def _report_unpowered(self, what: str) -> None:
+        self._reporter.report(
+            "SOC-030",
+            f"a V3D register was {what} before the V3D has power; reads give 0x{POISON:08X}",
+            block="v3d",
+        )
+
+    @property
+    def waiting(self) -> str | None:
+        """Who in the V3D waits for what, None if nobody does."""
+        if self.v3d is None:
+            return None
+        waiting: str | None = self.v3d.waiting
+        return waiting
+
+    def describe(self, offset: int) -> str:
+        from vc4lab.v3d.registers import BY_OFFSET
+
+        register = BY_OFFSET.get(offset)
+        return f"v3d.{register.name}" if register else f"v3d+0x{offset:03x}"
+
+    def run_user_programs(self, programs: list[tuple[int, int]], flush: bool) -> bool:
+        """What the firmware does for "execute QPU": run (uniforms, code) pairs, wait for the end."""
+        if self.v3d is None or not self._supplies:
+            self._report_unpowered("used (execute QPU)")
+            return False
+        v3d = self.v3d
+        if flush:
+            v3d.write(L2CACTL, 4)
+            v3d.write(SLCACTL, 0x0F0F0F0F)
+        v3d.write(SRQCS, RESET_QUEUE)
+        for uniforms, code in programs:
+            v3d.write(SRQUA, uniforms)
+            v3d.write(SRQPC, code)
+        completed: int = v3d.read(SRQCS) >> 16 & 0xFF
+        self._update_line()
+        return completed == len(programs)

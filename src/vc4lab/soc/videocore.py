@@ -1,0 +1,150 @@
+"""The firmware's state on the VideoCore side of the mailbox: power, clocks, memory, display."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from vc4lab.soc.board import MIB, Board
+from vc4lab.soc.framebuffer import BGR, Framebuffer, Geometry
+from vc4lab.soc.vc_memory import VideoCoreMemory
+
+if TYPE_CHECKING:
+    from vc4lab.diagnostics import Reporter
+    from vc4lab.memory import GuestMemory
+    from vc4lab.soc.clock import Clock
+    from vc4lab.soc.config_txt import Config
+    from vc4lab.soc.v3d_bridge import V3DBridge
+
+EMMC, UART, ARM, CORE, V3D_CLOCK, H264, ISP, SDRAM, PIXEL, PWM = range(1, 11)
+V3D_DOMAIN = 11
+DOMAINS = 24
+MAC = bytes((0xB8, 0x27, 0xEB, 0x00, 0x56, 0xC4))
+SERIAL_NUMBER = 0x0000_0000_00C4_0001
+FIRMWARE_REVISION = 0x5B0B9A3F
+DEFAULT_GPU_MEM = 64
+LEAST_GPU_MEM = 16
+
+
+class VideoCore:
+    """What the firmware knows, asked by property tags and the older mailbox channels."""
+
+    def __init__(
+        self,
+        board: Board,
+        config: Config,
+        memory: GuestMemory,
+        clock: Clock,
+        reporter: Reporter,
+        v3d: V3DBridge,
+    ) -> None:
+        self.board = board
+        self.config = config
+        self.memory = memory
+        self.clock = clock
+        self.reporter = reporter
+        self.v3d = v3d
+        gpu_mem = config.integer("gpu_mem", DEFAULT_GPU_MEM)
+        gpu_mem = min(max(gpu_mem, LEAST_GPU_MEM), board.ram // MIB // 2)
+        self.arm_memory = board.ram - gpu_mem * MIB
+        self.vc_memory = gpu_mem * MIB
+        end = min(board.ram, board.peripherals)
+        self.pool = VideoCoreMemory(min(self.arm_memory, end), end)
+        self.framebuffer = Framebuffer(
+            memory, self.pool, reporter, board.alias, self._default_geometry()
+        )
+        self.clock_rates = {
+            EMMC: 250_000_000,
+            UART: config.integer("init_uart_clock", board.uart_clock),
+            ARM: board.arm_clock,
+            CORE: board.core_clock,
+            V3D_CLOCK: board.v3d_clock,
+            H264: 250_000_000,
+            ISP: 250_000_000,
+            SDRAM: 450_000_000,
+            PIXEL: 148_500_000,
+            PWM: 100_000_000,
+        }
+        self.clock_states = dict.fromkeys(self.clock_rates, 1)
+        self.clock_states[V3D_CLOCK] = 0
+        self.domains = [0] * (DOMAINS + 1)
+        self.devices = [1] * 9
+        self.expander = [0] * 8
+        self.turbo = 0
+        self.next_vsync: Callable[[], int] = lambda: clock.now
+        """The moment of the display's next vertical sync."""
+
+    def _default_geometry(self) -> Geometry:
+        width, height, _rate = self.config.display_mode()
+        width = self.config.integer("framebuffer_width", width)
+        height = self.config.integer("framebuffer_height", height)
+        depth = self.config.integer("framebuffer_depth", 16)
+        return Geometry(width, height, width, height, depth).sane()
+
+    # -- power -------------------------------------------------------------------------------------
+
+    def set_clock_state(self, number: int, on: int) -> None:
+        """Switch a clock; the V3D's makes the V3D usable."""
+        if number in self.clock_states:
+            self.clock_states[number] = on & 1
+            if number == V3D_CLOCK:
+                self.v3d.switch("clock", bool(on & 1))
+
+    def set_domain(self, number: int, on: int) -> None:
+        """Switch a power domain; the V3D's makes the V3D usable."""
+        if 0 < number <= DOMAINS:
+            self.domains[number] = on & 1
+            if number == V3D_DOMAIN:
+                self.v3d.switch("domain", bool(on & 1))
+
+    # -- the older channels --------------------------------------------------------------------------
+
+    def power_channel(self, data: int) -> int:
+        """Channel 0: the mask of devices to be on, answered with the mask that is."""
+        return data
+
+    def framebuffer_channel(self, data: int) -> int:
+        """Channel 1: a 40-byte structure at `data`; 0 in the reply means it worked."""
+        memory = self.memory
+        if not memory.contains(data, 40):
+            self.reporter.report(
+                "SOC-011",
+                "a framebuffer structure outside RAM",
+                address=data,
+                block="mailbox",
+            )
+            return 0x10
+        width, height, virtual_width, virtual_height = struct.unpack("<4I", memory.read(data, 16))
+        depth, x, y = (memory.u32(data + at) for at in (20, 24, 28))
+        if width == 0 or height == 0:
+            width, height = self.framebuffer.geometry.width, self.framebuffer.geometry.height
+        self.framebuffer.change(
+            width=width,
+            height=height,
+            virtual_width=virtual_width or width,
+            virtual_height=virtual_height or height,
+            depth=depth,
+            x=x,
+            y=y,
+            order=BGR,
+        )
+        if depth == 8:
+            self.framebuffer.palette = [
+                _from_rgb565(memory.u16(data + 40 + 2 * i)) for i in range(256)
+            ]
+        worked = self.framebuffer.allocate()
+        geometry = self.framebuffer.geometry
+        memory.set_u32(data, geometry.width)
+        memory.set_u32(data + 4, geometry.height)
+        memory.set_u32(data + 16, geometry.pitch)
+        memory.set_u32(data + 32, self.framebuffer.bus_address)
+        memory.set_u32(data + 36, self.framebuffer.allocated_size)
+        return 0 if worked else 0x10
+
+
+def _from_rgb565(word: int) -> int:
+    """A 565 palette entry as a BGR palette word (byte 0 blue)."""
+    red, green, blue = word >> 11 & 31, word >> 5 & 63, word & 31
+    red, green, blue = red * 255 // 31, green * 255 // 63, blue * 255 // 31
+    return 0xFF000000 | red << 16 | green << 8 | blue

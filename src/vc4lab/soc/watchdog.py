@@ -1,0 +1,113 @@
+"""The watchdog: notices that a program makes no progress and says who waits for what."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from vc4lab.soc.block import Poll
+from vc4lab.soc.clock import NANOSECONDS
+from vc4lab.soc.interrupts import SMI
+
+if TYPE_CHECKING:
+    from vc4lab.soc.machine import Machine
+
+WAITING_LIMIT = 10 * NANOSECONDS
+"""Guest time a program may wait (polling or asleep) without anything happening."""
+WORKING_LIMIT = 60 * NANOSECONDS
+"""Guest time a program may compute without anything to be seen of it."""
+LINE_NAMES = {
+    0: "timer 0", 1: "timer 1", 2: "timer 2", 3: "timer 3", 9: "USB", 10: "V3D", 29: "mini UART",
+    SMI: "vsync (SMI)", 49: "GPIO", 50: "GPIO", 51: "GPIO", 52: "GPIO", 57: "UART",
+}  # fmt: skip
+
+
+class Watchdog:
+    """Looks at the machine at every vsync."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        self._seen: tuple[int, ...] = ()
+        self._since = 0
+        self._frames = -1
+        self._frames_since = 0
+
+    def restart(self) -> None:
+        """Begin a new run."""
+        self._since = self._frames_since = self._machine.clock.now
+
+    def check(self, frames_wanted: bool) -> str | None:
+        """A sentence if the program hangs, else None."""
+        machine = self._machine
+        now = machine.clock.now
+        frames = machine.frames.count
+        if frames != self._frames:
+            self._frames, self._frames_since = frames, now
+        seen = (
+            frames,
+            machine.frames.changes,
+            machine.serial.sent,
+            machine.mailbox.messages,
+            machine.v3d_bridge.writes,
+            machine.gpio.changes,
+        )
+        if seen != self._seen:
+            self._seen, self._since = seen, now
+        waits = self.waiting()
+        quiet = now - self._since
+        if waits is not None and quiet > WAITING_LIMIT:
+            polled = machine.bus.polled
+            if polled and polled[2] is Poll.INPUT and machine.serial.source is not None:
+                self._since = now
+                return None
+            return f"nothing has happened for {_seconds(quiet)}: {waits}"
+        if quiet > WORKING_LIMIT:
+            return f"nothing has happened for {_seconds(quiet)}: {self.describe()}"
+        if frames_wanted and now - self._frames_since > WORKING_LIMIT:
+            return f"no frame has come for {_seconds(now - self._frames_since)}: {self.describe()}"
+        return None
+
+    def describe(self) -> str:
+        """Who waits for what, or where the program runs."""
+        return self.waiting() or f"the CPU runs near 0x{self._machine.counter.block:08x}"
+
+    def waiting(self) -> str | None:
+        """Who waits for what; None if the CPU has work."""
+        machine = self._machine
+        parts: list[str] = []
+        v3d = machine.v3d_bridge.waiting
+        if v3d:
+            parts.append(f"the V3D: {v3d}")
+        polled = machine.bus.polled
+        if polled is not None:
+            name, offset, _kind = polled
+            value = machine.bus.peek(offset)
+            parts.append(
+                f"the CPU near 0x{machine.counter.block:08x} reads {name} again and again "
+                f"(0x{value:08x})"
+            )
+        elif machine.asleep:
+            parts.append(f"the CPU at 0x{machine.cpu.pc:08x} sleeps ({machine.asleep})")
+        if not parts:
+            return None
+        return "; ".join(parts) + self._interrupt_hint()
+
+    def _interrupt_hint(self) -> str:
+        machine = self._machine
+        interrupts = machine.interrupts
+        if interrupts.enabled >> SMI & 1 and not machine.fake_vsync:
+            return (
+                "; the vsync interrupt (SMI, line 48) is enabled, but without fake_vsync_isr=1 "
+                "in config.txt it never comes"
+            )
+        names = [
+            LINE_NAMES.get(line, f"line {line}")
+            for line in range(64)
+            if interrupts.enabled >> line & 1
+        ]
+        if machine.asleep and names:
+            return f"; interrupts enabled: {', '.join(names)}"
+        return ""
+
+
+def _seconds(ns: int) -> str:
+    return f"{ns / NANOSECONDS:.0f} s of guest time"
