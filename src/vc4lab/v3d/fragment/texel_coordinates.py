@@ -1,0 +1,112 @@
+"""Texture coordinates as native code: from float words to wrapped texel indices.
+
+Everything is made finite and small with integer operations first, so that no float operation here
+raises the sticky "invalid" or "overflow" flags: the QPU's fast path reads those. The definition of
+each function is its namesake in ``texture_reference.py``.
+"""
+
+from __future__ import annotations
+
+from vc4lab.records.texture import Wrap
+from vc4lab.simd import (
+    Value,
+    const,
+    f32,
+    fabs_,
+    fmax_,
+    fmin_,
+    i32,
+    i32x16,
+    max_,
+    min_,
+    select,
+    shuffle,
+    umin,
+)
+
+COORDINATE_LIMIT = 0x4B800000
+"""2**24 as a float word: larger floats are even integers; repeat and mirror see no difference."""
+BIAS_LIMIT = 0x42800000
+"""64.0, more levels than there are."""
+
+_SIGN = -0x80000000
+_MAGNITUDE = 0x7FFFFFFF
+_INFINITY = 0x7F800000
+
+
+def splat_lane(x: Value, lane: int) -> Value:
+    """Lane ``lane`` of ``x`` in all lanes."""
+    return shuffle(x, [lane] * 16)
+
+
+def quad_lane(x: Value, lane: int) -> Value:
+    """Lane ``lane`` of each quad in all lanes of the quad."""
+    return shuffle(x, [(i & ~3) + lane for i in range(16)])
+
+
+def finite(word: Value, limit: int) -> Value:
+    """A float word as f32x16: infinities and NaN become 0, the magnitude at most ``limit``."""
+    magnitude = word & _MAGNITUDE
+    limited = select(magnitude < _INFINITY, min_(magnitude, limit), 0)
+    return (limited | (word & _SIGN)).bitcast(f32)
+
+
+def truncate(value: Value) -> Value:
+    """Float to integer toward zero for values known to be small (no saturation, no flags)."""
+    return value._convert("fptosi", i32.like(value.type))
+
+
+def floor_(value: Value) -> Value:
+    """Largest integer not above ``value``, for values known to be small."""
+    whole = truncate(value)
+    return whole + (whole.to_float(f32) > value).sext(i32)
+
+
+def fraction(value: Value) -> Value:
+    """``value - floor(value)``, rounded toward zero, so always below 1."""
+    rest = value - truncate(value).to_float(f32)
+    return select(rest < 0.0, rest + 1.0, rest)
+
+
+def fixed_coordinate(value: Value, scale: Value, wrap: Wrap) -> Value:
+    """Texel coordinate with 8 fractional bits; ``scale`` holds 256 * size as float bits."""
+    size = scale.bitcast(f32)
+    if wrap is Wrap.REPEAT:
+        return truncate(fraction(value) * size)
+    if wrap is Wrap.MIRROR:
+        # 2 * fraction(value / 2), with every rounding where the definition has it.
+        rest = value - truncate(value * 0.5).to_float(f32) * 2.0
+        return truncate(select(rest < 0.0, rest + 2.0, rest) * size)
+    if wrap is Wrap.CLAMP:
+        return truncate(fmin_(fmax_(value, 0.0), 1.0) * size)
+    return floor_(fmin_(fmax_(value, -1.0), 2.0) * size)
+
+
+def wrap_index(index: Value, size: Value, wrap: Wrap, upper: bool) -> Value:
+    """The texel index inside the image, for what `fixed_coordinate` (less 1/2) can yield.
+
+    ``upper`` tells the second texel of a bilinear pair, which is between 0 and size.
+    """
+    if wrap is Wrap.REPEAT:
+        if upper:
+            return select(index == size, 0, index)
+        return umin(index, size - 1)
+    if wrap is Wrap.CLAMP:
+        return min_(index, size - 1) if upper else min_(max_(index, 0), size - 1)
+    if wrap is Wrap.MIRROR:
+        return max_(min_(index, size * 2 - 1 - index), 0)
+    return min_(max_(index, 0), size - 1)
+
+
+def cube_face(x: Value, y: Value, z: Value) -> tuple[Value, Value, Value]:
+    """Face number (+x, -x, +y, -y, +z, -z) and s, t of a direction, by the table of GL."""
+    ax, ay, az = fabs_(x), fabs_(y), fabs_(z)
+    x_major = (ax >= ay) & (ax >= az)
+    y_major = ~x_major & (ay >= az)
+    major = select(x_major, x, select(y_major, y, z))
+    negative = major < 0.0
+    face = select(x_major, const(i32x16, 0), select(y_major, const(i32x16, 2), const(i32x16, 4)))
+    face = face + negative.zext(i32)
+    sc = select(x_major, select(negative, z, -z), select(y_major | ~negative, x, -x))
+    tc = select(y_major, select(negative, -z, z), -y)
+    return face, (sc + 1.0) * 0.5, (tc + 1.0) * 0.5

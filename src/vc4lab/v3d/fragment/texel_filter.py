@@ -1,0 +1,196 @@
+"""Fetching and blending texels of one mip level as native code.
+
+Two columns and two rows give the four addresses of a bilinear sample (``tile_address.py``); blends
+work on packed pairs of channels, two 8-bit channels in 16-bit lanes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from vc4lab.memory import MEMORY_MASK
+from vc4lab.records.texture import TextureType, Wrap
+from vc4lab.simd import StructRef, Value, const, gather, i16, i32, i32x16, select, vec
+from vc4lab.v3d.fragment.texel_codecs import unpack, unpack_etc1, unpack_yuyv
+from vc4lab.v3d.fragment.texel_coordinates import fixed_coordinate, wrap_index
+from vc4lab.v3d.fragment.texture_state import TextureKind
+from vc4lab.v3d.fragment.tile_address import (
+    RowAddress,
+    column_offset,
+    combine,
+    mixed_column,
+    mixed_row,
+    row_offset,
+)
+from vc4lab.v3d.fragment.tiling import UTILE_SHAPES, Tiling
+
+_i16x32 = vec(i16, 32)
+
+
+@dataclass(frozen=True)
+class Request:
+    """What all levels of one texture request share.
+
+    ``u``, ``v``: finite coordinates (f32x16); ``face``: byte offset of the cube face or None;
+    ``border``: the border colour as a filter word.
+    """
+
+    kind: TextureKind
+    descriptor: StructRef
+    memory_base: Value
+    u: Value
+    v: Value
+    face: Value | None
+    border: Value
+
+
+class Level(NamedTuple):
+    """One mip level, either of all lanes (scalars) or per lane (vectors)."""
+
+    base: Value
+    width: Value
+    height: Value
+    scale_s: Value
+    scale_t: Value
+    pitch: Value
+    linear_tile: Value | None
+
+
+class Taps(NamedTuple):
+    """One texel column or row of all lanes: wrapped index, address part, outside mask (border)."""
+
+    texel: Value
+    address: Any
+    outside: Value | None
+
+
+def filter_level(request: Request, level: Level, linear: Any) -> Any:
+    """Filter word of one level. ``linear``: bool for all lanes, or a lane mask."""
+    kind = request.kind
+    x = fixed_coordinate(request.u, level.scale_s, kind.wrap_s)
+    y = fixed_coordinate(request.v, level.scale_t, kind.wrap_t)
+    texels = Texels(request, level)
+    if linear is False:
+        return texels.fetch(texels.column(x >> 8, False), texels.row(y >> 8, False))
+    half: Any = 128
+    weights: Any = 255
+    if linear is not True:
+        half, weights = select(linear, const(i32x16, 128), 0), select(linear, const(i32x16, 255), 0)
+    x, y = x - half, y - half
+    fx, fy = x & weights, y & weights
+    x, y = x >> 8, y >> 8
+    left, right = texels.column(x, False), texels.column(x + 1, True)
+    top, bottom = texels.row(y, False), texels.row(y + 1, True)
+    corners = [texels.fetch(c, w) for w in (top, bottom) for c in (left, right)]
+    if kind.filter_rounding == "once":
+        return bilinear_once(corners, fx, fy)
+    upper = blend(kind, corners[0], corners[1], fx)
+    lower = blend(kind, corners[2], corners[3], fx)
+    return blend(kind, upper, lower, fy)
+
+
+class Texels:
+    """Access to the texels of one level: address parts of columns and rows, and the fetch."""
+
+    def __init__(self, request: Request, level: Level) -> None:
+        self.request = request
+        self.kind = request.kind
+        self.level = level
+        self.base = level.base if request.face is None else level.base + request.face
+        self.shape = UTILE_SHAPES[request.kind.format.unit_bits]
+        self.block_shift = request.kind.format.block.bit_length() - 1
+
+    def column(self, x: Value, upper: bool) -> Taps:
+        kind, level = self.kind, self.level
+        outside = x.uge(level.width) if kind.wrap_s is Wrap.BORDER else None
+        x = wrap_index(x, level.width, kind.wrap_s, upper)
+        if kind.child:
+            x = x + self.request.descriptor.child_x
+        unit = x.shr(self.block_shift) if self.block_shift else x
+        if level.linear_tile is not None:
+            address = mixed_column(unit, self.shape, level.linear_tile)
+        else:
+            address = column_offset(unit, self.shape, Tiling(int(kind.layout)))
+        return Taps(x, address, outside)
+
+    def row(self, y: Value, upper: bool) -> Taps:
+        kind, level = self.kind, self.level
+        outside = y.uge(level.height) if kind.wrap_t is Wrap.BORDER else None
+        y = wrap_index(y, level.height, kind.wrap_t, upper)
+        if kind.flip_y:
+            y = level.height - 1 - y
+        if kind.child:
+            y = y + self.request.descriptor.child_y
+        unit = y.shr(self.block_shift) if self.block_shift else y
+        if level.linear_tile is not None:
+            address = mixed_row(unit, level.pitch, self.shape, level.linear_tile)
+        else:
+            address = row_offset(unit, level.pitch, self.shape, Tiling(int(kind.layout)))
+        # The base joins the row: one addition less per texel.
+        return Taps(y, RowAddress(address.xor, address.add + self.base), outside)
+
+    def fetch(self, column: Taps, row: Taps) -> Any:
+        """Filter word (RGBA64: pair of raw words) of the texels at column and row."""
+        kind = self.kind
+        address = combine(column.address, row.address)
+        word: Any
+        if kind.type is TextureType.YUYV422R:
+            word = unpack_yuyv(self._load(address & ~3), column.texel)
+        elif kind.type is TextureType.ETC1:
+            y = row.texel & 3 if kind.etc_flip else 3 - (row.texel & 3)
+            low, high = self._load(address), self._load(address + 4)
+            word = unpack_etc1(low, high, column.texel & 3, y)
+        elif kind.type is TextureType.RGBA64:
+            word = (self._load(address), self._load(address + 4))
+        else:
+            word = self._load(address)
+            bits = kind.format.unit_bits
+            if bits < 8:
+                word = word.shr((column.texel & (8 // bits - 1)) * bits)
+            word = unpack(kind.type, word)
+        border = self.request.border
+        for outside in (column.outside, row.outside):
+            if outside is None:
+                continue
+            if isinstance(word, tuple):
+                word = (select(outside, border, word[0]), select(outside, 0, word[1]))
+            else:
+                word = select(outside, border, word)
+        return word
+
+    def _load(self, address: Value) -> Value:
+        return gather(i32, self.request.memory_base, address & MEMORY_MASK)
+
+
+def blend(kind: TextureKind, first: Any, second: Any, weight: Value) -> Any:
+    """(first * (256 - weight) + second * weight + 128) >> 8 for every 8-bit channel."""
+    if kind.type is TextureType.RGBA64:
+        return first
+    pairs = (weight | (weight << 16)).bitcast(_i16x32)
+    if kind.format.channels < 4:
+        mixed = _blend_pairs(first.bitcast(_i16x32), second.bitcast(_i16x32), pairs)
+        return mixed.bitcast(i32x16)
+    low = _blend_pairs(
+        (first & 0xFF00FF).bitcast(_i16x32), (second & 0xFF00FF).bitcast(_i16x32), pairs
+    )
+    high = _blend_pairs(first.bitcast(_i16x32).shr(8), second.bitcast(_i16x32).shr(8), pairs)
+    return (low | (high << 8)).bitcast(i32x16)
+
+
+def _blend_pairs(first: Value, second: Value, weight: Value) -> Value:
+    # Modulo 2**16; the sum itself is at most 255 * 256 + 128.
+    return ((first << 8) + (second - first) * weight + 128).shr(8)
+
+
+def bilinear_once(corners: list[Value], fx: Value, fy: Value) -> Value:
+    """All four texels with their exact 16-bit weights, rounded once."""
+    result = None
+    for shift in (0, 8, 16, 24):
+        c = [corner.shr(shift) & 255 for corner in corners]
+        upper = (c[0] << 8) + (c[1] - c[0]) * fx
+        lower = (c[2] << 8) + (c[3] - c[2]) * fx
+        channel = ((upper << 8) + (lower - upper) * fy + 32768).shr(16) << shift
+        result = channel if result is None else result | channel
+    assert result is not None
+    return result

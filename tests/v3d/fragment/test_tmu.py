@@ -1,0 +1,315 @@
+"""The native sampler against its definition: types, layouts, filters, wraps, hostile words."""
+
+import random
+from functools import cache
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from vc4lab.memory import GuestMemory
+from vc4lab.records.texture import MinFilter, TextureConfig, TextureType, Wrap
+from vc4lab.simd import Target, host_target, targets
+from vc4lab.v3d.fragment.texture_reference import ReferenceSampler
+from vc4lab.v3d.fragment.texture_state import (
+    LevelLayout,
+    MipMode,
+    TextureDescriptor,
+    TextureKind,
+    describe_texture,
+)
+from vc4lab.v3d.fragment.tmu_kernels import lookup_words, sample_words
+from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
+
+BASE = 0x400000
+TARGETS = targets()
+ZEROS = [0] * 16
+
+
+@cache
+def memory() -> GuestMemory:
+    """6 MiB of noise around BASE."""
+    ram = GuestMemory()
+    ram.write(0x200000, np.random.default_rng(7).integers(0, 256, 6 << 20, np.uint8).tobytes())
+    return ram
+
+
+def words(values) -> list[int]:
+    return np.asarray(values, np.float32).view(np.uint32).tolist()
+
+
+def check(
+    config: TextureConfig | tuple[int, ...],
+    s: list[int],
+    t: list[int],
+    r: list[int] = ZEROS,
+    b: list[int] = ZEROS,
+    *,
+    only: tuple[Target, ...] | None = None,
+    unknowns=DEFAULT_UNKNOWNS,
+) -> TextureKind:
+    parameters = config.parameters() if isinstance(config, TextureConfig) else config
+    kind, descriptor = describe_texture(*parameters, 4, unknowns=unknowns)
+    golden = reference(kind, descriptor).sample(s, t, r, b)
+    arrays = [np.array(values, np.uint32) for values in (s, t, r, b)]
+    for target in only or (host_target(),):
+        got = sample_words(kind, descriptor, memory(), *arrays, target=target).tolist()
+        assert got == golden, (kind, target)
+    return kind
+
+
+def reference(kind: TextureKind, descriptor: TextureDescriptor) -> ReferenceSampler:
+    ram = memory()
+
+    def fetch(address: int, size: int) -> int:
+        return int.from_bytes(ram.read(address, size), "little")
+
+    return ReferenceSampler(kind, descriptor, fetch)
+
+
+def coordinates(seed: int, low: float = -2.2, high: float = 3.2) -> list[int]:
+    rng = np.random.default_rng(seed)
+    values = rng.uniform(low, high, 16).astype(np.float32)
+    values[:8] = [0.0, 1.0, 0.5, -1e-9, 1 - 2**-24, 2.0, -1.0, 1 / 3]
+    return words(rng.permutation(values))
+
+
+SPECIAL = [
+    0x7F800000, 0xFF800000, 0x7FC00000, 0x7F800001, 0x80000000, 0x00000001, 0x807FFFFF, 0x7F7FFFFF,
+    0xFF7FFFFF, 0x4B800001, 0xCB7FFFFF, 0x00800000, 0x80800000, 0x3F7FFFFF, 0x4F000000, 0xCF000001,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("texture_type", list(TextureType))
+@pytest.mark.parametrize("size", [(16, 8), (64, 64), (200, 150)])
+def test_types_and_layouts(texture_type: TextureType, size: tuple[int, int]) -> None:
+    width, height = size
+    for filter_code in (0, 1):
+        config = TextureConfig(
+            base=BASE, type=texture_type, width=width, height=height,
+            mag_filter=filter_code, min_filter=filter_code, wrap_t=Wrap.CLAMP,
+            etc_flip=width == 64,
+        )  # fmt: skip
+        only = tuple(TARGETS) if width == 64 else None
+        check(config, coordinates(1), coordinates(2), only=only)
+
+
+@pytest.mark.parametrize("wrap", [(s, t) for s in Wrap for t in Wrap])
+def test_wrap_modes(wrap: tuple[Wrap, Wrap]) -> None:
+    for filter_code, size in ((0, (800, 600)), (1, (800, 600)), (0, (1, 1)), (0, (128, 2048))):
+        config = TextureConfig(
+            base=BASE, width=size[0], height=size[1], mag_filter=filter_code,
+            min_filter=filter_code, wrap_s=wrap[0], wrap_t=wrap[1],
+        )  # fmt: skip
+        border = [0x11223344] * 16
+        check(config, coordinates(3), coordinates(4), border)
+        check(config, SPECIAL, coordinates(4), border)
+        check(config, coordinates(5), SPECIAL, border)
+
+
+@pytest.mark.parametrize("texture_type", list(TextureType))
+def test_border_colour_layouts(texture_type: TextureType) -> None:
+    filter_code = 1 if texture_type in (TextureType.S16, TextureType.RGBA64) else 0
+    config = TextureConfig(
+        base=BASE, type=texture_type, width=64, height=64, mag_filter=filter_code,
+        min_filter=filter_code, wrap_s=Wrap.BORDER, wrap_t=Wrap.BORDER,
+    )  # fmt: skip
+    check(config, coordinates(6), coordinates(7), [0xA1B2C3D4] * 16)
+
+
+def quads(seed: int, spread: float) -> tuple[list[int], list[int]]:
+    """Coordinates of four quads with a footprint of roughly ``spread`` of the texture."""
+    rng = np.random.default_rng(seed)
+    base = np.repeat(rng.uniform(0, 1, (2, 4)), 4, axis=1)
+    steps = rng.uniform(-spread, spread, (2, 16)) * np.repeat([[0.01, 0.1, 1, 3]], 4, axis=1)
+    both = (base + steps).astype(np.float32)
+    return words(both[0]), words(both[1])
+
+
+@pytest.mark.parametrize("min_filter", list(MinFilter))
+@pytest.mark.parametrize("mag_filter", [0, 1])
+def test_mip_modes(min_filter: MinFilter, mag_filter: int) -> None:
+    for seed, (width, height, levels) in enumerate([(512, 512, 10), (800, 600, 4), (64, 8, 16)]):
+        config = TextureConfig(
+            base=BASE, width=width, height=height, levels=levels, mag_filter=mag_filter,
+            min_filter=min_filter,
+        )  # fmt: skip
+        for spread in (0.002, 0.02, 0.3):
+            s, t = quads(seed, spread)
+            check(config, s, t)
+            check(config, s, t, b=words(np.linspace(-3, 3, 16)))
+        check(config, SPECIAL, coordinates(9), b=SPECIAL, only=tuple(TARGETS))
+
+
+@pytest.mark.parametrize("texture_type", [TextureType.RGB565, TextureType.ALPHA, TextureType.ETC1])
+def test_trilinear_of_other_types(texture_type: TextureType) -> None:
+    config = TextureConfig(
+        base=BASE, type=texture_type, width=128, height=256, levels=8, mag_filter=0,
+        min_filter=MinFilter.LINEAR_MIP_LINEAR, wrap_s=Wrap.MIRROR,
+    )  # fmt: skip
+    s, t = quads(11, 0.1)
+    check(config, s, t)
+
+
+def test_explicit_level_reads_exactly_that_level() -> None:
+    ram = GuestMemory()
+    config = TextureConfig(
+        base=BASE, width=64, height=64, levels=7, mag_filter=0, explicit_lod=True,
+        min_filter=MinFilter.LINEAR_MIP_NEAREST,
+    )  # fmt: skip
+    kind, descriptor = describe_texture(*config.parameters(), 4)
+    assert kind.explicit_lod
+    assert kind.layout is LevelLayout.MIXED
+    sizes = [64 * 64 * 4, 32 * 32 * 4, 16 * 16 * 4, 8 * 8 * 4, 64, 64, 64]
+    address = BASE
+    for level, size in enumerate(sizes):
+        address -= size if level else 0
+        ram.fill(address, size, 0x10 + level)
+    half = np.full(16, 0.5, np.float32).view(np.uint32)
+    zero = np.zeros(16, np.uint32)
+    for level in range(7):
+        b = np.full(16, level, np.float32).view(np.uint32)
+        got = sample_words(kind, descriptor, ram, half, half, zero, b)
+        assert set(got.tolist()) == {0x01010101 * (0x10 + level)}
+
+
+def test_recorded_mip_offsets_reach_the_descriptor() -> None:
+    config = TextureConfig(base=0x1000000, width=512, height=512, levels=10)
+    _, descriptor = describe_texture(*config.parameters())
+    assert [0x1000000 - base for base in descriptor.base[:10]] == [
+        0, 0x40000, 0x50000, 0x54000, 0x55000, 0x55400, 0x55500, 0x55540, 0x55580, 0x555C0,
+    ]  # fmt: skip
+
+
+def test_cube_maps() -> None:
+    for filter_code, levels in ((0, 1), (1, 1), (MinFilter.LINEAR_MIP_LINEAR, 4)):
+        config = TextureConfig(
+            base=BASE, width=64, height=64, levels=levels, cube=True, cube_stride=0x8000,
+            mag_filter=filter_code & 1, min_filter=filter_code,
+        )  # fmt: skip
+        rng = np.random.default_rng(12)
+        xyz = rng.uniform(-1, 1, (3, 16))
+        xyz /= np.abs(xyz).max(axis=0)
+        check(config, *(words(axis) for axis in xyz))
+        check(config, SPECIAL, SPECIAL[::-1], words(np.linspace(-1, 1, 16)))
+
+
+def test_flipped_and_child_images() -> None:
+    config = TextureConfig(
+        base=BASE, width=256, height=128, mag_filter=0, min_filter=0, flip_y=True,
+    )  # fmt: skip
+    check(config, coordinates(13), coordinates(14))
+    config = TextureConfig(
+        base=BASE, width=256, height=128, mag_filter=0, min_filter=0, child=(100, 40, 50, 33),
+    )  # fmt: skip
+    assert check(config, coordinates(13), coordinates(14)).child
+
+
+@pytest.mark.parametrize(
+    "switch",
+    [
+        {"tmu_filter_rounding": "once"},
+        {"tmu_lod_log2": "linear"},
+        {"tmu_lod_lane": "lane"},
+    ],
+)
+def test_switches(switch: dict[str, str]) -> None:
+    unknowns = DEFAULT_UNKNOWNS.with_(**switch)
+    for explicit in (False, True):
+        config = TextureConfig(
+            base=BASE, width=256, height=256, levels=8, mag_filter=0, explicit_lod=explicit,
+            min_filter=MinFilter.LINEAR_MIP_LINEAR,
+        )  # fmt: skip
+        s, t = quads(15, 0.05)
+        check(config, s, t, b=words(np.linspace(0, 4, 16)), unknowns=unknowns)
+
+
+def test_short_samples_can_sit_high() -> None:
+    unknowns = DEFAULT_UNKNOWNS.with_(tmu_short_position="high")
+    for texture_type in (TextureType.S8, TextureType.S16, TextureType.S16F):
+        config = TextureConfig(base=BASE, type=texture_type, width=32, height=32)
+        check(config, coordinates(16), coordinates(17), unknowns=unknowns)
+
+
+def test_constant_picture_stays_constant() -> None:
+    ram = GuestMemory()
+    ram.fill(BASE - 0x100000, 0x200000, 0xFF)
+    config = TextureConfig(
+        base=BASE, width=64, height=64, levels=7, mag_filter=0,
+        min_filter=MinFilter.LINEAR_MIP_LINEAR,
+    )  # fmt: skip
+    kind, descriptor = describe_texture(*config.parameters())
+    s, t = (np.array(c, np.uint32) for c in quads(18, 0.1))
+    zero = np.zeros(16, np.uint32)
+    assert set(sample_words(kind, descriptor, ram, s, t, zero, zero).tolist()) == {0xFFFFFFFF}
+
+
+def test_kinds_stay_few() -> None:
+    """Place and size do not make a new kind; without a use for it, neither does the LOD."""
+    one = describe_texture(*TextureConfig(base=BASE, width=256, height=256).parameters())
+    two = describe_texture(*TextureConfig(base=0x10000, width=800, height=600).parameters())
+    assert one[0] == two[0]
+    explicit = TextureConfig(base=BASE, width=256, height=256, explicit_lod=True)
+    assert describe_texture(*explicit.parameters(), 4)[0] == one[0]
+    assert one[0].mip is MipMode.BASE
+
+
+def test_direct_lookup() -> None:
+    addresses = np.array([BASE + 4 * n + (n & 3) for n in range(15)] + [BASE | 0xC0000000])
+    got = lookup_words(memory(), addresses.astype(np.uint32))
+    golden = [memory().u32(int(a) & 0x3FFFFFFC) for a in addresses]
+    assert got.tolist() == golden
+
+
+random_word = st.integers(0, 0xFFFFFFFF)
+
+
+def test_hostile_parameter_words_describe_and_stay_in_memory() -> None:
+    """Any words: a kind, a descriptor, and samples equal to the definition's (few kinds built)."""
+    rng = random.Random(19)
+    for _ in range(12):
+        parameters = tuple(rng.getrandbits(32) for _ in range(4))
+        s = [rng.getrandbits(32) for _ in range(16)]
+        t = [rng.getrandbits(32) for _ in range(16)]
+        check(parameters, s, t, s, t)
+
+
+@settings(max_examples=200, deadline=None)
+@given(random_word, random_word, random_word, random_word, st.integers(0, 4))
+def test_every_parameter_word_is_described(p0: int, p1: int, p2: int, p3: int, used: int) -> None:
+    kind, descriptor = describe_texture(p0, p1, p2, p3, used)
+    assert 1 <= descriptor.width[0] <= 2048
+    assert 0 <= descriptor.last_level < 16
+    assert hash(kind) == hash(describe_texture(p0, p1, p2, p3, used)[0])
+
+
+def test_findings_name_the_field() -> None:
+    seen: list[tuple[str, str]] = []
+
+    class Listener:
+        def report(self, code: str, message: str, address: int | None = None) -> None:
+            assert address == 0x1234
+            seen.append((code, message))
+
+    def codes(p0: int, p1: int, p2: int = 0, p3: int = 0) -> list[str]:
+        seen.clear()
+        describe_texture(p0, p1, p2, p3, 4, reporter=Listener(), address=0x1234)  # type: ignore[arg-type]
+        return [code for code, _ in seen]
+
+    square = 64 << 20 | 64 << 8
+    clamp = 0b0101
+    assert codes(0, square) == []
+    assert codes(0xF0, 1 << 31 | square) == ["TMU-001"]
+    assert codes(0xB0, square) == ["TMU-002"]
+    assert codes(0, square | 6 << 4) == ["TMU-003"]
+    assert codes(0, 1 << 31 | 64 << 20 | 60 << 8 | clamp) == ["TMU-004"]
+    assert codes(0, square, 2 << 30) == ["TMU-005"]
+    assert codes(0, 64 << 20 | 60 << 8) == ["TMU-006"]
+    assert codes(0, 64 << 20 | 60 << 8 | clamp) == []
+    assert codes(3, square, 2 << 30 | 5 << 12 | 5) == ["TMU-007"]
+    assert codes(1 << 9, square, 1 << 30 | 1 << 12, 2 << 30 | 5 << 12 | 5) == ["TMU-008"]
+    assert codes(1, 1 << 31 | square) == ["TMU-009"]
+    assert codes(15, square) == ["TMU-010"]
+    assert codes(1 << 9, square) == ["TMU-011"]
+    assert "cube map stride" in seen[0][1]
