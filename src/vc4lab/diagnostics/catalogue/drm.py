@@ -1,0 +1,143 @@
+"""Messages about a driver's jobs: recorded files, and what the kernel would refuse."""
+
+from vc4lab.diagnostics.entry import Entry, Severity
+
+ENTRIES = [
+    Entry(
+        "DRM-001",
+        "Not a recorded job",
+        "The path is neither a job directory (with a submit.json) nor a run directory (with "
+        "directories jobNNNN in it).",
+        "tests/data/vc4-jobs/README.md",
+        "Name a directory jobNNNN, or the directory that holds them.",
+    ),
+    Entry(
+        "DRM-002",
+        "Job description damaged",
+        "submit.json is not readable JSON, or a field of struct drm_vc4_submit_cl is missing, of "
+        "the wrong type or out of range.",
+        "include/uapi/drm/vc4_drm.h, struct drm_vc4_submit_cl",
+        "Record the job again.",
+    ),
+    Entry(
+        "DRM-003",
+        "Stream or buffer content missing",
+        "A file of the recording (bin_cl.bin, shader_rec.bin, uniforms.bin or a blob) is missing, "
+        "shorter than announced, or cannot be decompressed. Missing bytes count as zero.",
+        "tests/data/vc4-jobs/README.md",
+        "Copy the blobs directory along with the runs; it lies next to them.",
+    ),
+    Entry(
+        "DRM-004",
+        "Buffer does not fit in memory",
+        "A buffer's address and size reach beyond the GPU's 1 GiB, it is larger than 256 MiB, or "
+        "no room is left for the binner.",
+        "1 GiB of bus addresses, BCM2835 ARM Peripherals p. 5",
+        "Check the recording's buffer list.",
+    ),
+    Entry(
+        "DRM-005",
+        "Buffer index out of range",
+        "A list, a record or a uniform names a buffer by an index beyond the job's buffer list. "
+        "The kernel answers EINVAL.",
+        "Linux vc4_validate.c, vc4_use_bo",
+        "Indices count entries of bo_handles, not GEM handles.",
+    ),
+    Entry(
+        "DRM-006",
+        "Record not allowed in a submitted binning list",
+        "The kernel copies and checks the binning list and only accepts records that cannot reach "
+        "memory outside of the job's buffers: no branches, stores, loads or NV and VG states.",
+        "Linux vc4_validate.c, cmd_info table",
+        "Leave it out; the kernel makes the rendering list itself.",
+    ),
+    Entry(
+        "DRM-007",
+        "Binning list out of order",
+        "A submitted binning list must have exactly one mode configuration (112) before exactly "
+        "one Start Tile Binning (6), and must end with Increment Semaphore (7) and Flush (4).",
+        "Linux vc4_validate.c, vc4_validate_bin_cl",
+        "112, 6, state and draws, 7, 4.",
+    ),
+    Entry(
+        "DRM-008",
+        "Shader record stream does not fit the list",
+        "Every GL shader state record of the list takes one record of the stream: 3 + n buffer "
+        "indices and 36 + 8n bytes (extended 100 + 4n). The stream is shorter, the list names more "
+        "records than announced, or record 64 carries an address although the kernel fills it in.",
+        "Linux vc4_validate.c, validate_gl_shader_state and vc4_validate_shader_recs",
+        "Count attributes in the low bits of record 64 (0 means 8).",
+    ),
+    Entry(
+        "DRM-009",
+        "Uniform stream too short",
+        "The three programs of a shader record consume more words than the stream has left: one "
+        "index per texture request, one word per uniform read and per texture parameter.",
+        "Linux vc4_validate.c, validate_gl_shader_rec",
+        "Write uniforms in the textual order of the instructions, fragment shader first.",
+    ),
+    Entry(
+        "DRM-010",
+        "Texture does not fit its buffer",
+        "Level 0 reaches beyond the end of the buffer, or the mip levels below it beyond its "
+        "start. The kernel refuses such a job, the hardware would read other memory.",
+        "Linux vc4_validate.c, reloc_tex",
+        "Parameter 0 holds the offset of level 0; smaller levels lie below it.",
+    ),
+    Entry(
+        "DRM-011",
+        "Shader program not acceptable",
+        "A code address is not the start of a buffer, the program has no end inside its buffer, or "
+        "its thread switches contradict the shader record's flag.",
+        "Linux vc4_validate_shaders.c",
+        "Each program in a buffer of its own, ended by the program-end signal and two more "
+        "instructions.",
+    ),
+    Entry(
+        "DRM-012",
+        "Index or attribute array reaches beyond its buffer",
+        "With the highest index of the draws the vertex fetch would read behind the buffer.",
+        "Linux vc4_validate.c, validate_indexed_prim_list and validate_gl_shader_rec",
+        "Check offset, stride and maximum index.",
+        Severity.WARNING,
+    ),
+    Entry(
+        "DRM-013",
+        "Render surface not usable",
+        "A surface is missing, misaligned, too large for its buffer, or its format bits are not "
+        "those the kernel allows.",
+        "Linux vc4_render_cl.c, vc4_rcl_surface_setup",
+        "At least one surface to write; format 0-2, tiling 0-2, offset a multiple of 16.",
+    ),
+    Entry(
+        "DRM-014",
+        "Tile range wrong",
+        "The tiles to render are empty, or reach beyond those of the binning list.",
+        "Linux vc4_render_cl.c, vc4_get_rcl",
+        "min <= max, and max below the binning configuration's counts.",
+    ),
+    Entry(
+        "DRM-015",
+        "Nothing to show",
+        "The job renders into no colour surface, so there is no picture to save.",
+        "struct drm_vc4_submit_cl: color_write",
+        "Replay a job that writes colour; depth-only jobs run, but leave no picture.",
+        Severity.WARNING,
+    ),
+    Entry(
+        "DRM-016",
+        "Job did not finish",
+        "The frame's end was not reached: one of the list threads stopped or waits. The picture is "
+        "what was stored until then.",
+        "registers CT0CS, CT1CS, RFC",
+        "Look at the diagnostics before this one: they name the record at fault.",
+    ),
+    Entry(
+        "DRM-017",
+        "Unknown submit flag",
+        "The job has flags or padding that vc4lab does not know; they are ignored.",
+        "include/uapi/drm/vc4_drm.h",
+        "Known: 1 clear, 2 fixed tile order, 4 increasing X, 8 increasing Y.",
+        Severity.WARNING,
+    ),
+]

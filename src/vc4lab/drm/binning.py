@@ -1,0 +1,208 @@
+"""The driver's binning list made into the one that the hardware reads.
+
+Buffer indices become addresses, the tile memory is filled in, shader records and uniforms get their
+places. What the kernel would refuse is refused here with a sentence instead of EINVAL.
+Source: Linux vc4_validate.c.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from vc4lab.diagnostics import Reporter
+from vc4lab.drm.submit import Buffer, Submit, refuse
+from vc4lab.records import declarations as d
+from vc4lab.records.codes import BlockSize, IndexType
+from vc4lab.records.control import Record, build, bytes_reader, parse_list
+from vc4lab.records.shader import ALIGNMENT, MAX_ATTRIBUTES, gl_record_size
+
+ALLOWED = frozenset(
+    [0, 1, 4, 5, 6, 7, 32, 33, 56, 64, 96, 97, 98, 99, 100, 101, 102, 103, 105, 106, 112, 254]
+)
+TILE_STATE_BYTES = 48
+INITIAL_BLOCK = BlockSize.B32
+BLOCK = BlockSize.B128
+
+
+@dataclass
+class ShaderUse:
+    """One GL shader state record of the list and how the draws behind it use it."""
+
+    attributes: int
+    extended: bool
+    address: int
+    """Where the hardware's record goes."""
+    maximum_index: int = 0
+    drawn: bool = False
+
+
+@dataclass
+class BinningList:
+    """The result: bytes for the hardware, and what the rest of the job needs to know."""
+
+    data: bytearray = field(default_factory=bytearray)
+    tiles_x: int = 0
+    tiles_y: int = 0
+    multisample: bool = False
+    shaders: list[ShaderUse] = field(default_factory=list)
+    tile_lists: int = 0
+    """Address of the first tile's list."""
+
+
+class BinningBuilder:
+    """Walks one job's binning list.
+
+    Parameters
+    ----------
+    tile_memory, tile_memory_size
+        Memory for tile state and tile lists.
+    shader_records
+        Where the hardware's shader records go, 16-byte aligned.
+    """
+
+    def __init__(
+        self,
+        submit: Submit,
+        reporter: Reporter,
+        *,
+        tile_memory: int,
+        tile_memory_size: int,
+        shader_records: int,
+    ) -> None:
+        self.submit = submit
+        self.reporter = reporter
+        self.tile_memory = tile_memory
+        self.tile_memory_size = tile_memory_size
+        self.next_record = shader_records
+        self.result = BinningList()
+        self.handle = 0
+        self.started = False
+
+    def run(self) -> BinningList:
+        """Build the list. Raises JobError."""
+        data = self.submit.bin_cl
+        last: list[int] = []
+        for record in parse_list(bytes_reader(data), 0, len(data)):
+            if record.problem is not None:
+                refuse(self.reporter, "DRM-006", f"{record.problem}, byte {record.address}")
+            if record.id not in ALLOWED:
+                refuse(
+                    self.reporter, "DRM-006", f"{record.name} ({record.id}), byte {record.address}"
+                )
+            self.result.data += self.relocate(record)
+            last = [*last[-1:], record.id]
+            if record.id == d.Halt.id:
+                break
+        if not self.started:
+            refuse(self.reporter, "DRM-007", "the list never starts tile binning")
+        if last != [d.IncrementSemaphore.id, d.Flush.id]:
+            refuse(self.reporter, "DRM-007", "the list does not end with 7 and 4")
+        return self.result
+
+    def relocate(self, record: Record) -> bytes:
+        """The hardware's bytes of one record."""
+        payload = record.payload
+        if isinstance(payload, d.TileBinningMode):
+            return self.mode(payload)
+        if isinstance(payload, d.StartTileBinning):
+            if self.started or not self.result.tiles_x:
+                refuse(self.reporter, "DRM-007", "record 6 twice, or before record 112")
+            self.started = True
+        elif isinstance(payload, d.GemHandles):
+            self.handle = payload.index0
+            return b""
+        elif isinstance(payload, d.IndexedPrimitives):
+            return self.indexed(payload)
+        elif isinstance(payload, d.VertexArrayPrimitives):
+            self.draw(payload.first + payload.length - 1 if payload.length else 0)
+        elif isinstance(payload, d.GlShaderState):
+            return self.shader_state(payload)
+        assert payload is not None
+        return bytes([payload.id]) + payload.to_bytes()
+
+    def mode(self, payload: d.TileBinningMode) -> bytes:
+        """Record 112 with the kernel's tile memory."""
+        result = self.result
+        if result.tiles_x:
+            refuse(self.reporter, "DRM-007", "record 112 twice")
+        if payload.tiles_x == 0 or payload.tiles_y == 0:
+            refuse(self.reporter, "DRM-007", "a tile grid of no tiles")
+        if payload.double_buffer or payload.colour64:
+            refuse(self.reporter, "DRM-006", "double buffer or 64-bit colour in record 112")
+        result.tiles_x, result.tiles_y = payload.tiles_x, payload.tiles_y
+        result.multisample = bool(payload.multisample)
+        state = round_up(result.tiles_x * result.tiles_y * TILE_STATE_BYTES, 4096)
+        result.tile_lists = self.tile_memory + state
+        return build(
+            d.TileBinningMode,
+            address=result.tile_lists,
+            memory_size=self.tile_memory_size - state,
+            state_address=self.tile_memory,
+            tiles_x=result.tiles_x,
+            tiles_y=result.tiles_y,
+            multisample=payload.multisample,
+            auto_initialise=1,
+            initial_block=INITIAL_BLOCK,
+            block=BLOCK,
+        )
+
+    def draw(self, maximum_index: int) -> None:
+        """Notes a draw with the current shader state."""
+        if not self.result.shaders:
+            refuse(self.reporter, "DRM-007", "a draw before any shader state")
+        use = self.result.shaders[-1]
+        use.drawn = True
+        use.maximum_index = max(use.maximum_index, maximum_index)
+        if maximum_index > 0xFFFF:
+            self.reporter.report(
+                "CLE-015", f"vertex number {maximum_index} does not fit in 16 bits", block="DRM"
+            )
+
+    def indexed(self, payload: d.IndexedPrimitives) -> bytes:
+        """Record 32 with the index buffer's address."""
+        self.draw(payload.maximum_index)
+        buffer = buffer_at(self.submit, self.handle, self.reporter, "index buffer")
+        size = 2 if payload.index_type == IndexType.SHORT else 1
+        offset = payload.address
+        if offset + payload.length * size > buffer.size:
+            self.reporter.report(
+                "DRM-012",
+                f"{payload.length} indices of {size} bytes at offset {offset} of a buffer of "
+                f"{buffer.size} bytes",
+                block="DRM",
+            )
+        address = (buffer.address + offset) & 0xFFFFFFFF
+        return bytes([payload.id]) + payload.replace(address=address).to_bytes()
+
+    def shader_state(self, payload: d.GlShaderState) -> bytes:
+        """Record 64 with the address of its record."""
+        if len(self.result.shaders) >= self.submit.shader_rec_count:
+            refuse(
+                self.reporter,
+                "DRM-008",
+                f"more shader states than the {self.submit.shader_rec_count} announced",
+            )
+        if payload.address:
+            refuse(self.reporter, "DRM-008", f"record 64 carries an address 0x{payload.address:x}")
+        count = int(payload.attributes) or MAX_ATTRIBUTES  # the kernel's view, extended or not
+        extended = bool(payload.extended)
+        address = self.next_record
+        self.next_record = round_up(address + gl_record_size(count, extended), ALIGNMENT)
+        self.result.shaders.append(ShaderUse(count, extended, address))
+        return bytes([payload.id]) + payload.replace(address=address).to_bytes()
+
+
+def round_up(value: int, unit: int) -> int:
+    """The next multiple of `unit`."""
+    return -(-value // unit) * unit
+
+
+def buffer_at(submit: Submit, index: int, reporter: Reporter, what: str) -> Buffer:
+    """The buffer with that index in the job's list. Raises JobError."""
+    if index >= len(submit.buffers):
+        refuse(
+            reporter,
+            "DRM-005",
+            f"{what}: buffer index {index} of a list of {len(submit.buffers)}",
+        )
+    return submit.buffers[index]

@@ -1,0 +1,326 @@
+"""Recorded jobs: files into guest memory, and the kernel's half of a submit.
+
+A run's jobs share one memory: what an earlier job rendered is the input of a later one.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import zlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from vc4lab.diagnostics import Reporter
+from vc4lab.drm.binning import BinningBuilder, BinningList, round_up
+from vc4lab.drm.rendering import ColourSurface, RenderingBuilder
+from vc4lab.drm.shaders import ShaderBuilder
+from vc4lab.drm.submit import (
+    KNOWN_FLAGS,
+    MAX_BUFFER,
+    PAGE,
+    Buffer,
+    FieldError,
+    JobError,
+    Submit,
+    parse_submit,
+    refuse,
+)
+from vc4lab.memory import MEMORY_SIZE, GuestMemory
+
+__all__ = ["BuiltJob", "JobError", "RecordedJob", "RecordedRun", "build_submit"]
+
+MAX_FILE = 16 << 20
+TILE_MEMORY = 32 << 20
+"""For tile state and tile lists of one job; pages that stay untouched cost nothing."""
+REGION = 256 << 20
+"""Tile memory must not cross a boundary of this size."""
+LISTS = 64 << 20
+"""For a job's lists, shader records and uniforms: three streams of MAX_FILE at most."""
+WORKSPACE = TILE_MEMORY + LISTS
+LOWEST = 1 << 20
+
+_JOB_NAME = re.compile(r"job\d+")
+_BLOB_NAME = re.compile(r"[0-9A-Za-z_-]+(\.z)?")
+
+
+@dataclass(frozen=True)
+class BuiltJob:
+    """Two lists in guest memory, ready for CT0CA/CT0EA and CT1CA/CT1EA.
+
+    `bin_start == bin_end` when the job has nothing to bin; `colour` is None when it writes none.
+    """
+
+    bin_start: int
+    bin_end: int
+    render_start: int
+    render_end: int
+    width: int
+    height: int
+    colour: ColourSurface | None
+    tile_count: int
+
+
+def build_submit(
+    submit: Submit, memory: GuestMemory, workspace: int, reporter: Reporter
+) -> BuiltJob:
+    """Do what the kernel does between the ioctl and the hardware's registers.
+
+    Parameters
+    ----------
+    workspace
+        Address of `WORKSPACE` bytes for lists and tile memory, inside one 256 MiB region; the
+        job's buffers must be in memory already.
+
+    Raises JobError when the kernel would refuse the job.
+    """
+    if submit.flags & ~KNOWN_FLAGS:
+        reporter.report("DRM-017", f"flags 0x{submit.flags:x}", block="DRM")
+    lists = workspace + TILE_MEMORY
+    binned = BinningList()
+    bin_end = lists
+    if submit.bin_cl:
+        records = round_up(lists + 2 * len(submit.bin_cl), PAGE)
+        builder = BinningBuilder(
+            submit,
+            reporter,
+            tile_memory=workspace,
+            tile_memory_size=TILE_MEMORY,
+            shader_records=records,
+        )
+        binned = builder.run()
+        uniforms = round_up(builder.next_record, PAGE)
+        shaders = ShaderBuilder(submit, memory, reporter, uniforms)
+        for use in binned.shaders:
+            shaders.record(use)
+        bin_end = lists + len(binned.data)
+        memory.write(lists, bytes(binned.data))
+        if submit.max_x_tile >= binned.tiles_x or submit.max_y_tile >= binned.tiles_y:
+            refuse(
+                reporter,
+                "DRM-014",
+                f"tile ({submit.max_x_tile}, {submit.max_y_tile}) of {binned.tiles_x} x "
+                f"{binned.tiles_y}",
+            )
+        render_start = round_up(shaders.next_uniforms, PAGE)
+    else:
+        render_start = round_up(lists, PAGE)
+    rendering = RenderingBuilder(
+        submit, reporter, bin_tiles_x=binned.tiles_x, tile_lists=binned.tile_lists
+    )
+    data = rendering.run()
+    memory.write(render_start, data)
+    columns = submit.max_x_tile - submit.min_x_tile + 1
+    rows = submit.max_y_tile - submit.min_y_tile + 1
+    return BuiltJob(
+        lists,
+        bin_end,
+        render_start,
+        render_start + len(data),
+        submit.width,
+        submit.height,
+        rendering.colour,
+        columns * rows,
+    )
+
+
+class RecordedJob:
+    """One job directory; `submit` is None (and reported) when its description is unusable."""
+
+    def __init__(self, run: RecordedRun, path: Path) -> None:
+        self.run = run
+        self.path = path
+        self.name = path.name
+        self.submit = self._load()
+
+    def _load(self) -> Submit | None:
+        reporter = self.run.reporter
+        try:
+            text = _read_file(self.path / "submit.json")
+            table = json.loads(text)
+            sizes = {
+                name: table.get(f"{name}_size", 0) if isinstance(table, dict) else 0
+                for name in ("bin_cl", "shader_rec", "uniforms")
+            }
+            streams = [self._stream(name, size) for name, size in sizes.items()]
+            return parse_submit(table, *streams)
+        except (OSError, ValueError, RecursionError) as error:
+            what = error if isinstance(error, FieldError) else f"submit.json: {_reason(error)}"
+            reporter.report("DRM-002", f"{self.name}: {what}", block="DRM")
+            return None
+
+    def _stream(self, name: str, size: object) -> bytes:
+        if not isinstance(size, int) or not 0 <= size <= MAX_FILE:
+            raise FieldError(f"field '{name}_size' is not a size up to {MAX_FILE}")
+        if size == 0:
+            return b""
+        try:
+            data = _read_file(self.path / f"{name}.bin")
+        except (OSError, ValueError) as error:
+            data = b""
+            self.run.reporter.report(
+                "DRM-003", f"{self.name}/{name}.bin: {_reason(error)}", block="DRM"
+            )
+        if len(data) < size:
+            self.run.reporter.report(
+                "DRM-003", f"{self.name}/{name}.bin has {len(data)} of {size} bytes", block="DRM"
+            )
+        return data[:size]
+
+    def build(self, memory: GuestMemory | None = None) -> BuiltJob:
+        """Bring the job's buffers into memory and make its lists. Raises JobError."""
+        memory = memory if memory is not None else self.run.memory
+        reporter = self.run.reporter
+        if self.submit is None:
+            refuse(reporter, "DRM-002", f"{self.name}: nothing to run")
+        for buffer in self.submit.buffers:
+            _check_buffer(buffer, reporter)
+        workspace = self.run.workspace
+        if workspace is None:
+            refuse(reporter, "DRM-004", "no room for the binner's memory between the buffers")
+        self.run.contents.load(self.submit.buffers, memory)
+        return build_submit(self.submit, memory, workspace, reporter)
+
+
+class RecordedRun:
+    """A run directory, or one job directory (then with the jobs of its run that come before it).
+
+    Everything wrong with the files goes to `reporter`; nothing raises.
+    """
+
+    def __init__(self, path: str | Path, reporter: Reporter | None = None) -> None:
+        self.reporter = reporter if reporter is not None else Reporter()
+        self.path = Path(path)
+        self.memory = GuestMemory()
+        directories = self._directories()
+        if not directories:
+            self.reporter.report("DRM-001", f"{self.path} holds no job", block="DRM")
+        blobs = directories[0].parent.parent / "blobs" if directories else self.path
+        self.contents = _Contents(blobs, self.reporter)
+        self.jobs = [RecordedJob(self, directory) for directory in directories]
+        self.workspace = _find_room(
+            buffer for job in self.jobs if job.submit is not None for buffer in job.submit.buffers
+        )
+
+    def _directories(self) -> list[Path]:
+        path = self.path.resolve()
+        try:
+            if (path / "submit.json").is_file():
+                siblings = sorted(p for p in path.parent.iterdir() if _is_job(p))
+                return [p for p in siblings if p.name <= path.name] or [path]
+            return sorted(p for p in path.iterdir() if _is_job(p))
+        except (OSError, ValueError):
+            return []
+
+
+class _Contents:
+    """Which recorded content each buffer holds, so that only changes are loaded.
+
+    A buffer is loaded when it is new. When its recorded content changes later, the CPU wrote to it:
+    only the bytes that differ are written, because the GPU may have rendered into the rest.
+    """
+
+    def __init__(self, directory: Path, reporter: Reporter) -> None:
+        self.directory = directory
+        self.reporter = reporter
+        self.loaded: dict[int, Buffer] = {}
+
+    def load(self, buffers: Iterable[Buffer], memory: GuestMemory) -> None:
+        """Bring a job's buffers up to date."""
+        for buffer in buffers:
+            known = self.loaded.get(buffer.address)
+            if known is not None and known.size == buffer.size and known.handle == buffer.handle:
+                if known.content != buffer.content:
+                    self._change(known, buffer, memory)
+            else:
+                self._forget(buffer, memory)
+                if buffer.content is not None:
+                    memory.write(buffer.address, self._content(buffer))
+            self.loaded[buffer.address] = buffer
+
+    def _forget(self, buffer: Buffer, memory: GuestMemory) -> None:
+        """Zero what earlier buffers left where a new one goes."""
+        end = buffer.address + buffer.size
+        for address, old in list(self.loaded.items()):
+            if address < end and buffer.address < address + old.size:
+                memory.fill(address, old.size)
+                del self.loaded[address]
+
+    def _change(self, known: Buffer, buffer: Buffer, memory: GuestMemory) -> None:
+        import numpy
+
+        old = numpy.frombuffer(self._content(known).ljust(buffer.size, b"\0"), numpy.uint8)
+        new = numpy.frombuffer(self._content(buffer).ljust(buffer.size, b"\0"), numpy.uint8)
+        changed = old != new
+        memory.array(buffer.address, buffer.size)[changed] = new[changed]
+
+    def _content(self, buffer: Buffer) -> bytes:
+        name = buffer.content
+        if name is None:
+            return b""
+        try:
+            if not _BLOB_NAME.fullmatch(name):
+                raise ValueError("not a blob's name")
+            stream = zlib.decompressobj()
+            data = stream.decompress(
+                _read_file(self.directory / name, MAX_BUFFER), buffer.content_size or 1
+            )[: buffer.content_size]
+        except (OSError, ValueError, zlib.error) as error:
+            data = b""
+            self.reporter.report("DRM-003", f"blob {name[:80]}: {_reason(error)}", block="DRM")
+        else:
+            if len(data) < buffer.content_size:
+                self.reporter.report(
+                    "DRM-003",
+                    f"blob {name}: {len(data)} of {buffer.content_size} bytes",
+                    block="DRM",
+                )
+        return data
+
+
+def _is_job(path: Path) -> bool:
+    return _JOB_NAME.fullmatch(path.name) is not None and path.is_dir()
+
+
+def _read_file(path: Path, limit: int = MAX_FILE) -> bytes:
+    with path.open("rb") as file:
+        data = file.read(limit + 1)
+    if len(data) > limit:
+        raise ValueError(f"larger than {limit} bytes")
+    return data
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, OSError):
+        return (error.strerror or "cannot be read").lower()
+    if isinstance(error, RecursionError):
+        return "nested too deeply"
+    return str(error).splitlines()[0] if str(error) else type(error).__name__
+
+
+def _check_buffer(buffer: Buffer, reporter: Reporter) -> None:
+    if not 0 < buffer.size <= MAX_BUFFER or buffer.address + buffer.size > MEMORY_SIZE:
+        refuse(
+            reporter,
+            "DRM-004",
+            f"buffer {buffer.handle}: {buffer.size} bytes at 0x{buffer.address:x}",
+        )
+
+
+def _find_room(buffers: Iterable[Buffer]) -> int | None:
+    """The lowest address with room for `WORKSPACE` between all buffers, in one 256 MiB region."""
+    taken = sorted({(b.address, b.address + b.size) for b in buffers})
+    start = LOWEST
+    for low, high in [*taken, (MEMORY_SIZE, MEMORY_SIZE)]:
+        start = _in_one_region(start)
+        if start + WORKSPACE <= low:
+            return start
+        start = max(start, round_up(high, PAGE))
+    return None
+
+
+def _in_one_region(start: int) -> int:
+    if start // REGION != (start + WORKSPACE - 1) // REGION:
+        return round_up(start, REGION)
+    return start

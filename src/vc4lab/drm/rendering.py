@@ -1,0 +1,269 @@
+"""The rendering list that the kernel makes from a job's surfaces.
+
+Source: Linux vc4_render_cl.c (vc4_create_rcl_bo, emit_tile and the surface checks).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from vc4lab.diagnostics import Reporter
+from vc4lab.drm.binning import buffer_at, round_up
+from vc4lab.drm.submit import (
+    FLAG_CLEAR,
+    FLAG_FIXED_ORDER,
+    FLAG_FULL_RES,
+    FLAG_INCREASING_X,
+    FLAG_INCREASING_Y,
+    FrameBits,
+    LoadStoreBits,
+    Submit,
+    Surface,
+    refuse,
+)
+from vc4lab.records import declarations as d
+from vc4lab.records.codes import FrameFormat, TileBuffer, TileFormat, Tiling
+from vc4lab.records.control import build
+from vc4lab.v3d.fragment import tiling as layouts
+
+FULL_RES_TILE = 16384
+"""Bytes of one buffer of one tile in a full-resolution surface."""
+FULL_RES_TILE_PIXELS = 32
+TILE_LIST_BLOCK = 32
+MAX_SURFACE_SIZE = 4096
+
+
+@dataclass(frozen=True)
+class ColourSurface:
+    """Where the picture of a job is.
+
+    `multisample`: the layout of full-resolution stores, 4 samples a pixel; `tiling` does not count.
+    """
+
+    address: int
+    width: int
+    height: int
+    bits_per_pixel: int
+    tiling: Tiling
+    multisample: bool = False
+
+
+class RenderingBuilder:
+    """Checks a job's surfaces and writes its rendering list."""
+
+    def __init__(
+        self, submit: Submit, reporter: Reporter, *, bin_tiles_x: int, tile_lists: int
+    ) -> None:
+        self.submit = submit
+        self.reporter = reporter
+        self.bin_tiles_x = bin_tiles_x
+        """Width of the binning grid, 0 without a binning list."""
+        self.tile_lists = tile_lists
+        self.colour: ColourSurface | None = None
+        self.addresses: dict[str, int] = {}
+
+    def run(self) -> bytes:
+        """The list. Raises JobError."""
+        submit = self.submit
+        if submit.min_x_tile > submit.max_x_tile or submit.min_y_tile > submit.max_y_tile:
+            refuse(self.reporter, "DRM-014", "the tile range is empty")
+        self.check_surfaces()
+        out = bytearray()
+        if submit.flags & FLAG_CLEAR:
+            out += build(
+                d.ClearColours,
+                colour=submit.clear_color[0],
+                colour_high=submit.clear_color[1],
+                z=submit.clear_z & 0xFFFFFF,
+                vg_mask=submit.clear_z >> 24,
+                stencil=submit.clear_s,
+            )
+            out += build(d.TileCoordinates) + build(d.StoreGeneral)
+        bits = submit.surface("color_write").bits
+        out += build(
+            d.TileRenderingMode,
+            address=self.addresses.get("color_write", 0),
+            width=submit.width,
+            height=submit.height,
+        )[:-2] + bits.to_bytes(2, "little")
+        tiles = list(self.tiles())
+        for number, (x, y) in enumerate(tiles):
+            out += self.tile(x, y, first=number == 0, last=number == len(tiles) - 1)
+        return bytes(out)
+
+    def tiles(self) -> Iterator[tuple[int, int]]:
+        """Tile positions in the order the job asks for."""
+        submit = self.submit
+        columns = list(range(submit.min_x_tile, submit.max_x_tile + 1))
+        rows = list(range(submit.min_y_tile, submit.max_y_tile + 1))
+        if submit.flags & FLAG_FIXED_ORDER:
+            columns = columns if submit.flags & FLAG_INCREASING_X else columns[::-1]
+            rows = rows if submit.flags & FLAG_INCREASING_Y else rows[::-1]
+        for y in rows:
+            for x in columns:
+                yield x, y
+
+    def tile(self, x: int, y: int, *, first: bool, last: bool) -> bytes:
+        """Records of one tile: loads, coordinates, its list, stores."""
+        at = build(d.TileCoordinates, column=x, row=y)
+        out = bytearray()
+        present = self.addresses
+        if "color_read" in present:
+            out += self.load("color_read", x, y)
+        if "zs_read" in present:
+            if "color_read" in present:
+                out += at + build(
+                    d.StoreGeneral,
+                    disable_colour_clear=1,
+                    disable_zs_clear=1,
+                    disable_vg_mask_clear=1,
+                )
+            out += self.load("zs_read", x, y)
+        out += at
+        if self.bin_tiles_x:
+            if first:
+                out += build(d.WaitSemaphore)
+            index = y * self.bin_tiles_x + x
+            out += build(d.BranchToSublist, address=self.tile_lists + TILE_LIST_BLOCK * index)
+        stores = [
+            name
+            for name in ("msaa_color_write", "msaa_zs_write", "zs_write", "color_write")
+            if name in present
+        ]
+        for number, name in enumerate(stores):
+            if number:
+                out += at
+            final = number == len(stores) - 1
+            out += self.store(name, x, y, final=final, end=final and last)
+        return bytes(out)
+
+    def load(self, name: str, x: int, y: int) -> bytes:
+        """Load of color_read or zs_read."""
+        surface = self.submit.surface(name)
+        colour = name == "color_read"
+        if surface.flags & FLAG_FULL_RES:
+            return build(
+                d.LoadFull,
+                address=self.full_res(name, x, y),
+                disable_zs=colour,
+                disable_colour=not colour,
+            )
+        bits = LoadStoreBits(surface.bits)
+        return build(
+            d.LoadGeneral,
+            buffer=bits.buffer,
+            tiling=bits.tiling,
+            format=bits.format,
+            address=self.addresses[name],
+        )
+
+    def store(self, name: str, x: int, y: int, *, final: bool, end: bool) -> bytes:
+        """One store; only the final one of a tile clears, only the end one ends the frame."""
+        if name == "color_write":
+            return build(d.StoreResolvedEnd if end else d.StoreResolved)
+        if name == "zs_write":
+            bits = LoadStoreBits(self.submit.surface(name).bits)
+            return build(
+                d.StoreGeneral,
+                buffer=bits.buffer,
+                tiling=bits.tiling,
+                format=bits.format,
+                disable_colour_clear=not final,
+                last_tile=end,
+                address=self.addresses[name],
+            )
+        colour = name == "msaa_color_write"
+        return build(
+            d.StoreFull,
+            address=self.full_res(name, x, y),
+            disable_zs=colour,
+            disable_colour=not colour,
+            disable_clear=not final,
+            last_tile=end,
+        )
+
+    def full_res(self, name: str, x: int, y: int) -> int:
+        """Address of one tile in a full-resolution surface."""
+        per_row = -(-self.submit.width // FULL_RES_TILE_PIXELS)
+        return (self.addresses[name] + FULL_RES_TILE * (per_row * y + x)) & 0xFFFFFFFF
+
+    # -- surfaces --------------------------------------------------------------------------------
+
+    def check_surfaces(self) -> None:
+        """Resolve and check all surfaces; find the picture."""
+        submit = self.submit
+        writes = [n for n in submit.surfaces if n.endswith("write") and submit.surface(n).present]
+        if not writes:
+            refuse(self.reporter, "DRM-013", "the job has no surface to write")
+        for name in submit.surfaces:
+            surface = submit.surface(name)
+            if not surface.present:
+                continue
+            buffer = buffer_at(submit, surface.hindex, self.reporter, name)
+            if surface.offset % 16:
+                self.bad(name, f"offset {surface.offset} is not a multiple of 16")
+            self.addresses[name] = (buffer.address + surface.offset) & 0xFFFFFFFF
+            if name == "color_write":
+                needed = self.frame_bytes(surface)
+            elif name.startswith("msaa") or surface.flags & FLAG_FULL_RES:
+                per_row = -(-submit.width // FULL_RES_TILE_PIXELS)
+                needed = FULL_RES_TILE * (per_row * submit.max_y_tile + submit.max_x_tile + 1)
+                if surface.bits:
+                    self.bad(name, "a full-resolution surface has no format bits")
+                if name == "msaa_color_write":
+                    self.found(self.addresses[name], 32, Tiling.RASTER, multisample=True)
+            else:
+                needed = self.load_store_bytes(name, surface)
+            if surface.offset + needed > buffer.size:
+                self.bad(
+                    name, f"{needed} bytes at offset {surface.offset} of a buffer of {buffer.size}"
+                )
+
+    def frame_bytes(self, surface: Surface) -> int:
+        """Size of color_write, whose bits are those of record 113."""
+        bits = FrameBits(surface.bits)
+        if surface.bits & ~0xFD or surface.flags:
+            self.bad("color_write", f"bits 0x{surface.bits:x} flags 0x{surface.flags:x}")
+        if not isinstance(bits.format, FrameFormat) or not isinstance(bits.tiling, Tiling):
+            self.bad("color_write", f"reserved format or tiling in bits 0x{surface.bits:x}")
+        per_pixel = 32 if bits.format is FrameFormat.RGBA8888 else 16
+        self.found(self.addresses["color_write"], per_pixel, bits.tiling)
+        return self.image_bytes("color_write", bits.tiling, per_pixel)
+
+    def load_store_bytes(self, name: str, surface: Surface) -> int:
+        """Size of a surface whose bits are those of records 28 and 29."""
+        bits = LoadStoreBits(surface.bits)
+        used = sum(field.mask for field in LoadStoreBits.layout_fields.values())
+        if surface.bits & ~used or not isinstance(bits.tiling, Tiling):
+            self.bad(name, f"bits 0x{surface.bits:x}")
+        if not isinstance(bits.format, TileFormat):
+            self.bad(name, "reserved format")
+        if bits.buffer not in (TileBuffer.COLOUR, TileBuffer.ZS):
+            self.bad(name, f"buffer {int(bits.buffer)} is neither colour nor depth")
+        if bits.buffer is TileBuffer.ZS and bits.format:
+            self.bad(name, "a depth surface with a colour format")
+        per_pixel = 32 if bits.format is TileFormat.RGBA8888 else 16
+        return self.image_bytes(name, bits.tiling, per_pixel)
+
+    def image_bytes(self, name: str, tiling: Tiling, per_pixel: int) -> int:
+        """Bytes of a frame-sized image as the kernel counts them."""
+        width, height = self.submit.width, self.submit.height
+        if not (0 < width <= MAX_SURFACE_SIZE and 0 < height <= MAX_SURFACE_SIZE):
+            self.bad(name, f"size {width}x{height}")
+        if tiling is Tiling.RASTER:
+            width = round_up(width, layouts.UTILE_SHAPES[per_pixel].width)
+        return layouts.image_bytes(width, height, per_pixel, layouts.Tiling(tiling))
+
+    def found(
+        self, address: int, per_pixel: int, tiling: Tiling, multisample: bool = False
+    ) -> None:
+        """Remember the picture; a resolved one counts more than a multisampled one."""
+        if self.colour is None or self.colour.multisample:
+            self.colour = ColourSurface(
+                address, self.submit.width, self.submit.height, per_pixel, tiling, multisample
+            )
+
+    def bad(self, name: str, message: str) -> None:
+        """Refuse a surface."""
+        refuse(self.reporter, "DRM-013", f"{name}: {message}")

@@ -1,0 +1,153 @@
+"""Recorded jobs through the V3D: the picture that the driver's program would have seen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vc4lab.diagnostics import Reporter
+from vc4lab.drm.jobs import BuiltJob, JobError, RecordedRun
+from vc4lab.drm.rendering import FULL_RES_TILE, FULL_RES_TILE_PIXELS, ColourSurface
+from vc4lab.v3d.registers import BY_NAME
+
+if TYPE_CHECKING:
+    import numpy
+    from PIL.Image import Image
+
+    from vc4lab.memory import GuestMemory
+    from vc4lab.v3d.core import V3D
+
+Progress = Callable[[int, int, str], None]
+"""`progress(number, total, name)` before each job."""
+
+
+@dataclass(frozen=True)
+class Replay:
+    """What came of a run.
+
+    `image` is the last job's colour surface (RGBA, first memory row on top), None if there is none;
+    `drawn` counts the jobs that finished.
+    """
+
+    image: Image | None
+    jobs: int
+    drawn: int
+    reporter: Reporter
+
+
+def replay(
+    path: str | Path,
+    *,
+    engine: str = "jit",
+    strict: bool = False,
+    threads: int | None = None,
+    progress: Progress | None = None,
+    on_image: Callable[[str, Image], None] | None = None,
+    reporter: Reporter | None = None,
+) -> Replay:
+    """Draw every job of a run directory, or of one job directory after those before it.
+
+    Parameters
+    ----------
+    engine
+        "jit", or "interpreter" for the golden path.
+    strict
+        Raise StrictStop at the first error instead of going on as the hardware would.
+    on_image
+        Called with a job's name and its picture after each job that writes colour.
+    """
+    from vc4lab.v3d.core import V3D
+
+    reporter = reporter if reporter is not None else Reporter(strict)
+    run = RecordedRun(path, reporter)
+    v3d = V3D(run.memory, reporter, engine=engine, threads=threads)
+    image: Image | None = None
+    colour: ColourSurface | None = None
+    drawn = 0
+    for number, job in enumerate(run.jobs):
+        if progress is not None:
+            progress(number, len(run.jobs), job.name)
+        try:
+            built = job.build(run.memory)
+        except JobError:
+            continue  # reported already; later jobs may still be whole
+        drawn += submit(v3d, built, job.name)
+        colour = built.colour
+        if on_image is not None and colour is not None:
+            image = picture(run.memory, colour)
+            on_image(job.name, image)
+    if colour is not None:
+        image = picture(run.memory, colour)
+    elif run.jobs:
+        reporter.report("DRM-015", "the last job writes no colour", block="DRM")
+    return Replay(image, len(run.jobs), drawn, reporter)
+
+
+def submit(v3d: V3D, job: BuiltJob, name: str = "job") -> bool:
+    """Feed one job to the V3D's registers; whether its frame was finished."""
+    frames = v3d.read(BY_NAME["RFC"].offset)
+    if job.bin_start != job.bin_end:
+        v3d.write(BY_NAME["CT0CA"].offset, job.bin_start)
+        v3d.write(BY_NAME["CT0EA"].offset, job.bin_end)
+    v3d.write(BY_NAME["CT1CA"].offset, job.render_start)
+    v3d.write(BY_NAME["CT1EA"].offset, job.render_end)
+    if v3d.read(BY_NAME["RFC"].offset) != frames:
+        return True
+    states = ", ".join(
+        f"{register} 0x{v3d.read(BY_NAME[register].offset):08x}"
+        for register in ("CT0CS", "CT0CA", "CT1CS", "CT1CA", "PCS")
+    )
+    v3d.reporter.report("DRM-016", f"{name}: no frame ended ({states})", block="DRM")
+    for register in ("CT0CS", "CT1CS"):
+        v3d.write(BY_NAME[register].offset, 1 << 15)  # CTRSTA: a clean start for the next job
+    return False
+
+
+def picture(memory: GuestMemory, surface: ColourSurface) -> Image:
+    """A colour surface as an RGBA picture, its first row in memory on top."""
+    from PIL import Image
+
+    pixels = rgba(memory, surface)
+    return Image.fromarray(pixels)
+
+
+def rgba(memory: GuestMemory, surface: ColourSurface) -> numpy.ndarray[Any, Any]:
+    """A colour surface as bytes of shape (height, width, 4)."""
+    import numpy
+
+    from vc4lab.v3d.fragment import tiling as layouts
+
+    width, height, bits = surface.width, surface.height, surface.bits_per_pixel
+    if surface.multisample:
+        return _resolve(memory, surface)
+    tiling = layouts.Tiling(surface.tiling)
+    stride = None
+    if tiling is layouts.Tiling.RASTER:
+        stride = layouts.round_up(width * bits // 8, 16)
+        size = stride * height
+    else:
+        size = layouts.image_bytes(width, height, bits, tiling)
+    texels = layouts.detile(memory.view(surface.address, size), width, height, bits, tiling, stride)
+    if bits == 32:
+        return numpy.ascontiguousarray(texels).view(numpy.uint8).reshape(height, width, 4)
+    red, green, blue = texels >> 11, texels >> 5 & 63, texels & 31
+    parts = [red << 3 | red >> 2, green << 2 | green >> 4, blue << 3 | blue >> 2]
+    opaque = numpy.full_like(red, 255)
+    return numpy.stack([*parts, opaque], axis=-1).astype(numpy.uint8)
+
+
+def _resolve(memory: GuestMemory, surface: ColourSurface) -> numpy.ndarray[Any, Any]:
+    """The average of the four samples of a full-resolution surface."""
+    import numpy
+
+    tile = FULL_RES_TILE_PIXELS
+    columns, rows = -(-surface.width // tile), -(-surface.height // tile)
+    raw = memory.array(surface.address, columns * rows * FULL_RES_TILE)
+    # in a tile: row of quads, quad, sample, row in the quad, column in the quad, RGBA
+    samples = raw.reshape(rows, columns, tile // 2, tile // 2, 4, 2, 2, 4).astype(numpy.uint16)
+    mean = (samples.sum(axis=4) + 2) >> 2
+    ordered = mean.transpose(0, 2, 4, 1, 3, 5, 6).astype(numpy.uint8)
+    whole = ordered.reshape(rows * tile, columns * tile, 4)
+    return numpy.ascontiguousarray(whole[: surface.height, : surface.width])

@@ -1,0 +1,231 @@
+"""The kernel's half of shader records and uniforms: indices become addresses.
+
+Stream formats: per record 3 + n buffer indices (fragment, vertex, coordinate code, then attribute
+buffers) and the record with offsets in place of addresses; per program one index for each texture
+request, then the words it consumes, in the textual order of its instructions.
+Source: Linux vc4_validate.c and vc4_validate_shaders.c.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from vc4lab.diagnostics import Reporter
+from vc4lab.drm.binning import ShaderUse, buffer_at
+from vc4lab.drm.submit import Submit, refuse
+from vc4lab.qpu.isa import Branch
+from vc4lab.qpu.operations import Signal
+from vc4lab.qpu.program import DEFAULT_LIMIT, Program
+from vc4lab.qpu.registers import Write
+from vc4lab.records.control import bytes_reader
+from vc4lab.records.shader import Attribute, GlShader, gl_record_size, parse_gl
+from vc4lab.records.texture import TextureConfig, TextureType
+from vc4lab.v3d.fragment.tiling import mip_chain
+
+if TYPE_CHECKING:
+    from vc4lab.memory import GuestMemory
+
+PROGRAMS = (("fs", "fragment"), ("vs", "vertex"), ("cs", "coordinate"))
+ETC1_BLOCK = 4
+THREAD_SWITCHES = frozenset([Signal.THREAD_SWITCH, Signal.LAST_THREAD_SWITCH])
+
+
+@dataclass(frozen=True)
+class Stream:
+    """What one program takes from the uniform stream."""
+
+    program: Program
+    words: int
+    resets: tuple[int, ...]
+    """Indices of the words that must hold the address of the program's own uniforms."""
+
+    @classmethod
+    def of(cls, program: Program) -> Stream:
+        """The stream of a program."""
+        count = len(program.uniform_sites)
+        resets = reset_indices(program)
+        if needs_extra_word(program):
+            resets.append(count)
+            count += 1
+        return cls(program, count, tuple(resets))
+
+
+class ShaderBuilder:
+    """Consumes the record and uniform streams of one job, in order."""
+
+    def __init__(
+        self, submit: Submit, memory: GuestMemory, reporter: Reporter, uniforms: int
+    ) -> None:
+        self.submit = submit
+        self.memory = memory
+        self.reporter = reporter
+        self.records = submit.shader_rec
+        self.words = submit.uniforms
+        self.next_uniforms = uniforms
+        """Where the hardware's uniforms go; grows with every program."""
+        self._streams: dict[tuple[int, int], Stream] = {}
+
+    def record(self, use: ShaderUse) -> None:
+        """Take the next record of the stream and write the hardware's form. Raises JobError."""
+        count = 3 + use.attributes
+        size = gl_record_size(use.attributes, use.extended)
+        if len(self.records) < 4 * count + size:
+            refuse(
+                self.reporter,
+                "DRM-008",
+                f"the stream has {len(self.records)} bytes left, a record with {use.attributes} "
+                f"attributes needs {4 * count + size}",
+            )
+        indices = struct.unpack_from(f"<{count}I", self.records)
+        raw = self.records[4 * count : 4 * count + size]
+        self.records = self.records[4 * count + size :]
+        shader = parse_gl(bytes_reader(raw), 0, use.attributes, use.extended)
+        addresses: dict[str, int] = {}
+        for (short, name), index in zip(PROGRAMS, indices, strict=False):
+            buffer = buffer_at(self.submit, index, self.reporter, f"{name} shader")
+            if getattr(shader.record, f"{short}_code") != 0:
+                refuse(self.reporter, "DRM-011", f"{name} shader: code not at a buffer's start")
+            stream = self.stream(buffer.address, buffer.size, name)
+            if short == "fs":
+                self.check_threads(stream.program, bool(shader.record.fs_single_threaded))
+            addresses[f"{short}_code"] = buffer.address
+            addresses[f"{short}_uniforms"] = self.uniforms(stream, name)
+        arrays = tuple(
+            self.attribute(number, array, index, use)
+            for number, (array, index) in enumerate(
+                zip(shader.attributes, indices[3:], strict=True)
+            )
+        )
+        built = GlShader(shader.record.replace(**addresses), arrays, use.extended)
+        self.memory.write(use.address, built.to_bytes())
+
+    def stream(self, address: int, size: int, name: str) -> Stream:
+        """The program in a buffer and its uniforms. Raises JobError when it has no end there."""
+        key = (address, size)
+        if key not in self._streams:
+            program = Program.from_memory(
+                self.memory, address, limit=min(max(size // 8, 1), DEFAULT_LIMIT)
+            )
+            for problem in program.problems:
+                refuse(
+                    self.reporter, "DRM-011", f"{name} shader: {problem.message}", problem.address
+                )
+            self._streams[key] = Stream.of(program)
+        return self._streams[key]
+
+    def check_threads(self, program: Program, single: bool) -> None:
+        """The record's flag must say what the program does."""
+        switches = any(
+            instruction.signal in THREAD_SWITCHES for instruction in program.instructions
+        )
+        if switches and single:
+            self.reporter.report(
+                "DRM-011", "a single-threaded fragment shader switches threads", block="DRM"
+            )
+
+    def attribute(self, number: int, array: Attribute, index: int, use: ShaderUse) -> Attribute:
+        """One attribute array with its buffer's address."""
+        buffer = buffer_at(self.submit, index, self.reporter, f"attribute {number}")
+        end = array.address + array.size
+        if use.drawn and end + array.stride * use.maximum_index > buffer.size:
+            self.reporter.report(
+                "DRM-012",
+                f"attribute {number}: vertex {use.maximum_index} x {array.stride} + {end} bytes "
+                f"in a buffer of {buffer.size}",
+                block="DRM",
+            )
+        return replace(array, address=(buffer.address + array.address) & 0xFFFFFFFF)
+
+    def uniforms(self, stream: Stream, name: str) -> int:
+        """Take a program's words off the stream; returns the address of its uniforms."""
+        requests = stream.program.texture_requests
+        sites = stream.program.uniform_sites
+        count = stream.words
+        needed = 4 * (len(requests) + count)
+        if len(self.words) < needed:
+            refuse(
+                self.reporter,
+                "DRM-009",
+                f"{name} shader needs {needed} bytes, {len(self.words)} are left",
+            )
+        indices = struct.unpack_from(f"<{len(requests)}I", self.words)
+        words = list(struct.unpack_from(f"<{count}I", self.words, 4 * len(requests)))
+        self.words = self.words[needed:]
+        address = self.next_uniforms
+        for request, index in zip(requests, indices, strict=True):
+            buffer = buffer_at(self.submit, index, self.reporter, f"{name} shader's texture")
+            if request.is_direct:
+                for site in sites:
+                    if site.instruction_index == request.instruction_index:
+                        words[site.index] = (words[site.index] + buffer.address) & 0xFFFFFFFF
+                continue
+            parameters = [words[n] for n in request.uniforms]
+            self.check_texture(parameters, buffer.size)
+            first = request.uniforms[0]
+            words[first] = (words[first] + buffer.address) & 0xFFFFFFFF
+        for index in stream.resets:
+            words[index] = address
+        self.memory.write(address, struct.pack(f"<{count}I", *words))
+        self.next_uniforms += 4 * count
+        return address
+
+    def check_texture(self, parameters: list[int], size: int) -> None:
+        """Level 0 must end inside the buffer, the other levels begin inside it."""
+        config = TextureConfig.parse(*[*parameters, 0, 0, 0][:4])
+        if not isinstance(config.type, TextureType):
+            self.reporter.report("DRM-010", f"texture type {config.type} is reserved", block="DRM")
+            return
+        block = ETC1_BLOCK if config.type is TextureType.ETC1 else 1
+        bits = 64 if block > 1 else config.type.bits
+        chain = mip_chain(
+            config.width,
+            config.height,
+            bits,
+            config.levels,
+            raster=config.type.raster,
+            block=block,
+        )
+        last_face = 5 * config.cube_stride if config.cube else 0
+        if config.base + last_face + chain[0].size > size or config.base + chain[-1].offset < 0:
+            self.reporter.report(
+                "DRM-010",
+                f"{config.text()} in a buffer of {size} bytes (base: offset in the buffer)",
+                block="DRM",
+            )
+
+
+def reset_indices(program: Program) -> list[int]:
+    """Indices of the uniform words that the program writes to UNIFORMS_ADDRESS."""
+    writers = set(uniform_address_writers(program))
+    return [
+        site.index
+        for site in program.uniform_sites
+        if site.kind == "uniform" and site.instruction_index in writers
+    ]
+
+
+def uniform_address_writers(program: Program) -> list[int]:
+    """Indices of the instructions that write UNIFORMS_ADDRESS."""
+    return [
+        index
+        for index, instruction in enumerate(program.instructions)
+        if not isinstance(instruction, Branch)
+        and any(address == Write.UNIFORMS_ADDRESS for _, address in instruction.write_addresses())
+    ]
+
+
+def needs_extra_word(program: Program) -> bool:
+    """Whether the stream ends with an address word for a backward branch without a reset behind."""
+    writers = set(uniform_address_writers(program))
+    needed = False
+    for index, instruction in enumerate(program.instructions):
+        if index in writers:
+            needed = False
+        if isinstance(instruction, Branch) and not instruction.register:
+            here = program.address_of(index)
+            offset = (instruction.target(here) - here) & 0xFFFFFFFF
+            if offset >= 0x80000000 or offset == 0:
+                needed = True
+    return needed

@@ -1,0 +1,191 @@
+"""A driver's job as the kernel receives it: struct drm_vc4_submit_cl with its streams and buffers.
+
+The data may come from recorded files or from a program; nothing of it is trusted.
+Source: Linux include/uapi/drm/vc4_drm.h.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+from vc4lab.bits import Bits, Layout
+from vc4lab.diagnostics import Diagnostic, Reporter
+from vc4lab.records import codes
+
+NO_BUFFER = 0xFFFFFFFF
+MAX_BUFFER = 256 << 20
+"""Larger buffers are refused: the contiguous memory of a Pi was never larger."""
+MAX_BUFFERS = 4096
+PAGE = 4096
+
+FLAG_CLEAR = 1
+FLAG_FIXED_ORDER = 2
+FLAG_INCREASING_X = 4
+FLAG_INCREASING_Y = 8
+KNOWN_FLAGS = FLAG_CLEAR | FLAG_FIXED_ORDER | FLAG_INCREASING_X | FLAG_INCREASING_Y
+FLAG_FULL_RES = 1
+"""Of a surface that is read: the layout is that of record 26."""
+
+SURFACES = (
+    "color_read",
+    "color_write",
+    "zs_read",
+    "zs_write",
+    "msaa_color_write",
+    "msaa_zs_write",
+)
+
+
+class JobError(Exception):
+    """The kernel would refuse this job; `diagnostic` says why."""
+
+    def __init__(self, diagnostic: Diagnostic) -> None:
+        super().__init__(str(diagnostic))
+        self.diagnostic = diagnostic
+
+
+def refuse(reporter: Reporter, code: str, message: str, address: int | None = None) -> NoReturn:
+    """Report and give up this job. Raises JobError."""
+    raise JobError(reporter.report(code, message, address=address, block="DRM"))
+
+
+class LoadStoreBits(Layout, width=16):
+    """`bits` of color_read, zs_read and zs_write, as in records 28 and 29."""
+
+    buffer = Bits(2, 0, enum=codes.TileBuffer)
+    tiling = Bits(5, 4, enum=codes.Tiling)
+    format = Bits(9, 8, enum=codes.TileFormat)
+
+
+class FrameBits(Layout, width=16):
+    """`bits` of color_write, as in record 113."""
+
+    multisample = Bits(0)
+    format = Bits(3, 2, enum=codes.FrameFormat)
+    decimate = Bits(5, 4, enum=codes.Decimate)
+    tiling = Bits(7, 6, enum=codes.Tiling)
+
+
+@dataclass(frozen=True)
+class Surface:
+    """struct drm_vc4_submit_rcl_surface."""
+
+    hindex: int = NO_BUFFER
+    offset: int = 0
+    bits: int = 0
+    flags: int = 0
+
+    @property
+    def present(self) -> bool:
+        """Whether the job has this surface."""
+        return self.hindex != NO_BUFFER
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """A buffer object at its place in guest memory (bytes)."""
+
+    handle: int
+    address: int
+    size: int
+    content: str | None = None
+    """Name of its recorded content, None: zero."""
+    content_size: int = 0
+
+
+@dataclass(frozen=True)
+class Submit:
+    """One job."""
+
+    bin_cl: bytes
+    shader_rec: bytes
+    uniforms: bytes
+    buffers: tuple[Buffer, ...]
+    shader_rec_count: int
+    width: int
+    height: int
+    min_x_tile: int
+    min_y_tile: int
+    max_x_tile: int
+    max_y_tile: int
+    surfaces: Mapping[str, Surface] = field(default_factory=dict)
+    clear_color: tuple[int, int] = (0, 0)
+    clear_z: int = 0
+    clear_s: int = 0
+    flags: int = 0
+
+    def surface(self, name: str) -> Surface:
+        """One of `SURFACES`; an absent one if the job does not have it."""
+        return self.surfaces.get(name, Surface())
+
+
+class FieldError(ValueError):
+    """A field of the description is missing or wrong."""
+
+
+def integer(table: Any, name: str, bits: int = 32) -> int:
+    """An unsigned integer field of a description. Raises FieldError."""
+    value = table.get(name) if isinstance(table, dict) else None
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 1 << bits:
+        raise FieldError(f"field {name!r} is not an unsigned integer of {bits} bits")
+    return value
+
+
+def parse_surface(table: Any, name: str) -> Surface:
+    """A surface of a description; absent means none. Raises FieldError."""
+    entry = table.get(name)
+    if entry is None:
+        return Surface()
+    return Surface(
+        integer(entry, "hindex"),
+        integer(entry, "offset"),
+        integer(entry, "bits", 16),
+        integer(entry, "flags", 16),
+    )
+
+
+def parse_buffer(entry: Any) -> Buffer:
+    """A buffer of a description. Raises FieldError."""
+    size = integer(entry, "size")
+    content = entry.get("blob")
+    if content is not None and not isinstance(content, str):
+        raise FieldError("field 'blob' is not a name")
+    used = integer(entry, "used_size", 64) if "used_size" in entry else size
+    return Buffer(
+        integer(entry, "handle"), integer(entry, "addr", 64), size, content, min(used, size)
+    )
+
+
+def parse_submit(table: Any, bin_cl: bytes, shader_rec: bytes, uniforms: bytes) -> Submit:
+    """A job from its description (the decoded submit.json) and streams. Raises FieldError."""
+    if not isinstance(table, dict):
+        raise FieldError("the description is not an object")
+    entries = table.get("bos")
+    if not isinstance(entries, list) or len(entries) > MAX_BUFFERS:
+        raise FieldError(f"field 'bos' is not a list of at most {MAX_BUFFERS} buffers")
+    colours = table.get("clear_color")
+    if not isinstance(colours, list) or len(colours) != 2:
+        raise FieldError("field 'clear_color' is not a list of two")
+    return Submit(
+        bin_cl,
+        shader_rec,
+        uniforms,
+        tuple(parse_buffer(entry) for entry in entries),
+        integer(table, "shader_rec_count"),
+        integer(table, "width", 16),
+        integer(table, "height", 16),
+        integer(table, "min_x_tile", 8),
+        integer(table, "min_y_tile", 8),
+        integer(table, "max_x_tile", 8),
+        integer(table, "max_y_tile", 8),
+        {name: parse_surface(table, name) for name in SURFACES},
+        (
+            integer({"clear_color": colours[0]}, "clear_color"),
+            integer({"clear_color": colours[1]}, "clear_color"),
+        ),
+        integer(table, "clear_z"),
+        integer(table, "clear_s", 8),
+        integer(table, "flags"),
+    )
