@@ -111,9 +111,10 @@ class If:
 class _Loop:
     """Common to while and for: exits, continues, the header of a native loop."""
 
-    def __init__(self, names: tuple[str, ...]) -> None:
+    def __init__(self, names: tuple[str, ...], carried: tuple[str, ...]) -> None:
         self.trace: FunctionTrace = current()
         self.names = names
+        self.carried = carried  # those that a turn reads from the turn before
         self.exits: list[Edge] = []
         self.continues: list[Edge] = []
         self.state: LoopState | None = None
@@ -124,7 +125,7 @@ class _Loop:
         entry = self.trace.leave(capture(state))
         if entry is None:
             return state
-        self.state = LoopState(self.trace, self.names, entry)
+        self.state = LoopState(self.trace, self.names, self.carried, entry)
         return self.state.variables()
 
     def break_(self, state: tuple[Any, ...]) -> None:
@@ -152,6 +153,9 @@ class _Loop:
 
     def next(self, state: tuple[Any, ...]) -> tuple[Any, ...]:
         """The end of the body: goes round (native) or on to the next turn (unrolled)."""
+        if self.state is None and not self.continues:
+            self.done = self.trace.block is None
+            return state
         self.continue_(state)
         merged = join(self.trace, self.names, self.continues)
         self.continues = []
@@ -176,6 +180,8 @@ class _Loop:
         """What a native loop does before it goes round."""
 
     def end(self, state: tuple[Any, ...]) -> tuple[Any, ...]:
+        if not self.exits:
+            return state
         self.break_(state)
         merged = join(self.trace, self.names, self.exits)
         return state if merged is None else merged
@@ -184,8 +190,8 @@ class _Loop:
 class While(_Loop):
     """A while loop: unrolled while its condition is plain Python, native once it is staged."""
 
-    def __init__(self, names: tuple[str, ...], forever: bool) -> None:
-        super().__init__(names)
+    def __init__(self, names: tuple[str, ...], carried: tuple[str, ...], forever: bool) -> None:
+        super().__init__(names, carried)
         self.forever = forever
 
     def mark(self) -> None:
@@ -250,8 +256,8 @@ def unroll(*args: int) -> range:
 class For(_Loop):
     """A for loop: native over range(), unrolled over anything else."""
 
-    def __init__(self, iterable: Any, names: tuple[str, ...]) -> None:
-        super().__init__(names)
+    def __init__(self, iterable: Any, names: tuple[str, ...], carried: tuple[str, ...]) -> None:
+        super().__init__(names, carried)
         self.staged = isinstance(iterable, StagedRange) and self.trace.block is not None
         self.item: Any = None
         if isinstance(iterable, StagedRange):

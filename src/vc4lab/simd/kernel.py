@@ -69,6 +69,8 @@ class Function:
 
     def __call__(self, *args: Any) -> Any:
         """In traced code: inlines the body here."""
+        if not tracing():
+            raise RuntimeError(f"{self.name} is not compiled: pass it to build(), or call it there")
         result = self.trace_body(self._convert(args))
         return result if self.returns is None else coerce(result, self.returns)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any, NoReturn
 
 from vc4lab.simd.trace import Edge, FunctionTrace, staged_error, user_place
@@ -33,6 +34,44 @@ class Unbound:
     __rrshift__ = __neg__ = __invert__ = __lt__ = __le__ = __gt__ = __ge__ = __index__ = _fail
 
 
+def parts_of(value: Any) -> tuple[Any, ...] | None:
+    """The members of a composite that merges member by member, None for anything else.
+
+    Composites are tuples, named tuples, dataclasses and objects with `__staged_parts__()` and
+    `__staged_merge__(parts)`.
+    """
+    kind = type(value)
+    if kind is Value:
+        return None
+    if kind is tuple or (isinstance(value, tuple) and hasattr(kind, "_make")):
+        return tuple(value)
+    if hasattr(kind, "__staged_parts__"):
+        return tuple(value.__staged_parts__())
+    if hasattr(kind, "__dataclass_fields__"):
+        members = tuple(getattr(value, f) for f in kind.__dataclass_fields__)
+        return members if _any_staged(members) else None
+    return None
+
+
+def _any_staged(members: tuple[Any, ...]) -> bool:
+    return any(isinstance(m, Value) or _any_staged(parts_of(m) or ()) for m in members)
+
+
+def rebuild(value: Any, parts: tuple[Any, ...]) -> Any:
+    """A composite like `value` with other members."""
+    kind = type(value)
+    if kind is tuple:
+        return parts
+    if isinstance(value, tuple):
+        return kind._make(parts)
+    if hasattr(kind, "__staged_merge__"):
+        return value.__staged_merge__(parts)
+    made = copy.copy(value)
+    for name, part in zip(kind.__dataclass_fields__, parts, strict=True):
+        object.__setattr__(made, name, part)
+    return made
+
+
 class Saved:
     """A list or dict as it was: the object itself and its contents at that moment."""
 
@@ -48,7 +87,7 @@ def capture(value: Any) -> Any:
     if isinstance(value, Value):
         return value
     if type(value) is tuple:
-        return tuple(capture(v) for v in value)
+        return tuple(capture(v) for v in value)  # other composites are taken as immutable
     if type(value) is list:
         return Saved(value, [capture(v) for v in value])
     if type(value) is dict:
@@ -93,18 +132,21 @@ def merge_value(name: str, trace: FunctionTrace, edges: list[Edge], values: list
             return v
     if all(isinstance(v, Saved) for v in values):
         return _merge_saved(name, trace, edges, values)
-    if all(type(v) is tuple for v in values):
-        if len({len(v) for v in values}) == 1:
-            columns = zip(*values, strict=True)
-            parts = (
-                merge_value(f"{name}[{i}]", trace, edges, list(c)) for i, c in enumerate(columns)
+    if all(type(v) is type(first) for v in values):
+        members = [parts_of(v) for v in values]
+        if None not in members:
+            if len({len(m or ()) for m in members}) > 1:
+                return Unbound(
+                    name, f"'{name}' has a different length on each path ({user_place()})"
+                )
+            columns = zip(*(m or () for m in members), strict=True)
+            return rebuild(
+                first,
+                tuple(
+                    merge_value(f"{name}[{i}]", trace, edges, list(c))
+                    for i, c in enumerate(columns)
+                ),
             )
-            return tuple(parts)
-        return Unbound(name, f"'{name}' has a different length on each path ({user_place()})")
-    merge = getattr(type(first), "__staged_merge__", None)
-    if merge is not None and all(type(v) is type(first) for v in values):
-        inner = merge_value(name, trace, edges, [v.__staged_parts__() for v in values])
-        return inner if isinstance(inner, Unbound) else merge(first, inner)
     return _merge_numbers(name, trace, edges, values)
 
 
@@ -198,9 +240,16 @@ class LoopVariable:
 class LoopState:
     """All variables of a native loop, as phis at its header."""
 
-    def __init__(self, trace: FunctionTrace, names: tuple[str, ...], entry: Edge) -> None:
+    def __init__(
+        self,
+        trace: FunctionTrace,
+        names: tuple[str, ...],
+        carried: tuple[str, ...],
+        entry: Edge,
+    ) -> None:
         self.trace = trace
         self.names = names
+        self.carried = carried
         self.entry = entry
         self.label = trace.new_label("loop")
         self.phis: list[LoopVariable] = []
@@ -216,11 +265,9 @@ class LoopState:
             if type(contents) is list:
                 return Saved(saved.target, [self._open(v) for v in contents])
             return Saved(saved.target, {k: self._open(v) for k, v in contents.items()})
-        if type(saved) is tuple:
-            return tuple(self._open(v) for v in saved)
-        merge = getattr(type(saved), "__staged_merge__", None)
-        if merge is not None:
-            return merge(saved, self._open(saved.__staged_parts__()))
+        parts = parts_of(saved)
+        if parts is not None:
+            return rebuild(saved, tuple(self._open(v) for v in parts))
         type_ = promoted_type(saved)
         if type_ is None:
             return saved
@@ -238,19 +285,15 @@ class LoopState:
         if back is not None:
             for index, name in enumerate(self.names):
                 reason = self._match(name, self.header[index], back.state[index], operands)
-                if reason:
+                if reason and name in self.carried:
+                    raise staged_error(reason)
+                if reason:  # a temporary: every turn assigns it before reading it
                     self.lost[index] = Unbound(name, reason)
-        used: str | None = None
         for phi in self.phis:
             sources = f"[ {phi.entry.text}, %{self.entry.block} ]"
             if back is not None:
                 operand = operands.get(phi.value.text)
-                if operand is None:  # a lost variable: allowed as long as nobody reads it
-                    used = used if used is not None else "\n".join(self.trace.lines) + "\n"
-                    if _mentions(used, phi.value.text):
-                        raise staged_error(
-                            "; ".join(u.__dict__["_why"] for u in self.lost.values())
-                        )
+                if operand is None:
                     operand = phi.value
                 sources += f", [ {operand.text}, %{back.block} ]"
             line = f"{phi.value.text} = phi {phi.type.text} {sources}"
@@ -274,11 +317,11 @@ class LoopState:
             if not same:
                 return f"'{name}' changes its length in the loop ({user_place()})"
             return next(filter(None, (self._match(name, a, b, operands) for a, b in pairs)), "")
-        if type(head) is tuple and type(tail) is tuple and len(head) == len(tail):
-            pairs = list(zip(head, tail, strict=True))
-            return next(filter(None, (self._match(name, a, b, operands) for a, b in pairs)), "")
-        if hasattr(type(head), "__staged_merge__") and type(head) is type(tail):
-            return self._match(name, head.__staged_parts__(), tail.__staged_parts__(), operands)
+        if type(head) is type(tail):
+            mine, theirs = parts_of(head), parts_of(tail)
+            if mine is not None and theirs is not None and len(mine) == len(theirs):
+                pairs = list(zip(mine, theirs, strict=True))
+                return next(filter(None, (self._match(name, a, b, operands) for a, b in pairs)), "")
         if not isinstance(head, Value):
             try:
                 if head is tail or bool(head == tail):
@@ -302,15 +345,3 @@ class LoopState:
         except TypeError as error:
             return f"'{name}': {error}"
         return ""
-
-
-def _mentions(text: str, register: str) -> bool:
-    """Does any instruction read `register` (its definition does not count)?"""
-    at = text.find(register)
-    while at >= 0:
-        after = text[at + len(register)]
-        definition = text.startswith(" = ", at + len(register))
-        if not after.isalnum() and not definition:
-            return True
-        at = text.find(register, at + 1)
-    return False

@@ -22,64 +22,10 @@ from collections.abc import Sequence
 from types import CellType, CodeType, FunctionType
 from typing import Any
 
+from vc4lab.simd.names import JUMPS, bound, exposed, item_roots, jumps, scope
+
 RUNTIME = "_vc4_rt"
 _DISCARD = "_vc4_discard"
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
-_JUMPS = (ast.Return, ast.Break, ast.Continue)
-
-
-def _scope(nodes: Sequence[ast.AST]) -> list[ast.AST]:
-    """Every node of this function's own scope (not inside nested functions), in textual order."""
-    found: list[ast.AST] = []
-    todo = list(reversed(nodes))
-    while todo:
-        node = todo.pop()
-        found.append(node)
-        if not isinstance(node, _FUNCTIONS):
-            todo.extend(reversed(list(ast.iter_child_nodes(node))))
-    return found
-
-
-def _bound_names(nodes: Sequence[ast.AST]) -> list[str]:
-    """Names that these statements assign, in order of first appearance."""
-    names: dict[str, None] = {}
-    skip: set[int] = set()
-    for node in _scope(nodes):
-        if isinstance(node, ast.comprehension):  # its target is local to the comprehension
-            skip.update(id(n) for n in ast.walk(node.target))
-        if isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
-            for generator in node.generators:
-                skip.update(id(n) for n in ast.walk(generator.target))
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and id(node) not in skip:
-            names[node.id] = None
-        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
-            names[node.name] = None
-        elif isinstance(node, ast.Import | ast.ImportFrom):
-            for alias in node.names:
-                names[alias.asname or alias.name.partition(".")[0]] = None
-        elif isinstance(node, ast.ExceptHandler) and node.name:
-            names[node.name] = None
-    return list(names)
-
-
-def _item_roots(nodes: Sequence[ast.AST]) -> list[ast.expr]:
-    """The `x` of every `x[i] = …`, where x is a name or a chain of attributes of one."""
-    roots: dict[str, ast.expr] = {}
-    for node in _scope(nodes):
-        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del):
-            root: ast.expr = node.value
-            while isinstance(root, ast.Subscript):
-                root = root.value
-            inner = root
-            while isinstance(inner, ast.Attribute):
-                inner = inner.value
-            if isinstance(inner, ast.Name):
-                roots[ast.unparse(root)] = root
-    return list(roots.values())
-
-
-def _jumps(nodes: Sequence[ast.AST]) -> bool:
-    return any(isinstance(n, _JUMPS) for n in _scope(nodes))
 
 
 def _locate(tree: Any, at: ast.AST) -> Any:
@@ -120,9 +66,9 @@ class _State:
     """The variables that a compound statement changes, as expressions and as targets."""
 
     def __init__(self, body: Sequence[ast.AST], local: set[str]) -> None:
-        self.names = [n for n in _bound_names(body) if n in local]
+        self.names = [n for n in bound(body) if n in local]
         self.extra = [
-            r for r in _item_roots(body) if not (isinstance(r, ast.Name) and r.id in self.names)
+            r for r in item_roots(body) if not (isinstance(r, ast.Name) and r.id in self.names)
         ]
 
     def load(self) -> ast.expr:
@@ -136,6 +82,13 @@ class _State:
 
     def labels(self) -> ast.expr:
         texts = [*self.names, *(ast.unparse(r) for r in self.extra)]
+        return ast.Tuple([ast.Constant(t) for t in texts], ast.Load())
+
+    def carried(self, test: ast.expr | None, body: list[ast.stmt], target: list[str]) -> ast.expr:
+        """The labels of what a turn of this loop takes over from the turn before."""
+        first: list[ast.stmt] = [ast.Expr(test)] if test else []
+        read = exposed([*first, *body], set(target))
+        texts = [n for n in self.names if n in read] + [ast.unparse(r) for r in self.extra]
         return ast.Tuple([ast.Constant(t) for t in texts], ast.Load())
 
     def store(self, value: ast.expr) -> ast.stmt:
@@ -162,11 +115,11 @@ class _Function(ast.NodeTransformer):
         parameters += [a.arg for a in (arguments.vararg, arguments.kwarg) if a]
         outside = {
             name
-            for n in _scope(node.body)
+            for n in scope(node.body)
             if isinstance(n, ast.Global | ast.Nonlocal)
             for name in n.names
         }
-        self.local = (set(parameters) | set(_bound_names(node.body))) - outside
+        self.local = (set(parameters) | set(bound(node.body))) - outside
         body = self.block(node.body)
         start: list[ast.stmt] = [_assign("_vc4_f", _call(f"{RUNTIME}.Frame"))]
         for name in self.merged:
@@ -187,13 +140,13 @@ class _Function(ast.NodeTransformer):
         result: list[ast.stmt] = []
         for index, statement in enumerate(statements):
             result += self.statement(statement)
-            if isinstance(statement, _JUMPS):
+            if isinstance(statement, JUMPS):
                 break
             rest = statements[index + 1 :]
             compound = isinstance(
                 statement, ast.If | ast.While | ast.For | ast.With | ast.Try | ast.Match
             )
-            if rest and compound and _jumps([statement]):
+            if rest and compound and jumps([statement]):
                 guard = ast.If(_call(f"{RUNTIME}.alive"), self.block(rest), [])
                 result.append(_locate(guard, rest[0]))
                 break
@@ -216,7 +169,7 @@ class _Function(ast.NodeTransformer):
         if isinstance(node, ast.With | ast.Try | ast.Match):
             return [self.container(node)]
         if isinstance(node, ast.FunctionDef):
-            has_yield = any(isinstance(n, ast.Yield | ast.YieldFrom) for n in _scope(node.body))
+            has_yield = any(isinstance(n, ast.Yield | ast.YieldFrom) for n in scope(node.body))
             if not node.decorator_list and not has_yield:
                 return [_Function().function(node)]
             return [node]
@@ -314,7 +267,9 @@ class _Function(ast.NodeTransformer):
             ),
             ast.If(ast.UnaryOp(ast.Not(), _call(f"{name}.turn", _name(test))), [ast.Break()], []),
         ]
-        start = _assign(name, _call(f"{RUNTIME}.While", state.labels(), ast.Constant(forever)))
+        carried = state.carried(node.test, node.body, [])
+        make = _call(f"{RUNTIME}.While", state.labels(), carried, ast.Constant(forever))
+        start = _assign(name, make)
         return self._loop(node, name, state, top, start)
 
     def for_(self, node: ast.For) -> list[ast.stmt]:
@@ -340,7 +295,8 @@ class _Function(ast.NodeTransformer):
             ast.If(ast.UnaryOp(ast.Not(), _call(f"{name}.turn")), [ast.Break()], []),
             ast.Assign([node.target], _field(name, "item")),
         ]
-        start = _assign(name, _call(f"{RUNTIME}.For", iterable, state.labels()))
+        carried = state.carried(None, node.body, bound([node.target]))
+        start = _assign(name, _call(f"{RUNTIME}.For", iterable, state.labels(), carried))
         return self._loop(node, name, state, top, start)
 
     # -- expressions

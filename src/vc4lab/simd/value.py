@@ -30,6 +30,7 @@ class Value:
     """
 
     __slots__ = ("_bits", "text", "type")
+    __array_ufunc__ = None  # numpy scalars on the left give way
 
     def __init__(self, type_: Type, text: str, bits: int | None = None) -> None:
         self.type = type_
@@ -338,10 +339,10 @@ def as_value(value: Any) -> Value:
         return value
     if isinstance(value, bool):
         return const_bits(i1, int(value))
-    if isinstance(value, float):
-        return const(f32, value)
     if hasattr(value, "__index__"):
         return const(i32, value)
+    if hasattr(value, "__float__"):
+        return const(f32, value)
     raise staged_error(f"{value!r} is not a staged value or a number")
 
 
@@ -355,9 +356,11 @@ def coerce(value: Any, type_: Type) -> Value:
         raise staged_error(f"expected {type_}, found {value.type}")
     if type_.is_ptr and value is None:
         value = 0
-    if not isinstance(value, int | float) and not hasattr(value, "__index__"):
+    if hasattr(value, "__index__"):
+        return const_bits(type_, number_to_bits(type_, value))
+    if not hasattr(value, "__float__"):
         raise staged_error(f"expected {type_}, found {value!r}")
-    if isinstance(value, float) and not type_.is_float:
+    if not type_.is_float:
         raise staged_error(f"expected {type_}, found the float {value!r}")
     return const_bits(type_, number_to_bits(type_, value))
 

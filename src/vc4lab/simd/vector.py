@@ -155,7 +155,11 @@ _WIDTHS: dict[int, Type] = {8: i8, 16: i16, 32: i32, 64: i64}
 def mask_from_bits(bits: Value, n: int = 16) -> Value:
     """The mask whose lane i is bit i of the i32."""
     bits = coerce(bits, i32)
-    return (splat(bits, n).shr(iota(n)) & 1) != 0
+    if bits.constant is not None:
+        return const(vec(i1, n), [bits.constant >> i & 1 for i in range(n)])
+    if n not in _WIDTHS or n > 32:
+        return (splat(bits, n).shr(iota(n)) & 1) != 0
+    return bits.trunc(_WIDTHS[n]).bitcast(vec(i1, n))
 
 
 def any_(mask: Value) -> Value:

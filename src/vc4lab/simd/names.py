@@ -1,0 +1,115 @@
+"""Which variables a piece of a function assigns, changes in place, or reads from before it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
+JUMPS = (ast.Return, ast.Break, ast.Continue)
+
+
+def scope(nodes: Sequence[ast.AST]) -> list[ast.AST]:
+    """Every node of this function's own scope (not inside nested functions), in textual order."""
+    found: list[ast.AST] = []
+    todo = list(reversed(nodes))
+    while todo:
+        node = todo.pop()
+        found.append(node)
+        if not isinstance(node, _FUNCTIONS):
+            todo.extend(reversed(list(ast.iter_child_nodes(node))))
+    return found
+
+
+def jumps(nodes: Sequence[ast.AST]) -> bool:
+    """Is there a return, break or continue anywhere in here?"""
+    return any(isinstance(n, JUMPS) for n in scope(nodes))
+
+
+def bound(nodes: Sequence[ast.AST]) -> list[str]:
+    """Names that these statements assign, in order of first appearance."""
+    names: dict[str, None] = {}
+    skip: set[int] = set()
+    for node in scope(nodes):
+        if isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
+            for generator in node.generators:  # its targets are local to the comprehension
+                skip.update(id(n) for n in ast.walk(generator.target))
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and id(node) not in skip:
+            names[node.id] = None
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            names[node.name] = None
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            for alias in node.names:
+                names[alias.asname or alias.name.partition(".")[0]] = None
+        elif isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar) and node.name:
+            names[node.name] = None
+    return list(names)
+
+
+def item_roots(nodes: Sequence[ast.AST]) -> list[ast.expr]:
+    """The `x` of every `x[i] = …`, where x is a name or a chain of attributes of one."""
+    roots: dict[str, ast.expr] = {}
+    for node in scope(nodes):
+        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del):
+            root: ast.expr = node.value
+            while isinstance(root, ast.Subscript):
+                root = root.value
+            inner = root
+            while isinstance(inner, ast.Attribute):
+                inner = inner.value
+            if isinstance(inner, ast.Name):
+                roots[ast.unparse(root)] = root
+    return list(roots.values())
+
+
+def _loads(node: ast.AST | None) -> set[str]:
+    if node is None:
+        return set()
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+
+
+def exposed(statements: Sequence[ast.stmt], assigned: set[str] | None = None) -> set[str]:
+    """Names that may be read in here before these statements have assigned them.
+
+    In a loop body these are the variables whose value comes from the turn before.
+    """
+    found: set[str] = set()
+    _flow(statements, set(assigned or ()), found)
+    return found
+
+
+def _flow(statements: Sequence[ast.stmt], known: set[str], found: set[str]) -> set[str] | None:
+    """Adds to `found`; returns the names surely assigned afterwards, None if never reached."""
+    for node in statements:
+        if isinstance(node, ast.If):
+            found |= _loads(node.test) - known
+            ends = [_flow(node.body, set(known), found), _flow(node.orelse, set(known), found)]
+            reached = [e for e in ends if e is not None]
+            if not reached:
+                return None
+            known = set.intersection(*reached)
+        elif isinstance(node, ast.While):
+            found |= _loads(node.test) - known
+            _flow(node.body, set(known), found)
+        elif isinstance(node, ast.For):
+            found |= _loads(node.iter) - known
+            _flow(node.body, known | set(bound([node.target])), found)
+        elif isinstance(node, ast.With):
+            for item in node.items:
+                found |= _loads(item.context_expr) - known
+                if item.optional_vars:
+                    known |= set(bound([item.optional_vars]))
+            inner = _flow(node.body, known, found)
+            if inner is None:
+                return None
+            known = inner
+        elif isinstance(node, ast.Try | ast.Match):
+            found |= _loads(node) - known
+        else:
+            found |= _loads(node) - known
+            if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+                found |= {node.target.id} - known
+            known |= set(bound([node]))
+            if isinstance(node, JUMPS):
+                return None
+    return known
