@@ -1,8 +1,8 @@
 """The primitive tile binner (PTB): state cache, tile list memory, and the entry to native binning.
 
 Python runs once per record; vertices and primitives are handled by `ptb_draw` and `list_writer`,
-which write real tile lists into guest memory. The tile state data array of record 112 is kept inside
-the simulator: its layout is not documented and programs never read it.
+which write real tile lists into guest memory. The tile state data array of record 112 is kept
+inside the simulator: its layout is not documented and programs never read it.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ KERNELS = ("points", "lines", "triangles")
 class Coordinates:
     """Where binning finds its vertices: SoA batches of 16 in host memory, a 64-byte row per word.
 
-    With `clip_words` the rows are Xc Yc Zc Wc, Ys:Xs, Zs, 1/Wc [, point size] (coordinate shader, or
-    NV with clip header), without it Ys:Xs, Zs, 1/Wc [, point size]. `first`..`last` are valid.
+    With `clip_words` the rows are Xc Yc Zc Wc, Ys:Xs, Zs, 1/Wc [, point size] (coordinate shader,
+    or NV with clip header), without it Ys:Xs, Zs, 1/Wc [, point size]. `first`..`last` are valid.
     """
 
     address: int

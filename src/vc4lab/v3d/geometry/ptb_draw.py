@@ -1,8 +1,8 @@
 """Native binning of one draw: assembles primitives, rejects, clips, finds tiles, appends.
 
 Primitives become independent triangles, lines and points; the newest vertex of a strip or fan comes
-last, as the relative codings want it. Tile boxes are conservative; tiles that a triangle's edges or a
-line's sides exclude are left out.
+last, as the relative codings want it. Tile boxes are conservative; tiles that a triangle's edges or
+a line's sides exclude are left out.
 """
 
 from __future__ import annotations

@@ -20,6 +20,10 @@ ILLEGAL_RECORD, TOO_DEEP, ENDLESS, BAD_FORMAT, HALTED = 1, 2, 3, 4, 5
 """Reasons in `ScanError.reason`."""
 
 
+NO_END = -1
+"""In `ScanContext.ends`: the list ends with its Return (or wherever the budget does)."""
+
+
 class DrawEntry(Struct):
     """One distinct render state of a frame and what it uses; layout of the draws array."""
 
@@ -56,6 +60,7 @@ class ScanContext(Struct):
 
     memory = ptr
     tiles = ptr  # i32 list addresses
+    ends = ptr  # i32 address behind each piece of list; NO_END: a tile list, up to its Return
     tile_count = i32
     tile = i32  # resume point
     state = Array(i32, STATE_WORDS)

@@ -27,6 +27,7 @@ from vc4lab.simd import (
     store,
     unroll,
 )
+from vc4lab.records.control import RECORD_SIZES
 from vc4lab.v3d.geometry import scan_context as sc
 from vc4lab.v3d.geometry.primitive_decoder import (
     CLIPPED_LIST,
@@ -52,6 +53,12 @@ from vc4lab.v3d.lists.render_state import (
 
 HALT, NOP, MARKER, RESET_MARKER = 0, 1, 2, 3
 BRANCH, SUB_LIST, RETURN = 16, 17, 18
+
+SYSTEM_RECORDS = {
+    identifier: RECORD_SIZES[identifier]
+    for identifier in (4, 5, 6, 7, 8, 24, 25, 26, 27, 28, 29, 105, 106, 112, 113, 114, 115)
+}
+"""What a piece of rendering list holds besides state and primitives; Python executes those."""
 
 FNV_START, FNV_PRIME = 0x811C9DC5 - (1 << 32), 0x01000193
 
@@ -211,14 +218,24 @@ def _walk_list(
     return status
 
 
+@staged
+def _system_size(op: Value) -> Value:
+    """Bytes of the system record `op`, 0 for any other."""
+    size = const(i32, 0)
+    for identifier, length in SYSTEM_RECORDS.items():
+        size = select(op == identifier, const(i32, length), size)
+    return size
+
+
 @kernel(args=(ptr, i32), returns=i32)
 def scan_tile(context: Value, tile: Value) -> Value:
-    """Walk one tile's list; state carries on in the context."""
+    """Walk one tile's list, or one piece of rendering list; state carries on in the context."""
     c: Any = ScanContext.at(context)
     state = c.field_ptr("state")
     start = c.budget
     floor = start - min_(start, const(i32, sc.TILE_BUDGET))
     address = load(i32, c.tiles + tile * 4)
+    end = load(i32, c.ends + tile * 4)
     stack = alloca(16)
     level = const(i32, 0)
     draw = const(i32, -1)
@@ -228,7 +245,9 @@ def scan_tile(context: Value, tile: Value) -> Value:
         here = host(c.memory, address)
         op = load(i8, here).zext(i32)
         c.budget = c.budget - 1
-        if c.budget <= floor:
+        if (level == 0) & (address == end) & (end != sc.NO_END):
+            running = const(i1, False)
+        elif c.budget <= floor:
             status = _fail(c, tile, address, op, sc.ENDLESS)
             running = const(i1, False)
         elif (op == COMPRESSED_LIST) | (op == CLIPPED_LIST):
@@ -241,7 +260,7 @@ def scan_tile(context: Value, tile: Value) -> Value:
                 status = _walk_list(context, c, tile, draw, address, op)
                 address = c.walk_end
                 running = (status == sc.DONE) & (c.walk_status == ENDED)
-        elif op >= min(STATE_RECORD_BYTES):
+        elif (op >= min(STATE_RECORD_BYTES)) & (_system_size(op) == 0):
             known = const(i1, False)
             size = const(i32, 0)
             for identifier, length in STATE_RECORD_BYTES.items():
@@ -273,6 +292,8 @@ def scan_tile(context: Value, tile: Value) -> Value:
                 address = load(i32, stack + level * 4)
         elif (op == NOP) | (op == MARKER) | (op == RESET_MARKER):
             address = address + 1
+        elif (level == 0) & (end != sc.NO_END) & (_system_size(op) != 0):
+            address = address + _system_size(op)
         else:
             halted = op == HALT
             reason = select(halted, const(i32, sc.HALTED), const(i32, sc.ILLEGAL_RECORD))

@@ -146,7 +146,7 @@ class _Arrays:
 
 def scan_tile_lists(
     memory: GuestMemory,
-    tiles: Sequence[int],
+    tiles: Sequence[int | tuple[int, int]],
     initial_state: RenderState,
     depth: int = 1,
 ) -> ScanResult:
@@ -155,11 +155,13 @@ def scan_tile_lists(
     Parameters
     ----------
     tiles
-        Guest address of each tile's list; results refer to positions in this sequence.
+        Guest address of each tile's list, or (start, end) of a piece of rendering list, in which
+        system records are skipped; results refer to positions in this sequence.
     initial_state
         State in force before the first list; state carries over from list to list.
     depth
-        Sub-list levels already in use (1: the tile list was entered by record 17).
+        Sub-list levels already in use (1: the tile list was entered by record 17); pieces of
+        rendering list want 0.
 
     Returns
     -------
@@ -167,10 +169,14 @@ def scan_tile_lists(
         Broken lists become entries in `errors`; what came before the error stays valid.
     """
     context = ScanContext()
-    addresses = (ctypes.c_uint32 * (len(tiles) + 16))(*[t & 0xFFFFFFFF for t in tiles])
+    starts = [tile if isinstance(tile, int) else tile[0] for tile in tiles]
+    stops = [sc.NO_END if isinstance(tile, int) else tile[1] for tile in tiles]
+    addresses = (ctypes.c_uint32 * (len(tiles) + 16))(*[a & 0xFFFFFFFF for a in starts])
+    ends = (ctypes.c_uint32 * (len(tiles) + 16))(*[a & 0xFFFFFFFF for a in stops])
     offsets = (ctypes.c_int32 * (len(tiles) + 1))()
     context.memory = memory.base
     context.tiles, context.tile_count = ctypes.addressof(addresses), len(tiles)
+    context.ends = ctypes.addressof(ends)
     context.tile_first = ctypes.addressof(offsets)
     ctypes.memmove(
         context.address + ScanContext.offset("state"), state_bytes(initial_state), STATE_BYTES

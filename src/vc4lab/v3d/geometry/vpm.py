@@ -1,8 +1,8 @@
 """The vertex pipe memory as a vertex shader sees it: setup words and the rows of one batch.
 
 A batch has its own rows: attributes are read from row 0 of the input part, results written from
-row 0 of the output part (AG100-R pp. 53-57). Vertex shaders use whole rows (horizontal, 32 bit), which
-is what every known driver emits; other layouts are refused with a diagnostic.
+row 0 of the output part (AG100-R pp. 53-57). Vertex shaders use whole rows (horizontal, 32 bit),
+which is what every known driver emits; other layouts are refused with a diagnostic.
 """
 
 from __future__ import annotations
