@@ -294,4 +294,30 @@ ENTRIES = [
         "AG100-R p. 65",
         "Was the list read before the binner's flush, or was tile memory overwritten?",
     ),
+    Entry(
+        "CLE-035",
+        "Semaphore at its limit",
+        "A list thread incremented its semaphore an eighth time without the other thread waiting "
+        "for it. The counter has three bits; the increment is lost.",
+        "AG100-R CTnCS.CTSEMA; Broadcom's driver tests for 7 before it submits one more list",
+        "Let the rendering list wait (8) once for every binning list that increments (7).",
+        Severity.WARNING,
+    ),
+    Entry(
+        "CLE-036",
+        "User program not run",
+        "A program was queued through SRQPC. User programs (compute) are not simulated yet: the "
+        "request counts as dropped and QPURQERR is set.",
+        "AG100-R pp. 89-91, SRQPC and SRQCS",
+        "Draw with vertex and fragment programs, or wait for a release that runs user programs.",
+    ),
+    Entry(
+        "CLE-037",
+        "Performance counters not counted",
+        "A program enabled performance counters. vc4lab keeps their registers but does not count "
+        "yet; every count reads 0 or what was written.",
+        "AG100-R pp. 97-99; PCTRE bit 31 enables them all",
+        "Do not wait for a counter to rise.",
+        Severity.WARNING,
+    ),
 ]

@@ -1,0 +1,350 @@
+"""The V3D as its bus sees it: registers with behaviour, the two list threads, the interrupt line.
+
+A register's behaviour is a method named after it (``_on_write_CT0EA``, ``_on_read_PCS``); registers
+without one just hold their value. Lists run to their end, their halt or their stall inside the
+write that starts them. Source: hardware reference 2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from vc4lab.diagnostics import Reporter
+from vc4lab.v3d.lists.binning import BinningStage
+from vc4lab.v3d.lists.cle import ControlListExecutor
+from vc4lab.v3d.lists.frame import FrameRenderer
+from vc4lab.v3d.lists.rendering import RenderingStage
+from vc4lab.v3d.lists.thread import ListThread
+from vc4lab.v3d.registers import (
+    BY_OFFSET,
+    REGISTERS,
+    Access,
+    Interrupts,
+    PipelineStatus,
+    Register,
+    RequestQueue,
+)
+from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
+
+if TYPE_CHECKING:
+    from vc4lab.memory import GuestMemory
+
+FRDONE = Interrupts.FRDONE.mask
+FLDONE = Interrupts.FLDONE.mask
+OUTOMEM = Interrupts.OUTOMEM.mask
+SPILLUSE = Interrupts.SPILLUSE.mask
+
+_WORD = 0xFFFFFFFF
+
+
+class V3D:
+    """One VideoCore IV 3D block on a guest memory.
+
+    Parameters
+    ----------
+    memory
+        Guest RAM, shared with whoever submits work.
+    reporter
+        Receives diagnostics; a fresh one by default.
+    unknowns
+        Choices for undocumented behaviour.
+    engine
+        "jit", or "interpreter" to run every QPU instruction in the golden interpreter.
+    threads
+        Worker threads for tiles; the number of processors by default.
+    """
+
+    def __init__(
+        self,
+        memory: GuestMemory,
+        reporter: Reporter | None = None,
+        *,
+        unknowns: Unknowns = DEFAULT_UNKNOWNS,
+        engine: str = "jit",
+        threads: int | None = None,
+    ) -> None:
+        if engine not in ("jit", "interpreter"):
+            raise ValueError(f"engine {engine!r}: 'jit' and 'interpreter' exist")
+        self.memory = memory
+        self.reporter = reporter if reporter is not None else Reporter()
+        self.unknowns = unknowns
+        self.engine = engine
+        self.on_interrupt: Callable[[bool], None] | None = None
+        self.on_frame: Callable[[], None] | None = None
+        self.threads = (ListThread(0), ListThread(1))
+        depth = int(unknowns["sublist_depth"])
+        self.executor = ControlListExecutor(memory, self.reporter, self.threads, depth)
+        self.frames = FrameRenderer(
+            memory, self.reporter, unknowns=unknowns, engine=engine, threads=threads
+        )
+        self.binning = BinningStage(
+            self.executor,
+            self.threads[0],
+            self.reporter,
+            unknowns=unknowns,
+            engine=engine,
+            flushed=self._flush_done,
+        )
+        self.rendering = RenderingStage(
+            self.executor, self.threads[1], self.reporter, self.frames.draw, self._frame_done
+        )
+        self.values: dict[str, int] = {register.name: register.reset for register in REGISTERS}
+        self._line = False
+
+    # -- the bus -----------------------------------------------------------------------------
+
+    def read(self, offset: int) -> int:
+        """A 32-bit read at a byte offset from the V3D base; undefined offsets read 0."""
+        register = BY_OFFSET.get(offset & ~3)
+        if register is None or register.access is Access.WRITE:
+            return 0
+        handler: Callable[[], int] | None = getattr(self, f"_on_read_{register.name}", None)
+        return handler() if handler is not None else self.values[register.name]
+
+    def write(self, offset: int, value: int) -> None:
+        """A 32-bit write; writes to read-only and undefined registers are ignored."""
+        register = BY_OFFSET.get(offset & ~3)
+        if register is None or register.access is Access.READ:
+            return
+        value &= _WORD
+        handler: Callable[[int], None] | None = getattr(self, f"_on_write_{register.name}", None)
+        if handler is not None:
+            handler(value)
+        else:
+            self._hold(register, value)
+        self._update_line()
+
+    def _hold(self, register: Register, value: int) -> None:
+        if register.access is Access.CLEAR:
+            self.values[register.name] &= ~value & _WORD
+        else:
+            self.values[register.name] = value
+
+    # -- interrupts --------------------------------------------------------------------------
+
+    @property
+    def interrupt_pending(self) -> bool:
+        """The level of the interrupt line (IRQ 10 of the Pi)."""
+        values = self.values
+        return bool(
+            values["INTCTL"] & values["INTENA"] or values["DBQITC"] & values["DBQITE"] & 0xFFFF
+        )
+
+    def _update_line(self) -> None:
+        level = self.interrupt_pending
+        if level != self._line:
+            self._line = level
+            if self.on_interrupt is not None:
+                self.on_interrupt(level)
+
+    def _raise(self, bit: int) -> None:
+        self.values["INTCTL"] |= bit
+
+    def _on_write_INTCTL(self, value: int) -> None:
+        self.values["INTCTL"] &= ~value
+        if self.binning.out_of_memory:
+            self._raise(OUTOMEM)  # level triggered: stays until BPOS is written
+
+    def _on_write_INTENA(self, value: int) -> None:
+        self.values["INTENA"] |= value & 0xF
+
+    def _on_write_INTDIS(self, value: int) -> None:
+        self.values["INTENA"] &= ~value
+
+    def _on_read_INTDIS(self) -> int:
+        return self.values["INTENA"]
+
+    # -- caches: nothing is cached here, so clearing has no effect ----------------------------
+
+    def _on_write_L2CACTL(self, value: int) -> None:
+        if value & 2:
+            self.values["L2CACTL"] = 0
+        elif value & 1:
+            self.values["L2CACTL"] = 1
+
+    # -- list threads ------------------------------------------------------------------------
+
+    def _start(self, number: int) -> None:
+        if number == 0:
+            self.binning.begin()
+        else:
+            self.rendering.begin()
+        self._run()
+
+    def _run(self) -> None:
+        self.executor.pump()
+        self.rendering.stopped()
+        if self.binning.out_of_memory:
+            self._raise(OUTOMEM)
+        if self.binning.spills_taken:
+            self.binning.spills_taken = 0
+            self._raise(SPILLUSE)
+
+    def _write_end(self, number: int, value: int) -> None:
+        if self.threads[number].set_end(value):
+            self._start(number)
+
+    def _write_control(self, number: int, value: int) -> None:
+        if self.threads[number].write_control(value):
+            self._start(number)
+
+    def _on_write_CT0CS(self, value: int) -> None:
+        self._write_control(0, value)
+
+    def _on_write_CT1CS(self, value: int) -> None:
+        self._write_control(1, value)
+
+    def _on_read_CT0CS(self) -> int:
+        return self._status(0)
+
+    def _on_read_CT1CS(self) -> int:
+        return self._status(1)
+
+    def _status(self, number: int) -> int:
+        shown = number if self.unknowns["ctsema"] == "sent" else 1 - number
+        return self.threads[number].status(self.threads[shown].increments)
+
+    def _on_write_CT0CA(self, value: int) -> None:
+        self.threads[0].set_current(value)
+
+    def _on_write_CT1CA(self, value: int) -> None:
+        self.threads[1].set_current(value)
+
+    def _on_read_CT0CA(self) -> int:
+        return self.threads[0].current
+
+    def _on_read_CT1CA(self) -> int:
+        return self.threads[1].current
+
+    def _on_write_CT0EA(self, value: int) -> None:
+        self._write_end(0, value)
+
+    def _on_write_CT1EA(self, value: int) -> None:
+        self._write_end(1, value)
+
+    def _on_read_CT0EA(self) -> int:
+        return self.threads[0].end
+
+    def _on_read_CT1EA(self) -> int:
+        return self.threads[1].end
+
+    def _on_read_CT00RA0(self) -> int:
+        return self.threads[0].stack[-1] if self.threads[0].stack else 0
+
+    def _on_read_CT01RA0(self) -> int:
+        return self.threads[1].stack[-1] if self.threads[1].stack else 0
+
+    def _on_read_CT0LC(self) -> int:
+        return self.threads[0].list_counters()
+
+    def _on_read_CT1LC(self) -> int:
+        return self.threads[1].list_counters()
+
+    def _on_write_CT0LC(self, value: int) -> None:
+        self.threads[0].clear_counters(value)
+
+    def _on_write_CT1LC(self, value: int) -> None:
+        self.threads[1].clear_counters(value)
+
+    # -- progress ----------------------------------------------------------------------------
+
+    def _flush_done(self) -> None:
+        self.values["BFC"] = (self.values["BFC"] + 1) & 0xFF
+        self._raise(FLDONE)
+        self.threads[0].flushes += 1
+        self.executor.signal(self.threads[0])
+
+    def _frame_done(self) -> None:
+        self.values["RFC"] = (self.values["RFC"] + 1) & 0xFF
+        self._raise(FRDONE)
+        self.executor.signal(self.threads[1])
+        if self.on_frame is not None:
+            self.on_frame()
+
+    def _on_write_BFC(self, value: int) -> None:
+        if value & 1:
+            self.values["BFC"] = 0
+
+    def _on_write_RFC(self, value: int) -> None:
+        if value & 1:
+            self.values["RFC"] = 0
+
+    def _on_read_PCS(self) -> int:
+        binning, rendering = (t.running for t in self.threads)
+        return PipelineStatus.make(
+            BMOOM=self.binning.out_of_memory,
+            BMACTIVE=binning,
+            BMBUSY=binning and self.binning.out_of_memory,
+            RMACTIVE=rendering,
+        ).value
+
+    @property
+    def waiting(self) -> str | None:
+        """Who waits for what, in words; None when nobody does."""
+        reasons = [
+            f"the {thread.name} thread (CT{thread.number}CA = 0x{thread.current:08x})"
+            f" waits for {thread.stalled}"
+            for thread in self.threads
+            if thread.running and thread.stalled
+        ]
+        reasons += [
+            f"the {thread.name} thread stopped with an error at 0x{thread.current:08x}"
+            for thread in self.threads
+            if thread.error
+        ]
+        return "; ".join(reasons) or None
+
+    # -- binner memory -----------------------------------------------------------------------
+
+    def _on_read_BPCA(self) -> int:
+        return self.binning.pool_address
+
+    def _on_read_BPCS(self) -> int:
+        return self.binning.pool_size & _WORD
+
+    def _on_write_BPOS(self, value: int) -> None:
+        self.values["BPOS"] = value
+        self.binning.supply(self.values["BPOA"], value)
+        if self.threads[0].running:
+            self._run()
+
+    def _on_write_BPOA(self, value: int) -> None:
+        self.values["BPOA"] = value
+
+    def _on_read_BPOS(self) -> int:
+        return self.binning.overspill_size
+
+    # -- user programs and counters -----------------------------------------------------------
+
+    def _on_write_SRQPC(self, value: int) -> None:
+        queue = RequestQueue(self.values["SRQCS"])
+        made = (queue.QPURQCM + 1) & 0xFF
+        self.values["SRQCS"] = queue.replace(QPURQCM=made, QPURQERR=1).value
+        self.reporter.report(
+            "CLE-036",
+            "user programs (SRQPC) are not run yet; the request is dropped",
+            address=value,
+        )
+
+    def _on_write_SRQCS(self, value: int) -> None:
+        queue = RequestQueue(self.values["SRQCS"])
+        if value & RequestQueue.QPURQCC.mask & -RequestQueue.QPURQCC.mask:
+            queue = queue.replace(QPURQCC=0)
+        if value & RequestQueue.QPURQCM.mask & -RequestQueue.QPURQCM.mask:
+            queue = queue.replace(QPURQCM=0)
+        if value & RequestQueue.QPURQERR.mask:
+            queue = queue.replace(QPURQERR=0)
+        self.values["SRQCS"] = queue.value
+
+    def _on_write_PCTRE(self, value: int) -> None:
+        self.values["PCTRE"] = value
+        if value & 0xFFFF:
+            self.reporter.report(
+                "CLE-037", "performance counters are not counted yet; they read as written"
+            )
+
+    def _on_write_PCTRC(self, value: int) -> None:
+        for number in range(16):
+            if value >> number & 1:
+                self.values[f"PCTR{number}"] = 0

@@ -1,0 +1,223 @@
+"""Thread 0: what the records of a binning list do.
+
+State goes into the binner's state cache, primitive records shade coordinates and are binned
+natively. When tile memory runs out the thread stalls at the record until BPOS is written. Source:
+hardware reference 3.2, 3.4, 3.9.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from vc4lab.qpu.environment import Unsupported
+from vc4lab.records.codes import IndexType, PrimitiveMode
+from vc4lab.records.control import RECORD_SIZES, RECORDS
+from vc4lab.records.declarations import (
+    IndexedPrimitives,
+    TileBinningMode,
+    VertexArrayPrimitives,
+)
+from vc4lab.v3d.geometry import ptb_context
+from vc4lab.v3d.geometry.ptb import Binner, IndexSource
+from vc4lab.v3d.lists.render_state import STATE_FIELDS
+from vc4lab.v3d.lists.shader_state import ProgramCache, read_shader_state
+from vc4lab.v3d.lists.vertices import CoordinateStage
+
+if TYPE_CHECKING:
+    from vc4lab.diagnostics import Reporter
+    from vc4lab.v3d.lists.cle import ControlListExecutor, Handler
+    from vc4lab.v3d.lists.thread import ListThread
+    from vc4lab.v3d.unknowns import Unknowns
+
+_OUT_OF_MEMORY = "binner memory: BPOS (overspill block)"
+
+_SHADER_STATES = (64, 65, 66, 67)
+_CLIPPER_SCALES = (105, 106)
+
+
+class BinningStage:
+    """Runs binning lists; ``flushed()`` is called when a flush is complete."""
+
+    def __init__(
+        self,
+        executor: ControlListExecutor,
+        thread: ListThread,
+        reporter: Reporter,
+        *,
+        unknowns: Unknowns,
+        engine: str,
+        flushed: Callable[[], None],
+    ) -> None:
+        self.executor = executor
+        self.thread = thread
+        self.reporter = reporter
+        self.flushed = flushed
+        self.binner = Binner(executor.memory, reporter, unknowns)
+        self.coordinates = CoordinateStage(
+            executor.memory,
+            reporter,
+            ProgramCache(executor.memory, reporter),
+            unknowns=unknowns,
+            engine=engine,
+        )
+        self.out_of_memory = False
+        self.configured = False
+        self.started = False
+        self.spills_taken = 0
+        self._flushing = False
+        executor.install(0, self._handlers())
+
+    @property
+    def pool_address(self) -> int:
+        """BPCA."""
+        return self.binner.pool_address
+
+    @property
+    def pool_size(self) -> int:
+        """BPCS."""
+        return self.binner.pool_bytes
+
+    @property
+    def overspill_size(self) -> int:
+        """BPOS: 0 once the binner took the block."""
+        return self.binner.overspill[1]
+
+    def begin(self) -> None:
+        """The thread starts: until record 6, state is prefix state."""
+        self.thread.prefixing = True
+
+    def supply(self, address: int, size: int) -> None:
+        """BPOS was written: the binner has an overspill block, and goes on if it waited for one."""
+        self.binner.supply_memory(address, size)
+        if size and self.out_of_memory:
+            self.out_of_memory = False
+            self.thread.stalled = None
+            self._after(self.binner.resume())
+
+    # -- handlers ----------------------------------------------------------------------------
+
+    def _handlers(self) -> dict[int, Handler]:
+        table: dict[int, Handler] = {
+            4: lambda address: self._on_flush(address, False),
+            5: lambda address: self._on_flush(address, True),
+            6: self._on_start,
+            32: self._on_indexed,
+            33: self._on_array,
+            41: self._on_vg,
+            112: self._on_mode,
+        }
+        table |= dict.fromkeys((*STATE_FIELDS, *_CLIPPER_SCALES), self._on_state)
+        return table | dict.fromkeys((24, 25, 26, 27, 28, 29, 113, 114, 115), self._on_foreign)
+
+    def _on_foreign(self, address: int) -> None:
+        identity = self.executor.byte(address)
+        self.reporter.report(
+            "CLE-008",
+            f"{RECORDS[identity].title} ({identity}) does nothing in the binning list",
+            address=address,
+        )
+
+    def _on_state(self, address: int) -> None:
+        identity = self.executor.byte(address)
+        record = self.executor.memory.read(address, RECORD_SIZES[identity])
+        self.binner.set_state(identity, record)
+
+    def _on_mode(self, address: int) -> None:
+        mode = self.executor.payload(address, TileBinningMode)
+        self.configured = bool(mode.tiles_x and mode.tiles_y)
+        if not self.configured:
+            self.reporter.report("CLE-032", "a grid of no tiles", address=address)
+        if mode.colour64 or mode.double_buffer or mode.multisample:
+            self.reporter.report(
+                "CLE-031", "frames with 4x multisample or 64-bit colour are not drawn yet"
+            )
+        self.binner.configure(mode)
+
+    def _on_start(self, _address: int) -> None:
+        self.started = True
+        self.thread.prefixing = False
+        self.binner.start()
+
+    def _on_flush(self, _address: int, all_state: bool) -> None:
+        self._flushing = True
+        self._after(self.binner.flush(all_state))
+
+    def _on_vg(self, address: int) -> None:
+        self.reporter.report(
+            "CLE-004", "VG primitives (record 41): not simulated yet, skipped", address=address
+        )
+
+    def _on_indexed(self, address: int) -> None:
+        record = self.executor.payload(address, IndexedPrimitives)
+        if record.index_type not in (IndexType.BYTE, IndexType.SHORT):
+            self.reporter.report("CLE-016", f"index type {record.index_type}", address=address)
+            return
+        source = IndexSource(
+            record.length,
+            address=record.address,
+            bits=8 if record.index_type == IndexType.BYTE else 16,
+            maximum=record.maximum_index,
+        )
+        self._draw(address, record.mode, source)
+
+    def _on_array(self, address: int) -> None:
+        record = self.executor.payload(address, VertexArrayPrimitives)
+        if record.first + record.length > 0xFFFF:
+            self.reporter.report(
+                "CLE-015",
+                f"vertices {record.first} to {record.first + record.length - 1} of an array",
+                address=address,
+            )
+        self._draw(address, record.mode, IndexSource(record.length, first=record.first))
+
+    def _draw(self, address: int, mode: int, source: IndexSource) -> None:
+        if mode not in iter(PrimitiveMode):
+            self.reporter.report("CLE-016", f"primitive mode {mode}", address=address)
+            return
+        if not self.started:
+            self.reporter.report(
+                "CLE-011", "a primitive comes before record 6; nothing is drawn", address=address
+            )
+            return
+        if not self.configured:
+            self.reporter.report(
+                "CLE-010", "a primitive comes before any binning mode (112)", address=address
+            )
+            return
+        state = self.binner.state
+        shader = read_shader_state(self.executor.memory, state.shader_kind, state.shader_word)
+        if shader is None:
+            self._refuse_shader(address, state.shader_kind)
+            return
+        try:
+            coordinates = self.coordinates.shade(shader, source)
+        except Unsupported as refusal:
+            self.reporter.report(refusal.code, refusal.message, address=address)
+            return
+        if coordinates is not None:
+            self._after(self.binner.draw(mode, source, coordinates, clip=shader.clipping))
+
+    def _refuse_shader(self, address: int, kind: int) -> None:
+        if kind in _SHADER_STATES:
+            text = f"VG shader state (record {kind}): not simulated yet"
+            self.reporter.report("CLE-004", text, address=address)
+        else:
+            text = "a primitive comes before any shader state"
+            self.reporter.report("CLE-013", text, address=address)
+
+    def _after(self, status: int) -> None:
+        """What a native run of the binner ended with."""
+        if self.binner.context.spill_used:
+            self.spills_taken += 1
+            self.binner.context.spill_used = 0
+        if status == ptb_context.OUT_OF_MEMORY:
+            self.out_of_memory = True
+            self.thread.stalled = _OUT_OF_MEMORY
+            self.reporter.report(
+                "CLE-028", f"tile memory is used up at 0x{self.pool_address:08x}, no block in BPOS"
+            )
+        elif self._flushing:
+            self._flushing = False
+            self.started = False
+            self.flushed()

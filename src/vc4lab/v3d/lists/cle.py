@@ -1,0 +1,198 @@
+"""The control list executor (CLE): walks a list's records and hands each to its handler.
+
+Both list threads use this walker; what a record *does* is said by the two tables of handlers,
+`binning.py` (thread 0) and `rendering.py` (thread 1). Only system records, which mean the same in
+both, are executed here. Source: hardware reference 3.1-3.2.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, TypeVar
+
+from vc4lab.memory import MEMORY_MASK
+from vc4lab.records.control import RECORD_SIZES, parse_record
+from vc4lab.records.declarations import Payload
+from vc4lab.v3d.lists.thread import SEMAPHORE_MAX, ListThread
+
+if TYPE_CHECKING:
+    from vc4lab.diagnostics import Reporter
+    from vc4lab.memory import GuestMemory
+
+#: A handler gets the address of its record; it may change the thread (jump, stall, stop).
+Handler = Callable[[int], None]
+
+#: Records one run of a thread may execute. A frame of the largest size with every tile loaded
+#: and stored twice needs under a million; more is a list that runs in a circle.
+RECORD_BUDGET = 1 << 22
+
+_U32 = struct.Struct("<I")
+
+P = TypeVar("P", bound=Payload)
+
+
+class ControlListExecutor:
+    """Executes the lists of both threads until each stops or stalls."""
+
+    def __init__(
+        self,
+        memory: GuestMemory,
+        reporter: Reporter,
+        threads: tuple[ListThread, ListThread],
+        depth: int = 2,
+    ) -> None:
+        """``depth``: how deep sub-lists may nest (the unknown ``sublist_depth``)."""
+        self.memory = memory
+        self.reporter = reporter
+        self.threads = threads
+        self.depth = depth
+        self.ram = memory.view(0, MEMORY_MASK + 1)
+        self._tables: list[dict[int, Handler]] = [self._system(t) for t in threads]
+
+    def install(self, number: int, handlers: Mapping[int, Handler]) -> None:
+        """Adds the stage's own handlers to the table of a thread."""
+        self._tables[number].update(handlers)
+
+    def word(self, address: int) -> int:
+        """The little-endian word at a guest address (used for record payloads)."""
+        address &= MEMORY_MASK
+        if address > MEMORY_MASK - 3:
+            return self.memory.u32(address)
+        return int(_U32.unpack_from(self.ram, address)[0])
+
+    def byte(self, address: int) -> int:
+        """The byte at a guest address."""
+        return self.ram[address & MEMORY_MASK]
+
+    def payload(self, address: int, kind: type[P]) -> P:
+        """The fields of the record at ``address``, which the caller knows to be a ``kind``."""
+        return kind.from_bytes(self.memory.read(address + 1, kind.size - 1))
+
+    def behind_compressed_list(self, address: int) -> int:
+        """The address behind the record 48 or 49 at ``address``."""
+        return parse_record(self.memory.read, address).next & 0xFFFFFFFF
+
+    def pump(self) -> None:
+        """Runs both threads, in turn, until neither can go on."""
+        progress = True
+        while progress:
+            progress = False
+            for thread in self.threads:
+                if thread.running and self._may_run(thread):
+                    self._run(thread)
+                    progress = True
+
+    def _may_run(self, thread: ListThread) -> bool:
+        """Whether a stalled thread's reason has gone; only semaphore stalls end here."""
+        if thread.stalled is None:
+            return True
+        other = self.threads[1 - thread.number]
+        if thread.stalled == _SEMAPHORE_STALL and other.increments:
+            other.increments -= 1
+            thread.stalled = None
+            return True
+        return False
+
+    def _run(self, thread: ListThread) -> None:
+        handlers, sizes, ram = self._tables[thread.number], RECORD_SIZES, self.ram
+        budget = RECORD_BUDGET
+        while thread.running and thread.stalled is None:
+            address = thread.current
+            if address == thread.end:
+                thread.running = False
+                return
+            identity = ram[address & MEMORY_MASK]
+            handler = handlers.get(identity)
+            if handler is None:
+                self._illegal(thread, address, identity)
+                return
+            thread.current = following = (address + sizes[identity]) & 0xFFFFFFFF
+            if address < thread.end < following:
+                self.reporter.report(
+                    "CLE-002",
+                    f"record 0x{identity:02x} is cut off by the end of the {thread.name} list",
+                    address=address,
+                )
+                thread.end = following
+            handler(address)
+            budget -= 1
+            if not budget:
+                thread.stalled = "a list that never ends"
+                self.reporter.report(
+                    "CLE-006",
+                    f"the {thread.name} list runs in a circle: {RECORD_BUDGET} records executed"
+                    " and no end reached",
+                    address=address,
+                )
+
+    def _illegal(self, thread: ListThread, address: int, identity: int) -> None:
+        thread.stop_with_error()
+        self.reporter.report(
+            "CLE-001",
+            f"record 0x{identity:02x} does not exist or cannot be executed by the {thread.name}"
+            " thread; the thread stops with CTERR",
+            address=address,
+        )
+
+    # System records ------------------------------------------------------------------------
+
+    def _system(self, thread: ListThread) -> dict[int, Handler]:
+        def nothing(_address: int) -> None:
+            return None
+
+        def halt(_address: int) -> None:
+            thread.running, thread.halted = False, True
+
+        def branch(address: int) -> None:
+            thread.current = self.word(address + 1)
+
+        def call(address: int) -> None:
+            self.call(thread, address)
+
+        def give_back(_address: int) -> None:
+            thread.returns += 1
+            if thread.stack:
+                thread.current = thread.stack.pop()
+
+        def increment(_address: int) -> None:
+            thread.increment_armed = True
+
+        def wait(_address: int) -> None:
+            other = self.threads[1 - thread.number]
+            if other.increments:
+                other.increments -= 1
+            else:
+                thread.stalled = _SEMAPHORE_STALL
+
+        table: dict[int, Handler] = {0: halt, 16: branch, 17: call, 18: give_back, 8: wait}
+        table[7] = increment
+        return table | dict.fromkeys((1, 2, 3), nothing)
+
+    def call(self, thread: ListThread, address: int) -> None:
+        """Branch to sub-list: pushes the address behind the record at ``address``."""
+        if len(thread.stack) >= self.depth:
+            thread.stop_with_error()
+            self.reporter.report(
+                "CLE-005",
+                f"sub-lists nest deeper than {self.depth} in the {thread.name} list",
+                address=address,
+            )
+            return
+        thread.stack.append(thread.current)
+        thread.current = self.word(address + 1)
+
+    def signal(self, thread: ListThread) -> None:
+        """The pending semaphore increment of record 7 takes effect (flush, end of frame)."""
+        if not thread.increment_armed:
+            return
+        thread.increment_armed = False
+        if thread.increments < SEMAPHORE_MAX:
+            thread.increments += 1
+        else:
+            self.reporter.report(
+                "CLE-035", f"the {thread.name} thread's semaphore is already at {SEMAPHORE_MAX}"
+            )
+
+
+_SEMAPHORE_STALL = "record 8 (wait on semaphore): an increment by the other list thread"

@@ -1,0 +1,176 @@
+"""Prepares draws: a distinct render state becomes a pipeline, its parameters, its vertices.
+
+What is fixed for a draw goes into the key of its pipeline (compiled once, cached in memory and on
+disk); what is data goes into `DrawParams`. Source: hardware reference 3.6-3.8, 7.2-7.4.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, Any
+
+from vc4lab.qpu.environment import Unsupported
+from vc4lab.records.declarations import ConfigurationBits, PrimitiveListFormat
+from vc4lab.v3d.fragment.pipeline import Pipeline, fragment_pipeline
+from vc4lab.v3d.fragment.tile_context import (
+    MAX_TEXTURE_REQUESTS,
+    PRIMITIVES,
+    DrawParams,
+    FragmentKey,
+)
+from vc4lab.v3d.fragment.tile_job import Draw
+from vc4lab.v3d.lists.shader_state import (
+    ProgramCache,
+    ShaderState,
+    read_shader_state,
+    textures_of,
+)
+from vc4lab.v3d.lists.vertices import ShadedVertices, VertexStage
+
+if TYPE_CHECKING:
+    from vc4lab.diagnostics import Reporter
+    from vc4lab.memory import GuestMemory
+    from vc4lab.qpu.program import Program
+    from vc4lab.v3d.fragment.texture_state import TextureDescriptor, TextureKind
+    from vc4lab.v3d.geometry.tile_lists import DrawUse
+    from vc4lab.v3d.unknowns import Unknowns
+
+_INDEX_BITS = {1: 16, 2: 24, 3: 32}
+"""Record 56, bits 7:4 → bits of a vertex in the compressed list."""
+
+_FACING = 0x7
+"""Record 96, bits 2:0: which faces are drawn, and which winding is forward."""
+
+NOTHING = Draw(0, 0)
+"""A draw that leaves no trace; for states that cannot be drawn."""
+
+
+class DrawPreparer:
+    """Makes `Draw`s from render states, for one V3D."""
+
+    def __init__(
+        self, memory: GuestMemory, reporter: Reporter, *, unknowns: Unknowns, engine: str
+    ) -> None:
+        self.memory = memory
+        self.reporter = reporter
+        self.unknowns = unknowns
+        self.engine = "interpreter" if engine == "interpreter" else "fast"
+        self.programs = ProgramCache(memory, reporter)
+        self.vertices = VertexStage(
+            memory, reporter, self.programs, unknowns=unknowns, engine=engine
+        )
+
+    def prepare(self, use: DrawUse) -> Draw:
+        """The draw for a distinct render state; `NOTHING` (and a message) if it cannot be drawn."""
+        state: Any = use.state
+        shader = read_shader_state(self.memory, state.shader_kind, state.shader_word)
+        if shader is None:
+            self._refuse_shader(state.shader_kind)
+            return NOTHING
+        try:
+            return self._prepare(use, shader)
+        except Unsupported as refusal:
+            self.reporter.report(refusal.code, refusal.message, address=shader.code)
+            return NOTHING
+
+    def report_unsupported(self, draw: Draw) -> None:
+        """A pipeline met at run time what it cannot do."""
+        self.reporter.report(
+            "FRG-001", "a fragment program did what is not simulated", address=None
+        )
+
+    def _refuse_shader(self, kind: int) -> None:
+        if kind == 0:
+            self.reporter.report(
+                "CLE-013", "primitives are drawn, but no shader state record precedes them"
+            )
+        else:
+            self.reporter.report("CLE-004", f"VG shader state (record {kind}): not simulated yet")
+
+    def _prepare(self, use: DrawUse, shader: ShaderState) -> Draw:
+        program = self.programs.get(shader.code)
+        kinds, descriptors = textures_of(
+            program, self.memory, shader.uniforms, self.unknowns, self.reporter
+        )
+        if len(descriptors) > MAX_TEXTURE_REQUESTS:
+            raise Unsupported("FRG-001", f"a fragment program makes {len(descriptors)} lookups")
+        key = self._key(use, shader, program, kinds)
+        pipeline = fragment_pipeline(key)
+        vertices = self.vertices.shade(use, shader)
+        params = self._params(use, shader, vertices, descriptors)
+        return Draw(
+            pipeline.address,
+            params.address,
+            fallback=lambda: _exact(pipeline),
+            keep=(params, vertices, descriptors, pipeline),
+        )
+
+    def _key(
+        self,
+        use: DrawUse,
+        shader: ShaderState,
+        program: Program,
+        kinds: tuple[TextureKind, ...],
+    ) -> FragmentKey:
+        state: Any = use.state
+        config = ConfigurationBits(state.config & 0xFFFFFF)
+        if config.coverage_pipe:
+            raise Unsupported("CLE-004", "coverage accumulation (record 96 bit 8) is not simulated")
+        form = PrimitiveListFormat(state.list_format & 0xFF)
+        if int(form.type) >= len(PRIMITIVES) or int(form.data) not in _INDEX_BITS:
+            raise Unsupported("CLE-018", f"primitive list format 0x{form.value:02x}")
+        return FragmentKey(
+            program=program.words,
+            primitive=PRIMITIVES[int(form.type)],
+            n_varyings=shader.varyings,
+            flat_flags=state.flat_flags & ((1 << shader.varyings) - 1),
+            depth_function=int(config.depth_test),
+            z_update=bool(config.z_update),
+            depth_offset=bool(config.enable_depth_offset),
+            point_size_in_vertex=shader.point_size,
+            textures=kinds,
+            index_bits=_INDEX_BITS[int(form.data)],
+            code_address=program.address if program.has_branches else 0,
+            unknowns=self.unknowns,
+            engine=self.engine,
+        )
+
+    def _params(
+        self,
+        use: DrawUse,
+        shader: ShaderState,
+        vertices: ShadedVertices,
+        descriptors: tuple[TextureDescriptor, ...],
+    ) -> DrawParams:
+        state: Any = use.state
+        params: Any = DrawParams()
+        params.vertices = vertices.address_of_zero
+        params.batch_pitch = vertices.pitch
+        params.first_vertex = vertices.first
+        params.vertex_count = vertices.count
+        params.uniforms = _signed(shader.uniforms)
+        params.viewport_x, params.viewport_y = state.viewport_x, state.viewport_y
+        params.clip_left, params.clip_bottom = state.clip_left, state.clip_bottom
+        params.clip_right = state.clip_left + state.clip_width
+        params.clip_top = state.clip_bottom + state.clip_height
+        params.facing = state.config & _FACING
+        params.z_min, params.z_max = state.z_min, state.z_max
+        params.depth_factor = _upper_half(state.depth_offset)
+        params.depth_units = _upper_half(state.depth_offset >> 16)
+        params.point_size, params.line_width = state.point_size, state.line_width
+        for number, descriptor in enumerate(descriptors):
+            params.textures[number] = descriptor.address
+        return params
+
+
+def _exact(pipeline: Pipeline) -> int:
+    return pipeline.exact.address
+
+
+def _upper_half(bits: int) -> float:
+    """A float whose upper 16 bits are the low 16 of ``bits`` ("1-8-7")."""
+    return float(struct.unpack("<f", struct.pack("<I", (bits & 0xFFFF) << 16))[0])
+
+
+def _signed(value: int) -> int:
+    return (value & 0xFFFFFFFF ^ 0x80000000) - 0x80000000

@@ -1,0 +1,116 @@
+"""From a render state to what it draws with: the shader record behind it, programs, textures.
+
+Everything here is read from guest memory anew at each frame, because a guest may change any of it
+between frames; programs are only decoded again when their bytes changed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from vc4lab.qpu.program import Program
+from vc4lab.records.declarations import GlShaderState
+from vc4lab.records.shader import GlShader, NvShaderRecord, parse_gl_state, parse_nv
+from vc4lab.v3d.fragment.texture_state import TextureDescriptor, TextureKind, describe_texture
+from vc4lab.v3d.lists.render_state import GL_SHADER, NV_SHADER
+
+if TYPE_CHECKING:
+    from vc4lab.diagnostics import Reporter
+    from vc4lab.memory import GuestMemory
+    from vc4lab.v3d.unknowns import Unknowns
+
+
+@dataclass(frozen=True)
+class ShaderState:
+    """A GL or NV shader record in the terms both share; ``gl`` or ``nv`` has the rest."""
+
+    address: int
+    code: int
+    uniforms: int
+    varyings: int
+    point_size: bool
+    clipping: bool
+    gl: GlShader | None = None
+    nv: NvShaderRecord | None = None
+
+
+def read_shader_state(memory: GuestMemory, kind: int, word: int) -> ShaderState | None:
+    """The shader record named by record ``kind`` (64-67) with payload ``word``.
+
+    Returns None for kinds that are not drawn yet (VG) and for no shader state at all.
+    """
+    word &= 0xFFFFFFFF
+    if kind == GL_SHADER:
+        state = GlShaderState(word)
+        gl = parse_gl_state(memory.read, state)
+        return ShaderState(
+            state.address,
+            gl.record.fs_code,
+            gl.record.fs_uniforms,
+            gl.record.fs_varyings,
+            bool(gl.record.point_size),
+            bool(gl.record.clipping),
+            gl=gl,
+        )
+    if kind == NV_SHADER:
+        nv = parse_nv(memory.read, word)
+        return ShaderState(
+            word,
+            nv.code,
+            nv.uniforms,
+            nv.varyings,
+            bool(nv.point_size),
+            bool(nv.clipping),
+            nv=nv,
+        )
+    return None
+
+
+class ProgramCache:
+    """Programs by address, decoded again only when their bytes in guest memory changed."""
+
+    def __init__(self, memory: GuestMemory, reporter: Reporter) -> None:
+        self.memory = memory
+        self.reporter = reporter
+        self._programs: dict[int, tuple[bytes, Program]] = {}
+
+    def get(self, address: int) -> Program:
+        """The program at a guest address; oddities of its shape are reported once."""
+        known = self._programs.get(address)
+        if known is not None and self.memory.read(address, len(known[0])) == known[0]:
+            return known[1]
+        program = Program.from_memory(self.memory, address)
+        for problem in program.problems:
+            self.reporter.report(problem.code, problem.message, address=problem.address)
+        code = self.memory.read(address, 8 * len(program.words))
+        if len(self._programs) >= 4096:
+            self._programs.clear()
+        self._programs[address] = (code, program)
+        return program
+
+
+def textures_of(
+    program: Program, memory: GuestMemory, uniforms: int, unknowns: Unknowns, reporter: Reporter
+) -> tuple[tuple[TextureKind, ...], tuple[TextureDescriptor, ...]]:
+    """Kinds and descriptors of a program's texture requests, from its uniform stream.
+
+    Both are in the order of the S writes; direct memory lookups are left out.
+    """
+    kinds: list[TextureKind] = []
+    descriptors: list[TextureDescriptor] = []
+    for request in program.texture_requests:
+        if request.is_direct:
+            continue
+        words = [memory.u32(uniforms + 4 * index) for index in request.uniforms[:4]]
+        first = uniforms + 4 * request.uniforms[0]
+        kind, descriptor = describe_texture(
+            *(words if len(words) > 1 else [*words, 0]),
+            used_params=len(words),
+            unknowns=unknowns,
+            reporter=reporter,
+            address=first,
+        )
+        kinds.append(kind)
+        descriptors.append(descriptor)
+    return tuple(kinds), tuple(descriptors)

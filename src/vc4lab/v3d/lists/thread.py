@@ -1,0 +1,106 @@
+"""One of the two control-list threads: its registers, its stack and why it stands still.
+
+Source: hardware reference 2.5 (CLE thread registers) and 3.2 (system records).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from vc4lab.v3d.registers import ThreadControl
+
+#: A thread's semaphore is a three-bit counter.
+SEMAPHORE_MAX = 7
+
+
+@dataclass
+class ListThread:
+    """State of list thread 0 (binning) or 1 (rendering).
+
+    ``stalled`` holds the reason in words while the thread waits for something; ``increments``
+    counts the semaphore increments this thread made that the other has not consumed.
+    """
+
+    number: int
+    current: int = 0
+    end: int = 0
+    running: bool = False
+    halted: bool = False
+    error: bool = False
+    stalled: str | None = None
+    prefixing: bool = True
+    increments: int = 0
+    increment_armed: bool = False
+    flushes: int = 0
+    returns: int = 0
+    primitives: int = 0
+    stack: list[int] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        """The thread's name in messages."""
+        return "rendering" if self.number else "binning"
+
+    def status(self, semaphore: int) -> int:
+        """The value of CTnCS; which count CTSEMA shows is for the caller to say."""
+        substate = self.stalled is not None if self.running else self.halted
+        return ThreadControl.make(
+            CTSEMA=semaphore,
+            CTRTSD=len(self.stack),
+            CTRUN=self.running,
+            CTSUBS=substate,
+            CTERR=self.error,
+            CTMODE=self.number == 0 and self.prefixing,
+        ).value
+
+    def list_counters(self) -> int:
+        """The value of CTnLC."""
+        return (self.flushes & 0xFFFF) << 16 | self.returns & 0xFFFF
+
+    def clear_counters(self, value: int) -> None:
+        """A write of CTnLC: bit 16 clears the flush count, bit 0 the return count."""
+        if value & 1 << 16:
+            self.flushes = 0
+        if value & 1:
+            self.returns = 0
+
+    def reset(self) -> None:
+        """CTRSTA: stop, and forget semaphore, nesting and errors; the addresses stay."""
+        self.running = self.halted = self.error = self.increment_armed = False
+        self.stalled = None
+        self.increments = 0
+        self.prefixing = True
+        self.stack.clear()
+
+    def set_current(self, address: int) -> None:
+        """A write of CTnCA: only a stopped thread takes it; it is then stopped at end."""
+        if not self.running:
+            self.current = address
+            self.halted = self.error = False
+            self.stack.clear()
+
+    def set_end(self, address: int) -> bool:
+        """A write of CTnEA; returns True when the thread starts."""
+        self.end = address
+        if self.running or self.halted or self.error:
+            return False
+        self.running = self.current != address
+        return self.running
+
+    def write_control(self, value: int) -> bool:
+        """A write of CTnCS; returns True when the thread starts."""
+        written = ThreadControl(value)
+        if written.CTRSTA:
+            self.reset()
+            return False
+        if written.CTRUN and self.running:
+            self.running, self.halted, self.stalled = False, True, None
+        elif written.CTSUBS and not self.running and self.halted:
+            self.halted = False
+            self.running = self.current != self.end
+            return self.running
+        return False
+
+    def stop_with_error(self) -> None:
+        """An illegal record: CTERR, and the thread stands still."""
+        self.running, self.error, self.stalled = False, True, None
