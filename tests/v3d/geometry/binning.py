@@ -84,9 +84,7 @@ class Frame:
         return read_tile(self.memory, BASE + (y * self.tiles[0] + x) * self.initial)
 
     def all_tiles(self):
-        return {
-            (x, y): self.tile(x, y) for y in range(self.tiles[1]) for x in range(self.tiles[0])
-        }
+        return {(x, y): self.tile(x, y) for y in range(self.tiles[1]) for x in range(self.tiles[0])}
 
 
 def coordinates(screen, clip=None, sizes=None):

@@ -1,0 +1,190 @@
+"""Clipped primitives against a brute-force model in homogeneous coordinates."""
+
+from __future__ import annotations
+
+import random
+import struct
+
+import numpy as np
+import pytest
+
+from tests.v3d.geometry.binning import Frame, coordinates
+from vc4lab.memory import GuestMemory
+from vc4lab.v3d.geometry import ptb_context as pc
+from vc4lab.v3d.geometry.ptb import IndexSource
+
+HALF_W, HALF_H = 256 * 16.0, 192 * 16.0
+
+
+@pytest.fixture(scope="module")
+def memory():
+    return GuestMemory()
+
+
+def prepared(memory):
+    frame = Frame(memory, 8, 6)
+    frame.state(105, struct.pack("<2f", HALF_W, HALF_H))
+    frame.state(106, struct.pack("<2f", 0.5, 0.5))
+    frame.state(103, struct.pack("<2h", int(HALF_W), int(HALF_H)))
+    frame.start()
+    return frame
+
+
+def projected(vertex):
+    """Screen word coordinates as a shader computes them; anything for a vertex behind the eye."""
+    x, y, _, w = vertex
+    if w <= 0:
+        return 0, 0
+    return tuple(int(np.clip(v / w * s, -32768, 32767)) for v, s in ((x, HALF_W), (y, HALF_H)))
+
+
+def parts_of(memory, frame):
+    """Distinct binned primitives: (indices, flags, clip entries by slot)."""
+    seen = {}
+    for content in frame.all_tiles().values():
+        for indices, flags, record in content.primitives:
+            entries, place = {}, record
+            for slot in range(3):
+                if flags >> slot & 1:
+                    entries[slot] = struct.unpack("<2h5f", memory.read(place, 24))
+                    place += 32
+            seen[indices, flags, record] = entries
+    return seen
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_clipped_triangles_cover_what_is_visible(memory, seed):
+    rng = np.random.default_rng(seed)
+    spread = (1.5, 4.0, 40.0)[seed % 3]
+    vertices = []
+    while len(vertices) < 30:
+        w = rng.uniform(-1, 3, 3)
+        corner = np.stack(
+            [
+                rng.uniform(-spread, spread, 3),
+                rng.uniform(-spread, spread, 3),
+                rng.uniform(-2, 2, 3),
+                w,
+            ],
+            axis=1,
+        )
+        vertices += [tuple(float(np.float32(v)) for v in row) for row in corner]
+    frame = prepared(memory)
+    buffer = coordinates([projected(v) for v in vertices], vertices)
+    assert frame.binner.draw(4, IndexSource(30), buffer) == pc.DONE
+    assert frame.binner.flush() == pc.DONE
+    parts = parts_of(memory, frame)
+    tiles = frame.all_tiles()
+    for first in range(0, 30, 3):
+        corners = np.array(vertices[first : first + 3], dtype=float)
+        matrix = corners[:, (0, 1, 3)].T
+        if abs(np.linalg.det(matrix)) < 1e-3:
+            continue
+        own = {k: e for k, e in parts.items() if k[0] == (first, first + 1, first + 2)}
+        shapes = []
+        for (indices, _, _), entries in own.items():
+            points = [
+                entries[slot][:2] if slot in entries else projected(vertices[indices[slot]])
+                for slot in range(3)
+            ]
+            shapes.append(np.array(points, dtype=float))
+            check_entries(corners, entries)
+        for _ in range(60):
+            check_pixel(rng, corners, matrix, shapes, own, tiles)
+
+
+def check_entries(corners, entries):
+    for xs, ys, zs, inverse_w, *weights in entries.values():
+        assert abs(sum(weights) - 1) < 1e-5
+        x, y, z, w = np.array(weights) @ corners
+        assert w > 0
+        assert abs(inverse_w * w - 1) < 1e-3
+        assert abs(xs - x / w * HALF_W) < 1 + 1e-3 * abs(xs)
+        assert abs(ys - y / w * HALF_H) < 1 + 1e-3 * abs(ys)
+        assert abs(zs - (z / w * 0.5 + 0.5)) < 1e-3 * max(1, abs(zs))
+        assert abs(z) <= w * 1.001
+
+
+def check_pixel(rng, corners, matrix, shapes, own, tiles):
+    """A pixel well inside the visible part is in one shape (and its tile's list), else in none."""
+    px, py = rng.uniform(-1, 1, 2)
+    weights = np.linalg.solve(matrix, [px, py, 1.0])  # homogeneous: w = 1 at the hit
+    depth = weights @ corners[:, 2]
+    margin = min(weights.min(), 1 - depth, 1 + depth)
+    sx, sy = px * HALF_W, py * HALF_H
+    hits = sum(inside(shape, sx, sy) for shape in shapes)
+    scale = np.abs(weights).max()
+    if margin > 0.02 * scale:
+        assert hits >= 1
+        tile = tiles[int(sx + HALF_W) // 1024, int(sy + HALF_H) // 1024]
+        assert any((p[0], p[1], p[2]) in own for p in tile.primitives)
+    elif margin < -0.02 * scale:
+        assert hits == 0
+
+
+def inside(shape, x, y):
+    signs = []
+    for k in range(3):
+        (x0, y0), (x1, y1) = shape[k], shape[(k + 1) % 3]
+        signs.append((x1 - x0) * (y - y0) - (y1 - y0) * (x - x0))
+    return min(signs) >= 0 or max(signs) <= 0
+
+
+def test_winding_is_kept(memory):
+    corners = [(-1.0, -1.0, 0.0, 1.0), (1.0, -1.0, 0.0, 1.0), (0.0, 3.0, 5.0, 1.0)]
+    frame = prepared(memory)
+    assert (
+        frame.binner.draw(4, IndexSource(3), coordinates(list(map(projected, corners)), corners))
+        == 0
+    )
+    assert frame.binner.flush() == 0
+    parts = parts_of(memory, frame)
+    assert frame.binner.counters["clipped"] == 1
+    assert len(parts) == 2
+    for (indices, _, _), entries in parts.items():
+        points = [
+            entries[s][:2] if s in entries else projected(corners[indices[s]]) for s in range(3)
+        ]
+        (ax, ay), (bx, by), (cx, cy) = points
+        assert (bx - ax) * (cy - ay) - (cx - ax) * (by - ay) > 0
+
+
+def test_rejects_and_counts(memory):
+    outside = [(5.0, 0.0, 0.0, 1.0), (6.0, 0.0, 0.0, 1.0), (5.0, 1.0, 0.0, 1.0)]
+    broken = [(float("nan"), 0.0, 0.0, 1.0), (0.0, 0.0, 0.0, 1.0), (0.5, 0.5, float("inf"), 1.0)]
+    plain = [(0.0, 0.0, 0.0, 1.0), (0.5, 0.0, 0.0, 1.0), (0.0, 0.5, 0.0, 1.0)]
+    every = outside + broken + plain
+    frame = prepared(memory)
+    assert (
+        frame.binner.draw(4, IndexSource(9), coordinates([projected((0, 0, 0, 1))] * 9, every)) == 0
+    )
+    counters = frame.binner.counters
+    assert (counters["rejected"], counters["clipped"]) == (2, 0)
+    assert counters["degenerate"] == 1
+    assert frame.binner.draw(0, IndexSource(9), coordinates([(0, 0)] * 9, every)) == 0
+    assert frame.binner.counters["rejected"] == 2 + 5
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_clipped_lines_keep_their_direction(memory, seed):
+    rng = random.Random(seed)
+    ends = [
+        (rng.uniform(-2, 2), rng.uniform(-2, 2), rng.uniform(-3, 3), rng.uniform(-0.5, 2))
+        for _ in range(40)
+    ]
+    ends = [tuple(struct.unpack("<4f", struct.pack("<4f", *v))) for v in ends]
+    frame = prepared(memory)
+    buffer = coordinates(list(map(projected, ends)), ends)
+    assert frame.binner.draw(1, IndexSource(40), buffer) == 0
+    assert frame.binner.flush() == 0
+    for (indices, flags, _), entries in parts_of(memory, frame).items():
+        a, b = (np.array(ends[i]) for i in indices)
+        assert flags & 4 == 0
+        for _, _, zs, inverse_w, wa, wb, _ in entries.values():
+            point = wa * a + wb * b
+            assert abs(wa + wb - 1) < 1e-5
+            assert abs(point[2]) <= point[3] * 1.001
+            assert abs(zs - (point[2] / point[3] * 0.5 + 0.5)) < 1e-3
+            assert abs(inverse_w * point[3] - 1) < 1e-3
+        if flags == 3:
+            assert entries[0][4] > entries[1][4]
