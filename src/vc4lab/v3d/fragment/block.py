@@ -15,12 +15,14 @@ from vc4lab.simd import (
     call_pointer,
     const,
     f32,
+    f32x16,
     fmax_,
     fmin_,
     i32,
     i32x16,
     load,
     mask16,
+    opaque,
     popcount_,
     ptr,
     select,
@@ -93,6 +95,10 @@ class BlockShader:
         place = self.context.field_ptr("counters") + 4 * COUNTERS.index(name)
         add_to(place, amount)
 
+    def suspect(self, found: Value) -> None:
+        """Notes (i1) that a NaN is among a primitive's numbers: only the exact engine has those."""
+        self.wild.set(self.wild.get() | splat(found))
+
     def row(self, primitive: Primitive, dy: Value) -> list[Value | None]:
         """B * dy of every plane, for all blocks of a row: depth, 1/Wc, varyings."""
         slopes = [primitive.depth[1], primitive.reciprocal_w[1], *primitive.varyings.b]
@@ -146,9 +152,9 @@ class BlockShader:
     def _varyings(self, primitive: Primitive, block: Block) -> list[Interpolants]:
         planes = primitive.varyings
         result = []
-        for a, row, c in zip(planes.a, block.row[2:], planes.c, strict=True):
+        for a, row, c, flat in zip(planes.a, block.row[2:], planes.c, planes.flat, strict=True):
             vp = interpolate(a, row, block.dx)
-            result.append(Interpolants(splat(const(f32, 0.0)) if vp is None else vp, c))
+            result.append(Interpolants(splat(const(f32, 0.0)) if vp is None else vp, c, flat))
         return result
 
     def _inline(self, inputs: BlockInputs, in_quads: Value) -> None:
@@ -160,15 +166,17 @@ class BlockShader:
 
     def _interpret(self, inputs: BlockInputs, block: Block) -> None:
         batch: Any = FragmentBatch.at(self.context.batch)
-        for name in ("x", "y", "w", "z"):
+        zero = opaque(f32x16, 0.0)  # makes -0 +0, as for the compiled program
+        for name in ("x", "y", "z"):
             store(batch.field_ptr(name), getattr(inputs, name))
+        store(batch.field_ptr("w"), inputs.w + zero)
         store(batch.field_ptr("flags"), inputs.flags.zext(i32))
         batch.reverse = inputs.reverse.zext(i32)
         batch.uniforms = self.params.uniforms
         batch.place = self._offset(block)
         batch.n_varyings = len(inputs.varyings)
         for k, varying in enumerate(inputs.varyings):
-            store(batch.field_ptr("varyings_vp") + 64 * k, varying.vp)
+            store(batch.field_ptr("varyings_vp") + 64 * k, varying.vp + zero)
             store(batch.field_ptr("varyings_c") + 4 * k, varying.c)
         arguments = (ptr, ptr)
         status = call_pointer(

@@ -19,6 +19,7 @@ from vc4lab.simd import (
     i1,
     i32,
     i64,
+    is_nan,
     load,
     max_,
     min_,
@@ -39,6 +40,7 @@ from vc4lab.v3d.fragment.setup import (
     VertexSource,
     bounding_box,
     fetch,
+    number,
     oriented_edge,
     triangle_planes,
 )
@@ -148,7 +150,8 @@ def trace_triangle(
     top_left = tracer.key.unknowns["fill_rule"] == "top-left"
     pairs = ((v0, v1), (v1, v2), (v2, v0))
     edges = [oriented_edge(a, b, sign, top_left) for a, b in pairs]
-    base, varyings = triangle_planes(vertices, area, tracer.rows, tracer.flat, flat_words)
+    base, varyings, suspect = triangle_planes(vertices, area, tracer.rows, tracer.flat, flat_words)
+    tracer.shader.suspect(suspect)
     low, high = depth_range(vertices)
     a, b = base.a[0], base.b[0]
     assert a is not None
@@ -160,6 +163,14 @@ def trace_triangle(
             varyings, low, high, depth_offset(tracer, a, b), ~forward,
         )
     )  # fmt: skip
+
+
+def add_constant(planes: Planes, value: Value) -> None:
+    """A varying that is the same everywhere."""
+    planes.a.append(None)
+    planes.b.append(None)
+    planes.c.append(value)
+    planes.flat.append(True)
 
 
 @staged
@@ -182,15 +193,14 @@ def draw_point(tracer: Any, vertex: Any) -> None:
 
 def trace_point(tracer: PrimitiveTracer, vertex: Vertex, size: Value, box: Box) -> None:
     """A point whose box is not empty."""
-    reciprocal = word(vertex, RECIPROCAL_W)
+    reciprocal = number(word(vertex, RECIPROCAL_W))
     # Read as VP * W + C like every varying, so the slopes carry the factor 1/Wc.
     slope = reciprocal / size
     half = const(f32, 0.5)
-    varyings = Planes([slope, None], [None, -slope], [half, half])
+    varyings = Planes([slope, None], [None, -slope], [half, half], [False, False])
     for row in tracer.rows:
-        varyings.a.append(None)
-        varyings.b.append(None)
-        varyings.c.append(word(vertex, row))
+        add_constant(varyings, word(vertex, row))
+    tracer.shader.suspect(is_nan(slope))
     depth = word(vertex, DEPTH)
     flat = const(f32, 0.0)
     tracer.run(
@@ -248,23 +258,25 @@ def trace_line(
         return -q0 * along_x, -q0 * along_y
 
     z0, z1 = word(v0, DEPTH), word(v1, DEPTH)
-    w0, w1 = word(v0, RECIPROCAL_W), word(v1, RECIPROCAL_W)
+    w0, w1 = word(v0, RECIPROCAL_W), number(word(v1, RECIPROCAL_W))
     # The line coordinate is read as VP + C, without W: 0 at one side, 1 at the other.
     side = 1.0 / (cross * width)
     if tracer.key.unknowns["line_coordinate"] == "left-is-1":
         side = -side
-    varyings = Planes([-fy * side], [fx * side], [const(f32, 0.5)])
+    varyings = Planes([-fy * side], [fx * side], [const(f32, 0.5)], [False])
+    total = w0 + w1
     for row, flat in zip(tracer.rows, tracer.flat, strict=True):
         if flat:
-            varyings.a.append(None)
-            varyings.b.append(None)
-            varyings.c.append(load(f32, flat_words + row * ROW_BYTES))
+            add_constant(varyings, load(f32, flat_words + row * ROW_BYTES))
             continue
-        value = word(v1, row)
+        value = number(word(v1, row))
         a, b = plane((word(v0, row) - value) * w0)
         varyings.a.append(a)
         varyings.b.append(b)
         varyings.c.append(value)
+        varyings.flat.append(False)
+        total = total + (a + b + value)
+    tracer.shader.suspect(is_nan(total))
     low, high = depth_range(vertices)
     za, zb = plane(z0 - z1)
     tracer.run(

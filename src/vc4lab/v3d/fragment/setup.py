@@ -13,14 +13,17 @@ from typing import Any
 from vc4lab.simd import (
     Value,
     alloca,
+    any_,
     const,
     f32,
     f64,
     i32,
     i64,
+    is_nan,
     load,
     max_,
     min_,
+    opaque,
     select,
     staged,
     store,
@@ -64,6 +67,8 @@ class Planes:
     a: list[Value | None]
     b: list[Value | None]
     c: list[Value]
+    flat: list[bool]
+    """Varyings that reach the program as the vertex has them, bit by bit (others are numbers)."""
 
 
 @dataclass
@@ -192,6 +197,11 @@ def bounding_box(vertices: Any, window: Box) -> Box:
     )
 
 
+def number(value: Value) -> Value:
+    """A float word as the interpolator takes it: denormals and -0 become +0."""
+    return value + opaque(value.type, 0.0)
+
+
 def rows_vector(words: Value, rows: list[int], size: int) -> Any:
     """Words `rows` of a vertex as a vector of doubles (f32 → f64 is exact); unused lanes 0."""
     values: Any = const(vec(f32, size), 0.0)
@@ -215,11 +225,12 @@ def triangle_planes(
     varying_rows: list[int],
     flat: list[bool],
     flat_words: Value,
-) -> tuple[Planes, Planes]:
+) -> tuple[Planes, Planes, Value]:
     """Planes of (Zs, 1/Wc) and of the varyings, relative to vertex 2.
 
     Varyings are planes of (v - v2) / Wc, so that VP * W + C is perspective-correct (7.6); flat ones
     have no plane and the provoking vertex's value. `area` is the doubled area in 1/256 pixel (i64).
+    The third result says whether a NaN is among the numbers.
     """
     v0, v1, v2 = vertices
     scale = const(f64, 16.0) / area.to_float(f64)
@@ -237,13 +248,16 @@ def triangle_planes(
 
     first = [rows_vector(v.words, [DEPTH, RECIPROCAL_W], 2) for v in vertices]
     a, b = plane(first[0] - first[2], first[1] - first[2])
-    base = Planes([a[0], a[1]], [b[0], b[1]], [load(f32, v2.words + r * ROW_BYTES) for r in (1, 2)])
+    c = [number(load(f32, v2.words + row * ROW_BYTES)) for row in (DEPTH, RECIPROCAL_W)]
+    base = Planes([a[0], a[1]], [b[0], b[1]], c, [False, False])
+    suspect = any_(is_nan(a + b))
 
     count = len(varying_rows)
-    varyings = Planes([None] * count, [None] * count, [])
+    varyings = Planes([None] * count, [None] * count, [], flat)
     for k, row in enumerate(varying_rows):
         source = flat_words if flat[k] else v2.words
-        varyings.c.append(load(f32, source + row * ROW_BYTES))
+        value = load(f32, source + row * ROW_BYTES)
+        varyings.c.append(value if flat[k] else number(value))
     smooth = [k for k in range(count) if not flat[k]]
     for start in range(0, len(smooth), MAX_GROUP):
         group = smooth[start : start + MAX_GROUP]
@@ -251,6 +265,7 @@ def triangle_planes(
         rows = [varying_rows[k] for k in group]
         x0, x1, x2 = (rows_vector(v.words, rows, size) for v in vertices)
         a, b = plane((x0 - x2) * first[0][1], (x1 - x2) * first[1][1])
+        suspect = suspect | any_(is_nan(a + b + x2.fptrunc(f32)))
         for lane, k in enumerate(group):
             varyings.a[k], varyings.b[k] = a[lane], b[lane]
-    return base, varyings
+    return base, varyings, suspect

@@ -23,6 +23,7 @@ from vc4lab.simd import (
     iota,
     load,
     mask16,
+    opaque,
     ptr,
     select,
     splat,
@@ -43,6 +44,7 @@ class Interpolants:
 
     vp: Value
     c: Value
+    flat: bool
 
 
 @dataclass
@@ -119,7 +121,7 @@ class FragmentEnvironment(Environment):
     # -- inputs ------------------------------------------------------------------------------
 
     def initial_registers(self) -> dict[tuple[str, int], Value]:
-        return {("a", 15): self.inputs.w.bitcast(i32), ("b", 15): self.inputs.z}
+        return {("a", 15): self.word(self.inputs.w), ("b", 15): self.inputs.z}
 
     def uniform(self) -> Value:
         constants = self.constants
@@ -148,7 +150,14 @@ class FragmentEnvironment(Environment):
         if number >= len(self.inputs.varyings):
             return const(i32x16, 0), const(i32x16, 0)
         varying = self.inputs.varyings[number]
-        return varying.vp.bitcast(i32), splat(varying.c.bitcast(i32))
+        constant = splat(varying.c)
+        return self.word(varying.vp), constant.bitcast(i32) if varying.flat else self.word(constant)
+
+    def word(self, number: Value) -> Value:
+        """An interpolated number (no NaN, no denormal; -0 means +0) as a word of the program."""
+        if self.constants.key.engine == "fast":
+            return number
+        return (number + opaque(number.type, 0.0)).bitcast(i32)
 
     def x_coord(self) -> Value:
         return self.inputs.x

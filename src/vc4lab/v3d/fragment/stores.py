@@ -14,12 +14,12 @@ from vc4lab.simd import (
     Function,
     Struct,
     Value,
+    alloca,
     const,
     i16,
     i32,
     i32x16,
     load,
-    masked_store,
     min_,
     ptr,
     select,
@@ -178,12 +178,28 @@ _ROW_X = list(range(16))
 
 
 @staged
+def store_part(pointer: Value, pixels: Value, width: int, columns: Value, rows: Value) -> None:
+    """Writes only the first `columns` and `rows` of pixels that stand in rows of `width`."""
+    scratch = alloca(64)
+    store(scratch, pixels)
+    bytes_ = pixels.type.bits // 8
+    y = const(i32, 0)
+    while (y < rows) & (y < pixels.type.lanes // width):
+        x = const(i32, 0)
+        while (x < columns) & (x < width):
+            offset = (y * width + x) * bytes_
+            store(pointer + offset, load(pixels.type.elem, scratch + offset))
+            x = x + 1
+        y = y + 1
+
+
+@staged
 def store_row(pointer: Value, pixels: Value, count: Value) -> None:
     """Writes the first `count` of 16 pixels."""
     if count >= 16:
         store(pointer, pixels)
     else:
-        masked_store(pointer, pixels, const(i32x16, _ROW_X) < splat(count))
+        store_part(pointer, pixels, 16, count, const(i32, 1))
 
 
 @staged
@@ -227,9 +243,6 @@ def load_raster(job: Any) -> None:
 def store_tiled(job: Any) -> None:
     wide = job.bytes == 2
     width = 8 if wide else 4
-    lanes = width * 4
-    lane_x = const(vec(i32, lanes), [k % width for k in range(lanes)])
-    lane_y = const(vec(i32, lanes), [k // width for k in range(lanes)])
     y = const(i32, 0)
     while y < job.rows:
         x = const(i32, 0)
@@ -243,10 +256,7 @@ def store_tiled(job: Any) -> None:
             if (job.columns - x >= width) & (job.rows - y >= 4):
                 store(job.utile(x, y), pixels)
             else:
-                inside = (lane_x < splat(job.columns - x, lanes)) & (
-                    lane_y < splat(job.rows - y, lanes)
-                )
-                masked_store(job.utile(x, y), pixels, inside)
+                store_part(job.utile(x, y), pixels, width, job.columns - x, job.rows - y)
             x = x + width
         y = y + 4
 

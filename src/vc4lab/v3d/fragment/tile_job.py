@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory
 
 OP_TILE, OP_CLEAR_COLOUR, OP_CLEAR_ZS, OP_LOAD, OP_STORE, OP_DRAW = range(6)
-"""Kinds of `TileOp`: a, b = tile's first pixel x, y | word | surface number | first segment, count."""
+"""Kinds of `TileOp`: a, b = tile's first pixel | word | word | surface | surface | segments."""
 
 OP_WORDS = 4
 SEGMENT_WORDS = 4

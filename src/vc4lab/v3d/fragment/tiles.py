@@ -60,6 +60,10 @@ if TYPE_CHECKING:
     pass
 
 
+_DRAW = (ptr, ptr, i32)
+"""Arguments of a pipeline: context, parameters, guest address of the list."""
+
+
 @staged
 def run_tiles(loader: Any, storer: Any, job_pointer: Value, context_pointer: Value) -> None:
     """Runs chains until none is left."""
@@ -131,10 +135,11 @@ def run_segments(job: Any, context: Any, context_pointer: Value, first: Value, e
         context.draw = number
         function = entry.function
         if function != 0:
-            arguments = (ptr, ptr, i32)
-            status = call_pointer(
-                function, i32, arguments, context_pointer, entry.params, segment.list_address
+            outcome = call_pointer(
+                function, i32, _DRAW, context_pointer, entry.params, segment.list_address
             )
+            assert outcome is not None
+            status = outcome
         first = first + 1
     return status
 

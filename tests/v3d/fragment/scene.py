@@ -1,0 +1,197 @@
+"""Helpers of the fragment tests: a small frame with its vertices, lists and draws, and reference masks."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from vc4lab.memory import GuestMemory
+from vc4lab.qpu.assembler import assemble
+from vc4lab.v3d.fragment.interpreted import GoldenDraw, register
+from vc4lab.v3d.fragment.pipeline import fragment_pipeline
+from vc4lab.v3d.fragment.stores import COLOUR, ZS, Surface
+from vc4lab.v3d.fragment.tile_context import DrawParams, FragmentKey
+from vc4lab.v3d.fragment.tile_job import Draw, FrameWork
+from vc4lab.v3d.fragment.tiles import RenderResult, TileScheduler
+
+COLOUR_AT, ZS_AT, LISTS_AT, UNIFORMS_AT = 0x100000, 0x800000, 0x10000, 0x8000
+
+FLAT = """
+    nop ; nop ; sbwait
+    mov tlbc, unif ; nop
+    nop ; nop ; thrend
+    nop ; nop
+    nop ; nop ; sbdone
+"""
+"""Colour is uniform 0."""
+
+GOURAUD = """
+    mov r0, vary ; nop
+    fmul r0, r0, ra15
+    fadd r0, r0, r5 ; mov r1, vary
+    nop ; mov r3.8a, r0
+    fmul r1, r1, ra15
+    fadd r1, r1, r5 ; mov r2, vary
+    nop ; mov r3.8b, r1
+    fmul r2, r2, ra15
+    fadd r2, r2, r5
+    nop ; mov r3.8c, r2
+"""
+
+
+def words(text: str) -> tuple[int, ...]:
+    """Words of an assembled program."""
+    return tuple(assemble(text).words)
+
+
+def vertex(x: float, y: float, z: float = 0.5, w: float = 1.0, *varyings: float) -> list[int]:
+    """A shaded vertex in PSE form as words; x and y in pixels, `w` is 1/Wc."""
+    xs, ys = round(x * 16) & 0xFFFF, round(y * 16) & 0xFFFF
+    return [ys << 16 | xs, *(int(np.float32(v).view(np.uint32)) for v in (z, w, *varyings))]
+
+
+def vertex_buffer(vertices: list[list[int]]) -> np.ndarray:
+    """Batches of 16 vertices, word by word side by side."""
+    rows = len(vertices[0])
+    buffer = np.zeros(((len(vertices) + 15) // 16, rows, 16), np.uint32)
+    for i, shaded in enumerate(vertices):
+        buffer[i >> 4, :, i & 15] = shaded
+    return buffer
+
+
+@dataclass
+class Scene:
+    """One frame: draws are added in order, `render` gives the result."""
+
+    width: int = 64
+    height: int = 64
+    memory: GuestMemory = field(default_factory=GuestMemory)
+    draws: list[tuple[FragmentKey, Any, int]] = field(default_factory=list)
+    keep: list[Any] = field(default_factory=list)
+    clear_colour: int = 0
+    clear_zs: int = 0xFFFFFF00
+    next_list: int = LISTS_AT
+    next_uniform: int = UNIFORMS_AT
+    result: RenderResult | None = None
+    counters: dict[str, int] = field(default_factory=dict)
+
+    def add(
+        self,
+        key: FragmentKey,
+        vertices: list[list[int]],
+        indices: list[tuple[int, ...]] | None = None,
+        uniforms: tuple[int, ...] = (),
+        **params: Any,
+    ) -> None:
+        """A draw of `indices` (default: every vertex once, in order)."""
+        count = {"points": 1, "lines": 2, "triangles": 3}[key.primitive]
+        if indices is None:
+            numbers = range(0, len(vertices), count)
+            indices = [tuple(range(n, n + count)) for n in numbers]
+        data = b"\x30"
+        for primitive in indices:
+            data += b"\x81" + struct.pack(f"<{count}H", *primitive)
+        self.add_list(key, vertices, data + b"\x80", uniforms, **params)
+
+    def add_list(
+        self,
+        key: FragmentKey,
+        vertices: list[list[int]],
+        data: bytes,
+        uniforms: tuple[int, ...] = (),
+        **params: Any,
+    ) -> None:
+        """A draw of an encoded list."""
+        buffer = vertex_buffer(vertices)
+        p: Any = DrawParams()
+        p.vertices, p.batch_pitch = buffer.ctypes.data, buffer.shape[1] * 64
+        p.vertex_count = len(vertices)
+        p.clip_right, p.clip_top = self.width, self.height
+        p.facing, p.z_max, p.point_size, p.line_width = 3, 1.0, 1.0, 1.0
+        p.uniforms = self.next_uniform
+        for word in uniforms:
+            self.memory.set_u32(self.next_uniform, word)
+            self.next_uniform += 4
+        for name, value in params.items():
+            if name == "textures":
+                for number, descriptor in enumerate(value):
+                    p.textures[number] = descriptor.address
+                    self.keep.append(descriptor)
+            else:
+                setattr(p, name, value)
+        self.memory.write(self.next_list, data)
+        self.draws.append((key, p, self.next_list))
+        self.next_list += len(data)
+        self.keep.append(buffer)
+
+    def render(
+        self,
+        engine: str = "fast",
+        threads: int = 1,
+        target: Any = None,
+        store: Surface | None = None,
+        tile: int = 64,
+    ) -> np.ndarray:
+        """Renders all draws; the colours as an array (height, width)."""
+        pitch = (self.width + 3) // 4 * 4
+        store = store or Surface(COLOUR_AT, self.width, self.height)
+        work = FrameWork(self.memory, self.width, self.height)
+        for key, params, _ in self.draws:
+            key = replace(key, engine=engine)
+            pipeline = fragment_pipeline(key, target)
+            if engine == "interpreter":
+                params.callback_id = register(GoldenDraw(key, self.memory))
+            exact = replace(key, engine="exact")
+            work.draws.append(
+                Draw(
+                    pipeline.address,
+                    params.address,
+                    lambda exact=exact: fragment_pipeline(exact, target).address,
+                    pipeline,
+                )
+            )
+        work.set_segments([(n, at) for n, (_, _, at) in enumerate(self.draws)])
+        depth = Surface(ZS_AT, self.width, self.height, buffer=ZS)
+        for row in range((self.height + tile - 1) // tile):
+            for column in range((self.width + tile - 1) // tile):
+                work.begin_chain()
+                work.tile(column, row)
+                work.clear(self.clear_colour, self.clear_zs)
+                work.draw(0, len(self.draws))
+                work.store(depth)
+                work.store(store)
+        scheduler = TileScheduler(threads, target=target)
+        self.result = scheduler.run(work)
+        self.counters = scheduler.counters()
+        scheduler.close()
+        if store.buffer != COLOUR or store.tiling or store.format:
+            return np.zeros(0)
+        return self._surface(store.address, pitch)
+
+    def depth(self) -> np.ndarray:
+        """The Z/stencil words of the last `render`."""
+        return self._surface(ZS_AT, (self.width + 3) // 4 * 4)
+
+    def _surface(self, address: int, pitch: int) -> np.ndarray:
+        image = self.memory.array(address, pitch * self.height, "<u4")
+        return image.reshape(self.height, pitch)[:, : self.width].copy()
+
+
+def coverage(points: list[tuple[int, int]], width: int, height: int) -> np.ndarray:
+    """Pixels of a triangle by the definition: exact edges at pixel centres, top-left rule."""
+    (x0, y0), (x1, y1), (x2, y2) = points
+    area = (x1 - x0) * (y2 - y0) - (x2 - x0) * (y1 - y0)
+    if area < 0:
+        points = [points[0], points[2], points[1]]
+    inside = np.full((height, width), area != 0)
+    px = np.arange(width, dtype=np.int64)[None, :] * 16 + 8
+    py = np.arange(height, dtype=np.int64)[:, None] * 16 + 8
+    for (ax, ay), (bx, by) in zip(points, points[1:] + points[:1], strict=True):
+        dx, dy = bx - ax, by - ay
+        edge = dx * (py - ay) - dy * (px - ax)
+        inclusive = dy < 0 or (dy == 0 and dx > 0)
+        inside &= (edge > 0) | ((edge == 0) & inclusive)
+    return inside
