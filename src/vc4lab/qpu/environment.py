@@ -32,11 +32,14 @@ class Environment:
     """Base of all environments: everything is unsupported until a stage overrides it.
 
     site: index of the instruction being executed (set by the engines, for messages).
+    nan_free: JIT only; sources among "uniform", "vpm", "varying", "tmu", "tlb" whose words are known to hold no NaN (because
+    the caller looked before), so that the fast build need not check them.
     wild: JIT only, a staged `var(mask16)` in which the fast build notes lanes whose unknown operands it cannot compute
     exactly; created by `emit_program` when None. If any lane of it is set, the caller runs the exact build instead.
     """
 
     site: int = 0
+    nan_free: frozenset[str] = frozenset()
     wild: Any = None
 
     def refuse(self, what: str) -> NoReturn:

@@ -13,7 +13,7 @@ from .environment import Environment, RegisterKey
 from .operations import Condition, Mux, Signal
 from .ops import Mask, Word
 from .packing import pack_colour, pack_register, unpack
-from .peripherals import PURE_READS, read_peripheral, write_peripheral
+from .peripherals import PURE_READS, SOURCES, read_peripheral, write_peripheral
 from .plan import Plan, Target
 from .registers import Read, Write
 from .semantics import Flags, Result, Semantics
@@ -33,9 +33,7 @@ class Core:
     used_flags: those of "znc" that anything will ever look at.
     """
 
-    def __init__(
-        self, semantics: Semantics, env: Environment, used_flags: str = ALL_FLAGS
-    ) -> None:
+    def __init__(self, semantics: Semantics, env: Environment, used_flags: str = ALL_FLAGS) -> None:
         self.semantics = semantics
         self.ops = semantics.ops
         self.settings = semantics.settings
@@ -44,6 +42,7 @@ class Core:
         self.old: dict[RegisterKey, Word] = {}  # what the next instruction still reads
         self.sfu: list[tuple[int, Word]] = []  # (instructions until visible, result)
         self.used_flags = used_flags
+        self.track_last = True  # keep what register 39 and a mul NOP would deliver
         self.flags = self.clear_flags()
         self.written: Callable[[str, Word, Mask | None], None] | None = None  # trace hook
         self._visible: dict[RegisterKey, Word] = {}  # registers as this instruction reads them
@@ -67,8 +66,8 @@ class Core:
             value = self.values[key] = self.load(key)
         return value
 
-    def adopt(self, value: Word) -> Word:
-        """A word as the environment returns it, in the form the semantics compute with."""
+    def adopt(self, value: Word, source: str = "") -> Word:
+        """A word as the environment returns it, in the form the semantics compute with. source: where it is from."""
         return value
 
     def export(self, value: Word) -> Word:
@@ -141,7 +140,7 @@ class Core:
             if result is not None:
                 self._set_flags(result.flags, mask)
         self._write_both(p, add, add_mask, mul, mul_mask, site=env.site)
-        if p.mul_op and mul is not None:
+        if self.track_last and p.mul_op and mul is not None:
             self.values["last", "mul"] = mul.word
         if loaded is not None:
             self.values["r", 4] = loaded
@@ -179,10 +178,12 @@ class Core:
                 value = values[0]
             elif address == Read.VARYING:
                 slope, constant = self.env.varying()
-                value, c = self.adopt(slope), self.adopt(constant)
+                value, c = self.adopt(slope, "varying"), self.adopt(constant, "varying")
             else:
-                value = self.adopt(read_peripheral(self.env, self.ops, self.settings, file, address))
-            self.values["last", file] = value
+                word = read_peripheral(self.env, self.ops, self.settings, file, address)
+                value = self.adopt(word, SOURCES.get((file, address), ""))
+            if self.track_last:
+                self.values["last", file] = value
             values.append(value)
         return values[0], values[1], c
 
@@ -199,13 +200,13 @@ class Core:
         """The value a load signal brings to r4 for the next instruction."""
         env = self.env
         if signal in (Signal.LOAD_TMU0, Signal.LOAD_TMU1):
-            return self.adopt(env.tmu_load(signal - Signal.LOAD_TMU0))
+            return self.adopt(env.tmu_load(signal - Signal.LOAD_TMU0), "tmu")
         if signal in (Signal.LOAD_COLOUR, Signal.LOAD_COLOUR_END):
-            return self.adopt(env.tlb_colour_load())
+            return self.adopt(env.tlb_colour_load(), "tlb")
         if signal == Signal.LOAD_COVERAGE:
-            return self.adopt(env.tlb_coverage_load())
+            return self.adopt(env.tlb_coverage_load(), "tlb")
         if signal == Signal.LOAD_ALPHA_MASK:
-            return self.adopt(env.tlb_alpha_load())
+            return self.adopt(env.tlb_alpha_load(), "tlb")
         return None
 
     # ---------------------------------------------------------------- results
@@ -285,9 +286,7 @@ class Core:
             if self.written:
                 self.written(f"{file}{address}", word, mask)
             lanes = self.ops.always() if mask is None else mask
-            write_peripheral(
-                self.env, self.settings, file, address, self.export(word), lanes, site
-            )
+            write_peripheral(self.env, self.settings, file, address, self.export(word), lanes, site)
 
     def _packed(self, target: Target, result: Result, old: Word) -> Word:
         if target.colour:

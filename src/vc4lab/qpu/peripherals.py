@@ -28,6 +28,13 @@ PURE_READS: frozenset[int] = frozenset(range(32, 64)) - {
 }
 """Read addresses without a side effect: asked for only when an operand needs them."""
 
+SOURCES: dict[tuple[str, int], str] = {
+    **_READS,
+    **{(file, Read.UNIFORM): "uniform" for file in "ab"},
+    **{(file, Read.VPM): "vpm" for file in "ab"},
+}
+"""Names of where a read's word comes from, for `Environment.nan_free`."""
+
 
 def _unmapped(env: Environment, ops: Ops, settings: Settings, file: str) -> Word:
     """Reads that no unit answers."""

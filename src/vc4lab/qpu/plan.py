@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from .isa import Alu, Branch, Instruction, LoadImmediate, Semaphore
-from .operations import Condition, Mux, Signal
+from .operations import ONE_OPERAND_ADD_OPS, Condition, Mux, Signal
 from .registers import TMU_WRITES, Read, Write
 
 
@@ -111,6 +111,7 @@ def plan(word: int, sf_with_never: str = "add", load_condition: str = "add") -> 
     muxes = frozenset(int(m) for m in instruction.muxes())
     mul_mux = (int(instruction.mul_a), int(instruction.mul_b))
     unpack = int(instruction.unpack)
+    add_a = int(instruction.add_a)
     return Plan(
         "alu",
         instruction,
@@ -119,7 +120,7 @@ def plan(word: int, sf_with_never: str = "add", load_condition: str = "add") -> 
         mul,
         add_op=add_op,
         mul_op=mul_op,
-        add_mux=(int(instruction.add_a), int(instruction.add_b)),
+        add_mux=(add_a, add_a if add_op in ONE_OPERAND_ADD_OPS else int(instruction.add_b)),
         mul_mux=mul_mux,
         raddr_a=int(instruction.raddr_a),
         raddr_b=None if small else int(instruction.raddr_b),

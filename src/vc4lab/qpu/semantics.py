@@ -27,6 +27,13 @@ class Flags:
         self._thunks = {"z": z, "n": n, "c": c}
         self._values: dict[str, Mask] = {}
 
+    @classmethod
+    def known(cls, values: dict[str, Mask | None]) -> Flags:
+        """Flags that are already computed."""
+        flags = cls(lambda: None, lambda: None)
+        flags._values = dict(values)
+        return flags
+
     def get(self, name: str) -> Mask | None:
         """The mask of flag "z", "n" or "c"; None means: clear in all lanes."""
         if name not in self._values:

@@ -1,0 +1,164 @@
+"""The control flow of a program as the JIT sees it: places (instruction + everything pending) and where they lead.
+
+A *place* is an instruction index together with what is still due when it is reached: branches and ends in their delay
+slots, special function results on their way, registers whose old value is still visible. With that in the key, delay
+slots and hazards need no code at run time: they are part of the address.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from .control import Event, age, branch_event, signal_events
+from .environment import RegisterKey, Unsupported
+from .execute import SFU_LATENCY
+from .isa import INSTRUCTION_BYTES
+from .plan import Plan
+from .program import Program
+from .registers import SFU_WRITES
+
+PLACES_PER_INSTRUCTION = 64
+DYNAMIC_LIMIT = 256
+
+
+class Place(NamedTuple):
+    """Where execution is: instruction index, pending events, registers read as they were, SFU latencies left."""
+
+    index: int
+    events: tuple[Event, ...] = ()
+    old: tuple[RegisterKey, ...] = ()
+    sfu: tuple[int, ...] = ()
+
+
+class Exit(NamedTuple):
+    """A way on from a place. place: None if it leads nowhere; taken: whether its branch was taken (None: no branch);
+    due: the events that happen first; why: "end", "left" or "dynamic" when place is None; options: where a register
+    branch may lead, by instruction index."""
+
+    place: Place | None
+    taken: bool | None
+    due: tuple[Event, ...]
+    why: str = ""
+    options: tuple[Place, ...] = ()
+
+
+@dataclass
+class Flow:
+    """All places of a program that can be reached, and which of them are entered from more than one side."""
+
+    program: Program
+    plans: list[Plan]
+    keep_old: bool
+    mul_nop_writes: bool
+    exits: dict[Place, tuple[Exit, ...]] = field(default_factory=dict)
+    leaders: set[Place] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        entry = self.place(0, (), (), ())
+        self.entry = entry
+        seen_from: dict[Place, int] = {entry: 1}
+        todo = [entry]
+        limit = PLACES_PER_INSTRUCTION * len(self.plans) + 64
+        while todo:
+            place = todo.pop()
+            if place in self.exits:
+                continue
+            exits = self.exits[place] = self._leave(place)
+            if len(self.exits) > limit:
+                raise Unsupported(
+                    "QPU-043", "the program's branches and delay slots overlap too much"
+                )
+            targets = [e.place for e in exits if e.place is not None]
+            for e in exits:
+                targets += e.options
+                self.leaders.update(e.options)
+            for target in targets:
+                seen_from[target] = seen_from.get(target, 0) + 1
+                todo.append(target)
+        self.leaders.update(place for place, count in seen_from.items() if count > 1)
+        self.leaders.discard(entry)
+        if seen_from[entry] > 1:
+            self.leaders.add(entry)
+
+    def place(
+        self,
+        index: int,
+        events: tuple[Event, ...],
+        old: tuple[RegisterKey, ...],
+        sfu: tuple[int, ...],
+    ) -> Place:
+        """A place, keeping only what can matter there."""
+        reads = self.plans[index].reads if index < len(self.plans) else ()
+        return Place(index, events, tuple(sorted(set(old) & set(reads))), sfu)
+
+    def writes(self, plan: Plan, taken: bool | None) -> tuple[tuple[RegisterKey, ...], int]:
+        """(register-file registers written, number of special functions started)."""
+        targets = [plan.add, plan.mul]
+        if plan.kind == "branch":
+            targets = targets if taken else []
+        elif plan.kind == "alu":
+            # an ALU without an operation writes nothing (the add ALU), or the last mul result
+            targets = [plan.add] if plan.add_op else []
+            targets += [plan.mul] if plan.mul_op or self.mul_nop_writes else []
+        live = [t for t in targets if t.is_write]
+        files = tuple((t.file, t.address) for t in live if t.address < 32)
+        special = 0 if plan.kind == "branch" else sum(t.address in SFU_WRITES for t in live)
+        return files, special
+
+    def _leave(self, place: Place) -> tuple[Exit, ...]:
+        if place.index >= len(self.plans):
+            return (Exit(None, None, (), "left"),)
+        plan = self.plans[place.index]
+        sfu = tuple(n - 1 for n in place.sfu if n)
+        if plan.kind != "branch":
+            return (self._follow(place, plan, sfu, None, signal_events(plan)),)
+        assert plan.branch is not None
+        branch = plan.branch
+        condition = int(branch.condition)
+        address = self.program.address_of(place.index)
+        target = None if branch.register else branch.target(address)
+        exits = []
+        if condition == 15 or condition < 12:
+            exits.append(self._follow(place, plan, sfu, True, (branch_event(target),)))
+        if condition != 15:
+            exits.append(self._follow(place, plan, sfu, False, ()))
+        return tuple(exits)
+
+    def _follow(
+        self,
+        place: Place,
+        plan: Plan,
+        sfu: tuple[int, ...],
+        taken: bool | None,
+        new: tuple[Event, ...],
+    ) -> Exit:
+        files, special = self.writes(plan, taken)
+        due, later = age(place.events, new)
+        if any(event.kind == "end" for event in due):
+            return Exit(None, taken, due, "end")
+        sfu += (SFU_LATENCY,) * special
+        index = place.index + 1
+        for event in due:
+            if event.kind == "branch":
+                if event.target is None:
+                    return Exit(None, taken, due, "dynamic", self._options(later, files, sfu))
+                offset = (event.target - self.program.address) & 0xFFFFFFFF
+                index = offset // INSTRUCTION_BYTES
+                if offset % INSTRUCTION_BYTES or index >= len(self.plans):
+                    return Exit(None, taken, due, "left")
+        if index >= len(self.plans):
+            return Exit(None, taken, due, "left")
+        old = files if self.keep_old else ()
+        return Exit(self.place(index, later, old, sfu), taken, due)
+
+    def _options(
+        self, events: tuple[Event, ...], files: tuple[RegisterKey, ...], sfu: tuple[int, ...]
+    ) -> tuple[Place, ...]:
+        """Every place a register branch may go to: any instruction of a small program."""
+        if len(self.plans) > DYNAMIC_LIMIT:
+            raise Unsupported(
+                "QPU-044", "a branch to a register in a program of this size cannot be compiled"
+            )
+        old = files if self.keep_old else ()
+        return tuple(self.place(index, events, old, sfu) for index in range(len(self.plans)))

@@ -1,0 +1,351 @@
+"""Runs a program on bare registers with any engine: for tests, experiments and `vc4lab run`.
+
+The surroundings are as small as they can be: uniforms come from a list (0 behind its end), VPM reads from a list of
+vectors, VPM writes go to a log; synchronisation does nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from vc4lab.simd import (
+    FP_INVALID,
+    FP_OVERFLOW,
+    Function,
+    Target,
+    any_,
+    build,
+    call_with_flags,
+    const,
+    i32,
+    i32x16,
+    iota,
+    load,
+    mask_bits,
+    ptr,
+    select,
+    splat,
+    store,
+    umin,
+    var,
+)
+
+from .environment import Environment, RegisterKey
+from .execute import ALL_FLAGS
+from .interpreter import Interpreter, TraceHook
+from .jit import Final, emit_program
+from .ops import Mask, Word
+from .program import Program
+from .unknowns import DEFAULTS, Settings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+KEYS: tuple[RegisterKey, ...] = (
+    *(("a", n) for n in range(32)),
+    *(("b", n) for n in range(32)),
+    *(("r", n) for n in range(6)),
+)
+LOG_SIZE = 256
+"""Vectors that the log of VPM writes holds; a program that writes more starts again at its beginning."""
+
+_WHY = ("end", "limit", "left")
+_REGISTERS = 0
+_FLAGS = _REGISTERS + 64 * len(KEYS)
+_COUNTS = _FLAGS + 64
+_LOG = _COUNTS + 64
+_INPUTS = _LOG + 64 * LOG_SIZE
+
+
+@dataclass
+class Outcome:
+    """What a run left behind: registers and flags by name, VPM writes, how it ended, and whether the fast build gave up."""
+
+    registers: dict[RegisterKey, Any]
+    flags: dict[str, Any]
+    log: list[Any] = field(default_factory=list)
+    why: str = "end"
+    exact: bool = False
+
+    def differences(self, other: Outcome) -> list[str]:
+        """Names of everything that is not the same."""
+        found = [] if self.why == other.why else ["why"]
+        for key in KEYS:
+            if not np.array_equal(self.registers[key], other.registers[key]):
+                found.append(f"{key[0]}{key[1]}")
+        for name in ALL_FLAGS:
+            if not np.array_equal(self.flags[name], other.flags[name]):
+                found.append(name)
+        same = len(self.log) == len(other.log)
+        if not same or any(
+            not np.array_equal(a, b) for a, b in zip(self.log, other.log, strict=True)
+        ):
+            found.append("log")
+        return found
+
+
+class _Quiet(Environment):
+    """Synchronisation that does nothing."""
+
+    def thread_switch(self, last: bool) -> None:
+        pass
+
+    def scoreboard_wait(self) -> None:
+        pass
+
+    def scoreboard_unlock(self) -> None:
+        pass
+
+    def mutex_release(self) -> None:
+        pass
+
+    def semaphore(self, number: int, decrement: bool) -> None:
+        pass
+
+    def host_interrupt(self, value: Word, mask: Mask) -> None:
+        pass
+
+    def tmu_noswap(self, value: Word) -> None:
+        pass
+
+    def vpm_setup(self, side: str, value: Word) -> None:
+        pass
+
+
+class ListEnvironment(_Quiet):
+    """The interpreter's surroundings."""
+
+    def __init__(self, uniforms: Sequence[int] = (), vectors: Sequence[Any] = ()) -> None:
+        self.uniforms = [int(u) & 0xFFFFFFFF for u in uniforms]
+        self.vectors = [np.asarray(v, np.uint32) for v in vectors]
+        self.next_uniform = 0
+        self.next_vector = 0
+        self.log: list[Any] = []
+        self.stopped = ""
+
+    def uniform(self) -> Word:
+        word = self.uniforms[self.next_uniform] if self.next_uniform < len(self.uniforms) else 0
+        self.next_uniform = min(self.next_uniform + 1, len(self.uniforms))
+        return np.full(16, word, np.uint32)
+
+    def uniforms_address(self, value: Word, relative: bool) -> None:
+        """The list lies at address 0."""
+        words = int(value[0]) >> 2
+        if relative:
+            words += self.next_uniform
+        self.next_uniform = min(words, len(self.uniforms))
+
+    def vpm_read(self) -> Word:
+        if self.next_vector >= len(self.vectors):
+            return np.zeros(16, np.uint32)
+        self.next_vector += 1
+        return self.vectors[self.next_vector - 1]
+
+    def vpm_write(self, value: Word, mask: Mask) -> None:
+        self.log.append(np.where(mask, value, 0).astype(np.uint32))
+
+    def element_number(self) -> Word:
+        return np.arange(16, dtype=np.uint32)
+
+    def qpu_number(self) -> Word:
+        return np.zeros(16, np.uint32)
+
+    def x_coord(self) -> Word:
+        return np.arange(16, dtype=np.uint32) & 1
+
+    def y_coord(self) -> Word:
+        return np.arange(16, dtype=np.uint32) >> 1 & 1
+
+    def loop_limit(self) -> None:
+        self.stopped = "limit"
+
+    def left_program(self) -> None:
+        self.stopped = "left"
+
+
+class StagedEnvironment(_Quiet):
+    """The same surroundings for the JIT. base: the state block; counts: (uniforms, vectors)."""
+
+    def __init__(self, base: Any, counts: tuple[int, int], registers: Any) -> None:
+        self.base = base
+        self.registers = registers
+        self.uniform_count, self.vector_count = counts
+        self.next_uniform = var(i32, 0)
+        self.next_vector = var(i32, 0)
+        self.logged = var(i32, 0)
+        self.why = var(i32, 0)
+
+    def initial_registers(self) -> dict[RegisterKey, Word]:
+        return {key: load(i32x16, self.base + 64 * KEYS.index(key), 64) for key in self.registers}
+
+    def uniform(self) -> Word:
+        index = self.next_uniform.get()
+        self.next_uniform.set(umin(index + 1, const(i32, self.uniform_count)))
+        return splat(load(i32, self.base + (_INPUTS + 64 * self.vector_count) + index * 4, 4))
+
+    def uniforms_address(self, value: Word, relative: bool) -> None:
+        words = value[0].shr(2)
+        if relative:
+            words = words + self.next_uniform.get()
+        self.next_uniform.set(umin(words, const(i32, self.uniform_count)))
+
+    def vpm_read(self) -> Word:
+        index = self.next_vector.get()
+        some = index < self.vector_count
+        self.next_vector.set(select(some, index + 1, index))
+        word = load(i32x16, self.base + _INPUTS + index * 64, 64)
+        return select(some, word, const(i32x16, 0))
+
+    def vpm_write(self, value: Word, mask: Mask) -> None:
+        count = self.logged.get()
+        self.logged.set(count + 1)
+        word = select(mask, value, const(i32x16, 0))
+        store(self.base + _LOG + (count & (LOG_SIZE - 1)) * 64, word, 64)
+
+    def element_number(self) -> Word:
+        return iota()
+
+    def qpu_number(self) -> Word:
+        return const(i32x16, 0)
+
+    def x_coord(self) -> Word:
+        return iota() & 1
+
+    def y_coord(self) -> Word:
+        return iota().shr(1) & 1
+
+    def loop_limit(self) -> None:
+        self.why.set(1)
+
+    def left_program(self) -> None:
+        self.why.set(2)
+
+
+def compile_program(
+    program: Program,
+    *,
+    fast: bool,
+    registers: Sequence[RegisterKey] = (),
+    uniforms: int = 0,
+    vectors: int = 0,
+    settings: Settings = DEFAULTS,
+    budget: int = 1 << 16,
+    target: Target | None = None,
+) -> Callable[[int], int]:
+    """A native function (state block address) -> sticky flags | 16 if wild; see `run_program`."""
+
+    def body(base: Any) -> Any:
+        env = StagedEnvironment(base, (uniforms, vectors), registers)
+        final = emit_program(
+            program, env, exact=not fast, budget=budget, settings=settings, observe=True
+        )
+        _store(base, final)
+        store(base + _COUNTS, env.logged.get())
+        store(base + _COUNTS + 4, env.why.get())
+        return select(any_(env.wild.get()), 16, 0) if fast else const(i32, 0)
+
+    inner = Function((ptr,), i32, body, "program")
+
+    def entry(base: Any) -> Any:
+        wild, flags = call_with_flags(inner, base)
+        return wild | flags
+
+    outer = Function((ptr,), i32, entry, "run")
+    return build("qpu program", {"run": outer}, target=target)["run"]
+
+
+def _store(base: Any, final: Final) -> None:
+    for index, key in enumerate(KEYS):
+        store(base + (_REGISTERS + 64 * index), final.read(key), 64)
+    for index, name in enumerate(ALL_FLAGS):
+        store(base + (_FLAGS + 4 * index), mask_bits(final.flag(name)))
+
+
+def run_program(
+    words: Sequence[int],
+    registers: Mapping[RegisterKey, Any] | None = None,
+    *,
+    engine: str = "interpreter",
+    uniforms: Sequence[int] = (),
+    vectors: Sequence[Any] = (),
+    settings: Settings = DEFAULTS,
+    budget: int = 1 << 16,
+    target: Target | None = None,
+    trace: TraceHook | None = None,
+) -> Outcome:
+    """Run instruction words from the first one on.
+
+    Args:
+        registers: initial values by ("a"|"b"|"r", n): a number for all lanes, or 16.
+        engine: "interpreter", "exact" (JIT with golden semantics), "fast" (JIT, whatever comes out), or "jit" (fast, and
+            exact if the fast build noticed that it could not be).
+        uniforms: words of the uniform stream; vectors: what VPM reads deliver.
+        budget: instructions (interpreter) or trips around loops (JIT).
+        trace: interpreter only, see `Interpreter`.
+    Raises Unsupported.
+    """
+    program = Program(tuple(words))
+    initial = {key: np.broadcast_to(_lanes(value), 16) for key, value in (registers or {}).items()}
+    if engine == "interpreter":
+        env = ListEnvironment(uniforms, vectors)
+        machine = Interpreter(program, env, initial, settings=settings, trace=trace)
+        why = machine.run(budget)
+        values = {key: np.array(machine.read(key)) for key in KEYS}
+        flags = {name: np.array(machine.flag(name)) for name in ALL_FLAGS}
+        return Outcome(values, flags, env.log, why, True)
+    options: dict[str, Any] = {
+        "registers": tuple(initial),
+        "uniforms": len(uniforms),
+        "vectors": len(vectors),
+        "settings": settings,
+        "budget": budget,
+        "target": target,
+    }
+    block = _state(initial, uniforms, vectors)
+    exact = engine == "exact"
+    run = compile_program(program, fast=not exact, **options)
+    status = run(block.ctypes.data)
+    if engine == "jit" and status & (FP_INVALID | FP_OVERFLOW | 16):
+        exact = True
+        block = _state(initial, uniforms, vectors)
+        compile_program(program, fast=False, **options)(block.ctypes.data)
+    return _outcome(block, exact)
+
+
+def _lanes(value: Any) -> Any:
+    return np.asarray(value & 0xFFFFFFFF if isinstance(value, int) else value).astype(np.uint32)
+
+
+def _state(initial: Mapping[RegisterKey, Any], uniforms: Sequence[int], vectors: Any) -> Any:
+    """The zeroed state block with its inputs, 64-byte aligned."""
+    size = _INPUTS + 64 * len(vectors) + 4 * len(uniforms) + 4 + 64
+    raw = np.zeros(size // 4 + 32, np.uint32)
+    skip = -raw.ctypes.data % 64 // 4
+    block = raw[skip:]
+    for key, value in initial.items():
+        index = KEYS.index(key) * 16
+        block[index : index + 16] = value
+    for n, vector in enumerate(vectors):
+        block[_INPUTS // 4 + 16 * n : _INPUTS // 4 + 16 * n + 16] = vector
+    start = _INPUTS // 4 + 16 * len(vectors)
+    block[start : start + len(uniforms)] = [int(u) & 0xFFFFFFFF for u in uniforms]
+    return block
+
+
+def _outcome(block: Any, exact: bool) -> Outcome:
+    values = {key: block[16 * n : 16 * n + 16].copy() for n, key in enumerate(KEYS)}
+    lanes = np.arange(16)
+    flags = {
+        name: (int(block[_FLAGS // 4 + n]) >> lanes & 1).astype(bool)
+        for n, name in enumerate(ALL_FLAGS)
+    }
+    count, why = int(block[_COUNTS // 4]), int(block[_COUNTS // 4 + 1])
+    log = [
+        block[_LOG // 4 + 16 * n : _LOG // 4 + 16 * n + 16].copy()
+        for n in range(min(count, LOG_SIZE))
+    ]
+    return Outcome(values, flags, log, _WHY[why], exact)

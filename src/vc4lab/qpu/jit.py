@@ -1,0 +1,384 @@
+"""The JIT: emits a QPU program into the kernel that is being traced.
+
+A program without branches becomes pure dataflow. One with branches becomes basic blocks; registers live in cells between
+them (LLVM turns cells into registers again), and what is pending in delay slots is part of a block's identity (`flow.py`).
+The fast build is native arithmetic that notices when it cannot be exact; the exact build is the golden semantics.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from vc4lab.simd import (
+    Block,
+    Cell,
+    Value,
+    all_,
+    any_,
+    const,
+    enter,
+    i32,
+    i32x16,
+    jump,
+    jump_if,
+    mask16,
+    new_block,
+    var,
+)
+
+from .environment import Environment
+from .execute import ALL_FLAGS, Core
+from .fast_float import FastSemantics
+from .flow import Exit, Flow, Place
+from .isa import INSTRUCTION_BYTES, LINK_OFFSET
+from .operations import Mux
+from .plan import Plan, plan
+from .program import Program
+from .registers import Read
+from .semantics import Flags, Semantics
+from .simd_ops import SimdOps, hide
+from .unknowns import DEFAULTS, Settings
+from .words import FastWord
+
+Key = tuple[str, int | str]
+
+
+class JitCore(Core):
+    """A core over staged words. cells: where registers live between blocks (empty: a program without branches)."""
+
+    def __init__(
+        self, semantics: Semantics, env: Environment, used_flags: str, cells: dict[Key, Cell]
+    ) -> None:
+        super().__init__(semantics, env, used_flags)
+        self.cells = cells
+        self.loaded: dict[Key, Any] = {}
+
+    def load(self, key: Key) -> Any:
+        cell = self.cells.get(key)
+        word = self.adopt(cell.get()) if cell else self.ops.const(0)
+        self.loaded[key] = word
+        return word
+
+    def adopt(self, value: Any, source: str = "") -> Any:
+        ops: Any = self.ops
+        if isinstance(ops, SimdOps):
+            return ops.adopt(value, source)
+        return ops.adopt(value, source, source in self.env.nan_free)
+
+    def export(self, value: Any) -> Value:
+        ops: Any = self.ops
+        bits: Value = ops.bits(value)
+        return bits
+
+    def fork(self) -> JitCore:
+        """A copy for the other side of a branch: later findings about a word stay on one side."""
+        flags = {name: self.flags.get(name) for name in self.used_flags}
+        self.flags = Flags.known(flags)
+        copies: dict[int, Any] = {}
+
+        def twin(word: Any) -> Any:
+            if not isinstance(word, FastWord):
+                return word
+            if id(word) not in copies:
+                copies[id(word)] = copy.copy(word)
+            return copies[id(word)]
+
+        other = JitCore(self.semantics, self.env, self.used_flags, self.cells)
+        other.track_last = self.track_last
+        other.values = {key: twin(word) for key, word in self.values.items()}
+        other.loaded = {key: twin(word) for key, word in self.loaded.items()}
+        other.old = {key: twin(word) for key, word in self.old.items()}
+        other._visible = {key: twin(word) for key, word in self._visible.items()}
+        other.sfu = [(n, twin(word)) for n, word in self.sfu]
+        other.flags = Flags.known(flags)
+        return other
+
+
+class Final:
+    """Registers and flags after the program, for whoever traces on (complete only with observe=True)."""
+
+    def __init__(self, core: JitCore, cells: dict[Key, Cell], flags: dict[str, Cell]) -> None:
+        self._core = core
+        self._cells = cells
+        self._flags = flags
+
+    def read(self, key: Key) -> Value:
+        """The i32x16 value of ("a", n), ("b", n) or ("r", n)."""
+        if self._cells:
+            cell = self._cells.get(key)
+            return cell.get() if cell else const(i32x16, 0)
+        return self._core.export(self._core.get(key))
+
+    def flag(self, name: str) -> Value:
+        """The mask16 of flag "z", "n" or "c"."""
+        return self._flags[name].get() if self._cells else self._core.flag(name)
+
+
+def _used_flags(plans: list[Plan]) -> str:
+    used = set()
+    for p in plans:
+        if p.branch is not None:
+            if p.branch.condition < 12:
+                used.add("znc"[int(p.branch.condition) >> 2])
+            continue
+        for target in (p.add, p.mul):
+            if target.condition >= 2:
+                used.add("znc"[(target.condition - 2) >> 1])
+    return "".join(name for name in ALL_FLAGS if name in used)
+
+
+def _tracks_last(plans: list[Plan]) -> bool:
+    """Does anything look at register 39 or at the result of a mul NOP?"""
+    return any(
+        (p.raddr_a == Read.NOP and Mux.A in p.muxes)
+        or (p.raddr_b == Read.NOP and Mux.B in p.muxes)
+        or (not p.mul_op and p.mul.is_write)
+        for p in plans
+        if p.kind == "alu"
+    )
+
+
+class _Emitter:
+    def __init__(
+        self,
+        program: Program,
+        env: Environment,
+        exact: bool,
+        budget: int,
+        settings: Settings,
+        observe: bool,
+    ) -> None:
+        self.program, self.env, self.budget = program, env, budget
+        self.settings, self.observe = settings, observe
+        names = settings["sf_with_never"], settings["load_immediate_condition"]
+        self.plans = [plan(word, *names) for word in program.words]
+        keep_old = settings["register_after_write"] == "old"
+        mul_nop = settings["mul_nop_result"] == "last-quad-3"
+        self.flow = Flow(program, self.plans, keep_old, mul_nop)
+        if env.wild is None and not exact:
+            env.wild = var(mask16, False)
+        self.semantics: Semantics
+        if exact:
+            self.semantics = Semantics(SimdOps(), settings)
+        else:
+            self.semantics = FastSemantics(self._note, settings)
+        self.used_flags = ALL_FLAGS if observe else _used_flags(self.plans)
+        self.track_last = _tracks_last(self.plans)
+        self.branchy = any(p.kind == "branch" for p in self.plans)
+        self.cells: dict[Key, Cell] = {}
+        self.flags: dict[str, Cell] = {}
+        self.olds: dict[Key, Cell] = {}
+        self.sfus: list[Cell] = []
+        self.blocks: dict[Place, Block] = {}
+        self.todo: list[Place] = []
+        self.forks: list[tuple[Block, JitCore, Place, Exit]] = []
+
+    def _note(self, lanes: Value) -> None:
+        self.env.wild.set(self.env.wild.get() | lanes)
+
+    # ---------------------------------------------------------------- start and end
+    def emit(self) -> Final:
+        core = self._core()
+        initial = self.env.initial_registers()
+        for key, value in initial.items():
+            core.values[key] = core.adopt(value)
+        if not self.branchy:
+            if self.plans:
+                self._run(core, self.flow.entry)
+            else:
+                self.env.left_program()
+            return Final(core, self.cells, self.flags)
+        self._make_cells(core)
+        self.trips = var(i32, 0)
+        self.end = new_block()
+        if self.flow.entry in self.flow.leaders:
+            self._go(core, self.flow.entry, False)
+        else:
+            self._run(core, self.flow.entry)
+        while self.forks or self.todo:
+            if self.forks:
+                block, core, place, exit_ = self.forks.pop()
+                enter(block)
+                following = self._take(core, place, exit_)
+                if following is not None:
+                    self._run(core, following)
+                continue
+            place = self.todo.pop()
+            enter(self.blocks[place])
+            self._run(self._resume(place), place)
+        enter(self.end)
+        return Final(core, self.cells, self.flags)
+
+    def _core(self) -> JitCore:
+        core = JitCore(self.semantics, self.env, self.used_flags, self.cells)
+        core.track_last = self.track_last
+        return core
+
+    def _make_cells(self, core: JitCore) -> None:
+        keys: set[Key] = {("r", number) for number in range(6)}
+        for p in self.plans:
+            keys.update(p.reads)
+            keys.update((t.file, t.address) for t in (p.add, p.mul) if t.address < 32)
+            if p.branch is not None and p.branch.register:
+                keys.add(("target", 0))
+        keys.update(core.values)
+        if self.track_last:
+            keys.update({("last", "a"), ("last", "b"), ("last", "mul")})
+        for key in sorted(keys, key=str):
+            word = core.get(key)  # before the cell exists: the initial value
+            self.cells[key] = var(i32x16, self._stored(core, word))
+            core.loaded[key] = word
+        for name in self.used_flags:
+            self.flags[name] = var(mask16, core.flag(name))
+        for place in sorted(self.flow.leaders, key=str):
+            for key in place.old:
+                if key not in self.olds:
+                    self.olds[key] = var(i32x16, 0)
+            while len(self.sfus) < len(place.sfu):
+                self.sfus.append(var(i32x16, 0))
+
+    def _stored(self, core: JitCore, word: Any) -> Value:
+        """A word's lanes for a cell; constants are hidden, lest they come back as constants."""
+        bits = core.export(word)
+        return hide(bits) if isinstance(word, FastWord) and word.fixed else bits
+
+    # ---------------------------------------------------------------- between blocks
+    def _save(self, core: JitCore, place: Place | None) -> None:
+        """Put what has changed into the cells."""
+        if place is not None:
+            old = {key: core.old[key] if key in core.old else core.get(key) for key in place.old}
+            for key, word in old.items():
+                self.olds[key].set(self._stored(core, word))
+            for cell, (_, word) in zip(self.sfus, core.sfu, strict=False):
+                cell.set(self._stored(core, word))
+        for key, word in core.values.items():
+            if word is not core.loaded.get(key):
+                self.cells[key].set(self._stored(core, word))
+        for name, cell in self.flags.items():
+            cell.set(core.flag(name))
+
+    def _resume(self, place: Place) -> JitCore:
+        """A core at the start of a place's block."""
+        core = self._core()
+        core.old = {key: core.adopt(self.olds[key].get()) for key in place.old}
+        core.sfu = [(n, core.adopt(self.sfus[i].get())) for i, n in enumerate(place.sfu)]
+        core.flags = Flags.known({name: cell.get() for name, cell in self.flags.items()})
+        return core
+
+    def _block(self, place: Place) -> Block:
+        if place not in self.blocks:
+            self.blocks[place] = new_block()
+            self.todo.append(place)
+        return self.blocks[place]
+
+    def _go(self, core: JitCore, place: Place, backward: bool) -> None:
+        """Leave for the block of `place`."""
+        self._save(core, place)
+        if backward:
+            self._count()
+        jump(self._block(place))
+
+    def _count(self) -> None:
+        """One more trip around a loop; stop at the budget."""
+        trips = self.trips.get() + 1
+        self.trips.set(trips)
+        over, on = new_block(), new_block()
+        jump_if(trips > self.budget, over, on)
+        enter(over)
+        self.env.loop_limit()
+        jump(self.end)
+        enter(on)
+
+    def _finish(self, core: JitCore) -> None:
+        if self.branchy:
+            if self.observe:
+                self._save(core, None)
+            jump(self.end)
+
+    # ---------------------------------------------------------------- running
+    def _run(self, core: JitCore, place: Place) -> None:
+        """Emit instructions from `place` on, until something else takes over."""
+        following: Place | None = place
+        while following is not None:
+            place = following
+            p = self.plans[place.index]
+            core.execute(p, place.index)
+            exits = self.flow.exits[place]
+            exit_ = exits[0]
+            if len(exits) == 2:
+                mask, every = core.branch_mask(p)
+                condition = all_(mask) if every else any_(mask)
+                other = core.fork()
+                taken, straight = new_block(), new_block()
+                jump_if(condition, taken, straight)
+                self.forks.append((taken, other, place, exit_))
+                enter(straight)
+                exit_ = exits[1]
+            following = self._take(core, place, exit_)
+
+    def _take(self, core: JitCore, place: Place, exit_: Exit) -> Place | None:
+        """Emit what an exit does; the next place if this block simply goes on there."""
+        if exit_.taken:
+            self._link(core, place)
+        for event in exit_.due:
+            if event.kind == "switch":
+                core.switch_threads(bool(event.target))
+        if exit_.why == "end":
+            self.env.program_end()
+        elif exit_.why == "left":
+            self.env.left_program()
+        elif exit_.why == "dynamic":
+            self._choose(core, exit_)
+            return None
+        if exit_.place is None:
+            self._finish(core)
+        elif exit_.place in self.flow.leaders:
+            self._go(core, exit_.place, exit_.place.index <= place.index)
+        else:
+            return exit_.place
+        return None
+
+    def _link(self, core: JitCore, place: Place) -> None:
+        p = self.plans[place.index]
+        assert p.branch is not None
+        address = self.program.address_of(place.index)
+        if p.branch.register:
+            base = core.ops.const(p.branch.target(address))
+            core.values["target", 0] = core.ops.add(core.branch_register(p), base)
+        core.link(p, address + LINK_OFFSET)
+
+    def _choose(self, core: JitCore, exit_: Exit) -> None:
+        """A register branch: compare the target with the address of every instruction."""
+        lane = int(self.settings["branch_register_lane"])
+        target = core.export(core.get(("target", 0)))[lane]
+        # All options have the same pending state up to the registers they read.
+        for place in exit_.options:
+            self._save(core, place)
+        self._count()
+        offset = target - (self.program.address & 0xFFFFFFFF)
+        for place in exit_.options:
+            other = new_block()
+            jump_if(offset == place.index * INSTRUCTION_BYTES, self._block(place), other)
+            enter(other)
+        self.env.left_program()
+        jump(self.end)
+
+
+def emit_program(
+    program: Program,
+    env: Environment,
+    *,
+    exact: bool = False,
+    budget: int = 1 << 16,
+    settings: Settings = DEFAULTS,
+    observe: bool = False,
+) -> Final:
+    """Emit `program` at the place being traced (a kernel built with float_mode="qpu").
+
+    exact: the golden semantics instead of the fast arithmetic. After a fast run the caller must look at the processor's
+    sticky flags (invalid, overflow) and at `env.wild`, and run the exact build if anything shows. budget: trips around
+    loops before `env.loop_limit()` ends the program. observe: keep all registers and flags for the returned Final.
+    Raises Unsupported for what cannot be compiled or what the environment refuses.
+    """
+    return _Emitter(program, env, exact, budget, settings, observe).emit()
