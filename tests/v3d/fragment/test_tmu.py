@@ -10,7 +10,21 @@ from hypothesis import strategies as st
 
 from vc4lab.memory import GuestMemory
 from vc4lab.records.texture import MinFilter, TextureConfig, TextureType, Wrap
-from vc4lab.simd import Target, host_target, targets
+from vc4lab.simd import (
+    FP_INVALID,
+    FP_OVERFLOW,
+    Function,
+    Target,
+    build,
+    call_with_flags,
+    host_target,
+    i32,
+    i32x16,
+    load,
+    ptr,
+    store,
+    targets,
+)
 from vc4lab.v3d.fragment.texture_reference import ReferenceSampler
 from vc4lab.v3d.fragment.texture_state import (
     LevelLayout,
@@ -19,6 +33,7 @@ from vc4lab.v3d.fragment.texture_state import (
     TextureKind,
     describe_texture,
 )
+from vc4lab.v3d.fragment.tmu import sample
 from vc4lab.v3d.fragment.tmu_kernels import lookup_words, sample_words
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
 
@@ -313,3 +328,33 @@ def test_findings_name_the_field() -> None:
     assert codes(15, square) == ["TMU-010"]
     assert codes(1 << 9, square) == ["TMU-011"]
     assert "cube map stride" in seen[0][1]
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.level)
+@pytest.mark.parametrize("wrap", list(Wrap))
+def test_no_coordinate_raises_sticky_float_flags(wrap: Wrap, target: Target) -> None:
+    """The QPU's fast path takes them for a sign of infinities in the shader's own arithmetic."""
+    config = TextureConfig(
+        base=BASE, width=64, height=64, levels=4, mag_filter=0, wrap_s=wrap, wrap_t=wrap,
+        min_filter=MinFilter.NEAREST_MIP_LINEAR, cube=wrap is Wrap.BORDER, cube_stride=0x8000,
+    )  # fmt: skip
+    kind, descriptor = describe_texture(*config.parameters(), 4)
+
+    def lookup(d, memory, words, results):
+        s, t, r, b = (load(i32x16, words + 64 * n) for n in range(4))
+        store(results, sample(kind, d, memory, s, t, r, b))
+
+    inner = Function((ptr, ptr, ptr, ptr), None, lookup, name="lookup")
+
+    def entry(d, memory, words, results):
+        return call_with_flags(inner, d, memory, words, results)[1]
+
+    module = build("flags", {"f": Function((ptr,) * 4, i32, entry)}, target=target)
+    results = np.zeros(16, np.uint32)
+    for turn in range(4):
+        values = [np.roll(np.array(SPECIAL, np.uint32), n * turn) for n in range(4)]
+        source = np.concatenate(values)
+        flags = module["f"](
+            descriptor.address, memory().base, source.ctypes.data, results.ctypes.data
+        )
+        assert flags & (FP_INVALID | FP_OVERFLOW) == 0
