@@ -58,10 +58,12 @@ def replay(
     on_image
         Called with a job's name and its picture after each job that writes colour.
     """
-    from vc4lab.v3d.core import V3D
-
     reporter = reporter if reporter is not None else Reporter(strict)
     run = RecordedRun(path, reporter)
+    if not run.jobs:
+        return Replay(None, 0, 0, reporter)
+    from vc4lab.v3d.core import V3D
+
     v3d = V3D(run.memory, reporter, engine=engine, threads=threads)
     image: Image | None = None
     colour: ColourSurface | None = None
@@ -80,7 +82,7 @@ def replay(
             on_image(job.name, image)
     if colour is not None:
         image = picture(run.memory, colour)
-    elif run.jobs:
+    else:
         reporter.report("DRM-015", "the last job writes no colour", block="DRM")
     return Replay(image, len(run.jobs), drawn, reporter)
 

@@ -1,0 +1,28 @@
+"""`vc4lab unknowns`: the table of undocumented hardware behaviour and the choices made."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from vc4lab.cli import exits
+
+
+def unknowns(
+    name: Annotated[str | None, typer.Argument(help="Show only this one.")] = None,
+) -> None:
+    """Show what no document says about the hardware, and what is assumed."""
+    from vc4lab.v3d.unknowns import unknowns_table
+
+    table = unknowns_table()
+    if name is not None and name not in table:
+        typer.echo(f"no unknown is called {name!r}; they are: {', '.join(table)}", err=True)
+        raise typer.Exit(exits.BAD_INPUT)
+    for row in table.values() if name is None else (table[name],):
+        typer.echo(f"{row.name}: {row.question}")
+        for choice, meaning in row.choices.items():
+            mark = "*" if choice == row.default else " "
+            typer.echo(f"  {mark} {choice}: {meaning}")
+        typer.echo(f"    decided by: {row.decided_by}")
+        typer.echo(f"    reference: {row.reference}\n")

@@ -1,0 +1,386 @@
+"""The kernel's half of a submit: recorded jobs become whole lists, damaged ones a message."""
+
+import json
+import shutil
+import struct
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from vc4lab.diagnostics import Reporter
+from vc4lab.drm.jobs import BuiltJob, JobError, RecordedRun
+from vc4lab.drm.rendering import ColourSurface
+from vc4lab.drm.replay import picture, rgba
+from vc4lab.drm.shaders import needs_extra_word, reset_indices
+from vc4lab.memory import GuestMemory
+from vc4lab.qpu.assembler import assemble
+from vc4lab.qpu.program import Program
+from vc4lab.records.codes import Tiling
+from vc4lab.records.control import Record, build, parse_list
+from vc4lab.records.shader import parse_gl_state
+
+JOBS = Path(__file__).parents[1] / "data" / "vc4-jobs"
+RUNS = sorted(path for path in JOBS.iterdir() if path.is_dir() and path.name != "blobs")
+
+
+def lists(memory: GuestMemory, job: BuiltJob) -> tuple[list[Record], list[Record]]:
+    binning = list(parse_list(memory.read, job.bin_start, job.bin_end))
+    rendering = list(parse_list(memory.read, job.render_start, job.render_end))
+    assert not any(record.illegal for record in binning + rendering)
+    return binning, rendering
+
+
+@pytest.mark.parametrize("path", RUNS, ids=lambda path: path.name)
+def test_recorded_runs_build(path: Path) -> None:
+    reporter = Reporter(strict=True)
+    run = RecordedRun(path, reporter)
+    assert run.jobs
+    for job in run.jobs:
+        built = job.build()
+        binning, rendering = lists(run.memory, built)
+        mode = binning[0].payload
+        assert mode is not None
+        tiles_x, tiles_y = mode.tiles_x, mode.tiles_y
+        assert (mode.auto_initialise, mode.initial_block.size, mode.block.size) == (1, 32, 128)
+        assert mode.state_address + 48 * tiles_x * tiles_y <= mode.address
+        visited = [(r.column, r.row) for r in rendering if r.id == 115]
+        assert len(set(visited)) == built.tile_count == tiles_x * tiles_y
+        branches = [r.address for r in rendering if r.id == 17]
+        targets = [r.payload.address for r in rendering if r.id == 17 and r.payload]
+        assert len(branches) == built.tile_count
+        assert targets == [mode.address + 32 * n for n in range(built.tile_count)]
+        assert [r.id for r in rendering].count(8) == 1
+        assert rendering[-1].id == 25
+        for record in binning:
+            if record.id == 64:
+                check_shader(run, job.submit, record)
+    assert not reporter.items
+
+
+def check_shader(run: RecordedRun, submit: Any, record: Record) -> None:
+    """All addresses of the record lie in the job's buffers."""
+    shader = parse_gl_state(run.memory.read, record.payload)  # type: ignore[arg-type]
+    starts = {b.address: b for b in submit.buffers}
+    for code in (shader.record.fs_code, shader.record.vs_code, shader.record.cs_code):
+        assert code in starts
+        assert not Program.from_memory(run.memory, code).problems
+    for array in shader.attributes:
+        assert any(b.address <= array.address < b.address + b.size for b in submit.buffers)
+
+
+def test_triangle_in_detail() -> None:
+    run = RecordedRun(JOBS / "tri_arm64")
+    built = run.jobs[0].build()
+    binning, rendering = lists(run.memory, built)
+    assert [r.id for r in rendering] == [114, 115, 28, 113, 115, 8, 17, 25]
+    assert rendering[0].colour == 0xFFBF8040
+    state = next(r for r in binning if r.id == 64)
+    shader = parse_gl_state(run.memory.read, state.payload)  # type: ignore[arg-type]
+    assert [a.address for a in shader.attributes] == [0x105000, 0x105000 + 8]
+    assert (shader.record.fs_code, shader.record.vs_code, shader.record.cs_code) == (
+        0x106000,
+        0x107000,
+        0x108000,
+    )
+    assert built.colour == ColourSurface(0x100000, 64, 64, 32, Tiling.T)
+
+
+def test_texture_uniforms_are_relocated() -> None:
+    run = RecordedRun(JOBS / "glmark2_texture_texture-filter_nearest")
+    for job in run.jobs:
+        built = job.build()
+    state = next(r for r in lists(run.memory, built)[0] if r.id == 64)
+    shader = parse_gl_state(run.memory.read, state.payload)  # type: ignore[arg-type]
+    program = Program.from_memory(run.memory, shader.record.fs_code)
+    (request,) = program.texture_requests
+    p0 = run.memory.u32(shader.record.fs_uniforms + 4 * request.uniforms[0])
+    submit = run.jobs[-1].submit
+    assert submit is not None
+    assert any(b.address <= p0 < b.address + b.size for b in submit.buffers)
+
+
+def test_single_job_brings_those_before_it() -> None:
+    run = RecordedRun(JOBS / "kmscube_smooth" / "job0002")
+    assert [job.name for job in run.jobs] == ["job0001", "job0002"]
+
+
+# -- damage --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    shutil.copytree(JOBS / "tri_arm64", tmp_path / "run")
+    shutil.copytree(JOBS / "blobs", tmp_path / "blobs")
+    return tmp_path / "run"
+
+
+def edit(run: Path, **changes: Any) -> None:
+    path = run / "job0001" / "submit.json"
+    table = json.loads(path.read_text())
+    for name, value in changes.items():
+        table[name] = value(table[name]) if callable(value) else value
+    path.write_text(json.dumps(table))
+
+
+def refused(run: Path) -> str:
+    reporter = Reporter()
+    recorded = RecordedRun(run, reporter)
+    with pytest.raises(JobError) as caught:
+        recorded.jobs[0].build()
+    assert caught.value.diagnostic in reporter.items
+    return reporter.summary()
+
+
+def surface(**fields: int) -> Any:
+    return lambda old: {**old, **fields}
+
+
+def bos(index: int, **fields: Any) -> Any:
+    return lambda old: [{**b, **fields} if n == index else b for n, b in enumerate(old)]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"width": "wide"}, "DRM-002"),
+        ({"width": 1 << 16}, "'width' is not an unsigned integer of 16 bits"),
+        ({"bos": 3}, "DRM-002"),
+        ({"clear_color": [1]}, "DRM-002"),
+        ({"bin_cl_size": -1}, "DRM-002"),
+        ({"bos": bos(0, addr=1 << 40)}, "DRM-004"),
+        ({"bos": bos(0, size=0)}, "DRM-004"),
+        ({"bos": bos(4, addr=0, size=1 << 30)}, "DRM-004"),
+        ({"bos": lambda old: old[:3]}, "DRM-005"),
+        ({"shader_rec_count": 0}, "DRM-008"),
+        ({"shader_rec_size": 40}, "DRM-008"),
+        ({"uniforms_size": 8}, "DRM-009"),
+        ({"max_x_tile": 1}, "DRM-014"),
+        ({"min_x_tile": 1}, "DRM-014"),
+        ({"color_write": surface(hindex=0xFFFFFFFF)}, "DRM-013"),
+        ({"color_write": surface(hindex=99)}, "DRM-005"),
+        ({"color_write": surface(offset=8)}, "not a multiple of 16"),
+        ({"color_write": surface(offset=16384)}, "DRM-013"),
+        ({"color_write": surface(bits=0x4C)}, "reserved format"),
+        ({"color_write": surface(bits=0xFFFF)}, "DRM-013"),
+        ({"height": 0}, "DRM-013"),
+        ({"zs_write": surface(hindex=4, bits=0x11)}, None),
+        ({"zs_write": surface(hindex=4, bits=0x14)}, "neither colour nor depth"),
+        ({"msaa_color_write": surface(hindex=4, bits=1)}, "no format bits"),
+    ],
+)
+def test_damaged_descriptions(run: Path, changes: dict[str, Any], message: str | None) -> None:
+    edit(run, **changes)
+    if message is None:
+        RecordedRun(run).jobs[0].build()
+    else:
+        assert message in refused(run)
+
+
+def change_list(run: Path, data: bytes) -> None:
+    (run / "job0001" / "bin_cl.bin").write_bytes(data)
+    edit(run, bin_cl_size=len(data))
+
+
+@pytest.mark.parametrize(
+    ("edit_list", "message"),
+    [
+        (lambda d: build(16, address=0) + d, "DRM-006"),
+        (lambda d: b"\xff" + d, "reserved id 0xff"),
+        (lambda d: d[:-2], "does not end with 7 and 4"),
+        (lambda d: d[:16] + d[17:], "DRM-007"),
+        (lambda d: d[:17] + d[16:], "record 6 twice"),
+        (lambda d: d[:16] + d, "record 112 twice"),
+        (lambda d: d[:13] + b"\0" + d[14:], "DRM-007"),
+        (lambda d: d[:0x50] + d[0x4B:], "more shader states"),
+        (lambda d: d[:0x4B] + d[0x50:], "before any shader state"),
+        (lambda d: d[:0x4C] + b"\x12" + d[0x4D:], "DRM-008"),
+        (lambda d: d[:40], "cut off"),
+    ],
+)
+def test_damaged_lists(run: Path, edit_list: Any, message: str) -> None:
+    change_list(run, edit_list((run / "job0001" / "bin_cl.bin").read_bytes()))
+    assert message in refused(run)
+
+
+def test_missing_files(run: Path) -> None:
+    (run / "job0001" / "uniforms.bin").unlink()
+    assert "DRM-009" in refused(run)
+    (run / "job0001" / "submit.json").write_text("{" * 100000)
+    assert "DRM-002" in refused(run)
+    reporter = Reporter()
+    assert not RecordedRun(run / "nowhere", reporter).jobs
+    assert reporter.has("DRM-001")
+
+
+def test_damaged_blobs(run: Path) -> None:
+    name = next((run.parent / "blobs").glob("2937811f*")).name
+    (run.parent / "blobs" / name).write_bytes(b"not zlib")
+    assert "DRM-011" in refused(run), "a program of zeros has no end"
+    for name in ("../secret.z", "/etc/passwd", ""):
+        edit(run, bos=bos(3, blob=name))
+        reporter = Reporter()
+        with pytest.raises(JobError):
+            RecordedRun(run, reporter).jobs[0].build()
+        assert reporter.has("DRM-003")
+
+
+def test_a_blob_cannot_grow_beyond_its_buffer(run: Path) -> None:
+    (run.parent / "blobs" / "bomb.z").write_bytes(zlib.compress(b"\xaa" * (1 << 20)))
+    edit(run, bos=bos(3, blob="bomb.z"))
+    recorded = RecordedRun(run)
+    recorded.jobs[0].build()
+    assert recorded.memory.read(0x105000, 4096) == b"\xaa" * 4096
+
+
+def test_overruns_are_reported(run: Path) -> None:
+    data = (run / "job0001" / "bin_cl.bin").read_bytes()
+    change_list(run, data[:0x52] + struct.pack("<I", 70000) + data[0x56:])
+    reporter = Reporter()
+    RecordedRun(run, reporter).jobs[0].build()
+    assert reporter.has("DRM-012")
+    assert reporter.has("CLE-015")
+
+
+def test_indexed_draw(run: Path) -> None:
+    data = (run / "job0001" / "bin_cl.bin").read_bytes()
+    indexed = build(254, index0=3) + build(
+        32, mode=4, index_type=1, length=3, address=64, maximum_index=2
+    )
+    change_list(run, data[:0x50] + indexed + data[0x5A:])
+    recorded = RecordedRun(run)
+    binning, _ = lists(recorded.memory, recorded.jobs[0].build())
+    record = next(r for r in binning if r.id == 32)
+    assert record.payload is not None
+    assert (record.payload.address, record.payload.length) == (0x105040, 3)
+    assert not any(r.id == 254 for r in binning)
+
+
+def test_multisample_and_loads(run: Path) -> None:
+    none = {"hindex": 0xFFFFFFFF, "offset": 0, "bits": 0, "flags": 0}
+    edit(
+        run,
+        width=32,
+        height=32,
+        bos=bos(4, addr=0x200000, size=65536, used_size=65536),
+        color_write=none,
+        msaa_color_write=surface(hindex=4),
+        msaa_zs_write=surface(hindex=4, offset=16384),
+        color_read=surface(hindex=4, flags=1),
+        zs_read=surface(hindex=4, offset=16384, flags=1),
+    )
+    recorded = RecordedRun(run)
+    built = recorded.jobs[0].build()
+    _, rendering = lists(recorded.memory, built)
+    ids = [r.id for r in rendering]
+    assert ids == [114, 115, 28, 113, 27, 115, 28, 27, 115, 8, 17, 26, 115, 26]
+    first, last = (r.payload for r in rendering if r.id == 26)
+    assert first is not None
+    assert last is not None
+    assert (first.disable_clear, first.disable_zs, first.last_tile) == (1, 1, 0)
+    assert (last.disable_clear, last.disable_colour, last.last_tile) == (0, 1, 1)
+    assert built.colour is not None
+    assert built.colour.multisample
+
+
+def test_cpu_changes_keep_what_the_gpu_rendered(run: Path) -> None:
+    """The second job's content differs in one byte; the rendered rest survives."""
+    shutil.copytree(run / "job0001", run / "job0002")
+    old = bytearray(zlib.decompress((run.parent / "blobs" / "6bf8937b38bdf449122c.z").read_bytes()))
+    old[100] ^= 0xFF
+    (run.parent / "blobs" / "new.z").write_bytes(zlib.compress(bytes(old)))
+    path = run / "job0002" / "submit.json"
+    table = json.loads(path.read_text())
+    table["bos"][3]["blob"] = "new.z"
+    path.write_text(json.dumps(table))
+    recorded = RecordedRun(run)
+    recorded.jobs[0].build()
+    recorded.memory.write(0x105000 + 200, b"rendered")
+    recorded.memory.write(0x100000, b"picture")
+    recorded.jobs[1].build()
+    assert recorded.memory.read(0x105000 + 200, 8) == b"rendered"
+    assert recorded.memory.u8(0x105000 + 100) == old[100]
+    assert recorded.memory.read(0x100000, 7) == b"picture", "recorded as zero, rendered since"
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(st.data())
+def test_hostile_streams(run: Path, data: st.DataObject) -> None:
+    """Any bytes in the streams: a built job or a refusal, nothing else."""
+    directory = run / "job0001"
+    for name in ("bin_cl", "shader_rec", "uniforms"):
+        raw = bytearray((JOBS / "tri_arm64" / "job0001" / f"{name}.bin").read_bytes())
+        for _ in range(data.draw(st.integers(0, 3))):
+            raw[data.draw(st.integers(0, len(raw) - 1))] = data.draw(st.integers(0, 255))
+        (directory / f"{name}.bin").write_bytes(raw)
+    recorded = RecordedRun(run)
+    try:
+        recorded.jobs[0].build()
+    except JobError as error:
+        code = error.diagnostic.code
+    else:
+        code = "DRM-000"
+    assert code.startswith("DRM-")
+
+
+# -- programs and pictures -----------------------------------------------------------------------
+
+
+def test_uniform_address_words() -> None:
+    code = assemble(
+        """
+        mov r0, unif ; nop
+        ldi r1, 8
+        add unif_addr, r1, unif ; nop
+        nop ; nop ; thrend
+        nop ; nop
+        nop ; nop
+        """
+    )
+    program = Program(tuple(code.words))
+    assert reset_indices(program) == [1]
+    assert not needs_extra_word(program)
+
+
+@pytest.mark.parametrize("tiling", list(Tiling))
+@pytest.mark.parametrize("bits", [16, 32])
+def test_pictures(tiling: Tiling, bits: int) -> None:
+    from vc4lab.v3d.fragment import tiling as layouts
+
+    rng = numpy.random.default_rng(1)
+    texels = rng.integers(0, 1 << bits, (20, 28), dtype=f"u{bits // 8}")
+    stride = 112 if bits == 32 else 64
+    kind = layouts.Tiling(tiling)
+    raw = layouts.tile(texels, bits, kind, stride if tiling is Tiling.RASTER else None)
+    memory = GuestMemory()
+    memory.write(0x1000, raw)
+    image = picture(memory, ColourSurface(0x1000, 28, 20, bits, tiling))
+    assert image.size == (28, 20)
+    pixel = image.getpixel((3, 2))
+    value = int(texels[2, 3])
+    if bits == 32:
+        assert pixel == tuple(value >> s & 255 for s in (0, 8, 16, 24))
+    else:
+        assert pixel == (
+            (value >> 11) * 33 >> 2,
+            (value >> 5 & 63) * 65 >> 4,
+            (value & 31) * 33 >> 2,
+            255,
+        )
+
+
+def test_multisample_picture() -> None:
+    memory = GuestMemory()
+    for sample, colour in enumerate((0, 0, 0x02, 0xFF)):
+        for quad_x in (0, 5):
+            x, y = 2 * quad_x + 1, 3
+            offset = (x & ~1) * 32 + (y & ~1) * 512 + sample * 16 + (y & 1) * 8 + (x & 1) * 4
+            memory.write(0x1000 + 16384 + offset, bytes([colour] * 4))
+    pixels = rgba(memory, ColourSurface(0x1000, 40, 32, 32, Tiling.RASTER, True))
+    assert pixels.shape == (32, 40, 4)
+    assert pixels[3, 33].tolist() == [64] * 4
+    assert pixels.astype(int).sum() == 4 * 64
