@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import Enum
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 ReadHandler = Callable[[], int]
 WriteHandler = Callable[[int], None]
@@ -80,7 +80,7 @@ class Register:
 
 
 class Block:
-    """A register block of the Pi. Subclasses declare `NAME`, `OFFSET` (from the peripheral base)."""
+    """A register block of the Pi. Subclasses declare `NAME` and `OFFSET` (in the window)."""
 
     NAME: ClassVar[str] = ""
     OFFSET: ClassVar[int] = 0
@@ -116,8 +116,8 @@ class Block:
 
     def _handlers(
         self, prefix: str, forbidden: str, default: Callable[[int], Callable[..., int | None]]
-    ) -> list[tuple[int, Callable[..., int]]]:
-        found: list[tuple[int, Callable[..., int]]] = []
+    ) -> list[tuple[int, Any]]:
+        found: list[tuple[int, Any]] = []
         for name, register in self.registers.items():
             handler = getattr(self, prefix + name, None)
             for index, offset in enumerate(register.offsets()):

@@ -49,6 +49,8 @@ class Bus:
         self._last = -1
         self._before = -1
         self._last_count = 0
+        self._events_seen = 0
+        self._patience = 0
         self.polls = 0
         """Reads in a row of the same one or two registers, with no write between them."""
 
@@ -122,7 +124,8 @@ class Bus:
     def _nobody(self, what: str, offset: int) -> None:
         self.reporter.report(
             "SOC-001",
-            f"{what} peripheral space where nothing is built yet ({self.name} + 0x{offset & ~0xFFF:06x})",
+            f"{what} peripheral space where nothing is built yet "
+            f"({self.name} + 0x{offset & ~0xFFF:06x})",
             address=self.base + (offset & ~0xFFF),
             block="bus",
         )
@@ -136,6 +139,12 @@ class Bus:
 
     def _wait(self, offset: int) -> None:
         clock = self.clock
+        if clock.events_run != self._events_seen:
+            self._events_seen = clock.events_run
+            self._patience = POLLS_BEFORE_SKIP
+        if self._patience:
+            self._patience -= 1
+            return
         poll = self._poll_kind(offset)
         if poll is Poll.TIME:
             clock.skip_to_event(TIME_STEP)
@@ -162,7 +171,7 @@ class Bus:
         return name, self._last, kind
 
     def find(self, offset: int) -> tuple[str, Poll] | None:
-        """"block.REGISTER" and poll kind of the register at `offset`."""
+        """ "block.REGISTER" and poll kind of the register at `offset`."""
         for start, block in self.blocks:
             found = block.register_at(offset - start)
             if found is not None:

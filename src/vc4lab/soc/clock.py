@@ -47,6 +47,7 @@ class Clock:
         self.counter = counter
         self.ns_per_instruction = ns_per_instruction
         self.skipped = 0
+        self.events_run = 0
         self._queue: list[tuple[int, int, Event]] = []
         self._sequence = 0
 
@@ -79,6 +80,7 @@ class Clock:
         """Call the events whose moment has come, in order."""
         now = self.now
         while self.next_event <= now:
+            self.events_run += 1
             heapq.heappop(self._queue)[2].action()
 
     def skip(self, nanoseconds: int) -> None:

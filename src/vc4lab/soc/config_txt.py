@@ -1,4 +1,4 @@
-"""config.txt as the firmware reads it: `key=value` lines, `[pi2]`-style filters, nonsense reported."""
+"""config.txt as the firmware reads it: `key=value` lines and `[pi2]`-style filters."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ KEYS = frozenset(
     program_usb_boot_mode ramfsaddr ramfsfile scaling_kernel sdram_freq sdram_freq_min
     sdtv_aspect sdtv_disable_colourburst sdtv_mode start_debug start_file start_x fixup_file
     sdram_schmoo temp_limit test_mode total_mem uart_2ndstage v3d_freq v3d_freq_min
-    """.split()
+    """.split()  # noqa: SIM905
 )
 """Keys the firmware knows; others are reported as a hint (it ignores them silently)."""
 

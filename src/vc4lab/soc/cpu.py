@@ -35,7 +35,6 @@ INSTRUCTIONS_PER_EXCEPTION = 10
 """Time an exception takes, so that a storm of them ends with its slice."""
 ENGINE_SVC, ENGINE_PREFETCH, ENGINE_DATA, ENGINE_BKPT, ENGINE_SMC = 2, 3, 4, 7, 13
 WFE_ARM, WFE_THUMB = 0xE320F002, 0xBF20
-BRANCH_TO_SELF_ARM, BRANCH_TO_SELF_THUMB = 0xEAFFFFFE, 0xE7FE
 
 
 class Outcome(Enum):
@@ -44,6 +43,7 @@ class Outcome(Enum):
     LIMIT = "its time was over"
     WAIT_FOR_INTERRUPT = "wfi"
     WAIT_FOR_EVENT = "wfe"
+    BRANCH_TO_SELF = "a branch to itself"
 
 
 class UnhandledException(Exception):  # noqa: N818 - an ARM exception, not one of ours
@@ -121,7 +121,7 @@ class Cpu:
         read: Callable[[int, int], int],
         write: Callable[[int, int, int], None],
     ) -> None:
-        """Send accesses to `base`..`base + size` to `read(offset, size)`, `write(offset, size, v)`."""
+        """Send accesses to a window to `read(offset, size)`, `write(offset, size, value)`."""
 
         def on_read(_engine: int, offset: int, width: int, _data: int) -> int:
             try:
@@ -179,6 +179,7 @@ class Cpu:
         counter.limit = limit
         while True:
             self._waits_for_event = False
+            counter.forget_spins()
             try:
                 self.engine.emu_start(self.pc | (1 if self.cpsr & THUMB else 0), 0xFFFFFFFF)
             except self._unicorn.UcError as error:
@@ -196,6 +197,8 @@ class Cpu:
                 return Outcome.LIMIT
             if self._waits_for_event:
                 return Outcome.WAIT_FOR_EVENT
+            if counter.spinning:
+                return Outcome.BRANCH_TO_SELF
             if counter.count >= counter.limit:
                 return Outcome.LIMIT
             return Outcome.WAIT_FOR_INTERRUPT
@@ -278,19 +281,14 @@ class Cpu:
 
     # -- looking -----------------------------------------------------------------------------------
 
-    @property
-    def spinning(self) -> bool:
-        """Whether the next instruction is a branch to itself."""
-        if self.cpsr & THUMB:
-            return self.memory.u16(self.pc) == BRANCH_TO_SELF_THUMB
-        return self.memory.u32(self.pc) == BRANCH_TO_SELF_ARM
-
     def register(self, number: int) -> int:
         """Value of r0..r15."""
         value: int = self.engine.reg_read(
-            self._arm.UC_ARM_REG_PC if number == 15 else
-            self._arm.UC_ARM_REG_R0 + number if number < 13 else
-            (self._arm.UC_ARM_REG_SP, self._arm.UC_ARM_REG_LR)[number - 13]
+            self._arm.UC_ARM_REG_PC
+            if number == 15
+            else self._arm.UC_ARM_REG_R0 + number
+            if number < 13
+            else (self._arm.UC_ARM_REG_SP, self._arm.UC_ARM_REG_LR)[number - 13]
         )
         return value
 

@@ -19,7 +19,7 @@ USER, FIQ, IRQ, SUPERVISOR, ABORT, UNDEFINED, SYSTEM = 0x10, 0x11, 0x12, 0x13, 0
 
 @dataclass(frozen=True)
 class Kind:
-    """One row of the exception table (ARM ARM B1.8.1): vector, mode entered, LR − preferred return."""
+    """One row of the exception table (ARM ARM B1.8.1): vector, mode entered, offset of LR."""
 
     title: str
     vector: int

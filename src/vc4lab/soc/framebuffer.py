@@ -151,7 +151,7 @@ class Framebuffer:
             self.pool.release(self.allocation.handle)
             self.allocation = None
 
-    # -- the picture ---------------------------------------------------------------------------------
+    # -- the picture -------------------------------------------------------------------------------
 
     def visible(self) -> memoryview:
         """The bytes from the first to the last visible line, empty without a framebuffer."""

@@ -4,10 +4,10 @@
   framebuffer taller than the display (double buffering) the frame counts when the program flips to
   it, at the latest with the next vsync.
 * A program that flips between halves of its framebuffer presents a frame with each flip.
-* A program that draws with the CPU presents a frame at each vsync of a finished picture: one that it
-  paced by the vsync interrupt, or that stood still since the vsync before, or, for a program that
-  never pauses, any picture after `PATIENCE` vsyncs of constant change. An untouched black screen is
-  no picture.
+* A program that draws with the CPU presents a frame at each vsync of a finished picture: one that
+  it paced by the vsync interrupt, or that stood still since the vsync before, or, for a program
+  that never pauses, any picture after `PATIENCE` vsyncs of constant change. An untouched black
+  screen is no picture.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ class Gpio(Block):
         self.changes = 0
 
     def function(self, pin: int) -> str:
-        """"input", "output" or "alt0".. of a pin."""
+        """ "input", "output" or "alt0".. of a pin."""
         return FUNCTIONS[self.values[pin // 10 * 4] >> 3 * (pin % 10) & 7]
 
     def _apply(self, levels: int) -> None:

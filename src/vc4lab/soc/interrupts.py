@@ -17,8 +17,8 @@ SMI = 48
 GPIO = 49
 UART0 = 57
 
-_SHORTCUTS = ((7, 10), (9, 11), (10, 12), (18, 13), (19, 14), (53, 15), (54, 16), (55, 17))
-_SHORTCUTS += ((56, 18), (57, 19), (62, 20))
+_SHORTCUTS = tuple(zip((7, 9, 10, 18, 19, 53, 54, 55, 56, 57, 62), range(10, 21), strict=True))
+"""(line, bit of BASIC_PENDING): lines that show there and do not count for bits 8 and 9."""
 _SHORTCUT_MASK = sum(1 << line for line, _bit in _SHORTCUTS)
 
 

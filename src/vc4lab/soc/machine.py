@@ -1,9 +1,9 @@
 """A whole Pi: loads what is on the card, runs it slice by slice, and can be looked at.
 
-    machine = Machine("sdcard")
-    machine.run(frames=3)
-    machine.screen.image.save("third.png")
-    print(machine.uart.text)
+machine = Machine("sdcard")
+machine.run(frames=3)
+machine.screen.image.save("third.png")
+print(machine.uart.text)
 """
 
 from __future__ import annotations
@@ -203,9 +203,7 @@ class Machine:
         board = self.board
         if board.local is None:
             return
-        self.local = LocalBlock(
-            self.interrupts, lambda: self.clock.now // 1000, self._start_core
-        )
+        self.local = LocalBlock(self.interrupts, lambda: self.clock.now // 1000, self._start_core)
         self.local_bus = Bus(board.local, "L", self.clock, self.reporter)
         self.local_bus.attach(self.local)
         self.cpu.map_window(board.local, 0x1000, self.local_bus.read, self.local_bus.write)
@@ -307,9 +305,9 @@ class Machine:
             self._sleep("wfi", self.interrupts.pending_irq or self.interrupts.pending_fiq)
         elif outcome is Outcome.WAIT_FOR_EVENT:
             self._sleep("wfe", self.interrupts.pending_irq and not cpu.interrupts_masked)
-        elif cpu.spinning:
+        elif outcome is Outcome.BRANCH_TO_SELF:
             taken = self.interrupts.pending_irq and not cpu.interrupts_masked
-            self._sleep("a branch to itself", taken)
+            self._sleep(outcome.value, taken)
 
     def _irq_is_ours(self) -> bool:
         if self.board.local is None or self.local.irq_core == 0:
@@ -331,7 +329,7 @@ class Machine:
             return
         self.clock.skip_to_event()
 
-    # -- events --------------------------------------------------------------------------------------
+    # -- events ------------------------------------------------------------------------------------
 
     def _vsync(self) -> None:
         self.vsyncs += 1

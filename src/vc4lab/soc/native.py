@@ -8,84 +8,97 @@ from __future__ import annotations
 
 import ctypes
 from functools import cache
+from typing import Any
 
-_IR = """
-define void @block(i8* %engine, i64 %address, i32 %size, i64* %state) {{
-  %count = load i64, i64* %state
-  %limit.at = getelementptr i64, i64* %state, i64 1
-  %limit = load i64, i64* %limit.at
-  %place = getelementptr i64, i64* %state, i64 2
-  %shift.at = getelementptr i64, i64* %state, i64 3
-  %shift = load i64, i64* %shift.at
-  store i64 %address, i64* %place
-  %go = icmp slt i64 %count, %limit
-  br i1 %go, label %run, label %stop
-run:
-  %bytes = zext i32 %size to i64
-  %instructions = lshr i64 %bytes, %shift
-  %total = add i64 %count, %instructions
-  store i64 %total, i64* %state
-  ret void
-stop:
-  %emu.stop = inttoptr i64 {stop} to i32 (i8*)*
-  %result = call i32 %emu.stop(i8* %engine)
-  ret void
-}}
-"""
+from vc4lab.simd import Struct, Value, build, call_pointer, i32, i64, kernel, ptr
+
+SPINS = 100
+"""So many turns of a one-instruction loop are enough to know that it is a branch to itself."""
+FOREVER = (1 << 63) - 1
+
+
+class SliceState(Struct):
+    """What the hook and Python share."""
+
+    count = i64
+    limit = i64
+    block = i64
+    spins = i64
+    stop = ptr
+
+
+@kernel(args=(ptr, i64, i32, ptr))
+def count_block(engine: Value, address: Value, size: Value, state_at: Value) -> None:
+    """The engine's block hook: count the block, or stop the engine before it."""
+    state: Any = SliceState.at(state_at)
+    if (address == state.block) & (size <= 4):
+        state.spins = state.spins + 1
+    else:
+        state.spins = 0
+    state.block = address
+    if (state.count < state.limit) & (state.spins < SPINS):
+        state.count = state.count + (size.shr(2)).sext(i64)
+    else:
+        call_pointer(state.stop, i32, (ptr,), engine)
 
 
 @cache
-def _block_hook(stop_function: int) -> tuple[int, object]:
-    import llvmlite.binding as llvm
-
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    module = llvm.parse_assembly(_IR.format(stop=stop_function))
-    machine = llvm.Target.from_default_triple().create_target_machine()
-    engine = llvm.create_mcjit_compiler(module, machine)
-    engine.finalize_object()
-    return engine.get_function_address("block"), engine
+def _module() -> Any:
+    return build("soc_slice", {"count_block": count_block}, float_mode="default", key="soc-slice")
 
 
 class SliceCounter:
     """Instructions executed (`count`) and where to stop (`limit`), shared with native code."""
 
     def __init__(self) -> None:
-        self._state = (ctypes.c_int64 * 4)()
-        self._state[3] = 2
+        self._state: Any = SliceState()
+        # Read at every device access, so past the Struct's own, slower members.
+        self._words = (ctypes.c_int64 * 4).from_address(self._state.address)
 
     @property
     def count(self) -> int:
         """Instructions executed since power-on, exact at the ends of basic blocks."""
-        return self._state[0]
+        return self._words[0]
 
     @property
     def limit(self) -> int:
         """The CPU stops at the first basic block at which `count` has reached this."""
-        return self._state[1]
+        return self._words[1]
 
     @limit.setter
     def limit(self, value: int) -> None:
-        self._state[1] = min(value, (1 << 63) - 1)
+        self._words[1] = min(value, FOREVER)
 
     def add(self, instructions: int) -> None:
         """Count work that is not an instruction."""
-        self._state[0] += instructions
+        self._words[0] += instructions
 
     @property
     def block(self) -> int:
         """Guest address of the basic block begun last."""
-        return self._state[2]
+        return self._words[2]
+
+    @property
+    def spinning(self) -> bool:
+        """Whether the CPU was stopped in a loop of one instruction."""
+        return self._words[3] >= SPINS
+
+    def forget_spins(self) -> None:
+        """Let the next slice begin as if the CPU came from elsewhere."""
+        self._words[3] = 0
 
     def stop(self) -> None:
         """Stop the CPU at the end of the basic block that is running."""
-        self._state[1] = 0
+        self._words[1] = 0
 
     @property
     def address(self) -> int:
         """Host address of the shared state."""
-        return ctypes.addressof(self._state)
+        address: int = self._state.address
+        return address
 
     def hook(self, stop_function: int) -> int:
         """Host address of the hook; `stop_function` is the engine's own stop call."""
-        return _block_hook(stop_function)[0]
+        self._state.stop = stop_function
+        address: int = _module()["count_block"].address
+        return address

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from vc4lab.soc.properties import tag
-from vc4lab.soc.videocore import FIRMWARE_REVISION, MAC, SERIAL_NUMBER
 from vc4lab.soc.vc_memory import FLAG_ZERO
+from vc4lab.soc.videocore import FIRMWARE_REVISION, MAC, SERIAL_NUMBER
 
 if TYPE_CHECKING:
     from vc4lab.soc.videocore import VideoCore

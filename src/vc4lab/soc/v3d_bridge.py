@@ -1,4 +1,4 @@
-"""The V3D as the ARM sees it at P + 0xC00000: poison until the firmware gives it power and clock."""
+"""The V3D as the ARM sees it, at P + 0xC00000: poison until it has power and clock."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class V3DBridge(Block):
         return f"v3d.{register.name}" if register else f"v3d+0x{offset:03x}"
 
     def run_user_programs(self, programs: list[tuple[int, int]], flush: bool) -> bool:
-        """What the firmware does for "execute QPU": run (uniforms, code) pairs, wait for the end."""
+        """The firmware's "execute QPU": run (uniforms, code) pairs to their end."""
         if self.v3d is None or not self._supplies:
             self._report_unpowered("used (execute QPU)")
             return False

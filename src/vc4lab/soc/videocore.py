@@ -98,7 +98,7 @@ class VideoCore:
             if number == V3D_DOMAIN:
                 self.v3d.switch("domain", bool(on & 1))
 
-    # -- the older channels --------------------------------------------------------------------------
+    # -- the older channels ------------------------------------------------------------------------
 
     def power_channel(self, data: int) -> int:
         """Channel 0: the mask of devices to be on, answered with the mask that is."""

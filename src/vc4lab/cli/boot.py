@@ -1,0 +1,62 @@
+"""`vc4lab boot`: run a bare-metal program on a simulated Pi."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+class Engine(StrEnum):
+    """How QPU code is executed."""
+
+    JIT = "jit"
+    INTERPRETER = "interpreter"
+
+
+def boot(
+    path: Annotated[
+        Path,
+        typer.Argument(
+            metavar="DIR_OR_IMAGE", help="Folder with an SD card's files, or a kernel image."
+        ),
+    ],
+    board: Annotated[str, typer.Option(help="The board.")] = "pi2",
+    frames: Annotated[int | None, typer.Option(help="Stop after so many frames.", min=1)] = None,
+    seconds: Annotated[
+        float | None, typer.Option(help="Stop after so many seconds of guest time.", min=0.0)
+    ] = None,
+    screenshot: Annotated[
+        Path | None, typer.Option(help="Save the last picture here.", metavar="F.png")
+    ] = None,
+    record: Annotated[
+        Path | None,
+        typer.Option(help="Record the frames here (.gif, .webp, .png).", metavar="F.gif"),
+    ] = None,
+    serial: Annotated[
+        str | None,
+        typer.Option(
+            help="Serial line: stdio (with input), none, or a file. Default: shown.",
+            metavar="stdio|none|FILE",
+        ),
+    ] = None,
+    headless: Annotated[
+        bool, typer.Option("--headless", help="No progress, no preview in the terminal.")
+    ] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Stop at the first error instead of going on.")
+    ] = False,
+    engine: Annotated[Engine, typer.Option(help="How QPU code is executed.")] = Engine.JIT,
+) -> None:
+    """Run a bare-metal program: its serial output, its picture, and why it hangs.
+
+    Without --frames and --seconds it runs until the program ends, hangs, or Ctrl-C.
+    """
+    from vc4lab.cli.session import Settings, run_session
+
+    settings = Settings(
+        path, board, frames, seconds, screenshot, record, serial, headless, strict, engine.value
+    )
+    raise typer.Exit(run_session(settings))

@@ -1,0 +1,41 @@
+"""`vc4lab demo`: boot the bundled program and look at the picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+DEFAULT_FRAMES = 120
+
+
+def demo(
+    output: Annotated[Path, typer.Option(help="Folder for the picture and the GIF.")] = Path("out"),
+    frames: Annotated[int, typer.Option(help="Frames to draw.", min=1)] = DEFAULT_FRAMES,
+    headless: Annotated[
+        bool, typer.Option("--headless", help="No progress, no preview in the terminal.")
+    ] = False,
+) -> None:
+    """Boot the bundled naan bread: textured polygons drawn by the V3D of a Pi 2."""
+    from importlib.resources import as_file, files
+
+    from vc4lab.cli.exit_codes import ExitCode
+    from vc4lab.cli.session import Settings, run_session, say
+
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        say(f"vc4lab: CLI-001: {output}: {error.strerror}")
+        raise typer.Exit(ExitCode.OUTPUT) from None
+    with as_file(files("vc4lab") / "data" / "demo") as card:
+        code = run_session(
+            Settings(
+                card,
+                frames=frames,
+                screenshot=output / "naan.png",
+                record=output / "naan.gif",
+                headless=headless,
+            )
+        )
+    raise typer.Exit(code)

@@ -1,0 +1,34 @@
+"""The exit codes of `vc4lab`, one table for all commands."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class ExitCode(IntEnum):
+    """What a script can tell from the exit code."""
+
+    OK = 0
+    INTERNAL = 1
+    BAD_INPUT = 2
+    GUEST_HANG = 3
+    STRICT_STOP = 4
+    OUTPUT = 5
+    INTERRUPTED = 130
+
+
+MEANINGS: dict[ExitCode, str] = {
+    ExitCode.OK: "the frames came, the time is over, or the program ended by itself",
+    ExitCode.INTERNAL: "an internal error of vc4lab",
+    ExitCode.BAD_INPUT: "wrong options, or a file, folder or image that cannot be used",
+    ExitCode.GUEST_HANG: "the program hung or crashed, or ended before the frames came",
+    ExitCode.STRICT_STOP: "--strict stopped at an error",
+    ExitCode.OUTPUT: "a picture, recording or log could not be written",
+    ExitCode.INTERRUPTED: "interrupted by Ctrl-C",
+}
+
+
+def table() -> str:
+    """The table as help text."""
+    lines = [f"{code.value} {meaning}" for code, meaning in MEANINGS.items()]
+    return "Exit codes: " + "; ".join(lines) + "."

@@ -1,0 +1,67 @@
+"""`vc4lab`: one command per file of this folder; a command's imports happen when it runs."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+from importlib.util import find_spec
+
+import typer
+
+from vc4lab.cli.exit_codes import ExitCode, table
+
+COMMANDS = ("boot", "demo", "asm", "disasm", "replay", "explain", "unknowns")
+"""Name of the command, of its module in `vc4lab.cli` and of the function there."""
+
+app = typer.Typer(
+    name="vc4lab",
+    help="The Raspberry Pi's GPU, VideoCore IV V3D, as software.",
+    epilog=table(),
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.callback(invoke_without_command=True)
+def _options(
+    version: bool = typer.Option(False, "--version", help="Print the version and leave."),
+) -> None:
+    if version:
+        from vc4lab import __version__
+
+        typer.echo(f"vc4lab {__version__}")
+        raise typer.Exit
+
+
+def _register() -> None:
+    for name in COMMANDS:
+        module = f"vc4lab.cli.{name}"
+        if find_spec(module) is not None:
+            app.command(name, epilog=table())(getattr(import_module(module), name))
+
+
+_register()
+
+
+def run() -> None:
+    """The program's entry point: whatever goes wrong ends in a sentence and an exit code."""
+    try:
+        app()
+    except KeyboardInterrupt:
+        sys.exit(ExitCode.INTERRUPTED)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(ExitCode.OUTPUT)
+    except Exception as error:
+        if os.environ.get("VC4LAB_TRACEBACK"):
+            raise
+        text = " ".join(str(error).split())[:300]
+        print(
+            f"vc4lab: CLI-003: internal error, {type(error).__name__}: {text}\n"
+            "Set VC4LAB_TRACEBACK=1 to see where.",
+            file=sys.stderr,
+        )
+        sys.exit(ExitCode.INTERNAL)

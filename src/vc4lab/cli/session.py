@@ -1,0 +1,199 @@
+"""One run of a machine for `boot` and `demo`: serial line, progress, pictures, exit code."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import typer
+
+from vc4lab.cli.exit_codes import ExitCode
+
+
+@dataclass
+class Settings:
+    """What the command line asked for."""
+
+    path: Path
+    board: str = "pi2"
+    frames: int | None = None
+    seconds: float | None = None
+    screenshot: Path | None = None
+    record: Path | None = None
+    serial: str | None = None
+    headless: bool = False
+    strict: bool = False
+    engine: str = "jit"
+
+
+def say(text: str) -> None:
+    """A line for the person, on standard error."""
+    typer.echo(text, err=True)
+
+
+def run_session(settings: Settings) -> ExitCode:
+    """Boot, run, save what was asked for, say how it ended."""
+    problem = _check_outputs(settings)
+    if problem:
+        say(f"vc4lab: {problem}")
+        return ExitCode.BAD_INPUT
+    from vc4lab.cli.progress import Progress
+    from vc4lab.cli.serial_line import SerialLine
+    from vc4lab.diagnostics import Reporter
+
+    live = not settings.headless and settings.serial != "stdio"
+    with Progress(live, settings.frames, settings.seconds) as progress:
+        show = progress.show if progress.enabled and sys.stdout.isatty() else None
+        try:
+            line = SerialLine(settings.serial, show)
+        except OSError as error:
+            say(f"vc4lab: CLI-001: {settings.serial}: {error.strerror}")
+            return ExitCode.OUTPUT
+        reporter = Reporter(settings.strict)
+        reporter.listeners.append(
+            lambda item: progress.show(str(item)) if progress.enabled else say(str(item))
+        )
+        run = _Run(settings, reporter)
+        try:
+            code = run.boot_and_run(line.port, progress)
+        finally:
+            line.close()
+    for text in run.endings:
+        say(text)
+    return run.save(code)
+
+
+def _check_outputs(settings: Settings) -> str | None:
+    """A sentence if a file to write cannot work out, before a long run."""
+    from vc4lab.viewer.recorder import SUFFIXES
+
+    for path in (settings.screenshot, settings.record):
+        if path is not None and not path.parent.is_dir():
+            return f"CLI-001: there is no folder {path.parent} to write {path.name} to"
+        if path is not None and path.is_dir():
+            return f"CLI-001: {path} is a folder"
+    if settings.record is not None and settings.record.suffix.lower() not in SUFFIXES:
+        return f"{settings.record}: a recording ends in {', '.join(SUFFIXES)}"
+    if settings.screenshot is not None:
+        from PIL import Image
+
+        if settings.screenshot.suffix.lower() not in Image.registered_extensions():
+            return f"{settings.screenshot}: no picture format has this ending; take .png"
+    return None
+
+
+class _Run:
+    """The machine of a session and what is left of it."""
+
+    def __init__(self, settings: Settings, reporter: object) -> None:
+        self.settings = settings
+        self.reporter = reporter
+        self.endings: list[str] = []
+        self._machine: object = None
+        self._recorder: object = None
+
+    def boot_and_run(self, port: object, progress: object) -> ExitCode:
+        """Start and run; the exit code of how it ended."""
+        from vc4lab.diagnostics import StrictStop
+        from vc4lab.soc.board import UnknownBoard
+        from vc4lab.soc.firmware import BootError
+        from vc4lab.soc.machine import Machine
+
+        settings = self.settings
+        started = time.perf_counter()
+        try:
+            machine = Machine(
+                settings.path,
+                settings.board,
+                self.reporter,  # type: ignore[arg-type]
+                port,  # type: ignore[arg-type]
+                engine=settings.engine,
+            )
+        except UnknownBoard as error:
+            self.endings.append(f"vc4lab: {error}")
+            return ExitCode.BAD_INPUT
+        except BootError:
+            return ExitCode.BAD_INPUT
+        except StrictStop as stop:
+            return self._strict(stop)
+        self._machine = machine
+        machine.on_vsync = lambda: progress.update(machine)  # type: ignore[attr-defined]
+        self._start_recording()
+        try:
+            result = machine.run(settings.frames, settings.seconds)
+        except StrictStop as stop:
+            return self._strict(stop)
+        except KeyboardInterrupt:
+            self.endings.append(f"interrupted after {machine.seconds:.2f} s of guest time")
+            return ExitCode.INTERRUPTED
+        spent = time.perf_counter() - started
+        self.endings.append(
+            f"{result.message} ({result.frames} frames, {result.seconds:.3f} s of guest time, "
+            f"{spent:.2f} s)"
+        )
+        return _code(result, settings.frames)
+
+    def _strict(self, stop: Exception) -> ExitCode:
+        diagnostic = stop.diagnostic  # type: ignore[attr-defined]
+        self.endings.append(f"stopped by --strict at {diagnostic.code}")
+        if diagnostic.code.startswith("BOOT-"):
+            return ExitCode.BAD_INPUT
+        return ExitCode.STRICT_STOP
+
+    def _start_recording(self) -> None:
+        if self.settings.record is None:
+            return
+        from vc4lab.viewer.recorder import Recorder
+
+        recorder = Recorder(self.settings.record)
+        machine = self._machine
+        self._recorder = recorder
+
+        def on_frame(_count: int) -> None:
+            at = machine.clock.now  # type: ignore[attr-defined]
+            if recorder.wants(at):
+                image = machine.screen.image  # type: ignore[attr-defined]
+                if image is not None:
+                    recorder.add(image, at)
+
+        machine.frames.listeners.insert(0, on_frame)  # type: ignore[attr-defined]
+
+    def save(self, code: ExitCode) -> ExitCode:
+        """Write the pictures and show the preview; gives the final exit code."""
+        settings, machine = self.settings, self._machine
+        if machine is None:
+            return code
+        image = machine.screen.image  # type: ignore[attr-defined]
+        try:
+            if settings.screenshot is not None:
+                if image is None:
+                    say("CLI-002: there is no picture to save, the screen stayed black")
+                    code = code or ExitCode.OUTPUT
+                else:
+                    image.save(settings.screenshot)
+                    say(f"picture: {settings.screenshot}")
+            if self._recorder is not None and self._recorder.save():  # type: ignore[attr-defined]
+                say(f"recording: {settings.record}")
+        except OSError as error:
+            say(f"vc4lab: CLI-001: {error.filename or 'output'}: {error.strerror or error}")
+            code = code or ExitCode.OUTPUT
+        if image is not None and not settings.headless and sys.stdout.isatty():
+            from vc4lab.viewer.preview import preview
+
+            columns, _rows = shutil.get_terminal_size()
+            typer.echo(preview(image, min(columns, 100)))
+        return code
+
+
+def _code(result: object, frames: int | None) -> ExitCode:
+    from vc4lab.soc.machine import RunResult, Stop
+
+    assert isinstance(result, RunResult)
+    if result.reason in (Stop.HANG, Stop.CRASH):
+        return ExitCode.GUEST_HANG
+    if result.reason in (Stop.HALTED, Stop.RESET) and frames is not None and result.frames == 0:
+        return ExitCode.GUEST_HANG
+    return ExitCode.OK

@@ -1,0 +1,89 @@
+"""Recording frames: an animated GIF, WebP or PNG by the file's suffix."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from PIL import Image
+
+SUFFIXES = {".gif": "GIF", ".webp": "WEBP", ".png": "PNG", ".apng": "PNG"}
+MILLISECOND = 1_000_000
+GIF_STEP = 30
+"""Milliseconds between GIF frames at least: viewers slow down what is meant to be faster."""
+STEP = 16
+MOST_FRAMES = 600
+"""Beyond this every second frame is dropped, again and again: a recording has bounded size."""
+HOLD = 100
+"""Milliseconds the last frame stays."""
+
+
+class Recorder:
+    """Collects frames with their guest time and writes them as an animation.
+
+    Parameters
+    ----------
+    path
+        File to write; its suffix chooses the format.
+
+    Raises
+    ------
+    ValueError
+        The suffix is none of `SUFFIXES`.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.format = SUFFIXES.get(path.suffix.lower(), "")
+        if not self.format:
+            raise ValueError(f"{path}: a recording ends in {', '.join(SUFFIXES)}")
+        self._step = (GIF_STEP if self.format == "GIF" else STEP) * MILLISECOND
+        self._frames: list[tuple[int, Image.Image]] = []
+
+    def __len__(self) -> int:
+        return len(self._frames)
+
+    def add(self, image: Image.Image, at: int) -> None:
+        """Add a picture presented at guest time `at` (ns); too early ones are dropped."""
+        if self._frames and at - self._frames[-1][0] < self._step:
+            return
+        if self._frames and image.size != self._frames[0][1].size:
+            image = image.resize(self._frames[0][1].size)
+        self._frames.append((at, self._packed(image)))
+        if len(self._frames) > MOST_FRAMES:
+            self._frames = self._frames[::2]
+            self._step *= 2
+
+    def wants(self, at: int) -> bool:
+        """Whether a picture of guest time `at` (ns) would be kept."""
+        return not self._frames or at - self._frames[-1][0] >= self._step
+
+    def _packed(self, image: Image.Image) -> Image.Image:
+        if self.format != "GIF":
+            return image.convert("RGB")
+        from PIL import Image as Pillow
+
+        return image.convert("RGB").quantize(
+            256, method=Pillow.Quantize.FASTOCTREE, dither=Pillow.Dither.NONE
+        )
+
+    def save(self) -> bool:
+        """Write the file; False if no frame came. Raises OSError."""
+        if not self._frames:
+            return False
+        times = [at // MILLISECOND for at, _image in self._frames]
+        grain = 10 if self.format == "GIF" else 1
+        starts = [round(t / grain) * grain for t in times]
+        durations = [b - a for a, b in pairwise(starts)] + [HOLD]
+        first, *rest = [image for _at, image in self._frames]
+        options: dict[str, Any] = {"loop": 0, "duration": durations}
+        if self.format == "GIF":
+            options |= {"optimize": False, "disposal": 1}
+        if self.format == "WEBP":
+            options |= {"lossless": True, "method": 0}
+        if len(self._frames) == 1:
+            options["duration"] = durations[0]
+        first.save(self.path, self.format, save_all=True, append_images=rest, **options)
+        return True
