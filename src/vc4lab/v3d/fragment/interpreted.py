@@ -1,8 +1,8 @@
 """The golden engine's half of a block: the QPU interpreter on numpy words, native TLB and TMU.
 
 The pipeline with engine "interpreter" writes each block to the `FragmentBatch` of its thread and
-calls back here. Only QPU instructions are interpreted; depth test, colour writes and texture samples
-are the staged functions of the compiled engines, built on their own, so they cannot differ.
+calls back here. Only QPU instructions are interpreted; depth test, colour writes and texture
+samples are the staged functions of the compiled engines, built on their own, so they agree.
 """
 
 from __future__ import annotations

@@ -146,18 +146,14 @@ def run_segments(job: Any, context: Any, context_pointer: Value, first: Value, e
 
 @lru_cache(maxsize=8)
 def tile_functions(unknowns: Unknowns = DEFAULT_UNKNOWNS, target: Any = None) -> NativeModule:
-    """Native `run_tiles(job, context)`, `store(context, op)` and `load(context, op)`."""
+    """Native `run_tiles(job, context)`."""
 
     loader, storer = transfer_kernel(False, unknowns), transfer_kernel(True, unknowns)
 
     def body(job: Value, context: Value) -> None:
         run_tiles(loader, storer, job, context)
 
-    functions = {
-        "run_tiles": Function(args=(ptr, ptr), returns=None, body=body),
-        "load": loader,
-        "store": storer,
-    }
+    functions = {"run_tiles": Function(args=(ptr, ptr), returns=None, body=body)}
     key = f"tiles-{unknowns.digest()}"
     return build("tiles", functions, target=target, float_mode="default", key=key)
 
