@@ -57,11 +57,10 @@ class Level(NamedTuple):
     linear_tile: Value | None
 
 
-class Taps(NamedTuple):
-    """One texel column or row of all lanes: wrapped index, address part, outside mask (border)."""
+class Tap(NamedTuple):
+    """One texel column or row of all lanes: index in the image, and where it is the border."""
 
     texel: Value
-    address: Any
     outside: Value | None
 
 
@@ -72,7 +71,7 @@ def filter_level(request: Request, level: Level, linear: Any) -> Any:
     y = fixed_coordinate(request.v, level.scale_t, kind.wrap_t)
     texels = Texels(request, level)
     if linear is False:
-        return texels.fetch(texels.column(x >> 8, False), texels.row(y >> 8, False))
+        return texels.fetch([texels.column(x >> 8, False)], [texels.row(y >> 8, False)])[0]
     half: Any = 128
     weights: Any = 255
     if linear is not True:
@@ -80,9 +79,9 @@ def filter_level(request: Request, level: Level, linear: Any) -> Any:
     x, y = x - half, y - half
     fx, fy = x & weights, y & weights
     x, y = x >> 8, y >> 8
-    left, right = texels.column(x, False), texels.column(x + 1, True)
-    top, bottom = texels.row(y, False), texels.row(y + 1, True)
-    corners = [texels.fetch(c, w) for w in (top, bottom) for c in (left, right)]
+    columns = [texels.column(x, False), texels.column(x + 1, True)]
+    rows = [texels.row(y, False), texels.row(y + 1, True)]
+    corners = texels.fetch(columns, rows)
     if kind.filter_rounding == "once":
         return bilinear_once(corners, fx, fy)
     upper = blend(kind, corners[0], corners[1], fx)
@@ -91,7 +90,7 @@ def filter_level(request: Request, level: Level, linear: Any) -> Any:
 
 
 class Texels:
-    """Access to the texels of one level: address parts of columns and rows, and the fetch."""
+    """Access to the texels of one level: wrapping, addresses, fetching, decoding."""
 
     def __init__(self, request: Request, level: Level) -> None:
         self.request = request
@@ -101,66 +100,76 @@ class Texels:
         self.shape = UTILE_SHAPES[request.kind.format.unit_bits]
         self.block_shift = request.kind.format.block.bit_length() - 1
 
-    def column(self, x: Value, upper: bool) -> Taps:
-        kind, level = self.kind, self.level
-        outside = x.uge(level.width) if kind.wrap_s is Wrap.BORDER else None
-        x = wrap_index(x, level.width, kind.wrap_s, upper)
-        if kind.child:
-            x = x + self.request.descriptor.child_x
-        unit = x.shr(self.block_shift) if self.block_shift else x
-        if level.linear_tile is not None:
-            address = mixed_column(unit, self.shape, level.linear_tile)
-        else:
-            address = column_offset(unit, self.shape, Tiling(int(kind.layout)))
-        return Taps(x, address, outside)
+    def column(self, x: Value, upper: bool) -> Tap:
+        """The texel column meant by index ``x`` of the wrapped coordinate."""
+        kind, width = self.kind, self.level.width
+        outside = x.uge(width) if kind.wrap_s is Wrap.BORDER else None
+        x = wrap_index(x, width, kind.wrap_s, upper)
+        return Tap(x + self.request.descriptor.child_x if kind.child else x, outside)
 
-    def row(self, y: Value, upper: bool) -> Taps:
-        kind, level = self.kind, self.level
-        outside = y.uge(level.height) if kind.wrap_t is Wrap.BORDER else None
-        y = wrap_index(y, level.height, kind.wrap_t, upper)
+    def row(self, y: Value, upper: bool) -> Tap:
+        """The texel row meant by index ``y`` of the wrapped coordinate."""
+        kind, height = self.kind, self.level.height
+        outside = y.uge(height) if kind.wrap_t is Wrap.BORDER else None
+        y = wrap_index(y, height, kind.wrap_t, upper)
         if kind.flip_y:
-            y = level.height - 1 - y
-        if kind.child:
-            y = y + self.request.descriptor.child_y
-        unit = y.shr(self.block_shift) if self.block_shift else y
-        if level.linear_tile is not None:
-            address = mixed_row(unit, level.pitch, self.shape, level.linear_tile)
-        else:
-            address = row_offset(unit, level.pitch, self.shape, Tiling(int(kind.layout)))
-        # The base joins the row: one addition less per texel.
-        return Taps(y, RowAddress(address.xor, address.add + self.base), outside)
+            y = height - 1 - y
+        return Tap(y + self.request.descriptor.child_y if kind.child else y, outside)
 
-    def fetch(self, column: Taps, row: Taps) -> Any:
-        """Filter word (RGBA64: pair of raw words) of the texels at column and row."""
-        kind = self.kind
-        address = combine(column.address, row.address)
-        word: Any
-        if kind.type is TextureType.YUYV422R:
-            word = unpack_yuyv(self._load(address & ~3), column.texel)
-        elif kind.type is TextureType.ETC1:
-            y = row.texel & 3 if kind.etc_flip else 3 - (row.texel & 3)
-            low, high = self._load(address), self._load(address + 4)
-            word = unpack_etc1(low, high, column.texel & 3, y)
-        elif kind.type is TextureType.RGBA64:
-            word = (self._load(address), self._load(address + 4))
+    def addresses(self, columns: list[Value], rows: list[Value]) -> list[Value]:
+        """Guest addresses of the units at every column and row (row by row), inside memory."""
+        level, shape = self.level, self.shape
+        if level.linear_tile is not None:
+            parts = [mixed_column(x, shape, level.linear_tile) for x in columns]
+            row_parts = [mixed_row(y, level.pitch, shape, level.linear_tile) for y in rows]
         else:
-            word = self._load(address)
-            bits = kind.format.unit_bits
-            if bits < 8:
-                word = word.shr((column.texel & (8 // bits - 1)) * bits)
-            word = unpack(kind.type, word)
+            tiling = Tiling(int(self.kind.layout))
+            parts = [column_offset(x, shape, tiling) for x in columns]
+            row_parts = [row_offset(y, level.pitch, shape, tiling) for y in rows]
+        # The base joins the row: one addition less per texel.
+        with_base = [RowAddress(row.xor, row.add + self.base) for row in row_parts]
+        return [combine(x, y) & MEMORY_MASK for y in with_base for x in parts]
+
+    def fetch(self, columns: list[Tap], rows: list[Tap]) -> list[Any]:
+        """Filter words (RGBA64: pairs of raw words) of the texels at every column and row."""
+        shift = self.block_shift
+        addresses = self.addresses(
+            [column.texel.shr(shift) if shift else column.texel for column in columns],
+            [row.texel.shr(shift) if shift else row.texel for row in rows],
+        )
+        corners = [(row, column) for row in rows for column in columns]
+        return [
+            self._bordered(self._decoded(address, column.texel, row.texel), column, row)
+            for address, (row, column) in zip(addresses, corners, strict=True)
+        ]
+
+    def _decoded(self, address: Value, x: Value, y: Value) -> Any:
+        kind = self.kind
+        if kind.type is TextureType.YUYV422R:
+            return unpack_yuyv(self._load(address & ~3), x)
+        if kind.type is TextureType.ETC1:
+            low, high = self._load(address), self._load(address + 4)
+            return unpack_etc1(low, high, x & 3, y & 3 if kind.etc_flip else 3 - (y & 3))
+        if kind.type is TextureType.RGBA64:
+            return self._load(address), self._load(address + 4)
+        word = self._load(address)
+        bits = kind.format.unit_bits
+        if bits < 8:
+            word = word.shr((x & (8 // bits - 1)) * bits)
+        return unpack(kind.type, word)
+
+    def _bordered(self, word: Any, column: Tap, row: Tap) -> Any:
         border = self.request.border
         for outside in (column.outside, row.outside):
-            if outside is None:
-                continue
-            if isinstance(word, tuple):
-                word = (select(outside, border, word[0]), select(outside, 0, word[1]))
-            else:
-                word = select(outside, border, word)
+            if outside is not None:
+                if isinstance(word, tuple):
+                    word = (select(outside, border, word[0]), select(outside, 0, word[1]))
+                else:
+                    word = select(outside, border, word)
         return word
 
     def _load(self, address: Value) -> Value:
-        return gather(i32, self.request.memory_base, address & MEMORY_MASK)
+        return gather(i32, self.request.memory_base, address)
 
 
 def blend(kind: TextureKind, first: Any, second: Any, weight: Value) -> Any:
