@@ -7,8 +7,8 @@ import struct
 
 import numpy as np
 import pytest
-
 from tests.v3d.geometry.binning import Frame, coordinates
+
 from vc4lab.memory import GuestMemory
 from vc4lab.v3d.geometry import ptb_context as pc
 from vc4lab.v3d.geometry.ptb import IndexSource

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from vc4lab.records.control import RECORD_SIZES
 from vc4lab.simd import (
     Value,
     alloca,
@@ -27,7 +28,6 @@ from vc4lab.simd import (
     store,
     unroll,
 )
-from vc4lab.records.control import RECORD_SIZES
 from vc4lab.v3d.geometry import scan_context as sc
 from vc4lab.v3d.geometry.primitive_decoder import (
     CLIPPED_LIST,

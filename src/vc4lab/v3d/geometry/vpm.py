@@ -7,12 +7,15 @@ which is what every known driver emits; other layouts are refused with a diagnos
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING
 
 from vc4lab.bits import Bits, Layout
 from vc4lab.qpu.environment import Unsupported
+from vc4lab.qpu.plan import plan
+from vc4lab.qpu.registers import Read, Write
+
+if TYPE_CHECKING:
+    from vc4lab.qpu.program import Program
 
 WINDOW_ROWS = 64
 LANES = 16
@@ -47,20 +50,6 @@ def check_setup(value: int, site: int) -> GenericSetup:
     return setup
 
 
-@dataclass
-class Warnings:
-    """Findings about a program that do not stop it: code and text, each once."""
-
-    items: dict[tuple[str, str], None] = field(default_factory=dict)
-
-    def add(self, code: str, text: str) -> None:
-        """Note one finding."""
-        self.items[code, text] = None
-
-    def __iter__(self) -> Any:
-        return iter(self.items)
-
-
 class RowWindow:
     """Row addresses while setups are constants: which row the next read or write touches.
 
@@ -68,10 +57,9 @@ class RowWindow:
     ignored, as measured on hardware.
     """
 
-    def __init__(self, rows_in: int, rows_out: int, warnings: Warnings) -> None:
+    def __init__(self, rows_in: int, rows_out: int) -> None:
         self.rows_in = rows_in
         self.rows_out = rows_out
-        self.warnings = warnings
         self.queue: list[list[int]] = []  # [next row, stride, vectors left]
         self.write_row = 0
         self.write_stride = 1
@@ -91,30 +79,30 @@ class RowWindow:
         while self.queue and self.queue[0][2] == 0:
             self.queue.pop(0)
         if not self.queue:
-            self.warnings.add("VTX-003", "the shader reads the VPM without a read setup")
             return None
         entry = self.queue[0]
         row = entry[0]
         entry[0] = (row + entry[1]) % WINDOW_ROWS
         entry[2] -= 1
-        if row >= self.rows_in:
-            self.warnings.add(
-                "VTX-003", f"the shader reads row {row} of {self.rows_in} rows of attributes"
-            )
-            return None
-        return row
+        return row if row < self.rows_in else None
 
     def next_write(self) -> int | None:
         """Row of the next write; None when the output part has no such row."""
         row = self.write_row
         self.write_row = (row + self.write_stride) % WINDOW_ROWS
-        if row >= self.rows_out:
-            self.warnings.add(
-                "VTX-004", f"the shader writes row {row}; a vertex has {self.rows_out} words"
-            )
-            return None
-        return row
+        return row if row < self.rows_out else None
 
 
-RowSource = Callable[[int], Any]
-"""Gives the lanes of an input row."""
+def check_program(program: Program, rows_in: int, rows_out: int) -> list[tuple[str, str]]:
+    """What a straight-line shader's VPM accesses show at a glance: (diagnostic code, text)."""
+    if program.has_branches:
+        return []
+    plans = [plan(word) for word in program.words]
+    reads = sum(p.kind == "alu" and Read.VPM in (p.raddr_a, p.raddr_b) for p in plans)
+    writes = sum(t.address == Write.VPM and t.is_write for p in plans for t in (p.add, p.mul))
+    found = []
+    if reads > rows_in:
+        found.append(("VTX-003", f"the shader reads {reads} rows of {rows_in} attribute words"))
+    if writes != rows_out:
+        found.append(("VTX-004", f"the shader writes {writes} words, a vertex has {rows_out}"))
+    return found

@@ -1,0 +1,122 @@
+"""NV mode: vertices the program has shaded itself, copied from guest memory into batches.
+
+A vertex is an optional clip header (Xc, Yc, Zc, Wc) and the words of the primitive setup (Ys:Xs,
+Zs, 1/Wc [, point size], varyings); the binner gets the first words, the fragment stage those behind
+the header. Source: AG100-R pp. 79-81, tables 45-47.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from vc4lab.memory import MEMORY_MASK
+from vc4lab.simd import (
+    NativeModule,
+    Struct,
+    Value,
+    any_,
+    build,
+    gather,
+    i32,
+    kernel,
+    ptr,
+    store,
+)
+from vc4lab.v3d.geometry.vertex_context import BATCH
+from vc4lab.v3d.geometry.vertex_fetch import batch_mask, lane_indices
+from vc4lab.v3d.geometry.vpm import ROW_BYTES
+
+if TYPE_CHECKING:
+    from vc4lab.memory import GuestMemory
+
+CLIP_HEADER_WORDS = 4
+PSE_WORDS = 3
+
+
+class NvContext(Struct):
+    """One copying job."""
+
+    memory = ptr
+    output = ptr
+    used = ptr  # one byte per vertex; 0: all of first..last
+    base = i32  # guest address of word 0 of vertex 0
+    stride = i32
+    rows = i32
+    pitch = i32
+    first = i32
+    last = i32
+
+
+@kernel(args=(ptr,), returns=None)
+def copy_vertices(context: Value) -> None:
+    """Copy the wanted vertices: word r of vertex i to row r of its batch."""
+    c: Any = NvContext.at(context)
+    for batch in range(c.first >> 4, (c.last >> 4) + 1):
+        wanted = batch_mask(c, batch)
+        if any_(wanted):
+            start = lane_indices(wanted, batch) * c.stride + c.base
+            target = c.output + batch * c.pitch
+            for row in range(c.rows):
+                words = gather(i32, c.memory, (start + row * 4) & MEMORY_MASK)
+                store(target + row * ROW_BYTES, words)
+
+
+@lru_cache(maxsize=1)
+def _native() -> NativeModule:
+    return build("nv_vertices", {"copy": copy_vertices}, float_mode="default", key="nv_vertices")
+
+
+def coordinate_rows(clip_header: bool, point_size: bool) -> int:
+    """Rows the binner wants: clip words (if any) and Ys:Xs, Zs, 1/Wc [, point size]."""
+    return (CLIP_HEADER_WORDS if clip_header else 0) + PSE_WORDS + int(point_size)
+
+
+def setup_rows(varyings: int, point_size: bool) -> int:
+    """Rows the primitive setup wants: Ys:Xs, Zs, 1/Wc [, point size], varyings."""
+    return PSE_WORDS + int(point_size) + varyings
+
+
+def copy_nv_vertices(
+    memory: GuestMemory,
+    output: int,
+    *,
+    base: int,
+    stride: int,
+    rows: int,
+    first: int,
+    last: int,
+    used: int = 0,
+    skip_words: int = 0,
+) -> None:
+    """Copy vertices first..last into batches at host address `output`.
+
+    Parameters
+    ----------
+    output
+        Host address of batch 0; room for `((last >> 4) + 1) * rows * 64` bytes.
+    base, stride
+        Guest address of vertex 0 and bytes from vertex to vertex.
+    rows
+        Words to copy per vertex, from word `skip_words` on (4: behind a clip header).
+    used
+        Host address of a used map (one byte per vertex), 0 for all of first..last.
+    """
+    if last < first:
+        return
+    context = NvContext(
+        memory=memory.base,
+        output=output,
+        used=used,
+        base=_signed(base + 4 * skip_words),
+        stride=_signed(stride),
+        rows=rows,
+        pitch=rows * 4 * BATCH,
+        first=first,
+        last=last,
+    )
+    _native()["copy"](context.address)
+
+
+def _signed(value: int) -> int:
+    return (value + (1 << 31)) % (1 << 32) - (1 << 31)

@@ -1,0 +1,108 @@
+"""Vertex pipelines: what is fixed for a stage becomes native code that shades batches of vertices.
+
+`vertex_pipeline(key)` compiles (or finds) the pipeline of a coordinate or vertex shader;
+`VertexPipeline.shade(context)` runs it. The fast build notices special floats (Inf, NaN, overflow);
+the batches concerned are shaded again by the exact build, so every engine gives the same bits.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from functools import lru_cache
+from typing import Any
+
+from vc4lab.qpu.program import Program
+from vc4lab.simd import NativeFunction, build
+from vc4lab.v3d.geometry.vertex_context import (
+    DEOPT,
+    DONE,
+    ENDLESS,
+    VertexContext,
+    VertexKey,
+    buffer_bytes,
+)
+from vc4lab.v3d.geometry.vpm import NeedsCells, check_program
+
+__all__ = ["VertexContext", "VertexKey", "VertexPipeline", "buffer_bytes", "vertex_pipeline"]
+
+EXACT_AFTER = 4
+"""Chunks that may fail in the fast build before a job stays with the exact one."""
+
+
+class VertexPipeline:
+    """A compiled stage. `warnings` are (code, text) findings about the program itself.
+
+    Raises Unsupported (qpu.environment) when the program does what this stage cannot.
+    """
+
+    def __init__(self, key: VertexKey) -> None:
+        self.key = key
+        self.program = Program(key.words)
+        self.warnings = check_program(self.program, key.rows_in, key.rows)
+        self.deopts = 0
+        self._cells = self.program.has_branches
+        self._exact: NativeFunction | None = None
+        self._interpreter: Any = None
+        if key.engine == "interpreter":
+            from vc4lab.v3d.geometry.vertex_interpreter import VertexInterpreter
+
+            self._interpreter = VertexInterpreter(key, self.program)
+        else:
+            self._first = self._build(exact=key.engine == "exact")
+
+    def _build(self, exact: bool) -> NativeFunction:
+        if not self._cells:
+            try:
+                return self._build_kind(exact)
+            except NeedsCells:
+                self._cells = True
+        return self._build_kind(exact)
+
+    def _build_kind(self, exact: bool) -> NativeFunction:
+        from vc4lab.v3d.geometry.vertex_shader import shade_kernel
+
+        entry = shade_kernel(self.key, self.program, exact, self._cells)
+        key = f"{key_digest(self.key)} {exact} {self._cells}"
+        return build("vertex", {"shade": entry}, float_mode="qpu", key=key)["shade"]
+
+    def shade(self, context: VertexContext) -> int:
+        """Shade the used vertices of `context.first`..`context.last`; DONE or ENDLESS."""
+        context.next_batch = context.first >> 4
+        context.pitch = self.key.pitch
+        context.stopped = 0
+        if context.last < context.first:
+            return DONE
+        if self._interpreter is not None:
+            return int(self._interpreter.shade(context))
+        end, failures = (context.last >> 4) + 1, 0
+        while context.next_batch < end:
+            entry = self._first if failures < EXACT_AFTER else self.exact
+            status = int(entry(context.address))
+            if status == DEOPT:
+                failures += 1
+                self.deopts += 1
+                context.stopped = 0
+                status = int(self.exact(context.address))
+            if status == ENDLESS:
+                return ENDLESS
+        return DONE
+
+    @property
+    def exact(self) -> NativeFunction:
+        """The exact build, compiled when first needed."""
+        if self._exact is None:
+            exact = self.key.engine == "exact"
+            self._exact = self._first if exact else self._build(exact=True)
+        return self._exact
+
+
+@lru_cache(maxsize=256)
+def vertex_pipeline(key: VertexKey) -> VertexPipeline:
+    """The pipeline of a key, compiled once. Raises Unsupported."""
+    return VertexPipeline(key)
+
+
+def key_digest(key: VertexKey) -> str:
+    """Stable text for object caches: equal for equal keys in every process."""
+    parts = (key.words, key.attributes, key.total_size, key.rows, key.engine, key.unknowns.digest())
+    return hashlib.sha256(repr(parts).encode()).hexdigest()
