@@ -191,7 +191,7 @@ class BinningStage:
             self._refuse_shader(address, state.shader_kind)
             return
         try:
-            coordinates = self.coordinates.shade(shader, source)
+            coordinates = self.coordinates.coordinates(shader, source)
         except Unsupported as refusal:
             self.reporter.report(refusal.code, refusal.message, address=address)
             return

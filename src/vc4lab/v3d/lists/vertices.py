@@ -1,0 +1,236 @@
+"""Shades the vertices of a draw: coordinates for the binner, whole vertices for the renderer.
+
+GL mode runs the coordinate or vertex shader over the attribute arrays, NV mode copies vertices that
+the program shaded itself. Both leave batches of 16 in host memory. Source: hardware reference 3.7,
+3.8, 5.7.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from vc4lab.v3d.geometry.nv_vertices import (
+    CLIP_HEADER_WORDS,
+    coordinate_rows,
+    copy_nv_vertices,
+    setup_rows,
+)
+from vc4lab.v3d.geometry.ptb import MAX_LENGTH, Coordinates, IndexSource
+from vc4lab.v3d.geometry.scan_context import MAX_VERTICES
+from vc4lab.v3d.geometry.vertex import VertexContext, VertexKey, vertex_pipeline
+from vc4lab.v3d.geometry.vertex_context import BATCH, ENDLESS
+from vc4lab.v3d.geometry.vertex_indices import index_range
+
+if TYPE_CHECKING:
+    from vc4lab.diagnostics import Reporter
+    from vc4lab.memory import GuestMemory
+    from vc4lab.records.shader import GlShader, NvShaderRecord
+    from vc4lab.v3d.geometry.tile_lists import DrawUse
+    from vc4lab.v3d.lists.shader_state import ProgramCache, ShaderState
+    from vc4lab.v3d.unknowns import Unknowns
+
+_COORDINATE_ROWS = 7
+"""Words a coordinate shader writes: Xc Yc Zc Wc, Ys:Xs, Zs, 1/Wc (and a point size)."""
+
+_ALIGNMENT = 64
+
+
+class Arena:
+    """Host memory for shaded vertices, reused from frame to frame."""
+
+    def __init__(self) -> None:
+        self._blocks: list[Any] = []
+        self._block = 0
+        self._used = 0
+
+    def reset(self) -> None:
+        """Everything handed out is free again."""
+        self._block = self._used = 0
+
+    def take(self, size: int) -> int:
+        """The host address of ``size`` bytes, aligned to 64; contents are anything."""
+        size = (size + _ALIGNMENT - 1) & -_ALIGNMENT
+        while self._block < len(self._blocks):
+            block = self._blocks[self._block]
+            start = (ctypes.addressof(block) + self._used + _ALIGNMENT - 1) & -_ALIGNMENT
+            end = start + size - ctypes.addressof(block)
+            if end <= ctypes.sizeof(block):
+                self._used = end
+                return start
+            self._block += 1
+            self._used = 0
+        self._blocks.append((ctypes.c_char * (max(size, 1 << 20) + _ALIGNMENT))())
+        return self.take(size)
+
+
+@dataclass(frozen=True)
+class ShadedVertices:
+    """Vertices ``first`` … ``first + count - 1``; vertex 0 would lie at ``address_of_zero``."""
+
+    address_of_zero: int
+    pitch: int
+    first: int
+    count: int
+
+
+@dataclass(frozen=True)
+class _Range:
+    """The vertices wanted: ``used`` is the host address of a byte per vertex, 0 for all."""
+
+    first: int
+    last: int
+    used: int = 0
+    keep: Any = field(default=None, repr=False, compare=False)
+
+
+class VertexStage:
+    """Runs vertex shaders (or NV copies) for the draws of a frame."""
+
+    def __init__(
+        self,
+        memory: GuestMemory,
+        reporter: Reporter,
+        programs: ProgramCache,
+        *,
+        unknowns: Unknowns,
+        engine: str,
+    ) -> None:
+        self.memory = memory
+        self.reporter = reporter
+        self.programs = programs
+        self.unknowns = unknowns
+        self.engine = engine
+        self.arena = Arena()
+
+    def shade(self, use: DrawUse, shader: ShaderState) -> ShadedVertices:
+        """The vertices a draw uses, in the form of the primitive setup. Raises Unsupported."""
+        wanted = _Range(use.first, use.last, use.used)
+        if wanted.last < wanted.first:
+            return ShadedVertices(0, 0, 0, 0)
+        rows = setup_rows(shader.varyings, shader.point_size)
+        if shader.gl is not None:
+            record = shader.gl.record
+            key = self._key(
+                record.vs_code,
+                _selected(shader.gl, record.vs_attributes, vertex=True),
+                record.vs_size,
+                rows,
+            )
+            output = self._gl(key, shader.gl, record.vs_code, record.vs_uniforms, wanted)
+        else:
+            assert shader.nv is not None
+            header = CLIP_HEADER_WORDS if shader.nv.clip_header else 0
+            output = self._nv(shader.nv, rows, header, wanted)
+        return ShadedVertices(
+            output, rows * 4 * BATCH, wanted.first, wanted.last - wanted.first + 1
+        )
+
+    def _key(
+        self,
+        code: int,
+        attributes: tuple[tuple[int, int, int], ...],
+        size: int,
+        rows: int,
+    ) -> VertexKey:
+        return VertexKey(
+            self.programs.get(code).words, attributes, size, rows, self.engine, self.unknowns
+        )
+
+    def _output(self, rows: int, wanted: _Range) -> int:
+        """Host address of batch 0; only the batches of the range exist."""
+        pitch = rows * 4 * BATCH
+        batches = (wanted.last >> 4) - (wanted.first >> 4) + 1
+        return self.arena.take(batches * pitch) - (wanted.first >> 4) * pitch
+
+    def _gl(
+        self, key: VertexKey, shader: GlShader, code: int, uniforms: int, wanted: _Range
+    ) -> int:
+        pipeline = vertex_pipeline(key)
+        for warning, text in pipeline.warnings:
+            self.reporter.report(warning, text, address=code)
+        context: Any = VertexContext()
+        context.memory = self.memory.base
+        context.output = self._output(key.rows, wanted)
+        context.used = wanted.used
+        context.uniforms = _signed(uniforms)
+        context.first, context.last = wanted.first, wanted.last
+        for number, attribute in enumerate(shader.attributes):
+            context.bases[number] = _signed(attribute.address)
+            context.strides[number] = _signed(attribute.stride)
+        if pipeline.shade(context) == ENDLESS:
+            self.reporter.report("VTX-005", "a vertex shader does not end", address=code)
+        return int(context.output)
+
+    def _nv(self, record: NvShaderRecord, rows: int, skip: int, wanted: _Range) -> int:
+        output = self._output(rows, wanted)
+        copy_nv_vertices(
+            self.memory,
+            output,
+            base=record.vertices,
+            stride=record.stride,
+            rows=rows,
+            first=wanted.first,
+            last=wanted.last,
+            used=wanted.used,
+            skip_words=skip,
+        )
+        return output
+
+
+class CoordinateStage(VertexStage):
+    """Runs coordinate shaders (or NV copies) for one primitive record at a time."""
+
+    def coordinates(self, shader: ShaderState, source: IndexSource) -> Coordinates | None:
+        """What the binner needs of the vertices ``source`` names; None if there are none."""
+        wanted = self._wanted(source)
+        if wanted.last < wanted.first:
+            return None
+        self.arena.reset()
+        size = int(shader.point_size)
+        if shader.gl is not None:
+            record, clip_words = shader.gl.record, True
+            rows = _COORDINATE_ROWS + size
+            key = self._key(
+                record.cs_code,
+                _selected(shader.gl, record.cs_attributes, vertex=False),
+                record.cs_size,
+                rows,
+            )
+            output = self._gl(key, shader.gl, record.cs_code, record.cs_uniforms, wanted)
+        else:
+            assert shader.nv is not None
+            clip_words = bool(shader.nv.clip_header)
+            rows = coordinate_rows(clip_words, shader.point_size)
+            output = self._nv(shader.nv, rows, 0, wanted)
+        return Coordinates(
+            output,
+            rows * 4 * BATCH,
+            wanted.first,
+            wanted.last,
+            clip_words,
+            shader.point_size,
+            keep=wanted,
+        )
+
+    def _wanted(self, source: IndexSource) -> _Range:
+        length = min(source.length, MAX_LENGTH)
+        if source.address is None:
+            last = min(source.first + length, MAX_VERTICES) - 1
+            return _Range(min(source.first, MAX_VERTICES), last)
+        found = index_range(self.memory, source.bits, source.address, length)
+        return _Range(found.first, found.last, found.used, found.keep)
+
+
+def _selected(shader: GlShader, bits: int, *, vertex: bool) -> tuple[tuple[int, int, int], ...]:
+    """(array, bytes, offset in the VPM column) of the arrays a stage selects."""
+    return tuple(
+        (number, attribute.size, attribute.vs_offset if vertex else attribute.cs_offset)
+        for number, attribute in enumerate(shader.attributes)
+        if bits >> number & 1
+    )
+
+
+def _signed(value: int) -> int:
+    return (value & 0xFFFFFFFF ^ 0x80000000) - 0x80000000
