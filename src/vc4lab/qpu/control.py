@@ -1,4 +1,6 @@
-"""What happens a few instructions later: branches, thread switches and the program end, each with its delay slots."""
+"""What happens a few instructions later: branches, thread switches and the program end, each with
+its delay slots.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +14,9 @@ SWITCH_DELAY_SLOTS = 2
 
 
 class Event(NamedTuple):
-    """Something due after `remaining` more instructions: "branch" (target: address or None if dynamic), "switch"
-    (target 1: the last one) or "end"."""
+    """Something due after `remaining` more instructions: "branch" (target: address or None if
+    dynamic), "switch" (target 1: the last one) or "end".
+    """
 
     remaining: int
     kind: str

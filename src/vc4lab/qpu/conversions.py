@@ -1,4 +1,4 @@
-"""Conversions between floats, halves and bytes as the unpack and pack units do them (QPU ISA 4.9)."""
+"""Conversions between floats, halves and bytes as the unpack and pack units do them."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def half_to_float(ops: Ops, half: Word) -> Word:
 def byte_to_float(ops: Ops, byte: Word) -> Word:
     """byte/255 truncated.
 
-    The quotient's expansion repeats the byte (k/255 = 0.kkkk... in base 256), so the leading 24 bits of the word kkkk
-    are the truncated mantissa; only 255 is special: 1.0.
+    The quotient's expansion repeats the byte (k/255 = 0.kkkk... in base 256), so the leading 24
+    bits of the word kkkk are the truncated mantissa; only 255 is special: 1.0.
     """
     shift = ops.andc(ops.sub(ops.clz(byte), ops.const(24)), 31)
     digits = ops.shl(ops.mul(byte, ops.const(REPLICATE)), shift)
@@ -36,7 +36,9 @@ def byte_to_float(ops: Ops, byte: Word) -> Word:
 
 
 def float_to_half(ops: Ops, x: Word, settings: Settings) -> Word:
-    """Half bits of a float; results without a normal half exponent become +0, too large ones infinite."""
+    """Half bits of a float; results without a normal half exponent become +0, too large ones
+    infinite.
+    """
     sign = ops.andc(ops.shrc(x, 16), 0x8000)
     magnitude = ops.andc(x, 0x7FFFFFFF)
     rounding = settings["half_rounding"]
@@ -54,9 +56,11 @@ def float_to_half(ops: Ops, x: Word, settings: Settings) -> Word:
 
 
 def colour_byte(ops: Ops, x: Word, settings: Settings) -> Word:
-    """clamp(round(x*255), 0, 255) of a float; negative and -Inf 0, +Inf and NaN with clear sign 255.
+    """clamp(round(x*255), 0, 255) of a float; negative and -Inf 0, +Inf and NaN with clear sign
+    255.
 
-    In integers: x = m * 2^(e-150); x*255 = (m*255) >> (150-e), and adding half a unit first rounds to nearest.
+    In integers: x = m * 2^(e-150); x*255 = (m*255) >> (150-e), and adding half a unit first rounds
+    to nearest.
     """
     exponent = ops.shrc(ops.andc(x, 0x7F800000), 23)
     mantissa = ops.or_(ops.andc(x, 0x7FFFFF), ops.const(0x800000))

@@ -1,8 +1,10 @@
-"""What a QPU sees outside itself: the protocol between a running program and the block that runs it.
+"""What a QPU sees outside itself: the protocol between a running program and the block that runs
+it.
 
-The interpreter and the JIT call the same methods. A *word* is 16 lanes of 32 bits (numpy uint32 array in the interpreter,
-`i32x16` value in the JIT), a *mask* 16 truth values (bool array or `mask16`). In the JIT a method may also return an
-`f32x16` value: a promise that no lane is NaN or denormal, and that a lane of -0 stands for +0.
+The interpreter and the JIT call the same methods. A *word* is 16 lanes of 32 bits (numpy uint32
+array in the interpreter, `i32x16` value in the JIT), a *mask* 16 truth values (bool array or
+`mask16`). In the JIT a method may also return an `f32x16` value: a promise that no lane is NaN or
+denormal, and that a lane of -0 stands for +0.
 """
 
 from __future__ import annotations
@@ -32,10 +34,11 @@ class Environment:
     """Base of all environments: everything is unsupported until a stage overrides it.
 
     site: index of the instruction being executed (set by the engines, for messages).
-    nan_free: JIT only; sources among "uniform", "vpm", "varying", "tmu", "tlb" whose words are known to hold no NaN (because
-    the caller looked before), so that the fast build need not check them.
-    wild: JIT only, a staged `var(mask16)` in which the fast build notes lanes whose unknown operands it cannot compute
-    exactly; created by `emit_program` when None. If any lane of it is set, the caller runs the exact build instead.
+    nan_free: JIT only; sources among "uniform", "vpm", "varying", "tmu", "tlb" whose words are
+    known to hold no NaN (because the caller looked before), so that the fast build need not check
+    them. wild: JIT only, a staged `var(mask16)` in which the fast build notes lanes whose unknown
+    operands it cannot compute exactly; created by `emit_program` when None. If any lane of it is
+    set, the caller runs the exact build instead.
     """
 
     site: int = 0

@@ -1,8 +1,9 @@
-"""How an instruction flows through the QPU: operands, both ALUs, rotation, flags, packs, writes and side effects.
+"""How an instruction flows through the QPU: operands, both ALUs, rotation, flags, packs, writes and
+side effects.
 
-Written once: `interpreter.py` runs it on numpy words, `jit.py` on staged values. Control flow is theirs; here is one
-instruction. A register-file write is visible after one instruction (setting "register_after_write"), an SFU result after
-two, everything else at once.
+Written once: `interpreter.py` runs it on numpy words, `jit.py` on staged values. Control flow is
+theirs; here is one instruction. A register-file write is visible after one instruction (setting
+"register_after_write"), an SFU result after two, everything else at once.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from .ops import Mask, Word
 from .packing import pack_colour, pack_register, unpack
 from .peripherals import PURE_READS, SOURCES, read_peripheral, write_peripheral
 from .plan import Plan, Target
-from .registers import Read, Write
+from .registers import ACCUMULATOR_WRITE, Read, Write
 from .semantics import Flags, Result, Semantics
 from .sfu import FUNCTIONS
 
@@ -29,8 +30,8 @@ ALL_FLAGS = "znc"
 class Core:
     """The state of one QPU thread and the execution of single instructions on it.
 
-    values: registers by key, ("a", n), ("b", n), ("r", n), ("last", "a"|"b"|"mul"); missing ones come from `load`.
-    used_flags: those of "znc" that anything will ever look at.
+    values: registers by key, ("a", n), ("b", n), ("r", n), ("last", "a"|"b"|"mul"); missing ones
+    come from `load`. used_flags: those of "znc" that anything will ever look at.
     """
 
     def __init__(self, semantics: Semantics, env: Environment, used_flags: str = ALL_FLAGS) -> None:
@@ -67,7 +68,9 @@ class Core:
         return value
 
     def adopt(self, value: Word, source: str = "") -> Word:
-        """A word as the environment returns it, in the form the semantics compute with. source: where it is from."""
+        """A word as the environment returns it, in the form the semantics compute with. source:
+        where it is from.
+        """
         return value
 
     def export(self, value: Word) -> Word:
@@ -89,7 +92,9 @@ class Core:
 
     # ---------------------------------------------------------------- one instruction
     def execute(self, p: Plan, site: int) -> None:
-        """Execute everything of an instruction except its control flow. site: its index in the program."""
+        """Execute everything of an instruction except its control flow. site: its index in the
+        program.
+        """
         self.env.site = site
         if self.sfu:
             for remaining, word in self.sfu:
@@ -311,7 +316,7 @@ class Core:
 
     # ---------------------------------------------------------------- control
     def branch_mask(self, p: Plan) -> tuple[Mask | None, bool]:
-        """(lanes to reduce, whether all of them are needed) for a branch; mask None: always taken."""
+        """(lanes to reduce, whether all are needed) for a branch; mask None: always taken."""
         assert p.branch is not None
         code = int(p.branch.condition)
         if code >= 12:
@@ -330,9 +335,7 @@ class Core:
         """The register and flag writes of a taken branch: the address behind its delay slots."""
         result = self.semantics.integer(self.adopt(self.ops.const(address & 0xFFFFFFFF)))
         for target in (p.add, p.mul):
-            if target.address < 32 or Write.ACC0 <= target.address <= Write.ACC3:
-                self._write(target, result, None, self.env.site)
-            elif target.address == Write.ACC5:
+            if target.address < 32 or target.address in ACCUMULATOR_WRITE:
                 self._write(target, result, None, self.env.site)
         if p.sets_flags:
             self._set_flags(result.flags, None)

@@ -1,7 +1,9 @@
-"""Float operations of the fast JIT: native arithmetic, as long as nothing happens that only the exact semantics know.
+"""Float operations of the fast JIT: native arithmetic, as long as nothing happens that only the
+exact semantics know.
 
-Overflow and invalid operations raise the processor's sticky flags; NaNs from unknown sources are noted in `wild`. Either
-way the caller throws the result away and runs the exact build. What remains agrees bit for bit.
+Overflow and invalid operations raise the processor's sticky flags; NaNs from unknown sources are
+noted in `wild`. Either way the caller throws the result away and runs the exact build. What remains
+agrees bit for bit.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ _REPLICATE_255 = 0.003921568859368563  # 0x3B808081: 1/255 rounded up
 
 
 class FastSemantics(Semantics):
-    """Semantics over FastWords. note: called with masks of lanes that the fast path cannot compute."""
+    """Semantics over FastWords. note: called with masks of lanes that it cannot compute."""
 
     ops: FastOps
 
@@ -100,7 +102,8 @@ class FastSemantics(Semantics):
         return self.floating(self.ops.itof_rtz(a), lambda: self.ops.gt(a, self.ops.const(0)))
 
     def byte_to_float(self, byte: FastWord) -> FastWord:
-        # The product is one unit too large for 1..254 and right for 0 and 255 (a test compares all 256).
+        # The product is one unit too large for 1..254 and right for 0 and 255 (a test compares all
+        # 256).
         bits = hide(byte.bits()) if byte.fixed else byte.bits()
         product = (bits.to_float(f32) * opaque(f32x16, _REPLICATE_255)).bitcast(i32)
         return FastWord(max_(product + ((bits + 1).shr(8) - 1), 0), clean=True)

@@ -1,8 +1,10 @@
-"""The control flow of a program as the JIT sees it: places (instruction + everything pending) and where they lead.
+"""The control flow of a program as the JIT sees it: places (instruction + everything pending) and
+where they lead.
 
-A *place* is an instruction index together with what is still due when it is reached: branches and ends in their delay
-slots, special function results on their way, registers whose old value is still visible. With that in the key, delay
-slots and hazards need no code at run time: they are part of the address.
+A *place* is an instruction index together with what is still due when it is reached: branches and
+ends in their delay slots, special function results on their way, registers whose old value is still
+visible. With that in the key, delay slots and hazards need no code at run time: they are part of
+the address.
 """
 
 from __future__ import annotations
@@ -23,18 +25,21 @@ DYNAMIC_LIMIT = 256
 
 
 class Place(NamedTuple):
-    """Where execution is: instruction index, pending events, registers read as they were, SFU latencies left."""
+    """Where execution is: instruction index `at`, pending events, registers read as they were, SFU
+    latencies left.
+    """
 
-    index: int
+    at: int
     events: tuple[Event, ...] = ()
     old: tuple[RegisterKey, ...] = ()
     sfu: tuple[int, ...] = ()
 
 
 class Exit(NamedTuple):
-    """A way on from a place. place: None if it leads nowhere; taken: whether its branch was taken (None: no branch);
-    due: the events that happen first; why: "end", "left" or "dynamic" when place is None; options: where a register
-    branch may lead, by instruction index."""
+    """A way on from a place. place: None if it leads nowhere; taken: whether its branch was taken
+    (None: no branch); due: the events that happen first; why: "end", "left" or "dynamic" when place
+    is None; options: where a register branch may lead, by instruction index.
+    """
 
     place: Place | None
     taken: bool | None
@@ -45,7 +50,9 @@ class Exit(NamedTuple):
 
 @dataclass
 class Flow:
-    """All places of a program that can be reached, and which of them are entered from more than one side."""
+    """All places of a program that can be reached, and which of them are entered from more than one
+    side.
+    """
 
     program: Program
     plans: list[Plan]
@@ -107,16 +114,16 @@ class Flow:
         return files, special
 
     def _leave(self, place: Place) -> tuple[Exit, ...]:
-        if place.index >= len(self.plans):
+        if place.at >= len(self.plans):
             return (Exit(None, None, (), "left"),)
-        plan = self.plans[place.index]
+        plan = self.plans[place.at]
         sfu = tuple(n - 1 for n in place.sfu if n)
         if plan.kind != "branch":
             return (self._follow(place, plan, sfu, None, signal_events(plan)),)
         assert plan.branch is not None
         branch = plan.branch
         condition = int(branch.condition)
-        address = self.program.address_of(place.index)
+        address = self.program.address_of(place.at)
         target = None if branch.register else branch.target(address)
         exits = []
         if condition == 15 or condition < 12:
@@ -138,7 +145,7 @@ class Flow:
         if any(event.kind == "end" for event in due):
             return Exit(None, taken, due, "end")
         sfu += (SFU_LATENCY,) * special
-        index = place.index + 1
+        index = place.at + 1
         for event in due:
             if event.kind == "branch":
                 if event.target is None:

@@ -1,7 +1,7 @@
 """Runs a program on bare registers with any engine: for tests, experiments and `vc4lab run`.
 
-The surroundings are as small as they can be: uniforms come from a list (0 behind its end), VPM reads from a list of
-vectors, VPM writes go to a log; synchronisation does nothing.
+The surroundings are as small as they can be: uniforms come from a list (0 behind its end), VPM
+reads from a list of vectors, VPM writes go to a log; synchronisation does nothing.
 """
 
 from __future__ import annotations
@@ -51,7 +51,9 @@ KEYS: tuple[RegisterKey, ...] = (
     *(("r", n) for n in range(6)),
 )
 LOG_SIZE = 256
-"""Vectors that the log of VPM writes holds; a program that writes more starts again at its beginning."""
+"""Vectors that the log of VPM writes holds; a program that writes more starts again at its
+beginning.
+"""
 
 _WHY = ("end", "limit", "left")
 _REGISTERS = 0
@@ -63,7 +65,9 @@ _INPUTS = _LOG + 64 * LOG_SIZE
 
 @dataclass
 class Outcome:
-    """What a run left behind: registers and flags by name, VPM writes, how it ended, and whether the fast build gave up."""
+    """What a run left behind: registers and flags by name, VPM writes, how it ended, and whether
+    the fast build gave up.
+    """
 
     registers: dict[RegisterKey, Any]
     flags: dict[str, Any]
@@ -281,7 +285,8 @@ def run_program(
 
     Args:
         registers: initial values by ("a"|"b"|"r", n): a number for all lanes, or 16.
-        engine: "interpreter", "exact" (JIT with golden semantics), "fast" (JIT, whatever comes out), or "jit" (fast, and
+        engine: "interpreter", "exact" (JIT with golden semantics), "fast" (JIT, whatever comes
+        out), or "jit" (fast, and
             exact if the fast build noticed that it could not be).
         uniforms: words of the uniform stream; vectors: what VPM reads deliver.
         budget: instructions (interpreter) or trips around loops (JIT).

@@ -1,4 +1,6 @@
-"""The golden interpreter: runs a program one instruction at a time on numpy words, and can be watched doing so."""
+"""The golden interpreter: runs a program one instruction at a time on numpy words, and can be
+watched doing so.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ if TYPE_CHECKING:
 
 
 class Write(NamedTuple):
-    """A register or peripheral write: its name, the 16 lanes, and the lanes that take part (None: all)."""
+    """A register or peripheral write: its name, the 16 lanes, and the lanes that take part (None:
+    all).
+    """
 
     name: str
     value: Word
@@ -43,8 +47,8 @@ TraceHook = Callable[[Step], None]
 class Interpreter:
     """One QPU thread running `program` against `env`.
 
-    registers: initial values by key ("a", n), ("b", n), ("r", n): a number for all lanes or 16 of them; on top of the
-    environment's own. trace: called with a Step after each instruction.
+    registers: initial values by key ("a", n), ("b", n), ("r", n): a number for all lanes or 16 of
+    them; on top of the environment's own. trace: called with a Step after each instruction.
     """
 
     def __init__(
@@ -124,7 +128,7 @@ class Interpreter:
         return True
 
     def run(self, max_instructions: int = 1 << 20) -> str:
-        """Run to the end; "end", "limit" (budget used up, `env.loop_limit` was called) or "left"."""
+        """Run to the end; "end", "limit" (budget used up, see `env.loop_limit`) or "left"."""
         while self.step():
             if self.count >= max_instructions:
                 self.env.loop_limit()

@@ -1,4 +1,6 @@
-"""The golden back end: words are numpy uint32 arrays, masks bool arrays; floats by exact double arithmetic and truncation."""
+"""The golden back end: words are numpy uint32 arrays, masks bool arrays; floats by exact double
+arithmetic and truncation.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ def _splat(value: int, lanes: int) -> Any:
 
 
 def _truncate(value: Any) -> Any:
-    """Bits of the single float nearest to the doubles `value` toward zero; 0 below 2^-126, Inf from 2^128 on."""
+    """Bits of the single float nearest to the doubles `value` toward zero; 0 below 2^-126, Inf from
+    2^128 on.
+    """
     bits = value.view(np.int64)
     exponent = ((bits >> 52) & 0x7FF) - _EXP64_BIAS
     sign = (bits >> 32) & 0x80000000
@@ -136,8 +140,8 @@ class NumpyOps(Ops):
     def fadd_rtz(self, a: Word, b: Word) -> Word:
         x, y = a.view(np.float32).astype(np.float64), b.view(np.float32).astype(np.float64)
         total = x + y
-        # Knuth's two-sum: what the double addition itself rounded away. If it points toward zero, the true sum lies
-        # just below |total|, so step one unit down before truncating.
+        # Knuth's two-sum: what the double addition itself rounded away. If it points toward zero,
+        # the true sum lies just below |total|, so step one unit down before truncating.
         part = total - x
         error = (x - (total - part)) + (y - part)
         down = (error != 0) & ((error < 0) != (total < 0))

@@ -1,7 +1,9 @@
-"""The abstract machine of the QPU's arithmetic: the 16-lane integer primitives that every back end provides.
+"""The abstract machine of the QPU's arithmetic: the 16-lane integer primitives that every back end
+provides.
 
-A *word* is 16 lanes of 32 bits, a *mask* 16 truth values. The meaning of every QPU instruction is written over these
-primitives in `semantics.py`, `packing.py` and `sfu.py`; `numpy_ops.py` and `simd_ops.py` implement them.
+A *word* is 16 lanes of 32 bits, a *mask* 16 truth values. The meaning of every QPU instruction is
+written over these primitives in `semantics.py`, `packing.py` and `sfu.py`; `numpy_ops.py` and
+`simd_ops.py` implement them.
 """
 
 from __future__ import annotations
@@ -85,7 +87,8 @@ class Ops(ABC):
     def mask_to_word(self, m: Mask) -> Word:
         """1 where the mask holds, else 0."""
 
-    # floats: operands are finite, not denormal; results are IEEE round toward zero, 0 below 2^-126 (sign free)
+    # floats: operands are finite, not denormal; results are IEEE round toward zero, 0 below 2^-126
+    # (sign free)
     @abstractmethod
     def fadd_rtz(self, a: Word, b: Word) -> Word:
         """The sum; +-Inf from 2^128 on."""
@@ -111,7 +114,9 @@ class Ops(ABC):
 
     @abstractmethod
     def rotate(self, a: Word, n: int | Word, full: bool) -> Word:
-        """Lane i goes to lane i+n: modulo 16 (full) or inside each group of four (n: number, or lane 0 of a word)."""
+        """Lane i goes to lane i+n: modulo 16 (full) or inside each group of four (n: number, or
+        lane 0 of a word).
+        """
 
     @abstractmethod
     def permute_mask(self, m: Mask, sources: Sequence[int]) -> Mask: ...

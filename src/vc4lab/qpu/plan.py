@@ -1,4 +1,4 @@
-"""An instruction prepared for execution: every decision that depends on the word alone, taken once."""
+"""An instruction prepared for execution: all that depends on the word alone, decided once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from .registers import TMU_WRITES, Read, Write
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where an ALU result goes: address space, address, condition, and the pack that applies (0: none)."""
+    """Where an ALU result goes: address space, address, condition, and the pack that applies (0:
+    none).
+    """
 
     file: str
     address: int
@@ -30,7 +32,9 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """One instruction; kind is "alu", "load", "semaphore" or "branch". Fields of other kinds stay at their defaults."""
+    """One instruction; kind is "alu", "load", "semaphore" or "branch". Fields of other kinds stay
+    at their defaults.
+    """
 
     kind: str
     instruction: Instruction

@@ -1,7 +1,9 @@
-"""What every QPU operation computes, written once over the primitives of `Ops` (QPU ISA 4.6 to 4.8).
+"""What every QPU operation computes, written once over the primitives of `Ops` (QPU ISA 4.6 to
+4.8).
 
-An operation gives a `Result`: the word and how its flags follow. Float operations here are the full story
-(infinities, denormals, signs of zero); `fast_float.py` overrides exactly these for the native fast path.
+An operation gives a `Result`: the word and how its flags follow. Float operations here are the full
+story (infinities, denormals, signs of zero); `fast_float.py` overrides exactly these for the native
+fast path.
 """
 
 from __future__ import annotations
@@ -45,8 +47,8 @@ class Flags:
 class Result:
     """Outcome of an ALU operation.
 
-    overflow: signed 32-bit overflow (add and sub only); operands: the two words of add and sub, whose
-    saturation the chip derives from them; is_float: how a regfile pack must read the word.
+    overflow: signed 32-bit overflow (add and sub only); operands: the two words of add and sub,
+    whose saturation the chip derives from them; is_float: how a regfile pack must read the word.
     """
 
     __slots__ = ("flags", "is_float", "operands", "overflow", "word")

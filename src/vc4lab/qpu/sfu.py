@@ -1,4 +1,5 @@
-"""The special function unit: reciprocal, reciprocal square root, log2, exp2 as the chip's tables give them.
+"""The special function unit: reciprocal, reciprocal square root, log2, exp2 as the chip's tables
+give them.
 
 Source: Broadcom's model of the unit, compared with values printed by chips (QPU ISA 4.16).
 """

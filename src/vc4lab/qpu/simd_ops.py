@@ -1,7 +1,8 @@
-"""The native back end: words are staged `i32x16` values, masks `mask16`; floats run under round-toward-zero and flush-to-zero.
+"""The native back end: words are staged `i32x16` values, masks `mask16`; floats run under round-
+toward-zero and flush-to-zero.
 
-LLVM folds float operations on constants as if rounding were to nearest, so a constant must not reach one: `hide` loads it
-from memory instead.
+LLVM folds float operations on constants as if rounding were to nearest, so a constant must not
+reach one: `hide` loads it from memory instead.
 """
 
 from __future__ import annotations

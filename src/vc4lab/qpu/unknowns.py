@@ -1,4 +1,6 @@
-"""What nobody has documented about the QPU: one row per choice, each with the alternatives and what would decide it."""
+"""What nobody has documented about the QPU: one row per choice, each with the alternatives and what
+would decide it.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +13,18 @@ from vc4lab.diagnostics.unknown import Unknown
 
 
 class Settings(Protocol):
-    """Anything that answers `settings[name]` with the chosen alternative (a dict, or the table of all unknowns)."""
+    """Anything that answers `settings[name]` with the chosen alternative (a dict, or the table of
+    all unknowns).
+    """
 
     def __getitem__(self, name: str, /) -> str: ...
 
 
 @dataclass(frozen=True)
 class QpuUnknown:
-    """One undocumented behaviour: the question, the choices, the one taken, and what would settle it."""
+    """One undocumented behaviour: the question, the choices, the one taken, and what would settle
+    it.
+    """
 
     name: str
     question: str

@@ -1,8 +1,9 @@
 """Words of the fast JIT: staged lanes that remember what is known about them as floats.
 
-Native arithmetic differs from the chip's in the sign of zeros, in denormals where values are compared, and in NaNs. A
-`FastWord` carries what is needed to correct that only where it matters: a result of native arithmetic is `lazy` (a lane
-of -0 stands for +0), and gets its real bits only when something other than arithmetic looks at them.
+Native arithmetic differs from the chip's in the sign of zeros, in denormals where values are
+compared, and in NaNs. A `FastWord` carries what is needed to correct that only where it matters: a
+result of native arithmetic is `lazy` (a lane of -0 stands for +0), and gets its real bits only when
+something other than arithmetic looks at them.
 """
 
 from __future__ import annotations
@@ -22,8 +23,9 @@ _DENORMAL_BELOW = 0x00800000
 class FastWord:
     """One word.
 
-    lazy: -0 stands for +0 (only with a float form). clean: no NaN and no denormal. no_nan: no NaN. fixed: made of
-    constants only, so that the compiler may know its bits. number: the bits if it is one constant in all lanes.
+    lazy: -0 stands for +0 (only with a float form). clean: no NaN and no denormal. no_nan: no NaN.
+    fixed: made of constants only, so that the compiler may know its bits. number: the bits if it is
+    one constant in all lanes.
     """
 
     __slots__ = ("clean", "fixed", "integer", "lazy", "no_nan", "number", "single")
@@ -57,7 +59,8 @@ class FastWord:
             assert self.single is not None
             single = self.single
             if self.lazy:
-                # -0 + 0 is +0 in every mode but round-down; the zero must be unknown to the compiler.
+                # -0 + 0 is +0 in every mode but round-down; the zero must be unknown to the
+                # compiler.
                 single = single + opaque(f32x16, 0.0)
             self.integer = single.bitcast(i32)
             self.single, self.lazy = single, False
@@ -77,7 +80,9 @@ class FastWord:
 
 
 class FastOps(Ops):
-    """Ops over FastWords: integers as in SimdOps, with the knowledge about floats kept where lanes only move."""
+    """Ops over FastWords: integers as in SimdOps, with the knowledge about floats kept where lanes
+    only move.
+    """
 
     def __init__(self) -> None:
         self.simd = SimdOps()
@@ -87,7 +92,9 @@ class FastOps(Ops):
         return FastWord(self.simd.const(value), fixed=True)
 
     def adopt(self, value: Any, source: str = "", no_nan: bool = False) -> FastWord:
-        """A word from an environment's value: i32x16, f32x16 (clean, -0 is +0) or an already made FastWord."""
+        """A word from an environment's value: i32x16, f32x16 (clean, -0 is +0) or an already made
+        FastWord.
+        """
         if isinstance(value, FastWord):
             return value
         if value.type.elem is f32:
@@ -190,7 +197,8 @@ class FastOps(Ops):
         value = select(m, a.bits(), b.bits())
         return FastWord(value, clean=clean, no_nan=no_nan, fixed=a.fixed and b.fixed)
 
-    # ---------------------------------------------------------------- floats: exact forms, unused by FastSemantics
+    # ---------------------------------------------------------------- floats: exact forms, unused
+    # by FastSemantics
     def fadd_rtz(self, a: FastWord, b: FastWord) -> FastWord:
         return FastWord(self.simd.fadd_rtz(a.bits(), b.bits()))
 
@@ -209,10 +217,12 @@ class FastOps(Ops):
         return FastWord(self.simd.lookup16(index.bits(), table), fixed=index.fixed)
 
     def _moved(self, source: FastWord, move: Any) -> FastWord:
-        known = {"clean": source.clean, "no_nan": source.no_nan, "fixed": source.fixed}
         if source.lazy:
-            return FastWord(single=move(source.floats()), lazy=True, **known)
-        return FastWord(move(source.bits()), **known)
+            word = FastWord(single=move(source.floats()), lazy=True)
+        else:
+            word = FastWord(move(source.bits()))
+        word.clean, word.no_nan, word.fixed = source.clean, source.no_nan, source.fixed
+        return word
 
     def permute(self, a: FastWord, sources: Sequence[int]) -> FastWord:
         return self._moved(a, lambda value: self.simd.permute(value, sources))
