@@ -138,14 +138,14 @@ class _Loop:
         if edge:
             self.continues.append(edge)
 
-    def leave_if_not(self, condition: Value) -> None:
-        """The test of a native loop at its header."""
+    def leave_if_not(self, condition: Value, state: tuple[Any, ...] | None = None) -> None:
+        """The test of a native loop at its header; `state` after it if it assigns anything."""
         assert self.state is not None
         trace = self.trace
         body, out = trace.new_label("body"), trace.new_label("out")
         trace.terminate(f"br i1 {condition.text}, label %{body}, label %{out}")
         trace.start(out)
-        edge = trace.leave(tuple(self.state.header))
+        edge = trace.leave(tuple(self.state.header) if state is None else capture(state))
         assert edge is not None
         self.exits.append(edge)
         self.test_exit = edge
@@ -207,7 +207,7 @@ class While(_Loop):
             self.trace.roll_back(self._mark)
         return staged
 
-    def turn(self, condition: Any) -> bool:
+    def turn(self, condition: Any, state: tuple[Any, ...]) -> bool:
         if self.trace.block is None:
             return False
         condition = _branch_condition(condition)
@@ -216,7 +216,7 @@ class While(_Loop):
                 return bool(condition.constant)
             return bool(condition)
         if not self.forever:
-            self.leave_if_not(coerce(condition, i1))
+            self.leave_if_not(coerce(condition, i1), state)  # it may assign with :=
         return True
 
 

@@ -254,18 +254,27 @@ class _Function(ast.NodeTransformer):
         for inner in ast.walk(again):
             if hasattr(inner, "lineno"):
                 ast.copy_location(inner, node.test)
+        walrus = [n for n in bound([node.test]) if n in state.names]
+        keep = [_assign(f"_vc4_keep_{n}", _name(n)) for n in walrus]
+        undo = [_assign(n, _name(f"_vc4_keep_{n}")) for n in walrus]
         top: list[ast.stmt] = [
+            *keep,
             ast.Expr(_call(f"{name}.mark")),
             _assign(test, self.visit(node.test)),
             ast.If(
                 _call(f"{name}.is_staged", _name(test)),
                 [
+                    *undo,
                     state.store(_call(f"{name}.header", state.load())),
                     _assign(test, self.visit(again)),
                 ],
                 [],
             ),
-            ast.If(ast.UnaryOp(ast.Not(), _call(f"{name}.turn", _name(test))), [ast.Break()], []),
+            ast.If(
+                ast.UnaryOp(ast.Not(), _call(f"{name}.turn", _name(test), state.load())),
+                [ast.Break()],
+                [],
+            ),
         ]
         carried = state.carried(node.test, node.body, [])
         make = _call(f"{RUNTIME}.While", state.labels(), carried, ast.Constant(forever))

@@ -85,6 +85,18 @@ def permute(x: Value, index: Value) -> Value:
     return result
 
 
+def permute_two(a: Value, b: Value, index: Value) -> Value:
+    """Lane i of the result is lane `index[i] % 32` of `a` followed by `b` (32-bit lanes)."""
+    if a.type.lanes != 16 or a.type.bits != 32 or b.type is not a.type:
+        raise staged_error(f"permute_two wants two vectors of 16 words, not {a.type}, {b.type}")
+    if current().module.target.level == "avx512":
+        words = vec(i32, 16)
+        return _target_call(
+            "llvm.x86.avx512.vpermi2var.d.512", words, a.bitcast(i32), index, b.bitcast(i32)
+        ).bitcast(a.type)
+    return select((index & 16) != 0, permute(b, index), permute(a, index))
+
+
 def _target_call(name: str, result: Type, *operands: Value) -> Value:
     trace = current()
     types = ", ".join(o.type.text for o in operands)
@@ -246,13 +258,16 @@ def usub_sat(a: Any, b: Any) -> Value:
 
 
 def fmin_(a: Any, b: Any) -> Value:
-    """`a if a < b else b`, so b when either is NaN."""
+    """`a if a < b else b`, so b when either is NaN.
+
+    In the qpu float mode a denormal result may come out as zero (the processor's minimum does so).
+    """
     x, y = unify(a, b, "operands of fmin_")
     return select(x < y, x, y)
 
 
 def fmax_(a: Any, b: Any) -> Value:
-    """`a if a > b else b`, so b when either is NaN."""
+    """`a if a > b else b`, so b when either is NaN; denormals as in fmin_."""
     x, y = unify(a, b, "operands of fmax_")
     return select(x > y, x, y)
 
