@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from vc4lab.memory import GuestMemory
-    from vc4lab.v3d.fragment.tmu import TextureKind
+    from vc4lab.v3d.fragment.texture_state import TextureKind
 
     Words = NDArray[np.uint32]
     Lanes = NDArray[np.bool_]
@@ -208,7 +208,7 @@ class NumpyFragmentEnvironment(Environment):
         native = sample_functions(kinds[number])
         native["sample"](memory, descriptor, inputs.ctypes.data, outputs.ctypes.data)
         self._results[unit].append(outputs[:16].copy())
-        if result_words(kinds[number]) == 2:
+        if kinds[number].result_words == 2:
             self._results[unit].append(outputs[16:].copy())
         pending.clear()
 
@@ -332,10 +332,3 @@ def sample_functions(kind: TextureKind) -> NativeModule:
 
     functions = {"sample": Function(args=(ptr, ptr, ptr, ptr), body=body)}
     return build("sample", functions, key=f"sample-{kind!r}")
-
-
-def result_words(kind: TextureKind) -> int:
-    """Words one lane gets from a lookup: two for 64-bit texels."""
-    from vc4lab.v3d.fragment.formats import TextureType
-
-    return 2 if kind.type is TextureType.RGBA64 else 1

@@ -14,7 +14,7 @@ from vc4lab.simd import Array, Struct, f32, i32, i64, ptr
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
 
 if TYPE_CHECKING:
-    from vc4lab.v3d.fragment.tmu import TextureKind
+    from vc4lab.v3d.fragment.texture_state import TextureKind
 
 TILE_SIZE = 64
 """Edge of a tile in pixels (32 bits a pixel, one sample)."""
