@@ -241,7 +241,7 @@ def test_far_blocks_are_linked_by_branches(memory):
 def test_maximum_index_is_checked(memory):
     frame = Frame(memory, 1, 1)
     frame.start()
-    some = coordinates([(16, 16), (160, 16), (16, 160)])
+    some = coordinates([(16, 16), (160, 16), (16, 160)] * 4)
     source = indexed(memory, [0, 1, 2, 0, 1, 9], maximum=2)
     assert frame.binner.draw(4, source, some) == pc.BAD_INDEX
     assert frame.reporter.has("CLE-014")
@@ -277,6 +277,15 @@ def test_clip_window_limits_the_tiles(memory):
     assert frame.binner.flush() == 0
     touched = {k for k, t in frame.all_tiles().items() if t.primitives}
     assert touched == {(x, y) for x in (1, 2) for y in (1, 2)}
+
+
+def test_indices_beyond_the_coordinates_are_held_inside(memory):
+    frame = Frame(memory, 1, 1)
+    frame.start()
+    some = coordinates([(16, 16), (160, 16), (16, 160)])
+    assert frame.binner.draw(4, indexed(memory, [0, 1, 65535, 0, 9, 2]), some) == pc.DONE
+    assert frame.binner.flush() == pc.DONE
+    assert [p[0] for p in frame.tile(0, 0).primitives] == [(0, 1, 2)]
 
 
 def test_long_work_can_be_interrupted(memory):

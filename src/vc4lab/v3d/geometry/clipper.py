@@ -118,10 +118,10 @@ def clip_polygon(context: Value, corners: Value, i0: Value, i1_: Value, i2: Valu
     _load_corner(c, corners, i0, 0)
     _load_corner(c, corners + CORNER_BYTES, i1_, 1)
     _load_corner(c, corners + 2 * CORNER_BYTES, i2, 2)
-    count = const(i32, 3)
+    count: Any = const(i32, 3)
     for plane in range(CLIP_PLANES):
         if count > 0:
-            made = const(i32, 0)
+            made: Any = const(i32, 0)
             previous = corners + (count - 1) * CORNER_BYTES
             before = _distance(c, previous, plane)
             for k in range(count):
@@ -230,7 +230,7 @@ def write_clip_record(
 
 
 @kernel(args=(ptr, i32, i32), returns=None)
-def make_outcodes(context: Value, first_batch: Value, last_batch: Value) -> None:
+def make_outcodes(context: Value, first_batch: Any, last_batch: Any) -> None:
     """Outcode bytes of the vertices of batches first..last, from their clip-space words."""
     c: Any = BinContext.at(context)
     for batch in range(first_batch, last_batch + 1):

@@ -241,7 +241,7 @@ class Binner:
         if not 0 <= mode < len(PRIMITIVE_TYPE):
             self.reporter.report("CLE-016", f"primitive mode {mode}")
             return pc.DONE
-        if self._tiles is None or c.width * c.height == 0:
+        if self._tiles is None or c.width * c.height == 0 or coordinates.last < coordinates.first:
             return pc.DONE
         needed = 0x10 | PRIMITIVE_TYPE[mode]
         if self._format_in_force != needed:
@@ -264,6 +264,8 @@ class Binner:
             first_index=source.first,
             length=length,
             max_index=source.maximum,
+            first_vertex=coordinates.first,
+            last_vertex=coordinates.last,
             primitive_count=primitive_count(mode, length),
             primitive=0,
             part=-1,

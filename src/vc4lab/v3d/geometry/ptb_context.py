@@ -101,6 +101,8 @@ class BinContext(Struct):
     first_index = i32
     length = i32
     max_index = i32
+    first_vertex = i32  # vertices in the coordinate buffer
+    last_vertex = i32
     primitive_count = i32
     primitive = i32  # resume point: primitive, part of a clipped one, tile
     part = i32

@@ -64,14 +64,14 @@ NO_RECORD = 1
 
 @staged
 def vertex_index(c: Any, position: Value) -> Value:
-    """Index of the vertex at a position of the draw."""
+    """Index of the vertex at a position of the draw; never outside the coordinate buffer."""
     if c.index_type == INDEX_ARRAY:
         index = c.first_index + position
     elif c.index_type == INDEX_8:
         index = load(i8, host(c.memory, c.index_address + position)).zext(i32)
     else:
         index = load(i16, host(c.memory, c.index_address + position * 2)).zext(i32)
-    return index & 0xFFFF
+    return max_(min_(index & 0xFFFF, c.last_vertex), c.first_vertex)
 
 
 @staged

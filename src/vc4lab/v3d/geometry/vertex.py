@@ -37,7 +37,7 @@ class VertexPipeline:
 
     def __init__(self, key: VertexKey) -> None:
         self.key = key
-        self.program = Program(key.words)
+        self.program = Program(key.words, key.code_address)
         self.warnings = check_program(self.program, key.rows_in, key.rows)
         self.deopts = 0
         self._cells = self.program.has_branches
@@ -104,5 +104,6 @@ def vertex_pipeline(key: VertexKey) -> VertexPipeline:
 
 def key_digest(key: VertexKey) -> str:
     """Stable text for object caches: equal for equal keys in every process."""
-    parts = (key.words, key.attributes, key.total_size, key.rows, key.engine, key.unknowns.digest())
+    unknowns = key.unknowns.digest()
+    parts = (key.words, key.code_address, key.attributes, key.total_size, key.rows, unknowns)
     return hashlib.sha256(repr(parts).encode()).hexdigest()

@@ -51,6 +51,8 @@ class VertexKey:
         Words per shaded vertex: 7 (8 with point size) for a coordinate shader, 3 + varyings (+ 1).
     engine
         "jit", "exact" (JIT without fast paths) or "interpreter".
+    code_address
+        Guest address of the program; only programs with absolute or register branches need it.
     """
 
     words: tuple[int, ...]
@@ -59,6 +61,7 @@ class VertexKey:
     rows: int
     engine: str = "jit"
     unknowns: Unknowns = DEFAULT_UNKNOWNS
+    code_address: int = 0
 
     @property
     def rows_in(self) -> int:

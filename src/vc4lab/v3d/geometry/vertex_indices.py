@@ -42,7 +42,7 @@ def _range_kernel(bits: int) -> Any:
     size = bits // 8
 
     @kernel(args=(ptr, i32, i32, ptr, ptr), returns=None)
-    def scan(memory: Value, address: Value, length: Value, used: Value, result: Value) -> None:
+    def scan(memory: Value, address: Value, length: Any, used: Value, result: Value) -> None:
         first = const(i32, MAX_VERTICES)
         last = const(i32, -1)
         mark = const(i8, 1)

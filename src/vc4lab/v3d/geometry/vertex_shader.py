@@ -54,7 +54,7 @@ class _VertexEnvironment(Environment):
         self.context: Any = VertexContext.at(context)
         self.stopped = var(i32, 0)
         self.branchy = program.has_branches
-        self.uniforms = self.context.uniforms
+        self.uniforms: Any = self.context.uniforms
         self.stream = var(i32, 0)  # byte offset, for programs with branches
         self.taken = 0  # the same in straight-line programs
 
@@ -76,7 +76,8 @@ class _VertexEnvironment(Environment):
         if self.branchy:
             self.stream.set(value[0] - self.uniforms)
         else:
-            self.uniforms, self.taken = value[0], 0
+            self.uniforms = value[0]
+            self.taken = 0
 
     def element_number(self) -> Value:
         return iota(16)
@@ -181,7 +182,7 @@ def shade_kernel(key: VertexKey, program: Program, exact: bool, cells: bool) -> 
     environment = CellEnvironment if cells else RowEnvironment
 
     @staged
-    def run_batch(context: Value, batch: Value, wild: Any) -> Value:
+    def run_batch(context: Value, batch: Value, wild: Any) -> None:
         c: Any = VertexContext.at(context)
         wanted = batch_mask(c, batch)
         if any_(wanted):
@@ -195,7 +196,7 @@ def shade_kernel(key: VertexKey, program: Program, exact: bool, cells: bool) -> 
             c.batches = c.batches + 1
 
     @kernel(args=(ptr, i32, i32), returns=None)
-    def run(context: Value, start: Value, end: Value) -> None:
+    def run(context: Value, start: Any, end: Any) -> None:
         c: Any = VertexContext.at(context)
         wild = var(mask16, False)
         for batch in range(start, end):
