@@ -7,11 +7,13 @@ disk); what is data goes into `DrawParams`. Source: hardware reference 3.6-3.8, 
 from __future__ import annotations
 
 import struct
+import weakref
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.qpu.environment import Unsupported
 from vc4lab.records.declarations import ConfigurationBits, PrimitiveListFormat
-from vc4lab.v3d.fragment.pipeline import Pipeline, fragment_pipeline
+from vc4lab.v3d.fragment.interpreted import GoldenDraw, forget, register
+from vc4lab.v3d.fragment.pipeline import fragment_pipeline
 from vc4lab.v3d.fragment.tile_context import (
     MAX_TEXTURE_REQUESTS,
     PRIMITIVES,
@@ -98,11 +100,16 @@ class DrawPreparer:
         pipeline = fragment_pipeline(key)
         vertices = self.vertices.shade(use, shader)
         params = self._params(use, shader, vertices, descriptors)
+        golden = None
+        if self.engine == "interpreter":
+            golden = GoldenDraw(key, self.memory)
+            params.callback_id = register(golden)
+            weakref.finalize(params, forget, params.callback_id)
         return Draw(
             pipeline.address,
             params.address,
-            fallback=lambda: _exact(pipeline),
-            keep=(params, vertices, descriptors, pipeline),
+            fallback=lambda: pipeline.exact.address,
+            keep=(params, golden, vertices, descriptors, pipeline),
         )
 
     def _key(
@@ -161,10 +168,6 @@ class DrawPreparer:
         for number, descriptor in enumerate(descriptors):
             params.textures[number] = descriptor.address
         return params
-
-
-def _exact(pipeline: Pipeline) -> int:
-    return pipeline.exact.address
 
 
 def _upper_half(bits: int) -> float:
