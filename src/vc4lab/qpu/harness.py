@@ -269,6 +269,75 @@ def _store(base: Any, final: Final) -> None:
         store(base + (_FLAGS + 4 * index), mask_bits(final.flag(name)))
 
 
+class Runner:
+    """A program ready to be run many times by one engine.
+
+    engine: "interpreter", "exact" (JIT with golden semantics), "fast" (JIT, whatever comes out), or
+    "jit" (fast, and exact if the fast build noticed that it could not be). budget: instructions
+    (interpreter) or trips around loops (JIT). trace: interpreter only, see `Interpreter`.
+    """
+
+    def __init__(
+        self,
+        words: Sequence[int],
+        engine: str = "interpreter",
+        *,
+        settings: Settings = DEFAULTS,
+        budget: int = 1 << 16,
+        target: Target | None = None,
+        trace: TraceHook | None = None,
+    ) -> None:
+        if engine not in ("interpreter", "exact", "fast", "jit"):
+            raise ValueError(f"there is no engine {engine!r}")
+        self.program = Program(tuple(words))
+        self.engine, self.settings, self.budget = engine, settings, budget
+        self.target, self.trace = target, trace
+        self._built: dict[tuple[object, ...], Callable[[int], int]] = {}
+
+    def _native(self, fast: bool, *shape: Any) -> Callable[[int], int]:
+        key = (fast, *shape)
+        if key not in self._built:
+            registers, uniforms, vectors = shape
+            self._built[key] = compile_program(
+                self.program,
+                fast=fast,
+                registers=registers,
+                uniforms=uniforms,
+                vectors=vectors,
+                settings=self.settings,
+                budget=self.budget,
+                target=self.target,
+            )
+        return self._built[key]
+
+    def run(
+        self,
+        registers: Mapping[RegisterKey, Any] | None = None,
+        uniforms: Sequence[int] = (),
+        vectors: Sequence[Any] = (),
+    ) -> Outcome:
+        """Run once; see `run_program`."""
+        initial = {key: np.broadcast_to(_lanes(v), 16) for key, v in (registers or {}).items()}
+        if self.engine == "interpreter":
+            env = ListEnvironment(uniforms, vectors)
+            machine = Interpreter(
+                self.program, env, initial, settings=self.settings, trace=self.trace
+            )
+            why = machine.run(self.budget)
+            values = {key: np.array(machine.read(key)) for key in KEYS}
+            flags = {name: np.array(machine.flag(name)) for name in ALL_FLAGS}
+            return Outcome(values, flags, env.log, why, True)
+        shape = tuple(initial), len(uniforms), len(vectors)
+        exact = self.engine == "exact"
+        block = _state(initial, uniforms, vectors)
+        status = self._native(not exact, *shape)(block.ctypes.data)
+        if self.engine == "jit" and status & (FP_INVALID | FP_OVERFLOW | 16):
+            exact = True
+            block = _state(initial, uniforms, vectors)
+            self._native(False, *shape)(block.ctypes.data)
+        return _outcome(block, exact)
+
+
 def run_program(
     words: Sequence[int],
     registers: Mapping[RegisterKey, Any] | None = None,
@@ -285,40 +354,12 @@ def run_program(
 
     Args:
         registers: initial values by ("a"|"b"|"r", n): a number for all lanes, or 16.
-        engine: "interpreter", "exact" (JIT with golden semantics), "fast" (JIT, whatever comes
-        out), or "jit" (fast, and
-            exact if the fast build noticed that it could not be).
         uniforms: words of the uniform stream; vectors: what VPM reads deliver.
-        budget: instructions (interpreter) or trips around loops (JIT).
-        trace: interpreter only, see `Interpreter`.
+        engine, settings, budget, target, trace: see `Runner`.
     Raises Unsupported.
     """
-    program = Program(tuple(words))
-    initial = {key: np.broadcast_to(_lanes(value), 16) for key, value in (registers or {}).items()}
-    if engine == "interpreter":
-        env = ListEnvironment(uniforms, vectors)
-        machine = Interpreter(program, env, initial, settings=settings, trace=trace)
-        why = machine.run(budget)
-        values = {key: np.array(machine.read(key)) for key in KEYS}
-        flags = {name: np.array(machine.flag(name)) for name in ALL_FLAGS}
-        return Outcome(values, flags, env.log, why, True)
-    options: dict[str, Any] = {
-        "registers": tuple(initial),
-        "uniforms": len(uniforms),
-        "vectors": len(vectors),
-        "settings": settings,
-        "budget": budget,
-        "target": target,
-    }
-    block = _state(initial, uniforms, vectors)
-    exact = engine == "exact"
-    run = compile_program(program, fast=not exact, **options)
-    status = run(block.ctypes.data)
-    if engine == "jit" and status & (FP_INVALID | FP_OVERFLOW | 16):
-        exact = True
-        block = _state(initial, uniforms, vectors)
-        compile_program(program, fast=False, **options)(block.ctypes.data)
-    return _outcome(block, exact)
+    runner = Runner(words, engine, settings=settings, budget=budget, target=target, trace=trace)
+    return runner.run(registers, uniforms, vectors)
 
 
 def _lanes(value: Any) -> Any:

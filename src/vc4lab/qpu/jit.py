@@ -258,8 +258,8 @@ class _Emitter:
         """Put what has changed into the cells."""
         if place is not None:
             old = {key: core.old[key] if key in core.old else core.get(key) for key in place.old}
-            for key, word in old.items():
-                self.olds[key].set(self._stored(core, word))
+            for register, word in old.items():
+                self.olds[register].set(self._stored(core, word))
             for cell, (_, word) in zip(self.sfus, core.sfu, strict=False):
                 cell.set(self._stored(core, word))
         for key, word in core.values.items():

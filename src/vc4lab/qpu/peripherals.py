@@ -46,7 +46,7 @@ def _unmapped(env: Environment, ops: Ops, settings: Settings, file: str) -> Word
 def read_peripheral(
     env: Environment, ops: Ops, settings: Settings, file: str, address: int
 ) -> Word:
-    """The value of a read of address 32..63, except varyings and NOP; has the read's side effect."""
+    """The value of a read of address 32..63, except varyings and NOP; does what the read does."""
     if address == Read.UNIFORM:
         return env.uniform()
     if address == Read.VPM:
