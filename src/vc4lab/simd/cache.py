@@ -6,7 +6,7 @@ import contextlib
 import functools
 import hashlib
 import os
-import tempfile
+import threading
 from pathlib import Path
 
 _MAGIC = b"vc4lab object 1\n"
@@ -24,15 +24,20 @@ def directory() -> Path:
 
 @functools.cache
 def source_digest() -> str:
-    """A digest of the package's sources: any change makes all cached code stale."""
+    """A digest of the package's sources, by size and time: a change makes cached code stale."""
     import vc4lab
 
-    total = hashlib.sha256()
-    for root in vc4lab.__path__:
-        for path in sorted(Path(root).rglob("*.py")):
-            total.update(str(path.relative_to(root)).encode() + b"\0")
-            total.update(hashlib.sha256(path.read_bytes()).digest())
-    return total.hexdigest()
+    found = [getattr(vc4lab, "__version__", "")]
+    todo = list(vc4lab.__path__)
+    while todo:
+        with os.scandir(todo.pop()) as entries:
+            for entry in entries:
+                if entry.name.endswith(".py"):
+                    status = entry.stat()
+                    found.append(f"{entry.path} {status.st_size} {status.st_mtime_ns}")
+                elif "." not in entry.name and entry.is_dir() and entry.name != "__pycache__":
+                    todo.append(entry.path)
+    return digest(*sorted(found))
 
 
 def digest(*parts: str) -> str:
@@ -69,9 +74,9 @@ def write(name: str, image: bytes) -> None:
     path = _path(name)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".new-")
+        temporary = path.with_name(f".new-{os.getpid()}-{threading.get_ident()}")
         try:
-            with os.fdopen(handle, "wb") as file:
+            with open(temporary, "wb") as file:
                 file.write(_MAGIC + hashlib.sha256(image).digest() + image)
             os.replace(temporary, path)
         except BaseException:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import Any
 
-from vc4lab.simd.rewrite import rewrite
 from vc4lab.simd.trace import ModuleTrace, current, function_trace, staged_error, tracing
 from vc4lab.simd.types import Type, i1
 from vc4lab.simd.value import Value, coerce
@@ -27,6 +26,8 @@ class Staged:
         if not tracing():
             return self.function(*args, **kwargs)
         if self._staged is None:
+            from vc4lab.simd.rewrite import rewrite  # late: a cached start never parses Python
+
             self._staged = rewrite(self.function)
         return self._staged(*args, **kwargs)
 

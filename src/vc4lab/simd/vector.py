@@ -97,6 +97,27 @@ def permute_two(a: Value, b: Value, index: Value) -> Value:
     return select((index & 16) != 0, permute(b, index), permute(a, index))
 
 
+def scale_round(x: Value, factor: Value) -> Value:
+    """`(x * factor + 2**14) >> 15` of signed 16-bit lanes: a multiply by a fraction, rounded."""
+    if x.type.bits != 16 or not x.type.is_int or factor.type is not x.type:
+        raise staged_error(f"scale_round wants two vectors of i16, not {x.type}, {factor.type}")
+    level, lanes = current().module.target.level, x.type.lanes
+    names = {
+        32: "llvm.x86.avx512.pmul.hr.sw.512" if level == "avx512" else None,
+        16: "llvm.x86.avx2.pmul.hr.sw" if level in ("avx512", "avx2") else None,
+    }
+    name = names.get(lanes)
+    if name is not None:
+        return _target_call(name, x.type, x, factor)
+    if lanes == 32 and level == "avx2":
+        halves = [
+            scale_round(*(shuffle(v, list(range(n, n + 16))) for v in (x, factor))) for n in (0, 16)
+        ]
+        return shuffle(halves[0], halves[1], list(range(32)))
+    product = x.sext(i32) * factor.sext(i32)
+    return ((product + (1 << 14)) >> 15).trunc(i16)
+
+
 def _target_call(name: str, result: Type, *operands: Value) -> Value:
     trace = current()
     types = ", ".join(o.type.text for o in operands)
