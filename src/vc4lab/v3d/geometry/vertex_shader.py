@@ -61,9 +61,9 @@ class _VertexEnvironment(Environment):
     def uniform(self) -> Value:
         memory = self.context.memory
         if self.branchy:
-            position = self.stream.get()
-            self.stream.set(position + 4)
-            return splat(load(i32, host(memory, self.uniforms + position)))
+            running = self.stream.get()
+            self.stream.set(running + 4)
+            return splat(load(i32, host(memory, self.uniforms + running)))
         position = self.taken
         self.taken += 4
         if position < PAD // 2:
