@@ -96,9 +96,9 @@ static void light(struct naan_vertex *vertex, struct vector normal, float distan
     float moon = clamp((-0.42f * normal.x - 0.55f * normal.y - 0.72f * normal.z) / length, 0.0f, 1.0f);
     float oven = clamp((0.86f * normal.y - 0.50f * normal.z) / length, 0.0f, 1.0f);
     float near = clamp(1.22f - 0.070f * distance, 0.25f, 1.0f);
-    vertex->red = clamp((0.20f + 0.72f * moon + 0.36f * oven) * near, 0.0f, 1.0f);
-    vertex->green = clamp((0.21f + 0.72f * moon + 0.17f * oven) * near, 0.0f, 1.0f);
-    vertex->blue = clamp((0.27f + 0.72f * moon + 0.06f * oven) * near, 0.0f, 1.0f);
+    vertex->red = clamp((0.34f + 0.74f * moon + 0.34f * oven) * near, 0.0f, 1.0f);
+    vertex->green = clamp((0.31f + 0.72f * moon + 0.16f * oven) * near, 0.0f, 1.0f);
+    vertex->blue = clamp((0.33f + 0.66f * moon + 0.05f * oven) * near, 0.0f, 1.0f);
     vertex->opacity = 1.0f;
 }
 

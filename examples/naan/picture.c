@@ -4,7 +4,7 @@
 
 #define SIZE ((int)TEXTURE_SIZE)
 
-enum { LEVELS = 5, BUBBLES = 44, LEAVES = 34, SEEDS = 46 };
+enum { LEVELS = 5, BUBBLES = 44, LEAVES = 30, SEEDS = 26 };
 
 /* Levels below the base, one under the other (see level_offset), 4 KiB aligned at level 0. */
 #define BELOW_BASE 0x16000u
@@ -103,7 +103,7 @@ static float teardrop(int x, int y)
 {
     float u = ((float)x - 127.5f) / 124.0f;
     float v = ((float)y - 127.5f) / 122.0f;
-    float width = 0.70f + 0.26f * v; /* round below, narrow above */
+    float width = 0.64f + 0.33f * v; /* round below, narrow above */
     float across = u / width;
     return 1.0f - v * v - across * across;
 }
@@ -155,7 +155,7 @@ static void blow_bubbles(void)
 {
     for (uint32_t i = 0; i < BUBBLES; i++) {
         struct spot spot = random_spot(1000 + i, 5.0f, 27.0f);
-        bool burnt = hash(i) % 3 != 0;
+        bool burnt = hash(i) % 5 < 3;
         struct box box = box_of(&spot);
         for (int y = box.top; y <= box.bottom; y++)
             for (int x = box.left; x <= box.right; x++) {
@@ -168,7 +168,7 @@ static void blow_bubbles(void)
                     *r = dome;
                 if (burnt) {
                     float *s = &soot[y * SIZE + x];
-                    float dark = inside - 0.30f;
+                    float dark = inside - 0.15f;
                     if (dark > *s)
                         *s = dark;
                 }
@@ -182,9 +182,9 @@ static void shape_dough(void)
         height[i] = rise[i] = grain[i] = 0.0f;
         soot[i] = 0.0f;
     }
-    add_noise(grain, 5, 0.50f, 1);
-    add_noise(grain, 3, 0.30f, 2);
-    add_noise(grain, 1, 0.20f, 3);
+    add_noise(grain, 5, 0.48f, 1);
+    add_noise(grain, 3, 0.34f, 2);
+    add_noise(grain, 2, 0.18f, 3);
     blow_bubbles();
     for (int y = 0; y < SIZE; y++)
         for (int x = 0; x < SIZE; x++) {
@@ -217,8 +217,8 @@ static uint32_t pack_premultiplied(struct colour c, float alpha)
 
 static void brown(void)
 {
-    static const struct colour cream = {0.99f, 0.88f, 0.66f}, golden = {0.87f, 0.60f, 0.28f};
-    static const struct colour crust = {0.62f, 0.35f, 0.13f}, charred = {0.16f, 0.08f, 0.045f};
+    static const struct colour cream = {1.00f, 0.88f, 0.63f}, golden = {0.93f, 0.65f, 0.28f};
+    static const struct colour crust = {0.66f, 0.36f, 0.13f}, charred = {0.20f, 0.10f, 0.05f};
 
     for (int y = 0; y < SIZE; y++)
         for (int x = 0; x < SIZE; x++) {
@@ -235,15 +235,15 @@ static void brown(void)
             float length = square_root(slope_x * slope_x + slope_y * slope_y + 1.0f);
             float facing = (0.46f * slope_x + 0.56f * slope_y + 0.69f) / length;
 
-            float toast = smooth_step(0.30f, 0.75f, noise) * 0.55f + rise[i] * 0.9f;
+            float toast = smooth_step(0.30f, 0.75f, noise) * 0.60f + rise[i] * 1.1f;
             toast += 0.45f * (1.0f - smooth_step(0.02f, 0.30f, inside));
             struct colour c = blend(cream, golden, clamp(toast, 0.0f, 1.0f));
             c = blend(c, crust, 0.75f * (1.0f - smooth_step(0.0f, 0.12f, inside)));
-            float burn = soot[i] * (0.45f + 1.6f * noise);
-            c = blend(c, crust, smooth_step(0.02f, 0.28f, burn) * 0.85f);
-            c = blend(c, charred, smooth_step(0.18f, 0.50f, burn) * 0.92f);
+            float burn = soot[i] * (0.20f + 1.7f * noise);
+            c = blend(c, crust, smooth_step(0.02f, 0.55f, burn) * 0.90f);
+            c = blend(c, charred, smooth_step(0.38f, 0.95f, burn) * 0.90f);
 
-            float light = 0.50f + 0.66f * clamp(facing, 0.0f, 1.0f);
+            float light = 0.56f + 0.60f * clamp(facing, 0.0f, 1.0f);
             float shine = clamp(facing - 0.86f, 0.0f, 1.0f) * 1.6f; /* butter */
             c.red = c.red * light + shine;
             c.green = c.green * light + shine * 0.93f;
