@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from vc4lab.diagnostics import Reporter
+from vc4lab.drm.byte_order import ByteOrder, ByteOrders, shader_byte_order
 from vc4lab.drm.jobs import BuiltJob, JobError, RecordedRun
 from vc4lab.drm.rendering import ColourSurface
 from vc4lab.drm.replay import picture, rgba
@@ -346,6 +347,28 @@ def test_uniform_address_words() -> None:
     assert not needs_extra_word(program)
 
 
+@pytest.mark.parametrize(
+    ("run", "order"),
+    [
+        ("tri_arm64", ByteOrder.RGBA),
+        ("kmscube_smooth", ByteOrder.BGRA),
+        ("glmark2_texture_texture-filter_linear", ByteOrder.BGRA),
+        ("glmark2_texture_texture-filter_mipmap", ByteOrder.RGBA),
+        ("glmark2_shading_shading_gouraud", None),
+        ("glmark2_build_use-vbo_true", None),
+    ],
+)
+def test_shaders_tell_the_byte_order(run: str, order: ByteOrder | None) -> None:
+    """Windows are BGRA, the triangle's and the mip levels' textures RGBA."""
+    jobs = [job.build() for job in RecordedRun(JOBS / run).jobs]
+    assert {shader_byte_order(p) for job in jobs for p in job.fragment_programs} == {order}
+    votes = ByteOrders()
+    for job in jobs:
+        assert job.colour is not None
+        votes.add(job.colour.address, job.fragment_programs)
+    assert votes.of(0) is (order or ByteOrder.BGRA)
+
+
 @pytest.mark.parametrize("tiling", list(Tiling))
 @pytest.mark.parametrize("bits", [16, 32])
 def test_pictures(tiling: Tiling, bits: int) -> None:
@@ -363,13 +386,14 @@ def test_pictures(tiling: Tiling, bits: int) -> None:
     pixel = image.getpixel((3, 2))
     value = int(texels[2, 3])
     if bits == 32:
-        assert pixel == tuple(value >> s & 255 for s in (0, 8, 16, 24))
+        assert pixel == tuple(value >> s & 255 for s in (0, 8, 16))
+        swapped = picture(memory, ColourSurface(0x1000, 28, 20, bits, tiling), ByteOrder.BGRA)
+        assert swapped.getpixel((3, 2)) == pixel[::-1]
     else:
         assert pixel == (
             (value >> 11) * 33 >> 2,
             (value >> 5 & 63) * 65 >> 4,
             (value & 31) * 33 >> 2,
-            255,
         )
 
 

@@ -26,6 +26,9 @@ def replay(
         Path | None, typer.Option(help="Directory for a PNG of each job, named after it.")
     ] = None,
     engine: Annotated[str, typer.Option(help="jit, or interpreter for the golden path.")] = "jit",
+    order: Annotated[
+        str, typer.Option(help="Byte order of the surface: rgba, bgra; auto asks the shaders.")
+    ] = "auto",
     strict: Annotated[bool, typer.Option("--strict", help="Stop at the first error.")] = False,
     lists: Annotated[
         bool, typer.Option("--lists", help="Print the control lists of each job; draw nothing.")
@@ -36,21 +39,24 @@ def replay(
 
     if engine not in ("jit", "interpreter"):
         raise _failed(f"--engine {engine}: jit and interpreter exist")
+    if order not in ("auto", "rgba", "bgra"):
+        raise _failed(f"--order {order}: auto, rgba and bgra exist")
     reporter = Reporter(strict)
     reporter.listeners.append(_show)
     try:
         if lists:
             _print_lists(path, reporter)
             return
-        _draw(path, output, every, engine, reporter)
+        _draw(path, output, every, engine, order, reporter)
     except StrictStop as stop:
         typer.echo(f"stopped (strict): {stop.diagnostic.code}", err=True)
         raise typer.Exit(exits.STRICT) from None
 
 
 def _draw(
-    path: Path, output: Path | None, every: Path | None, engine: str, reporter: Reporter
+    path: Path, output: Path | None, every: Path | None, engine: str, order: str, reporter: Reporter
 ) -> None:
+    from vc4lab.drm.byte_order import ByteOrder
     from vc4lab.drm.replay import replay as run
 
     def save(image: Image, target: Path) -> None:
@@ -67,6 +73,7 @@ def _draw(
     result = run(
         path,
         engine=engine,
+        order=None if order == "auto" else ByteOrder(order),
         reporter=reporter,
         progress=progress,
         on_image=(lambda name, image: save(image, every / f"{name}.png")) if every else None,
@@ -75,7 +82,11 @@ def _draw(
         raise typer.Exit(exits.BAD_INPUT)
     if result.image is not None and output is not None:
         save(result.image, output)
-    size = f"{result.image.width}x{result.image.height}" if result.image else "no picture"
+    size = (
+        f"{result.image.width}x{result.image.height} {result.order.value}"
+        if result.image
+        else "no picture"
+    )
     where = f", {output}" if result.image and output else ""
     typer.echo(f"{result.drawn} of {result.jobs} jobs drawn, {size}{where}")
     if result.drawn < result.jobs:

@@ -28,6 +28,7 @@ from vc4lab.drm.submit import (
     refuse,
 )
 from vc4lab.memory import MEMORY_SIZE, GuestMemory
+from vc4lab.qpu.program import Program
 
 __all__ = ["BuiltJob", "JobError", "RecordedJob", "RecordedRun", "build_submit"]
 
@@ -60,6 +61,7 @@ class BuiltJob:
     height: int
     colour: ColourSurface | None
     tile_count: int
+    fragment_programs: tuple[Program, ...] = ()
 
 
 def build_submit(
@@ -80,6 +82,7 @@ def build_submit(
     lists = workspace + TILE_MEMORY
     binned = BinningList()
     bin_end = lists
+    programs: tuple[Program, ...] = ()
     if submit.bin_cl:
         records = round_up(lists + 2 * len(submit.bin_cl), PAGE)
         builder = BinningBuilder(
@@ -94,6 +97,7 @@ def build_submit(
         shaders = ShaderBuilder(submit, memory, reporter, uniforms)
         for use in binned.shaders:
             shaders.record(use)
+        programs = tuple(shaders.fragment_programs)
         bin_end = lists + len(binned.data)
         memory.write(lists, bytes(binned.data))
         if submit.max_x_tile >= binned.tiles_x or submit.max_y_tile >= binned.tiles_y:
@@ -122,6 +126,7 @@ def build_submit(
         submit.height,
         rendering.colour,
         columns * rows,
+        programs,
     )
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.diagnostics import Reporter
+from vc4lab.drm.byte_order import ByteOrder, ByteOrders
 from vc4lab.drm.jobs import BuiltJob, JobError, RecordedRun
 from vc4lab.drm.rendering import FULL_RES_TILE, FULL_RES_TILE_PIXELS, ColourSurface
 from vc4lab.v3d.registers import BY_NAME
@@ -27,7 +28,7 @@ Progress = Callable[[int, int, str], None]
 class Replay:
     """What came of a run.
 
-    `image` is the last job's colour surface (RGBA, first memory row on top), None if there is none;
+    `image` is the last job's colour surface (RGB, first memory row on top), None if there is none;
     `drawn` counts the jobs that finished.
     """
 
@@ -35,12 +36,15 @@ class Replay:
     jobs: int
     drawn: int
     reporter: Reporter
+    order: ByteOrder = ByteOrder.RGBA
+    """Byte order of the surface in memory, as read for `image`."""
 
 
 def replay(
     path: str | Path,
     *,
     engine: str = "jit",
+    order: ByteOrder | None = None,
     strict: bool = False,
     threads: int | None = None,
     progress: Progress | None = None,
@@ -53,6 +57,8 @@ def replay(
     ----------
     engine
         "jit", or "interpreter" for the golden path.
+    order
+        Byte order of 32-bit colour surfaces; None: what the run's fragment shaders tell.
     strict
         Raise StrictStop at the first error instead of going on as the hardware would.
     on_image
@@ -65,9 +71,13 @@ def replay(
     from vc4lab.v3d.core import V3D
 
     v3d = V3D(run.memory, reporter, engine=engine, threads=threads)
-    image: Image | None = None
     colour: ColourSurface | None = None
     drawn = 0
+    orders = ByteOrders()
+
+    def shot(surface: ColourSurface) -> Image:
+        return picture(run.memory, surface, order or orders.of(surface.address))
+
     for number, job in enumerate(run.jobs):
         if progress is not None:
             progress(number, len(run.jobs), job.name)
@@ -77,14 +87,17 @@ def replay(
             continue  # reported already; later jobs may still be whole
         drawn += submit(v3d, built, job.name)
         colour = built.colour
-        if on_image is not None and colour is not None:
-            image = picture(run.memory, colour)
-            on_image(job.name, image)
+        if colour is not None:
+            orders.add(colour.address, built.fragment_programs)
+            if on_image is not None:
+                on_image(job.name, shot(colour))
+    image: Image | None = None
     if colour is not None:
-        image = picture(run.memory, colour)
+        image = shot(colour)
     else:
         reporter.report("DRM-015", "the last job writes no colour", block="DRM")
-    return Replay(image, len(run.jobs), drawn, reporter)
+    used = order or (orders.of(colour.address) if colour else ByteOrder.RGBA)
+    return Replay(image, len(run.jobs), drawn, reporter, used)
 
 
 def submit(v3d: V3D, job: BuiltJob, name: str = "job") -> bool:
@@ -107,16 +120,23 @@ def submit(v3d: V3D, job: BuiltJob, name: str = "job") -> bool:
     return False
 
 
-def picture(memory: GuestMemory, surface: ColourSurface) -> Image:
-    """A colour surface as an RGBA picture, its first row in memory on top."""
+def picture(
+    memory: GuestMemory, surface: ColourSurface, order: ByteOrder = ByteOrder.RGBA
+) -> Image:
+    """A colour surface as an RGB picture, its first row in memory on top.
+
+    Alpha is left out: window surfaces do not have it, whatever the shader wrote there.
+    """
     from PIL import Image
 
-    pixels = rgba(memory, surface)
-    return Image.fromarray(pixels)
+    pixels = rgba(memory, surface)[..., :3]
+    if order is ByteOrder.BGRA and surface.bits_per_pixel == 32:
+        pixels = pixels[..., ::-1]
+    return Image.fromarray(pixels.copy())
 
 
 def rgba(memory: GuestMemory, surface: ColourSurface) -> numpy.ndarray[Any, Any]:
-    """A colour surface as bytes of shape (height, width, 4)."""
+    """A colour surface as bytes of shape (height, width, 4), in the order of memory."""
     import numpy
 
     from vc4lab.v3d.fragment import tiling as layouts

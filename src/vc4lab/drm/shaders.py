@@ -65,6 +65,7 @@ class ShaderBuilder:
         self.words = submit.uniforms
         self.next_uniforms = uniforms
         """Where the hardware's uniforms go; grows with every program."""
+        self.fragment_programs: list[Program] = []
         self._streams: dict[tuple[int, int], Stream] = {}
 
     def record(self, use: ShaderUse) -> None:
@@ -89,6 +90,7 @@ class ShaderBuilder:
                 refuse(self.reporter, "DRM-011", f"{name} shader: code not at a buffer's start")
             stream = self.stream(buffer.address, buffer.size, name)
             if short == "fs":
+                self.fragment_programs.append(stream.program)
                 self.check_threads(stream.program, bool(shader.record.fs_single_threaded))
             addresses[f"{short}_code"] = buffer.address
             addresses[f"{short}_uniforms"] = self.uniforms(stream, name)
