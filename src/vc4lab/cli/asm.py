@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-EXIT_BAD_INPUT = 2
+from vc4lab.cli.exit_codes import ExitCode
 
 
 class Format(StrEnum):
@@ -70,7 +70,7 @@ def asm(
     try:
         output.write_bytes(result)
     except OSError as error:
-        raise _failed(f"{output}: {error.strerror}") from None
+        raise _failed(f"{output}: {error.strerror}", ExitCode.OUTPUT) from None
 
 
 def _identifier(text: str) -> str:
@@ -79,6 +79,6 @@ def _identifier(text: str) -> str:
     return f"_{name}" if not name or name[0].isdigit() else name
 
 
-def _failed(message: str) -> typer.Exit:
+def _failed(message: str, code: ExitCode = ExitCode.BAD_INPUT) -> typer.Exit:
     typer.echo(message, err=True)
-    return typer.Exit(EXIT_BAD_INPUT)
+    return typer.Exit(code)

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from vc4lab.cli.asm import EXIT_BAD_INPUT
+from vc4lab.cli.exit_codes import ExitCode
 
 
 def disasm(
@@ -53,6 +53,6 @@ def _from_hex(text: str) -> bytes:
     return b"".join(int(word, 16).to_bytes(len(word) // 2, "little") for word in found)
 
 
-def _failed(message: str) -> typer.Exit:
+def _failed(message: str, code: ExitCode = ExitCode.BAD_INPUT) -> typer.Exit:
     typer.echo(message, err=True)
-    return typer.Exit(EXIT_BAD_INPUT)
+    return typer.Exit(code)
