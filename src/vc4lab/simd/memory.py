@@ -91,11 +91,11 @@ def opaque(type_: Type, number: Any) -> Value:
         kind, text = _initial(type_, list(number))
         source = module.table(kind, text, ALIGN, opaque=True)
         wide = f"load {type_.text}, ptr {source}, align {ALIGN}, !invariant.load !0"
-        return Value(type_, current().assign(wide))
+        return Value(type_, current().once(wide))
     kind, text = _initial(type_, [number])
     source = module.table(kind, text, type_.bits // 8, opaque=True)
     line = f"load {type_.elem.text}, ptr {source}, align {type_.bits // 8}, !invariant.load !0"
-    one = Value(type_.elem, current().assign(line))
+    one = Value(type_.elem, current().once(line))
     return splat(one, type_.lanes) if type_.lanes else one
 
 
@@ -160,10 +160,20 @@ def _gathers_well(elem: Type, masked: bool) -> bool:
     return masked or not target.slow_gather
 
 
-def gather(elem: Type, base: Any, offsets: Value, mask: Any = None, default: Any = 0) -> Value:
+def gather(
+    elem: Type,
+    base: Any,
+    offsets: Value,
+    mask: Any = None,
+    default: Any = 0,
+    *,
+    compact: bool = False,
+) -> Value:
     """One `elem` per lane from `base + offsets[lane]` bytes (i32 offsets are sign-extended).
 
-    Lanes without mask read nothing and give `default`.
+    Lanes without mask read nothing and give `default`. `compact`: the gather instruction where
+    there is one, even if single loads are faster by themselves: code among much other work, which
+    keeps the processor's decoder and ports busy, gains from the fewer instructions.
     """
     lanes = offsets.type.lanes
     if not (lanes and offsets.type.is_int):
@@ -174,7 +184,7 @@ def gather(elem: Type, base: Any, offsets: Value, mask: Any = None, default: Any
     m = _mask(True if mask is None else mask, lanes)
     if m.constant is False:
         return coerce(default, type_)
-    if _gathers_well(elem, m.constant is None):
+    if _gathers_well(elem, compact or m.constant is None):
         passthru = coerce(default, type_)
         name = trace.module.declare(
             f"llvm.masked.gather.{_mangle(type_)}.{_mangle(pointers.type)}",

@@ -35,6 +35,7 @@ class FunctionTrace:
         self.allocas: list[str] = []
         self.block: str | None = "entry.0"
         self._count = 0
+        self._known: dict[str, str] = {}  # results already computed in this block
 
     # -- instructions
     def emit(self, text: str) -> None:
@@ -48,6 +49,18 @@ class FunctionTrace:
         name = f"%v{self._count}"
         if self.block is not None:
             self.lines.append(f"{name} = {text}")
+        return name
+
+    def once(self, text: str) -> str:
+        """Like assign(), but the same instruction is written once per block.
+
+        For instructions without effects that give the same result wherever they stand.
+        """
+        name = self._known.get(text)
+        if name is None:
+            name = self.assign(text)
+            if self.block is not None:
+                self._known[text] = name
         return name
 
     def alloca(self, type_text: str, align: int) -> str:
@@ -66,6 +79,7 @@ class FunctionTrace:
         """Opens the block `label`; whoever opens it has closed the one before."""
         self.lines.append(f"{label}:")
         self.block = label
+        self._known.clear()
 
     def terminate(self, text: str) -> None:
         """Ends the current block with `text`; what follows is dead until a block starts."""
@@ -91,6 +105,7 @@ class FunctionTrace:
     def roll_back(self, mark: tuple[int, str | None]) -> None:
         """Forgets everything written since `mark`."""
         del self.lines[mark[0] :]
+        self._known.clear()
         self.block = mark[1]
 
     def text(self, header: str) -> str:

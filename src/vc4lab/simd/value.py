@@ -322,10 +322,8 @@ def splat(value: Any, n: int = 16) -> Value:
     if scalar._bits is not None:
         return const_bits(type_, scalar._bits)
     trace = current()
-    one = trace.assign(
-        f"insertelement {type_.text} poison, {scalar.type.text} {scalar.text}, i32 0"
-    )
-    text = trace.assign(
+    one = trace.once(f"insertelement {type_.text} poison, {scalar.type.text} {scalar.text}, i32 0")
+    text = trace.once(
         f"shufflevector {type_.text} {one}, {type_.text} poison, <{n} x i32> zeroinitializer"
     )
     return Value(type_, text)
@@ -468,7 +466,7 @@ def offset_pointer(base: Value, offset: Any) -> Value:
     if step._bits == 0:
         return base
     text = f"getelementptr i8, {base.type.text} {base.text}, {step.type.text} {step.text}"
-    return Value(ptr.like(step.type) if step.type.lanes else base.type, current().assign(text))
+    return Value(ptr.like(step.type) if step.type.lanes else base.type, current().once(text))
 
 
 def select(condition: Any, a: Any, b: Any) -> Value:
