@@ -143,7 +143,9 @@ class Scene:
             key = replace(key, engine=engine)
             pipeline = fragment_pipeline(key, target)
             if engine == "interpreter":
-                params.callback_id = register(GoldenDraw(key, self.memory))
+                golden = GoldenDraw(key, self.memory)
+                params.callback_id = register(golden)
+                self.keep.append(golden)
             exact = replace(key, engine="exact")
             work.draws.append(
                 Draw(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
 from tests.v3d.fragment.scene import FLAT, Scene, coverage, vertex, words
+
 from vc4lab.v3d.fragment.tile_context import FragmentKey
 
 KEY = FragmentKey(program=words(FLAT))

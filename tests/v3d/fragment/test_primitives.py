@@ -6,8 +6,8 @@ import struct
 
 import numpy as np
 import pytest
-
 from tests.v3d.fragment.scene import FLAT, GOURAUD, Scene, vertex, words
+
 from vc4lab.v3d.fragment.tile_context import FragmentKey
 
 END = """
@@ -17,7 +17,8 @@ END = """
     nop ; nop ; sbdone
 """
 COLOUR = words(GOURAUD + END.format(colour="r3"))
-XY = words("""
+XY = words(
+    """
     mov r0, vary
     fmul r0, r0, ra15
     fadd r0, r0, r5 ; mov r1, vary
@@ -28,8 +29,11 @@ XY = words("""
     fmul r2, r2, ra15
     fadd r2, r2, r5
     nop ; mov r3.8c, r2
-""" + END.format(colour="r3"))
-LINE = words("""
+"""
+    + END.format(colour="r3")
+)
+LINE = words(
+    """
     mov r0, vary
     nop
     fadd r0, r0, r5 ; mov r1, vary
@@ -41,7 +45,9 @@ LINE = words("""
     shl r2, r2, 15
     shl r2, r2, 1
     or r3, r3, r2
-""" + END.format(colour="r3"))
+"""
+    + END.format(colour="r3")
+)
 ENGINES = ("fast", "exact", "interpreter")
 
 

@@ -112,7 +112,10 @@ def test_dithered_565(tiling):
     y, x = np.mgrid[0:8, 0:64]
     step = np.array(BAYER)[(y & 3) * 4 + (x & 3)]
     value = (image & 255).astype(int)
-    red, green = np.minimum(value + (step >> 1), 255) >> 3, np.minimum(value + (step >> 2), 255) >> 2
+    red, green = (
+        np.minimum(value + (step >> 1), 255) >> 3,
+        np.minimum(value + (step >> 2), 255) >> 2,
+    )
     assert (get(memory, b) == (red << 11 | green << 5 | red)).all()
 
 

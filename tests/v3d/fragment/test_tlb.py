@@ -6,8 +6,8 @@ from itertools import product
 
 import numpy as np
 import pytest
-
 from tests.v3d.fragment.scene import Scene, vertex, words
+
 from vc4lab.v3d.fragment.tile_context import FragmentKey
 
 Z_THEN_COLOUR = words("""

@@ -90,6 +90,13 @@ class BlockShader:
         self.z_min = params.z_min
         self.z_max = params.z_max
 
+    def running(self) -> Value | None:
+        """Whether to go on with the next block; None if programs of this draw always end."""
+        key = self.constants.key
+        if key.engine != "interpreter" and not self.constants.program.has_branches:
+            return None
+        return self.status.get() == 0
+
     def count(self, name: str, amount: Value) -> None:
         """Adds to a counter of the tile context."""
         place = self.context.field_ptr("counters") + 4 * COUNTERS.index(name)
@@ -158,7 +165,7 @@ class BlockShader:
         return result
 
     def _inline(self, inputs: BlockInputs, in_quads: Value) -> None:
-        environment = FragmentEnvironment(self.constants, inputs)
+        environment = FragmentEnvironment(self.constants, inputs, self.status)
         exact = self.constants.key.engine == "exact"
         emit_program(self.constants.program, environment, exact=exact)
         if not exact:

@@ -63,12 +63,19 @@ def lanes_of_quads(quads: Value) -> Value:
 
 @staged
 def for_each_block(
-    box: Box, edges: list[Edge], x0: Value, y0: Value, row_function: Any, function: Any
+    box: Box,
+    edges: list[Edge],
+    x0: Value,
+    y0: Value,
+    row_function: Any,
+    function: Any,
+    running: Any,
 ) -> None:
     """Calls `function` (traced once) for each block of `box` with a pixel inside all `edges`.
 
     (x0, y0) is the reference point of the planes, 12.4 relative to the tile. What
-    `row_function(dy)` returns for a row of blocks is handed to its blocks as `Block.row`.
+    `row_function(dy)` returns for a row of blocks is handed to its blocks as `Block.row`. When
+    `running()` is false (None: always true) the walk ends.
     """
     lane_x, lane_y = const(i32x16, LANE_X), const(i32x16, LANE_Y)
     start_x = box.left & ~1
@@ -86,7 +93,7 @@ def for_each_block(
     start_columns = lane_x + splat(start_x)
     last_column = splat(box.right - 1)
     first_column = splat(box.left)
-    while y < box.bottom:
+    while (y < box.bottom) if running() is None else (y < box.bottom) & running():
         rows = lane_y + splat(y)
         outside_rows = (rows - splat(box.top)) | (splat(box.bottom - 1) - rows)
         x = start_x
@@ -94,7 +101,7 @@ def for_each_block(
         columns = start_columns
         inside = list(row_edges)  # a list of its own: staged loops update lists in place
         row = row_function(dy)
-        while x < box.right:
+        while (x < box.right) if running() is None else (x < box.right) & running():
             signs = outside_rows | (columns - first_column) | (last_column - columns)
             for value in inside:
                 signs = signs | value

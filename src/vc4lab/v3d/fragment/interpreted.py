@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
 
 from vc4lab.qpu.environment import Environment, Unsupported
 from vc4lab.qpu.program import Program
@@ -54,24 +55,19 @@ class GoldenDraw:
         self.failure: Unsupported | None = None
 
 
-_draws: dict[int, GoldenDraw] = {}
+_draws: WeakValueDictionary[int, GoldenDraw] = WeakValueDictionary()
 _lock = threading.Lock()
 _next_id = 1
 
 
 def register(draw: GoldenDraw) -> int:
-    """Makes a draw known to the callback; returns its id. `forget` it when it is over."""
+    """Makes a draw known to the callback, as long as it lives; returns its id."""
     global _next_id
     with _lock:
         number = _next_id
         _next_id = _next_id % _HIGHEST_ID + 1
         _draws[number] = draw
         return number
-
-
-def forget(number: int) -> None:
-    """Drops a registered draw."""
-    _draws.pop(number, None)
 
 
 def _run(context: int, params: int) -> int:

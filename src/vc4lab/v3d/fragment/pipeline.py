@@ -44,7 +44,7 @@ from vc4lab.v3d.fragment.tile_context import (
     FragmentKey,
     TileContext,
 )
-from vc4lab.v3d.geometry.primitive_decoder import ENDED, Decoder
+from vc4lab.v3d.geometry.primitive_decoder import EXHAUSTED, MALFORMED, Decoder
 
 INVALID_OR_OVERFLOW = 1 | 8
 """Sticky floating-point flags that make the fast engine give up."""
@@ -92,8 +92,12 @@ def draw_list(
     decoder.open(address)
     while decoder.next():
         tracer.draw(decoder)
+        if shader.running() is not None:
+            if ~shader.running():
+                break
     status = shader.status.get()
-    if decoder.status.get() != ENDED:
+    ended = decoder.status.get()
+    if (ended == EXHAUSTED) | (ended == MALFORMED):
         status = const(i32, STATUS_BAD_LIST)
     if key.engine == "fast":
         if any_(shader.wild.get()):

@@ -105,6 +105,7 @@ class PrimitiveTracer:
             primitive.y0,
             lambda dy: self.shader.row(primitive, dy),
             lambda block: self.shader.shade(primitive, block),
+            self.shader.running,
         )
 
 

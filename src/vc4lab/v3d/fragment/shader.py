@@ -30,7 +30,7 @@ from vc4lab.simd import (
     var,
 )
 from vc4lab.v3d.fragment import tlb
-from vc4lab.v3d.fragment.tile_context import FragmentKey
+from vc4lab.v3d.fragment.tile_context import STATUS_UNSUPPORTED, FragmentKey
 from vc4lab.v3d.fragment.tmu import direct_lookup, sample
 from vc4lab.v3d.geometry.primitive_decoder import host
 
@@ -101,9 +101,10 @@ class DrawConstants:
 class FragmentEnvironment(Environment):
     """The environment of one inlined fragment program; create one for each block traced."""
 
-    def __init__(self, constants: DrawConstants, inputs: BlockInputs) -> None:
+    def __init__(self, constants: DrawConstants, inputs: BlockInputs, status: Any) -> None:
         self.constants = constants
         self.inputs = inputs
+        self.status = status
         self.flags = var(mask16, inputs.flags)
         self.reverse = var(i1, inputs.reverse)
         self.stencil: tlb.StencilState | None = None
@@ -244,6 +245,14 @@ class FragmentEnvironment(Environment):
 
     def scoreboard_unlock(self) -> None:
         pass
+
+    # -- what ends a program that has no end: the draw is given up ------------------------------
+
+    def loop_limit(self) -> None:
+        self.status.set(STATUS_UNSUPPORTED)
+
+    def left_program(self) -> None:
+        self.status.set(STATUS_UNSUPPORTED)
 
 
 def texture_numbers(program: Program) -> dict[int, int]:

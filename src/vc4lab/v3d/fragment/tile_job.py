@@ -190,7 +190,9 @@ class NativeFrame:
             self.statuses[2 * chain] = 0
         self.job.next, self.job.order_count = 0, len(chains)
 
-    def failed(self, status: int) -> list[tuple[int, int]]:
-        """(chain, draw) of the chains that ended with `status`."""
-        pairs = self.statuses
-        return [(k, pairs[2 * k + 1]) for k in range(self.count) if pairs[2 * k] == status]
+    def failed(self) -> list[tuple[int, int, int]]:
+        """(chain, draw, status) of the chains that a draw stopped."""
+        if not any(self.statuses[::2]):
+            return []
+        pairs = list(zip(self.statuses[::2], self.statuses[1::2], strict=True))
+        return [(k, draw, status) for k, (status, draw) in enumerate(pairs) if status]

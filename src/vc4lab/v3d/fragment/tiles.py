@@ -36,7 +36,6 @@ from vc4lab.v3d.fragment.tile_context import (
     STATUS_BAD_LIST,
     STATUS_DEOPT,
     STATUS_OK,
-    STATUS_UNSUPPORTED,
     FragmentBatch,
     TileContext,
 )
@@ -195,22 +194,40 @@ class TileScheduler:
         self._tasks: list[SimpleQueue[int | None]] = []
         self._done: SimpleQueue[None] = SimpleQueue()
         self._lock = threading.Lock()
+        self._exact: dict[int, int] = {}  # draw → entry point of its exact pipeline
 
     def run(self, work: FrameWork) -> RenderResult:
         """Renders a frame; tiles that need it are rendered again with exact pipelines."""
         with self._lock:
             frame = NativeFrame(work)
+            self._exact.clear()
             result = RenderResult()
             self._pass(frame, frame.count)
-            while again := frame.failed(STATUS_DEOPT):
-                for number in {draw for _, draw in again}:
-                    self._make_exact(frame, number)
-                result.exact_tiles += len(again)
-                frame.again([chain for chain, _ in again])
-                self._pass(frame, len(again))
-            result.bad_lists = sorted({d for _, d in frame.failed(STATUS_BAD_LIST)})
-            result.unsupported = sorted({d for _, d in frame.failed(STATUS_UNSUPPORTED)})
+            while failed := self._replace(frame, result):
+                frame.again(failed)
+                self._pass(frame, len(failed))
             return result
+
+    def _replace(self, frame: NativeFrame, result: RenderResult) -> list[int]:
+        """Exchanges or leaves out draws that failed; returns the chains to render again."""
+        chains = []
+        for chain, number, status in frame.failed():
+            draw = frame.work.draws[number]
+            function = 0  # leaves the draw out
+            if status == STATUS_DEOPT:
+                result.exact_tiles += 1
+                if number not in self._exact and draw.fallback:
+                    self._exact[number] = draw.fallback()
+                function = self._exact.get(number, 0)
+            elif status == STATUS_BAD_LIST:
+                result.bad_lists.append(number)
+            else:
+                result.unsupported.append(number)
+            frame.draws[2 * number] = function
+            chains.append(chain)
+        result.bad_lists = sorted(set(result.bad_lists))
+        result.unsupported = sorted(set(result.unsupported))
+        return chains
 
     def counters(self) -> dict[str, int]:
         """Totals of `COUNTERS` since the start."""
@@ -225,11 +242,6 @@ class TileScheduler:
         for queue in self._tasks:
             queue.put(None)
         self._tasks.clear()
-
-    def _make_exact(self, frame: NativeFrame, number: int) -> None:
-        draw = frame.work.draws[number]
-        function = draw.fallback() if draw.fallback else 0
-        frame.draws[2 * number] = function  # 0: leaves the draw out
 
     def _pass(self, frame: NativeFrame, chains: int) -> None:
         helpers = min(self.threads, chains) - 1

@@ -1,0 +1,187 @@
+"""The engines agree bit for bit, on every instruction set and with any number of threads."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.v3d.fragment.scene import GOURAUD, Scene, vertex, words
+
+from vc4lab.qpu.environment import Unsupported
+from vc4lab.simd import targets
+from vc4lab.v3d.fragment.pipeline import fragment_pipeline
+from vc4lab.v3d.fragment.texture_state import describe_texture
+from vc4lab.v3d.fragment.tile_context import FragmentKey
+
+END = """
+    nop ; nop ; sbwait
+    mov tlbz, rb15
+    mov tlbc, r3 ; nop ; thrend
+    nop ; nop
+    nop ; nop ; sbdone
+"""
+COLOURED = words(GOURAUD + END)
+TEXTURED = words(
+    """
+    mov r0, vary
+    fmul r0, r0, ra15
+    fadd r0, r0, r5 ; mov r1, vary
+    nop
+    fmul r1, r1, ra15
+    fadd t0t, r1, r5
+    nop
+    mov t0s, r0
+    nop ; nop ; ldtmu0
+    mov r3, r4
+"""
+    + END
+)
+TEXTURE_AT = 0x40000
+
+
+def textured_scene(kind: int, minify: int = 1, size: int = 16) -> Scene:
+    """A textured perspective quad; `kind`: 0 = RGBA8888, 16 = raster; `minify`: MINFILT."""
+    scene = Scene(150, 100)
+    rng = np.random.default_rng(1)
+    scene.memory.write(TEXTURE_AT - 0x1000, rng.integers(0, 256, 0x2000, dtype=np.uint8).tobytes())
+    p0 = TEXTURE_AT | (kind & 15) << 4
+    p1 = (kind >> 4) << 31 | size << 20 | size << 8 | (minify == 1) << 7 | minify << 4
+    texture, descriptor = describe_texture(p0, p1)
+    key = FragmentKey(program=TEXTURED, n_varyings=2, textures=(texture,), depth_function=7)
+    corners = [
+        vertex(-10, 5, 0.5, 1, 0, 0), vertex(140, -9, 0.5, 0.5, 3, 0),
+        vertex(10, 95, 0.5, 0.7, 0, 3), vertex(149, 80, 0.5, 0.2, 3, 3),
+    ]  # fmt: skip
+    scene.add(key, corners, [(0, 1, 2), (2, 1, 3)], (p0, p1), textures=[descriptor])
+    return scene
+
+
+def random_scene() -> Scene:
+    rng = np.random.default_rng(7)
+    scene = Scene(200, 130)
+    vertices = [
+        vertex(
+            *rng.uniform(-60, 260, 2),
+            rng.uniform(0, 1),
+            rng.uniform(0.1, 3),
+            *rng.uniform(-0.5, 1.5, 3),
+        )  # fmt: skip
+        for _ in range(60)
+    ]
+    key = FragmentKey(program=COLOURED, n_varyings=3, depth_function=1, z_update=True)
+    scene.add(key, vertices)
+    return scene
+
+
+SCENES = {
+    "coloured": random_scene,
+    "nearest": lambda: textured_scene(0),
+    "bilinear": lambda: textured_scene(0, 0),
+    "raster": lambda: textured_scene(16),
+}
+
+
+@pytest.mark.parametrize("name", SCENES)
+def test_interpreter_exact_and_fast_draw_the_same(name):
+    scene = SCENES[name]()
+    fast, depth = scene.render("fast"), scene.depth()
+    assert (fast != 0).sum() > 4000
+    assert scene.result.exact_tiles == 0
+    for engine in ("exact", "interpreter"):
+        assert (scene.render(engine) == fast).all()
+        assert (scene.depth() == depth).all()
+
+
+@pytest.mark.parametrize("name", ["coloured", "bilinear"])
+def test_all_instruction_sets_draw_the_same(name):
+    scene = SCENES[name]()
+    pictures = [(scene.render("fast", target=target), scene.depth()) for target in targets()]
+    for image, depth in pictures[1:]:
+        assert (image == pictures[0][0]).all()
+        assert (depth == pictures[0][1]).all()
+
+
+@pytest.mark.parametrize("threads", [2, 8])
+def test_threads_do_not_change_the_picture(threads):
+    scene = random_scene()
+    image, depth, counters = scene.render(), scene.depth(), scene.counters
+    assert (scene.render(threads=threads) == image).all()
+    assert (scene.depth() == depth).all()
+    assert scene.counters == counters
+
+
+@pytest.mark.parametrize("odd", [0x7FC00000, 0xFFFFFFFF, 0x7F800000, 0xFF800000, 0x7F7FFFFF])
+def test_strange_floats_are_rendered_exactly(odd):
+    """NaN, infinite and huge varyings make the fast engine give up; the picture is the exact one."""
+    scene = Scene(100, 80)
+    corners = [vertex(0, 0, 0.5, 1, 0.2, 0.4, 0.9), vertex(99, 0, 0.5, 1, 0.3, 0.1, 0.5)]
+    corners.append(vertex(0, 79, 0.5, 1, 0.8, 0.9, 0.1))
+    corners[1][4] = odd
+    scene.add(FragmentKey(program=COLOURED, n_varyings=3), corners)
+    image = scene.render("fast")
+    assert scene.result.exact_tiles > 0
+    assert (image == scene.render("exact")).all()
+    assert (image == scene.render("interpreter")).all()
+
+
+def test_zero_one_over_w_is_drawn_without_suspicion():
+    scene = Scene(100, 80)
+    flat = [(0.0, 0.0), (99.0, 0.0), (0.0, 79.0)]
+    scene.add(
+        FragmentKey(program=COLOURED, n_varyings=3), [vertex(*p, 0.5, 0, 1, 1, 1) for p in flat]
+    )
+    assert scene.render().any()
+    assert scene.result.exact_tiles == 0
+
+
+def test_uniforms_in_a_loop():
+    """A branchy program: the uniform pointer is only known at run time."""
+    program = words("""
+        mov r0, 0
+        mov r1, unif
+    loop:
+        add r0, r0, unif
+        sub.setf r1, r1, 1
+        brr.any_zc -, loop
+        nop
+        nop
+        nop
+        nop ; nop ; sbwait
+        mov tlbc, r0 ; nop ; thrend
+        nop ; nop
+        nop ; nop ; sbdone
+    """)
+    scene = Scene(20, 20)
+    corners = [vertex(0, 0), vertex(100, 0), vertex(0, 100)]
+    scene.add(FragmentKey(program=program), corners, uniforms=(3, 100, 20, 3))
+    for engine in ("fast", "exact", "interpreter"):
+        assert set(np.unique(scene.render(engine))) == {123}
+
+
+def test_a_program_without_end_leaves_its_draw_out():
+    endless = words("""
+        nop
+    loop:
+        brr -, loop
+        nop
+        nop
+        nop
+        nop ; nop ; thrend
+        nop
+        nop
+    """)
+    scene = Scene(100, 80)
+    corners = [vertex(0, 0, 0.5, 1, 1, 1, 1), vertex(100, 0, 0.5, 1, 1, 1, 1)]
+    corners.append(vertex(0, 80, 0.5, 1, 1, 1, 1))
+    scene.add(FragmentKey(program=endless, n_varyings=3), corners * 40)
+    scene.add(FragmentKey(program=COLOURED, n_varyings=3), corners)
+    assert (scene.render() == 0xFFFFFF).any()
+    assert scene.result.unsupported == [0]
+
+
+def test_what_is_not_simulated_is_said():
+    vpm = words("mov r0, vpm" + END)
+    with pytest.raises(Unsupported, match="QPU-040"):
+        fragment_pipeline(FragmentKey(program=vpm))
+    for changes in ({"multisample": True}, {"wide_colour": True}, {"primitive": "rht"}):
+        with pytest.raises(Unsupported, match="FRG-00"):
+            fragment_pipeline(FragmentKey(program=COLOURED, **changes))
