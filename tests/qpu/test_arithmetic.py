@@ -1,0 +1,174 @@
+"""The golden arithmetic against exact rationals, the SFU vectors, and the shortcuts of the fast path."""
+
+from __future__ import annotations
+
+import random
+import sys
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from vc4lab.qpu import sfu
+from vc4lab.qpu.harness import Runner
+from vc4lab.qpu.numpy_ops import NumpyOps
+from vc4lab.qpu.unknowns import DEFAULTS
+
+sys.path.insert(0, str(Path(__file__).parent))
+from qpu_programs import END, alu
+
+
+def value(bits: int) -> Fraction:
+    """The number behind finite float bits; denormals count as zero."""
+    exponent = bits >> 23 & 255
+    if not exponent:
+        return Fraction(0)
+    magnitude = Fraction(bits & 0x7FFFFF | 0x800000) * Fraction(2) ** (exponent - 150)
+    return -magnitude if bits >> 31 else magnitude
+
+
+def truncated(number: Fraction) -> int:
+    """Float bits of a number, toward zero; +0 below 2^-126, infinite from 2^128 on."""
+    sign = 0x80000000 if number < 0 else 0
+    number = abs(number)
+    if number >= Fraction(2) ** 128:
+        return sign | 0x7F800000
+    if number < Fraction(1, 2**126):
+        return 0
+    exponent = number.numerator.bit_length() - number.denominator.bit_length()
+    if Fraction(2) ** exponent > number:
+        exponent -= 1
+    mantissa = int(number / Fraction(2) ** exponent * (1 << 23))
+    return sign | (exponent + 127) << 23 | mantissa & 0x7FFFFF
+
+
+def finite_floats(count: int, seed: int) -> Any:
+    """Random finite floats with many close exponents and mantissas at the edges."""
+    rng = random.Random(seed)
+    words = []
+    for _ in range(count):
+        exponent = rng.choice([rng.randrange(1, 255), rng.randrange(120, 134), 1, 254])
+        mantissa = rng.choice([0, 1, 0x7FFFFF, rng.getrandbits(23), 1 << rng.randrange(23)])
+        words.append(rng.getrandbits(1) << 31 | exponent << 23 | mantissa)
+    return np.array(words, np.uint32)
+
+
+@pytest.mark.parametrize("engine", ["interpreter", "exact", "jit"])
+def test_sums_and_products_truncate(engine: str) -> None:
+    runner = Runner(
+        [
+            alu(op_add=1, op_mul=1, cond_add=1, cond_mul=1, raddr_a=0, raddr_b=0,
+                add_a=6, add_b=7, mul_a=6, mul_b=7, waddr_add=32, waddr_mul=33),
+            alu(op_add=2, cond_add=1, raddr_a=0, raddr_b=0, add_a=6, add_b=7, waddr_add=34),
+            *END,
+        ],
+        engine,
+    )  # fmt: skip
+    a, b = finite_floats(800, 1), finite_floats(800, 2)
+    for start in range(0, 800, 16):
+        x, y = a[start : start + 16], b[start : start + 16]
+        got = runner.run({("a", 0): x, ("b", 0): y}).registers
+        for lane in range(16):
+            p, q = value(int(x[lane])), value(int(y[lane]))
+            pair = f"{x[lane]:#x} {y[lane]:#x}"
+            assert got["r", 0][lane] == truncated(p + q), f"fadd {pair}"
+            assert got["r", 1][lane] == truncated(p * q), f"fmul {pair}"
+            assert got["r", 2][lane] == truncated(p - q), f"fsub {pair}"
+
+
+def test_square_is_what_the_chip_has() -> None:
+    q = np.arange(64, dtype=np.uint32)
+    assert sfu.square(NumpyOps(64), q).tolist() == list(sfu.SQUARE)
+
+
+VECTORS = """
+3F800000 3F7FFC00 3F7FFB00 00000000 40000100
+40000000 3EFFFC00 3F350100 3F800000 40800100
+40490FDB 3EA2FA00 3F107000 3FD36200 410D3400
+402DF854 3EBC5B00 3F1B4500 3FB8A800 40D29800
+42C80000 3C23D600 3DCCCD00 40D49A40 71800100
+3F000000 3FFFFC00 3FB50100 BF7FFF00 3FB50600
+BF800000 BF7FFC00 3F7FFB00 00000000 3EFFFE00
+3E800000 407FFC00 3FFFFB00 BFFFFF80 3F983900
+00000000 7F800000 7F800000 FF800000 3F800100
+7F800000 00000000 00000000 7F800000 7F800000
+"""
+
+
+def test_sfu_vectors_of_the_reference() -> None:
+    rows = np.array([[int(w, 16) for w in r.split()] for r in VECTORS.split("\n") if r], np.uint32)
+    ops = NumpyOps(len(rows))
+    settings = {**DEFAULTS, "recip_one": "model"}
+    for column, function in enumerate((sfu.recip, sfu.rsqrt, sfu.log2, sfu.exp2), 1):
+        result = function(ops, np.ascontiguousarray(rows[:, 0]), settings)
+        assert [f"{v:08X}" for v in result] == [f"{v:08X}" for v in rows[:, column]]
+
+
+def test_recip_of_one_is_exact_by_default() -> None:
+    x = np.array([0x3F800000, 0xBF800000], np.uint32)
+    assert sfu.recip(NumpyOps(2), x).tolist() == x.tolist()
+
+
+def test_sfu_accuracy() -> None:
+    x = np.geomspace(2.0**-60, 2.0**60, 4000).astype(np.float32)
+    ops, bits = NumpyOps(4000), x.view(np.uint32)
+
+    def error(function: Any, expected: Any) -> float:
+        got = function(ops, bits).view(np.float32).astype(np.float64)
+        return float(np.max(np.abs(got / expected - 1)))
+
+    wide = x.astype(np.float64)
+    assert error(sfu.recip, 1 / wide) < 1.0e-4
+    assert error(sfu.rsqrt, wide**-0.5) < 1.1e-4
+    log = sfu.log2(ops, bits).view(np.float32).astype(np.float64)
+    assert np.max(np.abs(log - np.log2(wide))) < 1.7e-4
+    exponents = np.linspace(-100, 100, 4000).astype(np.float32)
+    power = sfu.exp2(ops, exponents.view(np.uint32)).view(np.float32).astype(np.float64)
+    assert np.max(np.abs(power / np.exp2(exponents.astype(np.float64)) - 1)) < 1.0e-4
+
+
+@pytest.mark.parametrize("engine", ["exact", "jit"])
+def test_sfu_in_the_jit(engine: str) -> None:
+    words = []
+    for function in range(4):
+        words.append(
+            alu(op_add=21, cond_add=1, raddr_a=0, add_a=6, add_b=6, waddr_add=52 + function)
+        )
+        words += [alu(), alu()]
+        words.append(alu(op_add=21, cond_add=1, add_a=4, add_b=4, waddr_add=32 + function % 4))
+    golden, native = Runner(words + END), Runner(words + END, engine)
+    rng = np.random.default_rng(3)
+    special = np.array([0, 1, 0x80000000, 0x7F800000, 0xFF800000, 0x7FC00001, 0x3F800000, 0xBF800000,
+                        0x7E800000, 0x7E7FFFFF, 0x00800000, 0x42FFFFFF, 0xC2FC0000, 0x807FFFFF,
+                        0x43000000, 0xC3000000], np.uint32)  # fmt: skip
+    samples = [special, *rng.integers(0, 1 << 32, (40, 16), np.uint32)]
+    for x in samples:
+        assert golden.run({("a", 0): x}).differences(native.run({("a", 0): x})) == []
+
+
+def test_bytes_become_floats_and_colours_natively() -> None:
+    """Unpack 8 bit to float and the colour pack: the fast path's arithmetic equals the tables'."""
+    words = [
+        alu(op_add=1, cond_add=1, raddr_a=0, unpack=4, add_a=6, add_b=0, waddr_add=33),
+        alu(op_mul=4, cond_mul=1, mul_a=1, mul_b=1, waddr_mul=34, pm=1, pack=3),
+        # a float result times 1.0 is known to be clean: native colour conversion
+        alu(op_mul=1, cond_mul=1, raddr_a=1, raddr_b=32, signal=13, mul_a=6, mul_b=7, waddr_mul=35),
+        alu(op_mul=4, cond_mul=1, mul_a=3, mul_b=3, waddr_mul=32, pm=1, pack=3),
+    ]
+    golden, native = Runner(words + END), Runner(words + END, "jit")
+    rng = np.random.default_rng(5)
+    edges = (np.arange(0, 16) + 0.5) / 255
+    for step in range(48):
+        base = (np.arange(16) + 16 * (step % 16)).astype(np.uint32)
+        x = (edges + 16 * (step % 16) / 255).astype(np.float32)
+        x = np.nextafter(x, np.float32([0, 2, 0.5][step // 16])).astype(np.float32)
+        if step % 16 == 15:
+            x = rng.uniform(-3, 3, 16).astype(np.float32)
+        given = {("a", 0): base, ("a", 1): x.view(np.uint32)}
+        first, second = golden.run(given), native.run(given)
+        assert first.differences(second) == []
+        assert not second.exact
+        lanes = base * np.uint32(0x01010101)
+        assert first.registers["r", 2].tolist() == lanes.tolist(), "byte -> float -> byte"
