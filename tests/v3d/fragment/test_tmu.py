@@ -167,6 +167,53 @@ def test_trilinear_of_other_types(texture_type: TextureType) -> None:
     check(config, s, t)
 
 
+def screen_block(
+    seed: int, size: tuple[int, int], texels_per_pixel: float
+) -> tuple[list[int], list[int]]:
+    """Affine coordinates of a rotated 4x4 pixel block, as a drawn triangle has them."""
+    rng = np.random.default_rng(seed)
+    lanes = np.arange(16)
+    x, y = (lanes >> 1 & 2) + (lanes & 1), (lanes >> 2 & 2) + (lanes >> 1 & 1)
+    turn = rng.uniform(0, 2 * np.pi)
+    cos, sin = np.cos(turn) * texels_per_pixel, np.sin(turn) * texels_per_pixel
+    u = rng.uniform(-0.5, 1.5) * size[0] + x * cos - y * sin
+    v = rng.uniform(-0.5, 1.5) * size[1] + x * sin + y * cos
+    return words(u / size[0]), words(v / size[1])
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.level)
+@pytest.mark.parametrize(
+    "texture_type", [TextureType.RGBA8888, TextureType.RGB565, TextureType.LUMINANCE]
+)
+def test_coherent_batches(texture_type: TextureType, target: Target) -> None:
+    """Batches inside a few utiles, some crossing tile borders and the edges of the image."""
+    for number, size in enumerate([(256, 256), (16, 16), (200, 150), (4, 2)]):
+        wrap = Wrap(number)
+        config = TextureConfig(
+            base=BASE, type=texture_type, width=size[0], height=size[1], mag_filter=0,
+            min_filter=0, wrap_s=wrap, wrap_t=wrap, flip_y=number == 1,
+        )  # fmt: skip
+        for seed in range(12):
+            s, t = screen_block(seed, size, (0.01, 0.25, 1.0)[seed % 3])
+            check(config, s, t, only=(target,))
+
+
+def test_coherent_batches_of_levels_and_faces() -> None:
+    for min_filter in (MinFilter.LINEAR_MIP_NEAREST, MinFilter.LINEAR_MIP_LINEAR):
+        config = TextureConfig(
+            base=BASE, width=128, height=128, levels=8, mag_filter=0, min_filter=min_filter
+        )
+        for seed in range(12):
+            s, t = screen_block(seed, (128, 128), (0.5, 1.5, 6.0)[seed % 3])
+            check(config, s, t)
+    config = TextureConfig(
+        base=BASE, width=64, height=64, mag_filter=0, min_filter=0, cube=True, cube_stride=0x8000
+    )
+    for seed in range(12):
+        s, t = screen_block(seed, (64, 64), 0.5)
+        check(config, s, t, words(np.full(16, 1.0 if seed & 1 else -1.0)))
+
+
 def test_explicit_level_reads_exactly_that_level() -> None:
     ram = GuestMemory()
     config = TextureConfig(

@@ -13,6 +13,7 @@ from vc4lab.simd import (
     const,
     f32,
     fabs_,
+    floor_,
     fmax_,
     fmin_,
     i32,
@@ -56,46 +57,36 @@ def truncate(value: Value) -> Value:
     return value._convert("fptosi", i32.like(value.type))
 
 
-def floor_(value: Value) -> Value:
+def floor_to_int(value: Value) -> Value:
     """Largest integer not above ``value``, for values known to be small."""
-    whole = truncate(value)
-    return whole + (whole.to_float(f32) > value).sext(i32)
-
-
-def fraction(value: Value) -> Value:
-    """``value - floor(value)``, rounded toward zero, so always below 1."""
-    rest = value - truncate(value).to_float(f32)
-    return select(rest < 0.0, rest + 1.0, rest)
+    return truncate(floor_(value))
 
 
 def fixed_coordinate(value: Value, scale: Value, wrap: Wrap) -> Value:
     """Texel coordinate with 8 fractional bits; ``scale`` holds 256 * size as float bits."""
     size = scale.bitcast(f32)
     if wrap is Wrap.REPEAT:
-        return truncate(fraction(value) * size)
+        # Rounded toward zero, so the fraction is always below 1.
+        return truncate((value - floor_(value)) * size)
     if wrap is Wrap.MIRROR:
-        # 2 * fraction(value / 2), with every rounding where the definition has it.
-        rest = value - truncate(value * 0.5).to_float(f32) * 2.0
-        return truncate(select(rest < 0.0, rest + 2.0, rest) * size)
+        return truncate((value - floor_(value * 0.5) * 2.0) * size)
     if wrap is Wrap.CLAMP:
         return truncate(fmin_(fmax_(value, 0.0), 1.0) * size)
-    return floor_(fmin_(fmax_(value, -1.0), 2.0) * size)
+    return floor_to_int(fmin_(fmax_(value, -1.0), 2.0) * size)
 
 
-def wrap_index(index: Value, size: Value, wrap: Wrap, upper: bool) -> Value:
-    """The texel index inside the image, for what `fixed_coordinate` (less 1/2) can yield.
+def wrap_index(index: Value, last: Value, wrap: Wrap, upper: bool) -> Value:
+    """The texel index 0 .. ``last``, for what `fixed_coordinate` (less 1/2) can yield.
 
-    ``upper`` tells the second texel of a bilinear pair, which is between 0 and size.
+    ``upper`` tells the second texel of a bilinear pair, which is between 0 and ``last`` + 1.
     """
     if wrap is Wrap.REPEAT:
-        if upper:
-            return select(index == size, 0, index)
-        return umin(index, size - 1)
+        return select(index > last, 0, index) if upper else umin(index, last)
     if wrap is Wrap.CLAMP:
-        return min_(index, size - 1) if upper else min_(max_(index, 0), size - 1)
+        return min_(index, last) if upper else min_(max_(index, 0), last)
     if wrap is Wrap.MIRROR:
-        return max_(min_(index, size * 2 - 1 - index), 0)
-    return min_(max_(index, 0), size - 1)
+        return max_(min_(index, last * 2 + 1 - index), 0)
+    return min_(max_(index, 0), last)
 
 
 def cube_face(x: Value, y: Value, z: Value) -> tuple[Value, Value, Value]:

@@ -11,10 +11,12 @@ from typing import Any, NamedTuple
 
 from vc4lab.memory import MEMORY_MASK
 from vc4lab.records.texture import TextureType, Wrap
-from vc4lab.simd import StructRef, Value, const, gather, i16, i32, i32x16, select, vec
+from vc4lab.simd import StructRef, Value, const, gather, i16, i32, i32x16, select, staged, vec
+from vc4lab.simd.trace import current
+from vc4lab.simd.vector import scale_round
 from vc4lab.v3d.fragment.texel_codecs import unpack, unpack_etc1, unpack_yuyv
 from vc4lab.v3d.fragment.texel_coordinates import fixed_coordinate, wrap_index
-from vc4lab.v3d.fragment.texture_state import TextureKind
+from vc4lab.v3d.fragment.texture_state import LevelLayout, TextureKind
 from vc4lab.v3d.fragment.tile_address import (
     RowAddress,
     column_offset,
@@ -24,6 +26,7 @@ from vc4lab.v3d.fragment.tile_address import (
     row_offset,
 )
 from vc4lab.v3d.fragment.tiling import UTILE_SHAPES, Tiling
+from vc4lab.v3d.fragment.utile_block import UtileBlock
 
 _i16x32 = vec(i16, 32)
 
@@ -46,15 +49,16 @@ class Request:
 
 
 class Level(NamedTuple):
-    """One mip level, either of all lanes (scalars) or per lane (vectors)."""
+    """One mip level, either of all lanes (scalars) or per lane (vectors; `number` given)."""
 
     base: Value
-    width: Value
-    height: Value
+    last_x: Value
+    last_y: Value
     scale_s: Value
     scale_t: Value
     pitch: Value
-    linear_tile: Value | None
+    linear_tile: Value | None = None
+    number: Value | None = None
 
 
 class Tap(NamedTuple):
@@ -102,23 +106,28 @@ class Texels:
 
     def column(self, x: Value, upper: bool) -> Tap:
         """The texel column meant by index ``x`` of the wrapped coordinate."""
-        kind, width = self.kind, self.level.width
-        outside = x.uge(width) if kind.wrap_s is Wrap.BORDER else None
-        x = wrap_index(x, width, kind.wrap_s, upper)
+        kind, last = self.kind, self.level.last_x
+        outside = x.ugt(last) if kind.wrap_s is Wrap.BORDER else None
+        x = wrap_index(x, last, kind.wrap_s, upper)
         return Tap(x + self.request.descriptor.child_x if kind.child else x, outside)
 
     def row(self, y: Value, upper: bool) -> Tap:
         """The texel row meant by index ``y`` of the wrapped coordinate."""
-        kind, height = self.kind, self.level.height
-        outside = y.uge(height) if kind.wrap_t is Wrap.BORDER else None
-        y = wrap_index(y, height, kind.wrap_t, upper)
+        kind, last = self.kind, self.level.last_y
+        outside = y.ugt(last) if kind.wrap_t is Wrap.BORDER else None
+        y = wrap_index(y, last, kind.wrap_t, upper)
         if kind.flip_y:
-            y = height - 1 - y
+            y = last - y
         return Tap(y + self.request.descriptor.child_y if kind.child else y, outside)
 
     def addresses(self, columns: list[Value], rows: list[Value]) -> list[Value]:
-        """Guest addresses of the units at every column and row (row by row), inside memory."""
-        level, shape = self.level, self.shape
+        """Guest addresses of the units at every column and row (row by row), inside memory.
+
+        For scalar columns and rows the level of lane 0 counts.
+        """
+        level, shape, base = self.level, self.shape, self.base
+        if not columns[0].type.lanes:
+            level, base = Level(*(_first_lane(part) for part in level)), _first_lane(base)
         if level.linear_tile is not None:
             parts = [mixed_column(x, shape, level.linear_tile) for x in columns]
             row_parts = [mixed_row(y, level.pitch, shape, level.linear_tile) for y in rows]
@@ -127,21 +136,45 @@ class Texels:
             parts = [column_offset(x, shape, tiling) for x in columns]
             row_parts = [row_offset(y, level.pitch, shape, tiling) for y in rows]
         # The base joins the row: one addition less per texel.
-        with_base = [RowAddress(row.xor, row.add + self.base) for row in row_parts]
+        with_base = [RowAddress(row.xor, row.add + base) for row in row_parts]
         return [combine(x, y) & MEMORY_MASK for y in with_base for x in parts]
 
     def fetch(self, columns: list[Tap], rows: list[Tap]) -> list[Any]:
         """Filter words (RGBA64: pairs of raw words) of the texels at every column and row."""
         shift = self.block_shift
-        addresses = self.addresses(
-            [column.texel.shr(shift) if shift else column.texel for column in columns],
-            [row.texel.shr(shift) if shift else row.texel for row in rows],
+        x = [column.texel.shr(shift) if shift else column.texel for column in columns]
+        y = [row.texel.shr(shift) if shift else row.texel for row in rows]
+        if len(columns) == 2 and self._fits_utiles():
+            words = _block_words(self, x, y)
+            decoded = [unpack(self.kind.type, word) for word in words]
+        else:
+            places = iter(self.addresses(x, y))
+            decoded = [
+                self._decoded(next(places), column.texel, row.texel)
+                for row in rows
+                for column in columns
+            ]
+        corners = [(column, row) for row in rows for column in columns]
+        return [self._bordered(w, *corner) for w, corner in zip(decoded, corners, strict=True)]
+
+    def _fits_utiles(self) -> bool:
+        """Whether the fast path applies: tiled, texels of whole bytes that stand alone."""
+        return (
+            current().module.target.level == "avx512"
+            and self.kind.layout is not LevelLayout.RASTER
+            and self.shape.bits_per_texel in (8, 16, 32)
         )
-        corners = [(row, column) for row in rows for column in columns]
-        return [
-            self._bordered(self._decoded(address, column.texel, row.texel), column, row)
-            for address, (row, column) in zip(addresses, corners, strict=True)
-        ]
+
+    def gathered(self, columns: list[Value], rows: list[Value]) -> tuple[Value, ...]:
+        """Words that begin with the texels of each column and row (row by row)."""
+        return tuple(self._load(address) for address in self.addresses(columns, rows))
+
+    def same(self) -> Value | None:
+        """What must be equal in all lanes for one set of addresses: level and cube face."""
+        number, face = self.level.number, self.request.face
+        if number is None or face is None:
+            return face if number is None else number
+        return number | face  # a face offset is a multiple of 4096
 
     def _decoded(self, address: Value, x: Value, y: Value) -> Any:
         kind = self.kind
@@ -169,14 +202,28 @@ class Texels:
         return word
 
     def _load(self, address: Value) -> Value:
-        return gather(i32, self.request.memory_base, address)
+        return gather(i32, self.request.memory_base, address, compact=True)
+
+
+def _first_lane(part: Any) -> Any:
+    return part[0] if part is not None and part.type.lanes else part
+
+
+@staged
+def _block_words(texels: Texels, columns: list[Value], rows: list[Value]) -> tuple[Value, ...]:
+    block = UtileBlock(texels.shape, columns, rows, texels.same())
+    if block.missed:
+        words = texels.gathered(columns, rows)
+    else:
+        words = block.words(texels.addresses, texels.request.memory_base)
+    return words
 
 
 def blend(kind: TextureKind, first: Any, second: Any, weight: Value) -> Any:
     """(first * (256 - weight) + second * weight + 128) >> 8 for every 8-bit channel."""
     if kind.type is TextureType.RGBA64:
         return first
-    pairs = (weight | (weight << 16)).bitcast(_i16x32)
+    pairs = ((weight << 7) | (weight << 23)).bitcast(_i16x32)
     if kind.format.channels < 4:
         mixed = _blend_pairs(first.bitcast(_i16x32), second.bitcast(_i16x32), pairs)
         return mixed.bitcast(i32x16)
@@ -188,8 +235,8 @@ def blend(kind: TextureKind, first: Any, second: Any, weight: Value) -> Any:
 
 
 def _blend_pairs(first: Value, second: Value, weight: Value) -> Value:
-    # Modulo 2**16; the sum itself is at most 255 * 256 + 128.
-    return ((first << 8) + (second - first) * weight + 128).shr(8)
+    # first + ((second - first) * weight / 128 + 128) >> 8, the weight being 128-fold.
+    return first + scale_round(second - first, weight)
 
 
 def bilinear_once(corners: list[Value], fx: Value, fy: Value) -> Value:

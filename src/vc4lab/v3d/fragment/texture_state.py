@@ -117,6 +117,8 @@ class TextureDescriptor(Struct):
     base = Array(i32, MAX_LEVELS)
     width = Array(i32, MAX_LEVELS)
     height = Array(i32, MAX_LEVELS)
+    last_x = Array(i32, MAX_LEVELS)
+    last_y = Array(i32, MAX_LEVELS)
     scale_s = Array(i32, MAX_LEVELS)
     scale_t = Array(i32, MAX_LEVELS)
     pitch = Array(i32, MAX_LEVELS)
@@ -260,6 +262,7 @@ def _descriptor(
         descriptor.base[index] = sign_extend(config.base + level.offset, 32)
         descriptor.width[index] = width
         descriptor.height[index] = height
+        descriptor.last_x[index], descriptor.last_y[index] = width - 1, height - 1
         descriptor.scale_s[index] = _float_bits(256.0 * width)
         descriptor.scale_t[index] = _float_bits(256.0 * height)
         descriptor.pitch[index] = level.pitch

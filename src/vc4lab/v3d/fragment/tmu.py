@@ -33,7 +33,7 @@ from vc4lab.v3d.fragment.texel_coordinates import (
     COORDINATE_LIMIT,
     cube_face,
     finite,
-    floor_,
+    floor_to_int,
     quad_lane,
     splat_lane,
 )
@@ -115,13 +115,13 @@ def _with_next_level(
     return filtered
 
 
-LEVEL_FIELDS = ("base", "width", "height", "scale_s", "scale_t", "pitch")
+LEVEL_FIELDS = ("base", "last_x", "last_y", "scale_s", "scale_t", "pitch")
 
 
 def base_level(request: Request) -> Level:
     """Level 0, the same for all lanes."""
     d = request.descriptor
-    return Level(**{name: load(i32, d.field_ptr(name)) for name in LEVEL_FIELDS}, linear_tile=None)
+    return Level(**{name: load(i32, d.field_ptr(name)) for name in LEVEL_FIELDS})
 
 
 def numbered_level(request: Request, number: Value) -> Level:
@@ -134,6 +134,7 @@ def numbered_level(request: Request, number: Value) -> Level:
     return Level(
         **{name: per_lane(name) for name in LEVEL_FIELDS},
         linear_tile=per_lane("linear_tile") != 0 if mixed else None,
+        number=number,
     )
 
 
@@ -141,7 +142,7 @@ def level_of_detail(request: Request, b: Value) -> Value:
     """log2 of the texels per pixel plus bias, 8 fractional bits, per quad."""
     kind = request.kind
     bias_word = b if kind.explicit_lod and kind.lod_lane == "lane" else quad_lane(b, 0)
-    bias = floor_(finite(bias_word, BIAS_LIMIT) * 256.0)
+    bias = floor_to_int(finite(bias_word, BIAS_LIMIT) * 256.0)
     if kind.explicit_lod:
         return bias
     level = base_level(request)
