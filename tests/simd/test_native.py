@@ -17,6 +17,7 @@ from vc4lab.simd import (
     FP_INVALID,
     FP_OVERFLOW,
     Function,
+    Target,
     build,
     cache,
     call_pointer,
@@ -24,18 +25,24 @@ from vc4lab.simd import (
     const,
     f32,
     f32x16,
+    floor_,
+    gather,
     i32,
     i32x16,
     kernel,
     load,
+    mask_bits,
     opaque,
+    permute,
     ptr,
+    scatter,
     select,
     sqrt_,
     store,
     targets,
     unroll,
 )
+from vc4lab.simd.native import trace_module
 
 
 def floats(*values: float) -> np.ndarray:
@@ -274,6 +281,40 @@ def test_several_entries_share_kernels():
     module = build("two", {"first": f, "second.entry": f})
     assert (module["first"](1), module["second.entry"](2)) == (2, 3)
     assert module.ir.count("define internal") == 1
+
+
+def test_code_for_aarch64_compiles():
+    """It cannot run here; at least LLVM accepts it and the control registers are there."""
+    import llvmlite.binding as llvm
+
+    try:
+        llvm.initialize_all_targets()
+        llvm.initialize_all_asmprinters()
+        machine = llvm.Target.from_triple("aarch64-linux-gnu").create_target_machine("cortex-a72")
+    except RuntimeError:
+        pytest.skip("this LLVM has no AArch64 back end")
+
+    @kernel(args=(f32x16,), returns=f32x16)
+    def square(v):
+        return v * v
+
+    @kernel(args=(ptr, ptr), returns=i32)
+    def f(p, function):
+        v = load(i32x16, p)
+        w = permute(v, v & 15)
+        g = gather(i32, p, w & 60, v > 3, 1)
+        result, flags = call_with_flags(square, g.to_float())
+        store(p, floor_(result))
+        scatter(p, w & 60, v, v > 3)
+        call_pointer(function, None, (i32,), 3)
+        return flags + mask_bits(v > 5)
+
+    target = Target("generic", "cortex-a72", "", "aarch64-linux-gnu")
+    assembly = machine.emit_assembly(llvm.parse_assembly(trace_module({"f": f}, target, "qpu")))
+    assert assembly.lower().count("fpcr") >= 4
+    assert assembly.lower().count("fpsr") >= 2
+    with pytest.raises(RuntimeError, match="riscv64"):
+        trace_module({"f": f}, Target("generic", "", "", "riscv64-linux-gnu"), "qpu")
 
 
 # -- the same bits everywhere

@@ -293,13 +293,18 @@ def test_float_reductions_have_a_fixed_order(apply):
 def test_other_widths(apply):
     got = apply(
         [i16x16, vec(i32, 4)],
-        lambda a, b: [a + a, a * 3, a >> 2, reduce_add(b), b + 1, b.bitcast(vec(i8, 16))],
+        lambda a, b: [
+            a + a, a * 3, a >> 2, reduce_add(b), b + 1, b.bitcast(vec(i8, 16)),
+            mask_bits(b < 1), any_(b == 1), all_(b == 1), floor_(b.to_float(f64) * -0.5),
+        ],
         A % 30000, A[:4],
     )  # fmt: skip
     assert list(got[0]) == list(wrap(A % 30000 * 2, 16))
     assert list(got[1]) == list(wrap(A % 30000 * 3, 16))
     assert list(got[2]) == list(A % 30000 >> 2)
     assert got[5].tobytes() == A[:4].astype("i4").tobytes()
+    assert [int(g[0]) for g in got[6:9]] == [0b0101, 1, 0]
+    assert list(got[9]) == list(np.floor(A[:4] * -0.5))
 
 
 def test_opaque_constants_are_not_folded(apply):

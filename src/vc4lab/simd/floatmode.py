@@ -1,6 +1,6 @@
 """The floating-point environment: rounding mode and flushing of native code, sticky flags.
 
-x86: MXCSR. AArch64: FPCR and FPSR (written from the architecture manual, never run).
+x86: MXCSR. AArch64: FPCR and FPSR (compiles, but has never been run).
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ FLOAT_MODES = tuple(_MXCSR)
 
 
 def _x86(trace: FunctionTrace) -> bool:
-    return trace.module.target.triple.startswith("x86_64")
+    triple = trace.module.target.triple
+    if not triple.startswith(("x86_64", "aarch64", "arm64")):
+        raise RuntimeError(f"no float mode control for {triple}; only float_mode='default' works")
+    return triple.startswith("x86_64")
 
 
 def save(trace: FunctionTrace) -> str:
