@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from vc4lab.simd.folding import FOLD
 from vc4lab.simd.trace import current, staged_error
 from vc4lab.simd.types import (
     Type,
@@ -384,33 +385,6 @@ def unify(a: Any, b: Any, what: str) -> tuple[Value, Value]:
 # -- operations
 
 
-def _signed(bits: int, width: int) -> int:
-    return bits - (1 << width) if bits >> (width - 1) else bits
-
-
-_FOLD: dict[str, Any] = {
-    "add": lambda a, b, w: a + b,
-    "sub": lambda a, b, w: a - b,
-    "mul": lambda a, b, w: a * b,
-    "and": lambda a, b, w: a & b,
-    "or": lambda a, b, w: a | b,
-    "xor": lambda a, b, w: a ^ b,
-    "shl": lambda a, b, w: a << b if b < w else None,
-    "lshr": lambda a, b, w: a >> b if b < w else None,
-    "ashr": lambda a, b, w: _signed(a, w) >> b if b < w else None,
-    "eq": lambda a, b, w: a == b,
-    "ne": lambda a, b, w: a != b,
-    "ult": lambda a, b, w: a < b,
-    "ule": lambda a, b, w: a <= b,
-    "ugt": lambda a, b, w: a > b,
-    "uge": lambda a, b, w: a >= b,
-    "slt": lambda a, b, w: _signed(a, w) < _signed(b, w),
-    "sle": lambda a, b, w: _signed(a, w) <= _signed(b, w),
-    "sgt": lambda a, b, w: _signed(a, w) > _signed(b, w),
-    "sge": lambda a, b, w: _signed(a, w) >= _signed(b, w),
-}
-
-
 def arithmetic(int_op: str, float_op: str, a: Any, b: Any, hint: str = "") -> Value:
     """A binary operation; integer constants are computed at once, floats never (rounding mode)."""
     x, y = unify(a, b, f"operands of {int_op or float_op}")
@@ -419,7 +393,7 @@ def arithmetic(int_op: str, float_op: str, a: Any, b: Any, hint: str = "") -> Va
     if not op or type_.is_ptr:
         raise staged_error(f"{int_op or float_op} is not defined for {type_} {hint}".rstrip())
     if x._bits is not None and y._bits is not None and not type_.is_float:
-        folded = _FOLD[op](x._bits, y._bits, type_.bits)
+        folded = FOLD[op](x._bits, y._bits, type_.bits)
         if folded is not None:
             return const_bits(type_, folded & ((1 << type_.bits) - 1))
     return Value(type_, current().assign(f"{op} {type_.text} {x.text}, {y.text}"))
@@ -433,7 +407,7 @@ def compare(int_op: str, float_op: str, a: Any, b: Any) -> Value:
     if not op:
         raise staged_error(f"{int_op} compares integers, not {type_}")
     if x._bits is not None and y._bits is not None and type_.is_int:
-        return const_bits(result, int(_FOLD[op](x._bits, y._bits, type_.bits)))
+        return const_bits(result, int(FOLD[op](x._bits, y._bits, type_.bits)))
     kind = "fcmp" if type_.is_float else "icmp"
     return Value(result, current().assign(f"{kind} {op} {type_.text} {x.text}, {y.text}"))
 

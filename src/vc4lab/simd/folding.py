@@ -1,0 +1,36 @@
+"""Integer operations on compile-time constants, done while tracing.
+
+Operands are raw (unsigned) element bits and their width; None means "leave it to run time". Floats
+are never computed here: their result depends on the rounding mode.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def _signed(bits: int, width: int) -> int:
+    return bits - (1 << width) if bits >> (width - 1) else bits
+
+
+FOLD: dict[str, Any] = {
+    "add": lambda a, b, w: a + b,
+    "sub": lambda a, b, w: a - b,
+    "mul": lambda a, b, w: a * b,
+    "and": lambda a, b, w: a & b,
+    "or": lambda a, b, w: a | b,
+    "xor": lambda a, b, w: a ^ b,
+    "shl": lambda a, b, w: a << b if b < w else None,
+    "lshr": lambda a, b, w: a >> b if b < w else None,
+    "ashr": lambda a, b, w: _signed(a, w) >> b if b < w else None,
+    "eq": lambda a, b, w: a == b,
+    "ne": lambda a, b, w: a != b,
+    "ult": lambda a, b, w: a < b,
+    "ule": lambda a, b, w: a <= b,
+    "ugt": lambda a, b, w: a > b,
+    "uge": lambda a, b, w: a >= b,
+    "slt": lambda a, b, w: _signed(a, w) < _signed(b, w),
+    "sle": lambda a, b, w: _signed(a, w) <= _signed(b, w),
+    "sgt": lambda a, b, w: _signed(a, w) > _signed(b, w),
+    "sge": lambda a, b, w: _signed(a, w) >= _signed(b, w),
+}
