@@ -17,14 +17,16 @@ from vc4lab.simd import (
     Value,
     any_,
     build,
-    gather,
     i32,
+    i64,
     kernel,
+    load,
     ptr,
     store,
+    unroll,
 )
 from vc4lab.v3d.geometry.vertex_context import BATCH
-from vc4lab.v3d.geometry.vertex_fetch import batch_mask, lane_indices
+from vc4lab.v3d.geometry.vertex_fetch import QUAD, batch_mask, lane_indices, transpose
 from vc4lab.v3d.geometry.vpm import ROW_BYTES
 
 if TYPE_CHECKING:
@@ -57,9 +59,14 @@ def copy_vertices(context: Value) -> None:
         if any_(wanted):
             start = lane_indices(wanted, batch) * c.stride + c.base
             target = c.output + batch * c.pitch
-            for row in range(c.rows):
-                words = gather(i32, c.memory, (start + row * 4) & MEMORY_MASK)
-                store(target + row * ROW_BYTES, words)
+            for group in range((c.rows + 3) >> 2):
+                first = group * 4
+                address = ((start + first * 4) & MEMORY_MASK).zext(i64)
+                quads = [load(QUAD, c.memory + address[lane]) for lane in unroll(BATCH)]
+                rows = transpose(quads)
+                for k in unroll(4):
+                    if first + k < c.rows:
+                        store(target + (first + k) * ROW_BYTES, rows[k])
 
 
 @lru_cache(maxsize=1)

@@ -1,8 +1,8 @@
 """The state a primitive is drawn with: what records 56, 64-67 and 96-104 last said.
 
 One table (`STATE_FIELDS`) says where each field sits in its record; the Python helper and the
-native walker of the tile lists both follow it. Source: AG100-R Tables 42-45; defaults as drivers rely
-on them (Zmin 0, Zmax 1, point size and line width 1, everything else zero).
+native walker of the tile lists both follow it. Source: AG100-R Tables 42-45; defaults as drivers
+rely on them (Zmin 0, Zmax 1, point size and line width 1, everything else zero).
 """
 
 from __future__ import annotations
