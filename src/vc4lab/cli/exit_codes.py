@@ -30,5 +30,5 @@ MEANINGS: dict[ExitCode, str] = {
 
 def table() -> str:
     """The table as help text."""
-    lines = [f"{code.value} {meaning}" for code, meaning in MEANINGS.items()]
-    return "Exit codes: " + "; ".join(lines) + "."
+    lines = [f"  {code.value:<4}{meaning}" for code, meaning in MEANINGS.items()]
+    return "\b\nExit codes:\n" + "\n".join(lines)

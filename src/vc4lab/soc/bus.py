@@ -1,7 +1,7 @@
 """The bus: finds the register behind an address, and lets time go on for programs that poll.
 
-A read costs one dictionary look-up. A program that reads the same one or two registers over and
-over without writing anything waits for something: then guest time skips ahead, by how much is said
+A read costs one dictionary look-up. A program that reads the same few registers over and over
+without writing anything waits for something: then guest time skips ahead, by how much is said
 by the register's `Poll`.
 """
 
@@ -19,6 +19,8 @@ POLLS_BEFORE_SKIP = 4
 """So many equal reads in a row are patience, more are waiting."""
 POLL_DISTANCE = 64
 """A loop that only polls reads again within so many instructions."""
+POLLED_TOGETHER = 8
+"""Registers a polling loop looks at, at most."""
 TIME_STEP = 10_000
 """Nanoseconds a polled timer goes on per read."""
 SOON_STEP = 20_000
@@ -47,12 +49,12 @@ class Bus:
         self._pages: dict[int, tuple[int, Block]] = {}
         self._kinds: dict[int, Poll] = {}
         self._last = -1
-        self._before = -1
+        self._seen: set[int] = set()
         self._last_count = 0
         self._events_seen = 0
         self._patience = 0
         self.polls = 0
-        """Reads in a row of the same one or two registers, with no write between them."""
+        """Reads in a row of the same few registers, with no write between them."""
 
     def attach(self, block: Block, offset: int | None = None) -> None:
         """Put a block at `offset` of the window (its own `OFFSET` if None)."""
@@ -74,13 +76,16 @@ class Bus:
         executed = self.clock.counter.count
         close = executed - self._last_count < POLL_DISTANCE
         self._last_count = executed
-        if close and (offset == self._last or offset == self._before):
+        seen = self._seen
+        if close and offset in seen:
+            self._last = offset
             self.polls += 1
             if self.polls > POLLS_BEFORE_SKIP:
                 self._wait(offset)
         else:
-            self._before = self._last
-            self._last = offset
+            if not close or len(seen) == POLLED_TOGETHER:
+                seen.clear()
+            seen.add(offset)
             self.polls = 0
         handler = self._reads.get(offset)
         if handler is not None:
@@ -88,15 +93,15 @@ class Bus:
         return self._read_other(offset)
 
     def write(self, offset: int, size: int, value: int) -> None:
-        """A write of `size` bytes at `offset` of the window."""
-        self._last = self._before = -1
+        """A write of `size` bytes at `offset` of the window; a part of a word zeroes the rest."""
+        self._seen.clear()
         self.polls = 0
         if size != 4:
             if size == 8:
                 self.write(offset, 4, value & 0xFFFFFFFF)
                 self.write(offset + 4, 4, value >> 32)
                 return
-            value <<= 8 * (offset & 3)
+            value = value << 8 * (offset & 3) & 0xFFFFFFFF
             offset &= ~3
         handler = self._writes.get(offset)
         if handler is not None:

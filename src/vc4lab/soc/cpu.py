@@ -16,7 +16,15 @@ from collections.abc import Callable
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from vc4lab.soc.exceptions import IRQ_MASKED, THUMB, ArmException, enter
+from vc4lab.soc.exceptions import (
+    FIQ_MASKED,
+    IRQ_MASKED,
+    SCTLR,
+    SCTLR_M,
+    THUMB,
+    ArmException,
+    enter,
+)
 from vc4lab.soc.native import SliceCounter
 
 if TYPE_CHECKING:
@@ -34,6 +42,8 @@ RESET_CPSR = 0x1D3
 INSTRUCTIONS_PER_EXCEPTION = 10
 """Time an exception takes, so that a storm of them ends with its slice."""
 ENGINE_SVC, ENGINE_PREFETCH, ENGINE_DATA, ENGINE_BKPT, ENGINE_SMC = 2, 3, 4, 7, 13
+EMPTY = 256
+"""So many bytes of zeros at the PC are no program."""
 WFE_ARM, WFE_THUMB = 0xE320F002, 0xBF20
 
 
@@ -266,6 +276,11 @@ class Cpu:
         """CPSR.I"""
         return bool(self.cpsr & IRQ_MASKED)
 
+    @property
+    def fast_interrupts_masked(self) -> bool:
+        """CPSR.F"""
+        return bool(self.cpsr & FIQ_MASKED)
+
     def interrupt(self, exception: ArmException = ArmException.IRQ) -> None:
         """Take an interrupt; the core must not have it masked."""
         self._take(exception, self.pc)
@@ -280,6 +295,14 @@ class Cpu:
             raise UnhandledException(exception, address, vector)
 
     # -- looking -----------------------------------------------------------------------------------
+
+    @property
+    def lost(self) -> bool:
+        """Whether the next instructions are nothing but zeros (with the MMU off)."""
+        if any(self.memory.view(self.pc, EMPTY)):
+            return False
+        control: int = self.engine.reg_read(self._arm.UC_ARM_REG_CP_REG, SCTLR)
+        return not control & SCTLR_M
 
     def register(self, number: int) -> int:
         """Value of r0..r15."""

@@ -41,6 +41,10 @@ class ArmException(Enum):
 
 
 HIGH_VECTORS = 0xFFFF0000
+SCTLR = (15, 0, 0, 1, 0, 0, 0)
+VBAR = (15, 0, 0, 12, 0, 0, 0)
+"""The engine's names of two system registers: coprocessor, 64-bit, secure, CRn, CRm, op1, op2."""
+SCTLR_M = 1 << 0
 SCTLR_V = 1 << 13
 SCTLR_TE = 1 << 30
 """Thumb exceptions: handlers are Thumb code."""
@@ -55,11 +59,11 @@ def enter(engine: Any, exception: ArmException, address: int) -> int:
 
     kind = exception.value
     cpsr = engine.reg_read(arm.UC_ARM_REG_CPSR)
-    control = engine.reg_read(arm.UC_ARM_REG_CP_REG, (15, 0, 0, 1, 0, 0, 0))
+    control = engine.reg_read(arm.UC_ARM_REG_CP_REG, SCTLR)
     if control & SCTLR_V:
         base = HIGH_VECTORS
     else:
-        base = engine.reg_read(arm.UC_ARM_REG_CP_REG, (15, 0, 0, 12, 0, 0, 0)) & ~31
+        base = engine.reg_read(arm.UC_ARM_REG_CP_REG, VBAR) & ~31
     new = cpsr & ~(MODE_MASK | THUMB | IT_AND_JAZELLE) | kind.mode | kind.masks
     if control & SCTLR_TE:
         new |= THUMB

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
-from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.diagnostics import Reporter, StrictStop
@@ -20,6 +18,7 @@ from vc4lab.soc.board import Board, find_board
 from vc4lab.soc.bus import Bus
 from vc4lab.soc.clock import NANOSECONDS, Clock
 from vc4lab.soc.cpu import Cpu, Outcome, UnhandledException
+from vc4lab.soc.exceptions import ArmException
 from vc4lab.soc.firmware import plan_boot
 from vc4lab.soc.frames import FrameCounter
 from vc4lab.soc.gpio import Gpio
@@ -28,6 +27,7 @@ from vc4lab.soc.mailbox import Mailbox
 from vc4lab.soc.native import SliceCounter
 from vc4lab.soc.power import ClockManager, PowerManager, Random
 from vc4lab.soc.properties import PropertyChannel
+from vc4lab.soc.result import RunResult, Stop
 from vc4lab.soc.serial import SerialPort
 from vc4lab.soc.smi import Smi
 from vc4lab.soc.timers import ArmTimer, SystemTimer
@@ -36,35 +36,18 @@ from vc4lab.soc.v3d_bridge import V3DBridge
 from vc4lab.soc.videocore import VideoCore
 from vc4lab.soc.watchdog import Watchdog
 
+__all__ = ["Machine", "RunResult", "Screen", "Stop"]
+
 if TYPE_CHECKING:
     from PIL import Image
 
 WINDOW = 0x01000000
 ADDRESS_SPACE = 1 << 32
+LONGEST_SLICE = 500_000
+"""Instructions after which Python looks at the CPU in any case."""
 MASKED_SLICE = 2_000
 """Instructions after which the CPU is asked again whether it takes a masked interrupt by now."""
 LONGEST_MASKED_SLICE = 100_000
-
-
-class Stop(Enum):
-    """Why `Machine.run` returned."""
-
-    FRAMES = "the frames came"
-    SECONDS = "the time is over"
-    HALTED = "the program has ended"
-    RESET = "the program asked for a restart"
-    HANG = "the program hangs"
-    CRASH = "the program crashed"
-
-
-@dataclass(frozen=True)
-class RunResult:
-    """How a run ended: why, frames presented since power-on, guest seconds, a sentence."""
-
-    reason: Stop
-    frames: int
-    seconds: float
-    message: str
 
 
 class Screen:
@@ -287,7 +270,10 @@ class Machine:
         if self._end is not None:
             return
         limit = (clock.next_event - clock.skipped) // clock.ns_per_instruction + 1
-        if self.interrupts.pending_irq and self._irq_is_ours():
+        limit = min(limit, self.counter.count + LONGEST_SLICE)
+        if self.interrupts.pending_fiq and not cpu.fast_interrupts_masked:
+            cpu.interrupt(ArmException.FIQ)
+        elif self.interrupts.pending_irq and self._irq_is_ours():
             if cpu.interrupts_masked:
                 limit = min(limit, self.counter.count + self._masked_slice)
                 self._masked_slice = min(2 * self._masked_slice, LONGEST_MASKED_SLICE)
@@ -303,11 +289,14 @@ class Machine:
             return
         if outcome is Outcome.WAIT_FOR_INTERRUPT:
             self._sleep("wfi", self.interrupts.pending_irq or self.interrupts.pending_fiq)
-        elif outcome is Outcome.WAIT_FOR_EVENT:
-            self._sleep("wfe", self.interrupts.pending_irq and not cpu.interrupts_masked)
-        elif outcome is Outcome.BRANCH_TO_SELF:
-            taken = self.interrupts.pending_irq and not cpu.interrupts_masked
-            self._sleep(outcome.value, taken)
+        elif outcome in (Outcome.WAIT_FOR_EVENT, Outcome.BRANCH_TO_SELF):
+            self._sleep(outcome.value, self._interrupt_will_be_taken())
+        elif cpu.lost and self._end is None:
+            self._fail("SOC-043", f"the CPU runs through empty RAM at 0x{cpu.pc:08x}", cpu.pc)
+
+    def _interrupt_will_be_taken(self) -> bool:
+        irq = self.interrupts.pending_irq and not self.cpu.interrupts_masked
+        return irq or (self.interrupts.pending_fiq and not self.cpu.fast_interrupts_masked)
 
     def _irq_is_ours(self) -> bool:
         if self.board.local is None or self.local.irq_core == 0:
@@ -321,7 +310,8 @@ class Machine:
             return
         self.asleep = how
         wfi = how == "wfi"
-        possible = self.interrupts.any_enabled and (wfi or not self.cpu.interrupts_masked)
+        masked = self.cpu.interrupts_masked and self.cpu.fast_interrupts_masked
+        possible = self.interrupts.any_enabled and (wfi or not masked)
         if not possible:
             self.frames.finish()
             if self._end is None:
@@ -377,8 +367,11 @@ class Machine:
             f"{title} at 0x{crash.address:08x}, and there is no handler at its vector "
             f"0x{crash.vector:08x}"
         )
+        self._fail("SOC-042", text, crash.address)
+
+    def _fail(self, code: str, text: str, address: int) -> None:
         self._finish(Stop.CRASH, text)
-        self._tell("SOC-042", text, crash.address)
+        self._tell(code, text, address)
 
     def _tell(self, code: str, text: str, address: int) -> None:
         """Report how the run ended; that it has ended is no reason for strict mode to stop."""

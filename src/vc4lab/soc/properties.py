@@ -15,6 +15,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -84,6 +85,13 @@ def tag(
     return register
 
 
+def tag_table() -> dict[int, Tag]:
+    """Every tag the firmware knows, by number."""
+    for area in ("board", "display", "power"):
+        import_module(f"vc4lab.soc.tags_{area}")
+    return TAGS
+
+
 def _kinds(fields: str) -> Iterator[str]:
     for one in fields.split(","):
         if one.strip():
@@ -103,10 +111,8 @@ class PropertyChannel:
     """Answers property messages for a `VideoCore`."""
 
     def __init__(self, vc: VideoCore) -> None:
-        from vc4lab.soc import tags_board, tags_display, tags_power
-
-        _ = tags_board, tags_display, tags_power
         self.vc = vc
+        self._tags = tag_table()
 
     def __call__(self, address: int) -> int:
         """Answer the message at `address` (bus address) in place; gives the reply's data."""
@@ -163,7 +169,7 @@ class PropertyChannel:
 
     def _answer(self, place: _Place) -> None:
         memory = self.vc.memory
-        known = TAGS.get(place.number)
+        known = self._tags.get(place.number)
         answer = None
         if known is not None:
             arguments = known.arguments(memory.read(place.at, place.size))

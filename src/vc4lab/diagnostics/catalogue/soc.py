@@ -142,4 +142,13 @@ ENTRIES = [
         "Look at the instruction named: often data run as code, a wild pointer, or floating "
         "point used before it was enabled.",
     ),
+    Entry(
+        "SOC-043",
+        "The CPU runs through empty RAM",
+        "The program jumped, or returned, to a place where there is nothing but zeros. They execute "
+        "as no-operations, so a board would run on until it meets something else.",
+        "ARM Architecture Reference Manual ARMv7-A, A8 (andeq r0, r0, r0)",
+        "Look for a return address that was overwritten, a wild function pointer, or a stack that "
+        "was never set.",
+    ),
 ]

@@ -1,0 +1,219 @@
+"""Mailbox messages, good and hostile."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from vc4lab.soc.properties import tag_table
+from vc4lab.soc.watchdog import LINE_NAMES
+
+AT = 0x100000
+P = 0x3F000000
+MAILBOX = 0xB880
+HALT = bytes.fromhex("feffffea")
+
+
+@pytest.fixture
+def machine(boot):
+    return boot(HALT)
+
+
+def call(machine, *tags: tuple[int, list[int]], size: int = 8, end: bool = True) -> list[list[int]]:
+    """Send tags with `size`-byte value buffers; the values that come back."""
+    words: list[int] = []
+    places = []
+    for number, values in tags:
+        room = max(size, 4 * len(values))
+        places.append((8 + 4 * len(words) + 12, room))
+        words += [number, room, 0, *values, *[0] * (room // 4 - len(values))]
+    words += [0] if end else []
+    data = struct.pack(f"<{2 + len(words)}I", 8 + 4 * len(words), 0, *words)
+    machine.memory.write(AT, data)
+    machine.bus.write(MAILBOX + 0x20, 4, AT | 0xC0000000 | 8)
+    assert machine.bus.read(MAILBOX + 0x18, 4) & 1 << 30 == 0
+    assert machine.bus.read(MAILBOX, 4) == AT | 0xC0000000 | 8
+    return [
+        list(struct.unpack(f"<{room // 4}I", machine.memory.read(AT + at, room)))
+        for at, room in places
+    ]
+
+
+def response(machine, index_at: int = 16) -> int:
+    return machine.memory.u32(AT + index_at)
+
+
+def test_identity_tags(machine):
+    revision, memory, videocore, serial = call(
+        machine, (0x10002, []), (0x10005, []), (0x10006, []), (0x10004, [])
+    )
+    assert revision[0] == 0xA01041
+    assert memory == [0, 0x3C000000]
+    assert videocore == [0x3C000000, 0x4000000]
+    assert serial[0] != 0
+    assert machine.memory.u32(AT + 4) == 0x80000000
+    assert response(machine) == 0x80000004
+
+
+def test_clocks(machine):
+    assert call(machine, (0x30002, [4]))[0] == [4, 250_000_000]
+    assert call(machine, (0x38002, [5, 300_000_000, 0]))[0][:2] == [5, 300_000_000]
+    assert call(machine, (0x30001, [99]))[0] == [99, 2]
+
+
+def test_display_tags_take_effect_together(machine):
+    base, pitch, size, _order = call(
+        machine,
+        (0x40001, [4096]),
+        (0x40008, []),
+        (0x48003, [100, 50]),
+        (0x48006, [1]),
+        (0x48004, [100, 100]),
+        (0x48005, [32]),
+    )[:4]
+    assert base[0] >> 30 == 3
+    assert base[1] == 416 * 100
+    assert pitch[0] == 416
+    assert size == [100, 50]
+    framebuffer = machine.videocore.framebuffer
+    assert framebuffer.address == base[0] & 0x3FFFFFFF
+    machine.memory.set_u32(framebuffer.address + 50 * 416 + 4, 0x00332211)
+    assert call(machine, (0x48009, [0, 50]))[0] == [0, 50]
+    assert framebuffer.flips == 1
+    assert machine.screen.image.getpixel((1, 0)) == (0x11, 0x22, 0x33)
+
+
+def test_test_tags_change_nothing(machine):
+    assert call(machine, (0x44005, [32]))[0][0] == 32
+    assert call(machine, (0x40005, []))[0][0] == 16
+    assert call(machine, (0x44003, [9000, 5]))[0] == [4096, 5]
+
+
+@pytest.mark.parametrize("depth", [8, 16, 24, 32])
+@pytest.mark.parametrize("order", [0, 1])
+def test_depths_and_orders(machine, depth, order):
+    call(machine, (0x48003, [8, 8]), (0x48005, [depth]), (0x48006, [order]), (0x40001, [0]))
+    framebuffer = machine.videocore.framebuffer
+    if depth == 8:
+        call(machine, (0x4800B, [7, 1, 0x00030201]))
+        machine.memory.fill(framebuffer.address, framebuffer.allocated_size, 7)
+        expected = (1, 2, 3)
+    elif depth == 16:
+        machine.memory.write(framebuffer.address, struct.pack("<H", 0xF81F) * 128)
+        expected = (255, 0, 255)
+    else:
+        line = bytes((1, 2, 3, 4)[: depth // 8]) * 8
+        line += bytes(framebuffer.geometry.pitch - len(line))
+        machine.memory.write(framebuffer.address, line * 8)
+        expected = (1, 2, 3)
+    if order == 0 and depth != 16:
+        expected = expected[::-1]
+    assert machine.screen.image.getpixel((7, 7)) == expected
+
+
+def test_absurd_framebuffers(machine):
+    call(machine, (0x48003, [0xFFFFFFFF, 0xFFFFFFFF]), (0x48005, [77]), (0x40001, [16]))
+    assert machine.reporter.has("SOC-020")
+    call(machine, (0x48004, [16384, 16384]), (0x40001, [16]))
+    assert machine.reporter.has("SOC-021")
+    assert machine.screen.image is None
+
+
+def test_memory_handles(machine):
+    handle = call(machine, (0x3000C, [10000, 4096, 4]))[0][0]
+    address = call(machine, (0x3000D, [handle]))[0][0]
+    assert address >> 30 == 3
+    assert address % 4096 == 0
+    assert call(machine, (0x3000E, [handle]))[0][0] == 0
+    assert call(machine, (0x3000F, [handle]))[0][0] == 0
+    assert call(machine, (0x3000F, [handle]))[0][0] == 1
+    assert call(machine, (0x3000C, [1 << 31, 1, 4]))[0][0] == 0
+    assert machine.reporter.has("SOC-023")
+    again = call(machine, (0x3000C, [16, 16, 0xC]))[0][0]
+    assert call(machine, (0x3000D, [again]))[0][0] >> 30 == 1
+
+
+@pytest.mark.parametrize(
+    "switch",
+    [(0x30012, [1]), (0x38030, [11, 1]), (0x38001, [5, 1])],
+    ids=["qpu", "domain", "clock"],
+)
+def test_ways_to_power_the_v3d(machine, switch):
+    assert machine.bus.read(0xC00000, 4) == 0xDEADBEEF
+    call(machine, switch)
+    assert machine.bus.read(0xC00000, 4) == 0x02443356
+    number, values = switch
+    call(machine, (number, [*values[:-1], 0]))
+    assert machine.bus.read(0xC00000, 4) == 0xDEADBEEF
+
+
+def test_execute_qpu_without_power(machine):
+    assert call(machine, (0x30011, [1, AT + 0x1000, 0, 0]))[0][0] == 0x80000000
+    assert call(machine, (0x30011, [99, AT, 0, 0]))[0][0] == 0x80000000
+
+
+def test_unknown_tag_and_missing_end(machine):
+    call(machine, (0x12345678, [1]), end=False)
+    assert response(machine) == 0
+    assert machine.memory.u32(AT + 4) == 0x80000000
+    assert {"SOC-012", "SOC-013"} <= set(machine.reporter.counts)
+
+
+def test_long_response_is_cut_and_tells_its_length(machine):
+    call(machine, (0x4000B, []))
+    assert response(machine) == 0x80000000 | 1024
+    assert machine.memory.u32(AT + 8 + 12 + 8) == 0
+
+
+def test_damaged_messages(machine):
+    machine.memory.write(AT, struct.pack("<6I", 1 << 30, 0, 1, 4, 0, 0))
+    machine.bus.write(MAILBOX + 0x20, 4, AT | 8)
+    assert machine.memory.u32(AT + 4) == 0x80000001
+    machine.memory.write(AT, struct.pack("<6I", 24, 0, 0x10002, 0xFFFFFFFC, 0, 0))
+    machine.bus.write(MAILBOX + 0x20, 4, AT | 8)
+    assert machine.memory.u32(AT + 4) == 0x80000001
+    machine.bus.write(MAILBOX + 0x20, 4, 0xFFFFFFF8)
+    machine.bus.write(MAILBOX + 0x20, 4, AT | 5)
+    assert {"SOC-010", "SOC-011"} <= set(machine.reporter.counts)
+
+
+def test_replies_overflow_but_requests_work(machine):
+    for _ in range(20):
+        machine.memory.write(AT, struct.pack("<7I", 28, 0, 0x30012, 4, 0, 1, 0))
+        machine.bus.write(MAILBOX + 0x28, 4, AT | 8)
+    assert machine.bus.read(MAILBOX + 0x18, 4) == 1 << 31 | 8
+    assert machine.v3d_bridge.powered
+    for _ in range(8):
+        machine.bus.read(MAILBOX + 0xC, 4)
+    assert machine.bus.read(MAILBOX + 0x18, 4) == 1 << 30
+
+
+def test_the_table_is_sound():
+    for number, tag in tag_table().items():
+        assert tag.id == number
+        assert tag.name
+        for kind in (tag.request + "," + tag.response).split(","):
+            assert not kind.strip() or kind.split()[0] in ("u32", "u64", "bytes")
+    assert LINE_NAMES[48].startswith("vsync")
+
+
+@settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(
+    number=st.sampled_from(sorted(tag_table())) | st.integers(0, 0xFFFFFFFF),
+    values=st.lists(st.integers(0, 0xFFFFFFFF) | st.integers(0, 4096), max_size=10),
+    address=st.integers(0, 0xFFFFFFFF),
+)
+def test_any_message_is_survived(machine, number, values, address):
+    data = struct.pack(f"<5I{len(values)}I", 24 + 4 * len(values), 0, number, 4 * len(values), 0,
+                       *values)  # fmt: skip
+    for place in (AT, address & ~15):
+        machine.memory.write(place, data + bytes(4))
+        machine.bus.write(MAILBOX + 0x20, 4, place & ~15 | 8)
+        machine.bus.write(MAILBOX + 0x20, 4, place & ~15 | 1)
+        machine.bus.read(MAILBOX, 4)
+    machine.screen.image  # noqa: B018 - must not raise

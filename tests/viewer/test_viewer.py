@@ -1,0 +1,60 @@
+"""Terminal preview and recordings."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from PIL import Image
+
+from vc4lab.viewer import Recorder, preview
+
+MS = 1_000_000
+
+
+def test_preview_is_two_pixels_a_character():
+    image = Image.new("RGB", (4, 4))
+    image.putpixel((0, 0), (255, 0, 0))
+    image.putpixel((0, 1), (0, 255, 0))
+    lines = preview(image, 4).split("\n")
+    assert len(lines) == 2
+    assert lines[0].startswith("\x1b[38;2;255;0;0;48;2;0;255;0m▀")
+    assert all(line.endswith("\x1b[0m") for line in lines)
+    assert [len(re.sub(r"\x1b\[[^m]*m", "", line)) for line in lines] == [4, 4]
+
+
+@pytest.mark.parametrize("size", [(1, 1), (640, 480), (3, 500), (500, 3)])
+def test_preview_of_any_size(size):
+    lines = preview(Image.new("RGB", size, (9, 9, 9)), 40).split("\n")
+    assert len(re.sub(r"\x1b\[[^m]*m", "", lines[0])) == min(40, size[0])
+
+
+@pytest.mark.parametrize("suffix", [".gif", ".webp", ".png"])
+def test_recordings_keep_order_and_time(tmp_path, suffix):
+    recorder = Recorder(tmp_path / f"film{suffix}")
+    assert not recorder.save()
+    colours = [(200, 0, 0), (0, 200, 0), (0, 0, 200)]
+    for number, colour in enumerate(colours):
+        recorder.add(Image.new("RGB", (8, 8), colour), 40 * MS * number)
+        assert not recorder.wants(40 * MS * number + MS)
+        recorder.add(Image.new("RGB", (8, 8)), 40 * MS * number + MS)
+    assert len(recorder) == 3
+    assert recorder.save()
+    with Image.open(tmp_path / f"film{suffix}") as film:
+        assert film.n_frames == 3
+        for number, colour in enumerate(colours):
+            film.seek(number)
+            seen = film.convert("RGB").getpixel((4, 4))
+            assert all(abs(a - b) < 10 for a, b in zip(seen, colour, strict=True))
+
+
+def test_long_recordings_are_thinned(tmp_path):
+    recorder = Recorder(tmp_path / "film.gif")
+    for number in range(2000):
+        recorder.add(Image.new("RGB", (4, 4), (number % 256, 0, 0)), 40 * MS * number)
+    assert len(recorder) <= 600
+
+
+def test_other_suffixes_are_refused(tmp_path):
+    with pytest.raises(ValueError, match=r"\.gif"):
+        Recorder(tmp_path / "film.mp4")
