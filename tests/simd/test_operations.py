@@ -40,6 +40,7 @@ from vc4lab.simd import (
     min_,
     opaque,
     permute,
+    permute_two,
     popcount_,
     reduce_add,
     reduce_max,
@@ -47,6 +48,7 @@ from vc4lab.simd import (
     reduce_or,
     reduce_umax,
     rotate_lanes,
+    scale_round,
     select,
     shuffle,
     splat,
@@ -339,3 +341,19 @@ def test_constants_are_known_while_tracing():
         "lane": -1, "mixed": None, "equal": 4, "shift": 15, "bool": True, "unsigned": True,
         "extended": 255,
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("lanes", [8, 16, 32])
+def test_scale_round(apply, lanes):
+    rng = np.random.default_rng(lanes)
+    x, factor = rng.integers(-(1 << 15), 1 << 15, (2, lanes))
+    x[:3], factor[:3] = -32768, (-32768, 32767, 1)
+    (got,) = apply([vec(i16, lanes)] * 2, lambda a, b: [scale_round(a, b)], x, factor)
+    assert list(got) == list(wrap((x * factor + (1 << 14)) >> 15, 16))
+
+
+def test_permute_two(apply):
+    index = np.array([0, 16, 31, 15, 5, 21, 7, 8, 25, 9, 30, 1, 2, 17, 18, 3])
+    both = np.concatenate([A, B])
+    (got,) = apply([i32x16] * 3, lambda a, b, i: [permute_two(a, b, i)], A, B, index)
+    assert list(got) == list(both[index])
