@@ -42,6 +42,15 @@ def test_disassembly_of_binary_and_hex(tmp_path: Path) -> None:
     assert "mov r0, unif" in words
 
 
+def test_lint_warnings(tmp_path: Path) -> None:
+    source = tmp_path / "hasty.qasm"
+    source.write_text("mov ra1, r0\nmov r0, ra1\n")
+    result = RUN.invoke(APP, ["asm", str(source)])
+    assert result.exit_code == 0
+    assert f"{source}:2: warning QPU-101" in result.output
+    assert "QPU-101" not in RUN.invoke(APP, ["asm", str(source), "--no-lint"]).output
+
+
 def test_bad_input(tmp_path: Path) -> None:
     source = tmp_path / "bad.qasm"
     source.write_text("nop\nfoo r0\n")

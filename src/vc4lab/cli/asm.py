@@ -37,9 +37,16 @@ def asm(
     listing: Annotated[
         bool, typer.Option("--listing", help="Print addresses, words and source instead.")
     ] = False,
+    warn: Annotated[
+        bool, typer.Option("--lint/--no-lint", help="Check the instruction restrictions.")
+    ] = True,
 ) -> None:
-    """Assemble a QPU program (the dialect of hermanhermitage's qpuasm.js)."""
+    """Assemble a QPU program (the dialect of hermanhermitage's qpuasm.js).
+
+    Broken instruction restrictions are shown as warnings.
+    """
     from vc4lab.qpu.assembler import AssemblyError, assemble
+    from vc4lab.qpu.lint import lint
 
     shown = "<stdin>" if file == "-" else file
     try:
@@ -51,6 +58,11 @@ def asm(
         raise _failed(f"{shown}: not a text file (byte {error.start} is not UTF-8)") from None
     except AssemblyError as error:
         raise _failed("\n".join(mistake.shown(shown) for mistake in error.errors)) from None
+    if warn:
+        for finding in lint(assembly.words):
+            line, text = assembly.lines[finding.index]
+            message = f"{finding.code}: {finding.message}: {text}"
+            typer.echo(f"{shown}:{line}: warning {message}", err=True)
     suffix = output.suffix.lower() if output else ""
     if format_ is None:
         by_suffix = {".h": Format.C, ".c": Format.C, ".hex": Format.HEX}

@@ -1,5 +1,6 @@
 """Messages about QPU programs."""
 
+from vc4lab.diagnostics.catalogue.qpu_lint import LINT_ENTRIES
 from vc4lab.diagnostics.entry import Entry, Severity
 
 ENTRIES = [
@@ -22,4 +23,5 @@ ENTRIES = [
         "Use relative branches inside the program (brr with a label).",
         Severity.WARNING,
     ),
+    *LINT_ENTRIES,
 ]

@@ -1,0 +1,169 @@
+"""Messages of the QPU lint: rules that the hardware has and the assembler cannot enforce."""
+
+from vc4lab.diagnostics.entry import Entry, Severity
+
+_GUIDE = "AG100-R pp. 37-38, QPU instruction restrictions"
+
+LINT_ENTRIES = [
+    Entry(
+        "QPU-101",
+        "Register read right after its write",
+        "A physical register (ra0-ra31, rb0-rb31) is read by the instruction after the one that "
+        "writes it. The new value is not there yet; the old one is read.",
+        _GUIDE,
+        "Put another instruction between, or use an accumulator (r0-r3).",
+        Severity.WARNING,
+    ),
+    Entry(
+        "QPU-102",
+        "r4 used while the SFU is at work",
+        "After a write to recip, recipsqrt, exp or log the result is in r4 three instructions "
+        "later. The two in between must not read r4, nor trigger another write of it.",
+        _GUIDE,
+        "Put two instructions between that leave r4 alone.",
+        Severity.WARNING,
+    ),
+    Entry(
+        "QPU-103",
+        "Both ALUs write one place",
+        "The add and the mul ALU write the same accumulator or peripheral in one instruction; "
+        "which result stays is undefined.",
+        "AG100-R p. 29, write addresses",
+        "Split the instruction, or give one result another place.",
+        Severity.WARNING,
+    ),
+    Entry(
+        "QPU-104",
+        "Varying, uniform or VPM access at the program's end",
+        "The instruction with the program-end signal and the two behind it must not read varyings "
+        "or uniforms or use the VPM: the next program may already have begun.",
+        _GUIDE,
+        "Move the access before thrend.",
+        Severity.WARNING,
+    ),
+    Entry(
+        "QPU-105",
+        "Register written at the program's end",
+        "The program-end instruction must not write a physical register, and none of the last "
+        "three may use register 14: the hardware fills in the next program's inputs there.",
+        _GUIDE,
+        "Move the access before thrend.",
+        Severity.WARNING,
+    ),
+    Entry(
+        "QPU-107",
+        "Tile buffer access in the first two instructions",
+        "A scoreboard wait, explicit (sbwait) or by a first tile buffer access, must not stand in "
+        "the first two instructions: drawing may go into the previous tile (HW-2796).",
+        _GUIDE,
+        "Put two other instructions in front.",
+        Severity.WARNING,
+    ),
+    Entry(
+        "QPU-108",
+        "Rotation right after a write",
+        "A rotation must not follow directly on the write of the accumulator it turns, nor a "
+        "rotation by r5 on the write of r5.",
+        _GUIDE,
+        "Put another instruction between.",
+        Severity.WARNING,
+    ),
+    Entry(
+        "QPU-109",
+        "Two peripheral accesses in one instruction",
+        "Only one of these fits in an instruction: TMU write, TMU load, tile buffer write or load "
+        "(a colour load may go with a colour write), SFU write, mutex, semaphore.",
+        _GUIDE,
+        "Split the instruction.",
+        Severity.WARNING,
+    ),
+    Entry(
+        "QPU-110",
+        "Uniform read too soon after unif_addr",
+        "At least two instructions that do not touch the uniform stream must follow a write of "
+        "the uniform address; earlier reads still come from the old place.",
+        _GUIDE,
+        "Put two other instructions between.",
+        Severity.WARNING,
+    ),
+    Entry(
+        "QPU-111",
+        "Uniform read together with a texture write",
+        "Each TMU write of a texture request takes a uniform by itself, so the instruction cannot "
+        "read one too.",
+        _GUIDE,
+        "Split the instruction.",
+        Severity.WARNING,
+    ),
+    Entry(
+        "QPU-112",
+        "Branch in a delay slot",
+        "The three instructions behind a branch are always executed; another branch among them "
+        "is not allowed.",
+        "AG100-R p. 34; Linux vc4 validator",
+        "Fill the delay slots with other instructions or nop.",
+        Severity.WARNING,
+    ),
+    Entry(
+        "QPU-113",
+        "Thread switches too close",
+        "Thread switch signals must be at least three instructions apart.",
+        "Mesa vc4, instruction scheduler",
+        "Put other instructions between.",
+        Severity.WARNING,
+    ),
+    Entry(
+        "QPU-114",
+        "Conditional write to the TMU or the VPM",
+        "A write to t0s, t1s or vpm happens in all lanes whatever the condition says; lanes whose "
+        "condition fails send undefined data.",
+        "vc4asm addendum (measured)",
+        "Select the value with conditional moves into an accumulator, then write all lanes.",
+        Severity.WARNING,
+    ),
+    Entry(
+        "QPU-115",
+        "tmurs too close to a TMU write",
+        "The automatic swap of the two TMUs must be switched off at least three instructions "
+        "before the first TMU write.",
+        _GUIDE,
+        "Move the write of tmurs up.",
+        Severity.WARNING,
+    ),
+    Entry(
+        "QPU-116",
+        ".setf on an operation that never happens",
+        "The add operation's condition is never, so no lane's flags change; the mul result is no "
+        "source of flags unless the add operation is nop.",
+        "AG100-R p. 28 and vc4asm (measured)",
+        "Use nop for the add operation, or remove the condition.",
+        Severity.WARNING,
+    ),
+    Entry(
+        "QPU-117",
+        "Byte pack to a peripheral",
+        "The mul ALU's byte packs (.8a and so on) work for registers only; a peripheral has no "
+        "old bytes to keep.",
+        "vc4asm addendum (measured)",
+        "Pack into an accumulator first.",
+        Severity.WARNING,
+    ),
+    Entry(
+        "QPU-119",
+        "tlbz at the program's end",
+        "The very last instruction must not write the depth, and the sample flags must not be "
+        "read within two instructions after a depth write.",
+        _GUIDE,
+        "Move the write up.",
+        Severity.WARNING,
+    ),
+    Entry(
+        "QPU-120",
+        "One stream read through both files",
+        "Varying, uniform or VPM is read through file A and file B in one instruction. That "
+        "takes one word, not two.",
+        "Linux vc4 validator counts one",
+        "Read twice, in two instructions.",
+        Severity.WARNING,
+    ),
+]
