@@ -1,4 +1,4 @@
-"""Helpers of the fragment tests: a small frame with its vertices, lists and draws, and reference masks."""
+"""Helpers of the fragment tests: a frame with its vertices, lists and draws; reference masks."""
 
 from __future__ import annotations
 

@@ -111,7 +111,7 @@ def test_threads_do_not_change_the_picture(threads):
 
 @pytest.mark.parametrize("odd", [0x7FC00000, 0xFFFFFFFF, 0x7F800000, 0xFF800000, 0x7F7FFFFF])
 def test_strange_floats_are_rendered_exactly(odd):
-    """NaN, infinite and huge varyings make the fast engine give up; the picture is the exact one."""
+    """NaN, infinite and huge varyings make the fast engine give up; the exact one draws."""
     scene = Scene(100, 80)
     corners = [vertex(0, 0, 0.5, 1, 0.2, 0.4, 0.9), vertex(99, 0, 0.5, 1, 0.3, 0.1, 0.5)]
     corners.append(vertex(0, 79, 0.5, 1, 0.8, 0.9, 0.1))

@@ -1,4 +1,4 @@
-"""Tile stores and loads against the golden image layouts, for every format and for partial tiles."""
+"""Tile stores and loads against the golden image layouts: every format, partial tiles."""
 
 from __future__ import annotations
 

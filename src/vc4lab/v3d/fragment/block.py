@@ -22,6 +22,7 @@ from vc4lab.simd import (
     i32x16,
     load,
     mask16,
+    mask_from_bits,
     opaque,
     popcount_,
     ptr,
@@ -113,11 +114,13 @@ class BlockShader:
 
     def shade(self, primitive: Primitive, block: Block) -> None:
         """Interpolates and shades `block`, which has at least one covered pixel."""
-        quads = quads_of(block.mask)
+        quads = quads_of(block.bits)
         in_quads = lanes_of_quads(quads)
         self.count("quads_valid", popcount_(quads))
         depth = self._depth(primitive, block)
-        flags = block.mask & (depth >= splat(self.z_min)) & (depth <= splat(self.z_max))
+        flags = (
+            mask_from_bits(block.bits) & (depth >= splat(self.z_min)) & (depth <= splat(self.z_max))
+        )
         z24 = depth * Z_SCALE
         if primitive.z_offset is not None:
             z24 = z24 + splat(primitive.z_offset)

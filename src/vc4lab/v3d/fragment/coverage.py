@@ -12,14 +12,18 @@ from typing import Any
 
 from vc4lab.simd import (
     Value,
-    any_,
     const,
     f32,
+    i32,
     i32x16,
+    load,
     mask_bits,
     mask_from_bits,
+    min_,
+    select,
     splat,
     staged,
+    table,
 )
 from vc4lab.v3d.fragment.setup import Box, Edge
 
@@ -33,14 +37,14 @@ LANE_Y = [((lane >> 1) & 1) + 2 * (lane >> 3) for lane in range(16)]
 
 @dataclass
 class Block:
-    """One block with coverage: tile-relative corner, covered lanes, offsets from the reference.
+    """One block with coverage: tile-relative corner, covered lanes as bits, and offsets.
 
     `dx` and `dy` are pixel centres minus the planes' reference point, in pixels (exact).
     """
 
     x: Value
     y: Value
-    mask: Value
+    bits: Value
     dx: Value
     dy: Value
     row: Any
@@ -49,9 +53,17 @@ class Block:
 BlockFunction = Callable[[Block], None]
 
 
-def quads_of(mask: Value) -> Value:
-    """Bit 4q of the result is set if quad q has a lane in `mask` (scalar i32)."""
-    bits = mask_bits(mask)
+COLUMNS_BELOW = [
+    sum(1 << lane for lane in range(16) if LANE_X[lane] < count) for count in range(BLOCK + 1)
+]
+ROWS_BELOW = [
+    sum(1 << lane for lane in range(16) if LANE_Y[lane] < count) for count in range(BLOCK + 1)
+]
+"""Lanes in the first 0 to 4 columns or rows of a block, as bits."""
+
+
+def quads_of(bits: Value) -> Value:
+    """Bit 4q of the result is set if quad q has a lane in `bits` (both scalar i32)."""
     pairs = bits | bits.shr(1)
     return (pairs | pairs.shr(2)) & 0x1111
 
@@ -59,6 +71,11 @@ def quads_of(mask: Value) -> Value:
 def lanes_of_quads(quads: Value) -> Value:
     """All lanes of the quads given as by `quads_of`."""
     return mask_from_bits(quads * 15)
+
+
+def lanes_before(limits: Value, end: Value, position: Value) -> Value:
+    """Lanes of the block at `position` that lie before `end` (`limits`: a table of bits)."""
+    return load(i32, limits + min_(end - position, BLOCK) * 4, 4)
 
 
 @staged
@@ -73,11 +90,12 @@ def for_each_block(
 ) -> None:
     """Calls `function` (traced once) for each block of `box` with a pixel inside all `edges`.
 
-    (x0, y0) is the reference point of the planes, 12.4 relative to the tile. What
-    `row_function(dy)` returns for a row of blocks is handed to its blocks as `Block.row`. When
-    `running()` is false (None: always true) the walk ends.
+    The box must not be empty. (x0, y0) is the reference point of the planes, 12.4 relative to the
+    tile. What `row_function(dy)` returns for a row of blocks is handed to its blocks as
+    `Block.row`. When `running()` is false (None: always true) the walk ends.
     """
     lane_x, lane_y = const(i32x16, LANE_X), const(i32x16, LANE_Y)
+    columns_below, rows_below = table(i32, COLUMNS_BELOW), table(i32, ROWS_BELOW)
     start_x = box.left & ~1
     y = box.top & ~1
     row_edges = [
@@ -86,32 +104,45 @@ def for_each_block(
         + lane_y * splat(edge.step_y)
         for edge in edges
     ]
-    steps_x = [splat(edge.step_x << 2) for edge in edges]
-    steps_y = [splat(edge.step_y << 2) for edge in edges]
     start_dx = (lane_x * 16 + splat((start_x << 4) + 8 - x0)).to_float(f32) * 0.0625
     dy = (lane_y * 16 + splat((y << 4) + 8 - y0)).to_float(f32) * 0.0625
-    start_columns = lane_x + splat(start_x)
-    last_column = splat(box.right - 1)
-    first_column = splat(box.left)
-    while (y < box.bottom) if running() is None else (y < box.bottom) & running():
-        rows = lane_y + splat(y)
-        outside_rows = (rows - splat(box.top)) | (splat(box.bottom - 1) - rows)
+    first_columns = select((box.left & 1) != 0, const(i32, ~COLUMNS_BELOW[1]), const(i32, -1))
+    first_rows = select((box.top & 1) != 0, const(i32, ~ROWS_BELOW[1]), const(i32, -1))
+    while True:
+        in_rows = lanes_before(rows_below, box.bottom, y) & first_rows
         x = start_x
         dx = start_dx
-        columns = start_columns
+        allowed = in_rows & first_columns
         inside = list(row_edges)  # a list of its own: staged loops update lists in place
         row = row_function(dy)
-        while (x < box.right) if running() is None else (x < box.right) & running():
-            signs = outside_rows | (columns - first_column) | (last_column - columns)
-            for value in inside:
-                signs = signs | value
-            mask = signs >= 0
-            if any_(mask):
-                function(Block(x, y, mask, dx, dy, row))
-            inside = [value + step for value, step in zip(inside, steps_x, strict=True)]
-            columns = columns + BLOCK
-            dx = dx + float(BLOCK)
+        while True:
+            bits = allowed & lanes_before(columns_below, box.right, x)
+            if edges:
+                signs = inside[0]
+                for value in inside[1:]:
+                    signs = signs | value
+                bits = bits & mask_bits(signs >= 0)
+            if bits != 0:
+                function(Block(x, y, bits, dx, dy, row))
             x = x + BLOCK
-        row_edges = [value + step for value, step in zip(row_edges, steps_y, strict=True)]
-        dy = dy + float(BLOCK)
+            if x >= box.right:
+                break
+            if running() is not None:
+                if ~running():
+                    break
+            allowed = in_rows
+            dx = dx + float(BLOCK)
+            inside = [
+                value + splat(edge.step_x << 2) for value, edge in zip(inside, edges, strict=True)
+            ]
         y = y + BLOCK
+        if y >= box.bottom:
+            break
+        if running() is not None:
+            if ~running():
+                break
+        first_rows = const(i32, -1)
+        dy = dy + float(BLOCK)
+        row_edges = [
+            value + splat(edge.step_y << 2) for value, edge in zip(row_edges, edges, strict=True)
+        ]

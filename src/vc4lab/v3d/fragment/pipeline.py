@@ -92,8 +92,9 @@ def draw_list(
     decoder.open(address)
     while decoder.next():
         tracer.draw(decoder)
-        if shader.running() is not None:
-            if ~shader.running():
+        going = shader.running()
+        if going is not None:
+            if ~going:
                 break
     status = shader.status.get()
     ended = decoder.status.get()

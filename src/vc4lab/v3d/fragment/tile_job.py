@@ -17,8 +17,9 @@ from vc4lab.v3d.fragment.stores import Surface, SurfaceOp
 if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory
 
-OP_TILE, OP_CLEAR_COLOUR, OP_CLEAR_ZS, OP_LOAD, OP_STORE, OP_DRAW = range(6)
-"""Kinds of `TileOp`: a, b = tile's first pixel | word | word | surface | surface | segments."""
+OP_TILE, OP_CLEAR_COLOUR, OP_CLEAR_ZS, OP_LOAD, OP_STORE, OP_DRAW, OP_DRAW_PIECES = range(7)
+"""Kinds of `TileOp`: a, b = tile's first pixel | word | word | surface | surface | segments (first,
+count) | pieces of list (first, count; `TileJob.piece_first` says which segments a piece has)."""
 
 OP_WORDS = 4
 SEGMENT_WORDS = 4
@@ -50,6 +51,7 @@ class TileJob(Struct):
     chains = ptr
     ops = ptr
     segments = ptr
+    piece_first = ptr
     draws = ptr
     surfaces = ptr
     statuses = ptr
@@ -149,23 +151,48 @@ class FrameWork:
 
 
 class NativeFrame:
-    """The native arrays of a `FrameWork`; keeps them alive."""
+    """The native arrays of a frame; keeps them alive.
 
-    def __init__(self, work: FrameWork) -> None:
-        self.work = work
-        count = len(work.chains)
+    Parameters
+    ----------
+    memory, width, height
+        Guest memory and the frame's size in pixels.
+    draws, surfaces
+        What segments and operations refer to by number.
+    ops, chains
+        ctypes arrays of `TileOp` and of the number of each chain's first operation; `chains` has
+        one more element, the number of operations.
+    segments, piece_first
+        Host addresses of the scan's results (`piece_first` only for `OP_DRAW_PIECES`).
+    """
+
+    def __init__(
+        self,
+        memory: GuestMemory,
+        width: int,
+        height: int,
+        *,
+        draws: Sequence[Draw],
+        surfaces: Sequence[Surface],
+        ops: Any,
+        chains: Any,
+        count: int,
+        segments: int,
+        piece_first: int = 0,
+        tile: tuple[int, int] = (64, 64),
+        keep: Any = None,
+    ) -> None:
+        self.draw_list = draws
         self.count = count
-        self.ops = (ctypes.c_uint32 * max(len(work.ops), 1))(*work.ops)
-        ends = [*work.chains, len(work.ops) // OP_WORDS]
-        self.chains = (ctypes.c_int32 * len(ends))(*ends)
+        self.ops, self.chains, self.keep = ops, chains, keep
         self.order = (ctypes.c_int32 * max(count, 1))(*range(count))
         self.statuses = (ctypes.c_int32 * (2 * max(count, 1)))()
-        self.draws = (ctypes.c_uint64 * (2 * max(len(work.draws), 1)))()
-        for number, draw in enumerate(work.draws):
+        self.draws = (ctypes.c_uint64 * (2 * max(len(draws), 1)))()
+        for number, draw in enumerate(draws):
             self.draws[2 * number] = draw.function
             self.draws[2 * number + 1] = draw.params
-        self.surfaces = (ctypes.c_char * (SurfaceOp.size * max(len(work.surfaces), 1)))()
-        for number, surface in enumerate(work.surfaces):
+        self.surfaces = (ctypes.c_char * (SurfaceOp.size * max(len(surfaces), 1)))()
+        for number, surface in enumerate(surfaces):
             op = SurfaceOp()
             surface.fill(op)
             ctypes.memmove(
@@ -175,13 +202,31 @@ class NativeFrame:
             )
         job: Any = TileJob()
         self.job = job
-        job.memory = work.memory.base
+        job.memory = memory.base
         job.next, job.order_count = 0, count
         for name in ("order", "chains", "ops", "draws", "surfaces", "statuses"):
             setattr(job, name, ctypes.addressof(getattr(self, name)))
-        job.segments = work.segments
-        job.tile_width, job.tile_height = work.tile_width, work.tile_height
-        job.frame_width, job.frame_height = work.width, work.height
+        job.segments, job.piece_first = segments, piece_first
+        job.tile_width, job.tile_height = tile
+        job.frame_width, job.frame_height = width, height
+
+    @classmethod
+    def of(cls, work: FrameWork) -> NativeFrame:
+        """The arrays of a frame that was put together in Python."""
+        ends = [*work.chains, len(work.ops) // OP_WORDS]
+        return cls(
+            work.memory,
+            work.width,
+            work.height,
+            draws=work.draws,
+            surfaces=work.surfaces,
+            ops=(ctypes.c_uint32 * max(len(work.ops), 1))(*work.ops),
+            chains=(ctypes.c_int32 * len(ends))(*ends),
+            count=len(work.chains),
+            segments=work.segments,
+            tile=(work.tile_width, work.tile_height),
+            keep=work,
+        )
 
     def again(self, chains: list[int]) -> None:
         """Prepares another run of some chains only."""

@@ -43,6 +43,7 @@ from vc4lab.v3d.fragment.tile_job import (
     OP_CLEAR_COLOUR,
     OP_CLEAR_ZS,
     OP_DRAW,
+    OP_DRAW_PIECES,
     OP_LOAD,
     OP_STORE,
     OP_TILE,
@@ -119,6 +120,10 @@ def run_chain(
             call(storer, context_pointer, job.surfaces + op.a * SurfaceOp.size)
         elif kind == OP_DRAW:
             status = run_segments(job, context, context_pointer, op.a, op.a + op.b)
+        elif kind == OP_DRAW_PIECES:
+            first = load(i32, job.piece_first + op.a * 4)
+            behind = load(i32, job.piece_first + (op.a + op.b) * 4)
+            status = run_segments(job, context, context_pointer, first, behind)
         number = number + 1
     return status
 
@@ -196,10 +201,10 @@ class TileScheduler:
         self._lock = threading.Lock()
         self._exact: dict[int, int] = {}  # draw → entry point of its exact pipeline
 
-    def run(self, work: FrameWork) -> RenderResult:
+    def run(self, work: FrameWork | NativeFrame) -> RenderResult:
         """Renders a frame; tiles that need it are rendered again with exact pipelines."""
         with self._lock:
-            frame = NativeFrame(work)
+            frame = work if isinstance(work, NativeFrame) else NativeFrame.of(work)
             self._exact.clear()
             result = RenderResult()
             self._pass(frame, frame.count)
@@ -212,7 +217,7 @@ class TileScheduler:
         """Exchanges or leaves out draws that failed; returns the chains to render again."""
         chains = []
         for chain, number, status in frame.failed():
-            draw = frame.work.draws[number]
+            draw = frame.draw_list[number]
             function = 0  # leaves the draw out
             if status == STATUS_DEOPT:
                 result.exact_tiles += 1
