@@ -95,11 +95,11 @@ class FrameCounter:
             self._present()
         if self._v3d_powered() and not self.rendered:
             self._vsyncs_with_v3d += 1
+        if self.rendered or self._flipped or self._v3d_expected:
+            return
         if self._framebuffer.allocation is None:
             return
         changed = self._look()
-        if self.rendered or self._flipped or self._v3d_expected:
-            return
         acknowledged = self._acknowledgements()
         paced = acknowledged != self._last_acknowledged
         self._last_acknowledged = acknowledged
