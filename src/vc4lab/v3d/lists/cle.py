@@ -48,11 +48,16 @@ class ControlListExecutor:
         self.threads = threads
         self.depth = depth
         self.ram = memory.view(0, MEMORY_MASK + 1)
+        self._accelerators: dict[int, Callable[[], None]] = {}
         self._tables: list[dict[int, Handler]] = [self._system(t) for t in threads]
 
     def install(self, number: int, handlers: Mapping[int, Handler]) -> None:
         """Adds the stage's own handlers to the table of a thread."""
         self._tables[number].update(handlers)
+
+    def accelerate(self, number: int, run: Callable[[], None]) -> None:
+        """``run`` executes records of a thread natively, as many as it can, at each step."""
+        self._accelerators[number] = run
 
     def word(self, address: int) -> int:
         """The little-endian word at a guest address (used for record payloads)."""
@@ -97,7 +102,10 @@ class ControlListExecutor:
     def _run(self, thread: ListThread) -> None:
         handlers, sizes, ram = self._tables[thread.number], RECORD_SIZES, self.ram
         budget = RECORD_BUDGET
+        accelerate = self._accelerators.get(thread.number)
         while thread.running and thread.stalled is None:
+            if accelerate is not None:
+                accelerate()
             address = thread.current
             if address == thread.end:
                 thread.running = False
@@ -118,13 +126,17 @@ class ControlListExecutor:
             handler(address)
             budget -= 1
             if not budget:
-                thread.stalled = "a list that never ends"
-                self.reporter.report(
-                    "CLE-006",
-                    f"the {thread.name} list runs in a circle: {RECORD_BUDGET} records executed"
-                    " and no end reached",
-                    address=address,
-                )
+                self.runs_in_a_circle(thread)
+
+    def runs_in_a_circle(self, thread: ListThread) -> None:
+        """The list goes on and on: the thread hangs, and the user hears why."""
+        thread.stalled = "the end of a list that has none"
+        self.reporter.report(
+            "CLE-006",
+            f"the {thread.name} list runs in a circle: {RECORD_BUDGET} records executed and no"
+            " end reached",
+            address=thread.current,
+        )
 
     def _illegal(self, thread: ListThread, address: int, identity: int) -> None:
         thread.stop_with_error()

@@ -7,12 +7,12 @@ disk); what is data goes into `DrawParams`. Source: hardware reference 3.6-3.8, 
 from __future__ import annotations
 
 import struct
-import weakref
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.qpu.environment import Unsupported
 from vc4lab.records.declarations import ConfigurationBits, PrimitiveListFormat
-from vc4lab.v3d.fragment.interpreted import GoldenDraw, forget, register
+from vc4lab.v3d.fragment.interpreted import GoldenDraw, register
 from vc4lab.v3d.fragment.pipeline import fragment_pipeline
 from vc4lab.v3d.fragment.tile_context import (
     MAX_TEXTURE_REQUESTS,
@@ -62,6 +62,11 @@ class DrawPreparer:
             memory, reporter, self.programs, unknowns=unknowns, engine=engine
         )
 
+    def prepare_all(self, uses: Sequence[DrawUse]) -> list[Draw]:
+        """The draws of one frame; vertices of the frame before are given up."""
+        self.vertices.arena.reset()
+        return [self.prepare(use) for use in uses]
+
     def prepare(self, use: DrawUse) -> Draw:
         """The draw for a distinct render state; `NOTHING` (and a message) if it cannot be drawn."""
         state: Any = use.state
@@ -76,10 +81,13 @@ class DrawPreparer:
             return NOTHING
 
     def report_unsupported(self, draw: Draw) -> None:
-        """A pipeline met at run time what it cannot do."""
-        self.reporter.report(
-            "FRG-001", "a fragment program did what is not simulated", address=None
-        )
+        """A pipeline met at run time what it cannot do; the interpreter knows what it was."""
+        golden = next((item for item in draw.keep or () if isinstance(item, GoldenDraw)), None)
+        failure = golden.failure if golden is not None else None
+        if failure is not None:
+            self.reporter.report(failure.code, failure.message)
+        else:
+            self.reporter.report("FRG-001", "a fragment program did what is not simulated")
 
     def _refuse_shader(self, kind: int) -> None:
         if kind == 0:
@@ -104,7 +112,6 @@ class DrawPreparer:
         if self.engine == "interpreter":
             golden = GoldenDraw(key, self.memory)
             params.callback_id = register(golden)
-            weakref.finalize(params, forget, params.callback_id)
         return Draw(
             pipeline.address,
             params.address,
