@@ -235,8 +235,11 @@ def blend(kind: TextureKind, first: Any, second: Any, weight: Value) -> Any:
 
 
 def _blend_pairs(first: Value, second: Value, weight: Value) -> Value:
-    # first + ((second - first) * weight / 128 + 128) >> 8, the weight being 128-fold.
-    return first + scale_round(second - first, weight)
+    """``weight`` is 128-fold. Two ways to the same bits; SSE2 has no rounding multiply."""
+    if current().module.target.level in ("avx512", "avx2"):
+        return first + scale_round(second - first, weight)
+    # Modulo 2**16; the sum itself is at most 255 * 256 + 128.
+    return ((first << 8) + (second - first) * weight.shr(7) + 128).shr(8)
 
 
 def bilinear_once(corners: list[Value], fx: Value, fy: Value) -> Value:

@@ -25,11 +25,10 @@ _LANE_BYTES = 64
 
 @lru_cache(maxsize=256)
 def sampler_module(kind: TextureKind, target: Target | None = None) -> NativeModule:
-    """Native module with entries for one texture kind.
+    """Native module with one entry for one texture kind.
 
     ``sample(descriptor, memory_base, words, results)``: ``words`` points to S, T, R, B of 16 lanes
-    each, ``results`` receives 16 words (32 for RGBA64). ``sample_many(..., batches)`` does so for
-    consecutive batches in memory.
+    each, ``results`` receives 16 words (32 for RGBA64).
     """
 
     def one(descriptor: Value, memory: Value, words: Value, results: Value) -> None:
@@ -44,6 +43,7 @@ def sampler_module(kind: TextureKind, target: Target | None = None) -> NativeMod
         {"sample": entry},
         target=target or host_target(),
         float_mode="qpu",
+        key=repr(kind),
     )
 
 
