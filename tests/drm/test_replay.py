@@ -1,0 +1,76 @@
+"""Recorded driver jobs drawn: the horse, the crate, the cat, the cube, as golden pictures.
+
+`VC4LAB_ACCEPT=1 pytest tests/drm/test_replay.py` rewrites the pictures; look at them before
+committing.
+"""
+
+import os
+from pathlib import Path
+
+import numpy
+import pytest
+from PIL import Image
+from typer.testing import CliRunner
+
+from vc4lab.cli import exits
+from vc4lab.drm.byte_order import ByteOrder
+from vc4lab.drm.replay import replay
+
+JOBS = Path(__file__).parents[1] / "data" / "vc4-jobs"
+PICTURES = Path(__file__).parents[1] / "data" / "replay-pictures"
+RUNS = sorted(path.name for path in JOBS.iterdir() if path.is_dir() and path.name != "blobs")
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_golden_pictures(name: str) -> None:
+    result = replay(JOBS / name)
+    assert result.drawn == result.jobs
+    assert not result.reporter.items
+    assert result.image is not None
+    golden = PICTURES / f"{name}.png"
+    if os.environ.get("VC4LAB_ACCEPT"):
+        PICTURES.mkdir(exist_ok=True)
+        result.image.save(golden, optimize=True)
+    with Image.open(golden) as expected:
+        assert expected.size == result.image.size
+        difference = numpy.asarray(expected).astype(int) - numpy.asarray(result.image)
+    assert not difference.any(), f"{numpy.count_nonzero(difference.any(axis=-1))} pixels differ"
+
+
+def test_interpreter_draws_the_same() -> None:
+    fast, golden = (replay(JOBS / "tri_arm64", engine=e).image for e in ("jit", "interpreter"))
+    assert fast is not None
+    assert golden is not None
+    assert fast.tobytes() == golden.tobytes()
+
+
+def test_triangle_corners() -> None:
+    """Red, green and blue corners on the clear colour, whatever the golden file says."""
+    result = replay(JOBS / "tri_arm64")
+    assert result.order is ByteOrder.RGBA
+    image = result.image
+    assert image is not None
+    assert image.getpixel((0, 63)) == (0x40, 0x80, 0xBF)
+    pixels = numpy.asarray(image)
+    assert pixels[3, 5].argmax() == 0
+    assert pixels[3, 58].argmax() == 1
+    assert pixels[52, 32].argmax() == 2
+
+
+def test_command(tmp_path: Path) -> None:
+    import typer
+
+    from vc4lab.cli.replay import replay as command
+
+    app = typer.Typer()
+    app.command()(command)
+    picture = tmp_path / "out" / "cube.png"
+    every = tmp_path / "every"
+    arguments = [str(JOBS / "kmscube_smooth"), "-o", str(picture), "--every", str(every)]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0
+    assert "3 of 3 jobs drawn, 640x480 bgra" in result.output
+    assert len(list(every.iterdir())) == 3
+    assert picture.exists()
+    result = CliRunner().invoke(app, [str(JOBS / "tri_arm64"), "-o", str(tmp_path / "x.unknown")])
+    assert result.exit_code == exits.BAD_INPUT
