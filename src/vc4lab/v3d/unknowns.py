@@ -87,9 +87,31 @@ ROWS: list[Unknown] = [
         "AG100-R table 38 allows 102 in binning lists without saying what for",
     ),
     Unknown(
+        "guard_band",
+        "Where does the clipper cut in X and Y?",
+        {
+            "wide": "only what would leave the range of s12.4 screen coordinates",
+            "viewport": "at the edges of the view volume",
+        },
+        "wide",
+        "Bin triangles that stick out of the viewport; look for records 49 and their clip data.",
+        "AG100-R p. 52 names a guard band without its size",
+    ),
+    Unknown(
+        "line_loop_end",
+        "Which way round is the closing line of a line loop?",
+        {"last_first": "from the last vertex to the first", "first_last": "the other way"},
+        "last_first",
+        "Draw a flat-shaded line loop: the closing line has the colour of its second vertex.",
+        "no source",
+    ),
+    Unknown(
         "clipper_z_order",
         "Which float of Clipper Z (106) is the scale?",
-        {"scale_first": "Zs = Zc/Wc x first + second", "offset_first": "Zs = Zc/Wc x second + first"},
+        {
+            "scale_first": "Zs = Zc/Wc x first + second",
+            "offset_first": "Zs = Zc/Wc x second + first",
+        },
         "scale_first",
         "Clip a triangle at the near plane with two different values, read the clip record.",
         "AG100-R and Mesa against Broadcom's khrn driver; equal for the usual 0.5, 0.5",

@@ -13,6 +13,7 @@ from vc4lab.records.declarations import TileBinningMode
 from vc4lab.records.primitives import ListFormat, walk_compressed
 from vc4lab.v3d.geometry.ptb import Binner, Coordinates
 from vc4lab.v3d.lists.render_state import STATE_RECORD_BYTES
+from vc4lab.v3d.unknowns import Unknowns
 
 BASE = 0xC0100000
 SHADER = 0x00001230
@@ -59,10 +60,10 @@ def read_tile(memory: GuestMemory, address: int) -> TileContent:
 class Frame:
     """A configured binner over its own memory."""
 
-    def __init__(self, memory, tiles_x=8, tiles_y=6, pool=1 << 22, **mode):
+    def __init__(self, memory, tiles_x=8, tiles_y=6, pool=1 << 22, switches=None, **mode):
         self.memory = memory
         self.reporter = Reporter()
-        self.binner = Binner(memory, self.reporter)
+        self.binner = Binner(memory, self.reporter, Unknowns(switches))
         self.tiles = (tiles_x, tiles_y)
         record = control.build(
             112, address=BASE, memory_size=pool, tiles_x=tiles_x, tiles_y=tiles_y, **mode

@@ -21,8 +21,8 @@ def memory():
     return GuestMemory()
 
 
-def prepared(memory):
-    frame = Frame(memory, 8, 6)
+def prepared(memory, **switches):
+    frame = Frame(memory, 8, 6, switches=switches)
     frame.state(105, struct.pack("<2f", HALF_W, HALF_H))
     frame.state(106, struct.pack("<2f", 0.5, 0.5))
     frame.state(103, struct.pack("<2h", int(HALF_W), int(HALF_H)))
@@ -149,6 +149,20 @@ def test_winding_is_kept(memory):
         assert (bx - ax) * (cy - ay) - (cx - ax) * (by - ay) > 0
 
 
+def test_original_vertices_keep_their_screen_position(memory):
+    corners = [(-0.97, -0.3, 0.0, 1.0), (0.77, -0.51, 0.0, 1.0), (0.33, 0.5, -2.0, 1.0)]
+    frame = prepared(memory)
+    assert (
+        frame.binner.draw(4, IndexSource(3), coordinates([(11, 22), (33, 7), (0, 0)], corners)) == 0
+    )
+    assert frame.binner.flush() == 0
+    units = {(1.0, 0.0, 0.0): (11, 22), (0.0, 1.0, 0.0): (33, 7)}
+    entries = [e for part in parts_of(memory, frame).values() for e in part.values()]
+    moved = [(entry[4:], entry[:2]) for entry in entries if entry[4:] in units]
+    assert moved
+    assert all(units[weights] == place for weights, place in moved)
+
+
 def test_rejects_and_counts(memory):
     outside = [(5.0, 0.0, 0.0, 1.0), (6.0, 0.0, 0.0, 1.0), (5.0, 1.0, 0.0, 1.0)]
     broken = [(float("nan"), 0.0, 0.0, 1.0), (0.0, 0.0, 0.0, 1.0), (0.5, 0.5, float("inf"), 1.0)]
@@ -188,3 +202,36 @@ def test_clipped_lines_keep_their_direction(memory, seed):
             assert abs(inverse_w * point[3] - 1) < 1e-3
         if flags == 3:
             assert entries[0][4] > entries[1][4]
+
+
+def test_guard_band_is_a_switch(memory):
+    corners = [(-1.5, -0.5, 0.0, 1.0), (0.5, -0.5, 0.0, 1.0), (0.0, 0.5, 0.0, 1.0)]
+    buffer = coordinates(list(map(projected, corners)), corners)
+    for choice, clipped in (("wide", 0), ("viewport", 1)):
+        frame = prepared(memory, guard_band=choice)
+        assert frame.binner.draw(4, IndexSource(3), buffer) == 0
+        assert frame.binner.counters["clipped"] == clipped
+
+
+def test_order_of_clipper_z_is_a_switch(memory):
+    corners = [(-0.5, -0.5, 0.0, 1.0), (0.5, -0.5, 0.0, 1.0), (0.0, 0.5, -2.0, 1.0)]
+    buffer = coordinates(list(map(projected, corners)), corners)
+    depths = []
+    for choice in ("scale_first", "offset_first"):
+        frame = prepared(memory, clipper_z_order=choice)
+        frame.state(106, struct.pack("<2f", 0.25, 0.75))
+        assert frame.binner.draw(4, IndexSource(3), buffer) == 0
+        assert frame.binner.flush() == 0
+        entries = [e for part in parts_of(memory, frame).values() for e in part.values()]
+        depths.append(min(round(entry[2], 5) for entry in entries))
+    assert depths == [0.5, -0.5]  # the near plane: Zc/Wc = -1
+
+
+def test_end_of_a_line_loop_is_a_switch(memory):
+    plain = [(0.0, 0.0, 0.0, 1.0), (0.5, 0.0, 0.0, 1.0), (0.0, 0.5, 0.0, 1.0)]
+    buffer = coordinates(list(map(projected, plain)), plain)
+    for choice, closing in (("last_first", (2, 0)), ("first_last", (0, 2))):
+        frame = prepared(memory, line_loop_end=choice)
+        assert frame.binner.draw(2, IndexSource(3), buffer) == 0
+        assert frame.binner.flush() == 0
+        assert {k[0] for k in parts_of(memory, frame)} == {(0, 1), (1, 2), closing}

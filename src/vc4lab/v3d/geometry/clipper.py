@@ -37,9 +37,6 @@ from vc4lab.v3d.geometry.list_writer import allocate
 from vc4lab.v3d.geometry.primitive_decoder import CLIP_ENTRY_BYTES, host
 from vc4lab.v3d.geometry.ptb_context import CLIP_PLANES, MAX_POLYGON, BinContext
 
-GUARD_BAND = 32752.0
-"""Largest |Xs|, |Ys| in 1/16 pixel a vertex may have without being cut (s12.4 ends at 32767)."""
-
 SMALLEST_W = 1e-20
 """Wc of a corner is kept above this, so that 1/Wc is finite."""
 
@@ -49,7 +46,8 @@ OUT_GUARD, OUT_BAD = 64, 128
 OUT_VOLUME = 63
 OUT_CUT = OUT_NEAR | OUT_FAR | OUT_GUARD
 
-# a corner in scratch memory: x y z w, three weights, original vertex (-1 = new), as 8 doubles
+# a corner in scratch memory: x y z w, three weights (doubles), original vertex (-1 = new) and its
+# Ys:Xs (i32)
 CORNER_BYTES = 64
 SLOTS = 16
 
@@ -68,6 +66,7 @@ def _load_corner(c: Any, target: Value, index: Value, slot: int) -> None:
     for k in unroll(3):
         store(target + 32 + 8 * k, const(f64, 1.0 if k == slot else 0.0))
     store(target + 56, const(i32, slot))
+    store(target + 60, load(i32, source + c.xy_row))
 
 
 @staged
@@ -75,7 +74,7 @@ def _distance(c: Any, corner: Value, plane: Value) -> Value:
     """Signed distance (not normalised) of a corner to a clip plane; inside is >= 0."""
     x, y = load(f64, corner), load(f64, corner + 8)
     z, w = load(f64, corner + 16), load(f64, corner + 24)
-    guard = w * GUARD_BAND
+    guard_x, guard_y = w * c.guard_x.fpext(f64), w * c.guard_y.fpext(f64)
     across = x * c.half_width.fpext(f64)
     up = y * c.half_height.fpext(f64)
     result = w + z
@@ -84,13 +83,13 @@ def _distance(c: Any, corner: Value, plane: Value) -> Value:
     elif plane == 2:
         result = w - SMALLEST_W
     elif plane == 3:
-        result = guard + across
+        result = guard_x + across
     elif plane == 4:
-        result = guard - across
+        result = guard_x - across
     elif plane == 5:
-        result = guard + up
+        result = guard_y + up
     elif plane == 6:
-        result = guard - up
+        result = guard_y - up
     return result
 
 
@@ -179,11 +178,12 @@ def _screen(value: Value) -> Value:
 
 @staged
 def screen_position(c: Any, corner: Value) -> Value:
-    """Ys:Xs of a corner, as the clipper computes it from record 105."""
+    """Ys:Xs of a corner: what the shader gave an original vertex, else computed from record 105."""
     inverse = 1.0 / load(f64, corner + 24)
     x = _screen(load(f64, corner) * inverse * c.half_width.fpext(f64))
     y = _screen(load(f64, corner + 8) * inverse * c.half_height.fpext(f64))
-    return (x & 0xFFFF) | (y << 16)
+    made = (x & 0xFFFF) | (y << 16)
+    return select(load(i32, corner + 56) >= 0, load(i32, corner + 60), made)
 
 
 @staged
@@ -237,13 +237,13 @@ def make_outcodes(context: Value, first_batch: Any, last_batch: Any) -> None:
         source = c.vertices + batch * c.pitch
         x, y = load(f32x16, source), load(f32x16, source + 64)
         z, w = load(f32x16, source + 128), load(f32x16, source + 192)
-        guard = w * GUARD_BAND
         # a number that is not finite gives NaN, which differs from 0
         bad = ((x - x) + (y - y) + (z - z) + (w - w)) != 0.0
         code = bits(x < -w, OUT_LEFT) | bits(x > w, OUT_RIGHT)
         code = code | bits(y < -w, OUT_BELOW) | bits(y > w, OUT_ABOVE)
         code = code | bits(z < -w, OUT_NEAR) | bits(z > w, OUT_FAR)
-        wide = (fabs_(x * c.half_width) > guard) | (fabs_(y * c.half_height) > guard)
+        wide = fabs_(x * c.half_width) > w * c.guard_x
+        wide = wide | (fabs_(y * c.half_height) > w * c.guard_y)
         code = code | bits(wide | (w < SMALLEST_W), OUT_GUARD) | bits(bad, OUT_BAD)
         store(c.codes + batch * 16, code.trunc(i8))
 

@@ -131,6 +131,8 @@ class Binner:
         self.interrupted: Callable[[], bool] = lambda: False
         self.tile_width, self.tile_height = 64, 64
         self.context.memory = memory.base
+        self.context.guard_x = self.context.guard_y = pc.GUARD_BAND
+        self.context.close_first = int(unknowns["line_loop_end"] == "first_last")
         for k in range(len(pc.STATE_KINDS)):
             self.context.changed[k] = pc.NEVER
         self._tiles: Any = None
@@ -192,6 +194,8 @@ class Binner:
                 pair = pair[::-1]
             for name, value in zip(names, pair, strict=True):
                 setattr(c, name, value)
+            if kind == CLIPPER_XY and self.unknowns["guard_band"] == "viewport":
+                c.guard_x, c.guard_y = abs(pair[0]), abs(pair[1])
             return
         slot = pc.KIND_OF_RECORD.get(kind)
         if slot is None:

@@ -35,6 +35,9 @@ DONE, OUT_OF_MEMORY, PAUSED, BAD_INDEX = 0, 1, 2, 3
 INDEX_ARRAY, INDEX_8, INDEX_16 = 0, 1, 2
 """Where vertex indices come from: consecutive, or 8 / 16-bit indices in guest memory."""
 
+GUARD_BAND = 32752.0
+"""Largest |Xs|, |Ys| in 1/16 pixel a vertex may have without being cut (s12.4 ends at 32767)."""
+
 CLIP_PLANES = 7
 MAX_POLYGON = 3 + CLIP_PLANES
 """A triangle cut by n planes has at most 3 + n corners."""
@@ -80,6 +83,8 @@ class BinContext(Struct):
     line_width = f32
     half_width = f32  # record 105, 1/16 pixel
     half_height = f32
+    guard_x = f32  # largest |Xs|, |Ys| before a primitive is cut
+    guard_y = f32
     z_scale = f32  # record 106
     z_offset = f32
     counter = i32
@@ -104,6 +109,7 @@ class BinContext(Struct):
     first_vertex = i32  # vertices in the coordinate buffer
     last_vertex = i32
     primitive_count = i32
+    close_first = i32  # a line loop's last line: 1 = (first, last), 0 = (last, first)
     primitive = i32  # resume point: primitive, part of a clipped one, tile
     part = i32
     tile_x = i32  # -1: start of the primitive

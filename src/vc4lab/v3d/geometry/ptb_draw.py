@@ -213,6 +213,8 @@ def draw_lines(context: Value) -> Value:
         after = k * stride + 1
         i0 = vertex_index(c, after - 1)
         i1_ = vertex_index(c, select(after < c.length, after, const(i32, 0)))
+        if (after >= c.length) & (c.close_first != 0):
+            i0, i1_ = i1_, i0
         status = _checked(c, max_(i0, i1_), status)
         some = const(i32, 0)
         every = const(i32, 0)

@@ -185,7 +185,7 @@ def shade_kernel(key: VertexKey, program: Program, exact: bool, cells: bool) -> 
     def run_batch(context: Value, batch: Value, wild: Any) -> None:
         c: Any = VertexContext.at(context)
         wanted = batch_mask(c, batch)
-        if any_(wanted):
+        if any_(wanted) & (c.stopped == 0):
             rows = fetch_rows(key, context, lane_indices(wanted, batch))
             env = environment(context, program, rows, key)
             env.wild = wild
