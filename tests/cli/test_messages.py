@@ -6,7 +6,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from vc4lab.cli import exits
+from vc4lab.cli.exit_codes import ExitCode
 from vc4lab.cli.explain import explain
 from vc4lab.cli.replay import replay
 from vc4lab.cli.unknowns import unknowns
@@ -29,7 +29,7 @@ def test_explain() -> None:
     assert "Cure:" in result.output
     assert "DRM-001" in RUNNER.invoke(app(), ["explain"]).output
     result = RUNNER.invoke(app(), ["explain", "CLE-999"])
-    assert result.exit_code == exits.BAD_INPUT
+    assert result.exit_code == ExitCode.BAD_INPUT
     assert "There is no diagnostic" in result.output
 
 
@@ -37,7 +37,7 @@ def test_unknowns() -> None:
     result = RUNNER.invoke(app(), ["unknowns", "sublist_depth"])
     assert "* 2: two return addresses" in result.output
     assert RUNNER.invoke(app(), ["unknowns"]).exit_code == 0
-    assert RUNNER.invoke(app(), ["unknowns", "x"]).exit_code == exits.BAD_INPUT
+    assert RUNNER.invoke(app(), ["unknowns", "x"]).exit_code == ExitCode.BAD_INPUT
 
 
 def test_replay_lists() -> None:
@@ -50,5 +50,5 @@ def test_replay_lists() -> None:
 @pytest.mark.parametrize("arguments", [["nowhere"], [str(JOBS), "--engine", "magic"]])
 def test_replay_bad_input(arguments: list[str]) -> None:
     result = RUNNER.invoke(app(), ["replay", *arguments])
-    assert result.exit_code == exits.BAD_INPUT
+    assert result.exit_code == ExitCode.BAD_INPUT
     assert result.output.strip()

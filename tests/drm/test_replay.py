@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 from typer.testing import CliRunner
 
-from vc4lab.cli import exits
+from vc4lab.cli.exit_codes import ExitCode
 from vc4lab.drm.byte_order import ByteOrder
 from vc4lab.drm.replay import replay
 
@@ -73,4 +73,4 @@ def test_command(tmp_path: Path) -> None:
     assert len(list(every.iterdir())) == 3
     assert picture.exists()
     result = CliRunner().invoke(app, [str(JOBS / "tri_arm64"), "-o", str(tmp_path / "x.unknown")])
-    assert result.exit_code == exits.BAD_INPUT
+    assert result.exit_code == ExitCode.BAD_INPUT

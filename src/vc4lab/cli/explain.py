@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from vc4lab.cli import exits
+from vc4lab.cli.exit_codes import ExitCode
 
 
 def explain(
@@ -26,4 +26,4 @@ def explain(
         typer.echo(explanation(code), nl=False)
     except KeyError as error:
         typer.echo(error.args[0], err=True)
-        raise typer.Exit(exits.BAD_INPUT) from None
+        raise typer.Exit(ExitCode.BAD_INPUT) from None

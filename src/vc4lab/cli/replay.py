@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vc4lab.cli import exits
+from vc4lab.cli.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -50,7 +50,7 @@ def replay(
         _draw(path, output, every, engine, order, reporter)
     except StrictStop as stop:
         typer.echo(f"stopped (strict): {stop.diagnostic.code}", err=True)
-        raise typer.Exit(exits.STRICT) from None
+        raise typer.Exit(ExitCode.STRICT_STOP) from None
 
 
 def _draw(
@@ -79,7 +79,7 @@ def _draw(
         on_image=(lambda name, image: save(image, every / f"{name}.png")) if every else None,
     )
     if result.jobs == 0:
-        raise typer.Exit(exits.BAD_INPUT)
+        raise typer.Exit(ExitCode.BAD_INPUT)
     if result.image is not None and output is not None:
         save(result.image, output)
     size = (
@@ -91,7 +91,7 @@ def _draw(
     typer.echo(f"{result.drawn} of {result.jobs} jobs drawn, {size}{where}")
     if result.drawn < result.jobs:
         refused = reporter.counts["DRM-016"] == 0
-        raise typer.Exit(exits.BAD_INPUT if refused else exits.HANG)
+        raise typer.Exit(ExitCode.BAD_INPUT if refused else ExitCode.GUEST_HANG)
 
 
 def _print_lists(path: Path, reporter: Reporter) -> None:
@@ -100,7 +100,7 @@ def _print_lists(path: Path, reporter: Reporter) -> None:
 
     run = RecordedRun(path, reporter)
     if not run.jobs:
-        raise typer.Exit(exits.BAD_INPUT)
+        raise typer.Exit(ExitCode.BAD_INPUT)
     for job in run.jobs:
         try:
             built = job.build()
@@ -118,4 +118,4 @@ def _show(item: Diagnostic) -> None:
 
 def _failed(message: str) -> typer.Exit:
     typer.echo(message, err=True)
-    return typer.Exit(exits.BAD_INPUT)
+    return typer.Exit(ExitCode.BAD_INPUT)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from vc4lab.cli import exits
+from vc4lab.cli.exit_codes import ExitCode
 
 
 def unknowns(
@@ -18,7 +18,7 @@ def unknowns(
     table = unknowns_table()
     if name is not None and name not in table:
         typer.echo(f"no unknown is called {name!r}; they are: {', '.join(table)}", err=True)
-        raise typer.Exit(exits.BAD_INPUT)
+        raise typer.Exit(ExitCode.BAD_INPUT)
     for row in table.values() if name is None else (table[name],):
         typer.echo(f"{row.name}: {row.question}")
         for choice, meaning in row.choices.items():
