@@ -23,12 +23,15 @@ uint16_t *grid_indices(uint16_t *at, uint32_t first, uint32_t columns, uint32_t 
 void sky_vertices(struct background_vertex *vertex, uint32_t frame)
 {
     float time = (float)frame * (1.0f / 60);
-    for (int row = 0; row <= SKY_ROWS; row++)
+    float centre = 0.5f + 0.12f * sine(0.7f * time); /* the fire wanders */
+    for (int row = 0; row <= SKY_ROWS; row++) {
+        float v = (float)row / SKY_ROWS;
+        float ripple = 1.1f * time + 2.0f * sine(3.0f * v - time);
         for (int column = 0; column <= SKY_COLUMNS; column++, vertex++) {
-            float u = (float)column / SKY_COLUMNS, v = (float)row / SKY_ROWS;
-            float wave = 0.5f + 0.5f * sine(5.0f * u + 1.1f * time + 2.0f * sine(3.0f * v - time));
-            float off_centre = u - 0.5f - 0.12f * sine(0.7f * time);
-            float ember = v * v * clamp(1.15f - 2.6f * off_centre * off_centre, 0.0f, 1.0f);
+            float u = (float)column / SKY_COLUMNS;
+            float wave = 0.5f + 0.5f * sine(5.0f * u + ripple);
+            float away = u - centre;
+            float ember = v * v * clamp(1.15f - 2.6f * away * away, 0.0f, 1.0f);
             float dusk = (1.0f - v) * (0.6f + 0.4f * wave);
             vertex->x = (int16_t)((u * 2.0f - 1.0f) * HALF_WIDTH * 16.0f);
             vertex->y = (int16_t)((v * 2.0f - 1.0f) * HALF_HEIGHT * 16.0f);
@@ -38,6 +41,7 @@ void sky_vertices(struct background_vertex *vertex, uint32_t frame)
             vertex->green = 0.07f + 0.12f * dusk + ember * (0.20f + 0.12f * wave);
             vertex->blue = 0.15f + 0.22f * dusk - 0.06f * ember;
         }
+    }
 }
 
 struct vector {
@@ -77,29 +81,33 @@ static float wrapped(float x, float range)
     return (turns - (float)whole - 0.5f) * range;
 }
 
-static void project(struct naan_vertex *vertex, struct vector p)
+/* Place a vertex; `depth` is the scale at its distance, FOCAL_LENGTH * 16 / z. */
+static void place(struct naan_vertex *vertex, float x, float y, float z, float depth)
 {
-    float one_over_w = 1.0f / p.z;
-    float scale = FOCAL_LENGTH * 16.0f * one_over_w;
-    vertex->x = (int16_t)clamp(p.x * scale, -32000.0f, 32000.0f);
-    vertex->y = (int16_t)clamp(p.y * scale, -32000.0f, 32000.0f);
-    vertex->z = clamp(p.z * 0.05f, 0.0f, 1.0f);
-    vertex->one_over_w = one_over_w;
+    vertex->x = (int16_t)clamp(x * depth, -32000.0f, 32000.0f);
+    vertex->y = (int16_t)clamp(y * depth, -32000.0f, 32000.0f);
+    vertex->z = z * 0.05f;
+    vertex->one_over_w = depth * (1.0f / (FOCAL_LENGTH * 16.0f));
 }
 
+struct light {
+    float red, green, blue;
+};
+
 /* A moon from the upper left, the oven's glow from below, darker with distance. */
-static void light(struct naan_vertex *vertex, struct vector normal, float distance)
+static struct light light_on(struct vector normal, float distance)
 {
-    if (normal.z > 0.0f) /* the side we see */
-        normal = (struct vector){-normal.x, -normal.y, -normal.z};
     float length = square_root(normal.x * normal.x + normal.y * normal.y + normal.z * normal.z);
-    float moon = clamp((-0.42f * normal.x - 0.55f * normal.y - 0.72f * normal.z) / length, 0.0f, 1.0f);
-    float oven = clamp((0.86f * normal.y - 0.50f * normal.z) / length, 0.0f, 1.0f);
+    float scale = normal.z > 0.0f ? -1.0f / length : 1.0f / length; /* the side we see */
+    normal = (struct vector){normal.x * scale, normal.y * scale, normal.z * scale};
+    float moon = clamp(-0.42f * normal.x - 0.55f * normal.y - 0.72f * normal.z, 0.0f, 1.0f);
+    float oven = clamp(0.86f * normal.y - 0.50f * normal.z, 0.0f, 1.0f);
     float near = clamp(1.22f - 0.070f * distance, 0.25f, 1.0f);
-    vertex->red = clamp((0.34f + 0.74f * moon + 0.34f * oven) * near, 0.0f, 1.0f);
-    vertex->green = clamp((0.31f + 0.72f * moon + 0.16f * oven) * near, 0.0f, 1.0f);
-    vertex->blue = clamp((0.33f + 0.66f * moon + 0.05f * oven) * near, 0.0f, 1.0f);
-    vertex->opacity = 1.0f;
+    return (struct light){
+        clamp((0.34f + 0.74f * moon + 0.34f * oven) * near, 0.0f, 1.0f),
+        clamp((0.31f + 0.72f * moon + 0.16f * oven) * near, 0.0f, 1.0f),
+        clamp((0.33f + 0.66f * moon + 0.05f * oven) * near, 0.0f, 1.0f),
+    };
 }
 
 static void one_naan(struct naan_vertex *shadow, struct naan_vertex *bread, uint32_t number,
@@ -126,27 +134,38 @@ static void one_naan(struct naan_vertex *shadow, struct naan_vertex *bread, uint
                                0.70f * cosine(0.8f * swing * time + 2.0f * phase));
     float bend = 0.22f * sine(3.1f * time + 1.7f * (float)number) + 0.06f; /* wing beat */
 
-    for (int row = 0; row <= GRID; row++)
-        for (int column = 0; column <= GRID; column++, shadow++, bread++) {
-            float u = (float)column * (2.0f / GRID) - 1.0f, v = (float)row * (2.0f / GRID) - 1.0f;
-            struct vector p = combine(&axes, 0.92f * u, 1.0f * v, bend * (u * u - 0.35f));
-            struct vector normal = combine(&axes, -2.0f * bend * u, 0.0f, 1.0f);
-            p.x += centre.x;
-            p.y += centre.y;
-            p.z += centre.z;
-            project(bread, p);
-            light(bread, normal, distance);
-            bread->s = 0.5f + 0.5f * u;
-            bread->t = 0.5f + 0.5f * v;
+    /* Bent across only, so place and light of a column are worked out once. */
+    struct vector columns[GRID + 1];
+    struct light lights[GRID + 1];
+    for (int column = 0; column <= GRID; column++) {
+        float u = (float)column * (2.0f / GRID) - 1.0f;
+        struct vector p = combine(&axes, 0.92f * u, 0.0f, bend * (u * u - 0.35f));
+        columns[column] = (struct vector){p.x + centre.x, p.y + centre.y, p.z + centre.z};
+        lights[column] = light_on(combine(&axes, -2.0f * bend * u, 0.0f, 1.0f), distance);
+    }
 
-            p.x += 0.16f;
-            p.y += 0.24f;
-            project(shadow, p);
+    for (int row = 0; row <= GRID; row++) {
+        float v = (float)row * (2.0f / GRID) - 1.0f;
+        struct vector along = {axes.along.x * v, axes.along.y * v, axes.along.z * v};
+        for (int column = 0; column <= GRID; column++, shadow++, bread++) {
+            float x = columns[column].x + along.x, y = columns[column].y + along.y;
+            float z = columns[column].z + along.z;
+            float depth = FOCAL_LENGTH * 16.0f / z;
+            place(bread, x, y, z, depth);
+            bread->s = (float)column * (1.0f / GRID);
+            bread->t = (float)row * (1.0f / GRID);
+            bread->red = lights[column].red;
+            bread->green = lights[column].green;
+            bread->blue = lights[column].blue;
+            bread->opacity = 1.0f;
+
+            place(shadow, x + 0.16f, y + 0.24f, z, depth);
             shadow->s = bread->s;
             shadow->t = bread->t;
             shadow->red = shadow->green = shadow->blue = 0.0f;
             shadow->opacity = 0.34f;
         }
+    }
 }
 
 void naan_vertices(struct naan_vertex *vertices, uint32_t frame)
