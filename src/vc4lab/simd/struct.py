@@ -73,14 +73,16 @@ class Field:
         if isinstance(self.kind, type):  # a nested Struct: a view that keeps the outer alive
             kind: Any = self.kind
             return kind._view(instance, instance.address + self.offset)
-        place = self.ctype.from_buffer(instance.buffer, instance._start + self.offset)
-        return place.value if self.scalar else place
+        if self.scalar:
+            return getattr(instance._plain, self.name)
+        return self.ctype.from_buffer(instance.buffer, instance._start + self.offset)
 
     def __set__(self, instance: Any, value: Any) -> None:
-        place = self.ctype.from_buffer(instance.buffer, instance._start + self.offset)
         if self.scalar:
-            place.value = value
-        elif isinstance(value, bytes | bytearray | memoryview):
+            setattr(instance._plain, self.name, value)
+            return
+        place = self.ctype.from_buffer(instance.buffer, instance._start + self.offset)
+        if isinstance(value, bytes | bytearray | memoryview):
             data = bytes(value)
             if len(data) != self.size:
                 raise ValueError(f"{self.name} has {self.size} bytes, not {len(data)}")
@@ -94,6 +96,20 @@ class Field:
             place[:] = values
 
 
+def _plain_structure(name: str, fields: dict[str, Field]) -> type[ctypes.Structure]:
+    """The scalar members as a ctypes Structure: the quickest way for Python to read and write."""
+    members: list[tuple[str, Any]] = []
+    end = 0
+    for field in sorted(fields.values(), key=lambda member: member.offset):
+        if not field.scalar:
+            continue
+        if field.offset > end:
+            members.append((f"_pad_{end}", ctypes.c_uint8 * (field.offset - end)))
+        members.append((field.name, field.ctype))
+        end = field.offset + field.size
+    return type(name, (ctypes.Structure,), {"_fields_": members})
+
+
 class Struct:
     """A block of memory with named members, 64-byte aligned, zero at first.
 
@@ -103,6 +119,7 @@ class Struct:
     """
 
     fields: ClassVar[dict[str, Field]] = {}
+    _plain_type: ClassVar[type[ctypes.Structure]] = ctypes.Structure
     size: ClassVar[int] = 0
     align: ClassVar[int] = 1
 
@@ -123,12 +140,14 @@ class Struct:
             end, align = field.offset + size, max(align, own)
         cls.fields, cls.align = fields, align
         cls.size = -(-end // align) * align
+        cls._plain_type = _plain_structure(cls.__name__, fields)
 
     def __init__(self, **values: Any) -> None:
         self.buffer: Any = ctypes.create_string_buffer(self.size + 64)
         base = ctypes.addressof(self.buffer)
         self._start = -base % 64
         self.address = base + self._start
+        self._plain = self._plain_type.from_buffer(self.buffer, self._start)
         for name, value in values.items():
             if name not in self.fields:
                 raise AttributeError(f"{type(self).__name__} has no member {name!r}")
@@ -139,11 +158,13 @@ class Struct:
         view = cls.__new__(cls)
         object.__setattr__(view, "buffer", outer.buffer)
         object.__setattr__(view, "address", address)
-        object.__setattr__(view, "_start", outer._start + address - outer.address)
+        start = outer._start + address - outer.address
+        object.__setattr__(view, "_start", start)
+        object.__setattr__(view, "_plain", cls._plain_type.from_buffer(outer.buffer, start))
         return view
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name not in self.fields and name not in ("buffer", "_start", "address"):
+        if name not in self.fields and name not in ("buffer", "_start", "address", "_plain"):
             raise AttributeError(f"{type(self).__name__} has no member {name!r}")
         object.__setattr__(self, name, value)
 
