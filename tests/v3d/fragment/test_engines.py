@@ -57,15 +57,15 @@ def textured_scene(kind: int, minify: int = 1, size: int = 16) -> Scene:
 
 def random_scene() -> Scene:
     rng = np.random.default_rng(7)
-    scene = Scene(200, 130)
+    scene = Scene(130, 80)
     vertices = [
         vertex(
-            *rng.uniform(-60, 260, 2),
+            *rng.uniform(-60, 180, 2),
             rng.uniform(0, 1),
             rng.uniform(0.1, 3),
             *rng.uniform(-0.5, 1.5, 3),
-        )  # fmt: skip
-        for _ in range(60)
+        )
+        for _ in range(30)
     ]
     key = FragmentKey(program=COLOURED, n_varyings=3, depth_function=1, z_update=True)
     scene.add(key, vertices)
