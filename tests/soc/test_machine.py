@@ -182,3 +182,11 @@ def test_fiq_wakes_a_branch_to_itself(boot):
     assert machine.run().reason is Stop.HALTED
     assert machine.cpu.register(7) == 1
     assert machine.seconds == pytest.approx(0.002, abs=1e-5)
+
+
+def test_the_order_nobody_documented_is_a_switch(boot):
+    from vc4lab.v3d.unknowns import Unknowns
+
+    machine = boot("hello", unknowns=Unknowns({"framebuffer_order": "bgr"}))
+    assert machine.videocore.framebuffer.geometry.order == 0
+    assert boot("hello").videocore.framebuffer.geometry.order == 1

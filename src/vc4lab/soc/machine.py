@@ -35,6 +35,7 @@ from vc4lab.soc.uart import Auxiliary, Uart
 from vc4lab.soc.v3d_bridge import V3DBridge
 from vc4lab.soc.videocore import VideoCore
 from vc4lab.soc.watchdog import Watchdog
+from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
 
 __all__ = ["Machine", "RunResult", "Screen", "Stop"]
 
@@ -101,7 +102,7 @@ class Machine:
         serial: SerialPort | None = None,
         *,
         engine: str = "jit",
-        unknowns: Any = None,
+        unknowns: Unknowns = DEFAULT_UNKNOWNS,
         v3d_factory: Callable[[GuestMemory, Reporter], Any] | None = None,
     ) -> None:
         self.board: Board = find_board(board)
@@ -132,12 +133,13 @@ class Machine:
 
     def _build(self) -> None:
         board, clock, reporter = self.board, self.clock, self.reporter
+        unknowns = self._v3d_settings[1]
         self.interrupts = InterruptController(self.counter.stop)
         self.v3d_bridge = V3DBridge(
             self._make_v3d, self.interrupts, reporter, lambda: self.frames.render_done()
         )
         self.videocore = VideoCore(
-            board, self.config, self.memory, clock, reporter, self.v3d_bridge
+            board, self.config, self.memory, clock, reporter, self.v3d_bridge, unknowns
         )
         self.screen = Screen(self.videocore)
         self.mailbox = Mailbox(
@@ -219,8 +221,6 @@ class Machine:
             return factory(self.memory, self.reporter)
         from vc4lab.v3d.core import V3D
 
-        if unknowns is None:
-            return V3D(self.memory, self.reporter, engine=engine)
         return V3D(self.memory, self.reporter, engine=engine, unknowns=unknowns)
 
     @property

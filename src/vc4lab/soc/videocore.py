@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from vc4lab.soc.board import MIB, Board
-from vc4lab.soc.framebuffer import BGR, Framebuffer, Geometry
+from vc4lab.soc.framebuffer import BGR, RGB, Framebuffer, Geometry
 from vc4lab.soc.vc_memory import VideoCoreMemory
 
 if TYPE_CHECKING:
@@ -16,8 +16,10 @@ if TYPE_CHECKING:
     from vc4lab.soc.clock import Clock
     from vc4lab.soc.config_txt import Config
     from vc4lab.soc.v3d_bridge import V3DBridge
+    from vc4lab.v3d.unknowns import Unknowns
 
 EMMC, UART, ARM, CORE, V3D_CLOCK, H264, ISP, SDRAM, PIXEL, PWM = range(1, 11)
+ORDERS = {"rgb": RGB, "bgr": BGR}
 V3D_DOMAIN = 11
 DOMAINS = 24
 MAC = bytes((0xB8, 0x27, 0xEB, 0x00, 0x56, 0xC4))
@@ -38,6 +40,7 @@ class VideoCore:
         clock: Clock,
         reporter: Reporter,
         v3d: V3DBridge,
+        unknowns: Unknowns,
     ) -> None:
         self.board = board
         self.config = config
@@ -45,6 +48,7 @@ class VideoCore:
         self.clock = clock
         self.reporter = reporter
         self.v3d = v3d
+        self.unknowns = unknowns
         gpu_mem = config.integer("gpu_mem", DEFAULT_GPU_MEM)
         gpu_mem = min(max(gpu_mem, LEAST_GPU_MEM), board.ram // MIB // 2)
         self.arm_memory = board.ram - gpu_mem * MIB
@@ -80,7 +84,8 @@ class VideoCore:
         width = self.config.integer("framebuffer_width", width)
         height = self.config.integer("framebuffer_height", height)
         depth = self.config.integer("framebuffer_depth", 16)
-        return Geometry(width, height, width, height, depth).sane()
+        order = ORDERS[self.unknowns["framebuffer_order"]]
+        return Geometry(width, height, width, height, depth, order=order).sane()
 
     # -- power -------------------------------------------------------------------------------------
 
@@ -127,7 +132,7 @@ class VideoCore:
             depth=depth,
             x=x,
             y=y,
-            order=BGR,
+            order=ORDERS[self.unknowns["framebuffer_order_channel_1"]],
         )
         if depth == 8:
             self.framebuffer.palette = [

@@ -1,7 +1,8 @@
 """Every undocumented behaviour of the V3D: the question, our choice, the alternatives, a switch.
 
 No such choice hides in code. A block asks `unknowns["fill_rule"]`; `vc4lab unknowns` prints the
-table. Each block adds its rows here (rows of the QPU, one floor below, are in `qpu/unknowns.py`).
+table. Each block adds its rows here (rows of the QPU and of the board are in `qpu/unknowns.py` and
+`soc/unknowns.py`).
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from vc4lab.diagnostics.unknown import Unknown
 
 __all__ = ["DEFAULT_UNKNOWNS", "ROWS", "Unknown", "Unknowns", "unknowns_table"]
 
-LOWER_FLOORS = ("vc4lab.qpu.unknowns",)
-"""Modules below this one with a `ROWS` list of `Unknown` of their own."""
+OTHER_ROOMS = ("vc4lab.qpu.unknowns", "vc4lab.soc.unknowns")
+"""Modules with a `ROWS` list of `Unknown` of their own."""
 
 ROWS: list[Unknown] = [
     Unknown(
@@ -173,7 +174,7 @@ def unknowns_table() -> dict[str, Unknown]:
     """All rows by name. Raises ValueError for a name given twice."""
     table: dict[str, Unknown] = {}
     rows = list(ROWS)
-    for module in LOWER_FLOORS:
+    for module in OTHER_ROOMS:
         if find_spec(module) is not None:
             rows += list(import_module(module).ROWS)
     for row in rows:

@@ -1,0 +1,26 @@
+"""What no document says about the board's firmware: one row per choice."""
+
+from __future__ import annotations
+
+from vc4lab.diagnostics.unknown import Unknown
+
+_ORDERS = {"rgb": "byte 0 of a pixel is red", "bgr": "byte 0 of a pixel is blue"}
+
+ROWS = [
+    Unknown(
+        "framebuffer_order",
+        "Which pixel order has a framebuffer whose program never sets one (tag 0x48006)?",
+        _ORDERS,
+        "rgb",
+        "Allocate a 32-bit framebuffer by property tags on a board and write 0x000000FF.",
+        "Firmware versions and boards differ; hardware reference 8.15",
+    ),
+    Unknown(
+        "framebuffer_order_channel_1",
+        "Which pixel order has a framebuffer of mailbox channel 1?",
+        _ORDERS,
+        "bgr",
+        "The same through channel 1.",
+        "Captures of programs on a Pi Zero W show byte 0 as blue; hardware reference 8.15",
+    ),
+]
