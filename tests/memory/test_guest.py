@@ -1,6 +1,9 @@
 """Guest memory: no address leaves it, ranges wrap, views share."""
 
 import ctypes
+import signal
+import subprocess
+import sys
 
 import numpy
 import pytest
@@ -57,6 +60,20 @@ def test_populated() -> None:
     assert not small.contains(1 << 20)
     with pytest.raises(ValueError, match="guest RAM"):
         GuestMemory(0)
+
+
+@pytest.mark.parametrize("place", ["before", "behind", "far behind"])
+def test_guard_pages_end_the_process(place: str) -> None:
+    """In a process of its own, because nothing but a signal can come of it."""
+    offset = {"before": -1, "behind": "MEMORY_SIZE + PAD", "far behind": (1 << 32) + (1 << 31)}
+    code = (
+        "import ctypes, resource; resource.setrlimit(resource.RLIMIT_CORE, (0, 0))\n"
+        "from vc4lab.memory.guest import *\n"
+        "memory = GuestMemory(guard=True); memory.set_u32(MEMORY_SIZE - 1, 5)\n"
+        f"ctypes.memset(memory.base + {offset[place]}, 0, 1)\n"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=60)
+    assert result.returncode == -signal.SIGSEGV, result.stderr
 
 
 @given(st.integers(0, (1 << 34)), st.integers(-5, 200), st.binary(max_size=64))

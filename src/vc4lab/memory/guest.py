@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import mmap
+import os
 import struct
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,10 @@ MEMORY_MASK = MEMORY_SIZE - 1
 
 PAD = 1 << 16
 """Bytes behind the block that native code may touch when an access starts at its very end."""
+
+GUARD = 4 << 30
+"""Bytes of inaccessible address space on each side of a guarded block: more than any 32-bit offset
+reaches."""
 
 _U16 = struct.Struct("<H")
 _U32 = struct.Struct("<I")
@@ -35,17 +40,28 @@ class GuestMemory:
     ram_bytes
         How much of the address space is populated RAM, for blocks that want to report an access
         outside of it. The whole 1 GiB is mapped in any case.
+    guard
+        Surround block and pad with address space that nobody may touch, so that native code which
+        leaves them ends in a segmentation fault at once (for tests). None: if the environment has
+        a VC4LAB_GUARD. Raises OSError where mprotect fails.
     """
 
-    def __init__(self, ram_bytes: int = MEMORY_SIZE) -> None:
+    def __init__(self, ram_bytes: int = MEMORY_SIZE, *, guard: bool | None = None) -> None:
         if not 0 < ram_bytes <= MEMORY_SIZE:
             raise ValueError(f"guest RAM of {ram_bytes} bytes: 1 to {MEMORY_SIZE} possible")
         self.ram_bytes = ram_bytes
         flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0)
-        self._map = mmap.mmap(-1, MEMORY_SIZE + PAD, flags=flags)
-        self._bytes = memoryview(self._map)
-        self.base: int = ctypes.addressof(ctypes.c_char.from_buffer(self._map))
+        if guard is None:
+            guard = bool(os.environ.get("VC4LAB_GUARD"))
+        margin = GUARD if guard else 0
+        size = MEMORY_SIZE + PAD
+        self._map = mmap.mmap(-1, size + 2 * margin, flags=flags)
+        self._bytes = memoryview(self._map)[margin : margin + size]
+        self.base: int = ctypes.addressof(ctypes.c_char.from_buffer(self._bytes))
         """Host address of guest address 0: native address = base + (guest & MEMORY_MASK)."""
+        if guard:
+            _forbid(self.base - margin, margin)
+            _forbid(self.base + size, margin)
 
     # -- scalars ---------------------------------------------------------------------------------
 
@@ -55,17 +71,17 @@ class GuestMemory:
 
     def u16(self, address: int) -> int:
         """The 16-bit value at `address` (any alignment)."""
-        value: int = _U16.unpack_from(self._map, address & MEMORY_MASK)[0]
+        value: int = _U16.unpack_from(self._bytes, address & MEMORY_MASK)[0]
         return value
 
     def u32(self, address: int) -> int:
         """The 32-bit value at `address` (any alignment)."""
-        value: int = _U32.unpack_from(self._map, address & MEMORY_MASK)[0]
+        value: int = _U32.unpack_from(self._bytes, address & MEMORY_MASK)[0]
         return value
 
     def u64(self, address: int) -> int:
         """The 64-bit value at `address` (any alignment)."""
-        value: int = _U64.unpack_from(self._map, address & MEMORY_MASK)[0]
+        value: int = _U64.unpack_from(self._bytes, address & MEMORY_MASK)[0]
         return value
 
     def set_u8(self, address: int, value: int) -> None:
@@ -74,15 +90,15 @@ class GuestMemory:
 
     def set_u16(self, address: int, value: int) -> None:
         """Store the low 16 bits of `value`."""
-        _U16.pack_into(self._map, address & MEMORY_MASK, value & 0xFFFF)
+        _U16.pack_into(self._bytes, address & MEMORY_MASK, value & 0xFFFF)
 
     def set_u32(self, address: int, value: int) -> None:
         """Store the low 32 bits of `value`."""
-        _U32.pack_into(self._map, address & MEMORY_MASK, value & 0xFFFFFFFF)
+        _U32.pack_into(self._bytes, address & MEMORY_MASK, value & 0xFFFFFFFF)
 
     def set_u64(self, address: int, value: int) -> None:
         """Store the low 64 bits of `value`."""
-        _U64.pack_into(self._map, address & MEMORY_MASK, value & 0xFFFFFFFFFFFFFFFF)
+        _U64.pack_into(self._bytes, address & MEMORY_MASK, value & 0xFFFFFFFFFFFFFFFF)
 
     # -- ranges ----------------------------------------------------------------------------------
 
@@ -133,3 +149,11 @@ class GuestMemory:
         """Whether the range lies in populated RAM, without wrapping."""
         start = address & MEMORY_MASK
         return 0 <= size <= self.ram_bytes - start
+
+
+def _forbid(address: int, size: int) -> None:
+    """Take all access to pages away. Raises OSError."""
+    library = ctypes.CDLL(None, use_errno=True)
+    library.mprotect.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+    if library.mprotect(address, size, 0):
+        raise OSError(ctypes.get_errno(), "mprotect of guard pages failed")
