@@ -119,6 +119,7 @@ def test_branches_and_labels() -> None:
     assert loop.words[1] & 0xFFFFFFFF == (0x100 - 0x128) & 0xFFFFFFFF
     assert loop.words[2] & 0xFFFFFFFF == 0x100
     assert loop.labels["end"] == 0x120
+    assert word("brr -, ra2+0") == "f0fc49e700000000"
     assert word("brr -, -8")[-8:] == "fffffff8"
     assert word("brr.allz -, 0x40")[-8:] == "00000020"
 

@@ -84,13 +84,14 @@ def encode_branch(slots: list[Slot], symbols: Symbols, address: int) -> int:
 def _target(text: Text, relative: int, symbols: Symbols, here: int) -> tuple[int | None, int]:
     """(register or None, immediate): ``ra3``, ``ra3+8``, an address, or ``+8``/``-8``.
 
-    Signed numbers count from the instruction behind the delay slots.
+    Signed numbers count from the instruction behind the delay slots; so does the sum with a
+    register in a relative branch.
     """
     name, sign, _ = text.text.partition("+")
     files = READ_REGISTERS.get(name.strip().lower(), {})
     if name.strip() and "a" in files and (register := files["a"]) < REGFILE_SIZE:
         offset = word_of(text.part(len(name) + 1), symbols) if sign else 0
-        return register, offset - (here if relative else 0) & 0xFFFFFFFF
+        return register, offset
     if name.strip() and files:
         raise Mistake("a branch register is one of ra0..ra31", text.column)
     value = word_of(text, symbols)

@@ -221,8 +221,6 @@ def _branch(branch: Branch, address: int | None) -> str:
     immediate = branch.immediate
     if branch.register:
         base = f"ra{branch.raddr_a}"
-        if branch.relative:
-            return f".quad 0x{branch.encode():016x}" + f"  # {name}{suffix} pc+{base}"
         target = f"{base}+0x{immediate:x}" if immediate else base
     elif branch.relative:
         offset = immediate - (1 << 32) if immediate >> 31 else immediate
