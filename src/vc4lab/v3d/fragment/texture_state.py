@@ -11,7 +11,7 @@ Source: AG100-R pp. 39-45; Mesa ``vc4_uniforms.c`` (how drivers fill the words).
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import lru_cache
@@ -254,23 +254,25 @@ def _descriptor(
     config: TextureConfig, chain: tuple[MipLevel, ...], child: tuple[int, int, int, int] | None
 ) -> TextureDescriptor:
     descriptor = TextureDescriptor()
-    for index in range(MAX_LEVELS):
-        level = chain[min(index, len(chain) - 1)]
-        width, height = level.width, level.height
-        if child is not None:
-            width, height = child[2:]
-        descriptor.base[index] = sign_extend(config.base + level.offset, 32)
-        descriptor.width[index] = width
-        descriptor.height[index] = height
-        descriptor.last_x[index], descriptor.last_y[index] = width - 1, height - 1
-        descriptor.scale_s[index] = _float_bits(256.0 * width)
-        descriptor.scale_t[index] = _float_bits(256.0 * height)
-        descriptor.pitch[index] = level.pitch
-        descriptor.linear_tile[index] = -(level.tiling is Tiling.LT)
+    sizes = [(level.width, level.height) if child is None else child[2:] for level in chain]
+    descriptor.base = _levels(sign_extend(config.base + level.offset, 32) for level in chain)
+    descriptor.width = _levels(width for width, _ in sizes)
+    descriptor.height = _levels(height for _, height in sizes)
+    descriptor.last_x = _levels(width - 1 for width, _ in sizes)
+    descriptor.last_y = _levels(height - 1 for _, height in sizes)
+    descriptor.scale_s = _levels(_float_bits(256.0 * width) for width, _ in sizes)
+    descriptor.scale_t = _levels(_float_bits(256.0 * height) for _, height in sizes)
+    descriptor.pitch = _levels(level.pitch for level in chain)
+    descriptor.linear_tile = _levels(-(level.tiling is Tiling.LT) for level in chain)
     descriptor.last_level = len(chain) - 1
     descriptor.cube_stride = config.cube_stride
     descriptor.child_x, descriptor.child_y = child[:2] if child is not None else (0, 0)
     return descriptor
+
+
+def _levels(values: Iterable[int]) -> list[int]:
+    known = list(values)
+    return known + [0] * (MAX_LEVELS - len(known))
 
 
 def _float_bits(value: float) -> int:

@@ -53,7 +53,7 @@ from vc4lab.v3d.fragment.texture_state import (
 
 def direct_lookup(memory_base: Value, address: Value) -> Value:
     """The 32-bit words at ``address`` (i32x16, low two bits ignored), kept inside guest memory."""
-    return gather(i32, memory_base, address & (MEMORY_MASK & ~3))
+    return gather(i32, memory_base, address & (MEMORY_MASK & ~3), compact=True)
 
 
 def sample(
