@@ -72,7 +72,7 @@ def replay(
 
     v3d = V3D(run.memory, reporter, engine=engine, threads=threads)
     colour: ColourSurface | None = None
-    drawn = 0
+    drawn = built_jobs = 0
     orders = ByteOrders()
 
     def shot(surface: ColourSurface) -> Image:
@@ -85,6 +85,7 @@ def replay(
             built = job.build(run.memory)
         except JobError:
             continue  # reported already; later jobs may still be whole
+        built_jobs += 1
         drawn += submit(v3d, built, job.name)
         colour = built.colour
         if colour is not None:
@@ -94,7 +95,7 @@ def replay(
     image: Image | None = None
     if colour is not None:
         image = shot(colour)
-    else:
+    elif built_jobs:
         reporter.report("DRM-015", "the last job writes no colour", block="DRM")
     used = order or (orders.of(colour.address) if colour else ByteOrder.RGBA)
     return Replay(image, len(run.jobs), drawn, reporter, used)
