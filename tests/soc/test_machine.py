@@ -190,3 +190,23 @@ def test_the_order_nobody_documented_is_a_switch(boot):
     machine = boot("hello", unknowns=Unknowns({"framebuffer_order": "bgr"}))
     assert machine.videocore.framebuffer.geometry.order == 0
     assert boot("hello").videocore.framebuffer.geometry.order == 1
+
+
+def test_waiting_for_memory_that_an_interrupt_writes(boot):
+    machine = boot("memory_irq", "fake_vsync_isr=1")
+    assert machine.run().reason is Stop.HALTED
+    assert machine.cpu.register(4) == pytest.approx(50_000, abs=50)
+
+
+def test_waiting_for_memory_that_nobody_writes(boot):
+    result = boot("memory_wait").run()
+    assert result.reason is Stop.HANG
+    assert "waits for memory to change" in result.message
+
+
+def test_starting_another_core_is_said(boot):
+    machine = boot("hello")
+    machine.local_bus.write(0x9C, 4, 0x8000)
+    result = machine.run()
+    assert result.reason is Stop.HANG
+    assert "cores that do not run" in result.message

@@ -53,6 +53,7 @@ class Bus:
         self._last_count = 0
         self._events_seen = 0
         self._patience = 0
+        self.accesses = 0
         self.polls = 0
         """Reads in a row of the same few registers, with no write between them."""
 
@@ -73,6 +74,7 @@ class Bus:
         """A read of `size` bytes at `offset` of the window."""
         if size != 4:
             return self._read_part(offset, size)
+        self.accesses += 1
         executed = self.clock.counter.count
         close = executed - self._last_count < POLL_DISTANCE
         self._last_count = executed
@@ -94,6 +96,7 @@ class Bus:
 
     def write(self, offset: int, size: int, value: int) -> None:
         """A write of `size` bytes at `offset` of the window; a part of a word zeroes the rest."""
+        self.accesses += 1
         self._seen.clear()
         self.polls = 0
         if size != 4:

@@ -304,6 +304,13 @@ class Cpu:
         control: int = self.engine.reg_read(self._arm.UC_ARM_REG_CP_REG, SCTLR)
         return not control & SCTLR_M
 
+    def state(self) -> tuple[int, ...]:
+        """r0..r14 and CPSR, to be compared."""
+        arm = self._arm
+        names = [arm.UC_ARM_REG_R0 + n for n in range(13)]
+        names += [arm.UC_ARM_REG_SP, arm.UC_ARM_REG_LR, arm.UC_ARM_REG_CPSR]
+        return tuple(self.engine.reg_read_batch(names))
+
     def register(self, number: int) -> int:
         """Value of r0..r15."""
         value: int = self.engine.reg_read(

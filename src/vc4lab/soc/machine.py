@@ -22,9 +22,11 @@ from vc4lab.soc.exceptions import ArmException
 from vc4lab.soc.firmware import plan_boot
 from vc4lab.soc.frames import FrameCounter
 from vc4lab.soc.gpio import Gpio
+from vc4lab.soc.idle import IdleLoop
 from vc4lab.soc.interrupts import InterruptController, LocalBlock
 from vc4lab.soc.mailbox import Mailbox
 from vc4lab.soc.native import SliceCounter
+from vc4lab.soc.open_bus import OpenBus
 from vc4lab.soc.power import ClockManager, PowerManager, Random
 from vc4lab.soc.properties import PropertyChannel
 from vc4lab.soc.result import RunResult, Stop
@@ -46,6 +48,7 @@ WINDOW = 0x01000000
 ADDRESS_SPACE = 1 << 32
 LONGEST_SLICE = 500_000
 """Instructions after which Python looks at the CPU in any case."""
+IDLE_LOOP = "a loop that waits for memory to change"
 MASKED_SLICE = 2_000
 """Instructions after which the CPU is asked again whether it takes a masked interrupt by now."""
 LONGEST_MASKED_SLICE = 100_000
@@ -155,6 +158,7 @@ class Machine:
         self.mini_uart = Auxiliary(self.serial, self.interrupts)
         self.gpio = Gpio(lambda: clock.now)
         self.smi = Smi(self.interrupts)
+        self.power = PowerManager(clock, self._on_reset)
         self.timer = SystemTimer(clock, self.interrupts)
         self.bus = Bus(board.peripherals, "P", clock, reporter)
         for block in (
@@ -162,7 +166,7 @@ class Machine:
             self.interrupts,
             ArmTimer(clock, self.interrupts, board.core_clock),
             self.mailbox,
-            PowerManager(clock, self._on_reset),
+            self.power,
             ClockManager(),
             Random(),
             self.gpio,
@@ -181,39 +185,22 @@ class Machine:
         self.watchdog = Watchdog(self)
         self.cpu = Cpu(board.cpu, self.memory, board.peripherals, self.counter)
         self.cpu.map_window(board.peripherals, WINDOW, self.bus.read, self.bus.write)
+        self.idle = IdleLoop(self.cpu)
+        self._activity = (0, 0, 0)
         self._map_the_rest()
 
     def _map_the_rest(self) -> None:
         """The local block, and beyond it nothing: where bus addresses used by the ARM end up."""
         board = self.board
+        self.local_bus = Bus(board.local or 0, "L", self.clock, self.reporter)
         if board.local is None:
             return
         self.local = LocalBlock(self.interrupts, lambda: self.clock.now // 1000, self._start_core)
-        self.local_bus = Bus(board.local, "L", self.clock, self.reporter)
         self.local_bus.attach(self.local)
-        self.cpu.map_window(board.local, 0x1000, self.local_bus.read, self.local_bus.write)
-        start = board.local + 0x1000
-
-        def read(offset: int, _size: int) -> int:
-            self._open_bus("read", start + offset)
-            return 0
-
-        def write(offset: int, _size: int, _value: int) -> None:
-            self._open_bus("written", start + offset)
-
-        self.cpu.map_window(start, ADDRESS_SPACE - start, read, write)
-
-    def _open_bus(self, what: str, address: int) -> None:
-        physical = address & 0x3FFFFFFF
-        code = "SOC-003" if address >> 30 in (2, 3) else "SOC-002"
-        self.reporter.report(
-            code,
-            f"0x{address & ~0xFFFFF:08x}.. is {what} by the CPU near "
-            f"0x{self.counter.block:08x}; the ARM finds nothing there"
-            + (f" (the RAM is at 0x{physical & ~0xFFFFF:08x})" if code == "SOC-003" else ""),
-            address=address & ~0xFFFFF,
-            block="cpu",
-        )
+        self.cpu.map_window(board.local, self.local.SIZE, self.local_bus.read, self.local_bus.write)
+        start = board.local + self.local.SIZE
+        nothing = OpenBus(start, self.counter, self.reporter)
+        self.cpu.map_window(start, ADDRESS_SPACE - start, nothing.read, nothing.write)
 
     def _make_v3d(self) -> Any:
         engine, unknowns, factory = self._v3d_settings
@@ -293,6 +280,24 @@ class Machine:
             self._sleep(outcome.value, self._interrupt_will_be_taken())
         elif cpu.lost and self._end is None:
             self._fail("SOC-043", f"the CPU runs through empty RAM at 0x{cpu.pc:08x}", cpu.pc)
+        else:
+            self._look_for_idle_loop()
+
+    def _look_for_idle_loop(self) -> None:
+        activity = self.bus.accesses, self.local_bus.accesses, self.cpu.exceptions_taken
+        self.idle.look(touched=activity != self._activity)
+        self._activity = activity
+        if not self.idle.waits or self._end is not None:
+            return
+        if self._can_be_interrupted(awake=True):
+            self.asleep = IDLE_LOOP
+            self.clock.skip_to_event()
+        elif self.idle.hangs:
+            self.frames.finish()
+            if self._end is None:
+                self._hang(
+                    f"the CPU at 0x{self.cpu.pc:08x} waits in {IDLE_LOOP}, which nobody does"
+                )
 
     def _interrupt_will_be_taken(self) -> bool:
         irq = self.interrupts.pending_irq and not self.cpu.interrupts_masked
@@ -309,15 +314,23 @@ class Machine:
         if wakes or self._end is not None:
             return
         self.asleep = how
-        wfi = how == "wfi"
-        masked = self.cpu.interrupts_masked and self.cpu.fast_interrupts_masked
-        possible = self.interrupts.any_enabled and (wfi or not masked)
-        if not possible:
-            self.frames.finish()
-            if self._end is None:
-                self._finish(Stop.HALTED, f"the program has ended in {how} at 0x{self.cpu.pc:08x}")
+        if self._can_be_interrupted(awake=how != "wfi"):
+            self.clock.skip_to_event()
             return
-        self.clock.skip_to_event()
+        self.frames.finish()
+        if self._end is not None:
+            return
+        if self.reporter.has("SOC-041"):
+            self._hang(f"the CPU at 0x{self.cpu.pc:08x} waits ({how}) for cores that do not run")
+            return
+        self._finish(Stop.HALTED, f"the program has ended in {how} at 0x{self.cpu.pc:08x}")
+
+    def _can_be_interrupted(self, awake: bool) -> bool:
+        """Whether anything can happen to the CPU; a masked interrupt ends only a wfi."""
+        if self.power.armed:
+            return True
+        masked = self.cpu.interrupts_masked and self.cpu.fast_interrupts_masked
+        return self.interrupts.any_enabled and not (awake and masked)
 
     # -- events ------------------------------------------------------------------------------------
 

@@ -37,6 +37,11 @@ class PowerManager(Block):
             wait = max(self.WDOG & 0xFFFFF, 1) * TICK_NS
             self._event = self._clock.after(wait, self._on_reset)
 
+    @property
+    def armed(self) -> bool:
+        """Whether a restart is on its way."""
+        return self._event is not None
+
     def on_write_RSTS(self, value: int) -> None:
         if value & 0xFF000000 == PASSWORD:
             self.RSTS = value & 0xFFFFFF

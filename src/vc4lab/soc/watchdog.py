@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 WAITING_LIMIT = 10 * NANOSECONDS
 """Guest time a program may wait (polling or asleep) without anything happening."""
-WORKING_LIMIT = 60 * NANOSECONDS
+WORKING_LIMIT = 30 * NANOSECONDS
 """Guest time a program may compute without anything to be seen of it."""
 LINE_NAMES = {
     0: "timer 0", 1: "timer 1", 2: "timer 2", 3: "timer 3", 9: "USB", 10: "V3D", 29: "mini UART",
