@@ -322,9 +322,8 @@ def _branch_spacing(part: _Part) -> Iterator[Finding]:
 def _switch_spacing(part: _Part) -> Iterator[Finding]:
     switches = (Signal.THREAD_SWITCH, Signal.LAST_THREAD_SWITCH)
     for index, instruction in part:
-        if instruction.signal in switches and any(
-            later.signal in switches for later in part.following(index, 2)
-        ):
+        close = any(later.signal in switches for later in part.following(index, 2))
+        if instruction.signal in switches and close:
             yield Finding("QPU-113", index, "another thread switch follows too soon")
 
 
@@ -345,12 +344,9 @@ def _tmu_swap(part: _Part) -> Iterator[Finding]:
 
 def _flags_of_nothing(part: _Part) -> Iterator[Finding]:
     for index, instruction in part:
-        if (
-            isinstance(instruction, Alu)
-            and instruction.sf
-            and instruction.op_add
-            and instruction.cond_add == Condition.NEVER
-        ):
+        if not isinstance(instruction, Alu) or not instruction.op_add or not instruction.sf:
+            continue
+        if instruction.cond_add == Condition.NEVER:
             yield Finding("QPU-116", index, "the add operation never happens, so no flags are set")
 
 
@@ -358,11 +354,9 @@ def _packed_peripheral(part: _Part) -> Iterator[Finding]:
     for index, instruction in part:
         if not isinstance(instruction, Alu) or not instruction.pm or not instruction.op_mul:
             continue
-        address = instruction.waddr_mul
         packs = instruction.pack != 0 and instruction.pack in MUL_PACKS
-        if packs and address >= REGFILE_SIZE and address not in ACCUMULATOR_WRITE:
-            if address != _NO_WRITE:
-                yield Finding("QPU-117", index, f"byte pack into {instruction.mul_target}")
+        if packs and instruction.waddr_mul not in {*range(REGFILE_SIZE), *ACCUMULATOR_WRITE, 39}:
+            yield Finding("QPU-117", index, f"byte pack into {instruction.mul_target}")
 
 
 def _depth_write(part: _Part) -> Iterator[Finding]:

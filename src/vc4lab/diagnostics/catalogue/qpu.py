@@ -23,5 +23,50 @@ ENTRIES = [
         "Use relative branches inside the program (brr with a label).",
         Severity.WARNING,
     ),
+    Entry(
+        "QPU-040",
+        "Facility not available to this program",
+        "The program uses something that its kind of shader does not have, or that vc4lab does not "
+        "have for it yet: the tile buffer in a vertex shader, the VPM in a fragment shader, a "
+        "breakpoint without a debugger.",
+        "AG100-R pp. 37-38, register map and restrictions",
+        "Check that the shader record points to the right code.",
+        Severity.ERROR,
+    ),
+    Entry(
+        "QPU-041",
+        "Program does not end",
+        "The program executed more instructions than its budget without reaching its end. A loop "
+        "whose condition depends on lanes that hold no data is a usual cause: such lanes never "
+        "leave it.",
+        "AG100-R p. 34, branches look at all 16 lanes",
+        "Bound the loop, or test only lanes with data.",
+        Severity.ERROR,
+    ),
+    Entry(
+        "QPU-042",
+        "Execution leaves the program",
+        "A branch or a missing end led outside the instructions that belong to the program.",
+        "AG100-R p. 34, branch instruction",
+        "Check branch targets: they count from behind the three delay slots.",
+        Severity.ERROR,
+    ),
+    Entry(
+        "QPU-043",
+        "Branches overlap too much",
+        "Branches in each other's delay slots lead to more combinations than the compiler follows.",
+        "AG100-R p. 34: no branch in the delay slots of another",
+        "Keep three other instructions between branches, or use --engine interpreter.",
+        Severity.ERROR,
+    ),
+    Entry(
+        "QPU-044",
+        "Register branch in a large program",
+        "A branch to a register value can go anywhere; the compiler follows that in small programs "
+        "only.",
+        "AG100-R p. 34, branch instruction",
+        "Use branches to labels, or --engine interpreter.",
+        Severity.ERROR,
+    ),
     *LINT_ENTRIES,
 ]
