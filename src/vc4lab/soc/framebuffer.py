@@ -183,6 +183,24 @@ class Framebuffer:
         return Image.frombytes("RGB", size, data, "raw", mode[g.depth, g.order & 1], g.pitch)
 
 
+class Screen:
+    """The display, for people."""
+
+    def __init__(self, framebuffer: Framebuffer) -> None:
+        self._framebuffer = framebuffer
+
+    @property
+    def image(self) -> Image.Image | None:
+        """The picture on the display as a Pillow RGB image; None while there is no framebuffer."""
+        return self._framebuffer.image()
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Width and height in pixels."""
+        geometry = self._framebuffer.geometry
+        return geometry.width, geometry.height
+
+
 def _palette_bytes(palette: list[int], order: int) -> bytes:
     """Palette words (byte 0 is red with order RGB) as the picture library wants them."""
     out = bytearray()

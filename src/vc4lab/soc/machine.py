@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from vc4lab.diagnostics import Reporter, StrictStop
 from vc4lab.memory import GuestMemory
@@ -20,6 +20,7 @@ from vc4lab.soc.clock import NANOSECONDS, Clock
 from vc4lab.soc.cpu import Cpu, Outcome, UnhandledException
 from vc4lab.soc.exceptions import ArmException
 from vc4lab.soc.firmware import plan_boot
+from vc4lab.soc.framebuffer import Screen
 from vc4lab.soc.frames import FrameCounter
 from vc4lab.soc.gpio import Gpio
 from vc4lab.soc.idle import IdleLoop
@@ -41,9 +42,6 @@ from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
 
 __all__ = ["Machine", "RunResult", "Screen", "Stop"]
 
-if TYPE_CHECKING:
-    from PIL import Image
-
 WINDOW = 0x01000000
 ADDRESS_SPACE = 1 << 32
 LONGEST_SLICE = 500_000
@@ -52,24 +50,6 @@ IDLE_LOOP = "a loop that waits for memory to change"
 MASKED_SLICE = 2_000
 """Instructions after which the CPU is asked again whether it takes a masked interrupt by now."""
 LONGEST_MASKED_SLICE = 100_000
-
-
-class Screen:
-    """The display, for people."""
-
-    def __init__(self, videocore: VideoCore) -> None:
-        self._videocore = videocore
-
-    @property
-    def image(self) -> Image.Image | None:
-        """The picture on the display as a Pillow RGB image; None while there is no framebuffer."""
-        return self._videocore.framebuffer.image()
-
-    @property
-    def size(self) -> tuple[int, int]:
-        """Width and height in pixels."""
-        geometry = self._videocore.framebuffer.geometry
-        return geometry.width, geometry.height
 
 
 class Machine:
@@ -144,7 +124,7 @@ class Machine:
         self.videocore = VideoCore(
             board, self.config, self.memory, clock, reporter, self.v3d_bridge, unknowns
         )
-        self.screen = Screen(self.videocore)
+        self.screen = Screen(self.videocore.framebuffer)
         self.mailbox = Mailbox(
             self.interrupts,
             reporter,
