@@ -134,8 +134,15 @@ class VertexStage:
         size: int,
         rows: int,
     ) -> VertexKey:
+        program = self.programs.get(code)
         return VertexKey(
-            self.programs.get(code).words, attributes, size, rows, self.engine, self.unknowns
+            program.words,
+            attributes,
+            size,
+            rows,
+            self.engine,
+            self.unknowns,
+            program.address if program.has_branches else 0,
         )
 
     def _output(self, rows: int, wanted: _Range) -> int:

@@ -1,0 +1,277 @@
+"""Whole frames through the registers: lists in guest memory in, pixels in guest memory out."""
+
+from __future__ import annotations
+
+import struct
+
+import numpy as np
+import pytest
+
+from tests.support.jobs import BFC, CT0CA, CT0EA, CT1CA, CT1EA, RFC, Job, nv_vertex, viewport
+from vc4lab.diagnostics import Reporter
+from vc4lab.records.control import build
+from vc4lab.v3d.core import FLDONE, FRDONE, OUTOMEM, SPILLUSE, V3D
+from vc4lab.v3d.registers import BY_NAME, PipelineStatus, ThreadControl
+
+COLOURS = """
+# the three varyings are red, green and blue
+    nop ; fmul r0, vary, ra15
+    fadd r0, r0, r5 ; nop
+    nop ; fmul r1, vary, ra15
+    fadd r1, r1, r5 ; mov r3.8a, r0
+    nop ; fmul r2, vary, ra15
+    fadd r2, r2, r5 ; mov r3.8b, r1
+    nop ; mov r3.8c, r2
+    nop ; mov r3.8d, 1.0
+    sbwait
+    mov tlbc, r3 ; nop ; thrend
+    nop
+    nop ; nop ; sbdone
+"""
+
+RED, BACKGROUND = 0xFF0000FF, 0xFF402010
+
+
+def solid(word: int) -> str:
+    """A program that writes one colour."""
+    return f"""
+    ldi r0, 0x{word:08x}
+    sbwait
+    mov tlbc, r0 ; nop ; thrend
+    nop
+    nop ; nop ; sbdone
+"""
+
+
+class Frame:
+    """One V3D with one job; the picture as rows of RGBA words."""
+
+    def __init__(self, width: int = 128, height: int = 128, **options: object) -> None:
+        self.reporter = Reporter()
+        self.job = Job(width=width, height=height)
+        self.v3d = V3D(self.job.memory, self.reporter, **options)  # type: ignore[arg-type]
+        self.surface = self.job.room(width * height * 4 + 4096)
+
+    def nv_shader(self, program: str, vertices: bytes, varyings: int) -> bytes:
+        """A record 65 and its shader record."""
+        stride = 12 + 4 * varyings
+        code = self.job.program(program)
+        data = struct.pack("<BBBBIII", 1, stride, 0, varyings, code, 0, self.job.put(vertices))
+        return build(65, address=self.job.put(data))
+
+    def draw(self, body: bytes, **mode: int) -> np.ndarray:
+        """Bins and renders ``body``; the frame's pixels, shape (height, width) of u32."""
+        start, end, lists = self.job.binning(body)
+        rendering = self.job.rendering(lists, self.surface, clear=BACKGROUND, **mode)
+        self.job.run(self.v3d, (start, end), rendering)
+        return self.pixels()
+
+    def pixels(self) -> np.ndarray:
+        job = self.job
+        data = job.memory.array(self.surface, job.width * job.height, "<u4")
+        return np.array(data).reshape(job.height, job.width)
+
+
+def triangle(*corners: tuple[float, float]) -> bytes:
+    return b"".join(nv_vertex(x, y, 0.5, 1.0) for x, y in corners)
+
+
+CORNERS = ((64, 8), (8, 120), (120, 120))
+ARRAY = build(33, mode=4, length=3, first=0)
+
+
+def inside(frame: Frame, corners: tuple[tuple[float, float], ...] = CORNERS) -> np.ndarray:
+    """Which pixel centres lie in the triangle, by brute force."""
+    y, x = np.mgrid[0 : frame.job.height, 0 : frame.job.width] + 0.5
+    signs = []
+    for (x0, y0), (x1, y1) in zip(corners, corners[1:] + corners[:1], strict=True):
+        signs.append((x1 - x0) * (y - y0) - (y1 - y0) * (x - x0))
+    return (np.stack(signs) > 0).all(0) | (np.stack(signs) < 0).all(0)
+
+
+@pytest.mark.parametrize("engine", ["jit", "interpreter"])
+def test_a_red_triangle_covers_exactly_its_pixels(engine: str) -> None:
+    frame = Frame(engine=engine)
+    shader = frame.nv_shader(solid(RED), triangle(*CORNERS), 0)
+    picture = frame.draw(viewport(frame.job) + shader + ARRAY)
+    assert set(np.unique(picture)) == {RED, BACKGROUND}
+    assert ((picture == RED) == inside(frame)).all()
+    assert not frame.reporter.items
+
+
+def test_colours_are_interpolated_and_engines_agree() -> None:
+    pictures = []
+    for options in ({}, {"threads": 1}, {"threads": 8}, {"engine": "interpreter"}):
+        frame = Frame(64, 96, **options)
+        vertices = b"".join(
+            nv_vertex(x, y, 0.5, w, *c)
+            for (x, y), w, c in zip(
+                ((32, 0), (0, 96), (64, 96)),
+                (1.0, 0.25, 0.5),
+                ((1, 0, 0), (0, 1, 0), (0, 0, 1)),
+                strict=True,
+            )
+        )
+        pictures.append(
+            frame.draw(viewport(frame.job) + frame.nv_shader(COLOURS, vertices, 3) + ARRAY)
+        )
+    assert all((picture == pictures[0]).all() for picture in pictures)
+    first = pictures[0]
+    assert first[2, 32] & 0xFF > 200  # red at the top corner
+    assert first[95, 1] >> 8 & 0xFF > 200  # green left
+    assert first[95, 62] >> 16 & 0xFF > 200  # blue right
+
+
+def test_facing_clip_window_and_viewport() -> None:
+    body = ARRAY
+    frame = Frame()
+    shader = frame.nv_shader(solid(RED), triangle(*CORNERS), 0)
+    forward_only = frame.draw(viewport(frame.job, config=1) + shader + body)
+    reverse_only = frame.draw(viewport(frame.job, config=2) + shader + body)
+    assert (forward_only == RED).any() != (reverse_only == RED).any()
+    window = (
+        bytes([96, 3, 0, 0])
+        + build(102, left=40, bottom=50, width=30, height=20)
+        + build(103, x=0, y=0)
+    )
+    clipped = frame.draw(window + shader + body) == RED
+    expected = inside(frame)
+    expected[:50] = expected[70:] = False
+    expected[:, :40] = expected[:, 70:] = False
+    assert (clipped == expected).all()
+    moved = bytes([96, 3, 0, 0]) + build(102, left=0, bottom=0, width=128, height=128)
+    moved += build(103, x=10 * 16, y=-4 * 16)
+    picture = frame.draw(moved + shader + body) == RED
+    assert (picture[:120, 10:] == inside(frame)[4:124, :118]).all()
+
+
+def test_565_and_t_format_stores() -> None:
+    frame = Frame(64, 64)
+    shader = frame.nv_shader(solid(0xFFFFFFFF), triangle((0, 0), (0, 100), (100, 0)), 0)
+    start, end, lists = frame.job.binning(viewport(frame.job) + shader + ARRAY)
+    rendering = frame.job.rendering(lists, frame.surface, clear=0xFF0000FF, format=2)
+    frame.job.run(frame.v3d, (start, end), rendering)
+    words = np.array(frame.job.memory.array(frame.surface, 64 * 64, "<u2")).reshape(64, 64)
+    assert words[0, 0] == 0xFFFF
+    assert words[63, 63] == 0xF800
+    assert frame.draw(viewport(frame.job) + shader + ARRAY, tiling=1)[0, 0] == 0xFFFFFFFF
+
+
+def test_counters_interrupts_and_status() -> None:
+    frame = Frame()
+    v3d = frame.v3d
+    levels: list[bool] = []
+    v3d.on_interrupt = levels.append
+    v3d.write(BY_NAME["INTENA"].offset, FRDONE)
+    shader = frame.nv_shader(solid(RED), triangle(*CORNERS), 0)
+    frame.draw(viewport(frame.job) + shader + ARRAY)
+    assert (v3d.read(BFC), v3d.read(RFC)) == (1, 1)
+    assert v3d.read(BY_NAME["INTCTL"].offset) == FRDONE | FLDONE
+    assert levels == [True]
+    v3d.write(BY_NAME["INTCTL"].offset, FRDONE)
+    assert levels == [True, False]
+    v3d.write(RFC, 1)
+    assert v3d.read(RFC) == 0
+    assert v3d.read(BY_NAME["CT1CS"].offset) == 0
+    assert v3d.read(0x008) == BY_NAME["IDENT2"].reset
+    assert v3d.read(0xFFC) == 0  # nothing there
+
+
+def test_rendering_waits_for_binning_through_the_semaphore() -> None:
+    frame = Frame()
+    job, v3d = frame.job, frame.v3d
+    shader = frame.nv_shader(solid(RED), triangle(*CORNERS), 0)
+    start, end, lists = job.binning(viewport(job) + shader + ARRAY, flush=build(7) + build(4))
+    render_start, render_end = job.rendering(lists, frame.surface, clear=BACKGROUND)
+    waiting = job.put(build(8) + job.memory.read(render_start, render_end - render_start))
+    v3d.write(CT1CA, waiting)
+    v3d.write(CT1EA, waiting + 1 + render_end - render_start)
+    status = ThreadControl(v3d.read(BY_NAME["CT1CS"].offset))
+    assert (status.CTRUN, status.CTSUBS) == (1, 1)
+    assert "semaphore" in str(v3d.waiting)
+    assert v3d.read(CT1CA) == waiting + 1
+    v3d.write(CT0CA, start)
+    v3d.write(CT0EA, end)
+    assert v3d.waiting is None
+    assert v3d.read(RFC) == 1
+    assert (frame.pixels() == RED).any()
+
+
+def test_binner_memory_runs_out_and_is_supplied() -> None:
+    frame = Frame(64, 64)
+    job, v3d = frame.job, frame.v3d
+    many = b"".join(triangle((1, 1), (1 + k % 60, 60), (60, 2)) for k in range(400))
+    shader = frame.nv_shader(solid(RED), many, 0)
+    lists = job.room(8192)
+    body = build(112, address=lists, memory_size=96, tiles_x=1, tiles_y=1, auto_initialise=1)
+    body += build(6) + viewport(job) + shader + build(33, mode=4, length=1200, first=0) + build(4)
+    start = job.put(body)
+    v3d.write(CT0CA, start)
+    v3d.write(CT0EA, start + len(body))
+    assert PipelineStatus(v3d.read(BY_NAME["PCS"].offset)).BMOOM
+    assert v3d.read(BY_NAME["INTCTL"].offset) & OUTOMEM
+    assert "BPOS" in str(v3d.waiting)
+    assert frame.reporter.has("CLE-028")
+    v3d.write(BY_NAME["BPOA"].offset, job.room(65536))
+    v3d.write(BY_NAME["BPOS"].offset, 65536)
+    assert v3d.waiting is None
+    assert v3d.read(BFC) == 1
+    assert v3d.read(BY_NAME["BPOS"].offset) == 0
+    assert v3d.read(BY_NAME["INTCTL"].offset) & SPILLUSE
+    render = job.rendering(lists, frame.surface, clear=BACKGROUND)
+    v3d.write(CT1CA, render[0])
+    v3d.write(CT1EA, render[1])
+    assert (frame.pixels() == RED).sum() > 500
+
+
+@pytest.mark.parametrize(
+    ("thread", "data", "code"),
+    [
+        (0, b"\xf0", "CLE-001"),
+        (1, b"\xf0", "CLE-001"),
+        (0, build(33, mode=4, length=3), "CLE-011"),
+        (0, build(112, tiles_x=0, tiles_y=0, address=0x200000), "CLE-032"),
+        (1, build(25), "CLE-019"),
+        (1, build(4), "CLE-008"),
+        (0, build(25), "CLE-008"),
+        (1, build(115) + build(24), "CLE-020"),
+    ],
+)
+def test_wrong_lists_are_named(thread: int, data: bytes, code: str) -> None:
+    frame = Frame(64, 64)
+    start = frame.job.put(data)
+    frame.v3d.write((CT0CA, CT1CA)[thread], start)
+    frame.v3d.write((CT0EA, CT1EA)[thread], start + len(data))
+    assert frame.reporter.has(code), frame.reporter.summary()
+
+
+@pytest.mark.parametrize("thread", [0, 1])
+def test_a_list_that_runs_in_a_circle_ends(thread: int) -> None:
+    frame = Frame(64, 64)
+    place = frame.job.room(64)
+    frame.job.memory.write(place, build(16, address=place))
+    frame.v3d.write((CT0CA, CT1CA)[thread], place)
+    frame.v3d.write((CT0EA, CT1EA)[thread], place + 32)
+    assert frame.reporter.has("CLE-006")
+    assert "end" in str(frame.v3d.waiting)
+
+
+def test_a_tile_drawn_twice_keeps_the_order() -> None:
+    frame = Frame(64, 64)
+    job = frame.job
+    red = frame.nv_shader(solid(RED), triangle((0, 0), (0, 128), (128, 0)), 0)
+    start, end, first = job.binning(viewport(job) + red + ARRAY)
+    job.run(frame.v3d, (start, end), job.rendering(first, frame.surface))
+    green = frame.nv_shader(solid(0xFF00FF00), triangle((0, 0), (0, 64), (64, 0)), 0)
+    start, end, second = job.binning(viewport(job) + green + ARRAY)
+    frame.v3d.write(CT0CA, start)
+    frame.v3d.write(CT0EA, end)
+    data = build(113, address=frame.surface, width=64, height=64, format=1)
+    for lists, last in ((first, 24), (second, 25)):
+        data += build(115) + build(17, address=lists) + build(last)
+    place = job.put(data)
+    frame.v3d.write(CT1CA, place)
+    frame.v3d.write(CT1EA, place + len(data))
+    picture = frame.pixels()
+    assert picture[0, 0] == 0xFF00FF00
+    assert picture[63, 63] != RED  # the second store covers the first
