@@ -71,7 +71,7 @@ ENTRIES = [
     Entry(
         "QPU-045",
         "Program too long to compile",
-        "The program has more instructions than the compiler takes; real shaders have a few hundred. "
+        "The program has more instructions than the compiler takes; real shaders have hundreds. "
         "A code address that points at other data is a usual cause.",
         "vc4lab's own limit",
         "Check the code address in the shader record, or use --engine interpreter.",
