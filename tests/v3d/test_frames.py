@@ -6,8 +6,8 @@ import struct
 
 import numpy as np
 import pytest
-
 from tests.support.jobs import BFC, CT0CA, CT0EA, CT1CA, CT1EA, RFC, Job, nv_vertex, viewport
+
 from vc4lab.diagnostics import Reporter
 from vc4lab.records.control import build
 from vc4lab.v3d.core import FLDONE, FRDONE, OUTOMEM, SPILLUSE, V3D
