@@ -1,4 +1,4 @@
-"""Timing and side rules of the QPU on every engine: delays, conditions, rotations, accumulators, branches."""
+"""Timing and side rules of the QPU on every engine: delays, conditions, rotations, branches."""
 
 from __future__ import annotations
 
@@ -211,7 +211,7 @@ def test_stepping() -> None:
     assert machine.read(("r", 1))[0] == 3
 
 
-# Instructions that tell an unknown's first choice from another one, and the register they differ in.
+# Instructions that tell the first choice of an unknown from another one.
 DIFFERENCES: dict[str, tuple[str, list[int], Any]] = {
     "half_rounding": (
         "truncate",
@@ -234,7 +234,11 @@ DIFFERENCES: dict[str, tuple[str, list[int], Any]] = {
         [alu(op_add=1, cond_add=1, add_a=0, add_b=1, waddr_add=34)],
         {("r", 0): 0x7F800000, ("r", 1): 0xFF800000},
     ),
-    "unmapped_read": ("zero", [alu(op_add=21, cond_add=1, raddr_a=33, add_a=6, add_b=6, waddr_add=32)], {}),
+    "unmapped_read": (
+        "zero",
+        [alu(op_add=21, cond_add=1, raddr_a=33, add_a=6, add_b=6, waddr_add=32)],
+        {},
+    ),
     "thread_switch_registers": ("zero", [alu(signal=2), alu(), alu()], {("r", 0): 4}),
     "mul_nop_result": (
         "nothing",
@@ -255,13 +259,21 @@ DIFFERENCES: dict[str, tuple[str, list[int], Any]] = {
         [alu(op_mul=2, cond_mul=1, sf=1, mul_a=0, mul_b=0)],
         {("r", 0): 0x2000},
     ),
-    "fmul_carry": ("positive", [alu(op_mul=1, cond_mul=1, sf=1, mul_a=0, mul_b=0)], {("r", 0): 0x40000000}),
+    "fmul_carry": (
+        "positive",
+        [alu(op_mul=1, cond_mul=1, sf=1, mul_a=0, mul_b=0)],
+        {("r", 0): 0x40000000},
+    ),
     "sf_with_never": (
         "mul",
         [alu(op_add=21, op_mul=4, cond_mul=1, sf=1, mul_a=0, mul_b=0)],
         {("r", 0): 0x80000000},
     ),
-    "load_immediate_condition": ("mul-if-never", [ldi(0x80000000, cond_add=0, cond_mul=1, sf=1)], {}),
+    "load_immediate_condition": (
+        "mul-if-never",
+        [ldi(0x80000000, cond_add=0, cond_mul=1, sf=1)],
+        {},
+    ),
     "peripheral_unpack": (
         "raw",
         [alu(op_add=21, cond_add=1, raddr_a=32, unpack=4, add_a=6, add_b=6, waddr_add=32)],

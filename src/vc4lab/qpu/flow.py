@@ -22,6 +22,10 @@ from .registers import SFU_WRITES
 
 PLACES_PER_INSTRUCTION = 64
 DYNAMIC_LIMIT = 256
+LONGEST = 4096
+"""Instructions (places, with branches) beyond which compiling would take too long: seconds grow
+faster than length.
+"""
 
 
 class Place(NamedTuple):
@@ -72,6 +76,8 @@ class Flow:
             if place in self.exits:
                 continue
             exits = self.exits[place] = self._leave(place)
+            if len(self.exits) > LONGEST:
+                raise Unsupported("QPU-045", "the program is too long to be compiled")
             if len(self.exits) > limit:
                 raise Unsupported(
                     "QPU-043", "the program's branches and delay slots overlap too much"
