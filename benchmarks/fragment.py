@@ -16,7 +16,7 @@ import numpy as np
 from vc4lab.memory import GuestMemory
 from vc4lab.qpu.assembler import assemble
 from vc4lab.v3d.fragment.pipeline import fragment_pipeline
-from vc4lab.v3d.fragment.stores import Surface
+from vc4lab.v3d.fragment.surface import Surface
 from vc4lab.v3d.fragment.texture_state import describe_texture
 from vc4lab.v3d.fragment.tile_context import DrawParams, FragmentBatch, FragmentKey, TileContext
 from vc4lab.v3d.fragment.tile_job import FrameWork

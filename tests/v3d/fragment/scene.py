@@ -12,7 +12,7 @@ from vc4lab.memory import GuestMemory
 from vc4lab.qpu.assembler import assemble
 from vc4lab.v3d.fragment.interpreted import GoldenDraw, register
 from vc4lab.v3d.fragment.pipeline import fragment_pipeline
-from vc4lab.v3d.fragment.stores import COLOUR, ZS, Surface
+from vc4lab.v3d.fragment.surface import COLOUR, ZS, Surface
 from vc4lab.v3d.fragment.tile_context import DrawParams, FragmentKey
 from vc4lab.v3d.fragment.tile_job import Draw, FrameWork
 from vc4lab.v3d.fragment.tiles import RenderResult, TileScheduler

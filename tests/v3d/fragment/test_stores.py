@@ -10,7 +10,7 @@ import pytest
 from vc4lab.memory import GuestMemory
 from vc4lab.simd import targets
 from vc4lab.v3d.fragment.pixel_formats import BAYER
-from vc4lab.v3d.fragment.stores import COLOUR, FULL_COLOUR, FULL_ZS, Z_ONLY, ZS, Surface
+from vc4lab.v3d.fragment.surface import COLOUR, FULL_COLOUR, FULL_ZS, Z_ONLY, ZS, Surface
 from vc4lab.v3d.fragment.tile_job import FrameWork
 from vc4lab.v3d.fragment.tiles import TileScheduler
 from vc4lab.v3d.fragment.tiling import Tiling, detile, image_bytes

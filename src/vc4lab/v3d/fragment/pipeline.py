@@ -20,37 +20,17 @@ from vc4lab.simd import (
     NativeFunction,
     NativeModule,
     Value,
-    any_,
     build,
     call_with_flags,
     const,
     i32,
-    max_,
-    min_,
     ptr,
     select,
-    staged,
 )
-from vc4lab.v3d.fragment.block import BlockShader
-from vc4lab.v3d.fragment.primitives import VERTICES, PrimitiveTracer
-from vc4lab.v3d.fragment.setup import Box, VertexSource
-from vc4lab.v3d.fragment.shader import DrawConstants
-from vc4lab.v3d.fragment.tile_context import (
-    MAX_VARYINGS,
-    PRIMITIVES,
-    STATUS_BAD_LIST,
-    STATUS_DEOPT,
-    DrawParams,
-    FragmentKey,
-    TileContext,
-)
-from vc4lab.v3d.geometry.primitive_decoder import EXHAUSTED, MALFORMED, Decoder
+from vc4lab.v3d.fragment.tile_context import MAX_VARYINGS, STATUS_DEOPT, VERTICES, FragmentKey
 
 INVALID_OR_OVERFLOW = 1 | 8
 """Sticky floating-point flags that make the fast engine give up."""
-
-INDEX_CODES = {16: 1, 24: 2, 32: 3}
-"""Index bits → data type of record 56."""
 
 
 @dataclass(frozen=True)
@@ -77,48 +57,13 @@ class Pipeline:
         return fragment_pipeline(replace(self.key, engine="exact"))
 
 
-@staged
-def draw_list(
-    key: Any, program: Any, context_pointer: Value, params_pointer: Value, address: Value
-) -> Value:
-    """Draws one compressed list into the tile; returns a status."""
-    context: Any = TileContext.at(context_pointer)
-    params: Any = DrawParams.at(params_pointer)
-    memory = context.memory
-    constants = DrawConstants.load(key, program, memory, params)
-    shader = BlockShader(constants, context, params)
-    tracer = PrimitiveTracer(shader, VertexSource.load(context, params), window(context, params))
-    decoder = Decoder(memory, PRIMITIVES.index(key.primitive), INDEX_CODES[key.index_bits])
-    decoder.open(address)
-    while decoder.next():
-        tracer.draw(decoder)
-        going = shader.running()
-        if going is not None:
-            if ~going:
-                break
-    status = shader.status.get()
-    ended = decoder.status.get()
-    if (ended == EXHAUSTED) | (ended == MALFORMED):
-        status = const(i32, STATUS_BAD_LIST)
-    if key.engine == "fast":
-        if any_(shader.wild.get()):
-            status = const(i32, STATUS_DEOPT)
-    return status
-
-
-def window(context: Any, params: Any) -> Box:
-    """The pixels of the tile that a draw may touch: clip window and frame, relative to the tile."""
-    x, y = context.tile_x, context.tile_y
-    right = min_(min_(params.clip_right, context.frame_width) - x, context.tile_width)
-    top = min_(min_(params.clip_top, context.frame_height) - y, context.tile_height)
-    return Box(max_(params.clip_left - x, 0), max_(params.clip_bottom - y, 0), right, top)
-
-
 def draw_function(key: FragmentKey) -> Function:
     """The native function of a pipeline, not yet compiled."""
     program = Program(key.program, key.code_address)
 
     def body(context: Value, params: Value, address: Value) -> Value:
+        from vc4lab.v3d.fragment.draw_list import draw_list  # only when something is compiled
+
         return draw_list(key, program, context, params, address)
 
     whole = Function(args=(ptr, ptr, i32), returns=i32, body=body, name="draw_list")

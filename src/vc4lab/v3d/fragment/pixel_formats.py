@@ -9,9 +9,6 @@ from __future__ import annotations
 from vc4lab.simd import Value, const, i16, i32, i32x16, min_
 from vc4lab.v3d.unknowns import Unknowns
 
-RGBA8888, BGR565_DITHERED, BGR565 = 0, 1, 2
-"""Colour formats of records 28 and 29."""
-
 BAYER = (0, 8, 2, 10, 12, 4, 14, 6, 3, 11, 1, 9, 15, 7, 13, 5)
 """4x4 ordered dither matrix, row by row."""
 

@@ -44,6 +44,7 @@ from vc4lab.v3d.fragment.setup import (
     oriented_edge,
     triangle_planes,
 )
+from vc4lab.v3d.fragment.tile_context import VERTICES
 
 ENABLE_FORWARD, ENABLE_REVERSE, CLOCKWISE_IS_FORWARD = 1, 2, 4
 """Bits 2:0 of record 96."""
@@ -54,8 +55,6 @@ DEPTH_UNIT = 1.0
 MIN_POINT_SIZE, MAX_POINT_SIZE = 0.125, 2048.0
 MIN_LINE_WIDTH, MAX_LINE_WIDTH = 0.125, 512.0
 """Sizes are clamped to these: below, the hardware misbehaves (HW-2726); above, 12.4 overflows."""
-
-VERTICES = {"points": 1, "lines": 2, "triangles": 3}
 
 
 def word(vertex: Vertex, row: int) -> Value:

@@ -10,9 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from vc4lab.records.codes import TileFormat
 from vc4lab.simd import (
     Function,
-    Struct,
     Value,
     alloca,
     const,
@@ -31,7 +31,8 @@ from vc4lab.simd import (
 )
 from vc4lab.v3d.fragment import tlb
 from vc4lab.v3d.fragment.coverage import LANE_X, LANE_Y
-from vc4lab.v3d.fragment.pixel_formats import BGR565, RGBA8888, from_565, to_565
+from vc4lab.v3d.fragment.pixel_formats import from_565, to_565
+from vc4lab.v3d.fragment.surface import COLOUR, FULL_COLOUR, VARIANTS, Z_ONLY, SurfaceOp
 from vc4lab.v3d.fragment.tile_address import column_offset, combine, row_offset
 from vc4lab.v3d.fragment.tile_context import (
     QUAD_BYTES,
@@ -39,79 +40,9 @@ from vc4lab.v3d.fragment.tile_context import (
     TILE_WORDS,
     TileContext,
 )
-from vc4lab.v3d.fragment.tiling import UTILE_SHAPES, Tiling, pitch_bytes, round_up
+from vc4lab.v3d.fragment.tiling import UTILE_SHAPES, Tiling
 from vc4lab.v3d.geometry.primitive_decoder import host
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
-
-COLOUR, ZS, Z_ONLY = 1, 2, 3
-"""Tile buffers as records 28 and 29 number them (bits 2:0)."""
-FULL_COLOUR, FULL_ZS = 16, 17
-"""Full-resolution dumps (records 26, 27) of one buffer: the tile buffer as it is."""
-
-RASTER_ALIGNMENT = 16
-"""Rows of a raster surface begin at multiples of this many bytes."""
-
-
-class SurfaceOp(Struct):
-    """One load or store of a tile: surface address, geometry and format, read by native code."""
-
-    base = i32
-    width = i32
-    height = i32
-    pitch = i32
-    part = i32
-    variant = i32
-
-
-VARIANTS: tuple[tuple[int, Tiling], ...] = tuple(
-    (format_, tiling) for format_ in range(3) for tiling in Tiling
-)
-"""(colour format, tiling) by `SurfaceOp.variant`; Z and stencil words use those of RGBA8888."""
-
-
-@dataclass(frozen=True)
-class Surface:
-    """A surface as records 28, 29 and 113 describe it.
-
-    Attributes
-    ----------
-    address
-        Guest address of the first pixel.
-    width, height
-        Frame size in pixels (record 113).
-    tiling, format
-        Image layout and colour format (codes of record 28).
-    buffer
-        Which part of the tile buffer: COLOUR, ZS, Z_ONLY, FULL_COLOUR or FULL_ZS.
-    """
-
-    address: int
-    width: int
-    height: int
-    tiling: int = 0
-    format: int = RGBA8888
-    buffer: int = COLOUR
-
-    @property
-    def bits(self) -> int:
-        """Bits per pixel in memory."""
-        return 32 if self.buffer != COLOUR or self.format == RGBA8888 else 16
-
-    @property
-    def pitch(self) -> int:
-        """Bytes between rows (raster), utile rows (LT) or tile rows (T)."""
-        tiling = Tiling(min(self.tiling, 2))
-        pitch = pitch_bytes(max(self.width, 1), self.bits, tiling)
-        return round_up(pitch, RASTER_ALIGNMENT) if tiling is Tiling.RASTER else pitch
-
-    def fill(self, op: Any) -> None:
-        """Writes the description into a `SurfaceOp`."""
-        format_ = self.format if self.buffer == COLOUR and self.format < 3 else RGBA8888
-        op.base = self.address & 0xFFFFFFFF
-        op.width, op.height = self.width, self.height
-        op.pitch, op.part = self.pitch, self.buffer
-        op.variant = VARIANTS.index((format_, Tiling(min(self.tiling, 2))))
-
 
 BLOCK_TO_RASTER = sorted(range(16), key=lambda lane: LANE_Y[lane] * 4 + LANE_X[lane])
 """Lane of a block for each pixel of a 4x4 utile in raster order."""
@@ -145,17 +76,17 @@ class Transfer:
 
     @property
     def bytes(self) -> int:
-        return 4 if self.format == RGBA8888 else 2
+        return 4 if self.format == TileFormat.RGBA8888 else 2
 
     def to_memory(self, words: Value, lane_x: list[int], lane_y: list[int]) -> Value:
         """Tile buffer words as 16 pixels of the surface."""
-        if self.format == RGBA8888:
+        if self.format == TileFormat.RGBA8888:
             return words & splat(self.keep)
-        return to_565(words, lane_x, lane_y, self.format != BGR565, self.unknowns)
+        return to_565(words, lane_x, lane_y, self.format != TileFormat.BGR565, self.unknowns)
 
     def from_memory(self, pixels: Value) -> Value:
         """16 pixels of the surface as tile buffer words."""
-        return pixels if self.format == RGBA8888 else from_565(pixels)
+        return pixels if self.format == TileFormat.RGBA8888 else from_565(pixels)
 
     def raster_row(self, x: Value, y: Value) -> Value:
         """Native pointer to pixel (x, y) of the tile in a raster surface."""

@@ -44,17 +44,8 @@ STATUS_BAD_LIST = 2
 STATUS_UNSUPPORTED = 3
 """A program reached something this simulator does not do; the Python side knows the text."""
 
-COUNTERS = (
-    "primitives_drawn",
-    "primitives_empty",
-    "primitives_reversed",
-    "quads_valid",
-    "quads_outside_z",
-    "quads_z_failed",
-    "quads_z_passed",
-    "quads_written",
-)
-"""Names of `TileContext.counters`, in order (hardware counters 1, 0, 12, 3, 2, 5, 6, 9)."""
+COUNTERS = ("primitives_reversed", "quads_valid")
+"""Names of `TileContext.counters`, in order (hardware counters 12 and 3)."""
 
 
 class FragmentBatch(Struct):
@@ -127,6 +118,10 @@ class DrawParams(Struct):
 
 PRIMITIVES = ("points", "lines", "triangles", "rht")
 """Primitive types in the order of record 56 bits 3:0."""
+
+
+VERTICES = {"points": 1, "lines": 2, "triangles": 3}
+"""Vertices of the primitives that are drawn."""
 
 
 @dataclass(frozen=True)

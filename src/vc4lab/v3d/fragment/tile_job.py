@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.simd import Struct, i32, ptr
-from vc4lab.v3d.fragment.stores import Surface, SurfaceOp
+from vc4lab.v3d.fragment.surface import Surface, SurfaceOp
 
 if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from vc4lab.records.declarations import StoreGeneral
-from vc4lab.v3d.fragment.stores import COLOUR, Surface
+from vc4lab.v3d.fragment.surface import COLOUR, Surface
 from vc4lab.v3d.fragment.tile_job import Draw, NativeFrame
 from vc4lab.v3d.fragment.tiles import TileScheduler
 from vc4lab.v3d.geometry.tile_lists import ScanResult, scan_tile_lists

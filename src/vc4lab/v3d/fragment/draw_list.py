@@ -1,0 +1,59 @@
+"""One compressed list drawn into a tile, as traced code: the body of every fragment pipeline."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vc4lab.simd import Value, any_, const, i32, max_, min_, staged
+from vc4lab.v3d.fragment.block import BlockShader
+from vc4lab.v3d.fragment.primitives import PrimitiveTracer
+from vc4lab.v3d.fragment.setup import Box, VertexSource
+from vc4lab.v3d.fragment.shader import DrawConstants
+from vc4lab.v3d.fragment.tile_context import (
+    PRIMITIVES,
+    STATUS_BAD_LIST,
+    STATUS_DEOPT,
+    DrawParams,
+    TileContext,
+)
+from vc4lab.v3d.geometry.primitive_decoder import EXHAUSTED, MALFORMED, Decoder
+
+INDEX_CODES = {16: 1, 24: 2, 32: 3}
+"""Index bits → data type of record 56."""
+
+
+@staged
+def draw_list(
+    key: Any, program: Any, context_pointer: Value, params_pointer: Value, address: Value
+) -> Value:
+    """Draws one compressed list into the tile; returns a status."""
+    context: Any = TileContext.at(context_pointer)
+    params: Any = DrawParams.at(params_pointer)
+    memory = context.memory
+    constants = DrawConstants.load(key, program, memory, params)
+    shader = BlockShader(constants, context, params)
+    tracer = PrimitiveTracer(shader, VertexSource.load(context, params), window(context, params))
+    decoder = Decoder(memory, PRIMITIVES.index(key.primitive), INDEX_CODES[key.index_bits])
+    decoder.open(address)
+    while decoder.next():
+        tracer.draw(decoder)
+        going = shader.running()
+        if going is not None:
+            if ~going:
+                break
+    status = shader.status.get()
+    ended = decoder.status.get()
+    if (ended == EXHAUSTED) | (ended == MALFORMED):
+        status = const(i32, STATUS_BAD_LIST)
+    if key.engine == "fast":
+        if any_(shader.wild.get()):
+            status = const(i32, STATUS_DEOPT)
+    return status
+
+
+def window(context: Any, params: Any) -> Box:
+    """The pixels of the tile that a draw may touch: clip window and frame, relative to the tile."""
+    x, y = context.tile_x, context.tile_y
+    right = min_(min_(params.clip_right, context.frame_width) - x, context.tile_width)
+    top = min_(min_(params.clip_top, context.frame_height) - y, context.tile_height)
+    return Box(max_(params.clip_left - x, 0), max_(params.clip_bottom - y, 0), right, top)

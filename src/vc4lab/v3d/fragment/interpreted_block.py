@@ -1,0 +1,172 @@
+"""One block as the golden interpreter sees it: its inputs as numpy words, native TLB and TMU."""
+
+from __future__ import annotations
+
+import ctypes
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from vc4lab.qpu.environment import Environment, Unsupported
+from vc4lab.v3d.fragment.shader import ALL_SAMPLES
+from vc4lab.v3d.fragment.standalone import sample_functions, tlb_functions
+from vc4lab.v3d.fragment.tile_context import DrawParams, FragmentBatch, TileContext
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from vc4lab.v3d.fragment.interpreted import GoldenDraw
+
+    Words = NDArray[np.uint32]
+    Lanes = NDArray[np.bool_]
+
+
+class NumpyFragmentEnvironment(Environment):
+    """One block as the interpreter sees it. Words are uint32 arrays of 16 lanes."""
+
+    def __init__(self, draw: GoldenDraw, context: int, params: int) -> None:
+        import numpy as np
+
+        self.np = np
+        self.draw = draw
+        self.context = context
+        self.params = params
+        address = ctypes.c_uint64.from_address(context + TileContext.offset("batch")).value
+        self.batch = address
+        self.native = tlb_functions(draw.key.depth_function, draw.key.z_update)
+        self.pointer = self._word("uniforms")
+        self._array("stencil", 8)[:] = 0
+        self._varying = 0
+        self._pending: tuple[dict[str, Words], dict[str, Words]] = ({}, {})
+        self._results: tuple[deque[Words], deque[Words]] = (deque(), deque())
+
+    def _word(self, name: str) -> int:
+        return ctypes.c_uint32.from_address(self.batch + FragmentBatch.offset(name)).value
+
+    def _array(self, name: str, count: int = 16, start: int = 0) -> Words:
+        place = self.batch + FragmentBatch.offset(name) + 4 * start
+        words: Any = (ctypes.c_uint32 * count).from_address(place)
+        return self.np.frombuffer(words, self.np.uint32)
+
+    def _splat(self, word: int) -> Words:
+        return self.np.full(16, word & 0xFFFFFFFF, self.np.uint32)
+
+    def _lanes(self, mask: Lanes) -> Words:
+        return self.np.ascontiguousarray(mask).astype(self.np.uint32)
+
+    # -- inputs ------------------------------------------------------------------------------
+
+    def initial_registers(self) -> dict[tuple[str, int], Words]:
+        return {("a", 15): self._array("w").copy(), ("b", 15): self._array("z").copy()}
+
+    def uniform(self) -> Words:
+        word = self.draw.memory.u32(self.pointer)
+        self.pointer = (self.pointer + 4) & 0xFFFFFFFF
+        return self._splat(word)
+
+    def uniforms_address(self, value: Words, relative: bool) -> None:
+        base = self.pointer if relative else 0
+        self.pointer = (base + int(value[0])) & 0xFFFFFFFF
+
+    def varying(self) -> tuple[Words, Words]:
+        number = self._varying
+        self._varying += 1
+        if number >= self._word("n_varyings"):
+            return self._splat(0), self._splat(0)
+        slopes = self._array("varyings_vp", 16, 16 * number).copy()
+        return slopes, self._splat(int(self._array("varyings_c", 1, number)[0]))
+
+    def x_coord(self) -> Words:
+        return self._array("x").copy()
+
+    def y_coord(self) -> Words:
+        return self._array("y").copy()
+
+    def element_number(self) -> Words:
+        return self.np.arange(16, dtype=self.np.uint32)
+
+    def qpu_number(self) -> Words:
+        return self._splat(0)
+
+    def ms_flags(self) -> Words:
+        on = self._array("flags") != 0
+        return self.np.where(on, ALL_SAMPLES, 0).astype(self.np.uint32)
+
+    def rev_flag(self) -> Words:
+        return self._splat(self._word("reverse"))
+
+    def set_ms_flags(self, value: Words, mask: Lanes) -> None:
+        flags = self._array("flags")
+        flags[mask] = (value[mask] & ALL_SAMPLES) != 0
+
+    def set_rev_flag(self, value: Words, mask: Lanes) -> None:
+        if mask[0]:
+            self._array("reverse", 1)[0] = int(value[0]) & 1
+
+    # -- texture unit ------------------------------------------------------------------------
+
+    def tmu_write(self, unit: int, register: str, value: Words, mask: Lanes, site: int) -> None:
+        pending = self._pending[unit]
+        memory = self.draw.memory.base
+        if register == "s" and not pending:
+            result = self._splat(0)
+            words = self.np.ascontiguousarray(value)
+            self.native["direct"](memory, words.ctypes.data, result.ctypes.data)
+            self._results[unit].append(result)
+            return
+        self.pointer = (self.pointer + 4) & 0xFFFFFFFF
+        pending[register] = value
+        if register != "s":
+            return
+        number = self.draw.requests.get(site, -1)
+        kinds = self.draw.key.textures
+        if not 0 <= number < len(kinds):
+            raise Unsupported("FRG-002", f"texture request {number} is not configured", site)
+        zero = self._splat(0)
+        inputs = self.np.concatenate([pending.get(name, zero) for name in "strb"])
+        place = self.params + DrawParams.offset("textures") + 8 * number
+        descriptor = ctypes.c_uint64.from_address(place).value
+        outputs = self.np.zeros(32, self.np.uint32)
+        native = sample_functions(kinds[number])
+        native["sample"](memory, descriptor, inputs.ctypes.data, outputs.ctypes.data)
+        self._results[unit].append(outputs[:16].copy())
+        if kinds[number].result_words == 2:
+            self._results[unit].append(outputs[16:].copy())
+        pending.clear()
+
+    def tmu_load(self, unit: int) -> Words:
+        if not self._results[unit]:
+            raise Unsupported("FRG-003", f"TMU{unit} result read, but no lookup was requested")
+        return self._results[unit].popleft()
+
+    def tmu_noswap(self, value: Words) -> None:
+        pass
+
+    # -- tile buffer -------------------------------------------------------------------------
+
+    def _masked(self, name: str, value: Words, mask: Lanes) -> None:
+        words, lanes = self.np.ascontiguousarray(value), self._lanes(mask)
+        self.native[name](self.context, words.ctypes.data, lanes.ctypes.data)
+
+    def tlb_z(self, value: Words, mask: Lanes) -> None:
+        self._masked("z", value, mask)
+
+    def tlb_colour(self, value: Words, mask: Lanes, all_samples: bool) -> None:
+        self._masked("colour", value, mask)
+
+    def tlb_colour_load(self) -> Words:
+        result = self._splat(0)
+        self.native["load"](self.context, result.ctypes.data)
+        return result
+
+    def tlb_stencil(self, value: Words) -> None:
+        self.native["stencil"](self.context, ctypes.c_int32(int(value[0])).value)
+
+    def scoreboard_wait(self) -> None:
+        pass
+
+    def scoreboard_unlock(self) -> None:
+        pass
+
+    def thread_switch(self, last: bool) -> None:
+        pass

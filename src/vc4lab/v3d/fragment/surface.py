@@ -1,0 +1,78 @@
+"""Surfaces in guest memory that tiles are stored to and loaded from, as records describe them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from vc4lab.records.codes import TileBuffer, TileFormat
+from vc4lab.simd import Struct, i32
+from vc4lab.v3d.fragment.tiling import Tiling, pitch_bytes, round_up
+
+COLOUR, ZS, Z_ONLY = int(TileBuffer.COLOUR), int(TileBuffer.ZS), int(TileBuffer.Z)
+FULL_COLOUR, FULL_ZS = 16, 17
+"""Full-resolution dumps (records 26, 27) of one buffer: the tile buffer as it is."""
+
+RASTER_ALIGNMENT = 16
+"""Rows of a raster surface begin at multiples of this many bytes."""
+
+
+class SurfaceOp(Struct):
+    """One load or store of a tile: surface address, geometry and format, read by native code."""
+
+    base = i32
+    width = i32
+    height = i32
+    pitch = i32
+    part = i32
+    variant = i32
+
+
+VARIANTS: tuple[tuple[int, Tiling], ...] = tuple(
+    (format_, tiling) for format_ in TileFormat for tiling in Tiling
+)
+"""(colour format, tiling) by `SurfaceOp.variant`; Z and stencil words use those of RGBA8888."""
+
+
+@dataclass(frozen=True)
+class Surface:
+    """A surface as records 28, 29 and 113 describe it.
+
+    Attributes
+    ----------
+    address
+        Guest address of the first pixel.
+    width, height
+        Frame size in pixels (record 113).
+    tiling, format
+        Image layout and colour format (codes of record 28).
+    buffer
+        Which part of the tile buffer: COLOUR, ZS, Z_ONLY, FULL_COLOUR or FULL_ZS.
+    """
+
+    address: int
+    width: int
+    height: int
+    tiling: int = 0
+    format: int = TileFormat.RGBA8888
+    buffer: int = COLOUR
+
+    @property
+    def bits(self) -> int:
+        """Bits per pixel in memory."""
+        return 32 if self.buffer != COLOUR or self.format == TileFormat.RGBA8888 else 16
+
+    @property
+    def pitch(self) -> int:
+        """Bytes between rows (raster), utile rows (LT) or tile rows (T)."""
+        tiling = Tiling(min(self.tiling, 2))
+        pitch = pitch_bytes(max(self.width, 1), self.bits, tiling)
+        return round_up(pitch, RASTER_ALIGNMENT) if tiling is Tiling.RASTER else pitch
+
+    def fill(self, op: Any) -> None:
+        """Writes the description into a `SurfaceOp`."""
+        format_ = self.format if self.buffer == COLOUR and self.format < 3 else TileFormat.RGBA8888
+        op.base = self.address & 0xFFFFFFFF
+        op.width, op.height = self.width, self.height
+        op.pitch, op.part = self.pitch, self.buffer
+        op.variant = VARIANTS.index((format_, Tiling(min(self.tiling, 2))))

@@ -1,0 +1,122 @@
+"""The native loop of a worker thread: takes chains from a shared counter and runs them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vc4lab.simd import (
+    Value,
+    atomic_add,
+    call,
+    call_pointer,
+    const,
+    i32,
+    i64,
+    load,
+    ptr,
+    staged,
+    store,
+)
+from vc4lab.v3d.fragment.stores import fill_words
+from vc4lab.v3d.fragment.surface import SurfaceOp
+from vc4lab.v3d.fragment.tile_context import COUNTERS, STATUS_OK, TileContext
+from vc4lab.v3d.fragment.tile_job import (
+    OP_CLEAR_COLOUR,
+    OP_CLEAR_ZS,
+    OP_DRAW,
+    OP_DRAW_PIECES,
+    OP_LOAD,
+    OP_STORE,
+    OP_TILE,
+    DrawEntry,
+    TileJob,
+    TileOp,
+)
+from vc4lab.v3d.geometry.scan_context import Segment
+
+_DRAW = (ptr, ptr, i32)
+"""Arguments of a pipeline: context, parameters, guest address of the list."""
+
+
+@staged
+def run_tiles(loader: Any, storer: Any, job_pointer: Value, context_pointer: Value) -> None:
+    """Runs chains until none is left."""
+    job: Any = TileJob.at(job_pointer)
+    context: Any = TileContext.at(context_pointer)
+    context.memory = job.memory
+    context.tile_width, context.tile_height = job.tile_width, job.tile_height
+    context.frame_width, context.frame_height = job.frame_width, job.frame_height
+    place = atomic_add(job.field_ptr("next"), const(i32, 1))
+    while place < job.order_count:
+        chain = load(i32, job.order + place * 4)
+        for counter in range(len(COUNTERS)):
+            store(context.field_ptr("counters") + counter * 4, const(i32, 0))
+        status = run_chain(loader, storer, job, context, context_pointer, chain)
+        result = job.statuses + chain * 8
+        store(result, status)
+        store(result + 4, context.draw)
+        if status == STATUS_OK:
+            add_counters(context)
+        place = atomic_add(job.field_ptr("next"), const(i32, 1))
+
+
+@staged
+def add_counters(context: Any) -> None:
+    """Adds what a finished chain counted to the thread's totals."""
+    for counter in range(len(COUNTERS)):
+        total = context.field_ptr("totals") + counter * 8
+        amount = load(i32, context.field_ptr("counters") + counter * 4).zext(i64)
+        store(total, load(i64, total) + amount)
+
+
+@staged
+def run_chain(
+    loader: Any, storer: Any, job: Any, context: Any, context_pointer: Value, chain: Value
+) -> Value:
+    """Runs the operations of one chain; stops at the first draw that fails."""
+    number = load(i32, job.chains + chain * 4)
+    end = load(i32, job.chains + chain * 4 + 4)
+    status = const(i32, STATUS_OK)
+    while (number < end) & (status == STATUS_OK):
+        pointer = job.ops + number * TileOp.size
+        op: Any = TileOp.at(pointer)
+        kind = op.kind
+        if kind == OP_TILE:
+            context.tile_x = op.a
+            context.tile_y = op.b
+        elif kind == OP_CLEAR_COLOUR:
+            fill_words(context.field_ptr("colour"), op.a)
+        elif kind == OP_CLEAR_ZS:
+            fill_words(context.field_ptr("zs"), op.a)
+        elif kind == OP_LOAD:
+            call(loader, context_pointer, job.surfaces + op.a * SurfaceOp.size)
+        elif kind == OP_STORE:
+            call(storer, context_pointer, job.surfaces + op.a * SurfaceOp.size)
+        elif kind == OP_DRAW:
+            status = run_segments(job, context, context_pointer, op.a, op.a + op.b)
+        elif kind == OP_DRAW_PIECES:
+            first = load(i32, job.piece_first + op.a * 4)
+            behind = load(i32, job.piece_first + (op.a + op.b) * 4)
+            status = run_segments(job, context, context_pointer, first, behind)
+        number = number + 1
+    return status
+
+
+@staged
+def run_segments(job: Any, context: Any, context_pointer: Value, first: Value, end: Value) -> Value:
+    """Calls the pipeline of each segment."""
+    status = const(i32, STATUS_OK)
+    while (first < end) & (status == STATUS_OK):
+        segment: Any = Segment.at(job.segments + first * Segment.size)
+        number = segment.draw
+        entry: Any = DrawEntry.at(job.draws + number * DrawEntry.size)
+        context.draw = number
+        function = entry.function
+        if function != 0:
+            outcome = call_pointer(
+                function, i32, _DRAW, context_pointer, entry.params, segment.list_address
+            )
+            assert outcome is not None
+            status = outcome
+        first = first + 1
+    return status
