@@ -16,6 +16,8 @@ GIF_STEP = 30
 STEP = 16
 MOST_FRAMES = 600
 """Beyond this every second frame is dropped, again and again: a recording has bounded size."""
+PALETTE_SIDE = 160
+"""A frame's 256 colours are chosen from a picture of at most this size: quick and good enough."""
 HOLD = 100
 """Milliseconds the last frame stays."""
 
@@ -65,9 +67,13 @@ class Recorder:
             return image.convert("RGB")
         from PIL import Image as Pillow
 
-        return image.convert("RGB").quantize(
-            256, method=Pillow.Quantize.FASTOCTREE, dither=Pillow.Dither.NONE
+        picture = image.convert("RGB")
+        small = picture.resize(
+            (min(picture.width, PALETTE_SIDE), min(picture.height, PALETTE_SIDE)),
+            Pillow.Resampling.NEAREST,
         )
+        palette = small.quantize(256, method=Pillow.Quantize.MEDIANCUT)
+        return picture.quantize(palette=palette, dither=Pillow.Dither.NONE)
 
     def save(self) -> bool:
         """Write the file; False if no frame came. Raises OSError."""
