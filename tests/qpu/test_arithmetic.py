@@ -141,8 +141,8 @@ def test_sfu_in_the_jit(engine: str) -> None:
     golden, native = Runner(words + END), Runner(words + END, engine)
     rng = np.random.default_rng(3)
     special = np.array([0, 1, 0x80000000, 0x7F800000, 0xFF800000, 0x7FC00001, 0x3F800000,
-                        0xBF800000, 0x7E800000, 0x7E7FFFFF, 0x00800000, 0x42FFFFFF, 0xC2FC0000, 0x807FFFFF,
-                        0x43000000, 0xC3000000], np.uint32)  # fmt: skip
+                        0xBF800000, 0x7E800000, 0x7E7FFFFF, 0x00800000, 0x42FFFFFF, 0xC2FC0000,
+                        0x807FFFFF, 0x43000000, 0xC3000000], np.uint32)  # fmt: skip
     samples = [special, *rng.integers(0, 1 << 32, (40, 16), np.uint32)]
     for x in samples:
         assert golden.run({("a", 0): x}).differences(native.run({("a", 0): x})) == []

@@ -13,7 +13,7 @@ from vc4lab.qpu.environment import Environment, Unsupported
 from vc4lab.qpu.harness import Outcome, run_program
 from vc4lab.qpu.interpreter import Interpreter, Step
 from vc4lab.qpu.program import Program
-from vc4lab.qpu.unknowns import DEFAULTS, UNKNOWNS
+from vc4lab.qpu.unknowns import DEFAULTS, ROWS
 
 sys.path.insert(0, str(Path(__file__).parent))
 from qpu_programs import END, alu, branch, ldi
@@ -293,7 +293,7 @@ def test_unknowns_can_be_switched(name: str, engine: str) -> None:
 
 
 def test_every_unknown_is_described() -> None:
-    for row in UNKNOWNS:
+    for row in ROWS:
         assert row.default in row.choices
         assert row.question.endswith("?")
         assert row.reference

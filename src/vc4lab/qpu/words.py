@@ -98,6 +98,8 @@ class FastOps(Ops):
         if isinstance(value, FastWord):
             return value
         if value.type.elem is f32:
+            if value.constant is not None:
+                value = opaque(f32x16, value.constant)
             return FastWord(single=value, lazy=True, clean=True)
         fixed = not value.text.startswith("%") or source in ("element_number", "qpu_number")
         return FastWord(value, fixed=fixed, no_nan=no_nan)
