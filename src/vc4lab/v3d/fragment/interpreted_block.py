@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from vc4lab.qpu.environment import Environment, Unsupported
 from vc4lab.v3d.fragment.shader import ALL_SAMPLES
-from vc4lab.v3d.fragment.standalone import sample_functions, tlb_functions
+from vc4lab.v3d.fragment.standalone import tlb_functions
 from vc4lab.v3d.fragment.tile_context import DrawParams, FragmentBatch, TileContext
+from vc4lab.v3d.fragment.tmu_kernels import sampler_module
 
 if TYPE_CHECKING:
     import numpy as np
@@ -127,8 +128,8 @@ class NumpyFragmentEnvironment(Environment):
         place = self.params + DrawParams.offset("textures") + 8 * number
         descriptor = ctypes.c_uint64.from_address(place).value
         outputs = self.np.zeros(32, self.np.uint32)
-        native = sample_functions(kinds[number])
-        native["sample"](memory, descriptor, inputs.ctypes.data, outputs.ctypes.data)
+        native = sampler_module(kinds[number])["sample"]
+        native(descriptor, memory, inputs.ctypes.data, outputs.ctypes.data)
         self._results[unit].append(outputs[:16].copy())
         if kinds[number].result_words == 2:
             self._results[unit].append(outputs[16:].copy())

@@ -34,6 +34,9 @@ from vc4lab.v3d.fragment.tile_context import STATUS_UNSUPPORTED, FragmentKey
 from vc4lab.v3d.fragment.tmu import direct_lookup, sample
 from vc4lab.v3d.geometry.primitive_decoder import host
 
+INLINED_REQUESTS = 2
+"""Programs with more requests of one texture kind call a function for them: they compile faster."""
+
 ALL_SAMPLES = 0xF
 """MS_FLAGS of a covered pixel (non-multisample: only "not zero" is certain)."""
 
@@ -201,8 +204,13 @@ class FragmentEnvironment(Environment):
             raise Unsupported("FRG-002", f"texture request {number} has no texture configuration")
         zero = const(i32x16, 0)
         coordinates = [pending.get(name, zero) for name in "strb"]
+        kind = kinds[number]
         result = sample(
-            kinds[number], self.constants.textures[number], self.constants.memory, *coordinates
+            kind,
+            self.constants.textures[number],
+            self.constants.memory,
+            *coordinates,
+            shared=kinds.count(kind) > INLINED_REQUESTS,
         )
         self._results[unit].extend(result if isinstance(result, tuple) else (result,))
         pending.clear()

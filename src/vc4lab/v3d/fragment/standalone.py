@@ -1,18 +1,15 @@
-"""The staged TLB and TMU functions of the pipelines, compiled on their own for the interpreter."""
+"""The staged TLB functions of the pipelines, compiled on their own for the interpreter."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from vc4lab.simd import Function, NativeModule, Value, build, i32, i32x16, load, ptr, store, var
 from vc4lab.v3d.fragment import tlb
 from vc4lab.v3d.fragment.tile_context import FragmentBatch, TileContext
-from vc4lab.v3d.fragment.tmu import direct_lookup, sample
-
-if TYPE_CHECKING:
-    from vc4lab.v3d.fragment.texture_state import TextureKind
+from vc4lab.v3d.fragment.tmu import direct_lookup
 
 
 def _lane_mask(pointer: Value) -> Value:
@@ -80,17 +77,3 @@ def tlb_functions(function: int, z_update: bool) -> NativeModule:
         "direct": Function(args=three, body=_direct),
     }
     return build("tlb", functions, key=f"tlb-{function}-{z_update}")
-
-
-@lru_cache(maxsize=256)
-def sample_functions(kind: TextureKind) -> NativeModule:
-    """Native `sample(memory, descriptor, s t r b, results)` for one texture kind."""
-
-    def body(memory: Value, descriptor: Value, inputs: Value, results: Value) -> None:
-        s, t, r, b = (load(i32x16, inputs + 64 * k) for k in range(4))
-        words = sample(kind, descriptor, memory, s, t, r, b)
-        for k, word in enumerate(words if isinstance(words, tuple) else (words,)):
-            store(results + 64 * k, word)
-
-    functions = {"sample": Function(args=(ptr, ptr, ptr, ptr), body=body)}
-    return build("sample", functions, key=f"sample-{kind!r}")
