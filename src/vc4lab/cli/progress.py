@@ -8,7 +8,7 @@ from typing import Any
 
 from vc4lab.soc.machine import Machine
 
-INTERVAL = 0.1
+INTERVAL = 0.5
 
 
 class Progress:
@@ -22,7 +22,8 @@ class Progress:
         self._frames = frames
         self._seconds = seconds
         self._status: Any = None
-        self._started = self._last = time.monotonic()
+        self._last = time.monotonic()
+        self._shown = 0
 
     def __enter__(self) -> Progress:
         if self.enabled:
@@ -46,12 +47,12 @@ class Progress:
         now = time.monotonic()
         if self._status is None or now - self._last < INTERVAL:
             return
-        self._last = now
+        speed = (machine.frames.count - self._shown) / (now - self._last)
+        self._last, self._shown = now, machine.frames.count
         frames = str(machine.frames.count)
         if self._frames is not None:
             frames += f" of {self._frames}"
         guest = f"{machine.seconds:.2f} s"
         if self._seconds is not None:
             guest += f" of {self._seconds:g} s"
-        speed = machine.frames.count / max(now - self._started, 1e-9)
         self._status.update(f"frame {frames} · guest time {guest} · {speed:.0f} frames/s")

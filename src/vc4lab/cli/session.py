@@ -100,7 +100,7 @@ class _Run:
         from vc4lab.diagnostics import StrictStop
         from vc4lab.soc.board import UnknownBoard
         from vc4lab.soc.firmware import BootError
-        from vc4lab.soc.machine import Machine
+        from vc4lab.soc.machine import Machine, Stop
 
         settings = self.settings
         started = time.perf_counter()
@@ -130,9 +130,10 @@ class _Run:
             self.endings.append(f"interrupted after {machine.seconds:.2f} s of guest time")
             return ExitCode.INTERRUPTED
         spent = time.perf_counter() - started
+        asked = result.reason in (Stop.FRAMES, Stop.SECONDS)
         self.endings.append(
-            f"{result.message} ({result.frames} frames, {result.seconds:.3f} s of guest time, "
-            f"{spent:.2f} s)"
+            f"{'done' if asked else result.message}: {result.frames} frames, "
+            f"{result.seconds:.3f} s of guest time, in {spent:.2f} s"
         )
         return _code(result, settings.frames)
 
