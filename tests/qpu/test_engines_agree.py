@@ -5,12 +5,16 @@ from __future__ import annotations
 import random
 import sys
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
-from vc4lab.qpu.environment import Unsupported
-from vc4lab.qpu.harness import run_program
-from vc4lab.simd import Target, targets
+from vc4lab.qpu.environment import RegisterKey, Unsupported
+from vc4lab.qpu.harness import StagedEnvironment, run_program
+from vc4lab.qpu.jit import emit_interleaved
+from vc4lab.qpu.program import Program
+from vc4lab.simd import Function, Target, build, const, i32x16, load, ptr, store, targets
 
 sys.path.insert(0, str(Path(__file__).parent))
 from qpu_programs import inputs, random_program
@@ -52,6 +56,45 @@ def test_levels_agree_even_where_the_fast_path_gives_up(seed: int) -> None:
     first, *others = (run_program(words, registers, target=t, **given) for t in LEVELS)
     for other in others:
         assert first.differences(other) == []
+
+
+@pytest.mark.parametrize("branches", [False, True], ids=["straight", "branches"])
+def test_interleaved_batches_are_independent(branches: bool) -> None:
+    rng = random.Random(4242)
+    words = random_program(rng, 16, branches)
+    batches = [inputs(rng, True)[0] for _ in range(2)]
+    keys = tuple(batches[0])
+    size = 64 * (len(keys) + 1)
+    memory = np.zeros(2 * size // 4 + 16, np.uint32)
+    memory = memory[-memory.ctypes.data % 64 // 4 :]
+    for n, registers in enumerate(batches):
+        for k, key in enumerate(keys):
+            memory[n * size // 4 + 16 * k :][:16] = registers[key]
+
+    class Loaded(StagedEnvironment):
+        def initial_registers(self) -> dict[RegisterKey, Any]:
+            return {k: load(i32x16, self.base + 64 * n) for n, k in enumerate(keys)}
+
+        def uniform(self) -> Any:
+            return const(i32x16, 0)
+
+        def vpm_read(self) -> Any:
+            return const(i32x16, 0)
+
+        def vpm_write(self, value: Any, mask: Any) -> None:
+            pass
+
+    def body(base: Any) -> None:
+        envs = [Loaded(base + n * size, (0, 0), keys) for n in range(2)]
+        finals = emit_interleaved(Program(tuple(words)), envs, exact=True, observe=True)
+        for n, final in enumerate(finals):
+            store(base + (n * size + 64 * len(keys)), final.read(("r", 1)))
+
+    build("pair", {"run": Function((ptr,), None, body)})["run"](memory.ctypes.data)
+    for n, registers in enumerate(batches):
+        expected = run_program(words, registers)
+        start = n * size // 4 + 16 * len(keys)
+        assert memory[start : start + 16].tolist() == expected.registers["r", 1].tolist()
 
 
 def test_random_words_do_no_harm() -> None:

@@ -41,8 +41,7 @@ class FastSemantics(Semantics):
         if not word.lazy:
             return super().word_flags(word, c)
         single = word.floats()
-        zero = opaque(f32x16, 0.0)
-        return Flags(lambda: single == zero, lambda: single < zero, c)
+        return Flags(lambda: single == opaque(f32x16, 0.0), lambda: single < opaque(f32x16, 0.0), c)
 
     def _lazy(self, single: Any, carry: bool) -> Result:
         word = FastWord(single=single, lazy=True, clean=True)

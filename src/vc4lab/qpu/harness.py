@@ -240,7 +240,7 @@ def compile_program(
     budget: int = 1 << 16,
     target: Target | None = None,
 ) -> Callable[[int], int]:
-    """A native function (state block address) -> sticky flags | 16 if wild; see `run_program`."""
+    """A native function (state block address) -> 0, or why the result is not to be trusted."""
 
     def body(base: Any) -> Any:
         env = StagedEnvironment(base, (uniforms, vectors), registers)
@@ -256,7 +256,7 @@ def compile_program(
 
     def entry(base: Any) -> Any:
         wild, flags = call_with_flags(inner, base)
-        return wild | flags
+        return wild | (flags & (FP_INVALID | FP_OVERFLOW))
 
     outer = Function((ptr,), i32, entry, "run")
     return build("qpu program", {"run": outer}, target=target)["run"]
@@ -331,7 +331,7 @@ class Runner:
         exact = self.engine == "exact"
         block = _state(initial, uniforms, vectors)
         status = self._native(not exact, *shape)(block.ctypes.data)
-        if self.engine == "jit" and status & (FP_INVALID | FP_OVERFLOW | 16):
+        if self.engine == "jit" and status:
             exact = True
             block = _state(initial, uniforms, vectors)
             self._native(False, *shape)(block.ctypes.data)
