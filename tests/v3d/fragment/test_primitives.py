@@ -195,6 +195,14 @@ def test_indices_beyond_the_buffer_are_clamped():
     assert scene.render().any()
 
 
+def test_a_draw_without_vertices_draws_nothing():
+    scene = Scene()
+    corners = [vertex(0, 0), vertex(32, 0), vertex(0, 32)]
+    scene.add(FragmentKey(program=words(FLAT)), corners, uniforms=(1,), vertex_count=0)
+    scene.draws[0][1].vertices = 0
+    assert not scene.render().any()
+
+
 def test_random_lists_and_vertices_are_harmless():
     rng = np.random.default_rng(3)
     for primitive in ("triangles", "lines", "points"):

@@ -35,7 +35,7 @@ def draw_list(
     tracer = PrimitiveTracer(shader, VertexSource.load(context, params), window(context, params))
     decoder = Decoder(memory, PRIMITIVES.index(key.primitive), INDEX_CODES[key.index_bits])
     decoder.open(address)
-    while decoder.next():
+    while (params.vertex_count > 0) & decoder.next():
         tracer.draw(decoder)
         going = shader.running()
         if going is not None:
