@@ -172,7 +172,7 @@ class BinningStage:
         self._draw(address, record.mode, IndexSource(record.length, first=record.first))
 
     def _draw(self, address: int, mode: int, source: IndexSource) -> None:
-        if mode not in iter(PrimitiveMode):
+        if mode not in PrimitiveMode._value2member_map_:
             self.reporter.report("CLE-016", f"primitive mode {mode}", address=address)
             return
         if not self.started:

@@ -27,6 +27,10 @@ Handler = Callable[[int], None]
 #: and stored twice needs under a million; more is a list that runs in a circle.
 RECORD_BUDGET = 1 << 22
 
+#: How often the same jump, with the same return addresses, may be taken in one run of both threads.
+#: Lists have no conditions, so a second time already means a circle, unless the list changes.
+JUMP_BUDGET = 64
+
 _U32 = struct.Struct("<I")
 
 P = TypeVar("P", bound=Payload)
@@ -49,6 +53,7 @@ class ControlListExecutor:
         self.depth = depth
         self.ram = memory.view(0, MEMORY_MASK + 1)
         self._accelerators: dict[int, Callable[[], None]] = {}
+        self._jumps: dict[tuple[int, ...], int] = {}
         self._tables: list[dict[int, Handler]] = [self._system(t) for t in threads]
 
     def install(self, number: int, handlers: Mapping[int, Handler]) -> None:
@@ -81,6 +86,7 @@ class ControlListExecutor:
     def pump(self) -> None:
         """Runs both threads, in turn, until neither can go on."""
         progress = True
+        self._jumps.clear()
         while progress:
             progress = False
             for thread in self.threads:
@@ -133,10 +139,17 @@ class ControlListExecutor:
         thread.stalled = "the end of a list that has none"
         self.reporter.report(
             "CLE-006",
-            f"the {thread.name} list runs in a circle: {RECORD_BUDGET} records executed and no"
-            " end reached",
+            f"the {thread.name} list runs in a circle and reaches no end",
             address=thread.current,
         )
+
+    def jump(self, thread: ListThread, address: int, target: int) -> None:
+        """The record at ``address`` jumps to ``target``; it must not do so again and again."""
+        thread.current = target
+        place = (thread.number, address & MEMORY_MASK, *thread.stack)
+        trips = self._jumps[place] = self._jumps.get(place, 0) + 1
+        if trips > JUMP_BUDGET:
+            self.runs_in_a_circle(thread)
 
     def _illegal(self, thread: ListThread, address: int, identity: int) -> None:
         thread.stop_with_error()
@@ -157,7 +170,7 @@ class ControlListExecutor:
             thread.running, thread.halted = False, True
 
         def branch(address: int) -> None:
-            thread.current = self.word(address + 1)
+            self.jump(thread, address, self.word(address + 1))
 
         def call(address: int) -> None:
             self.call(thread, address)

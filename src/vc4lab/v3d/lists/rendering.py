@@ -22,7 +22,8 @@ from vc4lab.records.declarations import (
     TileRenderingMode,
 )
 from vc4lab.v3d.geometry.ptb import tile_size
-from vc4lab.v3d.lists.collector import EXHAUSTED, FRAME_END, MISPLACED, TILE_AGAIN, Collector
+from vc4lab.v3d.lists.collect_context import EXHAUSTED, FRAME_END, MISPLACED, TILE_AGAIN
+from vc4lab.v3d.lists.collector import Collector
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
@@ -146,7 +147,7 @@ class RenderingStage:
 
     def _on_branch(self, address: int) -> None:
         self.collector.close_piece(address)
-        self.thread.current = self.executor.word(address + 1)
+        self.executor.jump(self.thread, address, self.executor.word(address + 1))
         self.collector.begin(self.thread.current)
 
     def _on_call(self, address: int) -> None:
@@ -207,7 +208,8 @@ class RenderingStage:
         self._not_yet(address, "primitive records 32, 33 and 41 in the rendering list")
 
     def _on_compressed(self, address: int) -> None:
-        self.thread.current = self.executor.behind_compressed_list(address)
+        behind = self.executor.behind_compressed_list(address)
+        self.executor.jump(self.thread, address, behind)
 
     def _not_yet(self, address: int, what: str) -> None:
         self.reporter.report("CLE-004", f"{what}: not simulated yet, skipped", address=address)

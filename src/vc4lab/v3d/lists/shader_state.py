@@ -103,9 +103,13 @@ def textures_of(
         if request.is_direct:
             continue
         words = [memory.u32(uniforms + 4 * index) for index in request.uniforms[:4]]
+        p0, p1, p2, p3 = (*words, 0, 0, 0)[:4]
         first = uniforms + 4 * request.uniforms[0]
         kind, descriptor = describe_texture(
-            *(words if len(words) > 1 else [*words, 0]),
+            p0,
+            p1,
+            p2,
+            p3,
             used_params=len(words),
             unknowns=unknowns,
             reporter=reporter,

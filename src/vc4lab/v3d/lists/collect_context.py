@@ -1,0 +1,62 @@
+"""Data shared between the native reader of rendering lists and its Python side."""
+
+from __future__ import annotations
+
+from vc4lab.simd import Struct, i32, ptr
+
+OTHER, FULL, FRAME_END, TILE_AGAIN, MISPLACED, EXHAUSTED = range(6)
+"""Why the kernel stopped: a record for Python (or the end address) · an array is full · the last
+store of a frame was executed · a tile comes a second time · a store without tile coordinates ·
+the budget ran out."""
+
+BUDGET = 1 << 22
+"""Records one call may read."""
+
+OPS_PER_RECORD = 8
+"""Room that must be left in the operation array before a record is executed."""
+
+FRAME_SURFACE = 0
+"""Number of the surface of record 113; others are numbered as they are met."""
+
+MAX_SURFACES = 64
+MAX_TILES = 1 << 16
+
+MAX_LOADS = 8
+"""Loads that may wait for one Tile Coordinates record."""
+
+
+class CollectContext(Struct):
+    """Where the kernel reads, what it knows of the tile buffer, and the arrays it fills."""
+
+    memory = ptr
+    here = i32  # guest address of the next record
+    end = i32
+    tile_width = i32
+    tile_height = i32
+    piece_start = i32
+    has_coordinates = i32
+    column = i32
+    row = i32
+    # record 114 as it stands, and what the tile buffer was cleared to by the last store
+    colour = i32
+    zs = i32
+    buffer_colour = i32
+    buffer_zs = i32
+    fresh = i32  # the tile buffer holds just the clear values
+    chain_open = i32  # operations of the current task were emitted
+    first_piece = i32  # of the current task
+    load_count = i32
+    loads = ptr  # i64 payloads of pending loads
+    ops = ptr
+    op_count = i32
+    op_capacity = i32
+    chains = ptr
+    chain_count = i32
+    pieces = ptr  # i32 start addresses
+    piece_ends = ptr
+    piece_count = i32
+    piece_capacity = i32
+    surfaces = ptr  # i64 masked payload each
+    surface_count = i32
+    stored = ptr  # one byte a tile: stored in this frame
+    tasks = i32  # stores of anything since the arrays were emptied
