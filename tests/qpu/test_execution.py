@@ -186,6 +186,22 @@ def test_a_fast_run_that_overflows_is_repeated_exactly() -> None:
     assert got.registers["r", 1][0] == 0x7F800000
 
 
+@pytest.mark.parametrize("op", [1, 2, 3])
+def test_a_compiler_that_knows_a_zero_must_not_drop_the_operation(run: Any, op: int) -> None:
+    """x - 0 flushes a denormal x, also if the zero came from x ^ x."""
+    words = [
+        alu(op_add=22, cond_add=1, raddr_a=1, add_a=6, add_b=6, waddr_add=32),
+        alu(op_add=op, cond_add=1, raddr_a=0, add_a=6, add_b=0, waddr_add=33),
+        alu(op_add=24, cond_add=1, signal=13, raddr_b=0, add_a=7, add_b=7, waddr_add=34),  # 32
+        alu(op_add=8, cond_add=1, add_a=2, waddr_add=34),
+        alu(op_mul=1, cond_mul=1, raddr_a=0, mul_a=6, mul_b=2, waddr_mul=35),
+    ]
+    got = run(words, {("a", 0): 0x00000100, ("a", 1): LANES}).registers
+    assert got["r", 1][0] == 0
+    assert got["r", 2][0] == 0x42000000
+    assert got["r", 3][0] == 0
+
+
 def test_nothing_is_available_unless_an_environment_offers_it() -> None:
     program = Program((alu(raddr_a=32), *END))
     with pytest.raises(Unsupported, match="QPU-040"):

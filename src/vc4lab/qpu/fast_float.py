@@ -84,6 +84,7 @@ class FastSemantics(Semantics):
     def _magnitudes(self, a: FastWord, b: FastWord) -> tuple[FastWord, FastWord]:
         x, y = self.ops.andc(a, 0x7FFFFFFF), self.ops.andc(b, 0x7FFFFFFF)
         x.clean, y.clean = a.clean, b.clean
+        x.fixed, y.fixed = a.fixed, b.fixed
         x.no_nan, y.no_nan = a.no_nan, b.no_nan
         return x, y
 
@@ -122,4 +123,5 @@ class FastSemantics(Semantics):
     def special(self, address: int, word: FastWord) -> FastWord:
         result: FastWord = super().special(address, word)
         result.clean = result.no_nan = True
+        result.fixed = word.fixed
         return result

@@ -24,8 +24,8 @@ class FastWord:
     """One word.
 
     lazy: -0 stands for +0 (only with a float form). clean: no NaN and no denormal. no_nan: no NaN.
-    fixed: made of constants only, so that the compiler may know its bits. number: the bits if it is
-    one constant in all lanes.
+    fixed: constant or computed by integer operations, so that the compiler may know its bits (it
+    must not when they meet native arithmetic). number: the bits if it is one constant in all lanes.
     """
 
     __slots__ = ("clean", "fixed", "integer", "lazy", "no_nan", "number", "single")
@@ -112,8 +112,8 @@ class FastOps(Ops):
 
     # ---------------------------------------------------------------- integers
     def _two(self, name: str, a: FastWord, b: FastWord) -> FastWord:
-        value = getattr(self.simd, name)(a.bits(), b.bits())
-        return FastWord(value, fixed=a.fixed and b.fixed)
+        # "fixed": the compiler may find out what, say, x ^ x is
+        return FastWord(getattr(self.simd, name)(a.bits(), b.bits()), fixed=True)
 
     def add(self, a: FastWord, b: FastWord) -> FastWord:
         return self._two("add", a, b)
@@ -146,7 +146,7 @@ class FastOps(Ops):
         return self._two("sar", a, n)
 
     def clz(self, a: FastWord) -> FastWord:
-        return FastWord(self.simd.clz(a.bits()), fixed=a.fixed)
+        return FastWord(self.simd.clz(a.bits()), fixed=True)
 
     def bytes_add(self, a: FastWord, b: FastWord) -> FastWord:
         return self._two("bytes_add", a, b)
@@ -197,7 +197,7 @@ class FastOps(Ops):
             single = select(m, a.floats(), b.floats())
             return FastWord(single=single, lazy=True, clean=clean, no_nan=no_nan)
         value = select(m, a.bits(), b.bits())
-        return FastWord(value, clean=clean, no_nan=no_nan, fixed=a.fixed and b.fixed)
+        return FastWord(value, clean=clean, no_nan=no_nan, fixed=a.fixed or b.fixed)
 
     # ---------------------------------------------------------------- floats: exact forms, unused
     # by FastSemantics
@@ -216,7 +216,7 @@ class FastOps(Ops):
 
     # ---------------------------------------------------------------- lanes
     def lookup16(self, index: FastWord, table: Sequence[int]) -> FastWord:
-        return FastWord(self.simd.lookup16(index.bits(), table), fixed=index.fixed)
+        return FastWord(self.simd.lookup16(index.bits(), table), fixed=True)
 
     def _moved(self, source: FastWord, move: Any) -> FastWord:
         if source.lazy:
