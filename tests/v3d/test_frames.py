@@ -256,6 +256,24 @@ def test_a_list_that_runs_in_a_circle_ends(thread: int) -> None:
     assert "end" in str(frame.v3d.waiting)
 
 
+def test_lists_that_feed_each_other_in_a_circle_end() -> None:
+    """Two lists that start each other again and again would never give the write back."""
+    frame = Frame(64, 64)
+    job = frame.job
+    start, end, lists = job.binning(b"")
+    places = [job.room(256), job.room(256)]
+    whole = job.memory.read(start, end - start)
+    body = (
+        b"\x07" + whole + b"\x08",
+        b"\x08\x07" + build(113, address=frame.surface, width=64, height=64, format=1)
+        + build(115) + build(17, address=lists) + build(25),
+    )  # fmt: skip
+    for place, data in zip(places, body, strict=True):
+        job.memory.write(place, data + build(16, address=place))
+    job.run(frame.v3d, (places[0], places[0] + 255), (places[1], places[1] + 255))
+    assert frame.reporter.has("CLE-006")
+
+
 def test_a_tile_drawn_twice_keeps_the_order() -> None:
     frame = Frame(64, 64)
     job = frame.job
