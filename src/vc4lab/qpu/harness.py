@@ -37,7 +37,8 @@ from vc4lab.simd import (
 from .environment import Environment, RegisterKey
 from .execute import ALL_FLAGS
 from .interpreter import Interpreter, TraceHook
-from .jit import Final, emit_program
+from .jit import emit_program
+from .jit_core import Final
 from .ops import Mask, Word
 from .program import Program
 from .unknowns import DEFAULTS, Settings

@@ -8,7 +8,6 @@ when it cannot be exact; the exact build is the golden semantics.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,7 +17,6 @@ from vc4lab.simd import (
     Value,
     all_,
     any_,
-    const,
     enter,
     i32,
     i32x16,
@@ -30,119 +28,17 @@ from vc4lab.simd import (
 )
 
 from .environment import Environment
-from .execute import ALL_FLAGS, Core
+from .execute import ALL_FLAGS
 from .fast_float import FastSemantics
 from .flow import Exit, Flow, Place
 from .isa import INSTRUCTION_BYTES, LINK_OFFSET
-from .operations import Mux
-from .plan import Plan, plan
+from .jit_core import Final, JitCore, Key, flags_used, looks_back
+from .plan import plan
 from .program import Program
-from .registers import Read
 from .semantics import Flags, Semantics
 from .simd_ops import SimdOps, hide
 from .unknowns import DEFAULTS, Settings
 from .words import FastWord
-
-Key = tuple[str, int | str]
-
-
-class JitCore(Core):
-    """A core over staged words. cells: where registers live between blocks (empty: a program
-    without branches).
-    """
-
-    def __init__(
-        self, semantics: Semantics, env: Environment, used_flags: str, cells: dict[Key, Cell]
-    ) -> None:
-        super().__init__(semantics, env, used_flags)
-        self.cells = cells
-        self.loaded: dict[Key, Any] = {}
-
-    def load(self, key: Key) -> Any:
-        cell = self.cells.get(key)
-        word = self.adopt(cell.get()) if cell else self.ops.const(0)
-        self.loaded[key] = word
-        return word
-
-    def adopt(self, value: Any, source: str = "") -> Any:
-        ops: Any = self.ops
-        if isinstance(ops, SimdOps):
-            return ops.adopt(value, source)
-        return ops.adopt(value, source, source in self.env.nan_free)
-
-    def export(self, value: Any) -> Value:
-        ops: Any = self.ops
-        bits: Value = ops.bits(value)
-        return bits
-
-    def fork(self) -> JitCore:
-        """A copy for the other side of a branch: later findings about a word stay on one side."""
-        flags = {name: self.flags.get(name) for name in self.used_flags}
-        self.flags = Flags.known(flags)
-        copies: dict[int, Any] = {}
-
-        def twin(word: Any) -> Any:
-            if not isinstance(word, FastWord):
-                return word
-            if id(word) not in copies:
-                copies[id(word)] = copy.copy(word)
-            return copies[id(word)]
-
-        other = JitCore(self.semantics, self.env, self.used_flags, self.cells)
-        other.track_last = self.track_last
-        other.values = {key: twin(word) for key, word in self.values.items()}
-        other.loaded = {key: twin(word) for key, word in self.loaded.items()}
-        other.old = {key: twin(word) for key, word in self.old.items()}
-        other._visible = {key: twin(word) for key, word in self._visible.items()}
-        other.sfu = [(n, twin(word)) for n, word in self.sfu]
-        other.flags = Flags.known(flags)
-        return other
-
-
-class Final:
-    """Registers and flags after the program, for whoever traces on (complete only with
-    observe=True).
-    """
-
-    def __init__(self, core: JitCore, cells: dict[Key, Cell], flags: dict[str, Cell]) -> None:
-        self._core = core
-        self._cells = cells
-        self._flags = flags
-
-    def read(self, key: Key) -> Value:
-        """The i32x16 value of ("a", n), ("b", n) or ("r", n)."""
-        if self._cells:
-            cell = self._cells.get(key)
-            return cell.get() if cell else const(i32x16, 0)
-        return self._core.export(self._core.get(key))
-
-    def flag(self, name: str) -> Value:
-        """The mask16 of flag "z", "n" or "c"."""
-        return self._flags[name].get() if self._cells else self._core.flag(name)
-
-
-def _used_flags(plans: list[Plan]) -> str:
-    used = set()
-    for p in plans:
-        if p.branch is not None:
-            if p.branch.condition < 12:
-                used.add("znc"[int(p.branch.condition) >> 2])
-            continue
-        for target in (p.add, p.mul):
-            if target.condition >= 2:
-                used.add("znc"[(target.condition - 2) >> 1])
-    return "".join(name for name in ALL_FLAGS if name in used)
-
-
-def _tracks_last(plans: list[Plan]) -> bool:
-    """Does anything look at register 39 or at the result of a mul NOP?"""
-    return any(
-        (p.raddr_a == Read.NOP and Mux.A in p.muxes)
-        or (p.raddr_b == Read.NOP and Mux.B in p.muxes)
-        or (not p.mul_op and p.mul.is_write)
-        for p in plans
-        if p.kind == "alu"
-    )
 
 
 class _Emitter:
@@ -169,8 +65,8 @@ class _Emitter:
             self.semantics = Semantics(SimdOps(), settings)
         else:
             self.semantics = FastSemantics(self._note, settings)
-        self.used_flags = ALL_FLAGS if observe else _used_flags(self.plans)
-        self.track_last = _tracks_last(self.plans)
+        self.used_flags = ALL_FLAGS if observe else flags_used(self.plans)
+        self.track_last = looks_back(self.plans)
         self.branchy = any(p.kind == "branch" for p in self.plans)
         self.cells: dict[Key, Cell] = {}
         self.flags: dict[str, Cell] = {}
