@@ -1,5 +1,6 @@
 """`explain`, `unknowns` and `replay` as a person calls them."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -40,11 +41,46 @@ def test_unknowns() -> None:
     assert RUNNER.invoke(app(), ["unknowns", "x"]).exit_code == ExitCode.BAD_INPUT
 
 
+def test_unknowns_as_json() -> None:
+    from vc4lab.v3d.unknowns import unknowns_table
+
+    rows = json.loads(RUNNER.invoke(app(), ["unknowns", "--json"]).output)
+    assert [row["name"] for row in rows] == list(unknowns_table())
+    assert all(row["default"] in row["choices"] for row in rows)
+    (row,) = json.loads(RUNNER.invoke(app(), ["unknowns", "sublist_depth", "--json"]).output)
+    assert row["question"]
+
+
 def test_replay_lists() -> None:
-    result = RUNNER.invoke(app(), ["replay", str(JOBS / "tri_arm64"), "--lists"])
+    result = RUNNER.invoke(app(), ["replay", str(JOBS / "tri_arm64"), "--list"])
     assert result.exit_code == 0
-    assert "Tile binning mode configuration" in result.output
-    assert "end of frame" in result.output
+    for text in (
+        "Tile binning mode configuration",
+        "Compressed primitive list",  # in the tile's list, behind the branch
+        "GL shader record",
+        "attribute 1: address=0x00105008",
+        "coordinate shader 0x00108000",
+        "thrend",
+        "end of frame",
+    ):
+        assert text in result.output, text
+
+
+def test_listed_textures() -> None:
+    path = JOBS / "glmark2_texture_texture-filter_nearest"
+    result = RUNNER.invoke(app(), ["replay", str(path), "--list", "--job", "2"])
+    assert result.exit_code == 0
+    assert "job0001:" not in result.output
+    assert "TMU0 request 0 parameter 1" in result.output
+    assert "texture: rgba8888" in result.output or "texture: rgbx8888" in result.output
+
+
+def test_replay_one_job() -> None:
+    result = RUNNER.invoke(app(), ["replay", str(JOBS / "kmscube_smooth"), "--job", "1"])
+    assert "1 of 1 jobs drawn" in result.output
+    result = RUNNER.invoke(app(), ["replay", str(JOBS / "kmscube_smooth"), "--job", "9"])
+    assert result.exit_code == ExitCode.BAD_INPUT
+    assert "no job 9" in result.output
 
 
 @pytest.mark.parametrize("arguments", [["nowhere"], [str(JOBS), "--engine", "magic"]])

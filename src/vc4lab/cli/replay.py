@@ -30,9 +30,21 @@ def replay(
         str, typer.Option(help="Byte order of the surface: rgba, bgra; auto asks the shaders.")
     ] = "auto",
     strict: Annotated[bool, typer.Option("--strict", help="Stop at the first error.")] = False,
+    job: Annotated[
+        int | None, typer.Option("--job", help="Only this job of the run (after those before it).")
+    ] = None,
     lists: Annotated[
-        bool, typer.Option("--lists", help="Print the control lists of each job; draw nothing.")
+        bool,
+        typer.Option(
+            "--list",
+            "--lists",
+            help="Print each job's lists with tile lists, shader records, programs and uniforms; "
+            "draw nothing.",
+        ),
     ] = False,
+    threads: Annotated[
+        int | None, typer.Option(help="Worker threads for tiles; one per processor.", min=1)
+    ] = None,
 ) -> None:
     """Draw the jobs that a real driver submitted."""
     from vc4lab.diagnostics import Reporter, StrictStop
@@ -45,16 +57,23 @@ def replay(
     reporter.listeners.append(_show)
     try:
         if lists:
-            _print_lists(path, reporter)
+            _print_lists(path, reporter, job)
             return
-        _draw(path, output, every, engine, order, reporter)
+        _draw(path, output, every, engine, order, threads, job, reporter)
     except StrictStop as stop:
         typer.echo(f"stopped (strict): {stop.diagnostic.code}", err=True)
         raise typer.Exit(ExitCode.STRICT_STOP) from None
 
 
 def _draw(
-    path: Path, output: Path | None, every: Path | None, engine: str, order: str, reporter: Reporter
+    path: Path,
+    output: Path | None,
+    every: Path | None,
+    engine: str,
+    order: str,
+    threads: int | None,
+    job: int | None,
+    reporter: Reporter,
 ) -> None:
     from vc4lab.drm.byte_order import ByteOrder
     from vc4lab.drm.replay import replay as run
@@ -74,6 +93,8 @@ def _draw(
         path,
         engine=engine,
         order=None if order == "auto" else ByteOrder(order),
+        threads=threads,
+        number=job,
         reporter=reporter,
         progress=progress,
         on_image=(lambda name, image: save(image, every / f"{name}.png")) if every else None,
@@ -94,22 +115,15 @@ def _draw(
         raise typer.Exit(ExitCode.BAD_INPUT if refused else ExitCode.GUEST_HANG)
 
 
-def _print_lists(path: Path, reporter: Reporter) -> None:
-    from vc4lab.drm.jobs import JobError, RecordedRun
-    from vc4lab.records.control import format_list
+def _print_lists(path: Path, reporter: Reporter, job: int | None) -> None:
+    from vc4lab.drm.listing import list_run
 
-    run = RecordedRun(path, reporter)
-    if not run.jobs:
+    empty = True
+    for line in list_run(path, reporter, job):
+        empty = False
+        typer.echo(line)
+    if empty:
         raise typer.Exit(ExitCode.BAD_INPUT)
-    for job in run.jobs:
-        try:
-            built = job.build()
-        except JobError:
-            continue  # shown by the listener
-        typer.echo(f"{job.name}: binning list")
-        typer.echo(format_list(run.memory, built.bin_start, built.bin_end, follow=False))
-        typer.echo(f"{job.name}: rendering list")
-        typer.echo(format_list(run.memory, built.render_start, built.render_end, follow=False))
 
 
 def _show(item: Diagnostic) -> None:

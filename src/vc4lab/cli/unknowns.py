@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
@@ -11,6 +13,9 @@ from vc4lab.cli.exit_codes import ExitCode
 
 def unknowns(
     name: Annotated[str | None, typer.Argument(help="Show only this one.")] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="An array of objects, for programs.")
+    ] = False,
 ) -> None:
     """Show what no document says about the hardware, and what is assumed."""
     from vc4lab.v3d.unknowns import unknowns_table
@@ -19,7 +24,11 @@ def unknowns(
     if name is not None and name not in table:
         typer.echo(f"no unknown is called {name!r}; they are: {', '.join(table)}", err=True)
         raise typer.Exit(ExitCode.BAD_INPUT)
-    for row in table.values() if name is None else (table[name],):
+    rows = list(table.values()) if name is None else [table[name]]
+    if as_json:
+        typer.echo(json.dumps([asdict(row) for row in rows], indent=2))
+        return
+    for row in rows:
         typer.echo(f"{row.name}: {row.question}")
         for choice, meaning in row.choices.items():
             mark = "*" if choice == row.default else " "

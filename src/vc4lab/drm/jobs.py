@@ -191,22 +191,42 @@ class RecordedJob:
 class RecordedRun:
     """A run directory, or one job directory (then with the jobs of its run that come before it).
 
+    ``number`` names one job of a run directory, with the same effect as its own directory.
     Everything wrong with the files goes to `reporter`; nothing raises.
     """
 
-    def __init__(self, path: str | Path, reporter: Reporter | None = None) -> None:
+    def __init__(
+        self, path: str | Path, reporter: Reporter | None = None, number: int | None = None
+    ) -> None:
         self.reporter = reporter if reporter is not None else Reporter()
         self.path = Path(path)
         self.memory = GuestMemory()
         directories = self._directories()
         if not directories:
             self.reporter.report("DRM-001", f"{self.path} holds no job", block="DRM")
+        elif number is not None:
+            directories = self._up_to(directories, number)
         blobs = directories[0].parent.parent / "blobs" if directories else self.path
         self.contents = _Contents(blobs, self.reporter)
         self.jobs = [RecordedJob(self, directory) for directory in directories]
         self.workspace = _find_room(
             buffer for job in self.jobs if job.submit is not None for buffer in job.submit.buffers
         )
+
+        one = number is not None or (self.path / "submit.json").is_file()
+        self.wanted = self.jobs[-1:] if one else self.jobs
+        """The jobs asked for; the others only come before them."""
+
+    def _up_to(self, directories: list[Path], number: int) -> list[Path]:
+        numbers = [int(path.name[3:]) if _is_job(path) else -1 for path in directories]
+        if number in numbers:
+            return directories[: numbers.index(number) + 1]
+        self.reporter.report(
+            "DRM-001",
+            f"{self.path} has no job {number}, only {', '.join(map(str, numbers[:20]))}",
+            block="DRM",
+        )
+        return []
 
     def _directories(self) -> list[Path]:
         path = self.path.resolve()

@@ -47,6 +47,7 @@ def replay(
     order: ByteOrder | None = None,
     strict: bool = False,
     threads: int | None = None,
+    number: int | None = None,
     progress: Progress | None = None,
     on_image: Callable[[str, Image], None] | None = None,
     reporter: Reporter | None = None,
@@ -61,11 +62,15 @@ def replay(
         Byte order of 32-bit colour surfaces; None: what the run's fragment shaders tell.
     strict
         Raise StrictStop at the first error instead of going on as the hardware would.
+    threads
+        Worker threads for tiles; one per processor by default.
+    number
+        Draw the run up to this job only.
     on_image
         Called with a job's name and its picture after each job that writes colour.
     """
     reporter = reporter if reporter is not None else Reporter(strict)
-    run = RecordedRun(path, reporter)
+    run = RecordedRun(path, reporter, number)
     if not run.jobs:
         return Replay(None, 0, 0, reporter)
     from vc4lab.v3d.core import V3D
@@ -116,9 +121,22 @@ def submit(v3d: V3D, job: BuiltJob, name: str = "job") -> bool:
         for register in ("CT0CS", "CT0CA", "CT1CS", "CT1CA", "PCS")
     )
     v3d.reporter.report("DRM-016", f"{name}: no frame ended ({states})", block="DRM")
-    for register in ("CT0CS", "CT1CS"):
-        v3d.write(BY_NAME[register].offset, 1 << 15)  # CTRSTA: a clean start for the next job
+    _reset(v3d)
     return False
+
+
+def bin_only(v3d: V3D, job: BuiltJob) -> None:
+    """Make a job's tile lists without drawing them."""
+    if job.bin_start != job.bin_end:
+        v3d.write(BY_NAME["CT0CA"].offset, job.bin_start)
+        v3d.write(BY_NAME["CT0EA"].offset, job.bin_end)
+        _reset(v3d)
+
+
+def _reset(v3d: V3D) -> None:
+    """A clean start for the next job, semaphores included."""
+    for register in ("CT0CS", "CT1CS"):
+        v3d.write(BY_NAME[register].offset, 1 << 15)  # CTRSTA
 
 
 def picture(
