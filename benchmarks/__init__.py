@@ -1,1 +1,1 @@
-"""Benchmarks: each module has ``run()`` and returns rows; ``python -m benchmarks`` runs them all."""
+"""Benchmarks: each module has ``run()`` and returns rows; ``python -m benchmarks`` runs all."""

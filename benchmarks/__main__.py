@@ -1,8 +1,9 @@
 """Runs every benchmark, prints one table and writes ``benchmarks/latest.json``.
 
-A module of this package with a function ``run() -> list[dict]`` is a benchmark. A row has ``name``,
-``value``, ``unit`` and, where there is a peer measured in the same run, ``peer``, ``peer_value`` and
-``ratio`` (above 1: we are ahead). Name modules on the command line to run only those.
+A module of this package with a function ``run() -> list[dict]`` is a benchmark. A row has
+``name``, ``value``, ``unit`` and, where there is a peer measured in the same run, ``peer``,
+``peer_value`` and ``ratio`` (above 1: we are ahead). Name modules on the command line to run only
+those.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import benchmarks
 
 
 def main(arguments: list[str]) -> int:
-    console = Console()
+    console = Console(width=None if sys.stdout.isatty() else 120)
     names = arguments or sorted(
         module.name
         for module in pkgutil.iter_modules(benchmarks.__path__)
