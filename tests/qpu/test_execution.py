@@ -123,6 +123,12 @@ def test_an_endless_loop_meets_its_limit(run: Any) -> None:
     assert got.why == "limit"
 
 
+def test_an_endless_loop_that_is_entered_in_its_middle_meets_its_limit(run: Any) -> None:
+    idle = [alu(), alu(), alu()]
+    got = run([branch(5), *idle, alu(), alu(), branch(-2), *idle], budget=100)
+    assert got.why == "limit"
+
+
 def test_running_off_the_end(run: Any) -> None:
     assert run([alu()], no_end=True).why == "left"
     assert run([branch(1000), alu(), alu(), alu()]).why == "left"

@@ -20,7 +20,7 @@ from .plan import Plan
 from .program import Program
 from .registers import SFU_WRITES
 
-PLACES_PER_INSTRUCTION = 64
+PLACES_PER_INSTRUCTION = 16
 DYNAMIC_LIMIT = 256
 LONGEST = 4096
 """Instructions (places, with branches) beyond which compiling would take too long: seconds grow

@@ -99,7 +99,7 @@ class _Emitter:
         self.trips = var(i32, 0)
         self.end = new_block()
         if self.flow.entry in self.flow.leaders:
-            self._go(core, self.flow.entry, False)
+            self._go(core, self.flow.entry)
         else:
             self._run(core, self.flow.entry)
         while self.forks or self.todo:
@@ -178,11 +178,9 @@ class _Emitter:
             self.todo.append(place)
         return self.blocks[place]
 
-    def _go(self, core: JitCore, place: Place, backward: bool) -> None:
+    def _go(self, core: JitCore, place: Place) -> None:
         """Leave for the block of `place`."""
         self._save(core, place)
-        if backward:
-            self._count()
         jump(self._block(place))
 
     def _count(self) -> None:
@@ -240,10 +238,12 @@ class _Emitter:
             return None
         if exit_.place is None:
             self._finish(core)
-        elif exit_.place in self.flow.leaders:
-            self._go(core, exit_.place, exit_.place.at <= place.at)
-        else:
+            return None
+        if exit_.place.at <= place.at:
+            self._count()  # whatever follows: every loop goes back somewhere
+        if exit_.place not in self.flow.leaders:
             return exit_.place
+        self._go(core, exit_.place)
         return None
 
     def _link(self, core: JitCore, place: Place) -> None:
