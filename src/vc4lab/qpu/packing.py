@@ -1,4 +1,7 @@
-"""Unpack of operands and pack of results, with the saturation the chips showed (QPU ISA 4.9)."""
+"""Unpack of operands and pack of results, with the saturation the chips showed.
+
+Source: hardware reference 4.9.
+"""
 
 from __future__ import annotations
 

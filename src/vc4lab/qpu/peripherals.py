@@ -1,4 +1,7 @@
-"""Register addresses beyond the register file, as calls on the environment (QPU ISA 4.11)."""
+"""Register addresses beyond the register file, as calls on the environment.
+
+Source: hardware reference 4.11.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The special function unit: reciprocal, reciprocal square root, log2, exp2 as the chip's tables
-give them.
+"""The special function unit: reciprocal, 1/sqrt, log2 and exp2 as the chip's tables give them.
 
-Source: Broadcom's model of the unit, compared with values printed by chips (QPU ISA 4.16).
+Source: Broadcom's model of the unit, compared with values that chips printed (hardware reference
+4.16).
 """
 
 from __future__ import annotations
