@@ -18,7 +18,7 @@ from vc4lab.diagnostics.unknown import Unknown
 
 __all__ = ["DEFAULT_UNKNOWNS", "ROWS", "Unknown", "Unknowns", "unknowns_table"]
 
-OTHER_ROOMS = ("vc4lab.qpu.unknowns", "vc4lab.soc.unknowns")
+OTHER_ROOMS = ("vc4lab.qpu.unknowns", "vc4lab.soc.unknowns", "vc4lab.v3d.compute.unknowns")
 """Modules with a `ROWS` list of `Unknown` of their own."""
 
 ROWS: list[Unknown] = [
@@ -149,6 +149,47 @@ ROWS: list[Unknown] = [
         "left-is-0",
         "Write the line coordinate as colour on a board.",
         "Broadcom's smooth-line shader is symmetric; hardware reference 7.4",
+    ),
+    Unknown(
+        "rht_facing",
+        "Which way does a right-hand trapezoid face (record 96 bits 2:0)?",
+        {
+            "edge": "an edge toward higher rows is counter-clockwise, one toward lower clockwise",
+            "any": "it has no facing: drawn if any face is enabled",
+        },
+        "edge",
+        "Draw one trapezoid up and one down with only one face enabled.",
+        "no source; the known programs enable both faces",
+    ),
+    Unknown(
+        "rht_boundary_offset",
+        "Does the viewport offset (103) move the RHT X boundary (100)?",
+        {"moved": "yes, like a vertex", "fixed": "no, it is a column of the frame"},
+        "moved",
+        "Draw a trapezoid with a viewport offset other than 0.",
+        "no source; the known programs have an offset of 0",
+    ),
+    Unknown(
+        "vg_dummy",
+        "What follows the code 0xBFFF0001 in a VG strip or fan (records 41, 42)?",
+        {
+            "skip": "the next vertex takes its place: the strip or fan goes on",
+            "restart": "a new strip or fan begins",
+        },
+        "skip",
+        "Put the code into the middle of a strip and look which triangles appear.",
+        "AG100-R p. 68 calls it a dummy primitive; no program is known that uses it",
+    ),
+    Unknown(
+        "vg_continuation",
+        "Which vertices of a fan's continuation list come from the fan before it (record 41, 7:4)?",
+        {
+            "two": "the first two: its hub and its last vertex",
+            "one": "only the hub; the second vertex is that of the list",
+        },
+        "two",
+        "Continue a fan with three vertices far away from each other.",
+        "AG100-R p. 68: the first vertex (or first two) are ignored",
     ),
     Unknown(
         "dither_565",

@@ -320,4 +320,14 @@ ENTRIES = [
         "Do not wait for a counter to rise.",
         Severity.WARNING,
     ),
+    Entry(
+        "CLE-038",
+        "Primitives and shader state of different modes",
+        "In VG mode (66, 67) positions stand in the list itself: only VG primitives (41, 42) and "
+        "x/y lists can be drawn. With a GL or NV shader state (64, 65) vertices have numbers: "
+        "records 32 and 33, or index lists.",
+        "AG100-R pp. 67-70",
+        "Use 41 or 42 with 66 or 67, and 32 or 33 with 64 or 65.",
+        Severity.WARNING,
+    ),
 ]

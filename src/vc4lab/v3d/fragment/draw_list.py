@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from vc4lab.simd import Value, any_, const, i32, max_, min_, staged
+from vc4lab.simd import Value, any_, const, i1, i32, max_, min_, staged
 from vc4lab.v3d.fragment.block import BlockShader
 from vc4lab.v3d.fragment.primitives import PrimitiveTracer
-from vc4lab.v3d.fragment.setup import Box, VertexSource
+from vc4lab.v3d.fragment.setup import POINT_SIZE, Box, PositionSource, VertexSource
 from vc4lab.v3d.fragment.shader import DrawConstants
 from vc4lab.v3d.fragment.tile_context import (
     PRIMITIVES,
     STATUS_BAD_LIST,
     STATUS_DEOPT,
     DrawParams,
+    FragmentKey,
     TileContext,
 )
 from vc4lab.v3d.geometry.primitive_decoder import EXHAUSTED, MALFORMED, Decoder
@@ -32,10 +33,11 @@ def draw_list(
     memory = context.memory
     constants = DrawConstants.load(key, program, memory, params)
     shader = BlockShader(constants, context, params)
-    tracer = PrimitiveTracer(shader, VertexSource.load(context, params), window(context, params))
+    tracer = PrimitiveTracer(shader, vertex_source(key, context, params), window(context, params))
     decoder = Decoder(memory, PRIMITIVES.index(key.primitive), INDEX_CODES[key.index_bits])
     decoder.open(address)
-    while (params.vertex_count > 0) & decoder.next():
+    has_vertices = const(i1, True) if key.index_bits == 32 else params.vertex_count > 0
+    while has_vertices & decoder.next():
         tracer.draw(decoder)
         going = shader.running()
         if going is not None:
@@ -49,6 +51,14 @@ def draw_list(
         if any_(shader.wild.get()):
             status = const(i32, STATUS_DEOPT)
     return status
+
+
+def vertex_source(key: FragmentKey, context: Any, params: Any) -> VertexSource:
+    """The shaded vertex buffer, or the list itself for x/y lists."""
+    if key.index_bits == 32:
+        rows = key.first_varying + key.n_varyings
+        return PositionSource.open(context, params, max(rows, POINT_SIZE + 1))
+    return VertexSource.load(context, params)
 
 
 def window(context: Any, params: Any) -> Box:

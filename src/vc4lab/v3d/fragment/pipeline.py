@@ -102,7 +102,7 @@ def check_supported(key: FragmentKey) -> None:
         raise Unsupported("FRG-004", "4x multisample frames are not drawn yet")
     if key.wide_colour:
         raise Unsupported("FRG-005", "64-bit colour frames are not drawn yet")
-    if key.primitive not in VERTICES or key.index_bits == 32:
-        raise Unsupported("FRG-006", f"{key.primitive} with x/y coordinates are not drawn yet")
+    if key.primitive not in VERTICES or (key.primitive == "points" and key.index_bits == 32):
+        raise Unsupported("FRG-006", f"{key.primitive} with x/y coordinates: no such list exists")
     if key.n_varyings > MAX_VARYINGS:
         raise Unsupported("FRG-007", f"{key.n_varyings} varyings, at most {MAX_VARYINGS} fit")

@@ -92,6 +92,10 @@ class PrimitiveTracer:
             draw_triangle(self, vertices, flat_words)
         elif self.key.primitive == "lines":
             draw_line(self, vertices, flat_words)
+        elif self.key.primitive == "rht":
+            from vc4lab.v3d.fragment.trapezoid import draw_trapezoid  # it needs this module
+
+            draw_trapezoid(self, vertices, flat_words)
         else:
             draw_point(self, vertices[0])
 

@@ -109,11 +109,43 @@ class VertexSource:
         slot = umin(index - self.first, self.limit) + self.first
         return self.vertices + slot.shr(4).zext(i64) * self.pitch + ((slot & 15) << 2)
 
+    def locate(self, cells: Any) -> list[Value]:
+        """Pointers to word 0 of the vertices that a decoder's cells name."""
+        return [self.words(cell.get()) for cell in cells]
+
     def vertex(self, words: Value) -> Vertex:
         """The vertex at `words`; position relative to the tile's first pixel, 12.4."""
         packed = load(i32, words)
         x = ((packed << 16) >> 16) + self.offset_x
         return Vertex(words, x, (packed >> 16) + self.offset_y)
+
+
+VG_DEPTH, VG_RECIPROCAL_W = 0.5, 1.0
+"""Zs and 1/Wc of vertices that are only a position (VG mode, x/y lists)."""
+
+
+@dataclass
+class PositionSource(VertexSource):
+    """Vertices whose position stands in the list itself: no vertex buffer, varyings are zero."""
+
+    scratch: Value
+
+    @classmethod
+    def open(cls, context: Any, params: Any, rows: int) -> PositionSource:
+        """As `load`; a vertex has `rows` words, of which only the first differs from 0, .5, 1."""
+        base = VertexSource.load(context, params)
+        scratch = alloca(rows * ROW_BYTES + 64)
+        for row in range(rows):
+            value = {DEPTH: VG_DEPTH, RECIPROCAL_W: VG_RECIPROCAL_W}.get(row, 0.0)
+            store(scratch + row * ROW_BYTES, const(vec(f32, 4), value))
+        return cls(**vars(base), scratch=scratch)
+
+    def locate(self, cells: Any) -> list[Value]:
+        """Puts the packed coordinates in their places."""
+        pointers = [self.scratch + 4 * k for k in range(len(cells))]
+        for pointer, cell in zip(pointers, cells, strict=True):
+            store(pointer, cell.get())
+        return pointers
 
 
 @staged
@@ -145,14 +177,14 @@ def substitute_clipped(
 
 
 @staged
-def fetch(source: VertexSource, memory: Value, decoder: Any, count: int, rows: Any) -> Any:
+def fetch(source: Any, memory: Value, decoder: Any, count: int, rows: Any) -> Any:
     """Pointers to the words of a primitive's `count` vertices, and to the provoking vertex's own.
 
     Clip substitution is done, but flat varyings keep the values of the original last vertex.
     `rows` = (first varying's row, end row).
     """
     cells = (decoder.i0, decoder.i1, decoder.i2)[:count]
-    original = [source.words(cell.get()) for cell in cells]
+    original = source.locate(cells)
     scratch = alloca(rows[1] * ROW_BYTES + 64)
     words = list(original)
     flags = decoder.flags.get()

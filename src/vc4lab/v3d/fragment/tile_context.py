@@ -91,7 +91,8 @@ class DrawParams(Struct):
     `vertices` is the address that vertex 0 would have in the shaded vertex buffer; only vertices
     `first_vertex` … `first_vertex + vertex_count - 1` exist, other indices are clamped into the
     range. Viewport offsets are 12.4 fixed point, the clip window is in pixels, `facing` is bits 2:0
-    of record 96; `depth_factor` and `depth_units` are record 101 as floats.
+    of record 96; `depth_factor` and `depth_units` are record 101 as floats; `rht_boundary` is 12.4,
+    the viewport offset (if it counts) already added.
     """
 
     vertices = ptr
@@ -112,6 +113,7 @@ class DrawParams(Struct):
     depth_units = f32
     point_size = f32
     line_width = f32
+    rht_boundary = i32
     callback_id = i32
     textures = Array(ptr, MAX_TEXTURE_REQUESTS)
 
@@ -120,7 +122,7 @@ PRIMITIVES = ("points", "lines", "triangles", "rht")
 """Primitive types in the order of record 56 bits 3:0."""
 
 
-VERTICES = {"points": 1, "lines": 2, "triangles": 3}
+VERTICES = {"points": 1, "lines": 2, "triangles": 3, "rht": 2}
 """Vertices of the primitives that are drawn."""
 
 

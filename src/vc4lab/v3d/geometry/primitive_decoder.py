@@ -28,6 +28,14 @@ POINTS, LINES, TRIANGLES, RHTS = 0, 1, 2, 3
 INDEX_16, INDEX_24, XY_32 = 1, 2, 3
 """Data types, as record 56 numbers them (bits 7:4)."""
 
+FORMATS = tuple(
+    data << 4 | primitive
+    for data in (INDEX_16, INDEX_24, XY_32)
+    for primitive in (POINTS, LINES, TRIANGLES, RHTS)
+    if (data, primitive) != (XY_32, POINTS)
+)
+"""Values of record 56 whose lists can be read."""
+
 COMPRESSED_LIST, CLIPPED_LIST = 48, 49
 ESCAPE_END, ESCAPE_ABSOLUTE, ESCAPE_BRANCH = 0x80, 0x81, 0x82
 

@@ -33,12 +33,9 @@ from vc4lab.v3d.geometry.primitive_decoder import (
     CLIPPED_LIST,
     COMPRESSED_LIST,
     ENDED,
-    INDEX_16,
-    LINES,
+    FORMATS,
+    INDEX_24,
     LIST_BUDGET,
-    POINTS,
-    RHTS,
-    TRIANGLES,
     XY_32,
     Decoder,
     host,
@@ -81,8 +78,11 @@ def _make_walker(primitive: int, data: int) -> Any:
         mark = const(i8, 1)
         while decoder.next():
             count = count + 1
-            if data == INDEX_16:
+            if data != XY_32:
                 a, b, e = decoder.i0.get(), decoder.i1.get(), decoder.i2.get()
+                if data == INDEX_24:  # what lies behind the last vertex counts as the last
+                    top = const(i32, sc.MAX_VERTICES - 1)
+                    a, b, e = min_(a, top), min_(b, top), min_(e, top)
                 store(used + a, mark)
                 store(used + b, mark)
                 store(used + e, mark)
@@ -98,11 +98,7 @@ def _make_walker(primitive: int, data: int) -> Any:
     return walk
 
 
-WALKERS = {
-    data << 4 | primitive: _make_walker(primitive, data)
-    for data, kinds in ((INDEX_16, (POINTS, LINES, TRIANGLES, RHTS)), (XY_32, (TRIANGLES, RHTS)))
-    for primitive in kinds
-}
+WALKERS = {code: _make_walker(code & 15, code >> 4) for code in FORMATS}
 """Native list walkers by the value of record 56."""
 
 

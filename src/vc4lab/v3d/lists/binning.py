@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 _OUT_OF_MEMORY = "binner memory: BPOS (overspill block)"
 
-_SHADER_STATES = (64, 65, 66, 67)
 _CLIPPER_SCALES = (105, 106)
 
 
@@ -188,7 +187,12 @@ class BinningStage:
         state = self.binner.state
         shader = read_shader_state(self.executor.memory, state.shader_kind, state.shader_word)
         if shader is None:
-            self._refuse_shader(address, state.shader_kind)
+            text = "a primitive comes before any shader state"
+            self.reporter.report("CLE-013", text, address=address)
+            return
+        if shader.vector_graphics:
+            text = "records 32 and 33 name vertices, but a VG shader state has none"
+            self.reporter.report("CLE-038", text, address=address)
             return
         try:
             coordinates = self.coordinates.coordinates(shader, source)
@@ -197,14 +201,6 @@ class BinningStage:
             return
         if coordinates is not None:
             self._after(self.binner.draw(mode, source, coordinates, clip=shader.clipping))
-
-    def _refuse_shader(self, address: int, kind: int) -> None:
-        if kind in _SHADER_STATES:
-            text = f"VG shader state (record {kind}): not simulated yet"
-            self.reporter.report("CLE-004", text, address=address)
-        else:
-            text = "a primitive comes before any shader state"
-            self.reporter.report("CLE-013", text, address=address)
 
     def _after(self, status: int) -> None:
         """What a native run of the binner ended with."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
 from vc4lab.memory import MEMORY_MASK
-from vc4lab.records.control import RECORD_SIZES, parse_record
+from vc4lab.records.control import RECORD_SIZES
 from vc4lab.records.declarations import Payload
 from vc4lab.v3d.lists.thread import SEMAPHORE_MAX, ListThread
 
@@ -78,10 +78,6 @@ class ControlListExecutor:
     def payload(self, address: int, kind: type[P]) -> P:
         """The fields of the record at ``address``, which the caller knows to be a ``kind``."""
         return kind.from_bytes(self.memory.read(address + 1, kind.size - 1))
-
-    def behind_compressed_list(self, address: int) -> int:
-        """The address behind the record 48 or 49 at ``address``."""
-        return parse_record(self.memory.read, address).next & 0xFFFFFFFF
 
     def pump(self) -> None:
         """Runs both threads, in turn, until neither can go on."""

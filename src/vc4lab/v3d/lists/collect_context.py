@@ -45,6 +45,7 @@ class CollectContext(Struct):
     fresh = i32  # the tile buffer holds just the clear values
     chain_open = i32  # operations of the current task were emitted
     first_piece = i32  # of the current task
+    list_format = i32  # record 56
     load_count = i32
     loads = ptr  # i64 payloads of pending loads
     ops = ptr

@@ -54,7 +54,7 @@ from vc4lab.v3d.lists.collect_context import (
     TILE_AGAIN,
     CollectContext,
 )
-from vc4lab.v3d.lists.render_state import STATE_RECORD_BYTES
+from vc4lab.v3d.lists.render_state import PRIMITIVE_LIST_FORMAT, STATE_RECORD_BYTES
 
 COORDINATES, SUB_LIST, STORE, STORE_END, STORE_GENERAL, LOAD_GENERAL = 115, 17, 24, 25, 28, 29
 
@@ -189,6 +189,8 @@ def collect(context: Value) -> Value:
         elif op == LOAD_GENERAL:
             reason = _execute_load(c, address, pointer)
         elif _skipped(op) != 0:
+            if op == PRIMITIVE_LIST_FORMAT:
+                c.list_format = load(i8, pointer + 1).zext(i32)
             c.here = address + _skipped(op)
         else:
             reason = const(i32, OTHER)

@@ -20,6 +20,7 @@ from vc4lab.v3d.lists.collect_context import (
     MAX_TILES,
     CollectContext,
 )
+from vc4lab.v3d.lists.render_state import TRIANGLES_16_BIT
 
 
 @lru_cache(maxsize=1)
@@ -45,6 +46,7 @@ class Collector:
         context.surfaces = ctypes.addressof(self._surfaces)
         context.loads = ctypes.addressof(self._loads)
         context.fresh = 1
+        context.list_format = TRIANGLES_16_BIT
         context.tile_width = context.tile_height = TILE_SIZE
         context.surface_count = 1
         self._ops: Any = None

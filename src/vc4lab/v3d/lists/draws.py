@@ -7,13 +7,15 @@ disk); what is data goes into `DrawParams`. Source: hardware reference 3.6-3.8, 
 from __future__ import annotations
 
 import struct
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.qpu.environment import Unsupported
+from vc4lab.records.codes import ListData
 from vc4lab.records.declarations import ConfigurationBits, PrimitiveListFormat
 from vc4lab.v3d.fragment.interpreted import GoldenDraw, register
-from vc4lab.v3d.fragment.pipeline import fragment_pipeline
+from vc4lab.v3d.fragment.pipeline import Pipeline, fragment_pipeline
 from vc4lab.v3d.fragment.tile_context import (
     MAX_TEXTURE_REQUESTS,
     PRIMITIVES,
@@ -43,6 +45,9 @@ _INDEX_BITS = {1: 16, 2: 24, 3: 32}
 _FACING = 0x7
 """Record 96, bits 2:0: which faces are drawn, and which winding is forward."""
 
+EXACT_AFTER = 3
+"""Frames in which a fast pipeline may give up before its exact twin is used from the start."""
+
 NOTHING = Draw(0, 0)
 """A draw that leaves no trace; for states that cannot be drawn."""
 
@@ -57,6 +62,7 @@ class DrawPreparer:
         self.reporter = reporter
         self.unknowns = unknowns
         self.engine = "interpreter" if engine == "interpreter" else "fast"
+        self.fallbacks: Counter[FragmentKey] = Counter()
         self.programs = ProgramCache(memory, reporter)
         self.vertices = VertexStage(
             memory, reporter, self.programs, unknowns=unknowns, engine=engine
@@ -70,9 +76,13 @@ class DrawPreparer:
     def prepare(self, use: DrawUse) -> Draw:
         """The draw for a distinct render state; `NOTHING` (and a message) if it cannot be drawn."""
         state: Any = use.state
-        shader = read_shader_state(self.memory, state.shader_kind, state.shader_word)
+        shader = read_shader_state(
+            self.memory, state.shader_kind, state.shader_word, state.shader_uniforms
+        )
         if shader is None:
-            self._refuse_shader(state.shader_kind)
+            self.reporter.report(
+                "CLE-013", "primitives are drawn, but no shader state record precedes them"
+            )
             return NOTHING
         try:
             return self._prepare(use, shader)
@@ -89,14 +99,6 @@ class DrawPreparer:
         else:
             self.reporter.report("FRG-001", "a fragment program did what is not simulated")
 
-    def _refuse_shader(self, kind: int) -> None:
-        if kind == 0:
-            self.reporter.report(
-                "CLE-013", "primitives are drawn, but no shader state record precedes them"
-            )
-        else:
-            self.reporter.report("CLE-004", f"VG shader state (record {kind}): not simulated yet")
-
     def _prepare(self, use: DrawUse, shader: ShaderState) -> Draw:
         program = self.programs.get(shader.code)
         kinds, descriptors = textures_of(
@@ -106,6 +108,8 @@ class DrawPreparer:
             raise Unsupported("FRG-001", f"a fragment program makes {len(descriptors)} lookups")
         key = self._key(use, shader, program, kinds)
         pipeline = fragment_pipeline(key)
+        if self.fallbacks[key] >= EXACT_AFTER:
+            pipeline = pipeline.exact
         vertices = self.vertices.shade(use, shader)
         params = self._params(use, shader, vertices, descriptors)
         golden = None
@@ -115,9 +119,14 @@ class DrawPreparer:
         return Draw(
             pipeline.address,
             params.address,
-            fallback=lambda: pipeline.exact.address,
+            fallback=lambda: self._fall_back(key, pipeline),
             keep=(params, golden, vertices, descriptors, pipeline),
         )
+
+    def _fall_back(self, key: FragmentKey, pipeline: Pipeline) -> int:
+        """The exact entry point, because the fast one met a value it cannot compute."""
+        self.fallbacks[key] += 1
+        return pipeline.exact.address
 
     def _key(
         self,
@@ -133,6 +142,10 @@ class DrawPreparer:
         form = PrimitiveListFormat(state.list_format & 0xFF)
         if int(form.type) >= len(PRIMITIVES) or int(form.data) not in _INDEX_BITS:
             raise Unsupported("CLE-018", f"primitive list format 0x{form.value:02x}")
+        if shader.vector_graphics and int(form.data) != ListData.XY:
+            raise Unsupported(
+                "CLE-038", "a list of vertex numbers (record 56) with a VG shader state"
+            )
         return FragmentKey(
             program=program.words,
             primitive=PRIMITIVES[int(form.type)],
@@ -172,6 +185,9 @@ class DrawPreparer:
         params.depth_factor = _upper_half(state.depth_offset)
         params.depth_units = _upper_half(state.depth_offset >> 16)
         params.point_size, params.line_width = state.point_size, state.line_width
+        params.rht_boundary = state.rht_boundary
+        if self.unknowns["rht_boundary_offset"] == "moved":
+            params.rht_boundary += state.viewport_x
         for number, descriptor in enumerate(descriptors):
             params.textures[number] = descriptor.address
         return params

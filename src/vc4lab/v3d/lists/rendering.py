@@ -21,6 +21,7 @@ from vc4lab.records.declarations import (
     StoreGeneral,
     TileRenderingMode,
 )
+from vc4lab.v3d.geometry.list_end import list_end
 from vc4lab.v3d.geometry.ptb import tile_size
 from vc4lab.v3d.lists.collect_context import EXHAUSTED, FRAME_END, MISPLACED, TILE_AGAIN
 from vc4lab.v3d.lists.collector import Collector
@@ -208,8 +209,14 @@ class RenderingStage:
         self._not_yet(address, "primitive records 32, 33 and 41 in the rendering list")
 
     def _on_compressed(self, address: int) -> None:
-        behind = self.executor.behind_compressed_list(address)
-        self.executor.jump(self.thread, address, behind)
+        behind = list_end(self.executor.memory, address, self.collector.context.list_format)
+        if behind is None:
+            self.reporter.report(
+                "CLE-017", "a compressed list in the rendering list does not end", address=address
+            )
+            self.thread.stop_with_error()
+        else:
+            self.executor.jump(self.thread, address, behind)
 
     def _not_yet(self, address: int, what: str) -> None:
         self.reporter.report("CLE-004", f"{what}: not simulated yet, skipped", address=address)

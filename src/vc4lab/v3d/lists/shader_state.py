@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vc4lab.qpu.program import Program
-from vc4lab.records.declarations import GlShaderState
-from vc4lab.records.shader import GlShader, NvShaderRecord, parse_gl_state, parse_nv
+from vc4lab.records.declarations import GlShaderState, VgInlineShader
+from vc4lab.records.shader import GlShader, NvShaderRecord, parse_gl_state, parse_nv, parse_vg
 from vc4lab.v3d.fragment.texture_state import TextureDescriptor, TextureKind, describe_texture
-from vc4lab.v3d.lists.render_state import GL_SHADER, NV_SHADER
+from vc4lab.v3d.lists.render_state import GL_SHADER, NV_SHADER, VG_INLINE_SHADER, VG_SHADER
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ShaderState:
-    """A GL or NV shader record in the terms both share; ``gl`` or ``nv`` has the rest."""
+    """A shader record in the terms all share; ``gl`` or ``nv`` has the rest (neither: VG mode)."""
 
     address: int
     code: int
@@ -34,11 +34,18 @@ class ShaderState:
     gl: GlShader | None = None
     nv: NvShaderRecord | None = None
 
+    @property
+    def vector_graphics(self) -> bool:
+        """VG mode: vertices stand in the list and have no varyings."""
+        return self.gl is None and self.nv is None
 
-def read_shader_state(memory: GuestMemory, kind: int, word: int) -> ShaderState | None:
+
+def read_shader_state(
+    memory: GuestMemory, kind: int, word: int, uniforms: int = 0
+) -> ShaderState | None:
     """The shader record named by record ``kind`` (64-67) with payload ``word``.
 
-    Returns None for kinds that are not drawn yet (VG) and for no shader state at all.
+    ``uniforms`` is the second word of record 67. Returns None if there is no shader state at all.
     """
     word &= 0xFFFFFFFF
     if kind == GL_SHADER:
@@ -64,6 +71,12 @@ def read_shader_state(memory: GuestMemory, kind: int, word: int) -> ShaderState 
             bool(nv.clipping),
             nv=nv,
         )
+    if kind == VG_SHADER:
+        vg = parse_vg(memory.read, word)
+        return ShaderState(word, vg.code, vg.uniforms, 0, False, False)
+    if kind == VG_INLINE_SHADER:
+        inline = VgInlineShader(word)
+        return ShaderState(word, inline.code, uniforms & 0xFFFFFFFF, 0, False, False)
     return None
 
 

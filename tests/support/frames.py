@@ -1,0 +1,96 @@
+"""Small frames through the registers: shader states, lists by hand, the picture as an array."""
+
+from __future__ import annotations
+
+import struct
+
+import numpy as np
+from tests.support.jobs import CT1CA, CT1EA, Job
+
+from vc4lab.diagnostics import Reporter
+from vc4lab.records.control import build
+from vc4lab.v3d.core import V3D
+
+RED, GREEN, BLUE, BACKGROUND = 0xFF0000FF, 0xFF00FF00, 0xFFFF0000, 0xFF402010
+
+
+def solid(word: int) -> str:
+    """A program that writes one colour."""
+    return f"""
+    ldi r0, 0x{word:08x}
+    sbwait
+    mov tlbc, r0 ; nop ; thrend
+    nop
+    nop ; nop ; sbdone
+"""
+
+
+class Frame:
+    """One V3D with one job."""
+
+    def __init__(self, width: int = 128, height: int = 128, **options: object) -> None:
+        self.reporter = Reporter()
+        self.job = Job(width=width, height=height)
+        self.v3d = V3D(self.job.memory, self.reporter, **options)  # type: ignore[arg-type]
+        self.surface = self.job.room(width * height * 4 + 4096)
+
+    def vg_shader(self, program: str, inline: bool = False, uniforms: int = 0) -> bytes:
+        """A record 66 and its shader record, or a record 67."""
+        code = self.job.program(program)
+        if inline:
+            return build(67, threading=1, code=code, uniforms=uniforms)
+        data = struct.pack("<BBBBII", 1, 0, 0, 0, code, uniforms)
+        return build(66, address=self.job.put(data))
+
+    def nv_shader(self, program: str, vertices: bytes, varyings: int = 0) -> bytes:
+        """A record 65 and its shader record."""
+        stride = 12 + 4 * varyings
+        code = self.job.program(program)
+        data = struct.pack("<BBBBIII", 1, stride, 0, varyings, code, 0, self.job.put(vertices))
+        return build(65, address=self.job.put(data))
+
+    def bin(self, body: bytes, **mode: int) -> np.ndarray:
+        """Bins and renders ``body``."""
+        start, end, lists = self.job.binning(body)
+        rendering = self.job.rendering(lists, self.surface, clear=BACKGROUND, **mode)
+        self.job.run(self.v3d, (start, end), rendering)
+        return self.pixels()
+
+    def render(self, body: bytes, **mode: int) -> np.ndarray:
+        """Renders ``body``, which stands as it is in front of every tile's store."""
+        job = self.job
+        columns, rows = job.tiles
+        data = build(114, colour=BACKGROUND, colour_high=BACKGROUND, z=0xFFFFFF)
+        options = {"format": 1} | mode
+        data += build(113, address=self.surface, width=job.width, height=job.height, **options)
+        data += build(115) + build(28)
+        for row in range(rows):
+            for column in range(columns):
+                last = (column, row) == (columns - 1, rows - 1)
+                data += build(115, column=column, row=row) + body + build(25 if last else 24)
+        self.run(data)
+        return self.pixels()
+
+    def run(self, data: bytes) -> None:
+        """Runs a rendering list."""
+        start = self.job.put(data)
+        self.v3d.write(CT1CA, start)
+        self.v3d.write(CT1EA, start + len(data))
+
+    def pixels(self) -> np.ndarray:
+        """The frame's pixels, shape (height, width) of u32."""
+        job = self.job
+        data = job.memory.array(self.surface, job.width * job.height, "<u4")
+        return np.array(data).reshape(job.height, job.width)
+
+
+def inside(frame: Frame, *triangles: tuple[tuple[float, float], ...]) -> np.ndarray:
+    """Which pixel centres lie in one of the triangles, by brute force."""
+    y, x = np.mgrid[0 : frame.job.height, 0 : frame.job.width] + 0.5
+    result = np.zeros(y.shape, bool)
+    for corners in triangles:
+        signs = []
+        for (x0, y0), (x1, y1) in zip(corners, corners[1:] + corners[:1], strict=True):
+            signs.append((x1 - x0) * (y - y0) - (y1 - y0) * (x - x0))
+        result |= (np.stack(signs) > 0).all(0) | (np.stack(signs) < 0).all(0)
+    return result
