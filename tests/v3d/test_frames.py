@@ -293,3 +293,27 @@ def test_a_tile_drawn_twice_keeps_the_order() -> None:
     picture = frame.pixels()
     assert picture[0, 0] == 0xFF00FF00
     assert picture[63, 63] != RED  # the second store covers the first
+
+
+def test_a_pipeline_that_keeps_giving_up_is_replaced_by_its_exact_twin() -> None:
+    frame = Frame(64, 64)
+    program = """
+    ldi r1, 0x7f000000
+    nop ; fmul r0, vary, ra15
+    fadd r0, r0, r5 ; nop
+    nop ; fmul r2, r1, r1        # overflows: infinity on the chip
+    nop ; fmul r2, r2, r0
+    ftoi r0, r2 ; nop
+    sbwait
+    mov tlbc, r0 ; nop ; thrend
+    nop
+    nop ; nop ; sbdone
+"""
+    vertices = b"".join(nv_vertex(x, y, 0.5, 1.0, 0.5) for x, y in ((0, 0), (0, 64), (64, 0)))
+    body = viewport(frame.job) + frame.nv_shader(program, vertices, 1) + ARRAY
+    preparer = frame.v3d.frames.preparer
+    counts = []
+    for _ in range(6):
+        assert frame.draw(body)[0, 0] == 0  # ftoi of infinity
+        counts.append(sum(preparer.fallbacks.values()))
+    assert counts == [1, 2, 3, 3, 3, 3]
