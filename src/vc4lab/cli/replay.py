@@ -42,6 +42,9 @@ def replay(
             "draw nothing.",
         ),
     ] = False,
+    counters: Annotated[
+        bool, typer.Option("--counters", help="Print each job's performance counters.")
+    ] = False,
     threads: Annotated[
         int | None, typer.Option(help="Worker threads for tiles; one per processor.", min=1)
     ] = None,
@@ -59,7 +62,7 @@ def replay(
         if lists:
             _print_lists(path, reporter, job)
             return
-        _draw(path, output, every, engine, order, threads, job, reporter)
+        _draw(path, output, every, engine, order, threads, job, counters, reporter)
     except StrictStop as stop:
         typer.echo(f"stopped (strict): {stop.diagnostic.code}", err=True)
         raise typer.Exit(ExitCode.STRICT_STOP) from None
@@ -73,6 +76,7 @@ def _draw(
     order: str,
     threads: int | None,
     job: int | None,
+    counters: bool,
     reporter: Reporter,
 ) -> None:
     from vc4lab.drm.byte_order import ByteOrder
@@ -98,6 +102,7 @@ def _draw(
         reporter=reporter,
         progress=progress,
         on_image=(lambda name, image: save(image, every / f"{name}.png")) if every else None,
+        on_counters=_print_counters if counters else None,
     )
     if result.jobs == 0:
         raise typer.Exit(ExitCode.BAD_INPUT)
@@ -113,6 +118,12 @@ def _draw(
     if result.drawn < result.jobs:
         refused = reporter.counts["DRM-016"] == 0
         raise typer.Exit(ExitCode.BAD_INPUT if refused else ExitCode.GUEST_HANG)
+
+
+def _print_counters(name: str, values: dict[int, int]) -> None:
+    from vc4lab.v3d.counters import table
+
+    typer.echo("\n".join([f"{name}: performance counters", *table(values)]))
 
 
 def _print_lists(path: Path, reporter: Reporter, job: int | None) -> None:

@@ -50,6 +50,7 @@ def replay(
     number: int | None = None,
     progress: Progress | None = None,
     on_image: Callable[[str, Image], None] | None = None,
+    on_counters: Callable[[str, dict[int, int]], None] | None = None,
     reporter: Reporter | None = None,
 ) -> Replay:
     """Draw every job of a run directory, or of one job directory after those before it.
@@ -68,12 +69,15 @@ def replay(
         Draw the run up to this job only.
     on_image
         Called with a job's name and its picture after each job that writes colour.
+    on_counters
+        Called with a job's name and what the modelled performance counters counted in it.
     """
     reporter = reporter if reporter is not None else Reporter(strict)
     run = RecordedRun(path, reporter, number)
     if not run.jobs:
         return Replay(None, 0, 0, reporter)
     from vc4lab.v3d.core import V3D
+    from vc4lab.v3d.counters import counts
 
     v3d = V3D(run.memory, reporter, engine=engine, threads=threads)
     colour: ColourSurface | None = None
@@ -91,7 +95,11 @@ def replay(
         except JobError:
             continue  # reported already; later jobs may still be whole
         built_jobs += 1
+        before = counts(v3d.events())
         drawn += submit(v3d, built, job.name)
+        if on_counters is not None and job in run.wanted:
+            after = counts(v3d.events())
+            on_counters(job.name, {number: after[number] - before[number] for number in after})
         colour = built.colour
         if colour is not None:
             orders.add(colour.address, built.fragment_programs)

@@ -8,9 +8,11 @@ write that starts them. Source: hardware reference 2.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from vc4lab.diagnostics import Reporter
+from vc4lab.v3d.counters import PerformanceCounters
 from vc4lab.v3d.lists.binning import BinningStage
 from vc4lab.v3d.lists.cle import ControlListExecutor
 from vc4lab.v3d.lists.frame import FrameRenderer
@@ -72,6 +74,10 @@ class V3D:
         self.engine = engine
         self.on_interrupt: Callable[[bool], None] | None = None
         self.on_frame: Callable[[], None] | None = None
+        self.counters = PerformanceCounters(self.reporter, self.events)
+        for name in self.counters.names:
+            setattr(self, f"_on_read_{name}", partial(self.counters.read, name))
+            setattr(self, f"_on_write_{name}", partial(self.counters.write, name))
         self.threads = (ListThread(0), ListThread(1))
         depth = int(unknowns["sublist_depth"])
         self.executor = ControlListExecutor(memory, self.reporter, self.threads, depth)
@@ -269,6 +275,10 @@ class V3D:
     def _on_write_RFC(self, value: int) -> None:
         if value & 1:
             self.values["RFC"] = 0
+
+    def events(self) -> dict[str, int]:
+        """What the blocks counted since the start, by the names in `counters.SOURCES`."""
+        return self.binning.binner.totals | self.frames.events()
 
     def _on_read_PCS(self) -> int:
         binning, rendering = (t.running for t in self.threads)

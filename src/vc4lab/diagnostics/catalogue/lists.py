@@ -313,11 +313,12 @@ ENTRIES = [
     ),
     Entry(
         "CLE-037",
-        "Performance counters not counted",
-        "A program enabled performance counters. vc4lab keeps their registers but does not count "
-        "yet; every count reads 0 or what was written.",
-        "AG100-R pp. 97-99; PCTRE bit 31 enables them all",
-        "Do not wait for a counter to rise.",
+        "Performance counter stands still",
+        "A counter was enabled that will not count: bit 31 of PCTRE is not set (the guide calls it "
+        "reserved, but it enables all counters), there is no such source, or the source counts "
+        "clocks or cache events, which a functional model does not know.",
+        "AG100-R pp. 97-99; Linux vc4_perfmon.c: V3D_PCTRE_EN",
+        "Write PCTRE = 1 << 31 | mask; `vc4lab replay --counters` lists what is modelled.",
         Severity.WARNING,
     ),
     Entry(

@@ -142,6 +142,7 @@ class Binner:
         self._drawn = False
         self._pending: tuple[str, int] | None = None
         self._flush_tile = 0
+        self._earlier = dict.fromkeys(COUNTERS, 0)
 
     # -- records 112 and 6 -----------------------------------------------------------------------
 
@@ -170,6 +171,7 @@ class Binner:
         self._tiles = (ctypes.c_char * (count * TileState.size + 64))()
         c.tiles = ctypes.addressof(self._tiles)
         _native()["reset"](c.address, _signed(base), initial)
+        self._earlier = self.totals
         for name in COUNTERS:
             setattr(c, name, 0)
         self._pending = None
@@ -356,6 +358,11 @@ class Binner:
     def counters(self) -> dict[str, int]:
         """Counts since `configure`: rejected, clipped, degenerate, outside, entries, blocks."""
         return {name: int(getattr(self.context, name)) for name in COUNTERS}
+
+    @property
+    def totals(self) -> dict[str, int]:
+        """The same counts since the start."""
+        return {name: count + self._earlier[name] for name, count in self.counters.items()}
 
     def _set(self, **values: int) -> None:
         for name, value in values.items():

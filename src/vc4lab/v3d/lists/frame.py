@@ -49,6 +49,10 @@ class FrameRenderer:
         """The worker threads; made at the first frame, because that compiles the tile loop."""
         return TileScheduler(self.threads, self.unknowns)
 
+    def events(self) -> dict[str, int]:
+        """What the tile threads counted since the start."""
+        return self.scheduler.counters() if "scheduler" in self.__dict__ else {}
+
     def draw(self, mode: FrameMode, collector: Collector) -> None:
         """Renders what was collected: when this returns, its stores are in guest memory."""
         pieces = collector.pieces()

@@ -1,0 +1,128 @@
+"""The performance counters: registers against a hand-made model, and counts of a real frame."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from vc4lab.diagnostics import Reporter
+from vc4lab.drm.jobs import RecordedRun
+from vc4lab.drm.replay import submit
+from vc4lab.v3d.core import V3D
+from vc4lab.v3d.counters import SOURCES, PerformanceCounters, counts, table
+from vc4lab.v3d.registers import BY_NAME
+
+JOBS = Path(__file__).parents[1] / "data" / "vc4-jobs"
+ENABLE = 1 << 31
+
+
+@pytest.fixture
+def events() -> Counter[str]:
+    return Counter()
+
+
+@pytest.fixture
+def counters(events: Counter[str]) -> PerformanceCounters:
+    return PerformanceCounters(Reporter(), lambda: events)
+
+
+def test_table_is_complete() -> None:
+    assert [source.id for source in SOURCES] == list(range(30))
+    assert all(source.modelled or source.note or source.unit in ("FEP", "TLB", "TMU")
+               for source in SOURCES)  # fmt: skip
+    lines = table({3: 17})
+    assert len(lines) == 30
+    assert lines[3].split()[:3] == ["3", "FEP", "17"]
+    assert "not modelled" in lines[16]
+
+
+def test_counts_only_while_enabled(counters: PerformanceCounters, events: Counter[str]) -> None:
+    counters.write("PCTRS2", 11)
+    events["clipped"] += 5
+    counters.write("PCTRE", ENABLE | 1 << 2)
+    assert counters.read("PCTR2") == 0
+    events["clipped"] += 3
+    assert counters.read("PCTR2") == 3
+    counters.write("PCTRE", 0)
+    events["clipped"] += 100
+    assert counters.read("PCTR2") == 3
+    counters.write("PCTRE", ENABLE | 1 << 2)
+    events["clipped"] += 1
+    assert counters.read("PCTR2") == 4
+    counters.write("PCTRC", 1 << 1)
+    assert counters.read("PCTR2") == 4
+    counters.write("PCTRC", 1 << 2)
+    events["clipped"] += 1
+    assert counters.read("PCTR2") == 1
+    counters.write("PCTR2", 0xFFFFFFFF)
+    events["clipped"] += 2
+    assert counters.read("PCTR2") == 1, "32 bits wrap"
+
+
+def test_source_changes_keep_the_count(counters: PerformanceCounters, events: Counter[str]) -> None:
+    counters.write("PCTRS0", 11)
+    counters.write("PCTRE", ENABLE | 1)
+    events["clipped"] += 2
+    counters.write("PCTRS0", 0xE0 | 10)
+    assert counters.read("PCTRS0") == 10
+    events["rejected"] += 3
+    events["outside"] += 1
+    events["clipped"] += 50
+    assert counters.read("PCTR0") == 6
+    assert counters.selected == {10}
+
+
+def test_bit_31_is_missing(counters: PerformanceCounters, events: Counter[str]) -> None:
+    counters.write("PCTRE", 0xFFFF)
+    events["rejected"] += 1
+    assert counters.read("PCTR0") == 0
+    assert counters.read("PCTRE") == 0xFFFF
+    assert "bit 31" in counters.reporter.items[0].message
+
+
+def test_what_is_not_modelled_is_said_once(counters: PerformanceCounters) -> None:
+    counters.write("PCTRS0", 3)
+    counters.write("PCTRS1", 17)
+    counters.write("PCTRS2", 31)
+    for _ in range(3):
+        counters.write("PCTRE", ENABLE | 7)
+    messages = [item.message for item in counters.reporter.items]
+    assert len(messages) == 2
+    assert "stalled on TMUs" in messages[0]
+    assert "no such source" in messages[1]
+    counters.write("PCTRS1", 12)
+    counters.write("PCTRS1", 28)
+    assert len(counters.reporter.items) == 3
+
+
+def test_a_driver_reads_counters() -> None:
+    """As Linux programs them: sources, clear, enable; the cube has 12 triangles, 6 face away."""
+    run = RecordedRun(JOBS / "kmscube_smooth", Reporter(strict=True))
+    v3d = V3D(run.memory, run.reporter)
+    for number, source in enumerate((3, 12, 10, 11)):
+        v3d.write(BY_NAME[f"PCTRS{number}"].offset, source)
+    built = run.jobs[1].build(run.memory)
+    v3d.write(BY_NAME["PCTRC"].offset, 0xF)
+    v3d.write(BY_NAME["PCTRE"].offset, ENABLE | 0xF)
+    assert submit(v3d, built)
+    values = [v3d.read(BY_NAME[f"PCTR{number}"].offset) for number in range(5)]
+    v3d.write(BY_NAME["PCTRE"].offset, 0)
+    assert values[0] == counts(v3d.events())[3] > 1000
+    assert values[1] >= 6
+    assert values[2:] == [0, 0, 0]
+
+
+def test_command_prints_them() -> None:
+    import typer
+
+    from vc4lab.cli.replay import replay
+
+    app = typer.Typer()
+    app.command()(replay)
+    arguments = [str(JOBS / "kmscube_smooth"), "--counters", "--job", "2"]
+    result = CliRunner().invoke(app, arguments)
+    assert "job0002: performance counters" in result.output
+    assert "job0001" not in result.output
+    line = next(line for line in result.output.splitlines() if "valid quads" in line)
+    assert int(line.split()[2]) > 1000
