@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: demo test check lint types bench fuzz examples clean packages env
+.PHONY: demo test check lint types bench gallery fuzz examples clean packages peer env
 
 demo: env
 	$(BIN)/vc4lab demo
@@ -19,14 +19,22 @@ lint: env
 types: env
 	$(BIN)/mypy
 
-bench: env
+bench: env peer
 	$(BIN)/python -m benchmarks
+
+# Every recorded run beside llvmpipe's picture of the scene: out/gallery.html and out/gallery.png.
+gallery: env peer
+	$(BIN)/python -m benchmarks._gallery
 
 fuzz: env
 	VC4LAB_FUZZ=long $(BIN)/python -m pytest tests/fuzz -q
 
 examples: env
 	$(MAKE) -C examples VC4LAB=$(abspath $(BIN)/vc4lab)
+
+# llvmpipe, to compare with; without it the pictures and rows come without a peer.
+peer:
+	sh tools/system-packages.sh gallery
 
 # The environment is made once and again whenever the lock or the metadata changes.
 env: $(STAMP)

@@ -1,11 +1,30 @@
 #!/bin/sh
-# Installs the Debian packages the tests like to have. Nothing here is required: without them the
-# tests that need the cross compiler are skipped and say so.
+# Installs Debian packages for one purpose. Nothing here is required: what needs them says so and
+# goes on without.
+#   system-packages.sh           the cross compiler, for tests that rebuild the examples
+#   system-packages.sh gallery   glmark2 on llvmpipe under Xvfb, to compare with
 set -eu
 
-wanted="gcc-arm-none-eabi binutils-arm-none-eabi"
+case ${1-tests} in
+tests)
+    wanted="gcc-arm-none-eabi binutils-arm-none-eabi"
+    needed="arm-none-eabi-gcc"
+    ;;
+gallery)
+    wanted="xvfb glmark2-es2-x11 apitrace libgl1-mesa-dri libegl1 libgles2"
+    needed="Xvfb glmark2-es2 apitrace eglretrace"
+    ;;
+*)
+    echo "usage: $0 [tests | gallery]" >&2
+    exit 2
+    ;;
+esac
 
-if command -v arm-none-eabi-gcc >/dev/null 2>&1; then
+present=yes
+for program in $needed; do
+    command -v "$program" >/dev/null 2>&1 || present=no
+done
+if [ $present = yes ]; then
     exit 0
 fi
 if ! command -v apt-get >/dev/null 2>&1; then
@@ -13,7 +32,7 @@ if ! command -v apt-get >/dev/null 2>&1; then
     exit 0
 fi
 if [ "$(id -u)" != 0 ]; then
-    echo "system packages: not root; to rebuild the examples: apt-get install $wanted"
+    echo "system packages: not root; going on without: apt-get install $wanted"
     exit 0
 fi
 log=$(mktemp)
