@@ -210,13 +210,20 @@ ROWS: list[Unknown] = [
 ]
 
 
+def _exists(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:  # not even its package is there
+        return False
+
+
 @cache
 def unknowns_table() -> dict[str, Unknown]:
     """All rows by name. Raises ValueError for a name given twice."""
     table: dict[str, Unknown] = {}
     rows = list(ROWS)
     for module in OTHER_ROOMS:
-        if find_spec(module) is not None:
+        if _exists(module):
             rows += list(import_module(module).ROWS)
     for row in rows:
         if row.name in table:
