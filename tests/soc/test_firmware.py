@@ -100,7 +100,7 @@ def test_atags(tmp_path):
     (tmp_path / "kernel7.img").write_bytes(CODE)
     (tmp_path / "cmdline.txt").write_text("quiet x=1\nsecond line\n")
     memory = GuestMemory()
-    plan_boot(tmp_path, PI2, Reporter()).place(memory, PI2)
+    plan_boot(tmp_path, PI2, Reporter()).place(memory, PI2, Reporter())
     assert memory.read(0x8000, 4) == CODE
     tags, at = {}, 0x100
     while memory.u32(at):
@@ -157,3 +157,15 @@ def test_any_config_is_survived(text):
     for key in config.values:
         config.integer(key)
     assert all(item.message.isprintable() for item in reporter.items)
+
+
+def test_tags_over_an_image_at_0(tmp_path):
+    (tmp_path / "kernel7.img").write_bytes(CODE * 100)
+    config = tmp_path / "config.txt"
+    for text, count in (("kernel_old=1", 1), ("kernel_old=1\ndisable_commandline_tags=1", 0)):
+        config.write_text(text)
+        reporter = Reporter()
+        memory = GuestMemory()
+        plan_boot(tmp_path, PI2, reporter).place(memory, PI2, reporter)
+        assert reporter.counts["BOOT-021"] == count
+        assert (memory.read(0x100, 4) == CODE) == (count == 0)

@@ -15,6 +15,9 @@ from vc4lab.soc.clock import Clock
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
 
+ACCESS_NS = 50
+"""Guest time of a device access, which is much slower than an instruction. The slice's end is not
+moved for it, so events come late by what a slice's accesses add up to."""
 POLLS_BEFORE_SKIP = 4
 """So many equal reads in a row are patience, more are waiting."""
 POLL_DISTANCE = 64
@@ -75,6 +78,7 @@ class Bus:
         if size != 4:
             return self._read_part(offset, size)
         self.accesses += 1
+        self.clock.skipped += ACCESS_NS
         executed = self.clock.counter.count
         close = executed - self._last_count < POLL_DISTANCE
         self._last_count = executed
@@ -97,6 +101,7 @@ class Bus:
     def write(self, offset: int, size: int, value: int) -> None:
         """A write of `size` bytes at `offset` of the window; a part of a word zeroes the rest."""
         self.accesses += 1
+        self.clock.skipped += ACCESS_NS
         self._seen.clear()
         self.polls = 0
         if size != 4:

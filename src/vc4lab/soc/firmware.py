@@ -48,11 +48,19 @@ class BootPlan:
     config: Config
     entry_registers: tuple[int, ...]
 
-    def place(self, memory: GuestMemory, board: Board) -> None:
+    def place(self, memory: GuestMemory, board: Board, reporter: Reporter) -> None:
         """Write the image and the ATAGs into RAM."""
         memory.write(self.address, self.image)
         if self.entry_registers[2:] == (ATAGS,):
-            memory.write(ATAGS, _atags(board, self.config))
+            tags = _atags(board, self.config)
+            if self.address < ATAGS + len(tags) and self.address + len(self.image) > ATAGS:
+                reporter.report(
+                    "BOOT-021",
+                    f"the tags at 0x{ATAGS:x} overwrite the image loaded to 0x{self.address:x}",
+                    address=ATAGS,
+                    block="firmware",
+                )
+            memory.write(ATAGS, tags)
 
 
 def plan_boot(path: str | os.PathLike[str], board: Board, reporter: Reporter) -> BootPlan:

@@ -111,7 +111,7 @@ class Machine:
         self._next_vsync = self._vsync_period
         self.clock.at(self._next_vsync, self._vsync)
         self.videocore.next_vsync = lambda: self._next_vsync
-        self.plan.place(self.memory, self.board)
+        self.plan.place(self.memory, self.board, self.reporter)
         self.cpu.start(self.plan.address, self.plan.entry_registers)
 
     def _build(self) -> None:
@@ -127,6 +127,7 @@ class Machine:
         self.screen = Screen(self.videocore.framebuffer)
         self.mailbox = Mailbox(
             self.interrupts,
+            clock,
             reporter,
             {
                 0: self.videocore.power_channel,

@@ -15,8 +15,11 @@ from vc4lab.soc.interrupts import BASIC_MAILBOX, InterruptController
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
+    from vc4lab.soc.clock import Clock
 
 DEPTH = 8
+MESSAGE_NS = 100_000
+"""Guest time the firmware takes for a message."""
 EMPTY, FULL = 1 << 30, 1 << 31
 CHANNELS = (
     "power", "framebuffer", "virtual UART", "VCHIQ", "LEDs", "buttons", "touch", "count",
@@ -45,9 +48,14 @@ class Mailbox(Block):
     CONFIG1 = Register(0x3C)
 
     def __init__(
-        self, interrupts: InterruptController, reporter: Reporter, channels: dict[int, Channel]
+        self,
+        interrupts: InterruptController,
+        clock: Clock,
+        reporter: Reporter,
+        channels: dict[int, Channel],
     ) -> None:
         super().__init__()
+        self._clock = clock
         self._interrupts = interrupts
         self._reporter = reporter
         self.channels = channels
@@ -78,6 +86,7 @@ class Mailbox(Block):
 
     def on_write_WRITE(self, _mirror: int, value: int) -> None:
         self.messages += 1
+        self._clock.skip(MESSAGE_NS)
         number = value & 15
         channel = self.channels.get(number)
         if channel is None:

@@ -115,4 +115,13 @@ ENTRIES = [
         "Programs that park the other cores first run as they are.",
         Severity.WARNING,
     ),
+    Entry(
+        "BOOT-021",
+        "The firmware's tags overwrite the kernel image",
+        "The firmware writes its tagged list (memory size, command line) to 0x100 after it has "
+        "loaded the image. An image at address 0 loses its bytes from there on.",
+        _CONFIG + ", disable_commandline_tags",
+        "Write disable_commandline_tags=1 next to kernel_old=1 in config.txt.",
+        Severity.WARNING,
+    ),
 ]
