@@ -13,7 +13,8 @@ from vc4lab.memory import GuestMemory
 from vc4lab.qpu.assembler import assemble
 from vc4lab.records import control
 from vc4lab.records.declarations import TileBinningMode
-from vc4lab.v3d.geometry.ptb import Binner, Coordinates, IndexSource
+from vc4lab.v3d.geometry.ptb import Binner
+from vc4lab.v3d.geometry.ptb_input import Coordinates, IndexSource
 from vc4lab.v3d.geometry.tile_lists import scan_tile_lists
 from vc4lab.v3d.geometry.vertex import VertexContext, VertexKey, vertex_pipeline
 from vc4lab.v3d.geometry.vertex_context import buffer_bytes

@@ -6,6 +6,7 @@ import struct
 
 import numpy as np
 from tests.support.jobs import CT1CA, CT1EA, Job
+from tests.v3d.fragment.scene import coverage
 
 from vc4lab.diagnostics import Reporter
 from vc4lab.records.control import build
@@ -85,12 +86,9 @@ class Frame:
 
 
 def inside(frame: Frame, *triangles: tuple[tuple[float, float], ...]) -> np.ndarray:
-    """Which pixel centres lie in one of the triangles, by brute force."""
-    y, x = np.mgrid[0 : frame.job.height, 0 : frame.job.width] + 0.5
-    result = np.zeros(y.shape, bool)
+    """Which pixels belong to one of the triangles (corners in pixels), by the definition."""
+    result = np.zeros((frame.job.height, frame.job.width), bool)
     for corners in triangles:
-        signs = []
-        for (x0, y0), (x1, y1) in zip(corners, corners[1:] + corners[:1], strict=True):
-            signs.append((x1 - x0) * (y - y0) - (y1 - y0) * (x - x0))
-        result |= (np.stack(signs) > 0).all(0) | (np.stack(signs) < 0).all(0)
+        points = [(round(x * 16), round(y * 16)) for x, y in corners]
+        result |= coverage(points, frame.job.width, frame.job.height)
     return result

@@ -261,6 +261,8 @@ def walk_vg_inline(
         address += 4
         word = int.from_bytes(data, "little")
         if word == VG_TERMINATOR and ends(count):
+            if kind == VgPrimitive.TRIANGLE_FAN and count == 1:
+                address += 4  # three vertices are present even so
             return Walk(tuple(items), address, address - start)
         items.append((_xy(word),))
     return Walk(tuple(items), address, address - start, f"VG list not ended after {limit} vertices")

@@ -11,7 +11,7 @@ from tests.v3d.geometry.binning import Frame, coordinates
 
 from vc4lab.memory import GuestMemory
 from vc4lab.v3d.geometry import ptb_context as pc
-from vc4lab.v3d.geometry.ptb import IndexSource
+from vc4lab.v3d.geometry.ptb_input import IndexSource
 
 HALF_W, HALF_H = 256 * 16.0, 192 * 16.0
 

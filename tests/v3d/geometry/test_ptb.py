@@ -11,7 +11,7 @@ from tests.v3d.geometry.binning import BASE, Frame, coordinates
 
 from vc4lab.memory import GuestMemory
 from vc4lab.v3d.geometry import ptb_context as pc
-from vc4lab.v3d.geometry.ptb import IndexSource, primitive_count, tile_size
+from vc4lab.v3d.geometry.ptb_input import IndexSource, primitive_count, tile_size
 
 INDICES = 0x00800000
 

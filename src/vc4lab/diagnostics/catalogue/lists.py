@@ -331,4 +331,13 @@ ENTRIES = [
         "Use 41 or 42 with 66 or 67, and 32 or 33 with 64 or 65.",
         Severity.WARNING,
     ),
+    Entry(
+        "CLE-039",
+        "VG inline list without end",
+        "Record 42 is followed by coordinates up to the code 0xBFFF0000, which counts only where "
+        "the third vertex of a triangle or the second of a trapezoid may stand. There is none in "
+        "16 MiB, so the hardware would read on and on.",
+        "AG100-R p. 68",
+        "End the coordinates with 0xBFFF0000, behind two vertices of a triangle or one of an RHT.",
+    ),
 ]

@@ -10,13 +10,20 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.simd import NativeModule, build
 from vc4lab.v3d.geometry import ptb_context as pc
 from vc4lab.v3d.geometry.ptb_context import BinContext, TileState
+from vc4lab.v3d.geometry.ptb_input import (
+    MAX_LENGTH,
+    PRIMITIVE_TYPE,
+    Coordinates,
+    IndexSource,
+    primitive_count,
+    tile_size,
+)
 from vc4lab.v3d.geometry.scan_context import MAX_VERTICES
 from vc4lab.v3d.lists.render_state import (
     CLIP_WINDOW,
@@ -36,74 +43,28 @@ CLIPPER_XY, CLIPPER_Z = 105, 106
 FLOAT_PAIRS = {CLIPPER_XY: ("half_width", "half_height"), CLIPPER_Z: ("z_scale", "z_offset")}
 COUNTERS = ("rejected", "clipped", "degenerate", "outside", "entries", "blocks")
 
-MAX_LENGTH = 1 << 26
-"""Vertices of one draw that are looked at; a longer draw is cut with a message."""
 WORK_PER_CALL = 1 << 20
 """Primitives and tile rows between two looks at `Binner.interrupted`."""
 STATE_LIMIT = 0x1EF0
 """Changes of state after which the hardware's counter is near its overflow (HW-2116)."""
 
-PRIMITIVE_TYPE = (0, 1, 1, 1, 2, 2, 2)
-"""List primitive type (record 56, bits 3:0) of each primitive mode."""
 KERNELS = ("points", "lines", "triangles")
 
-
-@dataclass(frozen=True)
-class Coordinates:
-    """Where binning finds its vertices: SoA batches of 16 in host memory, a 64-byte row per word.
-
-    With `clip_words` the rows are Xc Yc Zc Wc, Ys:Xs, Zs, 1/Wc [, point size] (coordinate shader,
-    or NV with clip header), without it Ys:Xs, Zs, 1/Wc [, point size]. `first`..`last` are valid.
-    """
-
-    address: int
-    pitch: int
-    first: int
-    last: int
-    clip_words: bool
-    point_size: bool = False
-    keep: Any = field(default=None, repr=False, compare=False)
-
-
-@dataclass(frozen=True)
-class IndexSource:
-    """The vertices of a draw: consecutive from `first`, or 8/16-bit indices at guest `address`."""
-
-    length: int
-    first: int = 0
-    address: int | None = None
-    bits: int = 16
-    maximum: int = 0xFFFFFFFF
-
-    @property
-    def kind(self) -> int:
-        """The native code of the index type."""
-        if self.address is None:
-            return pc.INDEX_ARRAY
-        return pc.INDEX_8 if self.bits == 8 else pc.INDEX_16
-
-
-def tile_size(multisample: int, colour64: int, double_buffer: int = 0) -> tuple[int, int]:
-    """Width and height of a tile in pixels from the flags of records 112 and 113."""
-    width, height = (32, 32) if multisample else (64, 64)
-    if colour64 or (double_buffer and not multisample):
-        height //= 2
-    return width, height
-
-
-def primitive_count(mode: int, length: int) -> int:
-    """Number of primitives of a draw with `length` vertices."""
-    if mode == 2:
-        return length if length > 1 else 0
-    per_mode = (length, length // 2, 0, length - 1, length // 3, length - 2, length - 2)
-    return max(0, per_mode[mode])
+TRIANGLE_FAN = 6
+VG_KERNELS = {
+    kind: ("vg_trapezoids", 3) if kind in (1, 3) else ("vg_triangles", 2)
+    for kind in (1, 3, 4, 5, TRIANGLE_FAN)
+}
+"""Native function and list primitive type of each VG primitive type."""
 
 
 @lru_cache(maxsize=1)
 def _native() -> NativeModule:
-    from vc4lab.v3d.geometry import clipper, list_writer, ptb_draw
+    from vc4lab.v3d.geometry import clipper, list_writer, ptb_draw, ptb_vg
 
     entries = {
+        "vg_triangles": ptb_vg.draw_vg_triangles,
+        "vg_trapezoids": ptb_vg.draw_vg_trapezoids,
         "points": ptb_draw.draw_points,
         "lines": ptb_draw.draw_lines,
         "triangles": ptb_draw.draw_triangles,
@@ -133,6 +94,9 @@ class Binner:
         self.context.memory = memory.base
         self.context.guard_x = self.context.guard_y = pc.GUARD_BAND
         self.context.close_first = int(unknowns["line_loop_end"] == "first_last")
+        self.context.vg_restart = int(unknowns["vg_dummy"] == "restart")
+        self.context.vg_keep_second = int(unknowns["vg_continuation"] == "one")
+        self._fan_open = False
         for k in range(len(pc.STATE_KINDS)):
             self.context.changed[k] = pc.NEVER
         self._tiles: Any = None
@@ -216,6 +180,8 @@ class Binner:
             self._format_in_force = record[1]
         for name in ("viewport_x", "viewport_y", "point_size", "line_width"):
             setattr(c, name, getattr(self.state, name))
+        moved = self.unknowns["rht_boundary_offset"] == "moved"
+        c.rht_boundary = self.state.rht_boundary + (self.state.viewport_x if moved else 0)
         self._limits()
 
     def _limits(self) -> None:
@@ -249,13 +215,8 @@ class Binner:
             return pc.DONE
         if self._tiles is None or c.width * c.height == 0 or coordinates.last < coordinates.first:
             return pc.DONE
-        needed = 0x10 | PRIMITIVE_TYPE[mode]
-        if self._format_in_force != needed:
-            self.set_state(PRIMITIVE_LIST_FORMAT, bytes((PRIMITIVE_LIST_FORMAT, needed)))
-        length = source.length
-        if length > MAX_LENGTH:
-            self.reporter.report("VTX-001", f"a draw of {length} vertices", address=source.address)
-            length = MAX_LENGTH
+        self._need_format(0x10 | PRIMITIVE_TYPE[mode])
+        length = self._limited(source.length, source.address)
         clipping = clip and coordinates.clip_words
         row = 4 if coordinates.clip_words else 0
         self._set(
@@ -285,6 +246,41 @@ class Binner:
         self._keep = coordinates
         self._pending = (KERNELS[PRIMITIVE_TYPE[mode]], 0)
         return self.resume()
+
+    def draw_vg(self, kind: int, address: int, length: int, continues: bool = False) -> int:
+        """Bin VG primitives of a `VgPrimitive` kind: `length` words at a guest address; a status.
+
+        `continues`: the first vertices of this fan are those of the one before.
+        """
+        c = self.context
+        if self._tiles is None or c.width * c.height == 0:
+            return pc.DONE
+        name, primitive = VG_KERNELS[kind]
+        self._need_format(0x30 | primitive)
+        fan = kind == TRIANGLE_FAN
+        self._set(
+            mode=kind,
+            index_address=address,
+            length=self._limited(length, address),
+            primitive=0,
+            tile_x=-1,
+            vg_held=2 if continues and fan and self._fan_open and c.vg_held else 0,
+            vg_odd=0,
+            key=(c.counter << 2 | primitive) + 1,
+        )
+        self._drawn, self._fan_open = True, fan
+        self._pending = (name, 0)
+        return self.resume()
+
+    def _need_format(self, needed: int) -> None:
+        """The following lists have this format; tiles are told if it is new."""
+        if self._format_in_force != needed:
+            self.set_state(PRIMITIVE_LIST_FORMAT, bytes((PRIMITIVE_LIST_FORMAT, needed)))
+
+    def _limited(self, length: int, address: int | None) -> int:
+        if length > MAX_LENGTH:
+            self.reporter.report("VTX-001", f"a draw of {length} vertices", address=address)
+        return min(length, MAX_LENGTH)
 
     def resume(self) -> int:
         """Go on with the interrupted draw or flush; the status as for `draw`."""

@@ -35,6 +35,9 @@ DONE, OUT_OF_MEMORY, PAUSED, BAD_INDEX = 0, 1, 2, 3
 INDEX_ARRAY, INDEX_8, INDEX_16 = 0, 1, 2
 """Where vertex indices come from: consecutive, or 8 / 16-bit indices in guest memory."""
 
+VG_END, VG_DUMMY = 0xBFFF0000 - (1 << 32), 0xBFFF0001 - (1 << 32)
+"""Codes among the vertices of a VG list, as signed words: end of the list, primitive left out."""
+
 GUARD_BAND = 32752.0
 """Largest |Xs|, |Ys| in 1/16 pixel a vertex may have without being cut (s12.4 ends at 32767)."""
 
@@ -115,6 +118,14 @@ class BinContext(Struct):
     tile_x = i32  # -1: start of the primitive
     tile_y = i32
     clip_record = i32  # clip record of the part being written
+    # VG lists
+    vg_first = i32  # vertices that a strip or fan keeps
+    vg_second = i32
+    vg_held = i32  # they are there (2: from the fan that this list continues)
+    vg_keep_second = i32  # a continued fan's second vertex is the list's own
+    vg_odd = i32  # the next triangle of a strip has its first two vertices exchanged
+    vg_restart = i32  # a strip or fan begins anew behind VG_DUMMY
+    rht_boundary = i32  # viewport offset included
     work = i32  # primitives and tile entries left before PAUSED
     # counters, since the last configure()
     rejected = i32  # all vertices outside one plane, or not finite

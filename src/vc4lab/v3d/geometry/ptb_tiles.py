@@ -47,9 +47,20 @@ class Edge:
 
 @staged
 def bin_triangle(
-    context: Value, i0: Value, i1_: Value, i2: Value, w0: Value, w1: Value, w2: Value, clip: Value
+    context: Value,
+    i0: Value,
+    i1_: Value,
+    i2: Value,
+    w0: Value,
+    w1: Value,
+    w2: Value,
+    clip: Value,
+    append: Any = append_triangle,
 ) -> Value:
-    """Append a triangle with screen words w0..w2 to every tile it may touch; a status."""
+    """Append a triangle with screen words w0..w2 to every tile it may touch; a status.
+
+    `append` writes it: `append_triangle` its vertex numbers i0..i2, or another one its positions.
+    """
     c: Any = BinContext.at(context)
     x0, x1, x2 = _x(c, w0), _x(c, w1), _x(c, w2)
     y0, y1, y2 = _y(c, w0), _y(c, w1), _y(c, w2)
@@ -67,7 +78,7 @@ def bin_triangle(
         tile = _tile(c, left, bottom)
         status = ready(context, tile, clip)
         if status == DONE:
-            status = append_triangle(context, tile, i0, i1_, i2)
+            status = append(context, tile, i0, i1_, i2)
         c.entries = c.entries + select(status == DONE, const(i32, 1), const(i32, 0))
     else:
         sign = select(area > 0, const(i64, 1), const(i64, -1))
@@ -90,7 +101,7 @@ def bin_triangle(
                     tile = _tile(c, tx, ty)
                     status = ready(context, tile, clip)
                     if status == DONE:
-                        status = append_triangle(context, tile, i0, i1_, i2)
+                        status = append(context, tile, i0, i1_, i2)
                     c.entries = c.entries + 1
                 e0 = e0 + edges[0].step_x
                 e1 = e1 + edges[1].step_x

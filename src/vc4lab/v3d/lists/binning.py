@@ -11,15 +11,19 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from vc4lab.qpu.environment import Unsupported
-from vc4lab.records.codes import IndexType, PrimitiveMode
+from vc4lab.records.codes import IndexType, PrimitiveMode, VgPrimitive
 from vc4lab.records.control import RECORD_SIZES, RECORDS
 from vc4lab.records.declarations import (
     IndexedPrimitives,
     TileBinningMode,
     VertexArrayPrimitives,
+    VgCoordinateArray,
+    VgInline,
 )
 from vc4lab.v3d.geometry import ptb_context
-from vc4lab.v3d.geometry.ptb import Binner, IndexSource
+from vc4lab.v3d.geometry.ptb import Binner
+from vc4lab.v3d.geometry.ptb_input import IndexSource
+from vc4lab.v3d.geometry.vg_list import inline_length
 from vc4lab.v3d.lists.render_state import STATE_FIELDS
 from vc4lab.v3d.lists.shader_state import ProgramCache, read_shader_state
 from vc4lab.v3d.lists.vertices import CoordinateStage
@@ -104,6 +108,7 @@ class BinningStage:
             32: self._on_indexed,
             33: self._on_array,
             41: self._on_vg,
+            42: self._on_vg_inline,
             112: self._on_mode,
         }
         table |= dict.fromkeys((*STATE_FIELDS, *_CLIPPER_SCALES), self._on_state)
@@ -143,9 +148,30 @@ class BinningStage:
         self._after(self.binner.flush(all_state))
 
     def _on_vg(self, address: int) -> None:
-        self.reporter.report(
-            "CLE-004", "VG primitives (record 41): not simulated yet, skipped", address=address
-        )
+        record = self.executor.payload(address, VgCoordinateArray)
+        self._draw_vg(address, record.type, record.address, record.length, record.continuation)
+
+    def _on_vg_inline(self, address: int) -> None:
+        record = self.executor.payload(address, VgInline)
+        start = self.thread.current
+        length = inline_length(self.executor.memory, start, record.type)
+        if length is None:
+            self.reporter.report("CLE-039", "no end code in a VG list", address=address)
+            self.thread.stop_with_error()
+            return
+        self.executor.jump(self.thread, address, (start + 4 * length) & 0xFFFFFFFF)
+        self._draw_vg(address, record.type, start, length, record.continuation)
+
+    def _draw_vg(self, address: int, kind: int, start: int, length: int, continues: int) -> None:
+        if kind not in VgPrimitive._value2member_map_:
+            self.reporter.report("CLE-016", f"VG primitive type {kind}", address=address)
+        elif self._may_draw(address):
+            state = self.binner.state
+            shader = read_shader_state(self.executor.memory, state.shader_kind, state.shader_word)
+            if shader is not None and not shader.vector_graphics:
+                text = "VG primitives with a GL or NV shader state"
+                self.reporter.report("CLE-038", text, address=address)
+            self._after(self.binner.draw_vg(kind, start, length, bool(continues)))
 
     def _on_indexed(self, address: int) -> None:
         record = self.executor.payload(address, IndexedPrimitives)
@@ -174,21 +200,11 @@ class BinningStage:
         if mode not in PrimitiveMode._value2member_map_:
             self.reporter.report("CLE-016", f"primitive mode {mode}", address=address)
             return
-        if not self.started:
-            self.reporter.report(
-                "CLE-011", "a primitive comes before record 6; nothing is drawn", address=address
-            )
-            return
-        if not self.configured:
-            self.reporter.report(
-                "CLE-010", "a primitive comes before any binning mode (112)", address=address
-            )
+        if not self._may_draw(address):
             return
         state = self.binner.state
         shader = read_shader_state(self.executor.memory, state.shader_kind, state.shader_word)
         if shader is None:
-            text = "a primitive comes before any shader state"
-            self.reporter.report("CLE-013", text, address=address)
             return
         if shader.vector_graphics:
             text = "records 32 and 33 name vertices, but a VG shader state has none"
@@ -201,6 +217,19 @@ class BinningStage:
             return
         if coordinates is not None:
             self._after(self.binner.draw(mode, source, coordinates, clip=shader.clipping))
+
+    def _may_draw(self, address: int) -> bool:
+        """Whether a primitive may stand here; if not, says why nothing is drawn."""
+        text = "a primitive comes before any shader state"
+        code = "CLE-013"
+        if not self.started:
+            code, text = "CLE-011", "a primitive comes before record 6; nothing is drawn"
+        elif not self.configured:
+            code, text = "CLE-010", "a primitive comes before any binning mode (112)"
+        elif self.binner.state.shader_kind:
+            return True
+        self.reporter.report(code, text, address=address)
+        return False
 
     def _after(self, status: int) -> None:
         """What a native run of the binner ended with."""

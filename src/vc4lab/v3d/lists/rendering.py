@@ -22,7 +22,7 @@ from vc4lab.records.declarations import (
     TileRenderingMode,
 )
 from vc4lab.v3d.geometry.list_end import list_end
-from vc4lab.v3d.geometry.ptb import tile_size
+from vc4lab.v3d.geometry.ptb_input import tile_size
 from vc4lab.v3d.lists.collect_context import EXHAUSTED, FRAME_END, MISPLACED, TILE_AGAIN
 from vc4lab.v3d.lists.collector import Collector
 

@@ -17,7 +17,7 @@ from vc4lab.v3d.geometry.nv_vertices import (
     copy_nv_vertices,
     setup_rows,
 )
-from vc4lab.v3d.geometry.ptb import MAX_LENGTH, Coordinates, IndexSource
+from vc4lab.v3d.geometry.ptb_input import MAX_LENGTH, Coordinates, IndexSource
 from vc4lab.v3d.geometry.scan_context import MAX_VERTICES
 from vc4lab.v3d.geometry.vertex import VertexContext, VertexKey, vertex_pipeline
 from vc4lab.v3d.geometry.vertex_context import BATCH, ENDLESS

@@ -1,0 +1,65 @@
+"""What the binner is given: vertices, indices, primitive modes, tile sizes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from vc4lab.v3d.geometry import ptb_context as pc
+
+MAX_LENGTH = 1 << 26
+"""Vertices of one draw that are looked at; a longer draw is cut with a message."""
+
+PRIMITIVE_TYPE = (0, 1, 1, 1, 2, 2, 2)
+"""List primitive type (record 56, bits 3:0) of each primitive mode."""
+
+
+@dataclass(frozen=True)
+class Coordinates:
+    """Where binning finds its vertices: SoA batches of 16 in host memory, a 64-byte row per word.
+
+    With `clip_words` the rows are Xc Yc Zc Wc, Ys:Xs, Zs, 1/Wc [, point size] (coordinate shader,
+    or NV with clip header), without it Ys:Xs, Zs, 1/Wc [, point size]. `first`..`last` are valid.
+    """
+
+    address: int
+    pitch: int
+    first: int
+    last: int
+    clip_words: bool
+    point_size: bool = False
+    keep: Any = field(default=None, repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class IndexSource:
+    """The vertices of a draw: consecutive from `first`, or 8/16-bit indices at guest `address`."""
+
+    length: int
+    first: int = 0
+    address: int | None = None
+    bits: int = 16
+    maximum: int = 0xFFFFFFFF
+
+    @property
+    def kind(self) -> int:
+        """The native code of the index type."""
+        if self.address is None:
+            return pc.INDEX_ARRAY
+        return pc.INDEX_8 if self.bits == 8 else pc.INDEX_16
+
+
+def tile_size(multisample: int, colour64: int, double_buffer: int = 0) -> tuple[int, int]:
+    """Width and height of a tile in pixels from the flags of records 112 and 113."""
+    width, height = (32, 32) if multisample else (64, 64)
+    if colour64 or (double_buffer and not multisample):
+        height //= 2
+    return width, height
+
+
+def primitive_count(mode: int, length: int) -> int:
+    """Number of primitives of a draw with `length` vertices."""
+    if mode == 2:
+        return length if length > 1 else 0
+    per_mode = (length, length // 2, 0, length - 1, length // 3, length - 2, length - 2)
+    return max(0, per_mode[mode])
