@@ -9,16 +9,17 @@ the address.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from .control import Event, age, branch_event, signal_events
 from .environment import RegisterKey, Unsupported
 from .execute import SFU_LATENCY
-from .isa import INSTRUCTION_BYTES
+from .isa import INSTRUCTION_BYTES, LINK_OFFSET
 from .plan import Plan
 from .program import Program
-from .registers import SFU_WRITES
+from .registers import SFU_WRITES, Write
 
 PLACES_PER_INSTRUCTION = 16
 DYNAMIC_LIMIT = 256
@@ -168,10 +169,22 @@ class Flow:
     def _options(
         self, events: tuple[Event, ...], files: tuple[RegisterKey, ...], sfu: tuple[int, ...]
     ) -> tuple[Place, ...]:
-        """Every place a register branch may go to: any instruction of a small program."""
+        """Every place a register branch may go to: any instruction of a small program, behind any
+        branch that keeps its return address in a larger one.
+        """
+        indices: Sequence[int] = range(len(self.plans))
         if len(self.plans) > DYNAMIC_LIMIT:
-            raise Unsupported(
-                "QPU-044", "a branch to a register in a program of this size cannot be compiled"
-            )
+            behind = LINK_OFFSET // INSTRUCTION_BYTES
+            calls = [n for n, p in enumerate(self.plans) if p.kind == "branch" and links(p)]
+            indices = [n + behind for n in calls if n + behind < len(self.plans)]
+            if not indices:
+                raise Unsupported(
+                    "QPU-044", "a branch to a register in a program of this size cannot be compiled"
+                )
         old = files if self.keep_old else ()
-        return tuple(self.place(index, events, old, sfu) for index in range(len(self.plans)))
+        return tuple(self.place(index, events, old, sfu) for index in indices)
+
+
+def links(plan: Plan) -> bool:
+    """Whether a branch keeps the address behind its delay slots in a register."""
+    return plan.add.address != Write.NOP or plan.mul.address != Write.NOP

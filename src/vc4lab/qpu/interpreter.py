@@ -73,7 +73,7 @@ class Interpreter:
             self.core.written = self._note
         self._events: tuple[Event, ...] = ()
         names = settings["sf_with_never"], settings["load_immediate_condition"]
-        self._plans = [plan(word, *names) for word in program.words]
+        self.plans = [plan(word, *names) for word in program.words]
         for key, value in {**env.initial_registers(), **(registers or {})}.items():
             self.write(key, value)
 
@@ -96,17 +96,22 @@ class Interpreter:
         self._writes.append(Write(name, value, mask))
 
     # ---------------------------------------------------------------- running
+    @property
+    def index(self) -> int:
+        """Of the next instruction in the program (outside of it after a bad branch)."""
+        return ((self.address - self.program.address) & 0xFFFFFFFF) // INSTRUCTION_BYTES
+
     def step(self) -> bool:
         """Execute one instruction; False if the program has finished."""
         if self.finished:
             return False
         offset = (self.address - self.program.address) & 0xFFFFFFFF
         index = offset // INSTRUCTION_BYTES
-        if offset % INSTRUCTION_BYTES or index >= len(self._plans):
+        if offset % INSTRUCTION_BYTES or index >= len(self.plans):
             self.env.left_program()
             self.finished = "left"
             return False
-        p = self._plans[index]
+        p = self.plans[index]
         at = self.address
         self.core.execute(p, index)
         new = self._branch(p) if p.kind == "branch" else signal_events(p)

@@ -30,6 +30,7 @@ class JitCore(Core):
         super().__init__(semantics, env, used_flags)
         self.cells = cells
         self.loaded: dict[Key, Any] = {}
+        self.steps = 0  # instructions since the block began, for emitters that count them
 
     def load(self, key: Key) -> Any:
         cell = self.cells.get(key)
@@ -63,6 +64,7 @@ class JitCore(Core):
 
         other = JitCore(self.semantics, self.env, self.used_flags, self.cells)
         other.track_last = self.track_last
+        other.steps = self.steps
         other.values = {key: twin(word) for key, word in self.values.items()}
         other.loaded = {key: twin(word) for key, word in self.loaded.items()}
         other.old = {key: twin(word) for key, word in self.old.items()}

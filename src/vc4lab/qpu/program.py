@@ -24,7 +24,7 @@ from vc4lab.qpu.isa import (
     Semaphore,
     words_of,
 )
-from vc4lab.qpu.registers import TMU_WRITES, Read
+from vc4lab.qpu.registers import TMU_WRITES, Read, Write
 
 if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory
@@ -219,6 +219,8 @@ def read_program(
                     problems.append(Problem("QPU-002", text, at))
                 else:
                     todo.append(target)
+                if any(address != Write.NOP for _, address in instruction.write_addresses()):
+                    todo.append(index + 1 + BRANCH_DELAY_SLOTS)  # a call: somebody comes back
                 if stop is None and instruction.condition == BranchCondition.ALWAYS:
                     stop = index + BRANCH_DELAY_SLOTS
             if index == stop:

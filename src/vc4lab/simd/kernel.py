@@ -137,15 +137,18 @@ def function_in_module(module: ModuleTrace, function: Function) -> str:
     return known[1]
 
 
-def call(function: Function, *args: Any) -> Any:
-    """A real call (never inlined) of a kernel in the same module."""
+def call(function: Function, *args: Any, cold: bool = False) -> Any:
+    """A real call (never inlined) of a kernel in the same module.
+
+    cold: tells the compiler that whatever leads here hardly ever happens.
+    """
     trace = current()
     values = function._convert(args)
     name = function_in_module(trace.module, function)
     operands = ", ".join(f"{v.type.text} {v.text}" for v in values)
+    note = " cold" if cold else ""
     if function.returns is None:
-        trace.emit(f"call void @{name}({operands})")
+        trace.emit(f"call void @{name}({operands}){note}")
         return None
-    return Value(
-        function.returns, trace.assign(f"call {function.returns.text} @{name}({operands})")
-    )
+    text = f"call {function.returns.text} @{name}({operands}){note}"
+    return Value(function.returns, trace.assign(text))

@@ -25,8 +25,8 @@ from vc4lab.v3d.registers import (
     Interrupts,
     PipelineStatus,
     Register,
-    RequestQueue,
 )
+from vc4lab.v3d.scheduler import UserPrograms
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ OUTOMEM = Interrupts.OUTOMEM.mask
 SPILLUSE = Interrupts.SPILLUSE.mask
 
 _WORD = 0xFFFFFFFF
+_START_REGISTERS = frozenset({"SRQPC", "SRQUA", "SRQUL"})
 
 
 class V3D:
@@ -95,6 +96,9 @@ class V3D:
         self.rendering = RenderingStage(
             self.executor, self.threads[1], self.reporter, self.frames.draw, self._frame_done
         )
+        self.programs = UserPrograms(
+            memory, self.reporter, unknowns, engine=engine, threads=threads
+        )
         self.values: dict[str, int] = {register.name: register.reset for register in REGISTERS}
         self._line = False
 
@@ -105,6 +109,7 @@ class V3D:
         register = BY_OFFSET.get(offset & ~3)
         if register is None or register.access is Access.WRITE:
             return 0
+        self.settle()
         handler: Callable[[], int] | None = getattr(self, f"_on_read_{register.name}", None)
         return handler() if handler is not None else self.values[register.name]
 
@@ -114,12 +119,24 @@ class V3D:
         if register is None or register.access is Access.READ:
             return
         value &= _WORD
+        if register.name not in _START_REGISTERS:
+            self.settle()
         handler: Callable[[int], None] | None = getattr(self, f"_on_write_{register.name}", None)
         if handler is not None:
             handler(value)
         else:
             self._hold(register, value)
         self._update_line()
+
+    def settle(self) -> None:
+        """Run the user programs that were queued. Whoever runs the machine calls this now and then,
+        so that a program which waits for memory to change sees it.
+        """
+        self.programs.settle()
+        interrupts = self.programs.take_interrupts()
+        if interrupts:
+            self.values["DBQITC"] |= interrupts
+            self._update_line()
 
     def _hold(self, register: Register, value: int) -> None:
         if register.access is Access.CLEAR:
@@ -303,6 +320,8 @@ class V3D:
             for thread in self.threads
             if thread.error
         ]
+        if self.programs.waiting:
+            reasons.append(self.programs.waiting)
         return "; ".join(reasons) or None
 
     # -- binner memory -----------------------------------------------------------------------
@@ -328,24 +347,26 @@ class V3D:
     # -- user programs and counters -----------------------------------------------------------
 
     def _on_write_SRQPC(self, value: int) -> None:
-        queue = RequestQueue(self.values["SRQCS"])
-        made = (queue.QPURQCM + 1) & 0xFF
-        self.values["SRQCS"] = queue.replace(QPURQCM=made, QPURQERR=1).value
-        self.reporter.report(
-            "CLE-036",
-            "user programs (SRQPC) are not run yet; the request is dropped",
-            address=value,
-        )
+        self.programs.request(value, self.values["SRQUA"], self.values["SRQUL"])
+
+    def _on_read_SRQCS(self) -> int:
+        self.programs.look()
+        return self.programs.status()
 
     def _on_write_SRQCS(self, value: int) -> None:
-        queue = RequestQueue(self.values["SRQCS"])
-        if value & RequestQueue.QPURQCC.mask & -RequestQueue.QPURQCC.mask:
-            queue = queue.replace(QPURQCC=0)
-        if value & RequestQueue.QPURQCM.mask & -RequestQueue.QPURQCM.mask:
-            queue = queue.replace(QPURQCM=0)
-        if value & RequestQueue.QPURQERR.mask:
-            queue = queue.replace(QPURQERR=0)
-        self.values["SRQCS"] = queue.value
+        self.programs.control(value)
+
+    def _on_write_SQRSV0(self, value: int) -> None:
+        self.values["SQRSV0"] = value
+        self.programs.reserve(0, value)
+
+    def _on_write_SQRSV1(self, value: int) -> None:
+        self.values["SQRSV1"] = value
+        self.programs.reserve(8, value)
+
+    def _on_write_VPMBASE(self, value: int) -> None:
+        self.values["VPMBASE"] = value & 0x1F
+        self.programs.reserved_rows = 4 * (value & 0x1F)
 
     def _on_write_PCTRE(self, value: int) -> None:
         self.values["PCTRE"] = value

@@ -1,5 +1,6 @@
 """Messages about QPU programs."""
 
+from vc4lab.diagnostics.catalogue.qpu_compute import COMPUTE_ENTRIES
 from vc4lab.diagnostics.catalogue.qpu_lint import LINT_ENTRIES
 from vc4lab.diagnostics.entry import Entry, Severity
 
@@ -77,5 +78,6 @@ ENTRIES = [
         "Check the code address in the shader record, or use --engine interpreter.",
         Severity.ERROR,
     ),
+    *COMPUTE_ENTRIES,
     *LINT_ENTRIES,
 ]

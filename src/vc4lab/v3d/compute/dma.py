@@ -1,0 +1,99 @@
+"""The golden VPM DMA: VDW stores VPM blocks to memory, VDR loads memory into the VPM.
+
+Element by element, as hardware reference 5.4 and 5.5 describe; `native_dma.py` does the same fast.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from vc4lab.v3d.compute.setup import (
+    DMA_ROWS,
+    ROW_BYTES,
+    VPM_BYTES,
+    LoadSetup,
+    LoadStride,
+    StoreSetup,
+    StoreStride,
+    Width,
+    first_sub_index,
+    mode_width,
+)
+from vc4lab.v3d.unknowns import Unknowns
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from vc4lab.memory import GuestMemory
+
+_WORD = 0xFFFFFFFF
+
+
+def store(
+    vpm: NDArray[np.uint8],
+    memory: GuestMemory,
+    setup: StoreSetup,
+    stride: StoreStride,
+    address: int,
+    unknowns: Unknowns,
+) -> None:
+    """VDW: write the block that `setup` describes to guest `address`."""
+    width = mode_width(setup.mode)
+    units, depth = int(setup.units) or 128, int(setup.depth) or 128
+    gap = int(stride.stride)
+    if unknowns["vdw_stride_bits"] == "13":
+        gap &= 0x1FFF
+    write = {1: memory.set_u8, 2: memory.set_u16, 4: memory.set_u32}[width.bytes]
+    for unit in range(units):
+        y, x, number = int(setup.y), int(setup.x), 0
+        if stride.block_mode:
+            number = unit * depth
+        elif setup.horizontal:
+            y += unit
+        else:  # the next column; behind the last one 16 rows down
+            y, x = y + (x + unit) // 16 * 16, (x + unit) % 16
+        for element in range(depth):
+            sub = first_sub_index(width, number + element, unknowns["dma_subword"])
+            at = _place(width, bool(setup.horizontal), y, x, sub, unknowns)
+            value = int.from_bytes(vpm[at : at + width.bytes].tobytes(), "little")
+            write((address + element * width.bytes) & _WORD, value)
+        address = (address + depth * width.bytes + gap) & _WORD
+
+
+def load(
+    vpm: NDArray[np.uint8],
+    memory: GuestMemory,
+    setup: LoadSetup,
+    stride: LoadStride,
+    address: int,
+    unknowns: Unknowns,
+) -> None:
+    """VDR: read the block that `setup` describes from guest `address`."""
+    width = mode_width(setup.mode)
+    pitch = 8 << int(setup.memory_pitch) if setup.memory_pitch else int(stride.pitch)
+    step = int(setup.vpm_pitch) or 16
+    read = {1: memory.u8, 2: memory.u16, 4: memory.u32}[width.bytes]
+    for row in range(int(setup.rows) or 16):
+        # the pitch counts {Y, B}, {Y, H} or Y
+        number = int(setup.y) * width.per_word + width.offset + row * step
+        y, part = number // width.per_word, Width(width.bytes, number % width.per_word)
+        for element in range(int(setup.row_length) or 16):
+            sub = first_sub_index(part, element, unknowns["dma_subword"])
+            at = _place(width, not setup.vertical, y, int(setup.x), sub, unknowns)
+            value = read((address + row * pitch + element * width.bytes) & _WORD)
+            vpm[at : at + width.bytes] = np.frombuffer(
+                value.to_bytes(width.bytes, "little"), np.uint8
+            )
+
+
+def _place(width: Width, horizontal: bool, y: int, x: int, sub: int, unknowns: Unknowns) -> int:
+    """Byte offset in the VPM of an element."""
+    if not horizontal:
+        row = y + sub // width.per_word
+        return row % DMA_ROWS * ROW_BYTES + 4 * x + sub % width.per_word * width.bytes
+    column = 4 * x + sub * width.bytes
+    if unknowns["dma_row_end"] == "wrap":
+        column %= ROW_BYTES
+    return (y * ROW_BYTES + column) % VPM_BYTES

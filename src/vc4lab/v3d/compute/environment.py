@@ -1,0 +1,271 @@
+"""What a user program sees in the golden interpreter: uniforms, VPM, DMA, TMU, mutex and more."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from vc4lab.qpu.environment import Environment
+from vc4lab.v3d.compute import dma, vpm
+from vc4lab.v3d.compute.needs import SEMAPHORE_LIMIT, Need
+from vc4lab.v3d.compute.setup import (
+    LANES,
+    LOAD_STRIDE_KIND,
+    STORE_KIND,
+    STORE_STRIDE_KIND,
+    GenericSetup,
+    LoadSetup,
+    LoadStride,
+    StoreSetup,
+    StoreStride,
+)
+from vc4lab.v3d.compute.state import (
+    FINDING_OUTSIDE_RAM,
+    FINDING_SETUP_IGNORED,
+    FINDING_SETUP_RESERVED,
+    FINDING_UNIFORMS,
+    FINDING_VPM_WRITE,
+    LOOKUPS,
+    NO_RESULT,
+    NO_ROOM,
+    NO_VPM_DATA,
+    STALLS,
+    SharedState,
+    vpm_bytes,
+)
+
+if TYPE_CHECKING:
+    from vc4lab.memory import GuestMemory
+    from vc4lab.v3d.unknowns import Unknowns
+
+UNLIMITED = 1023
+"""SRQUL above this does not limit the uniforms; 0 does not either, as known programs rely on."""
+
+
+class Stuck(Exception):  # noqa: N818 - a state of the program
+    """A stall that no other QPU can end."""
+
+
+class UserEnvironment(Environment):
+    """One QPU. shared: what it shares with the others; uniforms, length: SRQUA and SRQUL."""
+
+    def __init__(
+        self,
+        shared: SharedState,
+        memory: GuestMemory,
+        number: int,
+        uniforms: int,
+        length: int,
+        unknowns: Unknowns,
+    ) -> None:
+        self.shared = shared
+        self.memory = memory
+        self.number = number
+        self.unknowns = unknowns
+        self.stream = uniforms
+        self.left: int | None = length if 0 < length <= UNLIMITED else None
+        self.vpm = vpm_bytes(shared)
+        self.reads = vpm.ReadQueue()
+        self.generic_write = GenericSetup()
+        self.write_address = 0
+        self.load_setup, self.load_stride = LoadSetup(), LoadStride()
+        self.store_setup, self.store_stride = StoreSetup(), StoreStride()
+        self.flags = np.zeros(LANES, np.uint32)
+        self.reverse = 0
+        self.pending: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
+        self.parameters: tuple[list[int], list[int]] = ([], [])
+        self.results: tuple[deque[Any], deque[Any]] = (deque(), deque())
+        self.left_code = False
+
+    def note(self, finding: int) -> None:
+        self.shared.findings |= finding
+
+    # -- waiting -----------------------------------------------------------------------------
+
+    def possible(self, need: Need) -> bool:
+        """Whether an instruction that needs this can be executed now."""
+        if need.kind == "mutex":
+            return self.shared.mutex == 0
+        value = self.shared.semaphores[need.number]
+        return value > 0 if need.kind == "lower" else value < SEMAPHORE_LIMIT
+
+    def mutex_acquire(self) -> Any:
+        self.shared.mutex = self.number + 1
+        return self.element_number()
+
+    def mutex_release(self) -> None:
+        self.shared.mutex = 0
+
+    def semaphore(self, number: int, decrement: bool) -> None:
+        self.shared.semaphores[number] += -1 if decrement else 1
+
+    def host_interrupt(self, value: Any, mask: Any) -> None:
+        if bool(np.any(np.asarray(value) * np.asarray(mask))):
+            self.shared.interrupts |= 1 << self.number
+
+    # -- uniforms and numbers ------------------------------------------------------------------
+
+    def uniform(self) -> Any:
+        return np.full(LANES, self.next_uniform(), np.uint32)
+
+    def next_uniform(self) -> int:
+        """The next word of the stream; behind its end 0."""
+        if self.left is not None:
+            if self.left == 0:
+                self.note(FINDING_UNIFORMS)
+                if self.unknowns["uniforms_length"] == "limit":
+                    return 0
+            else:
+                self.left -= 1
+        word = self.memory.u32(self.stream)
+        self.stream = (self.stream + 4) & 0xFFFFFFFF
+        return word
+
+    def uniforms_address(self, value: Any, relative: bool) -> None:
+        base = self.stream if relative else 0
+        self.stream = (base + int(value[0])) & 0xFFFFFFFF
+        self.left = None
+
+    def element_number(self) -> Any:
+        return np.arange(LANES, dtype=np.uint32)
+
+    def qpu_number(self) -> Any:
+        return np.full(LANES, self.number, np.uint32)
+
+    def x_coord(self) -> Any:
+        return np.arange(LANES, dtype=np.uint32) & 1
+
+    def y_coord(self) -> Any:
+        return np.arange(LANES, dtype=np.uint32) >> 1 & 1
+
+    def ms_flags(self) -> Any:
+        return self.flags.copy()
+
+    def rev_flag(self) -> Any:
+        return np.full(LANES, self.reverse, np.uint32)
+
+    def set_ms_flags(self, value: Any, mask: Any) -> None:
+        self.flags = np.where(mask, value & 15, self.flags).astype(np.uint32)
+
+    def set_rev_flag(self, value: Any, mask: Any) -> None:
+        if mask[0]:
+            self.reverse = int(value[0]) & 1
+
+    # -- VPM -----------------------------------------------------------------------------------
+
+    def vpm_setup(self, side: str, value: Any) -> None:
+        word = int(value[0])
+        kind = word >> 30
+        if side == "write":
+            if kind == 0:
+                self.generic_write = GenericSetup(word)
+                self.write_address = vpm.first(self.generic_write)
+            elif kind == STORE_KIND:
+                self.store_setup = StoreSetup(word)
+            elif kind == STORE_STRIDE_KIND:
+                self.store_stride = StoreStride(word)
+            else:
+                self.note(FINDING_SETUP_RESERVED)
+        elif kind == 0:
+            if not self.reads.setup(word):
+                self.note(FINDING_SETUP_IGNORED)
+        elif kind == 1:
+            self.note(FINDING_SETUP_RESERVED)
+        elif word >> 28 == LOAD_STRIDE_KIND:
+            self.load_stride = LoadStride(word)
+        else:
+            self.load_setup = LoadSetup(word)
+
+    def vpm_read(self) -> Any:
+        found = self.reads.next()
+        if found is None:
+            raise Stuck(STALLS[NO_VPM_DATA])
+        return vpm.read(self.vpm, *found)
+
+    def vpm_write(self, value: Any, mask: Any) -> None:
+        rows = int(self.shared.rows)
+        if not vpm.write(self.vpm, self.generic_write, self.write_address, value, mask, rows):
+            self.note(FINDING_VPM_WRITE)
+        self.write_address = vpm.advance(self.generic_write, self.write_address)
+
+    def dma_start(self, side: str, value: Any) -> None:
+        address = int(value[0])
+        self.check_ram(address)
+        if side == "read":
+            dma.load(
+                self.vpm, self.memory, self.load_setup, self.load_stride, address, self.unknowns
+            )
+        else:
+            dma.store(
+                self.vpm, self.memory, self.store_setup, self.store_stride, address, self.unknowns
+            )
+
+    def check_ram(self, address: int) -> None:
+        """Note a DMA that starts outside RAM."""
+        if not self.memory.contains(address, 4):
+            self.note(FINDING_OUTSIDE_RAM)
+            self.shared.outside = address - (address >> 31 << 32)
+
+    def dma_wait(self, side: str) -> None:
+        """A transfer is complete when the write that starts it is."""
+
+    def dma_busy(self, side: str) -> Any:
+        return np.zeros(LANES, np.uint32)
+
+    # -- texture unit --------------------------------------------------------------------------
+
+    def tmu_noswap(self, value: Any) -> None:
+        """Both units give the same results, so it does not matter which one works."""
+
+    def tmu_write(self, unit: int, register: str, value: Any, mask: Any, site: int) -> None:
+        pending, parameters = self.pending[unit], self.parameters[unit]
+        direct = register == "s" and not parameters
+        if register == "s" and len(self.results[unit]) >= LOOKUPS:
+            raise Stuck(STALLS[NO_ROOM + unit])
+        if direct:
+            from vc4lab.v3d.fragment.tmu_kernels import lookup_words
+
+            self.results[unit].append(lookup_words(self.memory, value))
+            return
+        word = self.next_uniform()
+        if len(parameters) < 4:
+            parameters.append(word)
+        pending[register] = np.array(value, np.uint32)
+        if register == "s":
+            self._sample(unit)
+            pending.clear()
+            parameters.clear()
+
+    def _sample(self, unit: int) -> None:
+        from vc4lab.v3d.fragment.texture_state import describe_texture
+        from vc4lab.v3d.fragment.tmu_kernels import sample_words
+
+        words = self.parameters[unit]
+        p0, p1, p2, p3 = (*words, 0, 0, 0)[:4]
+        kind, descriptor = describe_texture(p0, p1, p2, p3, len(words), unknowns=self.unknowns)
+        zero = np.zeros(LANES, np.uint32)
+        coordinates = [self.pending[unit].get(name, zero) for name in "strb"]
+        found = sample_words(kind, descriptor, self.memory, *coordinates)
+        for at in range(0, len(found), LANES):
+            self.results[unit].append(found[at : at + LANES])
+
+    def tmu_load(self, unit: int) -> Any:
+        if not self.results[unit]:
+            raise Stuck(STALLS[NO_RESULT + unit])
+        return self.results[unit].popleft()
+
+    # -- what means nothing here -----------------------------------------------------------------
+
+    def thread_switch(self, last: bool) -> None:
+        """A user program is alone on its QPU: it goes on at once."""
+
+    def scoreboard_wait(self) -> None:
+        """Nobody else holds the scoreboard."""
+
+    def scoreboard_unlock(self) -> None:
+        pass
+
+    def left_program(self) -> None:
+        self.left_code = True

@@ -1,0 +1,115 @@
+"""A QPU that runs its user program as native code, resumed whenever it can go on."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any
+
+from vc4lab.qpu.resumable import emit_resumable
+from vc4lab.simd import Function, NativeFunction, Target, build, host_target, i32, ptr
+from vc4lab.v3d.compute.environment import UNLIMITED
+from vc4lab.v3d.compute.needs import need_of
+from vc4lab.v3d.compute.qpu import Condition, Qpu, Request
+from vc4lab.v3d.compute.staged_environment import REFUSALS, StagedUserEnvironment
+from vc4lab.v3d.compute.state import STALLS, QpuState, SharedState, Status
+
+if TYPE_CHECKING:
+    from vc4lab.qpu.program import Program
+    from vc4lab.v3d.unknowns import Unknowns
+
+DEFAULT_BUDGET = 1 << 33
+SLICE = 1 << 22
+"""Instructions after which a looping program lets the others run."""
+
+KEPT = 64
+"""Programs kept ready in memory."""
+
+_known: OrderedDict[tuple[Any, ...], NativeFunction] = OrderedDict()
+_lock = threading.Lock()
+
+
+def compile_user_program(
+    program: Program, unknowns: Unknowns, limited: bool, target: Target | None = None
+) -> NativeFunction:
+    """(SharedState address, QpuState address) -> Status. Raises Unsupported."""
+    target = target or host_target()
+    key = (program.words, program.address, unknowns, limited, target.digest)
+    with _lock:
+        found = _known.get(key)
+        if found is not None:
+            _known.move_to_end(key)
+            return found
+
+    def body(shared: Any, qpu: Any) -> Any:
+        env = StagedUserEnvironment(shared, qpu, program, unknowns, limited)
+        state: Any = env.qpu
+        saved = state.field_ptr("saved")
+        state.resume = emit_resumable(program, env, state.resume, saved, settings=unknowns)
+        env.leave()
+        return env.status.get()
+
+    entry = Function((ptr, ptr), i32, body, "user_program")
+    name = f"{program.digest} {unknowns.digest()} {limited}"
+    function = build("user program", {"run": entry}, target=target, key=name)["run"]
+    with _lock:
+        _known[key] = function
+        while len(_known) > KEPT:
+            _known.popitem(last=False)
+    return function
+
+
+class NativeQpu(Qpu):
+    """Runs until the program ends, waits, or has used its slice."""
+
+    def __init__(
+        self,
+        number: int,
+        request: Request,
+        program: Program,
+        shared: SharedState,
+        unknowns: Unknowns,
+        budget: int | None = None,
+        target: Target | None = None,
+    ) -> None:
+        super().__init__(number, request, program, budget or DEFAULT_BUDGET)
+        limited = 0 < request.length <= UNLIMITED
+        self.function = compile_user_program(program, unknowns, limited, target)
+        self.shared = shared
+        self.state = QpuState(
+            number=number,
+            uniforms=_signed(request.uniforms),
+            uniforms_left=request.length if limited else -1,
+        )
+
+    def advance(self) -> bool:
+        state = self.state
+        before = self.instructions
+        state.slice_end = min(before + SLICE, self.budget)
+        status = self.function(self.shared.address, state.address)
+        self.instructions = state.instructions
+        moved = self.instructions != before
+        self.condition, self.need = Condition.READY, None
+        if status == Status.ENDED:
+            self.condition = Condition.ENDED
+            return moved
+        self.site = state.site
+        if status == Status.BLOCKED:
+            from vc4lab.qpu.plan import plan
+
+            self.condition = Condition.WAITING
+            self.need = need_of(plan(self.program.words[self.site]))
+        elif status == Status.STUCK:
+            self.condition, self.reason = Condition.STUCK, STALLS[state.detail]
+        elif status == Status.REFUSED:
+            what = REFUSALS[state.detail]
+            self.stop("QPU-040", f"{what} is not available to this program")
+        elif status == Status.LEFT:
+            self.stop("QPU-042", "execution leaves the program")
+        elif self.instructions >= self.budget:
+            self.stop_endless()
+        return moved
+
+
+def _signed(word: int) -> int:
+    return word - (word >> 31 << 32)

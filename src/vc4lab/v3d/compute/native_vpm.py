@@ -1,0 +1,182 @@
+"""The VPM in native code: setup words, generic reads and writes. Same results as `vpm.py`.
+
+Whole rows (horizontal, 32 bit), which nearly all programs use, are inlined; other modes go through
+one function that looks at the setup word for each lane.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vc4lab.simd import (
+    Value,
+    const,
+    i1,
+    i8,
+    i16,
+    i32,
+    i32x16,
+    iota,
+    kernel,
+    load,
+    mask_bits,
+    ptr,
+    select,
+    splat,
+    staged,
+    store,
+)
+from vc4lab.v3d.compute.setup import (
+    LOAD_STRIDE_KIND,
+    ROW_BYTES,
+    STORE_KIND,
+    STORE_STRIDE_KIND,
+    WINDOW_ROWS,
+)
+from vc4lab.v3d.compute.state import (
+    FINDING_SETUP_IGNORED,
+    FINDING_SETUP_RESERVED,
+    FINDING_VPM_WRITE,
+    QpuState,
+    SharedState,
+)
+
+_HORIZONTAL, _LANED = 1 << 11, 1 << 10
+_WHOLE_ROWS_MASK = _HORIZONTAL | 3 << 8
+WHOLE_ROWS = _HORIZONTAL | 2 << 8
+"""A setup of whole rows has these bits under the mask (laned or not does not matter)."""
+
+
+def is_rows(setup: Value) -> Value:
+    """i1: horizontal 32-bit access (size 2, or the reserved 3)."""
+    return (setup & (_HORIZONTAL | 1 << 9)) == (_HORIZONTAL | 1 << 9)
+
+
+def width_shift(setup: Value) -> Value:
+    """log2 of the elements in a word: 2, 1 or 0 for 8, 16 or 32 bit."""
+    size = (setup >> 8) & 3
+    return select(size >= 2, 0, 2 - size)
+
+
+@staged
+def first_address(setup: Value) -> Value:
+    """The combined number a generic setup starts with."""
+    return setup & 0xFF & ((WINDOW_ROWS << width_shift(setup)) - 1)
+
+
+@staged
+def next_address(setup: Value, address: Value) -> Value:
+    """The combined number of the next vector."""
+    stride = (setup >> 12) & 63
+    stride = select(stride == 0, 64, stride)
+    return (address + stride) & ((WINDOW_ROWS << width_shift(setup)) - 1)
+
+
+@staged
+def element_offsets(setup: Value, address: Value) -> Value:
+    """Byte offset in the VPM of the 16 elements at a combined number (i32x16)."""
+    shift = width_shift(setup)
+    block, part = address >> shift, address & ((1 << shift) - 1)
+    laned = ((setup & _LANED) != 0) & (shift > 0)
+    lanes = iota()
+    element = select(laned, (lanes << splat(shift)) + part, lanes + (part << 4))
+    word = element >> splat(shift)
+    within = (element & splat((1 << shift) - 1)) << splat(2 - shift)
+    across = (block & (WINDOW_ROWS - 1)) * ROW_BYTES + (word << 2) + within
+    down = ((word + (block & 0x30)) & (WINDOW_ROWS - 1)) * ROW_BYTES + ((block & 15) << 2) + within
+    return select((setup & _HORIZONTAL) != 0, across, down)
+
+
+@kernel(args=(ptr, i32, i32), returns=i32x16)
+def read_general(vpm: Any, setup: Any, address: Any) -> Any:
+    """A vector in any mode; narrow elements are extended with zeros."""
+    offsets = element_offsets(setup, address)
+    shift = width_shift(setup)
+    result = const(i32x16, 0)
+    for lane in range(16):
+        word = load(i32, vpm + offsets[lane])
+        result = result.insert(lane, word)
+    return result & splat(select(shift == 0, -1, select(shift == 1, 0xFFFF, 0xFF)))
+
+
+@kernel(args=(ptr, ptr, i32, i32, i32x16, i32))
+def write_general(shared: Any, vpm: Any, setup: Any, address: Any, value: Any, bits: Any) -> None:
+    """A vector in any mode; `bits`: the lanes to write."""
+    state = SharedState.at(shared)
+    offsets = element_offsets(setup, address)
+    shift = width_shift(setup)
+    inside = mask_bits(offsets < splat(state.rows * ROW_BYTES))
+    if (bits & ~inside) != 0:
+        state.findings = state.findings | FINDING_VPM_WRITE
+    chosen = bits & inside
+    for lane in range(16):
+        if ((chosen >> lane) & 1) != 0:
+            place = vpm + offsets[lane]
+            word = value[lane]
+            if shift == 0:
+                store(place, word)
+            elif shift == 1:
+                store(place, word.trunc(i16))
+            else:
+                store(place, word.trunc(i8))
+
+
+@kernel(args=(ptr, ptr, i32))
+def setup_read(shared: Any, qpu: Any, word: Any) -> None:
+    """A write of vr_setup."""
+    state, common = QpuState.at(qpu), SharedState.at(shared)
+    if word.shr(30) == 0:
+        number = (word >> 20) & 15
+        number = select(number == 0, 16, number)
+        if state.read_left + state.next_left > 1:
+            common.findings = common.findings | FINDING_SETUP_IGNORED
+        else:
+            if (state.read_left == 0) & (state.next_left != 0):
+                take_next(state)
+            if state.read_left == 0:
+                state.read_setup = word
+                state.read_address = first_address(word)
+                state.read_left = number
+            else:
+                state.next_setup = word
+                state.next_left = number
+    elif word.shr(30) == 1:
+        common.findings = common.findings | FINDING_SETUP_RESERVED
+    elif word.shr(28) == LOAD_STRIDE_KIND:
+        state.load_stride = word
+    else:
+        state.load_setup = word
+
+
+@staged
+def take_next(state: Any) -> None:
+    """The waiting read setup becomes the current one."""
+    state.read_setup = state.next_setup
+    state.read_address = first_address(state.next_setup)
+    state.read_left = state.next_left
+    state.next_left = 0
+
+
+@kernel(args=(ptr,), returns=i1)
+def more_to_read(qpu: Any) -> Any:
+    """After the last vector of a setup: goes on to the waiting one, if there is one."""
+    state = QpuState.at(qpu)
+    if state.next_left != 0:
+        take_next(state)
+    return state.read_left != 0
+
+
+@kernel(args=(ptr, ptr, i32))
+def setup_write(shared: Any, qpu: Any, word: Any) -> None:
+    """A write of vw_setup."""
+    state, common = QpuState.at(qpu), SharedState.at(shared)
+    kind = word.shr(30)
+    if kind == 0:
+        state.write_setup = word
+        state.write_address = first_address(word)
+    elif kind == STORE_KIND:
+        state.store_setup = word
+    elif kind == STORE_STRIDE_KIND:
+        state.store_stride = word
+    else:
+        common.findings = common.findings | FINDING_SETUP_RESERVED

@@ -1,0 +1,157 @@
+"""A QPU that runs a user program: what both engines have in common, and the golden one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from vc4lab.qpu.environment import Unsupported
+from vc4lab.qpu.isa import INSTRUCTION_BYTES
+from vc4lab.v3d.compute.environment import Stuck, UserEnvironment
+from vc4lab.v3d.compute.needs import Need, need_of
+
+if TYPE_CHECKING:
+    from vc4lab.memory import GuestMemory
+    from vc4lab.qpu.program import Program
+    from vc4lab.v3d.compute.state import SharedState
+    from vc4lab.v3d.unknowns import Unknowns
+
+DEFAULT_GOLDEN_BUDGET = 1 << 21
+
+
+class Condition(Enum):
+    """How a QPU is."""
+
+    READY = "ready"
+    WAITING = "waiting"
+    """For another QPU: mutex or semaphore."""
+    STUCK = "stuck"
+    """For something that can never happen."""
+    STOPPED = "stopped"
+    """By an error in the program."""
+    ENDED = "ended"
+
+
+@dataclass(frozen=True)
+class Request:
+    """A user program to run: code address, SRQUA, SRQUL."""
+
+    code: int
+    uniforms: int = 0
+    length: int = 0
+
+
+class Qpu:
+    """One QPU with a user program. `advance` runs it for a while.
+
+    condition, reason: how it is, and for what it waits or why it stopped, in words. need: what it
+    waits for. site: index of the instruction it stands at. code: of the diagnostic if it stopped.
+    """
+
+    def __init__(self, number: int, request: Request, program: Program, budget: int) -> None:
+        self.number = number
+        self.request = request
+        self.program = program
+        self.budget = budget
+        self.condition = Condition.READY
+        self.need: Need | None = None
+        self.reason = ""
+        self.code = ""
+        self.site = 0
+        self.instructions = 0
+
+    @property
+    def address(self) -> int:
+        """Of the instruction it stands at."""
+        return self.program.address + INSTRUCTION_BYTES * self.site
+
+    @property
+    def alive(self) -> bool:
+        """Whether it may still execute something."""
+        return self.condition in (Condition.READY, Condition.WAITING)
+
+    def advance(self) -> bool:
+        """Run for one turn; whether anything was executed."""
+        raise NotImplementedError
+
+    def stop(self, code: str, reason: str) -> None:
+        self.condition, self.code, self.reason = Condition.STOPPED, code, reason
+
+    def stop_endless(self) -> None:
+        self.stop("QPU-041", f"{self.instructions} instructions without an end")
+
+    def text(self, shared: SharedState) -> str:
+        """One line: the QPU, its instruction, what it waits for."""
+        from vc4lab.qpu.disassembler import disassemble
+
+        words = self.program.words
+        text = disassemble(words[self.site], self.address) if self.site < len(words) else "?"
+        return (
+            f"QPU {self.number} at 0x{self.address:08x} `{' '.join(text.split())}` "
+            f"{self.waits_for(shared)}"
+        )
+
+    def waits_for(self, shared: SharedState) -> str:
+        """What it waits for, in words."""
+        if self.condition is Condition.STUCK:
+            return f"waits for {self.reason}"
+        if self.condition is Condition.STOPPED:
+            return f"was stopped: {self.reason}"
+        if self.need is None:
+            return "runs"
+        if self.need.kind == "mutex":
+            holder = shared.mutex - 1
+            who = "itself" if holder == self.number else f"QPU {holder}"
+            return f"waits for the mutex, held by {who}"
+        number, value = self.need.number, shared.semaphores[self.need.number]
+        what = "an increment" if self.need.kind == "lower" else "a decrement"
+        return f"waits for {what} of semaphore {number} (now {value})"
+
+
+class GoldenQpu(Qpu):
+    """The golden interpreter, one instruction a turn."""
+
+    def __init__(
+        self,
+        number: int,
+        request: Request,
+        program: Program,
+        shared: SharedState,
+        memory: GuestMemory,
+        unknowns: Unknowns,
+        budget: int | None = None,
+    ) -> None:
+        from vc4lab.qpu.interpreter import Interpreter
+
+        super().__init__(number, request, program, budget or DEFAULT_GOLDEN_BUDGET)
+        self.env = UserEnvironment(
+            shared, memory, number, request.uniforms, request.length, unknowns
+        )
+        self.machine = Interpreter(program, self.env, settings=unknowns)
+        self.needs = [need_of(p) for p in self.machine.plans]
+
+    def advance(self) -> bool:
+        machine = self.machine
+        self.site = site = machine.index
+        need = self.needs[site] if 0 <= site < len(self.needs) else None
+        if need is not None and not self.env.possible(need):
+            self.condition, self.need = Condition.WAITING, need
+            return False
+        self.condition, self.need = Condition.READY, None
+        try:
+            machine.step()
+        except Stuck as stall:
+            self.condition, self.reason = Condition.STUCK, str(stall)
+            return False
+        except Unsupported as verdict:
+            self.stop(verdict.code, verdict.message)
+            return False
+        self.instructions = machine.count
+        if machine.finished == "end":
+            self.condition = Condition.ENDED
+        elif machine.finished:
+            self.stop("QPU-042", "execution leaves the program")
+        elif machine.count >= self.budget:
+            self.stop_endless()
+        return True

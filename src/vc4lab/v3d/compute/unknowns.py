@@ -1,0 +1,52 @@
+"""What nobody has documented about user programs, the VPM and its DMA."""
+
+from __future__ import annotations
+
+from vc4lab.diagnostics.unknown import Unknown
+
+ROWS: list[Unknown] = [
+    Unknown(
+        "dma_subword",
+        "Which elements of a row does the half or byte offset of an 8- or 16-bit DMA choose?",
+        {
+            "elements": "packed, starting so many elements behind the first word",
+            "quarters": "packed, starting at that half or quarter row, as in generic accesses",
+            "lanes": "that half or byte of each word, as in laned generic accesses",
+        },
+        "elements",
+        "Load a row of bytes with MODEW 5 and store the VPM rows as 32-bit words.",
+        "AG100-R tables 34 and 36 do not say; hardware reference 5.4",
+    ),
+    Unknown(
+        "dma_row_end",
+        "Where does a horizontal DMA row go on behind word column 15?",
+        {"next": "in the next VPM row", "wrap": "at the beginning of the same row"},
+        "next",
+        "Store 32 words from X = 8 and look at the memory.",
+        "not measured; V3DLib's emulator wraps; hardware reference 5.4",
+    ),
+    Unknown(
+        "vdw_stride_bits",
+        "How many bits has the STRIDE of a DMA store?",
+        {"16": "bits 15:0", "13": "bits 12:0"},
+        "16",
+        "Store two rows with a stride of 8192.",
+        "vc4asm measured 16, AG100-R table 35 prints 13",
+    ),
+    Unknown(
+        "uniforms_length",
+        "What do uniform reads behind SRQUL words give?",
+        {"limit": "0", "prefetch": "the words in memory: SRQUL only limits what is fetched ahead"},
+        "limit",
+        "Run a program that reads three uniforms with SRQUL = 2.",
+        "AG100-R SRQUL; programs that never write SRQUL (0) do read uniforms",
+    ),
+    Unknown(
+        "vpm_unreserved",
+        "What may user programs do with the VPM while VPMBASE is 0?",
+        {"all": "use all 64 rows: whoever starts them does not care", "none": "write nothing"},
+        "all",
+        "Write VPM rows with VPMBASE = 0 on a board whose firmware has not run any program.",
+        "hello_fft and py-videocore never write VPMBASE; the firmware may have",
+    ),
+]

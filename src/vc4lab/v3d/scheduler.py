@@ -1,0 +1,195 @@
+"""The QPU scheduler: the queue of user programs (SRQPC … SRQCS) and the QPUs that take them.
+
+Requests are queued when they are written and run when somebody looks: at the next access to any
+other V3D register, between two slices of the CPU, or when all QPUs are taken. So programs started
+one after the other run together, as on the chip, and may wait for each other. Source: hardware
+reference 2.7.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+from vc4lab.v3d.compute.state import QPUS
+from vc4lab.v3d.registers import RequestQueue
+
+if TYPE_CHECKING:
+    from vc4lab.diagnostics import Reporter
+    from vc4lab.memory import GuestMemory
+    from vc4lab.v3d.compute.qpu import Qpu, Request
+    from vc4lab.v3d.compute.unit import ComputeUnit
+    from vc4lab.v3d.unknowns import Unknowns
+
+FIFO_DEPTH = 16
+
+
+class UserPrograms:
+    """Registers SRQPC, SRQUA, SRQUL, SRQCS, SQRSV0/1 and VPMBASE, and what they make happen.
+
+    engine: "jit" or "interpreter"; threads: worker threads (default: one a processor); budget:
+    instructions after which a program counts as endless (default: one for each engine).
+    """
+
+    def __init__(
+        self,
+        memory: GuestMemory,
+        reporter: Reporter,
+        unknowns: Unknowns,
+        *,
+        engine: str = "jit",
+        threads: int | None = None,
+        budget: int | None = None,
+    ) -> None:
+        self.memory = memory
+        self.reporter = reporter
+        self.unknowns = unknowns
+        self.engine = engine
+        self.threads = threads
+        self.budget = budget
+        self.queue: deque[Request] = deque()
+        self.running: dict[int, Qpu] = {}
+        self.made = 0
+        self.completed = 0
+        self.dropping = False
+        self.reserved = 0
+        self.reserved_rows = 0
+        self.instructions = 0
+        self._unit: ComputeUnit | None = None
+        self._told: str | None = None
+        self._quiet = True  # nothing has come since everybody ended or waits
+
+    @property
+    def unit(self) -> ComputeUnit:
+        """The machinery, made when the first program comes."""
+        if self._unit is None:
+            from vc4lab.v3d.compute.unit import ComputeUnit
+
+            self._unit = ComputeUnit(
+                self.memory,
+                self.reporter,
+                self.unknowns,
+                engine=self.engine,
+                threads=self.threads,
+                budget=self.budget,
+            )
+        return self._unit
+
+    # -- registers ---------------------------------------------------------------------------
+
+    def request(self, code: int, uniforms: int, length: int) -> None:
+        """SRQPC: queue a program. A full queue drops it and all later ones until QPURQERR is
+        cleared.
+        """
+        from vc4lab.v3d.compute.qpu import Request
+
+        self.made = (self.made + 1) & 0xFF
+        if len(self.queue) + len(self.running) >= FIFO_DEPTH + QPUS or not self._free():
+            self.settle()
+        self._start()
+        if self.dropping or len(self.queue) >= FIFO_DEPTH:
+            self.dropping = True
+            self.reporter.report(
+                "QPU-052",
+                f"a user program is dropped: {len(self.queue)} wait in the queue, "
+                f"{len(self.running)} run",
+                address=code,
+                block="SRQ",
+            )
+            return
+        self.queue.append(Request(code, uniforms, length & 0xFFF))
+        self._quiet = False
+        self._told = None
+
+    def status(self) -> int:
+        """SRQCS as read."""
+        return RequestQueue.make(
+            QPURQCC=self.completed,
+            QPURQCM=self.made,
+            QPURQERR=self.dropping,
+            QPURQL=len(self.queue),
+        ).value
+
+    def control(self, value: int) -> None:
+        """SRQCS as written: bits 0, 7, 8 and 16 empty, acknowledge and clear."""
+        if value & 1:
+            self.queue.clear()
+        if value & RequestQueue.QPURQERR.mask:
+            self.dropping = False
+        if value >> RequestQueue.QPURQCM.lo & 1:
+            self.made = 0
+        if value >> RequestQueue.QPURQCC.lo & 1:
+            self.completed = 0
+
+    def reserve(self, first: int, value: int) -> None:
+        """SQRSV0 (first = 0) or SQRSV1 (8): bit 0 of each QPU's 4 keeps user programs away."""
+        for index in range(8):
+            bit = 1 << first + index
+            self.reserved = self.reserved | bit if value >> 4 * index & 1 else self.reserved & ~bit
+        self._quiet = False
+
+    def take_interrupts(self) -> int:
+        """QPUs that wrote HOST_INT since the last call, a bit each."""
+        if self._unit is None:
+            return 0
+        return self._unit.take_interrupts()
+
+    # -- running -----------------------------------------------------------------------------
+
+    def _free(self) -> list[int]:
+        taken = self.reserved
+        return [n for n in range(QPUS) if not taken >> n & 1 and n not in self.running]
+
+    def _start(self) -> None:
+        """Give queued programs to free QPUs, lowest number first."""
+        free = self._free()
+        while self.queue and free:
+            number = free.pop(0)
+            self.running[number] = self.unit.start(number, self.queue.popleft())
+
+    def settle(self) -> None:
+        """Run until every program has ended or waits for something that nobody here does."""
+        if self._quiet:
+            return
+        self._quiet = True
+        while True:
+            self._start()
+            if not self.running:
+                break
+            self.unit.run([self.running[n] for n in sorted(self.running)], self.reserved_rows)
+            ended = [n for n, qpu in self.running.items() if self.unit.has_ended(qpu)]
+            for number in ended:
+                self.instructions += self.running.pop(number).instructions
+                self.completed = (self.completed + 1) & 0xFF
+            if not ended or not (self.queue or self.running):
+                break
+
+    def look(self) -> None:
+        """The host polls: say what is wrong if nothing can ever change by itself."""
+        self.settle()
+        if not self.running and not self.queue:
+            return
+        text = self.waiting
+        if text is None or text == self._told:
+            return
+        self._told = text
+        first = next(iter(self.running.values()), None)
+        if any(qpu.need is not None for qpu in self.running.values()):
+            self.reporter.report(
+                "QPU-050",
+                f"nobody can go on: {text}",
+                address=first.address if first else None,
+                block="QPU",
+            )
+        elif first is None:
+            self.reporter.report("QPU-058", text, address=self.queue[0].code, block="SRQ")
+
+    @property
+    def waiting(self) -> str | None:
+        """Who waits for what, in words; None when nobody does."""
+        if self.running:
+            shared = self.unit.shared
+            return "; ".join(self.running[n].text(shared) for n in sorted(self.running))
+        if self.queue:
+            return f"{len(self.queue)} user programs wait, but all QPUs are reserved (SQRSV)"
+        return None
