@@ -11,10 +11,12 @@ import pytest
 from vc4lab.memory import GuestMemory
 from vc4lab.qpu.assembler import assemble
 from vc4lab.qpu.environment import Unsupported
-from vc4lab.v3d.geometry.nv_vertices import copy_nv_vertices
+from vc4lab.qpu.program import Program
+from vc4lab.records.texture import TextureConfig
+from vc4lab.v3d.fragment.texture_state import describe_texture
+from vc4lab.v3d.fragment.tmu_kernels import sample_words
 from vc4lab.v3d.geometry.vertex import VertexKey, vertex_pipeline
 from vc4lab.v3d.geometry.vertex_context import DONE, ENDLESS, VertexContext, buffer_bytes
-from vc4lab.v3d.geometry.vertex_indices import index_range
 
 ENGINES = ("jit", "exact", "interpreter")
 UNIFORMS, ARRAYS = 0x2000, 0x10000
@@ -74,7 +76,7 @@ def words(text):
     return tuple(assemble(text).words)
 
 
-def shade(memory, key, first, last, arrays, used=None, status=DONE):
+def shade(memory, key, first, last, arrays, used=None, status=DONE, textures=()):
     """Output rows (rows x vertices) of a job; arrays: number → (address, stride)."""
     buffer = (ctypes.c_char * (buffer_bytes(key.rows, last) + 64))()
     start = (ctypes.addressof(buffer) + 63) & ~63
@@ -83,6 +85,8 @@ def shade(memory, key, first, last, arrays, used=None, status=DONE):
     )
     for number, (address, stride) in arrays.items():
         context.bases[number], context.strides[number] = address, stride
+    for number, texture in enumerate(textures):
+        context.textures[number] = texture.address
     if used is not None:
         marks = (ctypes.c_char * 65536)()
         for index in used:
@@ -175,11 +179,195 @@ def test_an_endless_shader_ends(memory, engine):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("setup", [0x00401200, 0x80000000, 0x00401900])
-def test_other_vpm_layouts_are_refused(memory, engine, setup):
-    key = VertexKey(words(COPY.format(read=setup)), ((0, 16, 0),), 16, 4, engine)
+def test_a_dma_setup_is_refused(memory, engine):
+    key = VertexKey(words(COPY.format(read=0x80000000)), ((0, 16, 0),), 16, 4, engine)
     with pytest.raises(Unsupported, match="VTX-002"):
         shade(memory, key, 0, 15, {0: (ARRAYS, 16)})
+    computed = COPY.replace("ldi vr_setup, {read:#x}", "mov vr_setup, unif ; nop")
+    memory.write(UNIFORMS, struct.pack("<I", 0x80000000))
+    key = VertexKey(words(computed), ((0, 16, 0),), 16, 4, engine)
+    with pytest.raises(Unsupported, match="VTX-002"):
+        shade(memory, key, 0, 15, {0: (ARRAYS, 16)})
+
+
+MODES = """
+    ldi vr_setup, {read:#x}
+    ldi vw_setup, {write:#x}
+    mov r0, vpm ; nop
+    mov r1, vpm ; nop
+    mov vpm, r0 ; nop
+    mov vpm, r1 ; nop
+    nop ; nop ; thrend
+    nop
+    nop
+"""
+
+
+def element(rows, setup, address, lane):
+    """Element of a generic access from the manual's table: (row, column, first bit, bits)."""
+    size, laned, horizontal = setup >> 8 & 3, setup >> 10 & 1, setup >> 11 & 1
+    per, bits = {0: (4, 8), 1: (2, 16)}.get(size, (1, 32))
+    block, part = divmod(address, per)
+    word, sub = (lane, part) if laned else divmod(part * 16 + lane, per)
+    if per == 1:
+        word, sub = lane, 0
+    row, column = (block, word) if horizontal else ((block & 0x30) + word, block & 15)
+    return row % 64, column, sub * bits, bits
+
+
+def model(rows, setup, number):
+    """The vectors that `number` reads give."""
+    size = setup >> 8 & 3
+    per = {0: 4, 1: 2}.get(size, 1)
+    address, stride = (setup & 255) % (64 * per), (setup >> 12 & 63) or 64
+    result = []
+    for _ in range(number):
+        vector = []
+        for lane in range(16):
+            row, column, shift, bits = element(rows, setup, address, lane)
+            vector.append(int(rows[row, column]) >> shift & ((1 << bits) - 1))
+        result.append(vector)
+        address = (address + stride) % (64 * per)
+    return result
+
+
+def setups():
+    rng = np.random.default_rng(3)
+    for size in range(4):
+        for laned in (0, 1):
+            for horizontal in (0, 1):
+                address, stride = int(rng.integers(256)), int(rng.integers(64))
+                if horizontal:
+                    address %= 4 * {0: 4, 1: 2}.get(size, 1)
+                yield address | size << 8 | laned << 10 | horizontal << 11 | stride << 12
+
+
+@pytest.mark.parametrize("setup", list(setups()), ids=hex)
+def test_every_way_to_read(memory, setup):
+    """Reads of 8, 16 and 32 bits, packed and laned, along rows and columns, any stride."""
+    rng = np.random.default_rng(setup)
+    memory.write(ARRAYS, rng.integers(0, 1 << 32, 64, np.uint32).tobytes())
+    rows = np.zeros((64, 16), np.uint32)
+    rows[:4] = np.frombuffer(memory.read(ARRAYS, 256), np.uint32).reshape(16, 4).T
+    expected = np.array(model(rows, setup, 2), np.uint32)
+    program = words(MODES.format(read=setup | 2 << 20, write=0x1A00))
+    for engine in ENGINES:
+        key = VertexKey(program, ((0, 16, 0),), 16, 2, engine)
+        found, *_ = shade(memory, key, 0, 15, {0: (ARRAYS, 16)})
+        assert np.array_equal(found, expected), engine
+
+
+@pytest.mark.parametrize("setup", list(setups()), ids=hex)
+def test_every_way_to_write(memory, setup):
+    data = np.random.default_rng(setup).integers(0, 1 << 32, (16, 2), np.uint32)
+    memory.write(ARRAYS, data.tobytes())
+    size = setup >> 8 & 3
+    per = {0: 4, 1: 2}.get(size, 1)
+    address, stride = (setup & 255) % (64 * per), (setup >> 12 & 63) or 64
+    expected = np.zeros((64, 16), np.uint32)
+    for vector in range(2):
+        for lane in range(16):
+            row, column, shift, bits = element(expected, setup, address, lane)
+            kept = int(expected[row, column]) & ~(((1 << bits) - 1) << shift)
+            word = int(data[lane, vector]) & ((1 << bits) - 1)
+            expected[row, column] = kept | word << shift
+        address = (address + stride) % (64 * per)
+    program = words(MODES.format(read=0x201A00, write=setup))
+    for engine in ENGINES:
+        key = VertexKey(program, ((0, 8, 0),), 8, 64, engine)
+        found, *_ = shade(memory, key, 0, 15, {0: (ARRAYS, 8)})
+        assert np.array_equal(found, expected), engine
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_read_setups_queue(memory, engine):
+    """A setup behind two unread vectors is ignored, behind one it is taken."""
+    memory.write(ARRAYS, np.arange(16 * 4, dtype=np.uint32).tobytes())
+    text = """
+    ldi vr_setup, 0x201a00
+    ldi vr_setup, 0x101a03
+    ldi vw_setup, 0x1a00
+    mov r0, {source} ; nop
+    mov vpm, vpm ; nop
+    mov vr_setup, r0 ; nop
+    mov vpm, vpm ; nop
+    mov vpm, vpm ; nop
+    mov vpm, vpm ; nop
+    nop ; nop ; thrend
+    nop
+    nop
+    """
+    memory.write(UNIFORMS, struct.pack("<I", 0x101A02))
+    for source in ("unif", "8"):  # 8: a vertical 8-bit access of 16 vectors
+        key = VertexKey(words(text.format(source=source)), ((0, 16, 0),), 16, 4, engine)
+        rows, *_ = shade(memory, key, 0, 15, {0: (ARRAYS, 16)})
+        assert rows[0].tolist() == list(range(0, 64, 4))
+        assert rows[1].tolist() == list(range(1, 64, 4))
+        if source == "unif":
+            assert rows[2].tolist() == list(range(2, 64, 4))
+            assert not rows[3].any()
+
+
+def test_texture_and_memory_lookups(memory):
+    """A vertex shader samples a texture (level given by B) and looks a word up."""
+    rng = np.random.default_rng(9)
+    texels = rng.integers(0, 1 << 32, (2, 64), np.uint32)  # two levels of 8x8 and 4x4, 16 as LT
+    base = 0x40000
+    memory.write(base, texels[0].tobytes())
+    memory.write(base - 64, texels[1].tobytes())
+    table = 0x50000
+    memory.write(table, np.arange(100, 164, dtype=np.uint32).tobytes())
+    config = TextureConfig(
+        base=base, width=8, height=8, levels=2, explicit_lod=True, min_filter=2, mag_filter=1
+    )
+    p0, p1, p2, _ = config.parameters()
+    text = """
+    ldi vr_setup, 0x401a00
+    ldi vw_setup, 0x1a00
+    mov r0, vpm ; nop
+    mov r1, vpm ; nop
+    mov r2, vpm ; nop
+    mov t0b, r2 ; nop
+    mov t0t, r1 ; nop
+    mov t0s, r0 ; nop
+    mov r3, vpm ; nop
+    add t1s, r3, unif ; nop
+    nop ; nop ; ldtmu0
+    mov vpm, r4 ; nop
+    nop ; nop ; ldtmu1
+    mov vpm, r4 ; nop
+    mov vpm, unif ; nop
+    nop ; nop ; thrend
+    nop
+    nop
+    """
+    program = Program(words(text))
+    # the stream in textual order: words of B, T and S, the table's address, a marker
+    memory.write(UNIFORMS, struct.pack("<5I", p0, p1, p2, table, 0x1234))
+    kind, descriptor = describe_texture(p0, p1, p2, 0, used_params=3)
+    vertices = np.zeros((16, 4), np.uint32)
+    place = rng.random((16, 2), np.float32)
+    level = rng.integers(0, 2, 4).repeat(4).astype(np.float32)
+    vertices[:, :2] = place.view(np.uint32)
+    vertices[:, 2] = level.view(np.uint32)
+    vertices[:, 3] = 4 * rng.integers(0, 64, 16)
+    memory.write(ARRAYS, vertices.tobytes())
+    expected = sample_words(
+        kind,
+        descriptor,
+        memory,
+        np.ascontiguousarray(vertices[:, 0]),
+        np.ascontiguousarray(vertices[:, 1]),
+        np.zeros(16, np.uint32),
+        np.ascontiguousarray(vertices[:, 2]),
+    )
+    assert len(set(expected.tolist())) > 4
+    for engine in ENGINES:
+        key = VertexKey(program.words, ((0, 16, 0),), 16, 3, engine, textures=(kind,))
+        rows, *_ = shade(memory, key, 0, 15, {0: (ARRAYS, 16)}, textures=(descriptor,))
+        assert rows[0].tolist() == expected.tolist(), engine
+        assert rows[1].tolist() == (100 + vertices[:, 3] // 4).tolist(), engine
+        assert set(rows[2].tolist()) == {0x1234}, engine
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -187,30 +375,3 @@ def test_hostile_addresses_stay_inside(memory, engine):
     key = VertexKey(words(COPY.format(read=0x401A00)), ((0, 16, 0),), 16, 4, engine)
     shade(memory, key, 65000, 65535, {0: (-1, -3)})
     shade(memory, key, 0, 31, {0: (0x3FFFFFFF, 0x7FFFFFFF)})
-
-
-@pytest.mark.parametrize("skip", [0, 4])
-def test_nv_vertices_are_copied_into_rows(memory, skip):
-    data = np.arange(9 * 300, dtype=np.uint32)
-    memory.write(ARRAYS, data.tobytes())
-    buffer = (ctypes.c_char * (buffer_bytes(5, 299) + 64))()
-    start = (ctypes.addressof(buffer) + 63) & ~63
-    copy_nv_vertices(
-        memory, start, base=ARRAYS, stride=36, rows=5, first=7, last=299, skip_words=skip
-    )
-    raw = np.frombuffer(ctypes.string_at(start, buffer_bytes(5, 299)), np.uint32)
-    rows = raw.reshape(-1, 5, 16).transpose(1, 0, 2).reshape(5, -1)[:, 7:300]
-    assert np.array_equal(rows.T, data.reshape(300, 9)[7:, skip : skip + 5])
-
-
-@pytest.mark.parametrize("bits", [8, 16])
-def test_index_range(memory, bits):
-    rng = np.random.default_rng(bits)
-    indices = rng.integers(3, 200 if bits == 8 else 60000, 500).astype(f"u{bits // 8}")
-    memory.write(ARRAYS, indices.tobytes())
-    found = index_range(memory, bits, 0xC0000000 + ARRAYS, 500)
-    assert (found.first, found.last) == (indices.min(), indices.max())
-    used = np.frombuffer(ctypes.string_at(found.used, 65536), np.uint8)
-    assert np.array_equal(np.flatnonzero(used), np.unique(indices))
-    empty = index_range(memory, bits, ARRAYS, 0)
-    assert empty.first > empty.last

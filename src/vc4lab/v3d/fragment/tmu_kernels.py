@@ -75,11 +75,16 @@ def sample_words(
 
 def lookup_words(memory: GuestMemory, addresses: NDArray[np.uint32]) -> NDArray[np.uint32]:
     """Direct memory lookup of 16 addresses: 32-bit words, low two address bits ignored."""
+    return lookup_at(memory.base, addresses)
+
+
+def lookup_at(base: int, addresses: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    """The same for guest memory at host address ``base``."""
     import numpy as np
 
     masked = (np.asarray(addresses, np.uint32)).copy()
     results = np.empty(16, np.uint32)
-    _lookup_module()["lookup"](memory.base, masked.ctypes.data, results.ctypes.data)
+    _lookup_module()["lookup"](base, masked.ctypes.data, results.ctypes.data)
     return results
 
 

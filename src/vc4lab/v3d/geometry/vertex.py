@@ -11,12 +11,14 @@ import hashlib
 from functools import lru_cache
 from typing import Any
 
+from vc4lab.qpu.environment import Unsupported
 from vc4lab.qpu.program import Program
 from vc4lab.simd import NativeFunction, build
 from vc4lab.v3d.geometry.vertex_context import (
     DEOPT,
     DONE,
     ENDLESS,
+    REFUSED,
     VertexContext,
     VertexKey,
     buffer_bytes,
@@ -66,7 +68,10 @@ class VertexPipeline:
         return build("vertex", {"shade": entry}, float_mode="qpu", key=key)["shade"]
 
     def shade(self, context: VertexContext) -> int:
-        """Shade the used vertices of `context.first`..`context.last`; DONE or ENDLESS."""
+        """Shade the used vertices of `context.first`..`context.last`; DONE or ENDLESS.
+
+        Raises Unsupported for a VPM setup, computed by the program, that starts a DMA.
+        """
         context.next_batch = context.first >> 4
         context.pitch = self.key.pitch
         context.stopped = 0
@@ -85,6 +90,8 @@ class VertexPipeline:
                 status = int(self.exact(context.address))
             if status == ENDLESS:
                 return ENDLESS
+            if status == REFUSED:
+                raise Unsupported("VTX-002", "a VPM setup starts a DMA or is reserved")
         return DONE
 
     @property
@@ -105,5 +112,13 @@ def vertex_pipeline(key: VertexKey) -> VertexPipeline:
 def key_digest(key: VertexKey) -> str:
     """Stable text for object caches: equal for equal keys in every process."""
     unknowns = key.unknowns.digest()
-    parts = (key.words, key.code_address, key.attributes, key.total_size, key.rows, unknowns)
+    parts = (
+        key.words,
+        key.code_address,
+        key.attributes,
+        key.total_size,
+        key.rows,
+        key.textures,
+        unknowns,
+    )
     return hashlib.sha256(repr(parts).encode()).hexdigest()

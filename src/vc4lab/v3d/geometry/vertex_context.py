@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from vc4lab.simd import Array, Struct, i32, ptr
+from vc4lab.v3d.fragment.tmu_requests import MAX_REQUESTS
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
+
+if TYPE_CHECKING:
+    from vc4lab.v3d.fragment.texture_state import TextureKind
 
 MAX_ARRAYS = 8
 BATCH = 16
 
-DONE, DEOPT, ENDLESS = 0, 1, 2
-"""What native shading returns: finished, redo a chunk exactly, a shader that does not end."""
+DONE, DEOPT, ENDLESS, REFUSED = 0, 1, 2, 3
+"""What native shading returns: finished, redo a chunk exactly, a shader that does not end, a VPM
+setup that is not a generic access."""
 
 CHUNK = 64
 """Batches per native call: what is shaded again exactly when the fast build saw a special value."""
@@ -31,8 +37,9 @@ class VertexContext(Struct):
     pitch = i32  # bytes per batch of the output
     next_batch = i32  # where to go on
     wild = i32  # lanes the fast build could not compute were seen
-    stopped = i32  # the shader ran over its budget
+    stopped = i32  # 0, or the status that ended a shader early
     batches = i32  # batches shaded, for the counters
+    textures = Array(ptr, MAX_REQUESTS)  # TextureDescriptor of each request
 
 
 @dataclass(frozen=True)
@@ -53,6 +60,8 @@ class VertexKey:
         "jit", "exact" (JIT without fast paths) or "interpreter".
     code_address
         Guest address of the program; only programs with absolute or register branches need it.
+    textures
+        Kind of each texture request, in the order of the S writes, without direct lookups.
     """
 
     words: tuple[int, ...]
@@ -62,6 +71,7 @@ class VertexKey:
     engine: str = "jit"
     unknowns: Unknowns = DEFAULT_UNKNOWNS
     code_address: int = 0
+    textures: tuple[TextureKind, ...] = ()
 
     @property
     def rows_in(self) -> int:

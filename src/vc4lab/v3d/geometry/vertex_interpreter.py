@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,9 +13,18 @@ from vc4lab.memory import MEMORY_MASK
 from vc4lab.qpu.environment import Environment, Unsupported
 from vc4lab.qpu.interpreter import Interpreter
 from vc4lab.simd import build
+from vc4lab.v3d.fragment.tmu_requests import Requests, texture_numbers
+from vc4lab.v3d.geometry import vpm_golden as vpm
 from vc4lab.v3d.geometry.vertex_context import DONE, ENDLESS, VertexContext, VertexKey
 from vc4lab.v3d.geometry.vertex_fetch import fetch_kernel
-from vc4lab.v3d.geometry.vpm import LANES, WINDOW_ROWS, RowWindow
+from vc4lab.v3d.geometry.vpm import (
+    LANES,
+    ROW_BYTES,
+    WHOLE_ROWS,
+    WINDOW_ROWS,
+    GenericSetup,
+    check_setup,
+)
 
 if TYPE_CHECKING:
     from vc4lab.qpu.program import Program
@@ -23,14 +34,19 @@ BUDGET = 1 << 17
 
 
 class InterpretedVertices(Environment):
-    """VPM rows and uniforms of one batch as numpy words."""
+    """VPM and uniforms of one batch; words are numpy arrays of 16 lanes."""
 
-    def __init__(self, memory: int, uniforms: int, rows: Any, rows_out: int) -> None:
+    def __init__(
+        self, memory: int, uniforms: int, rows: Any, requests: Callable[[Any], Requests]
+    ) -> None:
         self.memory = memory
         self.stream = uniforms
-        self.rows = rows
-        self.output = np.zeros((WINDOW_ROWS, LANES), np.uint32)
-        self.window = RowWindow(len(rows), rows_out)
+        self.inputs = np.zeros(WINDOW_ROWS * ROW_BYTES, np.uint8)
+        self.inputs[: rows.nbytes] = rows.view(np.uint8).reshape(-1)
+        self.outputs = np.zeros(WINDOW_ROWS * ROW_BYTES, np.uint8)
+        self.reads = vpm.ReadQueue()
+        self.write_setup, self.write_address = GenericSetup(WHOLE_ROWS), 0
+        self.requests = requests(self)
         self.stopped = False
 
     def uniform(self) -> Any:
@@ -44,16 +60,32 @@ class InterpretedVertices(Environment):
         self.stream = int(value[0])
 
     def vpm_setup(self, side: str, value: Any) -> None:
-        self.window.setup(side, int(value[0]), self.site)
+        setup = check_setup(int(value[0]), self.site)
+        if side == "read":
+            self.reads.setup(int(value[0]))
+        else:
+            self.write_setup, self.write_address = setup, vpm.first(setup)
 
     def vpm_read(self) -> Any:
-        row = self.window.next_read()
-        return np.zeros(LANES, np.uint32) if row is None else self.rows[row].copy()
+        found = self.reads.next()
+        return np.zeros(LANES, np.uint32) if found is None else vpm.read(self.inputs, *found)
 
     def vpm_write(self, value: Any, mask: Any) -> None:
-        row = self.window.next_write()
-        if row is not None:
-            self.output[row] = np.where(mask, value, self.output[row])
+        vpm.write(self.outputs, self.write_setup, self.write_address, value, mask)
+        self.write_address = vpm.advance(self.write_setup, self.write_address)
+
+    def skip_uniform(self) -> None:
+        """The texture unit took a word of the stream."""
+        self.stream += 4
+
+    def tmu_write(self, unit: int, register: str, value: Any, mask: Any, site: int) -> None:
+        self.requests.write(unit, register, np.array(value, np.uint32), site)
+
+    def tmu_load(self, unit: int) -> Any:
+        return self.requests.load(unit)
+
+    def tmu_noswap(self, value: Any) -> None:
+        """Both units give the same results."""
 
     def element_number(self) -> Any:
         return np.arange(LANES, dtype=np.uint32)
@@ -90,12 +122,40 @@ class VertexInterpreter:
         for batch in range(context.first >> 4, (context.last >> 4) + 1):
             if not self.fetch(context.address, batch, inputs.ctypes.data):
                 continue
-            env = InterpretedVertices(context.memory, context.uniforms, inputs[:rows_in], rows)
+            env = InterpretedVertices(
+                context.memory, context.uniforms, inputs[:rows_in], partial(self._requests, context)
+            )
             settings = self.key.unknowns
             Interpreter(self.program, env, settings=settings).run(BUDGET)
             if env.stopped:
                 return ENDLESS
             target = context.output + batch * self.key.pitch
-            ctypes.memmove(target, env.output[:rows].tobytes(), rows * 4 * LANES)
+            ctypes.memmove(target, env.outputs.tobytes(), rows * ROW_BYTES)
             context.batches += 1
         return DONE
+
+    def _requests(self, context: VertexContext, env: InterpretedVertices) -> Requests:
+        kinds = self.key.textures
+
+        def sample(number: int, coordinates: list[Any]) -> list[Any]:
+            from vc4lab.v3d.fragment.tmu_kernels import sampler_module
+
+            words = np.concatenate(coordinates)
+            found = np.zeros(2 * LANES, np.uint32)
+            entry = sampler_module(kinds[number])["sample"]
+            entry(context.textures[number], context.memory, words.ctypes.data, found.ctypes.data)
+            return [found[:LANES], found[LANES:]][: kinds[number].result_words]
+
+        def lookup(addresses: Any) -> Any:
+            from vc4lab.v3d.fragment.tmu_kernels import lookup_at
+
+            return lookup_at(context.memory, addresses)
+
+        return Requests(
+            texture_numbers(self.program),
+            len(kinds),
+            sample=sample,
+            lookup=lookup,
+            skip_uniform=env.skip_uniform,
+            zero=lambda: np.zeros(LANES, np.uint32),
+        )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from vc4lab.memory import PAD
@@ -14,6 +16,7 @@ from vc4lab.simd import (
     Value,
     alloca,
     any_,
+    call,
     call_with_flags,
     const,
     i32,
@@ -23,6 +26,7 @@ from vc4lab.simd import (
     kernel,
     load,
     mask16,
+    mask_bits,
     min_,
     ptr,
     select,
@@ -32,15 +36,34 @@ from vc4lab.simd import (
     unroll,
     var,
 )
+from vc4lab.v3d.fragment.tmu_requests import Requests, texture_numbers
 from vc4lab.v3d.geometry.primitive_decoder import host
-from vc4lab.v3d.geometry.vertex_context import CHUNK, DEOPT, DONE, ENDLESS, VertexContext, VertexKey
+from vc4lab.v3d.geometry.vertex_context import (
+    CHUNK,
+    DEOPT,
+    DONE,
+    ENDLESS,
+    REFUSED,
+    VertexContext,
+    VertexKey,
+)
 from vc4lab.v3d.geometry.vertex_fetch import batch_mask, fetch_rows, lane_indices
 from vc4lab.v3d.geometry.vpm import (
     ROW_BYTES,
+    WHOLE_ROWS,
     WINDOW_ROWS,
     NeedsCells,
     RowWindow,
     check_setup,
+    only_whole_rows,
+)
+from vc4lab.v3d.geometry.vpm_access import (
+    first_address,
+    next_address,
+    read_row,
+    reader,
+    write_row,
+    writer,
 )
 
 BUDGET = 1 << 14
@@ -50,8 +73,10 @@ BUDGET = 1 << 14
 class _VertexEnvironment(Environment):
     """What both kinds of vertex environment share: uniforms, lanes, and what does nothing here."""
 
-    def __init__(self, context: Value, program: Program) -> None:
+    def __init__(self, context: Value, program: Program, key: VertexKey) -> None:
         self.context: Any = VertexContext.at(context)
+        self.key = key
+        self.program = program
         self.stopped = var(i32, 0)
         self.branchy = program.has_branches
         self.uniforms: Any = self.context.uniforms
@@ -79,6 +104,46 @@ class _VertexEnvironment(Environment):
             self.uniforms = value[0]
             self.taken = 0
 
+    @cached_property
+    def requests(self) -> Requests:
+        """The texture units."""
+        from vc4lab.v3d.fragment.tmu import direct_lookup, sample
+
+        kinds, memory = self.key.textures, self.context.memory
+        descriptors = self.context.field_ptr("textures")
+
+        def look(number: int, coordinates: list[Value]) -> tuple[Value, ...]:
+            descriptor = load(ptr, descriptors + 8 * number)
+            shared = kinds.count(kinds[number]) > 1
+            words = [_word(value) for value in coordinates]
+            found = sample(kinds[number], descriptor, memory, *words, shared=shared)
+            return found if isinstance(found, tuple) else (found,)
+
+        return Requests(
+            texture_numbers(self.program),
+            len(kinds),
+            sample=look,
+            lookup=lambda addresses: direct_lookup(memory, _word(addresses)),
+            skip_uniform=self.skip_uniform,
+            zero=lambda: const(i32x16, 0),
+        )
+
+    def skip_uniform(self) -> None:
+        """The texture unit took a word of the stream."""
+        if self.branchy:
+            self.stream.set(self.stream.get() + 4)
+        else:
+            self.taken += 4
+
+    def tmu_write(self, unit: int, register: str, value: Value, mask: Value, site: int) -> None:
+        self.requests.write(unit, register, value, site)
+
+    def tmu_load(self, unit: int) -> Any:
+        return self.requests.load(unit)
+
+    def tmu_noswap(self, value: Value) -> None:
+        """Both units give the same results."""
+
     def element_number(self) -> Value:
         return iota(16)
 
@@ -89,10 +154,10 @@ class _VertexEnvironment(Environment):
         """One thread per batch: switching is invisible."""
 
     def loop_limit(self) -> None:
-        self.stopped.set(1)
+        self.stopped.set(ENDLESS)
 
     def left_program(self) -> None:
-        self.stopped.set(1)
+        self.stopped.set(ENDLESS)
 
     def refuse(self, what: str) -> Any:
         raise Unsupported("VTX-002", f"{what} in a vertex shader", self.site)
@@ -102,7 +167,7 @@ class RowEnvironment(_VertexEnvironment):
     """VPM rows as values: for straight-line programs whose setup words are constants."""
 
     def __init__(self, context: Value, program: Program, rows: list[Value], key: VertexKey) -> None:
-        super().__init__(context, program)
+        super().__init__(context, program, key)
         self.rows = rows
         self.window = RowWindow(len(rows), key.rows)
         self.written: dict[int, Value] = {}
@@ -130,46 +195,100 @@ class RowEnvironment(_VertexEnvironment):
 
 
 class CellEnvironment(_VertexEnvironment):
-    """VPM rows in memory, addressed at run time: for programs with branches or computed setups.
-
-    The number of vectors in a read setup is not counted, and a setup word is trusted to ask for
-    whole rows unless it is a constant that says otherwise.
+    """VPM rows in memory, addressed at run time: for programs with branches, computed setups or
+    accesses other than whole rows.
     """
 
     def __init__(self, context: Value, program: Program, rows: list[Value], key: VertexKey) -> None:
-        super().__init__(context, program)
+        super().__init__(context, program, key)
         self.inputs = alloca(WINDOW_ROWS * ROW_BYTES)
         self.outputs = alloca(WINDOW_ROWS * ROW_BYTES)
+        zero = splat(const(i32, 0))
         for row in unroll(WINDOW_ROWS):
-            word = rows[row] if row < len(rows) else splat(const(i32, 0))
-            store(self.inputs + row * ROW_BYTES, word)
-            store(self.outputs + row * ROW_BYTES, splat(const(i32, 0)))
-        self.position = {side: var(i32, 0) for side in ("read", "write")}
-        self.step = {side: var(i32, 1) for side in ("read", "write")}
+            store(self.inputs + row * ROW_BYTES, rows[row] if row < len(rows) else zero)
+            store(self.outputs + row * ROW_BYTES, zero)
+        self.whole_rows = only_whole_rows(program)
+        self.reading = _Reading(*(var(i32, 0) for _ in range(5)))
+        self.write_setup, self.write_address = var(i32, WHOLE_ROWS), var(i32, 0)
 
     def vpm_setup(self, side: str, value: Value) -> None:
         word = value[0]
         if word.constant is not None:
             check_setup(int(word.constant) & 0xFFFFFFFF, self.site)
-        self.position[side].set(word & (WINDOW_ROWS - 1))
-        self.step[side].set((word >> 12) & (WINDOW_ROWS - 1))
-
-    def _next(self, side: str) -> Value:
-        row = self.position[side].get()
-        self.position[side].set((row + self.step[side].get()) & (WINDOW_ROWS - 1))
-        return row * ROW_BYTES
+        else:
+            refused = word.shr(30) != 0
+            self.stopped.set(select(refused, const(i32, REFUSED), self.stopped.get()))
+        if side == "read":
+            _take_read_setup(self.reading, word)
+        else:
+            self.write_setup.set(word)
+            self.write_address.set(first_address(word))
 
     def vpm_read(self) -> Value:
-        return load(i32x16, self.inputs + self._next("read"))
+        reading = self.reading
+        asked = reading.left.get() != 0
+        word, address = reading.setup.get(), reading.address.get()
+        if self.whole_rows:
+            found = read_row(self.inputs, address)
+        else:
+            found = call(reader(), self.inputs, word, address)
+        _advance_read(reading)
+        return select(splat(asked), found, splat(const(i32, 0)))
 
     def vpm_write(self, value: Value, mask: Value) -> None:
-        place = self.outputs + self._next("write")
-        store(place, select(mask, _word(value), load(i32x16, place)))
+        word, address = self.write_setup.get(), self.write_address.get()
+        if self.whole_rows:
+            write_row(self.outputs, address, _word(value), mask)
+        else:
+            call(writer(), self.outputs, word, address, _word(value), mask_bits(mask))
+        self.write_address.set(next_address(word, address))
 
     def finish(self, target: Value, rows: int) -> None:
         """Copy the output rows."""
         for row in unroll(rows):
             store(target + row * ROW_BYTES, load(i32x16, self.outputs + row * ROW_BYTES))
+
+
+@dataclass
+class _Reading:
+    """The read setup in force and the one behind it, as staged cells."""
+
+    setup: Any
+    address: Any
+    left: Any
+    next_setup: Any
+    next_left: Any
+
+
+@staged
+def _take_read_setup(reading: Any, word: Value) -> None:
+    """A setup is taken while at most one vector of the earlier ones is outstanding."""
+    number = word.shr(20) & 15
+    number = select(number == 0, const(i32, 16), number)
+    left = reading.left.get()
+    if left + reading.next_left.get() <= 1:
+        if left == 0:
+            reading.setup.set(word)
+            reading.address.set(first_address(word))
+            reading.left.set(number)
+        else:
+            reading.next_setup.set(word)
+            reading.next_left.set(number)
+
+
+@staged
+def _advance_read(reading: Any) -> None:
+    """One vector was read."""
+    left = reading.left.get()
+    if left > 1:
+        reading.left.set(left - 1)
+        reading.address.set(next_address(reading.setup.get(), reading.address.get()))
+    else:
+        following = reading.next_setup.get()
+        reading.setup.set(following)
+        reading.address.set(first_address(following))
+        reading.left.set(reading.next_left.get())
+        reading.next_left.set(0)
 
 
 def _word(value: Value) -> Value:
@@ -192,7 +311,7 @@ def shade_kernel(key: VertexKey, program: Program, exact: bool, cells: bool) -> 
             emit_program(program, env, exact=exact, budget=BUDGET, settings=key.unknowns)
             target = c.output + batch.sext(i64) * key.pitch
             env.finish(target, key.rows)
-            c.stopped = c.stopped | env.stopped.get()
+            c.stopped = env.stopped.get()
             c.batches = c.batches + 1
 
     @kernel(args=(ptr, i32, i32), returns=None)
@@ -217,7 +336,7 @@ def shade_kernel(key: VertexKey, program: Program, exact: bool, cells: bool) -> 
         else:
             c.next_batch = end
         if c.stopped != 0:
-            status = const(i32, ENDLESS)
+            status = c.stopped
         return status
 
     return shade

@@ -1,8 +1,8 @@
 """The vertex pipe memory as a vertex shader sees it: setup words and the rows of one batch.
 
 A batch has its own rows: attributes are read from row 0 of the input part, results written from
-row 0 of the output part (AG100-R pp. 53-57). Vertex shaders use whole rows (horizontal, 32 bit),
-which is what every known driver emits; other layouts are refused with a diagnostic.
+row 0 of the output part (AG100-R pp. 53-57). Every known driver uses whole rows (horizontal, 32
+bit); programs with other accesses run on rows in memory (`vpm_access.py`).
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from vc4lab.bits import Bits, Layout
 from vc4lab.qpu.environment import Unsupported
+from vc4lab.qpu.isa import LoadImmediate
 from vc4lab.qpu.plan import plan
 from vc4lab.qpu.registers import Read, Write
 
@@ -34,20 +35,37 @@ class GenericSetup(Layout, width=32):
     kind = Bits(31, 30, doc="0: generic block access")
 
 
-class NeedsCells(Exception):  # noqa: N818 - a verdict: this program wants addresses known only later
-    """A setup word is not a constant, so row addresses must be staged variables."""
+WHOLE_ROWS = 0x1A00
+"""Setup word of a fresh program: horizontal, 32 bit, row 0, stride 1."""
+
+
+class NeedsCells(Exception):  # noqa: N818 - a verdict: this program wants rows in memory
+    """A setup word is not a constant or does not ask for whole rows."""
 
 
 def check_setup(value: int, site: int) -> GenericSetup:
-    """The setup word if a vertex shader can use it here, else Unsupported is raised."""
+    """The setup word if it is a generic access, else Unsupported is raised."""
     setup = GenericSetup(value)
     if setup.kind != 0:
         raise Unsupported("VTX-002", f"VPM setup 0x{value:08x} starts a DMA or is reserved", site)
-    if not setup.horizontal or setup.size != 2:
-        width = {0: "8-bit", 1: "16-bit", 2: "32-bit"}.get(int(setup.size), "reserved")
-        way = "horizontal" if setup.horizontal else "vertical"
-        raise Unsupported("VTX-002", f"VPM setup 0x{value:08x}: {way} {width} access", site)
     return setup
+
+
+def is_whole_rows(value: int) -> bool:
+    """Whether a setup word asks for whole rows (the reserved size 3 counts as 32 bit)."""
+    setup = GenericSetup(value)
+    return bool(setup.horizontal) and setup.size >= 2
+
+
+def only_whole_rows(program: Program) -> bool:
+    """Whether all setups of a program are immediates that ask for whole rows."""
+    for instruction in program.instructions:
+        addresses = {address for _, address in instruction.write_addresses()}
+        if Write.VPM_SETUP not in addresses:
+            continue
+        if not isinstance(instruction, LoadImmediate) or not is_whole_rows(instruction.lanes()[0]):
+            return False
+    return True
 
 
 class RowWindow:
@@ -67,6 +85,8 @@ class RowWindow:
     def setup(self, side: str, value: int, site: int) -> None:
         """A setup word written by the instruction at `site`."""
         word = check_setup(value, site)
+        if not is_whole_rows(value):
+            raise NeedsCells
         stride = int(word.stride) or WINDOW_ROWS
         row = int(word.address) & (WINDOW_ROWS - 1)
         if side == "write":

@@ -11,6 +11,8 @@ import ctypes
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from vc4lab.qpu.environment import Unsupported
+from vc4lab.v3d.fragment.tmu_requests import MAX_REQUESTS
 from vc4lab.v3d.geometry.nv_vertices import (
     CLIP_HEADER_WORDS,
     coordinate_rows,
@@ -22,11 +24,13 @@ from vc4lab.v3d.geometry.scan_context import MAX_VERTICES
 from vc4lab.v3d.geometry.vertex import VertexContext, VertexKey, vertex_pipeline
 from vc4lab.v3d.geometry.vertex_context import BATCH, ENDLESS
 from vc4lab.v3d.geometry.vertex_indices import index_range
+from vc4lab.v3d.lists.shader_state import textures_of
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
     from vc4lab.memory import GuestMemory
     from vc4lab.records.shader import GlShader, NvShaderRecord
+    from vc4lab.v3d.fragment.texture_state import TextureDescriptor
     from vc4lab.v3d.geometry.tile_lists import DrawUse
     from vc4lab.v3d.lists.shader_state import ProgramCache, ShaderState
     from vc4lab.v3d.unknowns import Unknowns
@@ -112,13 +116,14 @@ class VertexStage:
         rows = setup_rows(shader.varyings, shader.point_size)
         if shader.gl is not None:
             record = shader.gl.record
-            key = self._key(
+            stage = self._key(
                 record.vs_code,
+                record.vs_uniforms,
                 _selected(shader.gl, record.vs_attributes, vertex=True),
                 record.vs_size,
                 rows,
             )
-            output = self._gl(key, shader.gl, record.vs_code, record.vs_uniforms, wanted)
+            output = self._gl(*stage, shader.gl, record.vs_code, record.vs_uniforms, wanted)
         else:
             assert shader.nv is not None
             header = CLIP_HEADER_WORDS if shader.nv.clip_header else 0
@@ -130,12 +135,16 @@ class VertexStage:
     def _key(
         self,
         code: int,
+        uniforms: int,
         attributes: tuple[tuple[int, int, int], ...],
         size: int,
         rows: int,
-    ) -> VertexKey:
+    ) -> tuple[VertexKey, tuple[TextureDescriptor, ...]]:
         program = self.programs.get(code)
-        return VertexKey(
+        kinds, textures = textures_of(program, self.memory, uniforms, self.unknowns, self.reporter)
+        if len(textures) > MAX_REQUESTS:
+            raise Unsupported("VTX-002", f"{len(textures)} texture lookups in a vertex shader")
+        key = VertexKey(
             program.words,
             attributes,
             size,
@@ -143,7 +152,9 @@ class VertexStage:
             self.engine,
             self.unknowns,
             program.address if program.has_branches else 0,
+            kinds,
         )
+        return key, textures
 
     def _output(self, rows: int, wanted: _Range) -> int:
         """Host address of batch 0; only the batches of the range exist."""
@@ -152,7 +163,13 @@ class VertexStage:
         return self.arena.take(batches * pitch) - (wanted.first >> 4) * pitch
 
     def _gl(
-        self, key: VertexKey, shader: GlShader, code: int, uniforms: int, wanted: _Range
+        self,
+        key: VertexKey,
+        textures: tuple[TextureDescriptor, ...],
+        shader: GlShader,
+        code: int,
+        uniforms: int,
+        wanted: _Range,
     ) -> int:
         pipeline = vertex_pipeline(key)
         for warning, text in pipeline.warnings:
@@ -166,6 +183,8 @@ class VertexStage:
         for number, attribute in enumerate(shader.attributes):
             context.bases[number] = _signed(attribute.address)
             context.strides[number] = _signed(attribute.stride)
+        for number, texture in enumerate(textures):
+            context.textures[number] = texture.address
         if pipeline.shade(context) == ENDLESS:
             self.reporter.report("VTX-005", "a vertex shader does not end", address=code)
         return int(context.output)
@@ -199,13 +218,14 @@ class CoordinateStage(VertexStage):
         if shader.gl is not None:
             record, clip_words = shader.gl.record, True
             rows = _COORDINATE_ROWS + size
-            key = self._key(
+            stage = self._key(
                 record.cs_code,
+                record.cs_uniforms,
                 _selected(shader.gl, record.cs_attributes, vertex=False),
                 record.cs_size,
                 rows,
             )
-            output = self._gl(key, shader.gl, record.cs_code, record.cs_uniforms, wanted)
+            output = self._gl(*stage, shader.gl, record.cs_code, record.cs_uniforms, wanted)
         else:
             assert shader.nv is not None
             clip_words = bool(shader.nv.clip_header)

@@ -1,0 +1,127 @@
+"""Generic VPM access as staged code: vectors in every mode, setup word known only at run time.
+
+The VPM is a block of host memory, 64 bytes a row. `address` is a setup's combined number ({Y, B},
+{Y, H} or Y, for vertical access {Y5:4, X, …}), as advanced by the stride; the golden form is
+`vpm_golden.py`. Source: hardware reference 5.2-5.3, AG100-R tables 31-33.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+from vc4lab.simd import (
+    Function,
+    Value,
+    const,
+    gather,
+    i8,
+    i16,
+    i32,
+    i32x16,
+    iota,
+    load,
+    min_,
+    ptr,
+    select,
+    splat,
+    staged,
+    store,
+)
+from vc4lab.v3d.geometry.vpm import LANES, ROW_BYTES, WINDOW_ROWS
+
+_BYTE, _SHORT, _WORD = 0, 1, 2
+"""Element sizes of a setup word; the reserved 3 counts as a word."""
+
+
+@staged
+def element_size(word: Value) -> Value:
+    """The size code of a setup word: 0 byte, 1 half, 2 word."""
+    return min_(word.shr(8) & 3, _WORD)
+
+
+@staged
+def first_address(word: Value) -> Value:
+    """The combined number that a setup word starts with."""
+    return word & 0xFF & ((const(i32, WINDOW_ROWS) << (_WORD - element_size(word))) - 1)
+
+
+@staged
+def next_address(word: Value, address: Value) -> Value:
+    """The combined number of the next vector; wraps in the width of its field."""
+    stride = word.shr(12) & 63
+    stride = select(stride == 0, const(i32, 64), stride)
+    return (address + stride) & ((const(i32, WINDOW_ROWS) << (_WORD - element_size(word))) - 1)
+
+
+@staged
+def element_offsets(word: Value, address: Value) -> Value:
+    """Byte offset in the VPM of each of the 16 elements (i32x16)."""
+    shift = _WORD - element_size(word)  # log2 of the elements in a word
+    inside = (const(i32, 1) << shift) - 1
+    block, part = address.shr(shift), address & inside
+    laned = (word.shr(10) & 1) != 0
+    lanes = iota(LANES)
+    elements = select(splat(laned), (lanes << splat(shift)) + part, lanes + part * LANES)
+    words = elements.shr(splat(shift))
+    byte = (elements & splat(inside)) << splat(element_size(word))
+    across = splat((block & (WINDOW_ROWS - 1)) * ROW_BYTES) + words * 4
+    down = (((words + (block & 0x30)) & (WINDOW_ROWS - 1)) * ROW_BYTES) + (block & 15) * 4
+    return select(splat((word.shr(11) & 1) != 0), across, down) + byte
+
+
+@staged
+def read_vector(vpm: Value, word: Value, address: Value) -> Value:
+    """The vector at `address`; bytes and halves are extended with zeros."""
+    offsets = element_offsets(word, address)
+    size = element_size(word)
+    kept = select(size == _BYTE, const(i32, 0xFF), const(i32, -1))
+    kept = select(size == _SHORT, const(i32, 0xFFFF), kept)
+    return gather(i32, vpm, offsets & ~3).shr((offsets & 3) << 3) & splat(kept)
+
+
+@staged
+def write_vector(vpm: Value, word: Value, address: Value, value: Value, lanes: Value) -> None:
+    """Write the low bits of the lanes whose bit is set in `lanes` (i32)."""
+    offsets = element_offsets(word, address)
+    size = element_size(word)
+    for lane in range(LANES):
+        if (lanes.shr(lane) & 1) != 0:
+            place = vpm + offsets[lane]
+            if size == _BYTE:
+                store(place, value[lane].trunc(i8))
+            elif size == _SHORT:
+                store(place, value[lane].trunc(i16))
+            else:
+                store(place, value[lane])
+
+
+@lru_cache(maxsize=1)
+def reader() -> Function:
+    """`read_vector` as a function of its own: it is large, and programs read often."""
+
+    def body(vpm: Value, word: Value, address: Value) -> Any:
+        return read_vector(vpm, word, address)
+
+    return Function((ptr, i32, i32), i32x16, body, name="vpm_read")
+
+
+@lru_cache(maxsize=1)
+def writer() -> Function:
+    """`write_vector` as a function of its own."""
+
+    def body(vpm: Value, word: Value, address: Value, value: Value, lanes: Value) -> None:
+        write_vector(vpm, word, address, value, lanes)
+
+    return Function((ptr, i32, i32, i32x16, i32), None, body, name="vpm_write")
+
+
+def read_row(vpm: Value, address: Value) -> Value:
+    """A whole row of words (horizontal, 32 bit)."""
+    return load(i32x16, vpm + (address & (WINDOW_ROWS - 1)) * ROW_BYTES)
+
+
+def write_row(vpm: Value, address: Value, value: Value, mask: Value) -> None:
+    """A whole row of words (horizontal, 32 bit)."""
+    place = vpm + (address & (WINDOW_ROWS - 1)) * ROW_BYTES
+    store(place, select(mask, value, load(i32x16, place)))
