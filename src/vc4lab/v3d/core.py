@@ -353,6 +353,9 @@ class V3D:
         self.programs.look()
         return self.programs.status()
 
+    def _on_read_ERRSTAT(self) -> int:
+        return self.values["ERRSTAT"] | self.programs.errors
+
     def _on_write_SRQCS(self, value: int) -> None:
         self.programs.control(value)
 

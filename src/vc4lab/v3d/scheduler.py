@@ -56,6 +56,7 @@ class UserPrograms:
         self.reserved_rows = 0
         self.instructions = 0
         self._unit: ComputeUnit | None = None
+        self._seen: str | None = None
         self._told: str | None = None
         self._quiet = True  # nothing has come since everybody ended or waits
 
@@ -99,7 +100,7 @@ class UserPrograms:
             return
         self.queue.append(Request(code, uniforms, length & 0xFFF))
         self._quiet = False
-        self._told = None
+        self._seen = self._told = None
 
     def status(self) -> int:
         """SRQCS as read."""
@@ -133,6 +134,11 @@ class UserPrograms:
         if self._unit is None:
             return 0
         return self._unit.take_interrupts()
+
+    @property
+    def errors(self) -> int:
+        """Bits of ERRSTAT that user programs have caused."""
+        return self._unit.errors if self._unit is not None else 0
 
     # -- running -----------------------------------------------------------------------------
 
@@ -171,6 +177,9 @@ class UserPrograms:
             return
         text = self.waiting
         if text is None or text == self._told:
+            return
+        if text != self._seen:  # more programs may be on their way; wait for another look
+            self._seen = text
             return
         self._told = text
         first = next(iter(self.running.values()), None)

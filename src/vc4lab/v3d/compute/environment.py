@@ -78,9 +78,11 @@ class UserEnvironment(Environment):
         self.parameters: tuple[list[int], list[int]] = ([], [])
         self.results: tuple[deque[Any], deque[Any]] = (deque(), deque())
         self.left_code = False
+        self.findings = 0
+        self.outside = 0
 
     def note(self, finding: int) -> None:
-        self.shared.findings |= finding
+        self.findings |= finding
 
     # -- waiting -----------------------------------------------------------------------------
 
@@ -103,7 +105,7 @@ class UserEnvironment(Environment):
 
     def host_interrupt(self, value: Any, mask: Any) -> None:
         if bool(np.any(np.asarray(value) * np.asarray(mask))):
-            self.shared.interrupts |= 1 << self.number
+            self.shared.interrupts[self.number] = 1
 
     # -- uniforms and numbers ------------------------------------------------------------------
 
@@ -206,7 +208,7 @@ class UserEnvironment(Environment):
         """Note a DMA that starts outside RAM."""
         if not self.memory.contains(address, 4):
             self.note(FINDING_OUTSIDE_RAM)
-            self.shared.outside = address - (address >> 31 << 32)
+            self.outside = address
 
     def dma_wait(self, side: str) -> None:
         """A transfer is complete when the write that starts it is."""

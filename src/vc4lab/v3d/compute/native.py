@@ -6,6 +6,7 @@ import threading
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
+from vc4lab.qpu.plan import plan
 from vc4lab.qpu.resumable import emit_resumable
 from vc4lab.simd import Function, NativeFunction, Target, build, host_target, i32, ptr
 from vc4lab.v3d.compute.environment import UNLIMITED
@@ -82,6 +83,13 @@ class NativeQpu(Qpu):
             uniforms_left=request.length if limited else -1,
         )
 
+        names = unknowns["sf_with_never"], unknowns["load_immediate_condition"]
+        self.parallel = all(need_of(plan(word, *names)) is None for word in program.words)
+
+    def take_findings(self) -> tuple[int, int]:
+        found, self.state.findings = self.state.findings, 0
+        return found, self.state.outside & 0xFFFFFFFF
+
     def advance(self) -> bool:
         state = self.state
         before = self.instructions
@@ -95,8 +103,6 @@ class NativeQpu(Qpu):
             return moved
         self.site = state.site
         if status == Status.BLOCKED:
-            from vc4lab.qpu.plan import plan
-
             self.condition = Condition.WAITING
             self.need = need_of(plan(self.program.words[self.site]))
         elif status == Status.STUCK:

@@ -46,7 +46,7 @@ def _mode(mode: Value) -> tuple[Any, Any]:
     return shift, mode & ((1 << shift) - 1)
 
 
-def _sub_index(number: Value, shift: Value, offset: Value, layout: str) -> Any:
+def _sub_index(number: Any, shift: Value, offset: Value, layout: str) -> Any:
     if layout == "lanes":
         return (number << shift) + offset
     if layout == "quarters":
@@ -77,10 +77,10 @@ def _copy(target: Value, source: Value, shift: Value) -> None:
 
 
 @staged
-def _check_ram(shared: Any, address: Value) -> None:
+def _check_ram(shared: Any, state: Any, address: Value) -> None:
     if (address & MEMORY_MASK) > shared.ram - 4:
-        shared.findings = shared.findings | FINDING_OUTSIDE_RAM
-        shared.outside = address
+        state.findings = state.findings | FINDING_OUTSIDE_RAM
+        state.outside = address
 
 
 @lru_cache
@@ -92,7 +92,7 @@ def store_kernel(layout: str, row_end: str, stride_bits: str) -> Kernel:
         shared, state = SharedState.at(shared_address), QpuState.at(qpu)
         vpm, memory = shared.field_ptr("vpm"), shared.memory
         setup, stride = state.store_setup, state.store_stride
-        _check_ram(shared, address)
+        _check_ram(shared, state, address)
         units, depth = _or((setup >> 23) & 127, 128), _or((setup >> 16) & 127, 128)
         horizontal = ((setup >> 14) & 1) != 0
         y0, x0 = (setup >> 7) & 127, (setup >> 3) & 15
@@ -140,7 +140,7 @@ def load_kernel(layout: str, row_end: str) -> Kernel:
         shared, state = SharedState.at(shared_address), QpuState.at(qpu)
         vpm, memory = shared.field_ptr("vpm"), shared.memory
         setup = state.load_setup
-        _check_ram(shared, address)
+        _check_ram(shared, state, address)
         exponent = (setup >> 24) & 15
         pitch = select(exponent == 0, state.load_stride & 0x1FFF, 8 << exponent)
         count, rows = _or((setup >> 20) & 15, 16), _or((setup >> 16) & 15, 16)

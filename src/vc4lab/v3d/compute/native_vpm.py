@@ -100,12 +100,13 @@ def read_general(vpm: Any, setup: Any, address: Any) -> Any:
 
 
 @kernel(args=(ptr, ptr, i32, i32, i32x16, i32))
-def write_general(shared: Any, vpm: Any, setup: Any, address: Any, value: Any, bits: Any) -> None:
+def write_general(shared: Any, qpu: Any, setup: Any, address: Any, value: Any, bits: Any) -> None:
     """A vector in any mode; `bits`: the lanes to write."""
-    state = SharedState.at(shared)
+    common, state = SharedState.at(shared), QpuState.at(qpu)
+    vpm = common.field_ptr("vpm")
     offsets = element_offsets(setup, address)
     shift = width_shift(setup)
-    inside = mask_bits(offsets < splat(state.rows * ROW_BYTES))
+    inside = mask_bits(offsets < splat(common.rows * ROW_BYTES))
     if (bits & ~inside) != 0:
         state.findings = state.findings | FINDING_VPM_WRITE
     chosen = bits & inside
@@ -121,15 +122,15 @@ def write_general(shared: Any, vpm: Any, setup: Any, address: Any, value: Any, b
                 store(place, word.trunc(i8))
 
 
-@kernel(args=(ptr, ptr, i32))
-def setup_read(shared: Any, qpu: Any, word: Any) -> None:
+@kernel(args=(ptr, i32))
+def setup_read(qpu: Any, word: Any) -> None:
     """A write of vr_setup."""
-    state, common = QpuState.at(qpu), SharedState.at(shared)
+    state = QpuState.at(qpu)
     if word.shr(30) == 0:
         number = (word >> 20) & 15
         number = select(number == 0, 16, number)
         if state.read_left + state.next_left > 1:
-            common.findings = common.findings | FINDING_SETUP_IGNORED
+            state.findings = state.findings | FINDING_SETUP_IGNORED
         else:
             if (state.read_left == 0) & (state.next_left != 0):
                 take_next(state)
@@ -141,7 +142,7 @@ def setup_read(shared: Any, qpu: Any, word: Any) -> None:
                 state.next_setup = word
                 state.next_left = number
     elif word.shr(30) == 1:
-        common.findings = common.findings | FINDING_SETUP_RESERVED
+        state.findings = state.findings | FINDING_SETUP_RESERVED
     elif word.shr(28) == LOAD_STRIDE_KIND:
         state.load_stride = word
     else:
@@ -166,10 +167,10 @@ def more_to_read(qpu: Any) -> Any:
     return state.read_left != 0
 
 
-@kernel(args=(ptr, ptr, i32))
-def setup_write(shared: Any, qpu: Any, word: Any) -> None:
+@kernel(args=(ptr, i32))
+def setup_write(qpu: Any, word: Any) -> None:
     """A write of vw_setup."""
-    state, common = QpuState.at(qpu), SharedState.at(shared)
+    state = QpuState.at(qpu)
     kind = word.shr(30)
     if kind == 0:
         state.write_setup = word
@@ -179,4 +180,4 @@ def setup_write(shared: Any, qpu: Any, word: Any) -> None:
     elif kind == STORE_STRIDE_KIND:
         state.store_stride = word
     else:
-        common.findings = common.findings | FINDING_SETUP_RESERVED
+        state.findings = state.findings | FINDING_SETUP_RESERVED

@@ -47,7 +47,10 @@ class Qpu:
 
     condition, reason: how it is, and for what it waits or why it stopped, in words. need: what it
     waits for. site: index of the instruction it stands at. code: of the diagnostic if it stopped.
+    parallel: whether it may run in a thread beside others. told: its end was reported.
     """
+
+    parallel = False
 
     def __init__(self, number: int, request: Request, program: Program, budget: int) -> None:
         self.number = number
@@ -60,6 +63,7 @@ class Qpu:
         self.code = ""
         self.site = 0
         self.instructions = 0
+        self.told = False
 
     @property
     def address(self) -> int:
@@ -73,6 +77,10 @@ class Qpu:
 
     def advance(self) -> bool:
         """Run for one turn; whether anything was executed."""
+        raise NotImplementedError
+
+    def take_findings(self) -> tuple[int, int]:
+        """(FINDING_... bits since the last call, address of a DMA outside RAM)."""
         raise NotImplementedError
 
     def stop(self, code: str, reason: str) -> None:
@@ -130,6 +138,10 @@ class GoldenQpu(Qpu):
         )
         self.machine = Interpreter(program, self.env, settings=unknowns)
         self.needs = [need_of(p) for p in self.machine.plans]
+
+    def take_findings(self) -> tuple[int, int]:
+        found, self.env.findings = self.env.findings, 0
+        return found, self.env.outside
 
     def advance(self) -> bool:
         machine = self.machine

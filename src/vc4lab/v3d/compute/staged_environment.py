@@ -152,9 +152,8 @@ class StagedUserEnvironment(ResumableEnvironment):
         store(place, load(i32, place) + (-1 if decrement else 1))
 
     def host_interrupt(self, value: Any, mask: Any) -> None:
-        wanted = any_((value != 0) & mask)
-        bit = select(wanted, const(i32, 1) << self.number, 0)
-        self.shared.interrupts = self.shared.interrupts | bit
+        place = self.shared.field_ptr("interrupts") + (self.number << 2)
+        store(place, select(any_((value != 0) & mask), 1, load(i32, place)))
 
     # -- uniforms and numbers ----------------------------------------------------------------------
 
@@ -172,7 +171,7 @@ class StagedUserEnvironment(ResumableEnvironment):
         over = left == 0
         self.qpu.uniforms_left = select(left > 0, left - 1, left)
         found = select(over, FINDING_UNIFORMS, 0)
-        self.shared.findings = self.shared.findings | found
+        self.qpu.findings = self.qpu.findings | found
         if self.unknowns["uniforms_length"] != "limit":
             self.stream.set(at + 4)
             return word
@@ -213,7 +212,7 @@ class StagedUserEnvironment(ResumableEnvironment):
 
     def vpm_setup(self, side: str, value: Any) -> None:
         function = native_vpm.setup_read if side == "read" else native_vpm.setup_write
-        call(function, self.shared_address, self.qpu_address, value[0])
+        call(function, self.qpu_address, value[0])
 
     def vpm_read(self) -> Any:
         qpu = self.qpu
@@ -254,7 +253,7 @@ class StagedUserEnvironment(ResumableEnvironment):
         enter(other)
         call(
             native_vpm.write_general,
-            self.shared_address, self.vpm, setup, at, value, mask_bits(mask),
+            self.shared_address, self.qpu_address, setup, at, value, mask_bits(mask),
         )  # fmt: skip
         jump(on)
         enter(on)

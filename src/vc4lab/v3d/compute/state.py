@@ -57,8 +57,8 @@ class SharedState(Struct):
     """What all user programs share.
 
     ram: bytes of populated RAM. rows: VPM rows that programs may write. mutex: 0 free, else QPU
-    number + 1. interrupts: a bit per QPU. findings: FINDING_... bits; outside: a DMA address.
-    resolve: C function (QPU state address, unit) -> index in `textures`, of which `slots` are set.
+    number + 1. interrupts: not 0 for a QPU that wrote HOST_INT. resolve: C function (QPU state
+    address, unit) -> index in `textures`, of which `slots` are set.
     """
 
     vpm = Array(i8, VPM_BYTES + 64)
@@ -67,9 +67,7 @@ class SharedState(Struct):
     rows = i32
     mutex = i32
     semaphores = Array(i32, SEMAPHORES)
-    interrupts = i32
-    findings = i32
-    outside = i32
+    interrupts = Array(i32, 16)
     slots = i32
     resolve = ptr
     textures = Array(TextureSlot, TEXTURES)
@@ -88,7 +86,10 @@ class Unit(Struct):
 
 
 class QpuState(Struct):
-    """A QPU that runs a user program natively. `saved`: registers and flags while suspended."""
+    """A QPU that runs a user program natively.
+
+    saved: registers and flags while suspended. findings: FINDING_... bits; outside: a DMA address.
+    """
 
     saved = Array(i32x16, SAVED_VECTORS)
     units = Array(Unit, 2)
@@ -96,6 +97,8 @@ class QpuState(Struct):
     instructions = i64
     slice_end = i64
     number = i32
+    findings = i32
+    outside = i32
     resume = i32
     site = i32
     detail = i32
@@ -120,7 +123,7 @@ FINDING_SETUP_IGNORED = 2
 FINDING_SETUP_RESERVED = 4
 FINDING_OUTSIDE_RAM = 8
 FINDING_VPM_WRITE = 16
-"""Bits of `SharedState.findings`: what native code noticed and cannot say itself."""
+"""Bits of `QpuState.findings`: what native code noticed and cannot say itself."""
 
 
 def vpm_bytes(shared: SharedState) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -16,24 +17,30 @@ from vc4lab.v3d.compute.state import (
     FINDING_SETUP_RESERVED,
     FINDING_UNIFORMS,
     FINDING_VPM_WRITE,
+    QPUS,
     SharedState,
 )
+from vc4lab.v3d.registers import Errors
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
     from vc4lab.diagnostics import Reporter
     from vc4lab.memory import GuestMemory
     from vc4lab.v3d.unknowns import Unknowns
 
 _FINDINGS = (
-    (FINDING_UNIFORMS, "QPU-053", "a user program read more uniforms than SRQUL announced"),
+    (FINDING_UNIFORMS, "QPU-053", "read more uniforms than SRQUL announced"),
     (
         FINDING_SETUP_IGNORED,
         "QPU-054",
-        "a VPM read setup was ignored: more than one vector of the previous one is still unread",
+        "wrote a VPM read setup while more than one vector of the previous one was unread",
     ),
-    (FINDING_SETUP_RESERVED, "QPU-055", "a VPM setup word of the reserved type 1 was written"),
-    (FINDING_VPM_WRITE, "QPU-059", "a user program wrote VPM rows that VPMBASE does not reserve"),
+    (FINDING_SETUP_RESERVED, "QPU-055", "wrote a VPM setup word of the reserved type 1"),
+    (FINDING_OUTSIDE_RAM, "QPU-056", "started a DMA outside RAM"),
+    (FINDING_VPM_WRITE, "QPU-059", "wrote VPM rows that VPMBASE does not reserve"),
 )
+VPM_WRITE_ERROR = Errors.VPMEWNA.mask
 
 
 class ComputeUnit:
@@ -56,7 +63,8 @@ class ComputeUnit:
         self.threads = threads
         self.budget = budget
         self.shared = SharedState(memory=memory.base, ram=memory.ram_bytes)
-        self._reported: set[int] = set()
+        self.errors = 0  # bits of ERRSTAT
+        self._executor: Executor | None = None
         if engine == "jit":
             from vc4lab.v3d.compute.textures import TextureSlots
 
@@ -91,19 +99,33 @@ class ComputeUnit:
         if reserved_rows == 0 and self.unknowns["vpm_unreserved"] == "all":
             rows = WINDOW_ROWS
         self.shared.rows = rows
-        run_until_quiet(qpus)
-        self._report_findings()
+        run_until_quiet(qpus, self._threads())
         for qpu in qpus:
-            if qpu.condition is Condition.STOPPED and id(qpu) not in self._reported:
-                self._reported.add(id(qpu))
-                self.reporter.report(
-                    qpu.code, qpu.text(self.shared), address=qpu.address, block="QPU"
-                )
-            elif qpu.condition is Condition.STUCK and id(qpu) not in self._reported:
-                self._reported.add(id(qpu))
-                self.reporter.report(
-                    "QPU-051", qpu.text(self.shared), address=qpu.address, block="QPU"
-                )
+            self._report(qpu)
+
+    def _threads(self) -> Executor | None:
+        """Worker threads, made when they are first of use."""
+        count = self.threads if self.threads is not None else os.cpu_count() or 1
+        if count < 2 or self.engine != "jit":
+            return None
+        if self._executor is None:
+            from concurrent.futures import ThreadPoolExecutor
+
+            self._executor = ThreadPoolExecutor(count, "vc4lab-qpu")
+        return self._executor
+
+    def _report(self, qpu: Qpu) -> None:
+        found, outside = qpu.take_findings()
+        for bit, code, text in _FINDINGS:
+            if found & bit:
+                address = outside if bit == FINDING_OUTSIDE_RAM else None
+                self.reporter.report(code, f"QPU {qpu.number} {text}", address=address, block="QPU")
+        self.errors |= VPM_WRITE_ERROR if found & FINDING_VPM_WRITE else 0
+        if qpu.told or qpu.condition not in (Condition.STOPPED, Condition.STUCK):
+            return
+        qpu.told = True
+        code = qpu.code if qpu.condition is Condition.STOPPED else "QPU-051"
+        self.reporter.report(code, qpu.text(self.shared), address=qpu.address, block="QPU")
 
     def has_ended(self, qpu: Qpu) -> bool:
         """Whether the QPU is free for another program."""
@@ -111,20 +133,9 @@ class ComputeUnit:
 
     def take_interrupts(self) -> int:
         """QPUs that wrote HOST_INT since the last call, a bit each."""
-        bits = int(self.shared.interrupts)
-        self.shared.interrupts = 0
+        bits = 0
+        for number in range(QPUS):
+            if self.shared.interrupts[number]:
+                self.shared.interrupts[number] = 0
+                bits |= 1 << number
         return bits
-
-    def _report_findings(self) -> None:
-        found = self.shared.findings
-        self.shared.findings = 0
-        for bit, code, text in _FINDINGS:
-            if found & bit:
-                self.reporter.report(code, text, block="QPU")
-        if found & FINDING_OUTSIDE_RAM:
-            self.reporter.report(
-                "QPU-056",
-                "a VPM DMA starts outside RAM",
-                address=self.shared.outside & 0xFFFFFFFF,
-                block="VPM",
-            )

@@ -1,0 +1,178 @@
+"""VPM access and DMA in every mode: what is known about the chip, and golden = native."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.support.compute import DATA, END, ENGINES, run
+from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
+
+
+def both(program: str, uniforms: Any = (), **options: Any) -> Any:
+    """The native outcome, after comparing it with the golden one."""
+    golden, native = (run(engine, program, uniforms, **options) for engine in ENGINES)
+    assert golden.differences(native) == []
+    return native
+
+
+def write_rows(first: int, count: int) -> str:
+    """Write 100 * row + lane to rows."""
+    lines = [f"ldi vw_setup, 0x1a00 | {first}"]
+    for row in range(first, first + count):
+        lines += [f"ldi r0, {100 * row}", "add vpm, r0, elem_num"]
+    return "\n".join(lines) + "\n"
+
+
+def rows_of(outcome: Any, count: int) -> Any:
+    return outcome.vpm[:count]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_vertical_stride_walk_of_x03(engine: str) -> None:
+    """0x0041020F: NUM 4, vertical 32 bit, stride 16 from column 15: rows 0-15, 16-31, ..."""
+    program = write_rows(0, 64) + "ldi vr_setup, 0x0041020f\nnop\nnop\nnop\n"
+    program += "ldi ra4, 0\n"
+    program += "\n".join(f"mov ra{n}, vpm" for n in range(4))
+    program += "\nldi vw_setup, 0x0001020f\n"  # the same column, written back plus one
+    program += "\n".join(f"add vpm, ra{n}, 1" for n in range(4)) + END
+    outcome = run(engine, program)
+    expected = 100 * np.arange(64)[:, None] + np.arange(16)
+    expected[:, 15] += 1
+    assert np.array_equal(rows_of(outcome, 64), expected)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_sixteen_vertical_loads_transpose(engine: str) -> None:
+    """py-videocore's board test: NROWS 4, VPITCH 16, column x for row x of a 16x64 matrix."""
+    matrix = np.arange(16 * 64, dtype=np.uint32).reshape(16, 64)
+    program = "mov r0, unif\nldi r1, 256\nldi vr_setup, 0x90000000 | 64\n"
+    for x in range(16):
+        program += f"ldi vr_setup, 0x80040800 | {x}\nmov vr_addr, r0\nadd r0, r0, r1\n"
+        program += "mov -, vr_wait\n"
+    outcome = run(engine, program + END, [DATA], data=matrix.ravel())
+    assert np.array_equal(rows_of(outcome, 64), matrix.T)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_small_horizontal_block(engine: str) -> None:
+    """py-videocore: an 8x8 block at X = 4, Y = 4, memory pitch 32 bytes."""
+    data = np.arange(64, dtype=np.uint32) + 7
+    setup = 1 << 31 | 2 << 24 | 8 << 20 | 8 << 16 | 1 << 12 | 4 << 4 | 4
+    outcome = run(engine, f"ldi vr_setup, {setup}\nmov vr_addr, unif" + END, [DATA], data=data)
+    assert np.array_equal(outcome.vpm[4:12, 4:12], data.reshape(8, 8))
+    assert outcome.vpm[4:12, :4].sum() == 0
+    assert outcome.vpm[4:12, 12:].sum() == 0
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_vertical_units_walk_columns_then_sixteen_rows_down(engine: str) -> None:
+    """x03 demo d2: UNITS 4, DEPTH 16 from Y = 0, X = 15 takes (0,15), (16,0), (16,1), (16,2)."""
+    setup = 2 << 30 | 4 << 23 | 16 << 16 | 15 << 3
+    program = write_rows(0, 32) + f"ldi vw_setup, {setup}\nldi vw_setup, 0xc0000000\n"
+    outcome = run(engine, program + "mov vw_addr, unif\nmov -, vw_wait" + END, [DATA])
+    rows = np.arange(16)
+    expected = [100 * rows + 15, *(100 * (16 + rows) + x for x in range(3))]
+    assert np.array_equal(outcome.memory[:64], np.concatenate(expected))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_one_load_of_x03_d3(engine: str) -> None:
+    """0x8304080F: vertical, four rows of 16 elements, pitch 64, into column 15."""
+    data = np.arange(64, dtype=np.uint32) + 1
+    outcome = run(engine, "ldi vr_setup, 0x8304080f\nmov vr_addr, unif" + END, [DATA], data=data)
+    assert np.array_equal(outcome.vpm[:64, 15], data)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_store_stride_is_a_gap_and_kept(engine: str) -> None:
+    setup = 2 << 30 | 2 << 23 | 4 << 16 | 1 << 14
+    program = write_rows(0, 2) + f"ldi vw_setup, 0xc0000010\nldi vw_setup, {setup}\n"
+    outcome = run(engine, program + "mov vw_addr, unif" + END, [DATA])
+    assert outcome.memory[:12].tolist() == [0, 1, 2, 3, 0, 0, 0, 0, 100, 101, 102, 103]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_read_setup_is_ignored_while_two_vectors_are_unread(engine: str) -> None:
+    program = write_rows(0, 4) + "ldi vr_setup, 0x301a00\nldi vr_setup, 0x101a03\nnop\n"
+    program += "mov r0, vpm\nmov r1, vpm\nldi vr_setup, 0x101a03\nmov r2, vpm\nmov r3, vpm\n"
+    program += "ldi vw_setup, 0x1a10\nmov vpm, r0\nmov vpm, r1\nmov vpm, r2\nmov vpm, r3"
+    outcome = run(engine, program + END)
+    assert outcome.vpm[16:20, 0].tolist() == [0, 100, 200, 300]
+    assert outcome.codes == {"QPU-054": 1}
+
+
+def generic(r: random.Random, number: int = 0) -> int:
+    """A generic setup word."""
+    fields = r.choice((r.getrandbits(12), r.getrandbits(8) | 0xA00))
+    return fields | r.choice((1, 1, r.getrandbits(6))) << 12 | number << 20
+
+
+def load_setup(r: random.Random) -> int:
+    mode = r.choice((0, 0, 0, 2, 3, 4, 5, 6, 7))
+    word = 1 << 31 | mode << 28 | r.getrandbits(28)
+    return word & ~(15 << 24) | r.choice((0, 0, 1, 2, 3, 5)) << 24
+
+
+def store_setup(r: random.Random) -> int:
+    units, depth = r.choice((1, 2, 3, 16, 17)), r.choice((1, 3, 15, 16, 17, 40, 64))
+    mode = r.choice((0, 0, 0, 1, 2, 3, 4, 5, 6, 7))
+    return 2 << 30 | units << 23 | depth << 16 | r.getrandbits(12) << 3 | mode
+
+
+def accesses(r: random.Random) -> str:
+    """A program that uses the VPM in random ways and stores what it saw."""
+    lines = [f"ldi r0, {r.getrandbits(32)}", "mul24 r1, elem_num, r0; nop"]
+    lines = [f"ldi r0, {r.getrandbits(32)}", "nop; mul24 r1, r0, elem_num"]
+    for _ in range(r.randrange(2, 7)):
+        kind = r.randrange(4)
+        if kind == 0:
+            lines.append(f"ldi vw_setup, {generic(r)}")
+            for _ in range(r.randrange(1, 5)):
+                lines += [f"ldi r2, {r.getrandbits(32)}", "xor.setf r1, r1, r2"]
+                lines.append(r.choice(("add vpm, r1, elem_num", "mov.ns vpm, r1", "mov vpm, r1")))
+        elif kind == 1:
+            count = r.randrange(1, 5)
+            lines.append(f"ldi vr_setup, {generic(r, count)}")
+            lines += ["nop"] * 3
+            for _ in range(count):
+                lines += ["mov r2, vpm", "add r1, r1, r2"]
+        elif kind == 2:
+            lines.append(f"ldi vr_setup, {9 << 28 | r.choice((4, 64, 60, 7, 0, 2048))}")
+            lines += [f"ldi vr_setup, {load_setup(r)}", f"ldi vr_addr, {DATA + r.getrandbits(15)}"]
+            lines.append("mov -, vr_wait")
+        else:
+            gap = r.choice((0, 0, 4, 64, 3, 8192, 65535 - 8191)) | r.getrandbits(1) << 16
+            lines.append(f"ldi vw_setup, {3 << 30 | gap}")
+            lines += [f"ldi vw_setup, {store_setup(r)}", f"ldi vw_addr, {DATA + r.getrandbits(16)}"]
+            lines.append("mov -, vw_wait")
+    lines += ["ldi vw_setup, 0x1a00", "mov vpm, r1"]
+    return "\n".join(lines) + END
+
+
+CHOICES = (
+    {},
+    {"dma_subword": "quarters", "dma_row_end": "wrap"},
+    {"dma_subword": "lanes", "vdw_stride_bits": "13"},
+)
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_golden_and_native_agree(seed: int) -> None:
+    r = random.Random(seed)
+    data = np.random.default_rng(seed).integers(0, 1 << 32, 1 << 16, np.uint32)
+    unknowns = DEFAULT_UNKNOWNS.with_(**CHOICES[seed % 3])
+    outcome = both(accesses(r), data=data, unknowns=unknowns, words=1 << 21)
+    assert outcome.completed == 1
+
+
+@pytest.mark.parametrize("address", [0x3FFFFFF0, 0x3FFFFFFE, 0xFFFFFFFC, 0xC0100001])
+def test_transfers_over_the_end_of_memory(address: int) -> None:
+    setup = 2 << 30 | 2 << 23 | 16 << 16 | 1 << 14
+    program = write_rows(0, 2) + f"ldi vw_setup, {setup}\nldi vw_addr, {address}\n"
+    program += f"ldi vr_setup, 0x83021000 | 2 << 4\nldi vr_addr, {address}"
+    outcome = both(program + END)
+    assert np.array_equal(outcome.vpm[2], outcome.vpm[0])
