@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from vc4lab.simd.memory import load, store
@@ -20,7 +21,8 @@ _CTYPES: dict[Type, Any] = {
     f64: ctypes.c_double,
     ptr: ctypes.c_uint64,
 }
-_RESERVED = ("size", "align", "address", "at", "offset", "field_ptr", "fields", "buffer")
+_RESERVED = ("size", "align", "address", "at", "offset", "field_ptr", "fields", "struct", "python")
+ALIGNMENT = 64
 
 
 class Array:
@@ -53,11 +55,11 @@ def _ctype(kind: Any) -> Any:
         return _ctype(kind.elem) * kind.count
     if isinstance(kind, Type):
         return _CTYPES[kind.elem] * kind.lanes if kind.lanes else _CTYPES[kind]
-    return ctypes.c_uint8 * kind.size
+    return kind.python
 
 
 class Field:
-    """One member: where it is, and Python's way to read and write it."""
+    """One member: its type and where it is."""
 
     def __init__(self, name: str, kind: Any, offset: int) -> None:
         self.name = name
@@ -67,47 +69,68 @@ class Field:
         self.ctype = _ctype(kind)
         self.scalar = isinstance(kind, Type) and not kind.lanes
 
-    def __get__(self, instance: Any, owner: Any = None) -> Any:
-        if instance is None:
-            return self
-        if isinstance(self.kind, type):  # a nested Struct: a view that keeps the outer alive
-            kind: Any = self.kind
-            return kind._view(instance, instance.address + self.offset)
-        if self.scalar:
-            return getattr(instance._plain, self.name)
-        return self.ctype.from_buffer(instance.buffer, instance._start + self.offset)
 
-    def __set__(self, instance: Any, value: Any) -> None:
-        if self.scalar:
-            setattr(instance._plain, self.name, value)
-            return
-        place = self.ctype.from_buffer(instance.buffer, instance._start + self.offset)
+class _Block(ctypes.Structure):
+    """What Python holds of a Struct: a ctypes Structure, so that members cost no Python code."""
+
+    __slots__ = ()
+    struct: ClassVar[type[Struct]]
+
+    @property
+    def address(self) -> int:
+        """Where the block is in this process."""
+        return ctypes.addressof(self)
+
+    def element(self, name: str, index: int) -> Any:
+        """A Struct element of an Array member, as a view."""
+        field = self.struct.fields[name]
+        if not (isinstance(field.kind, Array) and isinstance(field.kind.elem, type)):
+            raise TypeError(f"{name} is not an array of Structs")
+        if not 0 <= index < field.kind.count:
+            raise IndexError(f"{name}[{index}]")
+        return getattr(self, name)[index]
+
+    def __repr__(self) -> str:
+        fields = self.struct.fields.items()
+        shown = (f"{n}={getattr(self, n)!r}" for n, f in fields if f.scalar)
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+
+def _python_side(struct: type[Struct]) -> type[_Block]:
+    """The Structure with the same layout. Arrays are members `_name` behind a property."""
+    members: list[tuple[str, Any]] = []
+    namespace: dict[str, Any] = {"__slots__": (), "_pack_": 1, "struct": struct}
+    end = 0
+    for field in sorted(struct.fields.values(), key=lambda member: member.offset):
+        if field.offset > end:
+            members.append((f"_pad_{end}", ctypes.c_uint8 * (field.offset - end)))
+        plain = field.scalar or isinstance(field.kind, type)
+        members.append((field.name if plain else f"_{field.name}", field.ctype))
+        if not plain:
+            namespace[field.name] = _array_property(field)
+        end = field.offset + field.size
+    if struct.size > end:
+        members.append((f"_pad_{end}", ctypes.c_uint8 * (struct.size - end)))
+    return type(struct.__name__, (_Block,), namespace | {"_fields_": members})
+
+
+def _array_property(field: Field) -> property:
+    get = attrgetter(f"_{field.name}")
+
+    def put(block: Any, value: Any) -> None:
+        place = get(block)
         if isinstance(value, bytes | bytearray | memoryview):
             data = bytes(value)
-            if len(data) != self.size:
-                raise ValueError(f"{self.name} has {self.size} bytes, not {len(data)}")
-            ctypes.memmove(place, data, self.size)
-        elif isinstance(self.kind, type):
-            raise TypeError(f"set the members of {self.name} one by one")
+            if len(data) != field.size:
+                raise ValueError(f"{field.name} has {field.size} bytes, not {len(data)}")
+            ctypes.memmove(place, data, field.size)
         else:
             values = list(value)
             if len(values) != len(place):
-                raise ValueError(f"{self.name} has {len(place)} elements, not {len(values)}")
+                raise ValueError(f"{field.name} has {len(place)} elements, not {len(values)}")
             place[:] = values
 
-
-def _plain_structure(name: str, fields: dict[str, Field]) -> type[ctypes.Structure]:
-    """The scalar members as a ctypes Structure: the quickest way for Python to read and write."""
-    members: list[tuple[str, Any]] = []
-    end = 0
-    for field in sorted(fields.values(), key=lambda member: member.offset):
-        if not field.scalar:
-            continue
-        if field.offset > end:
-            members.append((f"_pad_{end}", ctypes.c_uint8 * (field.offset - end)))
-        members.append((field.name, field.ctype))
-        end = field.offset + field.size
-    return type(name, (ctypes.Structure,), {"_fields_": members})
+    return property(get, put)
 
 
 class Struct:
@@ -119,7 +142,8 @@ class Struct:
     """
 
     fields: ClassVar[dict[str, Field]] = {}
-    _plain_type: ClassVar[type[ctypes.Structure]] = ctypes.Structure
+    python: ClassVar[type[_Block]] = _Block
+    """The type of what calling the Struct returns."""
     size: ClassVar[int] = 0
     align: ClassVar[int] = 1
 
@@ -140,47 +164,23 @@ class Struct:
             end, align = field.offset + size, max(align, own)
         cls.fields, cls.align = fields, align
         cls.size = -(-end // align) * align
-        cls._plain_type = _plain_structure(cls.__name__, fields)
+        cls.python = _python_side(cls)
 
-    def __init__(self, **values: Any) -> None:
-        self.buffer: Any = ctypes.create_string_buffer(self.size + 64)
-        base = ctypes.addressof(self.buffer)
-        self._start = -base % 64
-        self.address = base + self._start
-        self._plain = self._plain_type.from_buffer(self.buffer, self._start)
+    def __new__(cls, **values: Any) -> Any:
+        """A block of its own."""
+        buffer = ctypes.create_string_buffer(cls.size + ALIGNMENT)
+        block: Any = cls.python.from_buffer(buffer, -ctypes.addressof(buffer) % ALIGNMENT)
         for name, value in values.items():
-            if name not in self.fields:
-                raise AttributeError(f"{type(self).__name__} has no member {name!r}")
-            setattr(self, name, value)
+            if name not in cls.fields:
+                raise AttributeError(f"{cls.__name__} has no member {name!r}")
+            setattr(block, name, value)
+        return block
 
-    @classmethod
-    def _view(cls, outer: Any, address: int) -> Any:
-        view = cls.__new__(cls)
-        object.__setattr__(view, "buffer", outer.buffer)
-        object.__setattr__(view, "address", address)
-        start = outer._start + address - outer.address
-        object.__setattr__(view, "_start", start)
-        object.__setattr__(view, "_plain", cls._plain_type.from_buffer(outer.buffer, start))
-        return view
+    if TYPE_CHECKING:  # what blocks have
 
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name not in self.fields and name not in ("buffer", "_start", "address", "_plain"):
-            raise AttributeError(f"{type(self).__name__} has no member {name!r}")
-        object.__setattr__(self, name, value)
-
-    def __repr__(self) -> str:
-        shown = (f"{n}={getattr(self, n)!r}" for n, f in self.fields.items() if f.scalar)
-        return f"{type(self).__name__}({', '.join(shown)})"
-
-    def element(self, name: str, index: int) -> Any:
-        """A Struct element of an Array member, as a view."""
-        field = self.fields[name]
-        if not (isinstance(field.kind, Array) and isinstance(field.kind.elem, type)):
-            raise TypeError(f"{name} is not an array of Structs")
-        if not 0 <= index < field.kind.count:
-            raise IndexError(f"{name}[{index}]")
-        inner: Any = field.kind.elem
-        return inner._view(self, self.address + field.offset + index * inner.size)
+        @property
+        def address(self) -> int: ...
+        def element(self, name: str, index: int) -> Any: ...
 
     @classmethod
     def offset(cls, name: str) -> int:
