@@ -1,8 +1,8 @@
 """Every undocumented behaviour of the V3D: the question, our choice, the alternatives, a switch.
 
 No such choice hides in code. A block asks `unknowns["fill_rule"]`; `vc4lab unknowns` prints the
-table. Each block adds its rows here (rows of the QPU and of the board are in `qpu/unknowns.py` and
-`soc/unknowns.py`).
+table. Each block adds its rows here (rows of the QPU, the tile buffer and the board are in
+`qpu/unknowns.py`, `fragment/unknowns.py` and `soc/unknowns.py`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,12 @@ from vc4lab.diagnostics.unknown import Unknown
 
 __all__ = ["DEFAULT_UNKNOWNS", "ROWS", "Unknown", "Unknowns", "unknowns_table"]
 
-OTHER_ROOMS = ("vc4lab.qpu.unknowns", "vc4lab.soc.unknowns", "vc4lab.v3d.compute.unknowns")
+OTHER_ROOMS = (
+    "vc4lab.qpu.unknowns",
+    "vc4lab.v3d.fragment.unknowns",
+    "vc4lab.soc.unknowns",
+    "vc4lab.v3d.compute.unknowns",
+)
 """Modules with a `ROWS` list of `Unknown` of their own."""
 
 ROWS: list[Unknown] = [
@@ -121,7 +126,7 @@ ROWS: list[Unknown] = [
         "fill_rule",
         "Which of two triangles gets a pixel whose centre lies exactly on their shared edge?",
         {
-            "top-left": "the one for which it is a left edge or the edge with the lowest row number",
+            "top-left": "the one for which it is a left edge or the edge with the lowest row",
             "bottom-left": "the one for which it is a left edge or the edge with the highest row",
         },
         "top-left",

@@ -12,11 +12,14 @@ from vc4lab.memory import GuestMemory
 from vc4lab.qpu.assembler import assemble
 from vc4lab.v3d.fragment.interpreted import GoldenDraw, register
 from vc4lab.v3d.fragment.pipeline import fragment_pipeline
-from vc4lab.v3d.fragment.surface import COLOUR, ZS, Surface
+from vc4lab.v3d.fragment.surface import COLOUR, FULL_COLOUR, FULL_ZS, ZS, Surface
 from vc4lab.v3d.fragment.tile_context import DrawParams, FragmentKey
 from vc4lab.v3d.fragment.tile_job import Draw, FrameWork
+from vc4lab.v3d.fragment.tile_layout import SINGLE, TileLayout
 from vc4lab.v3d.fragment.tiles import RenderResult, TileScheduler
+from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
 
+COLOUR_DUMP, ZS_DUMP = 0x1000000, 0x1800000
 COLOUR_AT, ZS_AT, LISTS_AT, UNIFORMS_AT = 0x100000, 0x800000, 0x10000, 0x8000
 
 FLAT = """
@@ -71,8 +74,10 @@ class Scene:
     memory: GuestMemory = field(default_factory=GuestMemory)
     draws: list[tuple[FragmentKey, Any, int]] = field(default_factory=list)
     keep: list[Any] = field(default_factory=list)
+    layout: TileLayout = SINGLE
     clear_colour: int = 0
     clear_zs: int = 0xFFFFFF00
+    tile: tuple[int, int] = (64, 64)
     next_list: int = LISTS_AT
     next_uniform: int = UNIFORMS_AT
     result: RenderResult | None = None
@@ -133,14 +138,31 @@ class Scene:
         threads: int = 1,
         target: Any = None,
         store: Surface | None = None,
-        tile: int = 64,
+        unknowns: Unknowns | None = None,
     ) -> np.ndarray:
-        """Renders all draws; the colours as an array (height, width)."""
+        """Renders all draws; the colours as an array (height, width).
+
+        Multisample frames are dumped sample by sample, too: see `samples`.
+        """
         pitch = (self.width + 3) // 4 * 4
         store = store or Surface(COLOUR_AT, self.width, self.height)
-        work = FrameWork(self.memory, self.width, self.height)
+        columns, rows = self.tile
+        work = FrameWork(
+            self.memory,
+            self.width,
+            self.height,
+            tile_width=columns,
+            tile_height=rows,
+            layout=self.layout,
+        )
         for key, params, _ in self.draws:
-            key = replace(key, engine=engine)
+            key = replace(
+                key,
+                engine=engine,
+                unknowns=unknowns or key.unknowns,
+                multisample=self.layout.multisample,
+                wide_colour=self.layout.wide,
+            )
             pipeline = fragment_pipeline(key, target)
             if engine == "interpreter":
                 golden = GoldenDraw(key, self.memory)
@@ -157,21 +179,41 @@ class Scene:
             )
         work.set_segments([(n, at) for n, (_, _, at) in enumerate(self.draws)])
         depth = Surface(ZS_AT, self.width, self.height, buffer=ZS)
-        for row in range((self.height + tile - 1) // tile):
-            for column in range((self.width + tile - 1) // tile):
-                work.begin_chain()
-                work.tile(column, row)
-                work.clear(self.clear_colour, self.clear_zs)
-                work.draw(0, len(self.draws))
-                work.store(depth)
-                work.store(store)
-        scheduler = TileScheduler(threads, target=target)
+        for number, (row, column) in enumerate(np.ndindex(self.grid)):
+            work.begin_chain()
+            work.tile(column, row)
+            work.clear(self.clear_colour & 0xFFFFFFFF, self.clear_zs, self.clear_colour >> 32)
+            work.draw(0, len(self.draws))
+            work.store(depth)
+            work.store(store)
+            if self.layout.multisample:
+                for at, part in ((COLOUR_DUMP, FULL_COLOUR), (ZS_DUMP, FULL_ZS)):
+                    work.store(Surface(at + 16384 * number, 0, 0, buffer=part))
+        scheduler = TileScheduler(threads, unknowns or DEFAULT_UNKNOWNS, target=target)
         self.result = scheduler.run(work)
         self.counters = scheduler.counters()
         scheduler.close()
-        if store.buffer != COLOUR or store.tiling or store.format:
+        if store.buffer != COLOUR or store.tiling or store.format or store.wide:
             return np.zeros(0)
         return self._surface(store.address, pitch)
+
+    @property
+    def grid(self) -> tuple[int, int]:
+        """Rows and columns of tiles."""
+        return -(-self.height // self.tile[1]), -(-self.width // self.tile[0])
+
+    def samples(self, address: int = 0) -> np.ndarray:
+        """Every sample of the last `render`: an array (height, width, 4), colours or Z/stencil."""
+        rows, columns = self.grid
+        address = address or COLOUR_DUMP
+        result = np.zeros((rows * 32, columns * 32, 4), np.uint32)
+        y, x, s = np.mgrid[0:32, 0:32, 0:4]
+        offset = (x & ~1) * 32 + (y & ~1) * 512 + s * 16 + (y & 1) * 8 + (x & 1) * 4
+        for number, (row, column) in enumerate(np.ndindex(rows, columns)):
+            words = self.memory.array(address + 16384 * number, 4096, "<u4")
+            part = result[32 * row : 32 * row + 32, 32 * column : 32 * column + 32]
+            part[...] = words[offset // 4]
+        return result[: self.height, : self.width]
 
     def depth(self) -> np.ndarray:
         """The Z/stencil words of the last `render`."""

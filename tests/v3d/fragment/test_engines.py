@@ -182,6 +182,6 @@ def test_what_is_not_simulated_is_said():
     vpm = words("mov r0, vpm" + END)
     with pytest.raises(Unsupported, match="QPU-040"):
         fragment_pipeline(FragmentKey(program=vpm))
-    for changes in ({"multisample": True}, {"wide_colour": True}, {"primitive": "rht"}):
+    for changes in ({"primitive": "points", "index_bits": 32}, {"n_varyings": 33}):
         with pytest.raises(Unsupported, match="FRG-00"):
             fragment_pipeline(FragmentKey(program=COLOURED, **changes))

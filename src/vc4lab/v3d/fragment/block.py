@@ -33,6 +33,7 @@ from vc4lab.simd import (
     var,
 )
 from vc4lab.v3d.fragment.coverage import LANE_X, LANE_Y, Block, lanes_of_quads, quads_of
+from vc4lab.v3d.fragment.samples import CENTRE, sample_points
 from vc4lab.v3d.fragment.setup import Box, Edge, Planes
 from vc4lab.v3d.fragment.shader import (
     BlockInputs,
@@ -40,12 +41,8 @@ from vc4lab.v3d.fragment.shader import (
     FragmentEnvironment,
     Interpolants,
 )
-from vc4lab.v3d.fragment.tile_context import (
-    COUNTERS,
-    QUAD_BYTES,
-    QUAD_ROW_BYTES,
-    FragmentBatch,
-)
+from vc4lab.v3d.fragment.tile_context import COUNTERS, FragmentBatch
+from vc4lab.v3d.fragment.tlb import flags_word
 
 Z_SCALE = float(0xFFFFFF)
 
@@ -65,6 +62,7 @@ class Primitive:
     z_high: Value
     z_offset: Value | None
     reverse: Value
+    z_steps: list[Value] | None = None
 
 
 def interpolate(a: Value | None, row: Value | None, dx: Value) -> Value | None:
@@ -80,6 +78,7 @@ class BlockShader:
 
     def __init__(self, constants: DrawConstants, context: Any, params: Any) -> None:
         self.constants = constants
+        self.layout = constants.key.layout
         self.context = context
         self.params = params
         self.wild = var(mask16, const(mask16, 0))
@@ -107,6 +106,23 @@ class BlockShader:
         """Notes (i1) that a NaN is among a primitive's numbers: only the exact engine has those."""
         self.wild.set(self.wild.get() | splat(found))
 
+    def depth_steps(self, primitive: Primitive) -> list[Value] | None:
+        """24-bit depth of each sample minus that of the pixel centre; None with one sample."""
+        key = self.constants.key
+        if not key.multisample:
+            return None
+        a, b, _ = primitive.depth
+        steps = []
+        for x, y in sample_points(key):
+            step = const(f32, 0.0)
+            if key.unknowns["ms_depth"] == "plane":
+                for slope, distance in ((a, x - CENTRE), (b, y - CENTRE)):
+                    if slope is not None:
+                        step = step + slope * (distance / 16)
+            step = fmin_(fmax_(step * Z_SCALE, -Z_SCALE), Z_SCALE)
+            steps.append(step.to_int(i32))
+        return steps
+
     def row(self, primitive: Primitive, dy: Value) -> list[Value | None]:
         """B * dy of every plane, for all blocks of a row: depth, 1/Wc, varyings."""
         slopes = [primitive.depth[1], primitive.reciprocal_w[1], *primitive.varyings.b]
@@ -118,9 +134,10 @@ class BlockShader:
         in_quads = lanes_of_quads(quads)
         self.count("quads_valid", popcount_(quads))
         depth = self._depth(primitive, block)
-        flags = (
-            mask_from_bits(block.bits) & (depth >= splat(self.z_min)) & (depth <= splat(self.z_max))
-        )
+        in_range = (depth >= splat(self.z_min)) & (depth <= splat(self.z_max))
+        flags = [mask_from_bits(bits) & in_range for bits in block.samples]
+        if len(flags) < self.layout.samples:
+            flags = flags * self.layout.samples  # they share the coverage of the centre
         z24 = depth * Z_SCALE
         if primitive.z_offset is not None:
             z24 = z24 + splat(primitive.z_offset)
@@ -135,6 +152,7 @@ class BlockShader:
             varyings=self._varyings(primitive, block),
             colour=self.colour + self._offset(block),
             zs=self.zs + self._offset(block),
+            z_steps=primitive.z_steps,
         )
         if self.constants.key.engine == "interpreter":
             self._interpret(inputs, block)
@@ -142,7 +160,7 @@ class BlockShader:
             self._inline(inputs, in_quads)
 
     def _offset(self, block: Block) -> Value:
-        return block.y.shr(1) * QUAD_ROW_BYTES + block.x.shr(1) * QUAD_BYTES
+        return self.layout.offset(block.x, block.y)
 
     def _depth(self, primitive: Primitive, block: Block) -> Value:
         """Zs per lane. It cannot leave the range of the vertices, so rounding must not either."""
@@ -180,7 +198,9 @@ class BlockShader:
         for name in ("x", "y", "z"):
             store(batch.field_ptr(name), getattr(inputs, name))
         store(batch.field_ptr("w"), inputs.w + zero)
-        store(batch.field_ptr("flags"), inputs.flags.zext(i32))
+        store(batch.field_ptr("flags"), flags_word(inputs.flags))
+        for number, step in enumerate(inputs.z_steps or ()):
+            store(batch.field_ptr("z_steps") + 4 * number, step)
         batch.reverse = inputs.reverse.zext(i32)
         batch.uniforms = self.params.uniforms
         batch.place = self._offset(block)

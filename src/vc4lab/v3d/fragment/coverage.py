@@ -39,12 +39,14 @@ LANE_Y = [((lane >> 1) & 1) + 2 * (lane >> 3) for lane in range(16)]
 class Block:
     """One block with coverage: tile-relative corner, covered lanes as bits, and offsets.
 
+    `samples` has the covered lanes of each sample that the edges tell apart, `bits` those of any.
     `dx` and `dy` are pixel centres minus the planes' reference point, in pixels (exact).
     """
 
     x: Value
     y: Value
     bits: Value
+    samples: list[Value]
     dx: Value
     dy: Value
     row: Any
@@ -76,6 +78,23 @@ def lanes_of_quads(quads: Value) -> Value:
 def lanes_before(limits: Value, end: Value, position: Value) -> Value:
     """Lanes of the block at `position` that lie before `end` (`limits`: a table of bits)."""
     return load(i32, limits + min_(end - position, BLOCK) * 4, 4)
+
+
+def sample_bits(edges: list[Edge], inside: list[Value], allowed: Value) -> list[Value]:
+    """Lanes of `allowed` inside all edges, for each sample; `inside`: values of sample 0."""
+    if not edges:
+        return [allowed]
+    result = []
+    for number in range(len(edges[0].deltas) + 1):
+        values = inside
+        if number:
+            pairs = zip(edges, inside, strict=True)
+            values = [value + splat(edge.deltas[number - 1]) for edge, value in pairs]
+        signs = values[0]
+        for value in values[1:]:
+            signs = signs | value
+        result.append(allowed & mask_bits(signs >= 0))
+    return result
 
 
 @staged
@@ -117,13 +136,12 @@ def for_each_block(
         row = row_function(dy)
         while True:
             bits = allowed & lanes_before(columns_below, box.right, x)
-            if edges:
-                signs = inside[0]
-                for value in inside[1:]:
-                    signs = signs | value
-                bits = bits & mask_bits(signs >= 0)
+            samples = sample_bits(edges, inside, bits)
+            bits = samples[0]
+            for other in samples[1:]:
+                bits = bits | other
             if bits != 0:
-                function(Block(x, y, bits, dx, dy, row))
+                function(Block(x, y, bits, samples, dx, dy, row))
             x = x + BLOCK
             if x >= box.right:
                 break

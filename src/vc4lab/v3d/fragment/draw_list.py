@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from vc4lab.simd import Value, any_, const, i1, i32, max_, min_, staged
+from vc4lab.simd import Value, any_, const, i1, i32, max_, min_, select, staged
 from vc4lab.v3d.fragment.block import BlockShader
 from vc4lab.v3d.fragment.primitives import PrimitiveTracer
 from vc4lab.v3d.fragment.setup import POINT_SIZE, Box, PositionSource, VertexSource
@@ -34,7 +34,8 @@ def draw_list(
     constants = DrawConstants.load(key, program, memory, params)
     shader = BlockShader(constants, context, params)
     tracer = PrimitiveTracer(shader, vertex_source(key, context, params), window(context, params))
-    decoder = Decoder(memory, PRIMITIVES.index(key.primitive), INDEX_CODES[key.index_bits])
+    lists = select(params.lists != 0, params.lists, memory)
+    decoder = Decoder(lists, PRIMITIVES.index(key.primitive), INDEX_CODES[key.index_bits])
     decoder.open(address)
     has_vertices = const(i1, True) if key.index_bits == 32 else params.vertex_count > 0
     while has_vertices & decoder.next():

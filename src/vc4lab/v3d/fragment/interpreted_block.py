@@ -7,9 +7,10 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.qpu.environment import Environment, Unsupported
-from vc4lab.v3d.fragment.shader import ALL_SAMPLES
+from vc4lab.v3d.fragment.accesses import ColourAccesses
 from vc4lab.v3d.fragment.standalone import tlb_functions
 from vc4lab.v3d.fragment.tile_context import DrawParams, FragmentBatch, TileContext
+from vc4lab.v3d.fragment.tlb import ALL_SAMPLES, DepthTest
 from vc4lab.v3d.fragment.tmu_kernels import sampler_module
 
 if TYPE_CHECKING:
@@ -34,7 +35,10 @@ class NumpyFragmentEnvironment(Environment):
         self.params = params
         address = ctypes.c_uint64.from_address(context + TileContext.offset("batch")).value
         self.batch = address
-        self.native = tlb_functions(draw.key.depth_function, draw.key.z_update)
+        key = draw.key
+        self.layout = key.layout
+        self.native = tlb_functions(DepthTest(key.layout, key.depth_function, key.z_update))
+        self.accesses = ColourAccesses(key.layout)
         self.pointer = self._word("uniforms")
         self._array("stencil", 8)[:] = 0
         self._varying = 0
@@ -90,15 +94,17 @@ class NumpyFragmentEnvironment(Environment):
         return self._splat(0)
 
     def ms_flags(self) -> Words:
-        on = self._array("flags") != 0
-        return self.np.where(on, ALL_SAMPLES, 0).astype(self.np.uint32)
+        return self._array("flags").copy()
 
     def rev_flag(self) -> Words:
         return self._splat(self._word("reverse"))
 
     def set_ms_flags(self, value: Words, mask: Lanes) -> None:
         flags = self._array("flags")
-        flags[mask] = (value[mask] & ALL_SAMPLES) != 0
+        new = value & ALL_SAMPLES
+        if self.layout.samples == 1:
+            new = self.np.where(new != 0, ALL_SAMPLES, 0).astype(self.np.uint32)
+        flags[mask] = new[mask]
 
     def set_rev_flag(self, value: Words, mask: Lanes) -> None:
         if mask[0]:
@@ -153,9 +159,17 @@ class NumpyFragmentEnvironment(Environment):
         self._masked("z", value, mask)
 
     def tlb_colour(self, value: Words, mask: Lanes, all_samples: bool) -> None:
+        self._choose(self.accesses.write(all_samples))
         self._masked("colour", value, mask)
 
+    def _choose(self, place: tuple[int | None, int]) -> None:
+        """Says which sample and word the next colour access means."""
+        sample, word = place
+        self._array("colour_sample", 1)[0] = 0xFFFFFFFF if sample is None else sample
+        self._array("colour_word", 1)[0] = word
+
     def tlb_colour_load(self) -> Words:
+        self._choose(self.accesses.load())
         result = self._splat(0)
         self.native["load"](self.context, result.ctypes.data)
         return result

@@ -98,10 +98,6 @@ def fragment_pipeline(key: FragmentKey, target: Any = None) -> Pipeline:
 
 def check_supported(key: FragmentKey) -> None:
     """Raises `Unsupported` for what no pipeline can be made for yet."""
-    if key.multisample:
-        raise Unsupported("FRG-004", "4x multisample frames are not drawn yet")
-    if key.wide_colour:
-        raise Unsupported("FRG-005", "64-bit colour frames are not drawn yet")
     if key.primitive not in VERTICES or (key.primitive == "points" and key.index_bits == 32):
         raise Unsupported("FRG-006", f"{key.primitive} with x/y coordinates: no such list exists")
     if key.n_varyings > MAX_VARYINGS:

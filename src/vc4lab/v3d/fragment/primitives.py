@@ -29,12 +29,14 @@ from vc4lab.simd import (
 )
 from vc4lab.v3d.fragment.block import BlockShader, Primitive
 from vc4lab.v3d.fragment.coverage import for_each_block
+from vc4lab.v3d.fragment.samples import raster_of
 from vc4lab.v3d.fragment.setup import (
     DEPTH,
     POINT_SIZE,
     RECIPROCAL_W,
     ROW_BYTES,
     Box,
+    Edge,
     Planes,
     Vertex,
     VertexSource,
@@ -76,6 +78,7 @@ class PrimitiveTracer:
         self.depth_units = params.depth_units
         self.point_size = params.point_size
         self.line_width = params.line_width
+        self.raster = raster_of(self.key)
         first = self.key.first_varying
         self.rows = list(range(first, first + self.key.n_varyings))
         self.flat = [bool(self.key.flat_flags >> k & 1) for k in range(self.key.n_varyings)]
@@ -101,6 +104,7 @@ class PrimitiveTracer:
 
     def run(self, primitive: Primitive) -> None:
         """Shades all blocks of a primitive."""
+        primitive.z_steps = self.shader.depth_steps(primitive)
         for_each_block(
             primitive.box,
             primitive.edges,
@@ -137,7 +141,7 @@ def draw_triangle(tracer: Any, vertices: Any, flat_words: Value) -> None:
     ).sext(i64)
     forward = (area < 0) == ((tracer.facing & CLOCKWISE_IS_FORWARD) != 0)
     enabled = select(forward, tracer.facing & ENABLE_FORWARD, tracer.facing & ENABLE_REVERSE) != 0
-    box = bounding_box(vertices, tracer.window)
+    box = bounding_box(vertices, tracer.window, tracer.raster)
     if ~enabled & (area != 0):
         tracer.shader.count("primitives_reversed", const(i32, 1))
     if enabled & (area != 0) & (box.left < box.right) & (box.top < box.bottom):
@@ -151,9 +155,8 @@ def trace_triangle(
     """A triangle that faces the right way and whose box is not empty."""
     v0, v1, v2 = vertices
     sign = (area >> 63).trunc(i32)
-    top_left = tracer.key.unknowns["fill_rule"] == "top-left"
     pairs = ((v0, v1), (v1, v2), (v2, v0))
-    edges = [oriented_edge(a, b, sign, top_left) for a, b in pairs]
+    edges = [oriented_edge(a, b, sign, tracer.raster) for a, b in pairs]
     base, varyings, suspect = triangle_planes(vertices, area, tracer.rows, tracer.flat, flat_words)
     tracer.shader.suspect(suspect)
     low, high = depth_range(vertices)
@@ -185,17 +188,42 @@ def draw_point(tracer: Any, vertex: Any) -> None:
     size = fmin_(fmax_(size, MIN_POINT_SIZE), MAX_POINT_SIZE)
     half = (size * 128.0).to_int(i32)  # in 1/256 pixel, as the corners below
     left, top = (vertex.x << 4) - half, (vertex.y << 4) - half
+    # Samples lie on whole subpixels: the first one inside and the first one behind, 12.4.
+    square = [(edge + 15) >> 4 for edge in (left, top, left + 2 * half, top + 2 * half)]
+    up, down = 15 - tracer.raster.highest, 15 - tracer.raster.lowest
     box = Box(
-        max_((left + 127) >> 8, tracer.window.left),
-        max_((top + 127) >> 8, tracer.window.top),
-        min_((left + 2 * half + 127) >> 8, tracer.window.right),
-        min_((top + 2 * half + 127) >> 8, tracer.window.bottom),
+        max_((square[0] + up) >> 4, tracer.window.left),
+        max_((square[1] + up) >> 4, tracer.window.top),
+        min_((square[2] + down) >> 4, tracer.window.right),
+        min_((square[3] + down) >> 4, tracer.window.bottom),
     )
     if (box.left < box.right) & (box.top < box.bottom):
-        trace_point(tracer, vertex, size, box)
+        trace_point(tracer, vertex, size, box, square)
 
 
-def trace_point(tracer: PrimitiveTracer, vertex: Vertex, size: Value, box: Box) -> None:
+def square_edges(tracer: PrimitiveTracer, square: list[Value]) -> list[Edge]:
+    """Edges around left, top, right, bottom (12.4); none if the box of pixels says it all."""
+    points = tracer.raster.points
+    if len(points) == 1:
+        return []
+    left, top, right, bottom = square
+    one, zero = const(i32, 1), const(i32, 0)
+
+    def edge(values: list[Value], step_x: Value, step_y: Value) -> Edge:
+        values = [value >> 4 for value in values]
+        return Edge(values[0], step_x, step_y, [value - values[0] for value in values[1:]])
+
+    return [
+        edge([x - left for x, _ in points], one, zero),
+        edge([y - top for _, y in points], zero, one),
+        edge([right - (x + 1) for x, _ in points], -one, zero),
+        edge([bottom - (y + 1) for _, y in points], zero, -one),
+    ]
+
+
+def trace_point(
+    tracer: PrimitiveTracer, vertex: Vertex, size: Value, box: Box, square: list[Value]
+) -> None:
     """A point whose box is not empty."""
     reciprocal = number(word(vertex, RECIPROCAL_W))
     # Read as VP * W + C like every varying, so the slopes carry the factor 1/Wc.
@@ -209,8 +237,9 @@ def trace_point(tracer: PrimitiveTracer, vertex: Vertex, size: Value, box: Box) 
     flat = const(f32, 0.0)
     tracer.run(
         Primitive(
-            box, [], vertex.x, vertex.y, (None, None, depth), (None, None, reciprocal),
-            varyings, depth, depth, depth_offset(tracer, flat, flat), const(i1, False),
+            box, square_edges(tracer, square), vertex.x, vertex.y,
+            (None, None, depth), (None, None, reciprocal), varyings, depth, depth,
+            depth_offset(tracer, flat, flat), const(i1, False),
         )
     )  # fmt: skip
 
@@ -236,7 +265,7 @@ def draw_line(tracer: Any, vertices: Any, flat_words: Value) -> None:
         Vertex(v1.words, v1.x + ox, v1.y + oy),
         Vertex(v0.words, v0.x + ox, v0.y + oy),
     ]
-    box = bounding_box(corners, tracer.window)
+    box = bounding_box(corners, tracer.window, tracer.raster)
     if ((dx != 0) | (dy != 0)) & (box.left < box.right) & (box.top < box.bottom):
         trace_line(tracer, vertices, flat_words, corners, box, (fx, fy, across_x, across_y, width))
 
@@ -248,10 +277,9 @@ def trace_line(
     """A line whose box is not empty. Attributes change along it and are constant across."""
     v0, v1 = vertices
     fx, fy, across_x, across_y, width = shape
-    top_left = tracer.key.unknowns["fill_rule"] == "top-left"
     upright = const(i32, 0)
     edges = [
-        oriented_edge(a, b, upright, top_left)
+        oriented_edge(a, b, upright, tracer.raster)
         for a, b in zip(corners, corners[1:] + corners[:1], strict=True)
     ]
     # A position is v1 + s * direction + t * across; attributes follow s, the coordinate t.

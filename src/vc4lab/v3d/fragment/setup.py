@@ -7,7 +7,7 @@ centres the fill rule gives to the primitive. Source: hardware reference 7.2-7.6
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from vc4lab.simd import (
@@ -30,6 +30,7 @@ from vc4lab.simd import (
     umin,
     vec,
 )
+from vc4lab.v3d.fragment.samples import Raster
 from vc4lab.v3d.geometry.primitive_decoder import CLIP_ENTRY_BYTES, host
 
 ROW_BYTES = 64
@@ -53,11 +54,15 @@ class Vertex:
 
 @dataclass
 class Edge:
-    """E(x, y) = value + x * step_x + y * step_y for pixel (x, y) of the tile; inside if >= 0."""
+    """E(x, y) = value + x * step_x + y * step_y for pixel (x, y) of the tile; inside if >= 0.
+
+    `value` is that of sample 0 (or the centre); `deltas` lead from it to the other samples.
+    """
 
     value: Value
     step_x: Value
     step_y: Value
+    deltas: list[Value] = field(default_factory=list)
 
 
 @dataclass
@@ -197,35 +202,40 @@ def fetch(source: Any, memory: Value, decoder: Any, count: int, rows: Any) -> An
 
 
 @staged
-def oriented_edge(a: Vertex, b: Vertex, sign: Value, top_left: bool) -> Edge:
+def oriented_edge(a: Vertex, b: Vertex, sign: Value, raster: Raster) -> Edge:
     """The edge from `a` to `b`; `sign` is 0, or -1 if the primitive winds the other way.
 
     Exact for all 12.4 positions: the product is 64 bits wide and only then divided by the 16
-    subpixels of a step, rounded down, which keeps the sign at every pixel centre.
+    subpixels of a step, rounded down, which keeps the sign at every sample.
     """
     dx = ((b.x - a.x) ^ sign) - sign
     dy = ((b.y - a.y) ^ sign) - sign
-    at_centre = dx.sext(i64) * (8 - a.y).sext(i64) - dy.sext(i64) * (8 - a.x).sext(i64)
-    horizontal = (dx > 0) if top_left else (dx < 0)
+    horizontal = (dx > 0) if raster.top_left else (dx < 0)
     inclusive = (dy < 0) | ((dy == 0) & horizontal)
-    value = (at_centre + select(inclusive, const(i64, 0), const(i64, -1))) >> 4
-    value = min_(max_(value, const(i64, -EDGE_LIMIT)), const(i64, EDGE_LIMIT))
-    return Edge(value.trunc(i32), -dy, dx)
+    bias = select(inclusive, const(i64, 0), const(i64, -1))
+    values = []
+    for x, y in raster.points:
+        at_sample = dx.sext(i64) * (y - a.y).sext(i64) - dy.sext(i64) * (x - a.x).sext(i64)
+        value = (at_sample + bias) >> 4
+        value = min_(max_(value, const(i64, -EDGE_LIMIT)), const(i64, EDGE_LIMIT))
+        values.append(value.trunc(i32))
+    return Edge(values[0], -dy, dx, [value - values[0] for value in values[1:]])
 
 
 @staged
-def bounding_box(vertices: Any, window: Box) -> Box:
-    """Pixels whose centres can lie inside the convex hull of `vertices`, inside `window`."""
+def bounding_box(vertices: Any, window: Box, raster: Raster) -> Box:
+    """Pixels with a sample that can lie inside the convex hull of `vertices`, inside `window`."""
     left, right = vertices[0].x, vertices[0].x
     top, bottom = vertices[0].y, vertices[0].y
     for vertex in vertices[1:]:
         left, right = min_(left, vertex.x), max_(right, vertex.x)
         top, bottom = min_(top, vertex.y), max_(bottom, vertex.y)
+    up, down = 15 - raster.highest, raster.lowest
     return Box(
-        max_((left + 7) >> 4, window.left),
-        max_((top + 7) >> 4, window.top),
-        min_(((right - 8) >> 4) + 1, window.right),
-        min_(((bottom - 8) >> 4) + 1, window.bottom),
+        max_((left + up) >> 4, window.left),
+        max_((top + up) >> 4, window.top),
+        min_(((right - down) >> 4) + 1, window.right),
+        min_(((bottom - down) >> 4) + 1, window.bottom),
     )
 
 

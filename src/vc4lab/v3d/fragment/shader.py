@@ -30,15 +30,14 @@ from vc4lab.simd import (
     var,
 )
 from vc4lab.v3d.fragment import tlb
+from vc4lab.v3d.fragment.accesses import ColourAccesses, StagedColourAccesses
 from vc4lab.v3d.fragment.tile_context import STATUS_UNSUPPORTED, FragmentKey
+from vc4lab.v3d.fragment.tile_layout import PLANE_BYTES, SAMPLE_BYTES
 from vc4lab.v3d.fragment.tmu import direct_lookup, sample
 from vc4lab.v3d.geometry.primitive_decoder import host
 
 INLINED_REQUESTS = 2
 """Programs with more requests of one texture kind call a function for them: they compile faster."""
-
-ALL_SAMPLES = 0xF
-"""MS_FLAGS of a covered pixel (non-multisample: only "not zero" is certain)."""
 
 
 @dataclass
@@ -52,17 +51,22 @@ class Interpolants:
 
 @dataclass
 class BlockInputs:
-    """The inputs of a block, as staged values; `colour` and `zs` point to its tile buffer words."""
+    """The inputs of a block, as staged values; `colour` and `zs` point to its tile buffer words.
+
+    `flags`: lanes that each sample has on; `z_steps`: depth of each sample beyond the pixel
+    centre's, or None with one sample.
+    """
 
     x: Value
     y: Value
-    flags: Value
+    flags: list[Value]
     reverse: Value
     w: Value
     z: Value
     varyings: list[Interpolants]
     colour: Value
     zs: Value
+    z_steps: list[Value] | None = None
 
 
 def moves_uniforms(program: Program) -> bool:
@@ -108,9 +112,12 @@ class FragmentEnvironment(Environment):
         self.constants = constants
         self.inputs = inputs
         self.status = status
-        self.flags = var(mask16, inputs.flags)
+        self.layout = constants.key.layout
+        self.flags = [var(mask16, mask) for mask in inputs.flags]
         self.reverse = var(i1, inputs.reverse)
         self.stencil: tlb.StencilState | None = None
+        counted = StagedColourAccesses if self._counts_while_running() else ColourAccesses
+        self.accesses: Any = counted(self.layout)
         self._uniforms_read = 0
         self._varyings_read = 0
         self._pointer: Any = None
@@ -121,6 +128,10 @@ class FragmentEnvironment(Environment):
         self._results: tuple[deque[Value], deque[Value]] = (deque(), deque())
         if writes(constants.program, Write.TLB_STENCIL_SETUP):
             self.stencil = tlb.StencilState(*(var(i32, 0) for _ in tlb.STENCIL_CELLS))
+
+    def _counts_while_running(self) -> bool:
+        several = self.layout.samples * self.layout.words > 1
+        return several and self.constants.program.has_branches
 
     # -- inputs ------------------------------------------------------------------------------
 
@@ -176,13 +187,15 @@ class FragmentEnvironment(Environment):
         return const(i32x16, 0)
 
     def ms_flags(self) -> Value:
-        return select(self.flags.get(), const(i32x16, ALL_SAMPLES), const(i32x16, 0))
+        return tlb.flags_word([cell.get() for cell in self.flags])
 
     def rev_flag(self) -> Value:
         return splat(self.reverse.get().zext(i32))
 
     def set_ms_flags(self, value: Value, mask: Value) -> None:
-        self.flags.set(select(mask, (value & ALL_SAMPLES) != 0, self.flags.get()))
+        masks = tlb.sample_masks(value, self.layout.samples)
+        for cell, new in zip(self.flags, masks, strict=True):
+            cell.set(select(mask, new, cell.get()))
 
     def set_rev_flag(self, value: Value, mask: Value) -> None:
         self.reverse.set(select(mask[0], (value[0] & 1) != 0, self.reverse.get()))
@@ -226,22 +239,42 @@ class FragmentEnvironment(Environment):
     # -- tile buffer -------------------------------------------------------------------------
 
     def tlb_z(self, value: Value, mask: Value) -> None:
-        key, flags = self.constants.key, self.flags.get()
-        passed = tlb.z_test(
-            key.depth_function, key.z_update, self.stencil, self.reverse.get(), self.inputs.zs,
-            value, flags & mask,
-        )  # fmt: skip
-        self.flags.set(passed | (flags & ~mask))
+        key = self.constants.key
+        test = tlb.DepthTest(self.layout, key.depth_function, key.z_update)
+        for number, cell in enumerate(self.flags):
+            flags = cell.get()
+            step = self.inputs.z_steps[number] if self.inputs.z_steps else None
+            passed = tlb.z_test(
+                test, self.stencil, self.reverse.get(), self.inputs.zs + SAMPLE_BYTES * number,
+                tlb.sample_depth(value, step), flags & mask,
+            )  # fmt: skip
+            cell.set(passed | (flags & ~mask))
 
     def tlb_stencil(self, value: Value) -> None:
         assert self.stencil is not None
         self.stencil.setup(value[0])
 
     def tlb_colour(self, value: Value, mask: Value, all_samples: bool) -> None:
-        tlb.colour_write(self.inputs.colour, value, self.flags.get() & mask)
+        sample, word = self.accesses.write(all_samples)
+        base = self.inputs.colour + word * PLANE_BYTES
+        if sample is None:
+            for number, cell in enumerate(self.flags):
+                place = base + SAMPLE_BYTES * number
+                tlb.colour_write(self.layout, place, value, cell.get() & mask)
+            return
+        flags = [cell.get() for cell in self.flags]
+        if isinstance(sample, int):
+            active = flags[sample]
+        else:
+            active = const(mask16, 0)
+            for number, lanes in enumerate(flags):
+                active = active | (lanes & splat(sample == number))
+        tlb.colour_write(self.layout, base + sample * SAMPLE_BYTES, value, active & mask)
 
     def tlb_colour_load(self) -> Value:
-        return tlb.colour_load(self.inputs.colour)
+        sample, word = self.accesses.load()
+        place = self.inputs.colour + (word * PLANE_BYTES + sample * SAMPLE_BYTES)
+        return self.layout.load_block(place)
 
     # -- order among programs: blocks run one after the other ----------------------------------
 

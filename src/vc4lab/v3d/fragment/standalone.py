@@ -6,9 +6,22 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
-from vc4lab.simd import Function, NativeModule, Value, build, i32, i32x16, load, ptr, store, var
+from vc4lab.simd import (
+    Function,
+    NativeModule,
+    Value,
+    build,
+    i32,
+    i32x16,
+    load,
+    ptr,
+    splat,
+    store,
+    var,
+)
 from vc4lab.v3d.fragment import tlb
 from vc4lab.v3d.fragment.tile_context import FragmentBatch, TileContext
+from vc4lab.v3d.fragment.tile_layout import PLANE_BYTES, SAMPLE_BYTES, TileLayout
 from vc4lab.v3d.fragment.tmu import direct_lookup
 
 
@@ -22,18 +35,29 @@ def _stencil_cells(batch: Any) -> tlb.StencilState:
     return tlb.StencilState(*(var(i32, load(i32, place + 4 * k)) for k in range(count)))
 
 
-def _z(function: int, z_update: bool) -> Callable[[Value, Value, Value], None]:
+def _flags(batch: Any, layout: TileLayout) -> list[Value]:
+    return tlb.sample_masks(load(i32x16, batch.field_ptr("flags")), layout.samples)
+
+
+def _z(test: tlb.DepthTest) -> Callable[[Value, Value, Value], None]:
     def body(context_pointer: Value, value: Value, mask: Value) -> None:
         context: Any = TileContext.at(context_pointer)
         batch: Any = FragmentBatch.at(context.batch)
-        flags = _lane_mask(batch.field_ptr("flags"))
         wanted = _lane_mask(mask)
         reverse = batch.reverse != 0
-        passed = tlb.z_test(
-            function, z_update, _stencil_cells(batch), reverse,
-            context.field_ptr("zs") + batch.place, load(i32x16, value), flags & wanted,
-        )  # fmt: skip
-        store(batch.field_ptr("flags"), (passed | (flags & ~wanted)).zext(i32))
+        z = load(i32x16, value)
+        left = []
+        for number, flags in enumerate(_flags(batch, test.layout)):
+            step = None
+            if test.layout.multisample:
+                step = load(i32, batch.field_ptr("z_steps") + 4 * number)
+            place = context.field_ptr("zs") + batch.place + SAMPLE_BYTES * number
+            passed = tlb.z_test(
+                test, _stencil_cells(batch), reverse, place, tlb.sample_depth(z, step),
+                flags & wanted,
+            )  # fmt: skip
+            left.append(passed | (flags & ~wanted))
+        store(batch.field_ptr("flags"), tlb.flags_word(left))
 
     return body
 
@@ -47,17 +71,29 @@ def _stencil(context_pointer: Value, word: Value) -> None:
         store(batch.field_ptr("stencil") + 4 * k, getattr(state, name).get())
 
 
-def _colour(context_pointer: Value, value: Value, mask: Value) -> None:
-    context: Any = TileContext.at(context_pointer)
-    batch: Any = FragmentBatch.at(context.batch)
-    active = _lane_mask(batch.field_ptr("flags")) & _lane_mask(mask)
-    tlb.colour_write(context.field_ptr("colour") + batch.place, load(i32x16, value), active)
+def _colour(layout: TileLayout) -> Callable[[Value, Value, Value], None]:
+    def body(context_pointer: Value, value: Value, mask: Value) -> None:
+        context: Any = TileContext.at(context_pointer)
+        batch: Any = FragmentBatch.at(context.batch)
+        colour = context.field_ptr("colour") + batch.place + batch.colour_word * PLANE_BYTES
+        sample = batch.colour_sample
+        for number, flags in enumerate(_flags(batch, layout)):
+            chosen = splat((sample == number) | (sample < 0))
+            active = flags & _lane_mask(mask) & chosen
+            place = colour + SAMPLE_BYTES * number
+            tlb.colour_write(layout, place, load(i32x16, value), active)
+
+    return body
 
 
-def _load(context_pointer: Value, result: Value) -> None:
-    context: Any = TileContext.at(context_pointer)
-    batch: Any = FragmentBatch.at(context.batch)
-    store(result, tlb.colour_load(context.field_ptr("colour") + batch.place))
+def _load(layout: TileLayout) -> Callable[[Value, Value], None]:
+    def body(context_pointer: Value, result: Value) -> None:
+        context: Any = TileContext.at(context_pointer)
+        batch: Any = FragmentBatch.at(context.batch)
+        place = batch.place + batch.colour_word * PLANE_BYTES + batch.colour_sample * SAMPLE_BYTES
+        store(result, layout.load_block(context.field_ptr("colour") + place))
+
+    return body
 
 
 def _direct(memory: Value, addresses: Value, result: Value) -> None:
@@ -65,15 +101,19 @@ def _direct(memory: Value, addresses: Value, result: Value) -> None:
 
 
 @lru_cache(maxsize=64)
-def tlb_functions(function: int, z_update: bool) -> NativeModule:
-    """Native `z`, `colour` (context, words, mask), `load`, `stencil` and `direct`."""
+def tlb_functions(test: tlb.DepthTest) -> NativeModule:
+    """Native `z`, `colour` (context, words, mask), `load`, `stencil` and `direct`.
+
+    `colour` writes sample `FragmentBatch.colour_sample` (-1: all) and word `colour_word`; `load`
+    reads them.
+    """
     three, two = (ptr, ptr, ptr), (ptr, ptr)
 
     functions = {
-        "z": Function(args=three, body=_z(function, z_update)),
-        "colour": Function(args=three, body=_colour),
-        "load": Function(args=two, body=_load),
+        "z": Function(args=three, body=_z(test)),
+        "colour": Function(args=three, body=_colour(test.layout)),
+        "load": Function(args=two, body=_load(test.layout)),
         "stencil": Function(args=(ptr, i32), body=_stencil),
         "direct": Function(args=three, body=_direct),
     }
-    return build("tlb", functions, key=f"tlb-{function}-{z_update}")
+    return build("tlb", functions, key=f"tlb-{test!r}")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from vc4lab.records.codes import TileFormat
+from vc4lab.records.codes import Decimate, TileFormat
 from vc4lab.simd import (
     Function,
     Value,
@@ -20,6 +20,7 @@ from vc4lab.simd import (
     i32,
     i32x16,
     load,
+    mask16,
     min_,
     ptr,
     select,
@@ -29,16 +30,20 @@ from vc4lab.simd import (
     store,
     vec,
 )
-from vc4lab.v3d.fragment import tlb
 from vc4lab.v3d.fragment.coverage import LANE_X, LANE_Y
 from vc4lab.v3d.fragment.pixel_formats import from_565, to_565
+from vc4lab.v3d.fragment.resolve import RESOLVED_PLANE_BYTES, resolve, spread
 from vc4lab.v3d.fragment.surface import COLOUR, FULL_COLOUR, VARIANTS, Z_ONLY, SurfaceOp
 from vc4lab.v3d.fragment.tile_address import column_offset, combine, row_offset
-from vc4lab.v3d.fragment.tile_context import (
+from vc4lab.v3d.fragment.tile_context import TileContext
+from vc4lab.v3d.fragment.tile_layout import (
+    MULTISAMPLE,
+    PLANE_BYTES,
     QUAD_BYTES,
     QUAD_ROW_BYTES,
+    SINGLE,
     TILE_WORDS,
-    TileContext,
+    WIDE,
 )
 from vc4lab.v3d.fragment.tiling import UTILE_SHAPES, Tiling
 from vc4lab.v3d.geometry.primitive_decoder import host
@@ -56,6 +61,12 @@ _WIDE_UTILE = [BLOCK_TO_RASTER[y * 4 + (x & 3)] + 16 * (x >> 2) for y in range(4
 _WIDE_BLOCKS = [
     [LANE_Y[lane] * 8 + LANE_X[lane] + 4 * half for lane in range(16)] for half in (0, 1)
 ]
+
+
+_TWO, _FOUR = vec(i32, 2), vec(i32, 4)
+
+WIDE_FORMAT = -1
+"""Stands for a format in 64-bit colour frames."""
 
 
 @dataclass
@@ -76,6 +87,8 @@ class Transfer:
 
     @property
     def bytes(self) -> int:
+        if self.format == WIDE_FORMAT:
+            return 8
         return 4 if self.format == TileFormat.RGBA8888 else 2
 
     def to_memory(self, words: Value, lane_x: list[int], lane_y: list[int]) -> Value:
@@ -102,7 +115,7 @@ class Transfer:
 
     def block(self, x: Value, y: Value) -> Value:
         """Pointer to the block at (x, y) in the tile buffer."""
-        return self.words + y.shr(1) * QUAD_ROW_BYTES + x.shr(1) * QUAD_BYTES
+        return self.words + SINGLE.offset(x, y)
 
 
 _ROW_X = list(range(16))
@@ -178,9 +191,9 @@ def store_tiled(job: Any) -> None:
     while y < job.rows:
         x = const(i32, 0)
         while x < job.columns:
-            pixels = job.to_memory(tlb.load_block(job.block(x, y)), LANE_X, LANE_Y)
+            pixels = job.to_memory(SINGLE.load_block(job.block(x, y)), LANE_X, LANE_Y)
             if wide:
-                right = job.to_memory(tlb.load_block(job.block(x + 4, y)), LANE_X, LANE_Y)
+                right = job.to_memory(SINGLE.load_block(job.block(x + 4, y)), LANE_X, LANE_Y)
                 pixels = shuffle(pixels, right, _WIDE_UTILE)
             else:
                 pixels = shuffle(pixels, BLOCK_TO_RASTER)
@@ -204,10 +217,10 @@ def load_tiled(job: Any) -> None:
                 pixels = load(vec(i16, 32), job.utile(x, y))
                 for half in (0, 1):
                     words = job.from_memory(shuffle(pixels, _WIDE_BLOCKS[half]))
-                    tlb.store_block(job.block(x + 4 * half, y), words)
+                    SINGLE.store_block(job.block(x + 4 * half, y), words)
             else:
                 pixels = load(i32x16, job.utile(x, y))
-                tlb.store_block(job.block(x, y), shuffle(pixels, RASTER_TO_BLOCK))
+                SINGLE.store_block(job.block(x, y), shuffle(pixels, RASTER_TO_BLOCK))
             x = x + width
         y = y + 4
 
@@ -230,21 +243,50 @@ def transfer(context_pointer: Value, op_pointer: Value, to_memory: bool, unknown
     buffer = op.part
     is_colour = (buffer == COLOUR) | (buffer == FULL_COLOUR)
     words = select(is_colour, context.field_ptr("colour"), context.field_ptr("zs"))
-    keep = select(buffer == Z_ONLY, const(i32, -256), const(i32, -1))
-    columns = min_(op.width - context.tile_x, context.tile_width)
-    rows = min_(op.height - context.tile_y, context.tile_height)
     if buffer >= FULL_COLOUR:
         if to_memory:
             copy_words(host(memory, op.base), words)
         else:
             copy_words(words, host(memory, op.base))
+    elif (context.mode & MULTISAMPLE) != 0:
+        single = context.field_ptr("resolved")
+        decimate = op.decimate
+        if (buffer != COLOUR) | ((context.mode & WIDE) != 0):
+            decimate = const(i32, int(Decimate.SAMPLE_0))
+        resolve(single, words, decimate, unknowns)  # when loading: pixels outside the frame
+        halved = (decimate == int(Decimate.X16)).zext(i32)
+        _move(context, op, single, to_memory, halved, const(i32, RESOLVED_PLANE_BYTES), unknowns)
+        if not to_memory:
+            spread(words, single)
+    else:
+        none = const(i32, 0)
+        _move(context, op, words, to_memory, none, const(i32, PLANE_BYTES), unknowns)
+
+
+@staged
+def _move(
+    context: Any, op: Any, words: Value, to_memory: bool, halved: Value, plane: Value,
+    unknowns: Any,
+) -> None:  # fmt: skip
+    """The tile at `words` (one sample) to or from the surface; halved (0, 1): in half the size."""
+    x, y = context.tile_x.shr(halved), context.tile_y.shr(halved)
+    columns = min_(op.width - x, context.tile_width.shr(halved))
+    rows = min_(op.height - y, context.tile_height.shr(halved))
+    keep = select(op.part == Z_ONLY, const(i32, -256), const(i32, -1))
+    if ((context.mode & WIDE) != 0) & (op.part == COLOUR):
+        for tiling in Tiling:
+            if op.variant == VARIANTS.index((TileFormat.RGBA8888, tiling)):
+                job = Transfer(
+                    context.memory, op, words, keep, x, y, columns, rows, WIDE_FORMAT, tiling,
+                    unknowns,
+                )  # fmt: skip
+                transfer_wide(job, plane, to_memory)
     else:
         for number, (format_, tiling) in enumerate(VARIANTS):
             if op.variant == number:
                 job = Transfer(
-                    memory, op, words, keep, context.tile_x, context.tile_y, columns, rows,
-                    format_, tiling, unknowns,
-                )  # fmt: skip
+                    context.memory, op, words, keep, x, y, columns, rows, format_, tiling, unknowns
+                )
                 if tiling is Tiling.RASTER:
                     (store_raster if to_memory else load_raster)(job)
                 else:
@@ -252,13 +294,55 @@ def transfer(context_pointer: Value, op_pointer: Value, to_memory: bool, unknown
 
 
 @staged
-def fill_words(target: Value, word: Value) -> None:
-    """Clears one tile buffer to `word`."""
-    offset = const(i32, 0)
-    value = splat(word)
-    while offset < TILE_WORDS * 4:
+def transfer_wide(job: Any, plane: Value, to_memory: bool) -> None:
+    """64-bit colours, two pixels (half a row of a utile) at a time."""
+    y = const(i32, 0)
+    while y < job.rows:
+        x = const(i32, 0)
+        while x < job.columns:
+            inner = (y & 1) * (QUAD_BYTES // 2)
+            low = job.block(x, y) + inner
+            high = low + plane
+            if job.tiling is Tiling.RASTER:
+                pixels = job.raster_row(x, y)
+            else:
+                pixels = job.utile(x, y & ~3) + (y & 3) * 16
+            if to_memory:
+                colours = shuffle(load(_TWO, low), load(_TWO, high), [0, 2, 1, 3])
+                if x + 1 < job.columns:
+                    store(pixels, colours)
+                else:
+                    store(pixels, shuffle(colours, [0, 1]))
+            else:
+                colours = load(_FOUR, pixels)
+                store(low, shuffle(colours, [0, 2]))
+                store(high, shuffle(colours, [1, 3]))
+            x = x + 2
+        y = y + 1
+
+
+@staged
+def fill_words(target: Value, even: Value, odd: Value, start: int, end: int) -> None:
+    """Clears words `start` to `end` of a buffer; columns are even and odd by turns."""
+    offset = const(i32, start * 4)
+    value = splat(even)
+    value = select(const(mask16, [0, 1] * 8), splat(odd), value)
+    while offset < end * 4:
         store(target + offset, value)
         offset = offset + 64
+
+
+@staged
+def clear_colour(context: Any, low: Value, high: Value, unknowns: Any) -> None:
+    """Clears the colours to the two words of record 114."""
+    colour = context.field_ptr("colour")
+    half = TILE_WORDS // 2
+    if (context.mode & WIDE) != 0:
+        fill_words(colour, low, low, 0, half)
+        fill_words(colour, high, high, half, TILE_WORDS)
+    else:
+        odd = high if unknowns["clear_colour_words"] == "columns" else low
+        fill_words(colour, low, odd, 0, TILE_WORDS)
 
 
 def transfer_kernel(to_memory: bool, unknowns: Unknowns = DEFAULT_UNKNOWNS) -> Function:

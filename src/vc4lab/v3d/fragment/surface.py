@@ -26,6 +26,7 @@ class SurfaceOp(Struct):
     pitch = i32
     part = i32
     variant = i32
+    decimate = i32
 
 
 VARIANTS: tuple[tuple[int, Tiling], ...] = tuple(
@@ -48,6 +49,10 @@ class Surface:
         Image layout and colour format (codes of record 28).
     buffer
         Which part of the tile buffer: COLOUR, ZS, Z_ONLY, FULL_COLOUR or FULL_ZS.
+    decimate
+        How samples become a pixel (record 28 bits 7:6); multisample frames only.
+    wide
+        64-bit colours: four half-floats a pixel, `format` and `decimate` do not count.
     """
 
     address: int
@@ -56,10 +61,14 @@ class Surface:
     tiling: int = 0
     format: int = TileFormat.RGBA8888
     buffer: int = COLOUR
+    decimate: int = 0
+    wide: bool = False
 
     @property
     def bits(self) -> int:
         """Bits per pixel in memory."""
+        if self.wide and self.buffer == COLOUR:
+            return 64
         return 32 if self.buffer != COLOUR or self.format == TileFormat.RGBA8888 else 16
 
     @property
@@ -75,4 +84,5 @@ class Surface:
         op.base = self.address & 0xFFFFFFFF
         op.width, op.height = self.width, self.height
         op.pitch, op.part = self.pitch, self.buffer
+        op.decimate = self.decimate
         op.variant = VARIANTS.index((format_, Tiling(min(self.tiling, 2))))

@@ -1,8 +1,8 @@
 """What a tile function sees: the tile buffer of a worker thread, the parameters of a draw, its key.
 
-The tile buffer keeps 2x2 quads together (16 bytes each, quads in raster order of the tile), so that
-any 4x4 pixel block at even x and y is two 32-byte pieces. Lane order in a block: lane & 1 = x,
-lane & 2 = y of the quad, quads in raster order (hardware reference 7.6).
+The tile buffer keeps 2x2 quads together (`tile_layout.py`), so that any 4x4 pixel block at even x
+and y is a few whole pieces. Lane order in a block: lane & 1 = x, lane & 2 = y of the quad, quads in
+raster order (hardware reference 7.6).
 """
 
 from __future__ import annotations
@@ -11,21 +11,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vc4lab.simd import Array, Struct, f32, i32, i64, ptr
+from vc4lab.v3d.fragment.tile_layout import TILE_WORDS, TileLayout
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
 
 if TYPE_CHECKING:
     from vc4lab.v3d.fragment.texture_state import TextureKind
 
-TILE_SIZE = 64
-"""Edge of a tile in pixels (32 bits a pixel, one sample)."""
-
-TILE_WORDS = TILE_SIZE * TILE_SIZE
-TILE_PAD_WORDS = 256
+TILE_PAD_WORDS = 512
 """Words behind a tile buffer that a block at its edge may touch (it writes back what it read)."""
-
-QUAD_BYTES = 16
-QUAD_ROW_BYTES = TILE_SIZE // 2 * QUAD_BYTES
-"""Bytes from one row of quads to the next."""
 
 MAX_TEXTURE_REQUESTS = 32
 """Texture requests (S writes that are not direct lookups) of one fragment program."""
@@ -60,13 +53,20 @@ class FragmentBatch(Struct):
     uniforms = i32
     place = i32
     n_varyings = i32
+    colour_sample = i32
+    colour_word = i32
+    z_steps = Array(i32, 4)
     stencil = Array(i32, 8)
     varyings_vp = Array(i32, 16 * MAX_INTERPOLANTS)
     varyings_c = Array(i32, MAX_INTERPOLANTS)
 
 
 class TileContext(Struct):
-    """State of one worker thread: where the tile lies, its buffers, what happened to it."""
+    """State of one worker thread: where the tile lies, its buffers, what happened to it.
+
+    `mode` is a number of `tile_layout.LAYOUTS`; `resolved` holds a multisample tile with one sample
+    on its way to or from memory.
+    """
 
     memory = ptr
     tile_x = i32
@@ -76,18 +76,20 @@ class TileContext(Struct):
     frame_width = i32
     frame_height = i32
     draw = i32
-    reserved = i32
+    mode = i32
     callback = ptr
     batch = ptr
     counters = Array(i32, len(COUNTERS))
     totals = Array(i64, len(COUNTERS))
     colour = Array(i32, TILE_WORDS + TILE_PAD_WORDS)
     zs = Array(i32, TILE_WORDS + TILE_PAD_WORDS)
+    resolved = Array(i32, TILE_WORDS // 2 + TILE_PAD_WORDS)
 
 
 class DrawParams(Struct):
     """What one draw (a distinct render state) fixes, besides what its pipeline was compiled for.
 
+    `lists` is what list addresses are relative to, 0 for guest memory.
     `vertices` is the address that vertex 0 would have in the shaded vertex buffer; only vertices
     `first_vertex` … `first_vertex + vertex_count - 1` exist, other indices are clamped into the
     range. Viewport offsets are 12.4 fixed point, the clip window is in pixels, `facing` is bits 2:0
@@ -95,6 +97,7 @@ class DrawParams(Struct):
     the viewport offset (if it counts) already added.
     """
 
+    lists = ptr
     vertices = ptr
     batch_pitch = i32
     first_vertex = i32
@@ -152,6 +155,8 @@ class FragmentKey:
         Guest address of the program if it has branches (links and indirect targets), else 0.
     multisample, wide_colour
         Frame mode: 4x multisample, 64-bit colour.
+    oversample
+        Multisample frames only: samples have a coverage of their own (record 96 bits 7:6 not 0).
     unknowns
         Settings of undocumented behaviour.
     engine
@@ -171,8 +176,14 @@ class FragmentKey:
     code_address: int = 0
     multisample: bool = False
     wide_colour: bool = False
+    oversample: bool = True
     unknowns: Unknowns = DEFAULT_UNKNOWNS
     engine: str = "fast"
+
+    @property
+    def layout(self) -> TileLayout:
+        """How the tile buffer is arranged."""
+        return TileLayout(self.multisample, self.wide_colour)
 
     @property
     def first_varying(self) -> int:

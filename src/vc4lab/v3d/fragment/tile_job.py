@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from vc4lab.simd import Struct, i32, ptr
 from vc4lab.v3d.fragment.surface import Surface, SurfaceOp
+from vc4lab.v3d.fragment.tile_layout import LAYOUTS, SINGLE, TileLayout
 
 if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory
@@ -59,6 +60,7 @@ class TileJob(Struct):
     tile_height = i32
     frame_width = i32
     frame_height = i32
+    mode = i32
 
 
 @dataclass
@@ -96,6 +98,7 @@ class FrameWork:
     segments: int = 0
     tile_width: int = 64
     tile_height: int = 64
+    layout: TileLayout = SINGLE
     ops: list[int] = field(default_factory=list)
     chains: list[int] = field(default_factory=list)
     surfaces: list[Surface] = field(default_factory=list)
@@ -109,10 +112,13 @@ class FrameWork:
         """Record 115: the tile that following operations work on."""
         self._op(OP_TILE, column * self.tile_width, row * self.tile_height)
 
-    def clear(self, colour: int | None, zs: int | None) -> None:
-        """Fills the tile buffer; `zs` is Z << 8 | stencil; None leaves a buffer alone."""
+    def clear(self, colour: int | None, zs: int | None, colour_high: int | None = None) -> None:
+        """Fills the tile buffer; `zs` is Z << 8 | stencil; None leaves a buffer alone.
+
+        `colour_high` is the second colour word of record 114 (default: the same again).
+        """
         if colour is not None:
-            self._op(OP_CLEAR_COLOUR, colour)
+            self._op(OP_CLEAR_COLOUR, colour, colour if colour_high is None else colour_high)
         if zs is not None:
             self._op(OP_CLEAR_ZS, zs)
 
@@ -180,6 +186,7 @@ class NativeFrame:
         segments: int,
         piece_first: int = 0,
         tile: tuple[int, int] = (64, 64),
+        layout: TileLayout = SINGLE,
         keep: Any = None,
     ) -> None:
         self.draw_list = draws
@@ -209,6 +216,7 @@ class NativeFrame:
         job.segments, job.piece_first = segments, piece_first
         job.tile_width, job.tile_height = tile
         job.frame_width, job.frame_height = width, height
+        job.mode = LAYOUTS.index(layout)
 
     @classmethod
     def of(cls, work: FrameWork) -> NativeFrame:
@@ -225,6 +233,7 @@ class NativeFrame:
             count=len(work.chains),
             segments=work.segments,
             tile=(work.tile_width, work.tile_height),
+            layout=work.layout,
             keep=work,
         )
 

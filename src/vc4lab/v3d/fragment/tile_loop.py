@@ -17,7 +17,7 @@ from vc4lab.simd import (
     staged,
     store,
 )
-from vc4lab.v3d.fragment.stores import fill_words
+from vc4lab.v3d.fragment.stores import clear_colour, fill_words
 from vc4lab.v3d.fragment.surface import SurfaceOp
 from vc4lab.v3d.fragment.tile_context import COUNTERS, STATUS_OK, TileContext
 from vc4lab.v3d.fragment.tile_job import (
@@ -32,6 +32,7 @@ from vc4lab.v3d.fragment.tile_job import (
     TileJob,
     TileOp,
 )
+from vc4lab.v3d.fragment.tile_layout import TILE_WORDS
 from vc4lab.v3d.geometry.scan_context import Segment
 
 _DRAW = (ptr, ptr, i32)
@@ -39,11 +40,14 @@ _DRAW = (ptr, ptr, i32)
 
 
 @staged
-def run_tiles(loader: Any, storer: Any, job_pointer: Value, context_pointer: Value) -> None:
+def run_tiles(
+    loader: Any, storer: Any, unknowns: Any, job_pointer: Value, context_pointer: Value
+) -> None:
     """Runs chains until none is left."""
     job: Any = TileJob.at(job_pointer)
     context: Any = TileContext.at(context_pointer)
     context.memory = job.memory
+    context.mode = job.mode
     context.tile_width, context.tile_height = job.tile_width, job.tile_height
     context.frame_width, context.frame_height = job.frame_width, job.frame_height
     place = atomic_add(job.field_ptr("next"), const(i32, 1))
@@ -51,7 +55,7 @@ def run_tiles(loader: Any, storer: Any, job_pointer: Value, context_pointer: Val
         chain = load(i32, job.order + place * 4)
         for counter in range(len(COUNTERS)):
             store(context.field_ptr("counters") + counter * 4, const(i32, 0))
-        status = run_chain(loader, storer, job, context, context_pointer, chain)
+        status = run_chain(loader, storer, unknowns, job, context, context_pointer, chain)
         result = job.statuses + chain * 8
         store(result, status)
         store(result + 4, context.draw)
@@ -71,8 +75,9 @@ def add_counters(context: Any) -> None:
 
 @staged
 def run_chain(
-    loader: Any, storer: Any, job: Any, context: Any, context_pointer: Value, chain: Value
-) -> Value:
+    loader: Any, storer: Any, unknowns: Any, job: Any, context: Any, context_pointer: Value,
+    chain: Value,
+) -> Value:  # fmt: skip
     """Runs the operations of one chain; stops at the first draw that fails."""
     number = load(i32, job.chains + chain * 4)
     end = load(i32, job.chains + chain * 4 + 4)
@@ -85,9 +90,9 @@ def run_chain(
             context.tile_x = op.a
             context.tile_y = op.b
         elif kind == OP_CLEAR_COLOUR:
-            fill_words(context.field_ptr("colour"), op.a)
+            clear_colour(context, op.a, op.b, unknowns)
         elif kind == OP_CLEAR_ZS:
-            fill_words(context.field_ptr("zs"), op.a)
+            fill_words(context.field_ptr("zs"), op.a, op.a, 0, TILE_WORDS)
         elif kind == OP_LOAD:
             call(loader, context_pointer, job.surfaces + op.a * SurfaceOp.size)
         elif kind == OP_STORE:

@@ -38,7 +38,7 @@ def tile_functions(unknowns: Unknowns = DEFAULT_UNKNOWNS, target: Any = None) ->
         from vc4lab.v3d.fragment.tile_loop import run_tiles
 
         loader, storer = transfer_kernel(False, unknowns), transfer_kernel(True, unknowns)
-        run_tiles(loader, storer, job, context)
+        run_tiles(loader, storer, unknowns, job, context)
 
     functions = {"run_tiles": Function(args=(ptr, ptr), returns=None, body=body)}
     key = f"tiles-{unknowns.digest()}"

@@ -13,18 +13,15 @@ from vc4lab.simd import (
     Value,
     const,
     i32,
-    load,
+    i32x16,
     mask16,
     max_,
     min_,
     select,
-    shuffle,
     splat,
     staged,
-    store,
-    vec,
 )
-from vc4lab.v3d.fragment.tile_context import QUAD_ROW_BYTES
+from vc4lab.v3d.fragment.tile_layout import TileLayout
 
 NEVER, LESS, EQUAL, LESS_EQUAL, GREATER, NOT_EQUAL, GREATER_EQUAL, ALWAYS = range(8)
 """Comparison functions of the depth and stencil tests: bit 0 = less, 1 = equal, 2 = greater."""
@@ -33,23 +30,6 @@ Z_MAX = 0xFFFFFF
 
 STENCIL_CELLS = ("front", "back", "front_mask", "back_mask", "front_on", "back_on")
 STENCIL_MASK_CODES = (0x01, 0x03, 0x0F, 0xFF)
-
-_FIRST_ROW = list(range(8))
-_SECOND_ROW = list(range(8, 16))
-_BOTH_ROWS = list(range(16))
-
-
-def load_block(pointer: Value) -> Value:
-    """The 16 words of the block whose first quad is at `pointer`."""
-    upper = load(vec(i32, 8), pointer)
-    lower = load(vec(i32, 8), pointer + QUAD_ROW_BYTES)
-    return shuffle(upper, lower, _BOTH_ROWS)
-
-
-def store_block(pointer: Value, value: Value) -> None:
-    """Writes all 16 words of a block."""
-    store(pointer, shuffle(value, _FIRST_ROW))
-    store(pointer + QUAD_ROW_BYTES, shuffle(value, _SECOND_ROW))
 
 
 def compare(function: int, new: Value, old: Value) -> Value:
@@ -135,31 +115,44 @@ def _stencil_setup(state: Any, word: Value) -> None:
             state.back_on.set(1)
 
 
-@staged
-def z_test(
-    function: int, z_update: bool, stencil: Any, reverse: Any, zs: Value, z: Value, active: Value
-) -> Value:
-    """A write of TLB_Z: tests and updates the block at `zs`; returns the lanes that stay on.
+@dataclass(frozen=True)
+class DepthTest:
+    """What a draw's depth test is compiled for."""
 
-    `z`: new depth per lane (bits 23:0 count), `active`: lanes that take part, `stencil`: the
-    program's `StencilState` or None, `reverse`: i1, the primitive is back-facing.
+    layout: TileLayout
+    function: int
+    update: bool
+
+
+def sample_depth(z: Value, step: Value | None) -> Value:
+    """Depth of a sample that lies `step` (scalar) from the pixel centre's (bits 23:0 of `z`)."""
+    depth = z & Z_MAX
+    return depth if step is None else min_(max_(depth + splat(step), 0), Z_MAX)
+
+
+@staged
+def z_test(test: Any, stencil: Any, reverse: Any, zs: Value, new: Value, active: Value) -> Value:
+    """A write of TLB_Z: tests and updates one sample at `zs`; returns the lanes that stay on.
+
+    `new`: depth per lane (24 bits), `active`: lanes that take part, `stencil`: the program's
+    `StencilState` or None, `reverse`: i1, the primitive is back-facing.
     """
-    new = z & Z_MAX
-    old_word = load_block(zs)
+    old_word = test.layout.load_block(zs)
     old = old_word.shr(8)
-    z_passed = compare(function, new, old)
+    z_passed = compare(test.function, new, old)
     passed = active & z_passed
     if stencil is None:
-        if z_update and function != NEVER:
-            store_block(zs, select(passed, (new << 8) | (old_word & 255), old_word))
+        if test.update and test.function != NEVER:
+            merged = select(passed, (new << 8) | (old_word & 255), old_word)
+            test.layout.store_block(zs, merged)
     else:
-        passed = _stencil_test(stencil, reverse, z_update, zs, new, old_word, z_passed, active)
+        passed = _stencil_test(test, stencil, reverse, zs, new, old_word, z_passed, active)
     return passed
 
 
 @staged
 def _stencil_test(
-    stencil: Any, reverse: Value, z_update: bool, zs: Value, new: Value, old_word: Value,
+    test: Any, stencil: Any, reverse: Value, zs: Value, new: Value, old_word: Value,
     z_passed: Value, active: Value,
 ) -> Value:  # fmt: skip
     setup = select(reverse, stencil.back.get(), stencil.front.get())
@@ -180,17 +173,34 @@ def _stencil_test(
     result = (old & splat(~write_mask)) | (result & splat(write_mask))
     result = select(active & splat(enabled), result, old)
     depth = old_word & ~255
-    if z_update:
+    if test.update:
         depth = select(passed, new << 8, depth)
-    store_block(zs, depth | result)
+    test.layout.store_block(zs, depth | result)
     return passed
 
 
-def colour_write(colour: Value, value: Value, active: Value) -> None:
-    """A write of TLB_COLOUR: replaces the block's words in the lanes of `active`."""
-    store_block(colour, select(active, value, load_block(colour)))
+def colour_write(layout: TileLayout, colour: Value, value: Value, active: Value) -> None:
+    """A write of TLB_COLOUR: replaces the words of one sample in the lanes of `active`."""
+    layout.store_block(colour, select(active, value, layout.load_block(colour)))
 
 
-def colour_load(colour: Value) -> Value:
-    """Signal 8: the block's colour words."""
-    return load_block(colour)
+ALL_SAMPLES = 0xF
+"""MS_FLAGS of a covered pixel (with one sample only "not zero" is certain)."""
+
+
+def flags_word(masks: list[Value]) -> Value:
+    """MS_FLAGS from the lanes that each sample has on."""
+    zero = const(i32x16, 0)
+    if len(masks) == 1:
+        return select(masks[0], const(i32x16, ALL_SAMPLES), zero)
+    word = zero
+    for number, mask in enumerate(masks):
+        word = word | select(mask, const(i32x16, 1 << number), zero)
+    return word
+
+
+def sample_masks(word: Value, samples: int) -> list[Value]:
+    """The inverse of `flags_word`; with one sample any flag counts."""
+    if samples == 1:
+        return [(word & ALL_SAMPLES) != 0]
+    return [(word & (1 << number)) != 0 for number in range(samples)]

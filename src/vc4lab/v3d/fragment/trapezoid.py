@@ -49,7 +49,7 @@ def draw_trapezoid(tracer: Any, vertices: Any, flat_words: Value) -> None:
         enabled = (tracer.facing & (ENABLE_FORWARD | ENABLE_REVERSE)) != 0
     x = boundary(tracer)
     corners = [v0, v1, Vertex(v0.words, x, v0.y), Vertex(v0.words, x, v1.y)]
-    box = bounding_box(corners, tracer.window)
+    box = bounding_box(corners, tracer.window, tracer.raster)
     if ~enabled & (v0.y != v1.y):
         tracer.shader.count("primitives_reversed", const(i32, 1))
     if enabled & (v0.y != v1.y) & (box.left < box.right) & (box.top < box.bottom):
@@ -69,17 +69,16 @@ def side_edges(
     down = v1.y < v0.y
     low = Vertex(v0.words, select(down, v1.x, v0.x), min_(v0.y, v1.y))
     high = Vertex(v0.words, select(down, v0.x, v1.x), max_(v0.y, v1.y))
-    top_left = tracer.key.unknowns["fill_rule"] == "top-left"
     upright = const(i32, 0)
 
     def at(place: Value, vertex: Vertex) -> Vertex:
         return Vertex(vertex.words, place, vertex.y)
 
     return [
-        oriented_edge(low, high, -side, top_left),
-        oriented_edge(at(x, high), at(x, low), -side, top_left),
-        oriented_edge(at(x, low), at(x + 16, low), upright, top_left),
-        oriented_edge(at(x + 16, high), at(x, high), upright, top_left),
+        oriented_edge(low, high, -side, tracer.raster),
+        oriented_edge(at(x, high), at(x, low), -side, tracer.raster),
+        oriented_edge(at(x, low), at(x + 16, low), upright, tracer.raster),
+        oriented_edge(at(x + 16, high), at(x, high), upright, tracer.raster),
     ]
 
 

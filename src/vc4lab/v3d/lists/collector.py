@@ -11,8 +11,8 @@ from functools import lru_cache
 from typing import Any
 
 from vc4lab.simd import NativeFunction, build
-from vc4lab.v3d.fragment.tile_context import TILE_SIZE
 from vc4lab.v3d.fragment.tile_job import TileOp
+from vc4lab.v3d.fragment.tile_layout import TILE_SIZE
 from vc4lab.v3d.lists.collect_context import (
     FULL,
     MAX_LOADS,

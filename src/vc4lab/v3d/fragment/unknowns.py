@@ -1,0 +1,55 @@
+"""Undocumented behaviour of the tile buffer and of multisampling: rows of `vc4lab unknowns`."""
+
+from __future__ import annotations
+
+from vc4lab.diagnostics.unknown import Unknown
+
+ROWS: list[Unknown] = [
+    Unknown(
+        "sample_positions",
+        "Where in a pixel are the four samples of a multisample frame?",
+        {
+            "rotated": "rotated grid: (3,1) (7,3) (1,5) (5,7) eighths from the corner",
+            "mirrored": "the same mirrored: (5,1) (1,3) (7,5) (3,7)",
+            "grid": "regular grid: (2,2) (6,2) (2,6) (6,6)",
+        },
+        "rotated",
+        "Draw a triangle with slowly rising edges into such a frame and dump it (record 26).",
+        "no source; hardware reference 7.5",
+    ),
+    Unknown(
+        "ms_depth",
+        "With which depth are the samples of a multisample frame tested?",
+        {
+            "plane": "what TLB_Z was given plus the primitive's slope up to the sample",
+            "centre": "what TLB_Z was given, the same for all four",
+        },
+        "plane",
+        "Dump depth and stencil (record 26) of a steep triangle.",
+        "no source; hardware reference 7.5",
+    ),
+    Unknown(
+        "resolve_rounding",
+        "How is the average of 4 (or 16) samples rounded when colours are resolved?",
+        {"nearest": "to nearest, halves up", "truncate": "down"},
+        "nearest",
+        "Resolve pixels whose samples differ by one.",
+        "no source; hardware reference 7.10",
+    ),
+    Unknown(
+        "clear_colour_words",
+        "What does the second colour word of record 114 do in a 32-bit frame?",
+        {"first": "nothing: the first one counts", "columns": "it clears the odd columns"},
+        "first",
+        "Clear with two different words and store the frame.",
+        "AG100-R table 38 wants the same colour twice",
+    ),
+    Unknown(
+        "double_buffer_tile",
+        "How large is a tile in double-buffer mode (records 112, 113)?",
+        {"half": "64x32: each half of the tile buffer holds one tile", "full": "64x64 as without"},
+        "half",
+        "Bin two points 40 rows apart and count the tile lists that are not empty.",
+        "AG100-R p. 46 only says the halves are used alternately; drivers never set it",
+    ),
+]
