@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 from tests.support.compute import DATA, END, ENGINES, run
+
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
 
 

@@ -40,16 +40,17 @@ if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory
     from vc4lab.v3d.unknowns import Unknowns
 
-UNLIMITED = 1023
-"""SRQUL above this does not limit the uniforms; 0 does not either, as known programs rely on."""
-
 
 class Stuck(Exception):  # noqa: N818 - a state of the program
     """A stall that no other QPU can end."""
 
 
 class UserEnvironment(Environment):
-    """One QPU. shared: what it shares with the others; uniforms, length: SRQUA and SRQUL."""
+    """One QPU.
+
+    shared: what it shares with the others; uniforms: SRQUA; length: of the stream in words, None if
+    it has no limit.
+    """
 
     def __init__(
         self,
@@ -57,7 +58,7 @@ class UserEnvironment(Environment):
         memory: GuestMemory,
         number: int,
         uniforms: int,
-        length: int,
+        length: int | None,
         unknowns: Unknowns,
     ) -> None:
         self.shared = shared
@@ -65,7 +66,7 @@ class UserEnvironment(Environment):
         self.number = number
         self.unknowns = unknowns
         self.stream = uniforms
-        self.left: int | None = length if 0 < length <= UNLIMITED else None
+        self.left = length
         self.vpm = vpm_bytes(shared)
         self.reads = vpm.ReadQueue()
         self.generic_write = GenericSetup()

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.qpu.plan import plan
 from vc4lab.qpu.resumable import emit_resumable
-from vc4lab.simd import Function, NativeFunction, Target, build, host_target, i32, ptr
-from vc4lab.v3d.compute.environment import UNLIMITED
+from vc4lab.simd import Function, NativeFunction, Target, build, i32, ptr
 from vc4lab.v3d.compute.needs import need_of
 from vc4lab.v3d.compute.qpu import Condition, Qpu, Request
 from vc4lab.v3d.compute.staged_environment import REFUSALS, StagedUserEnvironment
@@ -17,30 +14,18 @@ from vc4lab.v3d.compute.state import STALLS, QpuState, SharedState, Status
 
 if TYPE_CHECKING:
     from vc4lab.qpu.program import Program
+    from vc4lab.v3d.compute.code import UserProgram
     from vc4lab.v3d.unknowns import Unknowns
 
 DEFAULT_BUDGET = 1 << 33
 SLICE = 1 << 22
 """Instructions after which a looping program lets the others run."""
 
-KEPT = 64
-"""Programs kept ready in memory."""
-
-_known: OrderedDict[tuple[Any, ...], NativeFunction] = OrderedDict()
-_lock = threading.Lock()
-
 
 def compile_user_program(
     program: Program, unknowns: Unknowns, limited: bool, target: Target | None = None
 ) -> NativeFunction:
     """(SharedState address, QpuState address) -> Status. Raises Unsupported."""
-    target = target or host_target()
-    key = (program.words, program.address, unknowns, limited, target.digest)
-    with _lock:
-        found = _known.get(key)
-        if found is not None:
-            _known.move_to_end(key)
-            return found
 
     def body(shared: Any, qpu: Any) -> Any:
         env = StagedUserEnvironment(shared, qpu, program, unknowns, limited)
@@ -52,12 +37,7 @@ def compile_user_program(
 
     entry = Function((ptr, ptr), i32, body, "user_program")
     name = f"{program.digest} {unknowns.digest()} {limited}"
-    function = build("user program", {"run": entry}, target=target, key=name)["run"]
-    with _lock:
-        _known[key] = function
-        while len(_known) > KEPT:
-            _known.popitem(last=False)
-    return function
+    return build("user program", {"run": entry}, target=target, key=name)["run"]
 
 
 class NativeQpu(Qpu):
@@ -67,24 +47,20 @@ class NativeQpu(Qpu):
         self,
         number: int,
         request: Request,
-        program: Program,
+        code: UserProgram,
+        function: NativeFunction,
         shared: SharedState,
-        unknowns: Unknowns,
         budget: int | None = None,
-        target: Target | None = None,
     ) -> None:
-        super().__init__(number, request, program, budget or DEFAULT_BUDGET)
-        limited = 0 < request.length <= UNLIMITED
-        self.function = compile_user_program(program, unknowns, limited, target)
+        super().__init__(number, request, code.program, budget or DEFAULT_BUDGET)
+        self.parallel = not code.waits
+        self.function = function
         self.shared = shared
         self.state = QpuState(
             number=number,
             uniforms=_signed(request.uniforms),
-            uniforms_left=request.length if limited else -1,
+            uniforms_left=request.length if request.limited else -1,
         )
-
-        names = unknowns["sf_with_never"], unknowns["load_immediate_condition"]
-        self.parallel = all(need_of(plan(word, *names)) is None for word in program.words)
 
     def take_findings(self) -> tuple[int, int]:
         found, self.state.findings = self.state.findings, 0

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from vc4lab.v3d.unknowns import Unknowns
 
 DEFAULT_GOLDEN_BUDGET = 1 << 21
+UNLIMITED = 1023
 
 
 class Condition(Enum):
@@ -40,6 +41,13 @@ class Request:
     code: int
     uniforms: int = 0
     length: int = 0
+
+    @property
+    def limited(self) -> bool:
+        """Whether SRQUL limits the uniforms: above 1023 it does not, and 0 (which programs that
+        never write it have) does not either.
+        """
+        return 0 < self.length <= UNLIMITED
 
 
 class Qpu:
@@ -133,9 +141,8 @@ class GoldenQpu(Qpu):
         from vc4lab.qpu.interpreter import Interpreter
 
         super().__init__(number, request, program, budget or DEFAULT_GOLDEN_BUDGET)
-        self.env = UserEnvironment(
-            shared, memory, number, request.uniforms, request.length, unknowns
-        )
+        length = request.length if request.limited else None
+        self.env = UserEnvironment(shared, memory, number, request.uniforms, length, unknowns)
         self.machine = Interpreter(program, self.env, settings=unknowns)
         self.needs = [need_of(p) for p in self.machine.plans]
 

@@ -6,8 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from vc4lab.qpu.environment import Unsupported
-from vc4lab.qpu.program import Program
+from vc4lab.v3d.compute.code import CodeCache
 from vc4lab.v3d.compute.engine import run_until_quiet
 from vc4lab.v3d.compute.qpu import Condition, GoldenQpu, Qpu, Request
 from vc4lab.v3d.compute.setup import WINDOW_ROWS
@@ -63,6 +62,7 @@ class ComputeUnit:
         self.threads = threads
         self.budget = budget
         self.shared = SharedState(memory=memory.base, ram=memory.ram_bytes)
+        self.code = CodeCache(memory, unknowns)
         self.errors = 0  # bits of ERRSTAT
         self._executor: Executor | None = None
         if engine == "jit":
@@ -72,23 +72,22 @@ class ComputeUnit:
 
     def start(self, number: int, request: Request) -> Qpu:
         """A QPU with the program that the request asks for; it has not executed anything."""
-        program = Program.from_memory(self.memory, request.code)
+        code = self.code.read(request.code)
+        program = code.program
         for problem in program.problems:
             self.reporter.report(
                 problem.code, problem.message, address=problem.address, block="QPU"
             )
-        if self.engine == "jit" and not any(p.code == "QPU-001" for p in program.problems):
+        if self.engine == "jit":
             from vc4lab.v3d.compute.native import NativeQpu
 
-            try:
-                return NativeQpu(number, request, program, self.shared, self.unknowns, self.budget)
-            except Unsupported as verdict:
-                self.reporter.report(
-                    "QPU-057",
-                    f"{verdict.code}: {verdict.message}",
-                    address=request.code,
-                    block="QPU",
-                )
+            function = code.native(self.unknowns, request.limited)
+            if function is not None:
+                return NativeQpu(number, request, code, function, self.shared, self.budget)
+            verdict = code.verdict
+            assert verdict is not None
+            text = f"{verdict.code}: {verdict.message}"
+            self.reporter.report("QPU-057", text, address=request.code, block="QPU")
         return GoldenQpu(
             number, request, program, self.shared, self.memory, self.unknowns, self.budget
         )

@@ -1,0 +1,74 @@
+"""User programs as they lie in memory: read and compiled once, until their bytes change."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from vc4lab.qpu.environment import Unsupported
+from vc4lab.qpu.isa import INSTRUCTION_BYTES
+from vc4lab.qpu.plan import plan
+from vc4lab.qpu.program import Program
+from vc4lab.v3d.compute.needs import need_of
+
+if TYPE_CHECKING:
+    from vc4lab.memory import GuestMemory
+    from vc4lab.simd import NativeFunction
+    from vc4lab.v3d.unknowns import Unknowns
+
+KEPT = 64
+"""Programs kept in memory."""
+
+
+@dataclass
+class UserProgram:
+    """A program and its native code. verdict: why it cannot be compiled; waits: whether it has a
+    mutex or semaphore instruction.
+    """
+
+    program: Program
+    waits: bool
+    verdict: Unsupported | None = None
+    functions: dict[bool, NativeFunction] = field(default_factory=dict)
+
+    def native(self, unknowns: Unknowns, limited: bool) -> NativeFunction | None:
+        """(SharedState address, QpuState address) -> Status; None if it must be interpreted."""
+        found = self.functions.get(limited)
+        if found is not None or self.verdict is not None:
+            return found
+        from vc4lab.v3d.compute.native import compile_user_program
+
+        try:
+            found = compile_user_program(self.program, unknowns, limited)
+        except Unsupported as verdict:
+            self.verdict = verdict
+            return None
+        self.functions[limited] = found
+        return found
+
+
+class CodeCache:
+    """Programs by address, under one setting of the unknowns."""
+
+    def __init__(self, memory: GuestMemory, unknowns: Unknowns) -> None:
+        self.memory = memory
+        self.names = unknowns["sf_with_never"], unknowns["load_immediate_condition"]
+        self._known: OrderedDict[int, tuple[bytes, UserProgram]] = OrderedDict()
+
+    def read(self, address: int) -> UserProgram:
+        """The program that lies at a guest address now."""
+        known = self._known.get(address)
+        if known is not None and self.memory.read(address, len(known[0])) == known[0]:
+            self._known.move_to_end(address)
+            return known[1]
+        program = Program.from_memory(self.memory, address)
+        waits = any(need_of(plan(word, *self.names)) is not None for word in program.words)
+        found = UserProgram(program, waits)
+        if any(problem.code == "QPU-001" for problem in program.problems):
+            found.verdict = Unsupported("QPU-001", "the program has no end")
+        code = self.memory.read(address, INSTRUCTION_BYTES * len(program))
+        self._known[address] = code, found
+        while len(self._known) > KEPT:
+            self._known.popitem(last=False)
+        return found
