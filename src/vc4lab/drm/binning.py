@@ -8,6 +8,7 @@ Source: Linux vc4_validate.c.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NoReturn
 
 from vc4lab.diagnostics import Reporter
 from vc4lab.drm.submit import Buffer, Submit, refuse
@@ -33,7 +34,6 @@ class ShaderUse:
     address: int
     """Where the hardware's record goes."""
     maximum_index: int = 0
-    drawn: bool = False
 
 
 @dataclass
@@ -77,27 +77,35 @@ class BinningBuilder:
         self.result = BinningList()
         self.handle = 0
         self.started = False
+        self.place = 0
+        """Byte of the list where the record at hand begins."""
 
     def run(self) -> BinningList:
         """Build the list. Raises JobError."""
         data = self.submit.bin_cl
-        last: list[int] = []
+        ends = {d.IncrementSemaphore.id: len(data) - 2, d.Flush.id: len(data) - 1}
+        seen: list[int] = []
         for record in parse_list(bytes_reader(data), 0, len(data)):
+            self.place = record.address
             if record.problem is not None:
-                refuse(self.reporter, "DRM-006", f"{record.problem}, byte {record.address}")
+                self.refuse("DRM-006", f"{record.problem}")
             if record.id not in ALLOWED:
-                refuse(
-                    self.reporter, "DRM-006", f"{record.name} ({record.id}), byte {record.address}"
-                )
+                self.refuse("DRM-006", f"{record.name} ({record.id}) is not accepted")
+            if record.address != ends.get(record.id, record.address):
+                self.refuse("DRM-007", f"{record.name} ({record.id}) is not at the list's end")
             self.result.data += self.relocate(record)
-            last = [*last[-1:], record.id]
+            seen.append(record.id)
             if record.id == d.Halt.id:
                 break
         if not self.started:
-            refuse(self.reporter, "DRM-007", "the list never starts tile binning")
-        if last != [d.IncrementSemaphore.id, d.Flush.id]:
-            refuse(self.reporter, "DRM-007", "the list does not end with 7 and 4")
+            self.refuse("DRM-007", "the list never starts tile binning")
+        if seen[-2:] != [d.IncrementSemaphore.id, d.Flush.id]:
+            self.refuse("DRM-007", "the list does not end with 7 and 4")
         return self.result
+
+    def refuse(self, code: str, text: str) -> NoReturn:
+        """Give up the job because of the record at `place`. Raises JobError."""
+        refuse(self.reporter, code, f"binning list, byte {self.place}: {text} (rule 9.2)")
 
     def relocate(self, record: Record) -> bytes:
         """The hardware's bytes of one record."""
@@ -106,7 +114,7 @@ class BinningBuilder:
             return self.mode(payload)
         if isinstance(payload, d.StartTileBinning):
             if self.started or not self.result.tiles_x:
-                refuse(self.reporter, "DRM-007", "record 6 twice, or before record 112")
+                self.refuse("DRM-007", "record 6 twice, or before record 112")
             self.started = True
         elif isinstance(payload, d.GemHandles):
             self.handle = payload.index0
@@ -114,6 +122,8 @@ class BinningBuilder:
         elif isinstance(payload, d.IndexedPrimitives):
             return self.indexed(payload)
         elif isinstance(payload, d.VertexArrayPrimitives):
+            if payload.first + payload.length > 0xFFFFFFFF:
+                self.refuse("DRM-012", f"{payload.length} vertices from {payload.first} on")
             self.draw(payload.first + payload.length - 1 if payload.length else 0)
         elif isinstance(payload, d.GlShaderState):
             return self.shader_state(payload)
@@ -124,11 +134,11 @@ class BinningBuilder:
         """Record 112 with the kernel's tile memory."""
         result = self.result
         if result.tiles_x:
-            refuse(self.reporter, "DRM-007", "record 112 twice")
+            self.refuse("DRM-007", "record 112 twice")
         if payload.tiles_x == 0 or payload.tiles_y == 0:
-            refuse(self.reporter, "DRM-007", "a tile grid of no tiles")
+            self.refuse("DRM-007", "a tile grid of no tiles")
         if payload.double_buffer or payload.colour64:
-            refuse(self.reporter, "DRM-006", "double buffer or 64-bit colour in record 112")
+            self.refuse("DRM-006", "double buffer or 64-bit colour in record 112")
         result.tiles_x, result.tiles_y = payload.tiles_x, payload.tiles_y
         result.multisample = bool(payload.multisample)
         state = round_up(result.tiles_x * result.tiles_y * TILE_STATE_BYTES, 4096)
@@ -149,9 +159,8 @@ class BinningBuilder:
     def draw(self, maximum_index: int) -> None:
         """Notes a draw with the current shader state."""
         if not self.result.shaders:
-            refuse(self.reporter, "DRM-007", "a draw before any shader state")
+            self.refuse("DRM-007", "a draw before any shader state")
         use = self.result.shaders[-1]
-        use.drawn = True
         use.maximum_index = max(use.maximum_index, maximum_index)
         if maximum_index > 0xFFFF:
             self.reporter.report(
@@ -162,14 +171,13 @@ class BinningBuilder:
         """Record 32 with the index buffer's address."""
         self.draw(payload.maximum_index)
         buffer = buffer_at(self.submit, self.handle, self.reporter, "index buffer")
-        size = 2 if payload.index_type == IndexType.SHORT else 1
+        size = 1 if payload.index_type == IndexType.BYTE else 2
         offset = payload.address
         if offset + payload.length * size > buffer.size:
-            self.reporter.report(
+            self.refuse(
                 "DRM-012",
                 f"{payload.length} indices of {size} bytes at offset {offset} of a buffer of "
                 f"{buffer.size} bytes",
-                block="DRM",
             )
         address = (buffer.address + offset) & 0xFFFFFFFF
         return bytes([payload.id]) + payload.replace(address=address).to_bytes()
@@ -177,13 +185,12 @@ class BinningBuilder:
     def shader_state(self, payload: d.GlShaderState) -> bytes:
         """Record 64 with the address of its record."""
         if len(self.result.shaders) >= self.submit.shader_rec_count:
-            refuse(
-                self.reporter,
+            self.refuse(
                 "DRM-008",
                 f"more shader states than the {self.submit.shader_rec_count} announced",
             )
         if payload.address:
-            refuse(self.reporter, "DRM-008", f"record 64 carries an address 0x{payload.address:x}")
+            self.refuse("DRM-008", f"record 64 carries an address 0x{payload.address:x}")
         count = int(payload.attributes) or MAX_ATTRIBUTES  # the kernel's view, extended or not
         extended = bool(payload.extended)
         address = self.next_record

@@ -41,6 +41,8 @@ LISTS = 64 << 20
 """For a job's lists, shader records and uniforms: three streams of MAX_FILE at most."""
 WORKSPACE = TILE_MEMORY + LISTS
 LOWEST = 1 << 20
+MAX_RECORDS = (1 << 32) // 64
+"""Announced shader records at which the kernel's own table would overflow."""
 
 _JOB_NAME = re.compile(r"job\d+")
 _BLOB_NAME = re.compile(r"[0-9A-Za-z_-]+(\.z)?")
@@ -77,8 +79,7 @@ def build_submit(
 
     Raises JobError when the kernel would refuse the job.
     """
-    if submit.flags & ~KNOWN_FLAGS:
-        reporter.report("DRM-017", f"flags 0x{submit.flags:x}", block="DRM")
+    check_submit(submit, reporter)
     lists = workspace + TILE_MEMORY
     binned = BinningList()
     bin_end = lists
@@ -100,13 +101,7 @@ def build_submit(
         programs = tuple(shaders.fragment_programs)
         bin_end = lists + len(binned.data)
         memory.write(lists, bytes(binned.data))
-        if submit.max_x_tile >= binned.tiles_x or submit.max_y_tile >= binned.tiles_y:
-            refuse(
-                reporter,
-                "DRM-014",
-                f"tile ({submit.max_x_tile}, {submit.max_y_tile}) of {binned.tiles_x} x "
-                f"{binned.tiles_y}",
-            )
+        check_tiles(submit, binned, reporter)
         render_start = round_up(shaders.next_uniforms, PAGE)
     else:
         render_start = round_up(lists, PAGE)
@@ -128,6 +123,28 @@ def build_submit(
         columns * rows,
         programs,
     )
+
+
+def check_submit(submit: Submit, reporter: Reporter) -> None:
+    """What the kernel demands of the description itself (rules 9.1). Raises JobError."""
+    if submit.flags & ~KNOWN_FLAGS:
+        refuse(reporter, "DRM-017", f"flags 0x{submit.flags:x} (rule 9.1)")
+    if submit.padding:
+        refuse(reporter, "DRM-017", f"pad2 is 0x{submit.padding:x}, not 0 (rule 9.1)")
+    if not submit.buffers:
+        refuse(reporter, "DRM-023", "the job names no buffer (rule 9.1)")
+    if submit.shader_rec_count > MAX_RECORDS:
+        refuse(reporter, "DRM-023", f"{submit.shader_rec_count} shader records (rule 9.1)")
+
+
+def check_tiles(submit: Submit, binned: BinningList, reporter: Reporter) -> None:
+    """Tiles to render must have lists. The kernel lets one column or row too many pass."""
+    last = submit.max_x_tile, submit.max_y_tile
+    text = f"tile {last} of {binned.tiles_x} x {binned.tiles_y}"
+    if last[0] > binned.tiles_x or last[1] > binned.tiles_y:
+        refuse(reporter, "DRM-014", f"{text} (rule 9.1)")
+    if last[0] == binned.tiles_x or last[1] == binned.tiles_y:
+        reporter.report("DRM-024", f"{text}: it has no list of its own", block="DRM")
 
 
 class RecordedJob:

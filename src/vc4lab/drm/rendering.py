@@ -31,6 +31,8 @@ FULL_RES_TILE = 16384
 """Bytes of one buffer of one tile in a full-resolution surface."""
 FULL_RES_TILE_PIXELS = 32
 TILE_LIST_BLOCK = 32
+FRAME_BITS = 0xDD
+"""Bits of color_write the kernel lets through: of decimation only 4x."""
 MAX_SURFACE_SIZE = 4096
 
 
@@ -67,7 +69,7 @@ class RenderingBuilder:
         """The list. Raises JobError."""
         submit = self.submit
         if submit.min_x_tile > submit.max_x_tile or submit.min_y_tile > submit.max_y_tile:
-            refuse(self.reporter, "DRM-014", "the tile range is empty")
+            refuse(self.reporter, "DRM-014", "the tile range is empty (rule 9.1)")
         self.check_surfaces()
         out = bytearray()
         if submit.flags & FLAG_CLEAR:
@@ -195,12 +197,14 @@ class RenderingBuilder:
         submit = self.submit
         writes = [n for n in submit.surfaces if n.endswith("write") and submit.surface(n).present]
         if not writes:
-            refuse(self.reporter, "DRM-013", "the job has no surface to write")
+            refuse(self.reporter, "DRM-013", "the job has no surface to write (rule 9.1)")
         for name in submit.surfaces:
             surface = submit.surface(name)
             if not surface.present:
                 continue
             buffer = buffer_at(submit, surface.hindex, self.reporter, name)
+            if surface.flags & ~FLAG_FULL_RES or (surface.flags and not name.endswith("read")):
+                self.bad(name, f"flags 0x{surface.flags:x}")
             if surface.offset % 16:
                 self.bad(name, f"offset {surface.offset} is not a multiple of 16")
             self.addresses[name] = (buffer.address + surface.offset) & 0xFFFFFFFF
@@ -223,7 +227,7 @@ class RenderingBuilder:
     def frame_bytes(self, surface: Surface) -> int:
         """Size of color_write, whose bits are those of record 113."""
         bits = FrameBits(surface.bits)
-        if surface.bits & ~0xFD or surface.flags:
+        if surface.bits & ~FRAME_BITS or surface.flags:
             self.bad("color_write", f"bits 0x{surface.bits:x} flags 0x{surface.flags:x}")
         if not isinstance(bits.format, FrameFormat) or not isinstance(bits.tiling, Tiling):
             self.bad("color_write", f"reserved format or tiling in bits 0x{surface.bits:x}")
@@ -266,4 +270,4 @@ class RenderingBuilder:
 
     def bad(self, name: str, message: str) -> None:
         """Refuse a surface."""
-        refuse(self.reporter, "DRM-013", f"{name}: {message}")
+        refuse(self.reporter, "DRM-013", f"{name}: {message} (rule 9.6)")

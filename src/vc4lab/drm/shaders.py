@@ -14,22 +14,20 @@ from typing import TYPE_CHECKING
 
 from vc4lab.diagnostics import Reporter
 from vc4lab.drm.binning import ShaderUse, buffer_at
+from vc4lab.drm.shader_rules import CheckedShader, Violation, check_shader
 from vc4lab.drm.submit import Submit, refuse
-from vc4lab.qpu.isa import Branch
-from vc4lab.qpu.operations import Signal
+from vc4lab.drm.texture_rules import lookup_problem, texture_problem
+from vc4lab.qpu.disassembler import disassemble
+from vc4lab.qpu.isa import INSTRUCTION_BYTES, Branch, words_of
 from vc4lab.qpu.program import DEFAULT_LIMIT, Program
 from vc4lab.qpu.registers import Write
 from vc4lab.records.control import bytes_reader
 from vc4lab.records.shader import Attribute, GlShader, gl_record_size, parse_gl
-from vc4lab.records.texture import TextureConfig, TextureType
-from vc4lab.v3d.fragment.tiling import mip_chain
 
 if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory
 
 PROGRAMS = (("fs", "fragment"), ("vs", "vertex"), ("cs", "coordinate"))
-ETC1_BLOCK = 4
-THREAD_SWITCHES = frozenset([Signal.THREAD_SWITCH, Signal.LAST_THREAD_SWITCH])
 
 
 @dataclass(frozen=True)
@@ -40,16 +38,17 @@ class Stream:
     words: int
     resets: tuple[int, ...]
     """Indices of the words that must hold the address of the program's own uniforms."""
+    checked: CheckedShader
 
     @classmethod
-    def of(cls, program: Program) -> Stream:
+    def of(cls, program: Program, checked: CheckedShader) -> Stream:
         """The stream of a program."""
         count = len(program.uniform_sites)
         resets = reset_indices(program)
         if needs_extra_word(program):
             resets.append(count)
             count += 1
-        return cls(program, count, tuple(resets))
+        return cls(program, count, tuple(resets), checked)
 
 
 class ShaderBuilder:
@@ -88,10 +87,12 @@ class ShaderBuilder:
             buffer = buffer_at(self.submit, index, self.reporter, f"{name} shader")
             if getattr(shader.record, f"{short}_code") != 0:
                 refuse(self.reporter, "DRM-011", f"{name} shader: code not at a buffer's start")
+            if not buffer.shader:
+                refuse(self.reporter, "DRM-011", f"{name} shader: its buffer is no shader buffer")
             stream = self.stream(buffer.address, buffer.size, name)
+            self.check_threads(stream, name, bool(shader.record.fs_single_threaded))
             if short == "fs":
                 self.fragment_programs.append(stream.program)
-                self.check_threads(stream.program, bool(shader.record.fs_single_threaded))
             addresses[f"{short}_code"] = buffer.address
             addresses[f"{short}_uniforms"] = self.uniforms(stream, name)
         arrays = tuple(
@@ -107,36 +108,54 @@ class ShaderBuilder:
         """The program in a buffer and its uniforms. Raises JobError when it has no end there."""
         key = (address, size)
         if key not in self._streams:
-            program = Program.from_memory(
-                self.memory, address, limit=min(max(size // 8, 1), DEFAULT_LIMIT)
-            )
+            checked = self.check(address, size, name)
+            program = Program.from_memory(self.memory, address, limit=checked.length)
             for problem in program.problems:
                 refuse(
                     self.reporter, "DRM-011", f"{name} shader: {problem.message}", problem.address
                 )
-            self._streams[key] = Stream.of(program)
+            self._streams[key] = Stream.of(program, checked)
         return self._streams[key]
 
-    def check_threads(self, program: Program, single: bool) -> None:
-        """The record's flag must say what the program does."""
-        switches = any(
-            instruction.signal in THREAD_SWITCHES for instruction in program.instructions
-        )
-        if switches and single:
-            self.reporter.report(
-                "DRM-011", "a single-threaded fragment shader switches threads", block="DRM"
+    def check(self, address: int, size: int, name: str) -> CheckedShader:
+        """The kernel's look at a shader when its buffer is made. Raises JobError."""
+        length = INSTRUCTION_BYTES * min(size // INSTRUCTION_BYTES, DEFAULT_LIMIT)
+        words = words_of(self.memory.read(address, length))
+        try:
+            return check_shader(words)
+        except Violation as violation:
+            text = disassemble(words[violation.index]) if words else "nothing"
+            refuse(
+                self.reporter,
+                violation.code,
+                f"{name} shader, instruction {violation.index} `{text}`: {violation}",
+                address=address + INSTRUCTION_BYTES * violation.index,
             )
+
+    def check_threads(self, stream: Stream, name: str, single: bool) -> None:
+        """The record's flag must say what the program does; only fragment shaders switch."""
+        threaded = stream.checked.threaded
+        if name != "fragment":
+            if threaded:
+                refuse(self.reporter, "DRM-011", f"a {name} shader switches threads (rule 9.3)")
+        elif threaded and single:
+            text = "a fragment shader switches threads, its record says single threaded"
+            refuse(self.reporter, "DRM-011", f"{text} (rule 9.3)")
+        elif not threaded and not single:
+            text = "a fragment shader never switches threads, its record says it has two"
+            refuse(self.reporter, "DRM-011", f"{text} (rule 9.3)")
 
     def attribute(self, number: int, array: Attribute, index: int, use: ShaderUse) -> Attribute:
         """One attribute array with its buffer's address."""
         buffer = buffer_at(self.submit, index, self.reporter, f"attribute {number}")
         end = array.address + array.size
-        if use.drawn and end + array.stride * use.maximum_index > buffer.size:
-            self.reporter.report(
+        if end + array.stride * use.maximum_index > buffer.size:
+            refuse(
+                self.reporter,
                 "DRM-012",
                 f"attribute {number}: vertex {use.maximum_index} x {array.stride} + {end} bytes "
-                f"in a buffer of {buffer.size}",
-                block="DRM",
+                f"in a buffer of {buffer.size} (rule 9.3)",
+                address=buffer.address,
             )
         return replace(array, address=(buffer.address + array.address) & 0xFFFFFFFF)
 
@@ -159,43 +178,27 @@ class ShaderBuilder:
         for request, index in zip(requests, indices, strict=True):
             buffer = buffer_at(self.submit, index, self.reporter, f"{name} shader's texture")
             if request.is_direct:
-                for site in sites:
-                    if site.instruction_index == request.instruction_index:
-                        words[site.index] = (words[site.index] + buffer.address) & 0xFFFFFFFF
-                continue
-            parameters = [words[n] for n in request.uniforms]
-            self.check_texture(parameters, buffer.size)
-            first = request.uniforms[0]
+                at = request.instruction_index
+                first = next(site.index for site in sites if site.instruction_index == at)
+                clamp = words[stream.checked.clamps[at]]
+                problem = lookup_problem(words[first], clamp, buffer.size)
+            else:
+                first = request.uniforms[0]
+                problem = texture_problem([words[n] for n in request.uniforms], buffer.size)
+            if problem is not None:
+                refuse(
+                    self.reporter,
+                    "DRM-010",
+                    f"{name} shader, request {request.request} of TMU{request.unit}: {problem}"
+                    " (rule 9.4)",
+                    address=buffer.address,
+                )
             words[first] = (words[first] + buffer.address) & 0xFFFFFFFF
         for index in stream.resets:
             words[index] = address
         self.memory.write(address, struct.pack(f"<{count}I", *words))
         self.next_uniforms += 4 * count
         return address
-
-    def check_texture(self, parameters: list[int], size: int) -> None:
-        """Level 0 must end inside the buffer, the other levels begin inside it."""
-        config = TextureConfig.parse(*[*parameters, 0, 0, 0][:4])
-        if not isinstance(config.type, TextureType):
-            self.reporter.report("DRM-010", f"texture type {config.type} is reserved", block="DRM")
-            return
-        block = ETC1_BLOCK if config.type is TextureType.ETC1 else 1
-        bits = 64 if block > 1 else config.type.bits
-        chain = mip_chain(
-            config.width,
-            config.height,
-            bits,
-            config.levels,
-            raster=config.type.raster,
-            block=block,
-        )
-        last_face = 5 * config.cube_stride if config.cube else 0
-        if config.base + last_face + chain[0].size > size or config.base + chain[-1].offset < 0:
-            self.reporter.report(
-                "DRM-010",
-                f"{config.text()} in a buffer of {size} bytes (base: offset in the buffer)",
-                block="DRM",
-            )
 
 
 def reset_indices(program: Program) -> list[int]:

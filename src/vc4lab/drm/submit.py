@@ -93,6 +93,8 @@ class Buffer:
     content: str | None = None
     """Name of its recorded content, None: zero."""
     content_size: int = 0
+    shader: bool = True
+    """Made as a shader buffer: its content was checked and cannot change."""
 
 
 @dataclass(frozen=True)
@@ -115,6 +117,8 @@ class Submit:
     clear_z: int = 0
     clear_s: int = 0
     flags: int = 0
+    padding: int = 0
+    """Must be 0."""
 
     def surface(self, name: str) -> Surface:
         """One of `SURFACES`; an absent one if the job does not have it."""
@@ -154,7 +158,12 @@ def parse_buffer(entry: Any) -> Buffer:
         raise FieldError("field 'blob' is not a name")
     used = integer(entry, "used_size", 64) if "used_size" in entry else size
     return Buffer(
-        integer(entry, "handle"), integer(entry, "addr", 64), size, content, min(used, size)
+        integer(entry, "handle"),
+        integer(entry, "addr", 64),
+        size,
+        content,
+        min(used, size),
+        entry.get("shader") is not False,
     )
 
 
@@ -188,4 +197,5 @@ def parse_submit(table: Any, bin_cl: bytes, shader_rec: bytes, uniforms: bytes) 
         integer(table, "clear_z"),
         integer(table, "clear_s", 8),
         integer(table, "flags"),
+        integer(table, "pad2") if "pad2" in table else 0,
     )

@@ -79,8 +79,9 @@ ENTRIES = [
     Entry(
         "DRM-010",
         "Texture does not fit its buffer",
-        "Level 0 reaches beyond the end of the buffer, or the mip levels below it beyond its "
-        "start. The kernel refuses such a job, the hardware would read other memory.",
+        "Level 0 reaches beyond the end of the buffer, the mip levels below it beyond its start, a "
+        "cube map has no stride, a memory lookup is not clamped to its buffer, or the type is one "
+        "the kernel does not accept. The hardware would read other memory.",
         "Linux vc4_validate.c, reloc_tex",
         "Parameter 0 holds the offset of level 0; smaller levels lie below it.",
     ),
@@ -99,7 +100,6 @@ ENTRIES = [
         "With the highest index of the draws the vertex fetch would read behind the buffer.",
         "Linux vc4_validate.c, validate_indexed_prim_list and validate_gl_shader_rec",
         "Check offset, stride and maximum index.",
-        Severity.WARNING,
     ),
     Entry(
         "DRM-013",
@@ -135,9 +135,68 @@ ENTRIES = [
     Entry(
         "DRM-017",
         "Unknown submit flag",
-        "The job has flags or padding that vc4lab does not know; they are ignored.",
-        "include/uapi/drm/vc4_drm.h",
+        "The job has flags that the kernel does not know, or padding that is not 0.",
+        "Linux vc4_gem.c, vc4_submit_cl_ioctl; include/uapi/drm/vc4_drm.h",
         "Known: 1 clear, 2 fixed tile order, 4 increasing X, 8 increasing Y.",
+    ),
+    Entry(
+        "DRM-018",
+        "Signal or register not allowed in a driver's shader",
+        "The kernel lets a shader neither interrupt the host, nor start a VPM DMA, release the "
+        "mutex, change the TMU swap or the alpha mask; breakpoints, coverage loads, alpha mask "
+        "loads and the signal 'colour load and end' are refused too.",
+        "Linux vc4_validate_shaders.c, check_reg_write and vc4_validate_shader",
+        "Use SRQPC (a user program) for programs that need DMA.",
+    ),
+    Entry(
+        "DRM-019",
+        "Uniforms cannot be counted",
+        "The kernel must know which word of the stream an instruction reads. Behind a branch "
+        "target the address has to be written first: add unif_addr, <immediate>, unif, "
+        "unconditional, where the immediate is the offset of the word behind that uniform.",
+        "Linux vc4_validate_shaders.c, validate_uniform_address_write",
+        "Load the offset with ldi, add a uniform to it, write only the file A address.",
+    ),
+    Entry(
+        "DRM-020",
+        "Texture set-up not acceptable",
+        "Both ALUs write texture registers, a uniform is read in the same instruction, more than 4 "
+        "parameters come before S, a branch leads between them, or a memory lookup is not "
+        "add t0s, <min(max(x, 0), uniform)>, unif.",
+        "Linux vc4_validate_shaders.c, check_tmu_write and track_live_clamps",
+        "Clamp with max x, 0 (small immediate), then min x, unif; both unconditional.",
+    ),
+    Entry(
+        "DRM-021",
+        "Branch or thread switch not acceptable",
+        "Branches must be relative, not through a register, by multiples of 8 bytes, inside the "
+        "shader, at least 4 instructions apart, 3 behind a thread switch, and write no link; "
+        "thread switches are at least 3 instructions apart.",
+        "Linux vc4_validate_shaders.c, vc4_validate_branches and check_branch",
+        "Leave the delay slots free of branches and switches.",
+    ),
+    Entry(
+        "DRM-022",
+        "A threaded shader uses the other thread's registers",
+        "Two threads share the register files: each has registers 0 to 15 of A and B.",
+        "Linux vc4_validate_shaders.c, all_registers_used",
+        "Use ra0-ra15 and rb0-rb15, or do not switch threads.",
+    ),
+    Entry(
+        "DRM-023",
+        "Job names no buffers, or too many records",
+        "A job without a buffer object cannot have any list or surface, and the announced number "
+        "of shader records must be one that memory can hold.",
+        "Linux vc4_gem.c, vc4_cl_lookup_bos and vc4_get_bcl",
+        "Pass the handles of all buffers the job uses.",
+    ),
+    Entry(
+        "DRM-024",
+        "Tile beyond the binning grid",
+        "The last tile lies one column or row beyond the grid of the binning list. The kernel lets "
+        "this pass; such a tile draws the list of another tile, or what lies behind all lists.",
+        "Linux vc4_gem.c: compares with > where >= is meant",
+        "The last tile is the number of tiles minus one.",
         Severity.WARNING,
     ),
 ]
