@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from vc4lab.records.codes import Decimate
-from vc4lab.simd import Value, const, i32, load, staged, store, vec
+from vc4lab.simd import Value, i32, load, reduce_add, staged, store, unroll, vec
 from vc4lab.v3d.fragment.tile_layout import PLANE_BYTES, QUAD_BYTES, QUAD_ROW_BYTES, TileLayout
 
 QUADS_PER_ROW = 16
@@ -25,13 +25,15 @@ _QUAD = vec(i32, 4)
 _PAIRS = 0x00FF00FF
 
 
-def average(words: list[Value], rounding: str) -> Value:
-    """Mean of 4 or 16 RGBA8888 words, channel by channel."""
-    shift = {4: 2, 16: 4}[len(words)]
+def average(samples: list[Value], rounding: str, whole_quad: bool = False) -> Value:
+    """Mean of the four samples of each pixel, channel by channel; or of all 16 of a quad."""
+    even, odd = samples[0] & _PAIRS, samples[0].shr(8) & _PAIRS
+    for sample in samples[1:]:
+        even, odd = even + (sample & _PAIRS), odd + (sample.shr(8) & _PAIRS)
+    shift = 2
+    if whole_quad:
+        even, odd, shift = reduce_add(even), reduce_add(odd), 4
     half = (1 << (shift - 1)) * 0x00010001 if rounding == "nearest" else 0
-    even, odd = words[0] & _PAIRS, words[0].shr(8) & _PAIRS
-    for word in words[1:]:
-        even, odd = even + (word & _PAIRS), odd + (word.shr(8) & _PAIRS)
     even, odd = (even + half).shr(shift) & _PAIRS, (odd + half).shr(shift) & _PAIRS
     return even | odd << 8
 
@@ -48,35 +50,26 @@ def resolve(target: Value, source: Value, decimate: Value, unknowns: Any) -> Non
     `decimate`: as record 28 says; 16x makes one pixel of a quad, so that the tile becomes 16x16.
     """
     rounding = unknowns["resolve_rounding"]
-    y = const(i32, 0)
-    while y < QUAD_ROWS:
-        x = const(i32, 0)
-        while x < QUADS_PER_ROW:
+    for y in range(QUAD_ROWS):
+        for x in range(QUADS_PER_ROW):
             samples = samples_at(source + y * _FOUR_SAMPLES.quad_row_bytes + x * 64)
             quad = target + y * QUAD_ROW_BYTES + x * QUAD_BYTES
             if decimate == int(Decimate.X16):
-                pixels = [sample[lane] for sample in samples for lane in range(4)]
                 place = y.shr(1) * QUAD_ROW_BYTES + x.shr(1) * QUAD_BYTES
                 place = place + (y & 1) * 8 + (x & 1) * 4
-                store(target + place, average(pixels, rounding))
+                store(target + place, average(samples, rounding, True))
             elif decimate == int(Decimate.X4):
                 store(quad, average(samples, rounding))
             else:
                 store(quad, samples[0])
-            x = x + 1
-        y = y + 1
 
 
 @staged
 def spread(target: Value, source: Value) -> None:
     """The inverse: every sample of the multisample buffer `target` becomes its pixel's word."""
-    y = const(i32, 0)
-    while y < QUAD_ROWS:
-        x = const(i32, 0)
-        while x < QUADS_PER_ROW:
+    for y in range(QUAD_ROWS):
+        for x in range(QUADS_PER_ROW):
             pixels = load(_QUAD, source + y * QUAD_ROW_BYTES + x * QUAD_BYTES)
-            for number in range(4):
+            for number in unroll(4):
                 place = y * _FOUR_SAMPLES.quad_row_bytes + x * 64 + QUAD_BYTES * number
                 store(target + place, pixels)
-            x = x + 1
-        y = y + 1

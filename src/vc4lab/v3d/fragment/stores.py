@@ -228,10 +228,8 @@ def load_tiled(job: Any) -> None:
 @staged
 def copy_words(target: Value, source: Value) -> None:
     """A whole tile buffer, as full-resolution dumps store it."""
-    offset = const(i32, 0)
-    while offset < TILE_WORDS * 4:
-        store(target + offset, load(i32x16, source + offset))
-        offset = offset + 64
+    for place in range(TILE_WORDS // 16):
+        store(target + place * 64, load(i32x16, source + place * 64))
 
 
 @staged
@@ -324,12 +322,9 @@ def transfer_wide(job: Any, plane: Value, to_memory: bool) -> None:
 @staged
 def fill_words(target: Value, even: Value, odd: Value, start: int, end: int) -> None:
     """Clears words `start` to `end` of a buffer; columns are even and odd by turns."""
-    offset = const(i32, start * 4)
-    value = splat(even)
-    value = select(const(mask16, [0, 1] * 8), splat(odd), value)
-    while offset < end * 4:
-        store(target + offset, value)
-        offset = offset + 64
+    value = select(const(mask16, [0, 1] * 8), splat(odd), splat(even))
+    for place in range(start // 16, end // 16):
+        store(target + place * 64, value)
 
 
 @staged
