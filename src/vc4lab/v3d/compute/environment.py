@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vc4lab.qpu.environment import Environment
-from vc4lab.v3d.compute import dma, vpm
+from vc4lab.v3d.compute import dma
 from vc4lab.v3d.compute.needs import SEMAPHORE_LIMIT, Need
 from vc4lab.v3d.compute.setup import (
     LANES,
@@ -35,6 +35,7 @@ from vc4lab.v3d.compute.state import (
     SharedState,
     vpm_bytes,
 )
+from vc4lab.v3d.geometry import vpm_golden as vpm
 
 if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory

@@ -1,4 +1,4 @@
-"""The VPM in native code: setup words, generic reads and writes. Same results as `vpm.py`.
+"""The VPM in native code: setup words, generic access. Same results as `geometry/vpm_golden.py`.
 
 Whole rows (horizontal, 32 bit), which nearly all programs use, are inlined; other modes go through
 one function that looks at the setup word for each lane.
@@ -16,7 +16,6 @@ from vc4lab.simd import (
     i16,
     i32,
     i32x16,
-    iota,
     kernel,
     load,
     mask_bits,
@@ -31,7 +30,6 @@ from vc4lab.v3d.compute.setup import (
     ROW_BYTES,
     STORE_KIND,
     STORE_STRIDE_KIND,
-    WINDOW_ROWS,
 )
 from vc4lab.v3d.compute.state import (
     FINDING_SETUP_IGNORED,
@@ -40,8 +38,13 @@ from vc4lab.v3d.compute.state import (
     QpuState,
     SharedState,
 )
+from vc4lab.v3d.geometry.vpm_access import (
+    element_offsets,
+    first_address,
+    width_shift,
+)
 
-_HORIZONTAL, _LANED = 1 << 11, 1 << 10
+_HORIZONTAL = 1 << 11
 _WHOLE_ROWS_MASK = _HORIZONTAL | 3 << 8
 WHOLE_ROWS = _HORIZONTAL | 2 << 8
 """A setup of whole rows has these bits under the mask (laned or not does not matter)."""
@@ -50,41 +53,6 @@ WHOLE_ROWS = _HORIZONTAL | 2 << 8
 def is_rows(setup: Value) -> Value:
     """i1: horizontal 32-bit access (size 2, or the reserved 3)."""
     return (setup & (_HORIZONTAL | 1 << 9)) == (_HORIZONTAL | 1 << 9)
-
-
-def width_shift(setup: Value) -> Value:
-    """log2 of the elements in a word: 2, 1 or 0 for 8, 16 or 32 bit."""
-    size = (setup >> 8) & 3
-    return select(size >= 2, 0, 2 - size)
-
-
-@staged
-def first_address(setup: Value) -> Value:
-    """The combined number a generic setup starts with."""
-    return setup & 0xFF & ((WINDOW_ROWS << width_shift(setup)) - 1)
-
-
-@staged
-def next_address(setup: Value, address: Value) -> Value:
-    """The combined number of the next vector."""
-    stride = (setup >> 12) & 63
-    stride = select(stride == 0, 64, stride)
-    return (address + stride) & ((WINDOW_ROWS << width_shift(setup)) - 1)
-
-
-@staged
-def element_offsets(setup: Value, address: Value) -> Value:
-    """Byte offset in the VPM of the 16 elements at a combined number (i32x16)."""
-    shift = width_shift(setup)
-    block, part = address >> shift, address & ((1 << shift) - 1)
-    laned = ((setup & _LANED) != 0) & (shift > 0)
-    lanes = iota()
-    element = select(laned, (lanes << splat(shift)) + part, lanes + (part << 4))
-    word = element >> splat(shift)
-    within = (element & splat((1 << shift) - 1)) << splat(2 - shift)
-    across = (block & (WINDOW_ROWS - 1)) * ROW_BYTES + (word << 2) + within
-    down = ((word + (block & 0x30)) & (WINDOW_ROWS - 1)) * ROW_BYTES + ((block & 15) << 2) + within
-    return select((setup & _HORIZONTAL) != 0, across, down)
 
 
 @kernel(args=(ptr, i32, i32), returns=i32x16)

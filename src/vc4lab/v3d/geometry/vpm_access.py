@@ -21,7 +21,6 @@ from vc4lab.simd import (
     i32x16,
     iota,
     load,
-    min_,
     ptr,
     select,
     splat,
@@ -30,53 +29,52 @@ from vc4lab.simd import (
 )
 from vc4lab.v3d.geometry.vpm import LANES, ROW_BYTES, WINDOW_ROWS
 
-_BYTE, _SHORT, _WORD = 0, 1, 2
-"""Element sizes of a setup word; the reserved 3 counts as a word."""
+_HORIZONTAL, _LANED = 1 << 11, 1 << 10
 
 
-@staged
-def element_size(word: Value) -> Value:
-    """The size code of a setup word: 0 byte, 1 half, 2 word."""
-    return min_(word.shr(8) & 3, _WORD)
+def width_shift(word: Value) -> Value:
+    """log2 of the elements in a word: 2, 1 or 0 for 8, 16 or 32 bit (or the reserved size 3)."""
+    size = (word >> 8) & 3
+    return select(size >= 2, const(i32, 0), 2 - size)
 
 
 @staged
 def first_address(word: Value) -> Value:
     """The combined number that a setup word starts with."""
-    return word & 0xFF & ((const(i32, WINDOW_ROWS) << (_WORD - element_size(word))) - 1)
+    return word & 0xFF & ((const(i32, WINDOW_ROWS) << width_shift(word)) - 1)
 
 
 @staged
 def next_address(word: Value, address: Value) -> Value:
     """The combined number of the next vector; wraps in the width of its field."""
-    stride = word.shr(12) & 63
+    stride = (word >> 12) & 63
     stride = select(stride == 0, const(i32, 64), stride)
-    return (address + stride) & ((const(i32, WINDOW_ROWS) << (_WORD - element_size(word))) - 1)
+    return (address + stride) & ((const(i32, WINDOW_ROWS) << width_shift(word)) - 1)
 
 
 @staged
 def element_offsets(word: Value, address: Value) -> Value:
     """Byte offset in the VPM of each of the 16 elements (i32x16)."""
-    shift = _WORD - element_size(word)  # log2 of the elements in a word
+    shift = width_shift(word)
     inside = (const(i32, 1) << shift) - 1
-    block, part = address.shr(shift), address & inside
-    laned = (word.shr(10) & 1) != 0
+    block, part = address >> shift, address & inside
+    laned = ((word & _LANED) != 0) & (shift > 0)
     lanes = iota(LANES)
-    elements = select(splat(laned), (lanes << splat(shift)) + part, lanes + part * LANES)
-    words = elements.shr(splat(shift))
-    byte = (elements & splat(inside)) << splat(element_size(word))
-    across = splat((block & (WINDOW_ROWS - 1)) * ROW_BYTES) + words * 4
-    down = (((words + (block & 0x30)) & (WINDOW_ROWS - 1)) * ROW_BYTES) + (block & 15) * 4
-    return select(splat((word.shr(11) & 1) != 0), across, down) + byte
+    elements = select(splat(laned), (lanes << splat(shift)) + part, lanes + (part << 4))
+    words = elements >> splat(shift)
+    byte = (elements & splat(inside)) << splat(2 - shift)
+    across = splat((block & (WINDOW_ROWS - 1)) * ROW_BYTES) + (words << 2)
+    down = ((words + (block & 0x30)) & (WINDOW_ROWS - 1)) * ROW_BYTES + ((block & 15) << 2)
+    return select(splat((word & _HORIZONTAL) != 0), across, down) + byte
 
 
 @staged
 def read_vector(vpm: Value, word: Value, address: Value) -> Value:
     """The vector at `address`; bytes and halves are extended with zeros."""
     offsets = element_offsets(word, address)
-    size = element_size(word)
-    kept = select(size == _BYTE, const(i32, 0xFF), const(i32, -1))
-    kept = select(size == _SHORT, const(i32, 0xFFFF), kept)
+    shift = width_shift(word)
+    kept = select(shift == 2, const(i32, 0xFF), const(i32, -1))
+    kept = select(shift == 1, const(i32, 0xFFFF), kept)
     return gather(i32, vpm, offsets & ~3).shr((offsets & 3) << 3) & splat(kept)
 
 
@@ -84,13 +82,13 @@ def read_vector(vpm: Value, word: Value, address: Value) -> Value:
 def write_vector(vpm: Value, word: Value, address: Value, value: Value, lanes: Value) -> None:
     """Write the low bits of the lanes whose bit is set in `lanes` (i32)."""
     offsets = element_offsets(word, address)
-    size = element_size(word)
+    shift = width_shift(word)
     for lane in range(LANES):
         if (lanes.shr(lane) & 1) != 0:
             place = vpm + offsets[lane]
-            if size == _BYTE:
+            if shift == 2:
                 store(place, value[lane].trunc(i8))
-            elif size == _SHORT:
+            elif shift == 1:
                 store(place, value[lane].trunc(i16))
             else:
                 store(place, value[lane])

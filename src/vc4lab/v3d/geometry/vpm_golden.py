@@ -58,13 +58,24 @@ def read(vpm: NDArray[np.uint8], setup: GenericSetup, address: int) -> NDArray[n
     return result
 
 
-def write(vpm: NDArray[np.uint8], setup: GenericSetup, address: int, value: Any, mask: Any) -> None:
-    """Write the low bits of the lanes in `mask`."""
+def write(
+    vpm: NDArray[np.uint8],
+    setup: GenericSetup,
+    address: int,
+    value: Any,
+    mask: Any,
+    rows: int = WINDOW_ROWS,
+) -> bool:
+    """Write the low bits of the lanes in `mask`; False if some lie behind the first `rows` rows and
+    are not written.
+    """
     offsets, size = places(setup, address)
     words = np.asarray(value, np.uint32)
-    chosen = np.asarray(mask, bool)
+    inside = offsets < rows * ROW_BYTES
+    chosen = np.asarray(mask, bool) & inside
     for byte in range(size):
         vpm[offsets[chosen] + byte] = (words[chosen] >> np.uint32(8 * byte)).astype(np.uint8)
+    return not bool(np.any(mask & ~inside))
 
 
 class ReadQueue:
