@@ -45,6 +45,7 @@ from vc4lab.v3d.compute.state import (
     Status,
 )
 from vc4lab.v3d.geometry.primitive_decoder import host
+from vc4lab.v3d.geometry.vpm_access import next_address
 from vc4lab.v3d.unknowns import Unknowns
 
 REFUSALS = (
@@ -236,7 +237,7 @@ class StagedUserEnvironment(ResumableEnvironment):
         result.set(call(native_vpm.read_general, self.vpm, setup, at))
         jump(on)
         enter(on)
-        qpu.read_address = native_vpm.next_address(setup, at)
+        qpu.read_address = next_address(setup, at)
         qpu.read_left = qpu.read_left - 1
         return result.get()
 
@@ -257,7 +258,7 @@ class StagedUserEnvironment(ResumableEnvironment):
         )  # fmt: skip
         jump(on)
         enter(on)
-        qpu.write_address = native_vpm.next_address(setup, at)
+        qpu.write_address = next_address(setup, at)
 
     def dma_start(self, side: str, value: Any) -> None:
         unknowns = self.unknowns
