@@ -1,6 +1,6 @@
-"""How fast user programs run: a matrix product on twelve QPUs (``examples/qpu/sgemm.qasm``), counted
-in vector instructions of 16 lanes.
+"""How fast user programs run: a matrix product on twelve QPUs (``examples/qpu/sgemm.qasm``).
 
+Counted in vector instructions of 16 lanes.
 The peers are published figures for the same kind of kernel: py-videocore's sgemm on a Raspberry Pi,
 and the best open QPU emulator.
 """

@@ -38,16 +38,9 @@ from vc4lab.v3d.compute.state import (
     QpuState,
     SharedState,
 )
-from vc4lab.v3d.geometry.vpm_access import (
-    element_offsets,
-    first_address,
-    width_shift,
-)
+from vc4lab.v3d.geometry.vpm_access import element_offsets, first_address, width_shift
 
 _HORIZONTAL = 1 << 11
-_WHOLE_ROWS_MASK = _HORIZONTAL | 3 << 8
-WHOLE_ROWS = _HORIZONTAL | 2 << 8
-"""A setup of whole rows has these bits under the mask (laned or not does not matter)."""
 
 
 def is_rows(setup: Value) -> Value:

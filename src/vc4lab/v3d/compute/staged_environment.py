@@ -135,6 +135,15 @@ class StagedUserEnvironment(ResumableEnvironment):
         nothing = self.refuse("a varying read")
         return nothing, nothing
 
+    def tlb_colour_load(self) -> Any:
+        return self.refuse("a TLB colour load")
+
+    def tlb_alpha_load(self) -> Any:
+        return self.refuse("a TLB alpha mask load")
+
+    def tlb_coverage_load(self) -> Any:
+        return self.refuse("a TLB coverage load")
+
     def left_program(self) -> None:
         self.status.set(int(Status.LEFT))
         self.qpu.site = self.site
