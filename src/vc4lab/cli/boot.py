@@ -49,6 +49,18 @@ def boot(
         bool, typer.Option("--strict", help="Stop at the first error instead of going on.")
     ] = False,
     engine: Annotated[Engine, typer.Option(help="How QPU code is executed.")] = Engine.JIT,
+    gdb: Annotated[
+        int | None,
+        typer.Option(
+            help="Wait for a debugger on this loopback port (target remote :PORT).",
+            metavar="PORT",
+            min=0,
+            max=65535,
+        ),
+    ] = None,
+    gdb_wait: Annotated[
+        bool, typer.Option(help="With --gdb: whether to wait before the first instruction.")
+    ] = True,
 ) -> None:
     """Run a bare-metal program: its serial output, its picture, and why it hangs.
 
@@ -57,6 +69,8 @@ def boot(
     from vc4lab.cli.session import Settings, run_session
 
     settings = Settings(
-        path, board, frames, seconds, screenshot, record, serial, headless, strict, engine.value
-    )
+        path, board, frames, seconds, screenshot, record, serial, headless, strict, engine.value,
+        gdb=gdb,
+        gdb_wait=gdb_wait,
+    )  # fmt: skip
     raise typer.Exit(run_session(settings))

@@ -27,6 +27,8 @@ class Settings:
     headless: bool = False
     strict: bool = False
     engine: str = "jit"
+    gdb: int | None = None
+    gdb_wait: bool = True
 
 
 def say(text: str) -> None:
@@ -97,6 +99,7 @@ class _Run:
 
     def boot_and_run(self, port: object, progress: object) -> ExitCode:
         """Start and run; the exit code of how it ended."""
+        from vc4lab.cli.instruments import InstrumentError, Instruments
         from vc4lab.diagnostics import StrictStop
         from vc4lab.soc.board import UnknownBoard
         from vc4lab.soc.firmware import BootError
@@ -122,13 +125,20 @@ class _Run:
         self._machine = machine
         machine.on_vsync = lambda: progress.update(machine)  # type: ignore[attr-defined]
         self._start_recording()
+        instruments = Instruments(settings, machine, say)
         try:
+            instruments.attach()
             result = machine.run(settings.frames, settings.seconds)
+        except InstrumentError as error:
+            self.endings.append(str(error))
+            return error.code
         except StrictStop as stop:
             return self._strict(stop)
         except KeyboardInterrupt:
             self.endings.append(f"interrupted after {machine.seconds:.2f} s of guest time")
             return ExitCode.INTERRUPTED
+        finally:
+            instruments.close()
         spent = time.perf_counter() - started
         asked = result.reason in (Stop.FRAMES, Stop.SECONDS)
         self.endings.append(

@@ -85,6 +85,7 @@ class Cpu:
         import unicorn
         from unicorn import arm_const as arm
 
+        self.model = model
         self.memory = memory
         self.counter = counter
         self.exceptions_taken = 0
@@ -100,6 +101,8 @@ class Cpu:
         self._fault: BaseException | None = None
         self._pending: tuple[ArmException, int] | None = None
         self._waits_for_event = False
+        self.on_stop: Callable[[], bool] | None = None
+        """For debuggers: called when the engine has come back; True: go on where it stands."""
         self._install_hooks()
         self.pc = 0
         self.cpsr = RESET_CPSR
@@ -198,6 +201,8 @@ class Cpu:
             if self._fault is not None:
                 fault, self._fault = self._fault, None
                 raise fault
+            if self._pending is None and self.on_stop is not None and self.on_stop():
+                continue
             if self._pending is not None:
                 exception, address = self._pending
                 self._pending = None
@@ -212,6 +217,16 @@ class Cpu:
             if counter.count >= counter.limit:
                 return Outcome.LIMIT
             return Outcome.WAIT_FOR_INTERRUPT
+
+    @property
+    def engine_pc(self) -> int:
+        """The PC while the engine runs: exact in hooks on code and memory, else the block's."""
+        value: int = self.engine.reg_read(self._arm.UC_ARM_REG_PC)
+        return value
+
+    def refresh(self) -> None:
+        """Read PC and CPSR again after a debugger wrote registers."""
+        self._refresh()
 
     def _refresh(self) -> None:
         arm = self._arm
@@ -303,6 +318,17 @@ class Cpu:
             return False
         control: int = self.engine.reg_read(self._arm.UC_ARM_REG_CP_REG, SCTLR)
         return not control & SCTLR_M
+
+    def translate(self, address: int) -> int | None:
+        """The physical address behind a virtual one as the core sees it now, None if none is."""
+        place = ctypes.c_uint64()
+        error = self._library.uc_vmem_translate(
+            ctypes.c_void_p(_handle(self.engine)),
+            ctypes.c_uint64(address),
+            ctypes.c_int(self._unicorn.UC_PROT_READ),
+            ctypes.byref(place),
+        )
+        return None if error else place.value
 
     def state(self) -> tuple[int, ...]:
         """r0..r14 and CPSR, to be compared."""

@@ -103,6 +103,9 @@ class Machine:
         self.asleep = ""
         self.on_vsync: Callable[[], None] | None = None
         """Called at every vsync, for those who show progress."""
+        self.before_slice: Callable[[], None] | None = None
+        self.on_end: Callable[[RunResult], None] | None = None
+        """For debuggers: called before each slice, and when a run has ended."""
         self._end: RunResult | None = None
         self._frames_wanted: int | None = None
         self._watching = True
@@ -192,6 +195,11 @@ class Machine:
         return V3D(self.memory, self.reporter, engine=engine, unknowns=unknowns)
 
     @property
+    def cores(self) -> list[Cpu]:
+        """The cores that run."""
+        return [self.cpu]
+
+    @property
     def v3d(self) -> Any:
         """The V3D; None until the program has switched it on."""
         return self.v3d_bridge.v3d
@@ -225,7 +233,11 @@ class Machine:
             deadline = self.clock.at(moment, self._on_deadline)
         try:
             while self._end is None:
+                if self.before_slice is not None:
+                    self.before_slice()
                 self._step()
+            if self.on_end is not None:
+                self.on_end(self._end)
         finally:
             if deadline is not None:
                 deadline.cancel()
@@ -373,6 +385,10 @@ class Machine:
             self.reporter.report(code, text, address=address, block="cpu")
         except StrictStop:
             return
+
+    def end(self, message: str) -> None:
+        """End the run at the next opportunity, because somebody outside wants it."""
+        self._finish(Stop.STOPPED, message)
 
     def _finish(self, reason: Stop, message: str) -> None:
         if self._end is None:

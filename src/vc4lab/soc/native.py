@@ -25,6 +25,7 @@ class SliceState(Struct):
     block = i64
     spins = i64
     stop = ptr
+    block_size = i64
 
 
 @kernel(args=(ptr, i64, i32, ptr))
@@ -36,6 +37,7 @@ def count_block(engine: Value, address: Value, size: Value, state_at: Value) -> 
     else:
         state.spins = 0
     state.block = address
+    state.block_size = size.sext(i64)
     if (state.count < state.limit) & (state.spins < SPINS):
         state.count = state.count + (size.shr(2)).sext(i64)
     else:
@@ -53,7 +55,7 @@ class SliceCounter:
     def __init__(self) -> None:
         self._state: Any = SliceState()
         # Read at every device access, so past the Struct's own, slower members.
-        self._words = (ctypes.c_int64 * 4).from_address(self._state.address)
+        self._words = (ctypes.c_int64 * 6).from_address(self._state.address)
 
     @property
     def count(self) -> int:
@@ -77,6 +79,11 @@ class SliceCounter:
     def block(self) -> int:
         """Guest address of the basic block begun last."""
         return self._words[2]
+
+    @property
+    def size(self) -> int:
+        """Bytes of the basic block begun last."""
+        return self._words[5]
 
     @property
     def spinning(self) -> bool:

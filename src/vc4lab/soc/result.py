@@ -14,6 +14,7 @@ class Stop(Enum):
     HALTED = "the program has ended"
     RESET = "the program asked for a restart"
     HANG = "the program hangs"
+    STOPPED = "somebody stopped it"
     CRASH = "the program crashed"
 
 

@@ -1,0 +1,29 @@
+"""`vc4lab boot` with a debugger, traces, serial lines and saved states."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+from typer.testing import CliRunner
+
+from vc4lab.cli.exit_codes import ExitCode
+from vc4lab.cli.main import app
+
+KERNELS = Path(__file__).parent.parent / "soc" / "kernels"
+HELLO = KERNELS / "hello.img"
+
+
+def vc4lab(*arguments: object, code: ExitCode = ExitCode.OK, **options: object):
+    result = CliRunner().invoke(app, [str(a) for a in arguments], **options)
+    assert result.exit_code == code, result.output
+    assert "Traceback" not in result.output
+    return result
+
+
+def test_gdb_port():
+    assert "target remote :" in vc4lab("boot", HELLO, "--gdb", 0, "--no-gdb-wait").output
+    vc4lab("boot", HELLO, "--gdb", 99999, code=ExitCode.BAD_INPUT)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert "CLI-004" in vc4lab("boot", HELLO, "--gdb", port, code=ExitCode.BAD_INPUT).output
