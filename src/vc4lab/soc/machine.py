@@ -267,6 +267,7 @@ class Machine:
         except UnhandledException as crash:
             self._crash(crash)
             return
+        self.v3d_bridge.settle()
         if outcome is Outcome.WAIT_FOR_INTERRUPT:
             self._sleep("wfi", self.interrupts.pending_irq or self.interrupts.pending_fiq)
         elif outcome in (Outcome.WAIT_FOR_EVENT, Outcome.BRANCH_TO_SELF):
