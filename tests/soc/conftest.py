@@ -35,6 +35,9 @@ class CountingV3D:
         if offset == CT1EA and self.on_frame is not None:
             self.on_frame()
 
+    def settle(self) -> None:
+        """It has no programs to run."""
+
 
 Boot = Callable[..., Machine]
 

@@ -126,5 +126,12 @@ class V3DBridge(Block):
             v3d.write(SRQUA, uniforms)
             v3d.write(SRQPC, code)
         completed: int = v3d.read(SRQCS) >> 16 & 0xFF
+        if completed != len(programs):
+            v3d.read(SRQCS)  # whoever asks twice is told who waits for what
         self._update_line()
         return completed == len(programs)
+
+    def settle(self) -> None:
+        """Run queued user programs; called between two slices of the CPU."""
+        if self.v3d is not None and self._supplies:
+            self.v3d.settle()
