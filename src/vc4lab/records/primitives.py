@@ -21,7 +21,7 @@ ESCAPE_BRANCH = 0x82
 VG_TERMINATOR = 0xBFFF0000
 VG_DUMMY = 0xBFFF0001
 
-MAX_PRIMITIVES = 1 << 18
+MAX_PRIMITIVES = 1 << 16
 """A single list of more codes is taken for a loop."""
 
 Vertex = Any
