@@ -1,0 +1,27 @@
+"""Hostile input: nothing a guest, a recording or a file says may crash or hang or escape."""
+
+from tests.fuzz import (
+    assembly,
+    boards,
+    cache_files,
+    lists,
+    registers,
+    shaders,
+    submits,
+    textures,
+    tile_lists,
+)
+from tests.fuzz.fuzzer import FUZZERS
+
+__all__ = [
+    "FUZZERS",
+    "assembly",
+    "boards",
+    "cache_files",
+    "lists",
+    "registers",
+    "shaders",
+    "submits",
+    "textures",
+    "tile_lists",
+]
