@@ -370,15 +370,3 @@ class V3D:
     def _on_write_VPMBASE(self, value: int) -> None:
         self.values["VPMBASE"] = value & 0x1F
         self.programs.reserved_rows = 4 * (value & 0x1F)
-
-    def _on_write_PCTRE(self, value: int) -> None:
-        self.values["PCTRE"] = value
-        if value & 0xFFFF:
-            self.reporter.report(
-                "CLE-037", "performance counters are not counted yet; they read as written"
-            )
-
-    def _on_write_PCTRC(self, value: int) -> None:
-        for number in range(16):
-            if value >> number & 1:
-                self.values[f"PCTR{number}"] = 0
