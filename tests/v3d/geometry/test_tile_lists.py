@@ -165,7 +165,7 @@ def test_sub_lists_and_their_depth(memory):
         (b"\x30\x82\x00\x00", sc.ENDLESS),
         (b"\x38\x55\x30\x80", sc.BAD_FORMAT),
         (b"\x00", sc.HALTED),
-        (b"\x20" + bytes(13), sc.ILLEGAL_RECORD),
+        (b"\x2f" + bytes(13), sc.ILLEGAL_RECORD),
     ],
 )
 def test_broken_lists_become_errors(memory, data, reason):

@@ -13,15 +13,33 @@ TILE_BUDGET = 1 << 23
 FRAME_BUDGET = 1 << 27
 """The same for all tiles of a frame together."""
 
-DONE, NEED_DRAWS, NEED_SEGMENTS, NEED_ERRORS = 0, 1, 2, 3
-"""What the native scan returns; behind a NEED_ the array is grown and the scan called again."""
+DONE, NEED_DRAWS, NEED_SEGMENTS, NEED_ERRORS, NEED_EXPANSION = 0, 1, 2, 3, 4
+"""What the native scan returns; behind a NEED_ the array is grown (or the primitive record at
+`walk_end` made a list) and the scan called again."""
 
-ILLEGAL_RECORD, TOO_DEEP, ENDLESS, BAD_FORMAT, HALTED = 1, 2, 3, 4, 5
+ILLEGAL_RECORD, TOO_DEEP, ENDLESS, BAD_FORMAT, HALTED, TOO_MANY = 1, 2, 3, 4, 5, 6
 """Reasons in `ScanError.reason`."""
 
 
 NO_END = -1
 """In `ScanContext.ends`: the list ends with its Return (or wherever the budget does)."""
+
+
+EXPANDED = 0x100
+"""Set in a draw's `list_format`: its lists are not in guest memory but among the expanded ones."""
+
+
+class Expansion(Struct):
+    """A primitive record (32, 33, 41, 42) made a compressed list; layout of the hash table."""
+
+    taken = i32
+    where = i32  # guest address of the record
+    start = i32  # of the list among the expanded ones; -1: nothing to draw
+    form = i32  # its format, as record 56 has it
+    behind = i32  # guest address of the next record
+    reserved0 = i32
+    reserved1 = i32
+    reserved2 = i32
 
 
 class DrawEntry(Struct):
@@ -84,3 +102,8 @@ class ScanContext(Struct):
     walk_end = i32  # address behind the list walked last
     walk_count = i32  # its primitives
     walk_status = i32  # how it ended, -1 = format unknown
+    list_base = ptr  # what list addresses are relative to: guest memory, or the expanded lists
+    expanded = ptr
+    expansions = ptr
+    expansion_mask = i32
+    expansions_full = i32  # no more can be made

@@ -33,6 +33,7 @@ from vc4lab.v3d.geometry.primitive_decoder import (
     CLIPPED_LIST,
     COMPRESSED_LIST,
     ENDED,
+    EXHAUSTED,
     FORMATS,
     INDEX_24,
     LIST_BUDGET,
@@ -50,6 +51,7 @@ from vc4lab.v3d.lists.render_state import (
 
 HALT, NOP, MARKER, RESET_MARKER = 0, 1, 2, 3
 BRANCH, SUB_LIST, RETURN = 16, 17, 18
+INDEXED, ARRAY, VG_ARRAY, VG_INLINE = 32, 33, 41, 42
 
 SYSTEM_RECORDS = {
     identifier: RECORD_SIZES[identifier]
@@ -68,7 +70,7 @@ def _make_walker(primitive: int, data: int) -> Any:
         c: Any = ScanContext.at(context)
         d: Any = DrawEntry.at(draw)
         budget = min_(c.budget, const(i32, LIST_BUDGET))
-        decoder = Decoder(c.memory, primitive, data)
+        decoder = Decoder(c.list_base, primitive, data)
         decoder.open(address)
         decoder.budget.set(budget)
         used = d.used
@@ -215,6 +217,48 @@ def _walk_list(
 
 
 @staged
+def _expansion(c: Any, address: Value) -> Value:
+    """Pointer to the entry of the primitive record at `address`, or to a free one."""
+    slot = (address * FNV_PRIME).shr(7) & c.expansion_mask
+    place = c.expansions + slot * sc.Expansion.size
+    while (load(i32, place) != 0) & (load(i32, place + 4) != address):
+        slot = (slot + 1) & c.expansion_mask
+        place = c.expansions + slot * sc.Expansion.size
+    return place
+
+
+@kernel(args=(ptr, i32, i32), returns=i32)
+def draw_record(context: Value, tile: Value, address: Value) -> Value:
+    """A primitive record outside of compressed lists becomes a segment of its expanded list."""
+    c: Any = ScanContext.at(context)
+    state: Any = RenderState.at(c.field_ptr("state"))
+    status = const(i32, sc.DONE)
+    op = load(i8, host(c.memory, address)).zext(i32)
+    entry: Any = sc.Expansion.at(_expansion(c, address))
+    c.walk_end = address
+    c.walk_status = ENDED
+    if entry.taken == 0:
+        if c.expansions_full != 0:
+            status = _fail(c, tile, address, op, sc.TOO_MANY)
+            c.walk_status = EXHAUSTED
+        else:
+            status = const(i32, sc.NEED_EXPANSION)
+    else:
+        if entry.start >= 0:
+            state.list_format = entry.form | sc.EXPANDED
+            draw = call(find_draw, context)
+            state.list_format = entry.form
+            c.list_base = c.expanded
+            if draw < 0:
+                status = const(i32, sc.NEED_DRAWS)
+            else:
+                status = _walk_list(context, c, tile, draw, entry.start, op)
+            c.list_base = c.memory
+        c.walk_end = entry.behind
+    return status
+
+
+@staged
 def _system_size(op: Value) -> Value:
     """Bytes of the system record `op`, 0 for any other."""
     size = const(i32, 0)
@@ -256,6 +300,11 @@ def scan_tile(context: Value, tile: Value) -> Value:
                 status = _walk_list(context, c, tile, draw, address, op)
                 address = c.walk_end
                 running = (status == sc.DONE) & (c.walk_status == ENDED)
+        elif (op == INDEXED) | (op == ARRAY) | (op == VG_ARRAY) | (op == VG_INLINE):
+            status = call(draw_record, context, tile, address)
+            address = c.walk_end
+            draw = const(i32, -1)
+            running = (status == sc.DONE) & (c.walk_status == ENDED)
         elif (op >= min(STATE_RECORD_BYTES)) & (_system_size(op) == 0):
             known = const(i1, False)
             size = const(i32, 0)

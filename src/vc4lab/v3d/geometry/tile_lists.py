@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from vc4lab.simd import NativeFunction, build
 from vc4lab.v3d.geometry import scan_context as sc
+from vc4lab.v3d.geometry.direct_lists import DirectLists
 from vc4lab.v3d.geometry.scan_context import DrawEntry, ErrorEntry, ScanContext, Segment
 from vc4lab.v3d.lists.render_state import (
     STATE_BYTES,
@@ -27,6 +28,7 @@ REASONS = {
     sc.ENDLESS: "no end of the list",
     sc.BAD_FORMAT: "primitives in a list format that does not exist or is not supported",
     sc.HALTED: "a halt inside a tile list",
+    sc.TOO_MANY: "more primitives in records of their own (32, 33, 41, 42) than can be drawn",
 }
 
 
@@ -149,6 +151,7 @@ def scan_tile_lists(
     tiles: Sequence[int | tuple[int, int]],
     initial_state: RenderState,
     depth: int = 1,
+    direct: DirectLists | None = None,
 ) -> ScanResult:
     """Walk the tile lists at the guest addresses `tiles`, in order.
 
@@ -162,6 +165,8 @@ def scan_tile_lists(
     depth
         Sub-list levels already in use (1: the tile list was entered by record 17); pieces of
         rendering list want 0.
+    direct
+        Makes lists of primitive records (32, 33, 41, 42) met there; without it they are errors.
 
     Returns
     -------
@@ -183,6 +188,9 @@ def scan_tile_lists(
     )
     context.sub_depth = max(0, 2 - depth)
     context.budget = sc.FRAME_BUDGET
+    context.list_base = memory.base
+    direct = direct or DirectLists(memory, None)
+    direct.fill(context)
     arrays = _Arrays(context, draws=32, segments=max(256, 4 * len(tiles)), errors=16)
     native = _native_scan()
     while (status := native(context.address)) != sc.DONE:
@@ -190,6 +198,9 @@ def scan_tile_lists(
             arrays.grow_draws(context.draw_capacity * 2)
         elif status == sc.NEED_SEGMENTS:
             arrays.grow_segments(context.segment_capacity * 2)
+        elif status == sc.NEED_EXPANSION:
+            direct.expand(int(context.walk_end))
+            direct.fill(context)
         else:
             arrays.grow_errors(context.error_capacity * 4)
     final = ctypes.string_at(context.address + ScanContext.offset("state"), STATE_BYTES)
@@ -201,7 +212,7 @@ def scan_tile_lists(
         errors=[_error(arrays.errors, k) for k in range(context.error_count)],
         entries=context.entries,
         final_state=state_from_bytes(final),
-        keep=(context, arrays, offsets),
+        keep=(context, arrays, offsets, direct),
     )
 
 

@@ -1,4 +1,4 @@
-"""Where a VG list written into a control list (record 42) ends."""
+"""Lists of VG coordinates: where one in a control list ends (record 42), what primitives it has."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from vc4lab.records.codes import VgPrimitive
 
 if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory
+    from vc4lab.v3d.unknowns import Unknowns
 
 MAX_INLINE = 1 << 22
 """Vertices a list may have."""
@@ -41,3 +42,50 @@ def inline_length(memory: GuestMemory, address: int, kind: int) -> int | None:
                 # a fan that ends with its second vertex has three even so
                 return 3 if kind == VgPrimitive.TRIANGLE_FAN and number == 1 else number + 1
     return None
+
+
+def vg_primitives(
+    kind: int, words: list[int], fan: tuple[int, int] | None, unknowns: Unknowns
+) -> tuple[list[tuple[int, ...]], tuple[int, int] | None]:
+    """The primitives of a list of packed vertices, and what a fan that goes on needs to know.
+
+    `fan` is that of the list before, if this one continues it. The counterpart of `ptb_vg`.
+    """
+    from vc4lab.records.primitives import VG_DUMMY, VG_TERMINATOR
+
+    size = 2 if kind in (VgPrimitive.RHT, VgPrimitive.RHT_STRIP) else 3
+    strip = kind not in (VgPrimitive.RHT, VgPrimitive.TRIANGLES)
+    is_fan = kind == VgPrimitive.TRIANGLE_FAN
+    restart = unknowns["vg_dummy"] == "restart"
+    held: tuple[int, ...] = ()
+    last_fan: tuple[int, int] | None = fan if is_fan else None
+    found: list[tuple[int, ...]] = []
+    place = run = 0
+    while True:
+        start = place
+        if not held:
+            held = tuple(words[place : place + size - 1])
+            place += size - 1
+            if fan is not None and is_fan and start == 0 and len(held) == 2:
+                second = held[1] if unknowns["vg_continuation"] == "one" else fan[1]
+                ends = held[1] == VG_TERMINATOR
+                held = (fan[0], second)
+                if ends:
+                    break
+            elif is_fan and VG_TERMINATOR in held[1:]:
+                break
+        if place >= len(words) or words[place] == VG_TERMINATOR:
+            break
+        word = words[place]
+        place += 1
+        if word == VG_DUMMY:
+            held, run = ((), 0) if restart or not strip else (held, run)
+            continue
+        swap = kind == VgPrimitive.TRIANGLE_STRIP and run % 2
+        found.append((*(held[::-1] if swap else held), word))
+        run += 1
+        if is_fan:
+            held = last_fan = (held[0], word)
+        else:
+            held = (*held[1:], word) if strip else ()
+    return found, last_fan

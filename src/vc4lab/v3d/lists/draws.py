@@ -23,6 +23,7 @@ from vc4lab.v3d.fragment.tile_context import (
     FragmentKey,
 )
 from vc4lab.v3d.fragment.tile_job import Draw
+from vc4lab.v3d.geometry.scan_context import EXPANDED
 from vc4lab.v3d.lists.shader_state import (
     ProgramCache,
     ShaderState,
@@ -64,13 +65,18 @@ class DrawPreparer:
         self.engine = "interpreter" if engine == "interpreter" else "fast"
         self.fallbacks: Counter[FragmentKey] = Counter()
         self.programs = ProgramCache(memory, reporter)
+        self._expanded = 0
         self.vertices = VertexStage(
             memory, reporter, self.programs, unknowns=unknowns, engine=engine
         )
 
-    def prepare_all(self, uses: Sequence[DrawUse]) -> list[Draw]:
-        """The draws of one frame; vertices of the frame before are given up."""
+    def prepare_all(self, uses: Sequence[DrawUse], expanded: int = 0) -> list[Draw]:
+        """The draws of one frame; vertices of the frame before are given up.
+
+        `expanded`: host address of the lists made of primitive records.
+        """
         self.vertices.arena.reset()
+        self._expanded = expanded
         return [self.prepare(use) for use in uses]
 
     def prepare(self, use: DrawUse) -> Draw:
@@ -173,6 +179,7 @@ class DrawPreparer:
         params: Any = DrawParams()
         params.vertices = vertices.address_of_zero
         params.batch_pitch = vertices.pitch
+        params.lists = self._expanded if state.list_format & EXPANDED else 0
         params.first_vertex = vertices.first
         params.vertex_count = vertices.count
         params.uniforms = _signed(shader.uniforms)

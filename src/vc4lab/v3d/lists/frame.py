@@ -13,6 +13,7 @@ from vc4lab.records.declarations import StoreGeneral
 from vc4lab.v3d.fragment.surface import COLOUR, Surface
 from vc4lab.v3d.fragment.tile_job import Draw, NativeFrame
 from vc4lab.v3d.fragment.tiles import TileScheduler
+from vc4lab.v3d.geometry.direct_lists import DirectLists
 from vc4lab.v3d.geometry.tile_lists import ScanResult, scan_tile_lists
 from vc4lab.v3d.lists.draws import DrawPreparer
 from vc4lab.v3d.lists.render_state import default_state
@@ -42,6 +43,7 @@ class FrameRenderer:
         self.unknowns = unknowns
         self.threads = threads
         self.state = default_state()
+        self.index_error = False
         self.preparer = DrawPreparer(memory, reporter, unknowns=unknowns, engine=engine)
 
     @cached_property
@@ -56,7 +58,9 @@ class FrameRenderer:
     def draw(self, mode: FrameMode, collector: Collector) -> None:
         """Renders what was collected: when this returns, its stores are in guest memory."""
         pieces = collector.pieces()
-        scan = scan_tile_lists(self.memory, pieces, self.state, depth=0)
+        direct = DirectLists(self.memory, self.reporter, self.unknowns)
+        scan = scan_tile_lists(self.memory, pieces, self.state, depth=0, direct=direct)
+        self.index_error |= direct.index_error
         self.state = scan.final_state
         self._report_errors(scan)
         if mode.multisample or mode.wide_colour:
@@ -68,7 +72,7 @@ class FrameRenderer:
         ops, chains, count = collector.arrays()
         if not count:
             return
-        draws = self.preparer.prepare_all(scan.draws)
+        draws = self.preparer.prepare_all(scan.draws, direct.address)
         frame = NativeFrame(
             self.memory,
             mode.width,

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from vc4lab.records.codes import FrameFormat, TileFormat, Tiling
+from vc4lab.records.codes import FrameFormat, TileFormat, Tiling, VgPrimitive
 from vc4lab.records.control import RECORDS
 from vc4lab.records.declarations import (
     ClearColours,
@@ -20,9 +20,11 @@ from vc4lab.records.declarations import (
     StoreFull,
     StoreGeneral,
     TileRenderingMode,
+    VgInline,
 )
 from vc4lab.v3d.geometry.list_end import list_end
-from vc4lab.v3d.geometry.ptb_input import tile_size
+from vc4lab.v3d.geometry.ptb_input import PRIMITIVE_TYPE, tile_size
+from vc4lab.v3d.geometry.vg_list import inline_length
 from vc4lab.v3d.lists.collect_context import EXHAUSTED, FRAME_END, MISPLACED, TILE_AGAIN
 from vc4lab.v3d.lists.collector import Collector
 
@@ -130,7 +132,8 @@ class RenderingStage:
             29: self._on_odd_load,
             32: self._on_primitives,
             33: self._on_primitives,
-            41: self._on_primitives,
+            41: self._on_vector_primitives,
+            42: self._on_vector_primitives,
             48: self._on_compressed,
             49: self._on_compressed,
             113: self._on_mode,
@@ -206,7 +209,24 @@ class RenderingStage:
             self.finished()
 
     def _on_primitives(self, address: int) -> None:
-        self._not_yet(address, "primitive records 32, 33 and 41 in the rendering list")
+        """Drawn by the scan of the frame's pieces; here only the format that it leaves counts."""
+        mode = self.executor.byte(address + 1) & 0xF
+        if mode < len(PRIMITIVE_TYPE):
+            self.collector.context.list_format = 0x10 | PRIMITIVE_TYPE[mode]
+
+    def _on_vector_primitives(self, address: int) -> None:
+        kind = self.executor.byte(address + 1) & 0xF
+        trapezoids = kind in (VgPrimitive.RHT, VgPrimitive.RHT_STRIP)
+        self.collector.context.list_format = 0x33 if trapezoids else 0x32
+        if self.executor.byte(address) != VgInline.id:
+            return
+        start = self.thread.current
+        length = inline_length(self.executor.memory, start, kind)
+        if length is None:
+            self.reporter.report("CLE-039", "no end code in a VG list", address=address)
+            self.thread.stop_with_error()
+        else:
+            self.executor.jump(self.thread, address, (start + 4 * length) & 0xFFFFFFFF)
 
     def _on_compressed(self, address: int) -> None:
         behind = list_end(self.executor.memory, address, self.collector.context.list_format)
