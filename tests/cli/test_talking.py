@@ -27,3 +27,15 @@ def test_gdb_port():
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         assert "CLI-004" in vc4lab("boot", HELLO, "--gdb", port, code=ExitCode.BAD_INPUT).output
+
+
+def test_trace(tmp_path):
+    assert "write  uart0.DR" in vc4lab("boot", HELLO, "--trace", "mmio").output
+    log = tmp_path / "log.txt"
+    result = vc4lab("boot", HELLO, "--trace", "all", "--trace-to", log)
+    assert "uart0" not in result.output
+    assert "uart0.FR" in log.read_text()
+    bad = vc4lab("boot", HELLO, "--trace", "mmio,nonsense", code=ExitCode.BAD_INPUT)
+    assert "nonsense" in bad.output
+    nowhere = tmp_path / "no" / "log.txt"
+    vc4lab("boot", HELLO, "--trace", "all", "--trace-to", nowhere, code=ExitCode.OUTPUT)

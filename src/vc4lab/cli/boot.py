@@ -61,6 +61,16 @@ def boot(
     gdb_wait: Annotated[
         bool, typer.Option(help="With --gdb: whether to wait before the first instruction.")
     ] = True,
+    trace: Annotated[
+        str | None,
+        typer.Option(
+            help="Show register accesses, interrupts, mailbox messages, as they happen.",
+            metavar="mmio,irq,mailbox,v3d",
+        ),
+    ] = None,
+    trace_to: Annotated[
+        Path | None, typer.Option(help="Write the trace into this file.", metavar="FILE")
+    ] = None,
 ) -> None:
     """Run a bare-metal program: its serial output, its picture, and why it hangs.
 
@@ -72,5 +82,7 @@ def boot(
         path, board, frames, seconds, screenshot, record, serial, headless, strict, engine.value,
         gdb=gdb,
         gdb_wait=gdb_wait,
+        trace=trace,
+        trace_to=trace_to,
     )  # fmt: skip
     raise typer.Exit(run_session(settings))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING
 
 from vc4lab.cli.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from vc4lab.cli.session import Settings
     from vc4lab.soc.machine import Machine
@@ -34,6 +35,7 @@ class Instruments:
     def attach(self) -> None:
         """Hang on what the settings ask for. Raises InstrumentError."""
         try:
+            self._trace()
             self._debugger()
         except BaseException:
             self.close()
@@ -42,6 +44,46 @@ class Instruments:
     def close(self) -> None:
         """Take everything off."""
         self._stack.close()
+
+    def _trace(self) -> None:
+        settings = self._settings
+        if settings.trace is None:
+            return
+        from vc4lab.soc.trace import Tracer, UnknownCategory, parse_categories
+
+        try:
+            categories = parse_categories(settings.trace)
+        except UnknownCategory as error:
+            raise InstrumentError(f"vc4lab: {error}", ExitCode.BAD_INPUT) from None
+        write = self._tell if settings.trace_to is None else self._line_writer(settings.trace_to)
+        tracer = Tracer(self._machine, categories, write)
+        self._stack.callback(tracer.close)
+
+    def _line_writer(self, path: Path) -> Callable[[str], None]:
+        """Writes lines into a file; when the disk is full the rest is dropped, and that is said."""
+        try:
+            file = path.open("w", encoding="utf-8")
+        except OSError as error:
+            text = f"vc4lab: CLI-001: {path}: {error.strerror}"
+            raise InstrumentError(text, ExitCode.OUTPUT) from None
+        full = False
+
+        def write(line: str) -> None:
+            nonlocal full
+            if full:
+                return
+            try:
+                file.write(f"{line}\n")
+            except OSError as error:
+                full = True
+                self._tell(f"vc4lab: CLI-001: {path}: {error.strerror}; the trace ends here")
+
+        def close() -> None:
+            with suppress(OSError):
+                file.close()
+
+        self._stack.callback(close)
+        return write
 
     def _debugger(self) -> None:
         settings = self._settings

@@ -29,6 +29,8 @@ class Settings:
     engine: str = "jit"
     gdb: int | None = None
     gdb_wait: bool = True
+    trace: str | None = None
+    trace_to: Path | None = None
 
 
 def say(text: str) -> None:

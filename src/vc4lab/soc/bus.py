@@ -7,6 +7,7 @@ by the register's `Poll`.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from vc4lab.soc.block import Block, Poll, ReadHandler, WriteHandler
@@ -70,6 +71,15 @@ class Bus:
             self._writes[start + at] = write
         for page in range(start >> 12, (start + block.SIZE - 1 >> 12) + 1):
             self._pages.setdefault(page, (start, block))
+
+    def wrap(
+        self,
+        around_read: Callable[[int, ReadHandler], ReadHandler],
+        around_write: Callable[[int, WriteHandler], WriteHandler],
+    ) -> None:
+        """Put something around the handlers of every declared register; for traces."""
+        self._reads = {at: around_read(at, read) for at, read in self._reads.items()}
+        self._writes = {at: around_write(at, write) for at, write in self._writes.items()}
 
     # -- the CPU's side ----------------------------------------------------------------------------
 
