@@ -101,6 +101,7 @@ class UserPrograms:
         self.queue.append(Request(code, uniforms, length & 0xFFF))
         self._quiet = False
         self._seen = self._told = None
+        self._start()
 
     def status(self) -> int:
         """SRQCS as read."""

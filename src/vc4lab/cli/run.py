@@ -1,0 +1,142 @@
+"""`vc4lab run`: a QPU program on some QPUs, with memory and uniforms from the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from vc4lab.cli.exit_codes import ExitCode
+
+if TYPE_CHECKING:
+    from vc4lab.diagnostics import Diagnostic
+    from vc4lab.v3d.compute.experiment import Experiment, Report
+
+BINARY, HEX = ".bin", ".hex"
+
+
+def run(
+    program: Annotated[
+        Path, typer.Argument(help="Assembly text; .bin: binary words, .hex: one word a line.")
+    ],
+    qpus: Annotated[int, typer.Option(help="QPUs to start it on, 1 to 12.")] = 1,
+    uniforms: Annotated[
+        list[str] | None,
+        typer.Option(
+            "-u",
+            "--uniforms",
+            help="Words for one QPU, as 'c + 256*qpu, 16, 1.5'; again for the next QPU, "
+            "the last list is for all that follow.",
+        ),
+    ] = None,
+    memory: Annotated[
+        list[str] | None,
+        typer.Option("-m", "--memory", help="NAME=BYTES or NAME=@FILE; the name is its address."),
+    ] = None,
+    dump: Annotated[
+        list[str] | None,
+        typer.Option("-d", "--dump", help="NAME[:hex|int|float[:WORDS]] to print afterwards."),
+    ] = None,
+    save: Annotated[
+        list[str] | None, typer.Option("-o", "--output", help="NAME=FILE to write afterwards.")
+    ] = None,
+    entry: Annotated[str | None, typer.Option(help="Label to start at; default: the top.")] = None,
+    engine: Annotated[str, typer.Option(help="jit, or interpreter for the golden path.")] = "jit",
+    threads: Annotated[int | None, typer.Option(help="Worker threads; default: one a CPU.")] = None,
+    budget: Annotated[
+        int | None, typer.Option(help="Instructions after which a program counts as endless.")
+    ] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Stop at the first error.")] = False,
+) -> None:
+    """Run a QPU program without a Pi: print what it executed and what memory holds afterwards."""
+    from vc4lab.diagnostics import Reporter, StrictStop
+    from vc4lab.v3d.compute.experiment import Experiment
+
+    if engine not in ("jit", "interpreter"):
+        raise _failed(f"--engine {engine}: jit and interpreter exist")
+    reporter = Reporter(strict)
+    reporter.listeners.append(_show)
+    code, start = _read(program, entry)
+    try:
+        experiment = Experiment(
+            code, entry=start, engine=engine, threads=threads, budget=budget, reporter=reporter
+        )
+        for text in memory or ():
+            experiment.add_area(text)
+        report = experiment.run(qpus, uniforms or ())
+        _print(report, engine)
+        for text in dump or ():
+            typer.echo(experiment.dump(text))
+    except ValueError as error:
+        raise _failed(str(error)) from None
+    except OSError as error:
+        raise _failed(f"{error.filename}: {error.strerror}") from None
+    except StrictStop as stop:
+        typer.echo(f"stopped (strict): {stop.diagnostic.code}", err=True)
+        raise typer.Exit(ExitCode.STRICT_STOP) from None
+    for text in save or ():
+        _save(experiment, text)
+    if report.completed < report.started:
+        raise typer.Exit(ExitCode.GUEST_HANG)
+
+
+def _read(path: Path, entry: str | None) -> tuple[bytes, int]:
+    """(code, byte offset of the entry)."""
+    from vc4lab.qpu.assembler import AssemblyError, assemble
+
+    try:
+        data = path.read_bytes()
+        if path.suffix.lower() == BINARY:
+            return data, 0
+        text = data.decode("utf-8-sig")
+        if path.suffix.lower() == HEX:
+            words = [int(word, 16) for word in text.split()]
+            return b"".join(word.to_bytes(8, "little") for word in words), 0
+        assembly = assemble(text)
+    except OSError as error:
+        raise _failed(f"{path}: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise _failed(f"{path}: not a text file (byte {error.start} is not UTF-8)") from None
+    except AssemblyError as error:
+        raise _failed("\n".join(m.shown(str(path)) for m in error.errors)) from None
+    except (ValueError, OverflowError):
+        raise _failed(f"{path}: one hexadecimal 64-bit word a line is expected") from None
+    if entry is not None and entry not in assembly.labels:
+        known = ", ".join(assembly.labels) or "none"
+        raise _failed(f"{path}: there is no label {entry!r} (known: {known})")
+    return assembly.bytes, assembly.labels[entry] if entry is not None else 0
+
+
+def _print(report: Report, engine: str) -> None:
+    rate = report.instructions / report.seconds / 1e6 if report.seconds else 0.0
+    typer.echo(
+        f"{report.completed} of {report.started} programs completed, "
+        f"{report.instructions} instructions in {report.seconds * 1000:.1f} ms "
+        f"({rate:.1f} M/s, {engine})"
+    )
+    for area in report.areas.values():
+        typer.echo(f"{area.name}: {area.size} bytes at 0x{area.address:08x}")
+    if report.waiting is not None:
+        typer.echo(report.waiting.replace("; ", "\n"))
+
+
+def _save(experiment: Experiment, text: str) -> None:
+    name, _, file = text.partition("=")
+    area = experiment.areas.get(name)
+    if area is None or not file:
+        raise _failed(f"--output {text}: NAME=FILE with the name of a memory")
+    try:
+        Path(file).write_bytes(experiment.memory.read(area.address, area.size))
+    except OSError as error:
+        typer.echo(f"{file}: {error.strerror}", err=True)
+        raise typer.Exit(ExitCode.OUTPUT) from None
+
+
+def _show(item: Diagnostic) -> None:
+    typer.echo(str(item), err=True)
+
+
+def _failed(message: str) -> typer.Exit:
+    typer.echo(message, err=True)
+    return typer.Exit(ExitCode.BAD_INPUT)

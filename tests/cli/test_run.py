@@ -1,0 +1,123 @@
+"""`vc4lab run`: programs with memory and uniforms, and what is said when something is wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from vc4lab.cli.exit_codes import ExitCode
+from vc4lab.cli.main import app
+from vc4lab.qpu.assembler import assemble
+
+NUMBERS = """
+        bra -, 0                # never reached
+        nop
+        nop
+        nop
+.global numbers
+numbers:
+        mov  r0, unif
+        add  r0, r0, elem_num
+        ldi  r1, 0x1a00
+        add  vw_setup, r1, qpu_num
+        mov  vpm, r0
+        mov  r1, qpu_num
+        shl  r1, r1, 7
+        ldi  r2, 0x80904000
+        add  vw_setup, r2, r1
+        mov  vw_addr, unif
+        mov  -, vw_wait
+        nop ; nop ; thrend
+        nop
+        nop
+"""
+WAITS = "sacq -, 5\nnop ; nop ; thrend\nnop\nnop\n"
+
+
+def run(*arguments: str | Path) -> tuple[int, str]:
+    result = CliRunner().invoke(app, ["run", *map(str, arguments)])
+    return result.exit_code, result.output
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    path = tmp_path / "numbers.qasm"
+    path.write_text(NUMBERS)
+    return path
+
+
+@pytest.mark.parametrize("engine", ["jit", "interpreter"])
+def test_dump_after_a_run(program: Path, engine: str) -> None:
+    code, text = run(
+        program, "--entry", "numbers", "--qpus", "3", "-m", "c=192",
+        "-u", "100*qpu + 0x10, c + 64*qpu", "-d", "c:int:34", "--engine", engine,
+    )  # fmt: skip
+    assert code == ExitCode.OK
+    assert "3 of 3 programs completed, 42 instructions" in text
+    assert "216         217\n" in text
+
+
+def test_float_uniforms_files_and_output(tmp_path: Path, program: Path) -> None:
+    binary = tmp_path / "numbers.bin"
+    binary.write_bytes(assemble(NUMBERS).bytes[32:])
+    (tmp_path / "in").write_bytes(bytes(range(64)))
+    target = tmp_path / "out"
+    code, text = run(
+        binary, "-m", f"c=@{tmp_path / 'in'}", "-u", "1.5, c", "-o", f"c={target}", "-d", "c:hex:2"
+    )
+    assert code == ExitCode.OK
+    assert "c+0x0000: 3fc00000 3fc00001" in text
+    assert len(target.read_bytes()) == 64
+
+
+def test_hex_words(tmp_path: Path) -> None:
+    path = tmp_path / "nothing.hex"
+    path.write_text("300009e7009e7000\n100009e7009e7000\n100009e7009e7000\n")
+    assert run(path)[0] == ExitCode.OK
+
+
+def test_waiting_programs_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "waits.asm"
+    path.write_text(WAITS)
+    code, text = run(path, "--qpus", "2")
+    assert code == ExitCode.GUEST_HANG
+    assert "QPU 1 at 0x00001000 `sacq -, 5` waits for an increment of semaphore 5" in text
+    assert run(path, "--strict")[0] == ExitCode.STRICT_STOP
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--qpus", "13"], "13 QPUs: there are 12"),
+        (["-u", "nobody"], "there is no memory called 'nobody'"),
+        (["-u", "1 + "], "numbers, memory names and qpu"),
+        (["-u", "3x"], "'3x' is not a number"),
+        (["-u", "1e99"], "too large"),
+        (["-m", "c"], "NAME=BYTES or NAME=@FILE"),
+        (["-m", "c=0"], "do not fit"),
+        (["-m", "c=@/nonexistent"], "No such file"),
+        (["-d", "x"], "dump 'x'"),
+        (["--engine", "magic"], "jit and interpreter exist"),
+        (["--entry", "x"], "there is no label 'x'"),
+        (["-o", "x=y"], "NAME=FILE"),
+    ],
+)
+def test_mistakes_are_sentences(program: Path, arguments: list[str], message: str) -> None:
+    if "-o" in arguments:
+        arguments = ["--entry", "numbers", *arguments]
+    code, text = run(program, *arguments)
+    assert code == ExitCode.BAD_INPUT
+    assert message in text
+
+
+def test_files_that_are_no_programs(tmp_path: Path) -> None:
+    odd = tmp_path / "odd.bin"
+    odd.write_bytes(b"123")
+    assert "64-bit words" in run(odd)[1]
+    assert "No such file" in run(tmp_path / "none.qasm")[1]
+    (tmp_path / "bad.hex").write_text("zz\n")
+    assert "hexadecimal" in run(tmp_path / "bad.hex")[1]
+    (tmp_path / "bad.qasm").write_text("frob r0\n")
+    assert run(tmp_path / "bad.qasm")[0] == ExitCode.BAD_INPUT
