@@ -30,6 +30,7 @@ class Job:
     width: int = 128
     height: int = 128
     top: int = 0x10_0000
+    tile: tuple[int, int] = (64, 64)
 
     def put(self, data: bytes, align: int = 16) -> int:
         """Copies data to fresh guest memory; returns its address."""
@@ -49,10 +50,10 @@ class Job:
 
     @property
     def tiles(self) -> tuple[int, int]:
-        """Columns and rows of 64x64 tiles."""
-        return (self.width + 63) // 64, (self.height + 63) // 64
+        """Columns and rows of tiles."""
+        return -(-self.width // self.tile[0]), -(-self.height // self.tile[1])
 
-    def binning(self, body: bytes, flush: bytes | None = None) -> tuple[int, int, int]:
+    def binning(self, body: bytes, flush: bytes | None = None, **mode: int) -> tuple[int, int, int]:
         """A binning list around ``body``: (start, end, address of the tile lists)."""
         columns, rows = self.tiles
         lists = self.room(columns * rows * 32 + 0x40000)
@@ -65,6 +66,7 @@ class Job:
             tiles_x=columns,
             tiles_y=rows,
             auto_initialise=1,
+            **mode,
         )
         data += build(6) + body + (flush if flush is not None else build(4))
         start = self.put(data)

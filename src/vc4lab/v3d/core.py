@@ -22,6 +22,8 @@ from vc4lab.v3d.registers import (
     BY_OFFSET,
     REGISTERS,
     Access,
+    BinnerDebug,
+    Errors,
     Interrupts,
     PipelineStatus,
     Register,
@@ -94,7 +96,12 @@ class V3D:
             flushed=self._flush_done,
         )
         self.rendering = RenderingStage(
-            self.executor, self.threads[1], self.reporter, self.frames.draw, self._frame_done
+            self.executor,
+            self.threads[1],
+            self.reporter,
+            self.frames.draw,
+            self._frame_done,
+            unknowns,
         )
         self.programs = UserPrograms(
             memory, self.reporter, unknowns, engine=engine, threads=threads
@@ -338,6 +345,13 @@ class V3D:
         if self.threads[0].running:
             self._run()
 
+    def _on_write_BXCF(self, value: int) -> None:
+        self.values["BXCF"] = value
+        self.binning.clipping_disabled = bool(BinnerDebug(value).CLIPDISA)
+
+    def _on_read_CT0PC(self) -> int:
+        return self.binning.remaining
+
     def _on_write_BPOA(self, value: int) -> None:
         self.values["BPOA"] = value
 
@@ -354,7 +368,8 @@ class V3D:
         return self.programs.status()
 
     def _on_read_ERRSTAT(self) -> int:
-        return self.values["ERRSTAT"] | self.programs.errors
+        indices = Errors.make(VCMBE=self.binning.index_error, VCMRE=self.frames.index_error)
+        return self.values["ERRSTAT"] | self.programs.errors | indices.value
 
     def _on_write_SRQCS(self, value: int) -> None:
         self.programs.control(value)

@@ -12,9 +12,9 @@ from vc4lab.memory import GuestMemory
 from vc4lab.qpu.assembler import assemble
 from vc4lab.v3d.fragment.interpreted import GoldenDraw, register
 from vc4lab.v3d.fragment.pipeline import fragment_pipeline
-from vc4lab.v3d.fragment.surface import COLOUR, FULL_COLOUR, FULL_ZS, ZS, Surface
+from vc4lab.v3d.fragment.surface import COLOUR, ZS, Surface
 from vc4lab.v3d.fragment.tile_context import DrawParams, FragmentKey
-from vc4lab.v3d.fragment.tile_job import Draw, FrameWork
+from vc4lab.v3d.fragment.tile_job import PART_COLOUR, PART_ZS, Draw, FrameWork
 from vc4lab.v3d.fragment.tile_layout import SINGLE, TileLayout
 from vc4lab.v3d.fragment.tiles import RenderResult, TileScheduler
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
@@ -187,8 +187,8 @@ class Scene:
             work.store(depth)
             work.store(store)
             if self.layout.multisample:
-                for at, part in ((COLOUR_DUMP, FULL_COLOUR), (ZS_DUMP, FULL_ZS)):
-                    work.store(Surface(at + 16384 * number, 0, 0, buffer=part))
+                work.store_full(COLOUR_DUMP + 16384 * number, PART_COLOUR)
+                work.store_full(ZS_DUMP + 16384 * number, PART_ZS)
         scheduler = TileScheduler(threads, unknowns or DEFAULT_UNKNOWNS, target=target)
         self.result = scheduler.run(work)
         self.counters = scheduler.counters()

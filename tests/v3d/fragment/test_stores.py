@@ -10,8 +10,9 @@ import pytest
 from vc4lab.memory import GuestMemory
 from vc4lab.simd import targets
 from vc4lab.v3d.fragment.pixel_formats import BAYER
-from vc4lab.v3d.fragment.surface import COLOUR, FULL_COLOUR, FULL_ZS, Z_ONLY, ZS, Surface
-from vc4lab.v3d.fragment.tile_job import FrameWork
+from vc4lab.v3d.fragment.surface import COLOUR, MASK, Z_ONLY, ZS, Surface
+from vc4lab.v3d.fragment.tile_job import PART_COLOUR, PART_ZS, FrameWork
+from vc4lab.v3d.fragment.tile_layout import TileLayout
 from vc4lab.v3d.fragment.tiles import TileScheduler
 from vc4lab.v3d.fragment.tiling import Tiling, detile, image_bytes
 from vc4lab.v3d.fragment.tiling import tile as tiled
@@ -156,16 +157,19 @@ def test_full_resolution_dump_returns_what_it_saved():
     work.tile(0, 0)
     work.load(Surface(SOURCE, 64, 64))
     work.clear(None, 0x77777700)
-    work.store(Surface(SOURCE + 0x10000, 64, 64, buffer=FULL_COLOUR))
-    work.store(Surface(SOURCE + 0x20000, 64, 64, buffer=FULL_ZS))
+    work.store_full(SOURCE + 0x10000, PART_COLOUR)
+    work.store_full(SOURCE + 0x20000, PART_ZS)
+    work.store_full(SOURCE + 0x30000)
     work.clear(0, 0)
-    work.load(Surface(SOURCE + 0x10000, 64, 64, buffer=FULL_COLOUR))
-    work.load(Surface(SOURCE + 0x20000, 64, 64, buffer=FULL_ZS))
+    work.load_full(SOURCE + 0x10000, PART_COLOUR)
+    work.load_full(SOURCE + 0x20000, PART_ZS)
     work.store(Surface(TARGET, 64, 64))
     work.store(Surface(TARGET + 0x10000, 64, 64, buffer=ZS))
     TileScheduler(1).run(work)
     assert (memory.array(TARGET, 4096, "<u4").reshape(64, 64) == image).all()
     assert (memory.array(TARGET + 0x10000, 4096, "<u4") == 0x77777700).all()
+    both = memory.read(SOURCE + 0x30000, 0x8000)
+    assert both == memory.read(SOURCE + 0x10000, 0x4000) + memory.read(SOURCE + 0x20000, 0x4000)
     quad = memory.array(SOURCE + 0x10000, 8, "<u4")
     assert list(quad) == [*image[0, :2], *image[1, :2], *image[0, 2:4], *image[1, 2:4]]
 
@@ -192,3 +196,41 @@ def test_tiles_outside_the_frame_store_nothing():
     work.store(Surface(TARGET, 40, 40))
     TileScheduler(1).run(work)
     assert not memory.array(TARGET, 8192, "<u4").any()
+
+
+@pytest.mark.parametrize("tiling", range(3))
+@pytest.mark.parametrize("size", SIZES)
+def test_vg_masks_are_bytes(size, tiling):
+    memory = GuestMemory()
+    image = pattern(*size, 8)
+    a, b = Surface(SOURCE, *size, 0, buffer=MASK), Surface(TARGET, *size, tiling, buffer=MASK)
+    put(memory, a, image)
+    memory.fill(TARGET - 64, 0x20000, 0xEE)
+    copy(a, b, memory)
+    assert (get(memory, b) == image).all()
+    copy(b, Surface(a.address + 0x40000, *size, 0, buffer=MASK), memory)
+    assert (get(memory, Surface(a.address + 0x40000, *size, 0, buffer=MASK)) == image).all()
+
+
+@pytest.mark.parametrize("multisample", [False, True])
+@pytest.mark.parametrize(("source", "target"), list(product(range(3), range(3))))
+def test_64_bit_pixels_survive_every_layout(source, target, multisample):
+    layout = TileLayout(multisample, wide=True)
+    width, height = (32, 16) if multisample else (64, 32)
+    for size in ((100, 70), (3, 5), (129, 33)):
+        memory = GuestMemory()
+        image = pattern(*size, 64)
+        a = Surface(SOURCE, *size, source, wide=True)
+        b = Surface(TARGET, *size, target, wide=True)
+        put(memory, a, image)
+        memory.fill(TARGET - 64, 0x20000, 0xEE)
+        work = FrameWork(memory, *size, tile_width=width, tile_height=height, layout=layout)
+        for row, column in product(range(-(-size[1] // height)), range(-(-size[0] // width))):
+            work.begin_chain()
+            work.tile(column, row)
+            work.load(a)
+            work.store(b)
+        TileScheduler(1).run(work)
+        assert (get(memory, b) == image).all()
+        changed = np.frombuffer(memory.read(TARGET - 64, 0x20000), "<u8") != 0xEEEEEEEEEEEEEEEE
+        assert changed.sum() <= size[0] * size[1]

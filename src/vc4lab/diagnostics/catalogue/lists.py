@@ -263,11 +263,11 @@ ENTRIES = [
     ),
     Entry(
         "CLE-031",
-        "Frame mode not simulated",
-        "The binning or rendering configuration asks for a frame mode (64-bit colour, double "
-        "buffer, coverage) that vc4lab does not draw yet.",
-        "AG100-R pp. 71-72, records 112 and 113",
-        "Use a plain 32-bit frame.",
+        "Coverage mode not simulated",
+        "The rendering configuration selects the coverage mode, in which the Z and stencil memory "
+        "accumulates the coverage of vector graphics. No document gives the layout of its samples.",
+        "AG100-R p. 72, record 113 bit 73",
+        "Draw paths into the stencil buffer instead, or with multisampling.",
     ),
     Entry(
         "CLE-032",

@@ -55,7 +55,7 @@ def resolve(target: Value, source: Value, decimate: Value, unknowns: Any) -> Non
             samples = samples_at(source + y * _FOUR_SAMPLES.quad_row_bytes + x * 64)
             quad = target + y * QUAD_ROW_BYTES + x * QUAD_BYTES
             if decimate == int(Decimate.X16):
-                place = y.shr(1) * QUAD_ROW_BYTES + x.shr(1) * QUAD_BYTES
+                place = (y >> 1) * QUAD_ROW_BYTES + (x >> 1) * QUAD_BYTES
                 place = place + (y & 1) * 8 + (x & 1) * 4
                 store(target + place, average(samples, rounding, True))
             elif decimate == int(Decimate.X4):

@@ -16,6 +16,7 @@ from vc4lab.simd import (
     Value,
     alloca,
     const,
+    i8,
     i16,
     i32,
     i32x16,
@@ -33,9 +34,10 @@ from vc4lab.simd import (
 from vc4lab.v3d.fragment.coverage import LANE_X, LANE_Y
 from vc4lab.v3d.fragment.pixel_formats import from_565, to_565
 from vc4lab.v3d.fragment.resolve import RESOLVED_PLANE_BYTES, resolve, spread
-from vc4lab.v3d.fragment.surface import COLOUR, FULL_COLOUR, VARIANTS, Z_ONLY, SurfaceOp
+from vc4lab.v3d.fragment.surface import COLOUR, MASK, VARIANTS, Z_ONLY, SurfaceOp
 from vc4lab.v3d.fragment.tile_address import column_offset, combine, row_offset
 from vc4lab.v3d.fragment.tile_context import TileContext
+from vc4lab.v3d.fragment.tile_job import PART_COLOUR, PART_MASK, PART_ZS
 from vc4lab.v3d.fragment.tile_layout import (
     MULTISAMPLE,
     PLANE_BYTES,
@@ -65,8 +67,10 @@ _WIDE_BLOCKS = [
 
 _TWO, _FOUR = vec(i32, 2), vec(i32, 4)
 
-WIDE_FORMAT = -1
-"""Stands for a format in 64-bit colour frames."""
+WIDE_FORMAT, MASK_FORMAT = -1, -2
+"""Stand for a format: 64-bit colours, and VG masks of 8 bits."""
+
+PAIR_VARIANTS = tuple((form, tiling) for form in (WIDE_FORMAT, MASK_FORMAT) for tiling in Tiling)
 
 
 @dataclass
@@ -89,6 +93,8 @@ class Transfer:
     def bytes(self) -> int:
         if self.format == WIDE_FORMAT:
             return 8
+        if self.format == MASK_FORMAT:
+            return 1
         return 4 if self.format == TileFormat.RGBA8888 else 2
 
     def to_memory(self, words: Value, lane_x: list[int], lane_y: list[int]) -> Value:
@@ -226,10 +232,21 @@ def load_tiled(job: Any) -> None:
 
 
 @staged
-def copy_words(target: Value, source: Value) -> None:
-    """A whole tile buffer, as full-resolution dumps store it."""
-    for place in range(TILE_WORDS // 16):
-        store(target + place * 64, load(i32x16, source + place * 64))
+def move_full(context: Any, address: Value, parts: Value, to_memory: bool) -> None:
+    """A full-resolution dump or reload (records 26, 27): whole parts of the tile buffer in turn.
+
+    Every 64 bytes are masked into guest memory by themselves.
+    """
+    for part, name in ((PART_COLOUR, "colour"), (PART_ZS, "zs"), (PART_MASK, "mask")):
+        words = context.field_ptr(name)
+        if (parts & part) != 0:
+            for place in range(TILE_WORDS // 16):
+                there = host(context.memory, address + place * 64)
+                if to_memory:
+                    store(there, load(i32x16, words + place * 64))
+                else:
+                    store(words + place * 64, load(i32x16, there))
+            address = address + TILE_WORDS * 4
 
 
 @staged
@@ -237,16 +254,10 @@ def transfer(context_pointer: Value, op_pointer: Value, to_memory: bool, unknown
     """Stores or loads one buffer of the tile in `context_pointer` as `op_pointer` says."""
     context: Any = TileContext.at(context_pointer)
     op: Any = SurfaceOp.at(op_pointer)
-    memory = context.memory
     buffer = op.part
-    is_colour = (buffer == COLOUR) | (buffer == FULL_COLOUR)
-    words = select(is_colour, context.field_ptr("colour"), context.field_ptr("zs"))
-    if buffer >= FULL_COLOUR:
-        if to_memory:
-            copy_words(host(memory, op.base), words)
-        else:
-            copy_words(words, host(memory, op.base))
-    elif (context.mode & MULTISAMPLE) != 0:
+    words = select(buffer == COLOUR, context.field_ptr("colour"), context.field_ptr("zs"))
+    words = select(buffer == MASK, context.field_ptr("mask"), words)
+    if (context.mode & MULTISAMPLE) != 0:
         single = context.field_ptr("resolved")
         decimate = op.decimate
         if (buffer != COLOUR) | ((context.mode & WIDE) != 0):
@@ -271,14 +282,15 @@ def _move(
     columns = min_(op.width - x, context.tile_width.shr(halved))
     rows = min_(op.height - y, context.tile_height.shr(halved))
     keep = select(op.part == Z_ONLY, const(i32, -256), const(i32, -1))
-    if ((context.mode & WIDE) != 0) & (op.part == COLOUR):
-        for tiling in Tiling:
-            if op.variant == VARIANTS.index((TileFormat.RGBA8888, tiling)):
+    wide = ((context.mode & WIDE) != 0) & (op.part == COLOUR)
+    if wide | (op.part == MASK):
+        for format_, tiling in PAIR_VARIANTS:
+            plain = VARIANTS.index((TileFormat.RGBA8888, tiling))
+            if (wide == (format_ == WIDE_FORMAT)) & (op.variant == plain):
                 job = Transfer(
-                    context.memory, op, words, keep, x, y, columns, rows, WIDE_FORMAT, tiling,
-                    unknowns,
-                )  # fmt: skip
-                transfer_wide(job, plane, to_memory)
+                    context.memory, op, words, keep, x, y, columns, rows, format_, tiling, unknowns
+                )
+                transfer_pairs(job, plane, to_memory)
     else:
         for number, (format_, tiling) in enumerate(VARIANTS):
             if op.variant == number:
@@ -292,29 +304,38 @@ def _move(
 
 
 @staged
-def transfer_wide(job: Any, plane: Value, to_memory: bool) -> None:
-    """64-bit colours, two pixels (half a row of a utile) at a time."""
+def transfer_pairs(job: Any, plane: Value, to_memory: bool) -> None:
+    """64-bit colours and VG masks, two neighbours at a time."""
+    shape = UTILE_SHAPES[8 * job.bytes]
+    row_bytes = 1 << shape.row_bytes_log2
     y = const(i32, 0)
     while y < job.rows:
         x = const(i32, 0)
         while x < job.columns:
-            inner = (y & 1) * (QUAD_BYTES // 2)
-            low = job.block(x, y) + inner
-            high = low + plane
+            low = job.block(x, y) + (y & 1) * (QUAD_BYTES // 2)
             if job.tiling is Tiling.RASTER:
                 pixels = job.raster_row(x, y)
             else:
-                pixels = job.utile(x, y & ~3) + (y & 3) * 16
+                inner = (y & (shape.height - 1)) * row_bytes + (x & (shape.width - 1)) * job.bytes
+                pixels = job.utile(x & -shape.width, y & -shape.height) + inner
             if to_memory:
-                colours = shuffle(load(_TWO, low), load(_TWO, high), [0, 2, 1, 3])
-                if x + 1 < job.columns:
-                    store(pixels, colours)
+                words = load(_TWO, low)
+                if job.format == WIDE_FORMAT:
+                    words = shuffle(words, load(_TWO, low + plane), [0, 2, 1, 3])
+                    first = shuffle(words, [0, 1])
                 else:
-                    store(pixels, shuffle(colours, [0, 1]))
+                    words = words.trunc(i8)
+                    first = words[0]
+                if x + 1 < job.columns:
+                    store(pixels, words)
+                else:
+                    store(pixels, first)
+            elif job.format == WIDE_FORMAT:
+                words = load(_FOUR, pixels)
+                store(low, shuffle(words, [0, 2]))
+                store(low + plane, shuffle(words, [1, 3]))
             else:
-                colours = load(_FOUR, pixels)
-                store(low, shuffle(colours, [0, 2]))
-                store(high, shuffle(colours, [1, 3]))
+                store(low, load(vec(i8, 2), pixels).zext(i32))
             x = x + 2
         y = y + 1
 

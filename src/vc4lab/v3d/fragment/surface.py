@@ -10,8 +10,7 @@ from vc4lab.simd import Struct, i32
 from vc4lab.v3d.fragment.tiling import Tiling, pitch_bytes, round_up
 
 COLOUR, ZS, Z_ONLY = int(TileBuffer.COLOUR), int(TileBuffer.ZS), int(TileBuffer.Z)
-FULL_COLOUR, FULL_ZS = 16, 17
-"""Full-resolution dumps (records 26, 27) of one buffer: the tile buffer as it is."""
+MASK = int(TileBuffer.VG_MASK)
 
 RASTER_ALIGNMENT = 16
 """Rows of a raster surface begin at multiples of this many bytes."""
@@ -48,7 +47,7 @@ class Surface:
     tiling, format
         Image layout and colour format (codes of record 28).
     buffer
-        Which part of the tile buffer: COLOUR, ZS, Z_ONLY, FULL_COLOUR or FULL_ZS.
+        Which part of the tile buffer: COLOUR, ZS, Z_ONLY or MASK (the 8-bit VG mask).
     decimate
         How samples become a pixel (record 28 bits 7:6); multisample frames only.
     wide
@@ -69,6 +68,8 @@ class Surface:
         """Bits per pixel in memory."""
         if self.wide and self.buffer == COLOUR:
             return 64
+        if self.buffer == MASK:
+            return 8
         return 32 if self.buffer != COLOUR or self.format == TileFormat.RGBA8888 else 16
 
     @property

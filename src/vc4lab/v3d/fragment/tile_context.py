@@ -65,7 +65,7 @@ class TileContext(Struct):
     """State of one worker thread: where the tile lies, its buffers, what happened to it.
 
     `mode` is a number of `tile_layout.LAYOUTS`; `resolved` holds a multisample tile with one sample
-    on its way to or from memory.
+    on its way to or from memory; `mask` is the VG mask plane, a byte in each word.
     """
 
     memory = ptr
@@ -83,6 +83,7 @@ class TileContext(Struct):
     totals = Array(i64, len(COUNTERS))
     colour = Array(i32, TILE_WORDS + TILE_PAD_WORDS)
     zs = Array(i32, TILE_WORDS + TILE_PAD_WORDS)
+    mask = Array(i32, TILE_WORDS + TILE_PAD_WORDS)
     resolved = Array(i32, TILE_WORDS // 2 + TILE_PAD_WORDS)
 
 

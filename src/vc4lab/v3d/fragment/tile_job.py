@@ -19,8 +19,13 @@ if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory
 
 OP_TILE, OP_CLEAR_COLOUR, OP_CLEAR_ZS, OP_LOAD, OP_STORE, OP_DRAW, OP_DRAW_PIECES = range(7)
-"""Kinds of `TileOp`: a, b = tile's first pixel | word | word | surface | surface | segments (first,
-count) | pieces of list (first, count; `TileJob.piece_first` says which segments a piece has)."""
+OP_CLEAR_MASK, OP_LOAD_FULL, OP_STORE_FULL = range(7, 10)
+"""Kinds of `TileOp`: a, b = tile's first pixel | words | word | surface | surface | segments
+(first, count) | pieces of list (first, count; `TileJob.piece_first` says which segments a piece
+has) | byte | guest address and parts (`PART_COLOUR` …) | the same."""
+
+PART_COLOUR, PART_ZS, PART_MASK = 1, 2, 4
+"""Parts of the tile buffer that a full-resolution load or store moves, in this order."""
 
 OP_WORDS = 4
 SEGMENT_WORDS = 4
@@ -112,7 +117,13 @@ class FrameWork:
         """Record 115: the tile that following operations work on."""
         self._op(OP_TILE, column * self.tile_width, row * self.tile_height)
 
-    def clear(self, colour: int | None, zs: int | None, colour_high: int | None = None) -> None:
+    def clear(
+        self,
+        colour: int | None,
+        zs: int | None,
+        colour_high: int | None = None,
+        mask: int | None = None,
+    ) -> None:
         """Fills the tile buffer; `zs` is Z << 8 | stencil; None leaves a buffer alone.
 
         `colour_high` is the second colour word of record 114 (default: the same again).
@@ -121,10 +132,20 @@ class FrameWork:
             self._op(OP_CLEAR_COLOUR, colour, colour if colour_high is None else colour_high)
         if zs is not None:
             self._op(OP_CLEAR_ZS, zs)
+        if mask is not None:
+            self._op(OP_CLEAR_MASK, mask)
 
     def load(self, surface: Surface) -> None:
         """Fills the tile buffer from memory."""
         self._op(OP_LOAD, self._surface(surface))
+
+    def load_full(self, address: int, parts: int = PART_COLOUR | PART_ZS) -> None:
+        """Fills the tile buffer with what `store_full` wrote."""
+        self._op(OP_LOAD_FULL, address, parts)
+
+    def store_full(self, address: int, parts: int = PART_COLOUR | PART_ZS) -> None:
+        """Writes parts of the tile buffer as they are, one behind the other."""
+        self._op(OP_STORE_FULL, address, parts)
 
     def draw(self, first: int, count: int) -> None:
         """Draws `count` segments."""

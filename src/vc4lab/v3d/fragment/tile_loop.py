@@ -17,16 +17,19 @@ from vc4lab.simd import (
     staged,
     store,
 )
-from vc4lab.v3d.fragment.stores import clear_colour, fill_words
+from vc4lab.v3d.fragment.stores import clear_colour, fill_words, move_full
 from vc4lab.v3d.fragment.surface import SurfaceOp
 from vc4lab.v3d.fragment.tile_context import COUNTERS, STATUS_OK, TileContext
 from vc4lab.v3d.fragment.tile_job import (
     OP_CLEAR_COLOUR,
+    OP_CLEAR_MASK,
     OP_CLEAR_ZS,
     OP_DRAW,
     OP_DRAW_PIECES,
     OP_LOAD,
+    OP_LOAD_FULL,
     OP_STORE,
+    OP_STORE_FULL,
     OP_TILE,
     DrawEntry,
     TileJob,
@@ -93,6 +96,12 @@ def run_chain(
             clear_colour(context, op.a, op.b, unknowns)
         elif kind == OP_CLEAR_ZS:
             fill_words(context.field_ptr("zs"), op.a, op.a, 0, TILE_WORDS)
+        elif kind == OP_CLEAR_MASK:
+            fill_words(context.field_ptr("mask"), op.a, op.a, 0, TILE_WORDS)
+        elif kind == OP_LOAD_FULL:
+            move_full(context, op.a, op.b, False)
+        elif kind == OP_STORE_FULL:
+            move_full(context, op.a, op.b, True)
         elif kind == OP_LOAD:
             call(loader, context_pointer, job.surfaces + op.a * SurfaceOp.size)
         elif kind == OP_STORE:

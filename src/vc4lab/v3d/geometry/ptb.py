@@ -115,7 +115,9 @@ class Binner:
         c = self.context
         c.width, c.height = int(mode.tiles_x), int(mode.tiles_y)
         self.tile_width, self.tile_height = tile_size(
-            int(mode.multisample), int(mode.colour64), int(mode.double_buffer)
+            mode.multisample,
+            mode.colour64,
+            mode.double_buffer and self.unknowns["double_buffer_tile"] == "half",
         )
         c.shift_x = (self.tile_width * 16).bit_length() - 1
         c.shift_y = (self.tile_height * 16).bit_length() - 1

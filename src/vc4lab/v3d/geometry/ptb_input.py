@@ -49,7 +49,7 @@ class IndexSource:
         return pc.INDEX_8 if self.bits == 8 else pc.INDEX_16
 
 
-def tile_size(multisample: int, colour64: int, double_buffer: int = 0) -> tuple[int, int]:
+def tile_size(multisample: bool, colour64: bool, double_buffer: bool = False) -> tuple[int, int]:
     """Width and height of a tile in pixels from the flags of records 112 and 113."""
     width, height = (32, 32) if multisample else (64, 64)
     if colour64 or (double_buffer and not multisample):

@@ -132,10 +132,6 @@ class BinningStage:
         self.configured = bool(mode.tiles_x and mode.tiles_y)
         if not self.configured:
             self.reporter.report("CLE-032", "a grid of no tiles", address=address)
-        if mode.colour64 or mode.double_buffer or mode.multisample:
-            self.reporter.report(
-                "CLE-031", "frames with 4x multisample or 64-bit colour are not drawn yet"
-            )
         self.binner.configure(mode)
 
     def _on_start(self, _address: int) -> None:

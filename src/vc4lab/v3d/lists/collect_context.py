@@ -12,7 +12,7 @@ the budget ran out."""
 BUDGET = 1 << 22
 """Records one call may read."""
 
-OPS_PER_RECORD = 8
+OPS_PER_RECORD = 12
 """Room that must be left in the operation array before a record is executed."""
 
 FRAME_SURFACE = 0
@@ -21,6 +21,7 @@ FRAME_SURFACE = 0
 MAX_SURFACES = 64
 MAX_TILES = 1 << 16
 
+LOAD_WORDS = 3
 MAX_LOADS = 8
 """Loads that may wait for one Tile Coordinates record."""
 
@@ -39,15 +40,20 @@ class CollectContext(Struct):
     row = i32
     # record 114 as it stands, and what the tile buffer was cleared to by the last store
     colour = i32
+    colour_high = i32
     zs = i32
+    mask = i32
     buffer_colour = i32
+    buffer_colour_high = i32
     buffer_zs = i32
+    buffer_mask = i32
+    uses_mask = i32  # record 113 asks for the VG mask buffer
     fresh = i32  # the tile buffer holds just the clear values
     chain_open = i32  # operations of the current task were emitted
     first_piece = i32  # of the current task
     list_format = i32  # record 56
     load_count = i32
-    loads = ptr  # i64 payloads of pending loads
+    loads = ptr  # pending loads: i32 kind, a, b of their operation each
     ops = ptr
     op_count = i32
     op_capacity = i32

@@ -15,7 +15,7 @@ from typing import Any
 from vc4lab.memory import MEMORY_MASK
 from vc4lab.records.codes import TileBuffer
 from vc4lab.records.control import RECORD_SIZES
-from vc4lab.records.declarations import StoreGeneral
+from vc4lab.records.declarations import StoreFull, StoreGeneral
 from vc4lab.simd import (
     Value,
     const,
@@ -33,11 +33,17 @@ from vc4lab.simd import (
 )
 from vc4lab.v3d.fragment.tile_job import (
     OP_CLEAR_COLOUR,
+    OP_CLEAR_MASK,
     OP_CLEAR_ZS,
     OP_DRAW_PIECES,
     OP_LOAD,
+    OP_LOAD_FULL,
     OP_STORE,
+    OP_STORE_FULL,
     OP_TILE,
+    PART_COLOUR,
+    PART_MASK,
+    PART_ZS,
     TileOp,
 )
 from vc4lab.v3d.lists.collect_context import (
@@ -46,6 +52,7 @@ from vc4lab.v3d.lists.collect_context import (
     FRAME_END,
     FRAME_SURFACE,
     FULL,
+    LOAD_WORDS,
     MAX_LOADS,
     MAX_SURFACES,
     MISPLACED,
@@ -56,13 +63,15 @@ from vc4lab.v3d.lists.collect_context import (
 )
 from vc4lab.v3d.lists.render_state import PRIMITIVE_LIST_FORMAT, STATE_RECORD_BYTES
 
-COORDINATES, SUB_LIST, STORE, STORE_END, STORE_GENERAL, LOAD_GENERAL = 115, 17, 24, 25, 28, 29
+COORDINATES, SUB_LIST = 115, 17
+STORE, STORE_END, STORE_FULL, LOAD_FULL, STORE_GENERAL, LOAD_GENERAL = range(24, 30)
 
-_STORED = (TileBuffer.COLOUR, TileBuffer.ZS, TileBuffer.Z)
+_STORED = (TileBuffer.COLOUR, TileBuffer.ZS, TileBuffer.Z, TileBuffer.VG_MASK)
 _SURFACE_BITS = (
     StoreGeneral.buffer.mask
     | StoreGeneral.tiling.mask
     | StoreGeneral.format.mask
+    | StoreGeneral.decimate.mask
     | StoreGeneral.address.mask
 )
 """The bits of records 28 and 29 that say which surface is meant."""
@@ -100,17 +109,23 @@ def _open_task(c: Any) -> None:
         if c.fresh != 0:
             store(c.chains + c.chain_count * 4, c.op_count)
             c.chain_count = c.chain_count + 1
-            _emit(c, OP_CLEAR_COLOUR, c.buffer_colour, 0)
+            _emit(c, OP_CLEAR_COLOUR, c.buffer_colour, c.buffer_colour_high)
             _emit(c, OP_CLEAR_ZS, c.buffer_zs, 0)
+            if c.uses_mask != 0:
+                _emit(c, OP_CLEAR_MASK, c.buffer_mask, 0)
 
 
 @staged
-def _store(c: Any, address: Value, number: Value, keep_colour: Any, keep_zs: Any) -> None:
-    """The end of a task: draw its pieces, store surface `number` (-1: nothing), clear."""
+def _store(c: Any, address: Value, kind: Value, a: Value, b: Value, keep: Value) -> None:
+    """The end of a task: draw its pieces, do operation `kind` (-1: none), clear.
+
+    `keep`: parts of the tile buffer that are not cleared.
+    """
     _open_task(c)
     _emit(c, OP_TILE, c.column * c.tile_width, c.row * c.tile_height)
     for k in range(c.load_count):
-        _emit(c, OP_LOAD, load(i32, c.loads + k * 4), 0)
+        pending = c.loads + k * (LOAD_WORDS * 4)
+        _emit(c, load(i32, pending), load(i32, pending + 4), load(i32, pending + 8))
     c.load_count = 0
     if c.piece_start != address:
         store(c.pieces + c.piece_count * 4, c.piece_start)
@@ -118,27 +133,27 @@ def _store(c: Any, address: Value, number: Value, keep_colour: Any, keep_zs: Any
         c.piece_count = c.piece_count + 1
     if c.piece_count > c.first_piece:
         _emit(c, OP_DRAW_PIECES, c.first_piece, c.piece_count - c.first_piece)
-    if number >= 0:
-        _emit(c, OP_STORE, number, 0)
+    if kind >= 0:
+        _emit(c, kind, a, b)
         c.tasks = c.tasks + 1
         tile = (c.row & 0xFF) * 256 + (c.column & 0xFF)
         store(c.stored + tile, const(i8, 1))
-    both = const(i1, True)
-    if keep_colour != 0:
-        both = const(i1, False)
-    else:
+    if (keep & PART_COLOUR) == 0:
         c.buffer_colour = c.colour
-    if keep_zs != 0:
-        both = const(i1, False)
-    else:
+        c.buffer_colour_high = c.colour_high
+    if (keep & PART_ZS) == 0:
         c.buffer_zs = c.zs
-    if both:
+    if (keep & PART_MASK) == 0:
+        c.buffer_mask = c.mask
+    if keep == 0:
         c.fresh = 1
     else:
-        if keep_colour == 0:
-            _emit(c, OP_CLEAR_COLOUR, c.colour, 0)
-        if keep_zs == 0:
+        if (keep & PART_COLOUR) == 0:
+            _emit(c, OP_CLEAR_COLOUR, c.colour, c.colour_high)
+        if (keep & PART_ZS) == 0:
             _emit(c, OP_CLEAR_ZS, c.zs, 0)
+        if (c.uses_mask != 0) & ((keep & PART_MASK) == 0):
+            _emit(c, OP_CLEAR_MASK, c.mask, 0)
         c.fresh = 0
     c.chain_open = 0
     c.first_piece = c.piece_count
@@ -168,7 +183,7 @@ def collect(context: Value) -> Value:
         room = (c.op_count + OPS_PER_RECORD + MAX_LOADS < c.op_capacity) & (
             c.piece_count + 1 < c.piece_capacity
         )
-        is_store = (op == STORE) | (op == STORE_END) | (op == STORE_GENERAL)
+        is_store = (op >= STORE) & (op <= STORE_GENERAL) & (op != LOAD_FULL)
         if address == c.end:
             reason = const(i32, OTHER)
         elif budget <= 0:
@@ -186,8 +201,8 @@ def collect(context: Value) -> Value:
             reason = const(i32, MISPLACED)
         elif is_store:
             reason = _execute_store(c, address, pointer, op)
-        elif op == LOAD_GENERAL:
-            reason = _execute_load(c, address, pointer)
+        elif (op == LOAD_GENERAL) | (op == LOAD_FULL):
+            reason = _execute_load(c, address, pointer, op)
         elif _skipped(op) != 0:
             if op == PRIMITIVE_LIST_FORMAT:
                 c.list_format = load(i8, pointer + 1).zext(i32)
@@ -210,47 +225,88 @@ def _payload(pointer: Value) -> Value:
     return low | (load(i16, pointer + 5).zext(i64) << 32)
 
 
+def _parts(payload: Value, colour: int, zs: int, mask: int) -> Value:
+    """Parts of the tile buffer from three bits (masks) of a 32-bit payload."""
+    none = const(i32, 0)
+    parts = select((payload & colour) != 0, const(i32, PART_COLOUR), none)
+    parts = parts | select((payload & zs) != 0, const(i32, PART_ZS), none)
+    return parts | select((payload & mask) != 0, const(i32, PART_MASK), none)
+
+
+@staged
+def _kept(c: Any, payload: Value) -> Value:
+    """Parts that a record 28 does not clear; a mask that does not exist is not kept."""
+    clears = (StoreGeneral.disable_colour_clear, StoreGeneral.disable_zs_clear)
+    keep = _parts(payload, clears[0].mask, clears[1].mask, StoreGeneral.disable_vg_mask_clear.mask)
+    if c.uses_mask == 0:
+        keep = keep & (PART_COLOUR | PART_ZS)
+    return keep
+
+
+@staged
+def _dumped(c: Any, payload: Value, record: Any) -> Value:
+    """Parts that a full dump or load of record 28 or 29 means."""
+    disabled = _parts(
+        payload, record.disable_colour.mask, record.disable_zs.mask, record.disable_vg_mask.mask
+    )
+    parts = disabled ^ (PART_COLOUR | PART_ZS | PART_MASK)
+    if c.uses_mask == 0:
+        parts = parts & (PART_COLOUR | PART_ZS)
+    return parts
+
+
 @staged
 def _execute_store(c: Any, address: Value, pointer: Value, op: Value) -> Value:
     reason = const(i32, -1)
     tile = (c.row & 0xFF) * 256 + (c.column & 0xFF)
     again = (load(i8, c.stored + tile) != 0) & (c.fresh != 0)
+    kind, a, b = const(i32, -1), const(i32, 0), const(i32, 0)
+    keep, last = const(i32, 0), const(i1, False)
+    size = const(i32, RECORD_SIZES[STORE])
     if op == STORE_GENERAL:
         payload = _payload(pointer)
-        buffer = (payload & StoreGeneral.buffer.mask).trunc(i32)
-        known = buffer == TileBuffer.NONE
+        low = payload.trunc(i32)
+        buffer = low & StoreGeneral.buffer.mask
+        size = const(i32, RECORD_SIZES[STORE_GENERAL])
+        keep = _kept(c, low)
+        last = (low & StoreGeneral.last_tile.mask) != 0
+        known = const(i1, False)
         for stored in _STORED:
             known = known | (buffer == int(stored))
-        nothing = buffer == TileBuffer.NONE
-        keep_colour = (payload & StoreGeneral.disable_colour_clear.mask).trunc(i32)
-        keep_zs = (payload & StoreGeneral.disable_zs_clear.mask).trunc(i32)
-        last = (payload & StoreGeneral.last_tile.mask) != 0
-        number = const(i32, -1)
-        if not_room(nothing) & known:
-            number = _surface(c, payload)
-        if not_room(known) | (not_room(nothing) & (number < 0)):
+        if buffer == int(TileBuffer.FULL):
+            kind, b = const(i32, OP_STORE_FULL), _dumped(c, low, StoreGeneral)
+            a = (payload >> 16).trunc(i32) & -16
+        elif known:
+            kind, a = const(i32, OP_STORE), _surface(c, payload)
+        if (buffer > int(TileBuffer.FULL)) | (a < 0) & known:
             reason = const(i32, OTHER)
-        elif again & not_room(nothing):
-            reason = const(i32, TILE_AGAIN)
-        else:
-            idle = nothing & (c.fresh != 0) & (c.load_count == 0)
-            if idle & (keep_colour == 0) & (keep_zs == 0):
-                _idle_store(c, address)
-            elif idle & (keep_colour != 0) & (keep_zs != 0) & (c.piece_count == c.first_piece):
-                c.has_coordinates = 0
-            else:
-                _store(c, address, number, keep_colour, keep_zs)
-            c.here = address + RECORD_SIZES[STORE_GENERAL]
-            c.piece_start = c.here
-            if last:
-                reason = const(i32, FRAME_END)
-    elif again:
-        reason = const(i32, TILE_AGAIN)
+    elif op == STORE_FULL:
+        word = load(i32, pointer + 1)
+        size = const(i32, RECORD_SIZES[STORE_FULL])
+        kind, a = const(i32, OP_STORE_FULL), word & ~15
+        b = _parts(word, StoreFull.disable_colour.mask, StoreFull.disable_zs.mask, 0)
+        b = b ^ (PART_COLOUR | PART_ZS)
+        last = (word & StoreFull.last_tile.mask) != 0
+        if (word & StoreFull.disable_clear.mask) != 0:
+            keep = const(i32, PART_COLOUR | PART_ZS | PART_MASK)
     else:
-        _store(c, address, const(i32, FRAME_SURFACE), 0, 0)
-        c.here = address + RECORD_SIZES[STORE]
+        kind, a = const(i32, OP_STORE), const(i32, FRAME_SURFACE)
+        last = op == STORE_END
+    nothing = kind < 0
+    if (reason < 0) & again & not_room(nothing):
+        reason = const(i32, TILE_AGAIN)
+    if reason < 0:
+        idle = nothing & (c.fresh != 0) & (c.load_count == 0)
+        keep_both = (keep & (PART_COLOUR | PART_ZS)) == (PART_COLOUR | PART_ZS)
+        if idle & (keep == 0):
+            _idle_store(c, address)
+        elif idle & keep_both & (c.piece_count == c.first_piece):
+            c.has_coordinates = 0
+        else:
+            _store(c, address, kind, a, b, keep)
+        c.here = address + size
         c.piece_start = c.here
-        if op == STORE_END:
+        if last:
             reason = const(i32, FRAME_END)
     return reason
 
@@ -264,25 +320,48 @@ def _idle_store(c: Any, address: Value) -> None:
         c.piece_count = c.piece_count + 1
     c.first_piece = c.piece_count
     c.buffer_colour = c.colour
+    c.buffer_colour_high = c.colour_high
     c.buffer_zs = c.zs
+    c.buffer_mask = c.mask
     c.has_coordinates = 0
 
 
 @staged
-def _execute_load(c: Any, address: Value, pointer: Value) -> Value:
+def _execute_load(c: Any, address: Value, pointer: Value, op: Value) -> Value:
+    """Notes a load until the tile coordinates it belongs to are stored."""
     reason = const(i32, -1)
-    payload = _payload(pointer)
-    buffer = (payload & StoreGeneral.buffer.mask).trunc(i32)
-    if (buffer == int(TileBuffer.COLOUR)) | (buffer == int(TileBuffer.ZS)):
-        number = _surface(c, payload)
-        if (number < 0) | (c.load_count >= MAX_LOADS):
-            reason = const(i32, OTHER)
-        else:
-            store(c.loads + c.load_count * 4, number)
-            c.load_count = c.load_count + 1
-            c.here = address + RECORD_SIZES[LOAD_GENERAL]
-    elif buffer == int(TileBuffer.NONE):
-        c.here = address + RECORD_SIZES[LOAD_GENERAL]
+    kind, a, b = const(i32, OP_LOAD_FULL), const(i32, 0), const(i32, 0)
+    size = const(i32, RECORD_SIZES[LOAD_GENERAL])
+    if op == LOAD_FULL:
+        word = load(i32, pointer + 1)
+        size = const(i32, RECORD_SIZES[LOAD_FULL])
+        a = word & ~15
+        b = _parts(word, StoreFull.disable_colour.mask, StoreFull.disable_zs.mask, 0)
+        b = b ^ (PART_COLOUR | PART_ZS)
     else:
+        payload = _payload(pointer)
+        buffer = payload.trunc(i32) & StoreGeneral.buffer.mask
+        if buffer == int(TileBuffer.FULL):
+            b = _dumped(c, payload.trunc(i32), StoreGeneral)
+            a = (payload >> 16).trunc(i32) & -16
+        elif buffer == int(TileBuffer.NONE):
+            kind = const(i32, -1)
+        else:
+            kind = const(i32, OP_LOAD)
+            if (buffer > int(TileBuffer.FULL)) | (buffer == int(TileBuffer.Z)):
+                reason = const(i32, OTHER)
+            else:
+                a = _surface(c, payload)
+                if a < 0:
+                    reason = const(i32, OTHER)
+    if (kind >= 0) & (c.load_count >= MAX_LOADS):
         reason = const(i32, OTHER)
+    if reason < 0:
+        if kind >= 0:
+            pending = c.loads + c.load_count * (LOAD_WORDS * 4)
+            store(pending, kind)
+            store(pending + 4, a)
+            store(pending + 8, b)
+            c.load_count = c.load_count + 1
+        c.here = address + size
     return reason

@@ -15,6 +15,7 @@ from vc4lab.v3d.fragment.tile_job import TileOp
 from vc4lab.v3d.fragment.tile_layout import TILE_SIZE
 from vc4lab.v3d.lists.collect_context import (
     FULL,
+    LOAD_WORDS,
     MAX_LOADS,
     MAX_SURFACES,
     MAX_TILES,
@@ -41,7 +42,7 @@ class Collector:
         context.memory = memory_base
         self._stored = (ctypes.c_char * MAX_TILES)()
         self._surfaces = (ctypes.c_uint64 * MAX_SURFACES)()
-        self._loads = (ctypes.c_int32 * MAX_LOADS)()
+        self._loads = (ctypes.c_int32 * (LOAD_WORDS * MAX_LOADS))()
         context.stored = ctypes.addressof(self._stored)
         context.surfaces = ctypes.addressof(self._surfaces)
         context.loads = ctypes.addressof(self._loads)
@@ -86,13 +87,16 @@ class Collector:
         self._ends[context.piece_count] = _signed(end)
         context.piece_count += 1
 
-    def set_clear(self, colour: int, zs: int) -> None:
-        """Record 114: RGBA8888, and Z << 8 | stencil."""
-        self.context.colour, self.context.zs = _signed(colour), _signed(zs)
+    def set_clear(self, colour: int, colour_high: int, zs: int, mask: int) -> None:
+        """Record 114: both colour words, Z << 8 | stencil, VG mask."""
+        context = self.context
+        context.colour, context.colour_high = _signed(colour), _signed(colour_high)
+        context.zs, context.mask = _signed(zs), mask
 
-    def set_tile_size(self, width: int, height: int) -> None:
-        """Record 113: pixels of a tile."""
+    def set_mode(self, width: int, height: int, uses_mask: bool) -> None:
+        """Record 113: pixels of a tile, and whether there is a VG mask."""
         self.context.tile_width, self.context.tile_height = width, height
+        self.context.uses_mask = int(uses_mask)
 
     def arrays(self) -> tuple[Any, Any, int]:
         """The operations, the first operation of each chain (and their number), the chains."""

@@ -23,6 +23,7 @@ from vc4lab.v3d.fragment.tile_context import (
     FragmentKey,
 )
 from vc4lab.v3d.fragment.tile_job import Draw
+from vc4lab.v3d.fragment.tile_layout import SINGLE, TileLayout
 from vc4lab.v3d.geometry.scan_context import EXPANDED
 from vc4lab.v3d.lists.shader_state import (
     ProgramCache,
@@ -65,17 +66,22 @@ class DrawPreparer:
         self.engine = "interpreter" if engine == "interpreter" else "fast"
         self.fallbacks: Counter[FragmentKey] = Counter()
         self.programs = ProgramCache(memory, reporter)
+        self._layout = SINGLE
         self._expanded = 0
         self.vertices = VertexStage(
             memory, reporter, self.programs, unknowns=unknowns, engine=engine
         )
 
-    def prepare_all(self, uses: Sequence[DrawUse], expanded: int = 0) -> list[Draw]:
+    def prepare_all(
+        self, uses: Sequence[DrawUse], layout: TileLayout = SINGLE, expanded: int = 0
+    ) -> list[Draw]:
         """The draws of one frame; vertices of the frame before are given up.
 
-        `expanded`: host address of the lists made of primitive records.
+        `layout` is that of the tile buffer; `expanded`: host address of the lists made of primitive
+        records.
         """
         self.vertices.arena.reset()
+        self._layout = layout
         self._expanded = expanded
         return [self.prepare(use) for use in uses]
 
@@ -164,6 +170,9 @@ class DrawPreparer:
             textures=kinds,
             index_bits=_INDEX_BITS[int(form.data)],
             code_address=program.address if program.has_branches else 0,
+            multisample=self._layout.multisample,
+            wide_colour=self._layout.wide,
+            oversample=not self._layout.multisample or bool(config.oversample),
             unknowns=self.unknowns,
             engine=self.engine,
         )

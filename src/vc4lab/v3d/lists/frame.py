@@ -63,20 +63,13 @@ class FrameRenderer:
         self.index_error |= direct.index_error
         self.state = scan.final_state
         self._report_errors(scan)
-        if mode.multisample or mode.wide_colour:
-            self.reporter.report(
-                "CLE-031",
-                "4x multisample and 64-bit colour frames are not drawn yet; the frame is left out",
-            )
-            return
         ops, chains, count = collector.arrays()
         if not count:
             return
-        draws = self.preparer.prepare_all(scan.draws, direct.address)
+        draws = self.preparer.prepare_all(scan.draws, mode.layout, direct.address)
         frame = NativeFrame(
             self.memory,
-            mode.width,
-            mode.height,
+            *mode.drawn_size,
             draws=draws,
             surfaces=_surfaces(mode, collector.surfaces),
             ops=ops,
@@ -84,6 +77,8 @@ class FrameRenderer:
             count=count,
             segments=scan.segments,
             piece_first=scan.tile_offsets,
+            tile=mode.tile(self.unknowns),
+            layout=mode.layout,
         )
         self._run(frame, draws)
 
@@ -109,12 +104,23 @@ class FrameRenderer:
 def _surfaces(mode: FrameMode, payloads: list[int]) -> list[Surface]:
     """Surface 0 is that of record 113, the others are payloads of records 28 and 29."""
     size = (mode.width, mode.height)
-    found = [Surface(mode.address, *size, int(mode.tiling), int(mode.format), COLOUR)]
+    wide = mode.wide_colour
+    found = [
+        Surface(
+            mode.address, *size, int(mode.tiling), int(mode.format), COLOUR, mode.decimate, wide
+        )
+    ]
     for payload in payloads[1:]:
         record = StoreGeneral(payload)
         found.append(
             Surface(
-                record.address, *size, int(record.tiling), int(record.format), int(record.buffer)
+                record.address,
+                *size,
+                int(record.tiling),
+                int(record.format),
+                int(record.buffer),
+                int(record.decimate),
+                wide,
             )
         )
     return found

@@ -12,21 +12,22 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from vc4lab.records.codes import FrameFormat, TileFormat, Tiling, VgPrimitive
+from vc4lab.records.codes import Decimate, FrameFormat, TileFormat, Tiling, VgPrimitive
 from vc4lab.records.control import RECORDS
 from vc4lab.records.declarations import (
     ClearColours,
     LoadGeneral,
-    StoreFull,
     StoreGeneral,
     TileRenderingMode,
     VgInline,
 )
+from vc4lab.v3d.fragment.tile_layout import TileLayout
 from vc4lab.v3d.geometry.list_end import list_end
 from vc4lab.v3d.geometry.ptb_input import PRIMITIVE_TYPE, tile_size
 from vc4lab.v3d.geometry.vg_list import inline_length
 from vc4lab.v3d.lists.collect_context import EXHAUSTED, FRAME_END, MISPLACED, TILE_AGAIN
 from vc4lab.v3d.lists.collector import Collector
+from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
@@ -53,6 +54,24 @@ class FrameMode:
     format: int = TileFormat.RGBA8888
     tiling: int = Tiling.RASTER
     decimate: int = 0
+    vg_mask: bool = False
+    double_buffer: bool = False
+
+    @property
+    def layout(self) -> TileLayout:
+        """How the tile buffer is arranged."""
+        return TileLayout(self.multisample, self.wide_colour)
+
+    @property
+    def drawn_size(self) -> tuple[int, int]:
+        """Pixels that are drawn: more than are stored if 16 samples become one pixel."""
+        scale = 2 if self.multisample and self.decimate == Decimate.X16 else 1
+        return self.width * scale, self.height * scale
+
+    def tile(self, unknowns: Unknowns) -> tuple[int, int]:
+        """Width and height of a tile in pixels."""
+        halved = self.double_buffer and unknowns["double_buffer_tile"] == "half"
+        return tile_size(self.multisample, self.wide_colour, halved)
 
 
 class RenderingStage:
@@ -69,11 +88,13 @@ class RenderingStage:
         reporter: Reporter,
         draw: Callable[[FrameMode, Collector], None],
         finished: Callable[[], None],
+        unknowns: Unknowns = DEFAULT_UNKNOWNS,
     ) -> None:
         self.executor = executor
         self.thread = thread
         self.reporter = reporter
         self.draw = draw
+        self.unknowns = unknowns
         self.finished = finished
         self.mode = FrameMode()
         self.collector = Collector(executor.memory.base)
@@ -126,8 +147,6 @@ class RenderingStage:
             16: self._on_branch,
             17: self._on_call,
             18: self._on_return,
-            26: self._on_full_resolution,
-            27: self._on_full_resolution,
             28: self._on_odd_store,
             29: self._on_odd_load,
             32: self._on_primitives,
@@ -177,15 +196,22 @@ class RenderingStage:
             format=_FRAME_FORMATS.get(record.format, TileFormat.RGBA8888),
             tiling=record.tiling,
             decimate=record.decimate,
+            vg_mask=bool(record.vg_mask),
+            double_buffer=bool(record.double_buffer),
         )
+        if record.coverage:
+            self.reporter.report(
+                "CLE-031", "coverage mode (record 113 bit 73) is ignored", address=address
+            )
         if mode != self.mode and self.collector.context.tasks:
             self._draw()
         self.mode = mode
-        self.collector.set_tile_size(*tile_size(record.multisample, record.colour64))
+        self.collector.set_mode(*mode.tile(self.unknowns), mode.vg_mask)
 
     def _on_clear_colours(self, address: int) -> None:
         record = self.executor.payload(address, ClearColours)
-        self.collector.set_clear(record.colour, record.z << 8 | record.stencil)
+        zs = record.z << 8 | record.stencil
+        self.collector.set_clear(record.colour, record.colour_high, zs, record.vg_mask)
 
     def _on_odd_load(self, address: int) -> None:
         buffer = self.executor.payload(address, LoadGeneral).buffer
@@ -195,11 +221,6 @@ class RenderingStage:
         record = self.executor.payload(address, StoreGeneral)
         self._not_yet(address, f"a store of tile buffer {record.buffer}")
         self._left_out(bool(record.last_tile))
-
-    def _on_full_resolution(self, address: int) -> None:
-        self._not_yet(address, "full-resolution tile dumps (records 26 and 27)")
-        if self.executor.byte(address) == StoreFull.id:
-            self._left_out(bool(self.executor.payload(address, StoreFull).last_tile))
 
     def _left_out(self, last: bool) -> None:
         """A store that is not simulated: its tile is drawn nowhere."""
