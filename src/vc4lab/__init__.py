@@ -1,3 +1,20 @@
 """vc4lab: the Raspberry Pi's VideoCore IV GPU as software."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from vc4lab.soc.machine import Machine
+
+__all__ = ["Machine", "__version__"]
 __version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    """`vc4lab.Machine`, imported when it is wanted: the other tools start without a Pi."""
+    if name == "Machine":
+        from vc4lab.soc.machine import Machine
+
+        return Machine
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -100,6 +100,26 @@ class GuestMemory:
         """Store the low 64 bits of `value`."""
         _U64.pack_into(self._bytes, address & MEMORY_MASK, value & 0xFFFFFFFFFFFFFFFF)
 
+    # -- as Python reads bytes --------------------------------------------------------------------
+
+    def __getitem__(self, place: int | slice) -> int | bytes:
+        """A byte, or the bytes of a range: `memory[0x8000:0x8010]`. Steps must be 1."""
+        if isinstance(place, slice):
+            start, size = _range(place)
+            return self.read(start, size)
+        return self.u8(place)
+
+    def __setitem__(self, place: int | slice, value: int | bytes) -> None:
+        """Store a byte, or bytes that fit the range exactly."""
+        if not isinstance(place, slice):
+            self.set_u8(place, int(value))
+            return
+        start, size = _range(place)
+        data = bytes(value)
+        if len(data) != size:
+            raise ValueError(f"{len(data)} bytes for a range of {size}")
+        self.write(start, data)
+
     # -- ranges ----------------------------------------------------------------------------------
 
     def read(self, address: int, size: int) -> bytes:
@@ -149,6 +169,17 @@ class GuestMemory:
         """Whether the range lies in populated RAM, without wrapping."""
         start = address & MEMORY_MASK
         return 0 <= size <= self.ram_bytes - start
+
+
+def _range(place: slice) -> tuple[int, int]:
+    """Start and size of a slice of addresses."""
+    if place.step not in (None, 1):
+        raise ValueError("a range of guest memory has no step")
+    start = place.start or 0
+    stop = MEMORY_SIZE if place.stop is None else place.stop
+    if start < 0 or stop < 0:
+        raise ValueError("guest addresses are not negative")
+    return start, max(stop - start, 0)
 
 
 def _forbid(address: int, size: int) -> None:

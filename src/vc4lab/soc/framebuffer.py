@@ -194,6 +194,19 @@ class Screen:
         """The picture on the display as a Pillow RGB image; None while there is no framebuffer."""
         return self._framebuffer.image()
 
+    def png(self) -> bytes | None:
+        """The picture as a PNG file's bytes; None while there is no framebuffer."""
+        from io import BytesIO
+
+        image = self.image
+        if image is None:
+            return None
+        file = BytesIO()
+        image.save(file, "PNG")
+        return file.getvalue()
+
+    _repr_png_ = png
+
     @property
     def size(self) -> tuple[int, int]:
         """Width and height in pixels."""

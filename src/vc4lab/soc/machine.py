@@ -1,9 +1,6 @@
 """A whole Pi: loads what is on the card, runs it slice by slice, and can be looked at.
 
-machine = Machine("sdcard")
-machine.run(frames=3)
-machine.screen.image.save("third.png")
-print(machine.uart.text)
+Machine("sdcard").run(frames=3).screen.image.save("third.png")
 """
 
 from __future__ import annotations
@@ -204,6 +201,9 @@ class Machine:
         """The V3D; None until the program has switched it on."""
         return self.v3d_bridge.v3d
 
+    def _repr_png_(self) -> bytes | None:
+        return self.screen._repr_png_()
+
     @property
     def seconds(self) -> float:
         """Guest time since power-on."""
@@ -397,4 +397,4 @@ class Machine:
         self.counter.stop()
 
     def _result(self, reason: Stop, message: str) -> RunResult:
-        return RunResult(reason, self.frames.count, self.seconds, message)
+        return RunResult(reason, self.frames.count, self.seconds, message, self)

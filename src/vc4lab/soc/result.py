@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from vc4lab.memory import GuestMemory
+    from vc4lab.soc.framebuffer import Screen
+    from vc4lab.soc.machine import Machine
+    from vc4lab.soc.uart import Uart
 
 
 class Stop(Enum):
@@ -20,9 +27,43 @@ class Stop(Enum):
 
 @dataclass(frozen=True)
 class RunResult:
-    """How a run ended: why, frames presented since power-on, guest seconds, a sentence."""
+    """How a run ended: why, frames presented since power-on, guest seconds, a sentence.
+
+    The machine's screen, serial line, memory and V3D can be asked here too:
+    `Machine("sdcard").run(frames=3).screen.image`.
+    """
 
     reason: Stop
     frames: int
     seconds: float
     message: str
+    machine: Machine | None = field(default=None, compare=False, repr=False)
+
+    def _of(self) -> Machine:
+        if self.machine is None:
+            raise ValueError("this result has no machine")
+        return self.machine
+
+    @property
+    def screen(self) -> Screen:
+        """The machine's display."""
+        return self._of().screen
+
+    @property
+    def uart(self) -> Uart:
+        """The machine's serial port; `uart.text` is what it printed."""
+        return self._of().uart
+
+    @property
+    def memory(self) -> GuestMemory:
+        """The machine's RAM; `memory[0x8000:0x8010]` are bytes."""
+        return self._of().memory
+
+    @property
+    def v3d(self) -> Any:
+        """The machine's V3D, None if it was never switched on."""
+        return self._of().v3d
+
+    def _repr_png_(self) -> bytes | None:
+        """The picture, in a notebook."""
+        return None if self.machine is None else self.machine.screen._repr_png_()
