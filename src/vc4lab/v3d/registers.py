@@ -94,6 +94,13 @@ class RequestQueue(Layout):
     QPURQL = Bits(5, 0, doc="queue length")
 
 
+class BinnerDebug(Layout):
+    """BXCF: switches of the binner."""
+
+    CLIPDISA = Bits(1, 1, doc="clipping disabled")
+    FWDDISA = Bits(0, 0, doc="state cache forwarding disabled")
+
+
 class Errors(Layout):
     """ERRSTAT: what went wrong, by block."""
 
@@ -157,7 +164,7 @@ REGISTERS: tuple[Register, ...] = (
     Register(0x304, "BPCS", R, 0, "binning pool bytes left"),
     Register(0x308, "BPOA", RW, 0, "overspill block address"),
     Register(0x30C, "BPOS", RW, 0, "overspill block size"),
-    Register(0x310, "BXCF", RW, 0, "binner debug"),
+    Register(0x310, "BXCF", RW, 0, "binner debug", BinnerDebug),
     Register(0x410, "SQRSV0", RW, 0, "reserve QPUs 0-7"),
     Register(0x414, "SQRSV1", RW, 0, "reserve QPUs 8-15"),
     Register(0x418, "SQCNTL", RW, 0, "QPU scheduler control"),

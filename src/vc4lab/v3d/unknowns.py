@@ -197,6 +197,17 @@ ROWS: list[Unknown] = [
         "AG100-R p. 68: the first vertex (or first two) are ignored",
     ),
     Unknown(
+        "index_error",
+        "What happens when an index is above the maximum of record 32?",
+        {
+            "stop": "ERRSTAT.VCMBE is set and the binning thread stops with an error",
+            "skip": "ERRSTAT.VCMBE is set, the rest of the record is skipped",
+        },
+        "stop",
+        "Draw an index above the maximum, then another triangle; see whether the list ends.",
+        "AG100-R p. 67 calls it an error; ERRSTAT has a bit for binner and renderer",
+    ),
+    Unknown(
         "dither_565",
         "Which pattern do dithered 565 stores add?",
         {"bayer": "a 4x4 Bayer matrix", "none": "none: like undithered"},

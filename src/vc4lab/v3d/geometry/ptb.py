@@ -265,6 +265,7 @@ class Binner:
             index_address=address,
             length=self._limited(length, address),
             primitive=0,
+            primitive_count=min(length, MAX_LENGTH),
             tile_x=-1,
             vg_held=2 if continues and fan and self._fan_open and c.vg_held else 0,
             vg_odd=0,

@@ -64,6 +64,9 @@ class BinningStage:
             unknowns=unknowns,
             engine=engine,
         )
+        self.stops_at_bad_index = unknowns["index_error"] == "stop"
+        self.index_error = False
+        self.clipping_disabled = False
         self.out_of_memory = False
         self.configured = False
         self.started = False
@@ -85,6 +88,14 @@ class BinningStage:
     def overspill_size(self) -> int:
         """BPOS: 0 once the binner took the block."""
         return self.binner.overspill[1]
+
+    @property
+    def remaining(self) -> int:
+        """CT0PC: primitives (vertices of a VG list) left of the record that waits for memory."""
+        c = self.binner.context
+        if not self.out_of_memory or self._flushing:
+            return 0
+        return max(0, int(c.primitive_count - c.primitive))
 
     def begin(self) -> None:
         """The thread starts: until record 6, state is prefix state."""
@@ -212,7 +223,8 @@ class BinningStage:
             self.reporter.report(refusal.code, refusal.message, address=address)
             return
         if coordinates is not None:
-            self._after(self.binner.draw(mode, source, coordinates, clip=shader.clipping))
+            clip = shader.clipping and not self.clipping_disabled
+            self._after(self.binner.draw(mode, source, coordinates, clip=clip))
 
     def _may_draw(self, address: int) -> bool:
         """Whether a primitive may stand here; if not, says why nothing is drawn."""
@@ -232,6 +244,10 @@ class BinningStage:
         if self.binner.context.spill_used:
             self.spills_taken += 1
             self.binner.context.spill_used = 0
+        if status == ptb_context.BAD_INDEX:
+            self.index_error = True
+            if self.stops_at_bad_index:
+                self.thread.stop_with_error()
         if status == ptb_context.OUT_OF_MEMORY:
             self.out_of_memory = True
             self.thread.stalled = _OUT_OF_MEMORY
