@@ -29,9 +29,15 @@ def solid(word: int) -> str:
 class Frame:
     """One V3D with one job."""
 
-    def __init__(self, width: int = 128, height: int = 128, **options: object) -> None:
+    def __init__(
+        self,
+        width: int = 128,
+        height: int = 128,
+        tile: tuple[int, int] = (64, 64),
+        **options: object,
+    ) -> None:
         self.reporter = Reporter()
-        self.job = Job(width=width, height=height)
+        self.job = Job(width=width, height=height, tile=tile)
         self.v3d = V3D(self.job.memory, self.reporter, **options)  # type: ignore[arg-type]
         self.surface = self.job.room(width * height * 4 + 4096)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+
 import numpy as np
 import pytest
 from tests.support.frames import BACKGROUND, GREEN, RED, Frame, inside, solid
@@ -128,3 +130,57 @@ def test_index_lists_need_another_shader_state() -> None:
     picture = frame.render(state + build(48) + encode_compressed([(0, 1, 2)], 0x12))
     assert (picture == BACKGROUND).all()
     assert frame.reporter.has("CLE-038")
+
+
+OVERSAMPLE = 0x40
+"""Record 96: four samples."""
+
+
+@pytest.mark.parametrize("form", [XY_TRIANGLES, XY_RHT])
+def test_four_samples(form: int) -> None:
+    """Edges are averages of red and background, and engines agree on them."""
+    pictures = []
+    for options in ({}, {"threads": 1}, {"engine": "interpreter"}):
+        frame = Frame(tile=(32, 32), **options)
+        state = viewport(frame.job, 3 | OVERSAMPLE) + frame.vg_shader(solid(RED))
+        items = (CORNERS,) if form == XY_TRIANGLES else (((100.5, 5.25), (60, 110)),)
+        state += build(100, x=10 * 16)
+        pictures.append(frame.render(state + xy_list(*items, form=form), multisample=1, decimate=1))
+        assert not frame.reporter.items, frame.reporter.summary()
+    assert all((picture == pictures[0]).all() for picture in pictures)
+    colours = np.unique(pictures[0])
+    assert {RED, BACKGROUND} < set(colours.tolist())
+    assert len(colours) == 5  # none to four of four samples
+
+
+def test_other_tile_sizes_bin_and_draw_the_same() -> None:
+    """Coverage by pixel centres depends neither on tiles nor on blocks."""
+    pictures = []
+    for tile, mode in (
+        ((64, 64), {}),
+        ((32, 32), {"multisample": 1}),
+        ((64, 64), {"block": 3, "initial_block": 2}),
+    ):
+        frame = Frame(tile=tile)
+        shader = frame.vg_shader(solid(RED))
+        job = frame.job
+        blocks = {k: v for k, v in mode.items() if "block" in k}
+        both = {k: v for k, v in mode.items() if "block" not in k}
+        body = viewport(job) + shader + build(100, x=0)
+        data = sixteenths(*CORNERS, (5, 5), (120, 90))
+        for kind, part in ((4, data[:3]), (1, data[3:])):
+            words = b"".join(struct.pack("<2h", *v) for v in part)
+            body += build(41, type=kind, length=len(part), address=job.put(words, 4))
+        start, end, lists = job.binning(body, **both, **blocks)
+        size = 32 << blocks.get("initial_block", 0)
+        if size != 32:
+            columns, rows = job.tiles
+            moved = job.room(columns * rows * 32, 32)  # stubs that jump to the real lists
+            for k in range(columns * rows):
+                job.memory.write(moved + 32 * k, build(16, address=lists + size * k))
+            lists = moved
+        job.run(frame.v3d, (start, end), job.rendering(lists, frame.surface, BACKGROUND, **both))
+        pictures.append(frame.pixels())
+        assert not frame.reporter.items, frame.reporter.summary()
+    assert all((picture == pictures[0]).all() for picture in pictures)
+    assert (pictures[0] == RED).any()
