@@ -17,7 +17,7 @@ from vc4lab.v3d.lists.binning import BinningStage
 from vc4lab.v3d.lists.cle import ControlListExecutor
 from vc4lab.v3d.lists.frame import FrameRenderer
 from vc4lab.v3d.lists.rendering import RenderingStage
-from vc4lab.v3d.lists.thread import ListThread
+from vc4lab.v3d.lists.thread import ListThread, waiting_reasons
 from vc4lab.v3d.registers import (
     BY_OFFSET,
     REGISTERS,
@@ -141,6 +141,8 @@ class V3D:
         """
         self.programs.settle()
         interrupts = self.programs.take_interrupts()
+        if self.unknowns["dbqitc_set"] == "enabled":
+            interrupts &= self.values["DBQITE"]
         if interrupts:
             self.values["DBQITC"] |= interrupts
             self._update_line()
@@ -183,7 +185,7 @@ class V3D:
         self.values["INTENA"] &= ~value
 
     def _on_read_INTDIS(self) -> int:
-        return self.values["INTENA"]
+        return self.values["INTENA"] if self.unknowns["intdis_reads"] == "enabled" else 0
 
     # -- caches: nothing is cached here, so clearing has no effect ----------------------------
 
@@ -316,17 +318,7 @@ class V3D:
     @property
     def waiting(self) -> str | None:
         """Who waits for what, in words; None when nobody does."""
-        reasons = [
-            f"the {thread.name} thread (CT{thread.number}CA = 0x{thread.current:08x})"
-            f" waits for {thread.stalled}"
-            for thread in self.threads
-            if thread.running and thread.stalled
-        ]
-        reasons += [
-            f"the {thread.name} thread stopped with an error at 0x{thread.current:08x}"
-            for thread in self.threads
-            if thread.error
-        ]
+        reasons = waiting_reasons(self.threads)
         if self.programs.waiting:
             reasons.append(self.programs.waiting)
         return "; ".join(reasons) or None
@@ -368,8 +360,18 @@ class V3D:
         return self.programs.status()
 
     def _on_read_ERRSTAT(self) -> int:
-        indices = Errors.make(VCMBE=self.binning.index_error, VCMRE=self.frames.index_error)
-        return self.values["ERRSTAT"] | self.programs.errors | indices.value
+        idle = not any(thread.running for thread in self.threads) and not self.programs.busy
+        return (
+            self.values["ERRSTAT"]
+            | self.programs.errors
+            | self.binning.coordinates.errors
+            | self.frames.preparer.vertices.errors
+            | Errors.make(
+                VCMBE=self.binning.index_error,
+                VCMRE=self.frames.index_error,
+                VCDI=idle and self.unknowns["errstat_vcdi"] == "idle",
+            ).value
+        )
 
     def _on_write_SRQCS(self, value: int) -> None:
         self.programs.control(value)
@@ -383,5 +385,7 @@ class V3D:
         self.programs.reserve(8, value)
 
     def _on_write_VPMBASE(self, value: int) -> None:
+        if self.programs.busy or any(thread.running for thread in self.threads):
+            self.values["ERRSTAT"] |= Errors.VPAEABB.mask
         self.values["VPMBASE"] = value & 0x1F
         self.programs.reserved_rows = 4 * (value & 0x1F)

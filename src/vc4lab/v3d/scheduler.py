@@ -137,6 +137,11 @@ class UserPrograms:
         return self._unit.take_interrupts()
 
     @property
+    def busy(self) -> bool:
+        """Whether programs run or wait for a QPU."""
+        return bool(self.running or self.queue)
+
+    @property
     def errors(self) -> int:
         """Bits of ERRSTAT that user programs have caused."""
         return self._unit.errors if self._unit is not None else 0

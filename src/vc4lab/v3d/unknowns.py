@@ -19,6 +19,7 @@ from vc4lab.diagnostics.unknown import Unknown
 __all__ = ["DEFAULT_UNKNOWNS", "ROWS", "Unknown", "Unknowns", "unknowns_table"]
 
 OTHER_ROOMS = (
+    "vc4lab.v3d.register_unknowns",
     "vc4lab.qpu.unknowns",
     "vc4lab.v3d.fragment.unknowns",
     "vc4lab.soc.unknowns",

@@ -30,9 +30,9 @@ ENTRIES = [
     ),
     Entry(
         "VTX-004",
-        "Vertex shader writes too few or too many words",
-        "The number of words written is not what the primitive setup or the binner reads for each "
-        "vertex (3 + varyings, or 7; one more with a point size).",
+        "Vertex shader writes too few words",
+        "The primitive setup or the binner reads more words of each vertex (3 + varyings or 7; one "
+        "more with a point size). What was not written is anything; vc4lab reads zero.",
         "AG100-R p. 57 and table 46",
         "Compare the writes to the VPM with the number of varyings in the shader record.",
         Severity.WARNING,
@@ -43,5 +43,14 @@ ENTRIES = [
         "A coordinate or vertex shader ran over its budget of instructions: a loop without end.",
         "AG100-R p. 37, branches",
         "Look at the loop's counter and flags in the debugger.",
+    ),
+    Entry(
+        "VTX-006",
+        "Vertex shader writes too many words",
+        "The shader writes more words than a vertex has (3 + varyings, or 7; one more with a point "
+        "size). The hardware drops the write and sets ERRSTAT.VPMEWNA.",
+        "AG100-R p. 57, table 46 and ERRSTAT",
+        "Compare the writes to the VPM with the number of varyings in the shader record.",
+        Severity.WARNING,
     ),
 ]

@@ -114,8 +114,11 @@ class RowWindow:
 
 
 def check_program(program: Program, rows_in: int, rows_out: int) -> list[tuple[str, str]]:
-    """What a straight-line shader's VPM accesses show at a glance: (diagnostic code, text)."""
-    if program.has_branches:
+    """What a straight-line shader's VPM accesses show at a glance: (diagnostic code, text).
+
+    Nothing is said of programs that access parts of rows.
+    """
+    if program.has_branches or not only_whole_rows(program):
         return []
     plans = [plan(word) for word in program.words]
     reads = sum(p.kind == "alu" and Read.VPM in (p.raddr_a, p.raddr_b) for p in plans)
@@ -124,5 +127,6 @@ def check_program(program: Program, rows_in: int, rows_out: int) -> list[tuple[s
     if reads > rows_in:
         found.append(("VTX-003", f"the shader reads {reads} rows of {rows_in} attribute words"))
     if writes != rows_out:
-        found.append(("VTX-004", f"the shader writes {writes} words, a vertex has {rows_out}"))
+        code = "VTX-004" if writes < rows_out else "VTX-006"
+        found.append((code, f"the shader writes {writes} words, a vertex has {rows_out}"))
     return found

@@ -5,6 +5,7 @@ Source: hardware reference 2.5 (CLE thread registers) and 3.2 (system records).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from vc4lab.v3d.registers import ThreadControl
@@ -104,3 +105,28 @@ class ListThread:
     def stop_with_error(self) -> None:
         """An illegal record: CTERR, and the thread stands still."""
         self.running, self.error, self.stalled = False, True, None
+
+
+def waiting_reasons(threads: Sequence[ListThread]) -> list[str]:
+    """Who waits for what and who stopped with an error, in words.
+
+    A halt is no wait, so it is only named where it may be why the other thread waits.
+    """
+    stalled = [
+        f"the {thread.name} thread (CT{thread.number}CA = 0x{thread.current:08x})"
+        f" waits for {thread.stalled}"
+        for thread in threads
+        if thread.running and thread.stalled
+    ]
+    errors = [
+        f"the {thread.name} thread stopped with an error at 0x{thread.current:08x}"
+        for thread in threads
+        if thread.error
+    ]
+    halts = [
+        f"the {thread.name} thread stands at a halt (CT{thread.number}CA = 0x{thread.current:08x})"
+        for thread in threads
+        if thread.halted
+    ]
+    reasons = stalled + errors
+    return reasons + halts if reasons else []

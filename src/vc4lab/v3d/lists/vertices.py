@@ -25,6 +25,7 @@ from vc4lab.v3d.geometry.vertex import VertexContext, VertexKey, vertex_pipeline
 from vc4lab.v3d.geometry.vertex_context import BATCH, ENDLESS
 from vc4lab.v3d.geometry.vertex_indices import index_range
 from vc4lab.v3d.lists.shader_state import textures_of
+from vc4lab.v3d.registers import Errors
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
@@ -39,6 +40,9 @@ _COORDINATE_ROWS = 7
 """Words a coordinate shader writes: Xc Yc Zc Wc, Ys:Xs, Zs, 1/Wc (and a point size)."""
 
 _ALIGNMENT = 64
+
+_ERROR_BITS = {"VTX-003": Errors.VPMERNA.mask, "VTX-006": Errors.VPMEWNA.mask}
+"""What ERRSTAT shows of findings about a shader."""
 
 
 class Arena:
@@ -107,6 +111,8 @@ class VertexStage:
         self.unknowns = unknowns
         self.engine = engine
         self.arena = Arena()
+        self.errors = 0
+        """Bits of ERRSTAT that shaders have caused."""
 
     def shade(self, use: DrawUse, shader: ShaderState) -> ShadedVertices:
         """The vertices a draw uses, in the form of the primitive setup. Raises Unsupported."""
@@ -173,6 +179,7 @@ class VertexStage:
     ) -> int:
         pipeline = vertex_pipeline(key)
         for warning, text in pipeline.warnings:
+            self.errors |= _ERROR_BITS.get(warning, 0)
             self.reporter.report(warning, text, address=code)
         context: Any = VertexContext()
         context.memory = self.memory.base
