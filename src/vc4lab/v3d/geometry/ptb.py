@@ -8,7 +8,6 @@ inside the simulator: its layout is not documented and programs never read it.
 from __future__ import annotations
 
 import ctypes
-import struct
 from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -26,9 +25,7 @@ from vc4lab.v3d.geometry.ptb_input import (
 )
 from vc4lab.v3d.geometry.scan_context import MAX_VERTICES
 from vc4lab.v3d.lists.render_state import (
-    CLIP_WINDOW,
     PRIMITIVE_LIST_FORMAT,
-    apply_record,
     default_state,
 )
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
@@ -39,14 +36,10 @@ if TYPE_CHECKING:
     from vc4lab.records.declarations import TileBinningMode
     from vc4lab.v3d.unknowns import Unknowns
 
-CLIPPER_XY, CLIPPER_Z = 105, 106
-FLOAT_PAIRS = {CLIPPER_XY: ("half_width", "half_height"), CLIPPER_Z: ("z_scale", "z_offset")}
 COUNTERS = ("rejected", "clipped", "degenerate", "outside", "entries", "blocks")
 
 WORK_PER_CALL = 1 << 20
 """Primitives and tile rows between two looks at `Binner.interrupted`."""
-STATE_LIMIT = 0x1EF0
-"""Changes of state after which the hardware's counter is near its overflow (HW-2116)."""
 
 KERNELS = ("points", "lines", "triangles")
 
@@ -60,7 +53,7 @@ VG_KERNELS = {
 
 @lru_cache(maxsize=1)
 def _native() -> NativeModule:
-    from vc4lab.v3d.geometry import clipper, list_writer, ptb_draw, ptb_vg
+    from vc4lab.v3d.geometry import clipper, list_writer, ptb_draw, ptb_state, ptb_vg
 
     entries = {
         "vg_triangles": ptb_vg.draw_vg_triangles,
@@ -69,6 +62,9 @@ def _native() -> NativeModule:
         "lines": ptb_draw.draw_lines,
         "triangles": ptb_draw.draw_triangles,
         "outcodes": clipper.make_outcodes,
+        "set_state": ptb_state.set_state,
+        "set_states": ptb_state.set_states,
+        "update_limits": ptb_state.update_limits,
         "reset": list_writer.reset_tiles,
         "finish_all": list_writer.finish_all,
     }
@@ -102,8 +98,14 @@ class Binner:
         self._tiles: Any = None
         self._codes = (ctypes.c_char * (MAX_VERTICES + 64))()
         self.context.codes = ctypes.addressof(self._codes)
-        self._format_in_force: int | None = None
-        self._drawn = False
+        self.context.state = self.state.address
+        self.context.format_in_force = -1
+        self.context.point_size, self.context.line_width = 1.0, 1.0
+        self.context.clip_used = int(unknowns["binner_clip_window"] == "used")
+        self.context.guard_follows = int(unknowns["guard_band"] == "viewport")
+        self.context.offset_first = int(unknowns["clipper_z_order"] == "offset_first")
+        self.context.rht_moved = -int(unknowns["rht_boundary_offset"] == "moved")
+        self._record = ctypes.create_string_buffer(pc.RECORD_SLOT)
         self._pending: tuple[str, int] | None = None
         self._flush_tile = 0
         self._earlier = dict.fromkeys(COUNTERS, 0)
@@ -142,61 +144,29 @@ class Binner:
             setattr(c, name, 0)
         self._pending = None
         self._flush_tile = 0
-        self._limits()
+        _native()["update_limits"](c.address)
 
     def start(self) -> None:
         """Record 6: what was set before counts as prefix and stays out of the tile lists."""
         if self.context.counter == 0:
             self.context.counter = 1
-            self._drawn = False
+            self.context.drawn = 0
 
     # -- state -----------------------------------------------------------------------------------
 
     def set_state(self, kind: int, record: bytes) -> None:
         """A state record (id byte `kind` and payload): 56, 64-67, 96-106."""
         c = self.context
-        names = FLOAT_PAIRS.get(kind)
-        if names is not None:
-            pair = struct.unpack("<2f", record[1:9].ljust(8, b"\0"))
-            if kind == CLIPPER_Z and self.unknowns["clipper_z_order"] == "offset_first":
-                pair = pair[::-1]
-            for name, value in zip(names, pair, strict=True):
-                setattr(c, name, value)
-            if kind == CLIPPER_XY and self.unknowns["guard_band"] == "viewport":
-                c.guard_x, c.guard_y = abs(pair[0]), abs(pair[1])
-            return
-        slot = pc.KIND_OF_RECORD.get(kind)
-        if slot is None:
-            return
-        if self._drawn and c.counter:
-            c.counter += 1
-            self._drawn = False
-            if c.counter == STATE_LIMIT:
-                self.reporter.report("CLE-029", f"{STATE_LIMIT} changes of state in one list")
-        apply_record(self.state, record)
-        c.changed[slot] = c.counter
-        c.record_bytes[slot] = len(record)
-        start = c.address + BinContext.offset("records") + slot * pc.RECORD_SLOT
-        ctypes.memmove(start, record[: pc.RECORD_SLOT], min(len(record), pc.RECORD_SLOT))
-        if kind == PRIMITIVE_LIST_FORMAT:
-            self._format_in_force = record[1]
-        for name in ("viewport_x", "viewport_y", "point_size", "line_width"):
-            setattr(c, name, getattr(self.state, name))
-        moved = self.unknowns["rht_boundary_offset"] == "moved"
-        c.rht_boundary = self.state.rht_boundary + (self.state.viewport_x if moved else 0)
-        self._limits()
+        if kind in pc.KIND_OF_RECORD and c.drawn and c.counter + 1 == pc.STATE_LIMIT:
+            text = f"{pc.STATE_LIMIT} changes of state in one list"
+            self.reporter.report("CLE-029", text)
+        self._record.raw = record[: pc.RECORD_SLOT].ljust(pc.RECORD_SLOT, b"\0")
+        _native()["set_state"](c.address, ctypes.addressof(self._record))
 
-    def _limits(self) -> None:
-        """Tiles primitives can touch: the frame, and the clip window once it was programmed."""
-        c, s = self.context, self.state
-        c.first_x = c.first_y = 0
-        c.last_x, c.last_y = c.width - 1, c.height - 1
-        programmed = c.changed[pc.KIND_OF_RECORD[CLIP_WINDOW]] != pc.NEVER
-        if programmed and self.unknowns["binner_clip_window"] == "used":
-            c.first_x, c.first_y = s.clip_left // self.tile_width, s.clip_bottom // self.tile_height
-            right, top = s.clip_left + s.clip_width - 1, s.clip_bottom + s.clip_height - 1
-            c.last_x = min(c.last_x, right // self.tile_width) if s.clip_width else -1
-            c.last_y = min(c.last_y, top // self.tile_height) if s.clip_height else -1
+    def set_states(self, here: int, end: int) -> int:
+        """The state records at guest address `here` and behind it; where the first other one is."""
+        native = _native()["set_states"]
+        return int(native(self.context.address, _signed(here), _signed(end))) & 0xFFFFFFFF
 
     # -- draws -----------------------------------------------------------------------------------
 
@@ -242,7 +212,7 @@ class Binner:
             clip_record=0,
             key=(c.counter << 2 | PRIMITIVE_TYPE[mode]) + 1,
         )
-        self._drawn = True
+        c.drawn = 1
         if clipping:
             _native()["outcodes"](c.address, coordinates.first >> 4, coordinates.last >> 4)
         self._keep = coordinates
@@ -271,13 +241,13 @@ class Binner:
             vg_odd=0,
             key=(c.counter << 2 | primitive) + 1,
         )
-        self._drawn, self._fan_open = True, fan
+        c.drawn, self._fan_open = 1, fan
         self._pending = (name, 0)
         return self.resume()
 
     def _need_format(self, needed: int) -> None:
         """The following lists have this format; tiles are told if it is new."""
-        if self._format_in_force != needed:
+        if self.context.format_in_force != needed:
             self.set_state(PRIMITIVE_LIST_FORMAT, bytes((PRIMITIVE_LIST_FORMAT, needed)))
 
     def _limited(self, length: int, address: int | None) -> int:
@@ -331,7 +301,7 @@ class Binner:
         self._flush_tile = c.primitive
         if status == pc.DONE:
             c.counter = 0
-            self._drawn = False
+            c.drawn = 0
             for k in range(len(pc.STATE_KINDS)):
                 if c.changed[k] != pc.NEVER:
                     c.changed[k] = 0  # prefix state of the next list

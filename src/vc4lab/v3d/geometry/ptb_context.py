@@ -38,6 +38,14 @@ INDEX_ARRAY, INDEX_8, INDEX_16 = 0, 1, 2
 VG_END, VG_DUMMY = 0xBFFF0000 - (1 << 32), 0xBFFF0001 - (1 << 32)
 """Codes among the vertices of a VG list, as signed words: end of the list, primitive left out."""
 
+CLIPPER_XY, CLIPPER_Z = 105, 106
+"""Clipper scalings: state of the binner alone, never written into tile lists."""
+
+STATE_LIMIT = 0x1EF0
+"""Changes of state after which the hardware's counter is near its overflow (HW-2116)."""
+STATES_PER_CALL = 1 << 12
+"""State records one native call executes at most."""
+
 GUARD_BAND = 32752.0
 """Largest |Xs|, |Ys| in 1/16 pixel a vertex may have without being cut (s12.4 ends at 32767)."""
 
@@ -66,6 +74,7 @@ class BinContext(Struct):
     tiles = ptr
     vertices = ptr  # coordinate buffer, SoA batches of 16
     codes = ptr  # one outcode byte per vertex
+    state = ptr  # RenderState
     pitch = i32  # bytes per batch
     xy_row = i32  # byte offsets of rows in a batch
     size_row = i32  # -1: no point size per vertex
@@ -91,6 +100,12 @@ class BinContext(Struct):
     z_scale = f32  # record 106
     z_offset = f32
     counter = i32
+    drawn = i32  # something was drawn since the last change of state
+    format_in_force = i32  # record 56; -1: none yet
+    clip_used = i32  # choices: the binner minds the clip window
+    guard_follows = i32  # the guard band is the viewport
+    offset_first = i32  # record 106 begins with the offset
+    rht_moved = i32  # -1: the viewport offset moves the boundary of record 100
     key = i32  # counter << 2 | primitive type, + 1 so that it is never 0
     changed = Array(i32, len(STATE_KINDS))
     record_bytes = Array(i32, len(STATE_KINDS))

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from vc4lab.memory import MEMORY_SIZE
 from vc4lab.qpu.environment import Unsupported
 from vc4lab.records.codes import IndexType, PrimitiveMode, VgPrimitive
 from vc4lab.records.control import RECORD_SIZES, RECORDS
@@ -72,7 +73,9 @@ class BinningStage:
         self.started = False
         self.spills_taken = 0
         self._flushing = False
+        self._walked = 0
         executor.install(0, self._handlers())
+        executor.accelerate(0, self._states)
 
     @property
     def pool_address(self) -> int:
@@ -100,6 +103,7 @@ class BinningStage:
     def begin(self) -> None:
         """The thread starts: until record 6, state is prefix state."""
         self.thread.prefixing = True
+        self._walked = 0
 
     def supply(self, address: int, size: int) -> None:
         """BPOS was written: the binner has an overspill block, and goes on if it waited for one."""
@@ -108,6 +112,16 @@ class BinningStage:
             self.out_of_memory = False
             self.thread.stalled = None
             self._after(self.binner.resume())
+
+    def _states(self) -> None:
+        """Executes the state records that come next natively."""
+        thread = self.thread
+        here = self.binner.set_states(thread.current, thread.end)
+        self._walked += here - thread.current & 0xFFFFFFFF
+        thread.current = here
+        if self._walked > MEMORY_SIZE:
+            self._walked = 0
+            self.executor.runs_in_a_circle(thread)
 
     # -- handlers ----------------------------------------------------------------------------
 

@@ -1,0 +1,175 @@
+"""State records of a binning list, natively: into the state cache, many in one call.
+
+Source: hardware reference 3.2, 3.9.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vc4lab.memory import MEMORY_MASK
+from vc4lab.simd import (
+    Value,
+    const,
+    f32,
+    fabs_,
+    i8,
+    i32,
+    i64,
+    kernel,
+    load,
+    ptr,
+    staged,
+    store,
+    table,
+    vec,
+)
+from vc4lab.v3d.geometry.ptb_context import (
+    CLIPPER_XY,
+    CLIPPER_Z,
+    KIND_OF_RECORD,
+    NEVER,
+    RECORD_SLOT,
+    STATE_LIMIT,
+    STATES_PER_CALL,
+    BinContext,
+)
+from vc4lab.v3d.lists.render_state import (
+    CLIP_WINDOW,
+    LINE_WIDTH,
+    POINT_SIZE,
+    PRIMITIVE_LIST_FORMAT,
+    RHT_BOUNDARY,
+    STATE_RECORD_BYTES,
+    VIEWPORT_OFFSET,
+    RenderState,
+    apply_record_native,
+)
+
+CLIPPER_BYTES = 9
+RECORD_BYTES = [
+    STATE_RECORD_BYTES.get(op, CLIPPER_BYTES if op in (CLIPPER_XY, CLIPPER_Z) else 0)
+    for op in range(256)
+]
+"""Size of each record this room executes, 0 for all others."""
+
+
+@staged
+def _limits(c: Any) -> None:
+    """Tiles primitives can touch: the frame, and the clip window once it was programmed."""
+    c.first_x = 0
+    c.first_y = 0
+    c.last_x = c.width - 1
+    c.last_y = c.height - 1
+    programmed = load(i32, c.changed + KIND_OF_RECORD[CLIP_WINDOW] * 4) != NEVER
+    if programmed & (c.clip_used != 0):
+        s: Any = RenderState.at(c.state)
+        log_x, log_y = c.shift_x - 4, c.shift_y - 4
+        c.first_x = s.clip_left >> log_x
+        c.first_y = s.clip_bottom >> log_y
+        right = (s.clip_left + s.clip_width - 1) >> log_x
+        top = (s.clip_bottom + s.clip_height - 1) >> log_y
+        if s.clip_width == 0:
+            c.last_x = -1
+        elif right < c.last_x:
+            c.last_x = right
+        if s.clip_height == 0:
+            c.last_y = -1
+        elif top < c.last_y:
+            c.last_y = top
+
+
+@kernel(args=(ptr,), returns=None)
+def update_limits(context: Value) -> None:
+    """After the frame's size has changed."""
+    _limits(BinContext.at(context))
+
+
+@staged
+def _clipper(c: Any, identifier: int, payload: Value) -> None:
+    """Records 105 and 106: two floats that stay out of the tile lists."""
+    first, second = load(f32, payload), load(f32, payload + 4)
+    if identifier == CLIPPER_XY:
+        c.half_width = first
+        c.half_height = second
+        if c.guard_follows != 0:
+            c.guard_x = fabs_(first)
+            c.guard_y = fabs_(second)
+    elif c.offset_first != 0:
+        c.z_offset = first
+        c.z_scale = second
+    else:
+        c.z_scale = first
+        c.z_offset = second
+
+
+@staged
+def _cached(c: Any, identifier: int, record: Value) -> None:
+    """A record of the state cache."""
+    slot = KIND_OF_RECORD[identifier]
+    if (c.drawn != 0) & (c.counter != 0):
+        c.counter = c.counter + 1
+        c.drawn = 0
+    apply_record_native(c.state, identifier, record + 1)
+    store(c.changed + slot * 4, c.counter)
+    store(c.record_bytes + slot * 4, const(i32, STATE_RECORD_BYTES[identifier]))
+    store(c.records + slot * RECORD_SLOT, load(vec(i8, RECORD_SLOT), record))
+    s: Any = RenderState.at(c.state)
+    if identifier == PRIMITIVE_LIST_FORMAT:
+        c.format_in_force = load(i8, record + 1).zext(i32)
+    if identifier == POINT_SIZE:
+        c.point_size = s.point_size
+    if identifier == LINE_WIDTH:
+        c.line_width = s.line_width
+    if identifier == VIEWPORT_OFFSET:
+        c.viewport_x = s.viewport_x
+        c.viewport_y = s.viewport_y
+    if identifier in (VIEWPORT_OFFSET, RHT_BOUNDARY):
+        c.rht_boundary = s.rht_boundary + (s.viewport_x & c.rht_moved)
+    if identifier == CLIP_WINDOW:
+        _limits(c)
+
+
+@staged
+def _apply(c: Any, op: Value, record: Value) -> None:
+    """Executes the record `op` at a host address."""
+    for identifier in sorted(STATE_RECORD_BYTES):
+        if op == identifier:
+            _cached(c, identifier, record)
+    for identifier in (CLIPPER_XY, CLIPPER_Z):
+        if op == identifier:
+            _clipper(c, identifier, record + 1)
+
+
+@kernel(args=(ptr, ptr), returns=None)
+def set_state(context: Value, record: Value) -> None:
+    """One state record at a host address, of which 16 bytes can be read."""
+    _apply(BinContext.at(context), load(i8, record).zext(i32), record)
+
+
+@kernel(args=(ptr, i32, i32), returns=i32)
+def set_states(context: Value, here: Value, end: Value) -> Value:
+    """State records from a guest address on; the address of the first that is not for here.
+
+    That is any other record, one that the list's end cuts off, one behind which the counter of
+    changes would be full, and the one after STATES_PER_CALL records.
+    """
+    c: Any = BinContext.at(context)
+    sizes = table(i8, RECORD_BYTES)
+    size: Any = const(i32, 1)
+    budget: Any = const(i32, STATES_PER_CALL)
+    while size > 0:
+        place = here & MEMORY_MASK
+        record = c.memory + place.zext(i64)
+        op = load(i8, record).zext(i32)
+        size = load(i8, sizes + op).zext(i32)
+        left = end - here
+        budget = budget - 1
+        outside = (left == 0) | ((left > 0) & (left < size)) | (place > MEMORY_MASK - RECORD_SLOT)
+        full = (c.drawn != 0) & (c.counter == STATE_LIMIT - 1)
+        if outside | full | (budget < 0):
+            size = const(i32, 0)
+        if size > 0:
+            _apply(c, op, record)
+            here = here + size
+    return here
