@@ -21,6 +21,7 @@ import signal
 import struct
 import sys
 import tempfile
+import threading
 import time
 import traceback
 from dataclasses import dataclass, field, replace
@@ -177,6 +178,9 @@ class Runner:
             file = os.fdopen(os.dup(log), "w")
             faulthandler.enable(file)
             faulthandler.register(signal.SIGPROF, file, all_threads=True, chain=True)
+            hidden: list[Any] = []  # what was raised in callbacks, destructors and threads
+            sys.unraisablehook = hidden.append
+            threading.excepthook = hidden.append
             stop = None if seconds is None else time.monotonic() + seconds
             slowest, slow_case, units = 0.0, -1, 0
             case = first
@@ -187,6 +191,8 @@ class Runner:
                 signal.setitimer(signal.ITIMER_PROF, CPU_LIMIT)
                 try:
                     self.fuzzer.run(plan)
+                    if hidden:
+                        raise RuntimeError("raised where nobody sees it") from hidden[0].exc_value
                 except BaseException:
                     signal.setitimer(signal.ITIMER_PROF, 0)
                     traceback.print_exc(file=file)
@@ -217,9 +223,11 @@ class Runner:
             code = 1
             with contextlib.suppress(BaseException):
                 silence()
+                hidden: list[Any] = []
+                sys.unraisablehook = hidden.append
                 signal.setitimer(signal.ITIMER_PROF, CPU_LIMIT)
                 self.fuzzer.run(plan)
-                code = 0
+                code = 1 if hidden else 0
             os._exit(code)
         _, status = os.waitpid(process, 0)
         return status != 0

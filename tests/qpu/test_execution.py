@@ -129,6 +129,11 @@ def test_an_endless_loop_that_is_entered_in_its_middle_meets_its_limit(run: Any)
     assert got.why == "limit"
 
 
+def test_the_limit_counts_instructions_not_rounds(run: Any) -> None:
+    assert run(counting_loop(60), budget=100).why == "limit"
+    assert run(counting_loop(10), budget=100).why == "end"
+
+
 def test_running_off_the_end(run: Any) -> None:
     assert run([alu()], no_end=True).why == "left"
     assert run([branch(1000), alu(), alu(), alu()]).why == "left"

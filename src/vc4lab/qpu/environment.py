@@ -16,6 +16,10 @@ from .ops import Mask, Word
 RegisterKey = tuple[str, int]
 """("a", 0..31), ("b", 0..31) or ("r", 0..5)."""
 
+INSTRUCTION_BUDGET = 1 << 18
+"""Instructions that one run of a shader may execute before it counts as endless: on a board such a
+shader would draw one picture in many seconds. The JIT counts only what lies in loops."""
+
 
 class Unsupported(Exception):  # noqa: N818 - it is a verdict on the program, not an error of ours
     """The program does something that this environment or engine cannot do.

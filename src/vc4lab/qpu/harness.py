@@ -275,7 +275,7 @@ class Runner:
 
     engine: "interpreter", "exact" (JIT with golden semantics), "fast" (JIT, whatever comes out), or
     "jit" (fast, and exact if the fast build noticed that it could not be). budget: instructions
-    (interpreter) or trips around loops (JIT). trace: interpreter only, see `Interpreter`.
+    (JIT: those in loops). trace: interpreter only, see `Interpreter`.
     """
 
     def __init__(

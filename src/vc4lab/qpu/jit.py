@@ -27,7 +27,7 @@ from vc4lab.simd import (
     var,
 )
 
-from .environment import Environment
+from .environment import INSTRUCTION_BUDGET, Environment
 from .execute import ALL_FLAGS
 from .fast_float import FastSemantics
 from .flow import Exit, Flow, Place
@@ -96,7 +96,7 @@ class _Emitter:
                 self.env.left_program()
             return Final(core, self.cells, self.flags)
         self._make_cells(core)
-        self.trips = var(i32, 0)
+        self.spent = var(i32, 0)
         self.end = new_block()
         if self.flow.entry in self.flow.leaders:
             self._go(core, self.flow.entry)
@@ -183,12 +183,12 @@ class _Emitter:
         self._save(core, place)
         jump(self._block(place))
 
-    def _count(self) -> None:
-        """One more trip around a loop; stop at the budget."""
-        trips = self.trips.get() + 1
-        self.trips.set(trips)
+    def _count(self, instructions: int) -> None:
+        """One more trip around a loop of so many instructions; stop at the budget."""
+        spent = self.spent.get() + instructions
+        self.spent.set(spent)
         over, on = new_block(), new_block()
-        jump_if(trips > self.budget, over, on)
+        jump_if(spent > self.budget, over, on)
         enter(over)
         self.env.loop_limit()
         jump(self.end)
@@ -240,7 +240,8 @@ class _Emitter:
             self._finish(core)
             return None
         if exit_.place.at <= place.at:
-            self._count()  # whatever follows: every loop goes back somewhere
+            # whatever follows: every loop goes back somewhere
+            self._count(place.at - exit_.place.at + 1)
         if exit_.place not in self.flow.leaders:
             return exit_.place
         self._go(core, exit_.place)
@@ -262,7 +263,7 @@ class _Emitter:
         # All options have the same pending state up to the registers they read.
         for place in exit_.options:
             self._save(core, place)
-        self._count()
+        self._count(len(self.plans))
         offset = target - (self.program.address & 0xFFFFFFFF)
         for place in exit_.options:
             other = new_block()
@@ -277,7 +278,7 @@ def emit_program(
     env: Environment,
     *,
     exact: bool = False,
-    budget: int = 1 << 16,
+    budget: int = INSTRUCTION_BUDGET,
     settings: Settings = DEFAULTS,
     observe: bool = False,
 ) -> Final:
@@ -285,9 +286,9 @@ def emit_program(
 
     exact: the golden semantics instead of the fast arithmetic. After a fast run the caller must
     look at the processor's sticky flags (invalid, overflow) and at `env.wild`, and run the exact
-    build if anything shows. budget: trips around loops before `env.loop_limit()` ends the program.
-    observe: keep all registers and flags for the returned Final. Raises Unsupported for what cannot
-    be compiled or what the environment refuses.
+    build if anything shows. budget: instructions in loops before `env.loop_limit()` ends the
+    program. observe: keep all registers and flags for the returned Final. Raises Unsupported for
+    what cannot be compiled or what the environment refuses.
     """
     return _Emitter(program, env, exact, budget, settings, observe).emit()
 
@@ -297,7 +298,7 @@ def emit_interleaved(
     envs: Sequence[Environment],
     *,
     exact: bool = False,
-    budget: int = 1 << 16,
+    budget: int = INSTRUCTION_BUDGET,
     settings: Settings = DEFAULTS,
     observe: bool = False,
 ) -> list[Final]:

@@ -197,7 +197,7 @@ class _ResumableEmitter(_Emitter):
         self._flush(core)
         super()._finish(core)
 
-    def _count(self) -> None:
+    def _count(self, instructions: int) -> None:
         """Loops are watched at their points."""
 
     def abandon(self) -> None:

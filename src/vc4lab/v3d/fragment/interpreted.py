@@ -64,7 +64,7 @@ def register(draw: GoldenDraw) -> int:
 def _run(context: int, params: int) -> int:
     number = ctypes.c_int32.from_address(params + DrawParams.offset("callback_id")).value
     draw = _draws.get(number)
-    if draw is None:
+    if draw is None or draw.failure is not None:  # one endless block of a draw is enough
         return STATUS_UNSUPPORTED
     from vc4lab.qpu.interpreter import Interpreter
     from vc4lab.v3d.fragment.interpreted_block import NumpyFragmentEnvironment

@@ -29,9 +29,6 @@ from vc4lab.v3d.geometry.vpm import (
 if TYPE_CHECKING:
     from vc4lab.qpu.program import Program
 
-BUDGET = 1 << 17
-"""Instructions one batch may execute."""
-
 
 class InterpretedVertices(Environment):
     """VPM and uniforms of one batch; words are numpy arrays of 16 lanes."""
@@ -126,7 +123,7 @@ class VertexInterpreter:
                 context.memory, context.uniforms, inputs[:rows_in], partial(self._requests, context)
             )
             settings = self.key.unknowns
-            Interpreter(self.program, env, settings=settings).run(BUDGET)
+            Interpreter(self.program, env, settings=settings).run()
             if env.stopped:
                 return ENDLESS
             target = context.output + batch * self.key.pitch

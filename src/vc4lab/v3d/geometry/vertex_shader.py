@@ -66,9 +66,6 @@ from vc4lab.v3d.geometry.vpm_access import (
     writer,
 )
 
-BUDGET = 1 << 14
-"""Trips around loops one vertex shader may make."""
-
 
 class _VertexEnvironment(Environment):
     """What both kinds of vertex environment share: uniforms, lanes, and what does nothing here."""
@@ -308,7 +305,7 @@ def shade_kernel(key: VertexKey, program: Program, exact: bool, cells: bool) -> 
             rows = fetch_rows(key, context, lane_indices(wanted, batch))
             env = environment(context, program, rows, key)
             env.wild = wild
-            emit_program(program, env, exact=exact, budget=BUDGET, settings=key.unknowns)
+            emit_program(program, env, exact=exact, settings=key.unknowns)
             target = c.output + batch.sext(i64) * key.pitch
             env.finish(target, key.rows)
             c.stopped = env.stopped.get()
