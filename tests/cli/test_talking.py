@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 from pathlib import Path
 
+from tests.support.elf import make_elf
 from typer.testing import CliRunner
 
 from vc4lab.cli.exit_codes import ExitCode
@@ -39,3 +40,11 @@ def test_trace(tmp_path):
     assert "nonsense" in bad.output
     nowhere = tmp_path / "no" / "log.txt"
     vc4lab("boot", HELLO, "--trace", "all", "--trace-to", nowhere, code=ExitCode.OUTPUT)
+
+
+def test_symbols(tmp_path):
+    elf = tmp_path / "program.elf"
+    elf.write_bytes(make_elf({"halt": (0x8028, 4)}, {0x8000: HELLO.read_bytes()}))
+    result = vc4lab("boot", HELLO, "--symbols", elf, "--frames", 1, code=ExitCode.GUEST_HANG)
+    assert "0x00008028 <halt>" in result.output
+    assert "BOOT-030" in vc4lab("boot", HELLO, "--symbols", tmp_path / "no.elf").output

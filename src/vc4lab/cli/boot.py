@@ -71,6 +71,13 @@ def boot(
     trace_to: Annotated[
         Path | None, typer.Option(help="Write the trace into this file.", metavar="FILE")
     ] = None,
+    symbols: Annotated[
+        Path | None,
+        typer.Option(
+            help="Name functions by this ELF file. Default: the one beside the image.",
+            metavar="F.elf",
+        ),
+    ] = None,
 ) -> None:
     """Run a bare-metal program: its serial output, its picture, and why it hangs.
 
@@ -84,5 +91,6 @@ def boot(
         gdb_wait=gdb_wait,
         trace=trace,
         trace_to=trace_to,
+        symbols=symbols,
     )  # fmt: skip
     raise typer.Exit(run_session(settings))

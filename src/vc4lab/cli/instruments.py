@@ -35,6 +35,8 @@ class Instruments:
     def attach(self) -> None:
         """Hang on what the settings ask for. Raises InstrumentError."""
         try:
+            if self._settings.symbols is not None:
+                self._machine.places.use(self._settings.symbols, self._machine.plan)
             self._trace()
             self._debugger()
         except BaseException:

@@ -31,6 +31,7 @@ class Settings:
     gdb_wait: bool = True
     trace: str | None = None
     trace_to: Path | None = None
+    symbols: Path | None = None
 
 
 def say(text: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 
 
@@ -48,9 +48,12 @@ class Diagnostic:
     block: str | None = None
     detail: str | None = None
     severity: Severity = Severity.ERROR
+    pc: str | None = field(default=None, compare=False)
+    """Where the CPU was: an address, with the name of the function if that is known."""
 
     def __str__(self) -> str:
         block = f" [{self.block}]" if self.block else ""
         place = f" at 0x{self.address:08x}" if self.address is not None else ""
+        cpu = f" (CPU near {self.pc})" if self.pc and self.pc not in self.message else ""
         detail = f"\n{self.detail}" if self.detail else ""
-        return f"{self.code}{block}{place}: {self.message}{detail}"
+        return f"{self.code}{block}{place}: {self.message}{cpu}{detail}"

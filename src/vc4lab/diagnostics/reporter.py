@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 
 from vc4lab.diagnostics.catalogue import severity_of
 from vc4lab.diagnostics.entry import Diagnostic, Severity
@@ -34,6 +35,8 @@ class Reporter:
         How often each code was reported, repeats included.
     listeners
         Called with each new (kept) finding.
+    where
+        Says where the CPU is, for a finding that is kept.
     """
 
     def __init__(self, strict: bool = False) -> None:
@@ -41,6 +44,7 @@ class Reporter:
         self.items: list[Diagnostic] = []
         self.counts: Counter[str] = Counter()
         self.listeners: list[Listener] = []
+        self.where: Callable[[], str | None] | None = None
         self._seen: dict[str, set[tuple[str, int | None]]] = {}
         self._lock = threading.Lock()
 
@@ -62,6 +66,8 @@ class Reporter:
             new = key not in seen and len(seen) < KEEP_PER_CODE
             if new:
                 seen.add(key)
+                if self.where is not None:
+                    item = replace(item, pc=self.where())
                 self.items.append(item)
         if new:
             for listener in list(self.listeners):

@@ -25,6 +25,7 @@ from vc4lab.soc.interrupts import InterruptController, LocalBlock
 from vc4lab.soc.mailbox import Mailbox
 from vc4lab.soc.native import SliceCounter
 from vc4lab.soc.open_bus import OpenBus
+from vc4lab.soc.places import Places
 from vc4lab.soc.power import ClockManager, PowerManager, Random
 from vc4lab.soc.properties import PropertyChannel
 from vc4lab.soc.result import RunResult, Stop
@@ -62,12 +63,8 @@ class Machine:
         Receives diagnostics; a fresh one by default.
     serial
         The other end of the serial line; by default one that only collects `uart.text`.
-    engine
-        "jit" or "interpreter", for the V3D.
-    unknowns
-        Choices for undocumented hardware.
-    v3d_factory
-        Makes the V3D (`factory(memory, reporter)`); for tests.
+    engine, unknowns, v3d_factory
+        Of the V3D: "jit" or "interpreter", choices for undocumented hardware, a maker for tests.
 
     Raises
     ------
@@ -94,6 +91,7 @@ class Machine:
         self.counter = SliceCounter()
         self.clock = Clock(self.counter, self.board.ns_per_instruction)
         self._v3d_settings = (engine, unknowns, v3d_factory)
+        self.places = Places(self.reporter)
         self._build()
         self.fake_vsync = self.config.flag("fake_vsync_isr")
         self.vsyncs = 0
@@ -113,6 +111,8 @@ class Machine:
         self.videocore.next_vsync = lambda: self._next_vsync
         self.plan.place(self.memory, self.board, self.reporter)
         self.cpu.start(self.plan.address, self.plan.entry_registers)
+        self.places.find(path, self.plan)
+        self.places.follow(self.cpu)
 
     def _build(self) -> None:
         board, clock, reporter = self.board, self.clock, self.reporter
@@ -180,7 +180,7 @@ class Machine:
         self.local_bus.attach(self.local)
         self.cpu.map_window(board.local, self.local.SIZE, self.local_bus.read, self.local_bus.write)
         start = board.local + self.local.SIZE
-        nothing = OpenBus(start, self.counter, self.reporter)
+        nothing = OpenBus(start, self.counter, self.reporter, self.places)
         self.cpu.map_window(start, ADDRESS_SPACE - start, nothing.read, nothing.write)
 
     def _make_v3d(self) -> Any:
@@ -273,7 +273,7 @@ class Machine:
         elif outcome in (Outcome.WAIT_FOR_EVENT, Outcome.BRANCH_TO_SELF):
             self._sleep(outcome.value, self._interrupt_will_be_taken())
         elif cpu.lost and self._end is None:
-            self._fail("SOC-043", f"the CPU runs through empty RAM at 0x{cpu.pc:08x}", cpu.pc)
+            self._fail("SOC-043", f"the CPU runs through zeros at {self.places(cpu.pc)}", cpu.pc)
         else:
             self._look_for_idle_loop()
 
@@ -290,7 +290,7 @@ class Machine:
             self.frames.finish()
             if self._end is None:
                 self._hang(
-                    f"the CPU at 0x{self.cpu.pc:08x} waits in {IDLE_LOOP}, which nobody does"
+                    f"the CPU at {self.places(self.cpu.pc)} waits in {IDLE_LOOP}, which nobody does"
                 )
 
     def _interrupt_will_be_taken(self) -> bool:
@@ -317,7 +317,7 @@ class Machine:
         if self.reporter.has("SOC-041"):
             self._hang(f"the CPU at 0x{self.cpu.pc:08x} waits ({how}) for cores that do not run")
             return
-        self._finish(Stop.HALTED, f"the program has ended in {how} at 0x{self.cpu.pc:08x}")
+        self._finish(Stop.HALTED, f"the program has ended in {how} at {self.places(self.cpu.pc)}")
 
     def _can_be_interrupted(self, awake: bool) -> bool:
         """Whether anything can happen to the CPU; a masked interrupt ends only a wfi."""
@@ -371,7 +371,7 @@ class Machine:
     def _crash(self, crash: UnhandledException) -> None:
         title = crash.exception.value.title
         text = (
-            f"{title} at 0x{crash.address:08x}, and there is no handler at its vector "
+            f"{title} at {self.places(crash.address)}, and there is no handler at its vector "
             f"0x{crash.vector:08x}"
         )
         self._fail("SOC-042", text, crash.address)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from vc4lab.soc.native import SliceCounter
@@ -16,11 +17,18 @@ REGION = 1 << 20
 class OpenBus:
     """Answers 0 to every read from `start` on, swallows writes, and says so."""
 
-    def __init__(self, start: int, counter: SliceCounter, reporter: Reporter) -> None:
+    def __init__(
+        self,
+        start: int,
+        counter: SliceCounter,
+        reporter: Reporter,
+        place: Callable[[int], str] = hex,
+    ) -> None:
         self.start = start
         self.accesses = 0
         self._counter = counter
         self._reporter = reporter
+        self._place = place
 
     def read(self, offset: int, _size: int) -> int:
         """A read `offset` bytes behind the start."""
@@ -35,9 +43,10 @@ class OpenBus:
         self.accesses += 1
         region = address & ~(REGION - 1)
         alias = address >> 30 in (2, 3)
+        place = self._place(self._counter.block)
         self._reporter.report(
             "SOC-003" if alias else "SOC-002",
-            f"0x{region:08x}.. is {what} by the CPU near 0x{self._counter.block:08x}; the ARM "
+            f"0x{region:08x}.. is {what} by the CPU near {place}; the ARM "
             "finds nothing there"
             + (f" (the RAM is at 0x{region & 0x3FFFFFFF:08x})" if alias else ""),
             address=region,

@@ -98,7 +98,7 @@ class Tracer:
         self._write(f"{machine.clock.now / NANOSECONDS:.9f} s  {key}")
 
     def _place(self, pc: int) -> str:
-        return f"0x{pc:08x}"
+        return self._machine.places(pc)
 
     def _flush(self) -> None:
         if self._repeats:

@@ -68,7 +68,10 @@ class Watchdog:
 
     def describe(self) -> str:
         """Who waits for what, or where the program runs."""
-        return self.waiting() or f"the CPU runs near 0x{self._machine.counter.block:08x}"
+        return self.waiting() or f"the CPU runs near {self._near()}"
+
+    def _near(self) -> str:
+        return self._machine.places(self._machine.counter.block)
 
     def waiting(self) -> str | None:
         """Who waits for what; None if the CPU has work."""
@@ -82,11 +85,10 @@ class Watchdog:
             name, offset, _kind = polled
             value = machine.bus.peek(offset)
             parts.append(
-                f"the CPU near 0x{machine.counter.block:08x} reads {name} again and again "
-                f"(0x{value:08x})"
+                f"the CPU near {self._near()} reads {name} again and again (0x{value:08x})"
             )
         elif machine.asleep:
-            parts.append(f"the CPU at 0x{machine.cpu.pc:08x} sleeps ({machine.asleep})")
+            parts.append(f"the CPU at {machine.places(machine.cpu.pc)} sleeps ({machine.asleep})")
         if not parts:
             return None
         return "; ".join(parts) + self._interrupt_hint()

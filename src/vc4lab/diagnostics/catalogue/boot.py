@@ -124,4 +124,14 @@ ENTRIES = [
         "Write disable_commandline_tags=1 next to kernel_old=1 in config.txt.",
         Severity.WARNING,
     ),
+    Entry(
+        "BOOT-030",
+        "An ELF file whose names are not used",
+        "Messages name functions when the ELF file of the program lies beside the image (the same "
+        "name ending in .elf, or kernel.elf). This one is damaged, has no symbol table, or its "
+        "bytes are not those of the image: then its names would be wrong.",
+        "System V ABI, chapters 4 and 5",
+        "Build image and ELF file together (objcopy -O binary), and do not strip the ELF file.",
+        Severity.HINT,
+    ),
 ]
