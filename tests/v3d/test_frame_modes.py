@@ -55,11 +55,14 @@ class Frame:
         self.binning = (start, end)
         return lists
 
-    def render(self, tile_records, lists: int, width: int = 128, height: int = 128, **options: int):
+    def render(
+        self, tile_records, lists: int, width: int = 128, height: int = 128, clear_mask: int = 0,
+        **options: int,
+    ) -> None:  # fmt: skip
         """`tile_records(column, row, last)` gives what stands behind the sub-list of a tile."""
         job = self.job
         columns, rows = job.tiles
-        data = build(114, colour=CLEAR, colour_high=CLEAR, z=0xFFFFFF)
+        data = build(114, colour=CLEAR, colour_high=CLEAR, z=0xFFFFFF, vg_mask=clear_mask)
         data += build(113, width=width, height=height, format=1, **self.mode, **options)
         data += build(115) + build(28)
         for row, column in np.ndindex(rows, columns):
@@ -193,6 +196,54 @@ def test_64_bit_frames(multisample, tiling):
     drawn = pixels == 0x4000420_03C003800
     assert (pixels[~drawn] == CLEAR << 32 | CLEAR).all()
     assert drawn.sum() == (plain_picture() != CLEAR).sum()
+
+
+MASKS = """
+    nop
+    sbwait
+    nop ; nop ; loadam
+    add r0, r4, 5
+    mov tlbam, r0
+    mov tlbc, r0 ; nop ; thrend
+    nop
+    nop ; nop ; sbdone
+"""
+
+
+def test_vg_mask_is_cleared_drawn_loaded_and_stored():
+    frame = Frame((64, 64))
+    job = frame.job
+    masks, everything, colours = job.room(2 * 16384), job.room(4 * 49152), job.room(65536)
+    lists = frame.bin(DRAW, MASKS, [corner[:2] for corner in CORNERS])
+
+    def both(x: int, y: int, last: int) -> tuple[bytes, bytes]:
+        keep = {"disable_colour_clear": 1, "disable_zs_clear": 1, "disable_vg_mask_clear": 1}
+        here = build(115, column=x, row=y)
+        after = build(28, buffer=4, address=masks, **keep) + here
+        after += build(28, buffer=5, address=everything + 49152 * (2 * y + x), **keep) + here
+        return b"", after + build(25 if last else 24)
+
+    drawn = plain_picture() != CLEAR
+    frame.render(both, lists, address=colours, vg_mask=1, clear_mask=0x21)
+    stored = job.memory.array(masks, 128 * 128).reshape(128, 128).copy()
+    assert (stored == np.where(drawn, 0x26, 0x21)).all()
+    assert (frame.words(colours) == np.where(drawn, 0x26, CLEAR)).all()
+    first = job.memory.array(everything, 3 * 4096, "<u4").reshape(3, 32, 32, 2, 2)
+    tile = first.transpose(0, 1, 3, 2, 4).reshape(3, 64, 64)
+    assert (tile[0] == np.where(drawn, 0x26, CLEAR)[:64, :64]).all()
+    assert (tile[1] == 0xFFFFFF00).all()
+    assert (tile[2] == stored[:64, :64]).all()
+
+    start, end, empty = job.binning(b"")
+    frame.v3d = V3D(job.memory, frame.reporter)
+    frame.binning = (start, end)
+
+    def reload(x: int, y: int, last: int) -> tuple[bytes, bytes]:
+        after = build(28, buffer=4, address=masks + 16384, last_tile=last)
+        return build(29, buffer=4, address=masks), after
+
+    frame.render(reload, empty, vg_mask=1)
+    assert (job.memory.array(masks + 16384, 128 * 128).reshape(128, 128) == stored).all()
 
 
 @pytest.mark.parametrize("choice", ["half", "full"])

@@ -12,14 +12,14 @@ from vc4lab.memory import GuestMemory
 from vc4lab.qpu.assembler import assemble
 from vc4lab.v3d.fragment.interpreted import GoldenDraw, register
 from vc4lab.v3d.fragment.pipeline import fragment_pipeline
-from vc4lab.v3d.fragment.surface import COLOUR, ZS, Surface
+from vc4lab.v3d.fragment.surface import COLOUR, MASK, ZS, Surface
 from vc4lab.v3d.fragment.tile_context import DrawParams, FragmentKey
 from vc4lab.v3d.fragment.tile_job import PART_COLOUR, PART_ZS, Draw, FrameWork
 from vc4lab.v3d.fragment.tile_layout import SINGLE, TileLayout
 from vc4lab.v3d.fragment.tiles import RenderResult, TileScheduler
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
 
-COLOUR_DUMP, ZS_DUMP = 0x1000000, 0x1800000
+COLOUR_DUMP, ZS_DUMP, MASK_AT = 0x1000000, 0x1800000, 0xA00000
 COLOUR_AT, ZS_AT, LISTS_AT, UNIFORMS_AT = 0x100000, 0x800000, 0x10000, 0x8000
 
 FLAT = """
@@ -77,6 +77,7 @@ class Scene:
     layout: TileLayout = SINGLE
     clear_colour: int = 0
     clear_zs: int = 0xFFFFFF00
+    clear_mask: int | None = None
     tile: tuple[int, int] = (64, 64)
     next_list: int = LISTS_AT
     next_uniform: int = UNIFORMS_AT
@@ -182,10 +183,13 @@ class Scene:
         for number, (row, column) in enumerate(np.ndindex(self.grid)):
             work.begin_chain()
             work.tile(column, row)
-            work.clear(self.clear_colour & 0xFFFFFFFF, self.clear_zs, self.clear_colour >> 32)
+            colours = (self.clear_colour & 0xFFFFFFFF, self.clear_colour >> 32)
+            work.clear(colours[0], self.clear_zs, colours[1], self.clear_mask)
             work.draw(0, len(self.draws))
             work.store(depth)
             work.store(store)
+            if self.clear_mask is not None:
+                work.store(Surface(MASK_AT, self.width, self.height, buffer=MASK))
             if self.layout.multisample:
                 work.store_full(COLOUR_DUMP + 16384 * number, PART_COLOUR)
                 work.store_full(ZS_DUMP + 16384 * number, PART_ZS)

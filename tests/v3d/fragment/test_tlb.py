@@ -6,8 +6,10 @@ from itertools import product
 
 import numpy as np
 import pytest
-from tests.v3d.fragment.scene import Scene, vertex, words
+from tests.v3d.fragment.scene import MASK_AT, Scene, vertex, words
 
+from vc4lab.qpu.environment import Unsupported
+from vc4lab.v3d.fragment.pipeline import fragment_pipeline
 from vc4lab.v3d.fragment.tile_context import FragmentKey
 
 Z_THEN_COLOUR = words("""
@@ -222,3 +224,45 @@ def test_blending_reads_the_colour_back():
         scene.add(FragmentKey(program=program), full(), uniforms=(0x01010150,))
     for engine in ("fast", "interpreter"):
         assert set(np.unique(scene.render(engine))) == {0x132333FF}
+
+
+MASKED = words("""
+    nop ; nop ; sbwait
+    nop ; nop ; loadam
+    add r0, r4, unif
+    mov tlbam, r0
+    mov tlbc, r4 ; nop ; thrend
+    nop ; nop
+    nop ; nop ; sbdone
+""")
+
+
+def test_vg_mask_is_a_byte_that_programs_read_and_write():
+    scene = Scene(16, 16, clear_mask=0x70)
+    key = FragmentKey(program=MASKED, vg_mask=True)
+    for _ in range(3):
+        scene.add(key, [vertex(0, 0), vertex(64, 0), vertex(0, 64)], uniforms=(0x4150,))
+    scene.add(key, [vertex(8, 0), vertex(64, 0), vertex(8, 64)], uniforms=(1,))
+    for engine in ("fast", "exact", "interpreter"):
+        image = scene.render(engine)
+        assert (image[:, :8] == (0x70 + 0xA0) & 255).all()
+        assert (image[:, 8:] == (0x70 + 0xF0) & 255).all()
+        mask = scene.memory.array(MASK_AT, 16 * 16).reshape(16, 16)
+        assert (mask[:, :8] == 0x60).all()
+        assert (mask[:, 8:] == 0x61).all()
+
+
+def test_without_a_mask_plane_it_reads_zero():
+    scene = Scene(16, 16, clear_mask=0x70)
+    scene.add(FragmentKey(program=MASKED), full(), uniforms=(1,))
+    for engine in ("fast", "interpreter"):
+        assert not scene.render(engine).any()
+        assert (scene.memory.array(MASK_AT, 256) == 0x70).all()
+
+
+def test_coverage_is_refused_by_name():
+    program = words(
+        "nop ; nop ; sbwait\n nop ; nop ; loadcv\n mov tlbc, r4 ; nop ; thrend\n nop\nnop"
+    )
+    with pytest.raises(Unsupported, match="FRG-004"):
+        fragment_pipeline(FragmentKey(program=program))

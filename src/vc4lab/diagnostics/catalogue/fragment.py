@@ -31,17 +31,12 @@ ENTRIES = [
     ),
     Entry(
         "FRG-004",
-        "4x multisample frames are not drawn yet",
-        "The frame asks for four samples per pixel.",
-        "AG100-R p. 46",
-        "Draw without multisampling for now.",
-    ),
-    Entry(
-        "FRG-005",
-        "64-bit colour frames are not drawn yet",
-        "The frame asks for half-float colours.",
-        "AG100-R p. 46",
-        "Use a 32-bit frame for now.",
+        "Coverage is not accumulated",
+        "The draw sends its primitives to the coverage pipe (record 96 bit 8), or its program "
+        "reads coverage (signal 7). No document gives the arrangement of the 16 samples in the Z "
+        "and stencil memory. The draw is left out.",
+        "AG100-R pp. 50, 71; hardware reference 7.12",
+        "Draw paths into the stencil buffer instead, or with multisampling.",
     ),
     Entry(
         "FRG-006",

@@ -87,6 +87,7 @@ class BlockShader:
         self.tile_y = context.tile_y
         self.colour = context.field_ptr("colour")
         self.zs = context.field_ptr("zs")
+        self.mask = context.field_ptr("mask")
         self.z_min = params.z_min
         self.z_max = params.z_max
 
@@ -152,6 +153,7 @@ class BlockShader:
             varyings=self._varyings(primitive, block),
             colour=self.colour + self._offset(block),
             zs=self.zs + self._offset(block),
+            mask=self.mask + self._offset(block),
             z_steps=primitive.z_steps,
         )
         if self.constants.key.engine == "interpreter":

@@ -174,6 +174,19 @@ class NumpyFragmentEnvironment(Environment):
         self.native["load"](self.context, result.ctypes.data)
         return result
 
+    def tlb_alpha_mask(self, value: Words, mask: Lanes) -> None:
+        if self.draw.key.vg_mask:
+            self._masked("mask", value, mask)
+
+    def tlb_alpha_load(self) -> Words:
+        result = self._splat(0)
+        if self.draw.key.vg_mask:
+            self.native["load_mask"](self.context, result.ctypes.data)
+        return result
+
+    def tlb_coverage_load(self) -> Words:
+        raise Unsupported("FRG-004", "the program reads coverage, which is not accumulated")
+
     def tlb_stencil(self, value: Words) -> None:
         self.native["stencil"](self.context, ctypes.c_int32(int(value[0])).value)
 

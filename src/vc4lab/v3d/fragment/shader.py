@@ -51,7 +51,7 @@ class Interpolants:
 
 @dataclass
 class BlockInputs:
-    """The inputs of a block, as staged values; `colour` and `zs` point to its tile buffer words.
+    """The inputs of a block, as staged values; `colour`, `zs`, `mask` point to its words.
 
     `flags`: lanes that each sample has on; `z_steps`: depth of each sample beyond the pixel
     centre's, or None with one sample.
@@ -66,6 +66,7 @@ class BlockInputs:
     varyings: list[Interpolants]
     colour: Value
     zs: Value
+    mask: Value
     z_steps: list[Value] | None = None
 
 
@@ -275,6 +276,21 @@ class FragmentEnvironment(Environment):
         sample, word = self.accesses.load()
         place = self.inputs.colour + (word * PLANE_BYTES + sample * SAMPLE_BYTES)
         return self.layout.load_block(place)
+
+    def tlb_alpha_mask(self, value: Value, mask: Value) -> None:
+        if not self.constants.key.vg_mask:
+            return
+        for number, cell in enumerate(self.flags):
+            place = self.inputs.mask + SAMPLE_BYTES * number
+            tlb.colour_write(self.layout, place, value & 255, cell.get() & mask)
+
+    def tlb_alpha_load(self) -> Value:
+        if not self.constants.key.vg_mask:
+            return const(i32x16, 0)
+        return self.layout.load_block(self.inputs.mask)
+
+    def tlb_coverage_load(self) -> Value:
+        raise Unsupported("FRG-004", "the program reads coverage, which is not accumulated")
 
     # -- order among programs: blocks run one after the other ----------------------------------
 

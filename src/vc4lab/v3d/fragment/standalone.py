@@ -96,13 +96,34 @@ def _load(layout: TileLayout) -> Callable[[Value, Value], None]:
     return body
 
 
+def _mask(layout: TileLayout) -> Callable[[Value, Value, Value], None]:
+    def body(context_pointer: Value, value: Value, mask: Value) -> None:
+        context: Any = TileContext.at(context_pointer)
+        batch: Any = FragmentBatch.at(context.batch)
+        words = load(i32x16, value) & 255
+        for number, flags in enumerate(_flags(batch, layout)):
+            place = context.field_ptr("mask") + batch.place + SAMPLE_BYTES * number
+            tlb.colour_write(layout, place, words, flags & _lane_mask(mask))
+
+    return body
+
+
+def _load_mask(layout: TileLayout) -> Callable[[Value, Value], None]:
+    def body(context_pointer: Value, result: Value) -> None:
+        context: Any = TileContext.at(context_pointer)
+        batch: Any = FragmentBatch.at(context.batch)
+        store(result, layout.load_block(context.field_ptr("mask") + batch.place))
+
+    return body
+
+
 def _direct(memory: Value, addresses: Value, result: Value) -> None:
     store(result, direct_lookup(memory, load(i32x16, addresses)))
 
 
 @lru_cache(maxsize=64)
 def tlb_functions(test: tlb.DepthTest) -> NativeModule:
-    """Native `z`, `colour` (context, words, mask), `load`, `stencil` and `direct`.
+    """Native `z`, `colour`, `mask` (context, words, mask), their loads, `stencil` and `direct`.
 
     `colour` writes sample `FragmentBatch.colour_sample` (-1: all) and word `colour_word`; `load`
     reads them.
@@ -113,6 +134,8 @@ def tlb_functions(test: tlb.DepthTest) -> NativeModule:
         "z": Function(args=three, body=_z(test)),
         "colour": Function(args=three, body=_colour(test.layout)),
         "load": Function(args=two, body=_load(test.layout)),
+        "mask": Function(args=three, body=_mask(test.layout)),
+        "load_mask": Function(args=two, body=_load_mask(test.layout)),
         "stencil": Function(args=(ptr, i32), body=_stencil),
         "direct": Function(args=three, body=_direct),
     }

@@ -65,6 +65,7 @@ _WIDE_BLOCKS = [
 ]
 
 
+_PAIRED = [k for pair in zip(range(8), range(8, 16), strict=True) for k in pair]
 _TWO, _FOUR = vec(i32, 2), vec(i32, 4)
 
 WIDE_FORMAT, MASK_FORMAT = -1, -2
@@ -232,21 +233,41 @@ def load_tiled(job: Any) -> None:
 
 
 @staged
-def move_full(context: Any, address: Value, parts: Value, to_memory: bool) -> None:
+def move_full(context: Any, address: Value, parts: Value, to_memory: bool, unknowns: Any) -> None:
     """A full-resolution dump or reload (records 26, 27): whole parts of the tile buffer in turn.
 
     Every 64 bytes are masked into guest memory by themselves.
     """
+    paired = unknowns["dump_64_bit"] == "pixels"
     for part, name in ((PART_COLOUR, "colour"), (PART_ZS, "zs"), (PART_MASK, "mask")):
         words = context.field_ptr(name)
         if (parts & part) != 0:
-            for place in range(TILE_WORDS // 16):
-                there = host(context.memory, address + place * 64)
-                if to_memory:
-                    store(there, load(i32x16, words + place * 64))
-                else:
-                    store(words + place * 64, load(i32x16, there))
+            if paired & (part == PART_COLOUR) & ((context.mode & WIDE) != 0):
+                move_pairs(context.memory, address, words, to_memory)
+            else:
+                for place in range(TILE_WORDS // 16):
+                    there = host(context.memory, address + place * 64)
+                    if to_memory:
+                        store(there, load(i32x16, words + place * 64))
+                    else:
+                        store(words + place * 64, load(i32x16, there))
             address = address + TILE_WORDS * 4
+
+
+@staged
+def move_pairs(memory: Value, address: Value, words: Value, to_memory: bool) -> None:
+    """64-bit colours in a dump with the two words of a sample side by side."""
+    eight = vec(i32, 8)
+    for place in range(TILE_WORDS // 16):
+        there = host(memory, address + place * 64)
+        low = words + place * 32
+        high = low + PLANE_BYTES
+        if to_memory:
+            store(there, shuffle(load(eight, low), load(eight, high), _PAIRED))
+        else:
+            both = load(i32x16, there)
+            store(low, shuffle(both, list(range(0, 16, 2))))
+            store(high, shuffle(both, list(range(1, 16, 2))))
 
 
 @staged

@@ -158,6 +158,8 @@ class FragmentKey:
         Frame mode: 4x multisample, 64-bit colour.
     oversample
         Multisample frames only: samples have a coverage of their own (record 96 bits 7:6 not 0).
+    vg_mask
+        There is a VG mask plane (record 113 bit 72); without it reads give 0.
     unknowns
         Settings of undocumented behaviour.
     engine
@@ -178,6 +180,7 @@ class FragmentKey:
     multisample: bool = False
     wide_colour: bool = False
     oversample: bool = True
+    vg_mask: bool = False
     unknowns: Unknowns = DEFAULT_UNKNOWNS
     engine: str = "fast"
 

@@ -99,9 +99,9 @@ def run_chain(
         elif kind == OP_CLEAR_MASK:
             fill_words(context.field_ptr("mask"), op.a, op.a, 0, TILE_WORDS)
         elif kind == OP_LOAD_FULL:
-            move_full(context, op.a, op.b, False)
+            move_full(context, op.a, op.b, False, unknowns)
         elif kind == OP_STORE_FULL:
-            move_full(context, op.a, op.b, True)
+            move_full(context, op.a, op.b, True, unknowns)
         elif kind == OP_LOAD:
             call(loader, context_pointer, job.surfaces + op.a * SurfaceOp.size)
         elif kind == OP_STORE:

@@ -45,6 +45,17 @@ ROWS: list[Unknown] = [
         "AG100-R table 38 wants the same colour twice",
     ),
     Unknown(
+        "dump_64_bit",
+        "How are 64-bit colours arranged in a full-resolution dump (record 26)?",
+        {
+            "halves": "all red and green words, then all blue and alpha words",
+            "pixels": "the two words of each sample side by side",
+        },
+        "halves",
+        "Dump a 64-bit frame whose pixels are all different.",
+        "no source; no driver renders 64-bit colours",
+    ),
+    Unknown(
         "double_buffer_tile",
         "How large is a tile in double-buffer mode (records 112, 113)?",
         {"half": "64x32: each half of the tile buffer holds one tile", "full": "64x64 as without"},

@@ -66,22 +66,26 @@ class DrawPreparer:
         self.engine = "interpreter" if engine == "interpreter" else "fast"
         self.fallbacks: Counter[FragmentKey] = Counter()
         self.programs = ProgramCache(memory, reporter)
-        self._layout = SINGLE
+        self._layout, self._vg_mask = SINGLE, False
         self._expanded = 0
         self.vertices = VertexStage(
             memory, reporter, self.programs, unknowns=unknowns, engine=engine
         )
 
     def prepare_all(
-        self, uses: Sequence[DrawUse], layout: TileLayout = SINGLE, expanded: int = 0
+        self,
+        uses: Sequence[DrawUse],
+        layout: TileLayout = SINGLE,
+        expanded: int = 0,
+        vg_mask: bool = False,
     ) -> list[Draw]:
         """The draws of one frame; vertices of the frame before are given up.
 
         `layout` is that of the tile buffer; `expanded`: host address of the lists made of primitive
-        records.
+        records; `vg_mask`: the tile buffer has a VG mask.
         """
         self.vertices.arena.reset()
-        self._layout = layout
+        self._layout, self._vg_mask = layout, vg_mask
         self._expanded = expanded
         return [self.prepare(use) for use in uses]
 
@@ -150,7 +154,7 @@ class DrawPreparer:
         state: Any = use.state
         config = ConfigurationBits(state.config & 0xFFFFFF)
         if config.coverage_pipe:
-            raise Unsupported("CLE-004", "coverage accumulation (record 96 bit 8) is not simulated")
+            raise Unsupported("FRG-004", "coverage accumulation (record 96 bit 8)")
         form = PrimitiveListFormat(state.list_format & 0xFF)
         if int(form.type) >= len(PRIMITIVES) or int(form.data) not in _INDEX_BITS:
             raise Unsupported("CLE-018", f"primitive list format 0x{form.value:02x}")
@@ -170,6 +174,7 @@ class DrawPreparer:
             textures=kinds,
             index_bits=_INDEX_BITS[int(form.data)],
             code_address=program.address if program.has_branches else 0,
+            vg_mask=self._vg_mask,
             multisample=self._layout.multisample,
             wide_colour=self._layout.wide,
             oversample=not self._layout.multisample or bool(config.oversample),

@@ -66,7 +66,7 @@ class FrameRenderer:
         ops, chains, count = collector.arrays()
         if not count:
             return
-        draws = self.preparer.prepare_all(scan.draws, mode.layout, direct.address)
+        draws = self.preparer.prepare_all(scan.draws, mode.layout, direct.address, mode.vg_mask)
         frame = NativeFrame(
             self.memory,
             *mode.drawn_size,
