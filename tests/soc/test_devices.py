@@ -136,14 +136,11 @@ def test_watchdog_reset(machine, bus):
     assert machine.run().reason in (Stop.RESET, Stop.HALTED)
 
 
-def test_fiq_is_seen_and_other_cores_say_not_yet(machine, bus):
+def test_fiq_is_seen(machine, bus):
     bus.write(IRQ + 0xC, 4, 0x80 | 48)
     assert machine.interrupts.any_enabled
     machine.smi.vsync()
     assert machine.interrupts.pending_fiq
-    machine.local_bus.write(0x9C, 4, 0x8000)
-    assert machine.reporter.has("SOC-041")
-    assert machine.local_bus.read(0xDC, 4) == 0x8000
 
 
 @settings(

@@ -104,7 +104,7 @@ def test_registers_and_memory(session):
 
 def test_threads_are_cores(session):
     def script(gdb: GdbClient) -> None:
-        assert gdb.ask("qfThreadInfo") == "m1"
+        assert gdb.ask("qfThreadInfo") == "m1,2,3,4"
         assert gdb.ask("qsThreadInfo") == "l"
         assert "Pi 2" in bytes.fromhex(gdb.ask("qThreadExtraInfo,1")).decode()
         assert gdb.ask("qC") == "QC1"

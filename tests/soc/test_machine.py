@@ -204,9 +204,8 @@ def test_waiting_for_memory_that_nobody_writes(boot):
     assert "waits for memory to change" in result.message
 
 
-def test_starting_another_core_is_said(boot):
+def test_a_core_released_by_its_mailbox_runs_from_there(boot):
     machine = boot("hello")
     machine.local_bus.write(0x9C, 4, 0x8000)
-    result = machine.run()
-    assert result.reason is Stop.HANG
-    assert "cores that do not run" in result.message
+    assert machine.run().reason is Stop.HALTED
+    assert sorted(machine.uart.text) == sorted(2 * "hello from the ARM\n")

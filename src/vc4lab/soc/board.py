@@ -46,6 +46,7 @@ class Board:
     filters: frozenset[str]
     ns_per_instruction: int = 2
     supported: bool = False
+    affinity: int = 0x80000000
 
 
 BOARDS: dict[str, Board] = {
@@ -108,6 +109,7 @@ BOARDS: dict[str, Board] = {
             led_gpio=47,
             filters=frozenset({"all", "pi2"}),
             supported=True,
+            affinity=0x80000F00,
         ),
         Board(
             name="pi3",

@@ -27,6 +27,8 @@ POLLED_TOGETHER = 8
 """Registers a polling loop looks at, at most."""
 TIME_STEP = 10_000
 """Nanoseconds a polled timer goes on per read."""
+OWN_TIME = -2
+"""In place of an offset: a core's own counter (generic timer, cycle counter)."""
 SOON_STEP = 20_000
 """Nanoseconds per read of a polled status register of which no event is known."""
 
@@ -155,8 +157,32 @@ class Bus:
 
     def peek(self, offset: int) -> int:
         """The register's value, without side effects of polling (a read may still take data)."""
+        if offset == OWN_TIME:
+            return 0
         handler = self._reads.get(offset)
         return handler() if handler is not None else self._read_other(offset)
+
+    def time_polled(self) -> None:
+        """A core has read a counter of its own: the same as a read of a timer register."""
+        executed = self.clock.counter.count
+        close = executed - self._last_count < POLL_DISTANCE
+        self._last_count = executed
+        self.clock.skipped += ACCESS_NS
+        if not close or OWN_TIME not in self._seen:
+            if not close:
+                self._seen.clear()
+            self._seen.add(OWN_TIME)
+            self.polls = 0
+            return
+        self._last = OWN_TIME
+        self.polls += 1
+        if self.polls > POLLS_BEFORE_SKIP:
+            self._wait(OWN_TIME)
+
+    def forget_polls(self) -> None:
+        """Another core has its turn."""
+        self._seen.clear()
+        self.polls = 0
 
     # -- waiting -----------------------------------------------------------------------------------
 
@@ -195,6 +221,8 @@ class Bus:
 
     def find(self, offset: int) -> tuple[str, Poll] | None:
         """ "block.REGISTER" and poll kind of the register at `offset`."""
+        if offset == OWN_TIME:
+            return "its own counter", Poll.TIME
         for start, block in self.blocks:
             found = block.register_at(offset - start)
             if found is not None:

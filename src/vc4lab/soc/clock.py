@@ -48,13 +48,34 @@ class Clock:
         self.ns_per_instruction = ns_per_instruction
         self.skipped = 0
         self.events_run = 0
+        self.company = False
+        """Whether other cores run: a core that waits then ends its turn instead of skipping."""
+        self.wish: int | None = None
+        """The moment until which the core whose turn it is waits, if it does."""
+        self._share = 1
         self._queue: list[tuple[int, int, Event]] = []
         self._sequence = 0
 
     @property
     def now(self) -> int:
         """Guest time since power-on in nanoseconds."""
-        return self.skipped + self.counter.count * self.ns_per_instruction
+        return self.skipped + self.counter.count * self.ns_per_instruction // self._share
+
+    @property
+    def share(self) -> int:
+        """So many cores take turns, each for this part of the time; time never goes back."""
+        return self._share
+
+    @share.setter
+    def share(self, cores: int) -> None:
+        now = self.now
+        self._share = cores
+        self.skipped += now - self.now
+
+    @property
+    def limit(self) -> int:
+        """The instruction count at which the next event is due."""
+        return (self.next_event - self.skipped) * self._share // self.ns_per_instruction + 1
 
     def at(self, moment: int, action: Callable[[], None]) -> Event:
         """Call `action` at `moment` (ns). A moment in the past comes as soon as possible."""
@@ -90,11 +111,15 @@ class Clock:
 
     def skip_to_event(self, most: int = FAR) -> None:
         """Let time go on to the next event, at most by `most` nanoseconds."""
-        distance = self.next_event - self.now
-        self.skip(max(0, min(distance, most)))
+        wait = max(0, min(self.next_event - self.now, most))
+        if self.company:
+            self.wish = self.now + wait
+            self.counter.stop()
+        else:
+            self.skip(wait)
 
     def shorten_slice(self) -> None:
         """Make the CPU stop at the next event if that comes before the end of its slice."""
-        limit = (self.next_event - self.skipped) // self.ns_per_instruction
+        limit = (self.next_event - self.skipped) * self._share // self.ns_per_instruction
         if limit < self.counter.limit:
             self.counter.limit = max(limit, 0)

@@ -1,31 +1,29 @@
-"""The ARM core: the Unicorn engine, run in slices of basic blocks, with exceptions taken by hand.
+"""A core: the Unicorn engine, run in slices of basic blocks, with exceptions taken by hand.
 
-Where the engine differs from the real core and what is done about it:
+`arm32.py` and `arm64.py` hold what differs between AArch32 and AArch64. Where the engine differs
+from the real core and what is done about it:
 
 * Interrupts have no interface: `interrupt()` writes the banked registers between two slices.
 * SVC, aborts, BKPT and undefined instructions are only reported: `_take` goes to the vector.
-* WFI returns as if the slice had ended early; WFE arrives as an invalid instruction.
+* Aborts leave no status: it is dug out of the engine's saved context.
+* WFI returns as if the slice had ended early; SEV, WFE, the generic timer and the cycle counter are
+  trapped where they stand in the code (`code_pages.py`, `traps.py`).
+* Writes of others to a page that was executed go unnoticed: see `code_pages.py`.
 * Stopping inside a device access repeats the access, so stops wait for the end of the block.
-* NSACR and SCR do not exist on the model: reads give 0, writes are ignored.
 """
 
 from __future__ import annotations
 
 import ctypes
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from vc4lab.soc.exceptions import (
-    FIQ_MASKED,
-    IRQ_MASKED,
-    SCTLR,
-    SCTLR_M,
-    THUMB,
-    ArmException,
-    enter,
-)
+from vc4lab.soc.code_pages import PAGE, CodePages
+from vc4lab.soc.exceptions import ArmException
 from vc4lab.soc.native import SliceCounter
+from vc4lab.soc.outcome import Outcome, UnhandledException
+from vc4lab.soc.traps import Action, CoreLinks
 
 if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory
@@ -37,65 +35,62 @@ WRITE = ctypes.CFUNCTYPE(
     None, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint, ctypes.c_uint64, ctypes.c_void_p
 )
 
-RESET_CPSR = 0x1D3
-"""Supervisor mode, interrupts masked, ARM state: as the firmware's stub leaves it."""
 INSTRUCTIONS_PER_EXCEPTION = 10
 """Time an exception takes, so that a storm of them ends with its slice."""
-ENGINE_SVC, ENGINE_PREFETCH, ENGINE_DATA, ENGINE_BKPT, ENGINE_SMC = 2, 3, 4, 7, 13
 EMPTY = 256
 """So many bytes of zeros at the PC are no program."""
-WFE_ARM, WFE_THUMB = 0xE320F002, 0xBF20
+CONTEXT_VERSION = (2, 1)
+"""The offsets below were found in this version of the engine."""
+SYNDROME_AT, STATUS_AT, FAULT_ADDRESS_AT = 3064, 3068, 3072
 
 
-class Outcome(Enum):
-    """Why a slice ended."""
-
-    LIMIT = "its time was over"
-    WAIT_FOR_INTERRUPT = "wfi"
-    WAIT_FOR_EVENT = "wfe"
-    BRANCH_TO_SELF = "a branch to itself"
-
-
-class UnhandledException(Exception):  # noqa: N818 - an ARM exception, not one of ours
-    """The guest ran into an exception and has no handler at its vector."""
-
-    def __init__(self, exception: ArmException, address: int, vector: int) -> None:
-        super().__init__(exception, address, vector)
-        self.exception = exception
-        self.address = address
-        self.vector = vector
-
-
-class Cpu:
-    """One running core.
+class Cpu(ABC):
+    """One core.
 
     Parameters
     ----------
     model
-        Name of the core, a key of `MODELS`.
+        Name of the core's model in the engine.
     memory
         Guest RAM; the engine works on it in place.
     ram_end
         First physical address behind the RAM that the ARM sees.
+    counter
+        Counts instructions, for all cores together.
+    links
+        What the core's own registers outside of the engine are.
+    number
+        0 for the boot core.
     """
 
+    WIDE = False
+    """Whether it is AArch64."""
+    LAST_ADDRESS = 0xFFFFFFFF
+
     def __init__(
-        self, model: str, memory: GuestMemory, ram_end: int, counter: SliceCounter
+        self,
+        model: str,
+        memory: GuestMemory,
+        ram_end: int,
+        counter: SliceCounter,
+        links: CoreLinks,
+        number: int = 0,
     ) -> None:
         import unicorn
-        from unicorn import arm_const as arm
 
         self.model = model
         self.memory = memory
         self.counter = counter
+        self.links = links
+        self.number = number
         self.exceptions_taken = 0
         self.last_exception: tuple[ArmException, int] | None = None
-        self._arm = arm
+        self.stale = False
+        """Whether somebody may have changed the code this core has executed."""
         self._unicorn = unicorn
-        engine = unicorn.Uc(unicorn.UC_ARCH_ARM, unicorn.UC_MODE_ARM)
-        engine.ctl_set_cpu_model(getattr(arm, f"UC_CPU_ARM_{model}"))
-        engine.mem_map_ptr(0, ram_end, unicorn.UC_PROT_ALL, memory.base)
-        self.engine: Any = engine
+        self.engine: Any = self._make_engine(unicorn)
+        self.engine.mem_map_ptr(0, ram_end, unicorn.UC_PROT_ALL, memory.base)
+        self._pages = CodePages(memory, self.WIDE)
         self._library = _library()
         self._keep: list[Any] = []
         self._fault: BaseException | None = None
@@ -105,9 +100,68 @@ class Cpu:
         """For debuggers: called when the engine has come back; True: go on where it stands."""
         self._install_hooks()
         self.pc = 0
-        self.cpsr = RESET_CPSR
+        self.cpsr = 0
 
-    # -- set-up ------------------------------------------------------------------------------------
+    # -- what differs ------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _make_engine(self, unicorn: Any) -> Any:
+        """The engine with its model chosen."""
+
+    @abstractmethod
+    def start(self, pc: int, registers: tuple[int, ...]) -> None:
+        """Set the entry point, the first registers and the state the firmware leaves."""
+
+    @abstractmethod
+    def _enter(self, exception: ArmException, address: int) -> tuple[int, bool]:
+        """Write the registers an exception changes; its vector, and whether it is a low one."""
+
+    @abstractmethod
+    def accepts(self, exception: ArmException) -> bool:
+        """Whether an interrupt (IRQ or FIQ) would be taken now."""
+
+    @abstractmethod
+    def _on_interrupt_hook(self, engine: Any, number: int, _data: Any) -> None:
+        """The engine met an exception: `_pending` is set and the engine stopped."""
+
+    @abstractmethod
+    def _on_invalid(self, engine: Any, _data: Any) -> bool:
+        """The engine cannot decode an instruction."""
+
+    @abstractmethod
+    def _emulate(self, action: Action, address: int) -> bool:
+        """Do a trapped instruction; whether to go on behind it (else the engine executes it)."""
+
+    @abstractmethod
+    def state(self) -> tuple[int, ...]:
+        """The integer registers and the flags, to be compared."""
+
+    @abstractmethod
+    def register(self, number: int) -> int:
+        """Value of r0..r15 or x0..x30, sp."""
+
+    @abstractmethod
+    def _translates(self) -> bool:
+        """Whether the MMU is on."""
+
+    @property
+    @abstractmethod
+    def engine_pc(self) -> int:
+        """The PC while the engine runs: exact in hooks on code and memory, else the block's."""
+
+    @abstractmethod
+    def _set_pc(self, address: int) -> None:
+        """Go on at `address` (in the same instruction set)."""
+
+    @abstractmethod
+    def _refresh(self) -> None:
+        """Read `pc` and `cpsr` from the engine."""
+
+    @abstractmethod
+    def _entry(self) -> int:
+        """Where the engine is to go on, in its own form."""
+
+    # -- set-up -----------------------------------------------------------------------------------
 
     def _install_hooks(self) -> None:
         unicorn = self._unicorn
@@ -169,15 +223,6 @@ class Cpu:
             self._fault = error
         self.counter.stop()
 
-    def start(self, pc: int, registers: tuple[int, ...]) -> None:
-        """Set the entry point, r0.. and the state the firmware leaves."""
-        for number, value in enumerate(registers):
-            self.engine.reg_write(self._arm.UC_ARM_REG_R0 + number, value)
-        self.engine.reg_write(self._arm.UC_ARM_REG_CPSR, RESET_CPSR)
-        self.engine.reg_write(self._arm.UC_ARM_REG_PC, pc)
-        self.pc = pc
-        self.cpsr = RESET_CPSR
-
     # -- running -----------------------------------------------------------------------------------
 
     def run(self, limit: int) -> Outcome:
@@ -190,17 +235,23 @@ class Cpu:
         """
         counter = self.counter
         counter.limit = limit
+        counter.watch_pages(self._pages.seen)
+        if self.stale:
+            self._drop_changed_code()
         while True:
             self._waits_for_event = False
             counter.forget_spins()
             try:
-                self.engine.emu_start(self.pc | (1 if self.cpsr & THUMB else 0), 0xFFFFFFFF)
+                self.engine.emu_start(self._entry(), self.LAST_ADDRESS)
             except self._unicorn.UcError as error:
                 self._on_engine_error(error)
             self._refresh()
             if self._fault is not None:
                 fault, self._fault = self._fault, None
                 raise fault
+            if counter.met_new_page():
+                self._meet_page(counter.block)
+                continue
             if self._pending is None and self.on_stop is not None and self.on_stop():
                 continue
             if self._pending is not None:
@@ -218,20 +269,9 @@ class Cpu:
                 return Outcome.LIMIT
             return Outcome.WAIT_FOR_INTERRUPT
 
-    @property
-    def engine_pc(self) -> int:
-        """The PC while the engine runs: exact in hooks on code and memory, else the block's."""
-        value: int = self.engine.reg_read(self._arm.UC_ARM_REG_PC)
-        return value
-
     def refresh(self) -> None:
-        """Read PC and CPSR again after a debugger wrote registers."""
+        """Read PC and state again after a debugger wrote registers."""
         self._refresh()
-
-    def _refresh(self) -> None:
-        arm = self._arm
-        self.pc = self.engine.reg_read(arm.UC_ARM_REG_PC)
-        self.cpsr = self.engine.reg_read(arm.UC_ARM_REG_CPSR)
 
     def _on_engine_error(self, error: Any) -> None:
         self._refresh()
@@ -243,71 +283,84 @@ class Cpu:
         else:
             self._pending = (ArmException.DATA_ABORT, self.pc)
 
-    def _on_interrupt_hook(self, engine: Any, number: int, _data: Any) -> None:
-        pc = engine.reg_read(self._arm.UC_ARM_REG_PC)
-        if number == ENGINE_SVC:
-            thumb = engine.reg_read(self._arm.UC_ARM_REG_CPSR) & THUMB
-            self._pending = (ArmException.SUPERVISOR_CALL, pc - (2 if thumb else 4))
-        elif number in (ENGINE_PREFETCH, ENGINE_BKPT):
-            self._pending = (ArmException.PREFETCH_ABORT, pc)
-        elif number == ENGINE_DATA:
-            self._pending = (ArmException.DATA_ABORT, pc)
-        else:
-            self._pending = (ArmException.UNDEFINED, pc)
-        engine.emu_stop()
+    # -- code --------------------------------------------------------------------------------------
 
-    def _on_invalid(self, engine: Any, _data: Any) -> bool:
-        arm = self._arm
-        pc = engine.reg_read(arm.UC_ARM_REG_PC)
-        thumb = engine.reg_read(arm.UC_ARM_REG_CPSR) & THUMB
-        if thumb:
-            waits = self.memory.u16(pc - 2) == WFE_THUMB
-        else:
-            waits = self.memory.u32(pc - 4) == WFE_ARM
-        if waits:
-            self._waits_for_event = True
-            engine.emu_stop()
-            return True
-        if not thumb and self._is_security_register(pc):
-            return True
-        self._pending = (ArmException.UNDEFINED, pc)
-        engine.emu_stop()
-        return True
+    def _meet_page(self, address: int) -> None:
+        """A page is executed for the first time: hook the instructions that need help."""
+        found = self._pages.meet(address, self.translate(address))
+        for place, action in found:
+            self._keep.append(hook := self._trap(action))
+            self.engine.hook_add(self._unicorn.UC_HOOK_CODE, hook, begin=place, end=place)
+        if found:
+            self._forget_translations(address & ~(PAGE - 1))
 
-    def _is_security_register(self, pc: int) -> bool:
-        """MRC/MCR p15, 0, rt, c1, c1, n (SCR, SDER, NSACR): step over it, a read gives 0."""
-        word = self.memory.u32(pc)
-        if word & 0x0FEF0F1F != 0x0E010F11:
-            return False
-        if word & 1 << 20 and word >> 12 & 15 != 15:
-            self.engine.reg_write(self._arm.UC_ARM_REG_R0 + (word >> 12 & 15), 0)
-        self.engine.reg_write(self._arm.UC_ARM_REG_PC, pc + 4)
-        return True
+    def _trap(self, action: Action) -> Callable[[Any, int, int, Any], None]:
+        def on_instruction(engine: Any, address: int, size: int, _data: Any) -> None:
+            try:
+                if self._emulate(action, address):
+                    counter = self.counter
+                    rest = (counter.block + counter.size - address - size) >> 2
+                    counter.add(-max(rest, 0))
+                    self._set_pc(address + size)
+                    if self._waits_for_event:
+                        engine.emu_stop()
+            except BaseException as error:
+                self._remember(error)
+
+        return on_instruction
+
+    def _drop_changed_code(self) -> None:
+        self.stale = False
+        for page in self._pages.changed():
+            self._forget_translations(page)
+
+    def _forget_translations(self, page: int) -> None:
+        self.engine.ctl_remove_cache(page, page + PAGE)
+
+    def fetch(self, address: int, size: int = 4) -> int:
+        """The code at a virtual address; 0 where nothing is mapped."""
+        place = self.translate(address)
+        if place is None:
+            return 0
+        return self.memory.u16(place) if size == 2 else self.memory.u32(place)
 
     # -- exceptions --------------------------------------------------------------------------------
 
     @property
     def interrupts_masked(self) -> bool:
-        """CPSR.I"""
-        return bool(self.cpsr & IRQ_MASKED)
+        """Whether an IRQ would wait."""
+        return not self.accepts(ArmException.IRQ)
 
     @property
     def fast_interrupts_masked(self) -> bool:
-        """CPSR.F"""
-        return bool(self.cpsr & FIQ_MASKED)
+        """Whether a FIQ would wait."""
+        return not self.accepts(ArmException.FIQ)
 
     def interrupt(self, exception: ArmException = ArmException.IRQ) -> None:
         """Take an interrupt; the core must not have it masked."""
         self._take(exception, self.pc)
 
     def _take(self, exception: ArmException, address: int) -> None:
-        vector = enter(self.engine, exception, address)
+        vector, low = self._enter(exception, address)
         self.exceptions_taken += 1
         self.last_exception = (exception, address)
         self.counter.add(INSTRUCTIONS_PER_EXCEPTION)
         self._refresh()
-        if vector < 0x20 and self.memory.u32(vector) == 0:
+        if low and self.memory.u32(vector) == 0:
             raise UnhandledException(exception, address, vector)
+
+    def _fault_status(self) -> tuple[int, int, int]:
+        """Syndrome, AArch32 fault status and address of the last abort.
+
+        The engine shows them nowhere but in its saved context.
+        """
+        if self._unicorn.uc_version()[:2] != CONTEXT_VERSION:
+            return 0, 0, 0
+        context = self.engine.context_save()
+        raw = ctypes.string_at(context._context, FAULT_ADDRESS_AT + 8)
+        syndrome = int.from_bytes(raw[SYNDROME_AT : SYNDROME_AT + 4], "little")
+        status = int.from_bytes(raw[STATUS_AT : STATUS_AT + 4], "little")
+        return syndrome, status, int.from_bytes(raw[FAULT_ADDRESS_AT:], "little")
 
     # -- looking -----------------------------------------------------------------------------------
 
@@ -316,8 +369,7 @@ class Cpu:
         """Whether the next instructions are nothing but zeros (with the MMU off)."""
         if any(self.memory.view(self.pc, EMPTY)):
             return False
-        control: int = self.engine.reg_read(self._arm.UC_ARM_REG_CP_REG, SCTLR)
-        return not control & SCTLR_M
+        return not self._translates()
 
     def translate(self, address: int) -> int | None:
         """The physical address behind a virtual one as the core sees it now, None if none is."""
@@ -329,24 +381,6 @@ class Cpu:
             ctypes.byref(place),
         )
         return None if error else place.value
-
-    def state(self) -> tuple[int, ...]:
-        """r0..r14 and CPSR, to be compared."""
-        arm = self._arm
-        names = [arm.UC_ARM_REG_R0 + n for n in range(13)]
-        names += [arm.UC_ARM_REG_SP, arm.UC_ARM_REG_LR, arm.UC_ARM_REG_CPSR]
-        return tuple(self.engine.reg_read_batch(names))
-
-    def register(self, number: int) -> int:
-        """Value of r0..r15."""
-        value: int = self.engine.reg_read(
-            self._arm.UC_ARM_REG_PC
-            if number == 15
-            else self._arm.UC_ARM_REG_R0 + number
-            if number < 13
-            else (self._arm.UC_ARM_REG_SP, self._arm.UC_ARM_REG_LR)[number - 13]
-        )
-        return value
 
 
 def _handle(engine: Any) -> int | None:

@@ -1,4 +1,4 @@
-"""The interrupt controller at P + 0xB200 and the per-core routing at 0x40000000 (BCM2836/7).
+"""The interrupt controller at P + 0xB200. Which core is interrupted: `local_block.py`.
 
 Lines are levels: a device raises its line and lowers it when the cause is gone. Pending registers
 show enabled lines only.
@@ -131,67 +131,3 @@ class InterruptController(Block):
 
     def on_write_DISABLE_BASIC(self, value: int) -> None:
         self.basic_enabled &= ~value
-
-
-class LocalBlock(Block):
-    """The per-core block: which core the GPU's lines go to, core mailboxes, 64-bit core timer."""
-
-    NAME = "local"
-    OFFSET = 0
-    CONTROL = Register(0x00)
-    PRESCALER = Register(0x08, doc="0x80000000 divides by 1")
-    GPU_ROUTING = Register(0x0C, doc="1:0 core of the IRQ, 3:2 core of the FIQ")
-    PMU_ROUTING_SET = Register(0x10)
-    PMU_ROUTING_CLEAR = Register(0x14)
-    TIMER_LOW = Register(0x1C, access="r", poll=Poll.TIME, doc="19.2 MHz count")
-    TIMER_HIGH = Register(0x20, access="r", poll=Poll.TIME)
-    LOCAL_ROUTING = Register(0x24)
-    LOCAL_CONTROL = Register(0x34)
-    LOCAL_CLEAR = Register(0x38)
-    TIMER_INTERRUPTS = Register(0x40, count=4)
-    MAILBOX_INTERRUPTS = Register(0x50, count=4)
-    IRQ_SOURCE = Register(0x60, access="r", count=4, poll=Poll.EVENT)
-    FIQ_SOURCE = Register(0x70, access="r", count=4, poll=Poll.EVENT)
-    MAILBOX_SET = Register(0x80, count=16, doc="mailbox m of core n at 16 n + 4 m")
-    MAILBOX_CLEAR = Register(0xC0, count=16)
-
-    def __init__(
-        self,
-        interrupts: InterruptController,
-        microseconds: Callable[[], int],
-        start_core: Callable[[int, int], None],
-    ) -> None:
-        super().__init__()
-        self._interrupts = interrupts
-        self._microseconds = microseconds
-        self._start_core = start_core
-
-    @property
-    def irq_core(self) -> int:
-        """The core that gets the GPU's interrupts."""
-        return self.GPU_ROUTING & 3
-
-    def _count(self) -> int:
-        return self._microseconds() * 192 // 10
-
-    def on_read_TIMER_LOW(self) -> int:
-        return self._count() & 0xFFFFFFFF
-
-    def on_read_TIMER_HIGH(self) -> int:
-        return self._count() >> 32
-
-    def on_read_IRQ_SOURCE(self, core: int) -> int:
-        return self._interrupts.pending_irq << 8 if core == self.irq_core else 0
-
-    def on_read_FIQ_SOURCE(self, core: int) -> int:
-        return self._interrupts.pending_fiq << 8 if core == self.GPU_ROUTING >> 2 & 3 else 0
-
-    def on_write_MAILBOX_SET(self, index: int, value: int) -> None:
-        clear = self.registers["MAILBOX_CLEAR"].offsets()[index]
-        self.values[clear] |= value
-        core, mailbox = index >> 2, index & 3
-        if mailbox == 3 and core and value:
-            self._start_core(core, value)
-
-    def on_write_MAILBOX_CLEAR(self, index: int, value: int) -> None:
-        self.values[self.registers["MAILBOX_CLEAR"].offsets()[index]] &= ~value

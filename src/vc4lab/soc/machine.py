@@ -14,17 +14,20 @@ from vc4lab.memory import GuestMemory
 from vc4lab.soc.board import Board, find_board
 from vc4lab.soc.bus import Bus
 from vc4lab.soc.clock import NANOSECONDS, Clock
-from vc4lab.soc.cpu import Cpu, Outcome, UnhandledException
-from vc4lab.soc.exceptions import ArmException
+from vc4lab.soc.cores import Cores
+from vc4lab.soc.cpu import Cpu
 from vc4lab.soc.firmware import plan_boot
 from vc4lab.soc.framebuffer import Screen
 from vc4lab.soc.frames import FrameCounter
+from vc4lab.soc.generic_timer import GenericTimer
 from vc4lab.soc.gpio import Gpio
-from vc4lab.soc.idle import IdleLoop
-from vc4lab.soc.interrupts import InterruptController, LocalBlock
+from vc4lab.soc.interrupts import InterruptController
+from vc4lab.soc.local_block import LocalBlock
 from vc4lab.soc.mailbox import Mailbox
+from vc4lab.soc.models import make_cpu
 from vc4lab.soc.native import SliceCounter
 from vc4lab.soc.open_bus import OpenBus
+from vc4lab.soc.outcome import UnhandledException
 from vc4lab.soc.places import Places
 from vc4lab.soc.power import ClockManager, PowerManager, Random
 from vc4lab.soc.properties import PropertyChannel
@@ -32,6 +35,7 @@ from vc4lab.soc.result import RunResult, Stop
 from vc4lab.soc.serial import SerialPort
 from vc4lab.soc.smi import Smi
 from vc4lab.soc.timers import ArmTimer, SystemTimer
+from vc4lab.soc.traps import CoreLinks
 from vc4lab.soc.uart import Auxiliary, Uart
 from vc4lab.soc.v3d_bridge import V3DBridge
 from vc4lab.soc.videocore import VideoCore
@@ -42,12 +46,6 @@ __all__ = ["Machine", "RunResult", "Screen", "Stop"]
 
 WINDOW = 0x01000000
 ADDRESS_SPACE = 1 << 32
-LONGEST_SLICE = 500_000
-"""Instructions after which Python looks at the CPU in any case."""
-IDLE_LOOP = "a loop that waits for memory to change"
-MASKED_SLICE = 2_000
-"""Instructions after which the CPU is asked again whether it takes a masked interrupt by now."""
-LONGEST_MASKED_SLICE = 100_000
 
 
 class Machine:
@@ -95,7 +93,6 @@ class Machine:
         self._build()
         self.fake_vsync = self.config.flag("fake_vsync_isr")
         self.vsyncs = 0
-        self.asleep = ""
         self.on_vsync: Callable[[], None] | None = None
         """Called at every vsync, for those who show progress."""
         self.before_slice: Callable[[], None] | None = None
@@ -104,7 +101,6 @@ class Machine:
         self._end: RunResult | None = None
         self._frames_wanted: int | None = None
         self._watching = True
-        self._masked_slice = MASKED_SLICE
         self._vsync_period = NANOSECONDS // self.config.display_mode()[2]
         self._next_vsync = self._vsync_period
         self.clock.at(self._next_vsync, self._vsync)
@@ -164,24 +160,51 @@ class Machine:
         )
         self.frames.listeners.append(self._on_frame)
         self.watchdog = Watchdog(self)
-        self.cpu = Cpu(board.cpu, self.memory, board.peripherals, self.counter)
-        self.cpu.map_window(board.peripherals, WINDOW, self.bus.read, self.bus.write)
-        self.idle = IdleLoop(self.cpu)
-        self._activity = (0, 0, 0)
-        self._map_the_rest()
+        self._make_cores()
 
-    def _map_the_rest(self) -> None:
-        """The local block, and beyond it nothing: where bus addresses used by the ARM end up."""
+    def _make_cores(self) -> None:
+        """The cores, what they see of the address space, and who takes turns."""
         board = self.board
+        attention = self.counter.stop
+        timers = [GenericTimer(self.clock, attention) for _core in range(board.cores)]
         self.local_bus = Bus(board.local or 0, "L", self.clock, self.reporter)
-        if board.local is None:
-            return
-        self.local = LocalBlock(self.interrupts, lambda: self.clock.now // 1000, self._start_core)
-        self.local_bus.attach(self.local)
-        self.cpu.map_window(board.local, self.local.SIZE, self.local_bus.read, self.local_bus.write)
-        start = board.local + self.local.SIZE
+        self.local: LocalBlock | None = None
+        if board.local is not None:
+            self.local = LocalBlock(
+                self.interrupts, self.clock, timers, attention, self._start_core
+            )
+            self.local_bus.attach(self.local)
+        cpus = [
+            make_cpu(
+                board,
+                self.memory,
+                self.counter,
+                CoreLinks(
+                    timer=timers[number] if board.local is not None else None,
+                    cycles=lambda: self.clock.now * board.arm_clock // NANOSECONDS,
+                    time_polled=self.bus.time_polled,
+                    send_event=lambda: self.processors.send_event(),
+                    code_changed=lambda: self.processors.code_changed(),
+                ),
+                number,
+            )
+            for number in range(board.cores)
+        ]
+        for cpu in cpus:
+            self._map(cpu)
+        self.processors = Cores(self, cpus, spin_table=cpus[0].WIDE)
+
+    def _map(self, cpu: Cpu) -> None:
+        """The peripherals, the local block, and beyond them nothing."""
+        board = self.board
+        cpu.map_window(board.peripherals, WINDOW, self.bus.read, self.bus.write)
+        start = board.peripherals + WINDOW
+        if board.local is not None and self.local is not None:
+            size = self.local.SIZE
+            cpu.map_window(board.local, size, self.local_bus.read, self.local_bus.write)
+            start = board.local + size
         nothing = OpenBus(start, self.counter, self.reporter, self.places)
-        self.cpu.map_window(start, ADDRESS_SPACE - start, nothing.read, nothing.write)
+        cpu.map_window(start, ADDRESS_SPACE - start, nothing.read, nothing.write)
 
     def _make_v3d(self) -> Any:
         engine, unknowns, factory = self._v3d_settings
@@ -193,8 +216,23 @@ class Machine:
 
     @property
     def cores(self) -> list[Cpu]:
-        """The cores that run."""
-        return [self.cpu]
+        """All cores; those behind the first are parked until they are released."""
+        return [core.cpu for core in self.processors.all]
+
+    @property
+    def cpu(self) -> Cpu:
+        """The core whose turn it is."""
+        return self.processors.current.cpu
+
+    @property
+    def asleep(self) -> str:
+        """What the cores wait for, "" if one works."""
+        return self.processors.asleep
+
+    @property
+    def ended(self) -> bool:
+        """Whether the run is over."""
+        return self._end is not None
 
     @property
     def v3d(self) -> Any:
@@ -235,96 +273,13 @@ class Machine:
             while self._end is None:
                 if self.before_slice is not None:
                     self.before_slice()
-                self._step()
+                self.processors.step()
             if self.on_end is not None:
                 self.on_end(self._end)
         finally:
             if deadline is not None:
                 deadline.cancel()
         return self._end
-
-    def _step(self) -> None:
-        """One slice: due events, a waiting interrupt, instructions up to the next event."""
-        clock, cpu = self.clock, self.cpu
-        clock.run_due()
-        if self._end is not None:
-            return
-        limit = (clock.next_event - clock.skipped) // clock.ns_per_instruction + 1
-        limit = min(limit, self.counter.count + LONGEST_SLICE)
-        if self.interrupts.pending_fiq and not cpu.fast_interrupts_masked:
-            cpu.interrupt(ArmException.FIQ)
-        elif self.interrupts.pending_irq and self._irq_is_ours():
-            if cpu.interrupts_masked:
-                limit = min(limit, self.counter.count + self._masked_slice)
-                self._masked_slice = min(2 * self._masked_slice, LONGEST_MASKED_SLICE)
-            else:
-                cpu.interrupt()
-        else:
-            self._masked_slice = MASKED_SLICE
-        self.asleep = ""
-        try:
-            outcome = cpu.run(limit)
-        except UnhandledException as crash:
-            self._crash(crash)
-            return
-        self.v3d_bridge.settle()
-        if outcome is Outcome.WAIT_FOR_INTERRUPT:
-            self._sleep("wfi", self.interrupts.pending_irq or self.interrupts.pending_fiq)
-        elif outcome in (Outcome.WAIT_FOR_EVENT, Outcome.BRANCH_TO_SELF):
-            self._sleep(outcome.value, self._interrupt_will_be_taken())
-        elif cpu.lost and self._end is None:
-            self._fail("SOC-043", f"the CPU runs through zeros at {self.places(cpu.pc)}", cpu.pc)
-        else:
-            self._look_for_idle_loop()
-
-    def _look_for_idle_loop(self) -> None:
-        activity = self.bus.accesses, self.local_bus.accesses, self.cpu.exceptions_taken
-        self.idle.look(touched=activity != self._activity)
-        self._activity = activity
-        if not self.idle.waits or self._end is not None:
-            return
-        if self._can_be_interrupted(awake=True):
-            self.asleep = IDLE_LOOP
-            self.clock.skip_to_event()
-        elif self.idle.hangs:
-            self.frames.finish()
-            if self._end is None:
-                self._hang(
-                    f"the CPU at {self.places(self.cpu.pc)} waits in {IDLE_LOOP}, which nobody does"
-                )
-
-    def _interrupt_will_be_taken(self) -> bool:
-        irq = self.interrupts.pending_irq and not self.cpu.interrupts_masked
-        return irq or (self.interrupts.pending_fiq and not self.cpu.fast_interrupts_masked)
-
-    def _irq_is_ours(self) -> bool:
-        if self.board.local is None or self.local.irq_core == 0:
-            return True
-        self._start_core(self.local.irq_core, 0)
-        return False
-
-    def _sleep(self, how: str, wakes: bool) -> None:
-        """The CPU has nothing to do until the next event; or it has nothing to do any more."""
-        if wakes or self._end is not None:
-            return
-        self.asleep = how
-        if self._can_be_interrupted(awake=how != "wfi"):
-            self.clock.skip_to_event()
-            return
-        self.frames.finish()
-        if self._end is not None:
-            return
-        if self.reporter.has("SOC-041"):
-            self._hang(f"the CPU at 0x{self.cpu.pc:08x} waits ({how}) for cores that do not run")
-            return
-        self._finish(Stop.HALTED, f"the program has ended in {how} at {self.places(self.cpu.pc)}")
-
-    def _can_be_interrupted(self, awake: bool) -> bool:
-        """Whether anything can happen to the CPU; a masked interrupt ends only a wfi."""
-        if self.power.armed:
-            return True
-        masked = self.cpu.interrupts_masked and self.cpu.fast_interrupts_masked
-        return self.interrupts.any_enabled and not (awake and masked)
 
     # -- events ------------------------------------------------------------------------------------
 
@@ -334,6 +289,7 @@ class Machine:
         self.clock.at(self._next_vsync, self._vsync)
         if self.fake_vsync:
             self.smi.vsync()
+        self.processors.code_changed()
         self.frames.vsync()
         self.uart.poll_input()
         self.mini_uart.poll_input()
@@ -342,7 +298,7 @@ class Machine:
         if self._watching and self._end is None:
             hang = self.watchdog.check(self._frames_wanted is not None)
             if hang is not None:
-                self._hang(hang)
+                self.hang(hang)
 
     def _on_frame(self, count: int) -> None:
         if self._frames_wanted is not None and count >= self._frames_wanted:
@@ -352,29 +308,36 @@ class Machine:
         if self._frames_wanted is None:
             self._finish(Stop.SECONDS, f"{self.seconds:.3f} s of guest time")
             return
-        self._hang(f"the time is over before the frames came: {self.watchdog.describe()}")
+        self.hang(f"the time is over before the frames came: {self.watchdog.describe()}")
 
     def _on_reset(self) -> None:
         self._finish(Stop.RESET, "the program asked for a restart through the watchdog")
 
-    def _start_core(self, core: int, _address: int) -> None:
-        self.reporter.report(
-            "SOC-041",
-            f"core {core} is asked to work; in this version only core 0 runs",
-            block="local",
-        )
+    def _start_core(self, core: int, address: int) -> bool:
+        return self.processors.release(core, address)
 
-    def _hang(self, text: str) -> None:
+    def hang(self, text: str) -> None:
+        """The program makes no progress any more."""
         self._finish(Stop.HANG, text)
         self._tell("SOC-040", text, self.cpu.pc)
 
-    def _crash(self, crash: UnhandledException) -> None:
+    def crash(self, crash: UnhandledException) -> None:
+        """The program met an exception it has no handler for."""
         title = crash.exception.value.title
         text = (
             f"{title} at {self.places(crash.address)}, and there is no handler at its vector "
             f"0x{crash.vector:08x}"
         )
         self._fail("SOC-042", text, crash.address)
+
+    def fail_lost(self, address: int) -> None:
+        """The program counter has left the program."""
+        text = f"the CPU runs through empty RAM at {self.places(address)}"
+        self._fail("SOC-043", text, address)
+
+    def halt(self, text: str) -> None:
+        """The program has ended."""
+        self._finish(Stop.HALTED, text)
 
     def _fail(self, code: str, text: str, address: int) -> None:
         self._finish(Stop.CRASH, text)

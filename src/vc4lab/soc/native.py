@@ -10,11 +10,13 @@ import ctypes
 from functools import cache
 from typing import Any
 
-from vc4lab.simd import Struct, Value, build, call_pointer, i32, i64, kernel, ptr
+from vc4lab.simd import Struct, Value, build, call_pointer, i8, i32, i64, kernel, load, ptr
 
 SPINS = 100
 """So many turns of a one-instruction loop are enough to know that it is a branch to itself."""
 FOREVER = (1 << 63) - 1
+PAGE_MASK = 0xFFFFF
+"""Pages of 4 GiB; higher addresses share their entries."""
 
 
 class SliceState(Struct):
@@ -26,6 +28,8 @@ class SliceState(Struct):
     spins = i64
     stop = ptr
     block_size = i64
+    seen = ptr
+    new_page = i64
 
 
 @kernel(args=(ptr, i64, i32, ptr))
@@ -38,7 +42,11 @@ def count_block(engine: Value, address: Value, size: Value, state_at: Value) -> 
         state.spins = 0
     state.block = address
     state.block_size = size.sext(i64)
-    if (state.count < state.limit) & (state.spins < SPINS):
+    page = state.seen + ((address >> 12) & PAGE_MASK)
+    if load(i8, page) == 0:
+        state.new_page = 1
+        call_pointer(state.stop, i32, (ptr,), engine)
+    elif (state.count < state.limit) & (state.spins < SPINS):
         state.count = state.count + (size.shr(2)).sext(i64)
     else:
         call_pointer(state.stop, i32, (ptr,), engine)
@@ -54,8 +62,11 @@ class SliceCounter:
 
     def __init__(self) -> None:
         self._state: Any = SliceState()
+        self._seen = (ctypes.c_uint8 * (PAGE_MASK + 1))()
+        ctypes.memset(self._seen, 1, PAGE_MASK + 1)
+        self.watch_pages(self._seen)
         # Read at every device access, so past the Struct's own, slower members.
-        self._words = (ctypes.c_int64 * 6).from_address(self._state.address)
+        self._words = (ctypes.c_int64 * 8).from_address(self._state.address)
 
     @property
     def count(self) -> int:
@@ -84,6 +95,17 @@ class SliceCounter:
     def size(self) -> int:
         """Bytes of the basic block begun last."""
         return self._words[5]
+
+    def watch_pages(self, seen: ctypes.Array[ctypes.c_uint8]) -> None:
+        """Stop before a block whose page has a 0 in `seen`, an entry for each of 2**20 pages."""
+        self._seen = seen
+        self._state.seen = ctypes.addressof(seen)
+
+    def met_new_page(self) -> bool:
+        """Whether that has happened since the last call."""
+        met = self._words[7] != 0
+        self._words[7] = 0
+        return met
 
     @property
     def spinning(self) -> bool:

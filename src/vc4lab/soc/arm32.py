@@ -1,0 +1,230 @@
+"""A core in AArch32 state: registers, exceptions, the instructions done by hand.
+
+HYP mode does not exist in the engine: the boards that leave their firmware in HYP mode start in
+supervisor mode here (unknown `arm32_start_mode`). NSACR and SCR are undefined on the model: reads
+give 0, writes are ignored.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vc4lab.soc.cpu import Cpu
+from vc4lab.soc.exceptions import (
+    FIQ_MASKED,
+    IRQ_MASKED,
+    SCTLR,
+    SCTLR_M,
+    THUMB,
+    ArmException,
+    enter,
+)
+from vc4lab.soc.generic_timer import PHYSICAL, VIRTUAL
+from vc4lab.soc.traps import Action, timer_read, timer_write
+
+RESET_CPSR = 0x1D3
+"""Supervisor mode, interrupts masked, ARM state: as the firmware's stub leaves it."""
+ENGINE_SVC, ENGINE_PREFETCH, ENGINE_DATA, ENGINE_BKPT = 2, 3, 4, 7
+WFE_ARM, WFE_THUMB, YIELD_ARM, YIELD_THUMB = 0xE320F002, 0xBF20, 0xE320F001, 0xBF10
+MIDR, MPIDR = (15, 0, 0, 0, 0, 4, 0), (15, 0, 0, 0, 0, 4, 5)
+"""VPIDR and VMPIDR: what MIDR and MPIDR read as outside of HYP mode."""
+MIDR_1176 = (15, 0, 0, 0, 0, 0, 0)
+CPACR = (15, 0, 0, 1, 0, 0, 2)
+DFSR, IFSR = (15, 0, 0, 5, 0, 0, 0), (15, 0, 0, 5, 0, 0, 1)
+DFAR, IFAR = (15, 0, 0, 6, 0, 0, 0), (15, 0, 0, 6, 0, 0, 2)
+SYNDROME_WRITE, DFSR_WRITE = 1 << 6, 1 << 11
+
+
+class Arm32(Cpu):
+    """ARM1176, Cortex-A7, or a Cortex-A53 in AArch32 state (as an A7 with another name)."""
+
+    identity: int | None = None
+    """MIDR, if it is another one than the model's."""
+    affinity = 0x80000000
+    """MPIDR of core 0."""
+
+    def _make_engine(self, unicorn: Any) -> Any:
+        from unicorn import arm_const as arm
+
+        self._arm = arm
+        engine = unicorn.Uc(unicorn.UC_ARCH_ARM, unicorn.UC_MODE_ARM)
+        engine.ctl_set_cpu_model(getattr(arm, f"UC_CPU_ARM_{self.model}"))
+        return engine
+
+    def start(self, pc: int, registers: tuple[int, ...]) -> None:
+        arm = self._arm
+        engine = self.engine
+        if self.model != "1176":
+            engine.reg_write(arm.UC_ARM_REG_CP_REG, (*MPIDR, self.affinity + self.number))
+            if self.identity is not None:
+                engine.reg_write(arm.UC_ARM_REG_CP_REG, (*MIDR, self.identity))
+        engine.reg_write(arm.UC_ARM_REG_CPSR, RESET_CPSR)
+        for number, value in enumerate(registers):
+            engine.reg_write(arm.UC_ARM_REG_R0 + number, value & 0xFFFFFFFF)
+        engine.reg_write(arm.UC_ARM_REG_PC, pc)
+        self.pc = pc
+        self.cpsr = RESET_CPSR
+
+    # -- registers ---------------------------------------------------------------------------------
+
+    @property
+    def engine_pc(self) -> int:
+        value: int = self.engine.reg_read(self._arm.UC_ARM_REG_PC)
+        return value
+
+    def _refresh(self) -> None:
+        arm = self._arm
+        self.pc = self.engine.reg_read(arm.UC_ARM_REG_PC)
+        self.cpsr = self.engine.reg_read(arm.UC_ARM_REG_CPSR)
+
+    def _entry(self) -> int:
+        return self.pc | (1 if self.cpsr & THUMB else 0)
+
+    def _set_pc(self, address: int) -> None:
+        thumb = self.engine.reg_read(self._arm.UC_ARM_REG_CPSR) & THUMB
+        self.engine.reg_write(self._arm.UC_ARM_REG_PC, address | (1 if thumb else 0))
+
+    def state(self) -> tuple[int, ...]:
+        arm = self._arm
+        names = [arm.UC_ARM_REG_R0 + n for n in range(13)]
+        names += [arm.UC_ARM_REG_SP, arm.UC_ARM_REG_LR, arm.UC_ARM_REG_CPSR]
+        return tuple(self.engine.reg_read_batch(names))
+
+    def _name(self, number: int) -> int:
+        arm = self._arm
+        if number < 13:
+            return int(arm.UC_ARM_REG_R0) + number
+        return int((arm.UC_ARM_REG_SP, arm.UC_ARM_REG_LR, arm.UC_ARM_REG_PC)[number - 13])
+
+    def register(self, number: int) -> int:
+        value: int = self.engine.reg_read(self._name(number))
+        return value
+
+    def _set_register(self, number: int, value: int) -> None:
+        if number != 15:
+            self.engine.reg_write(self._name(number), value & 0xFFFFFFFF)
+
+    def _translates(self) -> bool:
+        return bool(self.engine.reg_read(self._arm.UC_ARM_REG_CP_REG, SCTLR) & SCTLR_M)
+
+    # -- exceptions --------------------------------------------------------------------------------
+
+    def accepts(self, exception: ArmException) -> bool:
+        return not self.cpsr & (FIQ_MASKED if exception is ArmException.FIQ else IRQ_MASKED)
+
+    def _enter(self, exception: ArmException, address: int) -> tuple[int, bool]:
+        if exception in (ArmException.DATA_ABORT, ArmException.PREFETCH_ABORT):
+            self._write_fault_status(exception)
+        vector = enter(self.engine, exception, address)
+        return vector, vector < 0x20
+
+    def _write_fault_status(self, exception: ArmException) -> None:
+        syndrome, status, address = self._fault_status()
+        data = exception is ArmException.DATA_ABORT
+        if data and syndrome & SYNDROME_WRITE:
+            status |= DFSR_WRITE
+        for register, value in (
+            (DFSR if data else IFSR, status),
+            (DFAR if data else IFAR, address & 0xFFFFFFFF),
+        ):
+            self.engine.reg_write(self._arm.UC_ARM_REG_CP_REG, (*register, value))
+
+    def _on_interrupt_hook(self, engine: Any, number: int, _data: Any) -> None:
+        pc = engine.reg_read(self._arm.UC_ARM_REG_PC)
+        if number == ENGINE_SVC:
+            thumb = engine.reg_read(self._arm.UC_ARM_REG_CPSR) & THUMB
+            self._pending = (ArmException.SUPERVISOR_CALL, pc - (2 if thumb else 4))
+        elif number in (ENGINE_PREFETCH, ENGINE_BKPT):
+            self._pending = (ArmException.PREFETCH_ABORT, pc)
+        elif number == ENGINE_DATA:
+            self._pending = (ArmException.DATA_ABORT, pc)
+        else:
+            self._pending = (ArmException.UNDEFINED, pc)
+        engine.emu_stop()
+
+    def _on_invalid(self, engine: Any, _data: Any) -> bool:
+        arm = self._arm
+        pc = engine.reg_read(arm.UC_ARM_REG_PC)
+        thumb = engine.reg_read(arm.UC_ARM_REG_CPSR) & THUMB
+        if thumb:
+            waits = self.fetch(pc - 2, 2) in (WFE_THUMB, YIELD_THUMB)
+        else:
+            waits = self.fetch(pc - 4) in (WFE_ARM, YIELD_ARM)
+        if waits:
+            self._waits_for_event = True
+            engine.emu_stop()
+            return True
+        if not thumb and self._is_security_register(pc):
+            return True
+        self._pending = (ArmException.UNDEFINED, pc)
+        engine.emu_stop()
+        return True
+
+    def _is_security_register(self, pc: int) -> bool:
+        """MRC/MCR p15, 0, rt, c1, c1, n (SCR, SDER, NSACR): step over it, a read gives 0."""
+        word = self.fetch(pc)
+        if word & 0x0FEF0F1F != 0x0E010F11:
+            return False
+        if word & 1 << 20:
+            self._set_register(word >> 12 & 15, 0)
+        self.engine.reg_write(self._arm.UC_ARM_REG_PC, pc + 4)
+        return True
+
+    # -- trapped instructions ----------------------------------------------------------------------
+
+    def _emulate(self, action: Action, address: int) -> bool:
+        links = self.links
+        if action is Action.CODE_CHANGED:
+            links.code_changed()
+            return False
+        if action is Action.SEND_EVENT:
+            links.send_event()
+            return False
+        thumb = self.engine.reg_read(self._arm.UC_ARM_REG_CPSR) & THUMB
+        if thumb:
+            word = self.fetch(address, 2) << 16 | self.fetch(address + 2, 2)
+        else:
+            word = self.fetch(address)
+        target = word >> 12 & 15
+        if not thumb and not self._condition(word >> 28):
+            return False
+        if action is Action.CYCLES:
+            self._set_register(target, links.cycles())
+            return True
+        if links.timer is None:
+            return False
+        if action is Action.TIMER:
+            crm, op2 = word & 15, word >> 5 & 7
+            if not word & 1 << 20:
+                timer_write(links, crm, op2, self.register(target))
+            else:
+                self._set_register(target, timer_read(links, crm, op2) or 0)
+            return True
+        return self._timer_pair(word, target)
+
+    def _timer_pair(self, word: int, low: int) -> bool:
+        """mrrc, mcrr of CNTPCT, CNTVCT (0, 1), CNTP_CVAL, CNTV_CVAL (2, 3)."""
+        number, high = word >> 4 & 15, word >> 16 & 15
+        if number > 3:
+            return False
+        crm, op2 = (0, number + 1) if number < 2 else (number, 2)
+        if word & 1 << 20:
+            value = timer_read(self.links, crm, op2) or 0
+            self._set_register(low, value)
+            self._set_register(high, value >> 32)
+        elif number >= 2:
+            value = self.register(high) << 32 | self.register(low)
+            timer_write(self.links, crm, op2, value)
+        return True
+
+    def _condition(self, condition: int) -> bool:
+        """Whether the flags meet the condition of an instruction."""
+        if condition >= 14:
+            return True
+        flags = self.engine.reg_read(self._arm.UC_ARM_REG_CPSR) >> 28
+        n, z, c, v = flags >> 3 & 1, flags >> 2 & 1, flags >> 1 & 1, flags & 1
+        met = (z, c, n, v, c and not z, n == v, n == v and not z)[condition >> 1]
+        return bool(met) != bool(condition & 1)
+
+
+assert (PHYSICAL, VIRTUAL) == (0, 1), "CRm 2 and 3 are the two units"

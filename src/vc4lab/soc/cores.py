@@ -1,0 +1,332 @@
+"""The cores take turns: who runs, who waits for what, and when time may skip.
+
+One core alone runs in slices up to the next event. Several run in rounds of short turns, always in
+the same order, and time passes for all of them together (`Clock.share`). A core that waits (wfi,
+wfe, a polled register, a loop that only watches memory) gives up its turn; when all of them wait,
+time skips to the next event. Parked cores cost nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from vc4lab.soc.cpu import Cpu
+from vc4lab.soc.exceptions import ArmException
+from vc4lab.soc.idle import IdleLoop
+from vc4lab.soc.outcome import Outcome, UnhandledException
+
+if TYPE_CHECKING:
+    from vc4lab.soc.machine import Machine
+
+LONGEST_SLICE = 500_000
+"""Instructions after which Python looks at a core in any case."""
+TURN = 20_000
+"""Instructions of a turn when several cores run."""
+IDLE_LOOP = "a loop that waits for memory to change"
+POLLING = "polling"
+MASKED_SLICE = 2_000
+"""Instructions after which a core is asked again whether it takes a masked interrupt by now."""
+LONGEST_MASKED_SLICE = 100_000
+LONGEST_NAP = 8
+"""Rounds for which a core in a wfe loop is left alone while others work."""
+LONGEST_POLL = 20_000
+"""Nanoseconds for which a polling core is left alone while others work."""
+QUIET = 4
+"""Rounds without work after which time skips."""
+HOPELESS = 200
+"""So many rounds of loops that watch memory, and of nothing else, are a hang."""
+SPIN_TABLE = 0xD8
+"""AArch64 firmware: core n begins at the address it finds at 0xD8 + 8 n."""
+
+
+class Core:
+    """A core and what it waits for."""
+
+    def __init__(self, cpu: Cpu, parked: bool) -> None:
+        self.cpu = cpu
+        self.number = cpu.number
+        self.parked = parked
+        self.idle = IdleLoop(cpu)
+        self.asleep = ""
+        self.wish = 0
+        """The moment until which it polls."""
+        self.wake_at = 0
+        self.naps = 0
+        self.nap = 0
+        self.masked_slice = MASKED_SLICE
+        self.activity = (0, 0, 0)
+
+    def rest(self, how: str) -> None:
+        """It waits; the longer, the more seldom it is asked again."""
+        self.asleep = how
+        self.naps = min(self.naps + 1, LONGEST_NAP)
+        self.nap = self.naps
+
+
+class Cores:
+    """The scheduler of a machine."""
+
+    def __init__(self, machine: Machine, cpus: list[Cpu], spin_table: bool) -> None:
+        self._machine = machine
+        self.all = [Core(cpu, parked=cpu.number > 0) for cpu in cpus]
+        self.current = self.all[0]
+        self._spin_table = spin_table
+        self._quiet = 0
+        self._hopeless = 0
+
+    # -- starting ----------------------------------------------------------------------------------
+
+    def release(self, number: int, address: int) -> bool:
+        """Start a parked core; False if it runs already."""
+        core = self.all[number] if number < len(self.all) else None
+        if core is None or not core.parked:
+            return False
+        machine = self._machine
+        core.cpu.start(address, machine.plan.entry_registers)
+        core.cpu.stale = True
+        core.parked = False
+        machine.counter.stop()
+        return True
+
+    def _look_at_spin_table(self) -> None:
+        for core in self.all:
+            if core.parked:
+                address = self._machine.memory.u64(SPIN_TABLE + 8 * core.number)
+                if address:
+                    self.release(core.number, address)
+
+    def code_changed(self) -> None:
+        """Every core looks at the code it knows before it goes on."""
+        for core in self.all:
+            core.cpu.stale = True
+        if len(self._running()) > 1:
+            self._machine.counter.stop()
+
+    def send_event(self) -> None:
+        """SEV: cores in wfe go on."""
+        for core in self.all:
+            core.nap = 0
+            core.naps = 0
+
+    def _running(self) -> list[Core]:
+        return [core for core in self.all if not core.parked]
+
+    # -- interrupts --------------------------------------------------------------------------------
+
+    def _pending(self, core: Core, exception: ArmException) -> bool:
+        machine = self._machine
+        fast = exception is ArmException.FIQ
+        if machine.local is not None:
+            return bool(machine.local.sources(core.number, fast))
+        return machine.interrupts.pending_fiq if fast else machine.interrupts.pending_irq
+
+    def _can_be_interrupted(self, core: Core) -> bool:
+        """Whether anything can happen to a core; a masked interrupt ends only a wfi."""
+        machine = self._machine
+        cpu = core.cpu
+        awake = core.asleep != Outcome.WAIT_FOR_INTERRUPT.value
+        if awake and cpu.interrupts_masked and cpu.fast_interrupts_masked:
+            return False
+        if machine.local is not None:
+            return machine.local.can_interrupt(core.number)
+        return machine.interrupts.any_enabled
+
+    def _will_be_taken(self, core: Core) -> bool:
+        return any(
+            core.cpu.accepts(kind) and self._pending(core, kind)
+            for kind in (ArmException.FIQ, ArmException.IRQ)
+        )
+
+    def _deliver(self, core: Core, limit: int) -> int:
+        """Let the core take a waiting interrupt; the end of its slice."""
+        cpu = core.cpu
+        count = self._machine.counter.count
+        if self._pending(core, ArmException.FIQ) and cpu.accepts(ArmException.FIQ):
+            cpu.interrupt(ArmException.FIQ)
+        elif self._pending(core, ArmException.IRQ):
+            if cpu.accepts(ArmException.IRQ):
+                cpu.interrupt()
+            else:
+                limit = min(limit, count + core.masked_slice)
+                core.masked_slice = min(2 * core.masked_slice, LONGEST_MASKED_SLICE)
+        else:
+            core.masked_slice = MASKED_SLICE
+        return limit
+
+    # -- turns -------------------------------------------------------------------------------------
+
+    def step(self) -> None:
+        """Due events, then one slice of the only core that runs, or a turn of each."""
+        machine = self._machine
+        machine.clock.run_due()
+        if machine.ended:
+            return
+        if self._spin_table:
+            self._look_at_spin_table()
+        running = self._running()
+        if len(running) == 1:
+            self._alone(running[0])
+        else:
+            self._round(running)
+
+    def _slice(self, core: Core, longest: int) -> Outcome | None:
+        """Run one core; None if it crashed."""
+        machine = self._machine
+        self.current = core
+        core.asleep = ""
+        limit = min(machine.clock.limit, machine.counter.count + longest)
+        try:
+            limit = self._deliver(core, limit)
+            outcome = core.cpu.run(limit)
+            machine.v3d_bridge.settle()
+        except UnhandledException as crash:
+            machine.crash(crash)
+            return None
+        if outcome is Outcome.LIMIT and not machine.ended and core.cpu.lost:
+            machine.fail_lost(core.cpu.pc)
+            return None
+        return outcome
+
+    def _idles(self, core: Core) -> bool:
+        """Whether the slice that has ended was part of a loop that only watches memory."""
+        machine = self._machine
+        activity = machine.bus.accesses, machine.local_bus.accesses, core.cpu.exceptions_taken
+        core.idle.look(touched=activity != core.activity)
+        return core.idle.waits
+
+    def _note_activity(self, core: Core) -> None:
+        machine = self._machine
+        core.activity = (
+            machine.bus.accesses, machine.local_bus.accesses, core.cpu.exceptions_taken,
+        )  # fmt: skip
+
+    def _alone(self, core: Core) -> None:
+        machine = self._machine
+        machine.clock.company = False
+        machine.clock.share = 1
+        self._note_activity(core)
+        outcome = self._slice(core, LONGEST_SLICE)
+        if outcome is None or machine.ended:
+            return
+        if outcome is Outcome.LIMIT:
+            if self._idles(core):
+                self._watches_memory(core)
+            return
+        if outcome is Outcome.WAIT_FOR_INTERRUPT:
+            wakes = self._pending(core, ArmException.IRQ) or self._pending(core, ArmException.FIQ)
+        else:
+            wakes = self._will_be_taken(core)
+        if wakes:
+            return
+        core.asleep = outcome.value
+        if machine.power.armed or self._can_be_interrupted(core):
+            machine.clock.skip_to_event()
+        else:
+            self._over([core])
+
+    def _watches_memory(self, core: Core) -> None:
+        machine = self._machine
+        core.asleep = IDLE_LOOP
+        if machine.power.armed or self._can_be_interrupted(core):
+            machine.clock.skip_to_event()
+        elif core.idle.hangs:
+            self._over([core])
+        else:
+            core.asleep = ""
+
+    def _round(self, running: list[Core]) -> None:
+        machine = self._machine
+        clock = machine.clock
+        worked = 0
+        for core in running:
+            if machine.ended:
+                return
+            if not self._ready(core):
+                continue
+            clock.company = True
+            clock.wish = None
+            machine.bus.forget_polls()
+            machine.local_bus.forget_polls()
+            self._note_activity(core)
+            outcome = self._slice(core, TURN)
+            clock.company = False
+            if outcome is None:
+                return
+            worked += self._works(core, outcome)
+        if machine.ended:
+            return
+        clock.share = max(worked, 1)
+        if worked:
+            self._quiet = self._hopeless = 0
+        else:
+            self._nobody_works(running)
+
+    def _ready(self, core: Core) -> bool:
+        """Whether a core gets a turn."""
+        if not core.asleep or self._will_be_taken(core):
+            return True
+        if core.asleep == Outcome.WAIT_FOR_INTERRUPT.value:
+            irq = self._pending(core, ArmException.IRQ)
+            return irq or self._pending(core, ArmException.FIQ)
+        if core.asleep == Outcome.BRANCH_TO_SELF.value:
+            return False
+        if core.asleep == POLLING:
+            now = self._machine.clock.now
+            return now >= core.wish or (not self._quiet and now >= core.wake_at)
+        core.nap -= 1
+        return core.nap <= 0 or self._quiet > 0
+
+    def _works(self, core: Core, outcome: Outcome) -> bool:
+        """Whether a core's turn was work; else it rests."""
+        clock = self._machine.clock
+        if outcome is not Outcome.LIMIT:
+            core.rest(outcome.value)
+            return False
+        if clock.wish is not None:
+            core.asleep = POLLING
+            core.wish = clock.wish
+            core.wake_at = min(clock.wish, clock.now + LONGEST_POLL)
+            return False
+        if self._idles(core):
+            core.rest(IDLE_LOOP)
+            return False
+        core.naps = 0
+        return True
+
+    def _nobody_works(self, running: list[Core]) -> None:
+        machine = self._machine
+        self._quiet += 1
+        if self._quiet < QUIET:
+            return
+        wishes = [core.wish for core in running if core.asleep == POLLING]
+        hope = machine.power.armed or any(self._can_be_interrupted(core) for core in running)
+        if wishes or hope:
+            moment = min([machine.clock.next_event, *wishes])
+            machine.clock.skip(max(moment - machine.clock.now, 0))
+            return
+        self._hopeless += 1
+        if self._hopeless > HOPELESS or all(core.asleep != IDLE_LOOP for core in running):
+            self._over(running)
+
+    def _over(self, running: list[Core]) -> None:
+        """Nothing will ever happen again: the program has ended, or it hangs."""
+        machine = self._machine
+        machine.frames.finish()
+        if machine.ended:
+            return
+        watching = [core for core in running if core.asleep == IDLE_LOOP]
+        self.current = core = watching[0] if watching else running[0]
+        place = machine.places(core.cpu.pc)
+        if watching:
+            who = "the CPU" if len(running) == 1 else f"core {core.number}"
+            machine.hang(f"{who} at {place} waits in {IDLE_LOOP}, which nobody does")
+        else:
+            machine.halt(f"the program has ended in {core.asleep} at {place}")
+
+    @property
+    def asleep(self) -> str:
+        """What the cores wait for, "" if one of them works."""
+        running = self._running()
+        if any(not core.asleep or core.asleep == POLLING for core in running):
+            return ""
+        return ", ".join(dict.fromkeys(core.asleep for core in running))

@@ -1,0 +1,95 @@
+"""The generic timer of one core (ARM ARM chapter D10, B8 for AArch32), on virtual time.
+
+The engine's own follows the host's clock and never interrupts, so its registers are trapped
+(`traps.py`) and come here. One counter, two compare units: physical and virtual
+(the offset between them is 0).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from vc4lab.soc.clock import Clock, Event
+
+FREQUENCY = 19_200_000
+"""The crystal, as the firmware leaves the prescaler of the local block."""
+PHYSICAL, VIRTUAL = 0, 1
+ENABLE, MASKED, MET = 1, 2, 4
+TICKS, NANOSECONDS = 12, 625
+"""19.2 MHz: 12 ticks in 625 ns."""
+WORD = 0xFFFFFFFF
+LONG = (1 << 64) - 1
+
+
+def ticks_at(nanoseconds: int) -> int:
+    """The counter at a moment of guest time."""
+    return nanoseconds * TICKS // NANOSECONDS
+
+
+class GenericTimer:
+    """CNT*_CTL, CNT*_CVAL and CNT*_TVAL of a core; `attention` is called when a timer fires."""
+
+    def __init__(self, clock: Clock, attention: Callable[[], None]) -> None:
+        self._clock = clock
+        self._attention = attention
+        self._control = [0, 0]
+        self._compare = [0, 0]
+        self._events: list[Event | None] = [None, None]
+
+    @property
+    def count(self) -> int:
+        """CNTPCT and CNTVCT."""
+        return ticks_at(self._clock.now)
+
+    def level(self, unit: int) -> bool:
+        """Whether the timer asks for its interrupt."""
+        return self._control[unit] & (ENABLE | MASKED) == ENABLE and self._met(unit)
+
+    def _met(self, unit: int) -> bool:
+        return self.count >= self._compare[unit]
+
+    @property
+    def armed(self) -> bool:
+        """Whether an interrupt will come by itself."""
+        return any(control & (ENABLE | MASKED) == ENABLE for control in self._control)
+
+    def read_control(self, unit: int) -> int:
+        """CNT*_CTL"""
+        control = self._control[unit]
+        return control | (MET if control & ENABLE and self._met(unit) else 0)
+
+    def write_control(self, unit: int, value: int) -> None:
+        """CNT*_CTL"""
+        self._control[unit] = value & (ENABLE | MASKED)
+        self._schedule(unit)
+
+    def read_compare(self, unit: int) -> int:
+        """CNT*_CVAL"""
+        return self._compare[unit]
+
+    def write_compare(self, unit: int, value: int) -> None:
+        """CNT*_CVAL"""
+        self._compare[unit] = value & LONG
+        self._schedule(unit)
+
+    def read_value(self, unit: int) -> int:
+        """CNT*_TVAL: ticks to go, as a 32-bit number."""
+        return self._compare[unit] - self.count & WORD
+
+    def write_value(self, unit: int, value: int) -> None:
+        """CNT*_TVAL"""
+        value &= WORD
+        signed = value - (value >> 31 << 32)
+        self.write_compare(unit, self.count + signed)
+
+    def _schedule(self, unit: int) -> None:
+        event = self._events[unit]
+        if event is not None:
+            event.cancel()
+            self._events[unit] = None
+        if self._control[unit] & (ENABLE | MASKED) == ENABLE:
+            moment = -(-self._compare[unit] * NANOSECONDS // TICKS)
+            if moment > self._clock.now:
+                self._events[unit] = self._clock.at(moment, self._attention)
+            else:
+                self._attention()

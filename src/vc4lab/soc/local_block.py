@@ -1,0 +1,172 @@
+"""The per-core block at 0x40000000 (BCM2836/7, "QA7"): routing, core mailboxes, core timers.
+
+It decides which core sees which interrupt. A mailbox 3 that is written while its core is parked
+holds the address at which the core begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from vc4lab.soc.block import Block, Poll, Register
+from vc4lab.soc.clock import Clock, Event
+from vc4lab.soc.generic_timer import PHYSICAL, VIRTUAL, GenericTimer, ticks_at
+from vc4lab.soc.interrupts import InterruptController
+
+CORES = 4
+GPU_BIT, LOCAL_TIMER_BIT = 8, 11
+TIMER_UNITS = (PHYSICAL, PHYSICAL, None, VIRTUAL)
+"""Bits 0-3 of a core's timer lines: secure and non-secure physical, hypervisor, virtual."""
+LOCAL_TIMER_TICK = 1e9 / 38_400_000
+START_MAILBOX = 3
+
+
+class LocalBlock(Block):
+    """Routing of the GPU's lines, four mailboxes and four timer lines a core, a local timer."""
+
+    NAME = "local"
+    OFFSET = 0
+    CONTROL = Register(0x00)
+    PRESCALER = Register(0x08, doc="0x80000000 divides by 1")
+    GPU_ROUTING = Register(0x0C, doc="1:0 core of the IRQ, 3:2 core of the FIQ")
+    PMU_ROUTING_SET = Register(0x10)
+    PMU_ROUTING_CLEAR = Register(0x14)
+    TIMER_LOW = Register(0x1C, access="r", poll=Poll.TIME, doc="19.2 MHz count")
+    TIMER_HIGH = Register(0x20, access="r", poll=Poll.TIME)
+    LOCAL_ROUTING = Register(0x24, doc="1:0 core of the local timer, 2 as FIQ")
+    AXI_COUNT = Register(0x2C)
+    AXI_INTERRUPT = Register(0x30)
+    LOCAL_CONTROL = Register(0x34, doc="31 fired, 29 interrupt, 28 enable, 27:0 reload")
+    LOCAL_CLEAR = Register(0x38, access="w", doc="31 clear, 30 reload")
+    TIMER_INTERRUPTS = Register(0x40, count=CORES, doc="3:0 IRQ, 7:4 FIQ")
+    MAILBOX_INTERRUPTS = Register(0x50, count=CORES, doc="3:0 IRQ, 7:4 FIQ")
+    IRQ_SOURCE = Register(0x60, access="r", count=CORES, poll=Poll.EVENT)
+    FIQ_SOURCE = Register(0x70, access="r", count=CORES, poll=Poll.EVENT)
+    MAILBOX_SET = Register(0x80, access="w", count=16, doc="mailbox m of core n at 16 n + 4 m")
+    MAILBOX_CLEAR = Register(0xC0, count=16, poll=Poll.EVENT)
+
+    FIRED, INTERRUPT, ENABLE, RELOAD = 1 << 31, 1 << 29, 1 << 28, (1 << 28) - 1
+
+    def __init__(
+        self,
+        interrupts: InterruptController,
+        clock: Clock,
+        timers: list[GenericTimer],
+        attention: Callable[[], None],
+        start_core: Callable[[int, int], bool],
+    ) -> None:
+        super().__init__()
+        self._interrupts = interrupts
+        self._clock = clock
+        self._timers = timers
+        self._attention = attention
+        self._start_core = start_core
+        self._mailboxes = [0] * 16
+        self._local_event: Event | None = None
+
+    # -- who is interrupted ------------------------------------------------------------------------
+
+    @property
+    def irq_core(self) -> int:
+        """The core that gets the GPU's interrupts."""
+        return self.GPU_ROUTING & 3
+
+    def sources(self, core: int, fast: bool) -> int:
+        """IRQ_SOURCE or FIQ_SOURCE of a core."""
+        shift = 4 if fast else 0
+        value = 0
+        lines = self.values[0x40 + 4 * core]
+        if lines:
+            enabled = lines >> 4 & 15 if fast else lines & ~(lines >> 4) & 15
+            for bit, unit in enumerate(TIMER_UNITS):
+                if enabled >> bit & 1 and unit is not None and self._timers[core].level(unit):
+                    value |= 1 << bit
+        lines = self.values[0x50 + 4 * core]
+        if lines:
+            enabled = lines >> 4 & 15 if fast else lines & ~(lines >> 4) & 15
+            for mailbox in range(4):
+                if enabled >> mailbox & 1 and self._mailboxes[4 * core + mailbox]:
+                    value |= 1 << 4 + mailbox
+        routed = self.GPU_ROUTING >> (2 if fast else 0) & 3
+        if core == routed:
+            raised = self._interrupts.pending_fiq if fast else self._interrupts.pending_irq
+            value |= raised << GPU_BIT
+        if self.LOCAL_CONTROL & self.FIRED and self.LOCAL_CONTROL & self.INTERRUPT:
+            route = self.LOCAL_ROUTING & 7
+            if route == core + shift:
+                value |= 1 << LOCAL_TIMER_BIT
+        return value
+
+    def can_interrupt(self, core: int) -> bool:
+        """Whether anything could interrupt a core some day."""
+        if self.values[0x50 + 4 * core] or self.LOCAL_CONTROL & self.INTERRUPT:
+            return True
+        if self.values[0x40 + 4 * core] and self._timers[core].armed:
+            return True
+        routed = core in (self.GPU_ROUTING & 3, self.GPU_ROUTING >> 2 & 3)
+        return routed and self._interrupts.any_enabled
+
+    def on_read_IRQ_SOURCE(self, core: int) -> int:
+        return self.sources(core, False)
+
+    def on_read_FIQ_SOURCE(self, core: int) -> int:
+        return self.sources(core, True)
+
+    def on_write_GPU_ROUTING(self, value: int) -> None:
+        self.GPU_ROUTING = value
+        self._attention()
+
+    def on_write_TIMER_INTERRUPTS(self, core: int, value: int) -> None:
+        self.values[0x40 + 4 * core] = value & 0xFF
+        self._attention()
+
+    def on_write_MAILBOX_INTERRUPTS(self, core: int, value: int) -> None:
+        self.values[0x50 + 4 * core] = value & 0xFF
+        self._attention()
+
+    # -- mailboxes ---------------------------------------------------------------------------------
+
+    def on_write_MAILBOX_SET(self, index: int, value: int) -> None:
+        core, mailbox = index >> 2, index & 3
+        if mailbox == START_MAILBOX and value and self._start_core(core, value):
+            return
+        self._mailboxes[index] |= value
+        self._attention()
+
+    def on_read_MAILBOX_CLEAR(self, index: int) -> int:
+        return self._mailboxes[index]
+
+    def on_write_MAILBOX_CLEAR(self, index: int, value: int) -> None:
+        self._mailboxes[index] &= ~value
+
+    # -- timers ------------------------------------------------------------------------------------
+
+    def on_read_TIMER_LOW(self) -> int:
+        return ticks_at(self._clock.now) & 0xFFFFFFFF
+
+    def on_read_TIMER_HIGH(self) -> int:
+        return ticks_at(self._clock.now) >> 32
+
+    def on_write_LOCAL_CONTROL(self, value: int) -> None:
+        self.LOCAL_CONTROL = value & ~self.FIRED | self.LOCAL_CONTROL & self.FIRED
+        self._restart_local()
+
+    def on_write_LOCAL_CLEAR(self, value: int) -> None:
+        if value & self.FIRED:
+            self.LOCAL_CONTROL &= ~self.FIRED
+        if value & 1 << 30:
+            self._restart_local()
+
+    def _restart_local(self) -> None:
+        if self._local_event is not None:
+            self._local_event.cancel()
+            self._local_event = None
+        reload = self.LOCAL_CONTROL & self.RELOAD
+        if self.LOCAL_CONTROL & self.ENABLE and reload:
+            wait = max(int(reload * LOCAL_TIMER_TICK), 1000)
+            self._local_event = self._clock.after(wait, self._local_fired)
+
+    def _local_fired(self) -> None:
+        self.LOCAL_CONTROL |= self.FIRED
+        self._attention()
+        self._restart_local()
