@@ -13,9 +13,9 @@ TILE_BUDGET = 1 << 23
 FRAME_BUDGET = 1 << 27
 """The same for all tiles of a frame together."""
 
-DONE, NEED_DRAWS, NEED_SEGMENTS, NEED_ERRORS, NEED_EXPANSION = 0, 1, 2, 3, 4
+DONE, NEED_DRAWS, NEED_SEGMENTS, NEED_ERRORS, NEED_EXPANSION, NEED_FORMATS = range(6)
 """What the native scan returns; behind a NEED_ the array is grown (or the primitive record at
-`walk_end` made a list) and the scan called again."""
+`walk_end` made a list, or the scan built for all list formats) and the scan called again."""
 
 ILLEGAL_RECORD, TOO_DEEP, ENDLESS, BAD_FORMAT, HALTED, TOO_MANY = 1, 2, 3, 4, 5, 6
 """Reasons in `ScanError.reason`."""

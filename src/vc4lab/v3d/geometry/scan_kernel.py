@@ -192,7 +192,7 @@ def _segment(c: Any, tile: Value, draw: Value, address: Value) -> None:
 
 @staged
 def _walk_list(
-    context: Value, c: Any, tile: Value, draw: Value, address: Value, op: Value
+    walkers: Any, context: Value, c: Any, tile: Value, draw: Value, address: Value, op: Value
 ) -> Value:
     """Decode one list into a segment; returns a scan status, walk_end = where to go on."""
     status = const(i32, sc.DONE)
@@ -203,11 +203,14 @@ def _walk_list(
         status = const(i32, sc.NEED_SEGMENTS)
     else:
         place = c.draws + draw * DrawEntry.size
-        for code, walker in WALKERS.items():
+        for code, walker in walkers.items():
             if form == code:
                 end = call(walker, context, address, place)
         if end == -1:
-            status = _fail(c, tile, address, op, sc.BAD_FORMAT)
+            if len(walkers) < len(WALKERS):
+                status = const(i32, sc.NEED_FORMATS)
+            else:
+                status = _fail(c, tile, address, op, sc.BAD_FORMAT)
         else:
             _segment(c, tile, draw, address)
             if end != ENDED:
@@ -227,8 +230,8 @@ def _expansion(c: Any, address: Value) -> Value:
     return place
 
 
-@kernel(args=(ptr, i32, i32), returns=i32)
-def draw_record(context: Value, tile: Value, address: Value) -> Value:
+@staged
+def _draw_record(walkers: Any, context: Value, tile: Value, address: Value) -> Value:
     """A primitive record outside of compressed lists becomes a segment of its expanded list."""
     c: Any = ScanContext.at(context)
     state: Any = RenderState.at(c.field_ptr("state"))
@@ -252,7 +255,7 @@ def draw_record(context: Value, tile: Value, address: Value) -> Value:
             if draw < 0:
                 status = const(i32, sc.NEED_DRAWS)
             else:
-                status = _walk_list(context, c, tile, draw, entry.start, op)
+                status = _walk_list(walkers, context, c, tile, draw, entry.start, op)
             c.list_base = c.memory
         c.walk_end = entry.behind
     return status
@@ -267,8 +270,8 @@ def _system_size(op: Value) -> Value:
     return size
 
 
-@kernel(args=(ptr, i32), returns=i32)
-def scan_tile(context: Value, tile: Value) -> Value:
+@staged
+def _scan_tile(walkers: Any, draw_record: Any, context: Value, tile: Value) -> Value:
     """Walk one tile's list, or one piece of rendering list; state carries on in the context."""
     c: Any = ScanContext.at(context)
     state = c.field_ptr("state")
@@ -297,7 +300,7 @@ def scan_tile(context: Value, tile: Value) -> Value:
                 status = const(i32, sc.NEED_DRAWS)
                 running = const(i1, False)
             else:
-                status = _walk_list(context, c, tile, draw, address, op)
+                status = _walk_list(walkers, context, c, tile, draw, address, op)
                 address = c.walk_end
                 running = (status == sc.DONE) & (c.walk_status == ENDED)
         elif (op == INDEXED) | (op == ARRAY) | (op == VG_ARRAY) | (op == VG_INLINE):
@@ -347,8 +350,8 @@ def scan_tile(context: Value, tile: Value) -> Value:
     return status
 
 
-@kernel(args=(ptr,), returns=i32)
-def scan(context: Value) -> Value:
+@staged
+def _scan(scan_tile: Any, context: Value) -> Value:
     """Walk all tiles from the resume point; NEED_x leaves the current tile untouched."""
     c: Any = ScanContext.at(context)
     state = c.field_ptr("state")
@@ -383,3 +386,22 @@ def scan(context: Value) -> Value:
             total = total + count
         c.entries = total
     return status
+
+
+def make_scan(formats: tuple[int, ...]) -> Any:
+    """The native scan for some list formats (values of record 56); others need another build."""
+    walkers = {code: WALKERS[code] for code in formats}
+
+    @kernel(args=(ptr, i32, i32), returns=i32)
+    def draw_record(context: Value, tile: Value, address: Value) -> Value:
+        return _draw_record(walkers, context, tile, address)
+
+    @kernel(args=(ptr, i32), returns=i32)
+    def scan_tile(context: Value, tile: Value) -> Value:
+        return _scan_tile(walkers, draw_record, context, tile)
+
+    @kernel(args=(ptr,), returns=i32)
+    def scan(context: Value) -> Value:
+        return _scan(scan_tile, context)
+
+    return scan

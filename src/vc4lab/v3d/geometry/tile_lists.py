@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from vc4lab.simd import NativeFunction, build
+from vc4lab.simd import Function, NativeFunction, Value, build, i32, ptr
 from vc4lab.v3d.geometry import scan_context as sc
 from vc4lab.v3d.geometry.direct_lists import DirectLists
 from vc4lab.v3d.geometry.scan_context import DrawEntry, ErrorEntry, ScanContext, Segment
 from vc4lab.v3d.lists.render_state import (
     STATE_BYTES,
+    TRIANGLES_16_BIT,
     RenderState,
     state_bytes,
     state_from_bytes,
@@ -86,23 +87,43 @@ class ScanResult:
         return [tuple(words[i : i + 4]) for i in range(0, len(words), 4)]  # type: ignore[misc]
 
 
-@lru_cache(maxsize=1)
-def _native_scan() -> NativeFunction:
-    from vc4lab.v3d.geometry.scan_kernel import scan
+@lru_cache(maxsize=2)
+def _native_scan(all_formats: bool) -> NativeFunction:
+    """The scan; nearly every frame has only indexed triangles, which compile much faster."""
 
-    return build("tile_lists", {"scan": scan}, float_mode="default", key="tile_lists")["scan"]
+    def body(context: Value) -> Any:
+        from vc4lab.v3d.geometry.scan_kernel import WALKERS, make_scan
+
+        return make_scan(tuple(WALKERS) if all_formats else (TRIANGLES_16_BIT,))(context)
+
+    scan = Function(args=(ptr,), returns=i32, body=body)
+    key = f"tile_lists {all_formats}"
+    return build("tile_lists", {"scan": scan}, float_mode="default", key=key)["scan"]
+
+
+_KEPT = 4
+"""Sets of arrays that are kept for the scans to come."""
 
 
 class _Arrays:
     """The growing output arrays of one scan."""
 
-    def __init__(self, context: ScanContext, draws: int, segments: int, errors: int) -> None:
-        self.context = context
+    def __init__(self, draws: int, segments: int, errors: int) -> None:
+        self.context: Any = ScanContext()
         self.draws: Any = None
         self.maps: list[Any] = []
         self.grow_draws(draws)
         self.grow_segments(segments)
         self.grow_errors(errors)
+
+    def attach(self, context: Any) -> None:
+        """Empty, and used by another scan from now on."""
+        old, self.context = self.context, context
+        for name in ("draws", "draw_capacity", "table", "table_mask", "segments", "errors"):
+            setattr(context, name, getattr(old, name))
+        for name in ("segment_capacity", "error_capacity"):
+            setattr(context, name, getattr(old, name))
+        ctypes.memset(self.table, 0, ctypes.sizeof(self.table))
 
     def _grow(self, old: Any, size: int) -> Any:
         new = (ctypes.c_char * (size + 64))()
@@ -144,6 +165,24 @@ class _Arrays:
         self.errors = self._grow(getattr(self, "errors", None), count * ErrorEntry.size)
         self.context.errors = ctypes.addressof(self.errors)
         self.context.error_capacity = count
+
+
+_free: list[_Arrays] = []
+
+
+class _Lease:
+    """Arrays for one scan; they go back when nobody needs its result any more."""
+
+    def __init__(self, context: Any) -> None:
+        try:
+            self.arrays = _free.pop()
+        except IndexError:
+            self.arrays = _Arrays(draws=32, segments=1024, errors=16)
+        self.arrays.attach(context)
+
+    def __del__(self) -> None:
+        if len(_free) < _KEPT:
+            _free.append(self.arrays)
 
 
 def scan_tile_lists(
@@ -191,8 +230,9 @@ def scan_tile_lists(
     context.list_base = memory.base
     direct = direct or DirectLists(memory, None)
     direct.fill(context)
-    arrays = _Arrays(context, draws=32, segments=max(256, 4 * len(tiles)), errors=16)
-    native = _native_scan()
+    lease = _Lease(context)
+    arrays = lease.arrays
+    native = _native_scan(False)
     while (status := native(context.address)) != sc.DONE:
         if status == sc.NEED_DRAWS:
             arrays.grow_draws(context.draw_capacity * 2)
@@ -201,6 +241,8 @@ def scan_tile_lists(
         elif status == sc.NEED_EXPANSION:
             direct.expand(int(context.walk_end))
             direct.fill(context)
+        elif status == sc.NEED_FORMATS:
+            native = _native_scan(True)
         else:
             arrays.grow_errors(context.error_capacity * 4)
     final = ctypes.string_at(context.address + ScanContext.offset("state"), STATE_BYTES)
@@ -212,7 +254,7 @@ def scan_tile_lists(
         errors=[_error(arrays.errors, k) for k in range(context.error_count)],
         entries=context.entries,
         final_state=state_from_bytes(final),
-        keep=(context, arrays, offsets, direct),
+        keep=(context, lease, offsets, direct),
     )
 
 
