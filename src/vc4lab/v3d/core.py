@@ -16,6 +16,7 @@ from vc4lab.v3d.counters import PerformanceCounters
 from vc4lab.v3d.lists.binning import BinningStage
 from vc4lab.v3d.lists.cle import ControlListExecutor
 from vc4lab.v3d.lists.frame import FrameRenderer
+from vc4lab.v3d.lists.lint import Lint
 from vc4lab.v3d.lists.rendering import RenderingStage
 from vc4lab.v3d.lists.thread import ListThread, waiting_reasons
 from vc4lab.v3d.registers import (
@@ -84,8 +85,9 @@ class V3D:
         self.threads = (ListThread(0), ListThread(1))
         depth = int(unknowns["sublist_depth"])
         self.executor = ControlListExecutor(memory, self.reporter, self.threads, depth)
+        lint = Lint(self.reporter)
         self.frames = FrameRenderer(
-            memory, self.reporter, unknowns=unknowns, engine=engine, threads=threads
+            memory, self.reporter, unknowns=unknowns, engine=engine, threads=threads, lint=lint
         )
         self.binning = BinningStage(
             self.executor,
@@ -94,6 +96,7 @@ class V3D:
             unknowns=unknowns,
             engine=engine,
             flushed=self._flush_done,
+            lint=lint,
         )
         self.rendering = RenderingStage(
             self.executor,
@@ -102,6 +105,7 @@ class V3D:
             self.frames.draw,
             self._frame_done,
             unknowns,
+            lint,
         )
         self.programs = UserPrograms(
             memory, self.reporter, unknowns, engine=engine, threads=threads
@@ -207,6 +211,7 @@ class V3D:
     def _run(self) -> None:
         self.executor.pump()
         self.rendering.stopped()
+        self.binning.stopped()
         if self.binning.out_of_memory:
             self._raise(OUTOMEM)
         if self.binning.spills_taken:

@@ -82,6 +82,7 @@ ENTRIES = [
         "buffer loads and stores, shader records and NV vertex data need 16 bytes, tile lists 32.",
         "AG100-R pp. 67-75",
         "Align the buffer; an assembler's .align of the target counts in powers of two.",
+        Severity.HINT,
     ),
     Entry(
         "CLE-010",
@@ -105,6 +106,7 @@ ENTRIES = [
         "in the binner, the frame count never rises, and whoever waits for it waits forever.",
         "AG100-R p. 65; BFC register",
         "End the list with 4, or with 5 when the rendering list does not repeat the state.",
+        Severity.WARNING,
     ),
     Entry(
         "CLE-013",
@@ -207,7 +209,7 @@ ENTRIES = [
         "grid with another width; branches then lead to other tiles' lists.",
         "AG100-R p. 71, records 112 and 113",
         "Compute width and height in tiles once: ceil(pixels / 64), with 4x multisampling / 32.",
-        Severity.WARNING,
+        Severity.HINT,
     ),
     Entry(
         "CLE-025",
@@ -284,7 +286,7 @@ ENTRIES = [
         "coordinate shader).",
         "AG100-R pp. 79-80, tables 44-46",
         "Compare the record's printed form with the shader: words loaded must equal words read.",
-        Severity.WARNING,
+        Severity.HINT,
     ),
     Entry(
         "CLE-034",

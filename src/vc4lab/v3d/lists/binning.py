@@ -25,6 +25,7 @@ from vc4lab.v3d.geometry import ptb_context
 from vc4lab.v3d.geometry.ptb import Binner
 from vc4lab.v3d.geometry.ptb_input import IndexSource
 from vc4lab.v3d.geometry.vg_list import inline_length
+from vc4lab.v3d.lists.lint import Lint
 from vc4lab.v3d.lists.render_state import STATE_FIELDS
 from vc4lab.v3d.lists.shader_state import ProgramCache, read_shader_state
 from vc4lab.v3d.lists.vertices import CoordinateStage
@@ -52,11 +53,13 @@ class BinningStage:
         unknowns: Unknowns,
         engine: str,
         flushed: Callable[[], None],
+        lint: Lint | None = None,
     ) -> None:
         self.executor = executor
         self.thread = thread
         self.reporter = reporter
         self.flushed = flushed
+        self.lint = lint or Lint(reporter)
         self.binner = Binner(executor.memory, reporter, unknowns)
         self.coordinates = CoordinateStage(
             executor.memory,
@@ -72,6 +75,7 @@ class BinningStage:
         self.configured = False
         self.started = False
         self.spills_taken = 0
+        self._unflushed = self._ended = False
         self._flushing = False
         self._walked = 0
         executor.install(0, self._handlers())
@@ -99,6 +103,16 @@ class BinningStage:
         if not self.out_of_memory or self._flushing:
             return 0
         return max(0, int(c.primitive_count - c.primitive))
+
+    def stopped(self) -> None:
+        """The thread stopped: were the primitives flushed?"""
+        if self._unflushed and not self.thread.running and not self.thread.error:
+            self._unflushed = False
+            self.reporter.report(
+                "CLE-012",
+                "primitives were binned, but no flush ends them",
+                address=self.thread.current,
+            )
 
     def begin(self) -> None:
         """The thread starts: until record 6, state is prefix state."""
@@ -157,10 +171,12 @@ class BinningStage:
         self.configured = bool(mode.tiles_x and mode.tiles_y)
         if not self.configured:
             self.reporter.report("CLE-032", "a grid of no tiles", address=address)
+        self.lint.binning_mode(address, mode)
+        self._ended = False
         self.binner.configure(mode)
 
     def _on_start(self, _address: int) -> None:
-        self.started = True
+        self.started, self._ended = True, False
         self.thread.prefixing = False
         self.binner.start()
 
@@ -244,11 +260,14 @@ class BinningStage:
         """Whether a primitive may stand here; if not, says why nothing is drawn."""
         text = "a primitive comes before any shader state"
         code = "CLE-013"
-        if not self.started:
+        if self._ended:
+            code, text = "CLE-021", "a primitive comes behind the flush; nothing is drawn"
+        elif not self.started:
             code, text = "CLE-011", "a primitive comes before record 6; nothing is drawn"
         elif not self.configured:
             code, text = "CLE-010", "a primitive comes before any binning mode (112)"
         elif self.binner.state.shader_kind:
+            self._unflushed = True
             return True
         self.reporter.report(code, text, address=address)
         return False
@@ -270,5 +289,6 @@ class BinningStage:
             )
         elif self._flushing:
             self._flushing = False
-            self.started = False
+            self.started = self._unflushed = False
+            self._ended = True
             self.flushed()

@@ -25,6 +25,7 @@ from vc4lab.v3d.fragment.tile_context import (
 from vc4lab.v3d.fragment.tile_job import Draw
 from vc4lab.v3d.fragment.tile_layout import SINGLE, TileLayout
 from vc4lab.v3d.geometry.scan_context import EXPANDED
+from vc4lab.v3d.lists.lint import Lint
 from vc4lab.v3d.lists.shader_state import (
     ProgramCache,
     ShaderState,
@@ -58,7 +59,13 @@ class DrawPreparer:
     """Makes `Draw`s from render states, for one V3D."""
 
     def __init__(
-        self, memory: GuestMemory, reporter: Reporter, *, unknowns: Unknowns, engine: str
+        self,
+        memory: GuestMemory,
+        reporter: Reporter,
+        *,
+        unknowns: Unknowns,
+        engine: str,
+        lint: Lint | None = None,
     ) -> None:
         self.memory = memory
         self.reporter = reporter
@@ -68,6 +75,7 @@ class DrawPreparer:
         self.programs = ProgramCache(memory, reporter)
         self._layout, self._vg_mask = SINGLE, False
         self._expanded = 0
+        self.lint = lint or Lint(reporter)
         self.vertices = VertexStage(
             memory, reporter, self.programs, unknowns=unknowns, engine=engine
         )
@@ -100,6 +108,7 @@ class DrawPreparer:
                 "CLE-013", "primitives are drawn, but no shader state record precedes them"
             )
             return NOTHING
+        self.lint.draw(state, shader)
         try:
             return self._prepare(use, shader)
         except Unsupported as refusal:

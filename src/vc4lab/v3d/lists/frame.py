@@ -16,6 +16,7 @@ from vc4lab.v3d.fragment.tiles import TileScheduler
 from vc4lab.v3d.geometry.direct_lists import DirectLists
 from vc4lab.v3d.geometry.tile_lists import ScanResult, scan_tile_lists
 from vc4lab.v3d.lists.draws import DrawPreparer
+from vc4lab.v3d.lists.lint import Lint
 from vc4lab.v3d.lists.render_state import default_state
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ class FrameRenderer:
         unknowns: Unknowns,
         engine: str,
         threads: int | None,
+        lint: Lint | None = None,
     ) -> None:
         self.memory = memory
         self.reporter = reporter
@@ -44,7 +46,10 @@ class FrameRenderer:
         self.threads = threads
         self.state = default_state()
         self.index_error = False
-        self.preparer = DrawPreparer(memory, reporter, unknowns=unknowns, engine=engine)
+        self.lint = lint or Lint(reporter)
+        self.preparer = DrawPreparer(
+            memory, reporter, unknowns=unknowns, engine=engine, lint=self.lint
+        )
 
     @cached_property
     def scheduler(self) -> TileScheduler:
@@ -63,13 +68,14 @@ class FrameRenderer:
         self.index_error |= direct.index_error
         self.state = scan.final_state
         self._report_errors(scan)
+        self.lint.frame(mode, mode.tile(self.unknowns), scan.entries)
         ops, chains, count = collector.arrays()
         if not count:
             return
         draws = self.preparer.prepare_all(scan.draws, mode.layout, direct.address, mode.vg_mask)
         frame = NativeFrame(
             self.memory,
-            *mode.drawn_size,
+            *mode.drawn_size(self.unknowns),
             draws=draws,
             surfaces=_surfaces(mode, collector.surfaces),
             ops=ops,

@@ -27,6 +27,7 @@ from vc4lab.v3d.geometry.ptb_input import PRIMITIVE_TYPE, tile_size
 from vc4lab.v3d.geometry.vg_list import inline_length
 from vc4lab.v3d.lists.collect_context import EXHAUSTED, FRAME_END, MISPLACED, TILE_AGAIN
 from vc4lab.v3d.lists.collector import Collector
+from vc4lab.v3d.lists.lint import Lint
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
 
 if TYPE_CHECKING:
@@ -62,10 +63,10 @@ class FrameMode:
         """How the tile buffer is arranged."""
         return TileLayout(self.multisample, self.wide_colour)
 
-    @property
-    def drawn_size(self) -> tuple[int, int]:
+    def drawn_size(self, unknowns: Unknowns) -> tuple[int, int]:
         """Pixels that are drawn: more than are stored if 16 samples become one pixel."""
-        scale = 2 if self.multisample and self.decimate == Decimate.X16 else 1
+        quads = self.decimate == Decimate.X16 and unknowns["decimate_16"] == "quad"
+        scale = 2 if self.multisample and quads else 1
         return self.width * scale, self.height * scale
 
     def tile(self, unknowns: Unknowns) -> tuple[int, int]:
@@ -89,12 +90,14 @@ class RenderingStage:
         draw: Callable[[FrameMode, Collector], None],
         finished: Callable[[], None],
         unknowns: Unknowns = DEFAULT_UNKNOWNS,
+        lint: Lint | None = None,
     ) -> None:
         self.executor = executor
         self.thread = thread
         self.reporter = reporter
         self.draw = draw
         self.unknowns = unknowns
+        self.lint = lint or Lint(reporter)
         self.finished = finished
         self.mode = FrameMode()
         self.collector = Collector(executor.memory.base)
@@ -187,6 +190,7 @@ class RenderingStage:
 
     def _on_mode(self, address: int) -> None:
         record = self.executor.payload(address, TileRenderingMode)
+        self.lint.rendering_mode(address, record)
         mode = FrameMode(
             address=record.address,
             width=record.width,

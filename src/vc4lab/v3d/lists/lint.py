@@ -1,0 +1,88 @@
+"""Hints about lists that run, but probably not as they were meant to.
+
+Nothing here changes what is drawn. Each check looks at what Python holds anyway, once per mode
+record, frame or draw, so that lists full of records cost nothing. Source: hardware reference 3.10.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from vc4lab.v3d.lists.render_state import VG_INLINE_SHADER
+
+if TYPE_CHECKING:
+    from vc4lab.diagnostics import Reporter
+    from vc4lab.records.declarations import TileBinningMode, TileRenderingMode
+    from vc4lab.v3d.lists.rendering import FrameMode
+    from vc4lab.v3d.lists.shader_state import ShaderState
+
+LIST_ALIGNMENT, RECORD_ALIGNMENT = 32, 16
+"""Of tile lists; of shader records, tile state, surfaces, NV vertices with a clip header."""
+
+REMEMBERED = 8
+"""Tile grids that were binned last; a frame should fit one of them."""
+
+NO_CODE = 3
+"""A code that format, decimation and tiling of record 113 do not have."""
+
+
+class Lint:
+    """What both threads did, as far as hints need it."""
+
+    def __init__(self, reporter: Reporter) -> None:
+        self.reporter = reporter
+        self.grids: deque[tuple[int, int]] = deque(maxlen=REMEMBERED)
+
+    def binning_mode(self, address: int, mode: TileBinningMode) -> None:
+        """Record 112."""
+        self.grids.append((int(mode.tiles_x), int(mode.tiles_y)))
+        self._aligned(address, "tile allocation memory", int(mode.address), LIST_ALIGNMENT)
+        self._aligned(address, "the tile state array", int(mode.state_address), RECORD_ALIGNMENT)
+
+    def rendering_mode(self, address: int, mode: TileRenderingMode) -> None:
+        """Record 113."""
+        self._aligned(address, "the frame buffer", int(mode.address), RECORD_ALIGNMENT)
+        for name in ("format", "decimate", "tiling"):
+            if int(getattr(mode, name)) == NO_CODE:
+                self.reporter.report(
+                    "CLE-007", f"{name} {NO_CODE} of the rendering mode (113)", address=address
+                )
+
+    def frame(self, mode: FrameMode, tile: tuple[int, int], primitives: int) -> None:
+        """A frame is about to be drawn; ``tile``: its pixels, ``primitives``: in all tiles."""
+        if not mode.width or not mode.height:
+            self.reporter.report("CLE-030", "tiles are stored, but the frame has no size")
+        elif primitives and self.grids:
+            columns, rows = -(-mode.width // tile[0]), -(-mode.height // tile[1])
+            if all(columns != x or rows > y for x, y in self.grids):
+                x, y = self.grids[-1]
+                self.reporter.report(
+                    "CLE-024",
+                    f"the frame has {columns} x {rows} tiles, binned were {x} x {y}",
+                )
+
+    def draw(self, state: Any, shader: ShaderState) -> None:
+        """A distinct render state is about to be drawn."""
+        if not state.clip_width or not state.clip_height:
+            text = f"the clip window (102) is {state.clip_width} x {state.clip_height} pixels"
+            self.reporter.report("CLE-026", text)
+        if state.shader_kind != VG_INLINE_SHADER:  # there it is the code, with flags below
+            self._aligned(None, "a shader record", shader.address, RECORD_ALIGNMENT)
+        if shader.nv is not None and shader.nv.clip_header:
+            where = int(shader.nv.vertices)
+            self._aligned(shader.address, "NV vertices with a clip header", where, 16)
+        if shader.gl is not None:
+            record = shader.gl.record
+            if not record.vs_attributes or not record.cs_attributes:
+                kind = "vertex" if not record.vs_attributes else "coordinate"
+                self.reporter.report(
+                    "CLE-033", f"no attribute array for the {kind} shader", address=shader.address
+                )
+
+    def _aligned(self, address: int | None, what: str, value: int, alignment: int) -> None:
+        if value & (alignment - 1):
+            self.reporter.report(
+                "CLE-009", f"{what} at 0x{value:08x} is not at a multiple of {alignment}",
+                address=address,
+            )  # fmt: skip
