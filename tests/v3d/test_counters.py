@@ -29,8 +29,7 @@ def counters(events: Counter[str]) -> PerformanceCounters:
 
 def test_table_is_complete() -> None:
     assert [source.id for source in SOURCES] == list(range(30))
-    assert all(source.modelled or source.note or source.unit in ("FEP", "TLB", "TMU")
-               for source in SOURCES)  # fmt: skip
+    assert all(source.modelled != bool(source.note) for source in SOURCES)
     lines = table({3: 17})
     assert len(lines) == 30
     assert lines[3].split()[:3] == ["3", "FEP", "17"]
@@ -96,6 +95,18 @@ def test_what_is_not_modelled_is_said_once(counters: PerformanceCounters) -> Non
     assert len(counters.reporter.items) == 3
 
 
+def test_details_are_counted_only_when_selected(counters: PerformanceCounters) -> None:
+    assert not counters.detailed
+    counters.write("PCTRS4", 6)
+    assert not counters.detailed
+    counters.write("PCTRE", ENABLE | 1 << 4)
+    assert counters.detailed
+    counters.write("PCTRS4", 3)
+    assert not counters.detailed, "valid quads are always counted"
+    counters.everything = True
+    assert counters.detailed
+
+
 def test_a_driver_reads_counters() -> None:
     """As Linux programs them: sources, clear, enable; the cube has 12 triangles, 6 face away."""
     run = RecordedRun(JOBS / "kmscube_smooth", Reporter(strict=True))
@@ -124,5 +135,12 @@ def test_command_prints_them() -> None:
     result = CliRunner().invoke(app, arguments)
     assert "job0002: performance counters" in result.output
     assert "job0001" not in result.output
-    line = next(line for line in result.output.splitlines() if "valid quads" in line)
-    assert int(line.split()[2]) > 1000
+    values = {
+        int(words[0]): int(words[2])
+        for words in map(str.split, result.output.splitlines())
+        if len(words) > 3 and words[1][0].isupper() and words[2].isdigit()
+    }
+    assert set(values) == {source.id for source in SOURCES if source.modelled}
+    assert values[3] == values[8] == values[9] > 1000
+    assert values[1] > values[0] > 0
+    assert values[12] > 0

@@ -80,6 +80,7 @@ def replay(
     from vc4lab.v3d.counters import counts
 
     v3d = V3D(run.memory, reporter, engine=engine, threads=threads)
+    v3d.counters.everything = on_counters is not None
     colour: ColourSurface | None = None
     drawn = built_jobs = 0
     orders = ByteOrders()

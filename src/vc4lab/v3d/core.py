@@ -209,6 +209,7 @@ class V3D:
         self._run()
 
     def _run(self) -> None:
+        self.frames.preparer.counting = self.counters.detailed
         self.executor.pump()
         self.rendering.stopped()
         self.binning.stopped()

@@ -47,16 +47,20 @@ _CLOCKS = "clocks are not modelled"
 _CACHES = "caches are not modelled"
 
 SOURCES: tuple[CounterSource, ...] = (
-    CounterSource(0, "FEP", "valid primitives that produce no pixels, for all tiles"),
-    CounterSource(1, "FEP", "valid primitives, for all tiles"),
+    CounterSource(
+        0, "FEP", "valid primitives that produce no pixels, for all tiles", ("primitives_empty",)
+    ),
+    CounterSource(1, "FEP", "valid primitives, for all tiles", ("primitives_valid",)),
     CounterSource(2, "FEP", "quads rejected by early Z, near or far", note="no early Z here"),
     CounterSource(3, "FEP", "valid quads", ("quads_valid",)),
-    CounterSource(4, "TLB", "quads with no pixel passing stencil"),
-    CounterSource(5, "TLB", "quads with no pixel passing Z and stencil"),
-    CounterSource(6, "TLB", "quads with any pixel passing Z and stencil"),
-    CounterSource(7, "TLB", "quads with zero coverage in all pixels"),
-    CounterSource(8, "TLB", "quads with non-zero coverage in any pixel"),
-    CounterSource(9, "TLB", "quads with valid pixels written to the colour buffer"),
+    CounterSource(4, "TLB", "quads with no pixel passing stencil", ("quads_stencil_failed",)),
+    CounterSource(5, "TLB", "quads with no pixel passing Z and stencil", ("quads_depth_failed",)),
+    CounterSource(6, "TLB", "quads with any pixel passing Z and stencil", ("quads_depth_passed",)),
+    CounterSource(7, "TLB", "quads with zero coverage in all pixels", ("quads_uncovered",)),
+    CounterSource(8, "TLB", "quads with non-zero coverage in any pixel", ("quads_covered",)),
+    CounterSource(
+        9, "TLB", "quads with valid pixels written to the colour buffer", ("quads_covered",)
+    ),
     CounterSource(10, "PTB", "primitives discarded: outside the viewport", ("rejected", "outside")),
     CounterSource(11, "PTB", "primitives that need clipping", ("clipped",)),
     CounterSource(12, "PSE", "primitives discarded: facing", ("primitives_reversed",)),
@@ -71,13 +75,17 @@ SOURCES: tuple[CounterSource, ...] = (
     CounterSource(21, "QPU", "instruction cache misses", note=_CACHES),
     CounterSource(22, "QPU", "uniforms cache hits", note=_CACHES),
     CounterSource(23, "QPU", "uniforms cache misses", note=_CACHES),
-    CounterSource(24, "TMU", "texture quads processed"),
+    CounterSource(24, "TMU", "texture quads processed", ("texture_quads",)),
     CounterSource(25, "TMU", "texture cache misses", note=_CACHES),
     CounterSource(26, "VPM", "clocks VDW stalled for the VPM", note=_CLOCKS),
     CounterSource(27, "VPM", "clocks VCD stalled for the VPM", note=_CLOCKS),
     CounterSource(28, "L2C", "level 2 cache hits", note=_CACHES),
     CounterSource(29, "L2C", "level 2 cache misses", note=_CACHES),
 )
+
+
+DETAILS = frozenset(source.id for source in SOURCES if source.modelled) - {3, 10, 11, 12}
+"""Sources that are only counted while somebody asks: drawing takes a little longer then."""
 
 
 def counts(totals: Mapping[str, int]) -> dict[int, int]:
@@ -118,9 +126,16 @@ class PerformanceCounters:
         self.reporter = reporter
         self.totals = totals
         self.enable = 0
+        self.everything = False
+        """Count all sources, whatever the registers say (for listings)."""
         self.sources = [0] * REGISTERS
         self._values = [0] * REGISTERS
         self._bases = [0] * REGISTERS
+
+    @property
+    def detailed(self) -> bool:
+        """Whether anything of `DETAILS` is to be counted."""
+        return self.everything or bool(self.selected & DETAILS)
 
     @property
     def selected(self) -> frozenset[int]:

@@ -22,6 +22,7 @@ from vc4lab.simd import (
     i32x16,
     load,
     mask16,
+    mask_bits,
     mask_from_bits,
     opaque,
     popcount_,
@@ -102,6 +103,10 @@ class BlockShader:
         """Adds to a counter of the tile context."""
         place = self.context.field_ptr("counters") + 4 * COUNTERS.index(name)
         add_to(place, amount)
+
+    def counted(self, name: str) -> Value:
+        """The value of a counter of the tile context."""
+        return load(i32, self.context.field_ptr("counters") + 4 * COUNTERS.index(name))
 
     def suspect(self, found: Value) -> None:
         """Notes (i1) that a NaN is among a primitive's numbers: only the exact engine has those."""
@@ -187,8 +192,15 @@ class BlockShader:
             result.append(Interpolants(splat(const(f32, 0.0)) if vp is None else vp, c, flat))
         return result
 
+    def _environment(self, inputs: BlockInputs) -> FragmentEnvironment:
+        if not self.constants.key.counting:
+            return FragmentEnvironment(self.constants, inputs, self.status)
+        from vc4lab.v3d.fragment.counting import CountingEnvironment
+
+        return CountingEnvironment(self.constants, inputs, self.status, self.context)
+
     def _inline(self, inputs: BlockInputs, in_quads: Value) -> None:
-        environment = FragmentEnvironment(self.constants, inputs, self.status)
+        environment = self._environment(inputs)
         exact = self.constants.key.engine == "exact"
         emit_program(self.constants.program, environment, exact=exact)
         if not exact:
@@ -204,6 +216,7 @@ class BlockShader:
         for number, step in enumerate(inputs.z_steps or ()):
             store(batch.field_ptr("z_steps") + 4 * number, step)
         batch.reverse = inputs.reverse.zext(i32)
+        batch.valid = quads_of(mask_bits(any_lane(inputs.flags)))
         batch.uniforms = self.params.uniforms
         batch.place = self._offset(block)
         batch.n_varyings = len(inputs.varyings)
@@ -221,3 +234,11 @@ class BlockShader:
 def add_to(place: Value, amount: Value) -> None:
     """Adds to a word in memory."""
     store(place, load(i32, place) + amount)
+
+
+def any_lane(masks: list[Value]) -> Value:
+    """Lanes that at least one sample has on."""
+    lanes = masks[0]
+    for mask in masks[1:]:
+        lanes = lanes | mask
+    return lanes

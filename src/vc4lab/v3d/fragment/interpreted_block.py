@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING, Any
 from vc4lab.qpu.environment import Environment, Unsupported
 from vc4lab.v3d.fragment.accesses import ColourAccesses
 from vc4lab.v3d.fragment.standalone import tlb_functions
-from vc4lab.v3d.fragment.tile_context import DrawParams, FragmentBatch, TileContext
+from vc4lab.v3d.fragment.tile_context import (
+    COUNTERS,
+    DrawParams,
+    FragmentBatch,
+    TileContext,
+)
 from vc4lab.v3d.fragment.tlb import ALL_SAMPLES, DepthTest
 from vc4lab.v3d.fragment.tmu_kernels import sampler_module
 
@@ -37,7 +42,8 @@ class NumpyFragmentEnvironment(Environment):
         self.batch = address
         key = draw.key
         self.layout = key.layout
-        self.native = tlb_functions(DepthTest(key.layout, key.depth_function, key.z_update))
+        test = DepthTest(key.layout, key.depth_function, key.z_update)
+        self.native = tlb_functions(test, key.counting)
         self.accesses = ColourAccesses(key.layout)
         self.pointer = self._word("uniforms")
         self._array("stencil", 8)[:] = 0
@@ -110,9 +116,15 @@ class NumpyFragmentEnvironment(Environment):
         if mask[0]:
             self._array("reverse", 1)[0] = int(value[0]) & 1
 
+    def _count(self, name: str, amount: int) -> None:
+        place = TileContext.offset("counters") + 4 * COUNTERS.index(name)
+        ctypes.c_int32.from_address(self.context + place).value += amount
+
     # -- texture unit ------------------------------------------------------------------------
 
     def tmu_write(self, unit: int, register: str, value: Words, mask: Lanes, site: int) -> None:
+        if register == "s" and self.draw.key.counting:
+            self._count("texture_quads", self._word("valid").bit_count())
         pending = self._pending[unit]
         memory = self.draw.memory.base
         if register == "s" and not pending:

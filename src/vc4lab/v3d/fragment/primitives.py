@@ -59,6 +59,10 @@ MIN_LINE_WIDTH, MAX_LINE_WIDTH = 0.125, 512.0
 """Sizes are clamped to these: below, the hardware misbehaves (HW-2726); above, 12.4 overflows."""
 
 
+_PRIMITIVE_COUNTS = ("primitives_reversed", "quads_valid")
+"""Counters that tell what became of a primitive."""
+
+
 def word(vertex: Vertex, row: int) -> Value:
     """Word `row` of a vertex as a float."""
     return load(f32, vertex.words + row * ROW_BYTES)
@@ -91,6 +95,15 @@ class PrimitiveTracer:
             self.source, self.shader.constants.memory, decoder, count, (POINT_SIZE, end)
         )
         vertices = [self.source.vertex(pointer) for pointer in words]
+        if self.key.counting:
+            before = [self.shader.counted(name) for name in _PRIMITIVE_COUNTS]
+            self.draw_kind(vertices, flat_words)
+            count_primitive(self.shader, before)
+        else:
+            self.draw_kind(vertices, flat_words)
+
+    def draw_kind(self, vertices: list[Vertex], flat_words: Value) -> None:
+        """Traces one primitive of the draw's type."""
         if self.key.primitive == "triangles":
             draw_triangle(self, vertices, flat_words)
         elif self.key.primitive == "lines":
@@ -114,6 +127,16 @@ class PrimitiveTracer:
             lambda block: self.shader.shade(primitive, block),
             self.shader.running,
         )
+
+
+@staged
+def count_primitive(shader: Any, before: Any) -> None:
+    """A primitive that was not discarded for its facing is valid; perhaps it has no pixels."""
+    turned, quads = (shader.counted(name) for name in _PRIMITIVE_COUNTS)
+    if turned == before[0]:
+        shader.count("primitives_valid", const(i32, 1))
+        if quads == before[1]:
+            shader.count("primitives_empty", const(i32, 1))
 
 
 def depth_range(vertices: list[Vertex]) -> tuple[Value, Value]:

@@ -39,25 +39,34 @@ def _flags(batch: Any, layout: TileLayout) -> list[Value]:
     return tlb.sample_masks(load(i32x16, batch.field_ptr("flags")), layout.samples)
 
 
-def _z(test: tlb.DepthTest) -> Callable[[Value, Value, Value], None]:
+def _z(test: tlb.DepthTest, counting: bool) -> Callable[[Value, Value, Value], None]:
     def body(context_pointer: Value, value: Value, mask: Value) -> None:
         context: Any = TileContext.at(context_pointer)
         batch: Any = FragmentBatch.at(context.batch)
         wanted = _lane_mask(mask)
         reverse = batch.reverse != 0
         z = load(i32x16, value)
-        left = []
+        left, taking, matched = [], [], []
         for number, flags in enumerate(_flags(batch, test.layout)):
             step = None
             if test.layout.multisample:
                 step = load(i32, batch.field_ptr("z_steps") + 4 * number)
             place = context.field_ptr("zs") + batch.place + SAMPLE_BYTES * number
+            taking.append(flags & wanted)
+            if counting:
+                cells = _stencil_cells(batch)
+                lanes = tlb.stencil_matches(cells, reverse, test.layout, place)
+                matched.append(lanes & flags & wanted)
             passed = tlb.z_test(
                 test, _stencil_cells(batch), reverse, place, tlb.sample_depth(z, step),
                 flags & wanted,
             )  # fmt: skip
             left.append(passed | (flags & ~wanted))
         store(batch.field_ptr("flags"), tlb.flags_word(left))
+        if counting:
+            from vc4lab.v3d.fragment.counting import any_lane, count_depth
+
+            count_depth(context, any_lane(taking), any_lane(matched), any_lane(left) & wanted)
 
     return body
 
@@ -71,12 +80,17 @@ def _stencil(context_pointer: Value, word: Value) -> None:
         store(batch.field_ptr("stencil") + 4 * k, getattr(state, name).get())
 
 
-def _colour(layout: TileLayout) -> Callable[[Value, Value, Value], None]:
+def _colour(layout: TileLayout, counting: bool) -> Callable[[Value, Value, Value], None]:
     def body(context_pointer: Value, value: Value, mask: Value) -> None:
         context: Any = TileContext.at(context_pointer)
         batch: Any = FragmentBatch.at(context.batch)
         colour = context.field_ptr("colour") + batch.place + batch.colour_word * PLANE_BYTES
         sample = batch.colour_sample
+        if counting:
+            from vc4lab.v3d.fragment.counting import any_lane, count_colour
+
+            active = any_lane(_flags(batch, layout)) & _lane_mask(mask)
+            count_colour(context, batch.valid, active)
         for number, flags in enumerate(_flags(batch, layout)):
             chosen = splat((sample == number) | (sample < 0))
             active = flags & _lane_mask(mask) & chosen
@@ -122,7 +136,7 @@ def _direct(memory: Value, addresses: Value, result: Value) -> None:
 
 
 @lru_cache(maxsize=64)
-def tlb_functions(test: tlb.DepthTest) -> NativeModule:
+def tlb_functions(test: tlb.DepthTest, counting: bool = False) -> NativeModule:
     """Native `z`, `colour`, `mask` (context, words, mask), their loads, `stencil` and `direct`.
 
     `colour` writes sample `FragmentBatch.colour_sample` (-1: all) and word `colour_word`; `load`
@@ -131,12 +145,12 @@ def tlb_functions(test: tlb.DepthTest) -> NativeModule:
     three, two = (ptr, ptr, ptr), (ptr, ptr)
 
     functions = {
-        "z": Function(args=three, body=_z(test)),
-        "colour": Function(args=three, body=_colour(test.layout)),
+        "z": Function(args=three, body=_z(test, counting)),
+        "colour": Function(args=three, body=_colour(test.layout, counting)),
         "load": Function(args=two, body=_load(test.layout)),
         "mask": Function(args=three, body=_mask(test.layout)),
         "load_mask": Function(args=two, body=_load_mask(test.layout)),
         "stencil": Function(args=(ptr, i32), body=_stencil),
         "direct": Function(args=three, body=_direct),
     }
-    return build("tlb", functions, key=f"tlb-{test!r}")
+    return build("tlb", functions, key=f"tlb-{test!r}-{counting}")

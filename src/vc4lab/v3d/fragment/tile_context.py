@@ -37,8 +37,19 @@ STATUS_BAD_LIST = 2
 STATUS_UNSUPPORTED = 3
 """A program reached something this simulator does not do; the Python side knows the text."""
 
-COUNTERS = ("primitives_reversed", "quads_valid")
-"""Names of `TileContext.counters`, in order (hardware counters 12 and 3)."""
+COUNTERS = (
+    "primitives_reversed",
+    "quads_valid",
+    "primitives_valid",
+    "primitives_empty",
+    "quads_stencil_failed",
+    "quads_depth_failed",
+    "quads_depth_passed",
+    "quads_uncovered",
+    "quads_covered",
+    "texture_quads",
+)
+"""Names of `TileContext.counters`, in order; all but the first two need `FragmentKey.counting`."""
 
 
 class FragmentBatch(Struct):
@@ -50,6 +61,7 @@ class FragmentBatch(Struct):
     w = Array(i32, 16)
     z = Array(i32, 16)
     reverse = i32
+    valid = i32
     uniforms = i32
     place = i32
     n_varyings = i32
@@ -160,6 +172,8 @@ class FragmentKey:
         Multisample frames only: samples have a coverage of their own (record 96 bits 7:6 not 0).
     vg_mask
         There is a VG mask plane (record 113 bit 72); without it reads give 0.
+    counting
+        Count what only performance counters want to know.
     unknowns
         Settings of undocumented behaviour.
     engine
@@ -181,6 +195,7 @@ class FragmentKey:
     wide_colour: bool = False
     oversample: bool = True
     vg_mask: bool = False
+    counting: bool = False
     unknowns: Unknowns = DEFAULT_UNKNOWNS
     engine: str = "fast"
 

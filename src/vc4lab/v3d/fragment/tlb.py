@@ -151,6 +151,23 @@ def z_test(test: Any, stencil: Any, reverse: Any, zs: Value, new: Value, active:
 
 
 @staged
+def stencil_matches(stencil: Any, reverse: Value, layout: Any, zs: Value) -> Value:
+    """Lanes of one sample at `zs` that pass the stencil test."""
+    setup = select(reverse, stencil.back.get(), stencil.front.get())
+    enabled = select(reverse, stencil.back_on.get(), stencil.front_on.get()) != 0
+    return _matches(setup, enabled, layout.load_block(zs) & 255)
+
+
+def _matches(setup: Value, enabled: Value, old: Value) -> Value:
+    """Lanes whose stored stencil value passes the comparison of a setup word."""
+    reference, test_mask = setup.shr(8) & 255, setup & 255
+    matched = compare_dynamic(
+        setup.shr(16) & 7, splat(reference & test_mask), old & splat(test_mask)
+    )
+    return matched | splat(~enabled)
+
+
+@staged
 def _stencil_test(
     test: Any, stencil: Any, reverse: Value, zs: Value, new: Value, old_word: Value,
     z_passed: Value, active: Value,
@@ -160,11 +177,7 @@ def _stencil_test(
     enabled = select(reverse, stencil.back_on.get(), stencil.front_on.get()) != 0
     old = old_word & 255
     reference = setup.shr(8) & 255
-    test_mask = setup & 255
-    matched = compare_dynamic(
-        setup.shr(16) & 7, splat(reference & test_mask), old & splat(test_mask)
-    )
-    matched = matched | splat(~enabled)
+    matched = _matches(setup, enabled, old)
     passed = active & matched & z_passed
     failed_stencil = stencil_operation(setup.shr(19) & 7, old, reference)
     on_pass = stencil_operation(setup.shr(22) & 7, old, reference)

@@ -70,6 +70,8 @@ class DrawPreparer:
         self.memory = memory
         self.reporter = reporter
         self.unknowns = unknowns
+        self.counting = False
+        """Whether pipelines count for the performance counters."""
         self.engine = "interpreter" if engine == "interpreter" else "fast"
         self.fallbacks: Counter[FragmentKey] = Counter()
         self.programs = ProgramCache(memory, reporter)
@@ -187,6 +189,7 @@ class DrawPreparer:
             multisample=self._layout.multisample,
             wide_colour=self._layout.wide,
             oversample=not self._layout.multisample or bool(config.oversample),
+            counting=self.counting,
             unknowns=self.unknowns,
             engine=self.engine,
         )
