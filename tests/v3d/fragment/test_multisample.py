@@ -254,3 +254,17 @@ def test_resolve_averages_and_decimates(rounding):
     scene.render(store=Surface(at, 50, 25, decimate=2), unknowns=unknowns)
     stored = scene.memory.array(at, 52 * 25, "<u4").reshape(25, 52)[:, :50]
     assert (stored == sixteen).all()
+
+
+def test_switches_of_oversampling_and_16x_stores():
+    points = next(random_triangles(1, 60))
+    scene = multisample_scene()
+    scene.add(FragmentKey(program=FLAT, oversample=False), pixels(points), uniforms=(9,))
+    scene.render(unknowns=DEFAULT_UNKNOWNS.with_(ms_no_oversample="samples"))
+    assert ((scene.samples() == 9) == covered(points, 70, 45)).all()
+    unknowns = DEFAULT_UNKNOWNS.with_(decimate_16="pixel")
+    pictures = [
+        scene.render(store=Surface(0x100000, 70, 45, decimate=k), unknowns=unknowns).copy()
+        for k in (1, 2)
+    ]
+    assert (pictures[0] == pictures[1]).all()

@@ -50,5 +50,6 @@ def sample_points(key: FragmentKey) -> tuple[tuple[int, int], ...]:
 
 def raster_of(key: FragmentKey) -> Raster:
     """How a draw is rasterised; with oversampling off all samples share the centre's coverage."""
-    points = sample_points(key) if key.oversample else ((CENTRE, CENTRE),)
+    separate = key.oversample or key.unknowns["ms_no_oversample"] == "samples"
+    points = sample_points(key) if separate else ((CENTRE, CENTRE),)
     return Raster(key.unknowns["fill_rule"] == "top-left", points)

@@ -17,7 +17,6 @@ from vc4lab.simd import (
     staged,
     store,
 )
-from vc4lab.v3d.fragment.stores import clear_colour, fill_words, move_full
 from vc4lab.v3d.fragment.surface import SurfaceOp
 from vc4lab.v3d.fragment.tile_context import COUNTERS, STATUS_OK, TileContext
 from vc4lab.v3d.fragment.tile_job import (
@@ -36,6 +35,7 @@ from vc4lab.v3d.fragment.tile_job import (
     TileOp,
 )
 from vc4lab.v3d.fragment.tile_layout import TILE_WORDS
+from vc4lab.v3d.fragment.whole_tile import clear_colour, fill_words, move_full
 from vc4lab.v3d.geometry.scan_context import Segment
 
 _DRAW = (ptr, ptr, i32)

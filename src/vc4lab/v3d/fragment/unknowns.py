@@ -29,6 +29,28 @@ ROWS: list[Unknown] = [
         "no source; hardware reference 7.5",
     ),
     Unknown(
+        "ms_no_oversample",
+        "Which coverage have samples in a multisample frame with oversampling off (96 bits 7:6)?",
+        {
+            "centre": "all four that of the pixel centre",
+            "samples": "each its own, as with oversampling on",
+        },
+        "centre",
+        "Draw a slanted edge without GL multisampling and dump the samples (record 26).",
+        "no source; both GL drivers switch it off when GL multisampling is disabled",
+    ),
+    Unknown(
+        "decimate_16",
+        "What does a 16x decimating store (record 28 bits 7:6 = 2) of a multisample frame write?",
+        {
+            "quad": "one pixel for the 16 samples of a 2x2 quad: a surface of half the size",
+            "pixel": "the same as 4x",
+        },
+        "quad",
+        "Store a multisample frame with mode 2 and compare its size with mode 1.",
+        "AG100-R names a 4x4 block, for OpenVG's oversampling",
+    ),
+    Unknown(
         "resolve_rounding",
         "How is the average of 4 (or 16) samples rounded when colours are resolved?",
         {"nearest": "to nearest, halves up", "truncate": "down"},
