@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import socket
+import subprocess
+import sys
+import termios
 from pathlib import Path
 
 from tests.support.elf import make_elf
@@ -10,6 +14,7 @@ from typer.testing import CliRunner
 
 from vc4lab.cli.exit_codes import ExitCode
 from vc4lab.cli.main import app
+from vc4lab.cli.serial_ends import TcpPort
 
 KERNELS = Path(__file__).parent.parent / "soc" / "kernels"
 HELLO = KERNELS / "hello.img"
@@ -48,3 +53,82 @@ def test_symbols(tmp_path):
     result = vc4lab("boot", HELLO, "--symbols", elf, "--frames", 1, code=ExitCode.GUEST_HANG)
     assert "0x00008028 <halt>" in result.output
     assert "BOOT-030" in vc4lab("boot", HELLO, "--symbols", tmp_path / "no.elf").output
+
+
+ECHO = KERNELS / "mini_uart.img"
+
+
+class Background:
+    """`vc4lab boot` in a process of its own, with its lines on standard error."""
+
+    def __init__(self, *arguments: object, **options: object) -> None:
+        code = "import sys; from vc4lab.cli.main import run; sys.argv[0] = 'vc4lab'; run()"
+        command = [sys.executable, "-c", code, "boot", *map(str, arguments)]
+        options.setdefault("stdin", subprocess.DEVNULL)
+        self.process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options
+        )
+
+    def __enter__(self) -> subprocess.Popen[str]:
+        return self.process
+
+    def __exit__(self, *_details: object) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+
+def test_serial_line_on_a_port():
+    with Background(ECHO, "--serial", "tcp:0") as process:
+        port = int(process.stderr.readline().rsplit(" ", 1)[1])
+        with socket.create_connection(("127.0.0.1", port), timeout=20) as client:
+            assert client.recv(1) == b"?"
+            client.sendall(b"x")
+            assert client.recv(1) == b"x"
+        assert process.wait(20) == 0
+
+
+def test_serial_line_on_a_pseudo_terminal():
+    with Background(ECHO, "--serial", "pty") as process:
+        name = process.stderr.readline().split()[-1]
+        terminal = os.open(name, os.O_RDWR | os.O_NOCTTY)
+        try:
+            assert os.read(terminal, 1) == b"?"
+            os.write(terminal, b"x")
+            assert os.read(terminal, 1) == b"x"
+        finally:
+            os.close(terminal)
+        assert process.wait(20) == 0
+
+
+def test_keys_arrive_at_once_and_the_terminal_is_given_back():
+    ours, theirs = os.openpty()
+    before = termios.tcgetattr(theirs)
+    with Background(ECHO, "--serial", "stdio", stdin=theirs) as process:
+        assert process.stdout.read(1) == "?"
+        assert not termios.tcgetattr(theirs)[3] & (termios.ICANON | termios.ECHO)
+        os.write(ours, b"x")
+        assert process.stdout.read(1) == "x"
+        assert process.wait(20) == 0
+    assert termios.tcgetattr(theirs) == before
+    os.close(ours)
+    os.close(theirs)
+
+
+def test_bad_serial_lines(tmp_path):
+    for text in ("tcp:", "tcp:x", "tcp:99999", "tcp:example.org:80"):
+        vc4lab("boot", HELLO, "--serial", text, code=ExitCode.BAD_INPUT)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        result = vc4lab("boot", HELLO, "--serial", f"tcp:{port}", code=ExitCode.OUTPUT)
+        assert "CLI-004" in result.output
+    vc4lab("boot", HELLO, "--serial", f"file:{tmp_path / 'log'}")
+    assert (tmp_path / "log").read_text() == "hello from the ARM\n"
+
+
+def test_a_client_that_never_reads():
+    port = TcpPort(0)
+    with socket.create_connection(("127.0.0.1", port.port), timeout=20):
+        for _ in range(300):
+            port.send(bytes(20_000))
+            port.receive()
+        port.close()

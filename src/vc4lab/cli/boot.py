@@ -38,8 +38,9 @@ def boot(
     serial: Annotated[
         str | None,
         typer.Option(
-            help="Serial line: stdio (with input), none, or a file. Default: shown.",
-            metavar="stdio|none|FILE",
+            help="Serial line: stdio (with the keyboard), a pseudo terminal, a loopback port, "
+            "none, or a file. Default: shown.",
+            metavar="stdio|pty|tcp:PORT|none|FILE",
         ),
     ] = None,
     headless: Annotated[

@@ -1,44 +1,18 @@
-"""Where the program's serial line goes: the terminal, standard input and output, a file."""
+"""Where the program's serial line goes: the terminal, a file, a pseudo terminal, a TCP port."""
 
 from __future__ import annotations
 
-import os
-import select
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
+from vc4lab.cli.serial_ends import Keyboard, PseudoTerminal, TcpPort
 from vc4lab.soc.serial import SerialPort
 
-IDLE_LOOKS = 200
-"""After so many looks without input the program is let wait, so that it costs no CPU."""
-IDLE_SECONDS = 0.005
 
-
-class StandardInput:
-    """Non-blocking standard input; waits a little when a program looks for input in vain."""
-
-    def __init__(self) -> None:
-        self._misses = 0
-        self.ended = False
-
-    def __call__(self) -> bytes:
-        if self.ended:
-            return b""
-        self._misses += 1
-        wait = IDLE_SECONDS if self._misses > IDLE_LOOKS else 0.0
-        try:
-            ready = select.select([sys.stdin.fileno()], [], [], wait)[0]
-            if not ready:
-                return b""
-            data = os.read(sys.stdin.fileno(), 4096)
-        except (OSError, ValueError):
-            data = b""
-        if not data:
-            self.ended = True
-        self._misses = 0
-        return data
+class BadSerial(ValueError):  # noqa: N818 - said to the user as it is
+    """The text names no place for a serial line."""
 
 
 class SerialLine:
@@ -47,31 +21,61 @@ class SerialLine:
     Parameters
     ----------
     where
-        None: shown on standard output. "stdio": with standard input too. "none": dropped.
-        Anything else: a file.
+        None: shown on standard output. "stdio": with the keyboard too. "pty": a new pseudo
+        terminal. "tcp:PORT": a port on the loopback interface. "none": dropped. Anything else
+        (or "file:…"): a file.
     show
         Instead of standard output, for a terminal that has a progress line.
+    tell
+        Called with a sentence for the person who has to connect.
+
+    Raises
+    ------
+    OSError, BadSerial
     """
 
-    def __init__(self, where: str | None, show: Callable[[str], None] | None = None) -> None:
+    def __init__(
+        self,
+        where: str | None,
+        show: Callable[[str], None] | None = None,
+        tell: Callable[[str], None] = lambda _text: None,
+    ) -> None:
         self._file: IO[bytes] | None = None
+        self._end: Keyboard | PseudoTerminal | TcpPort | None = None
+        self._shown = False
         self._show = show
         self._line = bytearray()
         self.port = SerialPort()
-        if where == "none":
+        if where in ("none", "null"):
             return
         if where is None or where == "stdio":
+            self._shown = True
             self.port.listener = self._to_terminal if show else self._to_stdout
             if where == "stdio":
-                self.port.source = StandardInput()
+                self._end = Keyboard()
+                self.port.source = self._end.receive
             return
-        self._file = Path(where).open("wb")  # noqa: SIM115 - closed by close()
-        self.port.listener = self._file.write  # type: ignore[assignment]
+        if where == "pty":
+            terminal = PseudoTerminal()
+            self._connect(terminal)
+            tell(f"serial line: {terminal.name}")
+        elif where.startswith("tcp:"):
+            port = TcpPort(_port(where))
+            self._connect(port)
+            tell(f"serial line: 127.0.0.1 port {port.port}")
+        else:
+            self._file = Path(where.removeprefix("file:")).open("wb")  # noqa: SIM115 - see close()
+            self.port.listener = self._file.write  # type: ignore[assignment]
+
+    def _connect(self, end: PseudoTerminal | TcpPort) -> None:
+        self._end = end
+        self.port.listener = end.send
+        self.port.source = end.receive
 
     def _to_stdout(self, data: bytes) -> None:
         stream = sys.stdout
         stream.write(data.decode("latin-1") if data < b"\x80" else "?")
-        if data == b"\n":
+        if data == b"\n" or self._end is not None:
             stream.flush()
 
     def _to_terminal(self, data: bytes) -> None:
@@ -87,11 +91,22 @@ class SerialLine:
         self._line.clear()
 
     def close(self) -> None:
-        """Flush what is left and close the file."""
+        """Flush what is left, give files, ports and the terminal back."""
         if self._line:
             self._flush_line()
+        if self._end is not None:
+            self._end.close()
         if self._file is not None:
             self._file.close()
-        elif self._show is None and self.port.sent and not self.port.text.endswith("\n"):
-            sys.stdout.write("\n")
+        if self._shown and self._show is None and self.port.sent:
+            if not self.port.text.endswith("\n"):
+                sys.stdout.write("\n")
         sys.stdout.flush()
+
+
+def _port(where: str) -> int:
+    """The port of "tcp:PORT", also as "tcp::PORT" and with QEMU's ",server". Raises BadSerial."""
+    text = where.split(",")[0].removeprefix("tcp:").removeprefix("127.0.0.1").removeprefix(":")
+    if not text.isdecimal() or int(text) > 65535:
+        raise BadSerial(f"{where}: a serial line on TCP is tcp:PORT, on the loopback interface")
+    return int(text)

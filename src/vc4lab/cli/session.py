@@ -46,16 +46,20 @@ def run_session(settings: Settings) -> ExitCode:
         say(f"vc4lab: {problem}")
         return ExitCode.BAD_INPUT
     from vc4lab.cli.progress import Progress
-    from vc4lab.cli.serial_line import SerialLine
+    from vc4lab.cli.serial_line import BadSerial, SerialLine
     from vc4lab.diagnostics import Reporter
 
     live = not settings.headless and settings.serial != "stdio"
     with Progress(live, settings.frames, settings.seconds) as progress:
         show = progress.show if progress.enabled and sys.stdout.isatty() else None
         try:
-            line = SerialLine(settings.serial, show)
+            line = SerialLine(settings.serial, show, say)
+        except BadSerial as error:
+            say(f"vc4lab: {error}")
+            return ExitCode.BAD_INPUT
         except OSError as error:
-            say(f"vc4lab: CLI-001: {settings.serial}: {error.strerror}")
+            what = "CLI-004" if (settings.serial or "").startswith("tcp:") else "CLI-001"
+            say(f"vc4lab: {what}: {settings.serial}: {error.strerror or error}")
             return ExitCode.OUTPUT
         reporter = Reporter(settings.strict)
         reporter.listeners.append(

@@ -1,0 +1,217 @@
+"""The far ends of the serial cable: keyboard and terminal, a pseudo terminal, a TCP port.
+
+None of them ever makes the machine wait for long: output that nobody takes is dropped (a TCP
+client gets the last of it when it comes), input is looked for without waiting.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import socket
+import sys
+import time
+from typing import Any
+
+CHUNK = 4096
+IDLE_LOOKS = 200
+"""After so many looks without input the program is let wait, so that it costs no CPU."""
+IDLE_SECONDS = 0.005
+DRAIN_SECONDS = 0.5
+BACKLOG = 1 << 16
+"""Bytes kept for a TCP client that is not there yet, or slow."""
+LOOPBACK = "127.0.0.1"
+
+
+class Patience:
+    """How long to wait for input: not at all, a little after many looks in vain."""
+
+    def __init__(self) -> None:
+        self._misses = 0
+
+    def seconds(self) -> float:
+        """For this look."""
+        self._misses += 1
+        return IDLE_SECONDS if self._misses > IDLE_LOOKS else 0.0
+
+    def found(self) -> None:
+        """There was input."""
+        self._misses = 0
+
+
+class Keyboard:
+    """Standard input. A terminal gives each key at once and shows nothing by itself.
+
+    Ctrl-C and Ctrl-Z keep their meaning; Enter sends a carriage return, as on a serial terminal.
+    """
+
+    def __init__(self) -> None:
+        self.ended = False
+        self._patience = Patience()
+        self._saved: Any = None
+        with contextlib.suppress(ImportError, OSError, ValueError):
+            self._raw(sys.stdin.fileno())
+
+    def _raw(self, terminal: int) -> None:
+        import termios
+
+        if not os.isatty(terminal):
+            return
+        try:
+            self._saved = termios.tcgetattr(terminal)
+            settings = termios.tcgetattr(terminal)
+            settings[0] &= ~(termios.ICRNL | termios.IXON)
+            settings[3] &= ~(termios.ICANON | termios.ECHO | termios.IEXTEN)
+            termios.tcsetattr(terminal, termios.TCSADRAIN, settings)
+        except termios.error:
+            self._saved = None
+
+    def receive(self) -> bytes:
+        """What was typed since."""
+        if self.ended:
+            return b""
+        try:
+            ready = select.select([sys.stdin.fileno()], [], [], self._patience.seconds())[0]
+            if not ready:
+                return b""
+            data = os.read(sys.stdin.fileno(), CHUNK)
+        except (OSError, ValueError):
+            data = b""
+        self.ended = not data
+        self._patience.found()
+        return data
+
+    def close(self) -> None:
+        """Give the terminal back as it was."""
+        if self._saved is not None:
+            import termios
+
+            with contextlib.suppress(termios.error, OSError, ValueError):
+                termios.tcsetattr(sys.stdin.fileno(), termios.TCSADRAIN, self._saved)
+            self._saved = None
+
+
+class PseudoTerminal:
+    """A pseudo terminal for `screen` or `minicom`; `name` is its device. Raises OSError."""
+
+    def __init__(self) -> None:
+        import tty
+
+        self._ours, self._theirs = os.openpty()
+        tty.setraw(self._theirs)
+        os.set_blocking(self._ours, False)
+        self.name = os.ttyname(self._theirs)
+        self._patience = Patience()
+
+    def send(self, data: bytes) -> None:
+        """To the terminal; dropped if nobody reads."""
+        with contextlib.suppress(OSError):
+            os.write(self._ours, data)
+
+    def receive(self) -> bytes:
+        """What was typed since."""
+        try:
+            if not select.select([self._ours], [], [], self._patience.seconds())[0]:
+                return b""
+            data = os.read(self._ours, CHUNK)
+        except OSError:
+            return b""
+        self._patience.found()
+        return data
+
+    def close(self) -> None:
+        """The device disappears, with what was not read; a reader gets a moment."""
+        deadline = time.monotonic() + DRAIN_SECONDS
+        while self._unread() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        os.close(self._ours)
+        os.close(self._theirs)
+
+    def _unread(self) -> int:
+        import fcntl
+        import termios
+
+        try:
+            count = fcntl.ioctl(self._theirs, termios.FIONREAD, bytes(4))
+        except OSError:
+            return 0
+        return int.from_bytes(count, sys.byteorder)
+
+
+class TcpPort:
+    """A TCP port on the loopback interface, for one client at a time. Raises OSError."""
+
+    def __init__(self, port: int) -> None:
+        self._listener = socket.create_server((LOOPBACK, port))
+        self._listener.setblocking(False)
+        self.port: int = self._listener.getsockname()[1]
+        self._client: socket.socket | None = None
+        self._backlog = bytearray()
+        self._patience = Patience()
+
+    def send(self, data: bytes) -> None:
+        """To the client; without one the last `BACKLOG` bytes are kept."""
+        self._backlog += data
+        if len(self._backlog) > BACKLOG:
+            del self._backlog[: -BACKLOG // 2]
+        if self._client is not None or data == b"\n":
+            self._look(0.0)
+            self._flush()
+
+    def receive(self) -> bytes:
+        """What the client sent since."""
+        ready = self._look(self._patience.seconds())
+        self._flush()
+        if self._client is None or not ready:
+            return b""
+        try:
+            data = self._client.recv(CHUNK)
+        except BlockingIOError:
+            return b""
+        except OSError:
+            data = b""
+        if not data:
+            self._hang_up()
+        self._patience.found()
+        return data
+
+    def _look(self, seconds: float) -> bool:
+        """Take a new client; whether the present one has sent something."""
+        watched = [self._listener] + ([self._client] if self._client else [])
+        ready = select.select(watched, [], [], seconds)[0]
+        if self._listener in ready:
+            with contextlib.suppress(OSError):
+                client, _address = self._listener.accept()
+                if self._client is None:
+                    client.setblocking(False)
+                    self._client = client
+                else:
+                    client.close()
+        return self._client is not None and self._client in ready
+
+    def _flush(self) -> None:
+        if self._client is None or not self._backlog:
+            return
+        try:
+            sent = self._client.send(self._backlog)
+        except BlockingIOError:
+            return
+        except OSError:
+            self._hang_up()
+            return
+        del self._backlog[:sent]
+
+    def _hang_up(self) -> None:
+        if self._client is not None:
+            self._client.close()
+            self._client = None
+
+    def close(self) -> None:
+        """Send what is left if that is possible, give the port back."""
+        if self._client is not None:
+            with contextlib.suppress(OSError):
+                self._client.settimeout(1.0)
+                self._client.sendall(self._backlog)
+        self._hang_up()
+        self._listener.close()
