@@ -43,7 +43,8 @@ class Place(NamedTuple):
 class Exit(NamedTuple):
     """A way on from a place. place: None if it leads nowhere; taken: whether its branch was taken
     (None: no branch); due: the events that happen first; why: "end", "left" or "dynamic" when place
-    is None; options: where a register branch may lead, by instruction index.
+    is None; options: where a register branch may lead, by instruction index; pending: what is still
+    due behind it, wherever it leads.
     """
 
     place: Place | None
@@ -51,18 +52,23 @@ class Exit(NamedTuple):
     due: tuple[Event, ...]
     why: str = ""
     options: tuple[Place, ...] = ()
+    pending: Place | None = None
 
 
 @dataclass
 class Flow:
     """All places of a program that can be reached, and which of them are entered from more than one
     side.
+
+    learned: instructions that register branches were seen to go to, if whoever runs the program can
+    learn more of them; None if all must be known now.
     """
 
     program: Program
     plans: list[Plan]
     keep_old: bool
     mul_nop_writes: bool
+    learned: frozenset[int] | None = None
     exits: dict[Place, tuple[Exit, ...]] = field(default_factory=dict)
     leaders: set[Place] = field(default_factory=set)
 
@@ -156,7 +162,8 @@ class Flow:
         for event in due:
             if event.kind == "branch":
                 if event.target is None:
-                    return Exit(None, taken, due, "dynamic", self._options(later, files, sfu))
+                    options = self._options(later, files, sfu)
+                    return Exit(None, taken, due, "dynamic", options, Place(-1, later, files, sfu))
                 offset = (event.target - self.program.address) & 0xFFFFFFFF
                 index = offset // INSTRUCTION_BYTES
                 if offset % INSTRUCTION_BYTES or index >= len(self.plans):
@@ -169,20 +176,29 @@ class Flow:
     def _options(
         self, events: tuple[Event, ...], files: tuple[RegisterKey, ...], sfu: tuple[int, ...]
     ) -> tuple[Place, ...]:
-        """Every place a register branch may go to: any instruction of a small program, behind any
-        branch that keeps its return address in a larger one.
+        """Every place a register branch may go to: any instruction of a small program; if more can
+        be learned, only the likely ones.
         """
         indices: Sequence[int] = range(len(self.plans))
-        if len(self.plans) > DYNAMIC_LIMIT:
-            behind = LINK_OFFSET // INSTRUCTION_BYTES
-            calls = [n for n, p in enumerate(self.plans) if p.kind == "branch" and links(p)]
-            indices = [n + behind for n in calls if n + behind < len(self.plans)]
-            if not indices:
-                raise Unsupported(
-                    "QPU-044", "a branch to a register in a program of this size cannot be compiled"
-                )
+        if self.learned is not None:
+            indices = sorted(self._likely() | self.learned)
+        elif len(self.plans) > DYNAMIC_LIMIT:
+            raise Unsupported(
+                "QPU-044", "a branch to a register in a program of this size cannot be compiled"
+            )
         old = files if self.keep_old else ()
         return tuple(self.place(index, events, old, sfu) for index in indices)
+
+    def _likely(self) -> frozenset[int]:
+        """Where calls come back to, and what stands behind code that never goes on."""
+        behind = LINK_OFFSET // INSTRUCTION_BYTES
+        found = set()
+        for index, plan in enumerate(self.plans):
+            if plan.branch is None:
+                continue
+            if links(plan) or (plan.branch.register and int(plan.branch.condition) == 15):
+                found.add(index + behind)
+        return frozenset(index for index in found if index < len(self.plans))
 
 
 def links(plan: Plan) -> bool:

@@ -55,9 +55,7 @@ class _Emitter:
         self.settings, self.observe = settings, observe
         names = settings["sf_with_never"], settings["load_immediate_condition"]
         self.plans = [plan(word, *names) for word in program.words]
-        keep_old = settings["register_after_write"] == "old"
-        mul_nop = settings["mul_nop_result"] == "last-quad-3"
-        self.flow = Flow(program, self.plans, keep_old, mul_nop)
+        self.flow = self._make_flow()
         if env.wild is None and not exact:
             env.wild = var(mask16, False)
         self.semantics: Semantics
@@ -75,6 +73,11 @@ class _Emitter:
         self.blocks: dict[Place, Block] = {}
         self.todo: list[Place] = []
         self.forks: list[tuple[Block, JitCore, Place, Exit]] = []
+
+    def _make_flow(self, learned: frozenset[int] | None = None) -> Flow:
+        keep_old = self.settings["register_after_write"] == "old"
+        mul_nop = self.settings["mul_nop_result"] == "last-quad-3"
+        return Flow(self.program, self.plans, keep_old, mul_nop, learned)
 
     def _note(self, lanes: Value) -> None:
         self.env.wild.set(self.env.wild.get() | lanes)

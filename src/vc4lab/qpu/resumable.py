@@ -8,9 +8,11 @@ between such points runs at full speed.
 
 from __future__ import annotations
 
+import zlib
 from typing import Any
 
 from vc4lab.simd import (
+    Block,
     Value,
     enter,
     i32,
@@ -26,8 +28,9 @@ from vc4lab.simd import (
 )
 
 from .environment import Environment, Unsupported
-from .flow import Exit, Place
+from .flow import Exit, Flow, Place
 from .guarded import GuardedSemantics
+from .isa import INSTRUCTION_BYTES
 from .jit import _Emitter
 from .jit_core import JitCore
 from .plan import Plan
@@ -36,6 +39,8 @@ from .unknowns import DEFAULTS, Settings
 
 SAVED_VECTORS = 160
 """Vectors that `emit_resumable` may need to save."""
+
+_SFU_PLACES = 8
 
 
 class ResumableEnvironment(Environment):
@@ -62,6 +67,14 @@ class ResumableEnvironment(Environment):
         """The program is left before the instruction `site`, which waits or ran out of time."""
         raise NotImplementedError
 
+    def lost(self, target: Value) -> None:
+        """The program is left at a branch to the address `target`, which was not compiled for it.
+
+        If the address is an instruction of the program, compile again with it among `learned` and
+        go on; else execution has left the program.
+        """
+        raise NotImplementedError
+
     def finish(self) -> None:
         """Ends the program here and now: leaves the place being traced."""
         raise NotImplementedError
@@ -71,8 +84,14 @@ class _ResumableEmitter(_Emitter):
     env: ResumableEnvironment
 
     def __init__(
-        self, program: Program, env: ResumableEnvironment, saved: Value, settings: Settings
+        self,
+        program: Program,
+        env: ResumableEnvironment,
+        saved: Value,
+        settings: Settings,
+        learned: frozenset[int],
     ) -> None:
+        self.learned = learned
         super().__init__(program, env, True, 0, settings, False)
         self.semantics = GuardedSemantics(settings)
         self.saved = saved
@@ -86,10 +105,13 @@ class _ResumableEmitter(_Emitter):
             for target in (exit_.place, *exit_.options)
             if target is not None and target.at <= place.at
         }
-        points = sorted(self.waits | self.loops, key=str)
-        self.flow.leaders.update(points)
-        self.numbers = {place: number for number, place in enumerate(points, 1)}
+        self.flow.leaders.update(self.waits | self.loops)
+        self.numbers = {place: _number(place, "") for place in self.waits | self.loops}
+        self.crossings: dict[Place, Block] = {}  # register branches, to be entered again
         self.active: JitCore | None = None
+
+    def _make_flow(self, learned: frozenset[int] | None = None) -> Flow:
+        return super()._make_flow(self.learned)
 
     # ---------------------------------------------------------------- the whole
     def emit_from(self, resume: Value) -> Value:
@@ -100,7 +122,6 @@ class _ResumableEmitter(_Emitter):
         self.point = var(i32, 0)
         fresh, restore = new_block(), new_block()
         jump_if(resume == 0, fresh, restore)
-        self._restore(restore, resume)
         enter(fresh)
         if not self.plans:
             self.env.left_program()
@@ -121,10 +142,11 @@ class _ResumableEmitter(_Emitter):
             place = self.todo.pop()
             enter(self.blocks[place])
             self._run(self._resume(place), place)
+        self._restore(restore, resume)
         enter(self.leave)
         for position, cell, is_mask in self._slots():
             value = mask_bits(cell.get()) if is_mask else cell.get()
-            store(self.saved + 64 * position, value, 4 if is_mask else 64)
+            store(self.saved + position, value, 4 if is_mask else 64)
         jump(self.out)
         enter(self.end)
         jump(self.out)
@@ -132,22 +154,30 @@ class _ResumableEmitter(_Emitter):
         return self.point.get()
 
     def _slots(self) -> list[tuple[int, Any, bool]]:
-        """(vector of the save area, cell, whether it is a mask)."""
-        cells = [*self.cells.values(), *self.olds.values(), *self.sfus]
-        slots = [(n, cell, False) for n, cell in enumerate(cells)]
-        slots += [(len(cells) + n, cell, True) for n, cell in enumerate(self.flags.values())]
-        if len(slots) > SAVED_VECTORS:
+        """(byte of the save area, cell, whether it is a mask): the same in every build."""
+        start = len(self.cells)
+        slots = [(64 * n, cell, False) for n, cell in enumerate(self.cells.values())]
+        slots += [(64 * start + 4 * n, c, True) for n, c in enumerate(self.flags.values())]
+        slots += [(64 * (start + 1 + n), cell, False) for n, cell in enumerate(self.sfus)]
+        start += 1 + _SFU_PLACES
+        for (file, number), cell in self.olds.items():
+            slots.append((64 * (start + 32 * (file == "b") + int(number)), cell, False))
+        if len(self.sfus) > _SFU_PLACES or start + 64 > SAVED_VECTORS:
             raise Unsupported("QPU-043", "the program has too much pending at once")
         return slots
 
-    def _restore(self, block: Any, resume: Value) -> None:
+    def _restore(self, block: Block, resume: Value) -> None:
         enter(block)
         for position, cell, is_mask in self._slots():
-            kept = self.saved + 64 * position
+            kept = self.saved + position
             cell.set(mask_from_bits(load(i32, kept)) if is_mask else load(i32x16, kept, 64))
-        for place, number in self.numbers.items():
+        ways = [(number, self.blocks[place]) for place, number in self.numbers.items()]
+        ways += [(_number(place, "branch"), way) for place, way in self.crossings.items()]
+        if len({number for number, _ in ways}) < len(ways):
+            raise Unsupported("QPU-043", "two places of the program cannot be told apart")
+        for number, way in ways:
             other = new_block()
-            jump_if(resume == number, self._block(place), other)
+            jump_if(resume == number, way, other)
             enter(other)
         jump(self.end)  # cannot be
 
@@ -190,8 +220,31 @@ class _ResumableEmitter(_Emitter):
         super()._go(core, place)
 
     def _choose(self, core: JitCore, exit_: Exit) -> None:
+        """A register branch: all is saved, so that it can be tried again with more options."""
         self._flush(core)
-        super()._choose(core, exit_)
+        pending = exit_.pending
+        assert pending is not None
+        for key in pending.old:
+            if key not in self.olds:
+                self.olds[key] = var(i32x16, 0)
+        while len(self.sfus) < len(pending.sfu):
+            self.sfus.append(var(i32x16, 0))
+        self._save(core, pending)
+        if pending in self.crossings:
+            jump(self.crossings[pending])
+            return
+        crossing = self.crossings[pending] = new_block()
+        enter(crossing)
+        lane = int(self.settings["branch_register_lane"])
+        target = self.cells["target", 0].get()[lane]
+        offset = target - (self.program.address & 0xFFFFFFFF)
+        for place in exit_.options:
+            other = new_block()
+            jump_if(offset == place.at * INSTRUCTION_BYTES, self._block(place), other)
+            enter(other)
+        self.point.set(_number(pending, "branch"))
+        self.env.lost(target)
+        jump(self.leave)
 
     def _finish(self, core: JitCore) -> None:
         self._flush(core)
@@ -208,6 +261,11 @@ class _ResumableEmitter(_Emitter):
         enter(new_block())  # nobody comes here, but the rest of the instruction is still traced
 
 
+def _number(place: Place, kind: str) -> int:
+    """A number for a place to go on at, not 0, which stays the same when more is learned."""
+    return zlib.crc32(f"{kind} {place}".encode()) >> 1 | 1
+
+
 def emit_resumable(
     program: Program,
     env: ResumableEnvironment,
@@ -215,12 +273,15 @@ def emit_resumable(
     saved: Value,
     *,
     settings: Settings = DEFAULTS,
+    learned: frozenset[int] = frozenset(),
 ) -> Value:
     """Emit `program` at the place being traced, to be entered again while it waits.
 
     resume: i32, 0 at first, then what the last run returned. saved: address of SAVED_VECTORS
-    64-byte vectors. Returns (i32) where to go on, 0 if the program has ended. Raises Unsupported.
+    64-byte vectors. learned: instructions that register branches went to, see
+    `ResumableEnvironment.lost`. Returns (i32) where to go on, 0 if the program has ended. Raises
+    Unsupported.
     """
-    emitter = _ResumableEmitter(program, env, saved, settings)
+    emitter = _ResumableEmitter(program, env, saved, settings, learned)
     env.finish = emitter.abandon  # type: ignore[method-assign]
     return emitter.emit_from(resume)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -24,28 +25,43 @@ KEPT = 64
 @dataclass
 class UserProgram:
     """A program and its native code. verdict: why it cannot be compiled; waits: whether it has a
-    mutex or semaphore instruction.
+    mutex or semaphore instruction; learned: where its register branches went.
     """
 
     program: Program
     waits: bool
     verdict: Unsupported | None = None
-    functions: dict[bool, NativeFunction] = field(default_factory=dict)
+    learned: frozenset[int] = frozenset()
+    functions: dict[tuple[bool, frozenset[int]], NativeFunction] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
 
     def native(self, unknowns: Unknowns, limited: bool) -> NativeFunction | None:
         """(SharedState address, QpuState address) -> Status; None if it must be interpreted."""
-        found = self.functions.get(limited)
-        if found is not None or self.verdict is not None:
-            return found
         from vc4lab.v3d.compute.native import compile_user_program
 
-        try:
-            found = compile_user_program(self.program, unknowns, limited)
-        except Unsupported as verdict:
-            self.verdict = verdict
-            return None
-        self.functions[limited] = found
-        return found
+        with self.lock:
+            if self.verdict is not None:
+                return None
+            key = limited, self.learned
+            found = self.functions.get(key)
+            if found is None:
+                try:
+                    found = compile_user_program(self.program, unknowns, *key)
+                except Unsupported as verdict:
+                    self.verdict = verdict
+                    return None
+                self.functions[key] = found
+            return found
+
+    def learn(self, address: int) -> bool:
+        """A register branch went to this address; False if there is no instruction."""
+        offset = (address - self.program.address) & 0xFFFFFFFF
+        index, rest = divmod(offset, INSTRUCTION_BYTES)
+        if rest or index >= len(self.program):
+            return False
+        with self.lock:
+            self.learned |= {index}
+        return True
 
 
 class CodeCache:

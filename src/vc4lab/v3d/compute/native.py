@@ -23,20 +23,29 @@ SLICE = 1 << 22
 
 
 def compile_user_program(
-    program: Program, unknowns: Unknowns, limited: bool, target: Target | None = None
+    program: Program,
+    unknowns: Unknowns,
+    limited: bool,
+    learned: frozenset[int] = frozenset(),
+    target: Target | None = None,
 ) -> NativeFunction:
-    """(SharedState address, QpuState address) -> Status. Raises Unsupported."""
+    """(SharedState address, QpuState address) -> Status. Raises Unsupported.
+
+    learned: instructions that register branches go to, besides the likely ones.
+    """
 
     def body(shared: Any, qpu: Any) -> Any:
         env = StagedUserEnvironment(shared, qpu, program, unknowns, limited)
         state: Any = env.qpu
         saved = state.field_ptr("saved")
-        state.resume = emit_resumable(program, env, state.resume, saved, settings=unknowns)
+        state.resume = emit_resumable(
+            program, env, state.resume, saved, settings=unknowns, learned=learned
+        )
         env.leave()
         return env.status.get()
 
     entry = Function((ptr, ptr), i32, body, "user_program")
-    name = f"{program.digest} {unknowns.digest()} {limited}"
+    name = f"{program.digest} {unknowns.digest()} {limited} {sorted(learned)}"
     return build("user program", {"run": entry}, target=target, key=name)["run"]
 
 
@@ -50,9 +59,12 @@ class NativeQpu(Qpu):
         code: UserProgram,
         function: NativeFunction,
         shared: SharedState,
+        unknowns: Unknowns,
         budget: int | None = None,
     ) -> None:
         super().__init__(number, request, code.program, budget or DEFAULT_BUDGET)
+        self.source = code
+        self.unknowns = unknowns
         self.parallel = not code.waits
         self.function = function
         self.shared = shared
@@ -77,6 +89,9 @@ class NativeQpu(Qpu):
         if status == Status.ENDED:
             self.condition = Condition.ENDED
             return moved
+        if status == Status.LOST:
+            self._find_way(state.detail)
+            return True
         self.site = state.site
         if status == Status.BLOCKED:
             self.condition = Condition.WAITING
@@ -91,6 +106,21 @@ class NativeQpu(Qpu):
         elif self.instructions >= self.budget:
             self.stop_endless()
         return moved
+
+    def _find_way(self, target: int) -> None:
+        """Compile the program again, with an instruction that a register branch goes to."""
+        function = None
+        if self.source.learn(target & 0xFFFFFFFF):
+            function = self.source.native(self.unknowns, self.request.limited)
+            if function is None:
+                verdict = self.source.verdict
+                assert verdict is not None
+                self.stop(verdict.code, verdict.message)
+                return
+        if function is None:
+            self.stop("QPU-042", "execution leaves the program")
+        else:
+            self.function = function
 
 
 def _signed(word: int) -> int:

@@ -111,6 +111,10 @@ class StagedUserEnvironment(ResumableEnvironment):
         self.qpu.site = site
         self.status.set(int(Status.BLOCKED if waiting else Status.YIELDED))
 
+    def lost(self, target: Any) -> None:
+        self.status.set(int(Status.LOST))
+        self.qpu.detail = target
+
     def stop(self, status: Status, detail: int = 0) -> None:
         """The program ends here, without having ended."""
         self.status.set(int(status))

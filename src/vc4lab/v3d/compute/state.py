@@ -26,6 +26,7 @@ class Status(IntEnum):
     YIELDED = 2  # its slice is over
     REFUSED = 3  # a facility that user programs do not have
     STUCK = 4  # a stall that nobody can end; `detail` is an index of STALLS
+    LOST = 6  # at a branch to the address `detail`, which may have to be compiled first
     LEFT = 5  # execution left the program
 
 

@@ -75,15 +75,18 @@ class ComputeUnit:
         code = self.code.read(request.code)
         program = code.program
         for problem in program.problems:
-            self.reporter.report(
-                problem.code, problem.message, address=problem.address, block="QPU"
-            )
+            if problem.code != "QPU-002":  # register branches are followed when they happen
+                self.reporter.report(
+                    problem.code, problem.message, address=problem.address, block="QPU"
+                )
         if self.engine == "jit":
             from vc4lab.v3d.compute.native import NativeQpu
 
             function = code.native(self.unknowns, request.limited)
             if function is not None:
-                return NativeQpu(number, request, code, function, self.shared, self.budget)
+                return NativeQpu(
+                    number, request, code, function, self.shared, self.unknowns, self.budget
+                )
             verdict = code.verdict
             assert verdict is not None
             text = f"{verdict.code}: {verdict.message}"
