@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 
-import numpy as np
 import pytest
 from tests.support.frames import BACKGROUND, RED, Frame, inside, solid
 from tests.support.jobs import nv_vertex, viewport
@@ -34,8 +33,10 @@ def vertices() -> bytes:
     return b"".join(nv_vertex(x, y, 0.5, 1.0, k / 6) for k, (x, y) in enumerate(POINTS))
 
 
-@pytest.mark.parametrize("options", ENGINES)
-@pytest.mark.parametrize("mode", range(7))
+@pytest.mark.parametrize(
+    ("options", "mode"),
+    [({}, mode) for mode in range(7)] + [(options, 6) for options in ENGINES[1:]],
+)
 def test_every_mode_as_through_the_binner(options: dict[str, object], mode: int) -> None:
     order = [0, 1, 2, 3, 5, 4]
     pictures = []
@@ -129,4 +130,13 @@ def test_more_records_than_can_be_drawn_end() -> None:
     frame = Frame(64, 64)
     frame.render(viewport(frame.job) + shader + build(42, type=4))
     assert frame.reporter.has("CLE-039")
-    assert np.uint32(BACKGROUND) == BACKGROUND
+
+
+def test_a_vector_list_without_end_in_a_sub_list() -> None:
+    """The scan gives the sub-list up at once, however often it is drawn."""
+    frame = Frame()
+    sub_list = frame.job.put(viewport(frame.job) + frame.vg_shader(solid(RED)) + build(42, type=4))
+    picture = frame.render(build(17, address=sub_list) * 50)
+    assert (picture == BACKGROUND).all()
+    assert frame.reporter.has("CLE-039")
+    assert frame.reporter.has("CLE-034")

@@ -35,6 +35,8 @@ MAX_BYTES = 1 << 26
 """Bytes of the lists made of them."""
 MAX_VERTICES = 1 << 20
 """Vertices of one record."""
+MAX_WORK = 1 << 22
+"""Vertices of all records of a frame that are looked at."""
 
 _TABLE = 2 * MAX_RECORDS
 _COMPRESSED, _ABSOLUTE, _END = 48, 0x81, 0x80
@@ -57,7 +59,7 @@ class DirectLists:
         self.reporter = reporter
         self.unknowns = unknowns
         self.index_error = False
-        self.count = 0
+        self.count = self.work = 0
         self._table: Any = None
         self._data = bytearray()
         self._buffer: Any = None
@@ -79,7 +81,9 @@ class DirectLists:
         context.expansion_mask = size - 1
         context.expansions = ctypes.addressof(self._table)
         context.expanded = self.address
-        context.expansions_full = int(self.count >= MAX_RECORDS or len(self._data) >= MAX_BYTES)
+        context.expansions_full = int(
+            self.count >= MAX_RECORDS or len(self._data) >= MAX_BYTES or self.work >= MAX_WORK
+        )
 
     def expand(self, address: int) -> None:
         """Makes a list of the record at a guest address."""
@@ -170,7 +174,10 @@ class DirectLists:
             inline = self._payload(VgInline, address)
             kind, continues = int(inline.type), bool(inline.continuation)
             start = address + VgInline.size
-            whole = inline_length(self.memory, start, kind) or 0
+            whole = inline_length(self.memory, start, kind)
+            if whole is None:
+                self._report("CLE-039", "no end code in a VG list", address)
+                whole, self.work = 0, MAX_WORK  # the rest of the list is nothing but coordinates
             behind = start + 4 * whole
             length = self._limited(whole, address)
         if kind not in VgPrimitive._value2member_map_:
@@ -199,7 +206,9 @@ class DirectLists:
     def _limited(self, length: int, address: int) -> int:
         if length > MAX_VERTICES:
             self._report("VTX-001", f"a draw of {length} vertices", address)
-        return min(length, MAX_VERTICES)
+        length = min(length, MAX_VERTICES)
+        self.work += length
+        return length
 
     def _report(self, code: str, text: str, address: int) -> None:
         if self.reporter is not None:
