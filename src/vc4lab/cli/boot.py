@@ -4,9 +4,30 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
+
+from vc4lab.cli.qemu import is_qemu, translate
+
+
+class BootCommand(TyperCommand):
+    """`boot`, which also takes what people type for QEMU."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Translate before the options are looked at."""
+        if is_qemu(args):
+            try:
+                args, remarks = translate(args)
+            except ValueError as error:
+                raise typer.BadParameter(str(error), ctx) from None
+            for remark in remarks:
+                typer.echo(f"vc4lab: {remark}", err=True)
+        return super().parse_args(ctx, args)
+
+
+COMMAND = BootCommand
 
 
 class Engine(StrEnum):
@@ -82,7 +103,8 @@ def boot(
 ) -> None:
     """Run a bare-metal program: its serial output, its picture, and why it hangs.
 
-    Without --frames and --seconds it runs until the program ends, hangs, or Ctrl-C.
+    Without --frames and --seconds it runs until the program ends, hangs, or Ctrl-C. QEMU's
+    -M raspi2b -kernel F -serial stdio -display none -s -S are understood too.
     """
     from vc4lab.cli.session import Settings, run_session
 

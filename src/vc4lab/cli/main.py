@@ -40,7 +40,9 @@ def _register() -> None:
     for name in COMMANDS:
         module = f"vc4lab.cli.{name}"
         if find_spec(module) is not None:
-            app.command(name, epilog=table())(getattr(import_module(module), name))
+            found = import_module(module)
+            special = getattr(found, "COMMAND", None)
+            app.command(name, cls=special, epilog=table())(getattr(found, name))
 
 
 _register()

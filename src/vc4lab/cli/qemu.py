@@ -1,0 +1,123 @@
+"""QEMU's habits: `vc4lab boot -M raspi2b -kernel F -serial stdio` as our own options.
+
+Only what people type for the Pi machines; what has no meaning here is told, not an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+MACHINES = {
+    "raspi0": "zero",
+    "raspi1ap": "pi1",
+    "raspi2": "pi2",
+    "raspi2b": "pi2",
+    "raspi3": "pi3",
+    "raspi3ap": "pi3",
+    "raspi3b": "pi3",
+}
+"""QEMU's machine names → our boards."""
+GDB_PORT = 1234
+SINGLE_DASH = frozenset(
+    """
+    M machine kernel serial display nographic gdb s S m smp cpu dtb append initrd drive sd d D
+    monitor no-reboot no-shutdown audiodev audio device semihosting usb vga icount accel
+    """.split()  # noqa: SIM905
+)
+IGNORED = frozenset({"no-reboot", "no-shutdown", "semihosting", "usb"})
+"""Options without a value that are left out."""
+
+
+def is_qemu(arguments: Sequence[str]) -> bool:
+    """Whether the arguments of `boot` are written as for QEMU."""
+    return any(
+        word[:1] == "-" and word[1:2] != "-" and word[1:].partition("=")[0] in SINGLE_DASH
+        for word in arguments
+    )
+
+
+def translate(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+    """QEMU's arguments as those of `vc4lab boot`, and sentences about what was left out.
+
+    Our own options (two dashes) and paths pass unchanged. Raises ValueError with a sentence.
+    """
+    out: list[str] = []
+    remarks: list[str] = []
+    rest = list(arguments)
+    port: int | None = None
+    frozen = False
+    serial: str | None = None  # both UARTs are on one line: the first that goes anywhere
+    while rest:
+        word = rest.pop(0)
+        name = word[1:]
+        if word[:1] != "-" or word[:2] == "--" or name not in SINGLE_DASH:
+            out.append(word)
+        elif name in ("M", "machine"):
+            machine = _value(word, rest).split(",")[0].removeprefix("type=")
+            if machine not in MACHINES:
+                raise ValueError(f"{word} {machine}: the machines are {', '.join(MACHINES)}")
+            out += ["--board", MACHINES[machine]]
+        elif name == "kernel":
+            out.append(_value(word, rest))
+        elif name in ("drive", "sd"):
+            image = _file_of(_value(word, rest))
+            if "-kernel" in arguments:
+                remarks.append(f"{word} is left out: the program comes from -kernel")
+            elif image:
+                out.append(image)
+        elif name == "serial":
+            value = _serial(_value(word, rest))
+            serial = value if serial in (None, "none") else serial
+        elif name == "nographic":
+            out.append("--headless")
+            serial = serial or "stdio"
+        elif name == "display":
+            value = _value(word, rest).split(",")[0]
+            out.append("--headless" if value == "none" else "--window")
+        elif name == "s":
+            port = GDB_PORT
+        elif name == "gdb":
+            port = _gdb_port(_value(word, rest))
+        elif name == "S":
+            frozen = True
+        elif name in IGNORED:
+            remarks.append(f"{word} has no meaning here")
+        else:
+            remarks.append(f"{word} {_value(word, rest)} has no meaning here")
+    if serial is not None:
+        out += ["--serial", serial]
+    if frozen and port is None:
+        port = GDB_PORT
+        remarks.append(f"-S waits for a debugger on port {GDB_PORT}")
+    if port is not None:
+        out += ["--gdb", str(port), "--gdb-wait" if frozen else "--no-gdb-wait"]
+    return out, remarks
+
+
+def _value(word: str, rest: list[str]) -> str:
+    if not rest:
+        raise ValueError(f"{word} wants a value")
+    return rest.pop(0)
+
+
+def _serial(value: str) -> str:
+    """One of `--serial`'s places."""
+    value = value.removeprefix("mon:")
+    if value in ("stdio", "pty", "none", "null"):
+        return "none" if value == "null" else value
+    if value.startswith(("file:", "tcp:")):
+        return value
+    raise ValueError(f"-serial {value}: there is stdio, pty, tcp::PORT, file:F, null")
+
+
+def _gdb_port(value: str) -> int:
+    port = value.split(",")[0].rpartition(":")[2]
+    if not port.isdecimal() or int(port) > 65535:
+        raise ValueError(f"-gdb {value}: tcp::PORT is what can be done")
+    return int(port)
+
+
+def _file_of(value: str) -> str:
+    """The file of "file=F,if=sd,format=raw" or of a plain path."""
+    parts = dict(part.partition("=")[::2] for part in value.split(",") if "=" in part)
+    return parts.get("file", "" if parts else value)
