@@ -274,6 +274,18 @@ def test_lists_that_feed_each_other_in_a_circle_end() -> None:
     assert frame.reporter.has("CLE-006")
 
 
+def test_draws_without_measure_are_left_out() -> None:
+    """A list of some kilobytes must not ask for hours of work."""
+    frame = Frame(64, 64)
+    job = frame.job
+    shader = frame.nv_shader(solid(RED), triangle((0, 0), (0, 64), (64, 0)), 0)
+    huge = build(32, mode=4, index_type=1, length=0xFFFF_FFFF, address=0, maximum_index=2)
+    start, end, lists = job.binning(viewport(job) + shader + ARRAY + huge * 500)
+    job.run(frame.v3d, (start, end), job.rendering(lists, frame.surface))
+    assert frame.reporter.has("VTX-001")
+    assert frame.pixels()[0, 0] == RED
+
+
 def test_a_tile_drawn_twice_keeps_the_order() -> None:
     frame = Frame(64, 64)
     job = frame.job

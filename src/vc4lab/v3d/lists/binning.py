@@ -23,7 +23,7 @@ from vc4lab.records.declarations import (
 )
 from vc4lab.v3d.geometry import ptb_context
 from vc4lab.v3d.geometry.ptb import Binner
-from vc4lab.v3d.geometry.ptb_input import IndexSource
+from vc4lab.v3d.geometry.ptb_input import MAX_LENGTH, IndexSource
 from vc4lab.v3d.geometry.vg_list import inline_length
 from vc4lab.v3d.lists.lint import Lint
 from vc4lab.v3d.lists.render_state import STATE_FIELDS
@@ -78,6 +78,7 @@ class BinningStage:
         self._unflushed = self._ended = False
         self._flushing = False
         self._walked = 0
+        self._indices = 0  # of all draws since the thread started
         executor.install(0, self._handlers())
         executor.accelerate(0, self._states)
 
@@ -118,6 +119,7 @@ class BinningStage:
         """The thread starts: until record 6, state is prefix state."""
         self.thread.prefixing = True
         self._walked = 0
+        self._indices = 0
 
     def supply(self, address: int, size: int) -> None:
         """BPOS was written: the binner has an overspill block, and goes on if it waited for one."""
@@ -246,6 +248,11 @@ class BinningStage:
         if shader.vector_graphics:
             text = "records 32 and 33 name vertices, but a VG shader state has none"
             self.reporter.report("CLE-038", text, address=address)
+            return
+        self._indices += source.length
+        if self._indices > MAX_LENGTH and self._indices > source.length:
+            text = f"draws of {self._indices} vertices in one binning list; this one is left out"
+            self.reporter.report("VTX-001", text, address=address)
             return
         try:
             coordinates = self.coordinates.coordinates(shader, source)
