@@ -21,6 +21,7 @@ from vc4lab.v3d.fragment.tile_context import (
     DrawParams,
     FragmentKey,
 )
+from vc4lab.v3d.fragment.tmu_requests import texture_numbers
 
 if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory
@@ -41,8 +42,6 @@ class GoldenDraw:
     @cached_property
     def requests(self) -> dict[int, int]:
         """Instruction index of an S write → number of its texture request."""
-        from vc4lab.v3d.fragment.shader import texture_numbers
-
         return texture_numbers(self.program)
 
 

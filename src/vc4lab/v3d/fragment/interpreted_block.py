@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.qpu.environment import Environment, Unsupported
@@ -17,6 +16,7 @@ from vc4lab.v3d.fragment.tile_context import (
 )
 from vc4lab.v3d.fragment.tlb import ALL_SAMPLES, DepthTest
 from vc4lab.v3d.fragment.tmu_kernels import sampler_module
+from vc4lab.v3d.fragment.tmu_requests import Requests
 
 if TYPE_CHECKING:
     import numpy as np
@@ -48,8 +48,14 @@ class NumpyFragmentEnvironment(Environment):
         self.pointer = self._word("uniforms")
         self._array("stencil", 8)[:] = 0
         self._varying = 0
-        self._pending: tuple[dict[str, Words], dict[str, Words]] = ({}, {})
-        self._results: tuple[deque[Words], deque[Words]] = (deque(), deque())
+        self._requests = Requests(
+            draw.requests,
+            len(key.textures),
+            sample=self._sample,
+            lookup=self._lookup,
+            skip_uniform=self._skip_uniform,
+            zero=lambda: self._splat(0),
+        )
 
     def _word(self, name: str) -> int:
         return ctypes.c_uint32.from_address(self.batch + FragmentBatch.offset(name)).value
@@ -125,38 +131,29 @@ class NumpyFragmentEnvironment(Environment):
     def tmu_write(self, unit: int, register: str, value: Words, mask: Lanes, site: int) -> None:
         if register == "s" and self.draw.key.counting:
             self._count("texture_quads", self._word("valid").bit_count())
-        pending = self._pending[unit]
-        memory = self.draw.memory.base
-        if register == "s" and not pending:
-            result = self._splat(0)
-            words = self.np.ascontiguousarray(value)
-            self.native["direct"](memory, words.ctypes.data, result.ctypes.data)
-            self._results[unit].append(result)
-            return
-        self.pointer = (self.pointer + 4) & 0xFFFFFFFF
-        pending[register] = value
-        if register != "s":
-            return
-        number = self.draw.requests.get(site, -1)
-        kinds = self.draw.key.textures
-        if not 0 <= number < len(kinds):
-            raise Unsupported("FRG-002", f"texture request {number} is not configured", site)
-        zero = self._splat(0)
-        inputs = self.np.concatenate([pending.get(name, zero) for name in "strb"])
+        self._requests.write(unit, register, value, site)
+
+    def tmu_load(self, unit: int) -> Any:
+        return self._requests.load(unit)
+
+    def _lookup(self, addresses: Words) -> Words:
+        result = self._splat(0)
+        words = self.np.ascontiguousarray(addresses)
+        self.native["direct"](self.draw.memory.base, words.ctypes.data, result.ctypes.data)
+        return result
+
+    def _sample(self, number: int, coordinates: list[Words]) -> list[Words]:
+        kind = self.draw.key.textures[number]
+        inputs = self.np.concatenate(coordinates)
         place = self.params + DrawParams.offset("textures") + 8 * number
         descriptor = ctypes.c_uint64.from_address(place).value
         outputs = self.np.zeros(32, self.np.uint32)
-        native = sampler_module(kinds[number])["sample"]
-        native(descriptor, memory, inputs.ctypes.data, outputs.ctypes.data)
-        self._results[unit].append(outputs[:16].copy())
-        if kinds[number].result_words == 2:
-            self._results[unit].append(outputs[16:].copy())
-        pending.clear()
+        native = sampler_module(kind)["sample"]
+        native(descriptor, self.draw.memory.base, inputs.ctypes.data, outputs.ctypes.data)
+        return [outputs[:16], outputs[16:]][: kind.result_words]
 
-    def tmu_load(self, unit: int) -> Words:
-        if not self._results[unit]:
-            raise Unsupported("FRG-003", f"TMU{unit} result read, but no lookup was requested")
-        return self._results[unit].popleft()
+    def _skip_uniform(self) -> None:
+        self.pointer = (self.pointer + 4) & 0xFFFFFFFF
 
     def tmu_noswap(self, value: Words) -> None:
         pass

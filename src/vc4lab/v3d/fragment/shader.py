@@ -7,7 +7,6 @@ reference 4.11-4.18, 7.6, 7.9.
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -34,6 +33,7 @@ from vc4lab.v3d.fragment.accesses import ColourAccesses, StagedColourAccesses
 from vc4lab.v3d.fragment.tile_context import STATUS_UNSUPPORTED, FragmentKey
 from vc4lab.v3d.fragment.tile_layout import PLANE_BYTES, SAMPLE_BYTES
 from vc4lab.v3d.fragment.tmu import direct_lookup, sample
+from vc4lab.v3d.fragment.tmu_requests import Requests, texture_numbers
 from vc4lab.v3d.geometry.primitive_decoder import host
 
 INLINED_REQUESTS = 2
@@ -124,9 +124,14 @@ class FragmentEnvironment(Environment):
         self._pointer: Any = None
         if constants.uniforms is None:
             self._pointer = var(i32, constants.uniforms_address)
-        self._requests = texture_numbers(constants.program)
-        self._pending: tuple[dict[str, Value], dict[str, Value]] = ({}, {})
-        self._results: tuple[deque[Value], deque[Value]] = (deque(), deque())
+        self._requests = Requests(
+            texture_numbers(constants.program),
+            len(constants.key.textures),
+            sample=self._sample,
+            lookup=lambda addresses: direct_lookup(constants.memory, addresses),
+            skip_uniform=self._skip_uniform,
+            zero=lambda: const(i32x16, 0),
+        )
         if writes(constants.program, Write.TLB_STENCIL_SETUP):
             self.stencil = tlb.StencilState(*(var(i32, 0) for _ in tlb.STENCIL_CELLS))
 
@@ -204,35 +209,19 @@ class FragmentEnvironment(Environment):
     # -- texture unit ------------------------------------------------------------------------
 
     def tmu_write(self, unit: int, register: str, value: Value, mask: Value, site: int) -> None:
-        pending = self._pending[unit]
-        if register == "s" and not pending:
-            self._results[unit].append(direct_lookup(self.constants.memory, value))
-            return
-        self._skip_uniform()
-        pending[register] = value
-        if register != "s":
-            return
-        number = self._requests[site]
-        kinds = self.constants.key.textures
-        if number >= len(kinds):
-            raise Unsupported("FRG-002", f"texture request {number} has no texture configuration")
-        zero = const(i32x16, 0)
-        coordinates = [pending.get(name, zero) for name in "strb"]
-        kind = kinds[number]
-        result = sample(
-            kind,
-            self.constants.textures[number],
-            self.constants.memory,
-            *coordinates,
-            shared=kinds.count(kind) > INLINED_REQUESTS,
-        )
-        self._results[unit].extend(result if isinstance(result, tuple) else (result,))
-        pending.clear()
+        self._requests.write(unit, register, value, site)
 
-    def tmu_load(self, unit: int) -> Value:
-        if not self._results[unit]:
-            raise Unsupported("FRG-003", f"TMU{unit} result read, but no lookup was requested")
-        return self._results[unit].popleft()
+    def tmu_load(self, unit: int) -> Any:
+        return self._requests.load(unit)
+
+    def _sample(self, number: int, coordinates: list[Value]) -> tuple[Value, ...]:
+        constants, kinds = self.constants, self.constants.key.textures
+        kind = kinds[number]
+        shared = kinds.count(kind) > INLINED_REQUESTS
+        result = sample(
+            kind, constants.textures[number], constants.memory, *coordinates, shared=shared
+        )
+        return result if isinstance(result, tuple) else (result,)
 
     def tmu_noswap(self, value: Value) -> None:
         pass
@@ -310,12 +299,6 @@ class FragmentEnvironment(Environment):
 
     def left_program(self) -> None:
         self.status.set(STATUS_UNSUPPORTED)
-
-
-def texture_numbers(program: Program) -> dict[int, int]:
-    """Index of the S write's instruction : number of its texture request; no direct lookups."""
-    textures = [request for request in program.texture_requests if not request.is_direct]
-    return {request.instruction_index: number for number, request in enumerate(textures)}
 
 
 def writes(program: Program, register: int) -> bool:

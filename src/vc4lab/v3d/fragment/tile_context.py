@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from vc4lab.simd import Array, Struct, f32, i32, i64, ptr
 from vc4lab.v3d.fragment.tile_layout import TILE_WORDS, TileLayout
+from vc4lab.v3d.fragment.tmu_requests import MAX_REQUESTS
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 TILE_PAD_WORDS = 512
 """Words behind a tile buffer that a block at its edge may touch (it writes back what it read)."""
 
-MAX_TEXTURE_REQUESTS = 32
+MAX_TEXTURE_REQUESTS = MAX_REQUESTS
 """Texture requests (S writes that are not direct lookups) of one fragment program."""
 
 MAX_VARYINGS = 32
