@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from vc4lab.diagnostics import Reporter, StrictStop
@@ -209,3 +211,11 @@ def test_a_core_released_by_its_mailbox_runs_from_there(boot):
     machine.local_bus.write(0x9C, 4, 0x8000)
     assert machine.run().reason is Stop.HALTED
     assert sorted(machine.uart.text) == sorted(2 * "hello from the ARM\n")
+
+
+def test_an_interrupt_without_handler_is_a_crash(boot):
+    """The program of fiq.img, its vector table never copied to where the CPU looks."""
+    image = (Path(__file__).parent / "kernels" / "fiq.img").read_bytes()
+    result = boot(b"\xfc\xe5\xff\xd5" + image[4:]).run(seconds=0.05)
+    assert result.reason is Stop.CRASH
+    assert "fast interrupt" in result.message
