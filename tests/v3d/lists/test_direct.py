@@ -121,6 +121,17 @@ def test_gl_vertices_are_shaded_once_and_indices_checked() -> None:
     assert frame.reporter.has("CLE-014")
 
 
+@pytest.mark.parametrize("length", [0, 1, 2])
+def test_records_too_short_for_a_primitive(length: int) -> None:
+    frame = Frame(64, 64)
+    body = viewport(frame.job) + frame.nv_shader(solid(RED), vertices(), 1)
+    for mode in range(2, 7):
+        body += build(33, mode=mode, length=length if mode > 3 else 0, first=0)
+    body += frame.vg_shader(solid(RED)) + build(41, type=4, length=length, address=frame.job.top)
+    assert (frame.render(body) == BACKGROUND).all()
+    assert not frame.reporter.items, frame.reporter.summary()
+
+
 def test_more_records_than_can_be_drawn_end() -> None:
     frame = Frame(64, 64)
     shader = frame.nv_shader(solid(RED), vertices(), 1)

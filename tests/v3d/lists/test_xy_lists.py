@@ -7,7 +7,7 @@ import struct
 import numpy as np
 import pytest
 from tests.support.frames import BACKGROUND, GREEN, RED, Frame, inside, solid
-from tests.support.jobs import viewport
+from tests.support.jobs import nv_vertex, viewport
 
 from vc4lab.records.control import build
 from vc4lab.records.primitives import encode_compressed
@@ -184,3 +184,14 @@ def test_other_tile_sizes_bin_and_draw_the_same() -> None:
         assert not frame.reporter.items, frame.reporter.summary()
     assert all((picture == pictures[0]).all() for picture in pictures)
     assert (pictures[0] == RED).any()
+
+
+def test_lists_of_24_bit_indices() -> None:
+    """What no binner writes and only a debugger names; indices beyond 16 bits end at the last."""
+    frame = Frame()
+    corners = b"".join(nv_vertex(x, y, 0.5, 1.0) for x, y in CORNERS)
+    data = bytes([56, 0x22]) + build(48) + encode_compressed([(0, 1, 2), (1, 2, 3)], 0x22)[:-1]
+    data += encode_compressed([(0, 1, 0xFFFFF0)], 0x22)
+    picture = frame.render(viewport(frame.job) + frame.nv_shader(solid(RED), corners) + data)
+    assert (picture[inside(frame, CORNERS)] == RED).all()
+    assert not frame.reporter.items, frame.reporter.summary()

@@ -159,8 +159,11 @@ class DirectLists:
         import numpy as np
 
         places = primitive_vertices(mode, len(indices), self.unknowns)
+        form = 0x10 | PRIMITIVE_TYPE[mode]
+        if not len(places):
+            return form, b""
         words = indices[places].astype("<u2").view(np.uint8)
-        return 0x10 | PRIMITIVE_TYPE[mode], _absolute(words.reshape(len(places), -1))
+        return form, _absolute(words.reshape(len(places), -1))
 
     def _vector(self, address: int, identity: int) -> tuple[int, bytes, int]:
         import numpy as np
@@ -219,8 +222,6 @@ def _absolute(words: NDArray[Any]) -> bytes:
     """A list of primitives (bytes of their vertices, one row each), all in coding 3."""
     import numpy as np
 
-    if not len(words):
-        return b""
     codes = np.full((len(words), 1), _ABSOLUTE, np.uint8)
     return bytes([_COMPRESSED]) + np.hstack([codes, words]).tobytes() + bytes([_END])
 
