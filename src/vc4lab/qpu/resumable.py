@@ -13,6 +13,7 @@ from typing import Any
 
 from vc4lab.simd import (
     Block,
+    Cell,
     Value,
     enter,
     i32,
@@ -32,7 +33,7 @@ from .flow import Exit, Flow, Place
 from .guarded import GuardedSemantics
 from .isa import INSTRUCTION_BYTES
 from .jit import _Emitter
-from .jit_core import JitCore
+from .jit_core import JitCore, Key
 from .plan import Plan
 from .program import Program
 from .unknowns import DEFAULTS, Settings
@@ -41,6 +42,36 @@ SAVED_VECTORS = 160
 """Vectors that `emit_resumable` may need to save."""
 
 _SFU_PLACES = 8
+_REGISTERS: tuple[tuple[str, int], ...] = tuple((file, n) for file in "ab" for n in range(32))
+_KEYS: tuple[Key, ...] = (
+    *_REGISTERS,
+    *(("r", number) for number in range(6)),
+    *(("last", name) for name in ("a", "b", "mul")),
+    ("target", 0),
+)
+
+
+class _Kept(Cell):
+    """A register in memory that outlives the function."""
+
+    def __init__(self, place: Value) -> None:
+        self.place = place
+
+    def get(self) -> Value:
+        return load(i32x16, self.place, 64)
+
+    def set(self, value: Any) -> None:
+        store(self.place, value, 64)
+
+
+class _KeptMask(_Kept):
+    """A flag in memory."""
+
+    def get(self) -> Value:
+        return mask_from_bits(load(i32, self.place, 4))
+
+    def set(self, value: Any) -> None:
+        store(self.place, mask_bits(value), 4)
 
 
 class ResumableEnvironment(Environment):
@@ -118,11 +149,13 @@ class _ResumableEmitter(_Emitter):
         """Emit; `resume` is 0 or what this returned the last time (0 if the program ended)."""
         core = self.start()
         self._make_cells(core)
-        self.end, self.leave, self.out = new_block(), new_block(), new_block()
+        self.end, self.leave = new_block(), new_block()
         self.point = var(i32, 0)
         fresh, restore = new_block(), new_block()
         jump_if(resume == 0, fresh, restore)
         enter(fresh)
+        for key, word in core.values.items():
+            self.cells[key].set(core.export(word))
         if not self.plans:
             self.env.left_program()
             jump(self.end)
@@ -142,35 +175,15 @@ class _ResumableEmitter(_Emitter):
             place = self.todo.pop()
             enter(self.blocks[place])
             self._run(self._resume(place), place)
-        self._restore(restore, resume)
+        enter(restore)
+        self._go_on(resume)
         enter(self.leave)
-        for position, cell, is_mask in self._slots():
-            value = mask_bits(cell.get()) if is_mask else cell.get()
-            store(self.saved + position, value, 4 if is_mask else 64)
-        jump(self.out)
+        jump(self.end)
         enter(self.end)
-        jump(self.out)
-        enter(self.out)
         return self.point.get()
 
-    def _slots(self) -> list[tuple[int, Any, bool]]:
-        """(byte of the save area, cell, whether it is a mask): the same in every build."""
-        start = len(self.cells)
-        slots = [(64 * n, cell, False) for n, cell in enumerate(self.cells.values())]
-        slots += [(64 * start + 4 * n, c, True) for n, c in enumerate(self.flags.values())]
-        slots += [(64 * (start + 1 + n), cell, False) for n, cell in enumerate(self.sfus)]
-        start += 1 + _SFU_PLACES
-        for (file, number), cell in self.olds.items():
-            slots.append((64 * (start + 32 * (file == "b") + int(number)), cell, False))
-        if len(self.sfus) > _SFU_PLACES or start + 64 > SAVED_VECTORS:
-            raise Unsupported("QPU-043", "the program has too much pending at once")
-        return slots
-
-    def _restore(self, block: Block, resume: Value) -> None:
-        enter(block)
-        for position, cell, is_mask in self._slots():
-            kept = self.saved + position
-            cell.set(mask_from_bits(load(i32, kept)) if is_mask else load(i32x16, kept, 64))
+    def _go_on(self, resume: Value) -> None:
+        """Jump to where the last run was left."""
         ways = [(number, self.blocks[place]) for place, number in self.numbers.items()]
         ways += [(_number(place, "branch"), way) for place, way in self.crossings.items()]
         if len({number for number, _ in ways}) < len(ways):
@@ -180,6 +193,22 @@ class _ResumableEmitter(_Emitter):
             jump_if(resume == number, way, other)
             enter(other)
         jump(self.end)  # cannot be
+
+    def _make_cells(self, core: JitCore) -> None:
+        """Registers live in the save area between blocks, so there is nothing to save."""
+        for position, key in enumerate(_KEYS):
+            self.cells[key] = _Kept(self.saved + 64 * position)
+        for key in core.values:
+            core.loaded[key] = None
+        start = len(_KEYS)
+        for number, name in enumerate(self.used_flags):
+            self.flags[name] = _KeptMask(self.saved + 64 * start + 4 * number)
+        self.sfus += [_Kept(self.saved + 64 * (start + 1 + n)) for n in range(_SFU_PLACES)]
+        start += 1 + _SFU_PLACES
+        for position, old in enumerate(_REGISTERS):
+            self.olds[old] = _Kept(self.saved + 64 * (start + position))
+        if any(len(place.sfu) > _SFU_PLACES for place in self.flow.exits):
+            raise Unsupported("QPU-043", "the program has too much pending at once")
 
     # ---------------------------------------------------------------- points
     def _resume(self, place: Place) -> JitCore:
@@ -224,11 +253,6 @@ class _ResumableEmitter(_Emitter):
         self._flush(core)
         pending = exit_.pending
         assert pending is not None
-        for key in pending.old:
-            if key not in self.olds:
-                self.olds[key] = var(i32x16, 0)
-        while len(self.sfus) < len(pending.sfu):
-            self.sfus.append(var(i32x16, 0))
         self._save(core, pending)
         if pending in self.crossings:
             jump(self.crossings[pending])
@@ -278,7 +302,7 @@ def emit_resumable(
     """Emit `program` at the place being traced, to be entered again while it waits.
 
     resume: i32, 0 at first, then what the last run returned. saved: address of SAVED_VECTORS
-    64-byte vectors. learned: instructions that register branches went to, see
+    64-byte vectors, zero at first. learned: instructions that register branches went to, see
     `ResumableEnvironment.lost`. Returns (i32) where to go on, 0 if the program has ended. Raises
     Unsupported.
     """

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 KEPT = 64
 """Programs kept in memory."""
 
+LONGEST_ENTRY = 16
+"""Instructions of an entry in a table that register branches jump into."""
+
 
 @dataclass
 class UserProgram:
@@ -60,7 +63,14 @@ class UserProgram:
         if rest or index >= len(self.program):
             return False
         with self.lock:
+            if index in self.learned:
+                return True
+            before = max((known for known in self.learned if known < index), default=index)
             self.learned |= {index}
+            step = index - before
+            if 0 < step <= LONGEST_ENTRY:  # a table of entries: the next ones will come as well
+                more = range(index + step, min(index + 12 * step, len(self.program)), step)
+                self.learned |= set(more)
         return True
 
 
