@@ -54,11 +54,10 @@ def test_our_own_options_are_not_theirs():
     assert not is_qemu(["sdcard", "--serial", "stdio", "-h"])
 
 
-@given(
-    st.lists(
-        st.sampled_from([*(f"-{name}" for name in sorted(SINGLE_DASH)), "raspi2b", "x", "--frames"])
-    )
-)
+WORDS = [*(f"-{name}" for name in sorted(SINGLE_DASH)), "raspi2b", "x", "--frames"]
+
+
+@given(st.lists(st.sampled_from(WORDS)))
 def test_nonsense(arguments):
     try:
         out, _remarks = translate(arguments)

@@ -9,6 +9,8 @@ import sys
 import termios
 from pathlib import Path
 
+import pytest
+from PIL import Image
 from tests.support.elf import make_elf
 from typer.testing import CliRunner
 
@@ -132,3 +134,27 @@ def test_a_client_that_never_reads():
             port.send(bytes(20_000))
             port.receive()
         port.close()
+
+
+def test_window_without_a_display(monkeypatch):
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "SDL_VIDEODRIVER"):
+        monkeypatch.delenv(name, raising=False)
+    assert "no display" in vc4lab("boot", HELLO, "--window").output
+
+
+def test_closing_the_window_ends_the_run(monkeypatch):
+    pygame = pytest.importorskip("pygame", reason="pygame-ce is not here")
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    pygame.display.init()
+    pygame.event.post(pygame.event.Event(pygame.QUIT))
+    card = Path(__file__).parents[2] / "examples" / "naan" / "sdcard"
+    assert "the window was closed" in vc4lab("boot", card, "--window").output
+
+
+def test_every(tmp_path):
+    card = Path(__file__).parents[2] / "examples" / "naan" / "sdcard"
+    for every, frames in ((2, 3), (3, 2)):
+        film = tmp_path / f"{every}.webp"
+        vc4lab("boot", card, "--frames", 6, "--record", film, "--every", every, "--headless")
+        with Image.open(film) as image:
+            assert image.n_frames == frames

@@ -100,6 +100,12 @@ def boot(
             metavar="F.elf",
         ),
     ] = None,
+    window: Annotated[
+        bool, typer.Option("--window", help="Show the display in a window (needs pygame-ce).")
+    ] = False,
+    every: Annotated[
+        int, typer.Option(help="Record every N-th frame only.", metavar="N", min=1)
+    ] = 1,
 ) -> None:
     """Run a bare-metal program: its serial output, its picture, and why it hangs.
 
@@ -115,5 +121,7 @@ def boot(
         trace=trace,
         trace_to=trace_to,
         symbols=symbols,
+        window=window,
+        every=every,
     )  # fmt: skip
     raise typer.Exit(run_session(settings))

@@ -38,6 +38,7 @@ class Instruments:
             if self._settings.symbols is not None:
                 self._machine.places.use(self._settings.symbols, self._machine.plan)
             self._trace()
+            self._window()
             self._debugger()
         except BaseException:
             self.close()
@@ -86,6 +87,38 @@ class Instruments:
 
         self._stack.callback(close)
         return write
+
+    def _window(self) -> None:
+        if not self._settings.window:
+            return
+        from vc4lab.viewer.window import NoWindow, Window
+
+        machine = self._machine
+        try:
+            window = Window(f"vc4lab: {machine.plan.name}")
+        except NoWindow as error:
+            self._tell(f"vc4lab: {error}")
+            return
+        self._stack.callback(window.close)
+
+        def on_frame(_count: int) -> None:
+            image = machine.screen.image
+            if image is not None:
+                window.show(image)
+
+        before = machine.on_vsync
+
+        def on_vsync() -> None:
+            typed = window.keys()
+            if typed:
+                machine.serial.type(typed)
+            if window.closed:
+                machine.end("the window was closed")
+            if before is not None:
+                before()
+
+        machine.frames.listeners.insert(0, on_frame)
+        machine.on_vsync = on_vsync
 
     def _debugger(self) -> None:
         settings = self._settings

@@ -32,6 +32,8 @@ class Settings:
     trace: str | None = None
     trace_to: Path | None = None
     symbols: Path | None = None
+    window: bool = False
+    every: int = 1
 
 
 def say(text: str) -> None:
@@ -167,10 +169,13 @@ class _Run:
         from vc4lab.viewer.recorder import Recorder
 
         recorder = Recorder(self.settings.record)
+        every = self.settings.every
         machine = self._machine
         self._recorder = recorder
 
-        def on_frame(_count: int) -> None:
+        def on_frame(count: int) -> None:
+            if (count - 1) % every:
+                return
             at = machine.clock.now  # type: ignore[attr-defined]
             if recorder.wants(at):
                 image = machine.screen.image  # type: ignore[attr-defined]

@@ -1,0 +1,40 @@
+"""The window, on SDL's dummy display."""
+
+from __future__ import annotations
+
+import pytest
+from PIL import Image
+
+from vc4lab.viewer.window import NoWindow, Window, check_display
+
+
+@pytest.fixture
+def window(monkeypatch):
+    pytest.importorskip("pygame", reason="pygame-ce is not here")
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    made = Window()
+    yield made
+    made.close()
+
+
+def test_no_display(monkeypatch):
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "SDL_VIDEODRIVER"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("sys.platform", "linux")
+    with pytest.raises(NoWindow, match="no display"):
+        check_display()
+
+
+def test_shows_and_takes_keys(window):
+    import pygame
+
+    window.show(Image.new("RGB", (64, 48), (255, 0, 0)))
+    assert pygame.display.get_surface().get_at((5, 5))[:3] == (255, 0, 0)
+    pygame.event.post(pygame.event.Event(pygame.KEYDOWN, unicode="x", key=pygame.K_x))
+    assert window.keys() == b"x"
+    assert window.keys() == b""
+    window._next_look = 0.0
+    pygame.event.post(pygame.event.Event(pygame.QUIT))
+    assert window.keys() == b""
+    assert window.closed
+    window.show(Image.new("RGB", (64, 48)))
