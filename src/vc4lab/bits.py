@@ -31,7 +31,7 @@ class Bits:
     because hardware meets reserved codes too.
     """
 
-    __slots__ = ("doc", "enum", "hi", "lo", "mask", "name", "signed", "width")
+    __slots__ = ("doc", "enum", "hi", "lo", "mask", "name", "plain", "signed", "width")
 
     def __init__(
         self,
@@ -50,6 +50,7 @@ class Bits:
         self.mask = ((1 << self.width) - 1) << self.lo
         self.signed = signed
         self.enum = enum
+        self.plain = not signed and enum is None and type(self).extract is Bits.extract
         self.doc = doc
         self.name = ""
 
@@ -86,7 +87,11 @@ class Bits:
         return str(value)
 
     def __get__(self, instance: Layout | None, owner: type | None = None) -> Any:
-        return self if instance is None else self.extract(instance.value)
+        if instance is None:
+            return self
+        if self.plain:  # nearly all fields, read millions of times
+            return (instance.value & self.mask) >> self.lo
+        return self.extract(instance.value)
 
     def __set__(self, instance: Layout, value: Any) -> None:
         instance.value = self.insert(instance.value, value)

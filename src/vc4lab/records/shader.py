@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from vc4lab.bits import Bits, Layout
 from vc4lab.records.declarations import GlShaderState
@@ -148,17 +149,23 @@ def parse_gl(read: Reader, address: int, count: int, extended: bool = False) -> 
     arrays = []
     for number in range(count):
         start = GL_FIXED_SIZE + number * ATTRIBUTE_SIZE
-        array = AttributeRecord.from_bytes(data[start : start + ATTRIBUTE_SIZE])
-        stride = array.stride
-        if extended:
-            start = EXTENDED_STRIDES + 4 * number
-            stride |= int.from_bytes(data[start : start + 4], "little") & ~0xFF
+        upper = EXTENDED_STRIDES + 4 * number
         arrays.append(
-            Attribute(
-                array.address, array.size_minus_1 + 1, stride, array.vs_offset, array.cs_offset
+            _attribute(
+                data[start : start + ATTRIBUTE_SIZE], data[upper : upper + 4] if extended else b""
             )
         )
     return GlShader(GlShaderRecord.from_bytes(data), tuple(arrays), extended)
+
+
+@lru_cache(maxsize=4096)
+def _attribute(data: bytes, wide_stride: bytes) -> Attribute:
+    """The same few arrays come again and again."""
+    array = AttributeRecord.from_bytes(data)
+    stride = array.stride | int.from_bytes(wide_stride, "little") & ~0xFF
+    return Attribute(
+        array.address, array.size_minus_1 + 1, stride, array.vs_offset, array.cs_offset
+    )
 
 
 def parse_gl_state(read: Reader, state: GlShaderState) -> GlShader:

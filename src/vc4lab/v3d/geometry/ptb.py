@@ -334,10 +334,9 @@ class Binner:
         return {name: count + self._earlier[name] for name, count in self.counters.items()}
 
     def _set(self, **values: int) -> None:
-        for name, value in values.items():
-            if name not in ("vertices",):
-                value = _signed(value)
-            setattr(self.context, name, value)
+        context = self.context
+        for name, value in values.items():  # 32-bit members take the low bits of what is set
+            setattr(context, name, value)
 
 
 def _signed(value: int) -> int:

@@ -7,11 +7,20 @@ between frames; programs are only decoded again when their bytes changed.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from vc4lab.qpu.program import Program
 from vc4lab.records.declarations import GlShaderState, VgInlineShader
-from vc4lab.records.shader import GlShader, NvShaderRecord, parse_gl_state, parse_nv, parse_vg
+from vc4lab.records.shader import (
+    GlShader,
+    NvShaderRecord,
+    attribute_count,
+    gl_record_size,
+    parse_gl_state,
+    parse_nv,
+    parse_vg,
+)
 from vc4lab.v3d.fragment.texture_state import TextureDescriptor, TextureKind, describe_texture
 from vc4lab.v3d.lists.render_state import GL_SHADER, NV_SHADER, VG_INLINE_SHADER, VG_SHADER
 
@@ -49,17 +58,8 @@ def read_shader_state(
     """
     word &= 0xFFFFFFFF
     if kind == GL_SHADER:
-        state = GlShaderState(word)
-        gl = parse_gl_state(memory.read, state)
-        return ShaderState(
-            state.address,
-            gl.record.fs_code,
-            gl.record.fs_uniforms,
-            gl.record.fs_varyings,
-            bool(gl.record.point_size),
-            bool(gl.record.clipping),
-            gl=gl,
-        )
+        address, size = _gl_place(word)
+        return _gl_state(word, memory.read(address, size))
     if kind == NV_SHADER:
         nv = parse_nv(memory.read, word)
         return ShaderState(
@@ -78,6 +78,29 @@ def read_shader_state(
         inline = VgInlineShader(word)
         return ShaderState(word, inline.code, uniforms & 0xFFFFFFFF, 0, False, False)
     return None
+
+
+@lru_cache(maxsize=1024)
+def _gl_place(word: int) -> tuple[int, int]:
+    """Address and bytes of the shader record that a record 64 names."""
+    state = GlShaderState(word)
+    return state.address, gl_record_size(attribute_count(state), bool(state.extended))
+
+
+@lru_cache(maxsize=1024)
+def _gl_state(word: int, data: bytes) -> ShaderState:
+    """Several draws of a frame share a shader record, and both list threads read it."""
+    state = GlShaderState(word)
+    gl = parse_gl_state(lambda _address, _size: data, state)
+    return ShaderState(
+        state.address,
+        gl.record.fs_code,
+        gl.record.fs_uniforms,
+        gl.record.fs_varyings,
+        bool(gl.record.point_size),
+        bool(gl.record.clipping),
+        gl=gl,
+    )
 
 
 class ProgramCache:

@@ -21,7 +21,12 @@ from vc4lab.v3d.geometry.nv_vertices import (
 )
 from vc4lab.v3d.geometry.ptb_input import MAX_LENGTH, Coordinates, IndexSource
 from vc4lab.v3d.geometry.scan_context import MAX_VERTICES
-from vc4lab.v3d.geometry.vertex import VertexContext, VertexKey, vertex_pipeline
+from vc4lab.v3d.geometry.vertex import (
+    VertexContext,
+    VertexKey,
+    VertexPipeline,
+    vertex_pipeline,
+)
 from vc4lab.v3d.geometry.vertex_context import BATCH, ENDLESS
 from vc4lab.v3d.geometry.vertex_indices import index_range
 from vc4lab.v3d.lists.shader_state import textures_of
@@ -30,6 +35,7 @@ from vc4lab.v3d.registers import Errors
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
     from vc4lab.memory import GuestMemory
+    from vc4lab.qpu.program import Program
     from vc4lab.records.shader import GlShader, NvShaderRecord
     from vc4lab.v3d.fragment.texture_state import TextureDescriptor
     from vc4lab.v3d.geometry.tile_lists import DrawUse
@@ -40,6 +46,9 @@ _COORDINATE_ROWS = 7
 """Words a coordinate shader writes: Xc Yc Zc Wc, Ys:Xs, Zs, 1/Wc (and a point size)."""
 
 _ALIGNMENT = 64
+
+_MAX_JOBS = 1024
+"""Shader records whose preparation is remembered."""
 
 _ERROR_BITS = {"VTX-003": Errors.VPMERNA.mask, "VTX-006": Errors.VPMEWNA.mask}
 """What ERRSTAT shows of findings about a shader."""
@@ -93,6 +102,18 @@ class _Range:
     keep: Any = field(default=None, repr=False, compare=False)
 
 
+@dataclass(frozen=True)
+class _Job:
+    """A vertex pipeline, and its context with everything that the shader record decides."""
+
+    shader: GlShader
+    code: int
+    program: Program
+    pipeline: VertexPipeline
+    context: Any
+    textures: tuple[TextureDescriptor, ...]
+
+
 class VertexStage:
     """Runs vertex shaders (or NV copies) for the draws of a frame."""
 
@@ -111,6 +132,8 @@ class VertexStage:
         self.unknowns = unknowns
         self.engine = engine
         self.arena = Arena()
+        self._jobs: dict[tuple[int, int, bool], _Job] = {}
+        self._pipelines: dict[tuple[Any, ...], tuple[Program, VertexPipeline]] = {}
         self.errors = 0
         """Bits of ERRSTAT that shaders have caused."""
 
@@ -121,15 +144,7 @@ class VertexStage:
             return ShadedVertices(0, 0, 0, 0)
         rows = setup_rows(shader.varyings, shader.point_size)
         if shader.gl is not None:
-            record = shader.gl.record
-            stage = self._key(
-                record.vs_code,
-                record.vs_uniforms,
-                _selected(shader.gl, record.vs_attributes, vertex=True),
-                record.vs_size,
-                rows,
-            )
-            output = self._gl(*stage, shader.gl, record.vs_code, record.vs_uniforms, wanted)
+            output = self._gl(shader.gl, rows, wanted, vertex=True)
         else:
             assert shader.nv is not None
             header = CLIP_HEADER_WORDS if shader.nv.clip_header else 0
@@ -138,29 +153,52 @@ class VertexStage:
             output, rows * 4 * BATCH, wanted.first, wanted.last - wanted.first + 1
         )
 
-    def _key(
-        self,
-        code: int,
-        uniforms: int,
-        attributes: tuple[tuple[int, int, int], ...],
-        size: int,
-        rows: int,
-    ) -> tuple[VertexKey, tuple[TextureDescriptor, ...]]:
+    def _job(self, shader: GlShader, rows: int, vertex: bool) -> _Job:
+        """The pipeline and context for a shader record; made anew only when something changed."""
+        job = self._jobs.get((id(shader), rows, vertex))
+        if job is not None and self.programs.get(job.code) is job.program and not job.textures:
+            return job
+        record = shader.record
+        code = record.vs_code if vertex else record.cs_code
+        uniforms = record.vs_uniforms if vertex else record.cs_uniforms
         program = self.programs.get(code)
         kinds, textures = textures_of(program, self.memory, uniforms, self.unknowns, self.reporter)
         if len(textures) > MAX_REQUESTS:
             raise Unsupported("VTX-002", f"{len(textures)} texture lookups in a vertex shader")
         key = VertexKey(
             program.words,
-            attributes,
-            size,
+            _selected(shader, record.vs_attributes if vertex else record.cs_attributes, vertex),
+            record.vs_size if vertex else record.cs_size,
             rows,
             self.engine,
             self.unknowns,
             program.address if program.has_branches else 0,
             kinds,
         )
-        return key, textures
+        pipeline = self._pipeline(program, key)
+        context: Any = VertexContext()
+        context.memory = self.memory.base
+        context.uniforms = uniforms
+        for number, attribute in enumerate(shader.attributes):
+            context.bases[number] = attribute.address
+            context.strides[number] = attribute.stride
+        for number, texture in enumerate(textures):
+            context.textures[number] = texture.address
+        if len(self._jobs) >= _MAX_JOBS:
+            self._jobs.clear()
+        job = _Job(shader, code, program, pipeline, context, textures)
+        self._jobs[id(shader), rows, vertex] = job
+        return job
+
+    def _pipeline(self, program: Program, key: VertexKey) -> VertexPipeline:
+        """`vertex_pipeline`, without comparing whole programs each time."""
+        short = (id(program), key.attributes, key.total_size, key.rows, key.textures)
+        known = self._pipelines.get(short)
+        if known is None:
+            if len(self._pipelines) >= _MAX_JOBS:
+                self._pipelines.clear()
+            known = self._pipelines[short] = program, vertex_pipeline(key)
+        return known[1]
 
     def _output(self, rows: int, wanted: _Range) -> int:
         """Host address of batch 0; only the batches of the range exist."""
@@ -168,33 +206,18 @@ class VertexStage:
         batches = (wanted.last >> 4) - (wanted.first >> 4) + 1
         return self.arena.take(batches * pitch) - (wanted.first >> 4) * pitch
 
-    def _gl(
-        self,
-        key: VertexKey,
-        textures: tuple[TextureDescriptor, ...],
-        shader: GlShader,
-        code: int,
-        uniforms: int,
-        wanted: _Range,
-    ) -> int:
-        pipeline = vertex_pipeline(key)
-        for warning, text in pipeline.warnings:
+    def _gl(self, shader: GlShader, rows: int, wanted: _Range, *, vertex: bool) -> int:
+        job = self._job(shader, rows, vertex)
+        for warning, text in job.pipeline.warnings:
             self.errors |= _ERROR_BITS.get(warning, 0)
-            self.reporter.report(warning, text, address=code)
-        context: Any = VertexContext()
-        context.memory = self.memory.base
-        context.output = self._output(key.rows, wanted)
+            self.reporter.report(warning, text, address=job.code)
+        context = job.context
+        context.output = output = self._output(rows, wanted)
         context.used = wanted.used
-        context.uniforms = _signed(uniforms)
         context.first, context.last = wanted.first, wanted.last
-        for number, attribute in enumerate(shader.attributes):
-            context.bases[number] = _signed(attribute.address)
-            context.strides[number] = _signed(attribute.stride)
-        for number, texture in enumerate(textures):
-            context.textures[number] = texture.address
-        if pipeline.shade(context) == ENDLESS:
-            self.reporter.report("VTX-005", "a vertex shader does not end", address=code)
-        return int(context.output)
+        if job.pipeline.shade(context) == ENDLESS:
+            self.reporter.report("VTX-005", "a vertex shader does not end", address=job.code)
+        return output
 
     def _nv(self, record: NvShaderRecord, rows: int, skip: int, wanted: _Range) -> int:
         output = self._output(rows, wanted)
@@ -223,16 +246,9 @@ class CoordinateStage(VertexStage):
         self.arena.reset()
         size = int(shader.point_size)
         if shader.gl is not None:
-            record, clip_words = shader.gl.record, True
+            clip_words = True
             rows = _COORDINATE_ROWS + size
-            stage = self._key(
-                record.cs_code,
-                record.cs_uniforms,
-                _selected(shader.gl, record.cs_attributes, vertex=False),
-                record.cs_size,
-                rows,
-            )
-            output = self._gl(*stage, shader.gl, record.cs_code, record.cs_uniforms, wanted)
+            output = self._gl(shader.gl, rows, wanted, vertex=False)
         else:
             assert shader.nv is not None
             clip_words = bool(shader.nv.clip_header)
@@ -257,14 +273,10 @@ class CoordinateStage(VertexStage):
         return _Range(found.first, found.last, found.used, found.keep)
 
 
-def _selected(shader: GlShader, bits: int, *, vertex: bool) -> tuple[tuple[int, int, int], ...]:
+def _selected(shader: GlShader, bits: int, vertex: bool) -> tuple[tuple[int, int, int], ...]:
     """(array, bytes, offset in the VPM column) of the arrays a stage selects."""
     return tuple(
         (number, attribute.size, attribute.vs_offset if vertex else attribute.cs_offset)
         for number, attribute in enumerate(shader.attributes)
         if bits >> number & 1
     )
-
-
-def _signed(value: int) -> int:
-    return (value & 0xFFFFFFFF ^ 0x80000000) - 0x80000000
