@@ -66,6 +66,8 @@ class JobListing:
     def shader_lines(self, record: Record) -> Iterator[str]:
         """The shader record that a record names, with its programs, unless shown before."""
         payload = record.payload
+        if isinstance(payload, d.VgInlineShader):
+            yield from self.program_lines("fragment", payload.code, payload.uniforms)
         if not isinstance(payload, d.GlShaderState | d.NvShaderState | d.VgShaderState):
             return
         key = (record.id, payload.value)
