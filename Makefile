@@ -27,7 +27,7 @@ gallery: env peer
 	$(BIN)/python -m benchmarks._gallery
 
 fuzz: env
-	VC4LAB_FUZZ=long $(BIN)/python -m pytest tests/fuzz -q
+	VC4LAB_FUZZ=long $(BIN)/python -m pytest tests/fuzz -q -s
 
 examples: env
 	$(MAKE) -C examples VC4LAB=$(abspath $(BIN)/vc4lab)

@@ -29,7 +29,7 @@ RECORD_BUDGET = 1 << 22
 
 #: How often the same jump, with the same return addresses, may be taken in one run of both threads.
 #: Lists have no conditions, so a second time already means a circle, unless the list changes.
-JUMP_BUDGET = 64
+JUMP_BUDGET = 16
 
 _U32 = struct.Struct("<I")
 
