@@ -19,7 +19,6 @@ from vc4lab.simd import (
     i32,
     kernel,
     load,
-    max_,
     min_,
     ptr,
     select,
@@ -34,14 +33,10 @@ from vc4lab.v3d.geometry.primitive_decoder import (
     COMPRESSED_LIST,
     ENDED,
     EXHAUSTED,
-    FORMATS,
-    INDEX_24,
-    LIST_BUDGET,
-    XY_32,
-    Decoder,
     host,
 )
 from vc4lab.v3d.geometry.scan_context import DrawEntry, ErrorEntry, ScanContext, Segment
+from vc4lab.v3d.geometry.scan_walkers import WALKERS
 from vc4lab.v3d.lists.render_state import (
     STATE_RECORD_BYTES,
     STATE_WORDS,
@@ -60,48 +55,6 @@ SYSTEM_RECORDS = {
 """What a piece of rendering list holds besides state and primitives; Python executes those."""
 
 FNV_START, FNV_PRIME = 0x811C9DC5 - (1 << 32), 0x01000193
-
-
-def _make_walker(primitive: int, data: int) -> Any:
-    """Kernel that decodes one list and marks the vertices its primitives name."""
-
-    @kernel(args=(ptr, i32, ptr), returns=i32)
-    def walk(context: Value, address: Value, draw: Value) -> Value:
-        c: Any = ScanContext.at(context)
-        d: Any = DrawEntry.at(draw)
-        budget = min_(c.budget, const(i32, LIST_BUDGET))
-        decoder = Decoder(c.list_base, primitive, data)
-        decoder.open(address)
-        decoder.budget.set(budget)
-        used = d.used
-        first = d.first
-        last = d.last
-        count = const(i32, 0)
-        mark = const(i8, 1)
-        while decoder.next():
-            count = count + 1
-            if data != XY_32:
-                a, b, e = decoder.i0.get(), decoder.i1.get(), decoder.i2.get()
-                if data == INDEX_24:  # what lies behind the last vertex counts as the last
-                    top = const(i32, sc.MAX_VERTICES - 1)
-                    a, b, e = min_(a, top), min_(b, top), min_(e, top)
-                store(used + a, mark)
-                store(used + b, mark)
-                store(used + e, mark)
-                first = min_(first, min_(a, min_(b, e)))
-                last = max_(last, max_(a, max_(b, e)))
-        d.first = first
-        d.last = last
-        c.walk_end = decoder.address.get()
-        c.walk_count = count
-        c.budget = c.budget - (budget - decoder.budget.get())
-        return decoder.status.get()
-
-    return walk
-
-
-WALKERS = {code: _make_walker(code & 15, code >> 4) for code in FORMATS}
-"""Native list walkers by the value of record 56."""
 
 
 @staged
