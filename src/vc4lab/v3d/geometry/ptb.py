@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from vc4lab.simd import NativeModule, build
+from vc4lab.simd import NativeFunction, NativeModule, build
 from vc4lab.v3d.geometry import ptb_context as pc
 from vc4lab.v3d.geometry.ptb_context import BinContext, TileState
 from vc4lab.v3d.geometry.ptb_input import (
@@ -51,24 +51,40 @@ VG_KERNELS = {
 """Native function and list primitive type of each VG primitive type."""
 
 
-@lru_cache(maxsize=1)
-def _native() -> NativeModule:
+@cache
+def _module(name: str) -> NativeModule:
+    """One group of entry points; a frame of triangles has no need to compile the others."""
     from vc4lab.v3d.geometry import clipper, list_writer, ptb_draw, ptb_state, ptb_vg
 
-    entries = {
-        "vg_triangles": ptb_vg.draw_vg_triangles,
-        "vg_trapezoids": ptb_vg.draw_vg_trapezoids,
-        "points": ptb_draw.draw_points,
-        "lines": ptb_draw.draw_lines,
-        "triangles": ptb_draw.draw_triangles,
-        "outcodes": clipper.make_outcodes,
-        "set_state": ptb_state.set_state,
-        "set_states": ptb_state.set_states,
-        "update_limits": ptb_state.update_limits,
-        "reset": list_writer.reset_tiles,
-        "finish_all": list_writer.finish_all,
+    groups: dict[str, dict[str, Any]] = {
+        "frame": {
+            "set_state": ptb_state.set_state,
+            "set_states": ptb_state.set_states,
+            "update_limits": ptb_state.update_limits,
+            "reset": list_writer.reset_tiles,
+            "finish_all": list_writer.finish_all,
+        },
+        "triangles": {"triangles": ptb_draw.draw_triangles, "outcodes": clipper.make_outcodes},
+        "lines": {"lines": ptb_draw.draw_lines},
+        "points": {"points": ptb_draw.draw_points},
+        "vg": {
+            "vg_triangles": ptb_vg.draw_vg_triangles,
+            "vg_trapezoids": ptb_vg.draw_vg_trapezoids,
+        },
     }
-    return build("ptb", entries, float_mode="default", key="ptb")
+    key = f"ptb {name}"
+    return build(f"ptb_{name}", groups[name], float_mode="default", key=key)
+
+
+_GROUP = {"outcodes": "triangles", "vg_triangles": "vg", "vg_trapezoids": "vg"} | {
+    name: name for name in KERNELS
+}
+"""Module of an entry point; those not named here are in "frame"."""
+
+
+@cache
+def _native(entry: str) -> NativeFunction:
+    return _module(_GROUP.get(entry, "frame"))[entry]
 
 
 class Binner:
@@ -138,13 +154,13 @@ class Binner:
         self._set(pool_address=pool, pool_bytes=size, spill_used=0)
         self._tiles = (ctypes.c_char * (count * TileState.size + 64))()
         c.tiles = ctypes.addressof(self._tiles)
-        _native()["reset"](c.address, _signed(base), initial)
+        _native("reset")(c.address, _signed(base), initial)
         self._earlier = self.totals
         for name in COUNTERS:
             setattr(c, name, 0)
         self._pending = None
         self._flush_tile = 0
-        _native()["update_limits"](c.address)
+        _native("update_limits")(c.address)
 
     def start(self) -> None:
         """Record 6: what was set before counts as prefix and stays out of the tile lists."""
@@ -161,11 +177,11 @@ class Binner:
             text = f"{pc.STATE_LIMIT} changes of state in one list"
             self.reporter.report("CLE-029", text)
         self._record.raw = record[: pc.RECORD_SLOT].ljust(pc.RECORD_SLOT, b"\0")
-        _native()["set_state"](c.address, ctypes.addressof(self._record))
+        _native("set_state")(c.address, ctypes.addressof(self._record))
 
     def set_states(self, here: int, end: int) -> int:
         """The state records at guest address `here` and behind it; where the first other one is."""
-        native = _native()["set_states"]
+        native = _native("set_states")
         return int(native(self.context.address, _signed(here), _signed(end))) & 0xFFFFFFFF
 
     # -- draws -----------------------------------------------------------------------------------
@@ -214,7 +230,7 @@ class Binner:
         )
         c.drawn = 1
         if clipping:
-            _native()["outcodes"](c.address, coordinates.first >> 4, coordinates.last >> 4)
+            _native("outcodes")(c.address, coordinates.first >> 4, coordinates.last >> 4)
         self._keep = coordinates
         self._pending = (KERNELS[PRIMITIVE_TYPE[mode]], 0)
         return self.resume()
@@ -266,7 +282,7 @@ class Binner:
         return status
 
     def _run(self, name: str) -> int:
-        kernel = _native()[name]
+        kernel = _native(name)
         while True:
             self.context.work = WORK_PER_CALL
             status = int(kernel(self.context.address))
@@ -295,7 +311,7 @@ class Binner:
         return self.resume()
 
     def _finish(self, everything: int) -> int:
-        finish, c = _native()["finish_all"], self.context
+        finish, c = _native("finish_all"), self.context
         c.primitive = self._flush_tile
         status = int(finish(c.address, everything))
         self._flush_tile = c.primitive
