@@ -7,7 +7,7 @@ ENTRIES = [
         "VTX-001",
         "Draw with an enormous number of vertices",
         "The length of a primitive record, or of all those of one binning list together, is larger "
-        "than any sensible frame; vc4lab looks at the first 64 million vertices only.",
+        "than any sensible frame; vc4lab looks at the first 16 million vertices only.",
         "AG100-R p. 67, records 32 and 33",
         "The length counts indices or vertices, not bytes, and stands in bits 39:8 of the record.",
     ),

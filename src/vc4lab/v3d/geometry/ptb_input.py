@@ -7,8 +7,9 @@ from typing import Any
 
 from vc4lab.v3d.geometry import ptb_context as pc
 
-MAX_LENGTH = 1 << 26
-"""Vertices of one draw that are looked at; a longer draw is cut with a message."""
+MAX_LENGTH = 1 << 24
+"""Vertices of one draw, and of all draws of a binning list, that are looked at; what is longer is
+cut with a message. A board needs half a second for so many."""
 
 PRIMITIVE_TYPE = (0, 1, 1, 1, 2, 2, 2)
 """List primitive type (record 56, bits 3:0) of each primitive mode."""

@@ -204,7 +204,7 @@ class BinningStage:
     def _draw_vg(self, address: int, kind: int, start: int, length: int, continues: int) -> None:
         if kind not in VgPrimitive._value2member_map_:
             self.reporter.report("CLE-016", f"VG primitive type {kind}", address=address)
-        elif self._may_draw(address):
+        elif self._may_draw(address) and not self._is_too_much(address, length):
             state = self.binner.state
             shader = read_shader_state(self.executor.memory, state.shader_kind, state.shader_word)
             if shader is not None and not shader.vector_graphics:
@@ -249,10 +249,7 @@ class BinningStage:
             text = "records 32 and 33 name vertices, but a VG shader state has none"
             self.reporter.report("CLE-038", text, address=address)
             return
-        self._indices += source.length
-        if self._indices > MAX_LENGTH and self._indices > source.length:
-            text = f"draws of {self._indices} vertices in one binning list; this one is left out"
-            self.reporter.report("VTX-001", text, address=address)
+        if self._is_too_much(address, source.length):
             return
         try:
             coordinates = self.coordinates.coordinates(shader, source)
@@ -262,6 +259,16 @@ class BinningStage:
         if coordinates is not None:
             clip = shader.clipping and not self.clipping_disabled
             self._after(self.binner.draw(mode, source, coordinates, clip=clip))
+
+    def _is_too_much(self, address: int, length: int) -> bool:
+        """Whether the draws of this list together are beyond measure; the first may be alone."""
+        before = self._indices
+        self._indices += length
+        if not before or self._indices <= MAX_LENGTH:
+            return False
+        text = f"draws of {self._indices} vertices in one binning list; this one is left out"
+        self.reporter.report("VTX-001", text, address=address)
+        return True
 
     def _may_draw(self, address: int) -> bool:
         """Whether a primitive may stand here; if not, says why nothing is drawn."""
