@@ -30,7 +30,6 @@ from vc4lab.v3d.lists.shader_state import (
     ProgramCache,
     ShaderState,
     read_shader_state,
-    textures_of,
 )
 from vc4lab.v3d.lists.vertices import ShadedVertices, VertexStage
 
@@ -50,6 +49,9 @@ _FACING = 0x7
 
 EXACT_AFTER = 3
 """Frames in which a fast pipeline may give up before its exact twin is used from the start."""
+
+_MAX_KNOWN = 1024
+"""Combinations of program and state whose pipeline is remembered."""
 
 NOTHING = Draw(0, 0)
 """A draw that leaves no trace; for states that cannot be drawn."""
@@ -74,6 +76,7 @@ class DrawPreparer:
         """Whether pipelines count for the performance counters."""
         self.engine = "interpreter" if engine == "interpreter" else "fast"
         self.fallbacks: Counter[FragmentKey] = Counter()
+        self._known: dict[tuple[Any, ...], tuple[Program, FragmentKey, Pipeline]] = {}
         self.programs = ProgramCache(memory, reporter)
         self._layout, self._vg_mask = SINGLE, False
         self._expanded = 0
@@ -128,14 +131,11 @@ class DrawPreparer:
 
     def _prepare(self, use: DrawUse, shader: ShaderState) -> Draw:
         program = self.programs.get(shader.code)
-        kinds, descriptors = textures_of(
-            program, self.memory, shader.uniforms, self.unknowns, self.reporter
-        )
+        kinds, descriptors = self.programs.textures(program, shader.uniforms, self.unknowns)
         if len(descriptors) > MAX_TEXTURE_REQUESTS:
             raise Unsupported("FRG-001", f"a fragment program makes {len(descriptors)} lookups")
-        key = self._key(use, shader, program, kinds)
-        pipeline = fragment_pipeline(key)
-        if self.fallbacks[key] >= EXACT_AFTER:
+        key, pipeline = self._pipeline(use, shader, program, kinds)
+        if self.fallbacks and self.fallbacks[key] >= EXACT_AFTER:
             pipeline = pipeline.exact
         vertices = self.vertices.shade(use, shader)
         params = self._params(use, shader, vertices, descriptors)
@@ -154,6 +154,36 @@ class DrawPreparer:
         """The exact entry point, because the fast one met a value it cannot compute."""
         self.fallbacks[key] += 1
         return pipeline.exact.address
+
+    def _pipeline(
+        self,
+        use: DrawUse,
+        shader: ShaderState,
+        program: Program,
+        kinds: tuple[TextureKind, ...],
+    ) -> tuple[FragmentKey, Pipeline]:
+        """`fragment_pipeline` and its key, without comparing whole programs for every draw."""
+        state: Any = use.state
+        short = (
+            id(program),
+            shader.varyings,
+            shader.point_size,
+            shader.vector_graphics,
+            state.config,
+            state.flat_flags,
+            state.list_format,
+            kinds,
+            self._layout,
+            self._vg_mask,
+            self.counting,
+        )
+        known = self._known.get(short)
+        if known is None:
+            key = self._key(use, shader, program, kinds)
+            if len(self._known) >= _MAX_KNOWN:
+                self._known.clear()
+            known = self._known[short] = program, key, fragment_pipeline(key)
+        return known[1:]
 
     def _key(
         self,

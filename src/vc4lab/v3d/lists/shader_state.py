@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from vc4lab.qpu.program import Program
 from vc4lab.records.declarations import GlShaderState, VgInlineShader
@@ -80,6 +80,9 @@ def read_shader_state(
     return None
 
 
+Textures = tuple[tuple[TextureKind, ...], tuple[TextureDescriptor, ...]]
+
+
 @lru_cache(maxsize=1024)
 def _gl_place(word: int) -> tuple[int, int]:
     """Address and bytes of the shader record that a record 64 names."""
@@ -104,12 +107,13 @@ def _gl_state(word: int, data: bytes) -> ShaderState:
 
 
 class ProgramCache:
-    """Programs by address, decoded again only when their bytes in guest memory changed."""
+    """Programs by address and their textures, decoded again only when guest memory changed."""
 
     def __init__(self, memory: GuestMemory, reporter: Reporter) -> None:
         self.memory = memory
         self.reporter = reporter
         self._programs: dict[int, tuple[bytes, Program]] = {}
+        self._textures: dict[tuple[Any, ...], tuple[Program, Textures]] = {}
 
     def get(self, address: int) -> Program:
         """The program at a guest address; oddities of its shape are reported once."""
@@ -125,32 +129,37 @@ class ProgramCache:
         self._programs[address] = (code, program)
         return program
 
+    def textures(self, program: Program, uniforms: int, unknowns: Unknowns) -> Textures:
+        """Kinds and descriptors of a program's texture requests, from its uniform stream.
 
-def textures_of(
-    program: Program, memory: GuestMemory, uniforms: int, unknowns: Unknowns, reporter: Reporter
-) -> tuple[tuple[TextureKind, ...], tuple[TextureDescriptor, ...]]:
-    """Kinds and descriptors of a program's texture requests, from its uniform stream.
-
-    Both are in the order of the S writes; direct memory lookups are left out.
-    """
-    kinds: list[TextureKind] = []
-    descriptors: list[TextureDescriptor] = []
-    for request in program.texture_requests:
-        if request.is_direct:
-            continue
-        words = [memory.u32(uniforms + 4 * index) for index in request.uniforms[:4]]
-        p0, p1, p2, p3 = (*words, 0, 0, 0)[:4]
-        first = uniforms + 4 * request.uniforms[0]
-        kind, descriptor = describe_texture(
-            p0,
-            p1,
-            p2,
-            p3,
-            used_params=len(words),
-            unknowns=unknowns,
-            reporter=reporter,
-            address=first,
-        )
-        kinds.append(kind)
-        descriptors.append(descriptor)
-    return tuple(kinds), tuple(descriptors)
+        Both are in the order of the S writes; direct memory lookups are left out. They are made
+        anew when the parameters changed.
+        """
+        requests = [r for r in program.texture_requests if not r.is_direct]
+        if not requests:
+            return (), ()
+        places = [request.uniforms[:4] for request in requests]
+        words = [tuple([self.memory.u32(uniforms + 4 * n) for n in place]) for place in places]
+        key = (id(program), *words)
+        known = self._textures.get(key)
+        if known is None:
+            kinds: list[TextureKind] = []
+            descriptors: list[TextureDescriptor] = []
+            for place, parameters in zip(places, words, strict=True):
+                p0, p1, p2, p3 = (*parameters, 0, 0, 0)[:4]
+                kind, descriptor = describe_texture(
+                    p0,
+                    p1,
+                    p2,
+                    p3,
+                    used_params=len(parameters),
+                    unknowns=unknowns,
+                    reporter=self.reporter,
+                    address=uniforms + 4 * place[0],
+                )
+                kinds.append(kind)
+                descriptors.append(descriptor)
+            if len(self._textures) >= 1024:
+                self._textures.clear()
+            known = self._textures[key] = program, (tuple(kinds), tuple(descriptors))
+        return known[1]

@@ -29,7 +29,6 @@ from vc4lab.v3d.geometry.vertex import (
 )
 from vc4lab.v3d.geometry.vertex_context import BATCH, ENDLESS
 from vc4lab.v3d.geometry.vertex_indices import index_range
-from vc4lab.v3d.lists.shader_state import textures_of
 from vc4lab.v3d.registers import Errors
 
 if TYPE_CHECKING:
@@ -162,7 +161,7 @@ class VertexStage:
         code = record.vs_code if vertex else record.cs_code
         uniforms = record.vs_uniforms if vertex else record.cs_uniforms
         program = self.programs.get(code)
-        kinds, textures = textures_of(program, self.memory, uniforms, self.unknowns, self.reporter)
+        kinds, textures = self.programs.textures(program, uniforms, self.unknowns)
         if len(textures) > MAX_REQUESTS:
             raise Unsupported("VTX-002", f"{len(textures)} texture lookups in a vertex shader")
         key = VertexKey(
