@@ -12,7 +12,6 @@ from typing import Any
 
 from vc4lab.records.codes import Decimate, TileFormat
 from vc4lab.simd import (
-    Function,
     Value,
     alloca,
     const,
@@ -22,7 +21,6 @@ from vc4lab.simd import (
     i32x16,
     load,
     min_,
-    ptr,
     select,
     shuffle,
     splat,
@@ -37,16 +35,14 @@ from vc4lab.v3d.fragment.surface import COLOUR, MASK, VARIANTS, Z_ONLY, SurfaceO
 from vc4lab.v3d.fragment.tile_address import column_offset, combine, row_offset
 from vc4lab.v3d.fragment.tile_context import TileContext
 from vc4lab.v3d.fragment.tile_layout import (
-    MULTISAMPLE,
     PLANE_BYTES,
     QUAD_BYTES,
     QUAD_ROW_BYTES,
     SINGLE,
-    WIDE,
 )
 from vc4lab.v3d.fragment.tiling import UTILE_SHAPES, Tiling
 from vc4lab.v3d.geometry.primitive_decoder import host
-from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
+from vc4lab.v3d.unknowns import Unknowns
 
 BLOCK_TO_RASTER = sorted(range(16), key=lambda lane: LANE_Y[lane] * 4 + LANE_X[lane])
 """Lane of a block for each pixel of a 4x4 utile in raster order."""
@@ -66,8 +62,6 @@ _TWO, _FOUR = vec(i32, 2), vec(i32, 4)
 
 WIDE_FORMAT, MASK_FORMAT = -1, -2
 """Stand for a format: 64-bit colours, and VG masks of 8 bits."""
-
-PAIR_VARIANTS = tuple((form, tiling) for form in (WIDE_FORMAT, MASK_FORMAT) for tiling in Tiling)
 
 
 @dataclass
@@ -229,33 +223,33 @@ def load_tiled(job: Any) -> None:
 
 
 @staged
-def transfer(context_pointer: Value, op_pointer: Value, to_memory: bool, unknowns: Any) -> None:
+def transfer(context_pointer: Value, op_pointer: Value, mover: Any, unknowns: Any) -> None:
     """Stores or loads one buffer of the tile in `context_pointer` as `op_pointer` says."""
     context: Any = TileContext.at(context_pointer)
     op: Any = SurfaceOp.at(op_pointer)
     buffer = op.part
     words = select(buffer == COLOUR, context.field_ptr("colour"), context.field_ptr("zs"))
     words = select(buffer == MASK, context.field_ptr("mask"), words)
-    if (context.mode & MULTISAMPLE) != 0:
+    if mover.multisample:
         single = context.field_ptr("resolved")
         decimate = op.decimate
-        if (buffer != COLOUR) | ((context.mode & WIDE) != 0):
+        if (buffer != COLOUR) | mover.wide:
             decimate = const(i32, int(Decimate.SAMPLE_0))
         if unknowns["decimate_16"] == "pixel":
             decimate = min_(decimate, const(i32, int(Decimate.X4)))
         resolve(single, words, decimate, unknowns)  # when loading: pixels outside the frame
         halved = (decimate == int(Decimate.X16)).zext(i32)
-        _move(context, op, single, to_memory, halved, const(i32, RESOLVED_PLANE_BYTES), unknowns)
-        if not to_memory:
+        _move(context, op, single, mover, halved, const(i32, RESOLVED_PLANE_BYTES), unknowns)
+        if not mover.to_memory:
             spread(words, single)
     else:
         none = const(i32, 0)
-        _move(context, op, words, to_memory, none, const(i32, PLANE_BYTES), unknowns)
+        _move(context, op, words, mover, none, const(i32, PLANE_BYTES), unknowns)
 
 
 @staged
 def _move(
-    context: Any, op: Any, words: Value, to_memory: bool, halved: Value, plane: Value,
+    context: Any, op: Any, words: Value, mover: Any, halved: Value, plane: Value,
     unknowns: Any,
 ) -> None:  # fmt: skip
     """The tile at `words` (one sample) to or from the surface; halved (0, 1): in half the size."""
@@ -263,25 +257,16 @@ def _move(
     columns = min_(op.width - x, context.tile_width.shr(halved))
     rows = min_(op.height - y, context.tile_height.shr(halved))
     keep = select(op.part == Z_ONLY, const(i32, -256), const(i32, -1))
-    wide = ((context.mode & WIDE) != 0) & (op.part == COLOUR)
-    if wide | (op.part == MASK):
-        for format_, tiling in PAIR_VARIANTS:
-            plain = VARIANTS.index((TileFormat.RGBA8888, tiling))
-            if (wide == (format_ == WIDE_FORMAT)) & (op.variant == plain):
-                job = Transfer(
-                    context.memory, op, words, keep, x, y, columns, rows, format_, tiling, unknowns
-                )
-                transfer_pairs(job, plane, to_memory)
+    format_, tiling = VARIANTS[mover.variant]
+    if mover.wide or mover.mask:
+        format_ = WIDE_FORMAT if mover.wide else MASK_FORMAT
+    job = Transfer(context.memory, op, words, keep, x, y, columns, rows, format_, tiling, unknowns)
+    if mover.wide or mover.mask:
+        transfer_pairs(job, plane, mover.to_memory)
+    elif tiling is Tiling.RASTER:
+        (store_raster if mover.to_memory else load_raster)(job)
     else:
-        for number, (format_, tiling) in enumerate(VARIANTS):
-            if op.variant == number:
-                job = Transfer(
-                    context.memory, op, words, keep, x, y, columns, rows, format_, tiling, unknowns
-                )
-                if tiling is Tiling.RASTER:
-                    (store_raster if to_memory else load_raster)(job)
-                else:
-                    (store_tiled if to_memory else load_tiled)(job)
+        (store_tiled if mover.to_memory else load_tiled)(job)
 
 
 @staged
@@ -319,12 +304,3 @@ def transfer_pairs(job: Any, plane: Value, to_memory: bool) -> None:
                 store(low, load(vec(i8, 2), pixels).zext(i32))
             x = x + 2
         y = y + 1
-
-
-def transfer_kernel(to_memory: bool, unknowns: Unknowns = DEFAULT_UNKNOWNS) -> Function:
-    """A native `(context, op)` that stores (or loads) a tile."""
-
-    def body(context: Value, op: Value) -> None:
-        transfer(context, op, to_memory, unknowns)
-
-    return Function(args=(ptr, ptr), returns=None, body=body)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from vc4lab.records.codes import TileBuffer, TileFormat
-from vc4lab.simd import Struct, i32
+from vc4lab.simd import Struct, i32, ptr
 from vc4lab.v3d.fragment.tiling import Tiling, pitch_bytes, round_up
 
 COLOUR, ZS, Z_ONLY = int(TileBuffer.COLOUR), int(TileBuffer.ZS), int(TileBuffer.Z)
@@ -17,8 +17,13 @@ RASTER_ALIGNMENT = 16
 
 
 class SurfaceOp(Struct):
-    """One load or store of a tile: surface address, geometry and format, read by native code."""
+    """One load or store of a tile: surface address, geometry and format, read by native code.
 
+    `storer` and `loader` are native `(context, op)`; 0: not compiled yet.
+    """
+
+    storer = ptr
+    loader = ptr
     base = i32
     width = i32
     height = i32
@@ -32,6 +37,21 @@ VARIANTS: tuple[tuple[int, Tiling], ...] = tuple(
     (format_, tiling) for format_ in TileFormat for tiling in Tiling
 )
 """(colour format, tiling) by `SurfaceOp.variant`; Z and stencil words use those of RGBA8888."""
+
+
+@dataclass(frozen=True)
+class Mover:
+    """What a native store (or load) of a tile is compiled for.
+
+    `multisample` is the frame's mode, `wide` and `mask` say what is moved, `variant` numbers the
+    format and layout in memory (`VARIANTS`).
+    """
+
+    to_memory: bool
+    multisample: bool
+    wide: bool
+    mask: bool
+    variant: int
 
 
 @dataclass(frozen=True)
@@ -79,11 +99,24 @@ class Surface:
         pitch = pitch_bytes(max(self.width, 1), self.bits, tiling)
         return round_up(pitch, RASTER_ALIGNMENT) if tiling is Tiling.RASTER else pitch
 
+    @property
+    def variant(self) -> int:
+        """Position in `VARIANTS`."""
+        format_ = self.format if self.buffer == COLOUR and self.format < 3 else TileFormat.RGBA8888
+        return VARIANTS.index((format_, Tiling(min(self.tiling, 2))))
+
+    def mover(self, to_memory: bool, multisample: bool, wide: bool) -> Mover:
+        """The native code that moves a tile of a frame of that mode."""
+        is_mask, is_wide = self.buffer == MASK, wide and self.buffer == COLOUR
+        tiling = Tiling(min(self.tiling, 2))
+        plain = VARIANTS.index((TileFormat.RGBA8888, tiling))
+        variant = plain if is_mask or is_wide else self.variant
+        return Mover(to_memory, multisample, is_wide, is_mask, variant)
+
     def fill(self, op: Any) -> None:
         """Writes the description into a `SurfaceOp`."""
-        format_ = self.format if self.buffer == COLOUR and self.format < 3 else TileFormat.RGBA8888
         op.base = self.address & 0xFFFFFFFF
         op.width, op.height = self.width, self.height
         op.pitch, op.part = self.pitch, self.buffer
         op.decimate = self.decimate
-        op.variant = VARIANTS.index((format_, Tiling(min(self.tiling, 2))))
+        op.variant = self.variant

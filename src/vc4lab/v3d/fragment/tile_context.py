@@ -36,6 +36,8 @@ STATUS_DEOPT = 1
 STATUS_BAD_LIST = 2
 """The compressed primitive list does not end or branches in a circle."""
 STATUS_UNSUPPORTED = 3
+STATUS_NEEDS_MOVER = 4
+"""A tile is to be loaded or stored in a way that is not compiled yet."""
 """A program reached something this simulator does not do; the Python side knows the text."""
 
 COUNTERS = (

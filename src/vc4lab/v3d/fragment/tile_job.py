@@ -211,6 +211,7 @@ class NativeFrame:
         keep: Any = None,
     ) -> None:
         self.draw_list = draws
+        self.surface_list = surfaces
         self.count = count
         self.ops, self.chains, self.keep = ops, chains, keep
         self.order = (ctypes.c_int32 * max(count, 1))(*range(count))
@@ -257,6 +258,11 @@ class NativeFrame:
             layout=work.layout,
             keep=work,
         )
+
+    def set_mover(self, number: int, to_memory: bool, address: int) -> None:
+        """Host address of the native code that stores to (or loads from) a surface."""
+        place = number * SurfaceOp.size + SurfaceOp.offset("storer" if to_memory else "loader")
+        ctypes.c_uint64.from_buffer(self.surfaces, place).value = address
 
     def again(self, chains: list[int]) -> None:
         """Prepares another run of some chains only."""

@@ -7,7 +7,6 @@ from typing import Any
 from vc4lab.simd import (
     Value,
     atomic_add,
-    call,
     call_pointer,
     const,
     i32,
@@ -18,7 +17,12 @@ from vc4lab.simd import (
     store,
 )
 from vc4lab.v3d.fragment.surface import SurfaceOp
-from vc4lab.v3d.fragment.tile_context import COUNTERS, STATUS_OK, TileContext
+from vc4lab.v3d.fragment.tile_context import (
+    COUNTERS,
+    STATUS_NEEDS_MOVER,
+    STATUS_OK,
+    TileContext,
+)
 from vc4lab.v3d.fragment.tile_job import (
     OP_CLEAR_COLOUR,
     OP_CLEAR_MASK,
@@ -43,9 +47,7 @@ _DRAW = (ptr, ptr, i32)
 
 
 @staged
-def run_tiles(
-    loader: Any, storer: Any, unknowns: Any, job_pointer: Value, context_pointer: Value
-) -> None:
+def run_tiles(unknowns: Any, job_pointer: Value, context_pointer: Value) -> None:
     """Runs chains until none is left."""
     job: Any = TileJob.at(job_pointer)
     context: Any = TileContext.at(context_pointer)
@@ -58,7 +60,7 @@ def run_tiles(
         chain = load(i32, job.order + place * 4)
         for counter in range(len(COUNTERS)):
             store(context.field_ptr("counters") + counter * 4, const(i32, 0))
-        status = run_chain(loader, storer, unknowns, job, context, context_pointer, chain)
+        status = run_chain(unknowns, job, context, context_pointer, chain)
         result = job.statuses + chain * 8
         store(result, status)
         store(result + 4, context.draw)
@@ -77,10 +79,7 @@ def add_counters(context: Any) -> None:
 
 
 @staged
-def run_chain(
-    loader: Any, storer: Any, unknowns: Any, job: Any, context: Any, context_pointer: Value,
-    chain: Value,
-) -> Value:  # fmt: skip
+def run_chain(unknowns: Any, job: Any, context: Any, context_pointer: Value, chain: Value) -> Value:
     """Runs the operations of one chain; stops at the first draw that fails."""
     number = load(i32, job.chains + chain * 4)
     end = load(i32, job.chains + chain * 4 + 4)
@@ -103,9 +102,9 @@ def run_chain(
         elif kind == OP_STORE_FULL:
             move_full(context, op.a, op.b, True, unknowns)
         elif kind == OP_LOAD:
-            call(loader, context_pointer, job.surfaces + op.a * SurfaceOp.size)
+            status = move(job, context, context_pointer, op.a, "loader")
         elif kind == OP_STORE:
-            call(storer, context_pointer, job.surfaces + op.a * SurfaceOp.size)
+            status = move(job, context, context_pointer, op.a, "storer")
         elif kind == OP_DRAW:
             status = run_segments(job, context, context_pointer, op.a, op.a + op.b)
         elif kind == OP_DRAW_PIECES:
@@ -113,6 +112,21 @@ def run_chain(
             behind = load(i32, job.piece_first + (op.a + op.b) * 4)
             status = run_segments(job, context, context_pointer, first, behind)
         number = number + 1
+    return status
+
+
+@staged
+def move(job: Any, context: Any, context_pointer: Value, number: Value, member: str) -> Value:
+    """Stores or loads the tile through the surface's own code, if that is compiled already."""
+    pointer = job.surfaces + number * SurfaceOp.size
+    surface: Any = SurfaceOp.at(pointer)
+    function = getattr(surface, member)
+    status = const(i32, STATUS_OK)
+    if function == 0:
+        context.draw = number * 2 + int(member == "storer")
+        status = const(i32, STATUS_NEEDS_MOVER)
+    else:
+        call_pointer(function, None, (ptr, ptr), context_pointer, pointer)
     return status
 
 

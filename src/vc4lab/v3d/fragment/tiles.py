@@ -13,16 +13,19 @@ from functools import lru_cache
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
-from vc4lab.simd import Function, NativeModule, Value, build, ptr
+from vc4lab.simd import Function, NativeFunction, NativeModule, Value, build, ptr
 from vc4lab.v3d.fragment.interpreted import batch_callback
+from vc4lab.v3d.fragment.surface import Mover
 from vc4lab.v3d.fragment.tile_context import (
     COUNTERS,
     STATUS_BAD_LIST,
     STATUS_DEOPT,
+    STATUS_NEEDS_MOVER,
     FragmentBatch,
     TileContext,
 )
 from vc4lab.v3d.fragment.tile_job import FrameWork, NativeFrame
+from vc4lab.v3d.fragment.tile_layout import MULTISAMPLE, WIDE
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
 
 if TYPE_CHECKING:
@@ -34,15 +37,29 @@ def tile_functions(unknowns: Unknowns = DEFAULT_UNKNOWNS, target: Any = None) ->
     """Native `run_tiles(job, context)`."""
 
     def body(job: Value, context: Value) -> None:
-        from vc4lab.v3d.fragment.stores import transfer_kernel  # only when it is compiled
-        from vc4lab.v3d.fragment.tile_loop import run_tiles
+        from vc4lab.v3d.fragment.tile_loop import run_tiles  # only when it is compiled
 
-        loader, storer = transfer_kernel(False, unknowns), transfer_kernel(True, unknowns)
-        run_tiles(loader, storer, unknowns, job, context)
+        run_tiles(unknowns, job, context)
 
     functions = {"run_tiles": Function(args=(ptr, ptr), returns=None, body=body)}
     key = f"tiles-{unknowns.digest()}"
     return build("tiles", functions, target=target, float_mode="default", key=key)
+
+
+@lru_cache(maxsize=128)
+def mover_function(
+    mover: Mover, unknowns: Unknowns = DEFAULT_UNKNOWNS, target: Any = None
+) -> NativeFunction:
+    """Native `(context, op)` that stores or loads a tile."""
+
+    def body(context: Value, op: Value) -> None:
+        from vc4lab.v3d.fragment.stores import transfer  # only when it is compiled
+
+        transfer(context, op, mover, unknowns)
+
+    functions = {"move": Function(args=(ptr, ptr), returns=None, body=body)}
+    key = f"mover-{mover}-{unknowns.digest()}"
+    return build("mover", functions, target=target, float_mode="default", key=key)["move"]
 
 
 @dataclass
@@ -78,6 +95,7 @@ class TileScheduler:
     ) -> None:
         self.threads = max(1, threads or os.cpu_count() or 1)
         self._native = tile_functions(unknowns, target)["run_tiles"]
+        self._unknowns, self._target = unknowns, target
         self._workers = [Worker()]
         self._tasks: list[SimpleQueue[int | None]] = []
         self._done: SimpleQueue[None] = SimpleQueue()
@@ -88,6 +106,8 @@ class TileScheduler:
         """Renders a frame; tiles that need it are rendered again with exact pipelines."""
         with self._lock:
             frame = work if isinstance(work, NativeFrame) else NativeFrame.of(work)
+            for number in range(len(frame.surface_list)):
+                self._provide(frame, number, to_memory=True)
             self._exact.clear()
             result = RenderResult()
             self._pass(frame, frame.count)
@@ -100,6 +120,10 @@ class TileScheduler:
         """Exchanges or leaves out draws that failed; returns the chains to render again."""
         chains = []
         for chain, number, status in frame.failed():
+            if status == STATUS_NEEDS_MOVER:
+                self._provide(frame, number >> 1, to_memory=bool(number & 1))
+                chains.append(chain)
+                continue
             draw = frame.draw_list[number]
             function = 0  # leaves the draw out
             if status == STATUS_DEOPT:
@@ -116,6 +140,15 @@ class TileScheduler:
         result.bad_lists = sorted(set(result.bad_lists))
         result.unsupported = sorted(set(result.unsupported))
         return chains
+
+    def _provide(self, frame: NativeFrame, number: int, to_memory: bool) -> None:
+        """Compiles what moves tiles between the tile buffer and a surface."""
+        mode = frame.job.mode
+        mover = frame.surface_list[number].mover(
+            to_memory, bool(mode & MULTISAMPLE), bool(mode & WIDE)
+        )
+        function = mover_function(mover, self._unknowns, self._target)
+        frame.set_mover(number, to_memory, function.address)
 
     def counters(self) -> dict[str, int]:
         """Totals of `COUNTERS` since the start."""
