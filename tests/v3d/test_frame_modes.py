@@ -254,3 +254,14 @@ def test_double_buffer_frames_look_the_same(choice):
     at = frame.job.room(65536)
     frame.render(lambda x, y, last: (b"", build(25 if last else 24)), frame.bin(DRAW), address=at)
     assert (frame.words(at) == plain_picture()).all()
+
+
+def test_a_mask_that_the_frame_does_not_have_is_stored_as_zeros():
+    frame = Frame((64, 64))
+    masks = frame.job.room(128 * 128)
+    frame.job.memory.fill(masks, 128 * 128, 0xEE)
+    lists = frame.bin(DRAW, MASKS, [corner[:2] for corner in CORNERS])
+    frame.render(
+        lambda x, y, last: (b"", build(28, buffer=4, address=masks, last_tile=last)), lists
+    )
+    assert not frame.job.memory.array(masks, 128 * 128).any()

@@ -119,7 +119,8 @@ def _open_task(c: Any) -> None:
 def _store(c: Any, address: Value, kind: Value, a: Value, b: Value, keep: Value) -> None:
     """The end of a task: draw its pieces, do operation `kind` (-1: none), clear.
 
-    `keep`: parts of the tile buffer that are not cleared.
+    `keep`: parts of the tile buffer that are not cleared. A surface stored with `b` != 0 is that of
+    a mask that the frame does not have: zeros.
     """
     _open_task(c)
     _emit(c, OP_TILE, c.column * c.tile_width, c.row * c.tile_height)
@@ -134,6 +135,8 @@ def _store(c: Any, address: Value, kind: Value, a: Value, b: Value, keep: Value)
     if c.piece_count > c.first_piece:
         _emit(c, OP_DRAW_PIECES, c.first_piece, c.piece_count - c.first_piece)
     if kind >= 0:
+        if (kind == OP_STORE) & (b != 0):
+            _emit(c, OP_CLEAR_MASK, 0, 0)
         _emit(c, kind, a, b)
         c.tasks = c.tasks + 1
         tile = (c.row & 0xFF) * 256 + (c.column & 0xFF)
@@ -278,6 +281,7 @@ def _execute_store(c: Any, address: Value, pointer: Value, op: Value) -> Value:
             a = (payload >> 16).trunc(i32) & -16
         elif known:
             kind, a = const(i32, OP_STORE), _surface(c, payload)
+            b = ((buffer == int(TileBuffer.VG_MASK)) & (c.uses_mask == 0)).zext(i32)
         if (buffer > int(TileBuffer.FULL)) | (a < 0) & known:
             reason = const(i32, OTHER)
     elif op == STORE_FULL:
