@@ -11,7 +11,7 @@ import typer
 
 from vc4lab.cli.exit_codes import ExitCode, table
 
-COMMANDS = ("boot", "demo", "asm", "disasm", "run", "replay", "explain", "unknowns")
+COMMANDS = ("boot", "boards", "demo", "asm", "disasm", "run", "replay", "explain", "unknowns")
 """Name of the command, of its module in `vc4lab.cli` and of the function there."""
 
 app = typer.Typer(

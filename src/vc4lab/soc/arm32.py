@@ -119,7 +119,7 @@ class Arm32(Cpu):
         return vector, vector < 0x20
 
     def _write_fault_status(self, exception: ArmException) -> None:
-        syndrome, status, address = self._fault_status()
+        syndrome, status, address = self._fault_status
         data = exception is ArmException.DATA_ABORT
         if data and syndrome & SYNDROME_WRITE:
             status |= DFSR_WRITE
@@ -135,8 +135,10 @@ class Arm32(Cpu):
             thumb = engine.reg_read(self._arm.UC_ARM_REG_CPSR) & THUMB
             self._pending = (ArmException.SUPERVISOR_CALL, pc - (2 if thumb else 4))
         elif number in (ENGINE_PREFETCH, ENGINE_BKPT):
+            self._note_fault_status()
             self._pending = (ArmException.PREFETCH_ABORT, pc)
         elif number == ENGINE_DATA:
+            self._note_fault_status()
             self._pending = (ArmException.DATA_ABORT, pc)
         else:
             self._pending = (ArmException.UNDEFINED, pc)

@@ -3,24 +3,39 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 MIB = 1 << 20
+A53_MIDR = 0x410FD034
 
 
 @dataclass(frozen=True)
 class Board:
-    """One row of the board table (hardware reference 8.1, 8.14, 8.15).
+    """One row of the board table (hardware reference 8.1, 8.9, 8.14, 8.15).
 
     Attributes
     ----------
-    cpu
-        Name of the core's model in the CPU engine.
+    cpu, cpu64
+        Names of the core's models in the CPU engine for AArch32 and AArch64 (None: has none).
+    midr
+        Main id register, None if the model's own is right.
+    affinity
+        MPIDR of core 0.
     peripherals
         Physical address of the peripheral window as the ARM sees it.
     local
         Physical address of the per-core block, None where there is none.
     alias
         Top bits of the bus addresses the firmware hands out.
+    kernels
+        Names looked for, in this order; those with an 8 before .img are AArch64.
+    led_gpio, led_inverted
+        The activity LED's pin; None: behind the firmware's GPIO expander.
+    header_uart
+        Function of GPIO 14 and 15 as the firmware leaves them; with `enable_uart=1` if in
+        parentheses.
+    coherency
+        The bit programs must set before they use caches on several cores.
     ns_per_instruction
         Nominal speed; a deliberate round number, not a timing model.
     filters
@@ -29,7 +44,11 @@ class Board:
 
     name: str
     title: str
+    chip: str
     cpu: str
+    cpu64: str | None
+    midr: int | None
+    affinity: int
     cores: int
     ram: int
     peripherals: int
@@ -43,107 +62,185 @@ class Board:
     arm_clock: int
     v3d_clock: int
     led_gpio: int | None
+    led_inverted: bool
+    header_uart: str
+    coherency: str
     filters: frozenset[str]
     ns_per_instruction: int = 2
-    supported: bool = False
-    affinity: int = 0x80000000
 
+
+_BCM2835: dict[str, Any] = {
+    "chip": "bcm2835",
+    "cpu": "1176",
+    "cpu64": None,
+    "midr": None,
+    "affinity": 0,
+    "cores": 1,
+    "ram": 512 * MIB,
+    "peripherals": 0x20000000,
+    "local": None,
+    "alias": 0x40000000,
+    "machine_id": 0xC42,
+    "kernels": ("kernel.img",),
+    "core_clock": 250_000_000,
+    "v3d_clock": 250_000_000,
+    "led_gpio": 47,
+    "header_uart": "alt0",
+    "coherency": "",
+}
+_BCM2836: dict[str, Any] = {
+    "cores": 4,
+    "ram": 1024 * MIB,
+    "peripherals": 0x3F000000,
+    "local": 0x40000000,
+    "alias": 0xC0000000,
+    "uart_clock": 48_000_000,
+}
+_A53: dict[str, Any] = {
+    "chip": "bcm2837",
+    "cpu": "CORTEX_A7",
+    "cpu64": "A53",
+    "midr": A53_MIDR,
+    "affinity": 0x80000000,
+    "machine_id": 0xC44,
+    "kernels": ("kernel8.img", "kernel8-32.img", "kernel7.img", "kernel.img"),
+    "coherency": "CPUECTLR bit 6",
+}
 
 BOARDS: dict[str, Board] = {
     board.name: board
     for board in (
         Board(
+            **_BCM2835,
             name="zero",
             title="Raspberry Pi Zero",
-            cpu="1176",
-            cores=1,
-            ram=512 * MIB,
-            peripherals=0x20000000,
-            local=None,
-            alias=0x40000000,
-            machine_id=0xC42,
             revision=0x900093,
-            kernels=("kernel.img",),
             uart_clock=48_000_000,
-            core_clock=250_000_000,
             arm_clock=1_000_000_000,
-            v3d_clock=250_000_000,
-            led_gpio=47,
-            filters=frozenset({"all", "pi0"}),
+            led_inverted=True,
+            filters=frozenset({"pi0"}),
         ),
         Board(
+            **_BCM2835,
             name="pi1",
             title="Raspberry Pi 1",
-            cpu="1176",
-            cores=1,
-            ram=512 * MIB,
-            peripherals=0x20000000,
-            local=None,
-            alias=0x40000000,
-            machine_id=0xC42,
             revision=0x000010,
-            kernels=("kernel.img",),
             uart_clock=3_000_000,
-            core_clock=250_000_000,
             arm_clock=700_000_000,
-            v3d_clock=250_000_000,
-            led_gpio=47,
-            filters=frozenset({"all", "pi1"}),
+            led_inverted=False,
+            filters=frozenset({"pi1"}),
         ),
         Board(
+            **_BCM2836,
             name="pi2",
             title="Raspberry Pi 2",
+            chip="bcm2836",
             cpu="CORTEX_A7",
-            cores=4,
-            ram=1024 * MIB,
-            peripherals=0x3F000000,
-            local=0x40000000,
-            alias=0xC0000000,
+            cpu64=None,
+            midr=None,
+            affinity=0x80000F00,
             machine_id=0xC43,
             revision=0xA01041,
             kernels=("kernel7.img", "kernel.img"),
-            uart_clock=48_000_000,
             core_clock=250_000_000,
             arm_clock=900_000_000,
             v3d_clock=250_000_000,
             led_gpio=47,
-            filters=frozenset({"all", "pi2"}),
-            supported=True,
-            affinity=0x80000F00,
+            led_inverted=False,
+            header_uart="alt0",
+            coherency="ACTLR bit 6",
+            filters=frozenset({"pi2"}),
         ),
         Board(
+            **_BCM2836,
+            **_A53,
+            name="pi2-1.2",
+            title="Raspberry Pi 2 revision 1.2",
+            revision=0xA22042,
+            core_clock=250_000_000,
+            arm_clock=900_000_000,
+            v3d_clock=250_000_000,
+            led_gpio=47,
+            led_inverted=False,
+            header_uart="alt0",
+            filters=frozenset({"pi2"}),
+        ),
+        Board(
+            **_BCM2836,
+            **_A53,
             name="pi3",
             title="Raspberry Pi 3",
-            cpu="CORTEX_A53",
-            cores=4,
-            ram=1024 * MIB,
-            peripherals=0x3F000000,
-            local=0x40000000,
-            alias=0xC0000000,
-            machine_id=0xC44,
             revision=0xA02082,
-            kernels=("kernel8.img", "kernel7.img", "kernel.img"),
-            uart_clock=48_000_000,
             core_clock=400_000_000,
             arm_clock=1_200_000_000,
             v3d_clock=300_000_000,
             led_gpio=None,
-            filters=frozenset({"all", "pi3"}),
+            led_inverted=False,
+            header_uart="(alt5)",
+            filters=frozenset({"pi3"}),
         ),
     )
 }
+SYNONYMS = {
+    "pi0": "zero", "raspi0": "zero", "raspi1ap": "pi1", "raspi2": "pi2", "raspi2b": "pi2",
+    "raspi3": "pi3", "raspi3b": "pi3", "raspi3ap": "pi3",
+}  # fmt: skip
+"""Other names, those of QEMU's machines among them."""
 
 
 class UnknownBoard(ValueError):  # noqa: N818 - said to the user as it is
-    """The board's name is not in the table, or the board is not built yet."""
+    """The board's name is not in the table."""
 
 
 def find_board(name: str) -> Board:
     """The board called `name`. Raises UnknownBoard with a sentence for the user."""
-    board = BOARDS.get(name.strip().lower())
+    wanted = name.strip().lower()
+    board = BOARDS.get(SYNONYMS.get(wanted, wanted))
     if board is None:
         raise UnknownBoard(f"There is no board {name!r}; the boards are {', '.join(BOARDS)}.")
-    if not board.supported:
-        ready = ", ".join(b.name for b in BOARDS.values() if b.supported)
-        raise UnknownBoard(f"The {board.title} cannot be booted yet; this version has {ready}.")
     return board
+
+
+_CORE_NAMES = {
+    (None, "1176"): "ARM1176",
+    (None, "CORTEX_A7"): "Cortex-A7",
+    (A53_MIDR, "CORTEX_A7"): "Cortex-A53",
+}
+
+
+def board_table() -> list[tuple[str, ...]]:
+    """The table for people: a header row, then one row for each property."""
+    boards = list(BOARDS.values())
+    rows = [("", *(board.name for board in boards))]
+    for title, text in _ROWS:
+        rows.append((title, *(text(board) for board in boards)))
+    return rows
+
+
+def _hertz(value: int) -> str:
+    return f"{value / 1e6:g} MHz"
+
+
+_ROWS = (
+    ("board", lambda b: b.title),
+    ("chip", lambda b: b.chip.upper()),
+    ("cores", lambda b: f"{b.cores} × {_CORE_NAMES[b.midr, b.cpu]}"),
+    ("AArch64", lambda b: "yes" if b.cpu64 else "no"),
+    ("RAM", lambda b: f"{b.ram // MIB} MiB"),
+    ("peripherals", lambda b: f"0x{b.peripherals:08x}"),
+    ("local block", lambda b: f"0x{b.local:08x}" if b.local else "–"),
+    ("bus alias", lambda b: f"0x{b.alias:08x}"),
+    ("kernel", lambda b: ", ".join(b.kernels)),
+    ("machine id", lambda b: f"0x{b.machine_id:x}"),
+    ("revision", lambda b: f"0x{b.revision:06x}"),
+    ("PL011 clock", lambda b: _hertz(b.uart_clock)),
+    ("core clock", lambda b: _hertz(b.core_clock)),
+    ("ARM clock", lambda b: _hertz(b.arm_clock)),
+    ("V3D clock", lambda b: _hertz(b.v3d_clock)),
+    ("GPIO 14/15", lambda b: f"{b.header_uart[1:-1]} with enable_uart=1"
+     if b.header_uart.startswith("(") else b.header_uart),
+    ("ACT LED", lambda b: "firmware expander, 130" if b.led_gpio is None
+     else f"GPIO {b.led_gpio}" + (", inverted" if b.led_inverted else "")),
+    ("coherency", lambda b: b.coherency or "–"),
+    ("config.txt filter", lambda b: " ".join(f"[{name}]" for name in sorted(b.filters))),
+)  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -57,6 +57,8 @@ class Config:
 
     values: dict[str, str] = field(default_factory=dict)
     command_line: str = ""
+    ramdisk: tuple[str, int | None] = ("", None)
+    """File of the initramfs line and its address; None: behind the kernel."""
     present: bool = False
 
     def get(self, key: str, default: str = "") -> str:
@@ -97,12 +99,65 @@ def _number(text: str) -> int | None:
     return -value if match[1] else value
 
 
+@dataclass(frozen=True)
+class _Board:
+    """What the filters ask for."""
+
+    filters: frozenset[str]
+    revision: int
+    serial: int
+
+    def meets(self, title: str) -> bool:
+        """Whether the lines below `[title]` apply to this board."""
+        title = title.lower()
+        if title.startswith("board-type="):
+            return _number(title[11:]) == self.revision >> 4 & 0xFF
+        if re.fullmatch(r"0x[0-9a-f]{1,8}", title):
+            return int(title, 16) == self.serial
+        if re.fullmatch(r"gpio\d+=0", title):
+            return True
+        return title in self.filters
+
+
+def _no_file(_name: str) -> str | None:
+    return None
+
+
 def parse_config(
-    text: str, filters: Iterable[str], reporter: Reporter, name: str = "config.txt"
+    text: str,
+    filters: Iterable[str],
+    reporter: Reporter,
+    name: str = "config.txt",
+    *,
+    read: Callable[[str], str | None] = _no_file,
+    revision: int = 0,
+    serial: int = 0,
 ) -> Config:
-    """Read config.txt; lines of other boards are skipped, nonsense is reported and skipped."""
+    """Read config.txt; lines of other boards are skipped, nonsense is reported and skipped.
+
+    Parameters
+    ----------
+    filters
+        Names of sections that apply; `[all]` always does.
+    read
+        Gives the text of a file that a line includes, None if there is none (or too many).
+    revision, serial
+        The board's numbers, for the filters that ask for them.
+    """
     config = Config(present=True)
-    applies = set(filters) | {"all"}
+    board = _Board(frozenset(filters) | {"all"}, revision, serial)
+    _parse(config, text, board, reporter, name, read)
+    return config
+
+
+def _parse(
+    config: Config,
+    text: str,
+    board: _Board,
+    reporter: Reporter,
+    name: str,
+    read: Callable[[str], str | None],
+) -> None:
     active = True
     for number, raw in enumerate(text.splitlines(), 1):
         line = raw.strip().lstrip("\ufeff")
@@ -117,26 +172,43 @@ def parse_config(
             title = section[1].strip()
             if OTHER_FILTERS.fullmatch(title) is None:
                 reporter.report("BOOT-011", f"{where}: there is no filter [{_short(title)}]")
-            active = title.lower() in applies
+            active = board.meets(title)
             continue
         if not active:
             continue
-        _setting(config, line, where, reporter)
-    return config
+        command = re.fullmatch(r"(include|initramfs)\s+(.+)", line)
+        if command is None:
+            _setting(config, line, where, reporter)
+        elif command[1] == "initramfs":
+            _initramfs(config, command[2].split(), where, reporter)
+        else:
+            included = read(command[2].strip())
+            if included is None:
+                reporter.report("BOOT-013", f"{where}: no file {_short(command[2])} to include")
+            else:
+                _parse(config, included, board, reporter, _short(command[2]), read)
+
+
+def _initramfs(config: Config, words: list[str], where: str, reporter: Reporter) -> None:
+    """`initramfs FILE [followkernel|ADDRESS]`"""
+    place = words[1] if len(words) > 1 else "followkernel"
+    address = None if place == "followkernel" else _number(place)
+    if address is None and place != "followkernel":
+        reporter.report("BOOT-010", f"{where} makes no sense: {_short(place)!r} is no address")
+    config.ramdisk = (words[0], address)
 
 
 def _setting(config: Config, line: str, where: str, reporter: Reporter) -> None:
     key, equals, value = line.partition("=")
     key, value = key.strip(), value.strip()
-    if key.split()[:1] in (["include"], ["initramfs"]) and (not equals or " " in key):
-        reporter.report("BOOT-013", f"{where}: {key.split()[0]} is not supported yet")
-        return
     if not equals or not re.fullmatch(r"[A-Za-z0-9_:]+", key):
         reporter.report("BOOT-010", f"{where} makes no sense: {_short(line)!r}")
         return
     plain = key.partition(":")[0].lower()
     if plain not in KEYS:
         reporter.report("BOOT-014", f"{where}: the firmware knows no key {_short(key)!r}")
+    if plain == "initramfs":
+        _initramfs(config, value.split() or [""], where, reporter)
     config.values[plain] = value
 
 

@@ -35,7 +35,7 @@ QUIET = 4
 """Rounds without work after which time skips."""
 HOPELESS = 200
 """So many rounds of loops that watch memory, and of nothing else, are a hang."""
-SPIN_TABLE = 0xD8
+SPIN_TABLE, SPIN_TABLE_END = 0xD8, 0x100
 """AArch64 firmware: core n begins at the address it finds at 0xD8 + 8 n."""
 
 
@@ -66,15 +66,22 @@ class Core:
 class Cores:
     """The scheduler of a machine."""
 
-    def __init__(self, machine: Machine, cpus: list[Cpu], spin_table: bool) -> None:
+    def __init__(self, machine: Machine, cpus: list[Cpu]) -> None:
         self._machine = machine
-        self.all = [Core(cpu, parked=cpu.number > 0) for cpu in cpus]
+        self.all = [Core(cpu, parked=True) for cpu in cpus]
         self.current = self.all[0]
-        self._spin_table = spin_table
+        plan = machine.plan
+        self._spin_table = plan.wide and plan.address >= SPIN_TABLE_END
         self._quiet = 0
         self._hopeless = 0
 
     # -- starting ----------------------------------------------------------------------------------
+
+    def power_on(self) -> None:
+        """Start core 0, or all of them if the firmware's stub does not hold them back."""
+        plan = self._machine.plan
+        for core in self.all if plan.all_cores else self.all[:1]:
+            self.release(core.number, plan.entry)
 
     def release(self, number: int, address: int) -> bool:
         """Start a parked core; False if it runs already."""

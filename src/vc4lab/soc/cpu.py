@@ -95,6 +95,7 @@ class Cpu(ABC):
         self._keep: list[Any] = []
         self._fault: BaseException | None = None
         self._pending: tuple[ArmException, int] | None = None
+        self._fault_status = (0, 0, 0)
         self._waits_for_event = False
         self.on_stop: Callable[[], bool] | None = None
         """For debuggers: called when the engine has come back; True: go on where it stands."""
@@ -349,18 +350,20 @@ class Cpu(ABC):
         if low and self.memory.u32(vector) == 0:
             raise UnhandledException(exception, address, vector)
 
-    def _fault_status(self) -> tuple[int, int, int]:
-        """Syndrome, AArch32 fault status and address of the last abort.
+    def _note_fault_status(self) -> None:
+        """Keep syndrome, AArch32 status and address of an abort, in the hook that reports it.
 
         The engine shows them nowhere but in its saved context.
         """
         if self._unicorn.uc_version()[:2] != CONTEXT_VERSION:
-            return 0, 0, 0
+            return
         context = self.engine.context_save()
         raw = ctypes.string_at(context._context, FAULT_ADDRESS_AT + 8)
-        syndrome = int.from_bytes(raw[SYNDROME_AT : SYNDROME_AT + 4], "little")
-        status = int.from_bytes(raw[STATUS_AT : STATUS_AT + 4], "little")
-        return syndrome, status, int.from_bytes(raw[FAULT_ADDRESS_AT:], "little")
+        self._fault_status = (
+            int.from_bytes(raw[SYNDROME_AT : SYNDROME_AT + 4], "little"),
+            int.from_bytes(raw[STATUS_AT : STATUS_AT + 4], "little"),
+            int.from_bytes(raw[FAULT_ADDRESS_AT:], "little"),
+        )
 
     # -- looking -----------------------------------------------------------------------------------
 

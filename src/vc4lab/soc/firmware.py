@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import os
 import stat
-import struct
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vc4lab.soc.board import MIB, Board
+from vc4lab.soc.boot_plan import ATAGS, BootPlan, Piece, arm_memory, atags
+from vc4lab.soc.card import BareImage, Card, FolderCard
 from vc4lab.soc.config_txt import LONGEST_FILE, Config, parse_config
+from vc4lab.soc.device_tree import device_tree
+from vc4lab.soc.fat import BadCard, FatCard, looks_like_card
+from vc4lab.soc.symbols import BadElf, read_elf
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Diagnostic, Reporter
-    from vc4lab.memory import GuestMemory
 
-LOAD_ADDRESS = 0x8000
-ATAGS = 0x100
-ATAG_NONE, ATAG_CORE, ATAG_MEM, ATAG_CMDLINE = 0, 0x54410001, 0x54410002, 0x54410009
+__all__ = ["LED_CODES", "BootError", "BootPlan", "plan_boot"]
+
+LOAD_ADDRESS, LOAD_ADDRESS_64 = 0x8000, 0x80000
 LED_CODES = {
     3: "start.elf not found",
     4: "start.elf not launched",
@@ -28,6 +31,12 @@ LED_CODES = {
     10: "in HALT",
 }
 LONGEST_COMMAND_LINE = 1024
+LARGEST_TREE = 1 << 20
+MOST_INCLUDES = 8
+ARM_64BIT_CONTROL = 0x200
+SERIAL_NUMBER = 0xC40001
+EM_ARM, EM_AARCH64 = 40, 183
+LARGEST_ELF = 256 * MIB
 
 
 class BootError(Exception):
@@ -39,32 +48,35 @@ class BootError(Exception):
 
 
 @dataclass(frozen=True)
-class BootPlan:
-    """What to load where, and how to enter it."""
+class _Kernel:
+    """A kernel that was read: its bytes as they are to lie in RAM."""
 
     name: str
     image: bytes
     address: int
-    config: Config
-    entry_registers: tuple[int, ...]
+    entry: int
 
-    def place(self, memory: GuestMemory, board: Board, reporter: Reporter) -> None:
-        """Write the image and the ATAGs into RAM."""
-        memory.write(self.address, self.image)
-        if self.entry_registers[2:] == (ATAGS,):
-            tags = _atags(board, self.config)
-            if self.address < ATAGS + len(tags) and self.address + len(self.image) > ATAGS:
-                reporter.report(
-                    "BOOT-021",
-                    f"the tags at 0x{ATAGS:x} overwrite the image loaded to 0x{self.address:x}",
-                    address=ATAGS,
-                    block="firmware",
-                )
-            memory.write(ATAGS, tags)
+
+def open_card(path: str | os.PathLike[str], reporter: Reporter) -> Card:
+    """A folder, an SD-card image, or a bare kernel image. Raises BootError."""
+    place = Path(path)
+    try:
+        mode = place.stat().st_mode
+        if stat.S_ISDIR(mode):
+            return FolderCard(place)
+        if not stat.S_ISREG(mode):
+            raise _error(reporter, "BOOT-001", f"{place} is neither a folder nor a file")
+        return FatCard(place) if looks_like_card(place) else BareImage(place)
+    except BadCard as error:
+        raise _error(reporter, "BOOT-008", f"{place}: {error.strerror}") from None
+    except OSError as error:
+        raise _error(
+            reporter, "BOOT-001", f"{place}: {error.strerror or 'cannot be opened'}"
+        ) from None
 
 
 def plan_boot(path: str | os.PathLike[str], board: Board, reporter: Reporter) -> BootPlan:
-    """Find the kernel as the firmware would, in an SD card folder or as a bare image.
+    """Find the kernel as the firmware would: in a folder, an SD-card image, or the image itself.
 
     A bare image uses the config.txt that lies next to it, if there is one, except for the choice of
     the kernel.
@@ -74,144 +86,225 @@ def plan_boot(path: str | os.PathLike[str], board: Board, reporter: Reporter) ->
     BootError
         There is nothing that could be started.
     """
-    place = Path(path)
+    card = open_card(path, reporter)
     try:
-        mode = place.stat().st_mode
+        config = _read_config(card, board, reporter)
+        name = card.kernel.name if isinstance(card, BareImage) else None
+        name = name or _choose_kernel(card, board, config, reporter)
+        wide = _is_wide(card, name, board, config)
+        kernel = _read_kernel(card, name, wide, board, config, reporter)
+        return _plan(card, kernel, wide, board, config, reporter)
+    except BadCard as error:
+        raise _error(reporter, "BOOT-008", f"{card.title}: {error.strerror}") from None
     except OSError as error:
-        raise _error(
-            reporter, "BOOT-001", f"{place}: {error.strerror or 'cannot be opened'}"
-        ) from None
-    if stat.S_ISDIR(mode):
-        config = _read_config(place, board, reporter)
-        kernel = _choose_kernel(place, board, config, reporter)
-    elif stat.S_ISREG(mode):
-        config = _read_config(place.parent, board, reporter)
-        kernel = place
-    else:
-        raise _error(reporter, "BOOT-001", f"{place} is neither a folder nor a file")
-    address = _load_address(config, board, reporter)
-    image = _read_image(kernel, address, board, config, reporter)
-    registers = (0, board.machine_id, 0 if config.flag("disable_commandline_tags") else ATAGS)
-    return BootPlan(kernel.name, image, address, config, registers)
+        why = error.strerror or "cannot be read"
+        raise _error(reporter, "BOOT-001", f"{card.title}: {why}") from None
+
+
+def _plan(
+    card: Card, kernel: _Kernel, wide: bool, board: Board, config: Config, reporter: Reporter
+) -> BootPlan:
+    pieces: list[Piece] = []
+    ramdisk = _ramdisk(card, kernel, board, config, reporter)
+    if ramdisk is not None:
+        pieces.append(ramdisk)
+    place = None if ramdisk is None else (ramdisk.address, len(ramdisk.data))
+    described = 0
+    if not config.flag("disable_commandline_tags"):
+        tree = _tree(card, wide, board, config, place)
+        if tree is not None:
+            described = config.integer("device_tree_address", 0)
+            if not 0 < described < board.peripherals - len(tree):
+                top = min(arm_memory(board, config), board.peripherals)
+                described = top - LARGEST_TREE & ~0xFFF
+            pieces.append(Piece("the device tree", described, tree))
+        else:
+            described = ATAGS
+            pieces.append(Piece("the tagged list", ATAGS, atags(board, config, place)))
+    old = config.flag("kernel_old")
+    return BootPlan(
+        name=kernel.name,
+        image=kernel.image,
+        address=kernel.address,
+        config=config,
+        entry_registers=(described, 0, 0, 0) if wide else (0, board.machine_id, described),
+        entry=kernel.entry,
+        wide=wide,
+        level=3 if old else 2,
+        all_cores=old and board.cores > 1,
+        pieces=tuple(pieces),
+    )
 
 
 def _error(reporter: Reporter, code: str, text: str) -> BootError:
     return BootError(reporter.report(code, text, block="firmware"))
 
 
-def _read_text(path: Path, limit: int) -> str:
-    """A text file's beginning, "" if it cannot be read."""
-    try:
-        if not path.is_file():
-            return ""
-        with path.open("rb") as file:
-            return file.read(limit).decode("utf-8", "replace")
-    except OSError:
-        return ""
+# -- config.txt ------------------------------------------------------------------------------------
 
 
-def _read_config(folder: Path, board: Board, reporter: Reporter) -> Config:
-    found = _in_folder(folder, "config.txt")
-    if found is None:
+def _read_text(card: Card, name: str, limit: int) -> str | None:
+    if card.find(name) is None:
+        return None
+    return card.read(name, limit).decode("utf-8", "replace")
+
+
+def _read_config(card: Card, board: Board, reporter: Reporter) -> Config:
+    included = 0
+
+    def read(name: str) -> str | None:
+        nonlocal included
+        included += 1
+        return _read_text(card, name, LONGEST_FILE) if included <= MOST_INCLUDES else None
+
+    text = _read_text(card, "config.txt", LONGEST_FILE)
+    if text is None:
         config = Config()
     else:
-        text = _read_text(found, LONGEST_FILE)
         if "\0" in text:
             reporter.report("BOOT-010", "config.txt holds binary data", block="firmware")
-        config = parse_config(text, board.filters, reporter)
-    command_line = _in_folder(folder, config.get("cmdline", "cmdline.txt"))
-    if command_line is not None:
-        lines = _read_text(command_line, LONGEST_COMMAND_LINE).splitlines()
-        config.command_line = lines[0].strip() if lines else ""
+        config = parse_config(
+            text, board.filters, reporter, read=read, revision=board.revision, serial=SERIAL_NUMBER
+        )
+    lines = _read_text(card, config.get("cmdline", "cmdline.txt"), LONGEST_COMMAND_LINE) or ""
+    config.command_line = (lines.splitlines() or [""])[0].strip()
     return config
 
 
-def _in_folder(folder: Path, name: str) -> Path | None:
-    """The file `name` of the card, upper or lower case as on FAT; never outside of the folder."""
-    parts = [part for part in name.replace("\\", "/").split("/") if part not in ("", ".")]
-    if not parts or ".." in parts or "\0" in name:
+def _ramdisk(
+    card: Card, kernel: _Kernel, board: Board, config: Config, reporter: Reporter
+) -> Piece | None:
+    name, where = config.ramdisk
+    if not name:
         return None
-    here = folder
-    for part in parts:
-        exact = here / part
-        try:
-            if not os.path.lexists(exact):
-                names = sorted(p for p in os.listdir(here) if p.lower() == part.lower())
-                if not names:
-                    return None
-                exact = here / names[0]
-        except OSError:
-            return None
-        here = exact
-    try:
-        inside = here.resolve().is_relative_to(folder.resolve())
-        return here if inside and here.is_file() else None
-    except (OSError, RuntimeError):
+    after = (kernel.address + len(kernel.image) + 0xFFF) & ~0xFFF
+    address = after if where is None else where
+    room = min(arm_memory(board, config), board.peripherals) - address
+    if card.find(name) is None or card.size(name) > room or address < 0:
+        reporter.report(
+            "BOOT-013", f"initramfs {name[:60]}: missing, or no room for it", block="firmware"
+        )
         return None
+    return Piece("the RAM disk", address, card.read(name, max(room, 0)))
 
 
-def _choose_kernel(folder: Path, board: Board, config: Config, reporter: Reporter) -> Path:
+def _tree(
+    card: Card, wide: bool, board: Board, config: Config, ramdisk: tuple[int, int] | None
+) -> bytes | None:
+    """The card's device tree, or for AArch64 (which has no tagged list) a small one of our own."""
+    asked = config.get("device_tree")
+    if asked and card.find(asked) is not None:
+        return card.read(asked, LARGEST_TREE)
+    if not wide:
+        return None
+    memory = arm_memory(board, config)
+    return device_tree(
+        board.title, board.chip, min(memory, board.peripherals), board.revision, SERIAL_NUMBER,
+        config.command_line, ramdisk,
+    )  # fmt: skip
+
+
+# -- the kernel ------------------------------------------------------------------------------------
+
+
+def _choose_kernel(card: Card, board: Board, config: Config, reporter: Reporter) -> str:
     asked = config.get("kernel")
     names = (asked,) if asked else board.kernels
+    if not asked and board.cpu64 and "arm_64bit" in config.values:
+        wide = config.flag("arm_64bit")
+        names = tuple(name for name in names if _names_wide(name) == wide)
     for name in names:
-        found = _in_folder(folder, name)
-        if found is not None:
-            return found
+        if card.find(name) is not None:
+            return name
     code = 7
     text = (
         f"no kernel on the card: {' or '.join(n.strip()[:60] for n in names)} is missing in "
-        f"{folder}. The board's LED would flash {code} times: {LED_CODES[code]}"
+        f"{card.title}. The board's LED would flash {code} times: {LED_CODES[code]}"
     )
-    if not asked and _in_folder(folder, "kernel8.img") is not None:
+    if not asked and not board.cpu64 and card.find("kernel8.img") is not None:
         text += f". There is a kernel8.img, which is AArch64: not for a {board.title}"
     raise _error(reporter, "BOOT-002", text)
 
 
-def _load_address(config: Config, board: Board, reporter: Reporter) -> int:
+def _names_wide(name: str) -> bool:
+    return name.lower().rpartition("/")[2].startswith("kernel8") and "8-32" not in name
+
+
+def _is_wide(card: Card, name: str, board: Board, config: Config) -> bool:
+    """Whether the kernel is entered in AArch64."""
+    if not board.cpu64:
+        return False
+    if "arm_64bit" in config.values:
+        return config.flag("arm_64bit")
+    if config.integer("arm_control") & ARM_64BIT_CONTROL:
+        return True
+    head = card.read(name, 64)
+    if head[:4] == b"\x7fELF" and len(head) > 20:
+        return int.from_bytes(head[18:20], "little") == EM_AARCH64
+    if isinstance(card, BareImage) and not name.lower().startswith("kernel"):
+        return _looks_wide(head)
+    return _names_wide(name)
+
+
+def _looks_wide(head: bytes) -> bool:
+    """Most instructions of AArch32 start-up code are unconditional: their top digit is E."""
+    tops = [head[at] >> 4 for at in range(3, len(head), 4)]
+    return sum(top == 0xE for top in tops) * 3 < len(tops)
+
+
+def _load_address(config: Config, wide: bool, board: Board, reporter: Reporter) -> int:
     if config.flag("kernel_old"):
-        reporter.report(
-            "BOOT-020", "kernel_old=1: only core 0 is started, in this version", block="firmware"
-        )
         return 0
-    address = config.integer("kernel_address", LOAD_ADDRESS)
+    address = config.integer("kernel_address", LOAD_ADDRESS_64 if wide else LOAD_ADDRESS)
     if not 0 <= address < board.peripherals:
         raise _error(reporter, "BOOT-005", f"kernel_address=0x{address:x} is not in RAM")
     return address & ~3
 
 
-def _read_image(
-    path: Path, address: int, board: Board, config: Config, reporter: Reporter
-) -> bytes:
-    room = board.ram - config.integer("gpu_mem", 64) * MIB
-    room = max(min(room, board.peripherals) - address, 0)
-    try:
-        size = path.stat().st_size
-        if size == 0:
-            raise _error(reporter, "BOOT-003", f"{path.name} is empty")
-        if size > room:
-            raise _error(
-                reporter,
-                "BOOT-004",
-                f"{path.name} is {size / MIB:.1f} MiB, but only {room / MIB:.1f} MiB of RAM are "
-                f"free from 0x{address:x} on",
-            )
-        with path.open("rb") as file:
-            image = file.read(room)
-    except OSError as error:
-        raise _error(reporter, "BOOT-001", f"{path}: {error.strerror}") from None
-    if image[:4] == b"\x7fELF":
-        raise _error(reporter, "BOOT-006", f"{path.name} is an ELF file, not a raw image")
+def _read_kernel(
+    card: Card, name: str, wide: bool, board: Board, config: Config, reporter: Reporter
+) -> _Kernel:
+    title = card.find(name) or name
+    end = min(board.ram - config.integer("gpu_mem", 64) * MIB, board.peripherals)
+    if card.read(name, 4) == b"\x7fELF":
+        return _read_elf_kernel(card, name, wide, end, reporter)
+    address = _load_address(config, wide, board, reporter)
+    room = max(end - address, 0)
+    size = card.size(name)
+    if size == 0:
+        raise _error(reporter, "BOOT-003", f"{title} is empty")
+    if size > room:
+        raise _error(
+            reporter,
+            "BOOT-004",
+            f"{title} is {size / MIB:.1f} MiB, but only {room / MIB:.1f} MiB of RAM are "
+            f"free from 0x{address:x} on",
+        )
+    image = card.read(name, room)
     if not any(image[:64]):
-        reporter.report("BOOT-007", f"{path.name} begins with zeros", block="firmware")
-    return image
+        reporter.report("BOOT-007", f"{title} begins with zeros", block="firmware")
+    return _Kernel(title, image, address, address)
 
 
-def _atags(board: Board, config: Config) -> bytes:
-    """The tagged list at 0x100: core, memory, command line, end."""
-    arm_memory = board.ram - min(max(config.integer("gpu_mem", 64), 16), 512) * MIB
-    out = struct.pack("<5I", 5, ATAG_CORE, 0, 0, 0)
-    out += struct.pack("<4I", 4, ATAG_MEM, arm_memory, 0)
-    line = config.command_line.encode("ascii", "replace") + b"\0"
-    line += bytes(-len(line) % 4)
-    out += struct.pack("<2I", 2 + len(line) // 4, ATAG_CMDLINE) + line
-    return out + struct.pack("<2I", 0, ATAG_NONE)
+def _read_elf_kernel(card: Card, name: str, wide: bool, end: int, reporter: Reporter) -> _Kernel:
+    """An ELF file: its segments at their own addresses, entered where its header says."""
+    title = card.find(name) or name
+    data = card.read(name, LARGEST_ELF)
+    try:
+        segments = [part for part in read_elf(data).segments if part.data]
+    except BadElf as error:
+        raise _error(reporter, "BOOT-006", f"{title}: {error}") from None
+    machine = int.from_bytes(data[18:20], "little")
+    size = 8 if data[4] == 2 else 4
+    entry = int.from_bytes(data[24 : 24 + size], "little")
+    if machine != (EM_AARCH64 if wide else EM_ARM):
+        raise _error(reporter, "BOOT-006", f"{title} is for another processor")
+    first = min((part.address for part in segments), default=0)
+    last = max((part.address + len(part.data) for part in segments), default=0)
+    if not segments or last > end or not first <= entry < last:
+        raise _error(reporter, "BOOT-006", f"{title} has no segments that fit into RAM")
+    image = bytearray(last - first)
+    for part in segments:
+        at = part.address - first
+        image[at : at + len(part.data)] = part.data
+    return _Kernel(title, bytes(image), first, entry)

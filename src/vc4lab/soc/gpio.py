@@ -48,6 +48,11 @@ class Gpio(Block):
         self.log: list[PinEvent] = []
         self.changes = 0
 
+    def select(self, pin: int, function: str) -> None:
+        """Give a pin a function, as the firmware does before the program begins."""
+        at, shift = pin // 10 * 4, 3 * (pin % 10)
+        self.values[at] = self.values[at] & ~(7 << shift) | FUNCTIONS.index(function) << shift
+
     def function(self, pin: int) -> str:
         """ "input", "output" or "alt0".. of a pin."""
         return FUNCTIONS[self.values[pin // 10 * 4] >> 3 * (pin % 10) & 7]

@@ -106,7 +106,7 @@ class Machine:
         self.clock.at(self._next_vsync, self._vsync)
         self.videocore.next_vsync = lambda: self._next_vsync
         self.plan.place(self.memory, self.board, self.reporter)
-        self.cpu.start(self.plan.address, self.plan.entry_registers)
+        self.processors.power_on()
         self.places.find(path, self.plan)
         self.places.follow(self.cpu)
 
@@ -134,6 +134,10 @@ class Machine:
         self.uart = Uart(self.serial, self.interrupts)
         self.mini_uart = Auxiliary(self.serial, self.interrupts)
         self.gpio = Gpio(lambda: clock.now)
+        uart = board.header_uart
+        if not uart.startswith("(") or self.config.flag("enable_uart"):
+            for pin in (14, 15):
+                self.gpio.select(pin, uart.strip("()"))
         self.smi = Smi(self.interrupts)
         self.power = PowerManager(clock, self._on_reset)
         self.timer = SystemTimer(clock, self.interrupts)
@@ -177,6 +181,7 @@ class Machine:
         cpus = [
             make_cpu(
                 board,
+                self.plan,
                 self.memory,
                 self.counter,
                 CoreLinks(
@@ -192,7 +197,7 @@ class Machine:
         ]
         for cpu in cpus:
             self._map(cpu)
-        self.processors = Cores(self, cpus, spin_table=cpus[0].WIDE)
+        self.processors = Cores(self, cpus)
 
     def _map(self, cpu: Cpu) -> None:
         """The peripherals, the local block, and beyond them nothing."""

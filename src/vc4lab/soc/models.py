@@ -4,20 +4,32 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from vc4lab.soc.arm32 import Arm32
-
 if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory
     from vc4lab.soc.board import Board
+    from vc4lab.soc.boot_plan import BootPlan
     from vc4lab.soc.cpu import Cpu
     from vc4lab.soc.native import SliceCounter
     from vc4lab.soc.traps import CoreLinks
 
 
 def make_cpu(
-    board: Board, memory: GuestMemory, counter: SliceCounter, links: CoreLinks, number: int
+    board: Board,
+    plan: BootPlan,
+    memory: GuestMemory,
+    counter: SliceCounter,
+    links: CoreLinks,
+    number: int,
 ) -> Cpu:
-    """Core `number` of a board."""
+    """Core `number` of a board, in the state the kernel is made for."""
+    if plan.wide and board.cpu64 is not None:
+        from vc4lab.soc.arm64 import Arm64
+
+        wide = Arm64(board.cpu64, memory, board.peripherals, counter, links, number)
+        wide.affinity, wide.start_level = board.affinity, plan.level
+        return wide
+    from vc4lab.soc.arm32 import Arm32
+
     cpu = Arm32(board.cpu, memory, board.peripherals, counter, links, number)
-    cpu.affinity = board.affinity
+    cpu.affinity, cpu.identity = board.affinity, board.midr
     return cpu

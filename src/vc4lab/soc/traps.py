@@ -23,6 +23,7 @@ class Action(Enum):
     TIMER = "a register of the generic timer"
     TIMER_PAIR = "a 64-bit register of the generic timer"
     CYCLES = "the cycle counter"
+    CORE_NUMBER = "MPIDR"
     SEND_EVENT = "sev"
     WAIT_FOR_EVENT = "wfe"
     CODE_CHANGED = "instruction cache maintenance"
@@ -51,8 +52,8 @@ THUMB_SEV = 0xBF40
 A64_TRAPS = (
     Trap(0xFFDFF000, 0xD51BE000, Action.TIMER),  # mrs, msr CNT*_EL0
     Trap(0xFFFFFFE0, 0xD53B9D00, Action.CYCLES),  # mrs PMCCNTR_EL0
-    Trap(0xFFFFFFDF, 0xD503209F, Action.SEND_EVENT),  # sev
-    Trap(0xFFFFFFFF, 0xD50320BF, Action.SEND_EVENT),  # sevl
+    Trap(0xFFFFFFE0, 0xD53800A0, Action.CORE_NUMBER),  # mrs MPIDR_EL1: 0 at EL2 in the engine
+    Trap(0xFFFFFFDF, 0xD503209F, Action.SEND_EVENT),  # sev, sevl
     Trap(0xFFFFFFFF, 0xD503205F, Action.WAIT_FOR_EVENT),
     Trap(0xFFFFFBFF, 0xD508711F, Action.CODE_CHANGED),  # ic iallu(is)
     Trap(0xFFFFFFE0, 0xD50B7520, Action.CODE_CHANGED),  # ic ivau

@@ -49,11 +49,20 @@ ENTRIES = [
     ),
     Entry(
         "BOOT-006",
-        "The kernel is an ELF file",
-        "The firmware copies the file to the load address byte by byte and jumps to its first "
-        "byte; an ELF file begins with a header, not with code.",
+        "The ELF file cannot be started",
+        "An ELF kernel is loaded segment by segment, as the firmware does, and entered at its "
+        "entry point. This one is damaged, made for another processor, or has no segment that "
+        "fits into the ARM's RAM.",
         _BOOT,
-        "arm-none-eabi-objcopy -O binary kernel.elf kernel7.img",
+        "Link it for this board, or make a raw image: objcopy -O binary kernel.elf kernel7.img",
+    ),
+    Entry(
+        "BOOT-008",
+        "The SD-card image cannot be read",
+        "The file has the signature of a partition table or boot sector, but no FAT16 or FAT32 "
+        "file system that makes sense, or it is shorter than the file system says.",
+        _BOOT,
+        "Check the image with fsck.fat, or give a folder with the card's files instead.",
     ),
     Entry(
         "BOOT-007",
@@ -92,10 +101,11 @@ ENTRIES = [
     ),
     Entry(
         "BOOT-013",
-        "A config.txt command that is not supported yet",
-        "include and initramfs lines are skipped in this version.",
+        "A file that config.txt names is missing",
+        "An include or initramfs line names a file that is not on the card, that does not fit "
+        "into the RAM, or that is included again and again. The firmware goes on without it.",
         _CONFIG,
-        "Put the included lines into config.txt itself.",
+        "Put the file on the card, or take the line out.",
         Severity.WARNING,
     ),
     Entry(
@@ -105,15 +115,6 @@ ENTRIES = [
         _CONFIG,
         "Check the spelling.",
         Severity.HINT,
-    ),
-    Entry(
-        "BOOT-020",
-        "kernel_old=1 starts one core only",
-        "With kernel_old=1 the firmware loads the image to address 0 without its stub, and all "
-        "four cores enter it together. This version starts core 0.",
-        _CONFIG,
-        "Programs that park the other cores first run as they are.",
-        Severity.WARNING,
     ),
     Entry(
         "BOOT-021",

@@ -124,15 +124,6 @@ ENTRIES = [
         "a job that was not started, or an interrupt that never comes.",
     ),
     Entry(
-        "SOC-041",
-        "Only core 0 runs",
-        "The program starts another core or sends interrupts to one. This version runs core 0; "
-        "the others stay parked.",
-        "BCM2836 ARM-local peripherals",
-        "Use a program for one core.",
-        Severity.WARNING,
-    ),
-    Entry(
         "SOC-042",
         "An exception without a handler",
         "The CPU took an exception (undefined instruction, abort, supervisor call) and there is "

@@ -1,0 +1,80 @@
+"""AArch64: levels, exceptions and their syndromes, the MMU, the spin table, timers, NEON."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from vc4lab.soc.machine import Machine, Stop
+from vc4lab.soc.serial import SerialPort
+
+KERNELS = Path(__file__).parent / "kernels64"
+
+
+@pytest.fixture
+def boot64(tmp_path):
+    def make(name: str, config: str = "") -> Machine:
+        shutil.copy(KERNELS / f"{name}.img", tmp_path / "kernel8.img")
+        (tmp_path / "config.txt").write_text(config)
+        return Machine(tmp_path, board="pi3", serial=SerialPort())
+
+    return make
+
+
+def test_levels_and_syndromes(boot64):
+    machine = boot64("levels")
+    result = machine.run()
+    assert result.reason is Stop.HALTED
+    x = machine.cores[0].register
+    assert (x(19), x(20)) == (2 << 2, 1 << 2)
+    assert x(21) == 0x15 << 26 | 1 << 25 | 7
+    assert x(22) == 1 << 25
+    assert x(25) == 0x16 << 26 | 1 << 25 | 3
+    assert x(23) >> 26 == 0x25
+    assert x(23) & 0x3C == 4, "a translation fault"
+    assert x(23) >> 6 & 1 == 1, "a write"
+    assert x(24) == 0x12345678
+    assert x(28) == 4
+
+
+def test_spin_table_timer_interrupts_and_floats(boot64):
+    machine = boot64("cores")
+    assert machine.run().reason is Stop.HALTED
+    x = machine.cores[0].register
+    assert machine.memory.u32(0x60000) == 3
+    assert x(20) == 5
+    assert x(12) == 2
+    assert x(25) == 19_200_000
+    assert x(22) - x(21) == pytest.approx(5 * 19200, abs=400)
+    assert x(26) == 0x4008000000000000
+    assert [machine.cores[n].register(20) for n in (1, 2, 3)] == [8, 8, 8]
+    assert [machine.cores[n].register(9) for n in (1, 2, 3)] == [1, 2, 3]
+
+
+def test_kernel_old_starts_all_cores_at_el3(boot64):
+    machine = boot64("cores", "kernel_old=1\ndisable_commandline_tags=1\n")
+    machine.run(seconds=0.001)
+    assert machine.memory.u32(0x60000) == 3
+    assert machine.cores[1].register(20) == 3 << 2
+
+
+def test_a_device_tree_is_handed_over(boot64):
+    machine = boot64("levels")
+    start = machine.cores[0].register(0)
+    tree = machine.memory.read(start, 4096)
+    assert tree[:4] == bytes.fromhex("d00dfeed")
+    size = int.from_bytes(tree[4:8], "big")
+    assert b"Raspberry Pi 3" in tree[:size]
+    assert b"memory@0" in tree[:size]
+
+
+@pytest.mark.skipif(shutil.which("aarch64-linux-gnu-as") is None, reason="no AArch64 assembler")
+def test_rebuilding_gives_the_committed_images(tmp_path):
+    for source in [*KERNELS.glob("*.s"), KERNELS / "Makefile"]:
+        shutil.copy(source, tmp_path)
+    subprocess.run(["make", "-s", "-j1"], cwd=tmp_path, check=True)
+    committed = {p.name: p.read_bytes() for p in KERNELS.glob("*.img")}
+    assert {p.name: p.read_bytes() for p in tmp_path.glob("*.img")} == committed

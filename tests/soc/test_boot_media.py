@@ -1,0 +1,260 @@
+"""Boards and media: kernels per board, ELF files, SD-card images, include, initramfs, filters."""
+
+from __future__ import annotations
+
+import random
+import struct
+from pathlib import Path
+
+import pytest
+
+from vc4lab.diagnostics import Reporter
+from vc4lab.memory import GuestMemory
+from vc4lab.soc.board import BOARDS, board_table
+from vc4lab.soc.boot_plan import BootPlan
+from vc4lab.soc.config_txt import parse_config
+from vc4lab.soc.fat import BadCard, FatCard
+from vc4lab.soc.firmware import BootError, plan_boot
+from vc4lab.soc.machine import Machine, Stop
+from vc4lab.soc.serial import SerialPort
+
+KERNELS = Path(__file__).parent / "kernels"
+CODE = bytes.fromhex("feffffea")
+CODE64 = bytes.fromhex("00000014")
+SECTOR = 512
+
+
+def plan(path: Path, board: str) -> BootPlan:
+    return plan_boot(path, BOARDS[board], Reporter())
+
+
+def make_card(files: dict[str, bytes], fat32: bool = True, partition: bool = True) -> bytes:
+    """A card image with the files in its root folder (8.3 names, one with a long name)."""
+    clusters = 70_000 if fat32 else 5_000
+    width = 4 if fat32 else 2
+    fat_sectors = -(-(clusters + 2) * width // SECTOR)
+    reserved = 32 if fat32 else 1
+    roots = 0 if fat32 else 512
+    boot = bytearray(SECTOR)
+    boot[0:3] = b"\xeb\x3c\x90"
+    struct.pack_into("<HBHBHHBH", boot, 11, SECTOR, 1, reserved, 1, roots, 0, 0xF8,
+                     0 if fat32 else fat_sectors)  # fmt: skip
+    data_at = reserved + fat_sectors + roots * 32 // SECTOR
+    struct.pack_into("<I", boot, 32, data_at + clusters)
+    if fat32:
+        struct.pack_into("<I", boot, 36, fat_sectors)
+        struct.pack_into("<I", boot, 44, 2)
+    boot[510:] = b"\x55\xaa"
+    fat = bytearray(fat_sectors * SECTOR)
+    data = bytearray()
+    root = bytearray()
+    last = 0x0FFFFFFF if fat32 else 0xFFFF
+    free = 4 if fat32 else 2
+
+    def link(cluster: int, value: int) -> None:
+        struct.pack_into("<I" if fat32 else "<H", fat, width * cluster, value)
+
+    body = bytearray()
+    for name, content in files.items():
+        count = max(-(-len(content) // SECTOR), 1)
+        base, _, extension = name.partition(".")
+        if len(base) > 8:
+            text = (name + "\0").ljust(26, "\uffff").encode("utf-16-le")[:52]
+            for part in (1, 0):
+                piece = text[26 * part : 26 * part + 26]
+                piece += b"\xff" * (26 - len(piece))
+                record = bytes([part + 1 | (0x40 if part else 0)]) + piece[:10] + b"\x0f\0\0"
+                root.extend(record + piece[10:22] + b"\0\0" + piece[22:26])
+            base = base[:6] + "~1"
+        record = base.upper().ljust(8).encode() + extension.upper().ljust(3).encode() + b"\x20"
+        record += bytes(8) + struct.pack("<H", free >> 16) + bytes(4)
+        record += struct.pack("<HI", free & 0xFFFF, len(content))
+        root.extend(record)
+        for n in range(count):
+            link(free + n, last if n == count - 1 else free + n + 1)
+        body.extend(content.ljust(count * SECTOR, b"\0"))
+        free += count
+    if fat32:
+        link(2, 3)
+        link(3, last)
+        data = root.ljust(2 * SECTOR, b"\0") + body
+        volume = boot + bytes((reserved - 1) * SECTOR) + fat + data
+    else:
+        volume = boot + fat + root.ljust(roots * 32, b"\0") + body
+    if not partition:
+        return bytes(volume)
+    first = bytearray(SECTOR)
+    first[446 + 4] = 0x0C if fat32 else 0x06
+    struct.pack_into("<I", first, 446 + 8, 8)
+    first[510:] = b"\x55\xaa"
+    return bytes(first) + bytes(7 * SECTOR) + bytes(volume)
+
+
+@pytest.mark.parametrize(
+    ("board", "name", "wide", "address"),
+    [
+        ("zero", "kernel.img", False, 0x8000),
+        ("pi1", "kernel.img", False, 0x8000),
+        ("pi2", "kernel7.img", False, 0x8000),
+        ("pi2-1.2", "kernel8.img", True, 0x80000),
+        ("pi3", "kernel8.img", True, 0x80000),
+    ],
+)
+def test_each_board_takes_its_kernel(tmp_path, board, name, wide, address):
+    for file in ("kernel.img", "kernel7.img", "kernel8.img"):
+        (tmp_path / file).write_bytes(CODE)
+    found = plan(tmp_path, board)
+    assert (found.name, found.wide, found.address) == (name, wide, address)
+
+
+def test_arm_64bit_decides(tmp_path):
+    for file in ("kernel7.img", "kernel8.img"):
+        (tmp_path / file).write_bytes(CODE)
+    (tmp_path / "config.txt").write_text("arm_64bit=0\n")
+    found = plan(tmp_path, "pi3")
+    assert (found.name, found.wide, found.entry_registers[1]) == ("kernel7.img", False, 0xC44)
+    (tmp_path / "config.txt").write_text("kernel=kernel7.img\narm_control=0x200\n")
+    assert plan(tmp_path, "pi3").wide
+
+
+def test_a_bare_image_is_judged_by_its_code(tmp_path):
+    (tmp_path / "a.img").write_bytes(CODE * 16)
+    (tmp_path / "b.img").write_bytes(CODE64 * 16)
+    assert not plan(tmp_path / "a.img", "pi3").wide
+    assert plan(tmp_path / "b.img", "pi3").wide
+
+
+def elf(machine: int, entry: int, address: int, code: bytes) -> bytes:
+    head = b"\x7fELF\1\1\1" + bytes(9)
+    head += struct.pack("<HHIIIIIHHHHHH", 2, machine, 1, entry, 52, 0, 0, 52, 32, 1, 40, 0, 0)
+    return head + struct.pack("<8I", 1, 84, address, address, len(code), len(code), 5, 4) + code
+
+
+def test_elf_kernels(tmp_path):
+    kernel = tmp_path / "kernel7.img"
+    kernel.write_bytes(elf(40, 0x10004, 0x10000, 2 * CODE))
+    found = plan(tmp_path, "pi2")
+    assert (found.address, found.entry, found.image) == (0x10000, 0x10004, 2 * CODE)
+    for bad in (elf(183, 0x10000, 0x10000, CODE), elf(40, 0x8000, 0x10000, CODE),
+                elf(40, 0xFFFFFFF0, 0xFFFFFFF0, 8 * CODE)):  # fmt: skip
+        kernel.write_bytes(bad)
+        with pytest.raises(BootError, match="BOOT-006"):
+            plan(tmp_path, "pi2")
+
+
+@pytest.mark.parametrize("fat32", [True, False])
+@pytest.mark.parametrize("partition", [True, False])
+def test_boots_from_a_card_image(tmp_path, fat32, partition):
+    files = {
+        "kernel7.img": (KERNELS / "hello.img").read_bytes(),
+        "config.txt": b"include settings-of-mine.txt\n",
+        "settings-of-mine.txt": b"gpu_mem=128\n",
+        "big.bin": bytes(range(256)) * 10,
+    }
+    image = tmp_path / "card.img"
+    image.write_bytes(make_card(files, fat32, partition))
+    card = FatCard(image)
+    assert card.read("BIG.BIN", 1 << 20) == files["big.bin"]
+    assert card.find("settings-of-mine.txt") == "settings-of-mine.txt"
+    machine = Machine(image, serial=SerialPort())
+    assert machine.config.integer("gpu_mem") == 128
+    assert machine.run().reason is Stop.HALTED
+    assert machine.uart.text == "hello from the ARM\n"
+
+
+def test_damaged_cards_are_survived(tmp_path):
+    good = make_card({"kernel7.img": CODE * 300, "config.txt": b"kernel=kernel7.img\n"})[: 1 << 19]
+    image = tmp_path / "card.img"
+    dice = random.Random(4)
+    codes = set()
+    for _round in range(150):
+        bad = bytearray(good[: dice.randrange(0, len(good))] if dice.random() < 0.3 else good)
+        for _hit in range(dice.randrange(1, 30)):
+            spot = dice.choice([(0, 600), (4096, 4096 + 600), (20000, 21000), (0, len(bad))])
+            if bad:
+                bad[dice.randrange(*spot) % len(bad)] = dice.randrange(256)
+        image.write_bytes(bad)
+        try:
+            plan(image, "pi2")
+        except BootError as error:
+            codes.add(error.diagnostic.code)
+    assert "BOOT-008" in codes
+    assert all(code.startswith("BOOT-0") for code in codes)
+
+
+def test_a_chain_that_goes_round_is_damage(tmp_path):
+    card = bytearray(make_card({"kernel7.img": bytes(5000)}))
+    struct.pack_into("<I", card, 8 * SECTOR + 32 * SECTOR + 4 * 5, 4)
+    image = tmp_path / "card.img"
+    image.write_bytes(card)
+    with pytest.raises(BadCard, match="chain"):
+        FatCard(image).read("kernel7.img", 5000)
+
+
+def test_initramfs(tmp_path):
+    (tmp_path / "kernel7.img").write_bytes(CODE * 2000)
+    (tmp_path / "disk.gz").write_bytes(b"disk")
+    (tmp_path / "config.txt").write_text("initramfs disk.gz followkernel\n")
+    found = plan(tmp_path, "pi2")
+    memory = GuestMemory(1 << 30)
+    found.place(memory, BOARDS["pi2"], Reporter())
+    assert memory.read(0xA000, 4) == b"disk"
+    assert struct.pack("<3I", 0x54420005, 0xA000, 4) in memory.read(0x100, 200)
+    (tmp_path / "config.txt").write_text("initramfs disk.gz 0x800000\n")
+    found.place(memory, BOARDS["pi2"], Reporter())
+    assert plan(tmp_path, "pi2").pieces[0].address == 0x800000
+
+
+def test_filters_and_includes():
+    reporter = Reporter()
+    files = {"more.txt": "b=2\ninclude more.txt\n"}
+    text = (
+        "[pi3]\na=3\n[pi2]\na=2\n[0xc40001]\ngpu_mem=1\n[0x1]\ngpu_mem=2\n[board-type=0x04]\n"
+        "core_freq=5\n[none]\ncore_freq=6\n[gpio4=1]\ncore_freq=7\n[all]\ninclude more.txt\n"
+    )
+    left = [3]
+
+    def read(name: str) -> str | None:
+        left[0] -= 1
+        return files.get(name) if left[0] >= 0 else None
+
+    config = parse_config(text, {"pi2"}, reporter, read=read, revision=0xA01041, serial=0xC40001)
+    assert (config.get("a"), config.get("b")) == ("2", "2")
+    assert (config.integer("gpu_mem"), config.integer("core_freq")) == (1, 5)
+    assert reporter.has("BOOT-013")
+
+
+@pytest.mark.parametrize("board", ["zero", "pi1"])
+def test_single_core_boards_run(tmp_path, board):
+    for name, check in (("hello", 0), ("irq", 5), ("svc", 0)):
+        (tmp_path / "kernel.img").write_bytes((KERNELS / f"{name}_zero.img").read_bytes())
+        machine = Machine(tmp_path, board=board, serial=SerialPort())
+        assert machine.run().reason is Stop.HALTED
+        if name == "hello":
+            assert machine.uart.text == "hello from the ARM\n"
+            assert machine.gpio.function(14) == "alt0"
+        if name == "svc":
+            assert (machine.cpu.register(4), machine.cpu.register(5)) == (2, 17)
+        if check:
+            assert machine.cpu.register(10) == check
+
+
+def test_a53_in_aarch32_names_itself(tmp_path):
+    (tmp_path / "kernel7.img").write_bytes(bytes.fromhex("100f10ee b01f10ee feffffea"))
+    machine = Machine(tmp_path, board="pi3", serial=SerialPort())
+    machine.run()
+    assert (machine.cpu.register(0), machine.cpu.register(1)) == (0x410FD034, 0x80000000)
+    assert machine.gpio.function(14) == "input"
+
+
+def test_the_table_of_boards_is_complete():
+    table = board_table()
+    assert table[0][1:] == tuple(BOARDS)
+    assert all(len(row) == len(table[0]) for row in table)
+
+
+def test_the_boards_page_is_the_table():
+    page = Path(__file__).parents[2] / "docs" / "boards.md"
+    text = page.read_text(encoding="utf-8")
+    for row in board_table()[1:]:
+        assert "| " + " | ".join(row) + " |" in text
