@@ -158,3 +158,16 @@ def test_every(tmp_path):
         vc4lab("boot", card, "--frames", 6, "--record", film, "--every", every, "--headless")
         with Image.open(film) as image:
             assert image.n_frames == frames
+
+
+def test_states(tmp_path):
+    card = Path(__file__).parents[2] / "examples" / "triangle" / "sdcard"
+    state, shots = tmp_path / "state", [tmp_path / "1.png", tmp_path / "2.png"]
+    saved = vc4lab("boot", card, "--frames", 1, "--save-state", state, "--screenshot", shots[0])
+    assert "state: " in saved.output
+    vc4lab("boot", card, "--load-state", state, "--seconds", 0.1, "--screenshot", shots[1])
+    assert shots[0].read_bytes() == shots[1].read_bytes()
+    bad = vc4lab("boot", HELLO, "--load-state", state, code=ExitCode.BAD_INPUT)
+    assert "CLI-005" in bad.output
+    missing = tmp_path / "no"
+    assert "CLI-005" in vc4lab("boot", HELLO, "--load-state", missing, code=2).output

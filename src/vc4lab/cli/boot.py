@@ -100,6 +100,12 @@ def boot(
             metavar="F.elf",
         ),
     ] = None,
+    save_state: Annotated[
+        Path | None, typer.Option(help="Save the machine here when the run is over.", metavar="F")
+    ] = None,
+    load_state: Annotated[
+        Path | None, typer.Option(help="Go on from a saved machine.", metavar="F")
+    ] = None,
     window: Annotated[
         bool, typer.Option("--window", help="Show the display in a window (needs pygame-ce).")
     ] = False,
@@ -121,6 +127,8 @@ def boot(
         trace=trace,
         trace_to=trace_to,
         symbols=symbols,
+        save_state=save_state,
+        load_state=load_state,
         window=window,
         every=every,
     )  # fmt: skip

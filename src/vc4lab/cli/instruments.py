@@ -37,6 +37,7 @@ class Instruments:
         try:
             if self._settings.symbols is not None:
                 self._machine.places.use(self._settings.symbols, self._machine.plan)
+            self._load_state()
             self._trace()
             self._window()
             self._debugger()
@@ -47,6 +48,37 @@ class Instruments:
     def close(self) -> None:
         """Take everything off."""
         self._stack.close()
+
+    def _load_state(self) -> None:
+        path = self._settings.load_state
+        if path is None:
+            return
+        from vc4lab.soc.state import StateError, load_state
+
+        try:
+            load_state(self._machine, path)
+        except (StateError, OSError) as error:
+            why = error.strerror if isinstance(error, OSError) else error
+            text = f"vc4lab: CLI-005: {path}: {why}"
+            raise InstrumentError(text, ExitCode.BAD_INPUT) from None
+
+    def save_state(self) -> ExitCode:
+        """After the run: write what `--save-state` asks for."""
+        path = self._settings.save_state
+        if path is None:
+            return ExitCode.OK
+        from vc4lab.soc.state import StateError, save_state
+
+        try:
+            save_state(self._machine, path)
+        except StateError as error:
+            self._tell(f"vc4lab: CLI-005: {error}")
+            return ExitCode.OUTPUT
+        except OSError as error:
+            self._tell(f"vc4lab: CLI-001: {path}: {error.strerror}")
+            return ExitCode.OUTPUT
+        self._tell(f"state: {path}")
+        return ExitCode.OK
 
     def _trace(self) -> None:
         settings = self._settings

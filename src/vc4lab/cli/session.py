@@ -33,6 +33,8 @@ class Settings:
     trace_to: Path | None = None
     symbols: Path | None = None
     window: bool = False
+    save_state: Path | None = None
+    load_state: Path | None = None
     every: int = 1
 
 
@@ -81,7 +83,7 @@ def _check_outputs(settings: Settings) -> str | None:
     """A sentence if a file to write cannot work out, before a long run."""
     from vc4lab.viewer.recorder import SUFFIXES
 
-    for path in (settings.screenshot, settings.record):
+    for path in (settings.screenshot, settings.record, settings.save_state):
         if path is not None and not path.parent.is_dir():
             return f"CLI-001: there is no folder {path.parent} to write {path.name} to"
         if path is not None and path.is_dir():
@@ -154,7 +156,7 @@ class _Run:
             f"{'done' if asked else result.message}: {result.frames} frames, "
             f"{result.seconds:.3f} s of guest time, in {spent:.2f} s"
         )
-        return _code(result, settings.frames)
+        return _code(result, settings.frames) or instruments.save_state()
 
     def _strict(self, stop: Exception) -> ExitCode:
         diagnostic = stop.diagnostic  # type: ignore[attr-defined]

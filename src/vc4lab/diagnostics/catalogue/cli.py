@@ -34,4 +34,13 @@ ENTRIES = [
         "vc4lab boot --help",
         "Take another number; 0 takes a free one.",
     ),
+    Entry(
+        "CLI-005",
+        "A state cannot be saved or loaded",
+        "A saved state belongs to one board and one program, and to this version of the format. It "
+        "is checked as a whole before anything of it is used. Saving wants a V3D between two "
+        "frames.",
+        "vc4lab boot --help",
+        "Load it with the same image and --board; save after --frames, or a moment later.",
+    ),
 ]

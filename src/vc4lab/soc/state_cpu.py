@@ -1,0 +1,143 @@
+"""The registers of a core for a saved state: read and written one by one by name.
+
+The engine could give its whole context as one block of bytes, but that holds pointers of the host:
+a file from a stranger would then own the process. So: general registers with their banks, system
+registers, floating point.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from vc4lab.soc.exceptions import (
+    ABORT,
+    FIQ,
+    IRQ,
+    MODE_MASK,
+    SUPERVISOR,
+    SYSTEM,
+    UNDEFINED,
+)
+
+if TYPE_CHECKING:
+    from vc4lab.soc.cpu import Cpu
+
+MODES = {
+    "system": SYSTEM,
+    "irq": IRQ,
+    "supervisor": SUPERVISOR,
+    "abort": ABORT,
+    "undefined": UNDEFINED,
+    "fiq": FIQ,
+}
+SYSTEM_REGISTERS: dict[str, tuple[int, ...]] = {
+    "CPACR": (15, 0, 0, 1, 0, 0, 2),
+    "TTBCR": (15, 0, 0, 2, 0, 0, 2),
+    "TTBR0": (15, 0, 0, 2, 0, 0, 0),
+    "TTBR1": (15, 0, 0, 2, 0, 0, 1),
+    "DACR": (15, 0, 0, 3, 0, 0, 0),
+    "DFSR": (15, 0, 0, 5, 0, 0, 0),
+    "IFSR": (15, 0, 0, 5, 0, 0, 1),
+    "DFAR": (15, 0, 0, 6, 0, 0, 0),
+    "IFAR": (15, 0, 0, 6, 0, 0, 2),
+    "PRRR": (15, 0, 0, 10, 2, 0, 0),
+    "NMRR": (15, 0, 0, 10, 2, 0, 1),
+    "VBAR": (15, 0, 0, 12, 0, 0, 0),
+    "CONTEXTIDR": (15, 0, 0, 13, 0, 0, 1),
+    "TPIDRURW": (15, 0, 0, 13, 0, 0, 2),
+    "TPIDRURO": (15, 0, 0, 13, 0, 0, 3),
+    "TPIDRPRW": (15, 0, 0, 13, 0, 0, 4),
+    "SCTLR": (15, 0, 0, 1, 0, 0, 0),
+}
+"""In the order of writing: the MMU is switched on last. ACTLR is a constant of the engine's models
+(writing it would change r0)."""
+
+
+def snapshot_cpu(cpu: Cpu) -> dict[str, int]:
+    """The registers of an AArch32 core by name."""
+    from unicorn import UcError
+
+    engine = cpu.engine
+    names = _names(32)
+    saved = {name: int(engine.reg_read(number)) for name, number in names.items()}
+    saved["pc"] = cpu.pc
+    for mode, banked in _banks():
+        _enter_mode(engine, saved["cpsr"], mode)
+        for name, number in banked:
+            saved[name] = int(engine.reg_read(number))
+    engine.reg_write(names["cpsr"], saved["cpsr"])
+    for name, register in SYSTEM_REGISTERS.items():
+        try:
+            saved[name] = int(engine.reg_read(_cp(), register))
+        except UcError:
+            continue
+    return saved
+
+
+def restore_cpu(cpu: Cpu, saved: dict[str, int]) -> None:
+    """Write the registers; values are masked to their width, unknown names are left out."""
+    from unicorn import UcError
+
+    engine = cpu.engine
+    names = _names(32)
+    cpsr = saved["cpsr"] & 0xFFFFFFFF
+    for name, register in SYSTEM_REGISTERS.items():
+        if name in saved:
+            try:
+                engine.reg_write(_cp(), (*register, saved[name] & 0xFFFFFFFF))
+            except UcError:
+                continue
+    for name, number in names.items():
+        if name.startswith("d"):
+            engine.reg_write(number, saved[name] & 0xFFFFFFFFFFFFFFFF)
+        elif name not in ("cpsr", "pc"):
+            engine.reg_write(number, saved[name] & 0xFFFFFFFF)
+    for mode, banked in _banks():
+        _enter_mode(engine, cpsr, mode)
+        for name, number in banked:
+            engine.reg_write(number, saved[name] & 0xFFFFFFFF)
+    engine.reg_write(names["cpsr"], cpsr)
+    engine.reg_write(names["pc"], saved["pc"] & 0xFFFFFFFE | (1 if cpsr & 1 << 5 else 0))
+    cpu.refresh()
+
+
+def expected_names() -> frozenset[str]:
+    """What a saved core must have."""
+    return frozenset(_names(32)) | {name for _mode, banked in _banks() for name, _ in banked}
+
+
+def _cp() -> int:
+    from unicorn import arm_const as arm
+
+    return int(arm.UC_ARM_REG_CP_REG)
+
+
+def _names(doubles: int) -> dict[str, int]:
+    from unicorn import arm_const as arm
+
+    names = {f"r{n}": arm.UC_ARM_REG_R0 + n for n in range(8)}
+    names |= {"pc": arm.UC_ARM_REG_PC, "cpsr": arm.UC_ARM_REG_CPSR}
+    names |= {f"d{n}": arm.UC_ARM_REG_D0 + n for n in range(doubles)}
+    names |= {"fpscr": arm.UC_ARM_REG_FPSCR, "fpexc": arm.UC_ARM_REG_FPEXC}
+    return names
+
+
+def _banks() -> list[tuple[int, list[tuple[str, int]]]]:
+    """Mode → the registers that are its own; r8 to r12 belong to FIQ and to everybody else."""
+    from unicorn import arm_const as arm
+
+    banks = []
+    for name, mode in MODES.items():
+        banked = [(f"sp_{name}", arm.UC_ARM_REG_SP), (f"lr_{name}", arm.UC_ARM_REG_LR)]
+        if mode != SYSTEM:
+            banked.append((f"spsr_{name}", arm.UC_ARM_REG_SPSR))
+        if mode in (SYSTEM, FIQ):
+            banked += [(f"r{n}_{name}", arm.UC_ARM_REG_R0 + n) for n in range(8, 13)]
+        banks.append((mode, banked))
+    return banks
+
+
+def _enter_mode(engine: Any, cpsr: int, mode: int) -> None:
+    from unicorn import arm_const as arm
+
+    engine.reg_write(arm.UC_ARM_REG_CPSR, cpsr & ~MODE_MASK | mode)

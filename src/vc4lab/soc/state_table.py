@@ -1,0 +1,178 @@
+"""What a saved state consists of: one row an object, with the attributes that are its state.
+
+Everything else (callbacks, caches, compiled code, translated blocks) is made again from these. A
+new peripheral or a new attribute of one needs a row here; a test compares the table with the
+blocks, so that it cannot be forgotten.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from vc4lab.soc.machine import Machine
+
+MOST_ELEMENTS = 1 << 21
+LARGEST_NUMBER = 1 << 70
+LONGEST_TEXT = 1000
+
+
+class BadValue(ValueError):  # noqa: N818 - becomes a sentence for the user
+    """A value of a saved state does not fit where it belongs."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """Attributes of an object that are saved under `name`."""
+
+    name: str
+    target: Any
+    attributes: tuple[str, ...]
+
+    def snapshot(self) -> dict[str, Any]:
+        """The values as JSON can hold them."""
+        return {name: encode(getattr(self.target, name)) for name in self.attributes}
+
+    def check(self, saved: Any) -> dict[str, Any]:
+        """The values that `restore` will set. Raises BadValue."""
+        if not isinstance(saved, dict) or set(saved) != set(self.attributes):
+            raise BadValue(f"{self.name}: other values than expected")
+        values = {}
+        for attribute, value in saved.items():
+            try:
+                values[attribute] = decode(value, getattr(self.target, attribute))
+            except (BadValue, TypeError, ValueError):
+                raise BadValue(f"{self.name}.{attribute} makes no sense") from None
+        return values
+
+    def restore(self, values: dict[str, Any]) -> None:
+        """Set checked values; containers that others hold keep their identity."""
+        for attribute, value in values.items():
+            present = getattr(self.target, attribute)
+            if isinstance(present, (dict, set)):
+                present.clear()
+                present.update(value)
+            elif isinstance(present, (list, bytearray)):
+                present[:] = value
+            elif isinstance(present, deque):
+                present.clear()
+                present.extend(value)
+            else:
+                setattr(self.target, attribute, value)
+
+
+BLOCK_STATE: dict[str, tuple[str, ...]] = {
+    "arm_timer": ("_started", "_first", "_raw"),
+    "gpio": ("levels", "changes"),
+    "irq": ("lines", "basic_lines", "enabled", "basic_enabled", "mailbox_lines"),
+    "local": ("_mailboxes",),
+    "mailbox": ("replies", "messages"),
+    "rng": ("_state",),
+    "smi": ("acknowledged",),
+    "uart0": ("_sent",),
+    "v3d": ("writes",),
+}
+"""What blocks have besides their registers' values. Events are in `state_events.py`."""
+
+V3D_STATE: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("", ("values", "_line")),
+    ("counters", ("enable", "everything", "sources", "_values", "_bases")),
+    ("programs", ("made", "completed", "dropping", "reserved", "reserved_rows", "instructions")),
+    ("binning", (
+        "index_error", "clipping_disabled", "configured", "started", "spills_taken",
+        "_unflushed", "_ended", "_flushing", "_walked", "_indices",
+    )),
+    ("frames", ("index_error",)),
+)  # fmt: skip
+THREAD_STATE = (
+    "current", "end", "halted", "error", "prefixing", "increments", "increment_armed", "flushes",
+    "returns", "primitives",
+)  # fmt: skip
+
+
+def rows(machine: Machine) -> Iterator[Row]:
+    """The table for a machine (and its V3D, if it has one)."""
+    yield Row("machine", machine, ("vsyncs", "_next_vsync"))
+    yield Row("clock", machine.clock, ("skipped", "events_run", "_share"))
+    yield Row("serial", machine.serial, ("sent", "input_looked_for", "_output", "_input"))
+    yield Row("cores", machine.processors, ("_quiet", "_hopeless"))
+    for core in machine.processors.all:
+        name = f"core{core.number}"
+        scheduling = ("parked", "asleep", "wish", "wake_at", "naps", "nap", "masked_slice")
+        yield Row(name, core, scheduling)
+        yield Row(f"{name}.cpu", core.cpu, ("exceptions_taken",))
+    for bus in (machine.bus, machine.local_bus):
+        polling = ("_last", "_seen", "_last_count", "_events_seen", "_patience")
+        yield Row(f"bus {bus.name}", bus, (*polling, "accesses", "polls"))
+        for _start, block in bus.blocks:
+            yield Row(block.NAME, block, ("values", *BLOCK_STATE.get(block.NAME, ())))
+    vc = machine.videocore
+    firmware = ("clock_rates", "clock_states", "domains", "devices", "expander", "turbo")
+    yield Row("firmware", vc, firmware)
+    yield Row("framebuffer", vc.framebuffer, ("flips", "blank", "palette"))
+    yield Row(
+        "frames",
+        machine.frames,
+        (
+            "count", "rendered", "changes", "_pending", "_flipped", "_checksum", "_blank",
+            "_unsettled", "_last_acknowledged", "_vsyncs_with_v3d",
+        ),
+    )  # fmt: skip
+    v3d = machine.v3d
+    if v3d is not None and hasattr(v3d, "threads"):
+        for path, attributes in V3D_STATE:
+            yield Row(f"V3D {path}", getattr(v3d, path) if path else v3d, attributes)
+        for thread in v3d.threads:
+            yield Row(f"V3D thread {thread.number}", thread, THREAD_STATE)
+
+
+def encode(value: Any) -> Any:
+    """A value as JSON can hold it."""
+    if isinstance(value, (bytes, bytearray)):
+        return bytes(value).hex()
+    if isinstance(value, dict):
+        return [[key, encode(item)] for key, item in value.items()]
+    if isinstance(value, set):
+        return sorted(value)
+    if isinstance(value, (list, tuple, deque)):
+        return [encode(item) for item in value]
+    return value
+
+
+def decode(value: Any, present: Any) -> Any:
+    """A saved value in the form of the present one. Raises BadValue, TypeError, ValueError."""
+    if isinstance(present, (bytes, bytearray)):
+        return bytes.fromhex(value)
+    if isinstance(present, dict):
+        found = {key: decode(item, present[key]) for key, item in value if key in present}
+        if set(found) != set(present) or len(value) != len(present):
+            raise BadValue
+        return found
+    if isinstance(present, (set, deque)):
+        if len(value) > MOST_ELEMENTS:
+            raise BadValue
+        return [_number(item) for item in value]
+    if isinstance(present, list):
+        if len(value) != len(present):
+            raise BadValue
+        return [decode(item, old) for item, old in zip(value, present, strict=True)]
+    if present is None:
+        return None if value is None else _number(value)
+    if isinstance(present, bool):
+        if not isinstance(value, bool):
+            raise BadValue
+        return value
+    if isinstance(present, int):
+        return None if value is None else _number(value)
+    if isinstance(present, str) and isinstance(value, str) and len(value) <= LONGEST_TEXT:
+        return value
+    raise BadValue
+
+
+def _number(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or abs(value) > LARGEST_NUMBER:
+        raise BadValue
+    return value

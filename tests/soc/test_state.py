@@ -1,0 +1,159 @@
+"""Saved states: a program goes on as if nothing had happened; files of strangers do no harm."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from vc4lab.soc.machine import Machine
+from vc4lab.soc.state import StateError, load_state, save_state
+from vc4lab.soc.state_table import rows
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def summary(machine: Machine, result) -> tuple[object, ...]:
+    image = machine.screen.image
+    cores = tuple(cpu.state() for cpu in machine.cores)
+    return (
+        image.tobytes() if image else b"", machine.uart.text, cores, result.reason, result.frames,
+        machine.counter.count, machine.clock.now,
+    )  # fmt: skip
+
+
+def test_naan_goes_on_with_the_same_picture(tmp_path):
+    card = EXAMPLES / "naan" / "sdcard"
+    first = Machine(card)
+    first.run(frames=3)
+    save_state(first, tmp_path / "state")
+    expected = summary(first, first.run(frames=3))
+    second = Machine(card)
+    load_state(second, tmp_path / "state")
+    assert second.frames.count == 3
+    assert summary(second, second.run(frames=3)) == expected
+
+
+@pytest.mark.parametrize(
+    ("kernel", "config", "seconds"),
+    [("vsync", "fake_vsync_isr=1", 0.02), ("irq", "", 0.0025), ("wait", "", 0.05),
+     ("memory_irq", "", 0.001), ("svc", "", 1e-7), ("framebuffer", "", 5e-5)],
+)  # fmt: skip
+def test_programs_go_on(boot, tmp_path, kernel, config, seconds):
+    first = boot(kernel, config)
+    first.run(seconds=seconds)
+    save_state(first, tmp_path / "state")
+    expected = summary(first, first.run(seconds=0.1))
+    second = boot(kernel, config)
+    load_state(second, tmp_path / "state")
+    assert summary(second, second.run(seconds=0.1)) == expected
+
+
+@pytest.fixture
+def saved(boot, tmp_path):
+    machine = boot("framebuffer")
+    machine.run(frames=1)
+    path = tmp_path / "state"
+    save_state(machine, path)
+    return path
+
+
+def test_files_that_are_no_states(boot, tmp_path, saved):
+    machine = boot("framebuffer")
+    other = tmp_path / "other"
+    for content in (b"", b"nothing", saved.read_bytes()[:-30], saved.read_bytes()[:500]):
+        other.write_bytes(content)
+        with pytest.raises(StateError):
+            load_state(machine, other)
+    with zipfile.ZipFile(other, "w") as archive:
+        archive.writestr("../../etc/passwd", "x")
+    with pytest.raises(StateError, match="not a saved state"):
+        load_state(machine, other)
+    with pytest.raises(StateError, match="another program"):
+        load_state(boot("hello"), saved)
+    with pytest.raises(FileNotFoundError):
+        load_state(machine, tmp_path / "nothing")
+
+
+def _changed(path: Path, other: Path, change) -> Path:
+    with zipfile.ZipFile(path) as archive:
+        state = json.loads(archive.read("state.json"))
+        ram = archive.read("ram.bin")
+    change(state)
+    with zipfile.ZipFile(other, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("state.json", json.dumps(state))
+        archive.writestr("ram.bin", ram)
+    return other
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (["version"], 99),
+        (["board"], "pi9"),
+        (["pages"], [1 << 40]),
+        (["pages"], ["x"]),
+        (["registers"], []),
+        (["registers", 0, "r0"], "x"),
+        (["tables", "clock", "skipped"], "x"),
+        (["tables", "clock"], {}),
+        (["tables", "irq", "values"], [[1, 2]]),
+        (["display", "geometry", "width"], 10**9),
+        (["display", "geometry", "size"], 1),
+        (["display", "blocks", 0, "address"], 0),
+        (["display", "shown"], 77),
+        (["supplies"], ["mains"]),
+        (["timers"], [[[0], [0]]] * 4),
+        (["instructions"], -1),
+        (["events"], []),
+    ],
+)
+def test_states_that_do_not_fit(boot, tmp_path, saved, path, value):
+    def change(state) -> None:
+        for key in path[:-1]:
+            state = state[key]
+        state[path[-1]] = value
+
+    machine = boot("framebuffer")
+    with pytest.raises(StateError):
+        load_state(machine, _changed(saved, tmp_path / "other", change))
+    assert machine.run(frames=1).frames == 1
+
+
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(st.data())
+def test_damaged_bytes(boot, tmp_path, saved, data):
+    content = bytearray(saved.read_bytes())
+    for _ in range(data.draw(st.integers(1, 5))):
+        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    other = tmp_path / "other"
+    other.write_bytes(bytes(content))
+    machine = boot("framebuffer")
+    try:
+        load_state(machine, other)
+    except StateError:
+        return
+    machine.run(seconds=0.001)
+
+
+def test_the_table_is_complete(boot):
+    """Whoever adds state to a block has to add it to the table."""
+    machine = boot("hello")
+    listed = {id(row.target): set(row.attributes) for row in rows(machine)}
+    constants = {"_apb_clock", "log"}
+    for bus in (machine.bus, machine.local_bus):
+        for _start, block in bus.blocks:
+            plain = {
+                name
+                for name, value in vars(block).items()
+                if isinstance(value, (bool, int, str, list, dict)) and not name.endswith("_timers")
+            }
+            missing = plain - listed[id(block)] - constants - {"_events"}
+            missing = {name for name in missing if not isinstance(vars(block)[name], dict)}
+            assert not missing, f"{block.NAME}: {missing} belongs into state_table.py"
