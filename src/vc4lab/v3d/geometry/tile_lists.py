@@ -34,6 +34,25 @@ REASONS = {
 
 
 @dataclass(frozen=True)
+class Pieces:
+    """Host addresses of two i32 arrays: where each piece of list starts and ends."""
+
+    starts: int
+    ends: int
+    count: int
+    keep: Any = field(default=None, repr=False, compare=False)
+
+    @classmethod
+    def of(cls, tiles: Sequence[int | tuple[int, int]]) -> Pieces:
+        """Arrays of their own; a tile list (one address) ends with its Return."""
+        pairs = [(tile, sc.NO_END) if isinstance(tile, int) else tile for tile in tiles]
+        columns = [[pair[side] & 0xFFFFFFFF for pair in pairs] for side in (0, 1)]
+        starts, ends = ((ctypes.c_uint32 * max(len(c), 1))(*c) for c in columns)
+        places = ctypes.addressof(starts), ctypes.addressof(ends)
+        return cls(*places, len(pairs), (starts, ends))
+
+
+@dataclass(frozen=True)
 class DrawUse:
     """One distinct render state of the frame.
 
@@ -187,7 +206,7 @@ class _Lease:
 
 def scan_tile_lists(
     memory: GuestMemory,
-    tiles: Sequence[int | tuple[int, int]],
+    tiles: Sequence[int | tuple[int, int]] | Pieces,
     initial_state: RenderState,
     depth: int = 1,
     direct: DirectLists | None = None,
@@ -198,7 +217,8 @@ def scan_tile_lists(
     ----------
     tiles
         Guest address of each tile's list, or (start, end) of a piece of rendering list, in which
-        system records are skipped; results refer to positions in this sequence.
+        system records are skipped; results refer to positions in this sequence. Or such pieces as
+        native arrays.
     initial_state
         State in force before the first list; state carries over from list to list.
     depth
@@ -213,14 +233,10 @@ def scan_tile_lists(
         Broken lists become entries in `errors`; what came before the error stays valid.
     """
     context = ScanContext()
-    starts = [tile if isinstance(tile, int) else tile[0] for tile in tiles]
-    stops = [sc.NO_END if isinstance(tile, int) else tile[1] for tile in tiles]
-    addresses = (ctypes.c_uint32 * (len(tiles) + 16))(*[a & 0xFFFFFFFF for a in starts])
-    ends = (ctypes.c_uint32 * (len(tiles) + 16))(*[a & 0xFFFFFFFF for a in stops])
-    offsets = (ctypes.c_int32 * (len(tiles) + 1))()
+    pieces = tiles if isinstance(tiles, Pieces) else Pieces.of(tiles)
+    offsets = (ctypes.c_int32 * (pieces.count + 1))()
     context.memory = memory.base
-    context.tiles, context.tile_count = ctypes.addressof(addresses), len(tiles)
-    context.ends = ctypes.addressof(ends)
+    context.tiles, context.ends, context.tile_count = pieces.starts, pieces.ends, pieces.count
     context.tile_first = ctypes.addressof(offsets)
     ctypes.memmove(
         context.address + ScanContext.offset("state"), state_bytes(initial_state), STATE_BYTES
@@ -254,7 +270,7 @@ def scan_tile_lists(
         errors=[_error(arrays.errors, k) for k in range(context.error_count)],
         entries=context.entries,
         final_state=state_from_bytes(final),
-        keep=(context, lease, offsets, direct),
+        keep=(context, lease, offsets, direct, pieces),
     )
 
 

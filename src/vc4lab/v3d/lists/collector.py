@@ -11,8 +11,9 @@ from functools import lru_cache
 from typing import Any
 
 from vc4lab.simd import NativeFunction, build
-from vc4lab.v3d.fragment.tile_job import TileOp
+from vc4lab.v3d.fragment.tile_job import OP_LOAD, TileOp
 from vc4lab.v3d.fragment.tile_layout import TILE_SIZE
+from vc4lab.v3d.geometry.tile_lists import Pieces
 from vc4lab.v3d.lists.collect_context import (
     FULL,
     LOAD_WORDS,
@@ -109,22 +110,31 @@ class Collector:
         """Masked payloads of the surfaces; number 0 stands for that of record 113."""
         return list(self._surfaces[: self.context.surface_count])
 
-    def pieces(self) -> list[tuple[int, int]]:
-        """(start, end) of every piece of list, in order."""
-        count = self.context.piece_count
-        return list(zip(self._pieces[:count], self._ends[:count], strict=True))
+    def pieces(self) -> Pieces:
+        """Every piece of list, in order; valid until the next frame is collected."""
+        context = self.context
+        return Pieces(context.pieces, context.piece_ends, context.piece_count)
 
     def reset(self) -> None:
         """The frame was drawn; the arrays are empty again, the tile buffer stays as it is."""
         context = self.context
         context.op_count = context.chain_count = context.piece_count = context.tasks = 0
         context.first_piece = 0
-        context.surface_count = 1
+        self._forget_surfaces()
         ctypes.memset(self._stored, 0, MAX_TILES)
         if not context.fresh:
             context.chain_open = 0
             self._chains[0] = 0
             context.chain_count = 1
+
+    def _forget_surfaces(self) -> None:
+        """Empties the table of surfaces, but for those of loads that wait for the next tile."""
+        kinds = range(0, LOAD_WORDS * self.context.load_count, LOAD_WORDS)
+        waiting = [place + 1 for place in kinds if self._loads[place] == OP_LOAD]
+        payloads = [self._surfaces[self._loads[place]] for place in waiting]
+        for number, (place, payload) in enumerate(zip(waiting, payloads, strict=True), 1):
+            self._loads[place], self._surfaces[number] = number, payload
+        self.context.surface_count = 1 + len(waiting)
 
     def _grow_ops(self, capacity: int) -> None:
         old, chains = self._ops, self._chains
