@@ -265,3 +265,18 @@ def test_a_mask_that_the_frame_does_not_have_is_stored_as_zeros():
         lambda x, y, last: (b"", build(28, buffer=4, address=masks, last_tile=last)), lists
     )
     assert not frame.job.memory.array(masks, 128 * 128).any()
+
+
+def test_a_load_can_wait_for_the_next_frame():
+    """A load behind the last store of a frame belongs to the first tile of the next one."""
+    frame = Frame((64, 64))
+    job = frame.job
+    source, target = job.put(bytes(range(256)) * 256), job.room(65536)
+    start, end, _ = job.binning(b"")
+    mode = build(113, width=128, height=128, format=1, address=target)
+    data = mode + build(115) + build(28, buffer=1, address=job.room(65536), tiling=2) + build(115)
+    data += build(25) + build(29, buffer=1, address=source) + build(115) + build(25)
+    at = job.put(data)
+    job.run(frame.v3d, (start, end), (at, at + len(data)))
+    assert frame.v3d.read(0x138) == 2
+    assert (frame.words(target)[:64, :64] == frame.words(source)[:64, :64]).all()
