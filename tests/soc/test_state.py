@@ -157,3 +157,11 @@ def test_the_table_is_complete(boot):
             missing = plain - listed[id(block)] - constants - {"_events"}
             missing = {name for name in missing if not isinstance(vars(block)[name], dict)}
             assert not missing, f"{block.NAME}: {missing} belongs into state_table.py"
+
+
+def test_aarch64_is_refused(tmp_path):
+    kernel = Path(__file__).parent / "kernels64" / "cores.img"
+    (tmp_path / "kernel8.img").write_bytes(kernel.read_bytes())
+    machine = Machine(tmp_path, "pi3")
+    with pytest.raises(StateError, match="AArch64"):
+        save_state(machine, tmp_path / "state")

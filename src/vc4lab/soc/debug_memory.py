@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 PAGE = 4096
 WINDOW = 0x0100_0000
-ADDRESS_LIMIT = 1 << 32
+ADDRESS_LIMIT = 1 << 64
 
 
 class DebugMemory:

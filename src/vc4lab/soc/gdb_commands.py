@@ -60,7 +60,7 @@ class Commands:
         self.machine = machine
         self.cores = [self._core(n, cpu, on_stop) for n, cpu in enumerate(machine.cores, 1)]
         self.stopped = self.cores[0]
-        self.last_stop = b"S%02x" % SIGTRAP
+        self.last_stop = b"T%02xthread:1;" % SIGTRAP
         self.no_acknowledge = False
         self.next = Next.STAY
         self._selected = self.cores[0]
