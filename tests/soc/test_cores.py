@@ -39,3 +39,20 @@ def test_parked_cores_stay_parked(boot):
     machine.run()
     assert [cpu.pc for cpu in machine.cores[1:]] == [0, 0, 0]
     assert all(cpu.exceptions_taken == 0 for cpu in machine.cores)
+
+
+def test_abort_status_and_address(boot):
+    machine = boot("abort")
+    assert machine.run().reason is Stop.HALTED
+    r = machine.cpu.register
+    translation_of_a_section = 5
+    assert r(4) == 1 << 11 | translation_of_a_section
+    assert r(5) == 0x34567898
+    assert (r(6), r(7)) == (translation_of_a_section, 0x3456789C)
+    assert (r(8), r(9)) == (translation_of_a_section, 0x45678900)
+
+
+def test_thumb_instructions_count_one_each(boot):
+    machine = boot("thumb")
+    machine.run()
+    assert machine.counter.count == pytest.approx(6000, abs=220)

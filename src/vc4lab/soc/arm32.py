@@ -72,7 +72,7 @@ class Arm32(Cpu):
         value: int = self.engine.reg_read(self._arm.UC_ARM_REG_PC)
         return value
 
-    def _refresh(self) -> None:
+    def refresh(self) -> None:
         arm = self._arm
         self.pc = self.engine.reg_read(arm.UC_ARM_REG_PC)
         self.cpsr = self.engine.reg_read(arm.UC_ARM_REG_CPSR)

@@ -85,7 +85,7 @@ class Arm64(Cpu):
         for number, value in enumerate(registers):
             self.engine.reg_write(self._names[number], value)
         self.engine.reg_write(self._a64.UC_ARM64_REG_PC, pc)
-        self._refresh()
+        self.refresh()
 
     # -- registers ---------------------------------------------------------------------------------
 
@@ -106,7 +106,7 @@ class Arm64(Cpu):
         value: int = self.engine.reg_read(self._a64.UC_ARM64_REG_PC)
         return value
 
-    def _refresh(self) -> None:
+    def refresh(self) -> None:
         self.pc = self.engine.reg_read(self._a64.UC_ARM64_REG_PC)
         self.cpsr = self.engine.reg_read(self._a64.UC_ARM64_REG_PSTATE)
 

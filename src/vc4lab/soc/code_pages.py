@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from vc4lab.soc.native import PAGE_MASK
+from vc4lab.soc.native import PAGE_MASK, SEEN, THUMB, UNSEEN
 from vc4lab.soc.traps import A64_TRAPS, ARM_TRAPS, THUMB_SEV, Action, Trap
 
 if TYPE_CHECKING:
@@ -37,10 +37,13 @@ class CodePages:
         self._sums: dict[int, tuple[int, int]] = {}
         self._hooked: set[int] = set()
 
-    def meet(self, address: int, physical: int | None) -> list[tuple[int, Action]]:
+    def meet(
+        self, address: int, physical: int | None, thumb: bool = False
+    ) -> list[tuple[int, Action]]:
         """Enter the page of `address`; returns the new places to hook: address and action."""
         page = address & ~(PAGE - 1)
-        self.seen[address >> 12 & PAGE_MASK] = 1
+        plain = thumb and physical == address
+        self.seen[address >> 12 & PAGE_MASK] = THUMB if plain else SEEN
         if physical is None:
             return []
         start = physical & ~(PAGE - 1)
@@ -58,7 +61,7 @@ class CodePages:
         stale = [page for page, (start, old) in self._sums.items() if self._sum(start) != old]
         for page in stale:
             del self._sums[page]
-            self.seen[page >> 12 & PAGE_MASK] = 0
+            self.seen[page >> 12 & PAGE_MASK] = UNSEEN
         return stale
 
     def forget(self) -> None:

@@ -20,7 +20,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.soc.code_pages import PAGE, CodePages
-from vc4lab.soc.exceptions import ArmException
+from vc4lab.soc.exceptions import THUMB, ArmException
 from vc4lab.soc.native import SliceCounter
 from vc4lab.soc.outcome import Outcome, UnhandledException
 from vc4lab.soc.traps import Action, CoreLinks
@@ -141,6 +141,11 @@ class Cpu(ABC):
     def register(self, number: int) -> int:
         """Value of r0..r15 or x0..x30, sp."""
 
+    @property
+    def _is_thumb(self) -> bool:
+        """Whether it executes Thumb code."""
+        return not self.WIDE and bool(self.cpsr & THUMB)
+
     @abstractmethod
     def _translates(self) -> bool:
         """Whether the MMU is on."""
@@ -148,14 +153,14 @@ class Cpu(ABC):
     @property
     @abstractmethod
     def engine_pc(self) -> int:
-        """The PC while the engine runs: exact in hooks on code and memory, else the block's."""
+        """The PC while the engine runs: exact in hooks, else the block's."""
 
     @abstractmethod
     def _set_pc(self, address: int) -> None:
         """Go on at `address` (in the same instruction set)."""
 
     @abstractmethod
-    def _refresh(self) -> None:
+    def refresh(self) -> None:
         """Read `pc` and `cpsr` from the engine."""
 
     @abstractmethod
@@ -236,7 +241,7 @@ class Cpu(ABC):
         """
         counter = self.counter
         counter.limit = limit
-        counter.watch_pages(self._pages.seen)
+        counter.watch_pages(self._pages.seen, self.memory.base)
         if self.stale:
             self._drop_changed_code()
         while True:
@@ -246,7 +251,7 @@ class Cpu(ABC):
                 self.engine.emu_start(self._entry(), self.LAST_ADDRESS)
             except self._unicorn.UcError as error:
                 self._on_engine_error(error)
-            self._refresh()
+            self.refresh()
             if self._fault is not None:
                 fault, self._fault = self._fault, None
                 raise fault
@@ -270,12 +275,8 @@ class Cpu(ABC):
                 return Outcome.LIMIT
             return Outcome.WAIT_FOR_INTERRUPT
 
-    def refresh(self) -> None:
-        """Read PC and state again after a debugger wrote registers."""
-        self._refresh()
-
     def _on_engine_error(self, error: Any) -> None:
-        self._refresh()
+        self.refresh()
         unicorn = self._unicorn
         if error.errno == unicorn.UC_ERR_INSN_INVALID:
             self._pending = (ArmException.UNDEFINED, self.pc)
@@ -288,7 +289,7 @@ class Cpu(ABC):
 
     def _meet_page(self, address: int) -> None:
         """A page is executed for the first time: hook the instructions that need help."""
-        found = self._pages.meet(address, self.translate(address))
+        found = self._pages.meet(address, self.translate(address), self._is_thumb)
         for place, action in found:
             self._keep.append(hook := self._trap(action))
             self.engine.hook_add(self._unicorn.UC_HOOK_CODE, hook, begin=place, end=place)
@@ -346,7 +347,7 @@ class Cpu(ABC):
         self.exceptions_taken += 1
         self.last_exception = (exception, address)
         self.counter.add(INSTRUCTIONS_PER_EXCEPTION)
-        self._refresh()
+        self.refresh()
         if low and self.memory.u32(vector) == 0:
             raise UnhandledException(exception, address, vector)
 

@@ -10,13 +10,31 @@ import ctypes
 from functools import cache
 from typing import Any
 
-from vc4lab.simd import Struct, Value, build, call_pointer, i8, i32, i64, kernel, load, ptr
+from vc4lab.memory import MEMORY_MASK
+from vc4lab.simd import (
+    Struct,
+    Value,
+    build,
+    call_pointer,
+    const,
+    i8,
+    i16,
+    i32,
+    i64,
+    kernel,
+    load,
+    ptr,
+    select,
+    staged,
+)
 
 SPINS = 100
 """So many turns of a one-instruction loop are enough to know that it is a branch to itself."""
 FOREVER = (1 << 63) - 1
 PAGE_MASK = 0xFFFFF
 """Pages of 4 GiB; higher addresses share their entries."""
+UNSEEN, SEEN, THUMB = 0, 1, 2
+"""What is known of a page: nothing; its code counts by words; it is Thumb code at its own address."""
 
 
 class SliceState(Struct):
@@ -30,6 +48,21 @@ class SliceState(Struct):
     block_size = i64
     seen = ptr
     new_page = i64
+    ram = ptr
+
+
+@staged
+def thumb_instructions(ram: Value, address: Value, size: Value) -> Value:
+    """Instructions in `size` bytes of Thumb code: 16-bit words that do not begin a longer one."""
+    code = ram + (address & MEMORY_MASK)
+    at = const(i32, 0)
+    found = const(i32, 0)
+    while at < size:
+        half = load(i16, code + at).zext(i32)
+        long = half.uge(0xE800)
+        at = at + select(long, const(i32, 4), const(i32, 2))
+        found = found + 1
+    return found
 
 
 @kernel(args=(ptr, i64, i32, ptr))
@@ -43,9 +76,12 @@ def count_block(engine: Value, address: Value, size: Value, state_at: Value) -> 
     state.block = address
     state.block_size = size.sext(i64)
     page = state.seen + ((address >> 12) & PAGE_MASK)
-    if load(i8, page) == 0:
+    kind = load(i8, page)
+    if kind == UNSEEN:
         state.new_page = 1
         call_pointer(state.stop, i32, (ptr,), engine)
+    elif (kind == THUMB) & (state.count < state.limit) & (state.spins < SPINS):
+        state.count = state.count + thumb_instructions(state.ram, address, size).sext(i64)
     elif (state.count < state.limit) & (state.spins < SPINS):
         state.count = state.count + (size.shr(2)).sext(i64)
     else:
@@ -66,7 +102,7 @@ class SliceCounter:
         ctypes.memset(self._seen, 1, PAGE_MASK + 1)
         self.watch_pages(self._seen)
         # Read at every device access, so past the Struct's own, slower members.
-        self._words = (ctypes.c_int64 * 8).from_address(self._state.address)
+        self._words = (ctypes.c_int64 * 9).from_address(self._state.address)
 
     @property
     def count(self) -> int:
@@ -96,9 +132,13 @@ class SliceCounter:
         """Bytes of the basic block begun last."""
         return self._words[5]
 
-    def watch_pages(self, seen: ctypes.Array[ctypes.c_uint8]) -> None:
-        """Stop before a block whose page has a 0 in `seen`, an entry for each of 2**20 pages."""
+    def watch_pages(self, seen: ctypes.Array[ctypes.c_uint8], ram: int = 0) -> None:
+        """Stop before a block whose page is `UNSEEN` in `seen`, an entry for each of 2**20 pages.
+
+        `ram` is the host's address of the guest's RAM.
+        """
         self._seen = seen
+        self._state.ram = ram
         self._state.seen = ctypes.addressof(seen)
 
     def met_new_page(self) -> bool:
