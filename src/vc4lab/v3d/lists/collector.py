@@ -13,6 +13,7 @@ from typing import Any
 from vc4lab.simd import NativeFunction, build
 from vc4lab.v3d.fragment.tile_job import OP_LOAD, TileOp
 from vc4lab.v3d.fragment.tile_layout import TILE_SIZE
+from vc4lab.v3d.geometry.tile_lists import Pieces
 from vc4lab.v3d.lists.collect_context import (
     FULL,
     LOAD_WORDS,
@@ -109,10 +110,10 @@ class Collector:
         """Masked payloads of the surfaces; number 0 stands for that of record 113."""
         return list(self._surfaces[: self.context.surface_count])
 
-    def pieces(self) -> list[tuple[int, int]]:
-        """(start, end) of every piece of list, in order."""
-        count = self.context.piece_count
-        return list(zip(self._pieces[:count], self._ends[:count], strict=True))
+    def pieces(self) -> Pieces:
+        """Every piece of list, in order; valid until the next frame is collected."""
+        context = self.context
+        return Pieces(context.pieces, context.piece_ends, context.piece_count)
 
     def reset(self) -> None:
         """The frame was drawn; the arrays are empty again, the tile buffer stays as it is."""
