@@ -170,6 +170,18 @@ class Bus:
         self.clock.skipped += ACCESS_NS
         if not close or OWN_TIME not in self._seen:
             if not close:
+    def poke(self, offset: int, value: int) -> None:
+        """A write by somebody else than the CPU: the DMA."""
+        handler = self._writes.get(offset)
+        if handler is not None:
+            handler(value)
+            return
+        place = self._pages.get(offset >> 12)
+        if place is not None:
+            place[1].write_other(offset - place[0], value)
+        else:
+            self._nobody("write to", offset)
+
                 self._seen.clear()
             self._seen.add(OWN_TIME)
             self.polls = 0

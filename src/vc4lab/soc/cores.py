@@ -226,7 +226,7 @@ class Cores:
         if wakes:
             return
         core.asleep = outcome.value
-        if machine.power.armed or self._can_be_interrupted(core):
+        if machine.goes_on or self._can_be_interrupted(core):
             machine.clock.skip_to_event()
         else:
             self._over([core])
@@ -234,7 +234,7 @@ class Cores:
     def _watches_memory(self, core: Core) -> None:
         machine = self._machine
         core.asleep = IDLE_LOOP
-        if machine.power.armed or self._can_be_interrupted(core):
+        if machine.goes_on or self._can_be_interrupted(core):
             machine.clock.skip_to_event()
         elif core.idle.hangs:
             self._over([core])
@@ -306,7 +306,7 @@ class Cores:
         if self._quiet < QUIET:
             return
         wishes = [core.wish for core in running if core.asleep == POLLING]
-        hope = machine.power.armed or any(self._can_be_interrupted(core) for core in running)
+        hope = machine.goes_on or any(self._can_be_interrupted(core) for core in running)
         if wishes or hope:
             moment = min([machine.clock.next_event, *wishes])
             machine.clock.skip(max(moment - machine.clock.now, 0))

@@ -13,6 +13,8 @@ from vc4lab.soc.block import Block, Poll, Register
 BASIC_ARM_TIMER, BASIC_MAILBOX = 0, 1
 SYSTEM_TIMER = 0
 MINI_UART, V3D, USB = 29, 10, 9
+DMA = 16
+"""Line of channel 0; 11 to 14 share one."""
 SMI = 48
 GPIO = 49
 UART0 = 57

@@ -28,6 +28,7 @@ from vc4lab.soc.models import make_cpu
 from vc4lab.soc.native import SliceCounter
 from vc4lab.soc.open_bus import OpenBus
 from vc4lab.soc.outcome import UnhandledException
+from vc4lab.soc.peripherals import add_dma
 from vc4lab.soc.places import Places
 from vc4lab.soc.power import ClockManager, PowerManager, Random
 from vc4lab.soc.properties import PropertyChannel
@@ -157,6 +158,7 @@ class Machine:
             self.v3d_bridge,
         ):
             self.bus.attach(block)
+        self.dma = add_dma(self)
         self.frames = FrameCounter(
             self.videocore.framebuffer,
             lambda: self.v3d_bridge.powered,
@@ -238,6 +240,11 @@ class Machine:
     def ended(self) -> bool:
         """Whether the run is over."""
         return self._end is not None
+    @property
+    def goes_on(self) -> bool:
+        """Whether something happens without the cores: the watchdog or the DMA."""
+        return self.power.armed or self.dma.busy
+
 
     @property
     def v3d(self) -> Any:

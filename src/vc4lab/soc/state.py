@@ -274,6 +274,8 @@ def _events(machine: Machine) -> list[EventRow]:
         if block.NAME == "arm_timer":
             add("ARM timer", block, "_event", block._expired)  # type: ignore[attr-defined]
     add("watchdog", machine.power, "_event", machine.power._on_reset)
+    for dma in machine.dma.channels:
+        add(f"DMA {dma.NUMBER}", dma, "_event", dma._step)
     if machine.local is not None:
         add("local timer", machine.local, "_local_event", machine.local._local_fired)
     return found

@@ -115,6 +115,39 @@ ENTRIES = [
         "0x02443356.",
     ),
     Entry(
+        "SOC-050",
+        "A DMA control block that is not aligned",
+        "Control blocks begin at multiples of 32 bytes; the channel ignores the low five bits and "
+        "reads another block than the one that was meant.",
+        _PERIPHERALS + " 4.2.1.2",
+        "Align the control block to 32 bytes.",
+        Severity.WARNING,
+    ),
+    Entry(
+        "SOC-051",
+        "A DMA address where nothing is",
+        "The DMA uses bus addresses: peripherals are at 0x7E000000, RAM under its aliases (best "
+        "0xC0000000, on a Pi 1 0x40000000). The channel stops with the error bit in CS.",
+        _PERIPHERALS + " 1.2.4, 4.2",
+        "Translate addresses before they go into a control block.",
+    ),
+    Entry(
+        "SOC-052",
+        "A DMA channel is started that is not enabled",
+        "A channel whose bit in the global ENABLE register is 0 does nothing.",
+        _PERIPHERALS + " 4.2.1.2, ENABLE",
+        "Set the channel's bit at offset 0xFF0 of the DMA first.",
+    ),
+    Entry(
+        "SOC-053",
+        "DMA control blocks in a circle",
+        "A chain of linked blocks comes back to an earlier one, and no block of it waits for a "
+        "device, so it copies for ever. It ends only when the channel is stopped or reset.",
+        _PERIPHERALS + " 4.2.1.2, NEXTCONBK",
+        "Let the last block's NEXTCONBK be 0, if the circle is not meant.",
+        Severity.WARNING,
+    ),
+    Entry(
         "SOC-040",
         "The program hangs",
         "Nothing that could be seen from outside has happened for a long time: no frame, no "
@@ -136,8 +169,8 @@ ENTRIES = [
     Entry(
         "SOC-043",
         "The CPU runs through empty RAM",
-        "The program jumped, or returned, to a place where there is nothing but zeros. They execute "
-        "as no-operations, so a board would run on until it meets something else.",
+        "The program jumped, or returned, to a place where there is nothing but zeros. They "
+        "execute as no-operations, so a board would run on until it meets something else.",
         "ARM Architecture Reference Manual ARMv7-A, A8 (andeq r0, r0, r0)",
         "Look for a return address that was overwritten, a wild function pointer, or a stack that "
         "was never set.",
