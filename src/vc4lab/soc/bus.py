@@ -162,14 +162,6 @@ class Bus:
         handler = self._reads.get(offset)
         return handler() if handler is not None else self._read_other(offset)
 
-    def time_polled(self) -> None:
-        """A core has read a counter of its own: the same as a read of a timer register."""
-        executed = self.clock.counter.count
-        close = executed - self._last_count < POLL_DISTANCE
-        self._last_count = executed
-        self.clock.skipped += ACCESS_NS
-        if not close or OWN_TIME not in self._seen:
-            if not close:
     def poke(self, offset: int, value: int) -> None:
         """A write by somebody else than the CPU: the DMA."""
         handler = self._writes.get(offset)
@@ -182,6 +174,14 @@ class Bus:
         else:
             self._nobody("write to", offset)
 
+    def time_polled(self) -> None:
+        """A core has read a counter of its own: the same as a read of a timer register."""
+        executed = self.clock.counter.count
+        close = executed - self._last_count < POLL_DISTANCE
+        self._last_count = executed
+        self.clock.skipped += ACCESS_NS
+        if not close or OWN_TIME not in self._seen:
+            if not close:
                 self._seen.clear()
             self._seen.add(OWN_TIME)
             self.polls = 0

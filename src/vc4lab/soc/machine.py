@@ -240,11 +240,11 @@ class Machine:
     def ended(self) -> bool:
         """Whether the run is over."""
         return self._end is not None
+
     @property
     def goes_on(self) -> bool:
         """Whether something happens without the cores: the watchdog or the DMA."""
         return self.power.armed or self.dma.busy
-
 
     @property
     def v3d(self) -> Any:
