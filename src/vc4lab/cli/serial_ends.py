@@ -18,7 +18,7 @@ CHUNK = 4096
 IDLE_LOOKS = 200
 """After so many looks without input the program is let wait, so that it costs no CPU."""
 IDLE_SECONDS = 0.005
-DRAIN_SECONDS = 0.5
+DRAIN_SECONDS = 3.0
 BACKLOG = 1 << 16
 """Bytes kept for a TCP client that is not there yet, or slow."""
 LOOPBACK = "127.0.0.1"
