@@ -19,10 +19,17 @@ if TYPE_CHECKING:
 ACCESS_NS = 50
 """Guest time of a device access, which is much slower than an instruction. The slice's end is not
 moved for it, so events come late by what a slice's accesses add up to."""
+PollState = tuple[set[int], int, int]
+"""The registers a core polls, how often, and its patience."""
 POLLS_BEFORE_SKIP = 4
 """So many equal reads in a row are patience, more are waiting."""
 POLL_DISTANCE = 64
 """A loop that only polls reads again within so many instructions."""
+FAR_POLL = 320
+"""One that computes something from what it read may take so many; it is believed later."""
+NEAR = 8
+PATIENCE = POLLS_BEFORE_SKIP * NEAR
+"""A near poll counts for this many far ones."""
 POLLED_TOGETHER = 8
 """Registers a polling loop looks at, at most."""
 TIME_STEP = 10_000
@@ -61,7 +68,7 @@ class Bus:
         self._patience = 0
         self.accesses = 0
         self.polls = 0
-        """Reads in a row of the same few registers, with no write between them."""
+        """Reads in a row of the same few registers with no write between them, weighted by `NEAR`."""
 
     def attach(self, block: Block, offset: int | None = None) -> None:
         """Put a block at `offset` of the window (its own `OFFSET` if None)."""
@@ -92,13 +99,14 @@ class Bus:
         self.accesses += 1
         self.clock.skipped += ACCESS_NS
         executed = self.clock.counter.count
-        close = executed - self._last_count < POLL_DISTANCE
+        distance = executed - self._last_count
+        close = distance < FAR_POLL
         self._last_count = executed
         seen = self._seen
         if close and offset in seen:
             self._last = offset
-            self.polls += 1
-            if self.polls > POLLS_BEFORE_SKIP:
+            self.polls += NEAR if distance < POLL_DISTANCE else 1
+            if self.polls > PATIENCE:
                 self._wait(offset)
         else:
             if not close or len(seen) == POLLED_TOGETHER:
@@ -177,7 +185,8 @@ class Bus:
     def time_polled(self) -> None:
         """A core has read a counter of its own: the same as a read of a timer register."""
         executed = self.clock.counter.count
-        close = executed - self._last_count < POLL_DISTANCE
+        distance = executed - self._last_count
+        close = distance < FAR_POLL
         self._last_count = executed
         self.clock.skipped += ACCESS_NS
         if not close or OWN_TIME not in self._seen:
@@ -187,14 +196,16 @@ class Bus:
             self.polls = 0
             return
         self._last = OWN_TIME
-        self.polls += 1
-        if self.polls > POLLS_BEFORE_SKIP:
+        self.polls += NEAR if distance < POLL_DISTANCE else 1
+        if self.polls > PATIENCE:
             self._wait(OWN_TIME)
 
-    def forget_polls(self) -> None:
-        """Another core has its turn."""
-        self._seen.clear()
-        self.polls = 0
+    def exchange_polls(self, state: PollState | None) -> PollState:
+        """Another core has its turn: take up what it polls (None: nothing), give back the last."""
+        old = self._seen, self.polls, self._patience
+        self._seen, self.polls, self._patience = state or (set(), 0, POLLS_BEFORE_SKIP)
+        self._last_count = self.clock.counter.count
+        return old
 
     # -- waiting -----------------------------------------------------------------------------------
 
@@ -224,8 +235,8 @@ class Bus:
     @property
     def polled(self) -> tuple[str, int, Poll] | None:
         """Name, offset and kind of the register the program is polling, None if it is not."""
-        recent = self.clock.counter.count - self._last_count < 2 * POLL_DISTANCE
-        if self.polls <= POLLS_BEFORE_SKIP or not recent:
+        recent = self.clock.counter.count - self._last_count < 2 * FAR_POLL
+        if self.polls <= PATIENCE or not recent:
             return None
         found = self.find(self._last)
         name, kind = found if found else (f"0x{self.base + self._last:08x}", Poll.SOON)

@@ -16,6 +16,8 @@ from vc4lab.soc.idle import IdleLoop
 from vc4lab.soc.outcome import Outcome, UnhandledException
 
 if TYPE_CHECKING:
+    from vc4lab.soc.bus import Bus, PollState
+    from vc4lab.soc.clock import Event
     from vc4lab.soc.machine import Machine
 
 LONGEST_SLICE = 500_000
@@ -29,14 +31,22 @@ MASKED_SLICE = 2_000
 LONGEST_MASKED_SLICE = 100_000
 LONGEST_NAP = 8
 """Rounds for which a core in a wfe loop is left alone while others work."""
-LONGEST_POLL = 20_000
+ALONE = 200_000
+"""Nanoseconds that a core runs while all others rest, before they may look again."""
+LONGEST_POLL = 200_000
 """Nanoseconds for which a polling core is left alone while others work."""
+LOOKS = 2
+"""Rounds without work in which every waiting core looks again."""
 QUIET = 4
 """Rounds without work after which time skips."""
 HOPELESS = 200
 """So many rounds of loops that watch memory, and of nothing else, are a hang."""
 SPIN_TABLE, SPIN_TABLE_END = 0xD8, 0x100
 """AArch64 firmware: core n begins at the address it finds at 0xD8 + 8 n."""
+
+
+def _nothing() -> None:
+    pass
 
 
 class Core:
@@ -54,6 +64,7 @@ class Core:
         self.naps = 0
         self.nap = 0
         self.masked_slice = MASKED_SLICE
+        self.polls: list[PollState] = []
         self.activity = (0, 0, 0)
 
     def rest(self, how: str) -> None:
@@ -74,6 +85,9 @@ class Cores:
         self._spin_table = plan.wide and plan.address >= SPIN_TABLE_END
         self._quiet = 0
         self._hopeless = 0
+        self._events_seen = 0
+        self._stirred = False
+        """Whether an event has happened since the last round."""
 
     # -- starting ----------------------------------------------------------------------------------
 
@@ -108,6 +122,12 @@ class Cores:
             core.cpu.stale = True
         if len(self._running()) > 1:
             self._machine.counter.stop()
+
+    def attention(self) -> None:
+        """A core was sent an interrupt or a mailbox word: who polls looks again."""
+        self._machine.counter.stop()
+        for core in self.all:
+            core.wake_at = 0
 
     def send_event(self) -> None:
         """SEV: cores in wfe go on."""
@@ -245,21 +265,25 @@ class Cores:
         machine = self._machine
         clock = machine.clock
         worked = 0
-        for core in running:
+        self._stirred = clock.events_run != self._events_seen
+        self._events_seen = clock.events_run
+        ready = [core for core in running if self._ready(core)]
+        marker = self._marker(running) if len(ready) == 1 else None
+        for core in ready:
             if machine.ended:
                 return
-            if not self._ready(core):
-                continue
-            clock.company = True
+            clock.company = marker is None
             clock.wish = None
-            machine.bus.forget_polls()
-            machine.local_bus.forget_polls()
+            before = self._take_up_polls(core)
             self._note_activity(core)
-            outcome = self._slice(core, TURN)
+            outcome = self._slice(core, TURN if marker is None else LONGEST_SLICE)
             clock.company = False
+            core.polls = [bus.exchange_polls(old) for bus, old in before]
             if outcome is None:
                 return
             worked += self._works(core, outcome)
+        if marker is not None:
+            marker.cancel()
         if machine.ended:
             return
         clock.share = max(worked, 1)
@@ -267,6 +291,18 @@ class Cores:
             self._quiet = self._hopeless = 0
         else:
             self._nobody_works(running)
+
+    def _marker(self, running: list[Core]) -> Event:
+        """An event that ends the slice of a core that runs while all others rest."""
+        clock = self._machine.clock
+        moments = [core.wake_at for core in running if core.asleep == POLLING]
+        return clock.at(min([clock.now + ALONE, *moments]), _nothing)
+
+    def _take_up_polls(self, core: Core) -> list[tuple[Bus, PollState]]:
+        machine = self._machine
+        buses = machine.bus, machine.local_bus
+        states: list[PollState | None] = [*core.polls] or [None, None]
+        return [(bus, bus.exchange_polls(new)) for bus, new in zip(buses, states, strict=True)]
 
     def _ready(self, core: Core) -> bool:
         """Whether a core gets a turn."""
@@ -281,7 +317,7 @@ class Cores:
             now = self._machine.clock.now
             return now >= core.wish or (not self._quiet and now >= core.wake_at)
         core.nap -= 1
-        return core.nap <= 0 or self._quiet > 0
+        return core.nap <= 0 or self._stirred or 0 < self._quiet <= LOOKS
 
     def _works(self, core: Core, outcome: Outcome) -> bool:
         """Whether a core's turn was work; else it rests."""

@@ -177,7 +177,11 @@ class Machine:
         self.local: LocalBlock | None = None
         if board.local is not None:
             self.local = LocalBlock(
-                self.interrupts, self.clock, timers, attention, self._start_core
+                self.interrupts,
+                self.clock,
+                timers,
+                lambda: self.processors.attention(),
+                self._start_core,
             )
             self.local_bus.attach(self.local)
         cpus = [
@@ -237,14 +241,14 @@ class Machine:
         return self.processors.asleep
 
     @property
-    def ended(self) -> bool:
-        """Whether the run is over."""
-        return self._end is not None
-
-    @property
     def goes_on(self) -> bool:
         """Whether something happens without the cores: the watchdog or the DMA."""
         return self.power.armed or self.dma.busy
+
+    @property
+    def ended(self) -> bool:
+        """Whether the run is over."""
+        return self._end is not None
 
     @property
     def v3d(self) -> Any:

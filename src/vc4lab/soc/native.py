@@ -34,7 +34,7 @@ FOREVER = (1 << 63) - 1
 PAGE_MASK = 0xFFFFF
 """Pages of 4 GiB; higher addresses share their entries."""
 UNSEEN, SEEN, THUMB = 0, 1, 2
-"""What is known of a page: nothing; its code counts by words; it is Thumb code at its own address."""
+"""Of a page: nothing is known; its code counts by words; it is Thumb code at its own address."""
 
 
 class SliceState(Struct):
