@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory
 
 BGR, RGB = 0, 1
-DEPTHS = (8, 16, 24, 32)
+DEPTHS = (1, 2, 4, 8, 16, 24, 32)
 PITCH_ALIGNMENT = 32
 LARGEST_SIDE = 4096
 DIRECT = 4
@@ -39,7 +39,7 @@ class Geometry:
     @property
     def pitch(self) -> int:
         """Bytes from one line to the next."""
-        line = self.virtual_width * self.depth // 8
+        line = -(-self.virtual_width * self.depth // 8)
         return -(-line // PITCH_ALIGNMENT) * PITCH_ALIGNMENT
 
     @property
@@ -87,6 +87,8 @@ class Framebuffer:
     on_flip: Callable[[], None] | None = None
     blank: bool = False
     palette: list[int] = field(default_factory=lambda: [0xFF000000] * 256)
+    low_first: bool = True
+    """With less than 8 bits a pixel: whether a byte's first pixel is in its low bits."""
 
     @property
     def address(self) -> int:
@@ -169,12 +171,17 @@ class Framebuffer:
             return None
         if self.blank:
             return Image.new("RGB", (g.width, g.height))
-        data = bytes(self.visible())[g.x * g.depth // 8 :]
-        missing = g.height * g.pitch - len(data)
+        data = bytes(self.visible())
+        pitch = g.pitch
+        if g.depth < 8:
+            data = _unpack(data, g.depth, self.low_first)
+            pitch *= 8 // g.depth
+        data = data[g.x * max(g.depth, 8) // 8 :]
+        missing = g.height * pitch - len(data)
         size = (g.width, g.height)
         data += bytes(missing)
-        if g.depth == 8:
-            picture = Image.frombytes("P", size, data, "raw", "P", g.pitch)
+        if g.depth <= 8:
+            picture = Image.frombytes("P", size, data, "raw", "P", pitch)
             picture.putpalette(_palette_bytes(self.palette, g.order))
             return picture.convert("RGB")
         if g.depth == 16:
@@ -212,6 +219,18 @@ class Screen:
         """Width and height in pixels."""
         geometry = self._framebuffer.geometry
         return geometry.width, geometry.height
+
+
+def _unpack(data: bytes, depth: int, low_first: bool) -> bytes:
+    """One byte for each pixel of 1, 2 or 4 bits."""
+    import numpy as np
+
+    shifts = np.arange(0, 8, depth, dtype=np.uint8)
+    if not low_first:
+        shifts = shifts[::-1]
+    packed = np.frombuffer(data, np.uint8)[:, None]
+    pixels = packed >> shifts & np.uint8((1 << depth) - 1)
+    return pixels.tobytes()
 
 
 def _palette_bytes(palette: list[int], order: int) -> bytes:

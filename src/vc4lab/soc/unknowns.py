@@ -23,4 +23,12 @@ ROWS = [
         "The same through channel 1.",
         "Captures of programs on a Pi Zero W show byte 0 as blue; hardware reference 8.15",
     ),
+    Unknown(
+        "framebuffer_small_pixels",
+        "Which bits of a byte are its leftmost pixel at depths of 1, 2 and 4 bits?",
+        {"low": "the low bits", "high": "the high bits"},
+        "low",
+        "Set depth 4 and a palette on a board and write the byte 0x01.",
+        "The mailbox documentation names the depths only",
+    ),
 ]

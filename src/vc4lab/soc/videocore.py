@@ -58,6 +58,7 @@ class VideoCore:
         self.framebuffer = Framebuffer(
             memory, self.pool, reporter, board.alias, self._default_geometry()
         )
+        self.framebuffer.low_first = unknowns["framebuffer_small_pixels"] == "low"
         self.clock_rates = {
             EMMC: 250_000_000,
             UART: config.integer("init_uart_clock", board.uart_clock),
@@ -134,7 +135,7 @@ class VideoCore:
             y=y,
             order=ORDERS[self.unknowns["framebuffer_order_channel_1"]],
         )
-        if depth == 8:
+        if depth <= 8:
             self.framebuffer.palette = [
                 _from_rgb565(memory.u16(data + 40 + 2 * i)) for i in range(256)
             ]

@@ -76,7 +76,7 @@ ENTRIES = [
     Entry(
         "SOC-020",
         "The display cannot do that",
-        "Depths are 8, 16, 24 and 32 bits here, sides at most 4096 pixels, and the visible part "
+        "Depths are 1, 2, 4, 8, 16, 24 and 32 bits, sides at most 4096 pixels, the visible part "
         "lies inside the virtual picture. The nearest possible value is used; the answer says so.",
         _MAILBOX + ", frame buffer",
         "Read back what the set tag answers.",
