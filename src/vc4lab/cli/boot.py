@@ -67,6 +67,9 @@ def boot(
     headless: Annotated[
         bool, typer.Option("--headless", help="No progress, no preview in the terminal.")
     ] = False,
+    realtime: Annotated[
+        bool, typer.Option("--realtime", help="Not faster than the real board.")
+    ] = False,
     strict: Annotated[
         bool, typer.Option("--strict", help="Stop at the first error instead of going on.")
     ] = False,
@@ -123,6 +126,7 @@ def boot(
     settings = Settings(
         path, board, frames, seconds, screenshot, record, serial, headless, strict, engine.value,
         gdb=gdb,
+        realtime=realtime,
         gdb_wait=gdb_wait,
         trace=trace,
         trace_to=trace_to,

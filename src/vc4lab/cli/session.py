@@ -36,6 +36,7 @@ class Settings:
     save_state: Path | None = None
     load_state: Path | None = None
     every: int = 1
+    realtime: bool = False
 
 
 def say(text: str) -> None:
@@ -134,6 +135,10 @@ class _Run:
         except StrictStop as stop:
             return self._strict(stop)
         self._machine = machine
+        if settings.realtime:
+            from vc4lab.soc.pace import Pace
+
+            machine.pace = Pace()
         machine.on_vsync = lambda: progress.update(machine)  # type: ignore[attr-defined]
         self._start_recording()
         instruments = Instruments(settings, machine, say)

@@ -28,6 +28,7 @@ from vc4lab.soc.models import make_cpu
 from vc4lab.soc.native import SliceCounter
 from vc4lab.soc.open_bus import OpenBus
 from vc4lab.soc.outcome import UnhandledException
+from vc4lab.soc.pace import Pace
 from vc4lab.soc.peripherals import add_dma
 from vc4lab.soc.places import Places
 from vc4lab.soc.power import ClockManager, PowerManager, Random
@@ -96,6 +97,8 @@ class Machine:
         self.vsyncs = 0
         self.on_vsync: Callable[[], None] | None = None
         """Called at every vsync, for those who show progress."""
+        self.pace: Pace | None = None
+        """Holds guest time back to the wall clock, if set."""
         self.before_slice: Callable[[], None] | None = None
         self.on_end: Callable[[RunResult], None] | None = None
         """For debuggers: called before each slice, and when a run has ended."""
@@ -309,6 +312,8 @@ class Machine:
         self.frames.vsync()
         self.uart.poll_input()
         self.mini_uart.poll_input()
+        if self.pace is not None:
+            self.pace.keep(self.clock.now)
         if self.on_vsync is not None:
             self.on_vsync()
         if self._watching and self._end is None:
