@@ -1,7 +1,7 @@
 """A core in AArch32 state: registers, exceptions, the instructions done by hand.
 
-HYP mode does not exist in the engine: the boards that leave their firmware in HYP mode start in
-supervisor mode here (unknown `arm32_start_mode`). NSACR and SCR are undefined on the model: reads
+HYP mode does not exist in the engine: where newer firmware leaves the core in HYP mode, it starts
+in supervisor mode here, as with older firmware. NSACR and SCR are undefined on the model: reads
 give 0, writes are ignored.
 """
 

@@ -68,7 +68,7 @@ class Bus:
         self._patience = 0
         self.accesses = 0
         self.polls = 0
-        """Reads in a row of the same few registers with no write between them, weighted by `NEAR`."""
+        """Reads of the same few registers with no write between them, weighted by `NEAR`."""
 
     def attach(self, block: Block, offset: int | None = None) -> None:
         """Put a block at `offset` of the window (its own `OFFSET` if None)."""
