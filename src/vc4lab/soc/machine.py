@@ -24,6 +24,7 @@ from vc4lab.soc.gpio import Gpio
 from vc4lab.soc.interrupts import InterruptController
 from vc4lab.soc.local_block import LocalBlock
 from vc4lab.soc.mailbox import Mailbox
+from vc4lab.soc.mini_uart import Auxiliary
 from vc4lab.soc.models import make_cpu
 from vc4lab.soc.native import SliceCounter
 from vc4lab.soc.open_bus import OpenBus
@@ -38,7 +39,7 @@ from vc4lab.soc.serial import SerialPort
 from vc4lab.soc.smi import Smi
 from vc4lab.soc.timers import ArmTimer, SystemTimer
 from vc4lab.soc.traps import CoreLinks
-from vc4lab.soc.uart import Auxiliary, Uart
+from vc4lab.soc.uart import Uart
 from vc4lab.soc.v3d_bridge import V3DBridge
 from vc4lab.soc.videocore import VideoCore
 from vc4lab.soc.watchdog import Watchdog
@@ -136,14 +137,16 @@ class Machine:
             },
         )
         self.uart = Uart(self.serial, self.interrupts)
-        self.mini_uart = Auxiliary(self.serial, self.interrupts)
         self.gpio = Gpio(lambda: clock.now)
         uart = board.header_uart
-        if not uart.startswith("(") or self.config.flag("enable_uart"):
+        ready = not uart.startswith("(") or self.config.flag("enable_uart")
+        mini = ready and "alt5" in uart
+        self.mini_uart = Auxiliary(self.serial, self.interrupts, reporter, mini)
+        if ready:
             for pin in (14, 15):
                 self.gpio.select(pin, uart.strip("()"))
         self.smi = Smi(self.interrupts)
-        self.power = PowerManager(clock, self._on_reset)
+        self.power = PowerManager(clock, self._on_reset, reporter)
         self.timer = SystemTimer(clock, self.interrupts)
         self.bus = Bus(board.peripherals, "P", clock, reporter)
         for block in (
@@ -152,8 +155,8 @@ class Machine:
             ArmTimer(clock, self.interrupts, board.core_clock),
             self.mailbox,
             self.power,
-            ClockManager(),
-            Random(),
+            ClockManager(reporter),
+            Random(self.interrupts),
             self.gpio,
             self.uart,
             self.mini_uart,
@@ -332,6 +335,9 @@ class Machine:
         self.hang(f"the time is over before the frames came: {self.watchdog.describe()}")
 
     def _on_reset(self) -> None:
+        if self.power.halts:
+            self._finish(Stop.HALTED, "the program switched the board off (reset partition 63)")
+            return
         self._finish(Stop.RESET, "the program asked for a restart through the watchdog")
 
     def _start_core(self, core: int, address: int) -> bool:

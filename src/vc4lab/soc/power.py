@@ -3,12 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from vc4lab.soc.block import Block, Register
 from vc4lab.soc.clock import Clock, Event
+from vc4lab.soc.interrupts import RANDOM, InterruptController
+
+if TYPE_CHECKING:
+    from vc4lab.diagnostics import Reporter
 
 PASSWORD = 0x5A000000
 TICK_NS = 1_000_000_000 // 65536
+FULL_RESET, RESET_MASK = 0x20, 0x30
+HALT_PARTITION = 0x555
+"""Partition 63, its bits spread over the even bits of RSTS: the boot ROM halts."""
+
+
+def _allowed(value: int, block: Block, reporter: Reporter) -> bool:
+    """Whether a write carries the password; one without it has no effect."""
+    if value & 0xFF000000 == PASSWORD:
+        return True
+    reporter.report(
+        "SOC-055",
+        f"0x{value:08x} is written to a register of {block.NAME} without the password 0x5A in its "
+        "top byte; the write has no effect",
+        block=block.NAME,
+    )
+    return False
 
 
 class PowerManager(Block):
@@ -20,35 +41,51 @@ class PowerManager(Block):
     RSTS = Register(0x20, reset=0x1000)
     WDOG = Register(0x24)
 
-    def __init__(self, clock: Clock, on_reset: Callable[[], None]) -> None:
+    def __init__(self, clock: Clock, on_reset: Callable[[], None], reporter: Reporter) -> None:
         super().__init__()
         self._clock = clock
         self._on_reset = on_reset
+        self._reporter = reporter
         self._event: Event | None = None
-
-    def on_write_RSTC(self, value: int) -> None:
-        if value & 0xFF000000 != PASSWORD:
-            return
-        self.RSTC = value & 0xFFFFFF
-        if self._event is not None:
-            self._event.cancel()
-            self._event = None
-        if value & 0x30 == 0x20:
-            wait = max(self.WDOG & 0xFFFFF, 1) * TICK_NS
-            self._event = self._clock.after(wait, self._on_reset)
 
     @property
     def armed(self) -> bool:
         """Whether a restart is on its way."""
         return self._event is not None
 
+    @property
+    def halts(self) -> bool:
+        """Whether the next restart ends in the boot ROM: the board is off."""
+        return self.RSTS & HALT_PARTITION == HALT_PARTITION
+
+    def _count(self) -> None:
+        """Begin to count down from WDOG, or stop."""
+        if self._event is not None:
+            self._event.cancel()
+            self._event = None
+        if self.RSTC & RESET_MASK == FULL_RESET:
+            wait = max(self.WDOG, 1) * TICK_NS
+            self._event = self._clock.after(wait, self._on_reset)
+
+    def on_write_RSTC(self, value: int) -> None:
+        if _allowed(value, self, self._reporter):
+            self.RSTC = value & 0xFFFFFF
+            self._count()
+
     def on_write_RSTS(self, value: int) -> None:
-        if value & 0xFF000000 == PASSWORD:
+        if _allowed(value, self, self._reporter):
             self.RSTS = value & 0xFFFFFF
 
     def on_write_WDOG(self, value: int) -> None:
-        if value & 0xFF000000 == PASSWORD:
+        if _allowed(value, self, self._reporter):
             self.WDOG = value & 0xFFFFF
+            if self._event is not None:
+                self._count()
+
+    def on_read_WDOG(self) -> int:
+        if self._event is None:
+            return self.WDOG
+        return max(self._event.at - self._clock.now, 0) // TICK_NS & 0xFFFFF
 
 
 class ClockManager(Block):
@@ -58,8 +95,12 @@ class ClockManager(Block):
     OFFSET = 0x101000
     WORDS = Register(0x00, count=0x200 // 4)
 
+    def __init__(self, reporter: Reporter) -> None:
+        super().__init__()
+        self._reporter = reporter
+
     def on_write_WORDS(self, index: int, value: int) -> None:
-        if value & 0xFF000000 != PASSWORD:
+        if not _allowed(value, self, self._reporter):
             return
         value &= 0xFFFFFF
         if not index & 1:
@@ -75,16 +116,33 @@ class Random(Block):
     CONTROL = Register(0x00)
     STATUS = Register(0x04)
     DATA = Register(0x08, access="r")
-    INT_MASK = Register(0x10)
+    INT_MASK = Register(0x10, doc="bit 0: no interrupt")
 
-    def __init__(self) -> None:
+    def __init__(self, interrupts: InterruptController) -> None:
         super().__init__()
+        self._interrupts = interrupts
         self._state = 0x9E3779B97F4A7C15
+
+    def _update(self) -> None:
+        self._interrupts.set_line(RANDOM, bool(self.CONTROL & 1 and not self.INT_MASK & 1))
+
+    def on_write_CONTROL(self, value: int) -> None:
+        self.CONTROL = value
+        self._update()
+
+    def on_write_INT_MASK(self, value: int) -> None:
+        self.INT_MASK = value
+        self._update()
+
+    def on_write_STATUS(self, value: int) -> None:
+        self.STATUS = value & 0xFFFFF
 
     def on_read_STATUS(self) -> int:
         return self.STATUS & 0xFFFFF | (0x01000000 if self.CONTROL & 1 else 0)
 
     def on_read_DATA(self) -> int:
+        if not self.CONTROL & 1:
+            return 0
         self._state ^= self._state << 13 & 0xFFFFFFFFFFFFFFFF
         self._state ^= self._state >> 7
         self._state ^= self._state << 17 & 0xFFFFFFFFFFFFFFFF

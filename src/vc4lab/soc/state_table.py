@@ -66,6 +66,7 @@ class Row:
 
 BLOCK_STATE: dict[str, tuple[str, ...]] = {
     "arm_timer": ("_started", "_first", "_raw"),
+    "aux": ("_held", "_held_count"),
     **{f"dma{n}": ("_loaded", "_row", "_left", "_rows") for n in range(16)},
     "gpio": ("levels", "changes"),
     "irq": ("lines", "basic_lines", "enabled", "basic_enabled", "mailbox_lines"),

@@ -74,7 +74,7 @@ class ArmTimer(Block):
     PREDIVIDER = Register(0x1C, reset=0x7D)
     FREE_RUNNING = Register(0x20, access="r", poll=Poll.TIME)
 
-    ENABLE, INTERRUPT, FREE_ENABLE = 1 << 7, 1 << 5, 1 << 9
+    WIDE, ENABLE, INTERRUPT, FREE_ENABLE = 1 << 1, 1 << 7, 1 << 5, 1 << 9
 
     def __init__(self, clock: Clock, interrupts: InterruptController, apb_clock: int) -> None:
         super().__init__()
@@ -92,6 +92,8 @@ class ArmTimer(Block):
         return 1e9 * ((self.PREDIVIDER & 0x3FF) + 1) * prescale / self._apb_clock
 
     def _begin(self, value: int) -> None:
+        if not self.CONTROL & self.WIDE:
+            value &= 0xFFFF
         self._started = self._clock.now
         self._first = value
         if self._event is not None:

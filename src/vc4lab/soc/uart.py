@@ -1,16 +1,14 @@
-"""The two UARTs: PL011 (P + 0x201000) and the mini UART in the AUX block (P + 0x215000)."""
+"""The PL011 UART at P + 0x201000; the other one is in `mini_uart.py`."""
 
 from __future__ import annotations
 
 from vc4lab.soc.block import Block, Poll, Register
-from vc4lab.soc.interrupts import MINI_UART, UART0, InterruptController
+from vc4lab.soc.interrupts import UART0, InterruptController
 from vc4lab.soc.serial import SerialPort
 
 RX, TX = 1 << 4, 1 << 5
 RX_EMPTY, TX_EMPTY, RX_FULL_LATER = 1 << 4, 1 << 7, 1 << 6
 RX_TIMEOUT = 1 << 6
-AUX_IDENTITY = 0x61757830
-"""Reads "aux0" at offset 0x10: a common start-up code finds the peripheral base by it."""
 
 
 class Uart(Block):
@@ -83,70 +81,4 @@ class Uart(Block):
     def poll_input(self) -> None:
         """Look for typed bytes on behalf of a program that uses the receive interrupt."""
         if self.IMSC & (RX | RX_TIMEOUT):
-            self._update()
-
-
-class Auxiliary(Block):
-    """The AUX block with the mini UART; the two SPIs keep what is written."""
-
-    NAME = "aux"
-    OFFSET = 0x215000
-    IRQ = Register(0x00, access="r")
-    ENABLES = Register(0x04)
-    IDENTITY = Register(0x10, access="r", reset=AUX_IDENTITY)
-    IO = Register(0x40, poll=Poll.INPUT)
-    IER = Register(0x44)
-    IIR = Register(0x48, poll=Poll.INPUT)
-    LCR = Register(0x4C)
-    MCR = Register(0x50)
-    LSR = Register(0x54, access="r", poll=Poll.INPUT, doc="0 data ready, 5 TX empty, 6 idle")
-    MSR = Register(0x58, access="r")
-    SCRATCH = Register(0x5C)
-    CNTL = Register(0x60, reset=3)
-    STAT = Register(0x64, access="r", poll=Poll.INPUT)
-    BAUD = Register(0x68)
-
-    def __init__(self, port: SerialPort, interrupts: InterruptController) -> None:
-        super().__init__()
-        self.port = port
-        self._interrupts = interrupts
-
-    @property
-    def _receives(self) -> bool:
-        return bool(self.IER & 1) and self.port.waiting
-
-    def on_read_IRQ(self) -> int:
-        return int(self._receives or bool(self.IER & 2))
-
-    def on_write_IO(self, value: int) -> None:
-        if not self.LCR & 0x80:
-            self.port.send(value)
-            self._update()
-
-    def on_read_IO(self) -> int:
-        value = self.port.receive()
-        self._update()
-        return value
-
-    def on_write_IER(self, value: int) -> None:
-        self.IER = value & 0xFF
-        self._update()
-
-    def on_read_IIR(self) -> int:
-        if self._receives:
-            return 0xC4
-        return 0xC2 if self.IER & 2 else 0xC1
-
-    def on_read_LSR(self) -> int:
-        return 0x60 | int(self.port.waiting)
-
-    def on_read_STAT(self) -> int:
-        return 0x30E | int(self.port.waiting)
-
-    def _update(self) -> None:
-        self._interrupts.set_line(MINI_UART, bool(self.on_read_IRQ()))
-
-    def poll_input(self) -> None:
-        """Look for typed bytes on behalf of a program that uses the receive interrupt."""
-        if self.IER & 1:
             self._update()

@@ -148,6 +148,22 @@ ENTRIES = [
         Severity.WARNING,
     ),
     Entry(
+        "SOC-054",
+        "The mini UART is not enabled",
+        "Until bit 0 of AUX_ENABLES is set the mini UART neither sends nor receives.",
+        _PERIPHERALS + " 2.1.1, AUX_ENABLES",
+        "Write 1 to AUX_ENABLES (offset 0x215004) first.",
+    ),
+    Entry(
+        "SOC-055",
+        "A write without the password",
+        "The registers of power management and clock manager take only writes with 0x5A in the "
+        "top byte.",
+        _PERIPHERALS + " 6.3, clock manager",
+        "Or 0x5A000000 into the value.",
+        Severity.WARNING,
+    ),
+    Entry(
         "SOC-040",
         "The program hangs",
         "Nothing that could be seen from outside has happened for a long time: no frame, no "
