@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import ctypes
 import zlib
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import TYPE_CHECKING
 
 from vc4lab.soc.native import PAGE_MASK, SEEN, THUMB, UNSEEN
 from vc4lab.soc.traps import A64_TRAPS, ARM_TRAPS, THUMB_SEV, Action, Trap
@@ -73,29 +74,62 @@ class CodePages:
         return zlib.crc32(self._memory.view(start, PAGE))
 
     def _search(self, start: int) -> list[tuple[int, Action]]:
-        import numpy as np
-
         raw = self._memory.read(start, PAGE + LONGEST_BLOCK)
-        words = np.frombuffer(raw, dtype="<u4")
-        traps = A64_TRAPS if self._wide else ARM_TRAPS
-        found = _matches(words, traps, 0)
-        if not self._wide:
-            halves = np.frombuffer(raw, dtype="<u2").astype(np.uint32)
-            pairs = halves[:-1] << 16 | halves[1:]
-            thumb = [t for t in ARM_TRAPS if t.mask & 0x08000000 and t.match >> 24]
-            found += [(at // 2, action) for at, action in _matches(pairs, thumb, 0xE0000000)]
-            found += [(2 * int(i), Action.SEND_EVENT) for i in np.flatnonzero(halves == THUMB_SEV)]
-        return found
+        if self._wide:
+            return _matches(raw, A64_TRAPS)
+        thumb = tuple(t for t in ARM_TRAPS if t.mask & 0x08000000 and t.match >> 24)
+        found = _matches(raw, ARM_TRAPS) + _thumb_matches(raw, thumb)
+        return found + [(2 * at, Action.SEND_EVENT) for at in _halves(raw, THUMB_SEV)]
 
 
-def _matches(
-    words: Any, traps: tuple[Trap, ...] | list[Trap], top: int
-) -> list[tuple[int, Action]]:
-    import numpy as np
+_UNCONDITIONAL = 0xE0000000
+"""The upper bits of a Thumb coprocessor instruction, as its two halves stand in order."""
 
-    found: list[tuple[int, Action]] = []
-    for trap in traps:
-        mask = trap.mask | (0xF0000000 if top else 0)
-        hits = np.flatnonzero(words & np.uint32(mask) == np.uint32(trap.match | top))
-        found += [(4 * int(i), trap.action) for i in hits]
+
+@cache
+def _first_bytes(traps: tuple[Trap, ...], top: int) -> bytes:
+    """For each value of bits 31:24 whether a trapped instruction can begin with it (0, 1)."""
+    ways = [((t.mask >> 24) | (0xF0 if top else 0), (t.match | top) >> 24) for t in traps]
+    return bytes(any(value & mask == match for mask, match in ways) for value in range(256))
+
+
+def _marked(column: bytes, table: bytes) -> Iterator[int]:
+    """Places of a column of bytes that the table marks; quick, because hardly any is."""
+    marks = column.translate(table)
+    place = marks.find(1)
+    while place >= 0:
+        yield place
+        place = marks.find(1, place + 1)
+
+
+def _matches(raw: bytes, traps: tuple[Trap, ...]) -> list[tuple[int, Action]]:
+    found = []
+    for place in _marked(raw[3::4], _first_bytes(traps, 0)):
+        word = int.from_bytes(raw[4 * place : 4 * place + 4], "little")
+        found += [(4 * place, t.action) for t in traps if word & t.mask == t.match]
     return found
+
+
+def _thumb_matches(raw: bytes, traps: tuple[Trap, ...]) -> list[tuple[int, Action]]:
+    found = []
+    for place in _marked(raw[1:-2:2], _first_bytes(traps, _UNCONDITIONAL)):
+        first, second = (
+            int.from_bytes(raw[at : at + 2], "little") for at in (2 * place, 2 * place + 2)
+        )
+        pair = first << 16 | second
+        found += [
+            (2 * place, t.action)
+            for t in traps
+            if pair & (t.mask | 0xF0000000) == (t.match | _UNCONDITIONAL)
+        ]
+    return found
+
+
+def _halves(raw: bytes, half: int) -> Iterator[int]:
+    """Numbers of the 16-bit units that hold `half`."""
+    wanted = half.to_bytes(2, "little")
+    place = raw.find(wanted)
+    while place >= 0:
+        if place % 2 == 0:
+            yield place // 2
+        place = raw.find(wanted, place + 1)
