@@ -109,6 +109,10 @@ def boot(
     load_state: Annotated[
         Path | None, typer.Option(help="Go on from a saved machine.", metavar="F")
     ] = None,
+    audio: Annotated[
+        Path | None,
+        typer.Option(help="Record what the PWM plays here.", metavar="F.wav"),
+    ] = None,
     window: Annotated[
         bool, typer.Option("--window", help="Show the display in a window (needs pygame-ce).")
     ] = False,
@@ -135,5 +139,6 @@ def boot(
         load_state=load_state,
         window=window,
         every=every,
+        audio=audio,
     )  # fmt: skip
     raise typer.Exit(run_session(settings))

@@ -39,6 +39,7 @@ class Instruments:
                 self._machine.places.use(self._settings.symbols, self._machine.plan)
             self._load_state()
             self._trace()
+            self._audio()
             self._window()
             self._debugger()
         except BaseException:
@@ -119,6 +120,30 @@ class Instruments:
 
         self._stack.callback(close)
         return write
+
+    def _audio(self) -> None:
+        path = self._settings.audio
+        if path is None:
+            return
+        from vc4lab.soc.audio import AudioRecorder
+
+        try:
+            recorder = AudioRecorder(path, self._machine.pwm)
+        except OSError as error:
+            text = f"vc4lab: CLI-001: {path}: {error.strerror}"
+            raise InstrumentError(text, ExitCode.OUTPUT) from None
+
+        def close() -> None:
+            recorder.close()
+            if recorder.error is not None:
+                self._tell(f"vc4lab: CLI-001: {path}: {recorder.error.strerror}")
+            elif recorder.samples:
+                seconds = recorder.samples / recorder.rate
+                self._tell(f"sound: {path}, {seconds:.2f} s at {recorder.rate} Hz")
+            else:
+                self._tell(f"sound: nothing was played, {path} is empty")
+
+        self._stack.callback(close)
 
     def _window(self) -> None:
         if not self._settings.window:

@@ -36,6 +36,7 @@ class Settings:
     save_state: Path | None = None
     load_state: Path | None = None
     every: int = 1
+    audio: Path | None = None
     realtime: bool = False
 
 
@@ -84,7 +85,7 @@ def _check_outputs(settings: Settings) -> str | None:
     """A sentence if a file to write cannot work out, before a long run."""
     from vc4lab.viewer.recorder import SUFFIXES
 
-    for path in (settings.screenshot, settings.record, settings.save_state):
+    for path in (settings.screenshot, settings.record, settings.save_state, settings.audio):
         if path is not None and not path.parent.is_dir():
             return f"CLI-001: there is no folder {path.parent} to write {path.name} to"
         if path is not None and path.is_dir():

@@ -6,14 +6,26 @@ from typing import TYPE_CHECKING
 
 from vc4lab.soc.dma import Dma, DmaUnit, Pacer
 from vc4lab.soc.dma_transfer import Mover
+from vc4lab.soc.power import ClockManager
+from vc4lab.soc.pwm import Pwm
 
 if TYPE_CHECKING:
     from vc4lab.soc.machine import Machine
 
-UART_RX = 14
-"""Number of the device in a control block (PERMAP)."""
+PWM, UART_RX = 5, 14
+"""Numbers of the devices in a control block (PERMAP)."""
+CM_PWM = 0xA0
+"""Offset of the PWM's control register in the clock manager."""
 TYPING_NS = 1_000_000
 """How often a channel looks whether somebody typed."""
+
+
+def add_pwm(machine: Machine) -> Pwm:
+    """The PWM, with its clock."""
+    clocks = next(block for _at, block in machine.bus.blocks if isinstance(block, ClockManager))
+    pwm = Pwm(machine.clock, lambda: clocks.frequency(CM_PWM), machine.reporter)
+    machine.bus.attach(pwm)
+    return pwm
 
 
 def add_dma(machine: Machine) -> Dma:
@@ -29,6 +41,7 @@ def add_dma(machine: Machine) -> Dma:
     unit.pacers[UART_RX] = Pacer(
         lambda: len(serial._input) if serial.waiting else 0, lambda: TYPING_NS
     )
+    unit.pacers[PWM] = Pacer(machine.pwm.room, machine.pwm.wait)
     dma = Dma(unit)
     machine.bus.attach(dma)
     for offset, channel in dma.places():

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 PASSWORD = 0x5A000000
 TICK_NS = 1_000_000_000 // 65536
+SOURCES = {1: 19_200_000, 4: 0, 5: 1_000_000_000, 6: 500_000_000, 7: 216_000_000}
+"""Hz of a clock's sources: oscillator, PLLA, PLLC, PLLD, HDMI."""
 FULL_RESET, RESET_MASK = 0x20, 0x30
 HALT_PARTITION = 0x555
 """Partition 63, its bits spread over the even bits of RSTS: the boot ROM halts."""
@@ -98,6 +100,14 @@ class ClockManager(Block):
     def __init__(self, reporter: Reporter) -> None:
         super().__init__()
         self._reporter = reporter
+
+    def frequency(self, control: int) -> float:
+        """Hz of the clock whose control register is at offset `control`, 0 if it is off."""
+        value, divider = self.values[control], self.values[control + 4]
+        whole = divider / 4096 if value >> 9 & 3 else divider >> 12
+        if not value & 0x10 or not whole:
+            return 0.0
+        return SOURCES.get(value & 15, 0) / whole
 
     def on_write_WORDS(self, index: int, value: int) -> None:
         if not _allowed(value, self, self._reporter):

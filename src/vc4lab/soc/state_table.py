@@ -72,6 +72,7 @@ BLOCK_STATE: dict[str, tuple[str, ...]] = {
     "irq": ("lines", "basic_lines", "enabled", "basic_enabled", "mailbox_lines"),
     "local": ("_mailboxes",),
     "mailbox": ("replies", "messages"),
+    "pwm": ("_fifo", "_next", "_levels", "played"),
     "rng": ("_state",),
     "smi": ("acknowledged",),
     "uart0": ("_sent",),

@@ -49,6 +49,7 @@ class Watchdog:
             machine.mailbox.messages,
             machine.v3d_bridge.writes,
             machine.gpio.changes,
+            machine.pwm.played,
         )
         if seen != self._seen:
             self._seen, self._since = seen, now

@@ -164,6 +164,15 @@ ENTRIES = [
         Severity.WARNING,
     ),
     Entry(
+        "SOC-056",
+        "A sample is lost",
+        "The PWM's FIFO holds 16 words; who writes more before they are played loses them.",
+        _PERIPHERALS + " 9.5",
+        "Wait until bit 0 of PWM_STA is 0, or let the DMA write at the PWM's pace; check that the "
+        "PWM clock runs and that CTL has the FIFO's and the enable bit set.",
+        Severity.WARNING,
+    ),
+    Entry(
         "SOC-040",
         "The program hangs",
         "Nothing that could be seen from outside has happened for a long time: no frame, no "
