@@ -30,7 +30,7 @@ from vc4lab.soc.native import SliceCounter
 from vc4lab.soc.open_bus import OpenBus
 from vc4lab.soc.outcome import UnhandledException
 from vc4lab.soc.pace import Pace
-from vc4lab.soc.peripherals import add_dma, add_pwm
+from vc4lab.soc.peripherals import add_absent, add_dma, add_pwm
 from vc4lab.soc.places import Places
 from vc4lab.soc.power import ClockManager, PowerManager, Random
 from vc4lab.soc.properties import PropertyChannel
@@ -164,6 +164,7 @@ class Machine:
             self.v3d_bridge,
         ):
             self.bus.attach(block)
+        add_absent(self)
         self.pwm = add_pwm(self)
         self.dma = add_dma(self)
         self.frames = FrameCounter(

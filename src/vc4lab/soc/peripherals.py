@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from vc4lab.soc.absent import ABSENT, Usb
 from vc4lab.soc.dma import Dma, DmaUnit, Pacer
 from vc4lab.soc.dma_transfer import Mover
 from vc4lab.soc.power import ClockManager
@@ -18,6 +19,13 @@ CM_PWM = 0xA0
 """Offset of the PWM's control register in the clock manager."""
 TYPING_NS = 1_000_000
 """How often a channel looks whether somebody typed."""
+
+
+def add_absent(machine: Machine) -> None:
+    """The buses to which nothing is attached."""
+    for kind in ABSENT:
+        machine.bus.attach(kind(machine.reporter))
+    machine.bus.attach(Usb(machine.reporter, machine.clock))
 
 
 def add_pwm(machine: Machine) -> Pwm:

@@ -75,6 +75,7 @@ BLOCK_STATE: dict[str, tuple[str, ...]] = {
     "pwm": ("_fifo", "_next", "_levels", "played"),
     "rng": ("_state",),
     "smi": ("acknowledged",),
+    "spi0": ("_received",),
     "uart0": ("_sent",),
     "v3d": ("writes",),
 }

@@ -173,6 +173,15 @@ ENTRIES = [
         Severity.WARNING,
     ),
     Entry(
+        "SOC-057",
+        "Nothing is attached there",
+        "SPI, I2C, PCM and USB have registers here, but no device on them: SPI reads zeros, I2C "
+        "addresses are not acknowledged, the USB root port is empty.",
+        _PERIPHERALS + " 3, 8, 10, 15",
+        "None; programs that need such a device will not find it.",
+        Severity.NOTE,
+    ),
+    Entry(
         "SOC-040",
         "The program hangs",
         "Nothing that could be seen from outside has happened for a long time: no frame, no "
