@@ -53,6 +53,13 @@ def hide(word: Value) -> Value:
     return word | opaque(i32x16, 0)
 
 
+def _seen_alone(result: Value) -> Value:
+    """Byte minima as words. LLVM 22 rewrites shuffles of them for AVX-512 for ever, unless it does
+    not see where they are from.
+    """
+    return hide(result.bitcast(i32x16))
+
+
 class SimdOps(Ops):
     """Ops over staged values, to be used while a kernel with float_mode "qpu" is traced."""
 
@@ -102,10 +109,10 @@ class SimdOps(Ops):
         return usub_sat(a.bitcast(_BYTES), b.bitcast(_BYTES)).bitcast(i32x16)
 
     def bytes_min(self, a: Word, b: Word) -> Word:
-        return umin(a.bitcast(_BYTES), b.bitcast(_BYTES)).bitcast(i32x16)
+        return _seen_alone(umin(a.bitcast(_BYTES), b.bitcast(_BYTES)))
 
     def bytes_max(self, a: Word, b: Word) -> Word:
-        return umax(a.bitcast(_BYTES), b.bitcast(_BYTES)).bitcast(i32x16)
+        return _seen_alone(umax(a.bitcast(_BYTES), b.bitcast(_BYTES)))
 
     def bytes_mul(self, a: Word, b: Word) -> Word:
         x, y = a.bitcast(_HALVES), b.bitcast(_HALVES)

@@ -7,11 +7,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.support.compute import DATA, END, ENGINES, Board
+from tests.support.compute import DATA, END, ENGINES, UNIFORMS, Board, run
 
 from vc4lab.qpu.assembler import assemble
 from vc4lab.qpu.isa import NOP, Alu
 from vc4lab.qpu.operations import Signal
+from vc4lab.simd import targets
+from vc4lab.v3d.compute.native import NativeQpu, compile_user_program
+from vc4lab.v3d.compute.qpu import Condition, Request
+from vc4lab.v3d.compute.textures import TextureSlots
 
 READS = (*range(32), 32, 38, 39, 41, 42)
 WRITES = (*range(30), 32, 33, 34, 35, 37, 39, 52, 53, 54, 55)
@@ -114,3 +118,38 @@ def check(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(24))
 def test_golden_and_native_agree(seed: int) -> None:
     check(seed)
+
+
+@pytest.mark.parametrize("level", [target.level for target in targets()])
+@pytest.mark.parametrize("seed", [3, 7])
+def test_every_instruction_set_agrees(level: str, seed: int) -> None:
+    code = program(random.Random(seed), 0, False)
+    (target,) = (target for target in targets() if target.level == level)
+    data = np.random.default_rng(seed).integers(0, 1 << 32, 1 << 15, np.uint32)
+    outcomes = []
+    for native in (False, True):
+        board = Board("interpreter")
+        unit = board.programs.unit
+        if native:
+            TextureSlots(unit.shared, board.reporter, unit.unknowns)
+        board.memory.array(DATA, len(data), "u4")[:] = data
+        at = board.load(code)
+        stream = [DATA, DATA + 0x20000, 2, *range(1000, 1400)]
+        board.memory.write(UNIFORMS, np.array(stream, np.uint32).tobytes())
+        request, source = Request(at, UNIFORMS), unit.code.read(at)
+        if native:
+            function = compile_user_program(source.program, unit.unknowns, False, target=target)
+            qpu: Any = NativeQpu(0, request, source, function, unit.shared, unit.unknowns)
+        else:
+            qpu = unit.start(0, request)
+        unit.run([qpu], 64)
+        assert qpu.condition is Condition.ENDED
+        outcomes.append(board.finish())
+    assert outcomes[0].differences(outcomes[1]) == []
+
+
+def test_byte_minima_in_one_lane_compile() -> None:
+    """LLVM 22 did not end on these three for AVX-512."""
+    code = [0x100242E58C75C359, 0x18AA4165D85C4415, 0x100359E002815AF2]
+    outcomes = [run(engine, [*code, *words(END)]) for engine in ENGINES]
+    assert outcomes[0].differences(outcomes[1]) == []
