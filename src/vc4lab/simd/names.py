@@ -9,6 +9,19 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 JUMPS = (ast.Return, ast.Break, ast.Continue)
 
 
+def children(node: ast.AST) -> list[ast.AST]:
+    """The nodes directly below, contexts (Load, Store) left out: this runs for every node often."""
+    found: list[ast.AST] = []
+    members = node.__dict__
+    for name in node._fields:
+        value = members.get(name)
+        if value.__class__ is list:
+            found += [item for item in value if isinstance(item, ast.AST)]
+        elif isinstance(value, ast.AST) and name != "ctx":
+            found.append(value)
+    return found
+
+
 def scope(nodes: Sequence[ast.AST]) -> list[ast.AST]:
     """Every node of this function's own scope (not inside nested functions), in textual order."""
     found: list[ast.AST] = []
@@ -17,7 +30,9 @@ def scope(nodes: Sequence[ast.AST]) -> list[ast.AST]:
         node = todo.pop()
         found.append(node)
         if not isinstance(node, _FUNCTIONS):
-            todo.extend(reversed(list(ast.iter_child_nodes(node))))
+            below = children(node)
+            below.reverse()
+            todo += below
     return found
 
 

@@ -22,17 +22,25 @@ from collections.abc import Sequence
 from types import CellType, CodeType, FunctionType
 from typing import Any
 
-from vc4lab.simd.names import JUMPS, bound, exposed, item_roots, jumps, scope
+from vc4lab.simd.names import JUMPS, bound, children, exposed, item_roots, jumps, scope
 
 RUNTIME = "_vc4_rt"
 _DISCARD = "_vc4_discard"
+_PLACE = ("lineno", "col_offset", "end_lineno", "end_col_offset")
+_LOCATED = (ast.expr, ast.stmt, ast.arg)
 
 
 def _locate(tree: Any, at: ast.AST) -> Any:
-    """Gives every generated node the position of `at`."""
-    for node in ast.walk(tree):
-        if not hasattr(node, "lineno") and isinstance(node, ast.expr | ast.stmt | ast.arg):
-            ast.copy_location(node, at)
+    """Gives every generated node the position of `at`; what has one is not entered again."""
+    place = {name: getattr(at, name, None) for name in _PLACE}
+    todo = [tree]
+    while todo:
+        node = todo.pop()
+        if "lineno" in node.__dict__:
+            continue
+        if isinstance(node, _LOCATED):
+            node.__dict__.update(place)
+        todo += children(node)
     return tree
 
 
