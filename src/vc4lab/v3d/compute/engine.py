@@ -4,6 +4,7 @@ other.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -13,15 +14,11 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
 
 
-def _advance(qpu: Qpu) -> bool:
-    return qpu.advance()
-
-
-def run_until_quiet(qpus: Sequence[Qpu], threads: Executor | None = None) -> bool:
+def run_until_quiet(qpus: Sequence[Qpu], threads: Executor | None = None, helpers: int = 1) -> bool:
     """Round robin over the QPUs that are alive; whether anything was executed.
 
-    The turns of programs without mutex and semaphores run side by side in `threads`; the others
-    always in the same order, so that a run can be repeated.
+    The turns of programs without mutex and semaphores run side by side, in this thread and in
+    `helpers` of `threads`; the others always in the same order, so that a run can be repeated.
     """
     anything = False
     active = [qpu for qpu in qpus if qpu.alive]
@@ -29,7 +26,12 @@ def run_until_quiet(qpus: Sequence[Qpu], threads: Executor | None = None) -> boo
         together = [qpu for qpu in active if qpu.parallel] if threads else []
         moved = False
         if threads is not None and len(together) > 1:
-            moved = any(list(threads.map(_advance, together)))
+            todo = deque(together)
+            count = min(helpers, len(together) - 1)
+            futures = [threads.submit(_take_turns, todo) for _ in range(count)]
+            moved = _take_turns(todo)
+            for future in futures:
+                moved |= future.result()
         else:
             together = []
         for qpu in active:
@@ -40,3 +42,14 @@ def run_until_quiet(qpus: Sequence[Qpu], threads: Executor | None = None) -> boo
         if not moved and all(qpu.condition is Condition.WAITING for qpu in active):
             break
     return anything
+
+
+def _take_turns(todo: deque[Qpu]) -> bool:
+    """Take QPUs from the common list until it is empty."""
+    moved = False
+    while True:
+        try:
+            qpu = todo.popleft()
+        except IndexError:
+            return moved
+        moved |= qpu.advance()

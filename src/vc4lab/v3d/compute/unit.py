@@ -59,7 +59,7 @@ class ComputeUnit:
         self.reporter = reporter
         self.unknowns = unknowns
         self.engine = engine
-        self.threads = threads
+        self.helpers = (threads if threads is not None else os.cpu_count() or 1) - 1
         self.budget = budget
         self.shared = SharedState(memory=memory.base, ram=memory.ram_bytes)
         self.code = CodeCache(memory, unknowns)
@@ -101,19 +101,18 @@ class ComputeUnit:
         if reserved_rows == 0 and self.unknowns["vpm_unreserved"] == "all":
             rows = WINDOW_ROWS
         self.shared.rows = rows
-        run_until_quiet(qpus, self._threads())
+        run_until_quiet(qpus, self._threads(), self.helpers)
         for qpu in qpus:
             self._report(qpu)
 
     def _threads(self) -> Executor | None:
         """Worker threads, made when they are first of use."""
-        count = self.threads if self.threads is not None else os.cpu_count() or 1
-        if count < 2 or self.engine != "jit":
+        if self.helpers < 1 or self.engine != "jit":
             return None
         if self._executor is None:
             from concurrent.futures import ThreadPoolExecutor
 
-            self._executor = ThreadPoolExecutor(count, "vc4lab-qpu")
+            self._executor = ThreadPoolExecutor(self.helpers, "vc4lab-qpu")
         return self._executor
 
     def _report(self, qpu: Qpu) -> None:
