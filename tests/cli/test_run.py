@@ -121,3 +121,14 @@ def test_files_that_are_no_programs(tmp_path: Path) -> None:
     assert "hexadecimal" in run(tmp_path / "bad.hex")[1]
     (tmp_path / "bad.qasm").write_text("frob r0\n")
     assert run(tmp_path / "bad.qasm")[0] == ExitCode.BAD_INPUT
+
+
+@pytest.mark.parametrize("engine", ["jit", "interpreter"])
+def test_the_smallest_example(engine: str) -> None:
+    program = Path(__file__).parents[2] / "examples" / "qpu" / "lanes.qasm"
+    options = ["--qpus", "3", "-m", "out=256", "-u", "100*qpu, out + 64*qpu", "-d", "out:int:48"]
+    code, output = run(program, "--engine", engine, *options)
+    assert code == ExitCode.OK
+    lines = [line for line in output.splitlines() if "+0x" in line]
+    words = [int(word) for line in lines for word in line.split()[1:]]
+    assert words == [100 * qpu + lane for qpu in range(3) for lane in range(16)]
