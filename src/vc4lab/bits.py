@@ -24,6 +24,11 @@ def sign_extend(value: int, width: int) -> int:
     return value - (1 << width) if value >> (width - 1) else value
 
 
+def signed32(word: int) -> int:
+    """A 32-bit word as the signed number that native code and i32 members take."""
+    return sign_extend(word, 32)
+
+
 class Bits:
     """One field, bits `hi` down to `lo` of an integer (both inclusive).
 

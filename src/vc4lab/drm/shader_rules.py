@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from vc4lab.bits import signed32
 from vc4lab.qpu.isa import (
     BRANCH_DELAY_SLOTS,
     END_DELAY_SLOTS,
@@ -174,7 +175,7 @@ class _Checker:
             raise self.stop("DRM-021", 12, "a branch to a register")
         if not branch.relative:
             raise self.stop("DRM-021", 12, "an absolute branch")
-        distance = (branch.immediate ^ 0x80000000) - 0x80000000
+        distance = signed32(branch.immediate)
         if distance % INSTRUCTION_BYTES:
             raise self.stop("DRM-021", 12, f"a branch over {distance} bytes: no multiple of 8")
         target = following + distance // INSTRUCTION_BYTES

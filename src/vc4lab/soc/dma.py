@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
+from vc4lab.bits import sign_extend
 from vc4lab.soc.block import Block, Poll, Register
 from vc4lab.soc.clock import Clock, Event
 from vc4lab.soc.dma_transfer import (
@@ -276,8 +277,8 @@ class DmaChannel(Block):
 
     def _next_row(self) -> None:
         stride = self.STRIDE
-        self.SOURCE_AD += _signed(stride & 0xFFFF)
-        self.DEST_AD += _signed(stride >> 16)
+        self.SOURCE_AD += sign_extend(stride & 0xFFFF, 16)
+        self.DEST_AD += sign_extend(stride >> 16, 16)
         self._rows -= 1
         self._left = self._row
 
@@ -361,7 +362,3 @@ class Dma(Block):
 
 def _channel_class(number: int) -> type[DmaChannel]:
     return type(f"Dma{number}", (DmaChannel,), {"NAME": f"dma{number}", "NUMBER": number})
-
-
-def _signed(half: int) -> int:
-    return half - (half >> 15 << 16)

@@ -306,14 +306,6 @@ ENTRIES = [
         Severity.WARNING,
     ),
     Entry(
-        "CLE-036",
-        "User program not run",
-        "A program was queued through SRQPC. User programs (compute) are not simulated yet: the "
-        "request counts as dropped and QPURQERR is set.",
-        "AG100-R pp. 89-91, SRQPC and SRQCS",
-        "Draw with vertex and fragment programs, or wait for a release that runs user programs.",
-    ),
-    Entry(
         "CLE-037",
         "Performance counter stands still",
         "A counter was enabled that will not count: bit 31 of PCTRE is not set (the guide calls it "

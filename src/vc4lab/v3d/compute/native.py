@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from vc4lab.bits import signed32
 from vc4lab.qpu.plan import plan
 from vc4lab.qpu.resumable import emit_resumable
 from vc4lab.simd import Function, NativeFunction, Target, build, i32, ptr
@@ -70,7 +71,7 @@ class NativeQpu(Qpu):
         self.shared = shared
         self.state = QpuState(
             number=number,
-            uniforms=_signed(request.uniforms),
+            uniforms=signed32(request.uniforms),
             uniforms_left=request.length if request.limited else -1,
         )
 
@@ -121,7 +122,3 @@ class NativeQpu(Qpu):
             self.stop("QPU-042", "execution leaves the program")
         else:
             self.function = function
-
-
-def _signed(word: int) -> int:
-    return word - (word >> 31 << 32)

@@ -31,10 +31,6 @@ def _field(value: Value, shift: int, mask: int) -> Value:
     return moved & mask
 
 
-def _signed(mask: int) -> int:
-    return mask - (1 << 32) if mask & 0x80000000 else mask
-
-
 def column_offset(x: Value, shape: UtileShape, tiling: Tiling) -> Value:
     """Byte offset that the column ``x`` (i32 vector or scalar) contributes."""
     texel_shift = shape.bits_per_texel.bit_length() - 4

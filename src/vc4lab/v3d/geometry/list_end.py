@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from vc4lab.bits import signed32
 from vc4lab.simd import NativeFunction, Struct, Value, build, const, i32, kernel, ptr
 
 if TYPE_CHECKING:
@@ -47,6 +48,6 @@ def list_end(memory: GuestMemory, address: int, list_format: int) -> int | None:
     """The address behind the list of the record at `address`; None if it has no end."""
     where: Any = ListEnd()
     where.memory = memory.base
-    where.start = (address & 0xFFFFFFFF ^ 0x80000000) - 0x80000000
+    where.start = signed32(address)
     where.format = list_format
     return None if _native()(where.address) else int(where.end) & 0xFFFFFFFF

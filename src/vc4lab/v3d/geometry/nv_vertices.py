@@ -10,6 +10,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from vc4lab.bits import signed32
 from vc4lab.memory import MEMORY_MASK
 from vc4lab.simd import (
     NativeModule,
@@ -115,15 +116,11 @@ def copy_nv_vertices(
         memory=memory.base,
         output=output,
         used=used,
-        base=_signed(base + 4 * skip_words),
-        stride=_signed(stride),
+        base=signed32(base + 4 * skip_words),
+        stride=signed32(stride),
         rows=rows,
         pitch=rows * 4 * BATCH,
         first=first,
         last=last,
     )
     _native()["copy"](context.address)
-
-
-def _signed(value: int) -> int:
-    return (value + (1 << 31)) % (1 << 32) - (1 << 31)

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from vc4lab.bits import signed32
 from vc4lab.simd import NativeFunction, NativeModule, build
 from vc4lab.v3d.geometry import ptb_context as pc
 from vc4lab.v3d.geometry.ptb_context import BinContext, TileState
@@ -154,7 +155,7 @@ class Binner:
         self._set(pool_address=pool, pool_bytes=size, spill_used=0)
         self._tiles = (ctypes.c_char * (count * TileState.size + 64))()
         c.tiles = ctypes.addressof(self._tiles)
-        _native("reset")(c.address, _signed(base), initial)
+        _native("reset")(c.address, signed32(base), initial)
         self._earlier = self.totals
         for name in COUNTERS:
             setattr(c, name, 0)
@@ -182,7 +183,7 @@ class Binner:
     def set_states(self, here: int, end: int) -> int:
         """The state records at guest address `here` and behind it; where the first other one is."""
         native = _native("set_states")
-        return int(native(self.context.address, _signed(here), _signed(end))) & 0xFFFFFFFF
+        return int(native(self.context.address, signed32(here), signed32(end))) & 0xFFFFFFFF
 
     # -- draws -----------------------------------------------------------------------------------
 
@@ -353,8 +354,3 @@ class Binner:
         context = self.context
         for name, value in values.items():  # 32-bit members take the low bits of what is set
             setattr(context, name, value)
-
-
-def _signed(value: int) -> int:
-    """A 32-bit word as the signed number native code takes."""
-    return (value + (1 << 31)) % (1 << 32) - (1 << 31)

@@ -10,6 +10,7 @@ import ctypes
 from functools import lru_cache
 from typing import Any
 
+from vc4lab.bits import signed32
 from vc4lab.simd import NativeFunction, build
 from vc4lab.v3d.fragment.tile_job import OP_LOAD, TileOp
 from vc4lab.v3d.fragment.tile_layout import TILE_SIZE
@@ -60,12 +61,12 @@ class Collector:
 
     def begin(self, address: int) -> None:
         """A list starts at `address`: a new piece begins there."""
-        self.context.piece_start = _signed(address)
+        self.context.piece_start = signed32(address)
 
     def run(self, address: int, end: int) -> int:
         """Executes records from `address`; returns the reason it stopped at `self.address`."""
         context = self.context
-        context.here, context.end = _signed(address), _signed(end)
+        context.here, context.end = signed32(address), signed32(end)
         native = _native()
         while (reason := native(context.address)) == FULL:
             self._grow_ops(2 * context.op_capacity)
@@ -80,19 +81,19 @@ class Collector:
     def close_piece(self, end: int) -> None:
         """The list jumps: the piece up to `end` belongs to the current task, too."""
         context = self.context
-        if context.piece_start == _signed(end):
+        if context.piece_start == signed32(end):
             return
         if context.piece_count + 2 > context.piece_capacity:
             self._grow_pieces(2 * context.piece_capacity)
         self._pieces[context.piece_count] = context.piece_start
-        self._ends[context.piece_count] = _signed(end)
+        self._ends[context.piece_count] = signed32(end)
         context.piece_count += 1
 
     def set_clear(self, colour: int, colour_high: int, zs: int, mask: int) -> None:
         """Record 114: both colour words, Z << 8 | stencil, VG mask."""
         context = self.context
-        context.colour, context.colour_high = _signed(colour), _signed(colour_high)
-        context.zs, context.mask = _signed(zs), mask
+        context.colour, context.colour_high = signed32(colour), signed32(colour_high)
+        context.zs, context.mask = signed32(zs), mask
 
     def set_mode(self, width: int, height: int, uses_mask: bool) -> None:
         """Record 113: pixels of a tile, and whether there is a VG mask."""
@@ -157,7 +158,3 @@ class Collector:
         self.context.pieces = ctypes.addressof(self._pieces)
         self.context.piece_ends = ctypes.addressof(self._ends)
         self.context.piece_capacity = capacity
-
-
-def _signed(value: int) -> int:
-    return (value & 0xFFFFFFFF ^ 0x80000000) - 0x80000000

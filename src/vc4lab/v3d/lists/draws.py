@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from vc4lab.bits import signed32
 from vc4lab.qpu.environment import Unsupported
 from vc4lab.records.codes import ListData
 from vc4lab.records.declarations import ConfigurationBits, PrimitiveListFormat
@@ -238,7 +239,7 @@ class DrawPreparer:
         params.lists = self._expanded if state.list_format & EXPANDED else 0
         params.first_vertex = vertices.first
         params.vertex_count = vertices.count
-        params.uniforms = _signed(shader.uniforms)
+        params.uniforms = signed32(shader.uniforms)
         params.viewport_x, params.viewport_y = state.viewport_x, state.viewport_y
         params.clip_left, params.clip_bottom = state.clip_left, state.clip_bottom
         params.clip_right = state.clip_left + state.clip_width
@@ -259,7 +260,3 @@ class DrawPreparer:
 def _upper_half(bits: int) -> float:
     """A float whose upper 16 bits are the low 16 of ``bits`` ("1-8-7")."""
     return float(struct.unpack("<f", struct.pack("<I", (bits & 0xFFFF) << 16))[0])
-
-
-def _signed(value: int) -> int:
-    return (value & 0xFFFFFFFF ^ 0x80000000) - 0x80000000
