@@ -329,3 +329,14 @@ def test_a_pipeline_that_keeps_giving_up_is_replaced_by_its_exact_twin() -> None
         assert frame.draw(body)[0, 0] == 0  # ftoi of infinity
         counts.append(sum(preparer.fallbacks.values()))
     assert counts == [1, 2, 3, 3, 3, 3]
+
+
+def test_the_viewport_moves_a_triangle_into_another_tile() -> None:
+    frame = Frame()
+    corners = ((4, 4), (4, 24), (24, 4))
+    shader = frame.nv_shader(solid(RED), triangle(*corners), 0)
+    state = bytes([96, 3, 0, 0]) + build(102, left=0, bottom=0, width=128, height=128)
+    for x, y in ((0, 0), (80, 0), (0, 80), (80, 80)):
+        moved = build(103, x=x * 16, y=y * 16)
+        picture = frame.draw(state + moved + shader + ARRAY) == RED
+        assert (picture == np.roll(inside(frame, corners), (y, x), (0, 1))).all()
