@@ -19,6 +19,8 @@ IDLE_LOOKS = 200
 """After so many looks without input the program is let wait, so that it costs no CPU."""
 IDLE_SECONDS = 0.005
 DRAIN_SECONDS = 3.0
+SETTLE_SECONDS = 0.1
+"""A pseudo terminal stays at least so long at the end: its last bytes may still be on their way."""
 BACKLOG = 1 << 16
 """Bytes kept for a TCP client that is not there yet, or slow."""
 LOOPBACK = "127.0.0.1"
@@ -102,10 +104,12 @@ class PseudoTerminal:
         tty.setraw(self._theirs)
         os.set_blocking(self._ours, False)
         self.name = os.ttyname(self._theirs)
+        self._sent = False
         self._patience = Patience()
 
     def send(self, data: bytes) -> None:
         """To the terminal; dropped if nobody reads."""
+        self._sent = True
         with contextlib.suppress(OSError):
             os.write(self._ours, data)
 
@@ -123,20 +127,18 @@ class PseudoTerminal:
     def close(self) -> None:
         """The device disappears, with what was not read; a reader gets a moment."""
         deadline = time.monotonic() + DRAIN_SECONDS
-        while self._unread() and time.monotonic() < deadline:
+        settled = time.monotonic() + (SETTLE_SECONDS if self._sent else 0.0)
+        while time.monotonic() < deadline:
+            if not self._unread() and time.monotonic() >= settled:
+                break
             time.sleep(0.01)
         os.close(self._ours)
         os.close(self._theirs)
 
-    def _unread(self) -> int:
-        import fcntl
-        import termios
-
-        try:
-            count = fcntl.ioctl(self._theirs, termios.FIONREAD, bytes(4))
-        except OSError:
-            return 0
-        return int.from_bytes(count, sys.byteorder)
+    def _unread(self) -> bool:
+        # Not FIONREAD: what was just sent may still be on its way to the other side, where only
+        # waiting for input fetches it.
+        return bool(select.select([self._theirs], [], [], 0)[0])
 
 
 class TcpPort:
