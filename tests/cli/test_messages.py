@@ -42,10 +42,10 @@ def test_unknowns() -> None:
 
 
 def test_unknowns_as_json() -> None:
-    from vc4lab.v3d.unknowns import unknowns_table
+    from vc4lab.diagnostics.unknown import table
 
     rows = json.loads(RUNNER.invoke(app(), ["unknowns", "--json"]).output)
-    assert [row["name"] for row in rows] == list(unknowns_table())
+    assert [row["name"] for row in rows] == list(table())
     assert all(row["default"] in row["choices"] for row in rows)
     (row,) = json.loads(RUNNER.invoke(app(), ["unknowns", "sublist_depth", "--json"]).output)
     assert row["question"]

@@ -2,12 +2,14 @@
 
 import pytest
 
-from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns, unknowns_table
+import vc4lab.soc.unknowns  # its rows are in the table, too
+from vc4lab.diagnostics.unknown import register, table
+from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, ROWS, Unknowns
 
 
-@pytest.mark.parametrize("name", sorted(unknowns_table()))
+@pytest.mark.parametrize("name", sorted(table()))
 def test_rows_are_complete(name: str) -> None:
-    row = unknowns_table()[name]
+    row = table()[name]
     assert "?" in row.question
     assert row.decided_by
     assert row.reference
@@ -30,3 +32,12 @@ def test_wrong_names_and_values() -> None:
         DEFAULT_UNKNOWNS["sublistdepth"]
     with pytest.raises(ValueError, match="not one of"):
         DEFAULT_UNKNOWNS.with_(sublist_depth="3")
+
+
+def test_rooms_register_their_rows_once() -> None:
+    for row in vc4lab.soc.unknowns.ROWS:
+        assert table()[row.name] is row
+    before = dict(table())
+    with pytest.raises(ValueError, match="twice"):
+        register(ROWS[:1])
+    assert dict(table()) == before

@@ -18,9 +18,10 @@ def unknowns(
     ] = False,
 ) -> None:
     """Show what no document says about the hardware, and what is assumed."""
-    from vc4lab.v3d.unknowns import unknowns_table
+    import vc4lab.soc.unknowns  # noqa: F401 – imported, it and the rooms below have their rows in
+    from vc4lab.diagnostics.unknown import table as registered
 
-    table = unknowns_table()
+    table = registered()
     if name is not None and name not in table:
         typer.echo(f"no unknown is called {name!r}; they are: {', '.join(table)}", err=True)
         raise typer.Exit(ExitCode.BAD_INPUT)

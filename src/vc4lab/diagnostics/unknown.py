@@ -1,8 +1,15 @@
-"""A question about the hardware that no source answers, and the choice this simulator makes."""
+"""Questions about the hardware that no source answers, and the choices this simulator makes.
+
+Every room `register`s its own rows when it is imported; `Unknowns` is a setting of all switches.
+"""
 
 from __future__ import annotations
 
+import difflib
+import hashlib
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 
 @dataclass(frozen=True)
@@ -38,3 +45,80 @@ class Unknown:
 
     def __hash__(self) -> int:
         return hash(self.name)
+
+
+_table: dict[str, Unknown] = {}
+
+
+def register(rows: Iterable[Unknown]) -> None:
+    """Puts a room's rows into the table. Raises ValueError for a name that is there already."""
+    for row in rows:
+        if row.name in _table:
+            raise ValueError(f"unknown {row.name!r} is in the table twice")
+        _table[row.name] = row
+
+
+def table() -> Mapping[str, Unknown]:
+    """The rows of all rooms imported so far, by name."""
+    return MappingProxyType(_table)
+
+
+def find(name: str) -> Unknown:
+    """A row. Raises KeyError, with similar names, if there is none."""
+    if name in _table:
+        return _table[name]
+    near = difflib.get_close_matches(name, _table, n=3)
+    hint = f" (did you mean {', '.join(near)}?)" if near else ""
+    raise KeyError(f"no unknown is called {name!r}{hint}")
+
+
+class Unknowns:
+    """One immutable, hashable setting of all switches; those not named have their default.
+
+    Raises KeyError for an unknown name, ValueError for a value that is not a choice.
+    """
+
+    __slots__ = ("_changed",)
+
+    def __init__(self, changed: Mapping[str, str] | None = None) -> None:
+        kept: dict[str, str] = {}
+        for name, value in (changed or {}).items():
+            row = find(name)
+            if value not in row.choices:
+                raise ValueError(
+                    f"unknown {name}: {value!r} is not one of {', '.join(row.choices)}"
+                )
+            if value != row.default:
+                kept[name] = value
+        self._changed: tuple[tuple[str, str], ...] = tuple(sorted(kept.items()))
+
+    def __getitem__(self, name: str) -> str:
+        for key, value in self._changed:
+            if key == name:
+                return value
+        return find(name).default
+
+    def with_(self, **changes: str) -> Unknowns:
+        """A copy with some switches set."""
+        return Unknowns({**dict(self._changed), **changes})
+
+    def changed(self) -> dict[str, str]:
+        """Only the switches that differ from their default."""
+        return dict(self._changed)
+
+    def digest(self) -> str:
+        """Short stable text for cache keys; the same for equal settings, in every process."""
+        return hashlib.sha256(repr(self._changed).encode()).hexdigest()[:16]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Unknowns) and self._changed == other._changed
+
+    def __hash__(self) -> int:
+        return hash(self._changed)
+
+    def __repr__(self) -> str:
+        return f"Unknowns({dict(self._changed)!r})"
+
+
+DEFAULT_UNKNOWNS = Unknowns()
+"""Every switch at its default."""

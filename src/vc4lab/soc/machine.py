@@ -40,10 +40,10 @@ from vc4lab.soc.smi import Smi
 from vc4lab.soc.timers import ArmTimer, SystemTimer
 from vc4lab.soc.traps import CoreLinks
 from vc4lab.soc.uart import Uart
+from vc4lab.soc.unknowns import DEFAULT_UNKNOWNS, Unknowns
 from vc4lab.soc.v3d_bridge import V3DBridge
 from vc4lab.soc.videocore import VideoCore
 from vc4lab.soc.watchdog import Watchdog
-from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
 
 __all__ = ["Machine", "RunResult", "Screen", "Stop"]
 

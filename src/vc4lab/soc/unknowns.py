@@ -1,8 +1,11 @@
-"""What no document says about the board's firmware: one row per choice."""
+"""What no document says about the board's firmware: one row per choice, after those of the V3D."""
 
 from __future__ import annotations
 
-from vc4lab.diagnostics.unknown import Unknown
+from vc4lab.diagnostics.unknown import DEFAULT_UNKNOWNS, Unknown, Unknowns, register
+from vc4lab.v3d import unknowns as _v3d_rows  # noqa: F401 – the board has a V3D: its rows first
+
+__all__ = ["DEFAULT_UNKNOWNS", "ROWS", "Unknowns"]
 
 _ORDERS = {"rgb": "byte 0 of a pixel is red", "bgr": "byte 0 of a pixel is blue"}
 
@@ -32,3 +35,5 @@ ROWS = [
         "The mailbox documentation names the depths only",
     ),
 ]
+
+register(ROWS)

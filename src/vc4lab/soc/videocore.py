@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory
     from vc4lab.soc.clock import Clock
     from vc4lab.soc.config_txt import Config
+    from vc4lab.soc.unknowns import Unknowns
     from vc4lab.soc.v3d_bridge import V3DBridge
-    from vc4lab.v3d.unknowns import Unknowns
 
 EMMC, UART, ARM, CORE, V3D_CLOCK, H264, ISP, SDRAM, PIXEL, PWM = range(1, 11)
 ORDERS = {"rgb": RGB, "bgr": BGR}
