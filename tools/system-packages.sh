@@ -1,14 +1,14 @@
 #!/bin/sh
 # Installs Debian packages for one purpose. Nothing here is required: what needs them says so and
 # goes on without.
-#   system-packages.sh           the cross compiler and debugger, for tests that use them
+#   system-packages.sh           the cross compilers and debugger, for tests that use them
 #   system-packages.sh gallery   glmark2 on llvmpipe under Xvfb, to compare with
 set -eu
 
 case ${1-tests} in
 tests)
-    wanted="gcc-arm-none-eabi binutils-arm-none-eabi gdb-multiarch"
-    needed="arm-none-eabi-gcc gdb-multiarch"
+    wanted="gcc-arm-none-eabi binutils-arm-none-eabi gcc-aarch64-linux-gnu gdb-multiarch"
+    needed="arm-none-eabi-gcc aarch64-linux-gnu-gcc gdb-multiarch"
     ;;
 gallery)
     wanted="xvfb glmark2-es2-x11 apitrace libgl1-mesa-dri libegl1 libgles2"

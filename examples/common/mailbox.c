@@ -40,7 +40,7 @@ void mailbox_call(uint32_t channel, volatile void *message)
         if ((get32(MAILBOX0_READ) & 0xf) == channel) /* data: channel 1 answers 0, not the address */
             break;
     }
-    __asm__ volatile("dsb" ::: "memory");
+    data_synchronisation_barrier();
 }
 
 bool property(uint32_t tag, uint32_t words, uint32_t *values)
@@ -100,7 +100,7 @@ struct framebuffer framebuffer_open(uint32_t width, uint32_t height, uint32_t pa
 
 uint32_t framebuffer_page(const struct framebuffer *fb, uint32_t page)
 {
-    return (fb->address & 0x3fffffffu) + 0xc0000000u + page * fb->height * fb->pitch;
+    return (fb->address & 0x3fffffffu) + BUS_ALIAS + page * fb->height * fb->pitch;
 }
 
 void framebuffer_show(const struct framebuffer *fb, uint32_t page)

@@ -4,7 +4,7 @@
 _Noreturn void halt(void)
 {
     for (;;)
-        __asm__ volatile("wfi");
+        wait_for_interrupt();
 }
 
 _Noreturn void panic(const char *text)

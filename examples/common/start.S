@@ -1,14 +1,28 @@
-/* Entry of every example: core 0 alone, SVC mode, floating point on, bss cleared, then main().
+/* Entry of every 32-bit example: core 0 alone, SVC mode, floating point on, bss cleared, then main().
  *
- * The firmware enters at 0x8000 in SVC or (newer) HYP mode; it parks the other cores itself, but some
- * boot paths let all four in, so they are parked here again. Data caches and MMU stay off: what the
- * CPU writes is in memory when the GPU looks. The instruction cache may be on, nothing rewrites code.
+ * The firmware enters at 0x8000 in SVC or (ARMv7, newer) HYP mode; it parks the other cores itself, but
+ * some boot paths let all four in, so they are parked here again. Data caches and MMU stay off: what
+ * the CPU writes is in memory when the GPU looks. The instruction cache may be on, nothing rewrites
+ * code. ARMv6 boards have one core and no HYP mode. A program with interrupts has its own irq_entry (and its own stack for it).
  */
 
+#if __ARM_ARCH >= 7
         .arch_extension virt
+#endif
+        .macro  instruction_barrier             @ changes r4
+#if __ARM_ARCH >= 7
+        isb
+#else
+        mov     r4, #0
+        mcr     p15, 0, r4, c7, c5, 4
+#endif
+        .endm
+
         .section .text.start, "ax"
         .global _start
+        .weak   irq_entry
 _start:
+#if __ARM_ARCH >= 7
         mrc     p15, 0, r4, c0, c0, 5           @ MPIDR: which core is this?
         ands    r4, r4, #3
         bne     park
@@ -23,6 +37,7 @@ _start:
         adr     r5, in_svc
         msr     elr_hyp, r5
         eret
+#endif
 
 in_svc:
         cpsid   if
@@ -33,14 +48,18 @@ in_svc:
         mrc     p15, 0, r4, c1, c0, 2           @ CPACR: allow VFP
         orr     r4, r4, #0x00f00000
         mcr     p15, 0, r4, c1, c0, 2
-        isb
+        instruction_barrier
         mov     r4, #0x40000000
         vmsr    fpexc, r4
+#if __ARM_ARCH == 6
+        mov     r4, #0x03000000                 @ FPSCR: never ask software to help with tiny numbers
+        vmsr    fpscr, r4
+#endif
 
         mrc     p15, 0, r4, c1, c0, 0           @ SCTLR: instruction cache, branch prediction
         orr     r4, r4, #0x1800
         mcr     p15, 0, r4, c1, c0, 0
-        isb
+        instruction_barrier
 
         ldr     r4, =__bss_start
         ldr     r5, =__bss_end
@@ -53,9 +72,11 @@ clear:
         bl      main
         bl      halt
 
+#if __ARM_ARCH >= 7
 park:
         wfe
         b       park
+#endif
 
         .balign 32
 vectors:
@@ -65,7 +86,7 @@ vectors:
         b       prefetch_abort
         b       data_abort
         b       unexpected
-        b       unexpected
+        b       irq_entry
         b       unexpected
 
 undefined_instruction:
@@ -80,6 +101,7 @@ data_abort:
         sub     r1, lr, #8
         ldr     r0, =text_data
         b       trapped
+irq_entry:
 unexpected:
         mov     r1, lr
         ldr     r0, =text_unexpected

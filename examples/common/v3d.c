@@ -69,7 +69,7 @@ void list_reset(struct list *list, void *memory, uint32_t size)
 
 void list_align(struct list *list, uint32_t alignment)
 {
-    while ((uint32_t)list->at & (alignment - 1))
+    while ((uintptr_t)list->at & (alignment - 1))
         put_u8(list, 0);
 }
 
