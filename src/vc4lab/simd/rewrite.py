@@ -20,92 +20,11 @@ import inspect
 import textwrap
 from collections.abc import Sequence
 from types import CellType, CodeType, FunctionType
-from typing import Any
 
-from vc4lab.simd.names import JUMPS, bound, children, exposed, item_roots, jumps, scope
+from vc4lab.simd.names import JUMPS, bound, jumps, scope
+from vc4lab.simd.syntax import State, assign_to, call_of, field_of, locate, read_name, thunk
 
 RUNTIME = "_vc4_rt"
-_DISCARD = "_vc4_discard"
-_PLACE = ("lineno", "col_offset", "end_lineno", "end_col_offset")
-_LOCATED = (ast.expr, ast.stmt, ast.arg)
-
-
-def _locate(tree: Any, at: ast.AST) -> Any:
-    """Gives every generated node the position of `at`; what has one is not entered again."""
-    place = {name: getattr(at, name, None) for name in _PLACE}
-    todo = [tree]
-    while todo:
-        node = todo.pop()
-        if "lineno" in node.__dict__:
-            continue
-        if isinstance(node, _LOCATED):
-            node.__dict__.update(place)
-        todo += children(node)
-    return tree
-
-
-def _name(text: str) -> ast.Name:
-    return ast.Name(text, ast.Load())
-
-
-def _call(target: str, *args: ast.expr) -> ast.Call:
-    """A call of `a.b` with these arguments."""
-    base, _, attribute = target.partition(".")
-    function: ast.expr = _name(base)
-    if attribute:
-        function = ast.Attribute(function, attribute, ast.Load())
-    return ast.Call(function, list(args), [])
-
-
-def _field(name: str, attribute: str) -> ast.expr:
-    return ast.Attribute(_name(name), attribute, ast.Load())
-
-
-def _assign(name: str, value: ast.expr) -> ast.stmt:
-    return ast.Assign([ast.Name(name, ast.Store())], value)
-
-
-def _thunk(body: ast.expr) -> ast.Lambda:
-    empty = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
-    return ast.Lambda(empty, body)
-
-
-class _State:
-    """The variables that a compound statement changes, as expressions and as targets."""
-
-    def __init__(self, body: Sequence[ast.AST], local: set[str]) -> None:
-        self.names = [n for n in bound(body) if n in local]
-        self.extra = [
-            r for r in item_roots(body) if not (isinstance(r, ast.Name) and r.id in self.names)
-        ]
-
-    def load(self) -> ast.expr:
-        reads: list[ast.expr] = [_name(n) for n in self.names]
-        reads += [ast.parse(ast.unparse(r), mode="eval").body for r in self.extra]
-        for read in reads:
-            for node in ast.walk(read):
-                for attribute in ("lineno", "end_lineno", "col_offset", "end_col_offset"):
-                    node.__dict__.pop(attribute, None)
-        return ast.Tuple(reads, ast.Load())
-
-    def labels(self) -> ast.expr:
-        texts = [*self.names, *(ast.unparse(r) for r in self.extra)]
-        return ast.Tuple([ast.Constant(t) for t in texts], ast.Load())
-
-    def carried(self, test: ast.expr | None, body: list[ast.stmt], target: list[str]) -> ast.expr:
-        """The labels of what a turn of this loop takes over from the turn before."""
-        first: list[ast.stmt] = [ast.Expr(test)] if test else []
-        read = exposed([*first, *body], set(target))
-        texts = [n for n in self.names if n in read] + [ast.unparse(r) for r in self.extra]
-        return ast.Tuple([ast.Constant(t) for t in texts], ast.Load())
-
-    def store(self, value: ast.expr) -> ast.stmt:
-        targets = [*self.names, *(_DISCARD for _ in self.extra)]
-        if not targets:
-            return ast.Expr(value)
-        return ast.Assign(
-            [ast.Tuple([ast.Name(t, ast.Store()) for t in targets], ast.Store())], value
-        )
 
 
 class _Function(ast.NodeTransformer):
@@ -113,7 +32,7 @@ class _Function(ast.NodeTransformer):
 
     def __init__(self) -> None:
         self.count = 0
-        self.loops: list[tuple[str, _State]] = []
+        self.loops: list[tuple[str, State]] = []
         self.local: set[str] = set()
         self.merged: dict[str, None] = {}
 
@@ -129,17 +48,17 @@ class _Function(ast.NodeTransformer):
         }
         self.local = (set(parameters) | set(bound(node.body))) - outside
         body = self.block(node.body)
-        start: list[ast.stmt] = [_assign("_vc4_f", _call(f"{RUNTIME}.Frame"))]
+        start: list[ast.stmt] = [assign_to("_vc4_f", call_of(f"{RUNTIME}.Frame"))]
         for name in self.merged:
             if name not in parameters:
-                start.append(_assign(name, _call(f"{RUNTIME}.Unbound", ast.Constant(name))))
+                start.append(assign_to(name, call_of(f"{RUNTIME}.Unbound", ast.Constant(name))))
         for argument in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]:
             argument.annotation = None
         node.returns = None
         node.body = [
-            *(_locate(s, node) for s in start),
+            *(locate(s, node) for s in start),
             *body,
-            _locate(ast.Return(_call("_vc4_f.finish")), node),
+            locate(ast.Return(call_of("_vc4_f.finish")), node),
         ]
         return node
 
@@ -155,8 +74,8 @@ class _Function(ast.NodeTransformer):
                 statement, ast.If | ast.While | ast.For | ast.With | ast.Try | ast.Match
             )
             if rest and compound and jumps([statement]):
-                guard = ast.If(_call(f"{RUNTIME}.alive"), self.block(rest), [])
-                result.append(_locate(guard, rest[0]))
+                guard = ast.If(call_of(f"{RUNTIME}.alive"), self.block(rest), [])
+                result.append(locate(guard, rest[0]))
                 break
         return result
 
@@ -169,11 +88,11 @@ class _Function(ast.NodeTransformer):
             return self.for_(node)
         if isinstance(node, ast.Return):
             args = [self.visit(node.value)] if node.value else []
-            return [_locate(ast.Expr(_call("_vc4_f.return_", *args)), node)]
+            return [locate(ast.Expr(call_of("_vc4_f.return_", *args)), node)]
         if isinstance(node, ast.Break | ast.Continue):
             name, state = self.loops[-1]
             method = "break_" if isinstance(node, ast.Break) else "continue_"
-            return [_locate(ast.Expr(_call(f"{name}.{method}", state.load())), node)]
+            return [locate(ast.Expr(call_of(f"{name}.{method}", state.load())), node)]
         if isinstance(node, ast.With | ast.Try | ast.Match):
             return [self.container(node)]
         if isinstance(node, ast.FunctionDef):
@@ -200,8 +119,8 @@ class _Function(ast.NodeTransformer):
                 handler.body = self.block(handler.body)
         return node
 
-    def _state(self, *bodies: Sequence[ast.AST]) -> _State:
-        state = _State([n for body in bodies for n in body], self.local)
+    def _state(self, *bodies: Sequence[ast.AST]) -> State:
+        state = State([n for body in bodies for n in body], self.local)
         self.merged.update(dict.fromkeys(state.names))
         return state
 
@@ -213,26 +132,26 @@ class _Function(ast.NodeTransformer):
         state = self._state(node.body, node.orelse)
         name = self._fresh("b")
         test = self.visit(node.test)
-        end = ast.Expr(_call(f"{name}.end", state.load()))
+        end = ast.Expr(call_of(f"{name}.end", state.load()))
         then = [*self.block(node.body), end]
         other = [
-            state.store(_call(f"{name}.begin_else", state.load())),
+            state.store(call_of(f"{name}.begin_else", state.load())),
             *self.block(node.orelse),
-            ast.Expr(_call(f"{name}.end", state.load())),
+            ast.Expr(call_of(f"{name}.end", state.load())),
         ]
         made: list[ast.stmt] = [
-            _assign(name, _call(f"{RUNTIME}.If", test, state.labels(), state.load())),
-            ast.If(_field(name, "then"), then, []),
-            ast.If(_field(name, "otherwise"), other, []),
-            state.store(_call(f"{name}.merge", state.load())),
+            assign_to(name, call_of(f"{RUNTIME}.If", test, state.labels(), state.load())),
+            ast.If(field_of(name, "then"), then, []),
+            ast.If(field_of(name, "otherwise"), other, []),
+            state.store(call_of(f"{name}.merge", state.load())),
         ]
-        return [_locate(s, node) for s in made]
+        return [locate(s, node) for s in made]
 
     def _loop(
         self,
         node: ast.While | ast.For,
         name: str,
-        state: _State,
+        state: State,
         top: list[ast.stmt],
         start: ast.stmt,
     ) -> list[ast.stmt]:
@@ -244,15 +163,15 @@ class _Function(ast.NodeTransformer):
         turn = [
             *top,
             *body,
-            state.store(_call(f"{name}.next", state.load())),
-            ast.If(_field(name, "done"), [ast.Break()], []),
+            state.store(call_of(f"{name}.next", state.load())),
+            ast.If(field_of(name, "done"), [ast.Break()], []),
         ]
         made: list[ast.stmt] = [
             start,
             ast.While(ast.Constant(True), turn, []),
-            state.store(_call(f"{name}.end", state.load())),
+            state.store(call_of(f"{name}.end", state.load())),
         ]
-        return [_locate(s, node) for s in made]
+        return [locate(s, node) for s in made]
 
     def while_(self, node: ast.While) -> list[ast.stmt]:
         state = self._state([node.test], node.body)
@@ -263,30 +182,30 @@ class _Function(ast.NodeTransformer):
             if hasattr(inner, "lineno"):
                 ast.copy_location(inner, node.test)
         walrus = [n for n in bound([node.test]) if n in state.names]
-        keep = [_assign(f"_vc4_keep_{n}", _name(n)) for n in walrus]
-        undo = [_assign(n, _name(f"_vc4_keep_{n}")) for n in walrus]
+        keep = [assign_to(f"_vc4_keep_{n}", read_name(n)) for n in walrus]
+        undo = [assign_to(n, read_name(f"_vc4_keep_{n}")) for n in walrus]
         top: list[ast.stmt] = [
             *keep,
-            ast.Expr(_call(f"{name}.mark")),
-            _assign(test, self.visit(node.test)),
+            ast.Expr(call_of(f"{name}.mark")),
+            assign_to(test, self.visit(node.test)),
             ast.If(
-                _call(f"{name}.is_staged", _name(test)),
+                call_of(f"{name}.is_staged", read_name(test)),
                 [
                     *undo,
-                    state.store(_call(f"{name}.header", state.load())),
-                    _assign(test, self.visit(again)),
+                    state.store(call_of(f"{name}.header", state.load())),
+                    assign_to(test, self.visit(again)),
                 ],
                 [],
             ),
             ast.If(
-                ast.UnaryOp(ast.Not(), _call(f"{name}.turn", _name(test), state.load())),
+                ast.UnaryOp(ast.Not(), call_of(f"{name}.turn", read_name(test), state.load())),
                 [ast.Break()],
                 [],
             ),
         ]
         carried = state.carried(node.test, node.body, [])
-        make = _call(f"{RUNTIME}.While", state.labels(), carried, ast.Constant(forever))
-        start = _assign(name, make)
+        make = call_of(f"{RUNTIME}.While", state.labels(), carried, ast.Constant(forever))
+        start = assign_to(name, make)
         return self._loop(node, name, state, top, start)
 
     def for_(self, node: ast.For) -> list[ast.stmt]:
@@ -300,40 +219,40 @@ class _Function(ast.NodeTransformer):
             and not iterable.keywords
         ):
             args = [self.visit(a) for a in iterable.args]
-            iterable = _call(f"{RUNTIME}.range_", iterable.func, *args)
+            iterable = call_of(f"{RUNTIME}.range_", iterable.func, *args)
         else:
             iterable = self.visit(iterable)
         top: list[ast.stmt] = [
             ast.If(
-                _field(name, "staged"),
-                [state.store(_call(f"{name}.header", state.load()))],
+                field_of(name, "staged"),
+                [state.store(call_of(f"{name}.header", state.load()))],
                 [],
             ),
-            ast.If(ast.UnaryOp(ast.Not(), _call(f"{name}.turn")), [ast.Break()], []),
-            ast.Assign([node.target], _field(name, "item")),
+            ast.If(ast.UnaryOp(ast.Not(), call_of(f"{name}.turn")), [ast.Break()], []),
+            ast.Assign([node.target], field_of(name, "item")),
         ]
         carried = state.carried(None, node.body, bound([node.target]))
-        start = _assign(name, _call(f"{RUNTIME}.For", iterable, state.labels(), carried))
+        start = assign_to(name, call_of(f"{RUNTIME}.For", iterable, state.labels(), carried))
         return self._loop(node, name, state, top, start)
 
     # -- expressions
     def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
         test, yes, no = (self.visit(n) for n in (node.test, node.body, node.orelse))
-        made = _call(f"{RUNTIME}.ternary", test, _thunk(yes), _thunk(no))
-        return _locate(made, node)
+        made = call_of(f"{RUNTIME}.ternary", test, thunk(yes), thunk(no))
+        return locate(made, node)
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
         function = "and_" if isinstance(node.op, ast.And) else "or_"
         values = [self.visit(v) for v in node.values]
         result = values[-1]
         for value in reversed(values[:-1]):
-            result = _call(f"{RUNTIME}.{function}", value, _thunk(result))
-        return _locate(result, node)
+            result = call_of(f"{RUNTIME}.{function}", value, thunk(result))
+        return locate(result, node)
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
         node.operand = self.visit(node.operand)
         if isinstance(node.op, ast.Not):
-            return _locate(_call(f"{RUNTIME}.not_", node.operand), node)
+            return locate(call_of(f"{RUNTIME}.not_", node.operand), node)
         return node
 
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
@@ -341,8 +260,8 @@ class _Function(ast.NodeTransformer):
         if len(node.ops) == 1:
             return node
         ops = ast.Tuple([ast.Constant(type(o).__name__) for o in node.ops], ast.Load())
-        made = _call(f"{RUNTIME}.chain", ops, node.left, *node.comparators)
-        return _locate(made, node)
+        made = call_of(f"{RUNTIME}.chain", ops, node.left, *node.comparators)
+        return locate(made, node)
 
 
 _codes: dict[CodeType, CodeType] = {}
@@ -380,12 +299,12 @@ def _rewritten_code(function: FunctionType) -> CodeType:
             kw_defaults=[],
             defaults=[],
         ),
-        body=[definition, ast.Return(_name(definition.name))],
+        body=[definition, ast.Return(read_name(definition.name))],
         decorator_list=[],
     )
     if hasattr(factory, "type_params") or "type_params" in ast.FunctionDef._fields:
         factory.type_params = []  # type: ignore[attr-defined]
-    module = ast.Module([_locate(factory, definition)], [])
+    module = ast.Module([locate(factory, definition)], [])
     ast.fix_missing_locations(module)
     outer = compile(module, function.__code__.co_filename, "exec")
     made = _nested_code(_nested_code(outer, "_vc4_factory"), definition.name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from vc4lab.simd.folding import FOLD
+from vc4lab.simd.operators import Operators
 from vc4lab.simd.trace import current, staged_error
 from vc4lab.simd.types import (
     Type,
@@ -12,6 +13,7 @@ from vc4lab.simd.types import (
     f32,
     f64,
     i1,
+    i32,
     i64,
     literal,
     number_to_bits,
@@ -21,273 +23,6 @@ from vc4lab.simd.types import (
 )
 
 Number = int | float
-
-
-class Value:
-    """An immutable value of the program being traced: scalar or vector, known by `.type`.
-
-    Integers are signless; operators and comparisons are signed, methods (`udiv`, `shr`, `ult`, …)
-    unsigned. Python numbers and scalars spread to the lanes of the other operand.
-    """
-
-    __slots__ = ("_bits", "text", "type")
-    __array_ufunc__ = None  # numpy scalars on the left give way
-
-    def __init__(self, type_: Type, text: str, bits: int | None = None) -> None:
-        self.type = type_
-        self.text = text
-        self._bits = bits  # raw element bits, if every lane is this compile-time constant
-
-    @property
-    def constant(self) -> Any:
-        """The Python number if this is a (splat) compile-time constant, else None."""
-        return None if self._bits is None else bits_to_number(self.type, self._bits)
-
-    def __repr__(self) -> str:
-        return f"<{self.type} {self.text}>"
-
-    def __bool__(self) -> bool:
-        raise staged_error(
-            f"a staged {self.type} has no truth value while tracing; use it in an if/while of a "
-            "@kernel or @staged function, or select()"
-        )
-
-    __hash__ = object.__hash__
-
-    def __iter__(self) -> Any:
-        raise staged_error(f"a staged {self.type} cannot be iterated; use x[i]")
-
-    # -- arithmetic
-    def __add__(self, other: Any) -> Value:
-        if self.type.elem is ptr:
-            return offset_pointer(self, other)
-        return arithmetic("add", "fadd", self, other)
-
-    def __radd__(self, other: Any) -> Value:
-        return self + other if self.type.elem is ptr else arithmetic("add", "fadd", other, self)
-
-    def __sub__(self, other: Any) -> Value:
-        if self.type is ptr:
-            if isinstance(other, Value) and other.type is ptr:
-                return self.bitcast(i64) - other.bitcast(i64)
-            return offset_pointer(self, -other)
-        return arithmetic("sub", "fsub", self, other)
-
-    def __rsub__(self, other: Any) -> Value:
-        return arithmetic("sub", "fsub", other, self)
-
-    def __mul__(self, other: Any) -> Value:
-        return arithmetic("mul", "fmul", self, other)
-
-    def __rmul__(self, other: Any) -> Value:
-        return arithmetic("mul", "fmul", other, self)
-
-    def __truediv__(self, other: Any) -> Value:
-        return arithmetic("", "fdiv", self, other, "use // or .udiv")
-
-    def __rtruediv__(self, other: Any) -> Value:
-        return arithmetic("", "fdiv", other, self, "use // or .udiv")
-
-    def __floordiv__(self, other: Any) -> Value:
-        return divide("sdiv", self, other)
-
-    def __rfloordiv__(self, other: Any) -> Value:
-        return divide("sdiv", other, self)
-
-    def __mod__(self, other: Any) -> Value:
-        return divide("srem", self, other)
-
-    def __rmod__(self, other: Any) -> Value:
-        return divide("srem", other, self)
-
-    def udiv(self, other: Any) -> Value:
-        """Unsigned division (by zero: as if by one)."""
-        return divide("udiv", self, other)
-
-    def urem(self, other: Any) -> Value:
-        """Unsigned remainder (by zero: as if by one)."""
-        return divide("urem", self, other)
-
-    def __neg__(self) -> Value:
-        if self.type.is_float:
-            bits = None if self._bits is None else self._bits ^ (1 << (self.type.bits - 1))
-            if bits is not None:
-                return const_bits(self.type, bits)
-            return Value(self.type, current().assign(f"fneg {self.type.text} {self.text}"))
-        return arithmetic("sub", "", 0, self)
-
-    def __pos__(self) -> Value:
-        return self
-
-    # -- bits
-    def __and__(self, other: Any) -> Value:
-        return arithmetic("and", "", self, other)
-
-    __rand__ = __and__
-
-    def __or__(self, other: Any) -> Value:
-        return arithmetic("or", "", self, other)
-
-    __ror__ = __or__
-
-    def __xor__(self, other: Any) -> Value:
-        return arithmetic("xor", "", self, other)
-
-    __rxor__ = __xor__
-
-    def __invert__(self) -> Value:
-        return arithmetic("xor", "", self, True if self.type.elem is i1 else -1)
-
-    def __lshift__(self, other: Any) -> Value:
-        return arithmetic("shl", "", self, other)
-
-    def __rlshift__(self, other: Any) -> Value:
-        return arithmetic("shl", "", other, self)
-
-    def __rshift__(self, other: Any) -> Value:
-        return arithmetic("ashr", "", self, other)
-
-    def __rrshift__(self, other: Any) -> Value:
-        return arithmetic("ashr", "", other, self)
-
-    def shr(self, other: Any) -> Value:
-        """Logical shift right. As in every shift, an amount >= the width is undefined."""
-        return arithmetic("lshr", "", self, other)
-
-    # -- comparisons
-    def __eq__(self, other: Any) -> Value:  # type: ignore[override]
-        return compare("eq", "oeq", self, other)
-
-    def __ne__(self, other: Any) -> Value:  # type: ignore[override]
-        return compare("ne", "une", self, other)
-
-    def __lt__(self, other: Any) -> Value:
-        return compare("slt", "olt", self, other)
-
-    def __le__(self, other: Any) -> Value:
-        return compare("sle", "ole", self, other)
-
-    def __gt__(self, other: Any) -> Value:
-        return compare("sgt", "ogt", self, other)
-
-    def __ge__(self, other: Any) -> Value:
-        return compare("sge", "oge", self, other)
-
-    def ult(self, other: Any) -> Value:
-        return compare("ult", "", self, other)
-
-    def ule(self, other: Any) -> Value:
-        return compare("ule", "", self, other)
-
-    def ugt(self, other: Any) -> Value:
-        return compare("ugt", "", self, other)
-
-    def uge(self, other: Any) -> Value:
-        return compare("uge", "", self, other)
-
-    # -- conversions: `to` may be the element type, lanes are kept
-    def bitcast(self, to: Type) -> Value:
-        """The same bits as another type; element type of the same width keeps the lanes."""
-        mine = self.type
-        if not to.lanes and to.bits == mine.bits:
-            to = to.like(mine)
-        if to is mine:
-            return self
-        if to.bits * (to.lanes or 1) != mine.bits * (mine.lanes or 1):
-            raise staged_error(f"bitcast from {mine} to {to}: the sizes differ")
-        bits = self._bits if to.bits == mine.bits else None
-        if bits is not None:
-            return const_bits(to, bits)
-        op = "bitcast"
-        if mine.is_ptr != to.is_ptr:
-            op = "ptrtoint" if mine.is_ptr else "inttoptr"
-        return self._convert(op, to)
-
-    def sext(self, to: Type) -> Value:
-        """Sign-extends integers (a mask becomes 0 / -1)."""
-        return self._resize("sext", to, 1)
-
-    def zext(self, to: Type) -> Value:
-        """Zero-extends integers (a mask becomes 0 / 1)."""
-        return self._resize("zext", to, 1)
-
-    def trunc(self, to: Type) -> Value:
-        """The low bits of integers."""
-        return self._resize("trunc", to, -1)
-
-    def _resize(self, op: str, to: Type, direction: int) -> Value:
-        to = to.like(self.type)
-        if to is self.type:
-            return self
-        if not (to.is_int and self.type.is_int) or (to.bits - self.type.bits) * direction < 0:
-            raise staged_error(f"{op} from {self.type} to {to} is not possible")
-        if self._bits is not None:
-            number = self._bits
-            if op == "sext" and number >> (self.type.bits - 1):
-                number -= 1 << self.type.bits
-            return const_bits(to, number & ((1 << to.bits) - 1))
-        return self._convert(op, to)
-
-    def to_float(self, to: Type = f32) -> Value:
-        """Signed integers to float, in the current rounding mode."""
-        if not self.type.is_int:
-            raise staged_error(f"to_float wants integers, not {self.type}")
-        return self._convert("sitofp", to.like(self.type))
-
-    def to_float_unsigned(self, to: Type = f32) -> Value:
-        """Unsigned integers to float, in the current rounding mode."""
-        if not self.type.is_int:
-            raise staged_error(f"to_float_unsigned wants integers, not {self.type}")
-        return self._convert("uitofp", to.like(self.type))
-
-    def to_int(self, to: Type) -> Value:
-        """Float to signed integers: toward zero, saturating, NaN gives 0."""
-        to = to.like(self.type)
-        if not (self.type.is_float and to.is_int):
-            raise staged_error(f"to_int from {self.type} to {to} is not possible")
-        limit = float(1 << (to.bits - 1))
-        above, below = self >= limit, self < -limit
-        safe = select(above | below | (self != self), 0.0, self)
-        inside = safe._convert("fptosi", to)
-        return select(above, (1 << (to.bits - 1)) - 1, select(below, -1 << (to.bits - 1), inside))
-
-    def fpext(self, to: Type = f64) -> Value:
-        return self._convert("fpext", to.like(self.type))
-
-    def fptrunc(self, to: Type = f32) -> Value:
-        return self._convert("fptrunc", to.like(self.type))
-
-    def _convert(self, op: str, to: Type) -> Value:
-        return Value(to, current().assign(f"{op} {self.type.text} {self.text} to {to.text}"))
-
-    # -- lanes
-    def __getitem__(self, index: Any) -> Value:
-        """Lane `index`: a Python int or a staged i32 (taken modulo the number of lanes)."""
-        position = self._lane(index)
-        if self._bits is not None:
-            return const_bits(self.type.elem, self._bits)
-        text = current().assign(f"extractelement {self.type.text} {self.text}, {position}")
-        return Value(self.type.elem, text)
-
-    def insert(self, index: Any, value: Any) -> Value:
-        """A copy with lane `index` replaced."""
-        position = self._lane(index)
-        new = coerce(value, self.type.elem)
-        text = f"insertelement {self.type.text} {self.text}, {new.type.text} {new.text}, {position}"
-        return Value(self.type, current().assign(text))
-
-    def _lane(self, index: Any) -> str:
-        lanes = self.type.lanes
-        if not lanes:
-            raise staged_error(f"a scalar {self.type} has no lanes")
-        if isinstance(index, Value):
-            if index.type.lanes or not index.type.is_int:
-                raise staged_error(f"a lane index is a scalar integer, not {index.type}")
-            index = index & (lanes - 1) if lanes & (lanes - 1) == 0 else index.urem(lanes)
-            return f"{index.type.text} {index.text}"
-        if not 0 <= index < lanes:
-            raise IndexError(f"lane {index} of {self.type}")
-        return f"i32 {index}"
 
 
 # -- making values
@@ -332,8 +67,6 @@ def splat(value: Any, n: int = 16) -> Value:
 
 def as_value(value: Any) -> Value:
     """A Python bool, int or float as i1, i32 or f32; Values as they are."""
-    from vc4lab.simd.types import i32
-
     if isinstance(value, Value):
         return value
     if isinstance(value, bool):
@@ -460,6 +193,157 @@ def select(condition: Any, a: Any, b: Any) -> Value:
     c = f"{condition.type.text} {condition.text}"
     t = x.type.text
     return Value(x.type, current().assign(f"select {c}, {t} {x.text}, {t} {y.text}"))
+
+
+# -- the values themselves
+
+
+class Value(Operators):
+    """An immutable value of the program being traced: scalar or vector, known by `.type`.
+
+    Integers are signless; operators and comparisons are signed, methods (`udiv`, `shr`, `ult`, …)
+    unsigned. Python numbers and scalars spread to the lanes of the other operand.
+    """
+
+    __slots__ = ("_bits", "text", "type")
+    _arithmetic = staticmethod(arithmetic)
+    _compare = staticmethod(compare)
+    _divide = staticmethod(divide)
+    _offset = staticmethod(offset_pointer)
+
+    def __init__(self, type_: Type, text: str, bits: int | None = None) -> None:
+        self.type = type_
+        self.text = text
+        self._bits = bits  # raw element bits, if every lane is this compile-time constant
+
+    @property
+    def constant(self) -> Any:
+        """The Python number if this is a (splat) compile-time constant, else None."""
+        return None if self._bits is None else bits_to_number(self.type, self._bits)
+
+    def __repr__(self) -> str:
+        return f"<{self.type} {self.text}>"
+
+    def __bool__(self) -> bool:
+        raise staged_error(
+            f"a staged {self.type} has no truth value while tracing; use it in an if/while of a "
+            "@kernel or @staged function, or select()"
+        )
+
+    def __iter__(self) -> Any:
+        raise staged_error(f"a staged {self.type} cannot be iterated; use x[i]")
+
+    def __pos__(self) -> Value:
+        return self
+
+    def _negate(self) -> Value:
+        if self._bits is not None:
+            return const_bits(self.type, self._bits ^ (1 << (self.type.bits - 1)))
+        return Value(self.type, current().assign(f"fneg {self.type.text} {self.text}"))
+
+    # -- conversions: `to` may be the element type, lanes are kept
+    def bitcast(self, to: Type) -> Value:
+        """The same bits as another type; element type of the same width keeps the lanes."""
+        mine = self.type
+        if not to.lanes and to.bits == mine.bits:
+            to = to.like(mine)
+        if to is mine:
+            return self
+        if to.bits * (to.lanes or 1) != mine.bits * (mine.lanes or 1):
+            raise staged_error(f"bitcast from {mine} to {to}: the sizes differ")
+        bits = self._bits if to.bits == mine.bits else None
+        if bits is not None:
+            return const_bits(to, bits)
+        op = "bitcast"
+        if mine.is_ptr != to.is_ptr:
+            op = "ptrtoint" if mine.is_ptr else "inttoptr"
+        return self._convert(op, to)
+
+    def sext(self, to: Type) -> Value:
+        """Sign-extends integers (a mask becomes 0 / -1)."""
+        return self._resize("sext", to, 1)
+
+    def zext(self, to: Type) -> Value:
+        """Zero-extends integers (a mask becomes 0 / 1)."""
+        return self._resize("zext", to, 1)
+
+    def trunc(self, to: Type) -> Value:
+        """The low bits of integers."""
+        return self._resize("trunc", to, -1)
+
+    def _resize(self, op: str, to: Type, direction: int) -> Value:
+        to = to.like(self.type)
+        if to is self.type:
+            return self
+        if not (to.is_int and self.type.is_int) or (to.bits - self.type.bits) * direction < 0:
+            raise staged_error(f"{op} from {self.type} to {to} is not possible")
+        if self._bits is not None:
+            number = self._bits
+            if op == "sext" and number >> (self.type.bits - 1):
+                number -= 1 << self.type.bits
+            return const_bits(to, number & ((1 << to.bits) - 1))
+        return self._convert(op, to)
+
+    def to_float(self, to: Type = f32) -> Value:
+        """Signed integers to float, in the current rounding mode."""
+        if not self.type.is_int:
+            raise staged_error(f"to_float wants integers, not {self.type}")
+        return self._convert("sitofp", to.like(self.type))
+
+    def to_float_unsigned(self, to: Type = f32) -> Value:
+        """Unsigned integers to float, in the current rounding mode."""
+        if not self.type.is_int:
+            raise staged_error(f"to_float_unsigned wants integers, not {self.type}")
+        return self._convert("uitofp", to.like(self.type))
+
+    def to_int(self, to: Type) -> Value:
+        """Float to signed integers: toward zero, saturating, NaN gives 0."""
+        to = to.like(self.type)
+        if not (self.type.is_float and to.is_int):
+            raise staged_error(f"to_int from {self.type} to {to} is not possible")
+        limit = float(1 << (to.bits - 1))
+        above, below = self >= limit, self < -limit
+        safe = select(above | below | (self != self), 0.0, self)
+        inside = safe._convert("fptosi", to)
+        return select(above, (1 << (to.bits - 1)) - 1, select(below, -1 << (to.bits - 1), inside))
+
+    def fpext(self, to: Type = f64) -> Value:
+        return self._convert("fpext", to.like(self.type))
+
+    def fptrunc(self, to: Type = f32) -> Value:
+        return self._convert("fptrunc", to.like(self.type))
+
+    def _convert(self, op: str, to: Type) -> Value:
+        return Value(to, current().assign(f"{op} {self.type.text} {self.text} to {to.text}"))
+
+    # -- lanes
+    def __getitem__(self, index: Any) -> Value:
+        """Lane `index`: a Python int or a staged i32 (taken modulo the number of lanes)."""
+        position = self._lane(index)
+        if self._bits is not None:
+            return const_bits(self.type.elem, self._bits)
+        text = current().assign(f"extractelement {self.type.text} {self.text}, {position}")
+        return Value(self.type.elem, text)
+
+    def insert(self, index: Any, value: Any) -> Value:
+        """A copy with lane `index` replaced."""
+        position = self._lane(index)
+        new = coerce(value, self.type.elem)
+        text = f"insertelement {self.type.text} {self.text}, {new.type.text} {new.text}, {position}"
+        return Value(self.type, current().assign(text))
+
+    def _lane(self, index: Any) -> str:
+        lanes = self.type.lanes
+        if not lanes:
+            raise staged_error(f"a scalar {self.type} has no lanes")
+        if isinstance(index, Value):
+            if index.type.lanes or not index.type.is_int:
+                raise staged_error(f"a lane index is a scalar integer, not {index.type}")
+            index = index & (lanes - 1) if lanes & (lanes - 1) == 0 else index.urem(lanes)
+            return f"{index.type.text} {index.text}"
+        if not 0 <= index < lanes:
+            raise IndexError(f"lane {index} of {self.type}")
+        return f"i32 {index}"
 
 
 def is_staged(value: Any) -> bool:
