@@ -17,7 +17,6 @@ from vc4lab.simd import NativeFunction, build
 from vc4lab.v3d.geometry.vertex_context import (
     DEOPT,
     DONE,
-    ENDLESS,
     REFUSED,
     VertexContext,
     VertexKey,
@@ -26,9 +25,6 @@ from vc4lab.v3d.geometry.vertex_context import (
 from vc4lab.v3d.geometry.vpm import NeedsCells, check_program
 
 __all__ = ["VertexContext", "VertexKey", "VertexPipeline", "buffer_bytes", "vertex_pipeline"]
-
-EXACT_AFTER = 4
-"""Chunks that may fail in the fast build before a job stays with the exact one."""
 
 
 class VertexPipeline:
@@ -72,27 +68,30 @@ class VertexPipeline:
 
         Raises Unsupported for a VPM setup, computed by the program, that starts a DMA.
         """
-        context.next_batch = context.first >> 4
+        context.next_batch, context.until = context.first >> 4, (context.last >> 4) + 1
         context.pitch = self.key.pitch
-        context.stopped = 0
+        context.stopped = context.deopts = 0
         if context.last < context.first:
             return DONE
         if self._interpreter is not None:
             return int(self._interpreter.shade(context))
-        end, failures = (context.last >> 4) + 1, 0
-        while context.next_batch < end:
-            entry = self._first if failures < EXACT_AFTER else self.exact
-            status = int(entry(context.address))
-            if status == DEOPT:
-                failures += 1
-                self.deopts += 1
-                context.stopped = 0
-                status = int(self.exact(context.address))
-            if status == ENDLESS:
-                return ENDLESS
-            if status == REFUSED:
-                raise Unsupported("VTX-002", "a VPM setup starts a DMA or is reserved")
-        return DONE
+        status = int(self._first(context.address, self.exact_address))
+        if status == DEOPT:
+            status = int(self._first(context.address, self.exact.address))
+        self.deopts += context.deopts
+        if status == REFUSED:
+            raise Unsupported("VTX-002", "a VPM setup starts a DMA or is reserved")
+        return status
+
+    @property
+    def native(self) -> NativeFunction | None:
+        """The build that shades first, `(context, exact address)`; None in the interpreter."""
+        return None if self._interpreter is not None else self._first
+
+    @property
+    def exact_address(self) -> int:
+        """Where the exact build is; 0 as long as nobody needed it."""
+        return self._exact.address if self._exact is not None else 0
 
     @property
     def exact(self) -> NativeFunction:

@@ -20,7 +20,10 @@ DONE, DEOPT, ENDLESS, REFUSED = 0, 1, 2, 3
 setup that is not a generic access."""
 
 CHUNK = 64
-"""Batches per native call: what is shaded again exactly when the fast build saw a special value."""
+"""Batches that are shaded again exactly when the fast build saw a special value in one of them."""
+
+EXACT_AFTER = 4
+"""Chunks that may fail in the fast build before a job stays with the exact one."""
 
 
 class VertexContext(Struct):
@@ -36,9 +39,11 @@ class VertexContext(Struct):
     last = i32
     pitch = i32  # bytes per batch of the output
     next_batch = i32  # where to go on
+    until = i32  # where to stop
     wild = i32  # lanes the fast build could not compute were seen
     stopped = i32  # 0, or the status that ended a shader early
-    batches = i32  # batches shaded, for the counters
+    batches = i32  # batches shaded
+    deopts = i32  # chunks that only the exact build could shade
     textures = Array(ptr, MAX_REQUESTS)  # TextureDescriptor of each request
 
 

@@ -17,6 +17,7 @@ from vc4lab.simd import (
     alloca,
     any_,
     call,
+    call_pointer,
     call_with_flags,
     const,
     i32,
@@ -43,6 +44,7 @@ from vc4lab.v3d.geometry.vertex_context import (
     DEOPT,
     DONE,
     ENDLESS,
+    EXACT_AFTER,
     REFUSED,
     VertexContext,
     VertexKey,
@@ -294,7 +296,11 @@ def _word(value: Value) -> Value:
 
 
 def shade_kernel(key: VertexKey, program: Program, exact: bool, cells: bool) -> Any:
-    """Kernel (context) that shades up to CHUNK batches from `next_batch` on; a status."""
+    """Kernel (context, exact entry) that shades the batches `next_batch` … `until` - 1; a status.
+
+    The fast build lets the exact one shade chunks with special floats again; without (0) it
+    returns DEOPT before such a chunk.
+    """
     environment = CellEnvironment if cells else RowEnvironment
 
     @staged
@@ -319,21 +325,34 @@ def shade_kernel(key: VertexKey, program: Program, exact: bool, cells: bool) -> 
             run_batch(context, batch, wild)
         c.wild = select(any_(wild.get()), const(i32, 1), const(i32, 0))
 
-    @kernel(args=(ptr,), returns=i32)
-    def shade(context: Value) -> Value:
+    @kernel(args=(ptr, ptr), returns=i32)
+    def shade(context: Value, exact_entry: Value) -> Value:
         c: Any = VertexContext.at(context)
-        start = c.next_batch
-        end = min_(start + CHUNK, (c.last >> 4) + 1)
-        status = const(i32, DONE)
-        _, flags = call_with_flags(run, context, start, end)
-        if exact:
-            c.next_batch = end
-        elif (c.wild != 0) | ((flags & (FP_INVALID | FP_OVERFLOW)) != 0):
-            status = const(i32, DEOPT)
-        else:
-            c.next_batch = end
-        if c.stopped != 0:
-            status = c.stopped
+        status: Any = const(i32, DONE)
+        failures = const(i32, 0)
+        while (status == DONE) & (c.next_batch < c.until):
+            start, until = c.next_batch, c.until
+            end = min_(start + CHUNK, until)
+            _, flags = call_with_flags(run, context, start, end)
+            if exact:
+                c.next_batch = end
+                status = c.stopped
+            elif (c.wild != 0) | ((flags & (FP_INVALID | FP_OVERFLOW)) != 0):
+                c.stopped = 0
+                c.deopts = c.deopts + 1
+                failures = failures + 1
+                if exact_entry == 0:
+                    status = const(i32, DEOPT)
+                else:
+                    c.until = select(failures < EXACT_AFTER, end, until)
+                    arguments = (context, exact_entry)
+                    status = call_pointer(
+                        exact_entry, i32, (ptr, ptr), *arguments, float_mode="keep"
+                    )
+                    c.until = until
+            else:
+                c.next_batch = end
+                status = c.stopped
         return status
 
     return shade
