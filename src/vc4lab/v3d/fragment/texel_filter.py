@@ -144,7 +144,7 @@ class Texels:
         shift = self.block_shift
         x = [column.texel.shr(shift) if shift else column.texel for column in columns]
         y = [row.texel.shr(shift) if shift else row.texel for row in rows]
-        if len(columns) == 2 and self._fits_utiles():
+        if self._fits_utiles():
             words = _block_words(self, x, y)
             decoded = [unpack(self.kind.type, word) for word in words]
         else:
