@@ -45,7 +45,8 @@ def run(
     engine: Annotated[str, typer.Option(help="jit, or interpreter for the golden path.")] = "jit",
     threads: Annotated[int | None, typer.Option(help="Worker threads; default: one a CPU.")] = None,
     budget: Annotated[
-        int | None, typer.Option(help="Instructions after which a program counts as endless.")
+        int | None,
+        typer.Option(help="Instructions after which a program counts as endless.", min=1),
     ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Stop at the first error.")] = False,
 ) -> None:

@@ -28,7 +28,8 @@ class UserPrograms:
     """Registers SRQPC, SRQUA, SRQUL, SRQCS, SQRSV0/1 and VPMBASE, and what they make happen.
 
     engine: "jit" or "interpreter"; threads: worker threads (default: one a processor); budget:
-    instructions after which a program counts as endless (default: one for each engine).
+    instructions after which a program counts as endless (default: VC4LAB_BUDGET in the
+    environment, else one for each engine).
     """
 
     def __init__(

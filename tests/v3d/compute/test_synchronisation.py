@@ -176,6 +176,17 @@ def test_endless_loop_has_a_budget(engine: str) -> None:
     assert outcome.codes == {"QPU-041": 1}
     assert outcome.completed == 1
     assert "5000 instructions without an end" in outcome.messages
+    assert "VC4LAB_BUDGET" in outcome.messages
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_the_environment_sets_the_budget(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    counted = "ldi r0, 2000\nagain: sub.setf r0, r0, 1\nbrr.anynz again\nnop\nnop\nnop" + END
+    for budget, codes in (("0x1000", {"QPU-041": 1}), ("20000", {}), ("many", {"QPU-060": 1})):
+        monkeypatch.setenv("VC4LAB_BUDGET", budget)
+        board = Board(engine)
+        board.start(counted)
+        assert board.finish().codes == codes
 
 
 @pytest.mark.parametrize("threads", [1, 2, 8])

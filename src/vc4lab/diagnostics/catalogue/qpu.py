@@ -41,7 +41,9 @@ ENTRIES = [
         "whose condition depends on lanes that hold no data is a usual cause: such lanes never "
         "leave it.",
         "AG100-R p. 34, branches look at all 16 lanes",
-        "Bound the loop, or test only lanes with data.",
+        "Bound the loop, or test only lanes with data. A user program that really computes this "
+        "long gets more by VC4LAB_BUDGET=N in the environment (instructions for each program), or "
+        "by `vc4lab run --budget N`.",
         Severity.ERROR,
     ),
     Entry(

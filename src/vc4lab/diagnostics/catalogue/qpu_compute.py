@@ -91,4 +91,13 @@ COMPUTE_ENTRIES = [
         "Write 16 to VPMBASE for all 64 rows, while the V3D is idle.",
         Severity.WARNING,
     ),
+    Entry(
+        "QPU-060",
+        "Instruction budget ignored",
+        "VC4LAB_BUDGET is set to something that is not a whole number above 0, so programs have "
+        "the usual limit.",
+        "`vc4lab explain QPU-041`",
+        "Write a number of instructions, as 4000000000 or 0x100000000.",
+        Severity.WARNING,
+    ),
 ]

@@ -8,6 +8,7 @@ from vc4lab.bits import signed32
 from vc4lab.qpu.plan import plan
 from vc4lab.qpu.resumable import emit_resumable
 from vc4lab.simd import Function, NativeFunction, Target, build, i32, ptr
+from vc4lab.v3d.compute.budget import NATIVE
 from vc4lab.v3d.compute.needs import need_of
 from vc4lab.v3d.compute.qpu import Condition, Qpu, Request
 from vc4lab.v3d.compute.staged_environment import REFUSALS, StagedUserEnvironment
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from vc4lab.v3d.compute.code import UserProgram
     from vc4lab.v3d.unknowns import Unknowns
 
-DEFAULT_BUDGET = 1 << 33
 SLICE = 1 << 22
 """Instructions after which a looping program lets the others run."""
 
@@ -63,7 +63,7 @@ class NativeQpu(Qpu):
         unknowns: Unknowns,
         budget: int | None = None,
     ) -> None:
-        super().__init__(number, request, code.program, budget or DEFAULT_BUDGET)
+        super().__init__(number, request, code.program, budget or NATIVE)
         self.source = code
         self.unknowns = unknowns
         self.parallel = not code.waits

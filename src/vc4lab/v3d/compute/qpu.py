@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from vc4lab.qpu.environment import Unsupported
 from vc4lab.qpu.isa import INSTRUCTION_BYTES
+from vc4lab.v3d.compute.budget import GOLDEN, HINT
 from vc4lab.v3d.compute.environment import Stuck, UserEnvironment
 from vc4lab.v3d.compute.needs import Need, need_of
 
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from vc4lab.v3d.compute.state import SharedState
     from vc4lab.v3d.unknowns import Unknowns
 
-DEFAULT_GOLDEN_BUDGET = 1 << 21
 UNLIMITED = 1023
 
 
@@ -95,7 +95,7 @@ class Qpu:
         self.condition, self.code, self.reason = Condition.STOPPED, code, reason
 
     def stop_endless(self) -> None:
-        self.stop("QPU-041", f"{self.instructions} instructions without an end")
+        self.stop("QPU-041", f"{self.instructions} instructions without an end ({HINT})")
 
     def text(self, shared: SharedState) -> str:
         """One line: the QPU, its instruction, what it waits for."""
@@ -140,7 +140,7 @@ class GoldenQpu(Qpu):
     ) -> None:
         from vc4lab.qpu.interpreter import Interpreter
 
-        super().__init__(number, request, program, budget or DEFAULT_GOLDEN_BUDGET)
+        super().__init__(number, request, program, budget or GOLDEN)
         length = request.length if request.limited else None
         self.env = UserEnvironment(shared, memory, number, request.uniforms, length, unknowns)
         self.machine = Interpreter(program, self.env, settings=unknowns)

@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from vc4lab.v3d.compute.budget import chosen_budget
 from vc4lab.v3d.compute.code import CodeCache
 from vc4lab.v3d.compute.engine import run_until_quiet
 from vc4lab.v3d.compute.qpu import Condition, GoldenQpu, Qpu, Request
@@ -60,7 +61,7 @@ class ComputeUnit:
         self.unknowns = unknowns
         self.engine = engine
         self.helpers = (threads if threads is not None else os.cpu_count() or 1) - 1
-        self.budget = budget
+        self.budget = budget if budget is not None else chosen_budget(reporter)
         self.shared = SharedState(memory=memory.base, ram=memory.ram_bytes)
         self.code = CodeCache(memory, unknowns)
         self.errors = 0  # bits of ERRSTAT

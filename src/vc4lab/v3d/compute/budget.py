@@ -1,0 +1,35 @@
+"""How many instructions a user program may execute before it counts as endless.
+
+A limit in instructions and not in seconds, so that a program ends the same way on every machine.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from vc4lab.diagnostics import Reporter
+
+NATIVE = 1 << 29
+"""About nine seconds of a real QPU; one to three seconds here, for each QPU that never ends."""
+GOLDEN = 1 << 18
+"""For the interpreter, which takes some seconds for it."""
+
+VARIABLE = "VC4LAB_BUDGET"
+HINT = f"{VARIABLE} in the environment, or --budget of `vc4lab run`, allows more"
+
+
+def chosen_budget(reporter: Reporter) -> int | None:
+    """What the environment says; None, with QPU-060 if it makes no sense, for the default."""
+    text = os.environ.get(VARIABLE, "")
+    if not text:
+        return None
+    try:
+        budget = int(text, 0)
+    except ValueError:
+        budget = 0
+    if budget > 0:
+        return budget
+    reporter.report("QPU-060", f"{VARIABLE}={text[:40]!r} is not a number of instructions")
+    return None
