@@ -38,7 +38,7 @@ START_kernel8 := start64
 CFLAGS := -O2 -std=c11 \
           -ffreestanding -fno-ident -fno-common -fno-stack-protector -fno-pic \
           -fno-asynchronous-unwind-tables -fno-tree-loop-distribute-patterns -ffunction-sections \
-          -fdata-sections -ffp-contract=off -Wall -Wextra -Werror -I$(COMMON) -I$(BUILD)
+          -fdata-sections -ffp-contract=off -fno-math-errno -Wall -Wextra -Werror -I$(COMMON) -I$(BUILD)
 LDFLAGS := -nostdlib -static -Wl,--build-id=none -Wl,--gc-sections -Wl,-z,max-page-size=4096 \
            -Wl,--no-warn-rwx-segments
 

@@ -187,6 +187,49 @@ void binning_gl_shader(struct list *list, const void *record, uint32_t attribute
     put_u32(list, bus_address(record) | (attributes & 7));
 }
 
+/* Of one shader: program, which attributes it reads and how many bytes they take. */
+static void put_vertex_program(struct list *list, struct program program, uint32_t selected,
+                               uint32_t bytes)
+{
+    put_u16(list, 0); /* number of uniforms: not used */
+    put_u8(list, selected);
+    put_u8(list, bytes);
+    put_u32(list, bus_address(program.code));
+    put_u32(list, bus_address(program.uniforms));
+}
+
+void gl_shader_record(struct list *list, uint32_t flags, uint32_t varyings,
+                      struct program fragment, struct program vertex, struct program coordinate,
+                      const struct attribute *attributes, uint32_t count)
+{
+    uint32_t vertex_reads = 0, vertex_bytes = 0, coordinate_reads = 0, coordinate_bytes = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t bytes = (attributes[i].bytes + 3u) & ~3u; /* rows of the VPM are words */
+        if (attributes[i].vertex_offset != NOT_READ) {
+            vertex_reads |= 1u << i;
+            vertex_bytes += bytes;
+        }
+        if (attributes[i].coordinate_offset != NOT_READ) {
+            coordinate_reads |= 1u << i;
+            coordinate_bytes += bytes;
+        }
+    }
+    put_u16(list, flags);
+    put_u8(list, 0); /* number of uniforms: not used */
+    put_u8(list, varyings);
+    put_u32(list, bus_address(fragment.code));
+    put_u32(list, bus_address(fragment.uniforms));
+    put_vertex_program(list, vertex, vertex_reads, vertex_bytes);
+    put_vertex_program(list, coordinate, coordinate_reads, coordinate_bytes);
+    for (uint32_t i = 0; i < count; i++) {
+        put_u32(list, bus_address(attributes[i].base));
+        put_u8(list, attributes[i].bytes - 1u);
+        put_u8(list, attributes[i].stride);
+        put_u8(list, attributes[i].vertex_offset);
+        put_u8(list, attributes[i].coordinate_offset);
+    }
+}
+
 void binning_vertices(struct list *list, enum primitive mode, uint32_t count, uint32_t first)
 {
     put_u8(list, VERTEX_ARRAY_PRIMITIVES);

@@ -25,7 +25,9 @@ enum configuration {
     ENABLE_FORWARD_FACING = 1 << 0,
     ENABLE_REVERSE_FACING = 1 << 1,
     CLOCKWISE_IS_FORWARD = 1 << 2,
+    DEPTH_LESS = 1 << 12,
     DEPTH_ALWAYS = 7 << 12,
+    DEPTH_UPDATE = 1 << 15,
 };
 
 /* Power, clock and identity; stops with a message if there is no V3D. */
@@ -64,6 +66,26 @@ struct nv_shader_record {
 } __attribute__((aligned(16)));
 
 enum { SHADER_SINGLE_THREADED = 1, SHADER_CLIPPING = 4 };
+
+/* One of the three programs of a GL shader record. */
+struct program {
+    const uint32_t *code;
+    const void *uniforms;
+};
+
+/* One array of vertex data: element 0, bytes of an element, bytes from one to the next, and where the
+ * element goes in the column that a shader reads, in bytes. */
+enum { NOT_READ = 0xff };
+struct attribute {
+    const void *base;
+    uint8_t bytes, stride;
+    uint8_t vertex_offset, coordinate_offset; /* NOT_READ: that shader does without */
+};
+
+/* A GL shader record; the list must begin 16-byte aligned. */
+void gl_shader_record(struct list *list, uint32_t flags, uint32_t varyings,
+                      struct program fragment, struct program vertex, struct program coordinate,
+                      const struct attribute *attributes, uint32_t count);
 
 /* Bin, then render; waits for both and stops with a message if one takes longer than a second. */
 void v3d_draw(const struct list *binning, const struct list *rendering);

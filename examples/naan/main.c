@@ -5,18 +5,11 @@
 #include "mailbox.h"
 #include "naan.h"
 #include "v3d.h"
+#include "vsync.h"
 
 #define WIDTH 640u
 #define HEIGHT 480u
 #define FRAMES_A_SECOND 60u
-#define FRAME_MICROSECONDS 16667u
-
-/* The firmware raises the SMI interrupt at every vertical sync (config.txt: fake_vsync_isr=1). */
-#define IRQ_PENDING_2 (PERIPHERALS + 0xb208)
-#define IRQ_ENABLE_2 (PERIPHERALS + 0xb214)
-#define SMI_CS (PERIPHERALS + 0x600000)
-#define IRQ_2_SMI (1u << 16)
-#define SYNC_TIMEOUT 100000u
 
 static struct background_vertex sky[SKY_VERTICES] __attribute__((aligned(16)));
 static struct naan_vertex breads[ALL_VERTICES] __attribute__((aligned(16)));
@@ -66,28 +59,6 @@ static void build_binning_list(struct list *list, const struct target *target)
     binning_end(list);
 }
 
-/* Wait for the display; without the interrupt, for the time a frame takes. */
-static void wait_for_sync(void)
-{
-    static bool has_sync = true;
-    static uint32_t last;
-
-    if (has_sync) {
-        uint32_t start = microseconds();
-        while (!(get32(IRQ_PENDING_2) & IRQ_2_SMI))
-            if (passed(start, SYNC_TIMEOUT)) {
-                print_line("no vertical sync: is fake_vsync_isr=1 in config.txt? Using the timer.");
-                has_sync = false;
-                break;
-            }
-        put32(SMI_CS, 0); /* acknowledge */
-    } else {
-        while (!passed(last, FRAME_MICROSECONDS)) {
-        }
-    }
-    last = microseconds();
-}
-
 void main(void)
 {
     uart_start();
@@ -112,14 +83,14 @@ void main(void)
         rendering_list(&rendering[page], &target);
     }
 
-    put32(IRQ_ENABLE_2, IRQ_2_SMI); /* visible as pending; the CPU itself keeps interrupts masked */
+    vsync_start();
     start = microseconds();
     for (uint32_t frame = 0;; frame++) {
         uint32_t page = (frame + 1) & 1; /* page 0 is shown first */
         sky_vertices(sky, frame);
         naan_vertices(breads, frame);
         v3d_draw(&binning, &rendering[page]);
-        wait_for_sync();
+        vsync_wait();
         framebuffer_show(&fb, page);
         if ((frame + 1) % FRAMES_A_SECOND == 0) {
             print_number(frame + 1);

@@ -3,23 +3,11 @@
 #define NAAN_H
 
 #include "board.h"
+#include "maths.h"
 
-/* math.c */
-float sine(float radians);
-float cosine(float radians);
-float square_root(float value);
+/* random.c */
 uint32_t hash(uint32_t value); /* scrambles bits: the source of all randomness here */
 float random_float(uint32_t seed, float low, float high);
-
-static inline float mix(float a, float b, float t)
-{
-    return a + (b - a) * t;
-}
-
-static inline float clamp(float value, float low, float high)
-{
-    return value < low ? low : value > high ? high : value;
-}
 
 static inline float smooth_step(float low, float high, float value)
 {

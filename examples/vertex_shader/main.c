@@ -29,41 +29,20 @@ static const float uniforms[2] __attribute__((aligned(16))) = {
 static uint8_t shader_record[64] __attribute__((aligned(16)));
 static uint8_t binning_memory[1024], rendering_memory[4096];
 
-static void put_attribute(struct list *list, const void *base, uint32_t bytes,
-                          uint32_t vertex_offset, uint32_t coordinate_offset)
-{
-    put_u32(list, bus_address(base));
-    put_u8(list, bytes - 1);
-    put_u8(list, bytes); /* stride: packed */
-    put_u8(list, vertex_offset);
-    put_u8(list, coordinate_offset);
-}
-
-static void put_shader(struct list *list, uint32_t attributes, uint32_t attribute_bytes,
-                       uint32_t code)
-{
-    put_u16(list, 0); /* number of uniforms: not used */
-    put_u8(list, attributes);
-    put_u8(list, attribute_bytes);
-    put_u32(list, bus_address(&shader[code / 4]));
-    put_u32(list, bus_address(uniforms));
-}
-
 static void build_shader_record(void)
 {
-    enum { POSITION = 1 << 0, COLOUR = 1 << 1, UNUSED = 0xff };
+    static const struct attribute attributes[] = {
+        {positions, 12, 12, 0, 0},
+        {colours, 4, 4, 12, NOT_READ},
+    };
+    struct program fragment = {&shader[SHADER_FRAGMENT / 4], uniforms};
+    struct program vertex = {&shader[SHADER_VERTEX / 4], uniforms};
+    struct program coordinate = {&shader[SHADER_COORDINATE / 4], uniforms};
     struct list list;
 
     list_reset(&list, shader_record, sizeof shader_record);
-    put_u16(&list, SHADER_SINGLE_THREADED | SHADER_CLIPPING);
-    put_u8(&list, 0);
-    put_u8(&list, 3); /* varyings */
-    put_u32(&list, bus_address(&shader[SHADER_FRAGMENT / 4]));
-    put_u32(&list, bus_address(uniforms));
-    put_shader(&list, POSITION | COLOUR, 16, SHADER_VERTEX);
-    put_shader(&list, POSITION, 12, SHADER_COORDINATE);
-    put_attribute(&list, positions, 12, 0, 0);
-    put_attribute(&list, colours, 4, 12, UNUSED);
+    gl_shader_record(&list, SHADER_SINGLE_THREADED | SHADER_CLIPPING, 3, fragment, vertex,
+                     coordinate, attributes, 2);
 }
 
 void main(void)

@@ -1,0 +1,10 @@
+/* The display's vertical sync. */
+#ifndef VSYNC_H
+#define VSYNC_H
+
+void vsync_start(void);
+
+/* Wait for the display; without the interrupt (config.txt: fake_vsync_isr=1), for the time a frame takes. */
+void vsync_wait(void);
+
+#endif
