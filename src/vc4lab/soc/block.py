@@ -16,6 +16,7 @@ registers (`count=4`) is stored under each offset, and its handlers get the inde
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from enum import Enum
 from functools import partial
 from typing import Any, ClassVar
@@ -37,10 +38,26 @@ class Poll(Enum):
     """Somebody typing."""
 
 
+@dataclass(frozen=True)
+class Rate:
+    """How a counter follows guest time: ns × multiply / divide, its bits from `shift` on."""
+
+    multiply: int
+    divide: int
+    shift: int = 0
+
+    def at(self, nanoseconds: int) -> int:
+        """The counter at a moment of guest time."""
+        return nanoseconds * self.multiply // self.divide >> self.shift & 0xFFFFFFFF
+
+
 class Register:
     """One 32-bit register of a block, or a row of `count` registers `stride` bytes apart.
 
-    `access` is "rw", "r" (writes are ignored) or "w" (reads give 0).
+    `access` is "rw", "r" (writes are ignored) or "w" (reads give 0). `steady` says that reading it
+    changes nothing, and that its value changes only by writes, events and reads of registers that
+    are not steady: a poll of it is answered without its handler until then. Registers without a
+    handler are steady anyway. A counter with a `rate` needs its handler only for traces.
     """
 
     def __init__(
@@ -52,6 +69,8 @@ class Register:
         count: int = 1,
         stride: int = 4,
         poll: Poll = Poll.SOON,
+        steady: bool = False,
+        rate: Rate | None = None,
         doc: str = "",
     ) -> None:
         self.offset = offset
@@ -60,6 +79,8 @@ class Register:
         self.count = count
         self.stride = stride
         self.poll = poll
+        self.steady = steady
+        self.rate = rate
         self.doc = doc
         self.name = ""
 
@@ -129,6 +150,22 @@ class Block:
                     bound = default(offset)
                 found.append((offset, bound))
         return found
+
+    def steady(self) -> set[int]:
+        """Offsets of the declared registers that are steady."""
+        found: set[int] = set()
+        for name, register in self.registers.items():
+            if register.steady or not hasattr(self, "on_read_" + name):
+                found.update(register.offsets())
+        return found
+
+    def rates(self) -> dict[int, Rate]:
+        """Offset → rate of the counters that follow guest time."""
+        return {r.offset: r.rate for r in self.registers.values() if r.rate is not None}
+
+    def is_steady(self, offset: int) -> bool:
+        """Whether an offset that is not declared is steady."""
+        return False
 
     def _stored(self, offset: int) -> ReadHandler:
         values = self.values

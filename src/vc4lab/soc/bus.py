@@ -1,43 +1,85 @@
 """The bus: finds the register behind an address, and lets time go on for programs that poll.
 
-A read costs one dictionary look-up. A program that reads the same few registers over and over
-without writing anything waits for something: then guest time skips ahead, by how much is said
-by the register's `Poll`.
+A program that reads the same few registers over and over without writing anything waits for
+something: then guest time skips ahead, by how much is said by the register's `Poll`. Counting and
+skipping are native (`native_bus.py`), and so are the answers of polled registers; the handlers of
+the blocks are called from there.
 """
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from vc4lab.soc.block import Block, Poll, ReadHandler, WriteHandler
-from vc4lab.soc.clock import Clock
+from vc4lab.soc.block import Block, Poll, Rate, ReadHandler, WriteHandler
+from vc4lab.soc.clock import FAR, Clock
+from vc4lab.soc.native import words_of
+from vc4lab.soc.native_bus import (
+    AGAIN,
+    ALWAYS,
+    ANSWERS,
+    ASK,
+    FAR_POLL,
+    NOBODY,
+    PATIENCE,
+    POLLED_TOGETHER,
+    POLLS_BEFORE_SKIP,
+    WAITING,
+    Answer,
+    BusState,
+    PollState,
+    answer_slot,
+    functions,
+)
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
 
-ACCESS_NS = 50
-"""Guest time of a device access, which is much slower than an instruction. The slice's end is not
-moved for it, so events come late by what a slice's accesses add up to."""
-PollState = tuple[set[int], int, int]
-"""The registers a core polls, how often, and its patience."""
-POLLS_BEFORE_SKIP = 4
-"""So many equal reads in a row are patience, more are waiting."""
-POLL_DISTANCE = 64
-"""A loop that only polls reads again within so many instructions."""
-FAR_POLL = 320
-"""One that computes something from what it read may take so many; it is believed later."""
-NEAR = 8
-PATIENCE = POLLS_BEFORE_SKIP * NEAR
-"""A near poll counts for this many far ones."""
-POLLED_TOGETHER = 8
-"""Registers a polling loop looks at, at most."""
 TIME_STEP = 10_000
 """Nanoseconds a polled timer goes on per read."""
 OWN_TIME = -2
 """In place of an offset: a core's own counter (generic timer, cycle counter)."""
 SOON_STEP = 20_000
 """Nanoseconds per read of a polled status register of which no event is known."""
+STEPS = {Poll.TIME: TIME_STEP, Poll.EVENT: FAR, Poll.SOON: SOON_STEP, Poll.INPUT: SOON_STEP}
+ASK_READ = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_int64, ctypes.c_int32)
+ASK_WRITE = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_uint64)
+WORD = 0xFFFFFFFF
+LARGEST = (1 << 62) - 1
+SEEN = PollState.offset("seen") // 8
+
+
+def _new_polling(patience: int) -> Any:
+    state: Any = PollState(patience=patience)
+    state.seen = [NOBODY] * POLLED_TOGETHER
+    return state
+
+
+def _shared(name: str, doc: str) -> Any:
+    """A member of the `BusState` as an attribute."""
+    index = BusState.offset(name) // 8
+
+    def get(bus: Bus) -> int:
+        return bus._words[index]
+
+    def put(bus: Bus, value: int) -> None:
+        bus._words[index] = max(-LARGEST, min(value, LARGEST))
+
+    return property(get, put, doc=doc)
+
+
+def _polling(name: str, doc: str) -> Any:
+    """A member of the `PollState` of the core whose turn it is."""
+
+    def get(bus: Bus) -> int:
+        value: int = getattr(bus._polling, name)
+        return value
+
+    def put(bus: Bus, value: int) -> None:
+        setattr(bus._polling, name, max(0, min(value, LARGEST)))
+
+    return property(get, put, doc=doc)
 
 
 class Bus:
@@ -61,14 +103,25 @@ class Bus:
         self._writes: dict[int, WriteHandler] = {}
         self._pages: dict[int, tuple[int, Block]] = {}
         self._kinds: dict[int, Poll] = {}
-        self._last = -1
-        self._seen: set[int] = set()
-        self._last_count = 0
-        self._events_seen = 0
-        self._patience = 0
-        self.accesses = 0
-        self.polls = 0
-        """Reads of the same few registers with no write between them, weighted by `NEAR`."""
+        self._steady: set[int] = set()
+        """Offsets of registers whose value stays until something happens."""
+        self._all_to_python = False
+        self._callbacks = ASK_READ(self._answer_read), ASK_WRITE(self._answer_write)
+        read, write = (ctypes.cast(call, ctypes.c_void_p).value for call in self._callbacks)
+        self._polling = _new_polling(patience=0)
+        self._state: Any = BusState(
+            last=NOBODY,
+            polling=self._polling.address,
+            slice=clock.counter.address,
+            time=clock.address,
+            ask_read=read,
+            ask_write=write,
+        )
+        self._words = words_of(self._state)
+        self._forget_answers()
+        self._native = functions()
+        self._native_read = self._native["read"]
+        self._native_write = self._native["write"]
 
     def attach(self, block: Block, offset: int | None = None) -> None:
         """Put a block at `offset` of the window (its own `OFFSET` if None)."""
@@ -78,6 +131,9 @@ class Bus:
             self._reads[start + at] = read
         for at, write in block.write_handlers().items():
             self._writes[start + at] = write
+        self._steady.update(start + at for at in block.steady())
+        for at, rate in block.rates().items():
+            self._enter_rate(start + at, rate)
         for page in range(start >> 12, (start + block.SIZE - 1 >> 12) + 1):
             self._pages.setdefault(page, (start, block))
 
@@ -87,65 +143,52 @@ class Bus:
         around_write: Callable[[int, WriteHandler], WriteHandler],
     ) -> None:
         """Put something around the handlers of every declared register; for traces."""
+        self.ask_always()
         self._reads = {at: around_read(at, read) for at, read in self._reads.items()}
         self._writes = {at: around_write(at, write) for at, write in self._writes.items()}
+
+    def ask_always(self) -> None:
+        """From now on every access comes to the handlers; guest time stays the same."""
+        self._all_to_python = True
+        self._forget_answers()
+
+    @property
+    def native_window(self) -> tuple[int, int, int]:
+        """For the engine: host addresses of the functions for reads and writes, and their state."""
+        return self._native_read.address, self._native_write.address, self._state.address
 
     # -- the CPU's side ----------------------------------------------------------------------------
 
     def read(self, offset: int, size: int) -> int:
-        """A read of `size` bytes at `offset` of the window."""
-        if size != 4:
-            return self._read_part(offset, size)
-        self.accesses += 1
-        self.clock.skipped += ACCESS_NS
-        executed = self.clock.counter.count
-        distance = executed - self._last_count
-        close = distance < FAR_POLL
-        self._last_count = executed
-        seen = self._seen
-        if close and offset in seen:
-            self._last = offset
-            self.polls += NEAR if distance < POLL_DISTANCE else 1
-            if self.polls > PATIENCE:
-                self._wait(offset)
-        else:
-            if not close or len(seen) == POLLED_TOGETHER:
-                seen.clear()
-            seen.add(offset)
-            self.polls = 0
-        handler = self._reads.get(offset)
-        if handler is not None:
-            return handler()
-        return self._read_other(offset)
+        """A read of `size` bytes at `offset` of the window, as the CPU does it."""
+        value: int = self._native_read(None, offset, size, self._state.address)
+        self.clock.counter.raise_fault()
+        return value & ((1 << 8 * size) - 1)
 
     def write(self, offset: int, size: int, value: int) -> None:
         """A write of `size` bytes at `offset` of the window; a part of a word zeroes the rest."""
-        self.accesses += 1
-        self.clock.skipped += ACCESS_NS
-        self._seen.clear()
-        self.polls = 0
-        if size != 4:
-            if size == 8:
-                self.write(offset, 4, value & 0xFFFFFFFF)
-                self.write(offset + 4, 4, value >> 32)
-                return
-            value = value << 8 * (offset & 3) & 0xFFFFFFFF
-            offset &= ~3
-        handler = self._writes.get(offset)
-        if handler is not None:
-            handler(value)
-            return
-        place = self._pages.get(offset >> 12)
-        if place is not None:
-            place[1].write_other(offset - place[0], value)
-        else:
-            self._nobody("write to", offset)
+        self._native_write(None, offset, size, value, self._state.address)
+        self.clock.counter.raise_fault()
 
-    def _read_part(self, offset: int, size: int) -> int:
-        if size == 8:
-            return self.read(offset, 4) | self.read(offset + 4, 4) << 32
-        word = self.read(offset & ~3, 4) >> 8 * (offset & 3)
-        return word & ((1 << 8 * size) - 1)
+    def _answer_read(self, offset: int, told: int) -> int:
+        """What native code does not know; `told`: whether the program waits, reads it again."""
+        try:
+            if told & WAITING:
+                self._wait(offset)
+            handler = self._reads.get(offset)
+            value = handler() if handler is not None else self._read_other(offset)
+            if told & AGAIN and not self._all_to_python:
+                self._keep_answer(offset, value)
+            return value
+        except BaseException as error:
+            self.clock.counter.fail(error)
+            return 0
+
+    def _answer_write(self, offset: int, value: int) -> None:
+        try:
+            self._deliver(offset, value)
+        except BaseException as error:
+            self.clock.counter.fail(error)
 
     def _read_other(self, offset: int) -> int:
         place = self._pages.get(offset >> 12)
@@ -167,11 +210,16 @@ class Bus:
         """The register's value, without side effects of polling (a read may still take data)."""
         if offset == OWN_TIME:
             return 0
+        self.clock.something_happened()
         handler = self._reads.get(offset)
         return handler() if handler is not None else self._read_other(offset)
 
     def poke(self, offset: int, value: int) -> None:
         """A write by somebody else than the CPU: the DMA."""
+        self.clock.something_happened()
+        self._deliver(offset, value)
+
+    def _deliver(self, offset: int, value: int) -> None:
         handler = self._writes.get(offset)
         if handler is not None:
             handler(value)
@@ -182,48 +230,78 @@ class Bus:
         else:
             self._nobody("write to", offset)
 
-    def time_polled(self) -> None:
-        """A core has read a counter of its own: the same as a read of a timer register."""
-        executed = self.clock.counter.count
-        distance = executed - self._last_count
-        close = distance < FAR_POLL
-        self._last_count = executed
-        self.clock.skipped += ACCESS_NS
-        if not close or OWN_TIME not in self._seen:
-            if not close:
-                self._seen.clear()
-            self._seen.add(OWN_TIME)
-            self.polls = 0
-            return
-        self._last = OWN_TIME
-        self.polls += NEAR if distance < POLL_DISTANCE else 1
-        if self.polls > PATIENCE:
-            self._wait(OWN_TIME)
+    # -- native answers ----------------------------------------------------------------------------
 
-    def exchange_polls(self, state: PollState | None) -> PollState:
-        """Another core has its turn: take up what it polls (None: nothing), give back the last."""
-        old = self._seen, self.polls, self._patience
-        self._seen, self.polls, self._patience = state or (set(), 0, POLLS_BEFORE_SKIP)
-        self._last_count = self.clock.counter.count
-        return old
+    def _keep_answer(self, offset: int, value: int) -> None:
+        """Let native code answer this register until something happens, if its value stays."""
+        if offset not in self._steady:
+            place = self._pages.get(offset >> 12)
+            if offset in self._reads or place is None:
+                return
+            if not place[1].is_steady(offset - place[0]):
+                return
+        answer = self._answer(offset)
+        if answer.generation == ALWAYS:
+            return
+        kind = self._poll_kind(offset)
+        answer.register, answer.value = offset, value & WORD
+        answer.generation = self.clock.changes
+        answer.step = ASK if kind is Poll.INPUT else STEPS[kind]
+
+    def _answer(self, offset: int) -> Any:
+        """Where the native answer for a register is kept."""
+        return self._state.element("answers", answer_slot(offset))
+
+    def _enter_rate(self, offset: int, rate: Rate) -> None:
+        answer = self._answer(offset)
+        answer.register, answer.generation, answer.step = offset, ALWAYS, TIME_STEP
+        answer.multiply, answer.divide, answer.shift = rate.multiply, rate.divide, rate.shift
+
+    def _forget_answers(self) -> None:
+        nothing: Any = Answer(register=NOBODY, divide=1)
+        place = self._state.address + BusState.offset("answers")
+        ctypes.memmove(place, bytes(nothing) * ANSWERS, Answer.size * ANSWERS)
 
     # -- waiting -----------------------------------------------------------------------------------
 
+    def time_polled(self) -> None:
+        """A core has read a counter of its own: the same as a read of a timer register."""
+        if self._native["note"](self._state.address, OWN_TIME):
+            self._wait(OWN_TIME)
+
+    def exchange_polls(self, state: Any) -> Any:
+        """Another core has its turn: take up its `PollState` (None: a new one), give back the old."""
+        old = self._polling
+        self._polling = state if state is not None else _new_polling(POLLS_BEFORE_SKIP)
+        self._state.polling = self._polling.address
+        self._last_count = self.clock.counter.count
+        return old
+
+    accesses = _shared("accesses", "Reads and writes of the CPU.")
+    _last = _shared("last", "Offset of the register that was polled last.")
+    _last_count = _shared("last_count", "Instructions executed until the last read.")
+    _events_seen = _shared("events_seen", "Events that had happened when patience began.")
+    polls = _polling("polls", "Reads of the same few registers without a write, by `NEAR`.")
+    _patience = _polling("patience", "Polls before time skips.")
+
+    @property
+    def _seen(self) -> bytes:
+        """The registers that are polled, as they are saved and restored."""
+        words = words_of(self._polling)[SEEN : SEEN + self._polling.known]
+        return words.tobytes()
+
+    @_seen.setter
+    def _seen(self, raw: bytes) -> None:
+        known = min(len(raw) // 8, POLLED_TOGETHER)
+        words = words_of(self._polling)
+        for index in range(POLLED_TOGETHER):
+            place = raw[8 * index : 8 * index + 8] if index < known else b""
+            offset = int.from_bytes(place, "little", signed=True) if place else NOBODY
+            words[SEEN + index] = offset
+        self._polling.known = known
+
     def _wait(self, offset: int) -> None:
-        clock = self.clock
-        if clock.events_run != self._events_seen:
-            self._events_seen = clock.events_run
-            self._patience = POLLS_BEFORE_SKIP
-        if self._patience:
-            self._patience -= 1
-            return
-        poll = self._poll_kind(offset)
-        if poll is Poll.TIME:
-            clock.skip_to_event(TIME_STEP)
-        elif poll is Poll.EVENT:
-            clock.skip_to_event()
-        else:
-            clock.skip_to_event(SOON_STEP)
+        self._native["wait"](self._state.address, STEPS[self._poll_kind(offset)])
 
     def _poll_kind(self, offset: int) -> Poll:
         kind = self._kinds.get(offset)

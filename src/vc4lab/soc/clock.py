@@ -2,34 +2,56 @@
 
 Guest time never comes from the host, so two runs of a program give the same bytes. One instruction
 takes a fixed number of nanoseconds (the board's nominal speed); idle CPUs and polling loops skip
-ahead, see `Bus` and `Machine`.
+ahead, see `Bus` and `Machine`. Native code reads and moves it, too (`native_bus.py`).
 """
 
 from __future__ import annotations
 
 import heapq
 from collections.abc import Callable
+from typing import Any
 
-from vc4lab.soc.native import SliceCounter
+from vc4lab.simd import Struct, i64
+from vc4lab.soc.native import SliceCounter, words_of
 
 NANOSECONDS = 1_000_000_000
 FAR = 1 << 62
 """A moment that never comes."""
 
 
+MOST_CORES = 64
+LATEST = FAR - 1
+"""Guest time stays below this, so that native sums do not overflow."""
+
+
+class TimeState(Struct):
+    """What native code and Python share of guest time."""
+
+    skipped = i64
+    next_event = i64
+    events_run = i64
+    share = i64
+    ns_per_instruction = i64
+    company = i64
+    wish = i64
+    changes = i64
+
+
 class Event:
     """A call at a moment of guest time (nanoseconds); `cancel()` takes it back."""
 
-    __slots__ = ("action", "at", "cancelled")
+    __slots__ = ("_clock", "action", "at", "cancelled")
 
-    def __init__(self, at: int, action: Callable[[], None]) -> None:
+    def __init__(self, at: int, action: Callable[[], None], clock: Clock) -> None:
         self.at = at
         self.action = action
         self.cancelled = False
+        self._clock = clock
 
     def cancel(self) -> None:
         """The event will not happen."""
         self.cancelled = True
+        self._clock.look_ahead()
 
 
 class Clock:
@@ -46,42 +68,105 @@ class Clock:
     def __init__(self, counter: SliceCounter, ns_per_instruction: int) -> None:
         self.counter = counter
         self.ns_per_instruction = ns_per_instruction
-        self.skipped = 0
-        self.events_run = 0
-        self.company = False
-        """Whether other cores run: a core that waits then ends its turn instead of skipping."""
-        self.wish: int | None = None
-        """The moment until which the core whose turn it is waits, if it does."""
-        self._share = 1
+        self._state: Any = TimeState(
+            next_event=FAR, share=1, ns_per_instruction=ns_per_instruction, wish=-1
+        )
+        self._words = words_of(self._state)
+        self._count = counter.words
         self._queue: list[tuple[int, int, Event]] = []
         self._sequence = 0
 
     @property
+    def address(self) -> int:
+        """Host address of the `TimeState`."""
+        address: int = self._state.address
+        return address
+
+    @property
     def now(self) -> int:
         """Guest time since power-on in nanoseconds."""
-        return self.skipped + self.counter.count * self.ns_per_instruction // self._share
+        words = self._words
+        return words[0] + self._count[0] * self.ns_per_instruction // words[3]
+
+    @property
+    def skipped(self) -> int:
+        """Nanoseconds that passed without instructions."""
+        return self._words[0]
+
+    @skipped.setter
+    def skipped(self, nanoseconds: int) -> None:
+        self._words[0] = max(-LATEST, min(nanoseconds, LATEST))
+
+    @property
+    def events_run(self) -> int:
+        """Events that have happened."""
+        return self._words[2]
+
+    @events_run.setter
+    def events_run(self, number: int) -> None:
+        self._words[2] = number & LATEST
+
+    @property
+    def company(self) -> bool:
+        """Whether other cores run: a core that polls then ends its turn instead of skipping."""
+        return bool(self._words[5])
+
+    @company.setter
+    def company(self, others: bool) -> None:
+        self._words[5] = others
+
+    @property
+    def wish(self) -> int | None:
+        """The moment until which the core whose turn it is waits, if it does."""
+        moment = self._words[6]
+        return None if moment < 0 else moment
+
+    @wish.setter
+    def wish(self, moment: int | None) -> None:
+        self._words[6] = -1 if moment is None else moment
 
     @property
     def share(self) -> int:
         """So many cores take turns, each for this part of the time; time never goes back."""
-        return self._share
+        return self._words[3]
 
     @share.setter
     def share(self, cores: int) -> None:
+        if cores == self._words[3]:
+            return
         now = self.now
-        self._share = cores
+        self._words[3] = cores
         self.skipped += now - self.now
+
+    @property
+    def _share(self) -> int:
+        """`share` as it is saved and restored: nothing else changes."""
+        return self._words[3]
+
+    @_share.setter
+    def _share(self, cores: int) -> None:
+        self._words[3] = max(1, min(cores, MOST_CORES))
+
+    @property
+    def changes(self) -> int:
+        """How often something may have changed that a register shows."""
+        return self._words[7]
+
+    def something_happened(self) -> None:
+        """What registers show may have changed: no native answer holds any more."""
+        self._words[7] += 1
 
     @property
     def limit(self) -> int:
         """The instruction count at which the next event is due."""
-        return (self.next_event - self.skipped) * self._share // self.ns_per_instruction + 1
+        return (self.next_event - self.skipped) * self.share // self.ns_per_instruction + 1
 
     def at(self, moment: int, action: Callable[[], None]) -> Event:
         """Call `action` at `moment` (ns). A moment in the past comes as soon as possible."""
-        event = Event(moment, action)
+        event = Event(moment, action, self)
         self._sequence += 1
         heapq.heappush(self._queue, (moment, self._sequence, event))
+        self.look_ahead()
         self.shorten_slice()
         return event
 
@@ -92,34 +177,36 @@ class Clock:
     @property
     def next_event(self) -> int:
         """Moment of the next event, `FAR` if there is none."""
+        return self._words[1]
+
+    def look_ahead(self) -> None:
+        """The queue has changed: note when the next event comes."""
         queue = self._queue
         while queue and queue[0][2].cancelled:
             heapq.heappop(queue)
-        return queue[0][0] if queue else FAR
+        self._words[1] = min(queue[0][0], FAR) if queue else FAR
 
     def run_due(self) -> None:
         """Call the events whose moment has come, in order."""
         now = self.now
         while self.next_event <= now:
-            self.events_run += 1
-            heapq.heappop(self._queue)[2].action()
+            self._words[2] += 1
+            event = heapq.heappop(self._queue)[2]
+            self.look_ahead()
+            event.action()
 
     def skip(self, nanoseconds: int) -> None:
         """Let time go on without instructions; the CPU stops soon if an event is due then."""
-        self.skipped += nanoseconds
+        self._words[0] += nanoseconds
         self.shorten_slice()
 
-    def skip_to_event(self, most: int = FAR) -> None:
-        """Let time go on to the next event, at most by `most` nanoseconds."""
-        wait = max(0, min(self.next_event - self.now, most))
-        if self.company:
-            self.wish = self.now + wait
-            self.counter.stop()
-        else:
-            self.skip(wait)
+    def skip_to_event(self) -> None:
+        """Let time go on to the next event."""
+        self.skip(max(0, self.next_event - self.now))
 
     def shorten_slice(self) -> None:
         """Make the CPU stop at the next event if that comes before the end of its slice."""
-        limit = (self.next_event - self.skipped) * self._share // self.ns_per_instruction
-        if limit < self.counter.limit:
-            self.counter.limit = max(limit, 0)
+        words = self._words
+        limit = (words[1] - words[0]) * words[3] // self.ns_per_instruction
+        if limit < self._count[1]:
+            self._count[1] = max(limit, 0)

@@ -8,7 +8,7 @@ time skips to the next event. Parked cores cost nothing.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from vc4lab.soc.cpu import Cpu
 from vc4lab.soc.exceptions import ArmException
@@ -16,7 +16,7 @@ from vc4lab.soc.idle import IdleLoop
 from vc4lab.soc.outcome import Outcome, UnhandledException
 
 if TYPE_CHECKING:
-    from vc4lab.soc.bus import Bus, PollState
+    from vc4lab.soc.bus import Bus
     from vc4lab.soc.clock import Event
     from vc4lab.soc.machine import Machine
 
@@ -64,7 +64,8 @@ class Core:
         self.naps = 0
         self.nap = 0
         self.masked_slice = MASKED_SLICE
-        self.polls: list[PollState] = []
+        self.polls: list[Any] = []
+        """What it polls on each bus, while others have their turn."""
         self.activity = (0, 0, 0)
 
     def rest(self, how: str) -> None:
@@ -201,6 +202,7 @@ class Cores:
         machine = self._machine
         self.current = core
         core.asleep = ""
+        machine.clock.something_happened()
         limit = min(machine.clock.limit, machine.counter.count + longest)
         try:
             limit = self._deliver(core, limit)
@@ -298,10 +300,10 @@ class Cores:
         moments = [core.wake_at for core in running if core.asleep == POLLING]
         return clock.at(min([clock.now + ALONE, *moments]), _nothing)
 
-    def _take_up_polls(self, core: Core) -> list[tuple[Bus, PollState]]:
+    def _take_up_polls(self, core: Core) -> list[tuple[Bus, Any]]:
         machine = self._machine
         buses = machine.bus, machine.local_bus
-        states: list[PollState | None] = [*core.polls] or [None, None]
+        states: list[Any] = [*core.polls] or [None, None]
         return [(bus, bus.exchange_polls(new)) for bus, new in zip(buses, states, strict=True)]
 
     def _ready(self, core: Core) -> bool:

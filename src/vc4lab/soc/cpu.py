@@ -93,7 +93,6 @@ class Cpu(ABC):
         self._pages = CodePages(memory, self.WIDE)
         self._library = _library()
         self._keep: list[Any] = []
-        self._fault: BaseException | None = None
         self._pending: tuple[ArmException, int] | None = None
         self._fault_status = (0, 0, 0)
         self._waits_for_event = False
@@ -200,34 +199,33 @@ class Cpu(ABC):
             try:
                 return read(offset, width)
             except BaseException as error:
-                self._remember(error)
+                self.counter.fail(error)
                 return 0
 
         def on_write(_engine: int, offset: int, width: int, value: int, _data: int) -> None:
             try:
                 write(offset, width, value)
             except BaseException as error:
-                self._remember(error)
+                self.counter.fail(error)
 
         callbacks = READ(on_read), WRITE(on_write)
         self._keep.append(callbacks)
+        pointers = [ctypes.cast(call, ctypes.c_void_p).value or 0 for call in callbacks]
+        self.map_native_window(base, size, pointers[0], pointers[1], 0)
+
+    def map_native_window(self, base: int, size: int, read: int, write: int, state: int) -> None:
+        """Send accesses to a window to functions at host addresses, with `state` at the end."""
         error = self._library.uc_mmio_map(
             ctypes.c_void_p(_handle(self.engine)),
             ctypes.c_uint64(base),
             ctypes.c_size_t(size),
-            callbacks[0],
-            None,
-            callbacks[1],
-            None,
+            ctypes.c_void_p(read),
+            ctypes.c_void_p(state),
+            ctypes.c_void_p(write),
+            ctypes.c_void_p(state),
         )
         if error:
             raise RuntimeError(f"the CPU engine refuses a device window (error {error})")
-
-    def _remember(self, error: BaseException) -> None:
-        """Keep an error of a device until the slice has ended; it cannot cross the engine."""
-        if self._fault is None:
-            self._fault = error
-        self.counter.stop()
 
     # -- running -----------------------------------------------------------------------------------
 
@@ -252,9 +250,7 @@ class Cpu(ABC):
             except self._unicorn.UcError as error:
                 self._on_engine_error(error)
             self.refresh()
-            if self._fault is not None:
-                fault, self._fault = self._fault, None
-                raise fault
+            counter.raise_fault()
             if counter.met_new_page():
                 self._meet_page(counter.block)
                 continue
@@ -307,7 +303,7 @@ class Cpu(ABC):
                     if self._waits_for_event:
                         engine.emu_stop()
             except BaseException as error:
-                self._remember(error)
+                self.counter.fail(error)
 
         return on_instruction
 

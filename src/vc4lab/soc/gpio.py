@@ -30,7 +30,7 @@ class Gpio(Block):
     FSEL = Register(0x00, count=6, doc="3 bits a pin")
     SET = Register(0x1C, access="w", count=2)
     CLEAR = Register(0x28, access="w", count=2)
-    LEVEL = Register(0x34, access="r", count=2)
+    LEVEL = Register(0x34, access="r", count=2, steady=True)
     EVENTS = Register(0x40, count=2)
     RISING = Register(0x4C, count=2)
     FALLING = Register(0x58, count=2)

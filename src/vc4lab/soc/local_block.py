@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from vc4lab.soc.block import Block, Poll, Register
+from vc4lab.soc.block import Block, Poll, Rate, Register
 from vc4lab.soc.clock import Clock, Event
-from vc4lab.soc.generic_timer import PHYSICAL, VIRTUAL, GenericTimer, ticks_at
+from vc4lab.soc.generic_timer import NANOSECONDS, PHYSICAL, TICKS, VIRTUAL, GenericTimer
 from vc4lab.soc.interrupts import InterruptController
 
 CORES = 4
 GPU_BIT, LOCAL_TIMER_BIT = 8, 11
+LOW, HIGH = Rate(TICKS, NANOSECONDS), Rate(TICKS, NANOSECONDS, 32)
 TIMER_UNITS = (PHYSICAL, PHYSICAL, None, VIRTUAL)
 """Bits 0-3 of a core's timer lines: secure and non-secure physical, hypervisor, virtual."""
 LOCAL_TIMER_TICK = 1e9 / 38_400_000
@@ -31,8 +32,8 @@ class LocalBlock(Block):
     GPU_ROUTING = Register(0x0C, doc="1:0 core of the IRQ, 3:2 core of the FIQ")
     PMU_ROUTING_SET = Register(0x10)
     PMU_ROUTING_CLEAR = Register(0x14)
-    TIMER_LOW = Register(0x1C, access="r", poll=Poll.TIME, doc="19.2 MHz count")
-    TIMER_HIGH = Register(0x20, access="r", poll=Poll.TIME)
+    TIMER_LOW = Register(0x1C, access="r", poll=Poll.TIME, rate=LOW, doc="19.2 MHz count")
+    TIMER_HIGH = Register(0x20, access="r", poll=Poll.TIME, rate=HIGH)
     LOCAL_ROUTING = Register(0x24, doc="1:0 core of the local timer, 2 as FIQ")
     AXI_COUNT = Register(0x2C)
     AXI_INTERRUPT = Register(0x30)
@@ -43,7 +44,7 @@ class LocalBlock(Block):
     IRQ_SOURCE = Register(0x60, access="r", count=CORES, poll=Poll.EVENT)
     FIQ_SOURCE = Register(0x70, access="r", count=CORES, poll=Poll.EVENT)
     MAILBOX_SET = Register(0x80, access="w", count=16, doc="mailbox m of core n at 16 n + 4 m")
-    MAILBOX_CLEAR = Register(0xC0, count=16, poll=Poll.EVENT)
+    MAILBOX_CLEAR = Register(0xC0, count=16, poll=Poll.EVENT, steady=True)
 
     FIRED, INTERRUPT, ENABLE, RELOAD = 1 << 31, 1 << 29, 1 << 28, (1 << 28) - 1
 
@@ -142,10 +143,10 @@ class LocalBlock(Block):
     # -- timers ------------------------------------------------------------------------------------
 
     def on_read_TIMER_LOW(self) -> int:
-        return ticks_at(self._clock.now) & 0xFFFFFFFF
+        return LOW.at(self._clock.now)
 
     def on_read_TIMER_HIGH(self) -> int:
-        return ticks_at(self._clock.now) >> 32
+        return HIGH.at(self._clock.now)
 
     def on_write_LOCAL_CONTROL(self, value: int) -> None:
         self.LOCAL_CONTROL = value & ~self.FIRED | self.LOCAL_CONTROL & self.FIRED

@@ -216,11 +216,11 @@ class Machine:
     def _map(self, cpu: Cpu) -> None:
         """The peripherals, the local block, and beyond them nothing."""
         board = self.board
-        cpu.map_window(board.peripherals, WINDOW, self.bus.read, self.bus.write)
+        cpu.map_native_window(board.peripherals, WINDOW, *self.bus.native_window)
         start = board.peripherals + WINDOW
         if board.local is not None and self.local is not None:
             size = self.local.SIZE
-            cpu.map_window(board.local, size, self.local_bus.read, self.local_bus.write)
+            cpu.map_native_window(board.local, size, *self.local_bus.native_window)
             start = board.local + size
         nothing = OpenBus(start, self.counter, self.reporter, self.places)
         cpu.map_window(start, ADDRESS_SPACE - start, nothing.read, nothing.write)

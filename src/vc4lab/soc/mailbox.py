@@ -37,14 +37,14 @@ class Mailbox(Block):
     OFFSET = 0xB880
     SIZE = 0x80
     READ = Register(0x00, access="r", count=4, doc="takes a word out, mirrored")
-    PEEK = Register(0x10, access="r")
+    PEEK = Register(0x10, access="r", steady=True)
     SENDER = Register(0x14, access="r")
-    STATUS = Register(0x18, access="r", doc="31 full, 30 empty, 7:0 level")
+    STATUS = Register(0x18, access="r", steady=True, doc="31 full, 30 empty, 7:0 level")
     CONFIG = Register(0x1C)
     WRITE = Register(0x20, count=4, doc="sends, mirrored")
     PEEK1 = Register(0x30, access="r")
     SENDER1 = Register(0x34, access="r")
-    STATUS1 = Register(0x38, access="r", doc="31 full: never here")
+    STATUS1 = Register(0x38, access="r", steady=True, doc="31 full: never here")
     CONFIG1 = Register(0x3C)
 
     def __init__(

@@ -28,7 +28,9 @@ class Auxiliary(Block):
 
     NAME = "aux"
     OFFSET = 0x215000
-    IRQ = Register(0x00, access="r", poll=Poll.INPUT, doc="0 mini UART, 1 SPI1, 2 SPI2")
+    IRQ = Register(
+        0x00, access="r", poll=Poll.INPUT, steady=True, doc="0 mini UART, 1 SPI1, 2 SPI2"
+    )
     ENABLES = Register(0x04, doc="0 mini UART, 1 SPI1, 2 SPI2")
     IDENTITY = Register(0x10, access="r", reset=AUX_IDENTITY)
     IO = Register(0x40, poll=Poll.INPUT, doc="data; with LCR bit 7 the low byte of BAUD")
@@ -36,11 +38,13 @@ class Auxiliary(Block):
     IIR = Register(0x48, poll=Poll.INPUT, doc="write 1 clears the receive, 2 the transmit FIFO")
     LCR = Register(0x4C)
     MCR = Register(0x50)
-    LSR = Register(0x54, access="r", poll=Poll.INPUT, doc="0 data ready, 5 TX empty, 6 idle")
+    LSR = Register(
+        0x54, access="r", poll=Poll.INPUT, steady=True, doc="0 data ready, 5 TX empty, 6 idle"
+    )
     MSR = Register(0x58, access="r")
     SCRATCH = Register(0x5C)
     CNTL = Register(0x60, reset=3, doc="0 receiver, 1 transmitter enabled")
-    STAT = Register(0x64, access="r", poll=Poll.INPUT)
+    STAT = Register(0x64, access="r", poll=Poll.INPUT, steady=True)
     BAUD = Register(0x68)
 
     def __init__(

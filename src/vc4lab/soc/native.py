@@ -51,6 +51,11 @@ class SliceState(Struct):
     ram = ptr
 
 
+def words_of(block: Any) -> memoryview:
+    """A Struct of 64-bit members as Python reads it fastest."""
+    return memoryview(block).cast("B").cast("q")
+
+
 @staged
 def thumb_instructions(ram: Value, address: Value, size: Value) -> Value:
     """Instructions in `size` bytes of Thumb code: 16-bit words that do not begin a longer one."""
@@ -101,8 +106,9 @@ class SliceCounter:
         self._seen = (ctypes.c_uint8 * (PAGE_MASK + 1))()
         ctypes.memset(self._seen, 1, PAGE_MASK + 1)
         self.watch_pages(self._seen)
-        # Read at every device access, so past the Struct's own, slower members.
-        self._words = (ctypes.c_int64 * 9).from_address(self._state.address)
+        self.words = self._words = words_of(self._state)
+        """The members of the `SliceState`, for those who read them often."""
+        self.fault: BaseException | None = None
 
     @property
     def count(self) -> int:
@@ -159,6 +165,18 @@ class SliceCounter:
     def stop(self) -> None:
         """Stop the CPU at the end of the basic block that is running."""
         self._words[1] = 0
+
+    def fail(self, error: BaseException) -> None:
+        """Keep an error of a device until the slice has ended; it cannot cross native code."""
+        if self.fault is None:
+            self.fault = error
+        self.stop()
+
+    def raise_fault(self) -> None:
+        """Raise what `fail` kept, if anything."""
+        if self.fault is not None:
+            fault, self.fault = self.fault, None
+            raise fault
 
     @property
     def address(self) -> int:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from vc4lab.soc.block import Block, Poll, Register
+from vc4lab.soc.block import Block, Poll, Rate, Register
 from vc4lab.soc.clock import Clock, Event
 from vc4lab.soc.interrupts import BASIC_ARM_TIMER, SYSTEM_TIMER, InterruptController
 
 MICROSECOND = 1_000
+LOW, HIGH = Rate(1, MICROSECOND), Rate(1, MICROSECOND, 32)
 SHORTEST_PERIOD = 5_000
 """Nanoseconds between two ARM timer interrupts at least, so that time can pass for the guest."""
 
@@ -17,8 +18,8 @@ class SystemTimer(Block):
     NAME = "timer"
     OFFSET = 0x3000
     CS = Register(0x00, poll=Poll.EVENT, doc="bits 3:0 match, write 1 clears")
-    CLO = Register(0x04, access="r", poll=Poll.TIME, doc="microseconds, low word")
-    CHI = Register(0x08, access="r", poll=Poll.TIME, doc="high word")
+    CLO = Register(0x04, access="r", poll=Poll.TIME, rate=LOW, doc="microseconds, low word")
+    CHI = Register(0x08, access="r", poll=Poll.TIME, rate=HIGH, doc="high word")
     COMPARE = Register(0x0C, count=4)
 
     def __init__(self, clock: Clock, interrupts: InterruptController) -> None:
@@ -28,10 +29,10 @@ class SystemTimer(Block):
         self._events: list[Event | None] = [None] * 4
 
     def on_read_CLO(self) -> int:
-        return self._clock.now // MICROSECOND & 0xFFFFFFFF
+        return LOW.at(self._clock.now)
 
     def on_read_CHI(self) -> int:
-        return self._clock.now // MICROSECOND >> 32 & 0xFFFFFFFF
+        return HIGH.at(self._clock.now)
 
     def on_write_CS(self, value: int) -> None:
         self.CS &= ~value
@@ -68,8 +69,8 @@ class ArmTimer(Block):
     VALUE = Register(0x04, access="r", poll=Poll.TIME)
     CONTROL = Register(0x08, reset=0x003E0020)
     CLEAR = Register(0x0C, access="w")
-    RAW = Register(0x10, access="r", poll=Poll.EVENT)
-    MASKED = Register(0x14, access="r", poll=Poll.EVENT)
+    RAW = Register(0x10, access="r", poll=Poll.EVENT, steady=True)
+    MASKED = Register(0x14, access="r", poll=Poll.EVENT, steady=True)
     RELOAD = Register(0x18)
     PREDIVIDER = Register(0x1C, reset=0x7D)
     FREE_RUNNING = Register(0x20, access="r", poll=Poll.TIME)

@@ -68,6 +68,7 @@ class Tracer:
             self._wrap_bus(machine.bus)
             self._wrap_bus(machine.local_bus)
         if categories & {"mmio", "v3d"}:
+            machine.bus.ask_always()
             self._wrap_v3d()
             self._exact_addresses()
         if "mailbox" in categories:

@@ -18,15 +18,17 @@ class Uart(Block):
     OFFSET = 0x201000
     DR = Register(0x00, poll=Poll.INPUT, doc="data")
     RSRECR = Register(0x04, access="r")
-    FR = Register(0x18, access="r", poll=Poll.INPUT, doc="7 TXFE, 5 TXFF, 4 RXFE, 3 BUSY")
+    FR = Register(
+        0x18, access="r", poll=Poll.INPUT, steady=True, doc="7 TXFE, 5 TXFF, 4 RXFE, 3 BUSY"
+    )
     IBRD = Register(0x24)
     FBRD = Register(0x28)
     LCRH = Register(0x2C)
     CR = Register(0x30, reset=0x300, doc="9 RX, 8 TX, 0 enable")
     IFLS = Register(0x34, reset=0x12)
     IMSC = Register(0x38)
-    RIS = Register(0x3C, access="r", poll=Poll.INPUT)
-    MIS = Register(0x40, access="r", poll=Poll.INPUT)
+    RIS = Register(0x3C, access="r", poll=Poll.INPUT, steady=True)
+    MIS = Register(0x40, access="r", poll=Poll.INPUT, steady=True)
     ICR = Register(0x44, access="w")
     DMACR = Register(0x48)
     PERIPHERAL_ID = Register(0xFE0, access="r", count=4)

@@ -79,6 +79,10 @@ class V3DBridge(Block):
         value: int = self.v3d.read(offset)
         return value
 
+    def is_steady(self, offset: int) -> bool:
+        """Lists and programs run inside of writes, so the V3D changes only then."""
+        return self.powered
+
     def write_other(self, offset: int, value: int) -> None:
         if not self._supplies:
             self._report_unpowered("written")
