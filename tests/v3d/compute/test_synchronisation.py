@@ -180,6 +180,18 @@ def test_endless_loop_has_a_budget(engine: str) -> None:
 
 
 @pytest.mark.parametrize("engine", ENGINES)
+def test_dma_counts_for_the_budget(engine: str) -> None:
+    """16384 elements in each turn of a loop of five instructions."""
+    board = Board(engine, budget=100_000)
+    board.start(
+        "ldi vw_setup, 0x80004000\nforever: ldi vw_addr, 0x100000\nbrr forever\nnop\nnop\nnop" + END
+    )
+    outcome = board.finish()
+    assert outcome.codes == {"QPU-041": 1}
+    assert f"DMA that counts for {7 * (128 * 128 + 16)}" in outcome.messages
+
+
+@pytest.mark.parametrize("engine", ENGINES)
 def test_the_environment_sets_the_budget(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     counted = "ldi r0, 2000\nagain: sub.setf r0, r0, 1\nbrr.anynz again\nnop\nnop\nnop" + END
     for budget, codes in (("0x1000", {"QPU-041": 1}), ("20000", {}), ("many", {"QPU-060": 1})):

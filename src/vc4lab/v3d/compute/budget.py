@@ -16,6 +16,9 @@ NATIVE = 1 << 29
 GOLDEN = 1 << 18
 """For the interpreter, which takes some seconds for it."""
 
+DMA_START = 16
+"""What a DMA counts besides one for each element: a transfer of 16384 bytes takes its time, too."""
+
 VARIABLE = "VC4LAB_BUDGET"
 HINT = f"{VARIABLE} in the environment, or --budget of `vc4lab run`, allows more"
 

@@ -31,6 +31,16 @@ if TYPE_CHECKING:
 _WORD = 0xFFFFFFFF
 
 
+def store_elements(setup: StoreSetup) -> int:
+    """Elements that a store moves."""
+    return (int(setup.units) or 128) * (int(setup.depth) or 128)
+
+
+def load_elements(setup: LoadSetup) -> int:
+    """Elements that a load moves."""
+    return (int(setup.rows) or 16) * (int(setup.row_length) or 16)
+
+
 def store(
     vpm: NDArray[np.uint8],
     memory: GuestMemory,

@@ -9,6 +9,7 @@ import numpy as np
 
 from vc4lab.qpu.environment import Environment
 from vc4lab.v3d.compute import dma
+from vc4lab.v3d.compute.budget import DMA_START
 from vc4lab.v3d.compute.needs import SEMAPHORE_LIMIT, Need
 from vc4lab.v3d.compute.setup import (
     LANES,
@@ -82,6 +83,7 @@ class UserEnvironment(Environment):
         self.left_code = False
         self.findings = 0
         self.outside = 0
+        self.dma_time = 0  # what its DMA counts for the budget
 
     def note(self, finding: int) -> None:
         self.findings |= finding
@@ -198,10 +200,12 @@ class UserEnvironment(Environment):
         address = int(value[0])
         self.check_ram(address)
         if side == "read":
+            self.dma_time += DMA_START + dma.load_elements(self.load_setup)
             dma.load(
                 self.vpm, self.memory, self.load_setup, self.load_stride, address, self.unknowns
             )
         else:
+            self.dma_time += DMA_START + dma.store_elements(self.store_setup)
             dma.store(
                 self.vpm, self.memory, self.store_setup, self.store_stride, address, self.unknowns
             )

@@ -82,7 +82,7 @@ class NativeQpu(Qpu):
     def advance(self) -> bool:
         state = self.state
         before = self.instructions
-        state.slice_end = min(before + SLICE, self.budget)
+        state.slice_end = min(before + SLICE, self.budget - state.dma_time)
         status = self.function(self.shared.address, state.address)
         self.instructions = state.instructions
         moved = self.instructions != before
@@ -104,8 +104,8 @@ class NativeQpu(Qpu):
             self.stop("QPU-040", f"{what} is not available to this program")
         elif status == Status.LEFT:
             self.stop("QPU-042", "execution leaves the program")
-        elif self.instructions >= self.budget:
-            self.stop_endless()
+        else:
+            self.check_budget(state.dma_time)
         return moved
 
     def _find_way(self, target: int) -> None:

@@ -18,6 +18,7 @@ from vc4lab.simd import (
     i16,
     i32,
     i32x16,
+    i64,
     iota,
     kernel,
     load,
@@ -30,6 +31,7 @@ from vc4lab.simd import (
     staged,
     store,
 )
+from vc4lab.v3d.compute.budget import DMA_START
 from vc4lab.v3d.compute.setup import DMA_ROWS, ROW_BYTES, VPM_BYTES
 from vc4lab.v3d.compute.state import FINDING_OUTSIDE_RAM, QpuState, SharedState
 from vc4lab.v3d.geometry.primitive_decoder import host
@@ -83,6 +85,14 @@ def _check_ram(shared: Any, state: Any, address: Value) -> None:
         state.outside = address
 
 
+@staged
+def _charge(state: Any, elements: Value) -> None:
+    """The transfer counts for the budget, and for this turn."""
+    cost = (elements + DMA_START).sext(i64)
+    state.dma_time = state.dma_time + cost
+    state.slice_end = state.slice_end - cost
+
+
 @lru_cache
 def store_kernel(layout: str, row_end: str, stride_bits: str) -> Kernel:
     """VDW: (shared, qpu, guest address)."""
@@ -94,6 +104,7 @@ def store_kernel(layout: str, row_end: str, stride_bits: str) -> Kernel:
         setup, stride = state.store_setup, state.store_stride
         _check_ram(shared, state, address)
         units, depth = _or((setup >> 23) & 127, 128), _or((setup >> 16) & 127, 128)
+        _charge(state, units * depth)
         horizontal = ((setup >> 14) & 1) != 0
         y0, x0 = (setup >> 7) & 127, (setup >> 3) & 15
         shift, offset = _mode(setup & 7)
@@ -144,6 +155,7 @@ def load_kernel(layout: str, row_end: str) -> Kernel:
         exponent = (setup >> 24) & 15
         pitch = select(exponent == 0, state.load_stride & 0x1FFF, 8 << exponent)
         count, rows = _or((setup >> 20) & 15, 16), _or((setup >> 16) & 15, 16)
+        _charge(state, count * rows)
         step = _or((setup >> 12) & 15, 16)
         horizontal = ((setup >> 11) & 1) == 0
         x = setup & 15

@@ -94,8 +94,12 @@ class Qpu:
     def stop(self, code: str, reason: str) -> None:
         self.condition, self.code, self.reason = Condition.STOPPED, code, reason
 
-    def stop_endless(self) -> None:
-        self.stop("QPU-041", f"{self.instructions} instructions without an end ({HINT})")
+    def check_budget(self, dma_time: int) -> None:
+        """Stop a program that has used its instructions; DMA counts, too."""
+        if self.instructions + dma_time >= self.budget:
+            dma = f" and DMA that counts for {dma_time}" if dma_time else ""
+            text = f"{self.instructions} instructions{dma} without an end ({HINT})"
+            self.stop("QPU-041", text)
 
     def text(self, shared: SharedState) -> str:
         """One line: the QPU, its instruction, what it waits for."""
@@ -171,6 +175,7 @@ class GoldenQpu(Qpu):
             self.condition = Condition.ENDED
         elif machine.finished:
             self.stop("QPU-042", "execution leaves the program")
-        elif machine.count >= self.budget:
-            self.stop_endless()
+        else:  # as in native code, which looks at its DMA only where it could turn back
+            turns = machine.plans[site].kind == "branch"
+            self.check_budget(self.env.dma_time if turns else 0)
         return True

@@ -78,7 +78,6 @@ class StagedUserEnvironment(ResumableEnvironment):
         self.vpm = self.shared.field_ptr("vpm")
         self.stream = var(i32, self.qpu.uniforms)
         self.instructions = var(i64, self.qpu.instructions)
-        self.slice_end = self.qpu.slice_end
         self.status = var(i32, int(Status.ENDED))
         self.number = self.qpu.number
         self.textured = _textured_units(program)
@@ -105,7 +104,7 @@ class StagedUserEnvironment(ResumableEnvironment):
         return self.shared.field_ptr("semaphores") + 4 * number
 
     def may_continue(self) -> Any:
-        return self.instructions.get() < self.slice_end
+        return self.instructions.get() < self.qpu.slice_end
 
     def suspended(self, site: int, waiting: bool) -> None:
         self.qpu.site = site

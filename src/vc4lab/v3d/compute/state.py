@@ -90,6 +90,7 @@ class QpuState(Struct):
     """A QPU that runs a user program natively.
 
     saved: registers and flags while suspended. findings: FINDING_... bits; outside: a DMA address.
+    dma_time: how many instructions its DMA counts for; slice_end: of instructions, less that.
     """
 
     saved = Array(i32x16, SAVED_VECTORS)
@@ -97,6 +98,7 @@ class QpuState(Struct):
     ms_flags = i32x16
     instructions = i64
     slice_end = i64
+    dma_time = i64
     number = i32
     findings = i32
     outside = i32
