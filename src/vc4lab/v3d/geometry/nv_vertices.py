@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from vc4lab.bits import signed32
 from vc4lab.memory import MEMORY_MASK
 from vc4lab.simd import (
-    NativeModule,
+    NativeFunction,
     Struct,
     Value,
     any_,
@@ -71,8 +71,10 @@ def copy_vertices(context: Value) -> None:
 
 
 @lru_cache(maxsize=1)
-def _native() -> NativeModule:
-    return build("nv_vertices", {"copy": copy_vertices}, float_mode="default", key="nv_vertices")
+def copy_function() -> NativeFunction:
+    """Native `copy_vertices`."""
+    kernels = {"copy": copy_vertices}
+    return build("nv_vertices", kernels, float_mode="default", key="nv_vertices")["copy"]
 
 
 def coordinate_rows(clip_header: bool, point_size: bool) -> int:
@@ -123,4 +125,4 @@ def copy_nv_vertices(
         first=first,
         last=last,
     )
-    _native()["copy"](context.address)
+    copy_function()(context.address)

@@ -39,9 +39,6 @@ if TYPE_CHECKING:
 
 COUNTERS = ("rejected", "clipped", "degenerate", "outside", "entries", "blocks")
 
-WORK_PER_CALL = 1 << 20
-"""Primitives and tile rows between two looks at `Binner.interrupted`."""
-
 KERNELS = ("points", "lines", "triangles")
 
 TRIANGLE_FAN = 6
@@ -55,12 +52,12 @@ VG_KERNELS = {
 @cache
 def _module(name: str) -> NativeModule:
     """One group of entry points; a frame of triangles has no need to compile the others."""
-    from vc4lab.v3d.geometry import clipper, list_writer, ptb_draw, ptb_state, ptb_vg
+    from vc4lab.v3d.geometry import clipper, list_writer, ptb_draw, ptb_state, ptb_vg, walk_kernel
 
     groups: dict[str, dict[str, Any]] = {
         "frame": {
             "set_state": ptb_state.set_state,
-            "set_states": ptb_state.set_states,
+            "walk": walk_kernel.walk,
             "update_limits": ptb_state.update_limits,
             "reset": list_writer.reset_tiles,
             "finish_all": list_writer.finish_all,
@@ -84,7 +81,8 @@ _GROUP = {"outcodes": "triangles", "vg_triangles": "vg", "vg_trapezoids": "vg"} 
 
 
 @cache
-def _native(entry: str) -> NativeFunction:
+def native(entry: str) -> NativeFunction:
+    """A native function by its name."""
     return _module(_GROUP.get(entry, "frame"))[entry]
 
 
@@ -155,13 +153,13 @@ class Binner:
         self._set(pool_address=pool, pool_bytes=size, spill_used=0)
         self._tiles = (ctypes.c_char * (count * TileState.size + 64))()
         c.tiles = ctypes.addressof(self._tiles)
-        _native("reset")(c.address, signed32(base), initial)
+        native("reset")(c.address, signed32(base), initial)
         self._earlier = self.totals
         for name in COUNTERS:
             setattr(c, name, 0)
         self._pending = None
         self._flush_tile = 0
-        _native("update_limits")(c.address)
+        native("update_limits")(c.address)
 
     def start(self) -> None:
         """Record 6: what was set before counts as prefix and stays out of the tile lists."""
@@ -178,12 +176,7 @@ class Binner:
             text = f"{pc.STATE_LIMIT} changes of state in one list"
             self.reporter.report("CLE-029", text)
         self._record.raw = record[: pc.RECORD_SLOT].ljust(pc.RECORD_SLOT, b"\0")
-        _native("set_state")(c.address, ctypes.addressof(self._record))
-
-    def set_states(self, here: int, end: int) -> int:
-        """The state records at guest address `here` and behind it; where the first other one is."""
-        native = _native("set_states")
-        return int(native(self.context.address, signed32(here), signed32(end))) & 0xFFFFFFFF
+        native("set_state")(c.address, ctypes.addressof(self._record))
 
     # -- draws -----------------------------------------------------------------------------------
 
@@ -231,7 +224,7 @@ class Binner:
         )
         c.drawn = 1
         if clipping:
-            _native("outcodes")(c.address, coordinates.first >> 4, coordinates.last >> 4)
+            native("outcodes")(c.address, coordinates.first >> 4, coordinates.last >> 4)
         self._keep = coordinates
         self._pending = (KERNELS[PRIMITIVE_TYPE[mode]], 0)
         return self.resume()
@@ -277,16 +270,26 @@ class Binner:
         if self._pending is None:
             return pc.DONE
         name, argument = self._pending
-        status = self._finish(argument) if name == "finish" else self._run(name)
+        return self._settle(self._finish(argument) if name == "finish" else self._run(name))
+
+    def _settle(self, status: int) -> int:
+        """Notes whether there is anything to resume."""
         if status not in (pc.OUT_OF_MEMORY, pc.PAUSED):
             self._pending = None
         return status
 
-    def _run(self, name: str) -> int:
-        kernel = _native(name)
+    def settle_draw(self, status: int) -> int:
+        """A draw was begun natively, as its context says, and ended with `status`."""
+        self._pending = (KERNELS[(self.context.key - 1) & 3], 0)
+        return self._settle(self._run(self._pending[0], status))
+
+    def _run(self, name: str, status: int | None = None) -> int:
+        """Calls a binning kernel until it is done; `status`: what it returned already."""
+        kernel = native(name)
         while True:
-            self.context.work = WORK_PER_CALL
-            status = int(kernel(self.context.address))
+            if status is None:
+                self.context.work = pc.WORK_PER_CALL
+                status = int(kernel(self.context.address))
             if status == pc.BAD_INDEX:
                 c = self.context
                 self.reporter.report(
@@ -296,6 +299,7 @@ class Binner:
                 )
             if status != pc.PAUSED or self.interrupted():
                 return status
+            status = None
 
     # -- memory and flush ------------------------------------------------------------------------
 
@@ -312,7 +316,7 @@ class Binner:
         return self.resume()
 
     def _finish(self, everything: int) -> int:
-        finish, c = _native("finish_all"), self.context
+        finish, c = native("finish_all"), self.context
         c.primitive = self._flush_tile
         status = int(finish(c.address, everything))
         self._flush_tile = c.primitive

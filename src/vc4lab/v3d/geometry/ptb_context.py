@@ -43,8 +43,8 @@ CLIPPER_XY, CLIPPER_Z = 105, 106
 
 STATE_LIMIT = 0x1EF0
 """Changes of state after which the hardware's counter is near its overflow (HW-2116)."""
-STATES_PER_CALL = 1 << 12
-"""State records one native call executes at most."""
+WORK_PER_CALL = 1 << 20
+"""Primitives and tile rows one call of a binning kernel handles, before it is PAUSED."""
 
 GUARD_BAND = 32752.0
 """Largest |Xs|, |Ys| in 1/16 pixel a vertex may have without being cut (s12.4 ends at 32767)."""

@@ -7,21 +7,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from vc4lab.memory import MEMORY_MASK
 from vc4lab.simd import (
     Value,
+    call,
     const,
     f32,
     fabs_,
     i8,
     i32,
-    i64,
     kernel,
     load,
     ptr,
     staged,
     store,
-    table,
     vec,
 )
 from vc4lab.v3d.geometry.ptb_context import (
@@ -30,8 +28,6 @@ from vc4lab.v3d.geometry.ptb_context import (
     KIND_OF_RECORD,
     NEVER,
     RECORD_SLOT,
-    STATE_LIMIT,
-    STATES_PER_CALL,
     BinContext,
 )
 from vc4lab.v3d.lists.render_state import (
@@ -45,13 +41,6 @@ from vc4lab.v3d.lists.render_state import (
     RenderState,
     apply_record_native,
 )
-
-CLIPPER_BYTES = 9
-RECORD_BYTES = [
-    STATE_RECORD_BYTES.get(op, CLIPPER_BYTES if op in (CLIPPER_XY, CLIPPER_Z) else 0)
-    for op in range(256)
-]
-"""Size of each record this room executes, 0 for all others."""
 
 
 @staged
@@ -130,9 +119,10 @@ def _cached(c: Any, identifier: int, record: Value) -> None:
         _limits(c)
 
 
-@staged
-def _apply(c: Any, op: Value, record: Value) -> None:
-    """Executes the record `op` at a host address."""
+@kernel(args=(ptr, i32, ptr), returns=None)
+def apply_state(context: Value, op: Value, record: Value) -> None:
+    """Executes state record `op` at a host address, of which RECORD_SLOT bytes can be read."""
+    c: Any = BinContext.at(context)
     for identifier in sorted(STATE_RECORD_BYTES):
         if op == identifier:
             _cached(c, identifier, record)
@@ -143,33 +133,5 @@ def _apply(c: Any, op: Value, record: Value) -> None:
 
 @kernel(args=(ptr, ptr), returns=None)
 def set_state(context: Value, record: Value) -> None:
-    """One state record at a host address, of which 16 bytes can be read."""
-    _apply(BinContext.at(context), load(i8, record).zext(i32), record)
-
-
-@kernel(args=(ptr, i32, i32), returns=i32)
-def set_states(context: Value, here: Value, end: Value) -> Value:
-    """State records from a guest address on; the address of the first that is not for here.
-
-    That is any other record, one that the list's end cuts off, one behind which the counter of
-    changes would be full, and the one after STATES_PER_CALL records.
-    """
-    c: Any = BinContext.at(context)
-    sizes = table(i8, RECORD_BYTES)
-    size: Any = const(i32, 1)
-    budget: Any = const(i32, STATES_PER_CALL)
-    while size > 0:
-        place = here & MEMORY_MASK
-        record = c.memory + place.zext(i64)
-        op = load(i8, record).zext(i32)
-        size = load(i8, sizes + op).zext(i32)
-        left = end - here
-        budget = budget - 1
-        outside = (left == 0) | ((left > 0) & (left < size)) | (place > MEMORY_MASK - RECORD_SLOT)
-        full = (c.drawn != 0) & (c.counter == STATE_LIMIT - 1)
-        if outside | full | (budget < 0):
-            size = const(i32, 0)
-        if size > 0:
-            _apply(c, op, record)
-            here = here + size
-    return here
+    """One state record at a host address."""
+    call(apply_state, context, load(i8, record).zext(i32), record)

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 MAX_ARRAYS = 8
 BATCH = 16
 
+COORDINATE_ROWS = 7
+"""Words a coordinate shader writes: Xc Yc Zc Wc, Ys:Xs, Zs, 1/Wc (and a point size)."""
+
 DONE, DEOPT, ENDLESS, REFUSED = 0, 1, 2, 3
 """What native shading returns: finished, redo a chunk exactly, a shader that does not end, a VPM
 setup that is not a generic access."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vc4lab.memory import MEMORY_MASK
 from vc4lab.simd import (
+    NativeFunction,
     NativeModule,
     Value,
     build,
@@ -59,9 +60,14 @@ def _range_kernel(bits: int) -> Any:
 
 
 @lru_cache(maxsize=1)
-def _native() -> NativeModule:
+def _module() -> NativeModule:
     kernels = {"bytes": _range_kernel(8), "shorts": _range_kernel(16)}
     return build("index_range", kernels, float_mode="default", key="index_range")
+
+
+def range_function(bits: int) -> NativeFunction:
+    """Native `(memory, address, length, used map, first and last)` for indices of 8 or 16 bits."""
+    return _module()["bytes" if bits == 8 else "shorts"]
 
 
 def index_range(memory: GuestMemory, bits: int, address: int, length: int) -> IndexRange:
@@ -70,6 +76,5 @@ def index_range(memory: GuestMemory, bits: int, address: int, length: int) -> In
     result = (ctypes.c_int32 * 2)()
     place = ctypes.addressof(used)
     address = (address & 0xFFFFFFFF) - (address >> 31 & 1) * (1 << 32)
-    entry = _native()["bytes" if bits == 8 else "shorts"]
-    entry(memory.base, address, length, place, ctypes.addressof(result))
+    range_function(bits)(memory.base, address, length, place, ctypes.addressof(result))
     return IndexRange(result[0], result[1], place, used)

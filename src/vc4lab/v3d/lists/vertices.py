@@ -21,13 +21,14 @@ from vc4lab.v3d.geometry.nv_vertices import (
 )
 from vc4lab.v3d.geometry.ptb_input import MAX_LENGTH, Coordinates, IndexSource
 from vc4lab.v3d.geometry.scan_context import MAX_VERTICES
+from vc4lab.v3d.geometry.shader_table import ShaderTable
 from vc4lab.v3d.geometry.vertex import (
     VertexContext,
     VertexKey,
     VertexPipeline,
     vertex_pipeline,
 )
-from vc4lab.v3d.geometry.vertex_context import BATCH, ENDLESS
+from vc4lab.v3d.geometry.vertex_context import BATCH, COORDINATE_ROWS, ENDLESS
 from vc4lab.v3d.geometry.vertex_indices import index_range
 from vc4lab.v3d.registers import Errors
 
@@ -40,9 +41,6 @@ if TYPE_CHECKING:
     from vc4lab.v3d.geometry.tile_lists import DrawUse
     from vc4lab.v3d.lists.shader_state import ProgramCache, ShaderState
     from vc4lab.v3d.unknowns import Unknowns
-
-_COORDINATE_ROWS = 7
-"""Words a coordinate shader writes: Xc Yc Zc Wc, Ys:Xs, Zs, 1/Wc (and a point size)."""
 
 _ALIGNMENT = 64
 
@@ -133,6 +131,8 @@ class VertexStage:
         self.arena = Arena()
         self._jobs: dict[tuple[int, int, bool], _Job] = {}
         self._pipelines: dict[tuple[Any, ...], tuple[Program, VertexPipeline]] = {}
+        self.shaders = ShaderTable()
+        """Pipelines that native code may use by itself."""
         self.errors = 0
         """Bits of ERRSTAT that shaders have caused."""
 
@@ -216,6 +216,7 @@ class VertexStage:
         context.first, context.last = wanted.first, wanted.last
         if job.pipeline.shade(context) == ENDLESS:
             self.reporter.report("VTX-005", "a vertex shader does not end", address=job.code)
+        self.shaders.enter(job.pipeline, job.code, vertex=vertex)
         return output
 
     def _nv(self, record: NvShaderRecord, rows: int, skip: int, wanted: _Range) -> int:
@@ -246,7 +247,7 @@ class CoordinateStage(VertexStage):
         size = int(shader.point_size)
         if shader.gl is not None:
             clip_words = True
-            rows = _COORDINATE_ROWS + size
+            rows = COORDINATE_ROWS + size
             output = self._gl(shader.gl, rows, wanted, vertex=False)
         else:
             assert shader.nv is not None

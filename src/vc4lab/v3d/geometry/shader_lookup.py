@@ -1,0 +1,168 @@
+"""From a shader record in guest memory to a compiled vertex pipeline, natively.
+
+Python enters a pipeline once, under what it was compiled for: address and layout of its
+attributes. Every use compares the program's bytes with those that were compiled, because guest
+memory may have changed. Where things stand in a shader record: `records.shader`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vc4lab.bits import Bits
+from vc4lab.memory import MEMORY_MASK, MEMORY_SIZE
+from vc4lab.records.declarations import GlShaderState
+from vc4lab.records.shader import (
+    ATTRIBUTE_SIZE,
+    EXTENDED_STRIDES,
+    GL_FIXED_SIZE,
+    MAX_ATTRIBUTES,
+    AttributeRecord,
+    GlShaderRecord,
+    gl_record_size,
+)
+from vc4lab.simd import (
+    Struct,
+    Value,
+    any_,
+    const,
+    i1,
+    i8,
+    i16,
+    i32,
+    i64,
+    kernel,
+    load,
+    ptr,
+    select,
+    staged,
+    store,
+    vec,
+)
+from vc4lab.v3d.geometry.primitive_decoder import host
+from vc4lab.v3d.geometry.vertex_context import VertexContext
+
+TAKEN = 1 << 63
+"""Set in the first word of every key: a word of 0 is a free slot."""
+
+SIZE_AT, SELECTED_AT, ROWS_AT, VERTEX_AT = 32, 40, 48, 56
+"""Bits of the first word of a key, above the code address: attribute bytes, arrays, rows per
+vertex, 1 for a vertex shader (0: coordinate shader)."""
+
+LARGEST_RECORD = gl_record_size(MAX_ATTRIBUTES, True)
+
+_BLOCK = vec(i64, 8)
+_BLOCK_BYTES = 64
+
+
+class ShaderEntry(Struct):
+    """A compiled pipeline; layout of the hash table."""
+
+    key = i64  # code address and SIZE_AT …
+    sizes = i64  # bytes - 1 of each array, one byte an array
+    offsets = i64  # its place in the VPM column
+    first = ptr  # entry points of the fast and of the exact build (0: not compiled)
+    exact = ptr
+    code = ptr  # copy of the program
+    code_bytes = i32
+    pitch = i32  # bytes of a batch of 16 vertices
+
+
+class ShaderLookup(Struct):
+    """What a lookup works on; contexts of kernels that look up begin with it."""
+
+    memory = ptr
+    shaders = ptr  # ShaderEntry table
+    shader_mask = i32  # its size - 1, a power of two - 1
+    vertex = ptr  # the VertexContext that is filled in
+
+
+def field(record: Value, bits: Bits) -> Value:
+    """A field of whole bytes of a record at a host address, as i32."""
+    kind = {8: i8, 16: i16, 32: i32}[bits.width]
+    value = load(kind, record + bits.lo // 8)
+    return value if kind is i32 else value.zext(i32)
+
+
+def flag(record: Value, bits: Bits) -> Value:
+    """A flag of a record, as 0 or 1."""
+    return load(i8, record + bits.lo // 8).zext(i32).shr(bits.lo % 8) & 1
+
+
+@staged
+def shader_slot(key: Value, sizes: Value, offsets: Value) -> Value:
+    """Where a key is looked for first, before masking; `slot` in `lists.shader_table`."""
+    mixed = (key ^ (sizes * 31) ^ (offsets * 17)) * 0x61C8864680B583EB
+    return mixed.shr(40).trunc(i32)
+
+
+@staged
+def same_code(memory: Value, address: Value, copy: Value, size: Value) -> Value:
+    """Whether `size` bytes at a guest address are those of `copy`."""
+    place = host(memory, address)
+    same: Any = const(i1, True)
+    done: Any = const(i32, 0)
+    while (done + _BLOCK_BYTES <= size) & same:
+        same = not any_(load(_BLOCK, place + done) != load(_BLOCK, copy + done))
+        done = done + _BLOCK_BYTES
+    while (done < size) & same:
+        same = load(i64, place + done) == load(i64, copy + done)
+        done = done + 8
+    return same
+
+
+@kernel(args=(ptr, i32, i32, i32), returns=ptr)
+def gl_pipeline(context: Value, word: Value, rows: Value, vertex: Value) -> Value:
+    """The ShaderEntry for the record that `word` (record 64) names, 0 if Python has to look.
+
+    Fills uniforms, arrays and pitch of the VertexContext. `rows` counts the words of a shaded
+    vertex; `vertex` is 1 for the vertex shader, 0 for the coordinate shader.
+    """
+    t: Any = ShaderLookup.at(context)
+    extended = (word & GlShaderState.extended.mask) != 0
+    count: Any = word & GlShaderState.attributes.mask
+    if extended | (count == 0):
+        count = const(i32, MAX_ATTRIBUTES)
+    found = const(ptr, 0)
+    if (word & MEMORY_MASK) <= MEMORY_SIZE - LARGEST_RECORD:
+        record = host(t.memory, word & ~15)
+        is_vertex = vertex != 0
+        r = GlShaderRecord
+        code = select(is_vertex, field(record, r.vs_code), field(record, r.cs_code))
+        uniforms = select(is_vertex, field(record, r.vs_uniforms), field(record, r.cs_uniforms))
+        bits = select(is_vertex, field(record, r.vs_attributes), field(record, r.cs_attributes))
+        total = select(is_vertex, field(record, r.vs_size), field(record, r.cs_size))
+        v: Any = VertexContext.at(t.vertex)
+        v.uniforms = uniforms
+        bases, strides = v.field_ptr("bases"), v.field_ptr("strides")
+        sizes, offsets, selected = const(i64, 0), const(i64, 0), const(i32, 0)
+        k: Any
+        for k in range(count):
+            if ((bits >> k) & 1) != 0:
+                array = record + GL_FIXED_SIZE + k * ATTRIBUTE_SIZE
+                a = AttributeRecord
+                place = select(is_vertex, field(array, a.vs_offset), field(array, a.cs_offset))
+                shift = (k * 8).zext(i64)
+                sizes = sizes | (field(array, a.size_minus_1).zext(i64) << shift)
+                offsets = offsets | (place.zext(i64) << shift)
+                selected = selected | (const(i32, 1) << k)
+                stride = field(array, a.stride)
+                if extended:
+                    stride = stride | (load(i32, record + EXTENDED_STRIDES + k * 4) & ~0xFF)
+                store(bases + k * 4, field(array, a.address))
+                store(strides + k * 4, stride)
+        layout = (total << (SIZE_AT - 32)) | (selected << (SELECTED_AT - 32))
+        layout = layout | (rows << (ROWS_AT - 32)) | (vertex << (VERTEX_AT - 32)) | (1 << 31)
+        key = code.zext(i64) | (layout.zext(i64) << 32)
+        slot = shader_slot(key, sizes, offsets) & t.shader_mask
+        entry: Any = ShaderEntry.at(t.shaders + slot * ShaderEntry.size)
+        other = (entry.key != key) | (entry.sizes != sizes) | (entry.offsets != offsets)
+        while (entry.key != 0) & other:  # the table is never full
+            slot = (slot + 1) & t.shader_mask
+            entry = ShaderEntry.at(t.shaders + slot * ShaderEntry.size)
+            other = (entry.key != key) | (entry.sizes != sizes) | (entry.offsets != offsets)
+        if entry.key != 0:
+            if same_code(t.memory, code, entry.code, entry.code_bytes):
+                v.pitch = entry.pitch
+                found = entry.pointer
+    return found

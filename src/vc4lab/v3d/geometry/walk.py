@@ -1,0 +1,74 @@
+"""Runs the native walker of binning lists (`walk_kernel`) for one V3D."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import TYPE_CHECKING, Any
+
+from vc4lab.bits import signed32
+from vc4lab.v3d.geometry import ptb
+from vc4lab.v3d.geometry.nv_vertices import NvContext, copy_function
+from vc4lab.v3d.geometry.ptb_context import INDEX_8, INDEX_16
+from vc4lab.v3d.geometry.ptb_input import PRIMITIVE_TYPE, IndexSource
+from vc4lab.v3d.geometry.scan_context import MAX_VERTICES
+from vc4lab.v3d.geometry.vertex_context import BATCH, COORDINATE_ROWS
+from vc4lab.v3d.geometry.vertex_indices import range_function
+from vc4lab.v3d.geometry.vpm import ROW_BYTES
+from vc4lab.v3d.geometry.walk_context import INTERRUPTED, WalkContext
+
+if TYPE_CHECKING:
+    from vc4lab.memory import GuestMemory
+    from vc4lab.v3d.geometry.ptb import Binner
+    from vc4lab.v3d.geometry.shader_table import ShaderTable
+
+_OUTPUT_BYTES = MAX_VERTICES // BATCH * (COORDINATE_ROWS + 1) * ROW_BYTES
+
+
+class ListWalker:
+    """Executes the records of a binning list that need no Python.
+
+    `shaders` are the coordinate shaders it may use. `context.ready` says whether primitives may be
+    drawn now, `context.indices` counts the vertices of all draws of the list.
+    """
+
+    def __init__(self, memory: GuestMemory, binner: Binner, shaders: ShaderTable) -> None:
+        self.binner = binner
+        self.shaders = shaders
+        context: Any = WalkContext()
+        self.context = context
+        self._nv: Any = NvContext()
+        self._nv.memory = memory.base
+        shaders.attach(context, memory.base)
+        context.binner, context.nv = binner.context.address, self._nv.address
+        # pages nobody touches cost nothing
+        self._memory = (ctypes.c_char * (MAX_VERTICES + _OUTPUT_BYTES + 64))()
+        context.used = (ctypes.addressof(self._memory) + 63) & ~63
+        context.output = context.used + MAX_VERTICES
+
+    def run(self, here: int, end: int) -> tuple[int, int | None]:
+        """Executes records from guest address `here` on.
+
+        Returns
+        -------
+        tuple
+            The address of the next record, and None; or the status of a draw that the binner did
+            not finish, as `Binner.draw` returns it.
+        """
+        context = self.context
+        context.here, context.end = signed32(here), signed32(end)
+        result = ptb.native("walk")(context.address)
+        status = self.binner.settle_draw(context.status) if result == INTERRUPTED else None
+        return int(context.here) & 0xFFFFFFFF, status
+
+    def provide(self, mode: int, source: IndexSource, *, nv: bool) -> None:
+        """A draw was done in Python; the native code it needed may be called from now on."""
+        context, kind = self.context, PRIMITIVE_TYPE[mode]
+        if not context.binners[kind]:
+            context.binners[kind] = ptb.native(ptb.KERNELS[kind]).address
+            context.outcodes = ptb.native("outcodes").address
+        if source.kind == INDEX_8 and not context.bytes_used:
+            context.bytes_used = range_function(8).address
+        if source.kind == INDEX_16 and not context.shorts_used:
+            context.shorts_used = range_function(16).address
+        if nv and not context.copy_nv:
+            context.copy_nv = copy_function().address

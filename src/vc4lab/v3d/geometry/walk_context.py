@@ -1,0 +1,41 @@
+"""Data shared between the native walker of binning lists and its Python side."""
+
+from __future__ import annotations
+
+from vc4lab.simd import Array, i8, i32, i64, ptr
+from vc4lab.v3d.geometry.ptb_context import RECORD_SLOT
+from vc4lab.v3d.geometry.shader_lookup import ShaderLookup
+
+GOES_ON, OTHER, INTERRUPTED = 0, 1, 2
+"""What the walker does with a record: executes it · leaves it to Python · has begun to draw, but
+the binner stopped with the status in `WalkContext.status`."""
+
+WORK_PER_CALL = 1 << 20
+"""Records, draws (`DRAW_WORK` each), indices and batches of vertices one call looks at."""
+DRAW_WORK = 64
+
+
+class WalkContext(ShaderLookup):
+    """Where the walker is, what it may do, and the native code it calls."""
+
+    binner = ptr  # BinContext
+    nv = ptr  # NvContext
+    used = ptr  # MAX_VERTICES bytes, all zero between two draws
+    output = ptr  # room for the coordinates of one draw
+    here = i32  # guest address of the next record
+    end = i32
+    ready = i32  # primitives may be drawn
+    clipping_disabled = i32  # register BXCF
+    drawn = i32  # primitive records executed since Python looked
+    status = i32
+    work = i32
+    first = i32  # vertices of the draw
+    last = i32
+    indices = i64  # of all draws of this list
+    record = Array(i8, RECORD_SLOT)  # a record 56 that no list has
+    # native functions of other modules; 0: Python has not needed them yet
+    bytes_used = ptr  # range and used map of indices of 8 bits
+    shorts_used = ptr  # of 16 bits
+    copy_nv = ptr
+    outcodes = ptr
+    binners = Array(ptr, 3)  # by primitive type of the list
