@@ -9,6 +9,7 @@ from tests.support.jobs import CT1CA, CT1EA, Job
 from tests.v3d.fragment.scene import coverage
 
 from vc4lab.diagnostics import Reporter
+from vc4lab.memory import GuestMemory
 from vc4lab.records.control import build
 from vc4lab.v3d.core import V3D
 
@@ -34,10 +35,11 @@ class Frame:
         width: int = 128,
         height: int = 128,
         tile: tuple[int, int] = (64, 64),
+        memory: GuestMemory | None = None,
         **options: object,
     ) -> None:
         self.reporter = Reporter()
-        self.job = Job(width=width, height=height, tile=tile)
+        self.job = Job(memory or GuestMemory(), width=width, height=height, tile=tile)
         self.v3d = V3D(self.job.memory, self.reporter, **options)  # type: ignore[arg-type]
         self.surface = self.job.room(width * height * 4 + 4096)
 

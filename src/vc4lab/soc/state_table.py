@@ -93,7 +93,7 @@ V3D_STATE: tuple[tuple[str, tuple[str, ...]], ...] = (
 )  # fmt: skip
 THREAD_STATE = (
     "current", "end", "halted", "error", "prefixing", "increments", "increment_armed", "flushes",
-    "returns", "primitives",
+    "returns", "primitives", "started", "signals", "closed",
 )  # fmt: skip
 
 

@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING
 
 from vc4lab.diagnostics import Reporter
 from vc4lab.v3d.counters import PerformanceCounters
+from vc4lab.v3d.lists.addresses import Use
 from vc4lab.v3d.lists.binning import BinningStage
 from vc4lab.v3d.lists.cle import ControlListExecutor
 from vc4lab.v3d.lists.frame import FrameRenderer
 from vc4lab.v3d.lists.lint import Lint
+from vc4lab.v3d.lists.order import OrderCheck
 from vc4lab.v3d.lists.rendering import RenderingStage
-from vc4lab.v3d.lists.thread import ListThread, waiting_reasons
+from vc4lab.v3d.lists.thread import ListThread, waiting_reasons, waits_in_vain
 from vc4lab.v3d.registers import (
     BY_OFFSET,
     REGISTERS,
@@ -41,6 +43,8 @@ OUTOMEM = Interrupts.OUTOMEM.mask
 SPILLUSE = Interrupts.SPILLUSE.mask
 
 _WORD = 0xFFFFFFFF
+LONGEST_LIST = 1 << 26
+"""An end address further away is meant as "never": the list ends otherwise."""
 _START_REGISTERS = frozenset({"SRQPC", "SRQUA", "SRQUL"})
 
 
@@ -85,7 +89,9 @@ class V3D:
         self.threads = (ListThread(0), ListThread(1))
         depth = int(unknowns["sublist_depth"])
         self.executor = ControlListExecutor(memory, self.reporter, self.threads, depth)
-        lint = Lint(self.reporter)
+        self.lint = lint = Lint(self.reporter, memory.ram_bytes)
+        self.executor.addresses = lint.addresses
+        self.order = OrderCheck(memory, self.reporter)
         self.frames = FrameRenderer(
             memory, self.reporter, unknowns=unknowns, engine=engine, threads=threads, lint=lint
         )
@@ -206,6 +212,10 @@ class V3D:
             self.binning.begin()
         else:
             self.rendering.begin()
+        thread = self.threads[number]
+        size = (thread.end - thread.current) & _WORD
+        self.lint.addresses.uses(Use.LIST, thread.current, size if size < LONGEST_LIST else 1)
+        self.order.list(thread.current, thread.end)
         self._run()
 
     def _run(self) -> None:
@@ -213,11 +223,23 @@ class V3D:
         self.executor.pump()
         self.rendering.stopped()
         self.binning.stopped()
+        self._look_for_vain_waits()
         if self.binning.out_of_memory:
             self._raise(OUTOMEM)
         if self.binning.spills_taken:
             self.binning.spills_taken = 0
             self._raise(SPILLUSE)
+
+    def _look_for_vain_waits(self) -> None:
+        for thread in self.threads:
+            other = self.threads[1 - thread.number]
+            if waits_in_vain(thread, other):
+                self.reporter.report(
+                    "CLE-022",
+                    f"the {thread.name} thread waits for a semaphore (record 8), but the "
+                    f"{other.name} list has ended without a record 7",
+                    address=thread.current - 1,
+                )
 
     def _write_end(self, number: int, value: int) -> None:
         if self.threads[number].set_end(value):
@@ -339,6 +361,8 @@ class V3D:
 
     def _on_write_BPOS(self, value: int) -> None:
         self.values["BPOS"] = value
+        if value:
+            self.lint.addresses.uses(Use.OVERSPILL, self.values["BPOA"], 4)
         self.binning.supply(self.values["BPOA"], value)
         if self.threads[0].running:
             self._run()

@@ -122,6 +122,42 @@ class Errors(Layout):
     VPAEABB = Bits(0, 0, doc="base allocated while busy")
 
 
+class SetupErrors(Layout):
+    """DBGE: errors of the primitive setup.
+
+    Always 0 here. No source says what makes the VPM read errors a and b: the setup takes as many
+    rows of a vertex as the varyings of the shader record say, and those are allocated. The other
+    bits are states inside the unit, which a functional model does not have.
+    """
+
+    IPD2_FPDUSED = Bits(20, 20, doc="state of the setup's input")
+    IPD2_VALID = Bits(19, 19, doc="state of the setup's input")
+    MULIP2 = Bits(18, 18, doc="state of a multiplier's input")
+    MULIP1 = Bits(17, 17, doc="state of a multiplier's input")
+    MULIP0 = Bits(16, 16, doc="state of a multiplier's input")
+    VR1_B = Bits(2, 2, doc="VPM read error b")
+    VR1_A = Bits(1, 1, doc="VPM read error a")
+
+
+class FrontEndOverruns(Layout):
+    """FDBGO: FIFOs of the front end pipe that ran over. Always 0 here: there are no FIFOs."""
+
+    EZREQ_FIFO = Bits(17, 17, doc="overrun")
+    EZVAL_FIFO = Bits(15, 15, doc="overrun")
+    DEPTHO = Bits(14, 14, doc="overrun")
+    DEPTHO_FIFO = Bits(13, 13, doc="overrun")
+    REFXY_FIFO = Bits(12, 12, doc="overrun")
+    ZCOEFF_FIFO_FULL = Bits(11, 11, doc="full, not an error")
+    XYRELW_FIFO = Bits(10, 10, doc="overrun")
+    XYRELO_FIFO = Bits(7, 7, doc="overrun")
+    FIXZ = Bits(6, 6, doc="overrun")
+    XYFO_FIFO = Bits(5, 5, doc="overrun")
+    QBSZ_FIFO = Bits(4, 4, doc="overrun")
+    QBFR_FIFO = Bits(3, 3, doc="overrun")
+    XYRELZ_FIFO_FULL = Bits(2, 2, doc="full, not an error")
+    WCOEFF_FIFO_FULL = Bits(1, 1, doc="full, not an error")
+
+
 class Ident1(Layout):
     """IDENT1: the configuration."""
 
@@ -192,11 +228,13 @@ REGISTERS: tuple[Register, ...] = (
     Register(0xE34, "DBQGHC", RW, 0, "undocumented"),
     Register(0xE38, "DBQGHG", RW, 0, "undocumented"),
     Register(0xE3C, "DBQGHH", RW, 0, "undocumented"),
-    Register(0xF00, "DBGE", R, 0, "PSE errors"),
-    Register(0xF04, "FDBGO", R, 0, "FEP overruns"),
-    Register(0xF08, "FDBGB", R, 0, "FEP interface and busy"),
-    Register(0xF0C, "FDBGR", R, 0, "FEP ready"),
-    Register(0xF10, "FDBGS", R, 0, "FEP stall"),
+    Register(0xF00, "DBGE", R, 0, "PSE errors", SetupErrors),
+    Register(0xF04, "FDBGO", R, 0, "FEP overruns", FrontEndOverruns),
+    Register(
+        0xF08, "FDBGB", R, 0, "FEP interface and busy, always 0 here: no pipeline is modelled"
+    ),
+    Register(0xF0C, "FDBGR", R, 0, "FEP ready, always 0 here"),
+    Register(0xF10, "FDBGS", R, 0, "FEP stall, always 0 here"),
     Register(0xF20, "ERRSTAT", R, 0, "errors", Errors),
 )
 

@@ -87,7 +87,7 @@ def test_tile_counts_of_both_lists() -> None:
 def test_empty_clip_window_and_frame() -> None:
     frame = Frame()
     state = viewport(frame.job) + build(102, left=3, bottom=3, width=0, height=9)
-    frame.render(state + frame.vg_shader(solid(RED)) + bytes([56, 0x32, 48, 0x80]))
+    frame.render(state + bytes([56, 0x32]) + frame.vg_shader(solid(RED)) + bytes([48, 0x80]))
     assert codes(frame) == {"CLE-026"}
     frame = Frame()
     frame.run(build(115) + build(25))
@@ -99,3 +99,51 @@ def test_codes_that_do_not_exist(field: str) -> None:
     frame = Frame(64, 64)
     frame.render(b"", **{field: 3})
     assert codes(frame) == {"CLE-007"}
+
+
+def test_a_format_without_a_shader_state_behind_it() -> None:
+    frame = Frame()
+    shader = viewport(frame.job) + frame.nv_shader(solid(RED), TRIANGLE)
+    frame.bin(shader + bytes([56, 0x12]) + ARRAY)
+    assert codes(frame) == {"CLE-025"}
+    frame = Frame()
+    frame.bin(
+        bytes([56, 0x12]) + viewport(frame.job) + frame.nv_shader(solid(RED), TRIANGLE) + ARRAY
+    )
+    assert not codes(frame)
+
+
+def test_a_sub_list_in_a_sub_list() -> None:
+    frame = Frame()
+    inner = frame.job.put(build(1) + build(18))
+    outer = frame.job.put(build(17, address=inner) + build(18))
+    binning(frame, grid(frame)[0] + build(6) + build(17, address=outer) + build(4))
+    assert codes(frame) == {"CLE-036"}
+    frame = Frame()
+    once = frame.job.put(build(1) + build(18))
+    binning(frame, grid(frame)[0] + build(6) + build(17, address=once) + build(4))
+    assert not codes(frame)
+
+
+@pytest.mark.parametrize("rendering_first", [False, True])
+@pytest.mark.parametrize("increments", [False, True])
+def test_a_semaphore_nobody_increments(rendering_first: bool, increments: bool) -> None:
+    frame = Frame()
+    flush = (build(7) if increments else b"") + build(4)
+    start, end, lists = frame.job.binning(b"", flush=flush)
+    first, last = frame.job.rendering(lists, frame.surface)
+    waiting = build(8) + frame.job.memory.read(first, last - first)
+
+    def bin_it() -> None:
+        frame.v3d.write(CT0CA, start)
+        frame.v3d.write(CT0EA, end)
+
+    if rendering_first:
+        frame.run(waiting)
+        assert not codes(frame), "the binning list may still come"
+        bin_it()
+    else:
+        bin_it()
+        frame.run(waiting)
+    assert codes(frame) == (set() if increments else {"CLE-022"})
+    assert bool(frame.v3d.waiting) is not increments

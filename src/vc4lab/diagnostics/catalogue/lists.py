@@ -306,6 +306,15 @@ ENTRIES = [
         Severity.WARNING,
     ),
     Entry(
+        "CLE-036",
+        "Sub-list in a sub-list",
+        "A Branch to Sub-list (17) inside a sub-list needs two return addresses. The guide's text "
+        "allows two levels, its register description one; no driver nests.",
+        "AG100-R p. 66 against the CTnRA register",
+        "Return (18) first, or leave the inner list by Branch (16).",
+        Severity.HINT,
+    ),
+    Entry(
         "CLE-037",
         "Performance counter stands still",
         "A counter was enabled that will not count: bit 31 of PCTRE is not set (the guide calls it "

@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, TypeVar
 from vc4lab.memory import MEMORY_MASK
 from vc4lab.records.control import RECORD_SIZES
 from vc4lab.records.declarations import Payload
-from vc4lab.v3d.lists.thread import SEMAPHORE_MAX, ListThread
+from vc4lab.v3d.lists.addresses import Use
+from vc4lab.v3d.lists.thread import SEMAPHORE_MAX, SEMAPHORE_STALL, ListThread
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
     from vc4lab.memory import GuestMemory
+    from vc4lab.v3d.lists.addresses import AddressCheck
 
 #: A handler gets the address of its record; it may change the thread (jump, stall, stop).
 Handler = Callable[[int], None]
@@ -51,6 +53,7 @@ class ControlListExecutor:
         self.reporter = reporter
         self.threads = threads
         self.depth = depth
+        self.addresses: AddressCheck | None = None
         self.ram = memory.view(0, MEMORY_MASK + 1)
         self._accelerators: dict[int, Callable[[], None]] = {}
         self._jumps: dict[tuple[int, ...], int] = {}
@@ -95,7 +98,7 @@ class ControlListExecutor:
         if thread.stalled is None:
             return True
         other = self.threads[1 - thread.number]
-        if thread.stalled == _SEMAPHORE_STALL and other.increments:
+        if thread.stalled == SEMAPHORE_STALL and other.increments:
             other.increments -= 1
             thread.stalled = None
             return True
@@ -108,8 +111,6 @@ class ControlListExecutor:
         while thread.running and thread.stalled is None:
             if accelerate is not None:
                 accelerate()
-                if not thread.running or thread.stalled is not None:
-                    return
             address = thread.current
             if address == thread.end:
                 thread.running = False
@@ -144,6 +145,8 @@ class ControlListExecutor:
     def jump(self, thread: ListThread, address: int, target: int) -> None:
         """The record at ``address`` jumps to ``target``; it must not do so again and again."""
         thread.current = target
+        if self.addresses is not None:
+            self.addresses.uses(Use.LIST, target, 1, address)
         place = (thread.number, address & MEMORY_MASK, *thread.stack)
         trips = self._jumps[place] = self._jumps.get(place, 0) + 1
         if trips > JUMP_BUDGET:
@@ -179,14 +182,14 @@ class ControlListExecutor:
                 thread.current = thread.stack.pop()
 
         def increment(_address: int) -> None:
-            thread.increment_armed = True
+            thread.increment_armed = thread.signals = True
 
         def wait(_address: int) -> None:
             other = self.threads[1 - thread.number]
             if other.increments:
                 other.increments -= 1
             else:
-                thread.stalled = _SEMAPHORE_STALL
+                thread.stalled = SEMAPHORE_STALL
 
         table: dict[int, Handler] = {0: halt, 16: branch, 17: call, 18: give_back, 8: wait}
         table[7] = increment
@@ -202,11 +205,18 @@ class ControlListExecutor:
                 address=address,
             )
             return
+        if thread.stack:
+            self.reporter.report(
+                "CLE-036", f"a sub-list of a sub-list in the {thread.name} list", address=address
+            )
         thread.stack.append(thread.current)
         thread.current = self.word(address + 1)
+        if self.addresses is not None:
+            self.addresses.uses(Use.LIST, thread.current, 1, address)
 
     def signal(self, thread: ListThread) -> None:
         """The pending semaphore increment of record 7 takes effect (flush, end of frame)."""
+        thread.closed = True
         if not thread.increment_armed:
             return
         thread.increment_armed = False
@@ -216,6 +226,3 @@ class ControlListExecutor:
             self.reporter.report(
                 "CLE-035", f"the {thread.name} thread's semaphore is already at {SEMAPHORE_MAX}"
             )
-
-
-_SEMAPHORE_STALL = "record 8 (wait on semaphore): an increment by the other list thread"

@@ -26,6 +26,7 @@ from vc4lab.v3d.fragment.tile_context import (
 from vc4lab.v3d.fragment.tile_job import Draw
 from vc4lab.v3d.fragment.tile_layout import SINGLE, TileLayout
 from vc4lab.v3d.geometry.scan_context import EXPANDED
+from vc4lab.v3d.lists.draw_ranges import DrawRanges
 from vc4lab.v3d.lists.lint import Lint
 from vc4lab.v3d.lists.shader_state import (
     ProgramCache,
@@ -82,6 +83,7 @@ class DrawPreparer:
         self._layout, self._vg_mask = SINGLE, False
         self._expanded = 0
         self.lint = lint or Lint(reporter)
+        self.ranges = DrawRanges(self.lint.addresses)
         self.vertices = VertexStage(
             memory, reporter, self.programs, unknowns=unknowns, engine=engine
         )
@@ -132,6 +134,8 @@ class DrawPreparer:
 
     def _prepare(self, use: DrawUse, shader: ShaderState) -> Draw:
         program = self.programs.get(shader.code)
+        kind = use.state.shader_kind
+        self.ranges.draw(shader, kind, self.programs, use.first, use.last, binning=False)
         kinds, descriptors = self.programs.textures(program, shader.uniforms, self.unknowns)
         if len(descriptors) > MAX_TEXTURE_REQUESTS:
             raise Unsupported("FRG-001", f"a fragment program makes {len(descriptors)} lookups")

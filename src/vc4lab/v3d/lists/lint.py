@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
+from vc4lab.memory import MEMORY_SIZE
+from vc4lab.v3d.lists.addresses import AddressCheck, Use
 from vc4lab.v3d.lists.render_state import VG_INLINE_SHADER
 
 if TYPE_CHECKING:
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 LIST_ALIGNMENT, RECORD_ALIGNMENT = 32, 16
 """Of tile lists; of shader records, tile state, surfaces, NV vertices with a clip header."""
 
+TILE_STATE_BYTES = 48
+
 REMEMBERED = 8
 """Tile grids that were binned last; a frame should fit one of them."""
 
@@ -30,8 +34,9 @@ NO_CODE = 3
 class Lint:
     """What both threads did, as far as hints need it."""
 
-    def __init__(self, reporter: Reporter) -> None:
+    def __init__(self, reporter: Reporter, ram_bytes: int = MEMORY_SIZE) -> None:
         self.reporter = reporter
+        self.addresses = AddressCheck(reporter, ram_bytes)
         self.grids: deque[tuple[int, int]] = deque(maxlen=REMEMBERED)
 
     def binning_mode(self, address: int, mode: TileBinningMode) -> None:
@@ -39,10 +44,15 @@ class Lint:
         self.grids.append((int(mode.tiles_x), int(mode.tiles_y)))
         self._aligned(address, "tile allocation memory", int(mode.address), LIST_ALIGNMENT)
         self._aligned(address, "the tile state array", int(mode.state_address), RECORD_ALIGNMENT)
+        tiles = int(mode.tiles_x) * int(mode.tiles_y)
+        uses = self.addresses.uses
+        uses(Use.TILE_MEMORY, int(mode.address), int(mode.memory_size), address)
+        uses(Use.TILE_STATE, int(mode.state_address), TILE_STATE_BYTES * tiles, address)
 
     def rendering_mode(self, address: int, mode: TileRenderingMode) -> None:
         """Record 113."""
         self._aligned(address, "the frame buffer", int(mode.address), RECORD_ALIGNMENT)
+        self.addresses.uses(Use.SURFACE, int(mode.address), 4, address)
         for name in ("format", "decimate", "tiling"):
             if int(getattr(mode, name)) == NO_CODE:
                 self.reporter.report(

@@ -13,6 +13,8 @@ from vc4lab.v3d.registers import ThreadControl
 #: A thread's semaphore is a three-bit counter.
 SEMAPHORE_MAX = 7
 
+SEMAPHORE_STALL = "record 8 (wait on semaphore): an increment by the other list thread"
+
 
 @dataclass
 class ListThread:
@@ -35,6 +37,12 @@ class ListThread:
     flushes: int = 0
     returns: int = 0
     primitives: int = 0
+    started: int = 0
+    """How often a list was started."""
+    signals: bool = False
+    """Whether the list started last had a record 7."""
+    closed: bool = False
+    """Whether the list started last has flushed (or ended a frame)."""
     stack: list[int] = field(default_factory=list)
 
     @property
@@ -86,6 +94,9 @@ class ListThread:
         if self.running or self.halted or self.error:
             return False
         self.running = self.current != address
+        if self.running:
+            self.started += 1
+            self.signals = self.closed = False
         return self.running
 
     def write_control(self, value: int) -> bool:
@@ -105,6 +116,26 @@ class ListThread:
     def stop_with_error(self) -> None:
         """An illegal record: CTERR, and the thread stands still."""
         self.running, self.error, self.stalled = False, True, None
+
+    @property
+    def in_words(self) -> str:
+        """What the thread does or did, in words."""
+        name = f"the {self.name} list"
+        if not self.started:
+            return f"no {self.name} list was started (CT{self.number}CA, CT{self.number}EA)"
+        if self.running:
+            return f"{name} waits for {self.stalled}" if self.stalled else f"{name} runs"
+        how = "stopped with an error" if self.error else "stands at a halt"
+        if not self.error and not self.halted:
+            how = "has ended"
+        return f"{name} {how} at 0x{self.current:08x}"
+
+
+def waits_in_vain(thread: ListThread, other: ListThread) -> bool:
+    """Whether a thread stands at record 8 and the other is through without a record 7."""
+    stalled = thread.running and thread.stalled == SEMAPHORE_STALL
+    through = other.closed and not other.running
+    return stalled and through and not other.signals and not other.increments
 
 
 def waiting_reasons(threads: Sequence[ListThread]) -> list[str]:

@@ -1,0 +1,124 @@
+"""The addresses that lists, records and uniforms name: RAM, aligned, of one alias?
+
+`AddressCheck.uses` is called once for each range a job names, not for each access. Who wants to
+know what a job reads (a model of caches) sets `listener`. Source: hardware reference 1.5, 8.15.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from vc4lab.memory import MEMORY_MASK, MEMORY_SIZE
+
+if TYPE_CHECKING:
+    from vc4lab.diagnostics import Reporter
+
+PERIPHERALS = 0x7E
+"""Bits 31:24 of the bus addresses of device registers."""
+DIRECT = 3
+"""Bits 31:30 of the alias that goes past the VideoCore's L2 cache; the others go through it."""
+PAGE_SHIFT = 12
+MOST_PAGES = 1 << 14
+MOST_RANGES = 1 << 14
+
+
+class Use(Enum):
+    """What lies at an address: words for messages, code of the message if it lies outside RAM."""
+
+    LIST = "a control list", "CLE-003"
+    TILE_MEMORY = "tile allocation memory", "CLE-003"
+    TILE_STATE = "the tile state array", "CLE-003"
+    OVERSPILL = "the overspill block (BPOA)", "CLE-003"
+    SHADER_RECORD = "a shader record", "CLE-003"
+    CODE = "a QPU program", "MEM-001"
+    UNIFORMS = "a uniform stream", "MEM-001"
+    TEXTURE = "a texture", "MEM-001"
+    ATTRIBUTES = "a vertex attribute array", "MEM-001"
+    INDICES = "an index array", "MEM-001"
+    SURFACE = "the frame buffer of the rendering mode (113)", "CLE-003"
+
+    def __init__(self, words: str, code: str) -> None:
+        self.words = words
+        self.code = code
+
+
+NEVER_AT_ZERO = (Use.LIST, Use.SHADER_RECORD, Use.CODE)
+WHOLE = (Use.TEXTURE, Use.ATTRIBUTES, Use.INDICES)
+ALIGNMENT = {Use.CODE: 8, Use.UNIFORMS: 4}
+"""Bytes; what lists and records need is in `lint.py`."""
+
+Listener = Callable[[Use, int, int], None]
+"""Gets use, bus address and size in bytes."""
+
+
+class AddressCheck:
+    """Looks at each named range once, for one V3D.
+
+    Parameters
+    ----------
+    ram_bytes
+        Populated RAM; with the whole 1 GiB nothing can lie outside of it.
+    """
+
+    def __init__(self, reporter: Reporter, ram_bytes: int = MEMORY_SIZE) -> None:
+        self.reporter = reporter
+        self.ram_bytes = ram_bytes
+        self.listener: Listener | None = None
+        self._pages: dict[int, int] = {}
+        self._known: set[tuple[Use, int, int]] = set()
+
+    def uses(self, use: Use, address: int, size: int = 4, record: int | None = None) -> None:
+        """A job names `size` bytes at a bus address; `record`: where it names them."""
+        if self.listener is not None:
+            self.listener(use, address, size)
+        key = use, address, size
+        if key in self._known:
+            return
+        if len(self._known) >= MOST_RANGES:
+            self._known.clear()
+        self._known.add(key)
+        if self._in_ram(use, address, size, record):
+            self._inside(use, address, size, record)
+            self._one_alias(use, address, size, record)
+            alignment = ALIGNMENT.get(use, 1)
+            if address % alignment:
+                self.reporter.report(
+                    "MEM-002",
+                    f"{use.words} at 0x{address:08x} is not at a multiple of {alignment}",
+                    address=record,
+                )
+
+    def _in_ram(self, use: Use, address: int, size: int, record: int | None) -> bool:
+        if address >> 24 == PERIPHERALS:
+            why = "which is where the device registers are"
+        elif use in NEVER_AT_ZERO and not address & MEMORY_MASK:
+            why = "where the exception vectors are: was the address never filled in?"
+        elif address & MEMORY_MASK < self.ram_bytes:
+            return True
+        else:
+            why = f"but the RAM ends at 0x{address & ~MEMORY_MASK | self.ram_bytes - 1:08x}"
+        self.reporter.report(use.code, f"{use.words} at 0x{address:08x}, {why}", address=record)
+        return False
+
+    def _inside(self, use: Use, address: int, size: int, record: int | None) -> None:
+        """Arrays and textures end inside the RAM, too; sizes of pools may be nonsense."""
+        if use in WHOLE and (address & MEMORY_MASK) + size > self.ram_bytes:
+            text = f"{use.words} of {size} bytes at 0x{address:08x} reaches beyond the RAM"
+            self.reporter.report(use.code, text, address=record)
+
+    def _one_alias(self, use: Use, address: int, size: int, record: int | None) -> None:
+        """The same page both past the L2 and through it: each may see other bytes."""
+        page, alias = (address & MEMORY_MASK) >> PAGE_SHIFT, address >> 30
+        before = self._pages.setdefault(page, alias)
+        if (before == DIRECT) != (alias == DIRECT):
+            self._pages[page] = alias
+            self.reporter.report(
+                "CLE-023",
+                f"{use.words} is named 0x{address:08x}, but its page 0x{page << PAGE_SHIFT:08x} was"
+                f" named with 0x{before << 30:08x} before",
+                address=record,
+            )
+        if len(self._pages) > MOST_PAGES:
+            self._pages.clear()

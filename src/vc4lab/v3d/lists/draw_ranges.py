@@ -1,0 +1,106 @@
+"""The ranges of memory that one draw names: record, programs, uniforms, textures, vertices."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from vc4lab.records.shader import gl_record_size
+from vc4lab.records.texture import TextureConfig, TextureType
+from vc4lab.v3d.fragment.formats import FORMATS
+from vc4lab.v3d.fragment.tiling import mip_chain
+from vc4lab.v3d.lists.addresses import AddressCheck, Use
+from vc4lab.v3d.lists.render_state import VG_INLINE_SHADER
+
+if TYPE_CHECKING:
+    from vc4lab.qpu.program import Program
+    from vc4lab.v3d.lists.shader_state import ProgramCache, ShaderState
+
+CUBE_FACES = 6
+MOST_SHADERS = 1024
+
+
+@lru_cache(maxsize=1024)
+def texture_range(words: tuple[int, ...]) -> tuple[int, int]:
+    """Bus address and bytes of a texture, all levels and faces, from its 2 to 4 parameters."""
+    config = TextureConfig.parse(*(*words, 0, 0, 0)[:4])
+    row = FORMATS.get(config.type, FORMATS[TextureType.RGBA8888])
+    chain = mip_chain(
+        config.width, config.height, row.unit_bits, config.levels,
+        raster=row.type.raster, block=row.block,
+    )  # fmt: skip
+    first = min(level.offset for level in chain)
+    faces = (CUBE_FACES - 1) * config.cube_stride if config.cube else 0
+    return config.base + first & 0xFFFFFFFF, chain[0].size - first + faces
+
+
+class DrawRanges:
+    """Tells an `AddressCheck` what draws name: each shader state once, unless somebody listens."""
+
+    def __init__(self, check: AddressCheck) -> None:
+        self.check = check
+        self._known: dict[tuple[int, bool], ShaderState] = {}
+
+    def draw(
+        self,
+        shader: ShaderState,
+        kind: int,
+        programs: ProgramCache,
+        first: int,
+        last: int,
+        *,
+        binning: bool,
+    ) -> None:
+        """A draw of vertices `first` to `last` with a shader state of record `kind`."""
+        key = id(shader), binning
+        if self.check.listener is None and self._known.get(key) is shader:
+            return
+        if len(self._known) >= MOST_SHADERS:
+            self._known.clear()
+        self._known[key] = shader
+        uses = self.check.uses
+        where = None if kind == VG_INLINE_SHADER else shader.address
+        if not binning:
+            self._program(shader.code, shader.uniforms, programs, where)
+        if shader.gl is not None:
+            record = shader.gl.record
+            arrays = shader.gl.attributes
+            size = gl_record_size(len(arrays), shader.gl.extended)
+            uses(Use.SHADER_RECORD, shader.address, size)
+            if binning:
+                self._program(record.cs_code, record.cs_uniforms, programs, where)
+            else:
+                self._program(record.vs_code, record.vs_uniforms, programs, where)
+            selected = int(record.cs_attributes if binning else record.vs_attributes)
+            for number, array in enumerate(arrays):
+                if selected >> number & 1 and last >= first:
+                    start = array.address + first * array.stride & 0xFFFFFFFF
+                    size = (last - first) * array.stride + array.size
+                    uses(Use.ATTRIBUTES, start, size, where)
+        elif shader.nv is not None:
+            uses(Use.SHADER_RECORD, shader.address, 16)
+            if last >= first:
+                stride = int(shader.nv.stride)
+                start = int(shader.nv.vertices) + first * stride & 0xFFFFFFFF
+                uses(Use.ATTRIBUTES, start, (last - first + 1) * stride, where)
+        elif where is not None:
+            uses(Use.SHADER_RECORD, shader.address, 12)
+
+    def _program(self, code: int, uniforms: int, programs: ProgramCache, where: int | None) -> None:
+        self.program(code, uniforms, programs.get(code), programs, where)
+
+    def program(
+        self, code: int, uniforms: int, program: Program, programs: ProgramCache, where: int | None
+    ) -> None:
+        """A program, the uniforms it consumes, and the textures they name."""
+        uses = self.check.uses
+        uses(Use.CODE, code, 8 * len(program.words), where)
+        count = len(program.uniform_sites)
+        if not count:
+            return
+        uses(Use.UNIFORMS, uniforms, 4 * count, where)
+        for request in program.texture_requests:
+            if not request.is_direct:
+                words = tuple(programs.memory.u32(uniforms + 4 * n) for n in request.uniforms[:4])
+                if len(words) > 1:
+                    uses(Use.TEXTURE, *texture_range(words), uniforms + 4 * request.uniforms[0])

@@ -1,0 +1,59 @@
+"""A quick look at a list before it runs: order of records that hurts nobody here, but on a board.
+
+Only the first records of the first few lists are read, so that long lists and many frames cost
+nothing. Source: hardware reference 3.3, 3.10.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from vc4lab.memory import MEMORY_MASK
+from vc4lab.records.control import RECORD_SIZES
+from vc4lab.v3d.lists.render_state import GL_SHADER, PRIMITIVE_LIST_FORMAT, VG_INLINE_SHADER
+
+if TYPE_CHECKING:
+    from vc4lab.diagnostics import Reporter
+    from vc4lab.memory import GuestMemory
+
+MOST_RECORDS = 512
+MOST_LISTS = 64
+PRIMITIVES = frozenset((32, 33, 41, 42, 48, 49))
+JUMPS = frozenset((0, 16, 17, 18, 42, 48, 49))
+"""Behind these another list or bytes of another kind follow."""
+
+
+class OrderCheck:
+    """Looks at the lists of one V3D as they are started."""
+
+    def __init__(self, memory: GuestMemory, reporter: Reporter) -> None:
+        self._memory = memory
+        self._reporter = reporter
+        self._seen: set[int] = set()
+
+    def list(self, start: int, end: int) -> None:
+        """A list is about to run from `start` to `end`."""
+        if start in self._seen or len(self._seen) >= MOST_LISTS:
+            return
+        self._seen.add(start)
+        size = min((end - start) & 0xFFFFFFFF, 16 * MOST_RECORDS)
+        data = self._memory.view(start & MEMORY_MASK, size)
+        at, format_at = 0, -1
+        for _ in range(MOST_RECORDS):
+            if at >= len(data) or not RECORD_SIZES[data[at]]:
+                return
+            identity = data[at]
+            if identity == PRIMITIVE_LIST_FORMAT:
+                format_at = at
+            elif GL_SHADER <= identity <= VG_INLINE_SHADER:
+                format_at = -1
+            elif identity in PRIMITIVES and format_at >= 0:
+                self._reporter.report(
+                    "CLE-025",
+                    "a primitive comes after record 56 with no shader state (64-67) between them",
+                    address=start + format_at,
+                )
+                return
+            if identity in JUMPS:
+                return
+            at += RECORD_SIZES[identity]
