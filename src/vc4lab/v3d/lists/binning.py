@@ -21,10 +21,11 @@ from vc4lab.records.declarations import (
     VgCoordinateArray,
     VgInline,
 )
-from vc4lab.v3d.geometry import ptb_context
+from vc4lab.v3d.geometry import ptb_context as pc
 from vc4lab.v3d.geometry.ptb import Binner
 from vc4lab.v3d.geometry.ptb_input import MAX_LENGTH, IndexSource
 from vc4lab.v3d.geometry.vg_list import inline_length
+from vc4lab.v3d.geometry.walk import ListWalker
 from vc4lab.v3d.lists.addresses import Use
 from vc4lab.v3d.lists.draw_ranges import DrawRanges
 from vc4lab.v3d.lists.lint import Lint
@@ -81,9 +82,9 @@ class BinningStage:
         self._unflushed = self._ended = False
         self._flushing = False
         self._walked = 0
-        self._indices = 0  # of all draws since the thread started
+        self._walker = ListWalker(executor.memory, self.binner, self.coordinates.shaders)
         executor.install(0, self._handlers())
-        executor.accelerate(0, self._states)
+        executor.accelerate(0, self._walk)
 
     @property
     def pool_address(self) -> int:
@@ -122,7 +123,7 @@ class BinningStage:
         """The thread starts: until record 6, state is prefix state."""
         self.thread.prefixing = True
         self._walked = 0
-        self._indices = 0
+        self._walker.context.indices = 0
 
     def supply(self, address: int, size: int) -> None:
         """BPOS was written: the binner has an overspill block, and goes on if it waited for one."""
@@ -132,12 +133,18 @@ class BinningStage:
             self.thread.stalled = None
             self._after(self.binner.resume())
 
-    def _states(self) -> None:
-        """Executes the state records that come next natively."""
-        thread = self.thread
-        here = self.binner.set_states(thread.current, thread.end)
+    def _walk(self) -> None:
+        """Executes the records that come next natively, as far as that is possible."""
+        thread, context = self.thread, self._walker.context
+        context.ready = self.started and self.configured and not self._ended
+        context.clipping_disabled = self.clipping_disabled
+        here, status = self._walker.run(thread.current, thread.end)
         self._walked += here - thread.current & 0xFFFFFFFF
         thread.current = here
+        if context.drawn:
+            context.drawn = 0
+            self._unflushed = True
+            self._after(pc.DONE if status is None else status)
         if self._walked > MEMORY_SIZE:
             self._walked = 0
             self.executor.runs_in_a_circle(thread)
@@ -268,15 +275,18 @@ class BinningStage:
             kind, programs = state.shader_kind, self.coordinates.programs
             self.ranges.draw(shader, kind, programs, first, last, binning=True)
             clip = shader.clipping and not self.clipping_disabled
-            self._after(self.binner.draw(mode, source, coordinates, clip=clip))
+            status = self.binner.draw(mode, source, coordinates, clip=clip)
+            self._walker.provide(mode, source, nv=shader.nv is not None)
+            self._after(status)
 
     def _is_too_much(self, address: int, length: int) -> bool:
         """Whether the draws of this list together are beyond measure; the first may be alone."""
-        before = self._indices
-        self._indices += length
-        if not before or self._indices <= MAX_LENGTH:
+        context = self._walker.context
+        before = context.indices
+        context.indices += length
+        if not before or context.indices <= MAX_LENGTH:
             return False
-        text = f"draws of {self._indices} vertices in one binning list; this one is left out"
+        text = f"draws of {context.indices} vertices in one binning list; this one is left out"
         self.reporter.report("VTX-001", text, address=address)
         return True
 
@@ -301,11 +311,11 @@ class BinningStage:
         if self.binner.context.spill_used:
             self.spills_taken += 1
             self.binner.context.spill_used = 0
-        if status == ptb_context.BAD_INDEX:
+        if status == pc.BAD_INDEX:
             self.index_error = True
             if self.stops_at_bad_index:
                 self.thread.stop_with_error()
-        if status == ptb_context.OUT_OF_MEMORY:
+        if status == pc.OUT_OF_MEMORY:
             self.out_of_memory = True
             self.thread.stalled = _OUT_OF_MEMORY
             self.reporter.report(

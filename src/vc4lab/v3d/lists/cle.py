@@ -111,6 +111,8 @@ class ControlListExecutor:
         while thread.running and thread.stalled is None:
             if accelerate is not None:
                 accelerate()
+                if not thread.running or thread.stalled is not None:
+                    return
             address = thread.current
             if address == thread.end:
                 thread.running = False
