@@ -1,7 +1,7 @@
 /* The board: where the registers are, and the few services every example needs.
  *
- * Three kernels come from the same source: kernel.img (ARMv6: Pi Zero and 1), kernel7.img (ARMv7: Pi 2,
- * and Pi 3 in 32 bits) and kernel8.img (AArch64: Pi 3). */
+ * Three kernels come from the same source: kernel.img (ARMv6: Pi Zero and 1), kernel7.img (ARMv7:
+ * Pi 2, and Pi 3 in 32 bits) and kernel8.img (AArch64: Pi 3). */
 #ifndef BOARD_H
 #define BOARD_H
 
@@ -9,8 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* BUS_ALIAS: the part of the VideoCore bus where the GPU sees what the CPU has written. On the BCM2835
- * both go through the GPU's second-level cache; later chips' CPUs write to memory directly. */
+/* BUS_ALIAS: the part of the VideoCore bus where the GPU sees what the CPU has written. On the
+ * BCM2835 both go through the GPU's second-level cache; later chips' CPUs write to memory directly. */
 #if __ARM_ARCH == 6
 #define PERIPHERALS 0x20000000u
 #define BUS_ALIAS 0x40000000u

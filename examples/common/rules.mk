@@ -1,5 +1,5 @@
-# How every example is built: NAME.qasm → C array (vc4lab asm); C and assembly → one flat image for every
-# kind of board. The compilers get nothing that depends on the place or time of the build.
+# How every example is built: NAME.qasm → C array (vc4lab asm); C and assembly → one flat image for
+# every kind of board. The compilers get nothing that depends on the place or time of the build.
 #
 #   make            build/kernel.img, build/kernel7.img …: those of KERNELS
 #   make install    … and copy them to sdcard/

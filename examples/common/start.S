@@ -1,9 +1,10 @@
-/* Entry of every 32-bit example: core 0 alone, SVC mode, floating point on, bss cleared, then main().
+/* Entry of the 32-bit examples: core 0 alone, SVC mode, floating point on, bss cleared, then main().
  *
- * The firmware enters at 0x8000 in SVC or (ARMv7, newer) HYP mode; it parks the other cores itself, but
- * some boot paths let all four in, so they are parked here again. Data caches and MMU stay off: what
- * the CPU writes is in memory when the GPU looks. The instruction cache may be on, nothing rewrites
- * code. ARMv6 boards have one core and no HYP mode. A program with interrupts has its own irq_entry (and its own stack for it).
+ * The firmware enters at 0x8000 in SVC or (ARMv7, newer) HYP mode; it parks the other cores itself,
+ * but some boot paths let all four in, so they are parked here again. ARMv6 boards have one core and
+ * no HYP mode. Data caches and MMU stay off: what the CPU writes is in memory when the GPU looks. The
+ * instruction cache may be on, nothing rewrites code. A program with interrupts has its own irq_entry
+ * (and its own stack for it).
  */
 
 #if __ARM_ARCH >= 7
@@ -52,7 +53,7 @@ in_svc:
         mov     r4, #0x40000000
         vmsr    fpexc, r4
 #if __ARM_ARCH == 6
-        mov     r4, #0x03000000                 @ FPSCR: never ask software to help with tiny numbers
+        mov     r4, #0x03000000                 @ FPSCR: tiny numbers are 0, no software helps
         vmsr    fpscr, r4
 #endif
 

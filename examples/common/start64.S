@@ -1,7 +1,8 @@
 /* Entry of the AArch64 examples: core 0 alone, EL1, floating point on, bss cleared, then main().
  *
- * The firmware enters at 0x80000 in EL2; the other cores wait in its stub, and again here should a boot
- * path let them in. Data caches and MMU stay off: what the CPU writes is in memory when the GPU looks.
+ * The firmware enters at 0x80000 in EL2; the other cores wait in its stub, and again here should a
+ * boot path let them in. Data caches and MMU stay off: what the CPU writes is in memory when the GPU
+ * looks.
  */
 
         .section .text.start, "ax"
@@ -58,7 +59,7 @@ park:
         wfe
         b       park
 
-/* Sixteen entries of 128 bytes: synchronous, IRQ, FIQ, SError from four states. Nothing is expected. */
+/* Sixteen entries of 128 bytes: synchronous, IRQ, FIQ, SError from four states; all unexpected. */
         .balign 2048
 vectors:
         .rept   4

@@ -4,7 +4,7 @@
 
 void vsync_start(void);
 
-/* Wait for the display; without the interrupt (config.txt: fake_vsync_isr=1), for the time a frame takes. */
+/* Wait for the display; without the interrupt (config.txt: fake_vsync_isr=1), as long as a frame. */
 void vsync_wait(void);
 
 #endif

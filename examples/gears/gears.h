@@ -21,7 +21,7 @@ struct wheel {
 
 enum { TOOTH_VERTICES = 40, TOOTH_INDICES = 72 };
 
-/* Write teeth * TOOTH_VERTICES vertices, and teeth * TOOTH_INDICES indices that count from `first`. */
+/* Write teeth * TOOTH_VERTICES vertices and teeth * TOOTH_INDICES indices, counted from `first`. */
 void wheel_build(const struct wheel *wheel, struct vertex *vertices, uint16_t *indices,
                  uint32_t first);
 

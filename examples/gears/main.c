@@ -1,5 +1,5 @@
-/* Three gears drive each other: GL mode, so the GPU itself turns, projects and lights the vertices; the CPU gives it
- * a new matrix at every vertical sync. A Z buffer decides what is in front. */
+/* Three gears drive each other: GL mode, so the GPU itself turns, projects and lights the vertices;
+ * the CPU gives it a new matrix at every vertical sync. A Z buffer decides what is in front. */
 #include "gears.h"
 #include "mailbox.h"
 #include "shader.h"

@@ -22,7 +22,11 @@ const struct wheel wheels[WHEELS] = {
     {.hole = 1.3f, .pitch = 2.0f, .depth = 0.7f, .thickness = 0.5f, .teeth = 10},
 };
 
-static const float colours[WHEELS][3] = {{0.8f, 0.1f, 0.0f}, {0.0f, 0.8f, 0.2f}, {0.2f, 0.2f, 1.0f}};
+static const float colours[WHEELS][3] = {
+    {0.8f, 0.1f, 0.0f},
+    {0.0f, 0.8f, 0.2f},
+    {0.2f, 0.2f, 1.0f},
+};
 static const float ambient = 0.2f;
 
 /* The first wheel's place, and in which direction the two others touch it. */
@@ -55,8 +59,8 @@ static struct matrix eye(void)
     return multiply(&tilt, &twist);
 }
 
-/* How far a wheel has turned when the first one is at `angle`: where they touch, a tooth of one is in a gap
- * of the other. In units of their teeth the places add up to a half, whatever the angle. */
+/* How far a wheel has turned when the first one is at `angle`: where they touch, a tooth of one is
+ * in a gap of the other. In units of their teeth the places add up to a half, whatever the angle. */
 static float meshed(uint32_t number, float angle)
 {
     float first_step = 2.0f * PI / (float)wheels[0].teeth;

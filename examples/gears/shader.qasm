@@ -1,8 +1,9 @@
 # GL mode: the QPUs turn, project and light the vertices.
 #
 # Attributes: rows 0-2 of the VPM are x, y, z; for the vertex shader 3-5 are the normal.
-# Uniforms: the matrix rows for w, x, y, z (four numbers each: times x, y, z, and to add), half width and half
-# height in 1/16 pixel; for the vertex shader also the direction of the light, the ambient light, the colour.
+# Uniforms: the matrix rows for w, x, y, z (four numbers each: times x, y, z, and to add), half width
+# and half height in 1/16 pixel; for the vertex shader also the direction of the light, the ambient
+# light, the colour.
 
 .set read_rows_3, 0x301a00      # VPM read setup: 3 rows, horizontal, 32 bit, from row 0
 .set read_rows_6, 0x601a00

@@ -1,5 +1,5 @@
-/* A toothed wheel: front and back, the flanks, tips and roots of the teeth, and the hole. Every surface has
- * vertices of its own, because its normals are its own; only the hole is smooth. */
+/* A toothed wheel: front and back, the flanks, tips and roots of the teeth, and the hole. Every
+ * surface has vertices of its own, because its normals are its own; only the hole is smooth. */
 #include "gears.h"
 #include "maths.h"
 
@@ -39,7 +39,7 @@ static struct point on_circle(float radius, float angle)
     return (struct point){radius * cosine(angle), radius * sine(angle)};
 }
 
-/* One tooth and the gap behind it, counter-clockwise: root, tip, tip, root, root of the next one. */
+/* One tooth and the gap behind it, counter-clockwise: root, tip, tip, root, the next one's root. */
 struct outline {
     struct point inner[3]; /* on the hole: at the first root, the second, the next tooth's first */
     struct point outer[5];
