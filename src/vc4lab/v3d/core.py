@@ -36,6 +36,8 @@ from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
 
 if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory
+    from vc4lab.qpu.program import Program
+    from vc4lab.v3d.compute.qpu import Request
 
 FRDONE = Interrupts.FRDONE.mask
 FLDONE = Interrupts.FLDONE.mask
@@ -116,6 +118,7 @@ class V3D:
         self.programs = UserPrograms(
             memory, self.reporter, unknowns, engine=engine, threads=threads
         )
+        self.programs.on_start = self._program_started
         self.values: dict[str, int] = {register.name: register.reset for register in REGISTERS}
         self._line = False
 
@@ -381,6 +384,13 @@ class V3D:
         return self.binning.overspill_size
 
     # -- user programs and counters -----------------------------------------------------------
+
+    def _program_started(self, request: Request, program: Program) -> None:
+        uses = self.lint.addresses.uses
+        uses(Use.CODE, request.code, 8 * len(program.words))
+        count = request.length if request.limited else len(program.uniform_sites)
+        if count and request.uniforms:
+            uses(Use.UNIFORMS, request.uniforms, 4 * count)
 
     def _on_write_SRQPC(self, value: int) -> None:
         self.programs.request(value, self.values["SRQUA"], self.values["SRQUL"])

@@ -9,6 +9,7 @@ reference 2.7.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from vc4lab.v3d.compute.state import QPUS
@@ -17,6 +18,7 @@ from vc4lab.v3d.registers import RequestQueue
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
     from vc4lab.memory import GuestMemory
+    from vc4lab.qpu.program import Program
     from vc4lab.v3d.compute.qpu import Qpu, Request
     from vc4lab.v3d.compute.unit import ComputeUnit
     from vc4lab.v3d.unknowns import Unknowns
@@ -56,6 +58,8 @@ class UserPrograms:
         self.reserved = 0
         self.reserved_rows = 0
         self.instructions = 0
+        self.on_start: Callable[[Request, Program], None] | None = None
+        """Called with each program that gets a QPU."""
         self._unit: ComputeUnit | None = None
         self._seen: str | None = None
         self._told: str | None = None
@@ -158,7 +162,10 @@ class UserPrograms:
         free = self._free()
         while self.queue and free:
             number = free.pop(0)
-            self.running[number] = self.unit.start(number, self.queue.popleft())
+            request = self.queue.popleft()
+            self.running[number] = self.unit.start(number, request)
+            if self.on_start is not None:
+                self.on_start(request, self.unit.code.read(request.code).program)
 
     def settle(self) -> None:
         """Run until every program has ended or waits for something that nobody here does."""

@@ -124,3 +124,18 @@ def test_solid_is_still_solid() -> None:
     frame = Frame(memory=GuestMemory(RAM))
     pixels = frame.bin(viewport(frame.job) + frame.nv_shader(solid(RED), TRIANGLE) + ARRAY)
     assert pixels[8, 8] == RED
+
+
+def test_user_programs_name_their_code_and_uniforms() -> None:
+    reporter = Reporter()
+    v3d = V3D(GuestMemory(RAM), reporter)
+    seen: list[tuple[Use, int, int]] = []
+    v3d.lint.addresses.listener = lambda use, address, size: seen.append((use, address, size))
+    code = assemble("mov -, unif\nmov -, unif\nnop ; nop ; thrend\nnop\nnop\n").bytes
+    v3d.memory.write(0x1000, code)
+    v3d.write(0x434, 0xC0002000)
+    v3d.write(0x430, 0xC0001000)
+    v3d.read(0x43C)
+    assert seen == [(Use.CODE, 0xC0001000, len(code)), (Use.UNIFORMS, 0xC0002000, 8)]
+    v3d.write(0x430, 0x7E00_0000)
+    assert reporter.has("MEM-001")

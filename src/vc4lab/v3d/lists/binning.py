@@ -136,7 +136,8 @@ class BinningStage:
     def _walk(self) -> None:
         """Executes the records that come next natively, as far as that is possible."""
         thread, context = self.thread, self._walker.context
-        context.ready = self.started and self.configured and not self._ended
+        watched = self.lint.addresses.listener is not None
+        context.ready = self.started and self.configured and not self._ended and not watched
         context.clipping_disabled = self.clipping_disabled
         here, status = self._walker.run(thread.current, thread.end)
         self._walked += here - thread.current & 0xFFFFFFFF
