@@ -118,7 +118,7 @@ def for_each_block(
     start_x = box.left & ~1
     y = box.top & ~1
     row_edges = [
-        splat(edge.value + start_x * edge.step_x + y * edge.step_y)
+        splat(edge.value if edge.from_box else edge.value + start_x * edge.step_x + y * edge.step_y)
         + lane_x * splat(edge.step_x)
         + lane_y * splat(edge.step_y)
         for edge in edges

@@ -17,6 +17,7 @@ from vc4lab.v3d.fragment.tile_context import (
     FragmentKey,
     TileContext,
 )
+from vc4lab.v3d.fragment.triangle_batch import draw_triangles
 from vc4lab.v3d.geometry.primitive_decoder import EXHAUSTED, MALFORMED, Decoder
 
 INDEX_CODES = {16: 1, 24: 2, 32: 3}
@@ -38,12 +39,16 @@ def draw_list(
     decoder = Decoder(lists, PRIMITIVES.index(key.primitive), INDEX_CODES[key.index_bits])
     decoder.open(address)
     has_vertices = const(i1, True) if key.index_bits == 32 else params.vertex_count > 0
-    while has_vertices & decoder.next():
-        tracer.draw(decoder)
-        going = shader.running()
-        if going is not None:
-            if ~going:
-                break
+    if key.primitive == "triangles":
+        if has_vertices:
+            draw_triangles(tracer, decoder)
+    else:
+        while has_vertices & decoder.next():
+            tracer.draw(decoder)
+            going = shader.running()
+            if going is not None:
+                if ~going:
+                    break
     status = shader.status.get()
     ended = decoder.status.get()
     if (ended == EXHAUSTED) | (ended == MALFORMED):

@@ -18,7 +18,6 @@ from vc4lab.simd import (
     fmin_,
     i1,
     i32,
-    i64,
     is_nan,
     load,
     max_,
@@ -44,12 +43,8 @@ from vc4lab.v3d.fragment.setup import (
     fetch,
     number,
     oriented_edge,
-    triangle_planes,
 )
 from vc4lab.v3d.fragment.tile_context import VERTICES
-
-ENABLE_FORWARD, ENABLE_REVERSE, CLOCKWISE_IS_FORWARD = 1, 2, 4
-"""Bits 2:0 of record 96."""
 
 DEPTH_UNIT = 1.0
 """One unit of record 101 in steps of the 24-bit depth value."""
@@ -104,9 +99,7 @@ class PrimitiveTracer:
 
     def draw_kind(self, vertices: list[Vertex], flat_words: Value) -> None:
         """Traces one primitive of the draw's type."""
-        if self.key.primitive == "triangles":
-            draw_triangle(self, vertices, flat_words)
-        elif self.key.primitive == "lines":
+        if self.key.primitive == "lines":
             draw_line(self, vertices, flat_words)
         elif self.key.primitive == "rht":
             from vc4lab.v3d.fragment.trapezoid import draw_trapezoid  # it needs this module
@@ -154,45 +147,6 @@ def depth_offset(tracer: PrimitiveTracer, a: Value, b: Value) -> Value | None:
         return None
     slope = fmax_(fabs_(a), fabs_(b)) * float(0xFFFFFF)
     return tracer.depth_factor * slope + tracer.depth_units * DEPTH_UNIT
-
-
-@staged
-def draw_triangle(tracer: Any, vertices: Any, flat_words: Value) -> None:
-    v0, v1, v2 = vertices
-    area = (v0.x - v2.x).sext(i64) * (v1.y - v2.y).sext(i64) - (v1.x - v2.x).sext(i64) * (
-        v0.y - v2.y
-    ).sext(i64)
-    forward = (area < 0) == ((tracer.facing & CLOCKWISE_IS_FORWARD) != 0)
-    enabled = select(forward, tracer.facing & ENABLE_FORWARD, tracer.facing & ENABLE_REVERSE) != 0
-    box = bounding_box(vertices, tracer.window, tracer.raster)
-    if ~enabled & (area != 0):
-        tracer.shader.count("primitives_reversed", const(i32, 1))
-    if enabled & (area != 0) & (box.left < box.right) & (box.top < box.bottom):
-        trace_triangle(tracer, vertices, flat_words, area, forward, box)
-
-
-def trace_triangle(
-    tracer: PrimitiveTracer, vertices: list[Vertex], flat_words: Value, area: Value,
-    forward: Value, box: Box,
-) -> None:  # fmt: skip
-    """A triangle that faces the right way and whose box is not empty."""
-    v0, v1, v2 = vertices
-    sign = (area >> 63).trunc(i32)
-    pairs = ((v0, v1), (v1, v2), (v2, v0))
-    edges = [oriented_edge(a, b, sign, tracer.raster) for a, b in pairs]
-    base, varyings, suspect = triangle_planes(vertices, area, tracer.rows, tracer.flat, flat_words)
-    tracer.shader.suspect(suspect)
-    low, high = depth_range(vertices)
-    a, b = base.a[0], base.b[0]
-    assert a is not None
-    assert b is not None
-    tracer.run(
-        Primitive(
-            box, edges, v2.x, v2.y,
-            (a, b, base.c[0]), (base.a[1], base.b[1], base.c[1]),
-            varyings, low, high, depth_offset(tracer, a, b), ~forward,
-        )
-    )  # fmt: skip
 
 
 def add_constant(planes: Planes, value: Value) -> None:

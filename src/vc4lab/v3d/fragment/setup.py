@@ -39,6 +39,9 @@ ROW_BYTES = 64
 POSITION, DEPTH, RECIPROCAL_W, POINT_SIZE = 0, 1, 2, 3
 """Words of a shaded vertex in PSE form."""
 
+ENABLE_FORWARD, ENABLE_REVERSE, CLOCKWISE_IS_FORWARD = 1, 2, 4
+"""Bits 2:0 of record 96."""
+
 EDGE_LIMIT = 1 << 28
 """Edge values at a tile's origin are clamped to this: no step inside a tile is larger than 2^25."""
 
@@ -57,12 +60,14 @@ class Edge:
     """E(x, y) = value + x * step_x + y * step_y for pixel (x, y) of the tile; inside if >= 0.
 
     `value` is that of sample 0 (or the centre); `deltas` lead from it to the other samples.
+    With `from_box` it belongs to the first block of the primitive's box, not to pixel (0, 0).
     """
 
     value: Value
     step_x: Value
     step_y: Value
     deltas: list[Value] = field(default_factory=list)
+    from_box: bool = False
 
 
 @dataclass
@@ -88,9 +93,13 @@ class Box:
 
 @dataclass
 class VertexSource:
-    """Where a draw's vertices are and how positions become tile-relative; loaded once per list."""
+    """Where a draw's vertices are and how positions become tile-relative; loaded once per list.
+
+    `vertices` and `address` are the same, as pointer and as number.
+    """
 
     vertices: Value
+    address: Value
     pitch: Value
     first: Value
     limit: Value
@@ -102,6 +111,7 @@ class VertexSource:
         """Reads a `TileContext` and a `DrawParams`."""
         return cls(
             params.vertices,
+            load(i64, params.field_ptr("vertices")),
             params.batch_pitch.zext(i64),
             params.first_vertex,
             params.vertex_count - 1,
@@ -263,7 +273,7 @@ MAX_GROUP = 8
 
 def triangle_planes(
     vertices: list[Vertex],
-    area: Value,
+    weights: tuple[Value, ...],
     varying_rows: list[int],
     flat: list[bool],
     flat_words: Value,
@@ -271,17 +281,10 @@ def triangle_planes(
     """Planes of (Zs, 1/Wc) and of the varyings, relative to vertex 2.
 
     Varyings are planes of (v - v2) / Wc, so that VP * W + C is perspective-correct (7.6); flat ones
-    have no plane and the provoking vertex's value. `area` is the doubled area in 1/256 pixel (i64).
-    The third result says whether a NaN is among the numbers.
+    have no plane and the provoking vertex's value. `weights` (f64, 1 / pixel) are y1 - y2, y2 - y0,
+    x2 - x1, x0 - x2 over the doubled area. The third result tells if a NaN is among the numbers.
     """
-    v0, v1, v2 = vertices
-    scale = const(f64, 16.0) / area.to_float(f64)
-    weights = (
-        (v1.y - v2.y).to_float(f64) * scale,
-        (v2.y - v0.y).to_float(f64) * scale,
-        (v2.x - v1.x).to_float(f64) * scale,
-        (v0.x - v2.x).to_float(f64) * scale,
-    )
+    v2 = vertices[2]
 
     def plane(q0: Value, q1: Value) -> tuple[Value, Value]:
         a = q0 * weights[0] + q1 * weights[1]

@@ -10,9 +10,6 @@ from typing import Any
 from vc4lab.simd import Value, const, f32, i32, is_nan, load, max_, min_, select, staged
 from vc4lab.v3d.fragment.block import Primitive
 from vc4lab.v3d.fragment.primitives import (
-    CLOCKWISE_IS_FORWARD,
-    ENABLE_FORWARD,
-    ENABLE_REVERSE,
     PrimitiveTracer,
     add_constant,
     depth_offset,
@@ -20,7 +17,10 @@ from vc4lab.v3d.fragment.primitives import (
     word,
 )
 from vc4lab.v3d.fragment.setup import (
+    CLOCKWISE_IS_FORWARD,
     DEPTH,
+    ENABLE_FORWARD,
+    ENABLE_REVERSE,
     RECIPROCAL_W,
     ROW_BYTES,
     Box,

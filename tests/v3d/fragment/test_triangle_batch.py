@@ -1,0 +1,71 @@
+"""Triangles that are set up together draw what they draw one by one, in the same order."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.v3d.fragment.scene import GOURAUD, Scene, vertex, words
+
+from vc4lab.simd import targets
+from vc4lab.v3d.fragment.tile_context import FragmentKey
+
+PROGRAM = words(
+    GOURAUD
+    + """
+    nop ; nop ; sbwait
+    mov tlbz, rb15 ; nop
+    mov tlbc, r3 ; nop ; thrend
+    nop ; nop
+    nop ; nop ; sbdone
+"""
+)
+DRAWN_FROM_BOTH_SIDES, CLOCKWISE_ONLY = 3, 1 | 4
+LESS = 1
+
+
+def triangles(count: int, seed: int) -> list[list[int]]:
+    """Vertices of random triangles; some have no area, some lie outside, corners are everywhere."""
+    rng = np.random.default_rng(seed)
+    vertices = []
+    for number in range(count):
+        places = rng.uniform(-30, 90, (3, 2))
+        if number % 5 == 3:
+            places[1] = places[0]
+        if number % 7 == 5:
+            places -= 200
+        for x, y in places:
+            vertices.append(vertex(x, y, rng.uniform(0.1, 0.9), 1.0, *rng.uniform(0, 1, 3)))
+    return vertices
+
+
+@pytest.mark.parametrize("count", [1, 7, 8, 9, 30])
+@pytest.mark.parametrize("facing", [DRAWN_FROM_BOTH_SIDES, CLOCKWISE_ONLY])
+@pytest.mark.parametrize("depth_function", [LESS, 7])
+def test_one_list_and_one_list_each(count, facing, depth_function):
+    key = FragmentKey(program=PROGRAM, n_varyings=3, depth_function=depth_function, z_update=True)
+    vertices = triangles(count, 100 * count + facing)
+    together, apart = Scene(70, 50), Scene(70, 50)
+    together.add(key, vertices, facing=facing)
+    for number in range(0, len(vertices), 3):
+        apart.add(key, vertices, [(number, number + 1, number + 2)], facing=facing)
+    expected = apart.render()
+    assert count < 8 or len(np.unique(expected)) > 50
+    for target in targets():
+        assert np.array_equal(together.render(target=target), expected)
+    assert together.counters["primitives_reversed"] == apart.counters["primitives_reversed"]
+    assert together.counters["quads_valid"] == apart.counters["quads_valid"]
+    assert count < 7 or together.counters["quads_valid"] > 0
+
+
+def test_what_is_counted_of_a_batch():
+    key = FragmentKey(program=PROGRAM, n_varyings=3, counting=True)
+    vertices = triangles(30, 7)
+    together, apart = Scene(70, 50), Scene(70, 50)
+    together.add(key, vertices, facing=CLOCKWISE_ONLY)
+    for number in range(0, len(vertices), 3):
+        apart.add(key, vertices, [(number, number + 1, number + 2)], facing=CLOCKWISE_ONLY)
+    together.render()
+    apart.render()
+    assert together.counters == apart.counters
+    assert together.counters["primitives_empty"] > 0
+    assert together.counters["primitives_valid"] > together.counters["primitives_empty"]
