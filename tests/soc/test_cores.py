@@ -56,3 +56,21 @@ def test_thumb_instructions_count_one_each(boot):
     machine = boot("thumb")
     machine.run()
     assert machine.counter.count == pytest.approx(6000, abs=220)
+
+
+def test_a_core_that_polls_its_mailbox_leaves_the_timer_to_the_other(boot):
+    machine = boot("poll_company")
+    turns = 0
+    run = machine.processors._round
+
+    def counted(running):
+        nonlocal turns
+        turns += 1
+        run(running)
+
+    machine.processors._round = counted
+    assert machine.run().reason is Stop.HALTED
+    one = machine.cores[1]
+    assert one.register(10) == 77
+    assert 20_000 <= one.register(11) < 20_500
+    assert turns < 1500

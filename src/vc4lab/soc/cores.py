@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from vc4lab.soc.block import Poll
 from vc4lab.soc.cpu import Cpu
 from vc4lab.soc.exceptions import ArmException
 from vc4lab.soc.idle import IdleLoop
@@ -128,7 +129,8 @@ class Cores:
         """A core was sent an interrupt or a mailbox word: who polls looks again."""
         self._machine.counter.stop()
         for core in self.all:
-            core.wake_at = 0
+            core.wake_at = core.wish = 0
+            core.polls = []
 
     def send_event(self) -> None:
         """SEV: cores in wfe go on."""
@@ -280,12 +282,15 @@ class Cores:
             self._note_activity(core)
             outcome = self._slice(core, TURN if marker is None else LONGEST_SLICE)
             clock.company = False
+            polls_in_vain = marker is not None and self._polls_in_vain()
             core.polls = [bus.exchange_polls(old) for bus, old in before]
+            if marker is not None:
+                marker.cancel()
             if outcome is None:
                 return
+            if polls_in_vain and outcome is Outcome.LIMIT:
+                clock.wish = clock.next_event
             worked += self._works(core, outcome)
-        if marker is not None:
-            marker.cancel()
         if machine.ended:
             return
         clock.share = max(worked, 1)
@@ -299,6 +304,19 @@ class Cores:
         clock = self._machine.clock
         moments = [core.wake_at for core in running if core.asleep == POLLING]
         return clock.at(min([clock.now + ALONE, *moments]), _nothing)
+
+    def _polls_in_vain(self) -> bool:
+        """Whether a core that ran alone polls what only an event or another core can change.
+
+        It then rests like one that polls in company; else it would keep those company who poll a
+        timer, and time would pass in steps of a few microseconds.
+        """
+        machine = self._machine
+        for bus in (machine.bus, machine.local_bus):
+            polled = bus.polled
+            if polled is not None and polled[2] is Poll.EVENT:
+                return True
+        return False
 
     def _take_up_polls(self, core: Core) -> list[tuple[Bus, Any]]:
         machine = self._machine
