@@ -29,6 +29,7 @@ HELLO = Path(__file__).parent.parent / "soc" / "kernels" / "hello.img"
         ("-M raspi2b -kernel F -S -gdb tcp::99", "--board pi2 F --gdb 99 --gdb-wait"),
         ("-M raspi3b -sd card.img", "--board pi3 card.img"),
         ("-M raspi3b -drive file=card.img,if=sd,format=raw", "--board pi3 card.img"),
+        ("-M raspi3b -kernel k.img -sd card.img", "--board pi3 k.img --card card.img"),
         ("-M raspi2b -kernel F -m 1G -smp 4 --frames 3", "--board pi2 F --frames 3"),
         ("-M raspi2b -kernel F -serial mon:stdio", "--board pi2 F --serial stdio"),
         ("-M raspi2b -kernel F -serial tcp::77,server", "--board pi2 F --serial tcp::77,server"),

@@ -82,11 +82,12 @@ def test_files_that_are_no_states(boot, tmp_path, saved):
 def _changed(path: Path, other: Path, change) -> Path:
     with zipfile.ZipFile(path) as archive:
         state = json.loads(archive.read("state.json"))
-        ram = archive.read("ram.bin")
+        data = {name: archive.read(name) for name in ("ram.bin", "card.bin")}
     change(state)
     with zipfile.ZipFile(other, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("state.json", json.dumps(state))
-        archive.writestr("ram.bin", ram)
+        for name, content in data.items():
+            archive.writestr(name, content)
     return other
 
 
@@ -109,6 +110,12 @@ def _changed(path: Path, other: Path, change) -> Path:
         (["supplies"], ["mains"]),
         (["timers"], [[[0], [0]]] * 4),
         (["instructions"], -1),
+        (["card", "written"], [1]),
+        (["card", "erased"], [[5]]),
+        (["card", "erased"], [[5, 9], [7, 12]]),
+        (["card", "erased"], [[0, 1 << 40]]),
+        (["card", "erased"], [["x", 1]]),
+        (["card"], None),
         (["events"], []),
     ],
 )

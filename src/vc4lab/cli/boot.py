@@ -113,6 +113,17 @@ def boot(
         Path | None,
         typer.Option(help="Record what the PWM plays here.", metavar="F.wav"),
     ] = None,
+    card: Annotated[
+        Path | None,
+        typer.Option(
+            help="The SD card the program sees. Default: what it is booted from.",
+            metavar="DIR_OR_IMAGE",
+        ),
+    ] = None,
+    write_image: Annotated[
+        bool,
+        typer.Option("--write-image", help="Write the card's changes into its image at the end."),
+    ] = False,
     window: Annotated[
         bool, typer.Option("--window", help="Show the display in a window (needs pygame-ce).")
     ] = False,
@@ -140,5 +151,7 @@ def boot(
         window=window,
         every=every,
         audio=audio,
+        card=card,
+        write_image=write_image,
     )  # fmt: skip
     raise typer.Exit(run_session(settings))

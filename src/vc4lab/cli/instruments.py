@@ -37,6 +37,7 @@ class Instruments:
         try:
             if self._settings.symbols is not None:
                 self._machine.places.use(self._settings.symbols, self._machine.plan)
+            self._card()
             self._load_state()
             self._trace()
             self._audio()
@@ -50,6 +51,16 @@ class Instruments:
         """Take everything off."""
         self._stack.close()
 
+    def _card(self) -> None:
+        """Whether there is an image to write to, if that is wanted."""
+        if not self._settings.write_image:
+            return
+        slot = self._machine.card_slot
+        if slot.image is None:
+            what = f"{slot.path} is a folder" if slot.path else "there is no card"
+            text = f"vc4lab: CLI-006: --write-image wants the image of a card, but {what}"
+            raise InstrumentError(text, ExitCode.BAD_INPUT)
+
     def _load_state(self) -> None:
         path = self._settings.load_state
         if path is None:
@@ -62,6 +73,20 @@ class Instruments:
             why = error.strerror if isinstance(error, OSError) else error
             text = f"vc4lab: CLI-005: {path}: {why}"
             raise InstrumentError(text, ExitCode.BAD_INPUT) from None
+
+    def write_card(self) -> ExitCode:
+        """After the run, however it ended: write what `--write-image` asks for."""
+        slot = self._machine.card_slot
+        if not self._settings.write_image or slot.image is None:
+            return ExitCode.OK
+        try:
+            count = slot.save()
+        except OSError as error:
+            self._tell(f"vc4lab: CLI-001: {slot.image}: {error.strerror}")
+            return ExitCode.OUTPUT
+        if count:
+            self._tell(f"card: {count} blocks written to {slot.image}")
+        return ExitCode.OK
 
     def save_state(self) -> ExitCode:
         """After the run: write what `--save-state` asks for."""

@@ -61,10 +61,8 @@ def translate(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
             out.append(_value(word, rest))
         elif name in ("drive", "sd"):
             image = _file_of(_value(word, rest))
-            if "-kernel" in arguments:
-                remarks.append(f"{word} is left out: the program comes from -kernel")
-            elif image:
-                out.append(image)
+            if image:
+                out += ["--card", image] if "-kernel" in arguments else [image]
         elif name == "serial":
             value = _serial(_value(word, rest))
             serial = value if serial in (None, "none") else serial

@@ -7,10 +7,15 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
 from vc4lab.cli.exit_codes import ExitCode
+
+if TYPE_CHECKING:
+    from vc4lab.cli.instruments import Instruments
+    from vc4lab.soc.machine import Machine
 
 
 @dataclass
@@ -37,6 +42,8 @@ class Settings:
     load_state: Path | None = None
     every: int = 1
     audio: Path | None = None
+    card: Path | None = None
+    write_image: bool = False
     realtime: bool = False
 
 
@@ -112,11 +119,11 @@ class _Run:
 
     def boot_and_run(self, port: object, progress: object) -> ExitCode:
         """Start and run; the exit code of how it ended."""
-        from vc4lab.cli.instruments import InstrumentError, Instruments
+        from vc4lab.cli.instruments import Instruments
         from vc4lab.diagnostics import StrictStop
         from vc4lab.soc.board import UnknownBoard
         from vc4lab.soc.firmware import BootError
-        from vc4lab.soc.machine import Machine, Stop
+        from vc4lab.soc.machine import Machine
 
         settings = self.settings
         started = time.perf_counter()
@@ -126,6 +133,7 @@ class _Run:
                 settings.board,
                 self.reporter,  # type: ignore[arg-type]
                 port,  # type: ignore[arg-type]
+                card=settings.card,
                 engine=settings.engine,
             )
         except UnknownBoard as error:
@@ -143,6 +151,16 @@ class _Run:
         machine.on_vsync = lambda: progress.update(machine)  # type: ignore[attr-defined]
         self._start_recording()
         instruments = Instruments(settings, machine, say)
+        code = self._run(machine, instruments, started)
+        written = instruments.write_card()
+        return code or written
+
+    def _run(self, machine: Machine, instruments: Instruments, started: float) -> ExitCode:
+        from vc4lab.cli.instruments import InstrumentError
+        from vc4lab.diagnostics import StrictStop
+        from vc4lab.soc.result import Stop
+
+        settings = self.settings
         try:
             instruments.attach()
             result = machine.run(settings.frames, settings.seconds)

@@ -36,6 +36,8 @@ class Poll(Enum):
     """A scheduled event (vsync, timer match): go straight to it."""
     INPUT = "input"
     """Somebody typing."""
+    DATA = "data"
+    """Nothing: every read takes the next word out of a FIFO."""
 
 
 @dataclass(frozen=True)

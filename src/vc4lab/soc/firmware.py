@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from vc4lab.soc.board import MIB, Board
 from vc4lab.soc.boot_plan import ATAGS, BootPlan, Piece, arm_memory, atags
 from vc4lab.soc.card import BareImage, Card, FolderCard
+from vc4lab.soc.card_slot import CardSlot
 from vc4lab.soc.config_txt import LONGEST_FILE, Config, parse_config
 from vc4lab.soc.device_tree import device_tree
 from vc4lab.soc.fat import BadCard, FatCard, looks_like_card
@@ -73,6 +74,17 @@ def open_card(path: str | os.PathLike[str], reporter: Reporter) -> Card:
         raise _error(
             reporter, "BOOT-001", f"{place}: {error.strerror or 'cannot be opened'}"
         ) from None
+
+
+def open_slot(
+    path: str | os.PathLike[str], card: str | os.PathLike[str] | None, reporter: Reporter
+) -> CardSlot:
+    """The SD card slot with what is booted from, or another card. Raises BootError."""
+    try:
+        return CardSlot(path, card, reporter)
+    except OSError as error:
+        why = error.strerror or "cannot be opened"
+        raise _error(reporter, "BOOT-022", f"{card or path}: {why}") from None
 
 
 def plan_boot(path: str | os.PathLike[str], board: Board, reporter: Reporter) -> BootPlan:

@@ -19,6 +19,7 @@ SMI = 48
 GPIO = 49
 UART0 = 57
 RANDOM = 61
+EMMC = 62
 
 _SHORTCUTS = tuple(zip((7, 9, 10, 18, 19, 53, 54, 55, 56, 57, 62), range(10, 21), strict=True))
 """(line, bit of BASIC_PENDING): lines that show there and do not count for bits 8 and 9."""

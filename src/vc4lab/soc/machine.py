@@ -16,7 +16,7 @@ from vc4lab.soc.bus import Bus
 from vc4lab.soc.clock import NANOSECONDS, Clock
 from vc4lab.soc.cores import Cores
 from vc4lab.soc.cpu import Cpu
-from vc4lab.soc.firmware import plan_boot
+from vc4lab.soc.firmware import open_slot, plan_boot
 from vc4lab.soc.framebuffer import Screen
 from vc4lab.soc.frames import FrameCounter
 from vc4lab.soc.generic_timer import GenericTimer
@@ -30,7 +30,7 @@ from vc4lab.soc.native import SliceCounter
 from vc4lab.soc.open_bus import OpenBus
 from vc4lab.soc.outcome import UnhandledException
 from vc4lab.soc.pace import Pace
-from vc4lab.soc.peripherals import add_absent, add_dma, add_pwm
+from vc4lab.soc.peripherals import add_absent, add_dma, add_emmc, add_pwm
 from vc4lab.soc.places import Places
 from vc4lab.soc.power import ClockManager, PowerManager, Random
 from vc4lab.soc.properties import PropertyChannel
@@ -57,13 +57,15 @@ class Machine:
     Parameters
     ----------
     path
-        Folder with the contents of an SD card, or a bare kernel image.
+        Folder with the contents of an SD card, an image of one, or a bare kernel image.
     board
         Name of a board, see `vc4lab.soc.board.BOARDS`.
     reporter
         Receives diagnostics; a fresh one by default.
     serial
         The other end of the serial line; by default one that only collects `uart.text`.
+    card
+        Folder or image of the SD card that the program sees; by default what it is booted from.
     engine, unknowns, v3d_factory
         Of the V3D: "jit" or "interpreter", choices for undocumented hardware, a maker for tests.
 
@@ -79,6 +81,7 @@ class Machine:
         reporter: Reporter | None = None,
         serial: SerialPort | None = None,
         *,
+        card: str | os.PathLike[str] | None = None,
         engine: str = "jit",
         unknowns: Unknowns = DEFAULT_UNKNOWNS,
         v3d_factory: Callable[[GuestMemory, Reporter], Any] | None = None,
@@ -87,6 +90,7 @@ class Machine:
         self.reporter = reporter if reporter is not None else Reporter()
         self.serial = serial if serial is not None else SerialPort()
         self.plan = plan_boot(path, self.board, self.reporter)
+        self.card_slot = open_slot(path, card, self.reporter)
         self.config = self.plan.config
         self.memory = GuestMemory(self.board.ram)
         self.counter = SliceCounter()
@@ -166,6 +170,7 @@ class Machine:
             self.bus.attach(block)
         add_absent(self)
         self.pwm = add_pwm(self)
+        self.emmc = add_emmc(self)
         self.dma = add_dma(self)
         self.frames = FrameCounter(
             self.videocore.framebuffer,

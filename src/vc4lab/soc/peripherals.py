@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING
 from vc4lab.soc.absent import ABSENT, Usb
 from vc4lab.soc.dma import Dma, DmaUnit, Pacer
 from vc4lab.soc.dma_transfer import Mover
+from vc4lab.soc.emmc import Emmc
 from vc4lab.soc.power import ClockManager
 from vc4lab.soc.pwm import Pwm
+from vc4lab.soc.sd_card import SdCard
 
 if TYPE_CHECKING:
     from vc4lab.soc.machine import Machine
 
-PWM, UART_RX = 5, 14
+PWM, EMMC, UART_RX = 5, 11, 14
 """Numbers of the devices in a control block (PERMAP)."""
 CM_PWM = 0xA0
 """Offset of the PWM's control register in the clock manager."""
@@ -36,6 +38,14 @@ def add_pwm(machine: Machine) -> Pwm:
     return pwm
 
 
+def add_emmc(machine: Machine) -> Emmc:
+    """The EMMC controller, with the card in its slot."""
+    card = SdCard(machine.card_slot, machine.reporter)
+    emmc = Emmc(card, machine.clock, machine.interrupts, machine.reporter)
+    machine.bus.attach(emmc)
+    return emmc
+
+
 def add_dma(machine: Machine) -> Dma:
     """The DMA and its channels, on the machine's bus."""
     unit = DmaUnit(
@@ -50,6 +60,7 @@ def add_dma(machine: Machine) -> Dma:
         lambda: len(serial._input) if serial.waiting else 0, lambda: TYPING_NS
     )
     unit.pacers[PWM] = Pacer(machine.pwm.room, machine.pwm.wait)
+    unit.pacers[EMMC] = Pacer(machine.emmc.room, machine.emmc.wait)
     dma = Dma(unit)
     machine.bus.attach(dma)
     for offset, channel in dma.places():

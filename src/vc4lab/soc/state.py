@@ -1,7 +1,8 @@
 """Saved states: a machine in the middle of a program, in a file that strangers may send.
 
 The file is a zip archive with `state.json` (format, version, board, a digest of the program, the
-table of `state_table.py`, registers, events) and `ram.bin` (the pages of RAM that are not zero).
+table of `state_table.py`, registers, events), `ram.bin` (the pages of RAM that are not zero) and
+`card.bin` (the blocks written to the SD card).
 Everything is checked before anything is set; what does not fit ends in `StateError`.
 """
 
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from vc4lab.soc.clock import Event
 from vc4lab.soc.framebuffer import Geometry
+from vc4lab.soc.sd_medium import MOST_KEPT, MOST_RANGES, SECTOR
 from vc4lab.soc.state_cpu import expected_names, restore_cpu, snapshot_cpu
 from vc4lab.soc.state_table import BadValue, Row, rows
 from vc4lab.soc.vc_memory import Allocation
@@ -26,7 +28,7 @@ from vc4lab.soc.vc_memory import Allocation
 if TYPE_CHECKING:
     from vc4lab.soc.machine import Machine
 
-FORMAT, VERSION = "vc4lab machine state", 1
+FORMAT, VERSION = "vc4lab machine state", 2
 PAGE = 1 << 16
 LARGEST_TABLE = 64 << 20
 MOST_BLOCKS = 10_000
@@ -45,6 +47,7 @@ def save_state(machine: Machine, path: Path) -> None:
     if v3d is not None and (v3d.waiting or not _v3d_idle(v3d)):
         raise StateError("the V3D is at work; its state can be saved between two frames")
     pages = _used_pages(machine)
+    card = machine.card_slot() if machine.card_slot.changed else None
     state = {
         "format": FORMAT,
         "version": VERSION,
@@ -59,12 +62,19 @@ def save_state(machine: Machine, path: Path) -> None:
         "timers": [[t._control, t._compare] for t in _generic_timers(machine)],
         "display": _snapshot_display(machine),
         "pages": pages,
+        "card": {
+            "written": sorted(card.written) if card else [],
+            "erased": card.erased if card else [],
+        },
     }
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         archive.writestr("state.json", json.dumps(state))
         with archive.open("ram.bin", "w") as file:
             for page in pages:
                 file.write(machine.memory.view(page * PAGE, PAGE))
+        with archive.open("card.bin", "w") as file:
+            for _sector, data in sorted(card.written.items()) if card else ():
+                file.write(data)
 
 
 def load_state(machine: Machine, path: Path) -> None:
@@ -104,7 +114,7 @@ def _used_pages(machine: Machine) -> list[int]:
 
 def _read_table(archive: zipfile.ZipFile) -> dict[str, Any]:
     names = sorted(archive.namelist())
-    if names != ["ram.bin", "state.json"]:
+    if names != ["card.bin", "ram.bin", "state.json"]:
         raise StateError("the file is not a saved state")
     if archive.getinfo("state.json").file_size > LARGEST_TABLE:
         raise StateError("the file's table is too large")
@@ -154,7 +164,9 @@ def _restore(machine: Machine, state: dict[str, Any], archive: zipfile.ZipFile) 
             machine.v3d_bridge.switch("clock", False)
     table = [(row, row.check(state["tables"][row.name])) for row in rows(machine)]
     display = _check_display(machine, state["display"])
+    card = _check_card(machine, state["card"], archive)
     _restore_pages(machine, state["pages"], archive)
+    card()
     _apply(machine, table, display)
     machine.counter.add(instructions - machine.counter.count)
     for core, saved in zip(cores, registers, strict=True):
@@ -201,6 +213,40 @@ def _restore_pages(machine: Machine, pages: list[int], archive: zipfile.ZipFile)
             if len(data) != PAGE:
                 raise BadValue("the RAM is cut off")
             memory.write(page * PAGE, data)
+
+
+def _check_card(
+    machine: Machine, saved: dict[str, Any], archive: zipfile.ZipFile
+) -> Callable[[], None]:
+    """What puts the blocks written to the SD card back."""
+    written, erased = saved["written"], [tuple(item) for item in saved["erased"]]
+    size = archive.getinfo("card.bin").file_size
+    if size != len(written) * SECTOR or len(written) > MOST_KEPT or len(erased) > MOST_RANGES:
+        raise BadValue("card")
+    card = machine.card_slot() if written or erased or machine.card_slot.changed else None
+    if card is None:
+        if written or erased:
+            raise StateError("the program had written to an SD card, and there is none here")
+        return lambda: None
+    places = [*written, *(place for item in erased for place in item)]
+    if not all(type(place) is int and 0 <= place <= card.sectors for place in places):
+        raise BadValue("card")
+    if len(set(written)) != len(written) or card.sectors in written:
+        raise BadValue("card")
+    edges = [place for item in erased for place in item]
+    if any(len(item) != 2 for item in erased) or edges != sorted(set(edges)):
+        raise BadValue("card")
+    data = archive.read("card.bin")
+    if len(data) != size:
+        raise BadValue("card")
+
+    def restore() -> None:
+        card.written = {
+            sector: data[SECTOR * n : SECTOR * (n + 1)] for n, sector in enumerate(written)
+        }
+        card.erased = erased
+
+    return restore
 
 
 # -- the display -----------------------------------------------------------------------------------
@@ -273,6 +319,7 @@ def _events(machine: Machine) -> list[EventRow]:
     for _start, block in machine.bus.blocks:
         if block.NAME == "arm_timer":
             add("ARM timer", block, "_event", block._expired)  # type: ignore[attr-defined]
+    add("EMMC", machine.emmc, "_event", machine.emmc._step)
     add("watchdog", machine.power, "_event", machine.power._on_reset)
     for dma in machine.dma.channels:
         add(f"DMA {dma.NUMBER}", dma, "_event", dma._step)

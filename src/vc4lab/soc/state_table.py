@@ -68,6 +68,7 @@ BLOCK_STATE: dict[str, tuple[str, ...]] = {
     "arm_timer": ("_started", "_first", "_raw"),
     "aux": ("_held", "_held_count"),
     **{f"dma{n}": ("_loaded", "_row", "_left", "_rows") for n in range(16)},
+    "emmc": ("_command", "_direction", "_left", "_auto_stop", "_buffer", "_at", "_ready"),
     "gpio": ("levels", "changes"),
     "irq": ("lines", "basic_lines", "enabled", "basic_enabled", "mailbox_lines"),
     "local": ("_mailboxes",),
@@ -81,6 +82,10 @@ BLOCK_STATE: dict[str, tuple[str, ...]] = {
 }
 """What blocks have besides their registers' values. Events are in `state_events.py`."""
 
+CARD_STATE = (
+    "state", "errors", "app", "wide", "_told_voltage", "_asked", "_position", "_left", "_count",
+    "_announced", "_register", "_written", "_erase_first", "_erase_last", "_fast",
+)  # fmt: skip
 V3D_STATE: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("", ("values", "_line")),
     ("counters", ("enable", "everything", "sources", "_values", "_bases")),
@@ -113,6 +118,7 @@ def rows(machine: Machine) -> Iterator[Row]:
         yield Row(f"bus {bus.name}", bus, (*polling, "accesses", "polls"))
         for _start, block in bus.blocks:
             yield Row(block.NAME, block, ("values", *BLOCK_STATE.get(block.NAME, ())))
+    yield Row("SD card", machine.emmc.card, CARD_STATE)
     vc = machine.videocore
     firmware = ("clock_rates", "clock_states", "domains", "devices", "expander", "turbo")
     yield Row("firmware", vc, firmware)

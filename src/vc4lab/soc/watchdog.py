@@ -17,7 +17,7 @@ WORKING_LIMIT = 30 * NANOSECONDS
 """Guest time a program may compute without anything to be seen of it."""
 LINE_NAMES = {
     0: "timer 0", 1: "timer 1", 2: "timer 2", 3: "timer 3", 9: "USB", 10: "V3D", 29: "mini UART",
-    SMI: "vsync (SMI)", 49: "GPIO", 50: "GPIO", 51: "GPIO", 52: "GPIO", 57: "UART",
+    SMI: "vsync (SMI)", 49: "GPIO", 50: "GPIO", 51: "GPIO", 52: "GPIO", 57: "UART", 62: "EMMC",
 }  # fmt: skip
 
 

@@ -126,6 +126,13 @@ ENTRIES = [
         Severity.WARNING,
     ),
     Entry(
+        "BOOT-022",
+        "There is no such SD card",
+        "The folder or image that was to be put into the slot does not exist or is neither.",
+        "vc4lab boot --help",
+        "Check the path behind --card.",
+    ),
+    Entry(
         "BOOT-030",
         "An ELF file whose names are not used",
         "Messages name functions when the ELF file of the program lies beside the image (the same "

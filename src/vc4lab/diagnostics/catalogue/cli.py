@@ -43,4 +43,13 @@ ENTRIES = [
         "vc4lab boot --help",
         "Load it with the same image and --board; save after --frames, or a moment later.",
     ),
+    Entry(
+        "CLI-006",
+        "Nothing to write the SD card's changes to",
+        "What a program writes to its SD card is kept in memory. --write-image puts it into the "
+        "card's image file at the end of the run. A folder is never written, and without a card "
+        "there is nothing to write.",
+        "vc4lab boot --help",
+        "Boot a card image, or put one in with --card IMAGE.",
+    ),
 ]

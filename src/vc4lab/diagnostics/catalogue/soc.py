@@ -5,6 +5,7 @@ from __future__ import annotations
 from vc4lab.diagnostics.entry import Entry, Severity
 
 _PERIPHERALS = "BCM2835 ARM Peripherals"
+_SD = "SD Physical Layer Simplified Specification 3.01"
 _MAILBOX = "Raspberry Pi firmware wiki, mailbox property interface"
 
 ENTRIES = [
@@ -180,6 +181,68 @@ ENTRIES = [
         _PERIPHERALS + " 3, 8, 10, 15",
         "None; programs that need such a device will not find it.",
         Severity.NOTE,
+    ),
+    Entry(
+        "SOC-060",
+        "There is no SD card",
+        "The program talks to the EMMC controller, but the slot is empty: it was booted from a "
+        "bare kernel image. Commands are not answered, as without a card.",
+        _SD + " 4.2",
+        "Boot the folder or the card image, or put a card in with --card FOLDER_OR_IMAGE.",
+        Severity.WARNING,
+    ),
+    Entry(
+        "SOC-061",
+        "The SD card does not answer",
+        "A card answers only the commands that its state allows; others run into the controller's "
+        "time-out (bit 16 of INTERRUPT).",
+        _SD + " 4.8, table 4-35",
+        "Compare the order of commands with the card's states; after several blocks send CMD12, "
+        "or announce their number by CMD23.",
+        Severity.WARNING,
+    ),
+    Entry(
+        "SOC-062",
+        "Beyond the end of the SD card",
+        "The program reads or writes a block that the card does not have. The card answers with "
+        "OUT_OF_RANGE (bit 31) and sends or takes nothing.",
+        _SD + " 4.10.1",
+        "An address of an SDHC card is the number of a block, not of a byte. Otherwise the file "
+        "system on the card is larger than its image.",
+    ),
+    Entry(
+        "SOC-063",
+        "A mistake in using the EMMC controller",
+        "The sentence names a register that was written or read at the wrong time, or set up so "
+        "that the program waits for what will never come.",
+        _PERIPHERALS + " 5",
+        "Look at the register named.",
+        Severity.WARNING,
+    ),
+    Entry(
+        "SOC-065",
+        "The SD card's file or folder cannot be read",
+        "The image or folder that is the card, or a file in it, cannot be read. The program sees "
+        "an empty slot or an error of the card.",
+        "vc4lab boot --help",
+        "Check that it is there and may be read.",
+    ),
+    Entry(
+        "SOC-066",
+        "Too much was written to the SD card",
+        "Writes to the card are kept in memory, at most 512 MiB of them. The card reports an "
+        "error for what comes then.",
+        "vc4lab boot --help",
+        "None; a program that fills the card cannot be run to its end.",
+    ),
+    Entry(
+        "SOC-067",
+        "A file is not on the SD card",
+        "The card is made of a folder. A FAT32 card cannot hold everything a folder can, and "
+        "nothing from outside of the folder gets onto it.",
+        "docs/talking.md",
+        "Rename or copy the file, or make a card image.",
+        Severity.WARNING,
     ),
     Entry(
         "SOC-040",

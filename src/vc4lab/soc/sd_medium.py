@@ -1,0 +1,132 @@
+"""What lies behind the SD card: an image file, and the writes that are kept in memory above it.
+
+The image itself is only ever read here, except by `Overlay.save_to`, which is called when the user
+asked for it.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from bisect import bisect_right
+from pathlib import Path
+from typing import Protocol
+
+SECTOR = 512
+UNIT = 1024
+"""Sectors of the step in which a card tells its size (CSD version 2: 512 KiB)."""
+MOST_SECTORS = 1 << 32
+MOST_KEPT = 1 << 20
+"""Sectors kept in memory: 512 MiB."""
+MOST_RANGES = 10_000
+CHUNK = 1 << 20
+
+
+class Medium(Protocol):
+    """Sectors that can be read."""
+
+    title: str
+    sectors: int
+
+    def read(self, sector: int) -> bytes:
+        """One sector below `sectors`. Raises OSError."""
+
+
+class OverlayFull(Exception):  # noqa: N818 - becomes a sentence for the user
+    """No more writes can be kept in memory."""
+
+
+class ImageFile:
+    """The file of a card image. It may end anywhere: what is missing of the last unit is zeros.
+
+    Raises OSError.
+    """
+
+    def __init__(self, path: Path) -> None:
+        found = path.stat()
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError(22, "is neither a folder nor a file")
+        self.path = path
+        self.title = str(path)
+        units = -(-found.st_size // (SECTOR * UNIT))
+        self.sectors = min(max(units, 1) * UNIT, MOST_SECTORS)
+
+    def read(self, sector: int) -> bytes:
+        """One sector. Raises OSError."""
+        with self.path.open("rb", buffering=0) as file:
+            file.seek(sector * SECTOR)
+            return file.read(SECTOR).ljust(SECTOR, b"\0")
+
+
+class Overlay:
+    """A medium with the writes to it: sectors written, ranges erased (they read as zeros)."""
+
+    def __init__(self, medium: Medium) -> None:
+        self.medium = medium
+        self.written: dict[int, bytes] = {}
+        self.erased: list[tuple[int, int]] = []
+        """First sector and the one behind the last, in order, apart from each other."""
+
+    @property
+    def sectors(self) -> int:
+        """The card's size."""
+        return self.medium.sectors
+
+    @property
+    def changed(self) -> bool:
+        """Whether anything was written."""
+        return bool(self.written or self.erased)
+
+    def read(self, sector: int) -> bytes:
+        """One sector below `sectors`. Raises OSError."""
+        found = self.written.get(sector)
+        if found is not None:
+            return found
+        if self._is_erased(sector):
+            return bytes(SECTOR)
+        return self.medium.read(sector)
+
+    def write(self, sector: int, data: bytes) -> None:
+        """Keep 512 bytes. Raises OverlayFull."""
+        if sector not in self.written and len(self.written) >= MOST_KEPT:
+            raise OverlayFull
+        self.written[sector] = data
+
+    def erase(self, first: int, end: int) -> None:
+        """Sectors from `first` to before `end` become zeros. Raises OverlayFull."""
+        if len(self.erased) >= MOST_RANGES:
+            raise OverlayFull
+        for sector in [n for n in self.written if first <= n < end]:
+            del self.written[sector]
+        apart = []
+        for start, stop in self.erased:
+            if stop < first or start > end:
+                apart.append((start, stop))
+            else:
+                first, end = min(first, start), max(end, stop)
+        self.erased = sorted([*apart, (first, end)])
+
+    def _is_erased(self, sector: int) -> bool:
+        place = bisect_right(self.erased, (sector, MOST_SECTORS)) - 1
+        return place >= 0 and sector < self.erased[place][1]
+
+    def save_to(self, path: Path) -> int:
+        """Write what was changed into an image file that exists; how many sectors. Raises OSError.
+
+        Sectors behind the end of the file make it longer, erased ones there do not.
+        """
+        count = 0
+        with path.open("r+b") as file:
+            length = file.seek(0, os.SEEK_END)
+            for start, stop in self.erased:
+                at, end = start * SECTOR, min(stop * SECTOR, length)
+                count += max(end - at, 0) // SECTOR
+                while at < end:
+                    file.seek(at)
+                    at += file.write(bytes(min(CHUNK, end - at)))
+            for sector in sorted(self.written):
+                file.seek(sector * SECTOR)
+                file.write(self.written[sector])
+            file.flush()
+            os.fsync(file.fileno())
+        return count + len(self.written)
