@@ -65,7 +65,7 @@ $(BUILD)/$(1).elf: $$(OBJECTS_$(1)) $$(COMMON)/link.ld
 $(BUILD)/$(1)/%.o: %.c $$(HEADERS) $$(wildcard *.h $$(COMMON)/*.h) | $(BUILD)/$(1)
 	$$(CROSS_$(1))gcc $$(CPU_$(1)) $$(CFLAGS) -c -o $$@ $$<
 
-$(BUILD)/$(1)/%.o: %.S | $(BUILD)/$(1)
+$(BUILD)/$(1)/%.o: %.S $$(wildcard $$(COMMON)/*.inc) | $(BUILD)/$(1)
 	$$(CROSS_$(1))gcc $$(CPU_$(1)) $$(CFLAGS) -c -o $$@ $$<
 
 $(BUILD)/$(1):

@@ -1,26 +1,17 @@
-/* Entry of the 32-bit examples: core 0 alone, SVC mode, floating point on, bss cleared, then main().
+/* Entry of every 32-bit example: core 0 alone, SVC mode, floating point on, bss cleared, then main().
  *
- * The firmware enters at 0x8000 in SVC or (ARMv7, newer) HYP mode; it parks the other cores itself,
- * but some boot paths let all four in, so they are parked here again. ARMv6 boards have one core and
- * no HYP mode. Data caches and MMU stay off: what the CPU writes is in memory when the GPU looks. The
- * instruction cache may be on, nothing rewrites code. A program with interrupts has its own irq_entry
- * (and its own stack for it).
+ * The firmware enters at 0x8000 in SVC or (ARMv7, newer) HYP mode; it parks the other cores itself, but
+ * some boot paths let all four in, so they are parked here again. Data caches and MMU stay off: what
+ * the CPU writes is in memory when the GPU looks. The instruction cache may be on, nothing rewrites
+ * code. ARMv6 boards have one core and no HYP mode. A program with interrupts has its own irq_entry (and
+ * its own stack for it).
  */
 
-#if __ARM_ARCH >= 7
-        .arch_extension virt
-#endif
-        .macro  instruction_barrier             @ changes r4
-#if __ARM_ARCH >= 7
-        isb
-#else
-        mov     r4, #0
-        mcr     p15, 0, r4, c7, c5, 4
-#endif
-        .endm
+#include "core.inc"
 
         .section .text.start, "ax"
         .global _start
+        .global vectors
         .weak   irq_entry
 _start:
 #if __ARM_ARCH >= 7
@@ -28,39 +19,11 @@ _start:
         ands    r4, r4, #3
         bne     park
 
-        mrs     r4, cpsr
-        and     r5, r4, #0x1f
-        cmp     r5, #0x1a                       @ HYP: leave it for SVC, interrupts masked
-        bne     in_svc
-        bic     r4, r4, #0x1f
-        orr     r4, r4, #0xd3
-        msr     spsr_hyp, r4
-        adr     r5, in_svc
-        msr     elr_hyp, r5
-        eret
+        leave_hyp
 #endif
-
-in_svc:
         cpsid   if
         ldr     sp, =_start                     @ stack grows down from the image
-        ldr     r4, =vectors
-        mcr     p15, 0, r4, c12, c0, 0          @ VBAR
-
-        mrc     p15, 0, r4, c1, c0, 2           @ CPACR: allow VFP
-        orr     r4, r4, #0x00f00000
-        mcr     p15, 0, r4, c1, c0, 2
-        instruction_barrier
-        mov     r4, #0x40000000
-        vmsr    fpexc, r4
-#if __ARM_ARCH == 6
-        mov     r4, #0x03000000                 @ FPSCR: tiny numbers are 0, no software helps
-        vmsr    fpscr, r4
-#endif
-
-        mrc     p15, 0, r4, c1, c0, 0           @ SCTLR: instruction cache, branch prediction
-        orr     r4, r4, #0x1800
-        mcr     p15, 0, r4, c1, c0, 0
-        instruction_barrier
+        prepare_core
 
         ldr     r4, =__bss_start
         ldr     r5, =__bss_end

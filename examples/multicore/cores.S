@@ -1,0 +1,51 @@
+/* How a further core comes to C, and the lock that all of them use. */
+
+#include "core.inc"
+
+        .text
+
+/* The firmware's stub found this address in the core's mailbox 3. Like core 0 in start.S, with a stack of
+ * its own; the MMU follows in C.
+ */
+        .global core_entry
+core_entry:
+        leave_hyp
+        cpsid   if
+        mrc     p15, 0, r0, c0, c0, 5           @ MPIDR: the core's number
+        and     r0, r0, #3
+        ldr     sp, =stacks                     @ 4 KiB each, growing down
+        add     sp, sp, r0, lsl #12
+        prepare_core
+        bl      core_main
+        bl      halt
+
+/* LDREX marks the word as watched by this core; STREX writes only if nobody else has written since,
+ * and says so (0). Both need normal, shareable, cacheable memory: without MMU and caches these boards
+ * have nobody who watches, and STREX may fail for ever.
+ */
+        .global lock
+lock:
+        mov     r2, #1
+again:
+        ldrex   r1, [r0]
+        cmp     r1, #0
+        wfene                                   @ taken: sleep until an unlock
+        bne     again
+        strex   r1, r2, [r0]
+        cmp     r1, #0
+        bne     again
+        dmb                                     @ nothing inside happens before the lock is ours
+        bx      lr
+
+        .global unlock
+unlock:
+        dmb                                     @ everything inside is seen before the lock is free
+        mov     r1, #0
+        str     r1, [r0]
+        dsb
+        sev
+        bx      lr
+
+        .section .noinit, "aw", %nobits
+        .balign 16
+stacks: .space  3 * 4096                        @ core 1 begins at the end of the first
