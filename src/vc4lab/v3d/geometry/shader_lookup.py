@@ -41,6 +41,7 @@ from vc4lab.simd import (
 )
 from vc4lab.v3d.geometry.primitive_decoder import host
 from vc4lab.v3d.geometry.vertex_context import VertexContext
+from vc4lab.v3d.lists.addresses import ALIGNMENT, DIRECT, PAGE_SHIFT, PERIPHERALS, Use
 
 TAKEN = 1 << 63
 """Set in the first word of every key: a word of 0 is a free slot."""
@@ -66,6 +67,7 @@ class ShaderEntry(Struct):
     code = ptr  # copy of the program
     code_bytes = i32
     pitch = i32  # bytes of a batch of 16 vertices
+    reads_uniforms = i32
 
 
 class ShaderLookup(Struct):
@@ -75,6 +77,8 @@ class ShaderLookup(Struct):
     shaders = ptr  # ShaderEntry table
     shader_mask = i32  # its size - 1, a power of two - 1
     vertex = ptr  # the VertexContext that is filled in
+    pages = ptr  # `AddressCheck.pages`
+    ram_bytes = i64
 
 
 def field(record: Value, bits: Bits) -> Value:
@@ -87,6 +91,35 @@ def field(record: Value, bits: Bits) -> Value:
 def flag(record: Value, bits: Bits) -> Value:
     """A flag of a record, as 0 or 1."""
     return load(i8, record + bits.lo // 8).zext(i32).shr(bits.lo % 8) & 1
+
+
+@staged
+def is_named(t: Any, address: Value, size: Value) -> Value:
+    """Whether Python has nothing to say about a range: `AddressCheck` knows its first page, under
+    the same kind of alias, and it ends inside the RAM. `size` is an i64."""
+    place = address & MEMORY_MASK
+    seen = load(i8, t.pages + place.shr(PAGE_SHIFT).zext(i64)).zext(i32)
+    same = (seen == DIRECT + 1) == (address.shr(30) == DIRECT)
+    inside = (place.zext(i64) + size).ule(t.ram_bytes) & (address.shr(24) != PERIPHERALS)
+    return (seen != 0) & same & inside
+
+
+@staged
+def arrays_named(t: Any, entry: Value, first: Value, last: Value) -> Value:
+    """`is_named` for the arrays of vertices `first` … `last` of a ShaderEntry."""
+    e: Any = ShaderEntry.at(entry)
+    v: Any = VertexContext.at(t.vertex)
+    bases, strides = v.field_ptr("bases"), v.field_ptr("strides")
+    known = const(i1, True)
+    k: Any
+    for k in range(MAX_ATTRIBUTES):
+        at = k.zext(i64)
+        if ((e.key.shr(SELECTED_AT) >> at) & 1) != 0:
+            stride = load(i32, strides + k * 4)
+            size = (e.sizes.shr(at * 8) & 0xFF) + 1
+            size = size + (last - first).zext(i64) * stride.zext(i64)
+            known = known & is_named(t, load(i32, bases + k * 4) + first * stride, size)
+    return known
 
 
 @staged
@@ -161,7 +194,14 @@ def gl_pipeline(context: Value, word: Value, rows: Value, vertex: Value) -> Valu
             slot = (slot + 1) & t.shader_mask
             entry = ShaderEntry.at(t.shaders + slot * ShaderEntry.size)
             other = (entry.key != key) | (entry.sizes != sizes) | (entry.offsets != offsets)
-        if entry.key != 0:
+        record_at, one = word & ~15, const(i64, 1)
+        named = is_named(t, record_at, one) & is_named(t, code, one)
+        zero = ((record_at & MEMORY_MASK) == 0) | ((code & MEMORY_MASK) == 0)
+        aligned = (code & (ALIGNMENT[Use.CODE] - 1)) == 0
+        if entry.reads_uniforms != 0:
+            named = named & is_named(t, uniforms, one)
+            aligned = aligned & ((uniforms & (ALIGNMENT[Use.UNIFORMS] - 1)) == 0)
+        if (entry.key != 0) & named & aligned & (zero == const(i1, False)):
             if same_code(t.memory, code, entry.code, entry.code_bytes):
                 v.pitch = entry.pitch
                 found = entry.pointer

@@ -18,6 +18,7 @@ from vc4lab.v3d.geometry.vertex_context import VertexContext
 
 if TYPE_CHECKING:
     from vc4lab.v3d.geometry.vertex import VertexPipeline
+    from vc4lab.v3d.lists.addresses import AddressCheck
 
 SLOTS = 2048
 """Places in the table."""
@@ -44,8 +45,9 @@ class ShaderTable:
         self._keep: dict[int, Any] = {}
         self.vertex: Any = VertexContext()
 
-    def attach(self, context: Any, memory_base: int) -> None:
+    def attach(self, context: Any, memory_base: int, addresses: AddressCheck) -> None:
         """Makes the table that of a native context (`ShaderLookup`)."""
+        context.pages, context.ram_bytes = addresses.pages, addresses.ram_bytes
         context.memory = self.vertex.memory = memory_base
         context.shaders = ctypes.addressof(self._entries)
         context.shader_mask = SLOTS - 1
@@ -73,7 +75,7 @@ class ShaderTable:
         copy = ctypes.create_string_buffer(code, len(code))
         entry.first, entry.exact = native.address, pipeline.exact_address
         entry.code, entry.code_bytes = ctypes.addressof(copy), len(code)
-        entry.pitch = key.pitch
+        entry.pitch, entry.reads_uniforms = key.pitch, bool(pipeline.program.uniform_sites)
         self._keep[ctypes.addressof(entry)] = pipeline, copy
 
     def _entry(self, words: tuple[int, int, int]) -> Any:

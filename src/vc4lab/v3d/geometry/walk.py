@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory
     from vc4lab.v3d.geometry.ptb import Binner
     from vc4lab.v3d.geometry.shader_table import ShaderTable
+    from vc4lab.v3d.lists.addresses import AddressCheck
 
 _OUTPUT_BYTES = MAX_VERTICES // BATCH * (COORDINATE_ROWS + 1) * ROW_BYTES
 
@@ -27,18 +28,25 @@ _OUTPUT_BYTES = MAX_VERTICES // BATCH * (COORDINATE_ROWS + 1) * ROW_BYTES
 class ListWalker:
     """Executes the records of a binning list that need no Python.
 
-    `shaders` are the coordinate shaders it may use. `context.ready` says whether primitives may be
+    `shaders` are the coordinate shaders it may use, `addresses` knows which need no message.
+    `context.ready` says whether primitives may be
     drawn now, `context.indices` counts the vertices of all draws of the list.
     """
 
-    def __init__(self, memory: GuestMemory, binner: Binner, shaders: ShaderTable) -> None:
+    def __init__(
+        self,
+        memory: GuestMemory,
+        binner: Binner,
+        shaders: ShaderTable,
+        addresses: AddressCheck,
+    ) -> None:
         self.binner = binner
         self.shaders = shaders
         context: Any = WalkContext()
         self.context = context
         self._nv: Any = NvContext()
         self._nv.memory = memory.base
-        shaders.attach(context, memory.base)
+        shaders.attach(context, memory.base, addresses)
         context.binner, context.nv = binner.context.address, self._nv.address
         # pages nobody touches cost nothing
         self._memory = (ctypes.c_char * (MAX_VERTICES + _OUTPUT_BYTES + 64))()

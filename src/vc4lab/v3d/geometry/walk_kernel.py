@@ -51,7 +51,14 @@ from vc4lab.v3d.geometry.ptb_context import (
 )
 from vc4lab.v3d.geometry.ptb_input import MAX_LENGTH, PRIMITIVE_TYPE
 from vc4lab.v3d.geometry.ptb_state import apply_state
-from vc4lab.v3d.geometry.shader_lookup import ShaderEntry, field, flag, gl_pipeline
+from vc4lab.v3d.geometry.shader_lookup import (
+    ShaderEntry,
+    arrays_named,
+    field,
+    flag,
+    gl_pipeline,
+    is_named,
+)
 from vc4lab.v3d.geometry.vertex_context import BATCH, COORDINATE_ROWS, VertexContext
 from vc4lab.v3d.geometry.vpm import ROW_BYTES
 from vc4lab.v3d.geometry.walk_context import GOES_ON, INTERRUPTED, OTHER, WalkContext
@@ -102,6 +109,18 @@ def _forget_range(w: Any) -> None:
     """The used map is all zero again."""
     for batch in range(w.first >> 4, (w.last >> 4) + 1):
         store(w.used + batch * BATCH, splat(const(i8, 0)))
+
+
+@staged
+def _arrays_named(w: Any, shader: Value) -> Value:
+    """Whether Python has nothing to say about where the vertices come from."""
+    if shader == 0:
+        n: Any = NvContext.at(w.nv)
+        size = (w.last - w.first + 1).zext(i64) * n.stride.zext(i64)
+        known = is_named(w, n.base + w.first * n.stride, size)
+    else:
+        known = arrays_named(w, shader, w.first, w.last)
+    return known
 
 
 @staged
@@ -203,7 +222,8 @@ def execute_draw(context: Value, record: Value, op: Value) -> Value:
         clipping = flag(shader_record, NvShaderRecord.clipping)
         header = flag(shader_record, NvShaderRecord.clip_header)
         inside = (s.shader_word & MEMORY_MASK) <= MEMORY_SIZE - NV_BYTES
-        ready = ready & (w.copy_nv != 0) & inside
+        ready = ready & (w.copy_nv != 0) & inside & is_named(w, s.shader_word, const(i64, NV_BYTES))
+        ready = ready & ((s.shader_word & MEMORY_MASK) != 0)
         n: Any = NvContext.at(w.nv)
         n.base = field(shader_record, NvShaderRecord.vertices)
         n.stride = field(shader_record, NvShaderRecord.stride)
@@ -216,6 +236,8 @@ def execute_draw(context: Value, record: Value, op: Value) -> Value:
         clipping = const(i32, 0)
     clipping = clipping & header
     ready = ready & ((clipping == 0) | (w.outcodes != 0))
+    if source != INDEX_ARRAY:
+        ready = ready & is_named(w, start, length.zext(i64) << (source - INDEX_8).zext(i64))
     result = select(ready, const(i32, GOES_ON), const(i32, OTHER))
     if ready & (length != 0):
         w.first = start
@@ -225,7 +247,9 @@ def execute_draw(context: Value, record: Value, op: Value) -> Value:
             _find_range(w, source, start, length)
             used = w.used
         w.work = w.work - (length >> 3) - ((w.last - w.first) >> 4) - wc.DRAW_WORK
-        done = _shade(w, shader, pitch, used)
+        done = const(i1, False)
+        if _arrays_named(w, shader):
+            done = _shade(w, shader, pitch, used)
         if source != INDEX_ARRAY:
             _forget_range(w)
         result = const(i32, OTHER)

@@ -6,6 +6,7 @@ know what a job reads (a model of caches) sets `listener`. Source: hardware refe
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable
 from enum import Enum
 from typing import TYPE_CHECKING
@@ -20,7 +21,6 @@ PERIPHERALS = 0x7E
 DIRECT = 3
 """Bits 31:30 of the alias that goes past the VideoCore's L2 cache; the others go through it."""
 PAGE_SHIFT = 12
-MOST_PAGES = 1 << 14
 MOST_RANGES = 1 << 14
 
 
@@ -66,8 +66,13 @@ class AddressCheck:
         self.reporter = reporter
         self.ram_bytes = ram_bytes
         self.listener: Listener | None = None
-        self._pages: dict[int, int] = {}
+        self._pages = (ctypes.c_uint8 * (MEMORY_SIZE >> PAGE_SHIFT))()
         self._known: set[tuple[Use, int, int]] = set()
+
+    @property
+    def pages(self) -> int:
+        """Host address of a byte a page, for native code: its alias + 1, 0 if nobody named it."""
+        return ctypes.addressof(self._pages)
 
     def uses(self, use: Use, address: int, size: int = 4, record: int | None = None) -> None:
         """A job names `size` bytes at a bus address; `record`: where it names them."""
@@ -111,14 +116,14 @@ class AddressCheck:
     def _one_alias(self, use: Use, address: int, size: int, record: int | None) -> None:
         """The same page both past the L2 and through it: each may see other bytes."""
         page, alias = (address & MEMORY_MASK) >> PAGE_SHIFT, address >> 30
-        before = self._pages.setdefault(page, alias)
+        if not self._pages[page]:
+            self._pages[page] = alias + 1
+        before = self._pages[page] - 1
         if (before == DIRECT) != (alias == DIRECT):
-            self._pages[page] = alias
+            self._pages[page] = alias + 1
             self.reporter.report(
                 "CLE-023",
                 f"{use.words} is named 0x{address:08x}, but its page 0x{page << PAGE_SHIFT:08x} was"
                 f" named with 0x{before << 30:08x} before",
                 address=record,
             )
-        if len(self._pages) > MOST_PAGES:
-            self._pages.clear()

@@ -82,7 +82,9 @@ class BinningStage:
         self._unflushed = self._ended = False
         self._flushing = False
         self._walked = 0
-        self._walker = ListWalker(executor.memory, self.binner, self.coordinates.shaders)
+        self._walker = ListWalker(
+            executor.memory, self.binner, self.coordinates.shaders, self.lint.addresses
+        )
         executor.install(0, self._handlers())
         executor.accelerate(0, self._walk)
 
