@@ -248,3 +248,23 @@ def test_the_handler_of_the_timer_is_not_needed(boot):
     machine.bus._reads[TIMER + 4] = lambda: pytest.fail("called")
     machine.run(seconds=2)
     assert machine.bus.accesses > 1000
+
+
+WILD = struct.pack("<4I", 0xE3A00205, 0xE5902000, 0xE3520001, 0x1AFFFFFC)
+"""mov r0, #0x50000000; 1: ldr r2, [r0]; cmp r2, #1; bne 1b"""
+
+
+def test_where_nothing_is_only_the_first_access_is_said(boot):
+    machine = boot(WILD)
+    machine.run(seconds=0.01)
+    said = [item for item in machine.reporter.items if item.code == "SOC-002"]
+    assert len(said) == machine.reporter.counts["SOC-002"] == 1
+    assert "0x50000000.. is read" in said[0].message
+    assert machine.open_bus.accesses > 100_000
+
+
+def test_an_error_of_a_listener_comes_out(boot):
+    machine = boot(WILD)
+    machine.reporter.listeners.append(lambda item: (_ for _ in ()).throw(LookupError(item.code)))
+    with pytest.raises(LookupError, match="SOC-002"):
+        machine.run(seconds=0.01)

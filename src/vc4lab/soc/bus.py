@@ -276,7 +276,7 @@ class Bus:
             self._wait(OWN_TIME)
 
     def exchange_polls(self, state: Any) -> Any:
-        """Another core has its turn: take up its `PollState` (None: a new one), give back the old."""
+        """Another core's turn: take up its `PollState` (None: a new one), give back the old one."""
         old = self._polling
         self._polling = state if state is not None else _new_polling(POLLS_BEFORE_SKIP)
         self._state.polling = self._polling.address

@@ -23,17 +23,10 @@ from vc4lab.soc.code_pages import PAGE, CodePages
 from vc4lab.soc.exceptions import THUMB, ArmException
 from vc4lab.soc.native import SliceCounter
 from vc4lab.soc.outcome import Outcome, UnhandledException
-from vc4lab.soc.traps import Action, CoreLinks
+from vc4lab.soc.traps import Action, CoreLinks, Trap
 
 if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory
-
-READ = ctypes.CFUNCTYPE(
-    ctypes.c_uint64, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint, ctypes.c_void_p
-)
-WRITE = ctypes.CFUNCTYPE(
-    None, ctypes.c_void_p, ctypes.c_uint64, ctypes.c_uint, ctypes.c_uint64, ctypes.c_void_p
-)
 
 INSTRUCTIONS_PER_EXCEPTION = 10
 """Time an exception takes, so that a storm of them ends with its slice."""
@@ -93,6 +86,7 @@ class Cpu(ABC):
         self._pages = CodePages(memory, self.WIDE)
         self._library = _library()
         self._keep: list[Any] = []
+        self._watchers: dict[Action, Callable[[int], None]] = {}
         self._pending: tuple[ArmException, int] | None = None
         self._fault_status = (0, 0, 0)
         self._waits_for_event = False
@@ -140,6 +134,15 @@ class Cpu(ABC):
     def register(self, number: int) -> int:
         """Value of r0..r15 or x0..x30, sp."""
 
+    @abstractmethod
+    def system_register(self, key: tuple[int, ...]) -> int:
+        """Value of a system register by the engine's name for it."""
+
+    @property
+    def executes_thumb(self) -> bool:
+        """Whether the instruction of a hook that runs now is Thumb code."""
+        return False
+
     @property
     def _is_thumb(self) -> bool:
         """Whether it executes Thumb code."""
@@ -186,43 +189,38 @@ class Cpu(ABC):
         self.engine.hook_add(unicorn.UC_HOOK_INTR, self._on_interrupt_hook)
         self.engine.hook_add(unicorn.UC_HOOK_INSN_INVALID, self._on_invalid)
 
-    def map_window(
-        self,
-        base: int,
-        size: int,
-        read: Callable[[int, int], int],
-        write: Callable[[int, int, int], None],
+    def add_native_hook(self, kind: int, function: int, data: int) -> None:
+        """Let the engine call native code (host addresses) at every event of a kind."""
+        error = self._library.uc_hook_add(
+            ctypes.c_void_p(_handle(self.engine)),
+            ctypes.byref(ctypes.c_size_t()),
+            ctypes.c_int(kind),
+            ctypes.c_void_p(function),
+            ctypes.c_void_p(data),
+            ctypes.c_uint64(1),
+            ctypes.c_uint64(0),
+        )
+        if error:
+            raise RuntimeError(f"the CPU engine refuses a hook (error {error})")
+
+    def watch_instructions(
+        self, traps: tuple[Trap, ...], watchers: dict[Action, Callable[[int], None]]
     ) -> None:
-        """Send accesses to a window to `read(offset, size)`, `write(offset, size, value)`."""
+        """Call with its address before an instruction is executed; before any code has run."""
+        self._pages.more_traps += traps
+        self._watchers.update(watchers)
 
-        def on_read(_engine: int, offset: int, width: int, _data: int) -> int:
-            try:
-                return read(offset, width)
-            except BaseException as error:
-                self.counter.fail(error)
-                return 0
-
-        def on_write(_engine: int, offset: int, width: int, value: int, _data: int) -> None:
-            try:
-                write(offset, width, value)
-            except BaseException as error:
-                self.counter.fail(error)
-
-        callbacks = READ(on_read), WRITE(on_write)
-        self._keep.append(callbacks)
-        pointers = [ctypes.cast(call, ctypes.c_void_p).value or 0 for call in callbacks]
-        self.map_native_window(base, size, pointers[0], pointers[1], 0)
-
-    def map_native_window(self, base: int, size: int, read: int, write: int, state: int) -> None:
-        """Send accesses to a window to functions at host addresses, with `state` at the end."""
+    def map_window(self, base: int, size: int, functions: tuple[int, int, int]) -> None:
+        """Send loads and stores in a window to native functions (`Bus.native_window`)."""
+        read, write, state = (ctypes.c_void_p(address) for address in functions)
         error = self._library.uc_mmio_map(
             ctypes.c_void_p(_handle(self.engine)),
             ctypes.c_uint64(base),
             ctypes.c_size_t(size),
-            ctypes.c_void_p(read),
-            ctypes.c_void_p(state),
-            ctypes.c_void_p(write),
-            ctypes.c_void_p(state),
+            read,
+            state,
+            write,
+            state,
         )
         if error:
             raise RuntimeError(f"the CPU engine refuses a device window (error {error})")
@@ -293,9 +291,13 @@ class Cpu(ABC):
             self._forget_translations(address & ~(PAGE - 1))
 
     def _trap(self, action: Action) -> Callable[[Any, int, int, Any], None]:
+        watcher = self._watchers.get(action)
+
         def on_instruction(engine: Any, address: int, size: int, _data: Any) -> None:
             try:
-                if self._emulate(action, address):
+                if watcher is not None:
+                    watcher(address)
+                elif self._emulate(action, address):
                     counter = self.counter
                     rest = (counter.block + counter.size - address - size) >> 2
                     counter.add(-max(rest, 0))

@@ -214,21 +214,16 @@ class Machine:
             )
             for number in range(board.cores)
         ]
-        for cpu in cpus:
-            self._map(cpu)
-        self.processors = Cores(self, cpus)
-
-    def _map(self, cpu: Cpu) -> None:
-        """The peripherals, the local block, and beyond them nothing."""
-        board = self.board
-        cpu.map_native_window(board.peripherals, WINDOW, *self.bus.native_window)
-        start = board.peripherals + WINDOW
+        end = board.peripherals + WINDOW
         if board.local is not None and self.local is not None:
-            size = self.local.SIZE
-            cpu.map_native_window(board.local, size, *self.local_bus.native_window)
-            start = board.local + size
-        nothing = OpenBus(start, self.counter, self.reporter, self.places)
-        cpu.map_window(start, ADDRESS_SPACE - start, nothing.read, nothing.write)
+            end = board.local + self.local.SIZE
+        self.open_bus = OpenBus(end, self.counter, self.reporter, self.places)
+        for cpu in cpus:
+            cpu.map_window(board.peripherals, WINDOW, self.bus.native_window)
+            if board.local is not None:
+                cpu.map_window(board.local, end - board.local, self.local_bus.native_window)
+            cpu.map_window(end, ADDRESS_SPACE - end, self.open_bus.native_window)
+        self.processors = Cores(self, cpus)
 
     def _make_v3d(self) -> Any:
         engine, unknowns, factory = self._v3d_settings

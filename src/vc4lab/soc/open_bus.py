@@ -1,17 +1,79 @@
-"""The address space where nothing is: bus addresses used by the ARM, and wild pointers."""
+"""The address space where nothing is: bus addresses used by the ARM, and wild pointers.
+
+A program for another board may poll there for ever, so only the first access of a kind in a region
+comes to Python.
+"""
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
+from vc4lab.simd import (
+    Array,
+    Struct,
+    Value,
+    build,
+    call_pointer,
+    const,
+    i8,
+    i32,
+    i64,
+    kernel,
+    load,
+    ptr,
+    staged,
+    store,
+)
 from vc4lab.soc.native import SliceCounter
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
 
-REGION = 1 << 20
+REGION_BITS = 20
 """One message for each region of this size."""
+REGIONS = 1 << 32 - REGION_BITS
+READ, WRITTEN = 0, 1
+SAY = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int32)
+
+
+class OpenBusState(Struct):
+    """What the native side and Python share; `told`: regions whose use has been said."""
+
+    accesses = i64
+    start = i64
+    say = ptr
+    told = Array(i8, 2 * REGIONS)
+
+
+@staged
+def _touch(state: Any, offset: Value, what: int) -> None:
+    state.accesses = state.accesses + 1
+    address = state.start + offset
+    region = address.shr(REGION_BITS) & (REGIONS - 1)
+    told = state.field_ptr("told") + region + what * REGIONS
+    if load(i8, told) == 0:
+        store(told, const(i8, 1))
+        call_pointer(state.say, None, (i64, i32), address, what)
+
+
+@kernel(args=(ptr, i64, i32, ptr), returns=i64)
+def _read(engine: Value, offset: Value, size: Value, state: Value) -> Value:
+    _touch(OpenBusState.at(state), offset, READ)
+    return const(i64, 0)
+
+
+@kernel(args=(ptr, i64, i32, i64, ptr))
+def _write(engine: Value, offset: Value, size: Value, value: Value, state: Value) -> None:
+    _touch(OpenBusState.at(state), offset, WRITTEN)
+
+
+@cache
+def _functions() -> Any:
+    entries = {"read": _read, "write": _write}
+    return build("soc_open_bus", entries, float_mode="default", key="soc-open-bus")
 
 
 class OpenBus:
@@ -24,31 +86,37 @@ class OpenBus:
         reporter: Reporter,
         place: Callable[[int], str] = hex,
     ) -> None:
-        self.start = start
-        self.accesses = 0
         self._counter = counter
         self._reporter = reporter
         self._place = place
+        self._say = SAY(self._report)
+        say = ctypes.cast(self._say, ctypes.c_void_p).value
+        self._state: Any = OpenBusState(start=start, say=say)
 
-    def read(self, offset: int, _size: int) -> int:
-        """A read `offset` bytes behind the start."""
-        self._report("read", self.start + offset)
-        return 0
+    @property
+    def accesses(self) -> int:
+        """Loads and stores so far."""
+        number: int = self._state.accesses
+        return number
 
-    def write(self, offset: int, _size: int, _value: int) -> None:
-        """A write `offset` bytes behind the start."""
-        self._report("written", self.start + offset)
+    @property
+    def native_window(self) -> tuple[int, int, int]:
+        """For the engine: host addresses of the functions for reads and writes, and their state."""
+        functions = _functions()
+        return functions["read"].address, functions["write"].address, self._state.address
 
-    def _report(self, what: str, address: int) -> None:
-        self.accesses += 1
-        region = address & ~(REGION - 1)
+    def _report(self, address: int, what: int) -> None:
+        region = address >> REGION_BITS << REGION_BITS
         alias = address >> 30 in (2, 3)
-        place = self._place(self._counter.block)
-        self._reporter.report(
-            "SOC-003" if alias else "SOC-002",
-            f"0x{region:08x}.. is {what} by the CPU near {place}; the ARM "
-            "finds nothing there"
-            + (f" (the RAM is at 0x{region & 0x3FFFFFFF:08x})" if alias else ""),
-            address=region,
-            block="cpu",
-        )
+        try:
+            place = self._place(self._counter.block)
+            self._reporter.report(
+                "SOC-003" if alias else "SOC-002",
+                f"0x{region:08x}.. is {'written' if what else 'read'} by the CPU near {place}; "
+                "the ARM finds nothing there"
+                + (f" (the RAM is at 0x{region & 0x3FFFFFFF:08x})" if alias else ""),
+                address=region,
+                block="cpu",
+            )
+        except BaseException as error:
+            self._counter.fail(error)
