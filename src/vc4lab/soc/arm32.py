@@ -100,6 +100,14 @@ class Arm32(Cpu):
         value: int = self.engine.reg_read(self._name(number))
         return value
 
+    def system_register(self, key: tuple[int, ...]) -> int:
+        value: int = self.engine.reg_read(self._arm.UC_ARM_REG_CP_REG, key)
+        return value
+
+    @property
+    def executes_thumb(self) -> bool:
+        return bool(self.engine.reg_read(self._arm.UC_ARM_REG_CPSR) & THUMB)
+
     def _set_register(self, number: int, value: int) -> None:
         if number != 15:
             self.engine.reg_write(self._name(number), value & 0xFFFFFFFF)

@@ -124,6 +124,10 @@ class Arm64(Cpu):
         value: int = self.engine.reg_read(self._names[number])
         return value
 
+    def system_register(self, key: tuple[int, ...]) -> int:
+        value: int = self.engine.reg_read(self._a64.UC_ARM64_REG_CP_REG, key)
+        return value
+
     def _set_register(self, number: int, value: int) -> None:
         if number != 31:
             self.engine.reg_write(self._names[number], value)

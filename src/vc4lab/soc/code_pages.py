@@ -35,6 +35,8 @@ class CodePages:
         self.seen = (ctypes.c_uint8 * (PAGE_MASK + 1))()
         self._memory = memory
         self._wide = wide
+        self.more_traps: tuple[Trap, ...] = ()
+        """Searched for as well; set before any page is met."""
         self._sums: dict[int, tuple[int, int]] = {}
         self._hooked: set[int] = set()
 
@@ -76,9 +78,10 @@ class CodePages:
     def _search(self, start: int) -> list[tuple[int, Action]]:
         raw = self._memory.read(start, PAGE + LONGEST_BLOCK)
         if self._wide:
-            return _matches(raw, A64_TRAPS)
-        thumb = tuple(t for t in ARM_TRAPS if t.mask & 0x08000000 and t.match >> 24)
-        found = _matches(raw, ARM_TRAPS) + _thumb_matches(raw, thumb)
+            return _matches(raw, self.more_traps + A64_TRAPS)
+        traps = self.more_traps + ARM_TRAPS
+        thumb = tuple(t for t in traps if t.mask & 0x08000000 and t.match >> 24)
+        found = _matches(raw, traps) + _thumb_matches(raw, thumb)
         return found + [(2 * at, Action.SEND_EVENT) for at in _halves(raw, THUMB_SEV)]
 
 

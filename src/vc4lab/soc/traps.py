@@ -27,6 +27,9 @@ class Action(Enum):
     SEND_EVENT = "sev"
     WAIT_FOR_EVENT = "wfe"
     CODE_CHANGED = "instruction cache maintenance"
+    CACHE = "data cache maintenance"
+    CACHE_RANGE = "data cache maintenance of a range (ARM1176)"
+    TRANSLATION = "a register of the MMU, or TLB maintenance"
 
 
 @dataclass(frozen=True)
