@@ -23,9 +23,9 @@ from .registers import SFU_WRITES, Write
 
 PLACES_PER_INSTRUCTION = 16
 DYNAMIC_LIMIT = 256
-LONGEST = 4096
-"""Instructions (places, with branches) beyond which compiling would take too long: seconds grow
-faster than length.
+LONGEST = 3072
+"""Instructions (places, with branches) beyond which compiling would take too long: two or three
+milliseconds for each.
 """
 
 

@@ -15,7 +15,11 @@ from vc4lab.simd.target import Target, host_target, initialise
 from vc4lab.simd.trace import ModuleTrace
 from vc4lab.simd.types import Type, f32, f64, i1, i8, i16, i32, i64, ptr
 
-PASSES = "sroa instcombine simplifycfg O1"  # part of the cache key
+LARGE = 2_000_000
+"""Bytes of LLVM text above which code is generated without optimising: the time for the optimised
+one grows faster than the text, and nobody wants to wait ten seconds for a program made to be long.
+"""
+PASSES = f"sroa instcombine simplifycfg O1, O0 above {LARGE}"  # part of the cache key
 
 _CTYPES: dict[Type, Any] = {
     i1: ctypes.c_bool,
@@ -90,13 +94,23 @@ def _load(image: bytes, symbols: list[str]) -> Any:
         return builder.link(_jit, f"vc4lab.{next(_serial)}")
 
 
+def effort(ir: str) -> int:
+    """LLVM's optimisation level for a module."""
+    return 1 if len(ir) <= LARGE else 0
+
+
 def compile_ir(ir: str, target: Target) -> bytes:
     """Machine code (an object file) of LLVM text. Usable from several threads."""
     import llvmlite.binding as llvm
 
     initialise()
     machine = llvm.Target.from_triple(target.triple).create_target_machine(
-        cpu=target.cpu, features=target.features, opt=1, reloc="pic", codemodel="small", jit=True
+        cpu=target.cpu,
+        features=target.features,
+        opt=effort(ir),
+        reloc="pic",
+        codemodel="small",
+        jit=True,
     )
     context = llvm.create_context()
     module = llvm.parse_assembly(ir, context)

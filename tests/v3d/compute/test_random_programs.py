@@ -12,7 +12,7 @@ from tests.support.compute import DATA, END, ENGINES, UNIFORMS, Board, run
 from vc4lab.qpu.assembler import assemble
 from vc4lab.qpu.isa import NOP, Alu
 from vc4lab.qpu.operations import Signal
-from vc4lab.simd import targets
+from vc4lab.simd import native, targets
 from vc4lab.v3d.compute.native import NativeQpu, compile_user_program
 from vc4lab.v3d.compute.qpu import Condition, Request
 from vc4lab.v3d.compute.textures import TextureSlots
@@ -120,6 +120,25 @@ def test_golden_and_native_agree(seed: int) -> None:
     check(seed)
 
 
+@pytest.mark.parametrize("seed", [1, 5])
+def test_code_that_is_not_optimised_agrees(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As modules above a size are compiled."""
+    levels: list[int] = []
+    honest = native.effort
+
+    def noted(ir: str) -> int:
+        levels.append(honest(ir))
+        return levels[-1]
+
+    monkeypatch.setattr(native, "LARGE", 0)
+    monkeypatch.setattr(native, "effort", noted)
+    monkeypatch.setattr(native.cache, "read", lambda slot: None)
+    monkeypatch.setattr(native.cache, "write", lambda slot, image: None)
+    check(seed)
+    assert levels
+    assert not any(levels)
+
+
 @pytest.mark.parametrize("level", [target.level for target in targets()])
 @pytest.mark.parametrize("seed", [3, 7])
 def test_every_instruction_set_agrees(level: str, seed: int) -> None:
@@ -127,17 +146,17 @@ def test_every_instruction_set_agrees(level: str, seed: int) -> None:
     (target,) = (target for target in targets() if target.level == level)
     data = np.random.default_rng(seed).integers(0, 1 << 32, 1 << 15, np.uint32)
     outcomes = []
-    for native in (False, True):
+    for compiled in (False, True):
         board = Board("interpreter")
         unit = board.programs.unit
-        if native:
+        if compiled:
             TextureSlots(unit.shared, board.reporter, unit.unknowns)
         board.memory.array(DATA, len(data), "u4")[:] = data
         at = board.load(code)
         stream = [DATA, DATA + 0x20000, 2, *range(1000, 1400)]
         board.memory.write(UNIFORMS, np.array(stream, np.uint32).tobytes())
         request, source = Request(at, UNIFORMS), unit.code.read(at)
-        if native:
+        if compiled:
             function = compile_user_program(source.program, unit.unknowns, False, target=target)
             qpu: Any = NativeQpu(0, request, source, function, unit.shared, unit.unknowns)
         else:

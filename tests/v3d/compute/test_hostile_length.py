@@ -1,0 +1,76 @@
+"""Programs made to be long and full of branches: what compiling them may cost, counted."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from tests.qpu.qpu_programs import END, random_alu, random_branch
+from tests.support.compute import Board
+
+from vc4lab.qpu.environment import Unsupported
+from vc4lab.qpu.flow import LONGEST, Flow
+from vc4lab.qpu.plan import plan
+from vc4lab.qpu.program import Program
+from vc4lab.simd import native
+from vc4lab.v3d.compute.native import compile_user_program
+from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
+
+
+def hostile(length: int, branches: float, seed: int = 1) -> Program:
+    """Arithmetic of every kind, with branches anywhere in between."""
+    r = random.Random(seed)
+    words = [
+        random_branch(r, at, length) if r.random() < branches else random_alu(r)
+        for at in range(length)
+    ]
+    return Program((*words, *END), 0x1000)
+
+
+def places(program: Program) -> int:
+    return len(Flow(program, [plan(w) for w in program.words], True, True, frozenset()).exits)
+
+
+class TracedError(Exception):
+    """Stops before LLVM: tracing says all there is to count."""
+
+
+@pytest.mark.parametrize(("length", "branches"), [(250, 0.0), (700, 0.0), (400, 0.3)])
+def test_text_grows_with_the_places_only(
+    length: int, branches: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The compiler's input is bounded by the places, and a large one is not optimised."""
+    texts: list[str] = []
+
+    def stop(ir: str, target: object) -> bytes:
+        texts.append(ir)
+        raise TracedError
+
+    monkeypatch.setattr(native, "compile_ir", stop)
+    monkeypatch.setattr(native.cache, "read", lambda slot: None)
+    program = hostile(length, branches)
+    with pytest.raises(TracedError):
+        compile_user_program(program, DEFAULT_UNKNOWNS, False)
+    size = len(texts[0])
+    assert size <= 5000 * places(program)
+    assert native.effort(texts[0]) == (1 if size <= native.LARGE else 0)
+    if length == 700:
+        assert size > native.LARGE / 1.3  # long enough to tell something
+
+
+def test_more_places_than_the_limit_are_refused() -> None:
+    program = hostile(1200, 0.33)
+    with pytest.raises(Unsupported) as found:
+        places(program)
+    assert found.value.code == "QPU-045"
+    assert places(hostile(LONGEST - 3, 0)) == LONGEST
+
+
+def test_a_refused_program_still_runs() -> None:
+    """In the interpreter: right, but slowly, and with a hint that says so."""
+    board = Board("jit")
+    board.start("mov r0, r0\n" * (LONGEST + 1) + "mov host_int, 1\nnop\nthrend\nnop\nnop")
+    outcome = board.finish()
+    assert board.reporter.counts["QPU-057"] == 1
+    assert outcome.completed == 1
+    assert outcome.codes == {}
