@@ -42,11 +42,13 @@ OWN_TIME = -2
 """In place of an offset: a core's own counter (generic timer, cycle counter)."""
 SOON_STEP = 20_000
 """Nanoseconds per read of a polled status register of which no event is known."""
+INPUT_STEP = 100_000
+"""Nanoseconds per look whether somebody has typed."""
 STEPS = {
     Poll.TIME: TIME_STEP,
     Poll.EVENT: FAR,
     Poll.SOON: SOON_STEP,
-    Poll.INPUT: SOON_STEP,
+    Poll.INPUT: INPUT_STEP,
     Poll.DATA: 0,
 }
 ASK_READ = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_int64, ctypes.c_int32)
