@@ -260,7 +260,7 @@ def test_where_nothing_is_only_the_first_access_is_said(boot):
     said = [item for item in machine.reporter.items if item.code == "SOC-002"]
     assert len(said) == machine.reporter.counts["SOC-002"] == 1
     assert "0x50000000.. is read" in said[0].message
-    assert machine.open_bus.accesses > 100_000
+    assert machine.address_space.lost_accesses > 100_000
 
 
 def test_an_error_of_a_listener_comes_out(boot):

@@ -82,7 +82,8 @@ class Cpu(ABC):
         """Whether somebody may have changed the code this core has executed."""
         self._unicorn = unicorn
         self.engine: Any = self._make_engine(unicorn)
-        self.engine.mem_map_ptr(0, ram_end, unicorn.UC_PROT_ALL, memory.base)
+        self._ram_end = ram_end
+        self.repeat_memory(0)
         self._pages = CodePages(memory, self.WIDE)
         self._library = _library()
         self._keep: list[Any] = []
@@ -224,6 +225,11 @@ class Cpu(ABC):
         )
         if error:
             raise RuntimeError(f"the CPU engine refuses a device window (error {error})")
+
+    def repeat_memory(self, start: int) -> None:
+        """RAM is found at this physical address (too)."""
+        rights = self._unicorn.UC_PROT_ALL
+        self.engine.mem_map_ptr(start, self._ram_end, rights, self.memory.base)
 
     # -- running -----------------------------------------------------------------------------------
 

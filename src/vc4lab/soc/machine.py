@@ -11,6 +11,7 @@ from typing import Any
 
 from vc4lab.diagnostics import Reporter, StrictStop
 from vc4lab.memory import GuestMemory
+from vc4lab.soc.address_space import AddressSpace
 from vc4lab.soc.board import Board, find_board
 from vc4lab.soc.bus import Bus
 from vc4lab.soc.clock import NANOSECONDS, Clock
@@ -27,7 +28,6 @@ from vc4lab.soc.mailbox import Mailbox
 from vc4lab.soc.mini_uart import Auxiliary
 from vc4lab.soc.models import make_cpu
 from vc4lab.soc.native import SliceCounter
-from vc4lab.soc.open_bus import OpenBus
 from vc4lab.soc.outcome import UnhandledException
 from vc4lab.soc.pace import Pace
 from vc4lab.soc.peripherals import add_absent, add_dma, add_emmc, add_pwm
@@ -46,9 +46,6 @@ from vc4lab.soc.videocore import VideoCore
 from vc4lab.soc.watchdog import Watchdog
 
 __all__ = ["Machine", "RunResult", "Screen", "Stop"]
-
-WINDOW = 0x01000000
-ADDRESS_SPACE = 1 << 32
 
 
 class Machine:
@@ -214,15 +211,9 @@ class Machine:
             )
             for number in range(board.cores)
         ]
-        end = board.peripherals + WINDOW
-        if board.local is not None and self.local is not None:
-            end = board.local + self.local.SIZE
-        self.open_bus = OpenBus(end, self.counter, self.reporter, self.places)
+        self.address_space = AddressSpace(self, self._v3d_settings[1])
         for cpu in cpus:
-            cpu.map_window(board.peripherals, WINDOW, self.bus.native_window)
-            if board.local is not None:
-                cpu.map_window(board.local, end - board.local, self.local_bus.native_window)
-            cpu.map_window(end, ADDRESS_SPACE - end, self.open_bus.native_window)
+            self.address_space.lay_out(cpu)
         self.processors = Cores(self, cpus)
 
     def _make_v3d(self) -> Any:

@@ -11,6 +11,29 @@ _ORDERS = {"rgb": "byte 0 of a pixel is red", "bgr": "byte 0 of a pixel is blue"
 
 ROWS = [
     Unknown(
+        "arm_upper_addresses",
+        "What finds the ARM of a BCM2835 (Pi 1, Zero) from 0x40000000 on?",
+        {
+            "repeats": "RAM and peripherals again, each GiB: the two upper address bits do nothing",
+            "nothing": "nothing, as on a Pi 2 or 3",
+        },
+        "repeats",
+        "Read 0x40008000 on a board and compare it with 0x8000.",
+        "The ARM peripherals document draws one GiB; dwelch67's notes on bare metal tell of a "
+        "board where the memory repeats, and programs for the Pi 1 use such addresses",
+    ),
+    Unknown(
+        "framebuffer_address",
+        "Which address of its framebuffer is a program told?",
+        {
+            "bus": "as the VideoCore sees it, 0x40000000 or 0xC0000000 higher (newer firmware)",
+            "physical": "as the ARM sees it (firmware of about 2015 and before)",
+        },
+        "bus",
+        "Allocate a framebuffer with the firmware in question.",
+        "A comment in FreeBSD's driver names both; the mailbox documentation does not say",
+    ),
+    Unknown(
         "framebuffer_order",
         "Which pixel order has a framebuffer whose program never sets one (tag 0x48006)?",
         _ORDERS,

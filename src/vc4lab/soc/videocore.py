@@ -55,9 +55,8 @@ class VideoCore:
         self.vc_memory = gpu_mem * MIB
         end = min(board.ram, board.peripherals)
         self.pool = VideoCoreMemory(min(self.arm_memory, end), end)
-        self.framebuffer = Framebuffer(
-            memory, self.pool, reporter, board.alias, self._default_geometry()
-        )
+        alias = board.alias if unknowns["framebuffer_address"] == "bus" else 0
+        self.framebuffer = Framebuffer(memory, self.pool, reporter, alias, self._default_geometry())
         self.framebuffer.low_first = unknowns["framebuffer_small_pixels"] == "low"
         self.clock_rates = {
             EMMC: 250_000_000,
