@@ -10,8 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from vc4lab.soc.machine import Machine
+from vc4lab.soc.machine import Machine, Stop
 from vc4lab.soc.state import StateError, load_state, save_state
+from vc4lab.soc.state_cpu64 import PSTATE, is_sane, restore_cpu, snapshot_cpu
 from vc4lab.soc.state_table import rows
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -41,7 +42,9 @@ def test_naan_goes_on_with_the_same_picture(tmp_path):
 @pytest.mark.parametrize(
     ("kernel", "config", "seconds"),
     [("vsync", "fake_vsync_isr=1", 0.02), ("irq", "", 0.0025), ("wait", "", 0.05),
-     ("memory_irq", "", 0.001), ("svc", "", 1e-7), ("framebuffer", "", 5e-5)],
+     ("memory_irq", "", 0.001), ("svc", "", 1e-7), ("framebuffer", "", 5e-5),
+     ("multicore", "", 0.0005), ("multicore", "", 0.05), ("core_irq", "", 0.002),
+     ("memory_wait", "", 0.5)],
 )  # fmt: skip
 def test_programs_go_on(boot, tmp_path, kernel, config, seconds):
     first = boot(kernel, config)
@@ -110,6 +113,10 @@ def _changed(path: Path, other: Path, change) -> Path:
         (["supplies"], ["mains"]),
         (["timers"], [[[0], [0]]] * 4),
         (["instructions"], -1),
+        (["scheduler"], []),
+        (["scheduler", 0, "polls"], [[1, 2, *range(9)], [0, 0]]),
+        (["scheduler", 0, "polls"], [[1, 2, 1 << 40], [0, 0]]),
+        (["scheduler", 0, "places"], [["x", []]]),
         (["card", "written"], [1]),
         (["card", "erased"], [[5]]),
         (["card", "erased"], [[5, 9], [7, 12]]),
@@ -166,9 +173,91 @@ def test_the_table_is_complete(boot):
             assert not missing, f"{block.NAME}: {missing} belongs into state_table.py"
 
 
-def test_aarch64_is_refused(tmp_path):
-    kernel = Path(__file__).parent / "kernels64" / "cores.img"
-    (tmp_path / "kernel8.img").write_bytes(kernel.read_bytes())
-    machine = Machine(tmp_path, "pi3")
-    with pytest.raises(StateError, match="AArch64"):
+@pytest.fixture
+def boot64(tmp_path):
+    def make(name: str, config: str = "") -> Machine:
+        kernel = Path(__file__).parent / "kernels64" / f"{name}.img"
+        (tmp_path / "kernel8.img").write_bytes(kernel.read_bytes())
+        (tmp_path / "config.txt").write_text(config)
+        return Machine(tmp_path, "pi3")
+
+    return make
+
+
+def registers(machine: Machine) -> list[dict[str, int]]:
+    return [snapshot_cpu(core.cpu) for core in machine.processors.all if not core.parked]
+
+
+@pytest.mark.parametrize(
+    ("kernel", "config", "seconds"),
+    [
+        ("cores", "", 2e-6), ("cores", "", 2e-4), ("cores", "", 0.0023), ("cores", "", 0.1),
+        ("cores", "kernel_old=1\ndisable_commandline_tags=1\n", 1e-5),
+        ("levels", "", 1e-8), ("levels", "", 6e-8), ("levels", "", 1e-7),
+        ("levels", "", 1.4e-7), ("levels", "", 2e-7), ("levels", "", 1e-3),
+    ],
+)  # fmt: skip
+def test_aarch64_goes_on(boot64, tmp_path, kernel, config, seconds):
+    first = boot64(kernel, config)
+    first.run(seconds=seconds)
+    save_state(first, tmp_path / "state")
+    second = boot64(kernel, config)
+    load_state(second, tmp_path / "state")
+    assert registers(second) == registers(first)
+    expected = summary(first, first.run(seconds=0.01))
+    assert summary(second, second.run(seconds=0.01)) == expected
+    assert registers(second) == registers(first)
+
+
+def test_aarch64_in_pieces(boot64, tmp_path):
+    """A run that is cut into pieces, each in a new machine, ends as one in one piece."""
+    machine = boot64("levels")
+    levels = set()
+    for _ in range(6):
+        machine.run(seconds=2e-8)
         save_state(machine, tmp_path / "state")
+        machine = boot64("levels")
+        load_state(machine, tmp_path / "state")
+        levels.add(machine.cores[0].level)
+    machine.run(seconds=1e-5)
+    whole = boot64("levels")
+    whole.run(seconds=2e-5)
+    assert levels == {1, 2}
+    assert machine.cores[0].state() == whole.cores[0].state()
+    assert machine.cores[0].register(24) == 0x12345678
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("pstate", 0x3D1), ("pstate", 0x3DF), ("x3", "x"), ("more", 1), ("sp", 1.5)]
+)
+def test_aarch64_registers_that_do_not_fit(boot64, tmp_path, name, value):
+    machine = boot64("levels")
+    save_state(machine, tmp_path / "state")
+
+    def change(state) -> None:
+        state["registers"][0][name] = value
+
+    with pytest.raises(StateError):
+        load_state(machine, _changed(tmp_path / "state", tmp_path / "other", change))
+    assert machine.run(seconds=0.001).reason is Stop.HALTED
+
+
+def test_states_of_the_other_instruction_set(boot, boot64, tmp_path, saved):
+    with pytest.raises(StateError):
+        load_state(boot64("levels"), saved)
+
+
+@settings(
+    max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(st.data())
+def test_aarch64_any_registers(boot64, data):
+    machine = boot64("levels")
+    cpu = machine.cores[0]
+    saved = snapshot_cpu(cpu)
+    for name in data.draw(st.lists(st.sampled_from(sorted(saved)), min_size=1, max_size=8)):
+        saved[name] = data.draw(st.integers(0, (1 << 64) - 1))
+    saved["pstate"] = data.draw(st.sampled_from(sorted(PSTATE)))
+    assert is_sane(saved)
+    restore_cpu(cpu, saved)
+    machine.run(seconds=0.0001)

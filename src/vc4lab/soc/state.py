@@ -18,10 +18,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from vc4lab.soc import state_cpu, state_cpu64
 from vc4lab.soc.clock import Event
 from vc4lab.soc.framebuffer import Geometry
 from vc4lab.soc.sd_medium import MOST_KEPT, MOST_RANGES, SECTOR
-from vc4lab.soc.state_cpu import expected_names, restore_cpu, snapshot_cpu
+from vc4lab.soc.state_cores import check_core, snapshot_core
 from vc4lab.soc.state_table import BadValue, Row, rows
 from vc4lab.soc.vc_memory import Allocation
 
@@ -42,8 +43,6 @@ class StateError(Exception):
 def save_state(machine: Machine, path: Path) -> None:
     """Write the machine's state. Raises StateError, OSError."""
     v3d = machine.v3d
-    if any(core.cpu.WIDE for core in machine.processors.all):
-        raise StateError("the state of AArch64 cores cannot be saved yet")
     if v3d is not None and (v3d.waiting or not _v3d_idle(v3d)):
         raise StateError("the V3D is at work; its state can be saved between two frames")
     pages = _used_pages(machine)
@@ -57,7 +56,11 @@ def save_state(machine: Machine, path: Path) -> None:
         "supplies": sorted(machine.v3d_bridge._supplies),
         "v3d": v3d is not None,
         "tables": {row.name: row.snapshot() for row in rows(machine)},
-        "registers": [snapshot_cpu(core.cpu) for core in machine.processors.all],
+        "registers": [
+            (state_cpu64 if core.cpu.WIDE else state_cpu).snapshot_cpu(core.cpu)
+            for core in machine.processors.all
+        ],
+        "scheduler": [snapshot_core(core) for core in machine.processors.all],
         "events": _pending_events(machine),
         "timers": [[t._control, t._compare] for t in _generic_timers(machine)],
         "display": _snapshot_display(machine),
@@ -139,10 +142,12 @@ def _restore(machine: Machine, state: dict[str, Any], archive: zipfile.ZipFile) 
     supplies = state["supplies"]
     registers = state["registers"]
     timers = _generic_timers(machine)
-    if any(core.cpu.WIDE for core in cores) or len(registers) != len(cores):
+    scheduler = [check_core(saved) for saved in state["scheduler"]]
+    if len(registers) != len(cores) or len(scheduler) != len(cores):
         raise BadValue("registers")
-    for saved in registers:
-        if not expected_names() <= set(saved) or not all(type(v) is int for v in saved.values()):
+    for core, saved in zip(cores, registers, strict=True):
+        sane = (state_cpu64 if core.cpu.WIDE else state_cpu).is_sane
+        if not all(type(value) is int for value in saved.values()) or not sane(saved):
             raise BadValue("registers")
     if not SUPPLIES.issuperset(supplies) or bool(supplies) > bool(state["v3d"]):
         raise BadValue("supplies")
@@ -169,9 +174,10 @@ def _restore(machine: Machine, state: dict[str, Any], archive: zipfile.ZipFile) 
     card()
     _apply(machine, table, display)
     machine.counter.add(instructions - machine.counter.count)
-    for core, saved in zip(cores, registers, strict=True):
-        restore_cpu(core.cpu, saved)
-        core.idle.forget()
+    for core, saved, put_back in zip(cores, registers, scheduler, strict=True):
+        put_back(core)
+        if not core.parked:
+            (state_cpu64 if core.cpu.WIDE else state_cpu).restore_cpu(core.cpu, saved)
         core.cpu.stale = True
     _restore_events(machine, events)
     for timer, (control, compare) in zip(timers, state["timers"], strict=True):

@@ -101,9 +101,11 @@ def restore_cpu(cpu: Cpu, saved: dict[str, int]) -> None:
     cpu.refresh()
 
 
-def expected_names() -> frozenset[str]:
-    """What a saved core must have."""
-    return frozenset(_names(32)) | {name for _mode, banked in _banks() for name, _ in banked}
+def is_sane(saved: dict[str, int]) -> bool:
+    """Whether these are the registers of an AArch32 core."""
+    return frozenset(_names(32)) | {name for _mode, banks in _banks() for name, _ in banks} <= set(
+        saved
+    )
 
 
 def _cp() -> int:

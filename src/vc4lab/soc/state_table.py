@@ -92,7 +92,7 @@ V3D_STATE: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("programs", ("made", "completed", "dropping", "reserved", "reserved_rows", "instructions")),
     ("binning", (
         "index_error", "clipping_disabled", "configured", "started", "spills_taken",
-        "_unflushed", "_ended", "_flushing", "_walked", "_indices",
+        "_unflushed", "_ended", "_flushing", "_walked",
     )),
     ("frames", ("index_error",)),
 )  # fmt: skip
@@ -107,7 +107,7 @@ def rows(machine: Machine) -> Iterator[Row]:
     yield Row("machine", machine, ("vsyncs", "_next_vsync"))
     yield Row("clock", machine.clock, ("skipped", "events_run", "_share"))
     yield Row("serial", machine.serial, ("sent", "input_looked_for", "_output", "_input"))
-    yield Row("cores", machine.processors, ("_quiet", "_hopeless"))
+    yield Row("cores", machine.processors, ("_quiet", "_hopeless", "_events_seen"))
     for core in machine.processors.all:
         name = f"core{core.number}"
         scheduling = ("parked", "asleep", "wish", "wake_at", "naps", "nap", "masked_slice")
