@@ -193,7 +193,8 @@ class Scene:
             if self.layout.multisample:
                 work.store_full(COLOUR_DUMP + 16384 * number, PART_COLOUR)
                 work.store_full(ZS_DUMP + 16384 * number, PART_ZS)
-        scheduler = TileScheduler(threads, unknowns or DEFAULT_UNKNOWNS, target=target)
+        settings = unknowns or (self.draws[0][0].unknowns if self.draws else DEFAULT_UNKNOWNS)
+        scheduler = TileScheduler(threads, settings, target=target)
         self.result = scheduler.run(work)
         self.counters = scheduler.counters()
         scheduler.close()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from vc4lab.simd import Value, any_, const, i1, i32, max_, min_, select, staged
+from vc4lab.simd import Value, any_, const, i1, i32, select, staged
 from vc4lab.v3d.fragment.block import BlockShader
 from vc4lab.v3d.fragment.primitives import PrimitiveTracer
-from vc4lab.v3d.fragment.setup import POINT_SIZE, Box, PositionSource, VertexSource
+from vc4lab.v3d.fragment.setup import POINT_SIZE, PositionSource, VertexSource, window
 from vc4lab.v3d.fragment.shader import DrawConstants
 from vc4lab.v3d.fragment.tile_context import (
     PRIMITIVES,
@@ -18,10 +18,8 @@ from vc4lab.v3d.fragment.tile_context import (
     TileContext,
 )
 from vc4lab.v3d.fragment.triangle_batch import draw_triangles
-from vc4lab.v3d.geometry.primitive_decoder import EXHAUSTED, MALFORMED, Decoder
-
-INDEX_CODES = {16: 1, 24: 2, 32: 3}
-"""Index bits → data type of record 56."""
+from vc4lab.v3d.fragment.triangle_setup import INDEX_CODES
+from vc4lab.v3d.geometry.primitive_decoder import ENDED, EXHAUSTED, MALFORMED, Decoder
 
 
 @staged
@@ -35,22 +33,23 @@ def draw_list(
     constants = DrawConstants.load(key, program, memory, params)
     shader = BlockShader(constants, context, params)
     tracer = PrimitiveTracer(shader, vertex_source(key, context, params), window(context, params))
-    lists = select(params.lists != 0, params.lists, memory)
-    decoder = Decoder(lists, PRIMITIVES.index(key.primitive), INDEX_CODES[key.index_bits])
-    decoder.open(address)
     has_vertices = const(i1, True) if key.index_bits == 32 else params.vertex_count > 0
+    ended = const(i32, ENDED)
     if key.primitive == "triangles":
         if has_vertices:
-            draw_triangles(tracer, decoder)
+            ended = draw_triangles(tracer, address)
     else:
+        lists = select(params.lists != 0, params.lists, memory)
+        decoder = Decoder(lists, PRIMITIVES.index(key.primitive), INDEX_CODES[key.index_bits])
+        decoder.open(address)
         while has_vertices & decoder.next():
             tracer.draw(decoder)
             going = shader.running()
             if going is not None:
                 if ~going:
                     break
+        ended = decoder.status.get()
     status = shader.status.get()
-    ended = decoder.status.get()
     if (ended == EXHAUSTED) | (ended == MALFORMED):
         status = const(i32, STATUS_BAD_LIST)
     if key.engine == "fast":
@@ -65,11 +64,3 @@ def vertex_source(key: FragmentKey, context: Any, params: Any) -> VertexSource:
         rows = key.first_varying + key.n_varyings
         return PositionSource.open(context, params, max(rows, POINT_SIZE + 1))
     return VertexSource.load(context, params)
-
-
-def window(context: Any, params: Any) -> Box:
-    """The pixels of the tile that a draw may touch: clip window and frame, relative to the tile."""
-    x, y = context.tile_x, context.tile_y
-    right = min_(min_(params.clip_right, context.frame_width) - x, context.tile_width)
-    top = min_(min_(params.clip_top, context.frame_height) - y, context.tile_height)
-    return Box(max_(params.clip_left - x, 0), max_(params.clip_bottom - y, 0), right, top)

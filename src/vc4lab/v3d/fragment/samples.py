@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from vc4lab.v3d.fragment.tile_context import FragmentKey
+    from vc4lab.v3d.unknowns import Unknowns
 
 PATTERNS: dict[str, tuple[tuple[int, int], ...]] = {
     "rotated": ((3, 1), (7, 3), (1, 5), (5, 7)),
@@ -43,13 +44,24 @@ class Raster:
 
 def sample_points(key: FragmentKey) -> tuple[tuple[int, int], ...]:
     """Where each sample of the frame lies, in 1/16 pixel."""
-    if not key.multisample:
-        return ((CENTRE, CENTRE),)
-    return tuple((2 * x, 2 * y) for x, y in PATTERNS[key.unknowns["sample_positions"]])
+    return _pattern(key.unknowns) if key.multisample else ((CENTRE, CENTRE),)
+
+
+def _pattern(unknowns: Unknowns) -> tuple[tuple[int, int], ...]:
+    return tuple((2 * x, 2 * y) for x, y in PATTERNS[unknowns["sample_positions"]])
+
+
+def separate_samples(key: FragmentKey) -> bool:
+    """Whether samples have a coverage of their own; without oversampling the centre's counts."""
+    return key.multisample and (key.oversample or key.unknowns["ms_no_oversample"] == "samples")
+
+
+def raster(unknowns: Unknowns, separate: bool) -> Raster:
+    """How primitives are rasterised, with coverage at the samples or at the centre."""
+    points = _pattern(unknowns) if separate else ((CENTRE, CENTRE),)
+    return Raster(unknowns["fill_rule"] == "top-left", points)
 
 
 def raster_of(key: FragmentKey) -> Raster:
-    """How a draw is rasterised; with oversampling off all samples share the centre's coverage."""
-    separate = key.oversample or key.unknowns["ms_no_oversample"] == "samples"
-    points = sample_points(key) if separate else ((CENTRE, CENTRE),)
-    return Raster(key.unknowns["fill_rule"] == "top-left", points)
+    """How a draw is rasterised."""
+    return raster(key.unknowns, separate_samples(key))

@@ -135,6 +135,14 @@ class VertexSource:
         return Vertex(words, x, (packed >> 16) + self.offset_y)
 
 
+def window(context: Any, params: Any) -> Box:
+    """The pixels of the tile that a draw may touch: clip window and frame, relative to the tile."""
+    x, y = context.tile_x, context.tile_y
+    right = min_(min_(params.clip_right, context.frame_width) - x, context.tile_width)
+    top = min_(min_(params.clip_top, context.frame_height) - y, context.tile_height)
+    return Box(max_(params.clip_left - x, 0), max_(params.clip_bottom - y, 0), right, top)
+
+
 VG_DEPTH, VG_RECIPROCAL_W = 0.5, 1.0
 """Zs and 1/Wc of vertices that are only a position (VG mode, x/y lists)."""
 
@@ -170,7 +178,8 @@ def substitute_clipped(
     """Builds the vertices that a clip record replaces in `scratch`, vertex k at word k of each row.
 
     Positions, Zs and 1/Wc come from the record; varyings are weighted sums of the original ones.
-    `rows` = (first varying's row, end row). Unflagged vertices are not written.
+    `rows`: offsets in bytes of the first varying and of what follows the last (i32). Unflagged
+    vertices are not written.
     """
     first, end = rows
     entry = record
@@ -180,8 +189,8 @@ def substitute_clipped(
             store(scratch + 4 * k, load(i32, pointer))
             store(scratch + (ROW_BYTES + 4 * k), load(i32, pointer + 4))
             store(scratch + (2 * ROW_BYTES + 4 * k), load(i32, pointer + 8))
-            row = const(i32, first * ROW_BYTES)
-            while row < end * ROW_BYTES:
+            row = first
+            while row < end:
                 total = const(f32, 0.0)
                 for number, original in enumerate(originals):
                     weight = load(f32, pointer + (12 + 4 * number))
@@ -204,7 +213,8 @@ def fetch(source: Any, memory: Value, decoder: Any, count: int, rows: Any) -> An
     words = list(original)
     flags = decoder.flags.get()
     if flags != 0:
-        substitute_clipped(memory, scratch, decoder.clip_record.get(), flags, original, rows)
+        offsets = [const(i32, row * ROW_BYTES) for row in rows]
+        substitute_clipped(memory, scratch, decoder.clip_record.get(), flags, original, offsets)
         words = [
             select((flags.shr(k) & 1) != 0, scratch + 4 * k, original[k]) for k in range(count)
         ]

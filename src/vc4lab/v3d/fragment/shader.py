@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from vc4lab.qpu.environment import Environment, Unsupported
+from vc4lab.qpu.environment import Environment, Noted, Unsupported
 from vc4lab.qpu.program import Program
 from vc4lab.qpu.registers import Write
 from vc4lab.simd import (
@@ -138,6 +138,14 @@ class FragmentEnvironment(Environment):
     def _counts_while_running(self) -> bool:
         several = self.layout.samples * self.layout.words > 1
         return several and self.constants.program.has_branches
+
+    def noted(self) -> Noted:
+        shape, values = self._requests.noted()
+        return Noted((self._varyings_read, shape), values)
+
+    def recall(self, noted: Noted) -> None:
+        self._varyings_read, shape = noted.shape
+        self._requests.recall(Noted(shape, noted.values))
 
     # -- inputs ------------------------------------------------------------------------------
 

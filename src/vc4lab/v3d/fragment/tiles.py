@@ -18,9 +18,11 @@ from vc4lab.v3d.fragment.interpreted import batch_callback
 from vc4lab.v3d.fragment.surface import Mover
 from vc4lab.v3d.fragment.tile_context import (
     COUNTERS,
+    SETUPS,
     STATUS_BAD_LIST,
     STATUS_DEOPT,
     STATUS_NEEDS_MOVER,
+    STATUS_NEEDS_SETUP,
     FragmentBatch,
     TileContext,
 )
@@ -97,6 +99,7 @@ class TileScheduler:
         self._native = tile_functions(unknowns, target)["run_tiles"]
         self._unknowns, self._target = unknowns, target
         self._workers = [Worker()]
+        self._setups: dict[int, int] = {}
         self._tasks: list[SimpleQueue[int | None]] = []
         self._done: SimpleQueue[None] = SimpleQueue()
         self._lock = threading.Lock()
@@ -124,6 +127,10 @@ class TileScheduler:
                 self._provide(frame, number >> 1, to_memory=bool(number & 1))
                 chains.append(chain)
                 continue
+            if status >= STATUS_NEEDS_SETUP:
+                self._provide_setup(status - STATUS_NEEDS_SETUP)
+                chains.append(chain)
+                continue
             draw = frame.draw_list[number]
             function = 0  # leaves the draw out
             if status == STATUS_DEOPT:
@@ -149,6 +156,17 @@ class TileScheduler:
         )
         function = mover_function(mover, self._unknowns, self._target)
         frame.set_mover(number, to_memory, function.address)
+
+    def _provide_setup(self, number: int) -> None:
+        """Compiles a triangle setup, for all threads."""
+        from vc4lab.v3d.fragment.samples import raster
+        from vc4lab.v3d.fragment.triangle_setup import triangle_setup
+
+        bits, separate = SETUPS[number]
+        function = triangle_setup(bits, raster(self._unknowns, separate), self._target)
+        self._setups[number] = function.address
+        for worker in self._workers:
+            worker.context.setups[number] = function.address
 
     def counters(self) -> dict[str, int]:
         """Totals of `COUNTERS` since the start."""
@@ -178,6 +196,8 @@ class TileScheduler:
     def _start(self) -> None:
         queue: SimpleQueue[int | None] = SimpleQueue()
         worker = Worker()
+        for number, address in self._setups.items():
+            worker.context.setups[number] = address
         self._workers.append(worker)
         self._tasks.append(queue)
         native, done = self._native, self._done

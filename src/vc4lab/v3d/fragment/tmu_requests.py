@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from vc4lab.qpu.environment import Unsupported
+from vc4lab.qpu.environment import Noted, Unsupported
 
 if TYPE_CHECKING:
     from vc4lab.qpu.program import Program
@@ -81,6 +81,22 @@ class Requests:
         if not self._results[unit]:
             raise Unsupported("FRG-003", f"TMU{unit} result read, but no lookup was requested")
         return self._results[unit].popleft()
+
+    def noted(self) -> Noted:
+        """Requests being written and results not yet read."""
+        shape = tuple(tuple(pending) for pending in self._pending), tuple(map(len, self._results))
+        values = [value for pending in self._pending for value in pending.values()]
+        return Noted(shape, (*values, *self._results[0], *self._results[1]))
+
+    def recall(self, noted: Noted) -> None:
+        """The opposite of `noted`."""
+        (names, counts), values = noted.shape, iter(noted.values)
+        for pending, known in zip(self._pending, names, strict=True):
+            pending.clear()
+            pending.update((name, next(values)) for name in known)
+        for results, count in zip(self._results, counts, strict=True):
+            results.clear()
+            results.extend(next(values) for _ in range(count))
 
 
 def texture_numbers(program: Program) -> dict[int, int]:
