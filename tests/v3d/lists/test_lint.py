@@ -10,6 +10,7 @@ from tests.support.jobs import CT0CA, CT0EA, nv_vertex, viewport
 
 from vc4lab.diagnostics import Severity
 from vc4lab.records.control import build
+from vc4lab.v3d.registers import BY_NAME, ThreadControl
 
 TRIANGLE = b"".join(nv_vertex(x, y, 0.5, 1.0) for x, y in ((5, 5), (5, 60), (60, 5)))
 ARRAY = build(33, mode=4, length=3, first=0)
@@ -70,6 +71,20 @@ def test_binning_without_a_flush_and_behind_it() -> None:
     shader = viewport(frame.job) + frame.nv_shader(solid(RED), TRIANGLE)
     binning(frame, grid(frame)[0] + build(6) + shader)
     binning(frame, ARRAY + build(4) + build(1) + build(0))
+    assert not codes(frame)
+
+
+def test_a_halt_is_no_end() -> None:
+    """A list that halts behind its primitives goes on in tile list mode and is flushed then."""
+    frame = Frame()
+    shader = viewport(frame.job) + frame.nv_shader(solid(RED), TRIANGLE)
+    mode, _ = grid(frame)
+    binning(frame, mode + build(6) + shader + ARRAY + build(0) + build(5))
+    control = BY_NAME["CT0CS"].offset
+    assert frame.v3d.read(control) == ThreadControl.make(CTSUBS=1).value
+    frame.v3d.write(control, ThreadControl.make(CTSUBS=1).value)
+    assert frame.v3d.read(control) == 0
+    assert frame.v3d.read(BY_NAME["BFC"].offset) == 1
     assert not codes(frame)
 
 

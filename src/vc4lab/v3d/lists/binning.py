@@ -112,8 +112,9 @@ class BinningStage:
         return max(0, int(c.primitive_count - c.primitive))
 
     def stopped(self) -> None:
-        """The thread stopped: were the primitives flushed?"""
-        if self._unflushed and not self.thread.running and not self.thread.error:
+        """The thread stopped: were the primitives flushed? (Behind a halt it may go on.)"""
+        thread = self.thread
+        if self._unflushed and not (thread.running or thread.error or thread.halted):
             self._unflushed = False
             self.reporter.report(
                 "CLE-012",
@@ -122,8 +123,9 @@ class BinningStage:
             )
 
     def begin(self) -> None:
-        """The thread starts: until record 6, state is prefix state."""
-        self.thread.prefixing = True
+        """The thread starts or goes on; behind a flush, state is prefix state until record 6."""
+        if self._ended:
+            self.thread.prefixing = True
         self._walked = 0
         self._walker.context.indices = 0
 
