@@ -9,7 +9,7 @@ denormal, and that a lane of -0 stands for +0.
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from .ops import Mask, Word
 
@@ -34,6 +34,17 @@ class Unsupported(Exception):  # noqa: N818 - it is a verdict on the program, no
         self.site = site
 
 
+class Noted(NamedTuple):
+    """What a stage keeps in mind between two instructions while the JIT emits a program.
+
+    shape: what must be the same whichever way execution comes, as the number of varyings read;
+    values: staged values on their way, as texture results not yet fetched.
+    """
+
+    shape: Any = ()
+    values: tuple[Any, ...] = ()
+
+
 class Environment:
     """Base of all environments: everything is unsupported until a stage overrides it.
 
@@ -56,6 +67,14 @@ class Environment:
     def initial_registers(self) -> dict[RegisterKey, Word]:
         """Registers that hold something at the start; all others read 0."""
         return {}
+
+    # between blocks of a program with branches (JIT only)
+    def noted(self) -> Noted:
+        """What this stage has in mind now, to be given back on the other side of a branch."""
+        return Noted()
+
+    def recall(self, noted: Noted) -> None:
+        """Go on with what was in mind there."""
 
     # values streamed in
     def uniform(self) -> Word:

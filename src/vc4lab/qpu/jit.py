@@ -27,7 +27,7 @@ from vc4lab.simd import (
     var,
 )
 
-from .environment import INSTRUCTION_BUDGET, Environment
+from .environment import INSTRUCTION_BUDGET, Environment, Noted, Unsupported
 from .execute import ALL_FLAGS
 from .fast_float import FastSemantics
 from .flow import Exit, Flow, Place
@@ -62,7 +62,7 @@ class _Emitter:
         if exact:
             self.semantics = Semantics(SimdOps(), settings)
         else:
-            self.semantics = FastSemantics(self._note, settings)
+            self.semantics = FastSemantics(self._note_lanes, settings)
         self.used_flags = ALL_FLAGS if observe else flags_used(self.plans)
         self.track_last = looks_back(self.plans)
         self.branchy = any(p.kind == "branch" for p in self.plans)
@@ -72,14 +72,15 @@ class _Emitter:
         self.sfus: list[Cell] = []
         self.blocks: dict[Place, Block] = {}
         self.todo: list[Place] = []
-        self.forks: list[tuple[Block, JitCore, Place, Exit]] = []
+        self.forks: list[tuple[Block, JitCore, Place, Exit, Noted]] = []
+        self.noted: dict[Place, tuple[Noted, list[Cell]]] = {}
 
     def _make_flow(self, learned: frozenset[int] | None = None) -> Flow:
         keep_old = self.settings["register_after_write"] == "old"
         mul_nop = self.settings["mul_nop_result"] == "last-quad-3"
         return Flow(self.program, self.plans, keep_old, mul_nop, learned)
 
-    def _note(self, lanes: Value) -> None:
+    def _note_lanes(self, lanes: Value) -> None:
         self.env.wild.set(self.env.wild.get() | lanes)
 
     # ---------------------------------------------------------------- start and end
@@ -107,8 +108,9 @@ class _Emitter:
             self._run(core, self.flow.entry)
         while self.forks or self.todo:
             if self.forks:
-                block, core, place, exit_ = self.forks.pop()
+                block, core, place, exit_, noted = self.forks.pop()
                 enter(block)
+                self.env.recall(noted)
                 following = self._take(core, place, exit_)
                 if following is not None:
                     self._run(core, following)
@@ -173,7 +175,23 @@ class _Emitter:
         core.old = {key: core.adopt(self.olds[key].get()) for key in place.old}
         core.sfu = [(n, core.adopt(self.sfus[i].get())) for i, n in enumerate(place.sfu)]
         core.flags = Flags.known({name: cell.get() for name, cell in self.flags.items()})
+        noted, cells = self.noted[place]
+        self.env.recall(Noted(noted.shape, tuple(cell.get() for cell in cells)))
         return core
+
+    def _note(self, place: Place) -> None:
+        """Hand on what the stage has in mind. Raises Unsupported if it depends on the way."""
+        now = self.env.noted()
+        if place not in self.noted:
+            self.noted[place] = now, [var(value.type, value) for value in now.values]
+            return
+        before, cells = self.noted[place]
+        if before.shape != now.shape:
+            raise Unsupported(
+                "QPU-046", "texture requests or varyings depend on which branch was taken", place.at
+            )
+        for cell, value in zip(cells, now.values, strict=True):
+            cell.set(value)
 
     def _block(self, place: Place) -> Block:
         if place not in self.blocks:
@@ -184,6 +202,7 @@ class _Emitter:
     def _go(self, core: JitCore, place: Place) -> None:
         """Leave for the block of `place`."""
         self._save(core, place)
+        self._note(place)
         jump(self._block(place))
 
     def _count(self, instructions: int) -> None:
@@ -220,7 +239,7 @@ class _Emitter:
                 other = core.fork()
                 taken, straight = new_block(), new_block()
                 jump_if(condition, taken, straight)
-                self.forks.append((taken, other, place, exit_))
+                self.forks.append((taken, other, place, exit_, self.env.noted()))
                 enter(straight)
                 exit_ = exits[1]
             following = self._take(core, place, exit_)
@@ -266,6 +285,7 @@ class _Emitter:
         # All options have the same pending state up to the registers they read.
         for place in exit_.options:
             self._save(core, place)
+            self._note(place)
         self._count(len(self.plans))
         offset = target - (self.program.address & 0xFFFFFFFF)
         for place in exit_.options:

@@ -165,8 +165,9 @@ class _ResumableEmitter(_Emitter):
             self._run(core, self.flow.entry)
         while self.forks or self.todo:
             if self.forks:
-                block, core, place, exit_ = self.forks.pop()
+                block, core, place, exit_, noted = self.forks.pop()
                 enter(block)
+                self.env.recall(noted)
                 self.active = core
                 following = self._take(core, place, exit_)
                 if following is not None:
@@ -263,6 +264,7 @@ class _ResumableEmitter(_Emitter):
         target = self.cells["target", 0].get()[lane]
         offset = target - (self.program.address & 0xFFFFFFFF)
         for place in exit_.options:
+            self._note(place)
             other = new_block()
             jump_if(offset == place.at * INSTRUCTION_BYTES, self._block(place), other)
             enter(other)

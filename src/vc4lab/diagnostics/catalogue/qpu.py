@@ -80,6 +80,17 @@ ENTRIES = [
         "Check the code address in the shader record, or use --engine interpreter.",
         Severity.ERROR,
     ),
+    Entry(
+        "QPU-046",
+        "Requests depend on a branch",
+        "Where two ways of the program meet, a different number of varyings was read, or different "
+        "texture requests are under way, depending on which way was taken. The chip just goes on "
+        "with its queues; compiled code cannot.",
+        "hardware reference 4.14, 4.15",
+        "Read varyings before the first branch and a texture's result in the block of its "
+        "request, as drivers do, or use --engine interpreter.",
+        Severity.ERROR,
+    ),
     *COMPUTE_ENTRIES,
     *LINT_ENTRIES,
 ]

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from vc4lab.memory import PAD
-from vc4lab.qpu.environment import Environment, Unsupported
+from vc4lab.qpu.environment import Environment, Noted, Unsupported
 from vc4lab.qpu.jit import emit_program
 from vc4lab.qpu.program import Program
 from vc4lab.simd import (
@@ -102,6 +102,12 @@ class _VertexEnvironment(Environment):
         else:
             self.uniforms = value[0]
             self.taken = 0
+
+    def noted(self) -> Noted:
+        return self.requests.noted()
+
+    def recall(self, noted: Noted) -> None:
+        self.requests.recall(noted)
 
     @cached_property
     def requests(self) -> Requests:
