@@ -216,10 +216,12 @@ class NativeFrame:
         self.ops, self.chains, self.keep = ops, chains, keep
         self.order = (ctypes.c_int32 * max(count, 1))(*range(count))
         self.statuses = (ctypes.c_int32 * (2 * max(count, 1)))()
-        self.draws = (ctypes.c_uint64 * (2 * max(len(draws), 1)))()
-        for number, draw in enumerate(draws):
-            self.draws[2 * number] = draw.function
-            self.draws[2 * number + 1] = draw.params
+        self.draws: Any = getattr(draws, "table", None)  # somebody has filled it already
+        if self.draws is None:
+            self.draws = (ctypes.c_uint64 * (2 * max(len(draws), 1)))()
+            for number, draw in enumerate(draws):
+                self.draws[2 * number] = draw.function
+                self.draws[2 * number + 1] = draw.params
         self.surfaces = (ctypes.c_char * (SurfaceOp.size * max(len(surfaces), 1)))()
         for number, surface in enumerate(surfaces):
             op = SurfaceOp()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.simd import Function, NativeFunction, Value, build, i32, ptr
@@ -86,12 +86,14 @@ class ScanError:
 class ScanResult:
     """What the tile lists of a frame contain.
 
+    `draw_entries` is the host address of `DrawEntry` structs, one for each distinct render state.
     `segments` is the host address of `Segment` structs (tile, draw, address, primitives: 4 i32);
     those of tile k are `tile_first[k] .. tile_first[k+1]-1`, where `tile_offsets` is the host
     address of that i32 array. `final_state` is the state behind the last tile.
     """
 
-    draws: list[DrawUse]
+    draw_entries: int
+    draw_count: int
     segments: int
     segment_count: int
     tile_offsets: int
@@ -99,6 +101,18 @@ class ScanResult:
     entries: int
     final_state: RenderState
     keep: Any = field(repr=False, default=None)
+
+    @cached_property
+    def draws(self) -> list[DrawUse]:
+        """The distinct render states, as Python sees them."""
+        return [self.draw(k) for k in range(self.draw_count)]
+
+    def draw(self, number: int) -> DrawUse:
+        """One of `draws`."""
+        place = self.draw_entries + number * DrawEntry.size
+        entry: Any = DrawEntry.python.from_address(place)
+        state = state_from_bytes(ctypes.string_at(place, STATE_BYTES))
+        return DrawUse(state, entry.first, entry.last, entry.used, entry.primitives)
 
     def segment_list(self) -> list[tuple[int, int, int, int]]:
         """The segments as (tile, draw, address, primitives) tuples, for tests and listings."""
@@ -263,7 +277,8 @@ def scan_tile_lists(
             arrays.grow_errors(context.error_capacity * 4)
     final = ctypes.string_at(context.address + ScanContext.offset("state"), STATE_BYTES)
     return ScanResult(
-        draws=[_draw(arrays.draws, k) for k in range(context.draw_count)],
+        draw_entries=context.draws,
+        draw_count=context.draw_count,
         segments=context.segments,
         segment_count=context.segment_count,
         tile_offsets=ctypes.addressof(offsets),
@@ -276,14 +291,6 @@ def scan_tile_lists(
 
 def _words(array: Any, place: int, count: int) -> list[int]:
     return list((ctypes.c_int32 * count).from_buffer(array, place))
-
-
-def _draw(array: Any, number: int) -> DrawUse:
-    place = number * DrawEntry.size
-    state = state_from_bytes(bytes(array[place : place + STATE_BYTES]))
-    first, last, primitives = _words(array, place + DrawEntry.offset("first"), 3)
-    used = ctypes.c_uint64.from_buffer(array, place + DrawEntry.offset("used")).value
-    return DrawUse(state, first, last, used, primitives)
 
 
 def _error(array: Any, number: int) -> ScanError:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import struct
 from collections import Counter
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.bits import signed32
@@ -24,10 +23,13 @@ from vc4lab.v3d.fragment.tile_context import (
     FragmentKey,
 )
 from vc4lab.v3d.fragment.tile_job import Draw
-from vc4lab.v3d.fragment.tile_layout import SINGLE, TileLayout
+from vc4lab.v3d.fragment.tile_layout import LAYOUTS, SINGLE, TileLayout
 from vc4lab.v3d.geometry.scan_context import EXPANDED
+from vc4lab.v3d.lists.draw_context import MODE_AT, POINT_SIZE_AT, VARYINGS_AT
 from vc4lab.v3d.lists.draw_ranges import DrawRanges
+from vc4lab.v3d.lists.frame_draws import FrameDraws
 from vc4lab.v3d.lists.lint import Lint
+from vc4lab.v3d.lists.pipeline_table import parameter_places
 from vc4lab.v3d.lists.shader_state import (
     ProgramCache,
     ShaderState,
@@ -40,7 +42,7 @@ if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory
     from vc4lab.qpu.program import Program
     from vc4lab.v3d.fragment.texture_state import TextureDescriptor, TextureKind
-    from vc4lab.v3d.geometry.tile_lists import DrawUse
+    from vc4lab.v3d.geometry.tile_lists import DrawUse, ScanResult
     from vc4lab.v3d.unknowns import Unknowns
 
 _INDEX_BITS = {1: 16, 2: 24, 3: 32}
@@ -87,15 +89,22 @@ class DrawPreparer:
         self.vertices = VertexStage(
             memory, reporter, self.programs, unknowns=unknowns, engine=engine
         )
+        self._draws = FrameDraws(
+            memory,
+            self.vertices,
+            self.lint.addresses,
+            self._draw,
+            rht_moved=unknowns["rht_boundary_offset"] == "moved",
+        )
 
     def prepare_all(
         self,
-        uses: Sequence[DrawUse],
+        scan: ScanResult,
         layout: TileLayout = SINGLE,
         expanded: int = 0,
         vg_mask: bool = False,
-    ) -> list[Draw]:
-        """The draws of one frame; vertices of the frame before are given up.
+    ) -> FrameDraws:
+        """The draws of one frame; those of the frame before are given up, with their vertices.
 
         `layout` is that of the tile buffer; `expanded`: host address of the lists made of primitive
         records; `vg_mask`: the tile buffer has a VG mask.
@@ -103,7 +112,19 @@ class DrawPreparer:
         self.vertices.arena.reset()
         self._layout, self._vg_mask = layout, vg_mask
         self._expanded = expanded
-        return [self.prepare(use) for use in uses]
+        self._draws.fill(
+            scan,
+            lambda number: self.prepare(scan.draw(number)),
+            native=self.lint.addresses.listener is None,
+            mode=self._mode,
+            expanded=expanded,
+        )
+        return self._draws
+
+    @property
+    def _mode(self) -> int:
+        """What pipelines of this frame have in common, as a number."""
+        return LAYOUTS.index(self._layout) << 2 | self._vg_mask << 1 | self.counting
 
     def prepare(self, use: DrawUse) -> Draw:
         """The draw for a distinct render state; `NOTHING` (and a message) if it cannot be drawn."""
@@ -148,16 +169,47 @@ class DrawPreparer:
         if self.engine == "interpreter":
             golden = GoldenDraw(key, self.memory)
             params.callback_id = register(golden)
-        return Draw(
-            pipeline.address,
-            params.address,
-            fallback=lambda: self._fall_back(key, pipeline),
-            keep=(params, golden, vertices, descriptors, pipeline),
+        elif not shader.vector_graphics:
+            self._enter(use.state, shader, program, descriptors, (key, pipeline))
+        keep = (params, golden, vertices, descriptors, pipeline)
+        return self._draw(pipeline.address, params.address, (key, pipeline), keep)
+
+    def _draw(
+        self,
+        function: int,
+        params: int,
+        made: tuple[FragmentKey, Pipeline],
+        keep: tuple[Any, ...] = (),
+    ) -> Draw:
+        return Draw(function, params, fallback=lambda: self._fall_back(*made), keep=keep or made)
+
+    def _enter(
+        self,
+        state: Any,
+        shader: ShaderState,
+        program: Program,
+        descriptors: tuple[TextureDescriptor, ...],
+        made: tuple[FragmentKey, Pipeline],
+    ) -> None:
+        """Draws with this state, program and textures need no Python from the next one on."""
+        shape = shader.varyings << VARYINGS_AT | shader.point_size << POINT_SIZE_AT
+        places = parameter_places(program)
+        self._draws.pipelines.enter(
+            program,
+            shader.code,
+            state,
+            shape | self._mode << MODE_AT,
+            [self.memory.u32(shader.uniforms + place) for place in places],
+            descriptors,
+            made[1].address,
+            made,
         )
+        self._draws.provide(nv=shader.nv is not None)
 
     def _fall_back(self, key: FragmentKey, pipeline: Pipeline) -> int:
         """The exact entry point, because the fast one met a value it cannot compute."""
         self.fallbacks[key] += 1
+        self._draws.pipelines.stale |= self.fallbacks[key] == EXACT_AFTER
         return pipeline.exact.address
 
     def _pipeline(

@@ -6,6 +6,7 @@ Source: hardware reference 1.2, 3.3, 7.10.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -72,7 +73,7 @@ class FrameRenderer:
         ops, chains, count = collector.arrays()
         if not count:
             return
-        draws = self.preparer.prepare_all(scan.draws, mode.layout, direct.address, mode.vg_mask)
+        draws = self.preparer.prepare_all(scan, mode.layout, direct.address, mode.vg_mask)
         frame = NativeFrame(
             self.memory,
             *mode.drawn_size(self.unknowns),
@@ -88,7 +89,7 @@ class FrameRenderer:
         )
         self._run(frame, draws)
 
-    def _run(self, frame: NativeFrame, draws: list[Draw]) -> None:
+    def _run(self, frame: NativeFrame, draws: Sequence[Draw]) -> None:
         result = self.scheduler.run(frame)
         for number in result.bad_lists:
             self.reporter.report(

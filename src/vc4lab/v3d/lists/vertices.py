@@ -63,6 +63,25 @@ class Arena:
         """Everything handed out is free again."""
         self._block = self._used = 0
 
+    @property
+    def window(self) -> tuple[int, int]:
+        """Host addresses: what is free in a row, from a multiple of 64 on."""
+        if self._block >= len(self._blocks):
+            return 0, 0
+        block = self._blocks[self._block]
+        base = ctypes.addressof(block)
+        start = (base + self._used + _ALIGNMENT - 1) & -_ALIGNMENT
+        return start, base + ctypes.sizeof(block)
+
+    def take_up_to(self, address: int) -> None:
+        """Of the window, what lies before a host address was taken."""
+        if self._block < len(self._blocks):
+            self._used = address - ctypes.addressof(self._blocks[self._block])
+
+    def reserve(self, size: int) -> None:
+        """Makes sure that the window has ``size`` bytes."""
+        self.take_up_to(self.take(size))
+
     def take(self, size: int) -> int:
         """The host address of ``size`` bytes, aligned to 64; contents are anything."""
         size = (size + _ALIGNMENT - 1) & -_ALIGNMENT
