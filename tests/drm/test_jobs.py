@@ -1,6 +1,7 @@
 """The kernel's half of a submit: recorded jobs become whole lists, damaged ones a message."""
 
 import json
+import os
 import shutil
 import struct
 import zlib
@@ -206,9 +207,49 @@ def test_damaged_lists(run: Path, edit_list: Any, message: str) -> None:
     assert message in refused(run)
 
 
+@pytest.mark.parametrize("name", ["bin_cl", "shader_rec", "uniforms"])
+@pytest.mark.parametrize("damage", ["missing", "half", "folder", "pipe"])
+def test_incomplete_streams(run: Path, name: str, damage: str) -> None:
+    """A job without all of its streams is left out: never half of a picture, never a wait."""
+    path = run / "job0001" / f"{name}.bin"
+    data = path.read_bytes()
+    path.unlink()
+    if damage == "half":
+        path.write_bytes(data[: len(data) // 2])
+    elif damage == "folder":
+        path.mkdir()
+    elif damage == "pipe":
+        os.mkfifo(path)
+    assert "DRM-003" in refused(run)
+    assert "DRM-008" not in refused(run)
+
+
+@pytest.mark.parametrize("name", ["bin_cl_size", "shader_rec_size", "uniforms_size", "width"])
+def test_fields_that_must_be_there(run: Path, name: str) -> None:
+    path = run / "job0001" / "submit.json"
+    table = json.loads(path.read_text())
+    del table[name]
+    path.write_text(json.dumps(table))
+    assert f"field '{name}'" in refused(run)
+
+
+def test_order_and_place_of_jobs(run: Path) -> None:
+    """By number, however many digits; the blobs may lie in the run's own directory."""
+    for number in (2, 10, 10000):
+        shutil.copytree(run / "job0001", run / f"job{number}")
+    (run.parent / "blobs").rename(run / "blobs")
+    recorded = RecordedRun(run)
+    assert [job.name for job in recorded.jobs] == ["job0001", "job2", "job10", "job10000"]
+    for job in recorded.jobs:
+        job.build()
+    assert not recorded.reporter.items
+    assert [j.name for j in RecordedRun(run / "job10").jobs] == ["job0001", "job2", "job10"]
+    alone = run.parent / "one job"
+    shutil.copytree(run / "job2", alone)
+    assert [job.name for job in RecordedRun(alone).jobs] == ["one job"]
+
+
 def test_missing_files(run: Path) -> None:
-    (run / "job0001" / "uniforms.bin").unlink()
-    assert "DRM-009" in refused(run)
     (run / "job0001" / "submit.json").write_text("{" * 100000)
     assert "DRM-002" in refused(run)
     reporter = Reporter()

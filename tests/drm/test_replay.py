@@ -5,6 +5,7 @@ committing.
 """
 
 import os
+import shutil
 from pathlib import Path
 
 import numpy
@@ -72,5 +73,31 @@ def test_command(tmp_path: Path) -> None:
     assert "3 of 3 jobs drawn, 640x480 bgra" in result.output
     assert len(list(every.iterdir())) == 3
     assert picture.exists()
-    result = CliRunner().invoke(app, [str(JOBS / "tri_arm64"), "-o", str(tmp_path / "x.unknown")])
+    for name in ("x.unknown", "x.psd", "x"):  # the second can only be read
+        result = CliRunner().invoke(app, [str(JOBS / "tri_arm64"), "-o", str(tmp_path / name)])
+        assert result.exit_code == ExitCode.BAD_INPUT
+        assert "no picture format" in result.output
+    (tmp_path / "file").touch()
+    target = tmp_path / "file" / "x.png"
+    result = CliRunner().invoke(app, [str(JOBS / "tri_arm64"), "-o", str(target)])
+    assert result.exit_code == ExitCode.OUTPUT
+
+
+def test_damage_shows_in_the_exit_code(tmp_path: Path) -> None:
+    """What can be drawn is drawn, but a script sees that a part of the recording is missing."""
+    import typer
+
+    from vc4lab.cli.replay import replay as command
+
+    app = typer.Typer()
+    app.command()(command)
+    shutil.copytree(JOBS / "tri_arm64", tmp_path / "run")
+    shutil.copytree(JOBS / "blobs", tmp_path / "blobs")
+    vertices = tmp_path / "blobs" / "6bf8937b38bdf449122c.z"
+    vertices.unlink()
+    result = CliRunner().invoke(app, [str(tmp_path / "run")])
+    assert "1 of 1 jobs drawn" in result.output
+    assert result.exit_code == ExitCode.BAD_INPUT
+    result = CliRunner().invoke(app, [str(tmp_path / "run"), "--list"])
+    assert "rendering list" in result.output
     assert result.exit_code == ExitCode.BAD_INPUT

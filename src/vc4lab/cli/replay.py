@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
     from vc4lab.diagnostics import Diagnostic, Reporter
 
+DAMAGE = ("DRM-002", "DRM-003")
+"""Parts of the recording are missing: what was drawn is not the whole."""
+
 
 def replay(
     path: Annotated[Path, typer.Argument(help="A run directory, or one jobNNNN directory.")],
@@ -51,7 +54,10 @@ def replay(
 ) -> None:
     """Draw the jobs that a real driver submitted."""
     from vc4lab.diagnostics import Reporter, StrictStop
+    from vc4lab.viewer.pictures import is_picture
 
+    if output is not None and not is_picture(output):
+        raise _failed(f"{output}: no picture format has this ending; take .png")
     if engine not in ("jit", "interpreter"):
         raise _failed(f"--engine {engine}: jit and interpreter exist")
     if order not in ("auto", "rgba", "bgra"):
@@ -87,7 +93,8 @@ def _draw(
             target.parent.mkdir(parents=True, exist_ok=True)
             image.save(target)
         except (OSError, ValueError) as error:
-            raise _failed(f"{target}: {getattr(error, 'strerror', None) or error}") from None
+            text = f"{target}: {getattr(error, 'strerror', None) or error}"
+            raise _failed(text, ExitCode.OUTPUT) from None
 
     def progress(number: int, total: int, name: str) -> None:
         if sys.stderr.isatty():
@@ -115,9 +122,10 @@ def _draw(
     )
     where = f", {output}" if result.image and output else ""
     typer.echo(f"{result.drawn} of {result.jobs} jobs drawn, {size}{where}")
-    if result.drawn < result.jobs:
-        refused = reporter.counts["DRM-016"] == 0
-        raise typer.Exit(ExitCode.BAD_INPUT if refused else ExitCode.GUEST_HANG)
+    if reporter.has("DRM-016"):
+        raise typer.Exit(ExitCode.GUEST_HANG)
+    if result.drawn < result.jobs or any(reporter.has(code) for code in DAMAGE):
+        raise typer.Exit(ExitCode.BAD_INPUT)
 
 
 def _print_counters(name: str, values: dict[int, int]) -> None:
@@ -127,13 +135,12 @@ def _print_counters(name: str, values: dict[int, int]) -> None:
 
 
 def _print_lists(path: Path, reporter: Reporter, job: int | None) -> None:
+    from vc4lab.diagnostics import Severity
     from vc4lab.drm.listing import list_run
 
-    empty = True
     for line in list_run(path, reporter, job):
-        empty = False
         typer.echo(line)
-    if empty:
+    if any(item.severity >= Severity.ERROR and item.block == "DRM" for item in reporter.items):
         raise typer.Exit(ExitCode.BAD_INPUT)
 
 
@@ -141,6 +148,6 @@ def _show(item: Diagnostic) -> None:
     typer.echo(str(item), err=True)
 
 
-def _failed(message: str) -> typer.Exit:
+def _failed(message: str, code: ExitCode = ExitCode.BAD_INPUT) -> typer.Exit:
     typer.echo(message, err=True)
-    return typer.Exit(ExitCode.BAD_INPUT)
+    return typer.Exit(code)

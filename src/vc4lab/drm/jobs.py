@@ -24,6 +24,7 @@ from vc4lab.drm.submit import (
     FieldError,
     JobError,
     Submit,
+    integer,
     parse_submit,
     refuse,
 )
@@ -44,7 +45,9 @@ LOWEST = 1 << 20
 MAX_RECORDS = (1 << 32) // 64
 """Announced shader records at which the kernel's own table would overflow."""
 
-_JOB_NAME = re.compile(r"job\d+")
+STREAMS = ("bin_cl", "shader_rec", "uniforms")
+
+_JOB_NAME = re.compile(r"job[0-9]+")
 _BLOB_NAME = re.compile(r"[0-9A-Za-z_-]+(\.z)?")
 
 
@@ -154,6 +157,8 @@ class RecordedJob:
         self.run = run
         self.path = path
         self.name = path.name
+        self.whole = True
+        """Whether all of its streams are there."""
         self.submit = self._load()
 
     def _load(self) -> Submit | None:
@@ -161,33 +166,27 @@ class RecordedJob:
         try:
             text = _read_file(self.path / "submit.json")
             table = json.loads(text)
-            sizes = {
-                name: table.get(f"{name}_size", 0) if isinstance(table, dict) else 0
-                for name in ("bin_cl", "shader_rec", "uniforms")
-            }
-            streams = [self._stream(name, size) for name, size in sizes.items()]
-            return parse_submit(table, *streams)
+            sizes = [(name, integer(table, f"{name}_size")) for name in STREAMS]
+            return parse_submit(table, *[self._stream(name, size) for name, size in sizes])
         except (OSError, ValueError, RecursionError) as error:
             what = error if isinstance(error, FieldError) else f"submit.json: {_reason(error)}"
             reporter.report("DRM-002", f"{self.name}: {what}", block="DRM")
             return None
 
-    def _stream(self, name: str, size: object) -> bytes:
-        if not isinstance(size, int) or not 0 <= size <= MAX_FILE:
+    def _stream(self, name: str, size: int) -> bytes:
+        if size > MAX_FILE:
             raise FieldError(f"field '{name}_size' is not a size up to {MAX_FILE}")
         if size == 0:
             return b""
         try:
             data = _read_file(self.path / f"{name}.bin")
         except (OSError, ValueError) as error:
-            data = b""
-            self.run.reporter.report(
-                "DRM-003", f"{self.name}/{name}.bin: {_reason(error)}", block="DRM"
-            )
-        if len(data) < size:
-            self.run.reporter.report(
-                "DRM-003", f"{self.name}/{name}.bin has {len(data)} of {size} bytes", block="DRM"
-            )
+            data, problem = b"", _reason(error)
+        else:
+            problem = f"has {len(data)} of {size} bytes" if len(data) < size else ""
+        if problem:
+            self.whole = False
+            self.run.reporter.report("DRM-003", f"{self.name}/{name}.bin: {problem}", block="DRM")
         return data[:size]
 
     def build(self, memory: GuestMemory | None = None) -> BuiltJob:
@@ -196,6 +195,8 @@ class RecordedJob:
         reporter = self.run.reporter
         if self.submit is None:
             refuse(reporter, "DRM-002", f"{self.name}: nothing to run")
+        if not self.whole:
+            refuse(reporter, "DRM-003", f"{self.name}: not drawn, a part of it is missing")
         for buffer in self.submit.buffers:
             _check_buffer(buffer, reporter)
         workspace = self.run.workspace
@@ -223,8 +224,7 @@ class RecordedRun:
             self.reporter.report("DRM-001", f"{self.path} holds no job", block="DRM")
         elif number is not None:
             directories = self._up_to(directories, number)
-        blobs = directories[0].parent.parent / "blobs" if directories else self.path
-        self.contents = _Contents(blobs, self.reporter)
+        self.contents = _Contents(_blobs(directories), self.reporter)
         self.jobs = [RecordedJob(self, directory) for directory in directories]
         self.workspace = _find_room(
             buffer for job in self.jobs if job.submit is not None for buffer in job.submit.buffers
@@ -249,9 +249,11 @@ class RecordedRun:
         path = self.path.resolve()
         try:
             if (path / "submit.json").is_file():
-                siblings = sorted(p for p in path.parent.iterdir() if _is_job(p))
-                return [p for p in siblings if p.name <= path.name] or [path]
-            return sorted(p for p in path.iterdir() if _is_job(p))
+                if not _is_job(path):
+                    return [path]
+                siblings = [p for p in path.parent.iterdir() if _is_job(p)]
+                return sorted((p for p in siblings if _place(p) <= _place(path)), key=_place)
+            return sorted((p for p in path.iterdir() if _is_job(p)), key=_place)
         except (OSError, ValueError):
             return []
 
@@ -325,7 +327,22 @@ def _is_job(path: Path) -> bool:
     return _JOB_NAME.fullmatch(path.name) is not None and path.is_dir()
 
 
+def _blobs(directories: list[Path]) -> Path:
+    """The directory of buffer contents: beside the run, or in it."""
+    run = directories[0].parent if directories else Path()
+    inside = run / "blobs"
+    return inside if inside.is_dir() else run.parent / "blobs"
+
+
+def _place(path: Path) -> tuple[int, str]:
+    """A job directory's place in its run."""
+    return int(path.name[3:]), path.name
+
+
 def _read_file(path: Path, limit: int = MAX_FILE) -> bytes:
+    """A file's content. Raises OSError, or ValueError for what is no file or too large."""
+    if path.exists() and not path.is_file():  # a pipe would be waited for
+        raise ValueError("not a file")
     with path.open("rb") as file:
         data = file.read(limit + 1)
     if len(data) > limit:

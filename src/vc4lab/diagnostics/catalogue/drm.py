@@ -23,7 +23,8 @@ ENTRIES = [
         "DRM-003",
         "Stream or buffer content missing",
         "A file of the recording (bin_cl.bin, shader_rec.bin, uniforms.bin or a blob) is missing, "
-        "shorter than announced, or cannot be decompressed. Missing bytes count as zero.",
+        "shorter than announced, or cannot be decompressed. Missing bytes of a buffer count as "
+        "zero; a job with an incomplete stream is left out.",
         "tests/data/vc4-jobs/README.md",
         "Copy the blobs directory along with the runs; it lies next to them.",
     ),
