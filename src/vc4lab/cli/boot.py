@@ -37,6 +37,13 @@ class Engine(StrEnum):
     INTERPRETER = "interpreter"
 
 
+class CacheMode(StrEnum):
+    """What is done about caches."""
+
+    CHECK = "check"
+    STALE = "stale"
+
+
 def boot(
     path: Annotated[
         Path,
@@ -124,6 +131,12 @@ def boot(
         bool,
         typer.Option("--write-image", help="Write the card's changes into its image at the end."),
     ] = False,
+    caches: Annotated[
+        CacheMode | None,
+        typer.Option(
+            help="Model the caches: check tells where old bytes are, stale lets others see them."
+        ),
+    ] = None,
     window: Annotated[
         bool, typer.Option("--window", help="Show the display in a window (needs pygame-ce).")
     ] = False,
@@ -153,5 +166,6 @@ def boot(
         audio=audio,
         card=card,
         write_image=write_image,
+        caches=caches.value if caches is not None else None,
     )  # fmt: skip
     raise typer.Exit(run_session(settings))

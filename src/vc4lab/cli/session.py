@@ -44,6 +44,7 @@ class Settings:
     audio: Path | None = None
     card: Path | None = None
     write_image: bool = False
+    caches: str | None = None
     realtime: bool = False
 
 
@@ -135,6 +136,7 @@ class _Run:
                 port,  # type: ignore[arg-type]
                 card=settings.card,
                 engine=settings.engine,
+                caches=settings.caches,
             )
         except UnknownBoard as error:
             self.endings.append(f"vc4lab: {error}")

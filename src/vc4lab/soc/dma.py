@@ -169,12 +169,12 @@ class DmaChannel(Block):
             address &= ~31
         mover = self._unit.mover
         try:
-            start = mover.physical(address, 32)
+            words = mover.control_block(address)
         except BadAddress as error:
             self._fail(error, "its control block cannot be read")
             return False
-        for index, register in enumerate((0x08, 0x0C, 0x10, 0x14, 0x18, 0x1C)):
-            self.values[register] = mover.memory.u32(start + 4 * index)
+        for register, word in zip((0x08, 0x0C, 0x10, 0x14, 0x18, 0x1C), words, strict=False):
+            self.values[register] = word
         length = self.values[0x14]
         info = self.TI
         if self.lite:

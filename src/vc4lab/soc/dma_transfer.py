@@ -52,6 +52,11 @@ class Mover:
             raise BadAddress(address, f"{size} bytes at 0x{address:08x} are not in RAM")
         return start
 
+    def control_block(self, address: int) -> list[int]:
+        """The eight words of a control block. Raises BadAddress."""
+        start = self.physical(address, 32)
+        return [self.memory.u32(start + 4 * index) for index in range(8)]
+
     def move(self, info: int, source: int, dest: int, size: int) -> bool:
         """Move `size` bytes; whether RAM was written. Raises BadAddress."""
         ignored = bool(info & DEST_IGNORE)

@@ -85,6 +85,8 @@ class Framebuffer:
     flips: int = 0
     allocation: Allocation | None = None
     on_flip: Callable[[], None] | None = None
+    look: Callable[[int, int], memoryview] | None = None
+    """How the display sees RAM, if not as the ARM does (a model of caches)."""
     blank: bool = False
     palette: list[int] = field(default_factory=lambda: [0xFF000000] * 256)
     low_first: bool = True
@@ -160,7 +162,8 @@ class Framebuffer:
         g = self.geometry
         if self.allocation is None:
             return memoryview(b"")
-        return self.memory.view(self.address + g.y * g.pitch, g.height * g.pitch)
+        look = self.look or self.memory.view
+        return look(self.address + g.y * g.pitch, g.height * g.pitch)
 
     def image(self) -> Image.Image | None:
         """What the display shows as an RGB picture, None without a framebuffer."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vc4lab.diagnostics import Reporter, StrictStop
 from vc4lab.memory import GuestMemory
@@ -45,6 +45,9 @@ from vc4lab.soc.v3d_bridge import V3DBridge
 from vc4lab.soc.videocore import VideoCore
 from vc4lab.soc.watchdog import Watchdog
 
+if TYPE_CHECKING:
+    from vc4lab.soc.caches import Caches
+
 __all__ = ["Machine", "RunResult", "Screen", "Stop"]
 
 
@@ -65,6 +68,9 @@ class Machine:
         Folder or image of the SD card that the program sees; by default what it is booted from.
     engine, unknowns, v3d_factory
         Of the V3D: "jit" or "interpreter", choices for undocumented hardware, a maker for tests.
+    caches
+        "check" tells where the ARM's or the V3D's caches hold old bytes, "stale" lets the others
+        see them. None: no caches.
 
     Raises
     ------
@@ -82,6 +88,7 @@ class Machine:
         engine: str = "jit",
         unknowns: Unknowns = DEFAULT_UNKNOWNS,
         v3d_factory: Callable[[GuestMemory, Reporter], Any] | None = None,
+        caches: str | None = None,
     ) -> None:
         self.board: Board = find_board(board)
         self.reporter = reporter if reporter is not None else Reporter()
@@ -93,6 +100,7 @@ class Machine:
         self.counter = SliceCounter()
         self.clock = Clock(self.counter, self.board.ns_per_instruction)
         self._v3d_settings = (engine, unknowns, v3d_factory)
+        self.caches: Caches | None = None
         self.places = Places(self.reporter)
         self._build()
         self.fake_vsync = self.config.flag("fake_vsync_isr")
@@ -114,7 +122,11 @@ class Machine:
         self.plan.place(self.memory, self.board, self.reporter)
         self.processors.power_on()
         self.places.find(path, self.plan)
-        self.places.follow(self.cpu)
+        self.places.follow(lambda: self.cpu)
+        if caches is not None:
+            from vc4lab.soc.caches import Caches
+
+            self.caches = Caches(self, caches)
 
     def _build(self) -> None:
         board, clock, reporter = self.board, self.clock, self.reporter
@@ -222,7 +234,10 @@ class Machine:
             return factory(self.memory, self.reporter)
         from vc4lab.v3d.core import V3D
 
-        return V3D(self.memory, self.reporter, engine=engine, unknowns=unknowns)
+        v3d = V3D(self.memory, self.reporter, engine=engine, unknowns=unknowns)
+        if self.caches is not None:
+            self.caches.adopt(v3d)
+        return v3d
 
     @property
     def cores(self) -> list[Cpu]:
@@ -305,6 +320,8 @@ class Machine:
         if self.fake_vsync:
             self.smi.vsync()
         self.processors.code_changed()
+        if self.caches is not None:
+            self.caches.data.drain()
         self.frames.vsync()
         self.uart.poll_input()
         self.mini_uart.poll_input()
@@ -375,6 +392,8 @@ class Machine:
         self._finish(Stop.STOPPED, message)
 
     def _finish(self, reason: Stop, message: str) -> None:
+        if self.caches is not None:
+            self.caches.data.drain()
         if self._end is None:
             self._end = self._result(reason, message)
         self.counter.stop()

@@ -8,6 +8,7 @@ compared first.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,20 +26,22 @@ class Places:
     def __init__(self, reporter: Reporter) -> None:
         self.symbols: SymbolTable | None = None
         self._reporter = reporter
-        self._cpu: Cpu | None = None
+        self._core: Callable[[], Cpu] | None = None
 
     def __call__(self, address: int) -> str:
         name = self.symbols.name(address) if self.symbols is not None else None
         return f"0x{address:08x}" + (f" <{name}>" if name else "")
 
-    def follow(self, cpu: Cpu) -> None:
-        """Tell with each diagnostic from now on where this core was."""
-        self._cpu = cpu
+    def follow(self, core: Callable[[], Cpu]) -> None:
+        """Tell with each diagnostic from now on where the core was whose turn it is."""
+        self._core = core
         self._reporter.where = self._of_cpu
 
     def _of_cpu(self) -> str | None:
-        cpu = self._cpu
-        return None if cpu is None or not cpu.counter.count else self(cpu.engine_pc)
+        if self._core is None:
+            return None
+        cpu = self._core()
+        return self(cpu.engine_pc) if cpu.counter.count else None
 
     def find(self, path: str | os.PathLike[str], plan: BootPlan) -> None:
         """Look for the ELF file of a program that was booted from `path`."""

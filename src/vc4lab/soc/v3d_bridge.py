@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.soc.block import Block
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 POISON = 0xDEADBEEF
 L2CACTL, SLCACTL = 0x020, 0x024
 SRQPC, SRQUA, SRQUL, SRQCS = 0x430, 0x434, 0x438, 0x43C
+STARTS = frozenset((0x100, 0x104, 0x108, 0x10C, 0x30C, SRQPC))
+"""Registers whose writes may let the V3D work: CTnCS, CTnEA, BPOS, SRQPC."""
 RESET_QUEUE = 1 << 7 | 1 << 8 | 1 << 16
 V3DFactory = Callable[[], Any]
 
@@ -47,6 +50,8 @@ class V3DBridge(Block):
         self._on_frame = on_frame
         self._supplies: set[str] = set()
         self.v3d: Any = None
+        self.foreign: Callable[[], AbstractContextManager[None]] | None = None
+        """Entered while the V3D works, by a model of the ARM's caches."""
         self.writes = 0
 
     @property
@@ -76,6 +81,8 @@ class V3DBridge(Block):
         if not self._supplies:
             self._report_unpowered("read")
             return POISON
+        if self.foreign is not None and self.v3d.programs.waits_to_run:
+            self.settle()
         value: int = self.v3d.read(offset)
         return value
 
@@ -89,7 +96,11 @@ class V3DBridge(Block):
             return
         v3d = self.v3d
         self.writes += 1
-        v3d.write(offset, value)
+        if self.foreign is not None and offset in STARTS:
+            with self.foreign():
+                v3d.write(offset, value)
+        else:
+            v3d.write(offset, value)
         self._update_line()
 
     def _update_line(self, *_details: object) -> None:
@@ -137,5 +148,10 @@ class V3DBridge(Block):
 
     def settle(self) -> None:
         """Run queued user programs; called between two slices of the CPU."""
-        if self.v3d is not None and self._supplies:
+        if self.v3d is None or not self._supplies:
+            return
+        if self.foreign is not None and self.v3d.programs.waits_to_run:
+            with self.foreign():
+                self.v3d.settle()
+        else:
             self.v3d.settle()

@@ -37,6 +37,7 @@ from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
 if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory
     from vc4lab.qpu.program import Program
+    from vc4lab.v3d.cache_watch import CacheWatch
     from vc4lab.v3d.compute.qpu import Request
 
 FRDONE = Interrupts.FRDONE.mask
@@ -118,6 +119,8 @@ class V3D:
         self.programs = UserPrograms(
             memory, self.reporter, unknowns, engine=engine, threads=threads
         )
+        self.cache_watch: CacheWatch | None = None
+        """Notices what is not cleared, if somebody wants to know."""
         self.programs.on_start = self._program_started
         self.values: dict[str, int] = {register.name: register.reset for register in REGISTERS}
         self._line = False
@@ -202,7 +205,13 @@ class V3D:
 
     # -- caches: nothing is cached here, so clearing has no effect ----------------------------
 
+    def _on_write_SLCACTL(self, value: int) -> None:
+        if self.cache_watch is not None:
+            self.cache_watch.slices_cleared(value)
+
     def _on_write_L2CACTL(self, value: int) -> None:
+        if self.cache_watch is not None:
+            self.cache_watch.l2_cleared(value)
         if value & 2:
             self.values["L2CACTL"] = 0
         elif value & 1:

@@ -147,6 +147,11 @@ class UserPrograms:
         return bool(self.running or self.queue)
 
     @property
+    def waits_to_run(self) -> bool:
+        """Whether `settle` has work to do."""
+        return not self._quiet
+
+    @property
     def errors(self) -> int:
         """Bits of ERRSTAT that user programs have caused."""
         return self._unit.errors if self._unit is not None else 0

@@ -18,6 +18,7 @@ AREAS = {
     "texture": "TMU",
     "boot": "BOOT",
     "soc": "SOC",
+    "caches": "CACHE",
     "drm": "DRM",
     "cli": "CLI",
 }

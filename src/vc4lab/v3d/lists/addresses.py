@@ -43,6 +43,11 @@ class Use(Enum):
         self.words = words
         self.code = code
 
+    @property
+    def is_read(self) -> bool:
+        """Whether the V3D reads there what the program has written."""
+        return self not in (Use.TILE_MEMORY, Use.TILE_STATE, Use.OVERSPILL, Use.SURFACE)
+
 
 NEVER_AT_ZERO = (Use.LIST, Use.SHADER_RECORD, Use.CODE)
 WHOLE = (Use.TEXTURE, Use.ATTRIBUTES, Use.INDICES)

@@ -1,0 +1,388 @@
+"""`--caches`: who sees old bytes, on three kinds of cores; the V3D's own caches; page tables."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from vc4lab.diagnostics import Reporter
+from vc4lab.memory import GuestMemory
+from vc4lab.qpu.assembler import assemble
+from vc4lab.records.control import build
+from vc4lab.soc.cache_lines import UNCACHED, WRITE_BACK, WRITE_THROUGH
+from vc4lab.soc.machine import Machine, Stop
+from vc4lab.soc.page_tables import Mapping32, Mapping64
+from vc4lab.soc.serial import SerialPort
+from vc4lab.v3d.cache_watch import CacheWatch
+from vc4lab.v3d.lists.addresses import Use
+
+HERE = Path(__file__).parent
+SCRIPT, MESSAGE, CACHED, SURFACE = 0x100000, 0x180000, 0x200000, 0x400000
+STORE, LOAD, CLEAN, INVALIDATE, BOTH, INVALIDATE_ALL, DEVICE = range(1, 8)
+"""What the test kernel knows; DEVICE is a store at an offset of the peripherals."""
+IMAGES = {
+    "pi2": ("kernel7.img", "kernels/caches.img"),
+    "pi3": ("kernel8.img", "kernels64/caches.img"),
+    "zero": ("kernel.img", "kernels/caches_zero.img"),
+}
+MAILBOX, V3D, DMA = 0xB8A0, 0xC00000, 0x7000
+RED, GREEN = 0xFF0000FF, 0xFF00FF00
+Step = tuple[int, int, int]
+Run = Callable[..., Machine]
+
+
+@pytest.fixture(params=list(IMAGES))
+def run(tmp_path: Path, request: pytest.FixtureRequest) -> Run:
+    """`run(mode, script, prepare)` on each kind of core."""
+
+    def make(
+        mode: str | None, script: list[Step], prepare: Callable[[Machine], None] | None = None
+    ) -> Machine:
+        name, image = IMAGES[request.param]
+        (tmp_path / name).write_bytes((HERE / image).read_bytes())
+        machine = Machine(tmp_path, board=request.param, serial=SerialPort(), caches=mode)
+        base = machine.board.peripherals
+        steps = [
+            (STORE, base + at, v) if what == DEVICE else (what, at, v) for what, at, v in script
+        ]
+        machine.memory.write(SCRIPT, b"".join(struct.pack("<3I", *step) for step in steps))
+        if prepare is not None:
+            prepare(machine)
+        assert machine.run(seconds=1).reason is Stop.HALTED
+        return machine
+
+    return make
+
+
+def found(machine: Machine, code: str) -> str:
+    """The only message of a code."""
+    items = [item for item in machine.reporter.items if item.code == code]
+    assert len(items) == 1, machine.reporter.summary()
+    return items[0].message
+
+
+# -- the V3D ------------------------------------------------------------
+
+COLOUR = CACHED + 1
+"""Where the clear colour of the list is."""
+POWER: list[Step] = [(DEVICE, MAILBOX, MESSAGE | 8)]
+ALIAS = 0x40000000
+
+
+def one_tile(machine: Machine) -> None:
+    """A rendering list at CACHED that clears a surface to red, and the message for power."""
+    machine.memory.write(MESSAGE, struct.pack("<7I", 28, 0, 0x30012, 4, 4, 1, 0))
+    data = build(114, colour=RED, colour_high=RED) + build(
+        113, address=SURFACE | ALIAS, width=64, height=64, format=1
+    )
+    data += build(115) + build(28) + build(115) + build(25)
+    machine.memory.write(CACHED, data)
+    machine.memory.write(CACHED + 0x100, data)
+
+
+def render(at: int = CACHED) -> list[Step]:
+    """Start the list."""
+    size = len(build(114) + build(113) + 2 * build(115) + build(28) + build(25))
+    start = at | ALIAS
+    return [(DEVICE, V3D + 0x114, start), (DEVICE, V3D + 0x10C, start + size)]
+
+
+REPAINT: list[Step] = [(STORE, COLOUR, GREEN), (STORE, COLOUR + 4, GREEN)]
+
+
+def test_without_the_option_nothing_is_modelled(run: Run) -> None:
+    machine = run(None, [*POWER, *REPAINT, *render()], one_tile)
+    assert machine.caches is None
+    assert machine.memory.u32(SURFACE) == GREEN
+    assert not machine.reporter.items, machine.reporter.summary()
+
+
+@pytest.mark.parametrize(("mode", "picture"), [("check", GREEN), ("stale", RED)])
+def test_a_list_that_was_not_cleaned(run: Run, mode: str, picture: int) -> None:
+    machine = run(mode, [*POWER, *REPAINT, *render()], one_tile)
+    text = found(machine, "CACHE-001")
+    assert "the V3D reads a control list at 0x40200000" in text
+    assert "1 of its" in text
+    writer = int(text.rsplit("0x", 1)[1], 16)
+    word = machine.memory.u32(writer)
+    assert word in (0xE5812000, 0xB9000022), "the store itself: str r2, [r1] or str w2, [x1]"
+    assert machine.memory.u32(SURFACE) == picture
+    assert machine.memory.u32(COLOUR) == GREEN, "the CPU sees what it wrote"
+
+
+@pytest.mark.parametrize("mode", ["check", "stale"])
+def test_a_list_that_was_cleaned(run: Run, mode: str) -> None:
+    machine = run(mode, [*POWER, *REPAINT, (CLEAN, CACHED, 0), *render()], one_tile)
+    assert not machine.reporter.items, machine.reporter.summary()
+    assert machine.memory.u32(SURFACE) == GREEN
+
+
+@pytest.mark.parametrize(("mode", "seen"), [("check", RED), ("stale", 0)])
+def test_the_picture_read_from_an_old_line(run: Run, mode: str, seen: int) -> None:
+    machine = run(mode, [*POWER, (LOAD, SURFACE, 0), *render(), (LOAD, SURFACE, 0)], one_tile)
+    assert f"0x{SURFACE:08x}, which the V3D has written since" in found(machine, "CACHE-002")
+    assert machine.cpu.register(9) == seen
+
+
+@pytest.mark.parametrize("mode", ["check", "stale"])
+def test_the_picture_read_after_invalidating(run: Run, mode: str) -> None:
+    script = [*POWER, (LOAD, SURFACE, 0), *render(), (INVALIDATE, SURFACE, 0), (LOAD, SURFACE, 0)]
+    machine = run(mode, script, one_tile)
+    assert not machine.reporter.items, machine.reporter.summary()
+    assert machine.cpu.register(9) == RED
+
+
+def test_the_cpu_and_the_v3d_write_one_line(run: Run) -> None:
+    machine = run("stale", [*POWER, (STORE, SURFACE, 7), *render(), (CLEAN, SURFACE, 0)], one_tile)
+    assert "the V3D writes 1 lines" in found(machine, "CACHE-005")
+    size = machine.caches.data.lines.size
+    assert machine.memory.u32(SURFACE) == 7
+    assert machine.memory.u32(SURFACE + size - 4) == 0, "the rest of the line is the CPU's, too"
+    assert machine.memory.u32(SURFACE + size) == RED
+
+
+def test_invalidating_what_was_written(run: Run) -> None:
+    machine = run("stale", [(STORE, CACHED, 5), (INVALIDATE, CACHED, 0), (LOAD, CACHED, 0)])
+    assert "it is lost" in found(machine, "CACHE-003")
+    assert machine.cpu.register(9) == 0
+    machine = run("check", [(STORE, CACHED, 5), (INVALIDATE, CACHED, 0), (LOAD, CACHED, 0)])
+    assert machine.cpu.register(9) == 5
+    assert machine.reporter.has("CACHE-003")
+    machine = run("stale", [(STORE, CACHED, 5), (BOTH, CACHED, 0), (LOAD, CACHED, 0)])
+    assert machine.cpu.register(9) == 5
+    assert not machine.reporter.items
+
+
+@pytest.mark.parametrize("run", ["pi2", "zero"], indirect=True)
+def test_invalidating_all_by_set_and_way(run: Run) -> None:
+    script = [
+        (STORE, CACHED, 5),
+        (STORE, CACHED + 4096, 5),
+        (INVALIDATE_ALL, 0, 0),
+        (LOAD, CACHED, 0),
+    ]
+    machine = run("stale", script)
+    assert "and 1 more lines" in found(machine, "CACHE-003")
+    assert machine.cpu.register(9) == 0
+
+
+# -- firmware, DMA, display ------------------------------------------------------------
+
+
+def board_revision(machine: Machine) -> None:
+    machine.memory.write(CACHED, struct.pack("<7I", 28, 0, 0x10002, 4, 0, 0, 0))
+
+
+def test_a_mailbox_message_that_was_not_cleaned(run: Run) -> None:
+    """The tag is only in the cache: the firmware sees another one."""
+    script = [(STORE, CACHED + 8, 0x10001), (DEVICE, MAILBOX, CACHED | 8), (LOAD, CACHED + 20, 0)]
+    machine = run("stale", script, board_revision)
+    assert "the firmware reads a mailbox message" in found(machine, "CACHE-001")
+    assert "which the firmware has written since" in found(machine, "CACHE-002")
+    assert machine.cpu.register(9) == 0, "the answer is in memory, an old line in the cache"
+    line = machine.caches.data.line(CACHED)
+    shadow = machine.caches.data.lines.shadow[line].tobytes()
+    assert int.from_bytes(shadow[20:24], "little") == machine.board.revision
+
+
+def test_a_mailbox_message_as_it_should_be(run: Run) -> None:
+    script = [
+        (STORE, CACHED + 8, 0x10002),
+        (BOTH, CACHED, 0),
+        (DEVICE, MAILBOX, CACHED | 8),
+        (LOAD, CACHED + 20, 0),
+    ]
+    machine = run("stale", script, board_revision)
+    assert not machine.reporter.items, machine.reporter.summary()
+    assert machine.cpu.register(9) == machine.board.revision
+
+
+def copy_block(machine: Machine) -> None:
+    block = struct.pack("<8I", 1 << 4 | 1 << 8, CACHED | ALIAS, SURFACE | ALIAS, 64, 0, 0, 0, 0)
+    machine.memory.write(MESSAGE, block)
+
+
+COPY: list[Step] = [(DEVICE, DMA + 4, MESSAGE), (DEVICE, DMA, 1)]
+
+
+def test_dma(run: Run) -> None:
+    machine = run("stale", [(STORE, CACHED, 77), *COPY], copy_block)
+    assert "the DMA reads its source at 0x40200000" in found(machine, "CACHE-001")
+    assert machine.memory.u32(SURFACE) == 0
+    machine = run("stale", [(STORE, CACHED, 77), (CLEAN, CACHED, 0), *COPY], copy_block)
+    assert machine.memory.u32(SURFACE) == 77
+    assert not machine.reporter.items
+
+
+def framebuffer(machine: Machine) -> None:
+    words = (17 * 4, 0, 0x48003, 8, 8, 64, 32, 0x48005, 4, 4, 32, 0x40001, 8, 4, 4096, 0, 0)
+    machine.memory.write(MESSAGE, struct.pack("<17I", *words))
+
+
+@pytest.mark.parametrize("run", ["pi2"], indirect=True)
+@pytest.mark.parametrize(("mode", "pixel"), [("check", (1, 2, 3)), ("stale", (0, 0, 0))])
+def test_the_display(run: Run, mode: str, pixel: tuple[int, int, int]) -> None:
+    machine = run(mode, [(DEVICE, MAILBOX, MESSAGE | 8)], framebuffer)
+    place = machine.videocore.framebuffer.address
+    script = [(DEVICE, MAILBOX, MESSAGE | 8), (STORE, place, 0x030201)]
+    machine = run(mode, script, framebuffer)
+    image = machine.screen.image
+    assert image is not None
+    assert image.getpixel((0, 0)) == pixel
+    assert "the display reads the framebuffer" in found(machine, "CACHE-001")
+
+
+@pytest.mark.parametrize("run", ["zero"], indirect=True)
+def test_past_the_l2_of_a_pi_zero(run: Run) -> None:
+    script = [*POWER, *REPAINT, (CLEAN, CACHED, 0), *render(CACHED | 0xC0000000)]
+    machine = run("check", script, one_tile)
+    assert "past the VideoCore's L2" in found(machine, "CACHE-004")
+
+
+@pytest.mark.parametrize("run", ["pi2"], indirect=True)
+def test_a_uniform_that_points_to_a_dirty_buffer(run: Run) -> None:
+    def prepare(machine: Machine) -> None:
+        one_tile(machine)
+        code = "mov t0s, unif\nnop ; nop ; ldtmu0\nnop ; nop ; thrend\nnop\nnop\n"
+        machine.memory.write(MESSAGE + 0x100, assemble(code).bytes)
+        machine.memory.set_u32(MESSAGE + 0x200, 0xC0000000 | CACHED)
+
+    start: list[Step] = [
+        (DEVICE, V3D + 0x434, MESSAGE + 0x200),
+        (DEVICE, V3D + 0x430, MESSAGE + 0x100),
+    ]
+    machine = run("check", [*POWER, (STORE, CACHED, 1), *start], prepare)
+    assert "memory that its uniform 0 points to" in found(machine, "CACHE-001")
+
+
+def test_a_mode_that_does_not_exist(tmp_path: Path) -> None:
+    (tmp_path / "kernel7.img").write_bytes((HERE / "kernels" / "caches.img").read_bytes())
+    with pytest.raises(ValueError, match="check or stale"):
+        Machine(tmp_path, caches="writeback")
+
+
+# -- the V3D's caches ------------------------------------------------------------
+
+
+@pytest.fixture
+def watch() -> CacheWatch:
+    return CacheWatch(GuestMemory(), Reporter())
+
+
+@pytest.mark.parametrize("use", [Use.CODE, Use.UNIFORMS, Use.TEXTURE])
+def test_what_must_be_cleared(watch: CacheWatch, use: Use) -> None:
+    memory, reporter = watch._memory, watch._reporter
+
+    def job(*clears: int) -> int:
+        """The messages that a job causes whose data have changed."""
+        before = sum(reporter.counts.values())
+        memory.set_u32(0x1010, memory.u32(0x1010) + 1)
+        for value in clears:
+            if value == 4:
+                watch.l2_cleared(value)
+            else:
+                watch.slices_cleared(value)
+        watch.reads(use, 0xC0001000, 64)
+        return sum(reporter.counts.values()) - before
+
+    assert job() == 0, "the first time"
+    assert job() == 1
+    assert "slices' caches" in reporter.items[-1].message
+    assert reporter.items[-1].address == 0x1010
+    assert job(0x0F0F0F0F) == 1
+    assert "L2CACTL" in reporter.items[-1].message
+    assert job(0x0F0F0F0F, 4) == 0
+    assert job(0x0F, 4) == (0 if use is Use.CODE else 1)
+    watch.reads(use, 0xC0001000, 64)
+    assert job(0x07070707, 4) == 0, "there are three slices"
+
+
+def test_uniforms_changed_between_jobs(run: Run) -> None:
+    def prepare(machine: Machine) -> None:
+        one_tile(machine)
+        code = "mov -, unif\nnop ; nop ; thrend\nnop\nnop\n"
+        machine.memory.write(MESSAGE + 0x100, assemble(code).bytes)
+
+    start: list[Step] = [
+        (DEVICE, V3D + 0x434, MESSAGE + 0x200),
+        (DEVICE, V3D + 0x430, MESSAGE + 0x100),
+    ]
+    change = (STORE, MESSAGE + 0x200, 5)
+    clear: list[Step] = [(DEVICE, V3D + 0x20, 4), (DEVICE, V3D + 0x24, 0x0F0F0F0F)]
+    machine = run("check", [*POWER, *start, change, *start], prepare)
+    assert "SLCACTL needs 0x00000f00" in found(machine, "CACHE-006")
+    machine = run("check", [*POWER, *start, change, *clear, *start], prepare)
+    assert not machine.reporter.items, machine.reporter.summary()
+
+
+# -- page tables ------------------------------------------------------------
+
+SECTION = 0xC02
+
+
+def attributes32(words: dict[int, int], old: bool = False, **registers: int) -> np.ndarray:
+    memory = GuestMemory()
+    for place, word in words.items():
+        memory.set_u32(place, word)
+    defaults = {"SCTLR": 5, "TTBR0": 0x4000, "TTBR1": 0, "TTBCR": 0, "PRRR": 0, "NMRR": 0}
+    result = np.ones(1 << 20, np.uint8)
+    walk = Mapping32(memory, defaults | registers, write_through=old, shared_uncached=old)
+    walk.fill(result)
+    return result
+
+
+@pytest.mark.parametrize(
+    ("bits", "old", "kind"),
+    [
+        (0x0, False, UNCACHED),  # strongly ordered
+        (0x4, False, UNCACHED),  # device
+        (0x8, False, UNCACHED),  # write-through: the A7 does not cache it
+        (0x8, True, WRITE_THROUGH),
+        (0xC, False, WRITE_BACK),
+        (0x1000, False, UNCACHED),
+        (0x100C, False, WRITE_BACK),
+        (0x1000C, False, WRITE_BACK),  # shared
+        (0x1000C, True, UNCACHED),
+        (0x5004, False, WRITE_BACK),  # outer and inner write-back, write-allocate
+        (0x2000, False, UNCACHED),  # device, not shared
+    ],
+)
+def test_sections(bits: int, old: bool, kind: int) -> None:
+    found = attributes32({0x4000 + 4 * 3: 5 << 20 | SECTION | bits}, old)
+    assert (found[0x500:0x600] == kind).all()
+    assert found.sum() == 256 * kind
+
+
+def test_pages_and_other_registers() -> None:
+    tables = {
+        0x4000: 0x8001,
+        0x8000: 0x123000 | 0xE,
+        0x8004: 0x40000 | 0xD,
+        0x4010: 0x1000000 | 0x4000E,
+    }
+    found = attributes32(tables)
+    assert found[0x123] == WRITE_BACK
+    assert (found[0x40:0x50] == WRITE_BACK).all()
+    assert (found[0x1000:0x2000] == WRITE_BACK).all(), "a supersection"
+    assert not attributes32(tables, SCTLR=1).any()
+    assert not attributes32(tables, SCTLR=4).any()
+    remapped = attributes32({0x4000: SECTION | 4}, SCTLR=5 | 1 << 28, PRRR=2 << 2, NMRR=1 << 2)
+    assert (remapped[:256] == WRITE_BACK).all()
+    both = attributes32({0x4000: SECTION | 0xC, 0x4004: SECTION})
+    assert not both.any(), "mapped twice: the uncached mapping counts"
+    split = attributes32({0x8000 + 4 * 4095: SECTION | 0xC}, TTBCR=1, TTBR1=0x8000)
+    assert (split[:256] == WRITE_BACK).all()
+
+
+def test_tables_in_a_circle_end() -> None:
+    memory = GuestMemory()
+    for entry in range(512):
+        memory.set_u64(0x4000 + 8 * entry, 0x4003)
+    registers = {"SCTLR": 5, "TTBR0": 0x4000, "TTBR1": 0x4000, "TCR": 16, "MAIR": 0xFF}
+    result = np.zeros(1 << 20, np.uint8)
+    Mapping64(memory, registers, two_halves=True).fill(result)
+    assert result[4] == WRITE_BACK
