@@ -17,6 +17,7 @@ DMA = 16
 """Line of channel 0; 11 to 14 share one."""
 SMI = 48
 GPIO = 49
+I2C, SPI, PCM = 53, 54, 55
 UART0 = 57
 RANDOM = 61
 EMMC = 62

@@ -1,4 +1,4 @@
-"""The AUX block (P + 0x215000): the mini UART, and two SPIs to which nothing is attached.
+"""The AUX block (P + 0x215000): the mini UART, and what its two SPIs (`absent.py`) share with it.
 
 Transmission takes no time. What was typed waits outside until the program reads it, so the
 receiver never overruns.
@@ -6,6 +6,7 @@ receiver never overruns.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from vc4lab.soc.block import Block, Poll, Register
@@ -61,8 +62,14 @@ class Auxiliary(Block):
         self._held: list[int] = [0] * FIFO
         self._held_count = 0
         """Bytes written while the transmitter is off."""
+        self.sources: dict[int, Callable[[], bool]] = {}
+        """Who else of the block may ask for its interrupt, by the bit in IRQ."""
         if enabled:
             self.ENABLES = 1
+
+    def is_enabled(self, number: int) -> bool:
+        """Whether a unit (0 mini UART, 1 SPI1, 2 SPI2) is switched on."""
+        return bool(self.ENABLES >> number & 1)
 
     # -- the line ----------------------------------------------------------------------------------
 
@@ -94,13 +101,13 @@ class Auxiliary(Block):
         elif self._held_count < FIFO:
             self._held[self._held_count] = value & 0xFF
             self._held_count += 1
-        self._update()
+        self.update()
 
     def on_read_IO(self) -> int:
         if self.LCR & BAUD_ACCESS:
             return self.BAUD & 0xFF
         value = self.port.receive() if self.CNTL & RX_ENABLE else 0
-        self._update()
+        self.update()
         return value
 
     def on_write_CNTL(self, value: int) -> None:
@@ -109,19 +116,20 @@ class Auxiliary(Block):
             for byte in self._held[: self._held_count]:
                 self.port.send(byte)
             self._held_count = 0
-        self._update()
+        self.update()
 
     # -- interrupts --------------------------------------------------------------------------------
 
     def on_read_IRQ(self) -> int:
-        return int(self._receives or self._wants_more)
+        others = sum(asks() << bit for bit, asks in self.sources.items())
+        return int(self._receives or self._wants_more) | others
 
     def on_write_IER(self, value: int) -> None:
         if self.LCR & BAUD_ACCESS:
             self.BAUD = self.BAUD & 0xFF | (value & 0xFF) << 8
             return
         self.IER = value & 0xFF
-        self._update()
+        self.update()
 
     def on_read_IER(self) -> int:
         return self.BAUD >> 8 if self.LCR & BAUD_ACCESS else self.IER
@@ -137,15 +145,16 @@ class Auxiliary(Block):
                 self.port.receive()
         if value & 4:
             self._held_count = 0
-        self._update()
+        self.update()
 
-    def _update(self) -> None:
+    def update(self) -> None:
+        """Raise or lower the interrupt line of the block."""
         self._interrupts.set_line(MINI_UART, bool(self.on_read_IRQ()))
 
     def poll_input(self) -> None:
         """Look for typed bytes on behalf of a program that uses the receive interrupt."""
         if self.IER & RX_INTERRUPT:
-            self._update()
+            self.update()
 
     # -- status ------------------------------------------------------------------------------------
 
@@ -172,3 +181,4 @@ class Auxiliary(Block):
 
     def on_write_ENABLES(self, value: int) -> None:
         self.ENABLES = value & 7
+        self.update()

@@ -327,6 +327,7 @@ def _events(machine: Machine) -> list[EventRow]:
             add("ARM timer", block, "_event", block._expired)  # type: ignore[attr-defined]
     add("EMMC", machine.emmc, "_event", machine.emmc._step)
     add("watchdog", machine.power, "_event", machine.power._on_reset)
+    add("PCM", machine.pcm, "_event", machine.pcm._update)
     for dma in machine.dma.channels:
         add(f"DMA {dma.NUMBER}", dma, "_event", dma._step)
     if machine.local is not None:

@@ -73,10 +73,11 @@ BLOCK_STATE: dict[str, tuple[str, ...]] = {
     "irq": ("lines", "basic_lines", "enabled", "basic_enabled", "mailbox_lines"),
     "local": ("_mailboxes",),
     "mailbox": ("replies", "messages"),
+    "pcm": ("_queued", "_heard", "_counted"),
     "pwm": ("_fifo", "_next", "_levels", "played"),
     "rng": ("_state",),
     "smi": ("acknowledged",),
-    "spi0": ("_received",),
+    **{f"spi{n}": ("_received",) for n in range(3)},
     "uart0": ("_sent",),
     "v3d": ("writes",),
 }
