@@ -47,6 +47,18 @@ ROWS: list[Unknown] = [
         "AG100-R p. 39 does not say",
     ),
     Unknown(
+        "tmu_half_filter",
+        "How are textures of half floats (types S16F, RGBA64) filtered?",
+        {
+            "round": "in single precision, each blend rounded to the nearest half",
+            "truncate": "in single precision, each blend rounded toward zero",
+            "point": "not at all: the nearest texel",
+        },
+        "round",
+        "Sample an S16F texture with two texels at 256 positions between them.",
+        "AG100-R p. 40 forbids filtering of S16 only; HW-2619, HW-2645 name problems, no precision",
+    ),
+    Unknown(
         "tmu_lod_log2",
         "How is log2 of the texel footprint computed for the level of detail?",
         {

@@ -122,7 +122,7 @@ def test_wrap_modes(wrap: tuple[Wrap, Wrap]) -> None:
 
 @pytest.mark.parametrize("texture_type", list(TextureType))
 def test_border_colour_layouts(texture_type: TextureType) -> None:
-    filter_code = 1 if texture_type in (TextureType.S16, TextureType.RGBA64) else 0
+    filter_code = 1 if texture_type is TextureType.S16 else 0
     config = TextureConfig(
         base=BASE, type=texture_type, width=64, height=64, mag_filter=filter_code,
         min_filter=filter_code, wrap_s=Wrap.BORDER, wrap_t=Wrap.BORDER,
@@ -309,6 +309,42 @@ def test_short_samples_can_sit_high() -> None:
     for texture_type in (TextureType.S8, TextureType.S16, TextureType.S16F):
         config = TextureConfig(base=BASE, type=texture_type, width=32, height=32)
         check(config, coordinates(16), coordinates(17), unknowns=unknowns)
+
+
+@pytest.mark.parametrize("texture_type", [TextureType.S16F, TextureType.RGBA64])
+@pytest.mark.parametrize("choice", ["round", "truncate", "point"])
+def test_half_floats_are_filtered(texture_type: TextureType, choice: str) -> None:
+    """Noise holds every kind of half: denormal, infinite, NaN; no float flag is raised."""
+    unknowns = DEFAULT_UNKNOWNS.with_(tmu_half_filter=choice)
+    config = TextureConfig(
+        base=BASE, type=texture_type, width=256, height=128, levels=7, mag_filter=0,
+        min_filter=MinFilter.LINEAR_MIP_LINEAR, wrap_s=Wrap.BORDER,
+    )  # fmt: skip
+    only = tuple(TARGETS) if choice == "round" else None
+    for seed, spread in ((21, 0.05), (22, 0.002), (23, 2.0)):
+        s, t = quads(seed, spread)
+        kind = check(config, s, t, [0x3C00C001] * 16, only=only, unknowns=unknowns)
+        assert kind.min_linear == (choice != "point")
+    nearest = TextureConfig(
+        base=BASE, type=texture_type, width=256, height=128, mag_filter=1, min_filter=0
+    )
+    check(nearest, *quads(24, 0.01), unknowns=unknowns)
+
+
+def test_half_way_between_two_halves() -> None:
+    """1.0 and 2.0, columns of an S16F texture, at known weights."""
+    ram = GuestMemory()
+    ram.write(BASE, np.tile(np.array([1.0, 2.0], np.float16), 32).tobytes())
+    config = TextureConfig(
+        base=BASE, type=TextureType.S16F, width=2, height=1, mag_filter=0, min_filter=0,
+        wrap_s=Wrap.CLAMP, wrap_t=Wrap.CLAMP,
+    )  # fmt: skip
+    kind, descriptor = describe_texture(*config.parameters())
+    positions = np.array([0.0, 0.25, 0.3125, 0.375, 0.5, 0.625, 0.75, 1.0] * 2, np.float32)
+    zero = np.zeros(16, np.uint32)
+    found = sample_words(kind, descriptor, ram, positions.view(np.uint32), zero, zero, zero)
+    halves = found.astype(np.uint16).view(np.float16)[:8].tolist()
+    assert halves == [1.0, 1.0, 1.125, 1.25, 1.5, 1.75, 2.0, 2.0]
 
 
 def test_constant_picture_stays_constant() -> None:

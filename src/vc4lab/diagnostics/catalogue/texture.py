@@ -17,8 +17,8 @@ ENTRIES = [
     Entry(
         "TMU-002",
         "This texture type cannot be filtered",
-        "Integer 16 bit textures are point-sampled only; for half-float types vc4lab does not "
-        "blend texels yet. The nearest texel is returned.",
+        "Integer 16 bit textures are point-sampled only, and half-float ones where the switch "
+        "tmu_half_filter says so. The nearest texel is returned.",
         "AG100-R p. 40; HW-2619, HW-2645",
         "Set MAGFILT and MINFILT to nearest (P1 = … | 0x90).",
         Severity.WARNING,

@@ -28,12 +28,15 @@ class TextureFormat:
         Texels along each side of a unit that is a block (ETC1), else 1.
     filterable
         Whether texels may be blended; the others are always point-sampled.
+    half
+        Whether channels are half floats, which have a way of their own to be blended.
     """
 
     type: TextureType
     channels: int
     block: int = 1
     filterable: bool = True
+    half: bool = False
 
     @property
     def unit_bits(self) -> int:
@@ -54,13 +57,13 @@ FORMATS: dict[int, TextureFormat] = {
         TextureFormat(_T.ALPHA, 1),
         TextureFormat(_T.LUMALPHA, 2),
         TextureFormat(_T.ETC1, 4, block=4),
-        TextureFormat(_T.S16F, 1, filterable=False),
+        TextureFormat(_T.S16F, 1, half=True),
         TextureFormat(_T.S8, 1),
         TextureFormat(_T.S16, 1, filterable=False),
         TextureFormat(_T.BW1, 1),
         TextureFormat(_T.A4, 1),
         TextureFormat(_T.A1, 1),
-        TextureFormat(_T.RGBA64, 4, filterable=False),
+        TextureFormat(_T.RGBA64, 4, half=True),
         TextureFormat(_T.RGBA32R, 4),
         TextureFormat(_T.YUYV422R, 4),
     )

@@ -14,6 +14,7 @@ from vc4lab.records.texture import TextureType, Wrap
 from vc4lab.simd import StructRef, Value, const, gather, i16, i32, i32x16, select, staged, vec
 from vc4lab.simd.trace import current
 from vc4lab.simd.vector import scale_round
+from vc4lab.v3d.fragment.half_filter import blend_half_pairs, blend_halves
 from vc4lab.v3d.fragment.texel_codecs import unpack, unpack_etc1, unpack_yuyv
 from vc4lab.v3d.fragment.texel_coordinates import fixed_coordinate, wrap_index
 from vc4lab.v3d.fragment.texture_state import LevelLayout, TextureKind
@@ -86,7 +87,7 @@ def filter_level(request: Request, level: Level, linear: Any) -> Any:
     columns = [texels.column(x, False), texels.column(x + 1, True)]
     rows = [texels.row(y, False), texels.row(y + 1, True)]
     corners = texels.fetch(columns, rows)
-    if kind.filter_rounding == "once":
+    if kind.filter_rounding == "once" and not kind.format.half:
         return bilinear_once(corners, fx, fy)
     upper = blend(kind, corners[0], corners[1], fx)
     lower = blend(kind, corners[2], corners[3], fx)
@@ -220,9 +221,15 @@ def _block_words(texels: Texels, columns: list[Value], rows: list[Value]) -> tup
 
 
 def blend(kind: TextureKind, first: Any, second: Any, weight: Value) -> Any:
-    """(first * (256 - weight) + second * weight + 128) >> 8 for every 8-bit channel."""
-    if kind.type is TextureType.RGBA64:
-        return first
+    """(first * (256 - weight) + second * weight + 128) >> 8 for every 8-bit channel.
+
+    Half floats: see ``half_filter.py``.
+    """
+    if kind.format.half:
+        if isinstance(first, tuple):
+            words = zip(first, second, strict=True)
+            return tuple(blend_half_pairs(*pair, weight, kind.half_rounding) for pair in words)
+        return blend_halves(first, second, weight, kind.half_rounding)
     pairs = ((weight << 7) | (weight << 23)).bitcast(_i16x32)
     if kind.format.channels < 4:
         mixed = _blend_pairs(first.bitcast(_i16x32), second.bitcast(_i16x32), pairs)

@@ -58,6 +58,34 @@ def toward_zero(value: Fraction) -> Fraction:
     return rounded if value > 0 else -rounded
 
 
+def read_half(bits: int) -> Fraction:
+    """The half in bits 15:0: denormals count as 0, exponent 31 as one more power of two."""
+    exponent = bits >> 10 & 31
+    if exponent == 0:
+        return Fraction(0)
+    value = Fraction(bits & 0x3FF | 0x400) * Fraction(2) ** (exponent - 25)
+    return -value if bits & 0x8000 else value
+
+
+def half_word(value: Fraction, rounding: str) -> int:
+    """The half nearest to a number, ties to even ("round"), or the next toward zero."""
+    if value == 0:
+        return 0
+    exponent = -24
+    while abs(value) >= Fraction(2) ** (exponent + 11):
+        exponent += 1
+    while abs(value) < Fraction(2) ** (exponent + 10):
+        exponent -= 1
+    units = abs(value) / Fraction(2) ** exponent
+    whole = round(units) if rounding == "round" else math.floor(units)
+    if whole == 2048:
+        whole, exponent = 1024, exponent + 1
+    if exponent < -24:
+        return 0
+    bits = 0x7C00 if exponent > 5 else (exponent + 25) << 10 | whole & 0x3FF
+    return bits | (0x8000 if value < 0 else 0)
+
+
 def fixed_coordinate(value: Fraction, size: int, wrap: Wrap) -> int:
     """Texel coordinate with 8 fractional bits, before the wrap of single texels."""
     if wrap is Wrap.REPEAT:
@@ -124,7 +152,7 @@ class ReferenceSampler:
         for lane in range(16):
             quad = lane & ~3
             lod = self._lod(coordinates[quad : quad + 3], b, lane) if self.kind.needs_lod else 0
-            results.append(self._lane(*coordinates[lane], faces[lane], lod))
+            results.append(self._placed(self._lane(*coordinates[lane], faces[lane], lod)))
         return [word & 0xFFFFFFFF for word in results] + (
             [word >> 32 for word in results] if self.kind.result_words == 2 else []
         )
@@ -161,9 +189,7 @@ class ReferenceSampler:
             level, weight = last, 0
         first = self._level(s, t, face, level, kind.min_linear)
         second = self._level(s, t, face, min(level + 1, last), kind.min_linear)
-        return _per_channel(
-            lambda c0, c1: (c0 * 256 + (c1 - c0) * weight + 128) >> 8, first, second
-        )
+        return self._blend(first, second, weight)
 
     def _level(self, s: Fraction, t: Fraction, face: int, level: int, linear: bool) -> int:
         kind, d = self.kind, self.descriptor
@@ -175,25 +201,35 @@ class ReferenceSampler:
         u, v = u - 128, v - 128
         x, y, fx, fy = u >> 8, v >> 8, u & 255, v & 255
         corners = [self._texel(x + i, y + j, face, level) for j in (0, 1) for i in (0, 1)]
-        if kind.filter_rounding == "once":
+        if kind.filter_rounding == "once" and not kind.format.half:
             return _per_channel(
                 lambda a, b, c, e: (
                     (a * (256 - fx) + b * fx) * (256 - fy) + (c * (256 - fx) + e * fx) * fy + 32768
                 ) >> 16,
                 *corners,
             )  # fmt: skip
-        top, bottom = (
-            _per_channel(lambda a, b: (a * 256 + (b - a) * fx + 128) >> 8, *corners[i : i + 2])
-            for i in (0, 2)
-        )
-        return _per_channel(lambda a, b: (a * 256 + (b - a) * fy + 128) >> 8, top, bottom)
+        a, b, c, e = corners
+        return self._blend(self._blend(a, b, fx), self._blend(c, e, fx), fy)
+
+    def _blend(self, first: int, second: int, weight: int) -> int:
+        """Two texels, `weight` in 1/256 for the second."""
+        if not self.kind.format.half:
+            return _per_channel(lambda a, b: (a * 256 + (b - a) * weight + 128) >> 8, first, second)
+        if weight == 0:
+            return first
+        result = 0
+        for shift in (0, 16, 32, 48):
+            a, b = read_half(first >> shift), read_half(second >> shift)
+            step = toward_zero(toward_zero(b - a) * Fraction(weight, 256))
+            result |= half_word(toward_zero(a + step), self.kind.half_rounding) << shift
+        return result
 
     def _texel(self, x: int, y: int, face: int, level: int) -> int:
         kind, d = self.kind, self.descriptor
         column = wrap_texel(x, d.width[level], kind.wrap_s)
         row = wrap_texel(y, d.height[level], kind.wrap_t)
         if column is None or row is None:
-            return self._placed(border_word(kind.type, self.border))
+            return border_word(kind.type, self.border)
         if kind.flip_y:
             row = d.height[level] - 1 - row
         column, row = column + d.child_x, row + d.child_y
@@ -210,7 +246,7 @@ class ReferenceSampler:
         raw = self.fetch(address, max(bits // 8, 1)) >> (position & 7) & ((1 << bits) - 1)
         if kind.type is TextureType.RGBA64:
             return raw
-        return self._placed(DECODERS[kind.type](raw))
+        return DECODERS[kind.type](raw)
 
     def _placed(self, word: int) -> int:
         high = self.kind.short_position == "high" and self.kind.type in SHORT_TYPES

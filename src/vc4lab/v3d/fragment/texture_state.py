@@ -71,7 +71,7 @@ class TextureKind:
     """Everything of a texture that is fixed at compile time.
 
     ``mag_linear``/``min_linear`` tell bilinear from nearest; ``explicit_lod`` means that the B
-    coordinate is the level of detail. The last four fields are choices of ``unknowns``.
+    coordinate is the level of detail. The last five fields are choices of ``unknowns``.
     """
 
     type: TextureType
@@ -90,6 +90,7 @@ class TextureKind:
     lod_log2: str = "smooth"
     lod_lane: str = "quad"
     short_position: str = "low"
+    half_rounding: str = "round"
 
     @property
     def format(self) -> TextureFormat:
@@ -186,7 +187,10 @@ def _described(
         levels = 1
     mag_linear = config.mag_filter == MagFilter.LINEAR
     min_linear, mip = _minification(config.min_filter, note)
-    if not texture_format.filterable and (mag_linear or min_linear or mip is MipMode.BLEND):
+    pointwise = texture_format.half and unknowns["tmu_half_filter"] == "point"
+    if (pointwise or not texture_format.filterable) and (
+        mag_linear or min_linear or mip is MipMode.BLEND
+    ):
         name = texture_format.type.name
         note("TMU-002", f"P1.MAGFILT/MINFILT: type {name} can only be sampled nearest")
         mag_linear = min_linear = False
@@ -216,6 +220,7 @@ def _described(
         lod_log2=unknowns["tmu_lod_log2"],
         lod_lane=unknowns["tmu_lod_lane"],
         short_position=unknowns["tmu_short_position"],
+        half_rounding=unknowns["tmu_half_filter"] if texture_format.half else "round",
     )
     if kind.needs_lod and config.explicit_lod:
         kind = replace(kind, explicit_lod=True)
