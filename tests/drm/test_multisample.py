@@ -66,3 +66,15 @@ def test_a_multisample_job(run: Path, engine: str) -> None:
     assert not dumped.reporter.items
     assert dumped.image is not None
     assert dumped.image.tobytes() == resolved.tobytes()
+
+
+@pytest.mark.parametrize(("tiles", "code"), [(4, None), (3, "DRM-025"), (2, "DRM-013")])
+def test_room_of_full_resolution_surfaces(run: Path, tiles: int, code: str | None) -> None:
+    """The kernel does not ask for the last tile's room; here that is a warning."""
+    path = run / "job0001" / "submit.json"
+    submit = json.loads(path.read_text())
+    submit["bos"][4]["size"] = submit["bos"][4]["used_size"] = 0x20000 + tiles * 16384
+    path.write_text(json.dumps(submit))
+    result = replay(run)
+    assert [item.code for item in result.reporter.items] == ([code] if code else [])
+    assert result.drawn == (code != "DRM-013")

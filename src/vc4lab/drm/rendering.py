@@ -212,7 +212,11 @@ class RenderingBuilder:
                 needed = self.frame_bytes(surface)
             elif name.startswith("msaa") or surface.flags & FLAG_FULL_RES:
                 per_row = -(-submit.width // FULL_RES_TILE_PIXELS)
-                needed = FULL_RES_TILE * (per_row * submit.max_y_tile + submit.max_x_tile + 1)
+                needed = FULL_RES_TILE * (per_row * submit.max_y_tile + submit.max_x_tile)
+                room = buffer.size - surface.offset
+                if needed <= room < needed + FULL_RES_TILE:
+                    text = f"{name}: the last tile lies behind a buffer of {buffer.size} bytes"
+                    self.reporter.report("DRM-025", text, address=buffer.address, block="DRM")
                 if surface.bits:
                     self.bad(name, "a full-resolution surface has no format bits")
                 if name == "msaa_color_write":

@@ -200,4 +200,13 @@ ENTRIES = [
         "The last tile is the number of tiles minus one.",
         Severity.WARNING,
     ),
+    Entry(
+        "DRM-025",
+        "Full-resolution tile behind its buffer",
+        "The last tile of a full-resolution surface lies behind the end of its buffer. The kernel "
+        "lets this pass; the tile is read from or written to what comes next in memory.",
+        "Linux vc4_render_cl.c, vc4_full_res_bounds_check: asks for the tiles before the last only",
+        "A full-resolution surface has 16384 bytes a tile of 32x32 pixels.",
+        Severity.WARNING,
+    ),
 ]
