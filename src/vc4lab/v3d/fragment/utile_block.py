@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from vc4lab.simd import Value, any_, i32x16, i64, load, min_, select, shuffle
+from vc4lab.simd import Value, any_, i32x16, i64, load, min_, prefetch, select, shuffle
 from vc4lab.simd.vector import permute_two
 
 if TYPE_CHECKING:
@@ -26,6 +26,9 @@ Addresses = Callable[[list[Value], list[Value]], list[Value]]
 _CORNERS = (0, 5, 10, 15)
 
 _UTILE_ALIGNED = -64
+
+UTILE_ROW_BYTES = 256
+"""From a utile to the one below it in the same sub-tile of a T-format image."""
 
 
 class UtileBlock:
@@ -57,9 +60,11 @@ class UtileBlock:
         """Words whose low bits are the texels of each column and row (row by row)."""
         shape = self.shape
         places = addresses([self.x, self.x + shape.width], [self.y, self.y + shape.height])
-        utiles = [
-            load(i32x16, memory_base + (place & _UTILE_ALIGNED).zext(i64)) for place in places
-        ]
+        pointers = [memory_base + (place & _UTILE_ALIGNED).zext(i64) for place in places]
+        # The next row of blocks will want the utiles below, and no processor guesses T format.
+        for pointer in (pointers[0], pointers[2]):
+            prefetch(pointer + UTILE_ROW_BYTES)
+        utiles = [load(i32x16, pointer) for pointer in pointers]
         # 32-bit texels: one in a word; smaller ones: several, to be shifted down.
         per_word_log2 = 6 - shape.bits_per_texel.bit_length()
         indices, shifts = [], []
