@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from vc4lab.soc.code_pages import forget_addresses
 from vc4lab.soc.machine import Stop
 
 
@@ -74,3 +75,28 @@ def test_a_core_that_polls_its_mailbox_leaves_the_timer_to_the_other(boot):
     assert one.register(10) == 77
     assert 20_000 <= one.register(11) < 20_500
     assert turns < 1500
+
+
+def test_the_engine_forgets_addresses_once_a_frame(boot, monkeypatch):
+    forgotten = []
+    monkeypatch.setattr("vc4lab.soc.cores.forget_addresses", forgotten.append)
+    machine = boot("wait")
+    machine.run(seconds=0.1)
+    assert machine.vsyncs > 4
+    assert forgotten == [machine.cpu.engine] * machine.vsyncs
+
+
+def test_guests_do_not_notice_that_addresses_are_forgotten(boot):
+    first, second = boot("multicore"), boot("multicore")
+    first.run()
+    step = second.processors.step
+
+    def forgetful():
+        for cpu in second.cores:
+            forget_addresses(cpu.engine)
+        step()
+
+    second.processors.step = forgetful
+    second.run()
+    assert (first.counter.count, first.clock.now) == (second.counter.count, second.clock.now)
+    assert second.cores[0].register(10) == 4000

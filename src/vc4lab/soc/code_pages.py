@@ -11,7 +11,7 @@ import ctypes
 import zlib
 from collections.abc import Callable, Iterator
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from vc4lab.soc.native import PAGE_MASK, SEEN, THUMB, UNSEEN
 from vc4lab.soc.traps import A64_TRAPS, ARM_TRAPS, THUMB_SEV, Action, Trap
@@ -136,3 +136,13 @@ def _halves(raw: bytes, half: int) -> Iterator[int]:
         if place % 2 == 0:
             yield place // 2
         place = raw.find(wanted, place + 1)
+
+
+def forget_addresses(engine: Any) -> None:
+    """Empty the engine's TLB; where it was full, the engine takes one twice as large.
+
+    It never grows else, and programs that draw columns touch another page with every pixel.
+    """
+    from unicorn import unicorn_const as const
+
+    engine.ctl(const.UC_CTL_TLB_FLUSH, const.UC_CTL_IO_WRITE)

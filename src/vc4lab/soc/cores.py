@@ -11,9 +11,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.soc.block import Poll
+from vc4lab.soc.code_pages import forget_addresses
+from vc4lab.soc.core import MASKED_SLICE, Core
 from vc4lab.soc.cpu import Cpu
 from vc4lab.soc.exceptions import ArmException
-from vc4lab.soc.idle import IdleLoop
 from vc4lab.soc.outcome import Outcome, UnhandledException
 
 if TYPE_CHECKING:
@@ -27,15 +28,13 @@ TURN = 20_000
 """Instructions of a turn when several cores run."""
 IDLE_LOOP = "a loop that waits for memory to change"
 POLLING = "polling"
-MASKED_SLICE = 2_000
-"""Instructions after which a core is asked again whether it takes a masked interrupt by now."""
 LONGEST_MASKED_SLICE = 100_000
-LONGEST_NAP = 8
-"""Rounds for which a core in a wfe loop is left alone while others work."""
 ALONE = 200_000
 """Nanoseconds that a core runs while all others rest, before they may look again."""
 LONGEST_POLL = 200_000
 """Nanoseconds for which a polling core is left alone while others work."""
+CALM = 4
+"""Both grow to 2**CALM times that while nobody but one core works, and no event is sent."""
 LOOKS = 2
 """Rounds without work in which every waiting core looks again."""
 QUIET = 4
@@ -50,30 +49,9 @@ def _nothing() -> None:
     pass
 
 
-class Core:
-    """A core and what it waits for."""
-
-    def __init__(self, cpu: Cpu, parked: bool) -> None:
-        self.cpu = cpu
-        self.number = cpu.number
-        self.parked = parked
-        self.idle = IdleLoop(cpu)
-        self.asleep = ""
-        self.wish = 0
-        """The moment until which it polls."""
-        self.wake_at = 0
-        self.naps = 0
-        self.nap = 0
-        self.masked_slice = MASKED_SLICE
-        self.polls: list[Any] = []
-        """What it polls on each bus, while others have their turn."""
-        self.activity = (0, 0, 0)
-
-    def rest(self, how: str) -> None:
-        """It waits; the longer, the more seldom it is asked again."""
-        self.asleep = how
-        self.naps = min(self.naps + 1, LONGEST_NAP)
-        self.nap = self.naps
+def _longer(time: int, calm: int) -> int:
+    """A time that doubles with each four calm turns."""
+    return time << max(0, min(calm // 4, CALM))
 
 
 class Cores:
@@ -87,6 +65,8 @@ class Cores:
         self._spin_table = plan.wide and plan.address >= SPIN_TABLE_END
         self._quiet = 0
         self._hopeless = 0
+        self._calm = 0
+        """Turns of one core while all others rested."""
         self._events_seen = 0
         self._stirred = False
         """Whether an event has happened since the last round."""
@@ -125,15 +105,26 @@ class Cores:
         if len(self._running()) > 1:
             self._machine.counter.stop()
 
+    def vsync(self) -> None:
+        """Once a frame: look at the code, and let the engine's table of addresses grow."""
+        self.code_changed()
+        for core in self._running():
+            forget_addresses(core.cpu.engine)
+
     def attention(self) -> None:
         """A core was sent an interrupt or a mailbox word: who polls looks again."""
         self._machine.counter.stop()
+        self._calm = 0
         for core in self.all:
             core.wake_at = core.wish = 0
+            core.vain = 0
             core.polls = []
 
     def send_event(self) -> None:
         """SEV: cores in wfe go on."""
+        if self._calm:
+            self._calm = 0
+            self._machine.counter.stop()
         for core in self.all:
             core.nap = 0
             core.naps = 0
@@ -293,6 +284,10 @@ class Cores:
             worked += self._works(core, outcome)
         if machine.ended:
             return
+        if worked and marker is not None:
+            self._calm += 1
+        elif worked > 1:
+            self._calm = 0
         clock.share = max(worked, 1)
         if worked:
             self._quiet = self._hopeless = 0
@@ -303,7 +298,7 @@ class Cores:
         """An event that ends the slice of a core that runs while all others rest."""
         clock = self._machine.clock
         moments = [core.wake_at for core in running if core.asleep == POLLING]
-        return clock.at(min([clock.now + ALONE, *moments]), _nothing)
+        return clock.at(min([clock.now + _longer(ALONE, self._calm), *moments]), _nothing)
 
     def _polls_in_vain(self) -> bool:
         """Whether a core that ran alone polls what only an event or another core can change.
@@ -348,12 +343,13 @@ class Cores:
         if clock.wish is not None:
             core.asleep = POLLING
             core.wish = clock.wish
-            core.wake_at = min(clock.wish, clock.now + LONGEST_POLL)
+            core.wake_at = min(clock.wish, clock.now + _longer(LONGEST_POLL, core.vain))
+            core.vain += 1
             return False
         if self._idles(core):
             core.rest(IDLE_LOOP)
             return False
-        core.naps = 0
+        core.naps = core.vain = 0
         return True
 
     def _nobody_works(self, running: list[Core]) -> None:

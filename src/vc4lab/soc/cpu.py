@@ -228,8 +228,7 @@ class Cpu(ABC):
 
     def repeat_memory(self, start: int) -> None:
         """RAM is found at this physical address (too)."""
-        rights = self._unicorn.UC_PROT_ALL
-        self.engine.mem_map_ptr(start, self._ram_end, rights, self.memory.base)
+        self.engine.mem_map_ptr(start, self._ram_end, self._unicorn.UC_PROT_ALL, self.memory.base)
 
     # -- running -----------------------------------------------------------------------------------
 

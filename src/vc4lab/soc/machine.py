@@ -30,7 +30,7 @@ from vc4lab.soc.models import make_cpu
 from vc4lab.soc.native import SliceCounter
 from vc4lab.soc.outcome import UnhandledException
 from vc4lab.soc.pace import Pace
-from vc4lab.soc.peripherals import add_absent, add_dma, add_emmc, add_sound
+from vc4lab.soc.peripherals import add_absent, add_dma, add_emmc, add_pwm
 from vc4lab.soc.places import Places
 from vc4lab.soc.power import ClockManager, PowerManager, Random
 from vc4lab.soc.properties import PropertyChannel
@@ -178,7 +178,7 @@ class Machine:
         ):
             self.bus.attach(block)
         add_absent(self)
-        self.pwm, self.pcm = add_sound(self)
+        self.pwm = add_pwm(self)
         self.emmc = add_emmc(self)
         self.dma = add_dma(self)
         self.frames = FrameCounter(
@@ -319,7 +319,7 @@ class Machine:
         self.clock.at(self._next_vsync, self._vsync)
         if self.fake_vsync:
             self.smi.vsync()
-        self.processors.code_changed()
+        self.processors.vsync()
         if self.caches is not None:
             self.caches.data.drain()
         self.frames.vsync()

@@ -11,7 +11,7 @@ from vc4lab.soc.native_bus import NOBODY, POLLED_TOGETHER, PollState
 from vc4lab.soc.state_table import BadValue
 
 if TYPE_CHECKING:
-    from vc4lab.soc.cores import Core
+    from vc4lab.soc.core import Core
 
 MOST = 1 << 62
 REGISTERS = 40

@@ -108,10 +108,10 @@ def rows(machine: Machine) -> Iterator[Row]:
     yield Row("machine", machine, ("vsyncs", "_next_vsync"))
     yield Row("clock", machine.clock, ("skipped", "events_run", "_share"))
     yield Row("serial", machine.serial, ("sent", "input_looked_for", "_output", "_input"))
-    yield Row("cores", machine.processors, ("_quiet", "_hopeless", "_events_seen"))
+    yield Row("cores", machine.processors, ("_quiet", "_hopeless", "_calm", "_events_seen"))
     for core in machine.processors.all:
         name = f"core{core.number}"
-        scheduling = ("parked", "asleep", "wish", "wake_at", "naps", "nap", "masked_slice")
+        scheduling = ("parked", "asleep", "wish", "wake_at", "vain", "naps", "nap", "masked_slice")
         yield Row(name, core, scheduling)
         yield Row(f"{name}.cpu", core.cpu, ("exceptions_taken",))
     for bus in (machine.bus, machine.local_bus):

@@ -1,0 +1,41 @@
+"""A core as the scheduler sees it: whether it runs, what it waits for, when to ask it again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vc4lab.soc.cpu import Cpu
+from vc4lab.soc.idle import IdleLoop
+
+MASKED_SLICE = 2_000
+"""Instructions after which a core is asked again whether it takes a masked interrupt by now."""
+LONGEST_NAP = 8
+"""Rounds for which a core in a wfe loop is left alone while others work."""
+
+
+class Core:
+    """A core and what it waits for."""
+
+    def __init__(self, cpu: Cpu, parked: bool) -> None:
+        self.cpu = cpu
+        self.number = cpu.number
+        self.parked = parked
+        self.idle = IdleLoop(cpu)
+        self.asleep = ""
+        self.wish = 0
+        """The moment until which it polls."""
+        self.wake_at = 0
+        self.naps = 0
+        self.nap = 0
+        self.masked_slice = MASKED_SLICE
+        self.vain = 0
+        """Turns in which it only polled."""
+        self.polls: list[Any] = []
+        """What it polls on each bus, while others have their turn."""
+        self.activity = (0, 0, 0)
+
+    def rest(self, how: str) -> None:
+        """It waits; the longer, the more seldom it is asked again."""
+        self.asleep = how
+        self.naps = min(self.naps + 1, LONGEST_NAP)
+        self.nap = self.naps
