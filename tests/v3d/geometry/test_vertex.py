@@ -370,6 +370,47 @@ def test_texture_and_memory_lookups(memory):
         assert set(rows[2].tolist()) == {0x1234}, engine
 
 
+IN_BRANCHES = """
+    ldi vr_setup, 0x101a00
+    ldi vw_setup, 0x1a00
+    mov r0, vpm ; nop
+    mov r1, unif ; nop
+    sub.setf r3, r0, 8 ; nop
+    brr.anyn -, low
+    nop
+    nop
+    nop
+    add t0s, r1, 4 ; nop
+    nop ; nop ; ldtmu0
+    brr -, done
+    mov r2, r4 ; nop
+    nop
+    nop
+:low
+    add t0s, r1, 8 ; nop
+    nop ; nop ; ldtmu0
+    add r2, r4, 7 ; nop
+:done
+    mov vpm, r2 ; nop
+    nop ; nop ; thrend
+    nop
+    nop
+"""
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_lookups_on_both_sides_of_a_branch(memory, engine):
+    """The first one is made inside a branch: nothing of it may be needed elsewhere."""
+    table = 0x50000
+    memory.write(table, np.arange(100, 116, dtype=np.uint32).tobytes())
+    memory.write(UNIFORMS, struct.pack("<I", table))
+    for value, expected in ((3, 102 + 7), (9, 101)):
+        memory.write(ARRAYS, np.full(16, value, np.uint32).tobytes())
+        key = VertexKey(words(IN_BRANCHES), ((0, 4, 0),), 4, 1, engine)
+        rows, *_ = shade(memory, key, 0, 15, {0: (ARRAYS, 4)})
+        assert set(rows[0].tolist()) == {expected}
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 def test_hostile_addresses_stay_inside(memory, engine):
     key = VertexKey(words(COPY.format(read=0x401A00)), ((0, 16, 0),), 16, 4, engine)

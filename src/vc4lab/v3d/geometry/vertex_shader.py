@@ -114,13 +114,13 @@ class _VertexEnvironment(Environment):
         """The texture units."""
         from vc4lab.v3d.fragment.tmu import direct_lookup, sample
 
-        kinds, memory = self.key.textures, self.context.memory
-        descriptors = self.context.field_ptr("textures")
+        kinds = self.key.textures
 
         def look(number: int, coordinates: list[Value]) -> tuple[Value, ...]:
-            descriptor = load(ptr, descriptors + 8 * number)
+            descriptor = load(ptr, self.context.field_ptr("textures") + 8 * number)
             shared = kinds.count(kinds[number]) > 1
             words = [_word(value) for value in coordinates]
+            memory = self.context.memory  # here and not once for all: this may be in a branch
             found = sample(kinds[number], descriptor, memory, *words, shared=shared)
             return found if isinstance(found, tuple) else (found,)
 
@@ -128,7 +128,7 @@ class _VertexEnvironment(Environment):
             texture_numbers(self.program),
             len(kinds),
             sample=look,
-            lookup=lambda addresses: direct_lookup(memory, _word(addresses)),
+            lookup=lambda addresses: direct_lookup(self.context.memory, _word(addresses)),
             skip_uniform=self.skip_uniform,
             zero=lambda: const(i32x16, 0),
         )
