@@ -37,14 +37,23 @@ enum { CHANNEL = 5, TAG_DMA_CHANNELS = 0x60001 };
 #define DMA_BLOCK (DMA + 0x04)
 #define DMA_ENABLE (PERIPHERALS + 0x7ff0)
 #define ACTIVE (1u << 0)
+#define INTERRUPT (1u << 2)
 #define ERROR (1u << 8)
 #define WAIT_FOR_WRITES (1u << 28)
 #define RESET (1u << 31)
+#define INTERRUPT_AT_END (1u << 0)
 #define WAIT_RESPONSE (1u << 3)
 #define DEST_DREQ (1u << 6)
 #define SOURCE_INCREMENT (1u << 8)
 #define DEVICE_PWM (5u << 16)
 #define NO_WIDE_BURSTS (1u << 26)
+
+#define INTERRUPTS_ENABLE_1 (PERIPHERALS + 0xb210)
+#define INTERRUPTS_DISABLE_1 (PERIPHERALS + 0xb21c)
+#define TIMER_STATUS (PERIPHERALS + 0x3000)
+#define TIMER_COMPARE_3 (PERIPHERALS + 0x3018)
+#define COMPARE_3 (1u << 3)
+#define CHANNEL_INTERRUPT (1u << (16 + CHANNEL))
 
 #define TIMEOUT 1000000u
 
@@ -103,8 +112,8 @@ void sound_start(void)
     put32(PWM_CONTROL, BOTH_FROM_FIFO);
 
     for (uint32_t i = 0; i < SOUND_BUFFERS; i++) {
-        blocks[i].information =
-            NO_WIDE_BURSTS | DEVICE_PWM | SOURCE_INCREMENT | DEST_DREQ | WAIT_RESPONSE;
+        blocks[i].information = NO_WIDE_BURSTS | DEVICE_PWM | SOURCE_INCREMENT | DEST_DREQ |
+                                WAIT_RESPONSE | INTERRUPT_AT_END;
         blocks[i].source = bus_address(buffers[i]);
         blocks[i].destination = PWM_FIFO_BUS;
         blocks[i].length = sizeof buffers[i];
@@ -112,6 +121,7 @@ void sound_start(void)
     }
     put32(DMA_ENABLE, get32(DMA_ENABLE) | 1u << CHANNEL);
     put32(DMA_STATUS, RESET);
+    put32(INTERRUPTS_ENABLE_1, CHANNEL_INTERRUPT | COMPARE_3);
     queued = late = 0;
 }
 
@@ -128,13 +138,25 @@ static void check_dma(uint32_t start)
         panic("the sound stands still");
 }
 
+/* Until the DMA ends a block, or for a second. The CPU has interrupts masked all the time: they do not
+ * interrupt it, but they wake it up. */
+static void sleep(uint32_t start)
+{
+    put32(TIMER_STATUS, COMPARE_3);
+    put32(TIMER_COMPARE_3, start + TIMEOUT);
+    wait_for_interrupt();
+    put32(DMA_STATUS, WAIT_FOR_WRITES | INTERRUPT | ACTIVE); /* takes the interrupt back, goes on */
+}
+
 struct frame *sound_buffer(void)
 {
     uint32_t buffer = queued % SOUND_BUFFERS;
     if (queued >= SOUND_BUFFERS) {
         uint32_t start = microseconds();
-        while (is_playing(buffer))
+        while (is_playing(buffer)) {
+            sleep(start);
             check_dma(start);
+        }
     }
     return buffers[buffer];
 }
@@ -164,5 +186,6 @@ uint32_t sound_end(void)
         check_dma(start);
     put32(PWM_CONTROL, 0);
     put32(PWM_DMA, 0);
+    put32(INTERRUPTS_DISABLE_1, CHANNEL_INTERRUPT | COMPARE_3);
     return late;
 }
