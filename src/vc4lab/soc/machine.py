@@ -30,7 +30,7 @@ from vc4lab.soc.models import make_cpu
 from vc4lab.soc.native import SliceCounter
 from vc4lab.soc.outcome import UnhandledException
 from vc4lab.soc.pace import Pace
-from vc4lab.soc.peripherals import add_absent, add_dma, add_emmc, add_pwm
+from vc4lab.soc.peripherals import add_absent, add_dma, add_emmc, add_sound
 from vc4lab.soc.places import Places
 from vc4lab.soc.power import ClockManager, PowerManager, Random
 from vc4lab.soc.properties import PropertyChannel
@@ -178,7 +178,7 @@ class Machine:
         ):
             self.bus.attach(block)
         add_absent(self)
-        self.pwm = add_pwm(self)
+        self.pwm, self.pcm = add_sound(self)
         self.emmc = add_emmc(self)
         self.dma = add_dma(self)
         self.frames = FrameCounter(
