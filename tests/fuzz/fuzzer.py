@@ -30,6 +30,8 @@ class Fuzzer:
     """Cases in `make test`."""
     share = 1
     """Share of the mutated bytes in long mode; expensive bytes have small ones."""
+    v3d = False
+    """Whether its bytes count for the ten million that the V3D gets in long mode."""
 
     def plan(self, rng: random.Random) -> Plan:
         """The case that these random numbers say."""

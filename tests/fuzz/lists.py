@@ -52,6 +52,7 @@ class ListFuzzer(Fuzzer):
     name = "lists"
     quick = 40
     share = 20
+    v3d = True
 
     def plan(self, rng: random.Random) -> Plan:
         name = rng.choice((*world.SMALL, *world.SMALL, "crate", "cube"))
@@ -100,7 +101,8 @@ class RecordFuzzer(Fuzzer):
 
     name = "records"
     quick = 40
-    share = 400
+    share = 430
+    v3d = True
 
     def plan(self, rng: random.Random) -> Plan:
         name = rng.choice((*world.SMALL, *world.SMALL, "crate"))

@@ -43,6 +43,7 @@ class ProgramFuzzer(Fuzzer):
     name = "programs"
     quick = 12
     share = 10
+    v3d = True
 
     def plan(self, rng: random.Random) -> Plan:
         edits: list[tuple[int, bytes]] = []

@@ -19,6 +19,7 @@ class RegisterFuzzer(Fuzzer):
     name = "registers"
     quick = 25
     share = 30
+    v3d = True
 
     def plan(self, rng: random.Random) -> Plan:
         name = rng.choice(world.SMALL)

@@ -1,11 +1,12 @@
 """Runs fuzz cases in forked batches, so that even a segmentation fault is only a failed case.
 
     python -m tests.fuzz.runner                     # a few cases of every fuzzer
-    python -m tests.fuzz.runner --bytes 10000000    # until that many bytes were mutated
+    python -m tests.fuzz.runner --bytes 10000000    # until the V3D got that many mutated bytes
     python -m tests.fuzz.runner lists --seed 3 --case 1234   # one case again, here, with traceback
 
 A case that dies (signal), raises, or uses more CPU time than `CPU_LIMIT` is a failure: it is
 reported with its seed and, if it fails again, with the smallest set of edits that still fails.
+With --jobs several fuzzers run side by side, each in a process of its own that tells how far it is.
 """
 
 from __future__ import annotations
@@ -29,8 +30,12 @@ from typing import Any
 
 CPU_LIMIT = 12.0
 """CPU seconds of one case, compiling included, after which it counts as a hang."""
+PATIENCE = 4
+"""The same limit for cases in the golden interpreter, so many times longer."""
 WALL_LIMIT = 180.0
-"""Seconds without a new case after which a batch counts as a deadlock."""
+"""Seconds without a new case and without using the CPU after which a batch counts as a deadlock."""
+TELL_EVERY = 30.0
+"""Seconds between two lines of progress."""
 BATCH = 400
 """Cases of one process."""
 MINIMISE_TRIALS = 120
@@ -65,6 +70,8 @@ class Outcome:
     seconds: float = 0.0
     slowest: float = 0.0
     slow_case: int = -1
+    cpu: float = 0.0
+    memory: int = 0
     failures: list[Failure] = field(default_factory=list)
 
     def line(self) -> str:
@@ -73,7 +80,7 @@ class Outcome:
         return (
             f"{self.name:12s} {self.cases:8d} cases {self.units:11,d} bytes {self.seconds:7.1f} s"
             f" {rate:10,.0f} bytes/s   slowest {self.slowest:5.2f} s (case {self.slow_case})"
-            f"   {len(self.failures)} failures"
+            f"   at most {self.memory >> 10} MB   {len(self.failures)} failures"
         )
 
 
@@ -109,7 +116,7 @@ class Runner:
         first: int = 0,
     ) -> Outcome:
         """Runs so many cases, or for so long, or until so many bytes were mutated."""
-        start = time.monotonic()
+        start = told = time.monotonic()
         case, end = first, first + (cases if cases is not None else 1 << 40)
         while case < end and len(self.outcome.failures) < MOST_FAILURES:
             if units is not None and self.outcome.units >= units:
@@ -118,6 +125,16 @@ class Runner:
             if left is not None and left <= 0:
                 break
             case = self._batch(case, min(case + BATCH, end), left)
+            now = time.monotonic()
+            if now - told > TELL_EVERY:
+                told = now
+                goal = f" of {units:,d}" if units is not None else ""
+                print(
+                    f"  … {self.outcome.name}: {self.outcome.units:,d}{goal} bytes, "
+                    f"{self.outcome.cases} cases, {now - start:.0f} s ({self.outcome.cpu:.0f} s of "
+                    f"CPU), {len(self.outcome.failures)} failures",
+                    flush=True,
+                )
         self.outcome.seconds = time.monotonic() - start
         return self.outcome
 
@@ -150,23 +167,26 @@ class Runner:
 
     def _watch(self, process: int) -> str | None:
         """Waits for a batch; None if it ended well, else how it ended."""
-        last, since = None, time.monotonic()
+        last: Any = None
+        since = time.monotonic()
         while True:
-            found, status = os.waitpid(process, os.WNOHANG)
+            found, status, usage = os.wait4(process, os.WNOHANG)
             if found:
+                self.outcome.cpu += usage.ru_utime + usage.ru_stime
+                self.outcome.memory = max(self.outcome.memory, usage.ru_maxrss)
                 break
-            now = self._shared[: _SHARED.size]
+            now = self._shared[: _SHARED.size], _processor_time(process)
             if now != last:
                 last, since = now, time.monotonic()
             elif time.monotonic() - since > WALL_LIMIT:
                 os.kill(process, signal.SIGKILL)
                 os.waitpid(process, 0)
                 return f"no progress for {WALL_LIMIT} s"
-            time.sleep(0.01)
+            time.sleep(0.02)
         if os.WIFSIGNALED(status):
             number = os.WTERMSIG(status)
             if number == signal.SIGPROF:
-                return f"more than {CPU_LIMIT} s of CPU time"
+                return f"more than {CPU_LIMIT} s of CPU time (interpreter: {PATIENCE} times that)"
             return f"killed by {signal.Signals(number).name}"
         return None if os.WEXITSTATUS(status) == 0 else "an exception"
 
@@ -188,7 +208,7 @@ class Runner:
                 self._shared[: _SHARED.size] = _SHARED.pack(case, units, case - first, slowest)
                 plan = self.fuzzer.plan(case_random(self.outcome.name, self.seed, case))
                 began = time.process_time()
-                signal.setitimer(signal.ITIMER_PROF, CPU_LIMIT)
+                signal.setitimer(signal.ITIMER_PROF, _limit(plan))
                 try:
                     self.fuzzer.run(plan)
                     if hidden:
@@ -225,7 +245,7 @@ class Runner:
                 silence()
                 hidden: list[Any] = []
                 sys.unraisablehook = hidden.append
-                signal.setitimer(signal.ITIMER_PROF, CPU_LIMIT)
+                signal.setitimer(signal.ITIMER_PROF, _limit(plan))
                 self.fuzzer.run(plan)
                 code = 1 if hidden else 0
             os._exit(code)
@@ -251,6 +271,20 @@ class Runner:
                     start += size
             size //= 2
         return f"scene {plan.scene}, options {plan.options}, edits {show(edits)}"
+
+
+def _limit(plan: Any) -> float:
+    """CPU seconds that a case may use."""
+    return CPU_LIMIT * (PATIENCE if plan.options.get("engine") == "interpreter" else 1)
+
+
+def _processor_time(process: int) -> str:
+    """What the process has used of the CPU so far: a starving one is not a dead one."""
+    try:
+        with open(f"/proc/{process}/stat") as file:
+            return " ".join(file.read().rpartition(")")[2].split()[11:13])
+    except OSError:
+        return ""
 
 
 def show(edits: list[Any]) -> str:
@@ -280,14 +314,14 @@ def one(name: str, seed: int, case: int) -> None:
     print(f"{time.process_time() - began:.2f} s")
 
 
-def total(outcomes: list[Outcome]) -> str:
+def total(outcomes: list[Outcome], name: str = "all") -> str:
     """The last row of the table."""
     units, seconds = sum(o.units for o in outcomes), sum(o.seconds for o in outcomes)
     rate = units / seconds if seconds else 0
     failures = sum(len(o.failures) for o in outcomes)
     cases = sum(o.cases for o in outcomes)
     return (
-        f"{'all':12s} {cases:8d} cases {units:11,d} bytes {seconds:7.1f} s {rate:10,.0f} bytes/s"
+        f"{name:12s} {cases:8d} cases {units:11,d} bytes {seconds:7.1f} s {rate:10,.0f} bytes/s"
         f"   {failures} failures"
     )
 
@@ -295,6 +329,7 @@ def total(outcomes: list[Outcome]) -> str:
 def main(arguments: list[str] | None = None) -> int:
     """The command line; returns the exit code."""
     from tests.fuzz import FUZZERS
+    from tests.fuzz.work import Work, in_turn, side_by_side
 
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz.runner")
     parser.add_argument("names", nargs="*", choices=[[], *FUZZERS])
@@ -303,8 +338,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--first", type=int, default=0, help="number of the first case")
     parser.add_argument("--cases", type=int, help="cases of each fuzzer")
     parser.add_argument("--seconds", type=float, help="time of each fuzzer")
-    parser.add_argument("--bytes", type=int, help="mutated bytes of all fuzzers together")
+    parser.add_argument("--bytes", type=int, help="mutated bytes of the V3D's fuzzers together")
+    parser.add_argument("--units", type=int, help="mutated bytes of each fuzzer")
+    parser.add_argument("--minutes", type=float, help="stop each fuzzer after so long")
+    parser.add_argument("--jobs", type=int, default=1, help="fuzzers side by side")
     parser.add_argument("--json", help="file for the results")
+    parser.add_argument("--quiet", action="store_true", help="no table at the end")
     parser.add_argument("--own-cache", action="store_true", help="a fresh cache of compiled code")
     options = parser.parse_args(arguments)
     if options.case is not None:
@@ -313,22 +352,28 @@ def main(arguments: list[str] | None = None) -> int:
     with contextlib.ExitStack() as stack:
         if options.own_cache:
             os.environ["VC4LAB_CACHE"] = stack.enter_context(tempfile.TemporaryDirectory())
-        outcomes = []
         names = options.names or list(FUZZERS)
-        shares = sum(FUZZERS[name].share for name in names)
+        shares = sum(kind.share for kind in FUZZERS.values() if kind.v3d) or 1
+        works = []
         for name in names:
             kind = FUZZERS[name]
-            cases, units = options.cases, None
+            cases, units, seconds = options.cases, options.units, options.seconds
             if options.bytes is not None:
                 units = options.bytes * kind.share // shares + 1
-            elif cases is None and options.seconds is None:
+            elif cases is None and seconds is None and units is None:
                 cases = kind.quick
-            outcome = Runner(name, options.seed).run(
-                cases=cases, seconds=options.seconds, units=units, first=options.first
-            )
-            print(outcome.line(), flush=True)
-            outcomes.append(outcome)
-        print(total(outcomes), flush=True)
+            if options.minutes is not None:
+                seconds = 60 * options.minutes
+            work = Work(name, options.seed, cases, seconds, units, options.first)
+            works.append(work)
+        outcomes = (
+            side_by_side(works, options.jobs) if options.jobs > 1 else in_turn(works, options.quiet)
+        )
+        if not options.quiet:
+            v3d = [outcome for outcome in outcomes if FUZZERS[outcome.name].v3d]
+            if v3d and len(v3d) < len(outcomes):
+                print(total(v3d, "V3D"), flush=True)
+            print(total(outcomes), flush=True)
     if options.json:
         with open(options.json, "w") as file:
             table = [

@@ -46,7 +46,8 @@ class ShaderFuzzer(Fuzzer):
 
     name = "shaders"
     quick = 12
-    share = 10
+    share = 5
+    v3d = True
 
     def plan(self, rng: random.Random) -> Plan:
         name = rng.choice(("coloured", "textured", "triangle", "triangle", "mipmap"))

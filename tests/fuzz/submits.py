@@ -28,6 +28,7 @@ class SubmitFuzzer(Fuzzer):
     name = "submits"
     quick = 25
     share = 20
+    v3d = True
 
     def __init__(self) -> None:
         os.environ["VC4LAB_GUARD"] = "1"

@@ -1,4 +1,5 @@
-"""A few cases of every fuzzer in `make test`; with VC4LAB_FUZZ=long ten million mutated bytes.
+"""A few cases of every fuzzer in `make test`; with VC4LAB_FUZZ=long ten million mutated bytes for
+the V3D alone, in one run, and a share for the assembler and the board.
 
 Everything runs in processes of its own, so that a crash is a failed test and not the end of all.
 """
@@ -19,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 LONG = os.environ.get("VC4LAB_FUZZ") == "long"
 SEED = os.environ.get("VC4LAB_FUZZ_SEED", "1")
 BYTES = os.environ.get("VC4LAB_FUZZ_BYTES", "10000000")
-"""Mutated bytes of a long run, all fuzzers together."""
+"""Mutated bytes of a long run, all fuzzers of the V3D together."""
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +29,7 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     result = tmp_path_factory.mktemp("fuzz") / "outcomes.json"
     command = [sys.executable, "-m", "tests.fuzz.runner", "--seed", SEED, "--json", str(result)]
     if LONG:
-        command += ["--bytes", BYTES, "--own-cache"]
+        command += ["--bytes", BYTES, "--own-cache", "--jobs", str(os.cpu_count() or 1)]
     environment = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), *sys.path])),
@@ -77,3 +78,24 @@ def test_the_runner_notices_what_it_is_for() -> None:
         [sys.executable, "-c", code], cwd=ROOT, env=environment, capture_output=True, text=True
     )
     assert result.returncode == 0, result.stderr[-2000:]
+
+
+def test_side_by_side_tells_the_same(tmp_path: Path) -> None:
+    """Two fuzzers in processes of their own: the outcomes of a run in turn."""
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), *sys.path])),
+    }
+    rows = []
+    for jobs in ("1", "2"):
+        result = tmp_path / jobs
+        command = [
+            sys.executable, "-m", "tests.fuzz.runner", "assembler", "words",
+            "--cases", "20", "--jobs", jobs, "--json", str(result),
+        ]  # fmt: skip
+        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr[-2000:]
+        assert done.stdout.count("assembler ") == 1
+        rows.append([(o["name"], o["cases"], o["units"]) for o in json.loads(result.read_text())])
+    assert rows[0] == rows[1]
+    assert [cases for _, cases, _ in rows[0]] == [20, 20]

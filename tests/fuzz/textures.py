@@ -17,6 +17,7 @@ class TextureFuzzer(Fuzzer):
     name = "textures"
     quick = 25
     share = 1
+    v3d = True
 
     def plan(self, rng: random.Random) -> Plan:
         name = rng.choice(("textured", "cubemap", "cubemap", "mipmap"))

@@ -17,6 +17,7 @@ class TileListFuzzer(Fuzzer):
     name = "tile-lists"
     quick = 25
     share = 6
+    v3d = True
 
     def plan(self, rng: random.Random) -> Plan:
         scene_names = ("coloured", "textured", "triangle", "mipmap", "horse", "cube")
