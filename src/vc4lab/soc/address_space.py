@@ -42,7 +42,9 @@ class AddressSpace:
             gap = board.local + size
         ends = (*self._again, END)
         self.nothing = [
-            OpenBus(start + gap, machine.counter, machine.reporter, machine.places)
+            OpenBus(
+                start + gap, machine.counter, machine.reporter, machine.places, board.peripherals
+            )
             for start in (0, *self._again)
         ]
         for nothing, start, end in zip(self.nothing, (0, *self._again), ends, strict=True):

@@ -87,6 +87,8 @@ class Framebuffer:
     on_flip: Callable[[], None] | None = None
     look: Callable[[int, int], memoryview] | None = None
     """How the display sees RAM, if not as the ARM does (a model of caches)."""
+    order_told: bool = False
+    """Whether the program has chosen a pixel order, or cannot (mailbox channel 1)."""
     blank: bool = False
     palette: list[int] = field(default_factory=lambda: [0xFF000000] * 256)
     low_first: bool = True
@@ -112,6 +114,7 @@ class Framebuffer:
         if "width" in wanted and "virtual_width" not in wanted:
             wanted["virtual_width"] = wanted["width"]
             wanted["virtual_height"] = wanted["height"]
+        self.order_told |= "order" in wanted
         new = replace(self.geometry, **wanted).sane()
         for name, value in wanted.items():
             if getattr(new, name) != value and name != "depth":

@@ -17,6 +17,7 @@ from vc4lab.soc.bus import Bus
 from vc4lab.soc.clock import NANOSECONDS, Clock
 from vc4lab.soc.cores import Cores
 from vc4lab.soc.cpu import Cpu
+from vc4lab.soc.display_lint import DisplayLint
 from vc4lab.soc.firmware import open_slot, plan_boot
 from vc4lab.soc.framebuffer import Screen
 from vc4lab.soc.frames import FrameCounter
@@ -43,10 +44,11 @@ from vc4lab.soc.uart import Uart
 from vc4lab.soc.unknowns import DEFAULT_UNKNOWNS, Unknowns
 from vc4lab.soc.v3d_bridge import V3DBridge
 from vc4lab.soc.videocore import VideoCore
-from vc4lab.soc.watchdog import Watchdog
+from vc4lab.soc.watchdog import Watchdog, registers_of_another_board
 
 if TYPE_CHECKING:
     from vc4lab.soc.caches import Caches
+    from vc4lab.soc.guards import GuardZones
 
 __all__ = ["Machine", "RunResult", "Screen", "Stop"]
 
@@ -101,6 +103,7 @@ class Machine:
         self.clock = Clock(self.counter, self.board.ns_per_instruction)
         self._v3d_settings = (engine, unknowns, v3d_factory)
         self.caches: Caches | None = None
+        self.guards: GuardZones | None = None
         self.places = Places(self.reporter)
         self._build()
         self.fake_vsync = self.config.flag("fake_vsync_isr")
@@ -127,18 +130,21 @@ class Machine:
             from vc4lab.soc.caches import Caches
 
             self.caches = Caches(self, caches)
+        if self.reporter.strict:
+            from vc4lab.soc.guards import GuardZones
+
+            self.guards = GuardZones(self)
 
     def _build(self) -> None:
         board, clock, reporter = self.board, self.clock, self.reporter
         unknowns = self._v3d_settings[1]
         self.interrupts = InterruptController(self.counter.stop)
-        self.v3d_bridge = V3DBridge(
-            self._make_v3d, self.interrupts, reporter, lambda: self.frames.render_done()
-        )
+        self.v3d_bridge = V3DBridge(self._make_v3d, self.interrupts, reporter, self._render_done)
         self.videocore = VideoCore(
             board, self.config, self.memory, clock, reporter, self.v3d_bridge, unknowns
         )
         self.screen = Screen(self.videocore.framebuffer)
+        self.display_lint = DisplayLint(self.videocore.framebuffer, reporter)
         self.mailbox = Mailbox(
             self.interrupts,
             clock,
@@ -186,7 +192,7 @@ class Machine:
             lambda: self.v3d_bridge.powered,
             lambda: self.smi.acknowledged,
         )
-        self.frames.listeners.append(self._on_frame)
+        self.frames.listeners += [lambda _count: self.display_lint.picture(), self._on_frame]
         self.watchdog = Watchdog(self)
         self._make_cores()
 
@@ -322,6 +328,8 @@ class Machine:
         self.processors.vsync()
         if self.caches is not None:
             self.caches.data.drain()
+        if self.guards is not None:
+            self.guards.check()
         self.frames.vsync()
         self.uart.poll_input()
         self.mini_uart.poll_input()
@@ -333,6 +341,10 @@ class Machine:
             hang = self.watchdog.check(self._frames_wanted is not None)
             if hang is not None:
                 self.hang(hang)
+
+    def _render_done(self) -> None:
+        self.display_lint.rendered(self.v3d)
+        self.frames.render_done()
 
     def _on_frame(self, count: int) -> None:
         if self._frames_wanted is not None and count >= self._frames_wanted:
@@ -357,6 +369,7 @@ class Machine:
         """The program makes no progress any more."""
         self._finish(Stop.HANG, text)
         self._tell("SOC-040", text, self.cpu.pc)
+        self._look_for_other_board()
 
     def crash(self, crash: UnhandledException) -> None:
         """The program met an exception it has no handler for."""
@@ -375,6 +388,12 @@ class Machine:
     def halt(self, text: str) -> None:
         """The program has ended."""
         self._finish(Stop.HALTED, text)
+        self._look_for_other_board()
+
+    def _look_for_other_board(self) -> None:
+        found = registers_of_another_board(self)
+        if found is not None:
+            self._tell("SOC-087", *found)
 
     def _fail(self, code: str, text: str, address: int) -> None:
         self._finish(Stop.CRASH, text)

@@ -38,6 +38,10 @@ REGIONS = 1 << 32 - REGION_BITS
 READ, WRITTEN = 0, 1
 SAY = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int32)
 
+BUS_PERIPHERALS = 0x7E
+"""Bits 31:24 of device registers as the VideoCore and the DMA name them."""
+OTHER_BASES = ((0x20000000, "Pi Zero or 1"), (0x3F000000, "Pi 2 or 3"))
+
 
 class OpenBusState(Struct):
     """What the native side and Python share; `told`: regions whose use has been said."""
@@ -76,6 +80,30 @@ def _functions() -> Any:
     return build("soc_open_bus", entries, float_mode="default", key="soc-open-bus")
 
 
+def why_nothing(address: int, peripherals: int) -> tuple[str, str]:
+    """Code of the message for an empty address, and what may have been meant, in brackets.
+
+    `peripherals`: where this board's are.
+    """
+    if address >> 24 == BUS_PERIPHERALS:
+        meant = peripherals + (address & 0xFFFFFF)
+        return "SOC-003", (
+            f" (a bus address of the peripherals: the ARM has them at 0x{peripherals:08x}, "
+            f"this one at 0x{meant:08x})"
+        )
+    if address >> 30 in (2, 3):
+        return "SOC-003", f" (the RAM is at 0x{address & 0x3FFFFFFF:08x})"
+    for base, boards in OTHER_BASES:
+        if base != peripherals and base <= address < base + 0x01000000:
+            return "SOC-002", (
+                f" (the peripherals of a {boards} are there; this board's are at "
+                f"0x{peripherals:08x})"
+            )
+    if address >> 30 == 1:
+        return "SOC-002", f" (as a bus address it would be RAM at 0x{address & 0x3FFFFFFF:08x})"
+    return "SOC-002", ""
+
+
 class OpenBus:
     """Answers 0 to every read from `start` on, swallows writes, and says so."""
 
@@ -85,7 +113,9 @@ class OpenBus:
         counter: SliceCounter,
         reporter: Reporter,
         place: Callable[[int], str] = hex,
+        peripherals: int = 0,
     ) -> None:
+        self._peripherals = peripherals
         self._counter = counter
         self._reporter = reporter
         self._place = place
@@ -107,14 +137,13 @@ class OpenBus:
 
     def _report(self, address: int, what: int) -> None:
         region = address >> REGION_BITS << REGION_BITS
-        alias = address >> 30 in (2, 3)
+        code, why = why_nothing(region, self._peripherals)
         try:
             place = self._place(self._counter.block)
             self._reporter.report(
-                "SOC-003" if alias else "SOC-002",
+                code,
                 f"0x{region:08x}.. is {'written' if what else 'read'} by the CPU near {place}; "
-                "the ARM finds nothing there"
-                + (f" (the RAM is at 0x{region & 0x3FFFFFFF:08x})" if alias else ""),
+                "the ARM finds nothing there" + why,
                 address=region,
                 block="cpu",
             )

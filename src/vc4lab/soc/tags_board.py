@@ -75,7 +75,8 @@ def allocate_memory(vc: VideoCore, size: int, alignment: int, flags: int) -> int
     if block is None:
         vc.reporter.report(
             "SOC-023",
-            f"no room for {size} bytes of VideoCore memory at alignment {alignment}",
+            f"no room for {size} bytes of VideoCore memory at alignment {alignment}; free are "
+            f"{vc.pool.free} of {vc.vc_memory} bytes (gpu_mem={vc.vc_memory >> 20})",
             block="mailbox",
         )
         return 0
@@ -163,6 +164,14 @@ def notify_display(vc: VideoCore) -> tuple[()]:
 
 @tag(0x00048010, "VCHIQ init", "u32 address", "u32 status")
 def vchiq(vc: VideoCore, address: int) -> None:
+    if vc.v3d.powered:
+        vc.reporter.report(
+            "SOC-081",
+            "the program sets up VCHIQ, by which the firmware's own GL is used, and has the V3D "
+            "for itself: both would start lists",
+            address=address,
+            block="mailbox",
+        )
     return None
 
 

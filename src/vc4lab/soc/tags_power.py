@@ -133,7 +133,7 @@ def set_domain(vc: VideoCore, number: int, state: int) -> tuple[int, int]:
 
 @tag(0x00030012, "enable QPU", "u32 enable", "u32 status")
 def enable_qpu(vc: VideoCore, enable: int) -> int:
-    vc.v3d.switch("enable QPU", bool(enable & 1))
+    vc.enable_qpu(bool(enable & 1))
     return 0
 
 
@@ -146,6 +146,13 @@ def execute_qpu(vc: VideoCore, count: int, control: int, noflush: int, timeout: 
             block="mailbox",
         )
         return FAILED
+    if vc.v3d.works:
+        vc.reporter.report(
+            "SOC-081",
+            "execute QPU lets the firmware start programs while the program's own lists or user "
+            f"programs are not through ({vc.v3d.waiting or 'they run'})",
+            block="mailbox",
+        )
     pairs = [
         (vc.memory.u32(control + 8 * n), vc.memory.u32(control + 8 * n + 4)) for n in range(count)
     ]

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
 
 POISON = 0xDEADBEEF
+BUS_ADDRESS = 0x7EC00000
 L2CACTL, SLCACTL = 0x020, 0x024
 SRQPC, SRQUA, SRQUL, SRQCS = 0x430, 0x434, 0x438, 0x43C
 STARTS = frozenset((0x100, 0x104, 0x108, 0x10C, 0x30C, SRQPC))
@@ -53,6 +54,9 @@ class V3DBridge(Block):
         self.foreign: Callable[[], AbstractContextManager[None]] | None = None
         """Entered while the V3D works, by a model of the ARM's caches."""
         self.writes = 0
+        self.lost = ""
+        """When power was taken away again, in words."""
+        self._told_unpowered: tuple[str, int] | None = None
 
     @property
     def powered(self) -> bool:
@@ -66,6 +70,7 @@ class V3DBridge(Block):
         """
         if on:
             self._supplies.add(supply)
+            self.lost = ""
             if self.v3d is None:
                 self.v3d = self._factory()
                 self.v3d.on_interrupt = self._update_line
@@ -75,13 +80,14 @@ class V3DBridge(Block):
             if supply == "domain":
                 self.v3d = None
                 self._supplies.clear()
+                self.lost = "since its power domain was switched off"
                 self._interrupts.set_line(V3D_LINE, False)
 
     def read_other(self, offset: int) -> int:
         if not self._supplies:
-            self._report_unpowered("read")
+            self._report_unpowered(offset, "read")
             return POISON
-        if self.foreign is not None and self.v3d.programs.waits_to_run:
+        if self.foreign is not None and self._programs_wait:
             self.settle()
         value: int = self.v3d.read(offset)
         return value
@@ -92,7 +98,7 @@ class V3DBridge(Block):
 
     def write_other(self, offset: int, value: int) -> None:
         if not self._supplies:
-            self._report_unpowered("written")
+            self._report_unpowered(offset, f"written (0x{value:08x})")
             return
         v3d = self.v3d
         self.writes += 1
@@ -106,12 +112,39 @@ class V3DBridge(Block):
     def _update_line(self, *_details: object) -> None:
         self._interrupts.set_line(V3D_LINE, bool(self.v3d.interrupt_pending))
 
-    def _report_unpowered(self, what: str) -> None:
+    def _report_unpowered(self, offset: int | None, what: str) -> None:
+        if self._told_unpowered == (self.lost, len(self._supplies)):
+            return
+        self._told_unpowered = self.lost, len(self._supplies)
+        name = "the V3D" if offset is None else self.describe(offset)
+        when = self.lost or "before the V3D has power and clock"
         self._reporter.report(
             "SOC-030",
-            f"a V3D register was {what} before the V3D has power; reads give 0x{POISON:08X}",
+            f"{name} is {what} {when}; reads give 0x{POISON:08X}, writes are lost",
+            address=None if offset is None else BUS_ADDRESS + offset,
             block="v3d",
         )
+
+    @property
+    def _programs_wait(self) -> bool:
+        programs = getattr(self.v3d, "programs", None)
+        return programs is not None and programs.waits_to_run
+
+    @property
+    def works(self) -> bool:
+        """Whether lists or user programs that were started are not through."""
+        v3d = self.v3d
+        if v3d is None or not hasattr(v3d, "threads"):
+            return False
+        return v3d.programs.busy or any(thread.running for thread in v3d.threads)
+
+    def explain(self, offset: int, value: int) -> str | None:
+        """Why a register that is read again and again stays as it is, in words."""
+        if self.v3d is None or not hasattr(self.v3d, "threads") or not self._supplies:
+            return None
+        from vc4lab.v3d.waits import describe_wait
+
+        return describe_wait(self.v3d, offset, value)
 
     @property
     def waiting(self) -> str | None:
@@ -130,7 +163,7 @@ class V3DBridge(Block):
     def run_user_programs(self, programs: list[tuple[int, int]], flush: bool) -> bool:
         """The firmware's "execute QPU": run (uniforms, code) pairs to their end."""
         if self.v3d is None or not self._supplies:
-            self._report_unpowered("used (execute QPU)")
+            self._report_unpowered(None, "used (execute QPU)")
             return False
         v3d = self.v3d
         if flush:
@@ -150,7 +183,7 @@ class V3DBridge(Block):
         """Run queued user programs; called between two slices of the CPU."""
         if self.v3d is None or not self._supplies:
             return
-        if self.foreign is not None and self.v3d.programs.waits_to_run:
+        if self.foreign is not None and self._programs_wait:
             with self.foreign():
                 self.v3d.settle()
         else:

@@ -27,6 +27,8 @@ SERIAL_NUMBER = 0x0000_0000_00C4_0001
 FIRMWARE_REVISION = 0x5B0B9A3F
 DEFAULT_GPU_MEM = 64
 LEAST_GPU_MEM = 16
+CUT_DOWN_GPU_MEM = 16
+"""MiB with which the cut-down firmware is loaded."""
 
 
 class VideoCore:
@@ -94,14 +96,28 @@ class VideoCore:
         if number in self.clock_states:
             self.clock_states[number] = on & 1
             if number == V3D_CLOCK:
-                self.v3d.switch("clock", bool(on & 1))
+                self._switch_v3d("clock", bool(on & 1))
 
     def set_domain(self, number: int, on: int) -> None:
         """Switch a power domain; the V3D's makes the V3D usable."""
         if 0 < number <= DOMAINS:
             self.domains[number] = on & 1
             if number == V3D_DOMAIN:
-                self.v3d.switch("domain", bool(on & 1))
+                self._switch_v3d("domain", bool(on & 1))
+
+    def enable_qpu(self, on: bool) -> None:
+        """The firmware gives the V3D to the ARM, or takes it back."""
+        self._switch_v3d("enable QPU", on)
+
+    def _switch_v3d(self, supply: str, on: bool) -> None:
+        self.v3d.switch(supply, on)
+        if on and self.vc_memory >> 20 <= CUT_DOWN_GPU_MEM:
+            self.reporter.report(
+                "SOC-082",
+                f"the V3D gets power with gpu_mem={self.vc_memory >> 20}, for which a board loads "
+                "the cut-down firmware (start_cd.elf)",
+                block="firmware",
+            )
 
     # -- the older channels ------------------------------------------------------------------------
 
@@ -120,6 +136,14 @@ class VideoCore:
                 block="mailbox",
             )
             return 0x10
+        if not data >> 30:
+            self.reporter.report(
+                "SOC-080",
+                f"the framebuffer structure is named by its ARM address 0x{data:08x}; add "
+                f"0x{self.board.alias:08x}, or the answer may stay in the VideoCore's L2 cache",
+                address=data,
+                block="mailbox",
+            )
         width, height, virtual_width, virtual_height = struct.unpack("<4I", memory.read(data, 16))
         depth, x, y = (memory.u32(data + at) for at in (20, 24, 28))
         if width == 0 or height == 0:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from vc4lab.soc.block import Poll
 from vc4lab.soc.clock import NANOSECONDS
 from vc4lab.soc.interrupts import SMI
+from vc4lab.soc.v3d_bridge import V3DBridge
 
 if TYPE_CHECKING:
     from vc4lab.soc.machine import Machine
@@ -19,6 +20,25 @@ LINE_NAMES = {
     0: "timer 0", 1: "timer 1", 2: "timer 2", 3: "timer 3", 9: "USB", 10: "V3D", 29: "mini UART",
     SMI: "vsync (SMI)", 49: "GPIO", 50: "GPIO", 51: "GPIO", 52: "GPIO", 57: "UART", 62: "EMMC",
 }  # fmt: skip
+OTHER_PERIPHERALS = 0x20000000
+"""Where a Pi Zero or 1 has its peripherals."""
+DEVICE_PAGES = (0xB800, 0x200000, 0x201000, 0x215000, 0x3000)
+"""Mailbox, GPIO, both UARTs, timer."""
+
+
+def registers_of_another_board(machine: Machine) -> tuple[str, int] | None:
+    """A sentence and an address if the program wrote to a Pi 1's registers, which are RAM here."""
+    if machine.board.peripherals <= OTHER_PERIPHERALS or machine.board.ram <= OTHER_PERIPHERALS:
+        return None
+    for offset in DEVICE_PAGES:
+        page = OTHER_PERIPHERALS + offset
+        if any(machine.memory.view(page, 0x100)):
+            text = (
+                f"the program has written to 0x{page:08x}, which is RAM here: the peripherals are "
+                f"at 0x{machine.board.peripherals:08x}, not at 0x{OTHER_PERIPHERALS:08x}"
+            )
+            return text, page
+    return None
 
 
 class Watchdog:
@@ -88,6 +108,9 @@ class Watchdog:
             parts.append(
                 f"the CPU near {self._near()} reads {name} again and again (0x{value:08x})"
             )
+            why = machine.v3d_bridge.explain(offset - V3DBridge.OFFSET, value)
+            if why is not None:
+                parts.append(why)
         elif machine.asleep:
             parts.append(f"the CPU at {machine.places(machine.cpu.pc)} sleeps ({machine.asleep})")
         if not parts:

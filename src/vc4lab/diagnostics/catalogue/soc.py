@@ -34,7 +34,8 @@ ENTRIES = [
         "nothing there: writes are lost, the screen stays black. Most often this is the "
         "framebuffer's address as the mailbox gave it.",
         _PERIPHERALS + " 1.2.4",
-        "Clear the two top bits of addresses that come from the mailbox: address & 0x3FFFFFFF.",
+        "Clear the two top bits of addresses that come from the mailbox (address & 0x3FFFFFFF); "
+        "registers are at the peripheral base of the board, not at 0x7E000000.",
         Severity.WARNING,
     ),
     Entry(
@@ -242,6 +243,84 @@ ENTRIES = [
         "nothing from outside of the folder gets onto it.",
         "docs/talking.md",
         "Rename or copy the file, or make a card image.",
+        Severity.WARNING,
+    ),
+    Entry(
+        "SOC-080",
+        "The VideoCore is given an ARM address",
+        "The framebuffer structure of mailbox channel 1 is named without a bus alias. The "
+        "VideoCore then writes its answer through its own caches, and the ARM may go on reading "
+        "the old bytes. vc4lab takes any alias.",
+        "Raspberry Pi firmware wiki, mailbox framebuffer interface",
+        "Add 0x40000000 (Pi 1, Zero) or 0xC0000000 (Pi 2, 3) to the address, or use property tags.",
+        Severity.HINT,
+    ),
+    Entry(
+        "SOC-081",
+        "Two owners of the V3D",
+        "The V3D has one set of list threads and one queue of user programs. Here the firmware is "
+        "asked to use it (execute QPU, VCHIQ) while the program uses it by registers: each would "
+        "stop or overwrite what the other has started.",
+        _MAILBOX + ", execute QPU (0x00030011)",
+        "Wait until the own lists and programs are through, or start all of them in one way only; "
+        "on a card with Linux do not load the vc4 overlay beside bare-metal code.",
+        Severity.WARNING,
+    ),
+    Entry(
+        "SOC-082",
+        "The cut-down firmware",
+        "With gpu_mem=16 the boot loader takes start_cd.elf, which leaves out codecs and the 3D "
+        "parts; whether it powers the V3D is not documented. vc4lab does.",
+        "Raspberry Pi documentation, config.txt, gpu_mem",
+        "Set gpu_mem=32 or more in config.txt.",
+        Severity.HINT,
+    ),
+    Entry(
+        "SOC-083",
+        "The framebuffer's pitch is ignored",
+        "Lines of the framebuffer begin pitch bytes apart, which can be more than width x bytes a "
+        "pixel. Something was written to the bytes between, so the program takes its lines to be "
+        "shorter than they are: the picture comes out slanted.",
+        _MAILBOX + ", get pitch (0x00040008)",
+        "Ask for the pitch and compute addresses as y * pitch + x * bytes.",
+        Severity.WARNING,
+    ),
+    Entry(
+        "SOC-084",
+        "The pixel order is left to the board",
+        "The program uses 24 or 32 bits a pixel and never sets the pixel order. The firmware's "
+        "default differs between boards and versions: red and blue may be exchanged.",
+        _MAILBOX + ", set pixel order (0x00048006)",
+        "Set it: 1 RGB (byte 0 is red, as the V3D's RGBA8888), 0 BGR. `vc4lab boot --both-orders "
+        "--screenshot F.png` shows both readings side by side.",
+        Severity.HINT,
+    ),
+    Entry(
+        "SOC-085",
+        "The V3D's frame does not fit the framebuffer",
+        "The rendering mode (113) stores into the framebuffer in another form than the display "
+        "reads: other bits a pixel, lines of another length, or tiles.",
+        "AG100-R p. 72, record 113; " + _MAILBOX + ", get pitch",
+        "Give record 113 the framebuffer's width, a format of its depth, and raster layout; choose "
+        "a width whose lines are a multiple of 32 bytes.",
+        Severity.WARNING,
+    ),
+    Entry(
+        "SOC-086",
+        "A buffer is overrun",
+        "With --strict a guard zone lies behind everything that the firmware hands out. Somebody "
+        "wrote into one: behind the end of the framebuffer, or of memory that was allocated by "
+        "mailbox. On a board that is whatever lies there.",
+        _MAILBOX + ", allocate memory (0x0003000C), allocate buffer (0x00040001)",
+        "Compare sizes: lines are pitch bytes long, tiled surfaces are padded to whole tiles.",
+    ),
+    Entry(
+        "SOC-087",
+        "Registers of another board",
+        "The program wrote where a Pi Zero or 1 has its peripherals (0x20000000). On a Pi 2 or 3 "
+        "that is RAM: nothing happens, and what is read is what was written.",
+        _PERIPHERALS + " 1.2.3; BCM2836 ARM-local peripherals",
+        "Use the base 0x3F000000, or boot it with --board pi1 or zero.",
         Severity.WARNING,
     ),
     Entry(

@@ -1,0 +1,113 @@
+"""What can be noticed about a picture that comes out wrong: pitch, pixel order, the V3D's surface.
+
+Looks at the first pictures only. Source: hardware reference 8.7, 8.15.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from vc4lab.diagnostics import Reporter
+    from vc4lab.soc.framebuffer import Framebuffer
+
+MOST_LOOKS = 16
+"""Pictures that are looked at."""
+TRUE_COLOUR = (24, 32)
+
+
+class DisplayLint:
+    """Hints about the framebuffer of a machine."""
+
+    def __init__(self, framebuffer: Framebuffer, reporter: Reporter) -> None:
+        self._framebuffer = framebuffer
+        self._reporter = reporter
+        self._looks = 0
+        self._surfaces: set[Any] = set()
+
+    def picture(self) -> None:
+        """A picture is on the display."""
+        if self._looks >= MOST_LOOKS or self._framebuffer.allocation is None:
+            return
+        data = bytes(self._framebuffer.visible())
+        if not data.strip(b"\0"):
+            return
+        self._looks += 1
+        self._look_at_pitch(data)
+        self._look_at_order(data)
+
+    def _look_at_pitch(self, data: bytes) -> None:
+        """Bytes behind the end of a line are nobody's, unless lines are thought to be shorter."""
+        g = self._framebuffer.geometry
+        line = -(-g.virtual_width * g.depth // 8)
+        if line >= g.pitch:
+            return
+        for row in range(g.height):
+            gap = data[row * g.pitch + line : (row + 1) * g.pitch]
+            if gap.strip(b"\0"):
+                break
+        else:
+            return
+        column = line + len(gap) - len(gap.lstrip(b"\0"))
+        self._reporter.report(
+            "SOC-083",
+            f"a line of the picture has {line} bytes, and the next begins {g.pitch} bytes further "
+            f"(the pitch), but something is written between them, behind line {row}",
+            address=self._framebuffer.address + (g.y + row) * g.pitch + column,
+            block="framebuffer",
+        )
+
+    def _look_at_order(self, data: bytes) -> None:
+        framebuffer = self._framebuffer
+        g = framebuffer.geometry
+        if framebuffer.order_told or g.depth not in TRUE_COLOUR:
+            return
+        size = g.depth // 8
+        rows = (data[at : at + g.width * size] for at in range(0, g.height * g.pitch, g.pitch))
+        if any(row[0::size] != row[2::size] for row in rows):
+            first, other = ("red", "blue") if g.order & 1 else ("blue", "red")
+            self._reporter.report(
+                "SOC-084",
+                f"the program does not say which byte of a pixel is red; byte 0 is {first} here, "
+                f"and a board may show it as {other}",
+                block="framebuffer",
+            )
+
+    def rendered(self, v3d: Any) -> None:
+        """The V3D has completed a frame; is its surface what the display shows?"""
+        mode = getattr(getattr(v3d, "rendering", None), "mode", None)
+        framebuffer = self._framebuffer
+        if mode is None or framebuffer.allocation is None:
+            return
+        g = framebuffer.geometry
+        key = mode, g, framebuffer.address
+        if key in self._surfaces or len(self._surfaces) >= MOST_LOOKS:
+            return
+        self._surfaces.add(key)
+        offset = (mode.address & 0x3FFFFFFF) - framebuffer.address
+        if not 0 <= offset < framebuffer.allocated_size:
+            return
+        from vc4lab.v3d.fragment.surface import Surface
+
+        surface = Surface(
+            mode.address, mode.width, mode.height, int(mode.tiling), int(mode.format),
+            wide=mode.wide_colour,
+        )  # fmt: skip
+        wrong = []
+        if mode.tiling:
+            wrong.append("it stores tiles (T or LT format), the display reads lines")
+        elif surface.bits != g.depth:
+            wrong.append(f"it stores {surface.bits} bits a pixel, the framebuffer has {g.depth}")
+        elif surface.pitch != g.pitch and mode.height > 1:
+            wrong.append(f"its lines are {surface.pitch} bytes apart, the framebuffer's {g.pitch}")
+        rows = (offset + mode.height * surface.pitch - 1) // g.pitch + 1
+        if not wrong and rows > g.virtual_height:
+            wrong.append(f"its {mode.height} lines reach beyond the framebuffer's end")
+        for text in wrong:
+            self._reporter.report(
+                "SOC-085",
+                f"the V3D renders {mode.width} x {mode.height} pixels into the framebuffer, but "
+                + text,
+                address=mode.address,
+                block="framebuffer",
+            )
