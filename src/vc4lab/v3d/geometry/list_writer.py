@@ -218,45 +218,61 @@ def fits(value: Value, low: int, high: int) -> Value:
 @staged
 def append_triangle(context: Value, tile: Value, i0: Value, i1_: Value, i2: Value) -> Value:
     """Add a triangle to the open list in the shortest coding; a status."""
-    c: Any = BinContext.at(context)
     t: Any = TileState.at(tile)
+    status = const(i32, DONE)
+    if t.limit - t.cursor < 8:
+        status = call(append_triangle_at_end, context, tile, i0, i1_, i2)
+    else:
+        # Which coding fits is anybody's guess: no branch, and always eight bytes, of which only the
+        # coding's count. They stay inside the block.
+        word, size = triangle_coding(t, i0, i1_, i2)
+        store(host(BinContext.at(context).memory, t.cursor), word)
+        t.cursor = t.cursor + size
+        t.p0 = i0
+        t.p1 = i1_
+        t.p2 = i2
+    return status
+
+
+@staged
+def triangle_coding(t: Any, i0: Value, i1_: Value, i2: Value) -> Any:
+    """The shortest coding of a triangle behind the tile's last one: bytes (i64), their number."""
     p0, p1, p2 = t.p0, t.p1, t.p2
     delta = i2 - p2
-    d1 = i1_ - i0
-    d2 = i2 - i0
-    size = const(i32, 7)
-    word = const(i32, 0)
-    strip = ((i0 == p2) & (i1_ == p1)) | ((i1_ == p2) & (i0 == p0)) | ((i0 == p1) & (i1_ == p0))
-    if strip & fits(delta, -31, 31):
-        kind = select(
-            (i0 == p2) & (i1_ == p1),
-            const(i32, 0),
-            select((i0 == p0) & (i1_ == p2), const(i32, 1), const(i32, 2)),
-        )
-        word = kind | (delta << 2)
-        size = const(i32, 1)
-    elif fits(i0 - p0, -8, 7) & fits(i1_ - p1, -8, 7) & fits(delta, -8, 7):
-        word = (((i0 - p0) & 15) << 4) | (((i1_ - p1) & 15) << 8) | ((delta & 15) << 12) | 3
-        size = const(i32, 2)
-    elif fits(d1, -31, 31) & fits(d2, -31, 31):
-        word = ((d1 & 63) << 4) | ((d2 & 63) << 10) | (i0 << 16) | 15
-        size = const(i32, 4)
+    d1, d2 = i1_ - i0, i2 - i0
+    first, second = (i0 == p2) & (i1_ == p1), (i0 == p0) & (i1_ == p2)
+    strip = (first | second | ((i0 == p1) & (i1_ == p0))) & fits(delta, -31, 31)
+    near = fits(i0 - p0, -8, 7) & fits(i1_ - p1, -8, 7) & fits(delta, -8, 7)
+    fan = fits(d1, -31, 31) & fits(d2, -31, 31)
+    kind = select(first, const(i32, 0), select(second, const(i32, 1), const(i32, 2)))
+    short = select(
+        near,
+        (((i0 - p0) & 15) << 4) | (((i1_ - p1) & 15) << 8) | ((delta & 15) << 12) | 3,
+        ((d1 & 63) << 4) | ((d2 & 63) << 10) | (i0 << 16) | 15,
+    )
+    short = select(strip, kind | (delta << 2), short)
+    size = select(near, const(i32, 2), select(fan, const(i32, 4), const(i32, 7)))
+    size = select(strip, const(i32, 1), size)
+    indices = i0.zext(i64) | (i1_.zext(i64) << 16) | (i2.zext(i64) << 32)
+    word = select(size == 7, (indices << 8) | ESCAPE_ABSOLUTE, short.zext(i64))
+    return word, size
+
+
+@kernel(args=(ptr, ptr, i32, i32, i32), returns=i32)
+def append_triangle_at_end(context: Value, tile: Value, i0: Value, i1_: Value, i2: Value) -> Value:
+    """As `append_triangle`, near the end of a block: byte by byte, perhaps in a new one."""
+    c: Any = BinContext.at(context)
+    t: Any = TileState.at(tile)
+    word, size = triangle_coding(t, i0, i1_, i2)
     status = room(context, tile, size)
     if status == DONE:
         if (t.p2 == FAR_INDEX) & (size < 4):  # the link started a new list: nothing to refer to
-            size = const(i32, 7)
+            word, size = triangle_coding(t, i0, i1_, i2)
             status = room(context, tile, size)
         here = host(c.memory, t.cursor)
-        if size == 1:
-            store(here, word.trunc(i8))
-        elif size == 2:
-            store(here, word.trunc(i16))
-        elif size == 4:
-            store(here, word)
-        else:
-            store(here, (i0 << 8) | ESCAPE_ABSOLUTE | (i1_ << 24))
-            store(here + 4, (i1_.shr(8) | (i2 << 8)).trunc(i16))
-            store(here + 6, i2.shr(8).trunc(i8))
+        for byte in range(size):
+            store(here + byte, word.trunc(i8))
+            word = word.shr(8)
         t.cursor = t.cursor + size
         t.p0 = i0
         t.p1 = i1_

@@ -52,7 +52,15 @@ VG_KERNELS = {
 @cache
 def _module(name: str) -> NativeModule:
     """One group of entry points; a frame of triangles has no need to compile the others."""
-    from vc4lab.v3d.geometry import clipper, list_writer, ptb_draw, ptb_state, ptb_vg, walk_kernel
+    from vc4lab.v3d.geometry import (
+        clipper,
+        list_writer,
+        ptb_draw,
+        ptb_state,
+        ptb_triangles,
+        ptb_vg,
+        walk_kernel,
+    )
 
     groups: dict[str, dict[str, Any]] = {
         "frame": {
@@ -62,7 +70,7 @@ def _module(name: str) -> NativeModule:
             "reset": list_writer.reset_tiles,
             "finish_all": list_writer.finish_all,
         },
-        "triangles": {"triangles": ptb_draw.draw_triangles, "outcodes": clipper.make_outcodes},
+        "triangles": {"triangles": ptb_triangles.draw_triangles, "outcodes": clipper.make_outcodes},
         "lines": {"lines": ptb_draw.draw_lines},
         "points": {"points": ptb_draw.draw_points},
         "vg": {

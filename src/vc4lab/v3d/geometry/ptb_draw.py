@@ -1,7 +1,6 @@
-"""Native binning of one draw: assembles primitives, rejects, clips, finds tiles, appends.
+"""Native binning of lines and points: assembles primitives, rejects, clips, finds tiles, appends.
 
-Primitives become independent triangles, lines and points; the newest vertex of a strip or fan comes
-last, as the relative codings want it.
+Loops and strips become independent lines. Triangles: `ptb_triangles.py`.
 """
 
 from __future__ import annotations
@@ -32,8 +31,6 @@ from vc4lab.v3d.geometry.clipper import (
     OUT_BAD,
     OUT_CUT,
     OUT_VOLUME,
-    SLOTS,
-    clip_polygon,
     clip_segment,
     screen_position,
     vertex_pointer,
@@ -49,13 +46,10 @@ from vc4lab.v3d.geometry.ptb_context import (
     PAUSED,
     BinContext,
 )
-from vc4lab.v3d.geometry.ptb_tiles import bin_box, bin_triangle
+from vc4lab.v3d.geometry.ptb_tiles import bin_box
+from vc4lab.v3d.geometry.ptb_triangles import NO_RECORD
 
 POINTS, LINES, LINE_LOOP, LINE_STRIP = 0, 1, 2, 3
-TRIANGLES, TRIANGLE_STRIP, TRIANGLE_FAN = 4, 5, 6
-
-NO_RECORD = 1
-"""`clip_record` of a part that needs none."""
 
 
 @staged
@@ -78,46 +72,6 @@ def _code(c: Any, index: Value) -> Value:
 @staged
 def _xy(c: Any, index: Value) -> Value:
     return load(i32, vertex_pointer(c, index) + c.xy_row)
-
-
-@kernel(args=(ptr, i32, i32, i32), returns=i32)
-def bin_clipped_triangle(context: Value, i0: Value, i1_: Value, i2: Value) -> Value:
-    """Clip a triangle and append the fan of what is left, each part as a record 49."""
-    c: Any = BinContext.at(context)
-    corners = alloca(CORNER_BYTES * SLOTS)
-    status = const(i32, DONE)
-    count = call(clip_polygon, context, corners, i0, i1_, i2)
-    part = c.part
-    if part < 0:
-        part = const(i32, 1)
-        if count == 0:
-            c.rejected = c.rejected + 1
-        else:
-            c.clipped = c.clipped + 1
-    while (part + 1 < count) & (status == DONE):
-        second = corners + part * CORNER_BYTES
-        third = second + CORNER_BYTES
-        if c.clip_record == 0:
-            c.clip_record = call(write_clip_record, context, corners, second, third, 3)
-        clip = c.clip_record
-        if clip == 0:
-            status = const(i32, OUT_OF_MEMORY)
-        else:
-            status = bin_triangle(
-                context,
-                i0,
-                i1_,
-                i2,
-                screen_position(c, corners),
-                screen_position(c, second),
-                screen_position(c, third),
-                select(clip == NO_RECORD, const(i32, 0), clip),
-            )
-        if status == DONE:
-            part = part + 1
-            c.clip_record = 0
-    c.part = select(status == DONE, const(i32, -1), part)
-    return status
 
 
 @kernel(args=(ptr, i32, i32, i32), returns=i32)
@@ -159,45 +113,6 @@ def _checked(c: Any, index: Value, status: Value) -> Value:
     if index.ugt(c.max_index):
         c.bad_index = index
         status = const(i32, BAD_INDEX)
-    return status
-
-
-@kernel(args=(ptr,), returns=i32)
-def draw_triangles(context: Value) -> Value:
-    """Bin triangles, strips and fans from the resume point on."""
-    c: Any = BinContext.at(context)
-    k = c.primitive
-    status = const(i32, DONE)
-    stride = select(c.mode == TRIANGLES, const(i32, 3), const(i32, 1))
-    swap = select(c.mode == TRIANGLE_STRIP, const(i32, 1), const(i32, 0))
-    anchor = select(c.mode == TRIANGLE_FAN, const(i32, 0), const(i32, -1))
-    while (k < c.primitive_count) & (status == DONE):
-        odd = k & swap
-        base = k * stride
-        i0 = vertex_index(c, (base + odd) & anchor)
-        i1_ = vertex_index(c, base + 1 - odd)
-        i2 = vertex_index(c, base + 2)
-        status = _checked(c, max_(i0, max_(i1_, i2)), status)
-        some = const(i32, 0)
-        every = const(i32, 0)
-        if c.clipping != 0:
-            c0, c1, c2 = _code(c, i0), _code(c, i1_), _code(c, i2)
-            some = c0 | c1 | c2
-            every = c0 & c1 & c2
-        if status == DONE:
-            if ((every & OUT_VOLUME) != 0) | ((some & OUT_BAD) != 0):
-                c.rejected = c.rejected + 1
-            elif (some & OUT_CUT) != 0:
-                status = call(bin_clipped_triangle, context, i0, i1_, i2)
-            else:
-                w0, w1, w2 = _xy(c, i0), _xy(c, i1_), _xy(c, i2)
-                status = bin_triangle(context, i0, i1_, i2, w0, w1, w2, const(i32, 0))
-        if status == DONE:
-            k = k + 1
-            c.work = c.work - 1
-            if c.work < 0:
-                status = const(i32, PAUSED)
-    c.primitive = k
     return status
 
 
