@@ -120,6 +120,10 @@ class Arm32(Cpu):
     def accepts(self, exception: ArmException) -> bool:
         return not self.cpsr & (FIQ_MASKED if exception is ArmException.FIQ else IRQ_MASKED)
 
+    @property
+    def mask_register(self) -> tuple[int, int]:
+        return IRQ_MASKED | FIQ_MASKED, int(self._arm.UC_ARM_REG_CPSR)
+
     def _enter(self, exception: ArmException, address: int) -> tuple[int, bool]:
         if exception in (ArmException.DATA_ABORT, ArmException.PREFETCH_ABORT):
             self._write_fault_status(exception)

@@ -37,6 +37,8 @@ HCR_FIRMWARE = 1 << 31
 MASKED = 0x3C0
 START_EL2, START_EL3 = MASKED | 0x9, MASKED | 0xD
 IRQ_MASKED, FIQ_MASKED = 1 << 7, 1 << 6
+LEVEL = 3 << 2
+"""The exception level in PSTATE."""
 FLAGS = 0xF0000000
 HCR_FMO, HCR_IMO, HCR_TGE = 1 << 3, 1 << 4, 1 << 27
 SCR_IRQ, SCR_FIQ = 1 << 1, 1 << 2
@@ -151,6 +153,10 @@ class Arm64(Cpu):
         if self.level != target:
             return self.level < target
         return not self.cpsr & (FIQ_MASKED if fast else IRQ_MASKED)
+
+    @property
+    def mask_register(self) -> tuple[int, int]:
+        return IRQ_MASKED | FIQ_MASKED | LEVEL, int(self._a64.UC_ARM64_REG_PSTATE)
 
     def _enter(self, exception: ArmException, address: int) -> tuple[int, bool]:
         interrupt = exception in (ArmException.IRQ, ArmException.FIQ)

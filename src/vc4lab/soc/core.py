@@ -7,8 +7,6 @@ from typing import Any
 from vc4lab.soc.cpu import Cpu
 from vc4lab.soc.idle import IdleLoop
 
-MASKED_SLICE = 2_000
-"""Instructions after which a core is asked again whether it takes a masked interrupt by now."""
 LONGEST_NAP = 8
 """Rounds for which a core in a wfe loop is left alone while others work."""
 
@@ -27,7 +25,6 @@ class Core:
         self.wake_at = 0
         self.naps = 0
         self.nap = 0
-        self.masked_slice = MASKED_SLICE
         self.vain = 0
         """Turns in which it only polled."""
         self.polls: list[Any] = []

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from vc4lab.soc.block import Poll
 from vc4lab.soc.code_pages import forget_addresses
-from vc4lab.soc.core import MASKED_SLICE, Core
+from vc4lab.soc.core import Core
 from vc4lab.soc.cpu import Cpu
 from vc4lab.soc.exceptions import ArmException
 from vc4lab.soc.outcome import Outcome, UnhandledException
@@ -28,7 +28,6 @@ TURN = 20_000
 """Instructions of a turn when several cores run."""
 IDLE_LOOP = "a loop that waits for memory to change"
 POLLING = "polling"
-LONGEST_MASKED_SLICE = 100_000
 ALONE = 200_000
 """Nanoseconds that a core runs while all others rest, before they may look again."""
 LONGEST_POLL = 200_000
@@ -158,21 +157,18 @@ class Cores:
             for kind in (ArmException.FIQ, ArmException.IRQ)
         )
 
-    def _deliver(self, core: Core, limit: int) -> int:
-        """Let the core take a waiting interrupt; the end of its slice."""
-        cpu = core.cpu
-        count = self._machine.counter.count
-        if self._pending(core, ArmException.FIQ) and cpu.accepts(ArmException.FIQ):
-            cpu.interrupt(ArmException.FIQ)
-        elif self._pending(core, ArmException.IRQ):
-            if cpu.accepts(ArmException.IRQ):
-                cpu.interrupt()
-            else:
-                limit = min(limit, count + core.masked_slice)
-                core.masked_slice = min(2 * core.masked_slice, LONGEST_MASKED_SLICE)
-        else:
-            core.masked_slice = MASKED_SLICE
-        return limit
+    def _deliver(self, core: Core) -> None:
+        """Let the core take a waiting interrupt, or stop as soon as it unmasks one."""
+        cpu, counter = core.cpu, self._machine.counter
+        pending = [
+            kind for kind in (ArmException.FIQ, ArmException.IRQ) if self._pending(core, kind)
+        ]
+        for kind in pending:
+            if cpu.accepts(kind):
+                cpu.interrupt(kind)
+                break
+        masks, register = cpu.mask_register if pending else (0, 0)
+        counter.watch_masks(masks, cpu.cpsr & masks, register)
 
     # -- turns -------------------------------------------------------------------------------------
 
@@ -196,10 +192,13 @@ class Cores:
         self.current = core
         core.asleep = ""
         machine.clock.something_happened()
-        limit = min(machine.clock.limit, machine.counter.count + longest)
+        end = machine.counter.count + longest
         try:
-            limit = self._deliver(core, limit)
-            outcome = core.cpu.run(limit)
+            while True:
+                self._deliver(core)
+                outcome = core.cpu.run(min(machine.clock.limit, end))
+                if not machine.counter.unmasked or machine.ended:
+                    break
             machine.v3d_bridge.settle()
         except UnhandledException as crash:
             machine.crash(crash)
@@ -222,25 +221,29 @@ class Cores:
             machine.bus.accesses, machine.local_bus.accesses, core.cpu.exceptions_taken,
         )  # fmt: skip
 
+    def _is_woken(self, core: Core) -> bool:
+        """Whether an interrupt ends what a core sleeps in; it need not be unmasked to end a wfi."""
+        if core.asleep == Outcome.WAIT_FOR_INTERRUPT.value:
+            irq = self._pending(core, ArmException.IRQ)
+            return irq or self._pending(core, ArmException.FIQ)
+        return self._will_be_taken(core)
+
     def _alone(self, core: Core) -> None:
         machine = self._machine
         machine.clock.company = False
         machine.clock.share = 1
-        self._note_activity(core)
-        outcome = self._slice(core, LONGEST_SLICE)
-        if outcome is None or machine.ended:
-            return
-        if outcome is Outcome.LIMIT:
-            if self._idles(core):
-                self._watches_memory(core)
-            return
-        if outcome is Outcome.WAIT_FOR_INTERRUPT:
-            wakes = self._pending(core, ArmException.IRQ) or self._pending(core, ArmException.FIQ)
-        else:
-            wakes = self._will_be_taken(core)
-        if wakes:
-            return
-        core.asleep = outcome.value
+        if core.asleep != Outcome.WAIT_FOR_INTERRUPT.value or self._is_woken(core):
+            self._note_activity(core)
+            outcome = self._slice(core, LONGEST_SLICE)
+            if outcome is None or machine.ended:
+                return
+            if outcome is Outcome.LIMIT:
+                if self._idles(core):
+                    self._watches_memory(core)
+                return
+            core.asleep = outcome.value
+            if self._is_woken(core):
+                return
         if machine.goes_on or self._can_be_interrupted(core):
             machine.clock.skip_to_event()
         else:
@@ -321,11 +324,10 @@ class Cores:
 
     def _ready(self, core: Core) -> bool:
         """Whether a core gets a turn."""
-        if not core.asleep or self._will_be_taken(core):
+        if not core.asleep or self._is_woken(core):
             return True
         if core.asleep == Outcome.WAIT_FOR_INTERRUPT.value:
-            irq = self._pending(core, ArmException.IRQ)
-            return irq or self._pending(core, ArmException.FIQ)
+            return False
         if core.asleep == Outcome.BRANCH_TO_SELF.value:
             return False
         if core.asleep == POLLING:

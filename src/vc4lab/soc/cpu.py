@@ -115,6 +115,11 @@ class Cpu(ABC):
     def accepts(self, exception: ArmException) -> bool:
         """Whether an interrupt (IRQ or FIQ) would be taken now."""
 
+    @property
+    @abstractmethod
+    def mask_register(self) -> tuple[int, int]:
+        """The bits of `cpsr` that `accepts` looks at, and the engine's number of that register."""
+
     @abstractmethod
     def _on_interrupt_hook(self, engine: Any, number: int, _data: Any) -> None:
         """The engine met an exception: `_pending` is set and the engine stopped."""
@@ -175,12 +180,15 @@ class Cpu(ABC):
     def _install_hooks(self) -> None:
         unicorn = self._unicorn
         handle = ctypes.c_size_t()
-        stop = ctypes.cast(self._library.uc_emu_stop, ctypes.c_void_p).value or 0
+        stop, read = (
+            ctypes.cast(function, ctypes.c_void_p).value or 0
+            for function in (self._library.uc_emu_stop, self._library.uc_reg_read)
+        )
         error = self._library.uc_hook_add(
             ctypes.c_void_p(_handle(self.engine)),
             ctypes.byref(handle),
             ctypes.c_int(unicorn.UC_HOOK_BLOCK),
-            ctypes.c_void_p(self.counter.hook(stop)),
+            ctypes.c_void_p(self.counter.hook(stop, read)),
             ctypes.c_void_p(self.counter.address),
             ctypes.c_uint64(1),
             ctypes.c_uint64(0),

@@ -35,6 +35,7 @@ PAGE_MASK = 0xFFFFF
 """Pages of 4 GiB; higher addresses share their entries."""
 UNSEEN, SEEN, THUMB = 0, 1, 2
 """Of a page: nothing is known; its code counts by words; it is Thumb code at its own address."""
+_NOTHING_SEEN = (ctypes.c_uint8 * (PAGE_MASK + 1))()
 
 
 class SliceState(Struct):
@@ -49,6 +50,13 @@ class SliceState(Struct):
     seen = ptr
     new_page = i64
     ram = ptr
+    masks = i64
+    masked = i64
+    unmasked = i64
+    status_register = i64
+    status = i64
+    read_register = ptr
+    pages = ptr
 
 
 def words_of(block: Any) -> memoryview:
@@ -70,6 +78,18 @@ def thumb_instructions(ram: Value, address: Value, size: Value) -> Value:
     return found
 
 
+@staged
+def look_at_masks(engine: Value, state_at: Value) -> None:
+    """End the slice if the core's interrupt masks are no longer what they were."""
+    state: Any = SliceState.at(state_at)
+    status = state.field_ptr("status")
+    register = state.status_register.trunc(i32)
+    call_pointer(state.read_register, i32, (ptr, i32, ptr), engine, register, status)
+    if (state.status & state.masks) != state.masked:
+        state.unmasked = 1
+        state.limit = 0
+
+
 @kernel(args=(ptr, i64, i32, ptr))
 def count_block(engine: Value, address: Value, size: Value, state_at: Value) -> None:
     """The engine's block hook: count the block, or stop the engine before it."""
@@ -80,8 +100,12 @@ def count_block(engine: Value, address: Value, size: Value, state_at: Value) -> 
         state.spins = 0
     state.block = address
     state.block_size = size.sext(i64)
-    page = state.seen + ((address >> 12) & PAGE_MASK)
-    kind = load(i8, page)
+    page = (address >> 12) & PAGE_MASK
+    kind = load(i8, state.seen + page)
+    if kind == UNSEEN:
+        if state.masks != 0:
+            look_at_masks(engine, state_at)
+        kind = load(i8, state.pages + page)
     if kind == UNSEEN:
         state.new_page = 1
         call_pointer(state.stop, i32, (ptr,), engine)
@@ -145,7 +169,10 @@ class SliceCounter:
         """
         self._seen = seen
         self._state.ram = ram
-        self._state.seen = ctypes.addressof(seen)
+        self._state.pages = ctypes.addressof(seen)
+        # With all pages unseen the hook looks closer at every block.
+        masks = self._state.masks
+        self._state.seen = ctypes.addressof(_NOTHING_SEEN if masks else seen)
 
     def met_new_page(self) -> bool:
         """Whether that has happened since the last call."""
@@ -166,6 +193,17 @@ class SliceCounter:
         """Stop the CPU at the end of the basic block that is running."""
         self._words[1] = 0
 
+    def watch_masks(self, masks: int, masked: int, status_register: int) -> None:
+        """Stop when the bits `masks` of a register (by the engine's number) are not `masked`."""
+        words = self._words
+        words[9], words[10], words[11] = masks, masked, 0
+        words[12], words[13] = status_register, 0
+
+    @property
+    def unmasked(self) -> bool:
+        """Whether that has happened."""
+        return self._words[11] != 0
+
     def fail(self, error: BaseException) -> None:
         """Keep an error of a device until the slice has ended; it cannot cross native code."""
         if self.fault is None:
@@ -184,8 +222,9 @@ class SliceCounter:
         address: int = self._state.address
         return address
 
-    def hook(self, stop_function: int) -> int:
-        """Host address of the hook; `stop_function` is the engine's own stop call."""
+    def hook(self, stop_function: int, read_function: int) -> int:
+        """Host address of the hook; given the engine's own calls to stop and to read a register."""
         self._state.stop = stop_function
+        self._state.read_register = read_function
         address: int = _module()["count_block"].address
         return address

@@ -155,7 +155,8 @@ class Pwm(Block):
         self.STA &= ~(value & STICKY)
 
     def on_write_FIF1(self, value: int) -> None:
-        self.catch_up()
+        if self._clock.now * PS_PER_NS >= self._next:
+            self.catch_up()
         if len(self._fifo) < FIFO:
             self._fifo.append(value)
             return

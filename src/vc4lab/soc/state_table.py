@@ -111,7 +111,7 @@ def rows(machine: Machine) -> Iterator[Row]:
     yield Row("cores", machine.processors, ("_quiet", "_hopeless", "_calm", "_events_seen"))
     for core in machine.processors.all:
         name = f"core{core.number}"
-        scheduling = ("parked", "asleep", "wish", "wake_at", "vain", "naps", "nap", "masked_slice")
+        scheduling = ("parked", "asleep", "wish", "wake_at", "vain", "naps", "nap")
         yield Row(name, core, scheduling)
         yield Row(f"{name}.cpu", core.cpu, ("exceptions_taken",))
     for bus in (machine.bus, machine.local_bus):

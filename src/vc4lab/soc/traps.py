@@ -42,6 +42,7 @@ class Trap:
 
 
 ARM_TRAPS = (
+    Trap(0x0FFF0FFF, 0x0E1E0F10, Action.TIMER),  # mrc p15, 0, rt, c14, c0, 0: CNTFRQ
     Trap(0x0FEF0F1E, 0x0E0E0F12, Action.TIMER),  # mrc, mcr p15, 0, rt, c14, c2 or c3, n
     Trap(0x0FE00F8E, 0x0C400F0E, Action.TIMER_PAIR),  # mrrc, mcrr p15, 0..7, rt, rt2, c14
     Trap(0x0FFF0FFF, 0x0E190F1D, Action.CYCLES),  # mrc p15, 0, rt, c9, c13, 0
