@@ -21,7 +21,8 @@ _CTYPES: dict[Type, Any] = {
     f64: ctypes.c_double,
     ptr: ctypes.c_uint64,
 }
-_RESERVED = ("size", "align", "address", "at", "offset", "field_ptr", "fields", "struct", "python")
+_RESERVED = ("size", "align", "address", "at", "offset", "field_ptr", "fields", "struct", "python",
+             "storage")  # fmt: skip
 ALIGNMENT = 64
 
 
@@ -144,6 +145,8 @@ class Struct:
     fields: ClassVar[dict[str, Field]] = {}
     python: ClassVar[type[_Block]] = _Block
     """The type of what calling the Struct returns."""
+    storage: ClassVar[Any] = ctypes.c_char * ALIGNMENT
+    """The type of the bytes behind a block, which is aligned in them."""
     size: ClassVar[int] = 0
     align: ClassVar[int] = 1
 
@@ -165,10 +168,11 @@ class Struct:
         cls.fields, cls.align = fields, align
         cls.size = -(-end // align) * align
         cls.python = _python_side(cls)
+        cls.storage = ctypes.c_char * (cls.size + ALIGNMENT)
 
     def __new__(cls, **values: Any) -> Any:
         """A block of its own."""
-        buffer = ctypes.create_string_buffer(cls.size + ALIGNMENT)
+        buffer = cls.storage()
         block: Any = cls.python.from_buffer(buffer, -ctypes.addressof(buffer) % ALIGNMENT)
         for name, value in values.items():
             if name not in cls.fields:

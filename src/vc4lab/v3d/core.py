@@ -22,7 +22,6 @@ from vc4lab.v3d.lists.order import OrderCheck
 from vc4lab.v3d.lists.rendering import RenderingStage
 from vc4lab.v3d.lists.thread import ListThread, waiting_reasons, waits_in_vain
 from vc4lab.v3d.registers import (
-    BY_OFFSET,
     REGISTERS,
     Access,
     BinnerDebug,
@@ -124,32 +123,43 @@ class V3D:
         self.programs.on_start = self._program_started
         self.values: dict[str, int] = {register.name: register.reset for register in REGISTERS}
         self._line = False
+        self._readers = {
+            r.offset: self._reader(r) for r in REGISTERS if r.access is not Access.WRITE
+        }
+        self._writers = {
+            r.offset: self._writer(r) for r in REGISTERS if r.access is not Access.READ
+        }
 
     # -- the bus -----------------------------------------------------------------------------
 
     def read(self, offset: int) -> int:
         """A 32-bit read at a byte offset from the V3D base; undefined offsets read 0."""
-        register = BY_OFFSET.get(offset & ~3)
-        if register is None or register.access is Access.WRITE:
+        handler = self._readers.get(offset & ~3)
+        if handler is None:
             return 0
         self.settle()
-        handler: Callable[[], int] | None = getattr(self, f"_on_read_{register.name}", None)
-        return handler() if handler is not None else self.values[register.name]
+        return handler()
 
     def write(self, offset: int, value: int) -> None:
         """A 32-bit write; writes to read-only and undefined registers are ignored."""
-        register = BY_OFFSET.get(offset & ~3)
-        if register is None or register.access is Access.READ:
+        found = self._writers.get(offset & ~3)
+        if found is None:
             return
-        value &= _WORD
-        if register.name not in _START_REGISTERS:
+        handler, starts = found
+        if not starts:
             self.settle()
-        handler: Callable[[int], None] | None = getattr(self, f"_on_write_{register.name}", None)
-        if handler is not None:
-            handler(value)
-        else:
-            self._hold(register, value)
+        handler(value & _WORD)
         self._update_line()
+
+    def _reader(self, register: Register) -> Callable[[], int]:
+        handler = getattr(self, f"_on_read_{register.name}", None)
+        return handler or partial(self.values.__getitem__, register.name)
+
+    def _writer(self, register: Register) -> tuple[Callable[[int], None], bool]:
+        """What a write does, and whether it starts user programs."""
+        handler = getattr(self, f"_on_write_{register.name}", None)
+        starts = register.name in _START_REGISTERS
+        return handler or partial(self._hold, register), starts
 
     def settle(self) -> None:
         """Run the user programs that were queued. Whoever runs the machine calls this now and then,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from vc4lab.records.codes import TileBuffer, TileFormat
@@ -112,6 +113,13 @@ class Surface:
         plain = VARIANTS.index((TileFormat.RGBA8888, tiling))
         variant = plain if is_mask or is_wide else self.variant
         return Mover(to_memory, multisample, is_wide, is_mask, variant)
+
+    @cached_property
+    def as_bytes(self) -> bytes:
+        """A `SurfaceOp` of it."""
+        op = SurfaceOp()
+        self.fill(op)
+        return bytes(op)
 
     def fill(self, op: Any) -> None:
         """Writes the description into a `SurfaceOp`."""

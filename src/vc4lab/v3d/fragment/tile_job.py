@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.simd import Struct, i32, ptr
@@ -177,6 +178,16 @@ class FrameWork:
         return len(self.surfaces) - 1
 
 
+def _in_order(count: int) -> Any:
+    """An array of the numbers from 0 on."""
+    return (ctypes.c_int32 * max(count, 1)).from_buffer_copy(_numbers(count))
+
+
+@lru_cache(maxsize=64)
+def _numbers(count: int) -> bytes:
+    return bytes((ctypes.c_int32 * max(count, 1))(*range(count)))
+
+
 class NativeFrame:
     """The native arrays of a frame; keeps them alive.
 
@@ -214,7 +225,7 @@ class NativeFrame:
         self.surface_list = surfaces
         self.count = count
         self.ops, self.chains, self.keep = ops, chains, keep
-        self.order = (ctypes.c_int32 * max(count, 1))(*range(count))
+        self.order = _in_order(count)
         self.statuses = (ctypes.c_int32 * (2 * max(count, 1)))()
         self.draws: Any = getattr(draws, "table", None)  # somebody has filled it already
         if self.draws is None:
@@ -224,13 +235,8 @@ class NativeFrame:
                 self.draws[2 * number + 1] = draw.params
         self.surfaces = (ctypes.c_char * (SurfaceOp.size * max(len(surfaces), 1)))()
         for number, surface in enumerate(surfaces):
-            op = SurfaceOp()
-            surface.fill(op)
-            ctypes.memmove(
-                ctypes.addressof(self.surfaces) + number * SurfaceOp.size,
-                op.address,
-                SurfaceOp.size,
-            )
+            place = ctypes.addressof(self.surfaces) + number * SurfaceOp.size
+            ctypes.memmove(place, surface.as_bytes, SurfaceOp.size)
         job: Any = TileJob()
         self.job = job
         job.memory = memory.base
@@ -275,7 +281,7 @@ class NativeFrame:
 
     def failed(self) -> list[tuple[int, int, int]]:
         """(chain, draw, status) of the chains that a draw stopped."""
-        if not any(self.statuses[::2]):
+        if not bytes(self.statuses).strip(b"\0"):
             return []
         pairs = list(zip(self.statuses[::2], self.statuses[1::2], strict=True))
         return [(k, draw, status) for k, (status, draw) in enumerate(pairs) if status]

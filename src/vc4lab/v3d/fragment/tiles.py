@@ -103,6 +103,7 @@ class TileScheduler:
         self._tasks: list[SimpleQueue[int | None]] = []
         self._done: SimpleQueue[None] = SimpleQueue()
         self._lock = threading.Lock()
+        self._movers: dict[tuple[int, int, int, bool, int], NativeFunction] = {}
         self._exact: dict[int, int] = {}  # draw → entry point of its exact pipeline
 
     def run(self, work: FrameWork | NativeFrame) -> RenderResult:
@@ -151,10 +152,13 @@ class TileScheduler:
     def _provide(self, frame: NativeFrame, number: int, to_memory: bool) -> None:
         """Compiles what moves tiles between the tile buffer and a surface."""
         mode = frame.job.mode
-        mover = frame.surface_list[number].mover(
-            to_memory, bool(mode & MULTISAMPLE), bool(mode & WIDE)
-        )
-        function = mover_function(mover, self._unknowns, self._target)
+        surface = frame.surface_list[number]
+        key = surface.tiling, surface.format, surface.buffer, to_memory, mode
+        function = self._movers.get(key)
+        if function is None:
+            mover = surface.mover(to_memory, bool(mode & MULTISAMPLE), bool(mode & WIDE))
+            function = mover_function(mover, self._unknowns, self._target)
+            self._movers[key] = function
         frame.set_mover(number, to_memory, function.address)
 
     def _provide_setup(self, number: int) -> None:

@@ -41,6 +41,9 @@ MAX_WORK = 1 << 22
 _TABLE = 2 * MAX_RECORDS
 _COMPRESSED, _ABSOLUTE, _END = 48, 0x81, 0x80
 _FNV_PRIME = 0x01000193
+_NOTHING = (ctypes.c_char * 64)()
+_NO_RECORDS = (ctypes.c_char * (2 * Expansion.size))()
+"""What a frame without such records has."""
 
 
 class DirectLists:
@@ -68,6 +71,8 @@ class DirectLists:
     @property
     def address(self) -> int:
         """Host address of the lists; valid until the next `expand`."""
+        if not self._data:
+            return ctypes.addressof(_NOTHING)
         if self._buffer is None:
             padded = bytes(self._data) + bytes(64)
             self._buffer = (ctypes.c_char * len(padded)).from_buffer_copy(padded)
@@ -75,11 +80,9 @@ class DirectLists:
 
     def fill(self, context: Any) -> None:
         """Tells the native scan where everything is."""
-        size = _TABLE if self.count else 1
-        if self._table is None:
-            self._table = (ctypes.c_char * ((size + 1) * Expansion.size))()
-        context.expansion_mask = size - 1
-        context.expansions = ctypes.addressof(self._table)
+        table = self._table if self.count else _NO_RECORDS
+        context.expansion_mask = _TABLE - 1 if self.count else 0
+        context.expansions = ctypes.addressof(table)
         context.expanded = self.address
         context.expansions_full = int(
             self.count >= MAX_RECORDS or len(self._data) >= MAX_BYTES or self.work >= MAX_WORK
@@ -88,8 +91,6 @@ class DirectLists:
     def expand(self, address: int) -> None:
         """Makes a list of the record at a guest address."""
         address &= 0xFFFFFFFF
-        if not self.count:
-            self._table = None  # that of a frame without such records has no room
         self.count += 1
         form, data, behind = self._list(address)
         offset = -1

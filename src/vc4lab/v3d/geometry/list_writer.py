@@ -40,6 +40,7 @@ from vc4lab.v3d.geometry.ptb_context import (
     FAR_INDEX,
     FORMAT_KIND,
     LINK_RESERVE,
+    NEVER,
     OUT_OF_MEMORY,
     RECORD_SLOT,
     SHADER_KIND,
@@ -379,6 +380,13 @@ def finish_all(context: Value, everything: Value) -> Value:
         if status == DONE:
             k = k + 1
     c.primitive = k
+    if status == DONE:  # what changed so far is prefix state of the next list
+        c.counter = 0
+        c.drawn = 0
+        changed = c.field_ptr("changed")
+        for kind in range(len(STATE_KINDS)):
+            if load(i32, changed + kind * 4) != NEVER:
+                store(changed + kind * 4, const(i32, 0))
     return status
 
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vc4lab.bits import signed32
+from vc4lab.records.declarations import TileBinningMode
 from vc4lab.simd import NativeFunction, NativeModule, build
 from vc4lab.v3d.geometry import ptb_context as pc
 from vc4lab.v3d.geometry.ptb_context import BinContext, TileState
@@ -34,7 +35,6 @@ from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
     from vc4lab.memory import GuestMemory
-    from vc4lab.records.declarations import TileBinningMode
     from vc4lab.v3d.unknowns import Unknowns
 
 COUNTERS = ("rejected", "clipped", "degenerate", "outside", "entries", "blocks")
@@ -94,6 +94,33 @@ def native(entry: str) -> NativeFunction:
     return _module(_GROUP.get(entry, "frame"))[entry]
 
 
+class _Grid(NamedTuple):
+    """What record 112 says, and what follows from it."""
+
+    columns: int
+    rows: int
+    tile: tuple[int, int]
+    initial: int
+    block: int
+    base: int
+    memory_bytes: int
+    pool: int
+    pool_bytes: int
+
+
+@lru_cache(maxsize=64)
+def _grid(value: int, halves: bool) -> _Grid:
+    """Frame after frame has the same few records 112. `halves`: double buffering halves tiles."""
+    mode = TileBinningMode(value)
+    columns, rows = int(mode.tiles_x), int(mode.tiles_y)
+    tile = tile_size(mode.multisample, mode.colour64, mode.double_buffer and halves)
+    initial, block = 32 << int(mode.initial_block), 32 << int(mode.block)
+    base, memory_bytes = int(mode.address), int(mode.memory_size)
+    pool = (base + columns * rows * initial + block - 1) & -block
+    left = memory_bytes - (pool - base)
+    return _Grid(columns, rows, tile, initial, block, base, memory_bytes, pool, left)
+
+
 class Binner:
     """One PTB. Statuses: DONE, OUT_OF_MEMORY (supply memory, then `resume`), PAUSED, BAD_INDEX.
 
@@ -119,6 +146,7 @@ class Binner:
         for k in range(len(pc.STATE_KINDS)):
             self.context.changed[k] = pc.NEVER
         self._tiles: Any = None
+        self._halves = unknowns["double_buffer_tile"] == "half"
         self._codes = (ctypes.c_char * (MAX_VERTICES + 64))()
         self.context.codes = ctypes.addressof(self._codes)
         self.context.state = self.state.address
@@ -137,33 +165,26 @@ class Binner:
 
     def configure(self, mode: TileBinningMode) -> None:
         """Record 112: the grid of tiles and their memory. Does not touch the state counter."""
-        c = self.context
-        c.width, c.height = int(mode.tiles_x), int(mode.tiles_y)
-        self.tile_width, self.tile_height = tile_size(
-            mode.multisample,
-            mode.colour64,
-            mode.double_buffer and self.unknowns["double_buffer_tile"] == "half",
-        )
+        c, g = self.context, _grid(mode.value, self._halves)
+        c.width, c.height = g.columns, g.rows
+        self.tile_width, self.tile_height = g.tile
         c.shift_x = (self.tile_width * 16).bit_length() - 1
         c.shift_y = (self.tile_height * 16).bit_length() - 1
-        initial, c.block_bytes = 32 << int(mode.initial_block), 32 << int(mode.block)
-        base = int(mode.address)
-        count = c.width * c.height
-        fixed = base + count * initial
-        pool = (fixed + c.block_bytes - 1) & -c.block_bytes
-        size = int(mode.memory_size) - (pool - base)
-        if size < 0:
+        c.block_bytes = g.block
+        count = g.columns * g.rows
+        if g.pool_bytes < 0:
             self.reporter.report(
                 "CLE-027",
-                f"{int(mode.memory_size)} bytes for {count} tiles of {initial} bytes",
-                address=base,
+                f"{g.memory_bytes} bytes for {count} tiles of {g.initial} bytes",
+                address=g.base,
             )
-        self._set(pool_address=pool, pool_bytes=size, spill_used=0)
-        self._tiles = (ctypes.c_char * (count * TileState.size + 64))()
+        c.pool_address, c.pool_bytes, c.spill_used = g.pool, g.pool_bytes, 0
+        if self._tiles is None or ctypes.sizeof(self._tiles) < count * TileState.size + 64:
+            self._tiles = (ctypes.c_char * (count * TileState.size + 64))()
         c.tiles = ctypes.addressof(self._tiles)
-        native("reset")(c.address, signed32(base), initial)
-        self._earlier = self.totals
+        native("reset")(c.address, signed32(g.base), g.initial)
         for name in COUNTERS:
+            self._earlier[name] += getattr(c, name)
             setattr(c, name, 0)
         self._pending = None
         self._flush_tile = 0
@@ -328,12 +349,6 @@ class Binner:
         c.primitive = self._flush_tile
         status = int(finish(c.address, everything))
         self._flush_tile = c.primitive
-        if status == pc.DONE:
-            c.counter = 0
-            c.drawn = 0
-            for k in range(len(pc.STATE_KINDS)):
-                if c.changed[k] != pc.NEVER:
-                    c.changed[k] = 0  # prefix state of the next list
         return status
 
     @property

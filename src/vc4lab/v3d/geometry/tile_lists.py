@@ -89,7 +89,7 @@ class ScanResult:
     `draw_entries` is the host address of `DrawEntry` structs, one for each distinct render state.
     `segments` is the host address of `Segment` structs (tile, draw, address, primitives: 4 i32);
     those of tile k are `tile_first[k] .. tile_first[k+1]-1`, where `tile_offsets` is the host
-    address of that i32 array. `final_state` is the state behind the last tile.
+    address of that i32 array. `final_bytes` is the state behind the last tile.
     """
 
     draw_entries: int
@@ -99,8 +99,13 @@ class ScanResult:
     tile_offsets: int
     errors: list[ScanError]
     entries: int
-    final_state: RenderState
+    final_bytes: bytes
     keep: Any = field(repr=False, default=None)
+
+    @property
+    def final_state(self) -> RenderState:
+        """The state behind the last tile."""
+        return state_from_bytes(self.final_bytes)
 
     @cached_property
     def draws(self) -> list[DrawUse]:
@@ -149,13 +154,10 @@ class _Arrays:
         self.grow_segments(segments)
         self.grow_errors(errors)
 
-    def attach(self, context: Any) -> None:
-        """Empty, and used by another scan from now on."""
-        old, self.context = self.context, context
-        for name in ("draws", "draw_capacity", "table", "table_mask", "segments", "errors"):
-            setattr(context, name, getattr(old, name))
-        for name in ("segment_capacity", "error_capacity"):
-            setattr(context, name, getattr(old, name))
+    def empty(self) -> None:
+        """Ready for another scan."""
+        c = self.context
+        c.tile = c.draw_count = c.segment_count = c.error_count = c.entries = 0
         ctypes.memset(self.table, 0, ctypes.sizeof(self.table))
 
     def _grow(self, old: Any, size: int) -> Any:
@@ -201,17 +203,18 @@ class _Arrays:
 
 
 _free: list[_Arrays] = []
+_STATE_AT = ScanContext.offset("state")
 
 
 class _Lease:
     """Arrays for one scan; they go back when nobody needs its result any more."""
 
-    def __init__(self, context: Any) -> None:
+    def __init__(self) -> None:
         try:
             self.arrays = _free.pop()
         except IndexError:
             self.arrays = _Arrays(draws=32, segments=1024, errors=16)
-        self.arrays.attach(context)
+        self.arrays.empty()
 
     def __del__(self) -> None:
         if len(_free) < _KEPT:
@@ -221,7 +224,7 @@ class _Lease:
 def scan_tile_lists(
     memory: GuestMemory,
     tiles: Sequence[int | tuple[int, int]] | Pieces,
-    initial_state: RenderState,
+    initial_state: RenderState | bytes,
     depth: int = 1,
     direct: DirectLists | None = None,
 ) -> ScanResult:
@@ -234,7 +237,7 @@ def scan_tile_lists(
         system records are skipped; results refer to positions in this sequence. Or such pieces as
         native arrays.
     initial_state
-        State in force before the first list; state carries over from list to list.
+        State in force before the first list (or its bytes); it carries over from list to list.
     depth
         Sub-list levels already in use (1: the tile list was entered by record 17); pieces of
         rendering list want 0.
@@ -246,22 +249,21 @@ def scan_tile_lists(
     ScanResult
         Broken lists become entries in `errors`; what came before the error stays valid.
     """
-    context = ScanContext()
+    lease = _Lease()
+    arrays = lease.arrays
+    context = arrays.context
     pieces = tiles if isinstance(tiles, Pieces) else Pieces.of(tiles)
     offsets = (ctypes.c_int32 * (pieces.count + 1))()
     context.memory = memory.base
     context.tiles, context.ends, context.tile_count = pieces.starts, pieces.ends, pieces.count
     context.tile_first = ctypes.addressof(offsets)
-    ctypes.memmove(
-        context.address + ScanContext.offset("state"), state_bytes(initial_state), STATE_BYTES
-    )
+    initial = initial_state if isinstance(initial_state, bytes) else state_bytes(initial_state)
+    ctypes.memmove(context.address + _STATE_AT, initial, STATE_BYTES)
     context.sub_depth = max(0, 2 - depth)
     context.budget = sc.FRAME_BUDGET
     context.list_base = memory.base
     direct = direct or DirectLists(memory, None)
     direct.fill(context)
-    lease = _Lease(context)
-    arrays = lease.arrays
     native = _native_scan(False)
     while (status := native(context.address)) != sc.DONE:
         if status == sc.NEED_DRAWS:
@@ -275,7 +277,7 @@ def scan_tile_lists(
             native = _native_scan(True)
         else:
             arrays.grow_errors(context.error_capacity * 4)
-    final = ctypes.string_at(context.address + ScanContext.offset("state"), STATE_BYTES)
+    final = ctypes.string_at(context.address + _STATE_AT, STATE_BYTES)
     return ScanResult(
         draw_entries=context.draws,
         draw_count=context.draw_count,
@@ -284,8 +286,8 @@ def scan_tile_lists(
         tile_offsets=ctypes.addressof(offsets),
         errors=[_error(arrays.errors, k) for k in range(context.error_count)],
         entries=context.entries,
-        final_state=state_from_bytes(final),
-        keep=(context, lease, offsets, direct, pieces),
+        final_bytes=final,
+        keep=(lease, offsets, direct, pieces),
     )
 
 

@@ -2,9 +2,24 @@
 
 from __future__ import annotations
 
+from vc4lab.records.declarations import IndexedPrimitives, VertexArrayPrimitives
 from vc4lab.simd import Array, i8, i32, i64, ptr
-from vc4lab.v3d.geometry.ptb_context import RECORD_SLOT
+from vc4lab.v3d.geometry.ptb_context import CLIPPER_XY, CLIPPER_Z, RECORD_SLOT
 from vc4lab.v3d.geometry.shader_lookup import ShaderLookup
+from vc4lab.v3d.lists.render_state import STATE_RECORD_BYTES
+
+NOTHING = (1, 2, 3)
+"""NOP and both marker records."""
+
+WALKED = (
+    *NOTHING,
+    IndexedPrimitives.id,
+    VertexArrayPrimitives.id,
+    *STATE_RECORD_BYTES,
+    CLIPPER_XY,
+    CLIPPER_Z,
+)
+"""Records the walker executes, if it can."""
 
 GOES_ON, OTHER, INTERRUPTED = 0, 1, 2
 """What the walker does with a record: executes it · leaves it to Python · has begun to draw, but

@@ -38,8 +38,6 @@ from vc4lab.v3d.geometry import walk_context as wc
 from vc4lab.v3d.geometry.nv_vertices import CLIP_HEADER_WORDS, PSE_WORDS, NvContext
 from vc4lab.v3d.geometry.primitive_decoder import host
 from vc4lab.v3d.geometry.ptb_context import (
-    CLIPPER_XY,
-    CLIPPER_Z,
     DONE,
     INDEX_8,
     INDEX_16,
@@ -66,17 +64,11 @@ from vc4lab.v3d.lists.render_state import (
     GL_SHADER,
     NV_SHADER,
     PRIMITIVE_LIST_FORMAT,
-    STATE_RECORD_BYTES,
     RenderState,
 )
 
 INDEXED, ARRAY = IndexedPrimitives.id, VertexArrayPrimitives.id
-NOTHING = (1, 2, 3)
-"""NOP and both marker records."""
-
 NV_BYTES = NvShaderRecord.bit_width // 8
-
-_KNOWN = (*NOTHING, INDEXED, ARRAY, *STATE_RECORD_BYTES, CLIPPER_XY, CLIPPER_Z)
 
 
 @staged
@@ -281,7 +273,7 @@ def walk(context: Value) -> Value:
     """
     w: Any = WalkContext.at(context)
     c: Any = BinContext.at(w.binner)
-    sizes = table(i8, [RECORD_SIZES[op] if op in _KNOWN else 0 for op in range(256)])
+    sizes = table(i8, [RECORD_SIZES[op] if op in wc.WALKED else 0 for op in range(256)])
     w.work = wc.WORK_PER_CALL
     result: Any = const(i32, GOES_ON)
     while result == GOES_ON:

@@ -43,6 +43,8 @@ class Use(Enum):
         self.words = words
         self.code = code
 
+    __hash__ = object.__hash__  # an Enum's own is written in Python
+
     @property
     def is_read(self) -> bool:
         """Whether the V3D reads there what the program has written."""

@@ -26,6 +26,7 @@ from vc4lab.v3d.geometry.ptb import Binner
 from vc4lab.v3d.geometry.ptb_input import MAX_LENGTH, IndexSource
 from vc4lab.v3d.geometry.vg_list import inline_length
 from vc4lab.v3d.geometry.walk import ListWalker
+from vc4lab.v3d.geometry.walk_context import WALKED
 from vc4lab.v3d.lists.addresses import Use
 from vc4lab.v3d.lists.draw_ranges import DrawRanges
 from vc4lab.v3d.lists.lint import Lint
@@ -86,7 +87,7 @@ class BinningStage:
             executor.memory, self.binner, self.coordinates.shaders, self.lint.addresses
         )
         executor.install(0, self._handlers())
-        executor.accelerate(0, self._walk)
+        executor.accelerate(0, self._walk, WALKED)
 
     @property
     def pool_address(self) -> int:

@@ -8,7 +8,7 @@ both, are executed here. Source: hardware reference 3.1-3.2.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
 from vc4lab.memory import MEMORY_MASK
@@ -55,7 +55,7 @@ class ControlListExecutor:
         self.depth = depth
         self.addresses: AddressCheck | None = None
         self.ram = memory.view(0, MEMORY_MASK + 1)
-        self._accelerators: dict[int, Callable[[], None]] = {}
+        self._accelerators: dict[int, tuple[Callable[[], None], frozenset[int]]] = {}
         self._jumps: dict[tuple[int, ...], int] = {}
         self._tables: list[dict[int, Handler]] = [self._system(t) for t in threads]
 
@@ -63,9 +63,11 @@ class ControlListExecutor:
         """Adds the stage's own handlers to the table of a thread."""
         self._tables[number].update(handlers)
 
-    def accelerate(self, number: int, run: Callable[[], None]) -> None:
-        """``run`` executes records of a thread natively, as many as it can, at each step."""
-        self._accelerators[number] = run
+    def accelerate(self, number: int, run: Callable[[], None], records: Iterable[int]) -> None:
+        """``run`` executes records of a thread natively, as many as it can, from one of ``records``
+        on; it need not execute any.
+        """
+        self._accelerators[number] = run, frozenset(records)
 
     def word(self, address: int) -> int:
         """The little-endian word at a guest address (used for record payloads)."""
@@ -107,9 +109,9 @@ class ControlListExecutor:
     def _run(self, thread: ListThread) -> None:
         handlers, sizes, ram = self._tables[thread.number], RECORD_SIZES, self.ram
         budget = RECORD_BUDGET
-        accelerate = self._accelerators.get(thread.number)
+        accelerate, native = self._accelerators.get(thread.number, (None, ()))
         while thread.running and thread.stalled is None:
-            if accelerate is not None:
+            if accelerate is not None and ram[thread.current & MEMORY_MASK] in native:
                 accelerate()
                 if not thread.running or thread.stalled is not None:
                     return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from vc4lab.simd import Struct, i32, ptr
+from vc4lab.v3d.lists.render_state import STATE_RECORD_BYTES
 
 OTHER, FULL, FRAME_END, TILE_AGAIN, MISPLACED, EXHAUSTED = range(6)
 """Why the kernel stopped: a record for Python (or the end address) · an array is full · the last
@@ -17,6 +18,12 @@ OPS_PER_RECORD = 12
 
 FRAME_SURFACE = 0
 """Number of the surface of record 113; others are numbered as they are met."""
+
+LAST_FRAME = 127
+"""Frames are numbered up to here, then again from 1."""
+
+COLLECTED = (1, 2, 3, 17, *range(24, 30), 114, 115, *STATE_RECORD_BYTES)
+"""Records the kernel executes, if it can."""
 
 MAX_SURFACES = 64
 MAX_TILES = 1 << 16
@@ -65,5 +72,6 @@ class CollectContext(Struct):
     piece_capacity = i32
     surfaces = ptr  # i64 masked payload each
     surface_count = i32
-    stored = ptr  # one byte a tile: stored in this frame
+    stored = ptr  # one byte a tile: the frame in which it was stored last
+    frame = i32  # 1 to LAST_FRAME
     tasks = i32  # stores of anything since the arrays were emptied

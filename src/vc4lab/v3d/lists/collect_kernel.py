@@ -15,7 +15,7 @@ from typing import Any
 from vc4lab.memory import MEMORY_MASK
 from vc4lab.records.codes import TileBuffer
 from vc4lab.records.control import RECORD_SIZES
-from vc4lab.records.declarations import StoreFull, StoreGeneral
+from vc4lab.records.declarations import ClearColours, StoreFull, StoreGeneral
 from vc4lab.simd import (
     Value,
     const,
@@ -63,7 +63,7 @@ from vc4lab.v3d.lists.collect_context import (
 )
 from vc4lab.v3d.lists.render_state import PRIMITIVE_LIST_FORMAT, STATE_RECORD_BYTES
 
-COORDINATES, SUB_LIST = 115, 17
+COORDINATES, SUB_LIST, CLEAR_COLOURS = 115, 17, ClearColours.id
 STORE, STORE_END, STORE_FULL, LOAD_FULL, STORE_GENERAL, LOAD_GENERAL = range(24, 30)
 
 _STORED = (TileBuffer.COLOUR, TileBuffer.ZS, TileBuffer.Z, TileBuffer.VG_MASK)
@@ -140,7 +140,7 @@ def _store(c: Any, address: Value, kind: Value, a: Value, b: Value, keep: Value)
         _emit(c, kind, a, b)
         c.tasks = c.tasks + 1
         tile = (c.row & 0xFF) * 256 + (c.column & 0xFF)
-        store(c.stored + tile, const(i8, 1))
+        store(c.stored + tile, c.frame.trunc(i8))
     if (keep & PART_COLOUR) == 0:
         c.buffer_colour = c.colour
         c.buffer_colour_high = c.colour_high
@@ -161,6 +161,16 @@ def _store(c: Any, address: Value, kind: Value, a: Value, b: Value, keep: Value)
     c.chain_open = 0
     c.first_piece = c.piece_count
     c.has_coordinates = 0
+
+
+@staged
+def _clear_colours(c: Any, payload: Value) -> None:
+    """Record 114; Z and stencil make one word."""
+    c.colour = load(i32, payload + ClearColours.colour.lo // 8)
+    c.colour_high = load(i32, payload + ClearColours.colour_high.lo // 8)
+    stencil = load(i8, payload + ClearColours.stencil.lo // 8).zext(i32)
+    c.zs = (load(i32, payload + ClearColours.z.lo // 8) << 8) | stencil
+    c.mask = load(i8, payload + ClearColours.vg_mask.lo // 8).zext(i32)
 
 
 @staged
@@ -186,6 +196,9 @@ def collect(context: Value) -> Value:
         room = (c.op_count + OPS_PER_RECORD + MAX_LOADS < c.op_capacity) & (
             c.piece_count + 1 < c.piece_capacity
         )
+        left = c.end - address
+        whole = (left < 0) | (left >= RECORD_SIZES[CLEAR_COLOURS])
+        whole = whole & ((address & MEMORY_MASK) <= MEMORY_MASK - RECORD_SIZES[CLEAR_COLOURS])
         is_store = (op >= STORE) & (op <= STORE_GENERAL) & (op != LOAD_FULL)
         if address == c.end:
             reason = const(i32, OTHER)
@@ -196,6 +209,9 @@ def collect(context: Value) -> Value:
             c.row = load(i8, pointer + 2).zext(i32)
             c.has_coordinates = 1
             c.here = address + RECORD_SIZES[COORDINATES]
+        elif (op == CLEAR_COLOURS) & whole:
+            _clear_colours(c, pointer + 1)
+            c.here = address + RECORD_SIZES[CLEAR_COLOURS]
         elif (op == SUB_LIST) & (c.has_coordinates != 0):
             c.here = address + RECORD_SIZES[SUB_LIST]
         elif is_store & (not_room(room)):
@@ -262,7 +278,7 @@ def _dumped(c: Any, payload: Value, record: Any) -> Value:
 def _execute_store(c: Any, address: Value, pointer: Value, op: Value) -> Value:
     reason = const(i32, -1)
     tile = (c.row & 0xFF) * 256 + (c.column & 0xFF)
-    again = (load(i8, c.stored + tile) != 0) & (c.fresh != 0)
+    again = (load(i8, c.stored + tile).zext(i32) == c.frame) & (c.fresh != 0)
     kind, a, b = const(i32, -1), const(i32, 0), const(i32, 0)
     keep, last = const(i32, 0), const(i1, False)
     size = const(i32, RECORD_SIZES[STORE])

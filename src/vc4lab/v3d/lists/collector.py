@@ -17,6 +17,7 @@ from vc4lab.v3d.fragment.tile_layout import TILE_SIZE
 from vc4lab.v3d.geometry.tile_lists import Pieces
 from vc4lab.v3d.lists.collect_context import (
     FULL,
+    LAST_FRAME,
     LOAD_WORDS,
     MAX_LOADS,
     MAX_SURFACES,
@@ -48,7 +49,7 @@ class Collector:
         context.stored = ctypes.addressof(self._stored)
         context.surfaces = ctypes.addressof(self._surfaces)
         context.loads = ctypes.addressof(self._loads)
-        context.fresh = 1
+        context.fresh = context.frame = 1
         context.list_format = TRIANGLES_16_BIT
         context.tile_width = context.tile_height = TILE_SIZE
         context.surface_count = 1
@@ -122,7 +123,9 @@ class Collector:
         context.op_count = context.chain_count = context.piece_count = context.tasks = 0
         context.first_piece = 0
         self._forget_surfaces()
-        ctypes.memset(self._stored, 0, MAX_TILES)
+        context.frame = context.frame % LAST_FRAME + 1
+        if context.frame == 1:
+            ctypes.memset(self._stored, 0, MAX_TILES)
         if not context.fresh:
             context.chain_open = 0
             self._chains[0] = 0
@@ -130,6 +133,9 @@ class Collector:
 
     def _forget_surfaces(self) -> None:
         """Empties the table of surfaces, but for those of loads that wait for the next tile."""
+        if not self.context.load_count:
+            self.context.surface_count = 1
+            return
         kinds = range(0, LOAD_WORDS * self.context.load_count, LOAD_WORDS)
         waiting = [place + 1 for place in kinds if self._loads[place] == OP_LOAD]
         payloads = [self._surfaces[self._loads[place]] for place in waiting]

@@ -11,14 +11,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from vc4lab.records.declarations import StoreGeneral
-from vc4lab.v3d.fragment.surface import COLOUR, Surface
+from vc4lab.v3d.fragment.surface import Surface
 from vc4lab.v3d.fragment.tile_job import Draw, NativeFrame
 from vc4lab.v3d.fragment.tiles import TileScheduler
 from vc4lab.v3d.geometry.direct_lists import DirectLists
 from vc4lab.v3d.geometry.tile_lists import ScanResult, scan_tile_lists
 from vc4lab.v3d.lists.draws import DrawPreparer
 from vc4lab.v3d.lists.lint import Lint
-from vc4lab.v3d.lists.render_state import default_state
+from vc4lab.v3d.lists.render_state import default_state, state_bytes
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
@@ -45,7 +45,7 @@ class FrameRenderer:
         self.reporter = reporter
         self.unknowns = unknowns
         self.threads = threads
-        self.state = default_state()
+        self.state = state_bytes(default_state())
         self.index_error = False
         self.lint = lint or Lint(reporter)
         self.preparer = DrawPreparer(
@@ -67,9 +67,10 @@ class FrameRenderer:
         direct = DirectLists(self.memory, self.reporter, self.unknowns)
         scan = scan_tile_lists(self.memory, pieces, self.state, depth=0, direct=direct)
         self.index_error |= direct.index_error
-        self.state = scan.final_state
+        self.state = scan.final_bytes
         self._report_errors(scan)
-        self.lint.frame(mode, mode.tile(self.unknowns), scan.entries)
+        tile = mode.tile(self.unknowns)
+        self.lint.frame(mode, tile, scan.entries)
         ops, chains, count = collector.arrays()
         if not count:
             return
@@ -84,7 +85,7 @@ class FrameRenderer:
             count=count,
             segments=scan.segments,
             piece_first=scan.tile_offsets,
-            tile=mode.tile(self.unknowns),
+            tile=tile,
             layout=mode.layout,
         )
         self._run(frame, draws)
@@ -112,11 +113,7 @@ def _surfaces(mode: FrameMode, payloads: list[int]) -> list[Surface]:
     """Surface 0 is that of record 113, the others are payloads of records 28 and 29."""
     size = (mode.width, mode.height)
     wide = mode.wide_colour
-    found = [
-        Surface(
-            mode.address, *size, int(mode.tiling), int(mode.format), COLOUR, mode.decimate, wide
-        )
-    ]
+    found = [mode.surface]
     for payload in payloads[1:]:
         record = StoreGeneral(payload)
         found.append(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from vc4lab.records.codes import Decimate, FrameFormat, TileFormat, Tiling, VgPrimitive
@@ -21,11 +22,18 @@ from vc4lab.records.declarations import (
     TileRenderingMode,
     VgInline,
 )
+from vc4lab.v3d.fragment.surface import COLOUR, Surface
 from vc4lab.v3d.fragment.tile_layout import TileLayout
 from vc4lab.v3d.geometry.list_end import list_end
 from vc4lab.v3d.geometry.ptb_input import PRIMITIVE_TYPE, tile_size
 from vc4lab.v3d.geometry.vg_list import inline_length
-from vc4lab.v3d.lists.collect_context import EXHAUSTED, FRAME_END, MISPLACED, TILE_AGAIN
+from vc4lab.v3d.lists.collect_context import (
+    COLLECTED,
+    EXHAUSTED,
+    FRAME_END,
+    MISPLACED,
+    TILE_AGAIN,
+)
 from vc4lab.v3d.lists.collector import Collector
 from vc4lab.v3d.lists.lint import Lint
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
@@ -58,10 +66,24 @@ class FrameMode:
     vg_mask: bool = False
     double_buffer: bool = False
 
-    @property
+    @cached_property
     def layout(self) -> TileLayout:
         """How the tile buffer is arranged."""
         return TileLayout(self.multisample, self.wide_colour)
+
+    @cached_property
+    def surface(self) -> Surface:
+        """What records 24 and 25 store to."""
+        return Surface(
+            self.address,
+            self.width,
+            self.height,
+            int(self.tiling),
+            int(self.format),
+            COLOUR,
+            self.decimate,
+            self.wide_colour,
+        )
 
     def drawn_size(self, unknowns: Unknowns) -> tuple[int, int]:
         """Pixels that are drawn: more than are stored if 16 samples become one pixel."""
@@ -73,6 +95,24 @@ class FrameMode:
         """Width and height of a tile in pixels."""
         halved = self.double_buffer and unknowns["double_buffer_tile"] == "half"
         return tile_size(self.multisample, self.wide_colour, halved)
+
+
+@lru_cache(maxsize=256)
+def _frame_mode(payload: bytes) -> tuple[TileRenderingMode, FrameMode]:
+    """Frame after frame has the same few modes."""
+    record = TileRenderingMode.from_bytes(payload)
+    return record, FrameMode(
+        address=record.address,
+        width=record.width,
+        height=record.height,
+        multisample=bool(record.multisample),
+        wide_colour=bool(record.colour64),
+        format=_FRAME_FORMATS.get(record.format, TileFormat.RGBA8888),
+        tiling=record.tiling,
+        decimate=record.decimate,
+        vg_mask=bool(record.vg_mask),
+        double_buffer=bool(record.double_buffer),
+    )
 
 
 class RenderingStage:
@@ -102,7 +142,7 @@ class RenderingStage:
         self.mode = FrameMode()
         self.collector = Collector(executor.memory.base)
         executor.install(1, self._handlers())
-        executor.accelerate(1, self._collect)
+        executor.accelerate(1, self._collect, COLLECTED)
 
     def begin(self) -> None:
         """The thread starts at its current address: a new piece of list begins there."""
@@ -189,25 +229,14 @@ class RenderingStage:
         self.collector.begin(self.thread.current)
 
     def _on_mode(self, address: int) -> None:
-        record = self.executor.payload(address, TileRenderingMode)
+        data = self.executor.memory.read(address + 1, TileRenderingMode.size - 1)
+        record, mode = _frame_mode(data)
         self.lint.rendering_mode(address, record)
-        mode = FrameMode(
-            address=record.address,
-            width=record.width,
-            height=record.height,
-            multisample=bool(record.multisample),
-            wide_colour=bool(record.colour64),
-            format=_FRAME_FORMATS.get(record.format, TileFormat.RGBA8888),
-            tiling=record.tiling,
-            decimate=record.decimate,
-            vg_mask=bool(record.vg_mask),
-            double_buffer=bool(record.double_buffer),
-        )
         if record.coverage:
             self.reporter.report(
                 "CLE-031", "coverage mode (record 113 bit 73) is ignored", address=address
             )
-        if mode != self.mode and self.collector.context.tasks:
+        if mode is not self.mode and mode != self.mode and self.collector.context.tasks:
             self._draw()
         self.mode = mode
         self.collector.set_mode(*mode.tile(self.unknowns), mode.vg_mask)
