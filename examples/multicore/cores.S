@@ -5,7 +5,7 @@
         .text
 
 /* The firmware's stub found this address in the core's mailbox 3. Like core 0 in start.S, with a stack of
- * its own; the MMU follows in C.
+ * its own; and the MMU is on before the first word goes there, so that no cache knows another one.
  */
         .global core_entry
 core_entry:
@@ -15,7 +15,10 @@ core_entry:
         and     r0, r0, #3
         ldr     sp, =stacks                     @ 4 KiB each, growing down
         add     sp, sp, r0, lsl #12
+        mov     r6, r0
         prepare_core
+        bl      memory_map_use
+        mov     r0, r6
         bl      core_main
         bl      halt
 

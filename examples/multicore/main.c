@@ -52,7 +52,6 @@ static void draw_band(uint32_t core)
 /* What cores 1 to 3 do. */
 void core_main(uint32_t core)
 {
-    memory_map_use();
     say(core, ": awake at ", microseconds(), " us");
     awake[core] = 1;
     send_event();

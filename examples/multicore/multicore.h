@@ -8,7 +8,7 @@ enum { CORES = 4 };
 
 /* cores.S ------------------------------------------------------------------------------------- */
 
-/* Where a core comes in that was sent here by its mailbox: goes on in core_main with its number. */
+/* Where a core comes in that was sent here by its mailbox: MMU on, then core_main with its number. */
 void core_entry(void);
 
 /* A spin lock: 0 is free. Waiting cores sleep (WFE) until somebody unlocks (SEV). */
@@ -28,7 +28,8 @@ static inline void wait_for_event(void)
 
 /* mmu.c --------------------------------------------------------------------------------------- */
 
-/* Core 0 makes the table once; then every core switches MMU and caches on for itself. */
+/* Core 0 makes the table once; then every core switches MMU and caches on for itself (without using its
+ * stack: it is a leaf, and registers are enough). */
 void memory_map_make(const struct framebuffer *fb);
 void memory_map_use(void);
 
