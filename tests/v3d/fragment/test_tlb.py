@@ -8,8 +8,6 @@ import numpy as np
 import pytest
 from tests.v3d.fragment.scene import MASK_AT, Scene, vertex, words
 
-from vc4lab.qpu.environment import Unsupported
-from vc4lab.v3d.fragment.pipeline import fragment_pipeline
 from vc4lab.v3d.fragment.tile_context import FragmentKey
 
 Z_THEN_COLOUR = words("""
@@ -258,11 +256,3 @@ def test_without_a_mask_plane_it_reads_zero():
     for engine in ("fast", "interpreter"):
         assert not scene.render(engine).any()
         assert (scene.memory.array(MASK_AT, 256) == 0x70).all()
-
-
-def test_coverage_is_refused_by_name():
-    program = words(
-        "nop ; nop ; sbwait\n nop ; nop ; loadcv\n mov tlbc, r4 ; nop ; thrend\n nop\nnop"
-    )
-    with pytest.raises(Unsupported, match="FRG-004"):
-        fragment_pipeline(FragmentKey(program=program))

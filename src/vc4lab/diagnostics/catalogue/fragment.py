@@ -31,12 +31,15 @@ ENTRIES = [
     ),
     Entry(
         "FRG-004",
-        "Coverage is not accumulated",
+        "Coverage in a multisample frame",
         "The draw sends its primitives to the coverage pipe (record 96 bit 8), or its program "
-        "reads coverage (signal 7). No document gives the arrangement of the 16 samples in the Z "
-        "and stencil memory. The draw is left out.",
-        "AG100-R pp. 50, 71; hardware reference 7.12",
-        "Draw paths into the stencil buffer instead, or with multisampling.",
+        "reads coverage (signal 7), in a 4x multisample frame. Z and stencil have a word for each "
+        "of the four samples there, and no document says which of them hold the coverage of a "
+        "path. The draw is left out.",
+        "AG100-R pp. 50, 71; hardware reference 7.1, 7.12",
+        "Draw paths in a frame without multisampling: coverage has 16 samples of its own. How they "
+        "are arranged and counted: `vc4lab unknowns coverage_samples`, coverage_winding, "
+        "coverage_level.",
     ),
     Entry(
         "FRG-006",

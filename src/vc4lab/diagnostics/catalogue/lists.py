@@ -265,11 +265,12 @@ ENTRIES = [
     ),
     Entry(
         "CLE-031",
-        "Coverage mode not simulated",
-        "The rendering configuration selects the coverage mode, in which the Z and stencil memory "
-        "accumulates the coverage of vector graphics. No document gives the layout of its samples.",
-        "AG100-R p. 72, record 113 bit 73",
-        "Draw paths into the stencil buffer instead, or with multisampling.",
+        "Coverage mode changes nothing",
+        "The rendering configuration selects the coverage mode. Record 96 bit 8 alone decides here "
+        "whether a draw accumulates coverage in the Z and stencil memory; no document says what "
+        "else the mode does, besides early tests, which are not simulated.",
+        "AG100-R p. 72, record 113 bits 73 and 75",
+        "Clear Z and stencil to 0 (record 114) before coverage is accumulated.",
     ),
     Entry(
         "CLE-032",

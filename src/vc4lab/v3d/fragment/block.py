@@ -139,6 +139,9 @@ class BlockShader:
         quads = quads_of(block.bits)
         in_quads = lanes_of_quads(quads)
         self.count("quads_valid", popcount_(quads))
+        if self.constants.key.coverage:
+            self._accumulate(primitive, block)
+            return
         depth = self._depth(primitive, block)
         in_range = (depth >= splat(self.z_min)) & (depth <= splat(self.z_max))
         flags = [mask_from_bits(bits) & in_range for bits in block.samples]
@@ -165,6 +168,15 @@ class BlockShader:
             self._interpret(inputs, block)
         else:
             self._inline(inputs, in_quads)
+
+    def _accumulate(self, primitive: Primitive, block: Block) -> None:
+        """The coverage pipe in place of a program."""
+        from vc4lab.v3d.fragment.coverage_pipe import accumulate
+
+        place = self.zs + self._offset(block)
+        word = self.layout.load_block(place)
+        word = accumulate(self.constants.key, word, block.samples, primitive.reverse)
+        self.layout.store_block(place, word)
 
     def _offset(self, block: Block) -> Value:
         return self.layout.offset(block.x, block.y)

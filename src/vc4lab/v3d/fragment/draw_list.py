@@ -35,7 +35,7 @@ def draw_list(
     tracer = PrimitiveTracer(shader, vertex_source(key, context, params), window(context, params))
     has_vertices = const(i1, True) if key.index_bits == 32 else params.vertex_count > 0
     ended = const(i32, ENDED)
-    if key.primitive == "triangles":
+    if key.primitive == "triangles" and not key.coverage:
         if has_vertices:
             ended = draw_triangles(tracer, address)
     else:

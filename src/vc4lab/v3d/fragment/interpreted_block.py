@@ -5,9 +5,9 @@ from __future__ import annotations
 import ctypes
 from typing import TYPE_CHECKING, Any
 
-from vc4lab.qpu.environment import Environment, Unsupported
+from vc4lab.qpu.environment import Environment
 from vc4lab.v3d.fragment.accesses import ColourAccesses
-from vc4lab.v3d.fragment.standalone import tlb_functions
+from vc4lab.v3d.fragment.standalone import coverage_function, tlb_functions
 from vc4lab.v3d.fragment.tile_context import (
     COUNTERS,
     DrawParams,
@@ -194,7 +194,10 @@ class NumpyFragmentEnvironment(Environment):
         return result
 
     def tlb_coverage_load(self) -> Words:
-        raise Unsupported("FRG-004", "the program reads coverage, which is not accumulated")
+        result = self._splat(0)
+        module = coverage_function(self.draw.key.coverage_reads)
+        module["load_coverage"](self.context, result.ctypes.data)
+        return result
 
     def tlb_stencil(self, value: Words) -> None:
         self.native["stencil"](self.context, ctypes.c_int32(int(value[0])).value)

@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Any
 
 from vc4lab.qpu.environment import Unsupported
+from vc4lab.qpu.operations import Signal
 from vc4lab.qpu.program import Program
 from vc4lab.simd import (
     Function,
@@ -100,5 +101,8 @@ def check_supported(key: FragmentKey) -> None:
     """Raises `Unsupported` for what no pipeline can be made for yet."""
     if key.primitive not in VERTICES or (key.primitive == "points" and key.index_bits == 32):
         raise Unsupported("FRG-006", f"{key.primitive} with x/y coordinates: no such list exists")
+    reads = any(word >> 60 == Signal.LOAD_COVERAGE for word in key.program)
+    if key.multisample and (key.coverage or reads):
+        raise Unsupported("FRG-004", "coverage of paths in a 4x multisample frame")
     if key.n_varyings > MAX_VARYINGS:
         raise Unsupported("FRG-007", f"{key.n_varyings} varyings, at most {MAX_VARYINGS} fit")

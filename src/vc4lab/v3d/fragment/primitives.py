@@ -105,6 +105,10 @@ class PrimitiveTracer:
             from vc4lab.v3d.fragment.trapezoid import draw_trapezoid  # it needs this module
 
             draw_trapezoid(self, vertices, flat_words)
+        elif self.key.primitive == "triangles":
+            from vc4lab.v3d.fragment.coverage_pipe import draw_path_triangle
+
+            draw_path_triangle(self, vertices)  # the others come in batches
         else:
             draw_point(self, vertices[0])
 

@@ -20,6 +20,12 @@ PATTERNS: dict[str, tuple[tuple[int, int], ...]] = {
 }
 """Positions of samples 0 to 3 in eighths of a pixel from its corner, by choice of the unknown."""
 
+PATH_PATTERNS: dict[str, tuple[tuple[int, int], ...]] = {
+    "grid": tuple((4 * x + 2, 4 * y + 2) for y in range(4) for x in range(4)),
+    "rooks": tuple(((5 * row + 2) % 16, row) for row in range(16)),
+}
+"""Positions of the 16 samples of a path in 1/16 pixel, by choice of the unknown."""
+
 CENTRE = 8
 """The pixel centre in 1/16 pixel."""
 
@@ -64,4 +70,9 @@ def raster(unknowns: Unknowns, separate: bool) -> Raster:
 
 def raster_of(key: FragmentKey) -> Raster:
     """How a draw is rasterised."""
+    if key.coverage:
+        points = PATH_PATTERNS[key.unknowns["coverage_samples"]]
+        if key.coverage_points < len(points):
+            points = _pattern(key.unknowns) if key.coverage_points > 1 else ((CENTRE, CENTRE),)
+        return Raster(key.unknowns["fill_rule"] == "top-left", points)
     return raster(key.unknowns, separate_samples(key))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from vc4lab.qpu.environment import Environment, Noted, Unsupported
+from vc4lab.qpu.environment import Environment, Noted
 from vc4lab.qpu.program import Program
 from vc4lab.qpu.registers import Write
 from vc4lab.simd import (
@@ -287,7 +287,9 @@ class FragmentEnvironment(Environment):
         return self.layout.load_block(self.inputs.mask)
 
     def tlb_coverage_load(self) -> Value:
-        raise Unsupported("FRG-004", "the program reads coverage, which is not accumulated")
+        from vc4lab.v3d.fragment.coverage_pipe import load_coverage
+
+        return load_coverage(self.constants.key, self.inputs.zs, [c.get() for c in self.flags])
 
     # -- order among programs: blocks run one after the other ----------------------------------
 

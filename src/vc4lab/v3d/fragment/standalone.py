@@ -20,7 +20,7 @@ from vc4lab.simd import (
     var,
 )
 from vc4lab.v3d.fragment import tlb
-from vc4lab.v3d.fragment.tile_context import FragmentBatch, TileContext
+from vc4lab.v3d.fragment.tile_context import FragmentBatch, FragmentKey, TileContext
 from vc4lab.v3d.fragment.tile_layout import PLANE_BYTES, SAMPLE_BYTES, TileLayout
 from vc4lab.v3d.fragment.tmu import direct_lookup
 
@@ -154,3 +154,18 @@ def tlb_functions(test: tlb.DepthTest, counting: bool = False) -> NativeModule:
         "direct": Function(args=three, body=_direct),
     }
     return build("tlb", functions, key=f"tlb-{test!r}-{counting}")
+
+
+@lru_cache(maxsize=16)
+def coverage_function(key: FragmentKey) -> NativeModule:
+    """Native `load_coverage` (context, result): signal 7."""
+    from vc4lab.v3d.fragment.coverage_pipe import load_coverage
+
+    def body(context_pointer: Value, result: Value) -> None:
+        context: Any = TileContext.at(context_pointer)
+        batch: Any = FragmentBatch.at(context.batch)
+        zs = context.field_ptr("zs") + batch.place
+        store(result, load_coverage(key, zs, _flags(batch, key.layout)))
+
+    function = Function(args=(ptr, ptr), body=body)
+    return build("coverage", {"load_coverage": function}, key=f"coverage-{key!r}")

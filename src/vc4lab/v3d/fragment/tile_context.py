@@ -232,6 +232,11 @@ class FragmentKey:
         Multisample frames only: samples have a coverage of their own (record 96 bits 7:6 not 0).
     vg_mask
         There is a VG mask plane (record 113 bit 72); without it reads give 0.
+    coverage, coverage_points
+        Draws of the coverage pipe (record 96 bit 8): the update rule, "nonzero", "odd", "or" or
+        "zero", and at how many points a pixel is looked at (16, 4 or 1). Else empty.
+    coverage_mask, coverage_leave
+        What signal 7 of the program reads and leaves: record 96 bits 5 and 11.
     counting
         Count what only performance counters want to know.
     unknowns
@@ -255,6 +260,10 @@ class FragmentKey:
     wide_colour: bool = False
     oversample: bool = True
     vg_mask: bool = False
+    coverage: str = ""
+    coverage_points: int = 16
+    coverage_mask: bool = False
+    coverage_leave: bool = False
     counting: bool = False
     unknowns: Unknowns = DEFAULT_UNKNOWNS
     engine: str = "fast"
@@ -263,6 +272,18 @@ class FragmentKey:
     def layout(self) -> TileLayout:
         """How the tile buffer is arranged."""
         return TileLayout(self.multisample, self.wide_colour)
+
+    @property
+    def coverage_reads(self) -> FragmentKey:
+        """A key with nothing but what reading coverage depends on."""
+        return FragmentKey(
+            (),
+            multisample=self.multisample,
+            wide_colour=self.wide_colour,
+            coverage_mask=self.coverage_mask,
+            coverage_leave=self.coverage_leave,
+            unknowns=self.unknowns,
+        )
 
     @property
     def first_varying(self) -> int:

@@ -6,6 +6,36 @@ from vc4lab.diagnostics.unknown import Unknown
 
 ROWS: list[Unknown] = [
     Unknown(
+        "coverage_samples",
+        "Where in a pixel are the 16 samples of the coverage pipe, by bit of the mask?",
+        {
+            "grid": "a regular 4x4 grid, row by row",
+            "rooks": "one in each of 16 rows and 16 columns, row by row",
+        },
+        "grid",
+        "Accumulate a half plane with a slowly turning edge and read the 16-bit mask.",
+        "no source; AG100-R p. 50 resolves 16x from blocks of 4x4; hardware reference 7.12",
+    ),
+    Unknown(
+        "coverage_winding",
+        "How does the coverage pipe count windings for the nonzero rule (record 96 bits 10:9 = 0)?",
+        {
+            "wrap": "2 bits a sample, forward-facing one up, reverse one down, modulo 4",
+            "saturate": "the same, but it stops at 1 and -1",
+        },
+        "wrap",
+        "Accumulate a square four times with the same winding and read its coverage.",
+        "no source; 32 bits of a pixel's Z and stencil for 16 samples leave 2; reference 7.12",
+    ),
+    Unknown(
+        "coverage_level",
+        "How does the 8-bit coverage level (signal 7) follow from the samples that are covered?",
+        {"scaled": "number x 255 / 16, to nearest", "shifted": "number x 16, at most 255"},
+        "scaled",
+        "Read the level of pixels with 1 to 16 covered samples.",
+        "AG100-R p. 51 says 4 x 8-bit level; hardware reference 7.9",
+    ),
+    Unknown(
         "sample_positions",
         "Where in a pixel are the four samples of a multisample frame?",
         {

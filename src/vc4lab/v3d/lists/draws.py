@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from vc4lab.bits import signed32
 from vc4lab.qpu.environment import Unsupported
-from vc4lab.records.codes import ListData
+from vc4lab.qpu.operations import Signal
+from vc4lab.records.codes import CoverageUpdate, ListData
 from vc4lab.records.declarations import ConfigurationBits, PrimitiveListFormat
 from vc4lab.v3d.fragment.interpreted import GoldenDraw, register
 from vc4lab.v3d.fragment.pipeline import Pipeline, fragment_pipeline
@@ -47,6 +48,9 @@ if TYPE_CHECKING:
 
 _INDEX_BITS = {1: 16, 2: 24, 3: 32}
 """Record 56, bits 7:4 → bits of a vertex in the compressed list."""
+
+_COVERAGE_POINTS = (1, 4, 16, 16)
+"""Record 96, bits 7:6 → points of a pixel that the coverage pipe looks at."""
 
 _FACING = 0x7
 """Record 96, bits 2:0: which faces are drawn, and which winding is forward."""
@@ -251,8 +255,6 @@ class DrawPreparer:
     ) -> FragmentKey:
         state: Any = use.state
         config = ConfigurationBits(state.config & 0xFFFFFF)
-        if config.coverage_pipe:
-            raise Unsupported("FRG-004", "coverage accumulation (record 96 bit 8)")
         form = PrimitiveListFormat(state.list_format & 0xFF)
         if int(form.type) >= len(PRIMITIVES) or int(form.data) not in _INDEX_BITS:
             raise Unsupported("CLE-018", f"primitive list format 0x{form.value:02x}")
@@ -260,6 +262,21 @@ class DrawPreparer:
             raise Unsupported(
                 "CLE-038", "a list of vertex numbers (record 56) with a VG shader state"
             )
+        if config.coverage_pipe:  # no program runs
+            return FragmentKey(
+                program=(),
+                primitive=PRIMITIVES[int(form.type)],
+                point_size_in_vertex=shader.point_size,
+                index_bits=_INDEX_BITS[int(form.data)],
+                multisample=self._layout.multisample,
+                wide_colour=self._layout.wide,
+                coverage=CoverageUpdate(int(config.coverage_update)).name.lower(),
+                coverage_points=_COVERAGE_POINTS[int(config.oversample) & 3],
+                counting=self.counting,
+                unknowns=self.unknowns,
+                engine=self.engine,
+            )
+        reads = any(word >> 60 == Signal.LOAD_COVERAGE for word in program.words)
         return FragmentKey(
             program=program.words,
             primitive=PRIMITIVES[int(form.type)],
@@ -273,6 +290,8 @@ class DrawPreparer:
             index_bits=_INDEX_BITS[int(form.data)],
             code_address=program.address if program.has_branches else 0,
             vg_mask=self._vg_mask,
+            coverage_mask=reads and bool(config.coverage_read_mask),
+            coverage_leave=reads and bool(config.coverage_read_leave),
             multisample=self._layout.multisample,
             wide_colour=self._layout.wide,
             oversample=not self._layout.multisample or bool(config.oversample),
