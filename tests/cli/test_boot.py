@@ -14,6 +14,7 @@ from vc4lab.cli.exit_codes import MEANINGS, ExitCode
 from vc4lab.cli.main import app
 
 KERNELS = Path(__file__).parent.parent / "soc" / "kernels"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "framebuffer" / "sdcard"
 
 
 @pytest.fixture
@@ -135,3 +136,20 @@ def test_help_imports_no_machinery():
         "sys.exit(str(bad) if bad else 0)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_undocumented_hardware_decided_otherwise(vc4lab, tmp_path):
+    """The program never says which pixel order it wants: red and blue change places."""
+    pixels = []
+    for choice in (
+        (),
+        ("--unknown", "framebuffer_order_channel_1=rgb", "--unknown", "fill_rule=top-left"),
+    ):
+        shot = tmp_path / "shot.png"
+        vc4lab("boot", EXAMPLE, "--frames", 1, "--screenshot", shot, "--headless", *choice)
+        with Image.open(shot) as image:
+            pixels.append(image.convert("RGB").tobytes())
+    assert pixels[0] != pixels[1]
+    assert pixels[0][::3] == pixels[1][2::3]
+    wrong = vc4lab("boot", EXAMPLE, "--unknown", "line_shape=round", code=ExitCode.BAD_INPUT)
+    assert "rectangle" in wrong.output

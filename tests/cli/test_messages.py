@@ -51,6 +51,17 @@ def test_unknowns_as_json() -> None:
     assert row["question"]
 
 
+def test_switches_of_replay() -> None:
+    run = str(JOBS / "tri_arm64")
+    assert (
+        RUNNER.invoke(app(), ["replay", run, "--unknown", "fill_rule=bottom-left"]).exit_code == 0
+    )
+    for text in ("fill_rul=top-left", "fill_rule=x", "fill_rule"):
+        result = RUNNER.invoke(app(), ["replay", run, "--unknown", text])
+        assert result.exit_code == ExitCode.BAD_INPUT
+        assert "fill_rule" in result.output
+
+
 def test_replay_lists() -> None:
     result = RUNNER.invoke(app(), ["replay", str(JOBS / "tri_arm64"), "--list"])
     assert result.exit_code == 0

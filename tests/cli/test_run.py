@@ -132,3 +132,17 @@ def test_the_smallest_example(engine: str) -> None:
     lines = [line for line in output.splitlines() if "+0x" in line]
     words = [int(word) for line in lines for word in line.split()[1:]]
     assert words == [100 * qpu + lane for qpu in range(3) for lane in range(16)]
+
+
+def test_switches(tmp_path: Path) -> None:
+    """Undocumented arithmetic can be decided otherwise, in both engines."""
+    path = tmp_path / "big.qasm"
+    path.write_text(NUMBERS.replace("add  r0, r0, elem_num", "ldi r0, 0x7f7fffff\nftoi r0, r0"))
+    arguments = [path, "--entry", "numbers", "-m", "out=64", "-u", "0, out", "-d", "out:hex:1"]
+    assert "00000000" in run(*arguments)[1]
+    for engine in ("jit", "interpreter"):
+        other = [*arguments, "--engine", engine, "--unknown", "ftoi_out_of_range=saturate"]
+        assert "7fffffff" in run(*other)[1]
+    code, output = run(*arguments, "--unknown", "ftoi_out_of_range=no")
+    assert code == ExitCode.BAD_INPUT
+    assert "saturate" in output

@@ -10,6 +10,7 @@ import typer
 from typer.core import TyperCommand
 
 from vc4lab.cli.qemu import is_qemu, translate
+from vc4lab.cli.unknown_choices import HELP, METAVAR, unknowns_of
 
 
 class BootCommand(TyperCommand):
@@ -59,6 +60,12 @@ def boot(
     screenshot: Annotated[
         Path | None, typer.Option(help="Save the last picture here.", metavar="F.png")
     ] = None,
+    both_orders: Annotated[
+        bool,
+        typer.Option(
+            "--both-orders", help="The screenshot twice: as it is, and red and blue exchanged."
+        ),
+    ] = False,
     record: Annotated[
         Path | None,
         typer.Option(help="Record the frames here (.gif, .webp, .png).", metavar="F.gif"),
@@ -137,6 +144,9 @@ def boot(
             help="Model the caches: check tells where old bytes are, stale lets others see them."
         ),
     ] = None,
+    unknown: Annotated[
+        list[str] | None, typer.Option("--unknown", help=HELP, metavar=METAVAR)
+    ] = None,
     window: Annotated[
         bool, typer.Option("--window", help="Show the display in a window (needs pygame-ce).")
     ] = False,
@@ -167,5 +177,7 @@ def boot(
         card=card,
         write_image=write_image,
         caches=caches.value if caches is not None else None,
+        both_orders=both_orders,
+        unknowns=unknowns_of(unknown) if unknown else None,
     )  # fmt: skip
     raise typer.Exit(run_session(settings))

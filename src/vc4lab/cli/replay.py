@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from vc4lab.cli.exit_codes import ExitCode
+from vc4lab.cli.unknown_choices import HELP, METAVAR, unknowns_of
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
     from vc4lab.diagnostics import Diagnostic, Reporter
+    from vc4lab.diagnostics.unknown import Unknowns
 
 DAMAGE = ("DRM-002", "DRM-003")
 """Parts of the recording are missing: what was drawn is not the whole."""
@@ -51,6 +53,9 @@ def replay(
     threads: Annotated[
         int | None, typer.Option(help="Worker threads for tiles; one per processor.", min=1)
     ] = None,
+    unknown: Annotated[
+        list[str] | None, typer.Option("--unknown", help=HELP, metavar=METAVAR)
+    ] = None,
 ) -> None:
     """Draw the jobs that a real driver submitted."""
     from vc4lab.diagnostics import Reporter, StrictStop
@@ -68,7 +73,8 @@ def replay(
         if lists:
             _print_lists(path, reporter, job)
             return
-        _draw(path, output, every, engine, order, threads, job, counters, reporter)
+        decided = unknowns_of(unknown)
+        _draw(path, output, every, engine, order, threads, job, counters, reporter, decided)
     except StrictStop as stop:
         typer.echo(f"stopped (strict): {stop.diagnostic.code}", err=True)
         raise typer.Exit(ExitCode.STRICT_STOP) from None
@@ -84,6 +90,7 @@ def _draw(
     job: int | None,
     counters: bool,
     reporter: Reporter,
+    unknowns: Unknowns,
 ) -> None:
     from vc4lab.drm.byte_order import ByteOrder
     from vc4lab.drm.replay import replay as run
@@ -106,6 +113,7 @@ def _draw(
         order=None if order == "auto" else ByteOrder(order),
         threads=threads,
         number=job,
+        unknowns=unknowns,
         reporter=reporter,
         progress=progress,
         on_image=(lambda name, image: save(image, every / f"{name}.png")) if every else None,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from vc4lab.cli.exit_codes import ExitCode
+from vc4lab.cli.unknown_choices import HELP, METAVAR, unknowns_of
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Diagnostic
@@ -49,6 +50,9 @@ def run(
         typer.Option(help="Instructions after which a program counts as endless.", min=1),
     ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Stop at the first error.")] = False,
+    unknown: Annotated[
+        list[str] | None, typer.Option("--unknown", help=HELP, metavar=METAVAR)
+    ] = None,
 ) -> None:
     """Run a QPU program without a Pi: print what it executed and what memory holds afterwards."""
     from vc4lab.diagnostics import Reporter, StrictStop
@@ -61,7 +65,13 @@ def run(
     code, start = _read(program, entry)
     try:
         experiment = Experiment(
-            code, entry=start, engine=engine, threads=threads, budget=budget, reporter=reporter
+            code,
+            entry=start,
+            engine=engine,
+            threads=threads,
+            budget=budget,
+            reporter=reporter,
+            unknowns=unknowns_of(unknown),
         )
         for text in memory or ():
             experiment.add_area(text)

@@ -15,6 +15,7 @@ from vc4lab.cli.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from vc4lab.cli.instruments import Instruments
+    from vc4lab.diagnostics.unknown import Unknowns
     from vc4lab.soc.machine import Machine
 
 
@@ -45,6 +46,8 @@ class Settings:
     card: Path | None = None
     write_image: bool = False
     caches: str | None = None
+    both_orders: bool = False
+    unknowns: Unknowns | None = None
     realtime: bool = False
 
 
@@ -101,9 +104,9 @@ def _check_outputs(settings: Settings) -> str | None:
     if settings.record is not None and settings.record.suffix.lower() not in SUFFIXES:
         return f"{settings.record}: a recording ends in {', '.join(SUFFIXES)}"
     if settings.screenshot is not None:
-        from PIL import Image
+        from vc4lab.viewer.pictures import is_picture
 
-        if settings.screenshot.suffix.lower() not in Image.registered_extensions():
+        if not is_picture(settings.screenshot):
             return f"{settings.screenshot}: no picture format has this ending; take .png"
     return None
 
@@ -125,6 +128,7 @@ class _Run:
         from vc4lab.soc.board import UnknownBoard
         from vc4lab.soc.firmware import BootError
         from vc4lab.soc.machine import Machine
+        from vc4lab.soc.unknowns import DEFAULT_UNKNOWNS
 
         settings = self.settings
         started = time.perf_counter()
@@ -137,6 +141,7 @@ class _Run:
                 card=settings.card,
                 engine=settings.engine,
                 caches=settings.caches,
+                unknowns=settings.unknowns or DEFAULT_UNKNOWNS,
             )
         except UnknownBoard as error:
             self.endings.append(f"vc4lab: {error}")
@@ -224,7 +229,8 @@ class _Run:
                     say("CLI-002: there is no picture to save, the screen stayed black")
                     code = code or ExitCode.OUTPUT
                 else:
-                    image.save(settings.screenshot)
+                    both = machine.screen.both_orders  # type: ignore[attr-defined]
+                    (both if settings.both_orders else image).save(settings.screenshot)
                     say(f"picture: {settings.screenshot}")
             if self._recorder is not None and self._recorder.save():  # type: ignore[attr-defined]
                 say(f"recording: {settings.record}")

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import numpy
     from PIL.Image import Image
 
+    from vc4lab.diagnostics.unknown import Unknowns
     from vc4lab.memory import GuestMemory
     from vc4lab.v3d.core import V3D
 
@@ -48,6 +49,7 @@ def replay(
     strict: bool = False,
     threads: int | None = None,
     number: int | None = None,
+    unknowns: Unknowns | None = None,
     progress: Progress | None = None,
     on_image: Callable[[str, Image], None] | None = None,
     on_counters: Callable[[str, dict[int, int]], None] | None = None,
@@ -67,6 +69,8 @@ def replay(
         Worker threads for tiles; one per processor by default.
     number
         Draw the run up to this job only.
+    unknowns
+        Choices for undocumented hardware; None: the default ones.
     on_image
         Called with a job's name and its picture after each job that writes colour.
     on_counters
@@ -78,8 +82,10 @@ def replay(
         return Replay(None, 0, 0, reporter)
     from vc4lab.v3d.core import V3D
     from vc4lab.v3d.counters import counts
+    from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
 
-    v3d = V3D(run.memory, reporter, engine=engine, threads=threads)
+    choices = unknowns if unknowns is not None else DEFAULT_UNKNOWNS
+    v3d = V3D(run.memory, reporter, engine=engine, threads=threads, unknowns=choices)
     v3d.counters.everything = on_counters is not None
     colour: ColourSurface | None = None
     drawn = built_jobs = 0

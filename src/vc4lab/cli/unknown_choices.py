@@ -1,0 +1,34 @@
+"""`--unknown NAME=CHOICE`: undocumented hardware decided otherwise than by default."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import typer
+
+from vc4lab.cli.exit_codes import ExitCode
+
+if TYPE_CHECKING:
+    from vc4lab.diagnostics.unknown import Unknowns
+
+HELP = "Decide undocumented hardware otherwise, see `vc4lab unknowns`; may be repeated."
+METAVAR = "NAME=CHOICE"
+
+
+def unknowns_of(texts: Sequence[str] | None) -> Unknowns:
+    """The setting of all switches. Raises typer.Exit, with a sentence, for what is none."""
+    import vc4lab.soc.unknowns  # noqa: F401 – imported, it and the rooms below have their rows in
+    from vc4lab.diagnostics.unknown import Unknowns
+
+    changed: dict[str, str] = {}
+    try:
+        for text in texts or ():
+            name, equals, choice = text.partition("=")
+            if not equals:
+                raise ValueError(f"{text!r} is not {METAVAR}")
+            changed[name.strip()] = choice.strip()
+        return Unknowns(changed)
+    except (KeyError, ValueError) as error:
+        typer.echo(f"--unknown: {error.args[0]}", err=True)
+        raise typer.Exit(ExitCode.BAD_INPUT) from None
