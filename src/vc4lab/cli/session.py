@@ -229,8 +229,9 @@ class _Run:
                     say("CLI-002: there is no picture to save, the screen stayed black")
                     code = code or ExitCode.OUTPUT
                 else:
-                    both = machine.screen.both_orders  # type: ignore[attr-defined]
-                    (both if settings.both_orders else image).save(settings.screenshot)
+                    screen = machine.screen  # type: ignore[attr-defined]
+                    saved = screen.both_orders if settings.both_orders else image
+                    saved.save(settings.screenshot)
                     say(f"picture: {settings.screenshot}")
             if self._recorder is not None and self._recorder.save():  # type: ignore[attr-defined]
                 say(f"recording: {settings.record}")
