@@ -1,10 +1,10 @@
 /* Entry of every 32-bit example: core 0 alone, SVC mode, floating point on, bss cleared, then main().
  *
  * The firmware enters at 0x8000 in SVC or (ARMv7, newer) HYP mode; it parks the other cores itself, but
- * some boot paths let all four in, so they are parked here again. Data caches and MMU stay off: what
- * the CPU writes is in memory when the GPU looks. The instruction cache may be on, nothing rewrites
- * code. ARMv6 boards have one core and no HYP mode. A program with interrupts has its own irq_entry (and
- * its own stack for it).
+ * some boot paths let all four in, so they are parked here again (r4: the core's number). Data caches and
+ * MMU stay off: what the CPU writes is in memory when the GPU looks. The instruction cache may be on,
+ * nothing rewrites code. ARMv6 boards have one core and no HYP mode. A program with interrupts has its own
+ * irq_entry (and its own stack for it), one with several cores may have its own park.
  */
 
 #include "core.inc"
@@ -13,6 +13,7 @@
         .global _start
         .global vectors
         .weak   irq_entry
+        .weak   park
 _start:
 #if __ARM_ARCH >= 7
         mrc     p15, 0, r4, c0, c0, 5           @ MPIDR: which core is this?

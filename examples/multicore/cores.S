@@ -22,6 +22,19 @@ core_entry:
         bl      core_main
         bl      halt
 
+/* Instead of the one in start.S, for boot paths that let all cores in at once: what the stub does. */
+        .global park
+park:
+        ldr     r5, =0x400000cc                 @ mailbox 3 of core 0; a core has four
+        add     r5, r5, r4, lsl #4
+look:
+        wfe
+        ldr     r6, [r5]
+        cmp     r6, #0
+        beq     look
+        str     r6, [r5]                        @ ones written here clear it
+        bx      r6
+
 /* LDREX marks the word as watched by this core; STREX writes only if nobody else has written since,
  * and says so (0). Both need normal, shareable, cacheable memory: without MMU and caches these boards
  * have nobody who watches, and STREX may fail for ever.
