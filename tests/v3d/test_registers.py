@@ -145,6 +145,63 @@ def test_interrupts_that_are_not_enabled(choice: str, seen: bool) -> None:
     assert not frame.v3d.interrupt_pending
 
 
+@pytest.mark.parametrize(("choice", "state"), [("disable", 0), ("enable", 1)])
+def test_the_level_2_cache_switch(choice: str, state: int) -> None:
+    v3d = Frame(unknowns=DEFAULT_UNKNOWNS.with_(l2cactl_both=choice)).v3d
+    for value, expected in ((1, 1), (0, 1), (4, 1), (2, 0), (3, state), (5, 1)):
+        write(v3d, "L2CACTL", value)
+        assert read(v3d, "L2CACTL") == expected
+
+
+@pytest.mark.parametrize(("choice", "left"), [("nothing", 1), ("clear", 0)])
+def test_counts_of_flushes_and_frames(choice: str, left: int) -> None:
+    frame = Frame(unknowns=DEFAULT_UNKNOWNS.with_(count_write_zero=choice))
+    frame.draw(scene(frame))
+    for name in ("BFC", "RFC"):
+        assert read(frame.v3d, name) == 1
+        write(frame.v3d, name, 2)
+        assert read(frame.v3d, name) == 1
+        write(frame.v3d, name, 0)
+        assert read(frame.v3d, name) == left
+        write(frame.v3d, name, 1)
+        assert read(frame.v3d, name) == 0
+
+
+TESTED = """
+    nop ; nop ; sbwait
+    mov tlbz, rb15
+    nop
+    nop
+    ldi r0, {colour:#x}
+    mov tlbc, r0 ; nop ; thrend
+    nop
+    nop ; nop ; sbdone
+"""
+
+
+@pytest.mark.parametrize(("choice", "drawn"), [("rejects", False), ("passes", True)])
+def test_never_is_a_depth_function(choice: str, drawn: bool) -> None:
+    frame = Frame(unknowns=DEFAULT_UNKNOWNS.with_(depth_never=choice))
+    body = viewport(frame.job, 0x03)  # depth function 0
+    body += frame.nv_shader(TESTED.format(colour=RED), triangle(*CORNERS), 0) + ARRAY
+    picture = frame.draw(body)
+    assert bool((picture == RED).any()) == drawn
+
+
+@pytest.mark.parametrize("choice", ["written", "paths"])
+def test_counters_of_coverage(choice: str) -> None:
+    """Counter 9 counts the same either way."""
+    frame = Frame(unknowns=DEFAULT_UNKNOWNS.with_(counter_coverage=choice))
+    for number, source in enumerate((7, 8, 9)):
+        write(frame.v3d, f"PCTRS{number}", source)
+    write(frame.v3d, "PCTRE", 1 << 31 | 7)
+    frame.draw(scene(frame))
+    none, some, written = (read(frame.v3d, f"PCTR{number}") for number in range(3))
+    assert written > 100
+    assert some == (written if choice == "written" else 0)
+    assert none == 0
+
+
 # -- ERRSTAT -------------------------------------------------------------------------------------
 
 

@@ -1,5 +1,7 @@
 """The table of undocumented behaviour and its switches."""
 
+from pathlib import Path
+
 import pytest
 
 import vc4lab.soc.unknowns  # its rows are in the table, too
@@ -41,3 +43,12 @@ def test_rooms_register_their_rows_once() -> None:
     with pytest.raises(ValueError, match="twice"):
         register(ROWS[:1])
     assert dict(table()) == before
+
+
+def test_every_switch_is_looked_at() -> None:
+    """A row with alternatives names a setting that code asks for; one without has no switch."""
+    root = Path(vc4lab.soc.unknowns.__file__).parents[1]
+    texts = [p.read_text() for p in root.rglob("*.py") if not p.name.endswith("unknowns.py")]
+    for name, row in table().items():
+        asked = any(f'["{name}"]' in text for text in texts)
+        assert asked == (len(row.choices) > 1), name

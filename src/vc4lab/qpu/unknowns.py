@@ -169,6 +169,22 @@ ROWS = [
         "Fmul of 0x80800000 by 0.5 on a chip.",
         "hardware reference 4.8 (not measured)",
     ),
+    Unknown(
+        "uniform_read_twice",
+        "How many uniforms does an instruction take that reads one through A and through B?",
+        {"one": "one, for both"},
+        "one",
+        "Run such an instruction and read the next uniform.",
+        "Linux and VC4C count one; hardware reference 4.11",
+    ),
+    Unknown(
+        "r5_write_condition",
+        "Which condition gates a write of r5 through the A space?",
+        {"lane-0": "that of lane 0 of each quad"},
+        "lane-0",
+        "Write r5 with a condition that differs inside a quad.",
+        "hardware reference 4.11 notes",
+    ),
 ]
 
 DEFAULTS: Mapping[str, str] = MappingProxyType({row.name: row.default for row in ROWS})

@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from vc4lab.diagnostics import Reporter
-from vc4lab.v3d.counters import PerformanceCounters
+from vc4lab.v3d.counters import PerformanceCounters, coverage_counts
 from vc4lab.v3d.lists.addresses import Use
 from vc4lab.v3d.lists.binning import BinningStage
 from vc4lab.v3d.lists.cle import ControlListExecutor
@@ -222,7 +222,9 @@ class V3D:
     def _on_write_L2CACTL(self, value: int) -> None:
         if self.cache_watch is not None:
             self.cache_watch.l2_cleared(value)
-        if value & 2:
+        if value & 3 == 3:
+            self.values["L2CACTL"] = int(self.unknowns["l2cactl_both"] == "enable")
+        elif value & 2:
             self.values["L2CACTL"] = 0
         elif value & 1:
             self.values["L2CACTL"] = 1
@@ -345,16 +347,20 @@ class V3D:
             self.on_frame()
 
     def _on_write_BFC(self, value: int) -> None:
-        if value & 1:
+        if value & 1 or self._zero_clears(value):
             self.values["BFC"] = 0
 
     def _on_write_RFC(self, value: int) -> None:
-        if value & 1:
+        if value & 1 or self._zero_clears(value):
             self.values["RFC"] = 0
+
+    def _zero_clears(self, value: int) -> bool:
+        return value == 0 and self.unknowns["count_write_zero"] == "clear"
 
     def events(self) -> dict[str, int]:
         """What the blocks counted since the start, by the names in `counters.SOURCES`."""
-        return self.binning.binner.totals | self.frames.events()
+        totals = self.binning.binner.totals | self.frames.events()
+        return totals | coverage_counts(totals, self.unknowns["counter_coverage"])
 
     def _on_read_PCS(self) -> int:
         binning, rendering = (t.running for t in self.threads)

@@ -56,8 +56,8 @@ SOURCES: tuple[CounterSource, ...] = (
     CounterSource(4, "TLB", "quads with no pixel passing stencil", ("quads_stencil_failed",)),
     CounterSource(5, "TLB", "quads with no pixel passing Z and stencil", ("quads_depth_failed",)),
     CounterSource(6, "TLB", "quads with any pixel passing Z and stencil", ("quads_depth_passed",)),
-    CounterSource(7, "TLB", "quads with zero coverage in all pixels", ("quads_uncovered",)),
-    CounterSource(8, "TLB", "quads with non-zero coverage in any pixel", ("quads_covered",)),
+    CounterSource(7, "TLB", "quads with zero coverage in all pixels", ("coverage_none",)),
+    CounterSource(8, "TLB", "quads with non-zero coverage in any pixel", ("coverage_some",)),
     CounterSource(
         9, "TLB", "quads with valid pixels written to the colour buffer", ("quads_covered",)
     ),
@@ -86,6 +86,14 @@ SOURCES: tuple[CounterSource, ...] = (
 
 DETAILS = frozenset(source.id for source in SOURCES if source.modelled) - {3, 10, 11, 12}
 """Sources that are only counted while somebody asks: drawing takes a little longer then."""
+
+
+def coverage_counts(totals: Mapping[str, int], reading: str) -> dict[str, int]:
+    """What counters 7 and 8 count, as the unknown `counter_coverage` says."""
+    if reading == "paths":
+        return {}
+    names = (("coverage_none", "quads_uncovered"), ("coverage_some", "quads_covered"))
+    return {name: totals.get(event, 0) for name, event in names}
 
 
 def counts(totals: Mapping[str, int]) -> dict[int, int]:

@@ -137,15 +137,16 @@ def test_every_target_stores_the_same():
         assert picture == pictures[k % count]
 
 
-def test_zs_z_only_and_clear():
+@pytest.mark.parametrize(("choice", "bare"), [("zero", 0xABCDEF00), ("stored", 0xABCDEF12)])
+def test_zs_z_only_and_clear(choice, bare):
     memory = GuestMemory()
     work = FrameWork(memory, 64, 64)
     work.tile(0, 0)
     work.clear(0x11223344, 0xABCDEF12)
     for number, buffer in enumerate((COLOUR, ZS, Z_ONLY)):
         work.store(Surface(TARGET + 0x10000 * number, 64, 64, buffer=buffer))
-    TileScheduler(1).run(work)
-    for number, word in enumerate((0x11223344, 0xABCDEF12, 0xABCDEF00)):
+    TileScheduler(1, DEFAULT_UNKNOWNS.with_(z_only_stencil=choice)).run(work)
+    for number, word in enumerate((0x11223344, 0xABCDEF12, bare)):
         assert set(np.unique(memory.array(TARGET + 0x10000 * number, 4096, "<u4"))) == {word}
 
 

@@ -49,4 +49,28 @@ ROWS: list[Unknown] = [
         "Write VPM rows with VPMBASE = 0 on a board whose firmware has not run any program.",
         "hello_fft and py-videocore never write VPMBASE; the firmware may have",
     ),
+    Unknown(
+        "vpm_read_extension",
+        "How are 8- and 16-bit elements extended when the VPM is read?",
+        {"zero": "with zeros"},
+        "zero",
+        "Read a row of 0xFF bytes in 8-bit mode.",
+        "AG100-R is silent, VC4C's emulator uses zeros; hardware reference 5.2",
+    ),
+    Unknown(
+        "vdr_pitch_carry",
+        "Does the VPITCH of a DMA load carry into the higher bits of Y?",
+        {"full": "yes"},
+        "full",
+        "Load rows that cross VPM row 16.",
+        "AG100-R table 36 names only the low bits; hardware reference 5.5",
+    ),
+    Unknown(
+        "dma_setup_start",
+        "What is in the DMA setup and stride registers of a program that never writes them?",
+        {"zero": "0, for each QPU its own"},
+        "zero",
+        "Store without a stride after another program has set one.",
+        "several demos expect a gap of 0; hardware reference 5.4",
+    ),
 ]

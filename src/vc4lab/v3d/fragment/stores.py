@@ -256,7 +256,8 @@ def _move(
     x, y = context.tile_x.shr(halved), context.tile_y.shr(halved)
     columns = min_(op.width - x, context.tile_width.shr(halved))
     rows = min_(op.height - y, context.tile_height.shr(halved))
-    keep = select(op.part == Z_ONLY, const(i32, -256), const(i32, -1))
+    bare = const(i32, -256 if unknowns["z_only_stencil"] == "zero" else -1)
+    keep = select(op.part == Z_ONLY, bare, const(i32, -1))
     format_, tiling = VARIANTS[mover.variant]
     if mover.wide or mover.mask:
         format_ = WIDE_FORMAT if mover.wide else MASK_FORMAT

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from vc4lab.bits import signed32
 from vc4lab.qpu.environment import Unsupported
 from vc4lab.qpu.operations import Signal
-from vc4lab.records.codes import CoverageUpdate, ListData
+from vc4lab.records.codes import Compare, CoverageUpdate, ListData
 from vc4lab.records.declarations import ConfigurationBits, PrimitiveListFormat
 from vc4lab.v3d.fragment.interpreted import GoldenDraw, register
 from vc4lab.v3d.fragment.pipeline import Pipeline, fragment_pipeline
@@ -282,7 +282,7 @@ class DrawPreparer:
             primitive=PRIMITIVES[int(form.type)],
             n_varyings=shader.varyings,
             flat_flags=state.flat_flags & ((1 << shader.varyings) - 1),
-            depth_function=int(config.depth_test),
+            depth_function=self._depth_function(int(config.depth_test)),
             z_update=bool(config.z_update),
             depth_offset=bool(config.enable_depth_offset),
             point_size_in_vertex=shader.point_size,
@@ -299,6 +299,10 @@ class DrawPreparer:
             unknowns=self.unknowns,
             engine=self.engine,
         )
+
+    def _depth_function(self, code: int) -> int:
+        passes = code == Compare.NEVER and self.unknowns["depth_never"] == "passes"
+        return int(Compare.ALWAYS) if passes else code
 
     def _params(
         self,
