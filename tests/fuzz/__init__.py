@@ -4,6 +4,8 @@ from tests.fuzz import (
     assembly,
     boards,
     cache_files,
+    cards,
+    debuggers,
     lists,
     programs,
     registers,
@@ -11,6 +13,7 @@ from tests.fuzz import (
     submits,
     textures,
     tile_lists,
+    transfers,
 )
 from tests.fuzz.fuzzer import FUZZERS
 
@@ -19,6 +22,8 @@ __all__ = [
     "assembly",
     "boards",
     "cache_files",
+    "cards",
+    "debuggers",
     "lists",
     "programs",
     "registers",
@@ -26,4 +31,5 @@ __all__ = [
     "submits",
     "textures",
     "tile_lists",
+    "transfers",
 ]

@@ -21,6 +21,9 @@ from vc4lab.soc.properties import tag_table
 _KERNELS = Path(__file__).parents[1] / "soc" / "kernels"
 _HALT = bytes.fromhex("feffffea")
 _MAILBOX = 0xB880
+_BUFFERS = (0, 0x10, 0x3AFFFFF0, 0x3EFFFFF0, 0x3F00B880, 0x3F201000, 0x3FC00000, 0x3FFFFFF0,
+            0x40000080, 0x7E00B880, 0xC0100000, 0xFFFFFFF0)  # fmt: skip
+"""Messages at the ends of RAM, in device registers and in aliases."""
 _VALUES = (
     "0",
     "1",
@@ -128,7 +131,7 @@ class MailboxFuzzer(_Card):
         edits: list[Any] = []
         units = 0
         for _ in range(rng.choice((1, 3, 10))):
-            address = rng.choice((0x100000, 0x100000, 0, 0x3FFFFFF0, word(rng))) & 0xFFFFFFF0
+            address = rng.choice((0x100000, 0x100000, *_BUFFERS, word(rng))) & 0xFFFFFFF0
             data = bytearray()
             for _ in range(rng.choice((1, 2, 6))):
                 tag = rng.choice(tags) if rng.random() < 0.9 else word(rng)

@@ -287,6 +287,20 @@ def test_a_second_client_is_sent_away(session):
     assert one.run(script).reason is Stop.HALTED
 
 
+def test_who_comes_when_the_last_one_has_just_gone_is_served(session):
+    server = session(COUNT, wait=False).server
+    try:
+        with socket.create_connection(("127.0.0.1", server.port), timeout=20):
+            server._receive(5.0)
+        with socket.create_connection(("127.0.0.1", server.port), timeout=20) as second:
+            server._receive(5.0)
+            second.sendall(b"$?#3f")
+            server._receive(5.0)
+            assert server._queue
+    finally:
+        server.close()
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.binary(max_size=40), max_size=8))
 def test_packets_of_nonsense_get_an_answer(commands, packets):

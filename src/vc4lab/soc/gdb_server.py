@@ -150,10 +150,13 @@ class GdbServer:
         """Take what comes within `seconds`; a new client, bytes, or the end of the client."""
         sockets = [self._listener] + ([self._client] if self._client else [])
         ready = select.select(sockets, [], [], seconds)[0]
-        if self._listener in ready:
+        if self._client is not None and self._client in ready:
+            self._take_from_client()
+        if self._listener in ready:  # afterwards: the old client may just have gone
             self._accept()
-        if self._client is None or self._client not in ready:
-            return
+
+    def _take_from_client(self) -> None:
+        assert self._client is not None
         try:
             data = self._client.recv(CHUNK)
         except OSError:
