@@ -221,6 +221,20 @@ class Screen:
     _repr_png_ = png
 
     @property
+    def both_orders(self) -> Image.Image | None:
+        """The picture with red and blue as they are, and beside it exchanged; None without one."""
+        from PIL import Image
+
+        image = self.image
+        if image is None:
+            return None
+        red, green, blue = image.split()
+        both = Image.new("RGB", (2 * image.width, image.height))
+        both.paste(image, (0, 0))
+        both.paste(Image.merge("RGB", (blue, green, red)), (image.width, 0))
+        return both
+
+    @property
     def size(self) -> tuple[int, int]:
         """Width and height in pixels."""
         geometry = self._framebuffer.geometry
