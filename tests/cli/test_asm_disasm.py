@@ -40,6 +40,11 @@ def test_disassembly_of_binary_and_hex(tmp_path: Path) -> None:
     assert "mov r0, unif" in RUN.invoke(APP, ["disasm", "-", "--hex"], input=text).output
     words = RUN.invoke(APP, ["disasm", "-", "--hex"], input="1002082715827d80\n").output
     assert "mov r0, unif" in words
+    binary.write_bytes(binary.read_bytes() + b"end")
+    result = RUN.invoke(APP, ["disasm", str(binary)])
+    assert result.exit_code == 0
+    assert "the last 3 bytes are no whole instruction" in result.output
+    assert "whole" not in RUN.invoke(APP, ["disasm", str(binary), "--count", "2"]).output
 
 
 def test_lint_warnings(tmp_path: Path) -> None:

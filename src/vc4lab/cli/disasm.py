@@ -44,6 +44,9 @@ def disasm(
         at = address + offset + INSTRUCTION_BYTES * index
         typer.echo(f"/* {at:08x}: {word & 0xFFFFFFFF:08x} {word >> 32:08x} */  "
                    f"{disassemble(word, at & 0xFFFFFFFF)}")  # fmt: skip
+    left = len(data[offset:]) % INSTRUCTION_BYTES
+    if left and (count is None or count > len(words)):
+        typer.echo(f"{file}: the last {left} bytes are no whole instruction", err=True)
 
 
 def _from_hex(text: str) -> bytes:
