@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from vc4lab.soc.code_pages import forget_addresses
+from vc4lab.soc.cpu import TRANSLATIONS
 from vc4lab.soc.machine import Stop
 
 
@@ -100,3 +101,10 @@ def test_guests_do_not_notice_that_addresses_are_forgotten(boot):
     second.run()
     assert (first.counter.count, first.clock.now) == (second.counter.count, second.clock.now)
     assert second.cores[0].register(10) == 4000
+
+
+def test_translated_code_is_bounded(boot):
+    machine = boot("hello")
+    sizes = {cpu.engine.ctl_get_tcg_buffer_size() for cpu in machine.cores}
+    assert sizes == {TRANSLATIONS}
+    assert len(machine.cores) * TRANSLATIONS < 150 << 20

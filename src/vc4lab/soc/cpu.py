@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 INSTRUCTIONS_PER_EXCEPTION = 10
 """Time an exception takes, so that a storm of them ends with its slice."""
+TRANSLATIONS = 32 << 20
+"""Bytes of translated code that a core's engine keeps (1 GiB if nobody says so); when they are
+full it begins again."""
 EMPTY = 256
 """So many bytes of zeros at the PC are no program."""
 CONTEXT_VERSION = (2, 1)
@@ -82,6 +85,7 @@ class Cpu(ABC):
         """Whether somebody may have changed the code this core has executed."""
         self._unicorn = unicorn
         self.engine: Any = self._make_engine(unicorn)
+        self.engine.ctl_set_tcg_buffer_size(TRANSLATIONS)
         self._ram_end = ram_end
         self.repeat_memory(0)
         self._pages = CodePages(memory, self.WIDE)
