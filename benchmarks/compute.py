@@ -14,7 +14,7 @@ from typing import Any
 from vc4lab.diagnostics import Reporter
 from vc4lab.memory import GuestMemory
 from vc4lab.qpu.assembler import assemble
-from vc4lab.v3d.compute.state import QPUS
+from vc4lab.v3d.registers import QPUS
 from vc4lab.v3d.scheduler import UserPrograms
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
 

@@ -43,6 +43,9 @@ class Register:
         return text + (f" ({', '.join(parts)})" if parts else "")
 
 
+QPUS = 12
+"""QPUs of the chip."""
+
 R, W, RW = Access.READ, Access.WRITE, Access.READ_WRITE
 W1C, W1S = Access.CLEAR, Access.SET
 

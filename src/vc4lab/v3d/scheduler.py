@@ -12,8 +12,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from vc4lab.v3d.compute.state import QPUS
-from vc4lab.v3d.registers import RequestQueue
+from vc4lab.v3d.registers import QPUS, RequestQueue
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter

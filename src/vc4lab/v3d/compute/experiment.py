@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from vc4lab.diagnostics import Reporter
 from vc4lab.memory import MEMORY_SIZE, GuestMemory
-from vc4lab.v3d.compute.state import QPUS
+from vc4lab.v3d.registers import QPUS
 from vc4lab.v3d.scheduler import UserPrograms
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
 

@@ -10,7 +10,6 @@ from vc4lab.simd import Array, Struct, i8, i32, i32x16, i64, ptr
 from vc4lab.v3d.compute.needs import SEMAPHORES
 from vc4lab.v3d.compute.setup import VPM_BYTES
 
-QPUS = 12
 RESULTS = 16
 """Places in the ring of texture results of one TMU."""
 

@@ -17,10 +17,9 @@ from vc4lab.v3d.compute.state import (
     FINDING_SETUP_RESERVED,
     FINDING_UNIFORMS,
     FINDING_VPM_WRITE,
-    QPUS,
     SharedState,
 )
-from vc4lab.v3d.registers import Errors
+from vc4lab.v3d.registers import QPUS, Errors
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor

@@ -10,11 +10,12 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from functools import cache, lru_cache
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vc4lab.bits import signed32
 from vc4lab.records.declarations import TileBinningMode
-from vc4lab.simd import NativeFunction, NativeModule, build
+from vc4lab.simd import Function, NativeFunction, NativeModule, Type, Value, build, i32, ptr
 from vc4lab.v3d.geometry import ptb_context as pc
 from vc4lab.v3d.geometry.ptb_context import BinContext, TileState
 from vc4lab.v3d.geometry.ptb_input import (
@@ -49,37 +50,41 @@ VG_KERNELS = {
 """Native function and list primitive type of each VG primitive type."""
 
 
+def _late(module: str, name: str, *args: Type, returns: Type | None = None) -> Function:
+    """A kernel of this room that is imported when it is compiled, not when it is loaded."""
+
+    def body(*values: Value) -> Any:
+        return getattr(import_module(f"vc4lab.v3d.geometry.{module}"), name)(*values)
+
+    return Function(args, returns, body, name)
+
+
+_GROUPS: dict[str, dict[str, Function]] = {
+    "frame": {
+        "set_state": _late("ptb_state", "set_state", ptr, ptr),
+        "walk": _late("walk_kernel", "walk", ptr, returns=i32),
+        "update_limits": _late("ptb_state", "update_limits", ptr),
+        "reset": _late("list_writer", "reset_tiles", ptr, i32, i32),
+        "finish_all": _late("list_writer", "finish_all", ptr, i32, returns=i32),
+    },
+    "triangles": {
+        "triangles": _late("ptb_triangles", "draw_triangles", ptr, returns=i32),
+        "outcodes": _late("clipper", "make_outcodes", ptr, i32, i32),
+    },
+    "lines": {"lines": _late("ptb_draw", "draw_lines", ptr, returns=i32)},
+    "points": {"points": _late("ptb_draw", "draw_points", ptr, returns=i32)},
+    "vg": {
+        "vg_triangles": _late("ptb_vg", "draw_vg_triangles", ptr, returns=i32),
+        "vg_trapezoids": _late("ptb_vg", "draw_vg_trapezoids", ptr, returns=i32),
+    },
+}
+"""Modules with their entry points; a frame of triangles has no need to compile the others."""
+
+
 @cache
 def _module(name: str) -> NativeModule:
-    """One group of entry points; a frame of triangles has no need to compile the others."""
-    from vc4lab.v3d.geometry import (
-        clipper,
-        list_writer,
-        ptb_draw,
-        ptb_state,
-        ptb_triangles,
-        ptb_vg,
-        walk_kernel,
-    )
-
-    groups: dict[str, dict[str, Any]] = {
-        "frame": {
-            "set_state": ptb_state.set_state,
-            "walk": walk_kernel.walk,
-            "update_limits": ptb_state.update_limits,
-            "reset": list_writer.reset_tiles,
-            "finish_all": list_writer.finish_all,
-        },
-        "triangles": {"triangles": ptb_triangles.draw_triangles, "outcodes": clipper.make_outcodes},
-        "lines": {"lines": ptb_draw.draw_lines},
-        "points": {"points": ptb_draw.draw_points},
-        "vg": {
-            "vg_triangles": ptb_vg.draw_vg_triangles,
-            "vg_trapezoids": ptb_vg.draw_vg_trapezoids,
-        },
-    }
     key = f"ptb {name}"
-    return build(f"ptb_{name}", groups[name], float_mode="default", key=key)
+    return build(f"ptb_{name}", _GROUPS[name], float_mode="default", key=key)
 
 
 _GROUP = {"outcodes": "triangles", "vg_triangles": "vg", "vg_trapezoids": "vg"} | {

@@ -13,7 +13,7 @@ from typing import Any
 
 from vc4lab.qpu.environment import Unsupported
 from vc4lab.qpu.program import Program
-from vc4lab.simd import NativeFunction, build
+from vc4lab.simd import Function, NativeFunction, Value, build, i32, ptr
 from vc4lab.v3d.geometry.vertex_context import (
     DEOPT,
     DONE,
@@ -57,9 +57,14 @@ class VertexPipeline:
         return self._build_kind(exact)
 
     def _build_kind(self, exact: bool) -> NativeFunction:
-        from vc4lab.v3d.geometry.vertex_shader import shade_kernel
+        cells = self._cells
 
-        entry = shade_kernel(self.key, self.program, exact, self._cells)
+        def body(context: Value, exact_entry: Value) -> Any:
+            from vc4lab.v3d.geometry.vertex_shader import shade_kernel  # only when it is compiled
+
+            return shade_kernel(self.key, self.program, exact, cells)(context, exact_entry)
+
+        entry = Function((ptr, ptr), i32, body, "shade")
         key = f"{key_digest(self.key)} {exact} {self._cells}"
         return build("vertex", {"shade": entry}, float_mode="qpu", key=key)["shade"]
 

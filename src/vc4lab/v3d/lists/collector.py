@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from vc4lab.bits import signed32
-from vc4lab.simd import NativeFunction, build
+from vc4lab.simd import Function, NativeFunction, Value, build, i32, ptr
 from vc4lab.v3d.fragment.tile_job import OP_LOAD, TileOp
 from vc4lab.v3d.fragment.tile_layout import TILE_SIZE
 from vc4lab.v3d.geometry.tile_lists import Pieces
@@ -29,11 +29,13 @@ from vc4lab.v3d.lists.render_state import TRIANGLES_16_BIT
 
 @lru_cache(maxsize=1)
 def _native() -> NativeFunction:
-    from vc4lab.v3d.lists.collect_kernel import collect
+    def body(context: Value) -> Any:
+        from vc4lab.v3d.lists.collect_kernel import collect  # only when it is compiled
 
-    return build("collector", {"collect": collect}, float_mode="default", key="collector")[
-        "collect"
-    ]
+        return collect(context)
+
+    functions = {"collect": Function((ptr,), i32, body, "collect")}
+    return build("collector", functions, float_mode="default", key="collector")["collect"]
 
 
 class Collector:
