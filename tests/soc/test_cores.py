@@ -108,3 +108,29 @@ def test_translated_code_is_bounded(boot):
     sizes = {cpu.engine.ctl_get_tcg_buffer_size() for cpu in machine.cores}
     assert sizes == {TRANSLATIONS}
     assert len(machine.cores) * TRANSLATIONS < 150 << 20
+
+
+def test_monitor_call_and_a_slower_generic_timer(boot):
+    machine = boot("monitor")
+    assert machine.run().reason is Stop.HALTED
+    r = machine.cpu.register
+    assert r(4) == 1
+    assert r(5) & 0x1F == 0x13
+    assert r(7) == 1_000_000
+    assert r(6) == pytest.approx(1000, abs=12)
+
+
+def test_a_stopped_generic_timer_never_interrupts(boot):
+    machine = boot("monitor")
+    machine.run()
+    timer = machine.cpu.links.timer
+    timer.write_prescaler(0)
+    before = timer.count
+    timer.write_value(0, 100)
+    timer.write_control(0, 1)
+    machine.clock.skip(1_000_000_000)
+    assert timer.count == before
+    assert not timer.level(0)
+    timer.write_prescaler(1 << 31)
+    machine.clock.skip(100_000)
+    assert timer.level(0)

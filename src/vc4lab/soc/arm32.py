@@ -152,9 +152,17 @@ class Arm32(Cpu):
         elif number == ENGINE_DATA:
             self._note_fault_status()
             self._pending = (ArmException.DATA_ABORT, pc)
+        elif self._is_monitor_call(pc):
+            self._pending = (ArmException.MONITOR_CALL, pc - 4)
         else:
             self._pending = (ArmException.UNDEFINED, pc)
         engine.emu_stop()
+
+    def _is_monitor_call(self, pc: int) -> bool:
+        """SMC before `pc` (32 bits in Thumb code, too)."""
+        if self.engine.reg_read(self._arm.UC_ARM_REG_CPSR) & THUMB:
+            return self.fetch(pc - 4) & 0x8000FFF0 == 0x8000F7F0
+        return self.fetch(pc - 4) & 0x0FFFFFF0 == 0x01600070
 
     def _on_invalid(self, engine: Any, _data: Any) -> bool:
         arm = self._arm

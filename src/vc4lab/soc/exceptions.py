@@ -11,6 +11,7 @@ THUMB = 1 << 5
 FIQ_MASKED = 1 << 6
 IRQ_MASKED = 1 << 7
 ABORT_MASKED = 1 << 8
+ALL_MASKED = FIQ_MASKED | IRQ_MASKED | ABORT_MASKED
 IT_AND_JAZELLE = 0x0700FC00
 """CPSR bits of an unfinished IT block and of Jazelle: an exception clears them."""
 
@@ -32,6 +33,7 @@ class Kind:
 class ArmException(Enum):
     """The exceptions of AArch32; the offsets are added to the address the instruction stands at."""
 
+    MONITOR_CALL = Kind("secure monitor call (smc)", 0x08, UNDEFINED, 4, 2, ALL_MASKED)
     UNDEFINED = Kind("undefined instruction", 0x04, UNDEFINED, 4, 2)
     SUPERVISOR_CALL = Kind("supervisor call (svc)", 0x08, SUPERVISOR, 4, 2)
     PREFETCH_ABORT = Kind("prefetch abort", 0x0C, ABORT, 4, 4, IRQ_MASKED | ABORT_MASKED)
@@ -41,6 +43,9 @@ class ArmException(Enum):
 
 
 HIGH_VECTORS = 0xFFFF0000
+MONITOR_VECTORS = 0
+"""Where the firmware leaves MVBAR: programs put a handler there and call it to change the state.
+The engine has no monitor mode; undefined mode stands in for it, and both states are one."""
 SCTLR = (15, 0, 0, 1, 0, 0, 0)
 VBAR = (15, 0, 0, 12, 0, 0, 0)
 """The engine's names of two system registers: coprocessor, 64-bit, secure, CRn, CRm, op1, op2."""
@@ -60,7 +65,9 @@ def enter(engine: Any, exception: ArmException, address: int) -> int:
     kind = exception.value
     cpsr = engine.reg_read(arm.UC_ARM_REG_CPSR)
     control = engine.reg_read(arm.UC_ARM_REG_CP_REG, SCTLR)
-    if control & SCTLR_V:
+    if exception is ArmException.MONITOR_CALL:
+        base = MONITOR_VECTORS
+    elif control & SCTLR_V:
         base = HIGH_VECTORS
     else:
         base = engine.reg_read(arm.UC_ARM_REG_CP_REG, VBAR) & ~31

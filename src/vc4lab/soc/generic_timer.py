@@ -2,7 +2,8 @@
 
 The engine's own follows the host's clock and never interrupts, so its registers are trapped
 (`traps.py`) and come here. One counter, two compare units: physical and virtual
-(the offset between them is 0).
+(the offset between them is 0). All cores' counters are clocked by the crystal through the local
+block's prescaler.
 """
 
 from __future__ import annotations
@@ -12,18 +13,15 @@ from collections.abc import Callable
 from vc4lab.soc.clock import Clock, Event
 
 FREQUENCY = 19_200_000
-"""The crystal, as the firmware leaves the prescaler of the local block."""
+"""The crystal, and what the firmware leaves in CNTFRQ."""
+WHOLE = 1 << 31
+"""Prescaler of a counter that counts every tick of the crystal, as the firmware leaves it."""
 PHYSICAL, VIRTUAL = 0, 1
 ENABLE, MASKED, MET = 1, 2, 4
 TICKS, NANOSECONDS = 12, 625
 """19.2 MHz: 12 ticks in 625 ns."""
 WORD = 0xFFFFFFFF
 LONG = (1 << 64) - 1
-
-
-def ticks_at(nanoseconds: int) -> int:
-    """The counter at a moment of guest time."""
-    return nanoseconds * TICKS // NANOSECONDS
 
 
 class GenericTimer:
@@ -35,11 +33,29 @@ class GenericTimer:
         self._control = [0, 0]
         self._compare = [0, 0]
         self._events: list[Event | None] = [None, None]
+        self.on_new_pace: Callable[[], None] | None = None
+        """Called when the prescaler is written."""
+        self._prescaler = WHOLE
+        self._since = 0
+        """When the prescaler was set, and how far the counter was then."""
+        self._count_then = 0
+        self.frequency = FREQUENCY
+        """CNTFRQ: a note for programs, without effect."""
 
     @property
     def count(self) -> int:
         """CNTPCT and CNTVCT."""
-        return ticks_at(self._clock.now)
+        crystal = (self._clock.now - self._since) * TICKS
+        return self._count_then + crystal * self._prescaler // (NANOSECONDS * WHOLE)
+
+    def write_prescaler(self, value: int) -> None:
+        """Ticks of the counter in 2**31 ticks of the crystal; 0 stops it."""
+        self._count_then, self._since = self.count, self._clock.now
+        self._prescaler = value & WORD
+        if self.on_new_pace is not None:
+            self.on_new_pace()
+        for unit in (PHYSICAL, VIRTUAL):
+            self._schedule(unit)
 
     def level(self, unit: int) -> bool:
         """Whether the timer asks for its interrupt."""
@@ -88,8 +104,10 @@ class GenericTimer:
             event.cancel()
             self._events[unit] = None
         if self._control[unit] & (ENABLE | MASKED) == ENABLE:
-            moment = -(-self._compare[unit] * NANOSECONDS // TICKS)
-            if moment > self._clock.now:
+            ticks = self._compare[unit] - self._count_then
+            speed = TICKS * self._prescaler
+            if speed > 0 and not self._met(unit):
+                moment = self._since - (-ticks * NANOSECONDS * WHOLE // speed)
                 self._events[unit] = self._clock.at(moment, self._attention)
-            else:
+            elif self._met(unit):
                 self._attention()

@@ -142,6 +142,11 @@ class LocalBlock(Block):
 
     # -- timers ------------------------------------------------------------------------------------
 
+    def on_write_PRESCALER(self, value: int) -> None:
+        self.PRESCALER = value
+        for timer in self._timers:
+            timer.write_prescaler(value)
+
     def on_read_TIMER_LOW(self) -> int:
         return LOW.at(self._clock.now)
 

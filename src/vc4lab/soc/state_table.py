@@ -114,6 +114,10 @@ def rows(machine: Machine) -> Iterator[Row]:
         scheduling = ("parked", "asleep", "wish", "wake_at", "vain", "naps", "nap")
         yield Row(name, core, scheduling)
         yield Row(f"{name}.cpu", core.cpu, ("exceptions_taken",))
+        timer = core.cpu.links.timer
+        if timer is not None:
+            rate = ("_prescaler", "_since", "_count_then", "frequency")
+            yield Row(f"{name}.timer", timer, rate)
     for bus in (machine.bus, machine.local_bus):
         polling = ("_last", "_seen", "_last_count", "_events_seen", "_patience")
         yield Row(f"bus {bus.name}", bus, (*polling, "accesses", "polls"))

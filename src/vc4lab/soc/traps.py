@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from vc4lab.soc.generic_timer import FREQUENCY, PHYSICAL, VIRTUAL, GenericTimer
+from vc4lab.soc.generic_timer import PHYSICAL, VIRTUAL, GenericTimer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,7 +42,7 @@ class Trap:
 
 
 ARM_TRAPS = (
-    Trap(0x0FFF0FFF, 0x0E1E0F10, Action.TIMER),  # mrc p15, 0, rt, c14, c0, 0: CNTFRQ
+    Trap(0x0FEF0FFF, 0x0E0E0F10, Action.TIMER),  # mrc, mcr p15, 0, rt, c14, c0, 0: CNTFRQ
     Trap(0x0FEF0F1E, 0x0E0E0F12, Action.TIMER),  # mrc, mcr p15, 0, rt, c14, c2 or c3, n
     Trap(0x0FE00F8E, 0x0C400F0E, Action.TIMER_PAIR),  # mrrc, mcrr p15, 0..7, rt, rt2, c14
     Trap(0x0FFF0FFF, 0x0E190F1D, Action.CYCLES),  # mrc p15, 0, rt, c9, c13, 0
@@ -54,7 +54,9 @@ ARM_TRAPS = (
 )
 THUMB_SEV = 0xBF40
 A64_TRAPS = (
-    Trap(0xFFDFF000, 0xD51BE000, Action.TIMER),  # mrs, msr CNT*_EL0
+    Trap(0xFFFFF000, 0xD51BE000, Action.TIMER),  # msr CNT*_EL0
+    Trap(0xFFFFFFE0, 0xD53BE000, Action.TIMER),  # mrs CNTFRQ_EL0; the counts: native_counter.py
+    Trap(0xFFFFFE00, 0xD53BE200, Action.TIMER),  # mrs CNTP_*_EL0, CNTV_*_EL0
     Trap(0xFFFFFFE0, 0xD53B9D00, Action.CYCLES),  # mrs PMCCNTR_EL0
     Trap(0xFFFFFFE0, 0xD53800A0, Action.CORE_NUMBER),  # mrs MPIDR_EL1: 0 at EL2 in the engine
     Trap(0xFFFFFFDF, 0xD503209F, Action.SEND_EVENT),  # sev, sevl
@@ -73,6 +75,8 @@ class CoreLinks:
     time_polled: Callable[[], None]
     send_event: Callable[[], None]
     code_changed: Callable[[], None]
+    bus: int = 0
+    """Host address of the `BusState` that counts what is polled."""
 
 
 def timer_read(links: CoreLinks, crm: int, op2: int) -> int | None:
@@ -82,7 +86,7 @@ def timer_read(links: CoreLinks, crm: int, op2: int) -> int | None:
         return None
     if crm == 0:
         if op2 == 0:
-            return FREQUENCY
+            return timer.frequency
         links.time_polled()
         return timer.count if op2 < 3 else None
     if crm not in (2, 3) or op2 > 2:
@@ -100,6 +104,8 @@ def timer_read(links: CoreLinks, crm: int, op2: int) -> int | None:
 def timer_write(links: CoreLinks, crm: int, op2: int, value: int) -> None:
     """A write of CNT register (CRm, op2)."""
     timer = links.timer
+    if timer is not None and (crm, op2) == (0, 0):
+        timer.frequency = value & 0xFFFFFFFF
     if timer is None or crm not in (2, 3):
         return
     unit = PHYSICAL if crm == 2 else VIRTUAL
