@@ -19,7 +19,7 @@ LARGE = 2_000_000
 """Bytes of LLVM text above which code is generated without optimising: the time for the optimised
 one grows faster than the text, and nobody wants to wait ten seconds for a program made to be long.
 """
-PASSES = f"sroa instcombine simplifycfg O1, O0 above {LARGE}"  # part of the cache key
+PASSES = f"sroa simplifycfg instcombine O1, O0 above {LARGE}"  # part of the cache key
 
 _CTYPES: dict[Type, Any] = {
     i1: ctypes.c_bool,
@@ -120,8 +120,8 @@ def compile_ir(ir: str, target: Target) -> bytes:
         builder = llvm.create_pass_builder(machine, tuning)
         passes = llvm.create_new_module_pass_manager()
         passes.add_sroa_pass()
+        passes.add_simplify_cfg_pass()  # first: fewer blocks to combine in, a tenth less in all
         passes.add_instruction_combine_pass()
-        passes.add_simplify_cfg_pass()
         passes.run(module, builder)
         return bytes(machine.emit_object(module))
     finally:
