@@ -1,6 +1,9 @@
 """`explain`, `unknowns` and `replay` as a person calls them."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -99,3 +102,19 @@ def test_replay_bad_input(arguments: list[str]) -> None:
     result = RUNNER.invoke(app(), ["replay", *arguments])
     assert result.exit_code == ExitCode.BAD_INPUT
     assert result.output.strip()
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+def test_output_that_nobody_takes() -> None:
+    """A full disk or a closed pipe behind the command is no internal error."""
+    command = [sys.executable, "-m", "vc4lab", "explain"]
+    with open("/dev/full", "wb") as full:
+        result = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert result.returncode == ExitCode.OUTPUT
+    assert "CLI-001" in result.stderr
+    read, write = os.pipe()
+    os.close(read)
+    with open(write, "wb") as closed:
+        result = subprocess.run(command, stdout=closed, stderr=subprocess.PIPE, text=True)
+    assert result.returncode == ExitCode.OUTPUT
+    assert not result.stderr

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from importlib import import_module
 from importlib.util import find_spec
+from typing import NoReturn
 
 import typer
 
@@ -48,16 +50,32 @@ def _register() -> None:
 _register()
 
 
+FULL = (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+"""What goes wrong when standard output takes no more; files of options are looked after where they
+are written."""
+
+
+def _output_lost(why: str | None = None) -> NoReturn:
+    """Leave: nobody takes what is printed, and what is still in the buffer must not try again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno() if sys.__stdout__ else 1)
+    if why:
+        print(f"vc4lab: CLI-001: standard output: {why}", file=sys.stderr)
+    sys.exit(ExitCode.OUTPUT)
+
+
 def run() -> None:
     """The program's entry point: whatever goes wrong ends in a sentence and an exit code."""
     try:
         app()
     except KeyboardInterrupt:
         sys.exit(ExitCode.INTERRUPTED)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(ExitCode.OUTPUT)
+    except SystemExit as end:  # click makes a closed pipe an exit code of its own
+        if not isinstance(end.__context__, BrokenPipeError):
+            raise
+        _output_lost()
     except Exception as error:
+        if isinstance(error, OSError) and error.errno in FULL:
+            _output_lost(error.strerror)
         if os.environ.get("VC4LAB_TRACEBACK"):
             raise
         text = " ".join(str(error).split())[:300]
