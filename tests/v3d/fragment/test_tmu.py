@@ -304,6 +304,18 @@ def test_switches(switch: dict[str, str]) -> None:
         check(config, s, t, b=words(np.linspace(0, 4, 16)), unknowns=unknowns)
 
 
+def test_where_one_level_gives_way_to_the_next() -> None:
+    """Explicit levels around every half, in the steps of 1/256 that there are."""
+    config = TextureConfig(
+        base=BASE, width=64, height=64, levels=7, mag_filter=1, explicit_lod=True,
+        min_filter=MinFilter.NEAREST_MIP_NEAREST,
+    )  # fmt: skip
+    s, t = coordinates(30), coordinates(31)
+    for level in range(7):
+        for step in (-1, 126, 127, 128, 129):
+            check(config, s, t, b=words([level + step / 256] * 16))
+
+
 def test_short_samples_can_sit_high() -> None:
     unknowns = DEFAULT_UNKNOWNS.with_(tmu_short_position="high")
     for texture_type in (TextureType.S8, TextureType.S16, TextureType.S16F):
