@@ -13,7 +13,7 @@ from vc4lab.diagnostics import Reporter
 from vc4lab.memory import GuestMemory
 from vc4lab.qpu.assembler import assemble
 from vc4lab.records.control import build
-from vc4lab.soc.cache_lines import UNCACHED, WRITE_BACK, WRITE_THROUGH
+from vc4lab.soc.cache_lines import DIRTY, UNCACHED, WRITE_BACK, WRITE_THROUGH
 from vc4lab.soc.machine import Machine, Stop
 from vc4lab.soc.page_tables import Mapping32, Mapping64
 from vc4lab.soc.serial import SerialPort
@@ -22,7 +22,7 @@ from vc4lab.v3d.lists.addresses import Use
 
 HERE = Path(__file__).parent
 SCRIPT, MESSAGE, CACHED, SURFACE = 0x100000, 0x180000, 0x200000, 0x400000
-STORE, LOAD, CLEAN, INVALIDATE, BOTH, INVALIDATE_ALL, DEVICE = range(1, 8)
+STORE, LOAD, CLEAN, INVALIDATE, BOTH, INVALIDATE_ALL, RANGE, DEVICE = range(1, 9)
 """What the test kernel knows; DEVICE is a store at an offset of the peripherals."""
 IMAGES = {
     "pi2": ("kernel7.img", "kernels/caches.img"),
@@ -168,6 +168,29 @@ def test_invalidating_all_by_set_and_way(run: Run) -> None:
     machine = run("stale", script)
     assert "and 1 more lines" in found(machine, "CACHE-003")
     assert machine.cpu.register(9) == 0
+
+
+@pytest.mark.parametrize("run", ["zero"], indirect=True)
+def test_a_range_of_an_arm1176(run: Run) -> None:
+    stores: list[Step] = [(STORE, CACHED + 32 * n, 5) for n in range(130)]
+    clean = (RANGE, CACHED + 0x60, CACHED + 128 * 32)
+    machine = run("check", [*stores, clean, *POWER, *render()], one_tile)
+    flags = machine.caches.data.lines.flags[machine.caches.data.line(CACHED) :]
+    dirty = [n for n in range(131) if flags[n] & DIRTY]
+    assert dirty == [0, 1, 2, 129]
+
+
+def test_far_more_lines_than_a_cache_has(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vc4lab.soc.data_cache.MOST_LINES", 4)
+    touched: list[Step] = [(LOAD, CACHED + 0x1000 * n, 0) for n in range(6)]
+    machine = run("check", [*touched, (STORE, CACHED + 0x8000, 1), *POWER], one_tile)
+    lines = machine.caches.data.lines
+    left = lines.marked(0xF)
+    assert [int(n) << lines.shift for n in left] == [CACHED + 0x8000]
+    written: list[Step] = [(STORE, CACHED + 0x1000 * n, 1) for n in range(6)]
+    machine = run("stale", [*written, *POWER, (LOAD, CACHED, 0)], one_tile)
+    assert len(machine.caches.data.lines.marked(0xF)) == 1
+    assert machine.cpu.register(9) == 1
 
 
 # -- firmware, DMA, display ------------------------------------------------------------

@@ -18,10 +18,10 @@ from vc4lab.soc.serial import SerialPort
 
 KERNELS = Path(__file__).parent / "kernels"
 SCRIPT, MESSAGE, DATA, SURFACE = 0x100000, 0x180000, 0x200000, 0x400000
-STORE, LOAD, WAIT, DEVICE, DEVICE_LOAD, DEVICE_WAIT = 1, 2, 3, 11, 12, 13
+STORE, LOAD, SLEEP, DEVICE, DEVICE_LOAD, DEVICE_WAIT = 1, 2, 4, 11, 12, 13
 """Steps of the script; those of a DEVICE name an offset of the peripherals."""
 MAILBOX, V3D = 0xB8A0, 0xC00000
-SYMBOLS = {"_start": (0x8000, 8), "next": (0x8008, 24), "put": (0x8028, 8), "get": (0x8030, 8)}
+SYMBOLS = {"_start": (0x8000, 8), "next": (0x8008, 44), "put": (0x8034, 8), "get": (0x803C, 8)}
 Step = tuple[int, int, int]
 Run = Callable[..., Machine]
 
@@ -199,6 +199,15 @@ def test_waiting_for_the_wrong_counter(run: Run, script: list[Step], words: str)
     text = found(machine, "SOC-040")
     assert words in text
     assert "reads v3d." in text
+
+
+def test_sleeping_for_an_interrupt_of_the_v3d(run: Run) -> None:
+    """The line is enabled in the interrupt controller, but not in the V3D, and nothing runs."""
+    line = (DEVICE, 0xB210, 1 << 10)
+    text = found(run([*POWER, *BIN, line, (SLEEP, 0, 0)], lists), "SOC-040")
+    assert "sleeps" in text
+    assert "no rendering list was started" in text
+    assert "no interrupt of the V3D is enabled (INTENA = 0)" in text
 
 
 def test_a_semaphore_nobody_increments(run: Run) -> None:

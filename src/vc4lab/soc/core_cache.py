@@ -64,6 +64,8 @@ REGISTERS_64 = {
 }
 LEVELS = {0: 1, 4: 2, 6: 3}
 """op1 of a system register → exception level."""
+PAGE = 4096
+LARGEST_RANGE = 1 << 24
 MOST_WALKS = 200
 """TLB maintenance that leads to a new look at the tables; a program may do it for every page."""
 
@@ -153,10 +155,15 @@ class CoreCache:
         word = self._word(address)
         end, start = (self._cpu.register(word >> at & 15) for at in (12, 16))
         size = self._cache.lines.size
-        for virtual in range(start & -size, min(end, start + (1 << 24)) + 1, size):
-            place = self._cpu.translate(virtual)
-            if place is not None:
-                self._one(MAINTENANCE[word & 15], self._cache.line(place))
+        last = min(end, start + LARGEST_RANGE)
+        for page in range(start & -PAGE, last + 1, PAGE):
+            place = self._cpu.translate(page)
+            if place is None:
+                continue
+            first, behind = max(start, page) - page & -size, min(last + 1, page + PAGE) - page
+            lines = range(place + first, place + behind, size)
+            for line in self._cache.held_among([self._cache.line(at) for at in lines]):
+                self._one(MAINTENANCE[word & 15], line)
 
     # -- what is cached ----------------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ from vc4lab.soc.cache_lines import (
     DIFFERS,
     DIRTY,
     HELD,
+    PAGE_SHIFT,
     STALE,
     Lines,
 )
@@ -31,6 +32,8 @@ DIRECT = 3
 """Bits 31:30 of the alias past the VideoCore's L2."""
 CACHED_STATE = HELD | DIRTY | STALE | DIFFERS
 MOST_POINTERS = 256
+MOST_LINES = 1 << 19
+"""More lines than this (32 MiB) are not kept: they have left any real cache long ago."""
 
 
 class DataCache:
@@ -75,6 +78,10 @@ class DataCache:
     def line(self, address: int) -> int:
         """Number of the line at a physical address."""
         return (address & MEMORY_MASK) >> self.lines.shift
+
+    def held_among(self, lines: list[int]) -> list[int]:
+        """Those of some lines that the cache has."""
+        return [line for line in lines if self._flags[line] & CACHED_STATE]
 
     def clean(self, line: int) -> None:
         """Write a line back; the CPU's bytes win over what was written to memory meanwhile."""
@@ -142,6 +149,8 @@ class DataCache:
         self.drain()
         lines = self.lines
         held = lines.marked(CACHED_STATE)
+        if len(held) > MOST_LINES:
+            held = self._evict(held)
         ours = lines.ram[held]
         before = ours
         if self.stale:
@@ -154,6 +163,20 @@ class DataCache:
         finally:
             self._inside = 0
             self._take_back(who, held, ours, before)
+
+    def _evict(self, held: np.ndarray) -> np.ndarray:
+        """Far more lines than any cache has: clean ones go first, then all; gives what is left."""
+        lines = self.lines
+        clean = lines.flags[held] & (DIRTY | DIFFERS) == 0
+        lines.flags[held[clean]] &= self.mark
+        held = held[~clean]
+        if len(held) > MOST_LINES:
+            self.clean_all()
+            self.invalidate_all()
+            held = held[:0]
+        lines.pages[:] = 0
+        lines.pages[held >> PAGE_SHIFT - lines.shift] = 1
+        return held
 
     def _take_back(self, who: str, held: np.ndarray, ours: np.ndarray, before: np.ndarray) -> None:
         """The CPU goes on: lines written by `who` are stale in its cache."""

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 
 from vc4lab.soc.block import Poll
 from vc4lab.soc.clock import NANOSECONDS
-from vc4lab.soc.interrupts import SMI
+from vc4lab.soc.interrupts import SMI, V3D
 from vc4lab.soc.v3d_bridge import V3DBridge
 
 if TYPE_CHECKING:
     from vc4lab.soc.machine import Machine
 
+V3D_INTCTL = 0x030
 WAITING_LIMIT = 10 * NANOSECONDS
 """Guest time a program may wait (polling or asleep) without anything happening."""
 WORKING_LIMIT = 30 * NANOSECONDS
@@ -113,9 +114,12 @@ class Watchdog:
                 parts.append(why)
         elif machine.asleep:
             parts.append(f"the CPU at {machine.places(machine.cpu.pc)} sleeps ({machine.asleep})")
+            if machine.interrupts.enabled >> V3D & 1 and machine.v3d_bridge.powered:
+                status = machine.v3d_bridge.read_other(V3D_INTCTL)
+                parts.append(machine.v3d_bridge.explain(V3D_INTCTL, status) or "")
         if not parts:
             return None
-        return "; ".join(parts) + self._interrupt_hint()
+        return "; ".join(filter(None, parts)) + self._interrupt_hint()
 
     def _interrupt_hint(self) -> str:
         machine = self._machine

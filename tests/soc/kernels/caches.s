@@ -1,6 +1,6 @@
 @ Turns the MMU and the data cache on and does what a script at 0x100000 says: three words a step,
 @ what (1 store, 2 load, 3 clean, 4 invalidate, 5 clean and invalidate a line, 6 invalidate all by
-@ set and way, 0 end), address, value. The second MiB (the script) is uncached, the third to the
+@ set and way, 7 clean and invalidate a range (ARM1176), 0 end), address, value. The second MiB (the script) is uncached, the third to the
 @ sixteenth and the VideoCore's memory are cached, the peripherals are device memory.
 .include "common.inc"
 .global _start
@@ -53,6 +53,10 @@ step:
     beq invalidate
     cmp r0, #5
     beq both
+    .ifdef OLD
+    cmp r0, #7
+    beq range
+    .endif
     mov r0, #0
     mcr p15, 0, r0, c7, c6, 2
     b step
@@ -71,5 +75,10 @@ invalidate:
 both:
     mcr p15, 0, r1, c7, c14, 1
     b step
+.ifdef OLD
+range:
+    mcrr p15, 0, r2, r1, c14    @ ARM1176: from r1 to r2
+    b step
+.endif
 end:
     ready

@@ -1,5 +1,6 @@
 @ Does what a script at 0x100000 says: three words a step, what (1 store, 2 load, 3 wait until one of
-@ the bits is set, 0 end), address, value. Loads go to r9. The functions have names for the tests.
+@ the bits is set, 4 sleep, 0 end), address, value. Loads go to r9. The functions have names for the
+@ tests.
 .include "common.inc"
 .global _start, next, put, get, wait, stop
 _start:
@@ -10,7 +11,14 @@ next:
     cmp r0, #2
     blo 1f
     beq get
-    b wait
+    cmp r0, #3
+    beq wait
+    .ifdef OLD
+    mcr p15, 0, r0, c7, c0, 4   @ ARM1176: wait for interrupt
+    .else
+    wfi
+    .endif
+    b next
 1:  cmp r0, #1
     beq put
 stop:

@@ -120,6 +120,19 @@ def test_a_texture_outside_ram() -> None:
     assert item.address == uniforms
 
 
+def test_a_texture_address_that_is_not_aligned() -> None:
+    frame = Frame()
+    program = "mov t0t, 0\nmov t0s, 0\nsbwait\nnop ; nop ; ldtmu0\nmov tlbc, r4 ; nop ; thrend\n"
+    program += "nop\nnop ; nop ; sbdone\n"
+    uniforms = frame.job.put(struct.pack("<II", 0xC0200400, 64 << 20 | 64 << 8))
+    record = frame.nv_shader(program, TRIANGLE)
+    frame.job.memory.set_u32(struct.unpack("<I", record[1:5])[0] + 8, uniforms)
+    frame.bin(viewport(frame.job) + record + ARRAY)
+    (item,) = [item for item in frame.reporter.items if item.code == "MEM-002"]
+    assert "multiple of 4096" in item.message
+    assert item.address == uniforms
+
+
 def test_solid_is_still_solid() -> None:
     frame = Frame(memory=GuestMemory(RAM))
     pixels = frame.bin(viewport(frame.job) + frame.nv_shader(solid(RED), TRIANGLE) + ARRAY)

@@ -17,8 +17,10 @@ ENTRIES = [
     Entry(
         "MEM-002",
         "Misaligned access",
-        "The address must be a multiple of the access size here. The hardware drops the low bits.",
-        "AG100-R pp. 53-61",
+        "The address must be a multiple of the access size here; the hardware drops the low bits. "
+        "QPU programs need 8 bytes, uniforms 4, textures 4096: the low bits of their first "
+        "parameter are flags (type, mip levels), which an address that is not aligned changes.",
+        "AG100-R p. 34 (code), p. 41 (textures), pp. 53-61",
         "Align the buffer or the offset.",
         Severity.WARNING,
     ),

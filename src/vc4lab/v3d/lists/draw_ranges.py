@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 CUBE_FACES = 6
 MOST_SHADERS = 1024
+CACHE_SWIZZLE = 3 << 10
 
 
 @lru_cache(maxsize=1024)
@@ -103,4 +104,16 @@ class DrawRanges:
             if not request.is_direct:
                 words = tuple(programs.memory.u32(uniforms + 4 * n) for n in request.uniforms[:4])
                 if len(words) > 1:
-                    uses(Use.TEXTURE, *texture_range(words), uniforms + 4 * request.uniforms[0])
+                    place = uniforms + 4 * request.uniforms[0]
+                    uses(Use.TEXTURE, *texture_range(words), place)
+                    self._aligned(words[0], place)
+
+    def _aligned(self, parameter: int, place: int) -> None:
+        """A texture's address has no bits below 4 KiB: flags are there, two that nobody uses."""
+        if parameter & CACHE_SWIZZLE:
+            self.check.reporter.report(
+                "MEM-002",
+                f"texture parameter 0 is 0x{parameter:08x}: bits 11:10 (cache swizzle, 0 in every "
+                "driver) are set; was an address that is no multiple of 4096 put there?",
+                address=place,
+            )
