@@ -13,6 +13,7 @@ from typing import Any
 from vc4lab.soc.cpu import Cpu
 from vc4lab.soc.exceptions import ArmException
 from vc4lab.soc.generic_timer import FREQUENCY
+from vc4lab.soc.native_counter import NativeCounter
 from vc4lab.soc.traps import Action, timer_read, timer_write
 
 SystemRegister = tuple[int, int, int, int, int]
@@ -73,6 +74,17 @@ class Arm64(Cpu):
         engine = unicorn.Uc(unicorn.UC_ARCH_ARM64, unicorn.UC_MODE_ARM)
         engine.ctl_set_cpu_model(getattr(a64, f"UC_CPU_ARM64_{self.model}"))
         return engine
+
+    def _install_hooks(self) -> None:
+        super()._install_hooks()
+        timer = self.links.timer
+        if timer is None or not self.links.bus:
+            return
+        write_register = self._address_of("uc_reg_write")
+        counter = NativeCounter(self.links.bus, lambda: timer.count, write_register)
+        timer.on_new_pace = counter.ask
+        self._keep.append(counter)
+        self._add_native_hook(self._unicorn.UC_HOOK_INSN, *counter.hook, self._a64.UC_ARM64_INS_MRS)
 
     def start(self, pc: int, registers: tuple[int, ...]) -> None:
         self._write(VMPIDR, self.affinity + self.number)

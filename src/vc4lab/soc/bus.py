@@ -22,9 +22,11 @@ from vc4lab.soc.native_bus import (
     ASK,
     FAR_POLL,
     NOBODY,
+    OWN_TIME,
     PATIENCE,
     POLLED_TOGETHER,
     POLLS_BEFORE_SKIP,
+    TIME_STEP,
     WAITING,
     Answer,
     BusState,
@@ -36,10 +38,6 @@ from vc4lab.soc.native_bus import (
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
 
-TIME_STEP = 10_000
-"""Nanoseconds a polled timer goes on per read."""
-OWN_TIME = -2
-"""In place of an offset: a core's own counter (generic timer, cycle counter)."""
 SOON_STEP = 20_000
 """Nanoseconds per read of a polled status register of which no event is known."""
 INPUT_STEP = 100_000
@@ -164,6 +162,12 @@ class Bus:
     def native_window(self) -> tuple[int, int, int]:
         """For the engine: host addresses of the functions for reads and writes, and their state."""
         return self._native_read.address, self._native_write.address, self._state.address
+
+    @property
+    def address(self) -> int:
+        """Host address of the `BusState`."""
+        address: int = self._state.address
+        return address
 
     # -- the CPU's side ----------------------------------------------------------------------------
 

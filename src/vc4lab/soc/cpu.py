@@ -183,22 +183,9 @@ class Cpu(ABC):
 
     def _install_hooks(self) -> None:
         unicorn = self._unicorn
-        handle = ctypes.c_size_t()
-        stop, read = (
-            ctypes.cast(function, ctypes.c_void_p).value or 0
-            for function in (self._library.uc_emu_stop, self._library.uc_reg_read)
-        )
-        error = self._library.uc_hook_add(
-            ctypes.c_void_p(_handle(self.engine)),
-            ctypes.byref(handle),
-            ctypes.c_int(unicorn.UC_HOOK_BLOCK),
-            ctypes.c_void_p(self.counter.hook(stop, read)),
-            ctypes.c_void_p(self.counter.address),
-            ctypes.c_uint64(1),
-            ctypes.c_uint64(0),
-        )
-        if error:
-            raise RuntimeError(f"the CPU engine refuses a block hook (error {error})")
+        counter = self.counter
+        stop, read = (self._address_of(name) for name in ("uc_emu_stop", "uc_reg_read"))
+        self._add_native_hook(unicorn.UC_HOOK_BLOCK, counter.hook(stop, read), counter.address)
         self.engine.hook_add(unicorn.UC_HOOK_INTR, self._on_interrupt_hook)
         self.engine.hook_add(unicorn.UC_HOOK_INSN_INVALID, self._on_invalid)
 
@@ -222,6 +209,25 @@ class Cpu(ABC):
         """Call with its address before an instruction is executed; before any code has run."""
         self._pages.more_traps += traps
         self._watchers.update(watchers)
+
+    def _address_of(self, name: str) -> int:
+        """Host address of one of the engine's functions."""
+        return ctypes.cast(getattr(self._library, name), ctypes.c_void_p).value or 0
+
+    def _add_native_hook(self, kind: int, function: int, state: int, *more: int) -> None:
+        """Let the engine call native code everywhere; `more`: for an instruction, which one."""
+        error = self._library.uc_hook_add(
+            ctypes.c_void_p(_handle(self.engine)),
+            ctypes.byref(ctypes.c_size_t()),
+            ctypes.c_int(kind),
+            ctypes.c_void_p(function),
+            ctypes.c_void_p(state),
+            ctypes.c_uint64(1),
+            ctypes.c_uint64(0),
+            *map(ctypes.c_int, more),
+        )
+        if error:
+            raise RuntimeError(f"the CPU engine refuses a hook (error {error})")
 
     def map_window(self, base: int, size: int, functions: tuple[int, int, int]) -> None:
         """Send loads and stores in a window to native functions (`Bus.native_window`)."""

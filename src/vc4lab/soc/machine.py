@@ -224,6 +224,7 @@ class Machine:
                     time_polled=self.bus.time_polled,
                     send_event=lambda: self.processors.send_event(),
                     code_changed=lambda: self.processors.code_changed(),
+                    bus=self.bus.address,
                 ),
                 number,
             )

@@ -53,6 +53,10 @@ POLLED_TOGETHER = 8
 """Registers a polling loop looks at, at most."""
 NOBODY = -1
 """In place of an offset: no register."""
+OWN_TIME = -2
+"""In place of an offset: a core's own counter (generic timer, cycle counter)."""
+TIME_STEP = 10_000
+"""Nanoseconds a polled timer goes on per read."""
 WAITING, AGAIN = 1, 2
 """What Python is told of a read: the program waits; it has read the register a moment ago."""
 ANSWERS = 256
