@@ -101,7 +101,7 @@ class RecordFuzzer(Fuzzer):
 
     name = "records"
     quick = 40
-    share = 430
+    share = 450
     v3d = True
 
     def plan(self, rng: random.Random) -> Plan:

@@ -18,7 +18,7 @@ class RegisterFuzzer(Fuzzer):
 
     name = "registers"
     quick = 25
-    share = 30
+    share = 10
     v3d = True
 
     def plan(self, rng: random.Random) -> Plan:

@@ -106,6 +106,8 @@ class Runner:
         self.seed = seed
         self.outcome = Outcome(name)
         self._shared = mmap.mmap(-1, 4096)
+        self._start = self._told = 0.0
+        self._goal = ""
 
     def run(
         self,
@@ -116,7 +118,8 @@ class Runner:
         first: int = 0,
     ) -> Outcome:
         """Runs so many cases, or for so long, or until so many bytes were mutated."""
-        start = told = time.monotonic()
+        start = self._told = self._start = time.monotonic()
+        self._goal = f" of {units:,d}" if units is not None else ""
         case, end = first, first + (cases if cases is not None else 1 << 40)
         while case < end and len(self.outcome.failures) < MOST_FAILURES:
             if units is not None and self.outcome.units >= units:
@@ -125,16 +128,6 @@ class Runner:
             if left is not None and left <= 0:
                 break
             case = self._batch(case, min(case + BATCH, end), left)
-            now = time.monotonic()
-            if now - told > TELL_EVERY:
-                told = now
-                goal = f" of {units:,d}" if units is not None else ""
-                print(
-                    f"  … {self.outcome.name}: {self.outcome.units:,d}{goal} bytes, "
-                    f"{self.outcome.cases} cases, {now - start:.0f} s ({self.outcome.cpu:.0f} s of "
-                    f"CPU), {len(self.outcome.failures)} failures",
-                    flush=True,
-                )
         self.outcome.seconds = time.monotonic() - start
         return self.outcome
 
@@ -165,6 +158,21 @@ class Runner:
         print(failure, flush=True)
         return int(case) + 1
 
+    def _tell(self) -> None:
+        """A line of progress from time to time."""
+        now = time.monotonic()
+        if now - self._told < TELL_EVERY:
+            return
+        self._told = now
+        out = self.outcome
+        _, units, done, _ = _SHARED.unpack(self._shared[: _SHARED.size])
+        print(
+            f"  … {out.name}: {out.units + units:,d}{self._goal} bytes, {out.cases + done} cases, "
+            f"{now - self._start:.0f} s ({out.cpu:.0f} s of CPU before this batch), "
+            f"{len(out.failures)} failures",
+            flush=True,
+        )
+
     def _watch(self, process: int) -> str | None:
         """Waits for a batch; None if it ended well, else how it ended."""
         last: Any = None
@@ -175,6 +183,7 @@ class Runner:
                 self.outcome.cpu += usage.ru_utime + usage.ru_stime
                 self.outcome.memory = max(self.outcome.memory, usage.ru_maxrss)
                 break
+            self._tell()
             now = self._shared[: _SHARED.size], _processor_time(process)
             if now != last:
                 last, since = now, time.monotonic()
