@@ -238,6 +238,17 @@ def test_stepping() -> None:
     assert machine.read(("r", 1))[0] == 3
 
 
+@pytest.mark.parametrize("byte", range(4))
+def test_reserved_mul_packs_are_those_of_the_low_bits(run: Any, byte: int) -> None:
+    words = [
+        alu(op_mul=4, cond_mul=1, mul_a=0, mul_b=0, waddr_mul=33, pm=1, pack=12 + byte),
+        alu(op_mul=4, cond_mul=1, mul_a=0, mul_b=0, waddr_mul=34, pm=1, pack=4 + byte),
+    ]
+    start = {("r", 0): 0x3F800000, ("r", 1): 0x11223344, ("r", 2): 0x11223344}
+    got = run(words, start).registers
+    assert got["r", 1][0] == got["r", 2][0] == 0x11223344 | 0xFF << 8 * byte
+
+
 # Instructions that tell the first choice of an unknown from another one.
 DIFFERENCES: dict[str, tuple[str, list[int], Any]] = {
     "half_rounding": (
@@ -249,6 +260,11 @@ DIFFERENCES: dict[str, tuple[str, list[int], Any]] = {
         "truncate",
         [alu(op_mul=4, cond_mul=1, mul_a=0, mul_b=0, waddr_mul=33, pm=1, pack=3)],
         {("r", 0): 0x3F000000},
+    ),
+    "mul_pack_bit_3": (
+        "no_pack",
+        [alu(op_mul=4, cond_mul=1, mul_a=0, mul_b=0, waddr_mul=33, pm=1, pack=12)],
+        {("r", 0): 0x3F800000, ("r", 1): 0x11223344},
     ),
     "recip_one": ("model", [ldi(0x3F800000, waddr_add=52), alu(), alu()], {}),
     "ftoi_out_of_range": (

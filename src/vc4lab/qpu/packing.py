@@ -101,6 +101,8 @@ def pack_register(semantics: Semantics, code: int, result: Result, old: Word) ->
 
 def pack_colour(semantics: Semantics, code: int, word: Word, old: Word) -> Word:
     """A mul result under pm=1: a colour byte into all or one of the destination's bytes."""
+    if semantics.settings["mul_pack_bit_3"] == "ignored":
+        code &= Pack.B8D
     if code not in (Pack.B8_ALL, Pack.B8A, Pack.B8B, Pack.B8C, Pack.B8D):
         return word
     return insert(semantics.ops, code, semantics.colour_byte(word), old)

@@ -74,6 +74,18 @@ ROWS = [
         "hardware reference 4.9: VC4C truncates, py-videocore accepts +-1",
     ),
     Unknown(
+        "mul_pack_bit_3",
+        "What do the mul ALU's packs 8 to 15 (pm=1), which are reserved?",
+        {
+            "ignored": "the same as 0 to 7: 12 to 15 put a colour byte into byte a to d",
+            "no_pack": "nothing: the 32-bit result is written",
+        },
+        "ignored",
+        "A fragment shader whose colours go through packs 12 to 15, on a chip.",
+        "hardware reference 4.9: reserved; a program with such shaders (kumaashi's Sample_V3D_04) "
+        "shows plain colours in its author's capture of a Pi Zero's screen",
+    ),
+    Unknown(
         "recip_one",
         "Is the SFU reciprocal of +-1.0 exact?",
         {"exact": "yes, 1/1 is 1", "model": "no, 0x3F7FFC00 as the tables give"},
