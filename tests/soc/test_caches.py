@@ -13,7 +13,7 @@ from vc4lab.diagnostics import Reporter
 from vc4lab.memory import GuestMemory
 from vc4lab.qpu.assembler import assemble
 from vc4lab.records.control import build
-from vc4lab.soc.cache_lines import DIRTY, UNCACHED, WRITE_BACK, WRITE_THROUGH
+from vc4lab.soc.cache_lines import DIRTY, READ_ALLOCATE, UNCACHED, WRITE_BACK, WRITE_THROUGH
 from vc4lab.soc.machine import Machine, Stop
 from vc4lab.soc.page_tables import Mapping32, Mapping64
 from vc4lab.soc.serial import SerialPort
@@ -58,6 +58,11 @@ def run(tmp_path: Path, request: pytest.FixtureRequest) -> Run:
     return make
 
 
+def store(address: int, value: int) -> list[Step]:
+    """Steps that write a line which is in the cache then, whatever the core."""
+    return [(LOAD, address, 0), (STORE, address, value)]
+
+
 def found(machine: Machine, code: str) -> str:
     """The only message of a code."""
     items = [item for item in machine.reporter.items if item.code == code]
@@ -91,7 +96,8 @@ def render(at: int = CACHED) -> list[Step]:
     return [(DEVICE, V3D + 0x114, start), (DEVICE, V3D + 0x10C, start + size)]
 
 
-REPAINT: list[Step] = [(STORE, COLOUR, GREEN), (STORE, COLOUR + 4, GREEN)]
+REPAINT: list[Step] = [(LOAD, CACHED, 0), (STORE, COLOUR, GREEN), (STORE, COLOUR + 4, GREEN)]
+"""An ARM1176 takes a line into its cache only when it is read."""
 
 
 def test_without_the_option_nothing_is_modelled(run: Run) -> None:
@@ -137,7 +143,7 @@ def test_the_picture_read_after_invalidating(run: Run, mode: str) -> None:
 
 
 def test_the_cpu_and_the_v3d_write_one_line(run: Run) -> None:
-    machine = run("stale", [*POWER, (STORE, SURFACE, 7), *render(), (CLEAN, SURFACE, 0)], one_tile)
+    machine = run("stale", [*POWER, *store(SURFACE, 7), *render(), (CLEAN, SURFACE, 0)], one_tile)
     assert "the V3D writes 1 lines" in found(machine, "CACHE-005")
     size = machine.caches.data.lines.size
     assert machine.memory.u32(SURFACE) == 7
@@ -146,13 +152,13 @@ def test_the_cpu_and_the_v3d_write_one_line(run: Run) -> None:
 
 
 def test_invalidating_what_was_written(run: Run) -> None:
-    machine = run("stale", [(STORE, CACHED, 5), (INVALIDATE, CACHED, 0), (LOAD, CACHED, 0)])
+    machine = run("stale", [*store(CACHED, 5), (INVALIDATE, CACHED, 0), (LOAD, CACHED, 0)])
     assert "it is lost" in found(machine, "CACHE-003")
     assert machine.cpu.register(9) == 0
-    machine = run("check", [(STORE, CACHED, 5), (INVALIDATE, CACHED, 0), (LOAD, CACHED, 0)])
+    machine = run("check", [*store(CACHED, 5), (INVALIDATE, CACHED, 0), (LOAD, CACHED, 0)])
     assert machine.cpu.register(9) == 5
     assert machine.reporter.has("CACHE-003")
-    machine = run("stale", [(STORE, CACHED, 5), (BOTH, CACHED, 0), (LOAD, CACHED, 0)])
+    machine = run("stale", [*store(CACHED, 5), (BOTH, CACHED, 0), (LOAD, CACHED, 0)])
     assert machine.cpu.register(9) == 5
     assert not machine.reporter.items
 
@@ -160,8 +166,8 @@ def test_invalidating_what_was_written(run: Run) -> None:
 @pytest.mark.parametrize("run", ["pi2", "zero"], indirect=True)
 def test_invalidating_all_by_set_and_way(run: Run) -> None:
     script = [
-        (STORE, CACHED, 5),
-        (STORE, CACHED + 4096, 5),
+        *store(CACHED, 5),
+        *store(CACHED + 4096, 5),
         (INVALIDATE_ALL, 0, 0),
         (LOAD, CACHED, 0),
     ]
@@ -171,8 +177,15 @@ def test_invalidating_all_by_set_and_way(run: Run) -> None:
 
 
 @pytest.mark.parametrize("run", ["zero"], indirect=True)
+def test_an_arm1176_allocates_no_lines_for_stores(run: Run) -> None:
+    machine = run("stale", [*POWER, *REPAINT[1:], *render()], one_tile)
+    assert not machine.reporter.items, machine.reporter.summary()
+    assert machine.memory.u32(SURFACE) == GREEN
+
+
+@pytest.mark.parametrize("run", ["zero"], indirect=True)
 def test_a_range_of_an_arm1176(run: Run) -> None:
-    stores: list[Step] = [(STORE, CACHED + 32 * n, 5) for n in range(130)]
+    stores = [step for n in range(130) for step in store(CACHED + 32 * n, 5)]
     clean = (RANGE, CACHED + 0x60, CACHED + 128 * 32)
     machine = run("check", [*stores, clean, *POWER, *render()], one_tile)
     flags = machine.caches.data.lines.flags[machine.caches.data.line(CACHED) :]
@@ -183,11 +196,11 @@ def test_a_range_of_an_arm1176(run: Run) -> None:
 def test_far_more_lines_than_a_cache_has(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("vc4lab.soc.data_cache.MOST_LINES", 4)
     touched: list[Step] = [(LOAD, CACHED + 0x1000 * n, 0) for n in range(6)]
-    machine = run("check", [*touched, (STORE, CACHED + 0x8000, 1), *POWER], one_tile)
+    machine = run("check", [*touched, *store(CACHED + 0x8000, 1), *POWER], one_tile)
     lines = machine.caches.data.lines
     left = lines.marked(0xF)
     assert [int(n) << lines.shift for n in left] == [CACHED + 0x8000]
-    written: list[Step] = [(STORE, CACHED + 0x1000 * n, 1) for n in range(6)]
+    written = [step for n in range(6) for step in store(CACHED + 0x1000 * n, 1)]
     machine = run("stale", [*written, *POWER, (LOAD, CACHED, 0)], one_tile)
     assert len(machine.caches.data.lines.marked(0xF)) == 1
     assert machine.cpu.register(9) == 1
@@ -202,7 +215,7 @@ def board_revision(machine: Machine) -> None:
 
 def test_a_mailbox_message_that_was_not_cleaned(run: Run) -> None:
     """The tag is only in the cache: the firmware sees another one."""
-    script = [(STORE, CACHED + 8, 0x10001), (DEVICE, MAILBOX, CACHED | 8), (LOAD, CACHED + 20, 0)]
+    script = [*store(CACHED + 8, 0x10001), (DEVICE, MAILBOX, CACHED | 8), (LOAD, CACHED + 20, 0)]
     machine = run("stale", script, board_revision)
     assert "the firmware reads a mailbox message" in found(machine, "CACHE-001")
     assert "which the firmware has written since" in found(machine, "CACHE-002")
@@ -214,7 +227,7 @@ def test_a_mailbox_message_that_was_not_cleaned(run: Run) -> None:
 
 def test_a_mailbox_message_as_it_should_be(run: Run) -> None:
     script = [
-        (STORE, CACHED + 8, 0x10002),
+        *store(CACHED + 8, 0x10002),
         (BOTH, CACHED, 0),
         (DEVICE, MAILBOX, CACHED | 8),
         (LOAD, CACHED + 20, 0),
@@ -233,10 +246,10 @@ COPY: list[Step] = [(DEVICE, DMA + 4, MESSAGE), (DEVICE, DMA, 1)]
 
 
 def test_dma(run: Run) -> None:
-    machine = run("stale", [(STORE, CACHED, 77), *COPY], copy_block)
+    machine = run("stale", [*store(CACHED, 77), *COPY], copy_block)
     assert "the DMA reads its source at 0x40200000" in found(machine, "CACHE-001")
     assert machine.memory.u32(SURFACE) == 0
-    machine = run("stale", [(STORE, CACHED, 77), (CLEAN, CACHED, 0), *COPY], copy_block)
+    machine = run("stale", [*store(CACHED, 77), (CLEAN, CACHED, 0), *COPY], copy_block)
     assert machine.memory.u32(SURFACE) == 77
     assert not machine.reporter.items
 
@@ -324,6 +337,18 @@ def test_what_must_be_cleared(watch: CacheWatch, use: Use) -> None:
     assert job(0x07070707, 4) == 0, "there are three slices"
 
 
+def test_the_l2_can_be_off() -> None:
+    watch = CacheWatch(GuestMemory(), Reporter(), l2_enabled=False)
+    for value, told in ((1, 0), (2, 0), (3, 0), (4, 1)):
+        if value == 4:
+            watch.l2_cleared(1)
+            watch.reads(Use.CODE, 0x1000, 8)
+        watch._memory.set_u32(0x1000, value)
+        watch.slices_cleared(0x0F0F0F0F)
+        watch.reads(Use.CODE, 0x1000, 8)
+        assert watch._reporter.counts["CACHE-006"] == told
+
+
 def test_uniforms_changed_between_jobs(run: Run) -> None:
     def prepare(machine: Machine) -> None:
         one_tile(machine)
@@ -353,7 +378,7 @@ def attributes32(words: dict[int, int], old: bool = False, **registers: int) -> 
         memory.set_u32(place, word)
     defaults = {"SCTLR": 5, "TTBR0": 0x4000, "TTBR1": 0, "TTBCR": 0, "PRRR": 0, "NMRR": 0}
     result = np.ones(1 << 20, np.uint8)
-    walk = Mapping32(memory, defaults | registers, write_through=old, shared_uncached=old)
+    walk = Mapping32(memory, defaults | registers, old_core=old)
     walk.fill(result)
     return result
 
@@ -366,6 +391,7 @@ def attributes32(words: dict[int, int], old: bool = False, **registers: int) -> 
         (0x8, False, UNCACHED),  # write-through: the A7 does not cache it
         (0x8, True, WRITE_THROUGH),
         (0xC, False, WRITE_BACK),
+        (0xC, True, READ_ALLOCATE),
         (0x1000, False, UNCACHED),
         (0x100C, False, WRITE_BACK),
         (0x1000C, False, WRITE_BACK),  # shared

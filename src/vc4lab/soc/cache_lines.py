@@ -37,8 +37,10 @@ if TYPE_CHECKING:
 HELD, DIRTY, STALE, DIFFERS, BEHIND_L2 = 1, 2, 4, 8, 16
 """Of a line: the cache has it; it was written and not cleaned; memory is newer; the shadow has what
 memory has; the CPU wrote it through the VideoCore's L2 (Pi Zero and 1)."""
-UNCACHED, WRITE_BACK, WRITE_THROUGH = 0, 1, 2
-"""Of a page of 4 KiB."""
+UNCACHED, WRITE_BACK, WRITE_THROUGH, READ_ALLOCATE = range(4)
+"""Of a page of 4 KiB. Read-allocate is write-back, but a store does not bring a line into the cache
+(ARM1176).
+"""
 PAGE_SHIFT = 12
 PAGE_ENTRIES = 1 << 20
 MOST_EVENTS = 64
@@ -95,7 +97,8 @@ def note_store(
     while line <= last:
         place = state.flags + line
         flags = load(i8, place).zext(i32)
-        if attribute == WRITE_BACK:
+        held = (attribute == READ_ALLOCATE) & ((flags & HELD) != 0)
+        if (attribute == WRITE_BACK) | held:
             if (flags & DIRTY) == 0:
                 if (flags & DIFFERS) == 0:
                     at = line << shift
@@ -139,7 +142,7 @@ def hooks() -> Any:
         "soc_cache_lines",
         {"store": note_store, "load": note_load},
         float_mode="default",
-        key="soc-cache-lines-1",
+        key="soc-cache-lines-2",
     )
 
 

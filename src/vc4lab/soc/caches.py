@@ -79,7 +79,9 @@ class Caches:
         """Watch a V3D that has just got power."""
         from vc4lab.v3d.cache_watch import CacheWatch
 
-        v3d.cache_watch = watch = CacheWatch(self._machine.memory, self._machine.reporter)
+        enabled = v3d.unknowns["l2c_at_power_on"] == "enabled"
+        watch = CacheWatch(self._machine.memory, self._machine.reporter, l2_enabled=enabled)
+        v3d.cache_watch = watch
 
         def listen(use: Use, address: int, size: int) -> None:
             self._v3d_reads(use, address, size)

@@ -217,9 +217,4 @@ class CoreCache:
             two_halves = LEVELS[self._level_op1] == 1
             Mapping64(memory, registers, two_halves=two_halves).fill(self._attributes)
         else:
-            Mapping32(
-                memory,
-                registers,
-                write_through=self._old_core,
-                shared_uncached=self._old_core,
-            ).fill(self._attributes)
+            Mapping32(memory, registers, old_core=self._old_core).fill(self._attributes)

@@ -9,7 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from vc4lab.soc.cache_lines import PAGE_ENTRIES, UNCACHED, WRITE_BACK, WRITE_THROUGH
+from vc4lab.soc.cache_lines import (
+    PAGE_ENTRIES,
+    READ_ALLOCATE,
+    UNCACHED,
+    WRITE_BACK,
+    WRITE_THROUGH,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -33,10 +39,9 @@ class Mapping32:
     ----------
     registers
         "SCTLR", "TTBR0", "TTBR1", "TTBCR", "PRRR", "NMRR".
-    write_through
-        Whether the core's cache knows write-through (ARM1176; others do not cache such pages).
-    shared_uncached
-        Whether shared pages are not cached (ARM1176).
+    old_core
+        ARM1176: it knows write-through (others do not cache such pages), does not cache shared
+        pages, and allocates lines only for loads.
     """
 
     def __init__(
@@ -44,13 +49,11 @@ class Mapping32:
         memory: GuestMemory,
         registers: Mapping[str, int],
         *,
-        write_through: bool,
-        shared_uncached: bool,
+        old_core: bool,
     ) -> None:
         self.memory = memory
         self.registers = registers
-        self.write_through = write_through
-        self.shared_uncached = shared_uncached
+        self.old_core = old_core
 
     def fill(self, attributes: np.ndarray) -> None:
         """Set the attribute of each physical page of 4 GiB."""
@@ -102,9 +105,11 @@ class Mapping32:
             kind = UNCACHED if cb < 2 else (WRITE_THROUGH, WRITE_BACK)[cb & 1]
         else:
             kind = WRITE_BACK if tex == 1 and cb == 3 else UNCACHED
-        if kind == WRITE_THROUGH and not self.write_through:
-            kind = UNCACHED
-        return UNCACHED if shared and self.shared_uncached else kind
+        if not self.old_core:
+            return UNCACHED if kind == WRITE_THROUGH else kind
+        if shared:
+            return UNCACHED
+        return READ_ALLOCATE if kind == WRITE_BACK else kind
 
     def _words(self, address: int, count: int) -> Any:
         return self.memory.array(address, count, "<u4")

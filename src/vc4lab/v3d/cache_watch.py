@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
     from vc4lab.memory import GuestMemory
 
-CLEAR_L2 = 1 << 2
+CLEAR_L2, DISABLE_L2, ENABLE_L2 = 1 << 2, 1 << 1, 1 << 0
 SLICES = 0x7
 """Bits of the three slices that exist."""
 FIELDS = {Use.CODE: (0,), Use.UNIFORMS: (8,), Use.TEXTURE: (16, 24)}
@@ -38,8 +38,9 @@ class _Fill:
 class CacheWatch:
     """Compares what a job reads through the caches with what was there when it was read last."""
 
-    def __init__(self, memory: GuestMemory, reporter: Reporter) -> None:
+    def __init__(self, memory: GuestMemory, reporter: Reporter, *, l2_enabled: bool = True) -> None:
         self._memory = memory
+        self._l2_enabled = l2_enabled
         self._reporter = reporter
         self._fills: dict[tuple[Use, int], _Fill] = {}
         self._clears = dict.fromkeys(FIELDS, 0)
@@ -57,6 +58,11 @@ class CacheWatch:
         """A write of L2CACTL."""
         if value & CLEAR_L2:
             self._l2_clears += 1
+        if value & DISABLE_L2:
+            self._l2_enabled = False
+            self._l2_clears += 1
+        elif value & ENABLE_L2:
+            self._l2_enabled = True
 
     def reads(self, use: Use, address: int, size: int) -> None:
         """A job is about to read a range."""
@@ -76,7 +82,7 @@ class CacheWatch:
                     f"0x{wanted:08x}, last written 0x{self._last:08x})",
                     address=key[1] + _first_difference(data, known.data),
                 )
-            elif known.l2_clears == l2:
+            elif known.l2_clears == l2 and self._l2_enabled:
                 self._reporter.report(
                     "CACHE-006",
                     f"{what}, but the V3D's L2 cache was not cleared (L2CACTL = 4)",

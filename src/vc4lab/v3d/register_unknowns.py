@@ -14,6 +14,17 @@ ROWS: list[Unknown] = [
         "AG100-R INTDIS says read and write; hardware reference 2.4",
     ),
     Unknown(
+        "l2c_at_power_on",
+        "Is the V3D's L2 cache enabled when the firmware has powered the V3D?",
+        {
+            "enabled": "yes: whoever changes code, uniforms or textures must clear it",
+            "disabled": "no, until L2CACTL bit 0 is written",
+        },
+        "enabled",
+        "Read L2CACTL bit 0 right after property tag 0x00030012.",
+        "AG100-R prints the reset value 0, but drivers clear the cache and never enable it",
+    ),
+    Unknown(
         "dbqitc_set",
         "Is a bit of DBQITC set by a QPU whose interrupt is not enabled in DBQITE?",
         {"always": "yes, it only does not reach the interrupt line", "enabled": "no"},
