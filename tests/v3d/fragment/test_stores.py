@@ -103,6 +103,18 @@ def test_undithered_565(rounding):
     assert (get(memory, b) == (red << 11 | green << 5 | red)).all()
 
 
+def test_565_becomes_whole_colours():
+    """Loaded and stored as 32 bits: expanded as texels are, and opaque."""
+    memory = GuestMemory()
+    halves = (np.arange(4096, dtype=np.uint32) * 16 + np.arange(4096) % 16).reshape(64, 64)
+    a, b = Surface(SOURCE, 64, 64, 0, 2), Surface(TARGET, 64, 64)
+    put(memory, a, halves)
+    copy(a, b, memory)
+    red, green, blue = halves >> 11, halves >> 5 & 63, halves & 31
+    words = red * 33 >> 2 | (green * 65 >> 4) << 8 | (blue * 33 >> 2) << 16 | 0xFF000000
+    assert (get(memory, b) == words).all()
+
+
 @pytest.mark.parametrize("tiling", range(3))
 def test_dithered_565(tiling):
     memory = GuestMemory()
