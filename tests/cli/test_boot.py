@@ -11,7 +11,7 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from vc4lab.cli.exit_codes import MEANINGS, ExitCode
-from vc4lab.cli.main import app
+from vc4lab.cli.main import COMMANDS, app
 
 KERNELS = Path(__file__).parent.parent / "soc" / "kernels"
 EXAMPLE = Path(__file__).parents[2] / "examples" / "framebuffer" / "sdcard"
@@ -153,3 +153,10 @@ def test_undocumented_hardware_decided_otherwise(vc4lab, tmp_path):
     assert pixels[0][::3] == pixels[1][2::3]
     wrong = vc4lab("boot", EXAMPLE, "--unknown", "line_shape=round", code=ExitCode.BAD_INPUT)
     assert "rectangle" in wrong.output
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_is_plain_text(vc4lab, command):
+    text = vc4lab(command, "--help").output
+    assert "\\" not in text
+    assert "Exit codes:" in text

@@ -10,11 +10,15 @@ from importlib.util import find_spec
 from typing import NoReturn
 
 import typer
+import typer.core
 
 from vc4lab.cli.exit_codes import ExitCode, table
 
 COMMANDS = ("boot", "boards", "demo", "asm", "disasm", "run", "replay", "explain", "unknowns")
 """Name of the command, of its module in `vc4lab.cli` and of the function there."""
+
+typer.core.HAS_RICH = False
+"""Else typer escapes the brackets of defaults for Rich, which does not print this help."""
 
 app = typer.Typer(
     name="vc4lab",
