@@ -87,11 +87,15 @@ class FragmentBatch(Struct):
     varyings_c = Array(i32, MAX_INTERPOLANTS)
 
 
+CLEAN_COLOUR, CLEAN_ZS, CLEAN_MASK = 1, 2, 4
+
+
 class TileContext(Struct):
     """State of one worker thread: where the tile lies, its buffers, what happened to it.
 
     `mode` is a number of `tile_layout.LAYOUTS`; `resolved` holds a multisample tile with one sample
-    on its way to or from memory; `mask` is the VG mask plane, a byte in each word.
+    on its way to or from memory; `mask` is the VG mask plane, a byte in each word. `clean`: bits of
+    the buffers (`CLEAN_…`) that hold nothing but what the `clean_…` members say, from a clear on.
     """
 
     memory = ptr
@@ -106,6 +110,11 @@ class TileContext(Struct):
     callback = ptr
     batch = ptr
     setups = Array(ptr, len(SETUPS))
+    clean = i32
+    clean_low = i32
+    clean_high = i32
+    clean_zs = i32
+    clean_mask = i32
     counters = Array(i32, len(COUNTERS))
     totals = Array(i64, len(COUNTERS))
     colour = Array(i32, TILE_WORDS + TILE_PAD_WORDS)

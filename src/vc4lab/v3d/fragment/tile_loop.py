@@ -18,6 +18,9 @@ from vc4lab.simd import (
 )
 from vc4lab.v3d.fragment.surface import SurfaceOp
 from vc4lab.v3d.fragment.tile_context import (
+    CLEAN_COLOUR,
+    CLEAN_MASK,
+    CLEAN_ZS,
     COUNTERS,
     STATUS_NEEDS_MOVER,
     STATUS_OK,
@@ -55,6 +58,7 @@ def run_tiles(unknowns: Any, job_pointer: Value, context_pointer: Value) -> None
     context.mode = job.mode
     context.tile_width, context.tile_height = job.tile_width, job.tile_height
     context.frame_width, context.frame_height = job.frame_width, job.frame_height
+    context.clean = 0
     place = atomic_add(job.field_ptr("next"), const(i32, 1))
     while place < job.order_count:
         chain = load(i32, job.order + place * 4)
@@ -91,17 +95,15 @@ def run_chain(unknowns: Any, job: Any, context: Any, context_pointer: Value, cha
         if kind == OP_TILE:
             context.tile_x = op.a
             context.tile_y = op.b
-        elif kind == OP_CLEAR_COLOUR:
-            clear_colour(context, op.a, op.b, unknowns)
-        elif kind == OP_CLEAR_ZS:
-            fill_words(context.field_ptr("zs"), op.a, op.a, 0, TILE_WORDS)
-        elif kind == OP_CLEAR_MASK:
-            fill_words(context.field_ptr("mask"), op.a, op.a, 0, TILE_WORDS)
+        elif (kind == OP_CLEAR_COLOUR) | (kind == OP_CLEAR_ZS) | (kind == OP_CLEAR_MASK):
+            clear(unknowns, context, kind, op.a, op.b)
         elif kind == OP_LOAD_FULL:
+            context.clean = 0
             move_full(context, op.a, op.b, False, unknowns)
         elif kind == OP_STORE_FULL:
             move_full(context, op.a, op.b, True, unknowns)
         elif kind == OP_LOAD:
+            context.clean = 0
             status = move(job, context, context_pointer, op.a, "loader")
         elif kind == OP_STORE:
             status = move(job, context, context_pointer, op.a, "storer")
@@ -113,6 +115,28 @@ def run_chain(unknowns: Any, job: Any, context: Any, context_pointer: Value, cha
             status = run_segments(job, context, context_pointer, first, behind)
         number = number + 1
     return status
+
+
+@staged
+def clear(unknowns: Any, context: Any, kind: Value, low: Value, high: Value) -> None:
+    """Fills a buffer, if it does not hold just that already: many tiles stay empty."""
+    clean = context.clean
+    if kind == OP_CLEAR_COLOUR:
+        same = (context.clean_low == low) & (context.clean_high == high)
+        if ((clean & CLEAN_COLOUR) == 0) | ~same:
+            clear_colour(context, low, high, unknowns)
+            context.clean_low = low
+            context.clean_high = high
+            context.clean = clean | CLEAN_COLOUR
+    elif kind == OP_CLEAR_ZS:
+        if ((clean & CLEAN_ZS) == 0) | (context.clean_zs != low):
+            fill_words(context.field_ptr("zs"), low, low, 0, TILE_WORDS)
+            context.clean_zs = low
+            context.clean = clean | CLEAN_ZS
+    elif ((clean & CLEAN_MASK) == 0) | (context.clean_mask != low):
+        fill_words(context.field_ptr("mask"), low, low, 0, TILE_WORDS)
+        context.clean_mask = low
+        context.clean = clean | CLEAN_MASK
 
 
 @staged
@@ -141,6 +165,7 @@ def run_segments(job: Any, context: Any, context_pointer: Value, first: Value, e
         context.draw = number
         function = entry.function
         if function != 0:
+            context.clean = 0
             outcome = call_pointer(
                 function, i32, _DRAW, context_pointer, entry.params, segment.list_address
             )
