@@ -1,18 +1,19 @@
 """A core in AArch32 state: registers, exceptions, the instructions done by hand.
 
-HYP mode does not exist in the engine: where newer firmware leaves the core in HYP mode, it starts
-in supervisor mode here, as with older firmware. NSACR and SCR are undefined on the model: reads
-give 0, writes are ignored.
+HYP mode: `hyp.py`. NSACR and SCR are undefined on the model: reads give 0, writes are ignored.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+from vc4lab.soc import hyp
 from vc4lab.soc.cpu import Cpu
 from vc4lab.soc.exceptions import (
     FIQ_MASKED,
+    HYP,
     IRQ_MASKED,
+    MODE_MASK,
     SCTLR,
     SCTLR_M,
     THUMB,
@@ -20,11 +21,12 @@ from vc4lab.soc.exceptions import (
     enter,
 )
 from vc4lab.soc.generic_timer import PHYSICAL, VIRTUAL
-from vc4lab.soc.traps import Action, timer_read, timer_write
+from vc4lab.soc.traps import HYP_TRAPS, IDENTITY_TRAPS, Action, timer_read, timer_write
 
+HYP_ACTIONS = frozenset({Action.HYP_RETURN, Action.HYP_RETURN_ADDRESS, Action.HYP_SAVED_STATUS})
 RESET_CPSR = 0x1D3
 """Supervisor mode, interrupts masked, ARM state: as the firmware's stub leaves it."""
-ENGINE_SVC, ENGINE_PREFETCH, ENGINE_DATA, ENGINE_BKPT = 2, 3, 4, 7
+ENGINE_SVC, ENGINE_PREFETCH, ENGINE_DATA, ENGINE_BKPT, ENGINE_HVC = 2, 3, 4, 7, 11
 WFE_ARM, WFE_THUMB, YIELD_ARM, YIELD_THUMB = 0xE320F002, 0xBF20, 0xE320F001, 0xBF10
 MIDR, MPIDR = (15, 0, 0, 0, 0, 4, 0), (15, 0, 0, 0, 0, 4, 5)
 """VPIDR and VMPIDR: what MIDR and MPIDR read as outside of HYP mode."""
@@ -42,6 +44,10 @@ class Arm32(Cpu):
     """MIDR, if it is another one than the model's."""
     affinity = 0x80000000
     """MPIDR of core 0."""
+    starts_in_hyp = False
+    """Whether the firmware leaves it in HYP mode."""
+    elr_hyp = 0
+    """Where eret goes on."""
 
     def _make_engine(self, unicorn: Any) -> Any:
         from unicorn import arm_const as arm
@@ -58,12 +64,26 @@ class Arm32(Cpu):
             engine.reg_write(arm.UC_ARM_REG_CP_REG, (*MPIDR, self.affinity + self.number))
             if self.identity is not None:
                 engine.reg_write(arm.UC_ARM_REG_CP_REG, (*MIDR, self.identity))
-        engine.reg_write(arm.UC_ARM_REG_CPSR, RESET_CPSR)
+        if self.starts_in_hyp:
+            hyp.start(engine)
+        else:
+            engine.reg_write(arm.UC_ARM_REG_CPSR, RESET_CPSR)
         for number, value in enumerate(registers):
             engine.reg_write(arm.UC_ARM_REG_R0 + number, value & 0xFFFFFFFF)
         engine.reg_write(arm.UC_ARM_REG_PC, pc)
-        self.pc = pc
-        self.cpsr = RESET_CPSR
+        self.refresh()
+
+    @property
+    def in_hyp(self) -> bool:  # type: ignore[override]
+        return self.cpsr & MODE_MASK == HYP
+
+    def _meet_page(self, address: int) -> None:
+        pages = self._pages
+        asked = pages.more_traps
+        if self.starts_in_hyp:
+            pages.more_traps += HYP_TRAPS + (IDENTITY_TRAPS if self.in_hyp else ())
+        super()._meet_page(address)
+        pages.more_traps = asked
 
     # -- registers ---------------------------------------------------------------------------------
 
@@ -117,7 +137,20 @@ class Arm32(Cpu):
 
     # -- exceptions --------------------------------------------------------------------------------
 
+    def _goes_to_hyp(self, exception: ArmException) -> bool:
+        """Whether HYP mode takes an exception."""
+        if not self.starts_in_hyp:
+            return False
+        if exception is ArmException.MONITOR_CALL:
+            return False
+        if self.in_hyp or exception is ArmException.HYPERVISOR_CALL:
+            return True
+        bit = {ArmException.IRQ: hyp.HCR_IMO, ArmException.FIQ: hyp.HCR_FMO}.get(exception, 0)
+        return bool(bit and self.system_register(hyp.HCR) & bit)
+
     def accepts(self, exception: ArmException) -> bool:
+        if not self.in_hyp and self._goes_to_hyp(exception):
+            return True
         return not self.cpsr & (FIQ_MASKED if exception is ArmException.FIQ else IRQ_MASKED)
 
     @property
@@ -127,6 +160,11 @@ class Arm32(Cpu):
     def _enter(self, exception: ArmException, address: int) -> tuple[int, bool]:
         if exception in (ArmException.DATA_ABORT, ArmException.PREFETCH_ABORT):
             self._write_fault_status(exception)
+        if self._goes_to_hyp(exception):
+            vector, self.elr_hyp = hyp.enter(
+                self.engine, exception, address, self.fetch(address), self._fault_status
+            )
+            return vector, vector < 0x20
         vector = enter(self.engine, exception, address)
         return vector, vector < 0x20
 
@@ -152,6 +190,8 @@ class Arm32(Cpu):
         elif number == ENGINE_DATA:
             self._note_fault_status()
             self._pending = (ArmException.DATA_ABORT, pc)
+        elif number == ENGINE_HVC:
+            self._pending = (ArmException.HYPERVISOR_CALL, pc - 4)
         elif self._is_monitor_call(pc):
             self._pending = (ArmException.MONITOR_CALL, pc - 4)
         else:
@@ -213,6 +253,13 @@ class Arm32(Cpu):
         if action is Action.CYCLES:
             self._set_register(target, links.cycles())
             return True
+        if action in (Action.CORE_NUMBER, Action.CORE_NAME):
+            identity = self.system_register(MIDR) if self.identity is None else self.identity
+            number = self.affinity + self.number
+            self._set_register(target, number if action is Action.CORE_NUMBER else identity)
+            return True
+        if action in HYP_ACTIONS:
+            return self._emulate_hyp(action, word, address)
         if links.timer is None:
             return False
         if action is Action.TIMER:
@@ -223,6 +270,25 @@ class Arm32(Cpu):
                 self._set_register(target, timer_read(links, crm, op2) or 0)
             return True
         return self._timer_pair(word, target)
+
+    def _emulate_hyp(self, action: Action, word: int, address: int) -> bool:
+        """Eret, ELR_hyp and SPSR_hyp; elsewhere they are undefined, as the engine has it."""
+        if self.engine.reg_read(self._arm.UC_ARM_REG_CPSR) & MODE_MASK != HYP:
+            return False
+        if action is Action.HYP_RETURN:
+            self._onward = hyp.leave(self.engine, self.elr_hyp)
+        elif action is Action.HYP_SAVED_STATUS:
+            self.links.report("SOC-044", "SPSR_hyp is accessed by its name in HYP mode", address)
+            status = self._arm.UC_ARM_REG_SPSR
+            if word & 1 << 21:
+                self.engine.reg_write(status, self.register(word & 15))
+            else:
+                self._set_register(word >> 12 & 15, self.engine.reg_read(status))
+        elif word & 1 << 21:
+            self.elr_hyp = self.register(word & 15)
+        else:
+            self._set_register(word >> 12 & 15, self.elr_hyp)
+        return True
 
     def _timer_pair(self, word: int, low: int) -> bool:
         """mrrc, mcrr of CNTPCT, CNTVCT (0, 1), CNTP_CVAL, CNTV_CVAL (2, 3)."""

@@ -68,6 +68,11 @@ class Board:
     filters: frozenset[str]
     ns_per_instruction: int = 2
 
+    @property
+    def has_hyp(self) -> bool:
+        """Whether its cores have a HYP mode."""
+        return self.cpu != "1176"
+
 
 _BCM2835: dict[str, Any] = {
     "chip": "bcm2835",

@@ -62,6 +62,8 @@ class Cpu(ABC):
     WIDE = False
     """Whether it is AArch64."""
     LAST_ADDRESS = 0xFFFFFFFF
+    in_hyp = False
+    """Whether it is in HYP mode (AArch32)."""
 
     def __init__(
         self,
@@ -95,6 +97,8 @@ class Cpu(ABC):
         self._pending: tuple[ArmException, int] | None = None
         self._fault_status = (0, 0, 0)
         self._waits_for_event = False
+        self._onward: int | None = None
+        """Where a trapped instruction goes on, if not behind itself."""
         self.on_stop: Callable[[], bool] | None = None
         """For debuggers: called when the engine has come back; True: go on where it stands."""
         self._install_hooks()
@@ -324,7 +328,8 @@ class Cpu(ABC):
                     counter = self.counter
                     rest = (counter.block + counter.size - address - size) >> 2
                     counter.add(-max(rest, 0))
-                    self._set_pc(address + size)
+                    onward, self._onward = self._onward, None
+                    self._set_pc(address + size if onward is None else onward)
                     if self._waits_for_event:
                         engine.emu_stop()
             except BaseException as error:

@@ -16,6 +16,7 @@ IT_AND_JAZELLE = 0x0700FC00
 """CPSR bits of an unfinished IT block and of Jazelle: an exception clears them."""
 
 USER, FIQ, IRQ, SUPERVISOR, ABORT, UNDEFINED, SYSTEM = 0x10, 0x11, 0x12, 0x13, 0x17, 0x1B, 0x1F
+HYP = 0x1A
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,7 @@ class ArmException(Enum):
     SUPERVISOR_CALL = Kind("supervisor call (svc)", 0x08, SUPERVISOR, 4, 2)
     PREFETCH_ABORT = Kind("prefetch abort", 0x0C, ABORT, 4, 4, IRQ_MASKED | ABORT_MASKED)
     DATA_ABORT = Kind("data abort", 0x10, ABORT, 8, 8, IRQ_MASKED | ABORT_MASKED)
+    HYPERVISOR_CALL = Kind("hypervisor call (hvc)", 0x14, HYP, 0, 0)
     IRQ = Kind("interrupt", 0x18, IRQ, 4, 4, IRQ_MASKED | ABORT_MASKED)
     FIQ = Kind("fast interrupt", 0x1C, FIQ, 4, 4, IRQ_MASKED | ABORT_MASKED | FIQ_MASKED)
 

@@ -224,9 +224,11 @@ class Machine:
                     time_polled=self.bus.time_polled,
                     send_event=lambda: self.processors.send_event(),
                     code_changed=lambda: self.processors.code_changed(),
+                    report=self._tell,
                     bus=self.bus.address,
                 ),
                 number,
+                self._v3d_settings[1],
             )
             for number in range(board.cores)
         ]
@@ -379,6 +381,11 @@ class Machine:
             f"{title} at {self.places(crash.address)}, and there is no handler at its vector "
             f"0x{crash.vector:08x}"
         )
+        if self.cpu.in_hyp:
+            text += (
+                "; the core is in HYP mode, in which the firmware has left it: there the vectors "
+                "are at HVBAR, and VBAR does not count"
+            )
         self._fail("SOC-042", text, crash.address)
 
     def fail_lost(self, address: int) -> None:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from vc4lab.soc.cpu import Cpu
     from vc4lab.soc.native import SliceCounter
     from vc4lab.soc.traps import CoreLinks
+    from vc4lab.soc.unknowns import Unknowns
 
 
 def make_cpu(
@@ -20,6 +21,7 @@ def make_cpu(
     counter: SliceCounter,
     links: CoreLinks,
     number: int,
+    unknowns: Unknowns,
 ) -> Cpu:
     """Core `number` of a board, in the state the kernel is made for."""
     if plan.wide and board.cpu64 is not None:
@@ -32,4 +34,6 @@ def make_cpu(
 
     cpu = Arm32(board.cpu, memory, board.peripherals, counter, links, number)
     cpu.affinity, cpu.identity = board.affinity, board.midr
+    firmware = board.has_hyp and plan.level == 2
+    cpu.starts_in_hyp = firmware and unknowns["hyp_start"] == "hyp"
     return cpu

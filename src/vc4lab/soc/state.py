@@ -177,6 +177,7 @@ def _restore(machine: Machine, state: dict[str, Any], archive: zipfile.ZipFile) 
     for core, saved, put_back in zip(cores, registers, scheduler, strict=True):
         put_back(core)
         if not core.parked:
+            core.cpu.start(0, ())
             (state_cpu64 if core.cpu.WIDE else state_cpu).restore_cpu(core.cpu, saved)
         core.cpu.stale = True
     _restore_events(machine, events)

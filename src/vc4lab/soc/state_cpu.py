@@ -9,9 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from vc4lab.soc import hyp
+from vc4lab.soc.arm32 import Arm32
 from vc4lab.soc.exceptions import (
     ABORT,
     FIQ,
+    HYP,
     IRQ,
     MODE_MASK,
     SUPERVISOR,
@@ -65,7 +68,9 @@ def snapshot_cpu(cpu: Cpu) -> dict[str, int]:
         _enter_mode(engine, saved["cpsr"], mode)
         for name, number in banked:
             saved[name] = int(engine.reg_read(number))
-    engine.reg_write(names["cpsr"], saved["cpsr"])
+    if _has_hyp(cpu):
+        saved |= _snapshot_hyp(cpu, saved["cpsr"])
+    _set_cpsr(cpu, saved["cpsr"])
     for name, register in SYSTEM_REGISTERS.items():
         try:
             saved[name] = int(engine.reg_read(_cp(), register))
@@ -96,9 +101,48 @@ def restore_cpu(cpu: Cpu, saved: dict[str, int]) -> None:
         _enter_mode(engine, cpsr, mode)
         for name, number in banked:
             engine.reg_write(number, saved[name] & 0xFFFFFFFF)
-    engine.reg_write(names["cpsr"], cpsr)
+    if _has_hyp(cpu):
+        _restore_hyp(cpu, saved, cpsr)
+    _set_cpsr(cpu, cpsr)
     engine.reg_write(names["pc"], saved["pc"] & 0xFFFFFFFE | (1 if cpsr & 1 << 5 else 0))
     cpu.refresh()
+
+
+def _has_hyp(cpu: Cpu) -> bool:
+    return isinstance(cpu, Arm32) and cpu.starts_in_hyp
+
+
+def _set_cpsr(cpu: Cpu, cpsr: int) -> None:
+    if _has_hyp(cpu) and cpsr & MODE_MASK == HYP:
+        hyp.enter_mode(cpu.engine, cpsr)
+    else:
+        _enter_mode(cpu.engine, cpsr, cpsr & MODE_MASK)
+
+
+def _snapshot_hyp(cpu: Cpu, cpsr: int) -> dict[str, int]:
+    """What HYP mode has for itself; it is the mode afterwards."""
+    from unicorn import arm_const as arm
+
+    engine = cpu.engine
+    hyp.enter_mode(engine, cpsr & ~MODE_MASK | HYP)
+    saved = {name: int(engine.reg_read(_cp(), row)) for name, row in hyp.REGISTERS.items()}
+    saved["sp_hyp"] = int(engine.reg_read(arm.UC_ARM_REG_SP))
+    saved["spsr_hyp"] = int(engine.reg_read(arm.UC_ARM_REG_SPSR))
+    saved["elr_hyp"] = cpu.elr_hyp if isinstance(cpu, Arm32) else 0
+    return saved
+
+
+def _restore_hyp(cpu: Cpu, saved: dict[str, int], cpsr: int) -> None:
+    from unicorn import arm_const as arm
+
+    engine = cpu.engine
+    hyp.enter_mode(engine, cpsr & ~MODE_MASK | HYP)
+    for name, register in hyp.REGISTERS.items():
+        engine.reg_write(_cp(), (*register, saved.get(name, 0) & 0xFFFFFFFF))
+    engine.reg_write(arm.UC_ARM_REG_SP, saved.get("sp_hyp", 0) & 0xFFFFFFFF)
+    engine.reg_write(arm.UC_ARM_REG_SPSR, saved.get("spsr_hyp", 0) & 0xFFFFFFFF)
+    if isinstance(cpu, Arm32):
+        cpu.elr_hyp = saved.get("elr_hyp", 0) & 0xFFFFFFFF
 
 
 def is_sane(saved: dict[str, int]) -> bool:

@@ -24,6 +24,10 @@ class Action(Enum):
     TIMER_PAIR = "a 64-bit register of the generic timer"
     CYCLES = "the cycle counter"
     CORE_NUMBER = "MPIDR"
+    CORE_NAME = "MIDR"
+    HYP_RETURN = "eret"
+    HYP_RETURN_ADDRESS = "ELR_hyp"
+    HYP_SAVED_STATUS = "SPSR_hyp"
     SEND_EVENT = "sev"
     WAIT_FOR_EVENT = "wfe"
     CODE_CHANGED = "instruction cache maintenance"
@@ -52,6 +56,19 @@ ARM_TRAPS = (
     Trap(0x0FFF0FFF, 0x0E070F35, Action.CODE_CHANGED),  # c7, c5, 1
     Trap(0x0FFF0FFF, 0x0E070F11, Action.CODE_CHANGED),  # ICIALLUIS
 )
+HYP_TRAPS = (
+    Trap(0x0FFFFFFF, 0x0160006E, Action.HYP_RETURN),
+    Trap(0x0FFFFFF0, 0x012EF300, Action.HYP_RETURN_ADDRESS),  # msr ELR_hyp, rt
+    Trap(0x0FFF0FFF, 0x010E0300, Action.HYP_RETURN_ADDRESS),  # mrs rt, ELR_hyp
+    Trap(0x0FFFFFF0, 0x016EF300, Action.HYP_SAVED_STATUS),  # msr SPSR_hyp, rt
+    Trap(0x0FFF0FFF, 0x014E0300, Action.HYP_SAVED_STATUS),  # mrs rt, SPSR_hyp
+)
+"""For cores that begin in HYP mode."""
+IDENTITY_TRAPS = (
+    Trap(0x0FFF0FFF, 0x0E100FB0, Action.CORE_NUMBER),  # mrc p15, 0, rt, c0, c0, 5
+    Trap(0x0FFF0FFF, 0x0E100F10, Action.CORE_NAME),  # mrc p15, 0, rt, c0, c0, 0
+)
+"""In HYP mode the engine gives its own numbers for these."""
 THUMB_SEV = 0xBF40
 A64_TRAPS = (
     Trap(0xFFFFF000, 0xD51BE000, Action.TIMER),  # msr CNT*_EL0
@@ -75,6 +92,8 @@ class CoreLinks:
     time_polled: Callable[[], None]
     send_event: Callable[[], None]
     code_changed: Callable[[], None]
+    report: Callable[[str, str, int], None]
+    """For mistakes that only a core notices: code, sentence, address."""
     bus: int = 0
     """Host address of the `BusState` that counts what is polled."""
 

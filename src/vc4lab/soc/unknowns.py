@@ -57,6 +57,14 @@ ROWS = [
         "Set depth 4 and a palette on a board and write the byte 0x01.",
         "The mailbox documentation names the depths only",
     ),
+    Unknown(
+        "hyp_start",
+        "In which mode does the firmware of a Pi 2 or 3 enter an AArch32 kernel?",
+        {"hyp": "HYP mode (newer firmware)", "svc": "supervisor mode (older firmware)"},
+        "svc",
+        "Print CPSR with the firmware in question; with kernel_old=1 it is supervisor mode anyway.",
+        "Hardware reference 8.14; programs for boards test for mode 0x1A at their beginning",
+    ),
 ]
 
 register(ROWS)

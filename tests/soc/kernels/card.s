@@ -21,6 +21,7 @@
 
 .global _start
 _start:
+    leave_hyp
     begin
     ldr r0, =vectors
     mcr p15, 0, r0, c12, c0, 0

@@ -2,6 +2,7 @@
 .include "common.inc"
 .global _start
 _start:
+    leave_hyp
     ldr r0, =vectors0
     mcr p15, 0, r0, c12, c0, 0
     cps #0x12
@@ -27,6 +28,7 @@ irq0:
     ldr r11, [r8, #0x60]
     subs pc, lr, #4
 secondary:
+    leave_hyp
     ldr r0, =vectors1
     mcr p15, 0, r0, c12, c0, 0
     mov r10, #0

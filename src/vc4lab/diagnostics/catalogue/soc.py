@@ -340,7 +340,8 @@ ENTRIES = [
         "lies there.",
         "ARM Architecture Reference Manual ARMv7-A, B1.8",
         "Look at the instruction named: often data run as code, a wild pointer, or floating "
-        "point used before it was enabled.",
+        "point used before it was enabled. In HYP mode (Pi 2 and 3, AArch32): leave it at the "
+        "beginning by eret, or set HVBAR.",
     ),
     Entry(
         "SOC-043",
@@ -350,5 +351,14 @@ ENTRIES = [
         "ARM Architecture Reference Manual ARMv7-A, A8 (andeq r0, r0, r0)",
         "Look for a return address that was overwritten, a wild function pointer, or a stack that "
         "was never set.",
+    ),
+    Entry(
+        "SOC-044",
+        "SPSR_hyp by its name in HYP mode",
+        "A mode's own SPSR cannot be named by mrs and msr in that mode: what they do then is "
+        "unpredictable, and a core may take them as undefined. Here they do what was meant.",
+        "ARM Architecture Reference Manual ARMv7-A, B9.2.3 (banked registers)",
+        "Write msr spsr_cxsf instead of msr spsr_hyp.",
+        Severity.WARNING,
     ),
 ]

@@ -1,0 +1,107 @@
+"""HYP mode of the Pi 2 and 3: how the firmware leaves a core, exceptions, eret, hvc."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from vc4lab.soc.machine import Stop
+from vc4lab.soc.state import load_state, save_state
+from vc4lab.soc.unknowns import Unknowns
+
+KERNELS = Path(__file__).parent / "kernels"
+HYP_START = Unknowns({"hyp_start": "hyp"})
+HYP, SUPERVISOR = 0x1A, 0x13
+
+
+def mode(cpu) -> int:
+    return cpu.cpsr & 31
+
+
+def test_exceptions_eret_and_hvc(boot):
+    machine = boot("hyp", unknowns=HYP_START)
+    assert machine.run().reason is Stop.HALTED, machine.reporter.summary()
+    r = machine.cores[0].register
+    assert r(4) == 0x1DA
+    assert r(5) == 0x80000F00
+    assert r(6) == 0x11 << 26 | 1 << 25 | 5
+    assert r(7) == 0
+    assert r(11) == 0x21685
+    assert r(12) == 0x12 << 26 | 1 << 25 | 7
+    assert r(10) == 0
+    assert mode(machine.cores[0]) == SUPERVISOR
+
+
+@pytest.mark.parametrize(
+    ("board", "config", "setting", "expected"),
+    [
+        ("pi2", "", "hyp", HYP),
+        ("pi2-1.2", "", "hyp", HYP),
+        ("pi3", "arm_64bit=0", "hyp", HYP),
+        ("pi2", "", "svc", SUPERVISOR),
+        ("pi2", "kernel_old=1\ndisable_commandline_tags=1", "hyp", SUPERVISOR),
+        ("pi1", "kernel=kernel7.img", "hyp", SUPERVISOR),
+    ],
+)
+def test_the_mode_at_the_start(boot, board, config, setting, expected):
+    machine = boot("hello", config, board=board, unknowns=Unknowns({"hyp_start": setting}))
+    assert mode(machine.cores[0]) == expected
+    assert machine.cores[0].cpsr & 0x1C0 == 0x1C0
+
+
+def test_names_of_the_cores(boot):
+    """MIDR and MPIDR are right in HYP mode, too; the released core begins in it."""
+    code = (
+        "b00f10ee",  # mrc p15, 0, r0, c0, c0, 5
+        "101f10ee",  # mrc p15, 0, r1, c0, c0, 0
+        "00200fe1",  # mrs r2, cpsr
+        "0c309fe5",  # ldr r3, =0x4000009c
+        "0c409fe5",  # ldr r4, =0x8000
+        "004083e5",  # str r4, [r3]
+        "feffffea",  # b .
+        "00000000",
+        "9c000040",
+        "00800000",
+    )
+    machine = boot(bytes.fromhex("".join(code)), "arm_64bit=0", board="pi3", unknowns=HYP_START)
+    machine.run(seconds=0.01)
+    for number in (0, 1):
+        r = machine.cores[number].register
+        assert r(0) == 0x80000000 + number
+        assert r(1) == 0x410FD034
+        assert r(2) & 31 == HYP
+
+
+def test_an_interrupt_without_a_vector(boot):
+    """Who forgets to leave HYP mode is told why VBAR does not help."""
+    skip_leave_hyp = bytes.fromhex("080000ea")
+    machine = boot(skip_leave_hyp + (KERNELS / "irq.img").read_bytes()[4:], unknowns=HYP_START)
+    assert machine.run(seconds=1).reason is Stop.CRASH
+    (item,) = [i for i in machine.reporter.items if i.code == "SOC-042"]
+    assert "HYP" in item.message
+    assert "HVBAR" in item.message
+
+
+def test_its_own_spsr_by_name(boot):
+    code = "d300a0e3 00f36ee1 00134ee1 feffffea"
+    machine = boot(bytes.fromhex(code), unknowns=HYP_START)
+    assert machine.run().reason is Stop.HALTED
+    assert machine.cores[0].register(1) == 0xD3
+    assert [i.code for i in machine.reporter.items] == ["SOC-044", "SOC-044"]
+
+
+@pytest.mark.parametrize("seconds", [0, 2e-8, 1e-7, 5e-4, 1.0011e-3, 1.1e-3])
+def test_states(boot, tmp_path, seconds):
+    first = boot("hyp", unknowns=HYP_START)
+    first.run(seconds=seconds)
+    save_state(first, tmp_path / "state")
+    second = boot("hyp", unknowns=HYP_START)
+    load_state(second, tmp_path / "state")
+    for machine in (first, second):
+        machine.run(seconds=0.01)
+    one, two = first.cores[0], second.cores[0]
+    assert one.state() == two.state()
+    assert two.register(11) == 0x21685
+    assert two.register(10) == 0
+    assert first.counter.count == second.counter.count
