@@ -55,11 +55,12 @@ def test_what_is_wrong(
     assert check.reporter.counts[code] == 1, "each range is looked at once"
 
 
-def test_two_aliases_of_one_page(check: AddressCheck) -> None:
+def test_two_aliases_of_one_line(check: AddressCheck) -> None:
     check.uses(Use.LIST, 0x4010_0000, 64)
-    check.uses(Use.LIST, 0x0010_0800, 64)
+    check.uses(Use.LIST, 0x0010_0020, 64)
+    check.uses(Use.LIST, 0xC010_0400, 64)
     assert not check.reporter.items, "both go through the L2"
-    check.uses(Use.UNIFORMS, 0xC010_0400, 16)
+    check.uses(Use.UNIFORMS, 0xC010_0010, 16)
     (item,) = check.reporter.items
     assert item.code == "CLE-023"
     assert "0x00100000" in item.message

@@ -194,13 +194,14 @@ ENTRIES = [
     ),
     Entry(
         "CLE-023",
-        "Bus address and ARM address mixed up",
-        "The same buffer is named through different address aliases, or an ARM address is used "
-        "where the VideoCore wants a bus address.",
+        "One place, two bus aliases",
+        "The same place in memory is named by the alias 0xC0000000, which goes past the "
+        "VideoCore's L2 cache, and by another one, which goes through it. If that cache has a line "
+        "of it, the two see other bytes: it may work, or show what was there a frame ago.",
         "BCM2835 ARM Peripherals p. 5, address map",
-        "Add the bus alias (0xC0000000 on a Pi 2) to every address that goes into a list; mask it "
-        "off (& 0x3FFFFFFF) for every address that comes back from the mailbox.",
-        Severity.WARNING,
+        "Take one alias for everything the V3D is told: 0xC0000000 on a Pi 2 or 3, 0x40000000 on a "
+        "Pi Zero or 1; mask it off (& 0x3FFFFFFF) for the ARM.",
+        Severity.HINT,
     ),
     Entry(
         "CLE-024",

@@ -20,7 +20,7 @@ PERIPHERALS = 0x7E
 """Bits 31:24 of the bus addresses of device registers."""
 DIRECT = 3
 """Bits 31:30 of the alias that goes past the VideoCore's L2 cache; the others go through it."""
-PAGE_SHIFT = 12
+PAGE_SHIFT, LINE_SHIFT = 12, 6
 MOST_RANGES = 1 << 14
 
 
@@ -74,6 +74,7 @@ class AddressCheck:
         self.ram_bytes = ram_bytes
         self.listener: Listener | None = None
         self._pages = (ctypes.c_uint8 * (MEMORY_SIZE >> PAGE_SHIFT))()
+        self._lines: dict[int, int] = {}
         self._known: set[tuple[Use, int, int]] = set()
 
     @property
@@ -121,16 +122,22 @@ class AddressCheck:
             self.reporter.report(use.code, text, address=record)
 
     def _one_alias(self, use: Use, address: int, size: int, record: int | None) -> None:
-        """The same page both past the L2 and through it: each may see other bytes."""
+        """The same line both past the L2 and through it: each way may have other bytes.
+
+        The table of pages only tells native code where to look closer.
+        """
         page, alias = (address & MEMORY_MASK) >> PAGE_SHIFT, address >> 30
         if not self._pages[page]:
             self._pages[page] = alias + 1
-        before = self._pages[page] - 1
+        line = (address & MEMORY_MASK) >> LINE_SHIFT
+        if len(self._lines) >= MOST_RANGES:
+            self._lines.clear()
+        before = self._lines.setdefault(line, alias)
         if (before == DIRECT) != (alias == DIRECT):
-            self._pages[page] = alias + 1
+            self._lines[line] = alias
             self.reporter.report(
                 "CLE-023",
-                f"{use.words} is named 0x{address:08x}, but its page 0x{page << PAGE_SHIFT:08x} was"
-                f" named with 0x{before << 30:08x} before",
+                f"{use.words} is named 0x{address:08x}, but 0x{line << LINE_SHIFT:08x} was named "
+                f"with the alias 0x{before << 30:08x} before",
                 address=record,
             )
