@@ -25,20 +25,25 @@ SIDE = 250
 LISTS, ARRAYS, INDICES, UNIFORMS = 0x0100_0000, 0x0200_0000, 0x0300_0000, 0x0400_0000
 
 
-def _shader() -> str:
-    """Position (x, y, z) through a 4x4 matrix and a perspective division: a coordinate shader."""
+def transform_shader(varyings: int | None = None) -> str:
+    """Position (x, y, z) through a 4x4 matrix and a perspective division: a coordinate shader, or a
+    vertex shader that hands up to 3 of the coordinates on as varyings.
+    """
     lines = ["ldi vr_setup, 0x301a00", "ldi vw_setup, 0x1a00"]
     lines += [f"mov ra{k}, vpm ; nop" for k in range(3)] + ["nop ; nop"]
     for row in range(4):
         lines += ["mov r0, unif ; nop", "fmul r0, r0, ra0"]
         for k in (1, 2):
             lines += [f"fmul r1, ra{k}, unif", "fadd r0, r0, r1 ; nop"]
-        lines += [f"fadd rb{row}, r0, unif ; nop", "nop ; nop", f"mov vpm, rb{row} ; nop"]
+        lines += [f"fadd rb{row}, r0, unif ; nop", "nop ; nop"]
+        lines += [f"mov vpm, rb{row} ; nop"] if varyings is None else []
     lines += ["mov recip, rb3 ; nop", "mov r2, unif ; nop", "nop ; nop"]
     lines += ["mov r3, r4 ; nop", "fmul r0, r2, rb0", "fmul r0, r0, r3"]
     lines += ["ftoi ra4.16a, r0 ; nop", "fmul r0, r2, rb1", "fmul r0, r0, r3"]
     lines += ["ftoi ra4.16b, r0 ; nop", "fmul r1, rb2, r3", "mov vpm, ra4 ; nop"]
-    lines += ["mov vpm, r1 ; nop", "mov vpm, r3 ; nop", "nop ; nop ; thrend", "nop", "nop"]
+    lines += ["mov vpm, r1 ; nop", "mov vpm, r3 ; nop"]
+    lines += [f"mov vpm, ra{k} ; nop" for k in range(varyings or 0)]
+    lines += ["nop ; nop ; thrend", "nop", "nop"]
     return "\n".join(lines)
 
 
@@ -89,7 +94,7 @@ def _binner(memory: GuestMemory) -> Binner:
 
 def _shading(memory: GuestMemory) -> dict[str, Any]:
     """A coordinate shader over all vertices."""
-    words = tuple(assemble(_shader()).words)
+    words = tuple(assemble(transform_shader()).words)
     count = 60_000
     memory.write(ARRAYS, struct.pack("<3f", 0.25, -0.5, 0.75) * count)
     matrix = [1, 0.1, 0.2, 0, 0, 1, 0.1, 0, 0, 0.1, 1, 0, 0.1, 0, 0.1, 2, 4096]

@@ -167,7 +167,7 @@ class V3D:
         """
         self.programs.settle()
         interrupts = self.programs.take_interrupts()
-        if self.unknowns["dbqitc_set"] == "enabled":
+        if interrupts and self.unknowns["dbqitc_set"] == "enabled":
             interrupts &= self.values["DBQITE"]
         if interrupts:
             self.values["DBQITC"] |= interrupts

@@ -223,6 +223,9 @@ class NativeFrame:
     ) -> None:
         self.draw_list = draws
         self.surface_list = surfaces
+        self.provided = False
+        """Whether the surfaces have their movers."""
+        self._reordered = False
         self.count = count
         self.ops, self.chains, self.keep = ops, chains, keep
         self.order = _in_order(count)
@@ -267,6 +270,18 @@ class NativeFrame:
             keep=work,
         )
 
+    def renew(self, ops: Any, chains: Any, segments: int, piece_first: int) -> None:
+        """Another frame of the same shape: as many chains, the same surfaces and draws' table."""
+        if self._reordered:
+            self._reordered = False
+            ctypes.memmove(self.order, _numbers(self.count), ctypes.sizeof(self.order))
+        ctypes.memset(self.statuses, 0, ctypes.sizeof(self.statuses))
+        self.ops, self.chains = ops, chains
+        job = self.job
+        job.next, job.order_count = 0, self.count
+        job.ops, job.chains = ctypes.addressof(ops), ctypes.addressof(chains)
+        job.segments, job.piece_first = segments, piece_first
+
     def set_mover(self, number: int, to_memory: bool, address: int) -> None:
         """Host address of the native code that stores to (or loads from) a surface."""
         place = number * SurfaceOp.size + SurfaceOp.offset("storer" if to_memory else "loader")
@@ -274,6 +289,7 @@ class NativeFrame:
 
     def again(self, chains: list[int]) -> None:
         """Prepares another run of some chains only."""
+        self._reordered = True
         for place, chain in enumerate(chains):
             self.order[place] = chain
             self.statuses[2 * chain] = 0

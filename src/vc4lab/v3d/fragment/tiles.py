@@ -110,8 +110,11 @@ class TileScheduler:
         """Renders a frame; tiles that need it are rendered again with exact pipelines."""
         with self._lock:
             frame = work if isinstance(work, NativeFrame) else NativeFrame.of(work)
-            for number in range(len(frame.surface_list)):
-                self._provide(frame, number, to_memory=True)
+            if not frame.provided:
+                frame.provided = True
+                for number in range(len(frame.surface_list)):
+                    self._provide(frame, number, to_memory=True)
+                    self._provide(frame, number, to_memory=False, only_known=True)
             self._exact.clear()
             result = RenderResult()
             self._pass(frame, frame.count)
@@ -122,10 +125,15 @@ class TileScheduler:
 
     def _replace(self, frame: NativeFrame, result: RenderResult) -> list[int]:
         """Exchanges or leaves out draws that failed; returns the chains to render again."""
-        chains = []
-        for chain, number, status in frame.failed():
+        failed = frame.failed()
+        if not failed:
+            return []
+        chains, provided = [], set()
+        for chain, number, status in failed:
             if status == STATUS_NEEDS_MOVER:
-                self._provide(frame, number >> 1, to_memory=bool(number & 1))
+                if number not in provided:
+                    self._provide(frame, number >> 1, to_memory=bool(number & 1))
+                    provided.add(number)
                 chains.append(chain)
                 continue
             if status >= STATUS_NEEDS_SETUP:
@@ -149,13 +157,17 @@ class TileScheduler:
         result.unsupported = sorted(set(result.unsupported))
         return chains
 
-    def _provide(self, frame: NativeFrame, number: int, to_memory: bool) -> None:
-        """Compiles what moves tiles between the tile buffer and a surface."""
+    def _provide(
+        self, frame: NativeFrame, number: int, to_memory: bool, only_known: bool = False
+    ) -> None:
+        """Finds what moves tiles between the tile buffer and a surface; compiles it if new."""
         mode = frame.job.mode
         surface = frame.surface_list[number]
         key = surface.tiling, surface.format, surface.buffer, to_memory, mode
         function = self._movers.get(key)
         if function is None:
+            if only_known:
+                return
             mover = surface.mover(to_memory, bool(mode & MULTISAMPLE), bool(mode & WIDE))
             function = mover_function(mover, self._unknowns, self._target)
             self._movers[key] = function

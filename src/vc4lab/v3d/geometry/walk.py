@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 from typing import TYPE_CHECKING, Any
 
-from vc4lab.bits import signed32
 from vc4lab.v3d.geometry import ptb
 from vc4lab.v3d.geometry.nv_vertices import NvContext, copy_function
 from vc4lab.v3d.geometry.ptb_context import INDEX_8, INDEX_16
@@ -44,6 +43,7 @@ class ListWalker:
         self.shaders = shaders
         context: Any = WalkContext()
         self.context = context
+        self._address = context.address
         self._nv: Any = NvContext()
         self._nv.memory = memory.base
         shaders.attach(context, memory.base, addresses)
@@ -63,8 +63,8 @@ class ListWalker:
             not finish, as `Binner.draw` returns it.
         """
         context = self.context
-        context.here, context.end = signed32(here), signed32(end)
-        result = ptb.native("walk")(context.address)
+        context.here, context.end = here, end  # members take the low 32 bits
+        result = ptb.native("walk")(self._address)
         status = self.binner.settle_draw(context.status) if result == INTERRUPTED else None
         return int(context.here) & 0xFFFFFFFF, status
 

@@ -8,6 +8,7 @@ hardware reference 3.2, 3.4, 3.9.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from vc4lab.memory import MEMORY_SIZE
@@ -43,6 +44,12 @@ if TYPE_CHECKING:
 _OUT_OF_MEMORY = "binner memory: BPOS (overspill block)"
 
 _CLIPPER_SCALES = (105, 106)
+
+
+@lru_cache(maxsize=256)
+def _binning_mode(payload: bytes) -> TileBinningMode:
+    """Frame after frame has the same few modes."""
+    return TileBinningMode.from_bytes(payload)
 
 
 class BinningStage:
@@ -185,7 +192,7 @@ class BinningStage:
         self.binner.set_state(identity, record)
 
     def _on_mode(self, address: int) -> None:
-        mode = self.executor.payload(address, TileBinningMode)
+        mode = _binning_mode(self.executor.memory.read(address + 1, TileBinningMode.size - 1))
         self.configured = bool(mode.tiles_x and mode.tiles_y)
         if not self.configured:
             self.reporter.report("CLE-032", "a grid of no tiles", address=address)

@@ -44,6 +44,7 @@ class Collector:
     def __init__(self, memory_base: int) -> None:
         context: Any = CollectContext()
         self.context = context
+        self._address = context.address
         context.memory = memory_base
         self._stored = (ctypes.c_char * MAX_TILES)()
         self._surfaces = (ctypes.c_uint64 * MAX_SURFACES)()
@@ -64,14 +65,14 @@ class Collector:
 
     def begin(self, address: int) -> None:
         """A list starts at `address`: a new piece begins there."""
-        self.context.piece_start = signed32(address)
+        self.context.piece_start = address
 
     def run(self, address: int, end: int) -> int:
         """Executes records from `address`; returns the reason it stopped at `self.address`."""
         context = self.context
-        context.here, context.end = signed32(address), signed32(end)
+        context.here, context.end = address, end  # members take the low 32 bits
         native = _native()
-        while (reason := native(context.address)) == FULL:
+        while (reason := native(self._address)) == FULL:
             self._grow_ops(2 * context.op_capacity)
             self._grow_pieces(2 * context.piece_capacity)
         return int(reason)

@@ -7,8 +7,8 @@ Source: hardware reference 1.2, 3.3, 7.10.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
-from typing import TYPE_CHECKING
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any
 
 from vc4lab.records.declarations import StoreGeneral
 from vc4lab.v3d.fragment.surface import Surface
@@ -47,6 +47,9 @@ class FrameRenderer:
         self.threads = threads
         self.state = state_bytes(default_state())
         self.index_error = False
+        self._frame: NativeFrame | None = None
+        self._mode: FrameMode | None = None
+        self._shape: tuple[int, list[int], Any] | None = None
         self.lint = lint or Lint(reporter)
         self.preparer = DrawPreparer(
             memory, reporter, unknowns=unknowns, engine=engine, lint=self.lint
@@ -75,19 +78,26 @@ class FrameRenderer:
         if not count:
             return
         draws = self.preparer.prepare_all(scan, mode.layout, direct.address, mode.vg_mask)
-        frame = NativeFrame(
-            self.memory,
-            *mode.drawn_size(self.unknowns),
-            draws=draws,
-            surfaces=_surfaces(mode, collector.surfaces),
-            ops=ops,
-            chains=chains,
-            count=count,
-            segments=scan.segments,
-            piece_first=scan.tile_offsets,
-            tile=tile,
-            layout=mode.layout,
-        )
+        payloads = collector.surfaces
+        shape = count, payloads, draws.table
+        frame = self._frame
+        if frame is not None and mode is self._mode and shape == self._shape:
+            frame.renew(ops, chains, scan.segments, scan.tile_offsets)
+        else:
+            self._mode, self._shape = mode, shape
+            self._frame = frame = NativeFrame(
+                self.memory,
+                *mode.drawn_size(self.unknowns),
+                draws=draws,
+                surfaces=_surfaces(mode, payloads),
+                ops=ops,
+                chains=chains,
+                count=count,
+                segments=scan.segments,
+                piece_first=scan.tile_offsets,
+                tile=tile,
+                layout=mode.layout,
+            )
         self._run(frame, draws)
 
     def _run(self, frame: NativeFrame, draws: Sequence[Draw]) -> None:
@@ -111,20 +121,20 @@ class FrameRenderer:
 
 def _surfaces(mode: FrameMode, payloads: list[int]) -> list[Surface]:
     """Surface 0 is that of record 113, the others are payloads of records 28 and 29."""
-    size = (mode.width, mode.height)
-    wide = mode.wide_colour
-    found = [mode.surface]
-    for payload in payloads[1:]:
-        record = StoreGeneral(payload)
-        found.append(
-            Surface(
-                record.address,
-                *size,
-                int(record.tiling),
-                int(record.format),
-                int(record.buffer),
-                int(record.decimate),
-                wide,
-            )
-        )
-    return found
+    shape = mode.width, mode.height, mode.wide_colour
+    return [mode.surface, *(_surface(payload, *shape) for payload in payloads[1:])]
+
+
+@lru_cache(maxsize=256)
+def _surface(payload: int, width: int, height: int, wide: bool) -> Surface:
+    record = StoreGeneral(payload)
+    return Surface(
+        record.address,
+        width,
+        height,
+        int(record.tiling),
+        int(record.format),
+        int(record.buffer),
+        int(record.decimate),
+        wide,
+    )

@@ -15,7 +15,7 @@ from vc4lab.v3d.lists.render_state import VG_INLINE_SHADER
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
-    from vc4lab.records.declarations import TileBinningMode, TileRenderingMode
+    from vc4lab.records.declarations import Payload, TileBinningMode, TileRenderingMode
     from vc4lab.v3d.lists.rendering import FrameMode
     from vc4lab.v3d.lists.shader_state import ShaderState
 
@@ -26,6 +26,9 @@ TILE_STATE_BYTES = 48
 
 REMEMBERED = 8
 """Tile grids that were binned last; a frame should fit one of them."""
+
+MOST_MODES = 256
+"""Mode records without findings that are remembered."""
 
 NO_CODE = 3
 """A code that format, decimation and tiling of record 113 do not have."""
@@ -38,19 +41,32 @@ class Lint:
         self.reporter = reporter
         self.addresses = AddressCheck(reporter, ram_bytes)
         self.grids: deque[tuple[int, int]] = deque(maxlen=REMEMBERED)
+        self._quiet: dict[tuple[int, int, int], tuple[int, int]] = {}
 
     def binning_mode(self, address: int, mode: TileBinningMode) -> None:
         """Record 112."""
-        self.grids.append((int(mode.tiles_x), int(mode.tiles_y)))
+        quiet = self._quiet.get((mode.id, address, mode.value))
+        if quiet is not None and self.addresses.listener is None:
+            self.grids.append(quiet)
+            return
+        grid = int(mode.tiles_x), int(mode.tiles_y)
+        self.grids.append(grid)
         self._aligned(address, "tile allocation memory", int(mode.address), LIST_ALIGNMENT)
         self._aligned(address, "the tile state array", int(mode.state_address), RECORD_ALIGNMENT)
-        tiles = int(mode.tiles_x) * int(mode.tiles_y)
+        if not (mode.address % LIST_ALIGNMENT or mode.state_address % RECORD_ALIGNMENT):
+            self._remember(address, mode, grid)
+        tiles = grid[0] * grid[1]
         uses = self.addresses.uses
         uses(Use.TILE_MEMORY, int(mode.address), int(mode.memory_size), address)
         uses(Use.TILE_STATE, int(mode.state_address), TILE_STATE_BYTES * tiles, address)
 
     def rendering_mode(self, address: int, mode: TileRenderingMode) -> None:
         """Record 113."""
+        if (mode.id, address, mode.value) in self._quiet and self.addresses.listener is None:
+            return
+        codes = [int(getattr(mode, name)) for name in ("format", "decimate", "tiling")]
+        if NO_CODE not in codes and not mode.address % RECORD_ALIGNMENT:
+            self._remember(address, mode, (0, 0))
         self._aligned(address, "the frame buffer", int(mode.address), RECORD_ALIGNMENT)
         self.addresses.uses(Use.SURFACE, int(mode.address), 4, address)
         for name in ("format", "decimate", "tiling"):
@@ -58,6 +74,12 @@ class Lint:
                 self.reporter.report(
                     "CLE-007", f"{name} {NO_CODE} of the rendering mode (113)", address=address
                 )
+
+    def _remember(self, address: int, mode: Payload, grid: tuple[int, int]) -> None:
+        """There is nothing to say about a mode record, however often it comes."""
+        if len(self._quiet) >= MOST_MODES:
+            self._quiet.clear()
+        self._quiet[mode.id, address, mode.value] = grid
 
     def frame(self, mode: FrameMode, tile: tuple[int, int], primitives: int) -> None:
         """A frame is about to be drawn; ``tile``: its pixels, ``primitives``: in all tiles."""

@@ -1,0 +1,162 @@
+"""Terrain: 400 000 vertices a frame in 50 jobs, through the registers, and what Python costs in it.
+
+Each job loads the frame, bins and draws one patch of a height field with a GL shader, and stores
+it: the way a driver submits that runs out of space for commands. Python's share is the CPU time
+outside of native calls.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+import time
+from typing import Any
+
+from tests.support.jobs import CT0CA, CT0EA, CT1CA, CT1EA, Job, viewport
+
+from benchmarks.geometry import transform_shader
+from vc4lab.diagnostics import Reporter
+from vc4lab.records.control import build
+from vc4lab.simd import NativeFunction
+from vc4lab.v3d.core import V3D
+
+JOBS = 50
+COLUMNS, ROWS = 100, 80
+"""Vertices of a patch."""
+WIDTH, HEIGHT = 640, 480
+FRAMES = 15
+
+COLOURS = """
+    nop ; fmul r0, vary, ra15
+    fadd r0, r0, r5 ; nop
+    nop ; fmul r1, vary, ra15
+    fadd r1, r1, r5 ; mov r3.8a, r0
+    nop ; fmul r2, vary, ra15
+    fadd r2, r2, r5 ; mov r3.8b, r1
+    nop ; mov r3.8c, r2
+    nop ; mov r3.8d, 1.0
+    sbwait
+    mov tlbc, r3 ; nop ; thrend
+    nop
+    nop ; nop ; sbdone
+"""
+
+
+def _indices() -> bytes:
+    """Two triangles for each cell of a patch."""
+    found = []
+    for y in range(ROWS - 1):
+        for x in range(COLUMNS - 1):
+            a = y * COLUMNS + x
+            found += [a, a + 1, a + COLUMNS, a + COLUMNS, a + 1, a + COLUMNS + 1]
+    return struct.pack(f"<{len(found)}H", *found)
+
+
+def _patch(number: int) -> bytes:
+    """Positions of a patch: a strip of hills from left to right, farther up with each number."""
+    data = bytearray()
+    for y in range(ROWS):
+        v = (number + y / (ROWS - 1)) / JOBS * 1.8 - 0.9
+        for x in range(COLUMNS):
+            u = x / (COLUMNS - 1) * 1.8 - 0.9
+            data += struct.pack("<3f", u, v + 0.02 * math.sin(9 * u + 40 * v), 0.5 + 0.4 * v)
+    return bytes(data)
+
+
+class Terrain:
+    """A V3D and the lists of all jobs of a frame."""
+
+    def __init__(self) -> None:
+        self.job = job = Job(width=WIDTH, height=HEIGHT)
+        self.v3d = V3D(job.memory, Reporter(), threads=1)
+        self.surface = job.room(WIDTH * HEIGHT * 4)
+        programs = (
+            job.program(COLOURS),
+            job.program(transform_shader(varyings=3)),
+            job.program(transform_shader()),
+        )
+        indices = job.put(_indices())
+        self.lists = [self._job(number, programs, indices) for number in range(JOBS)]
+
+    def _job(
+        self, number: int, programs: tuple[int, int, int], indices: int
+    ) -> tuple[int, int, int, int]:
+        """CT0CA, CT0EA, CT1CA, CT1EA of a patch."""
+        job = self.job
+        matrix = [1, 0, 0, 0, 0, 1, 0.05, 0, 0, 0, 1, 0, 0, 0, 0, 1]
+        uniforms = job.put(struct.pack("<18f", *matrix, 8 * WIDTH, 8 * HEIGHT))
+        record = struct.pack("<HBBII", 5, 0, 3, programs[0], 0)
+        for program in programs[1:]:
+            record += struct.pack("<HBBII", 0, 1, 12, program, uniforms)
+        record += struct.pack("<IBBBB", job.put(_patch(number)), 11, 12, 0, 0)
+        body = viewport(job) + build(103, x=8 * WIDTH, y=8 * HEIGHT)
+        body += build(105, x=8.0 * WIDTH, y=8.0 * HEIGHT) + build(106, scale=0.5, offset=0.5)
+        body += build(64, address=job.put(record), attributes=1)
+        length = 6 * (COLUMNS - 1) * (ROWS - 1)
+        top = COLUMNS * ROWS - 1
+        body += build(32, mode=4, index_type=1, length=length, address=indices, maximum_index=top)
+        start, end, lists = job.binning(body, flush=build(7) + build(4))
+        columns, rows = job.tiles
+        data = build(114, colour=0xFF604020, colour_high=0xFF604020, z=0xFFFFFF)
+        data += build(113, address=self.surface, width=WIDTH, height=HEIGHT, format=1)
+        data += build(115) + build(28) + build(8)
+        for tile in range(columns * rows):
+            if number:  # the patches before
+                data += build(29, buffer=1, address=self.surface)
+            data += build(115, column=tile % columns, row=tile // columns)
+            data += build(17, address=lists + 32 * tile)
+            data += build(25 if tile == columns * rows - 1 else 24)
+        render = job.put(data)
+        return start, end, render, render + len(data)
+
+    def frame(self) -> None:
+        """Submits all jobs."""
+        for addresses in self.lists:
+            for register, value in zip((CT0CA, CT0EA, CT1CA, CT1EA), addresses, strict=True):
+                self.v3d.write(register, value)
+
+
+class _NativeTime:
+    """Seconds spent in native calls while it is entered."""
+
+    def __enter__(self) -> _NativeTime:
+        self.seconds = 0.0
+        self._call = original = NativeFunction.__call__
+
+        def timed(function: NativeFunction, *arguments: Any) -> Any:
+            start = time.thread_time()
+            result = original(function, *arguments)
+            self.seconds += time.thread_time() - start
+            return result
+
+        NativeFunction.__call__ = timed  # type: ignore[method-assign]
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        NativeFunction.__call__ = self._call  # type: ignore[method-assign]
+
+
+def measure(terrain: Terrain) -> tuple[float, float]:
+    """Milliseconds of the best frame on one core, and the part of it that was Python's."""
+    best, share = math.inf, 0.0
+    for _ in range(FRAMES):
+        with _NativeTime() as native:
+            start = time.thread_time()
+            terrain.frame()
+            seconds = time.thread_time() - start
+        if seconds < best:
+            best, share = seconds, 1 - native.seconds / seconds
+    return 1000 * best, share
+
+
+def run() -> list[dict[str, Any]]:
+    """Rows for the benchmark table."""
+    terrain = Terrain()
+    for _ in range(3):
+        terrain.frame()
+    milliseconds, share = measure(terrain)
+    name = f"terrain, {JOBS * COLUMNS * ROWS // 1000} k vertices in {JOBS} jobs"
+    return [
+        {"name": f"{name}, one core", "value": milliseconds, "unit": "CPU ms/frame"},
+        {"name": f"{name}, Python's share", "value": 100 * share, "unit": "%"},
+    ]
