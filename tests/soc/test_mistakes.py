@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.elf import make_elf
+from tests.support.jobs import nv_vertex
 
 from vc4lab.diagnostics import Reporter, StrictStop, catalogue, explain
 from vc4lab.qpu.assembler import assemble
@@ -199,6 +200,34 @@ def test_waiting_for_the_wrong_counter(run: Run, script: list[Step], words: str)
     text = found(machine, "SOC-040")
     assert words in text
     assert "reads v3d." in text
+
+
+def test_binner_memory_runs_out(run: Run) -> None:
+    """Too little tile memory, no overspill block, and a program that waits for the flush."""
+
+    def prepare(machine: Machine) -> None:
+        memory = machine.memory
+        vertices = b"".join(
+            nv_vertex(x, y, 0.5, 1.0)
+            for k in range(400)
+            for x, y in ((1, 1), (1 + k % 60, 60), (60, 2))
+        )
+        memory.write(SURFACE, vertices)
+        code = assemble("nop ; nop ; thrend\nnop\nnop\n").bytes
+        memory.write(MESSAGE + 0x100, code)
+        record = struct.pack("<BBBBIII", 1, 12, 0, 0, MESSAGE + 0x100, 0, SURFACE)
+        memory.write(MESSAGE + 0x200, record)
+        data = build(112, address=DATA + 0x8000, memory_size=96, tiles_x=1, tiles_y=1)
+        data += build(6) + bytes([96, 3, 0, 0]) + build(102, width=64, height=64) + build(103)
+        data += build(65, address=MESSAGE + 0x200) + build(33, mode=4, length=1200) + build(4)
+        memory.write(DATA, data.ljust(128, b"\x01"))
+
+    begin: list[Step] = [(DEVICE, V3D + 0x110, DATA), (DEVICE, V3D + 0x108, DATA + 128)]
+    machine = run([*POWER, *begin, (DEVICE_WAIT, V3D + 0x134, 1)], prepare)
+    assert "no block in BPOS" in found(machine, "CLE-028")
+    assert "waits for binner memory: BPOS (overspill block)" in found(machine, "SOC-040")
+    machine = run([*POWER, *begin, (DEVICE_WAIT, V3D + 0x130, 1 << 20)], prepare)
+    assert "BMOOM=1: binner out of memory" in found(machine, "SOC-040")
 
 
 def test_sleeping_for_an_interrupt_of_the_v3d(run: Run) -> None:

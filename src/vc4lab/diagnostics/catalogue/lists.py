@@ -241,7 +241,9 @@ ENTRIES = [
         "CLE-028",
         "Binner out of memory",
         "The tile allocation pool is used up and no overspill block (BPOA/BPOS) was given: "
-        "PCS.BMOOM and OUTOMEM are set and the binning thread stands still until BPOS is written.",
+        "PCS.BMOOM (bit 8) and OUTOMEM are set and the binning thread stands still until BPOS is "
+        "written. The other bits of PCS are no errors: 0 and 1 say that binning is not through, 2 "
+        "and 3 that rendering is not.",
         "AG100-R p. 88, BPOA, BPOS, PCS",
         "Give a larger pool in record 112, or answer the interrupt with another block of at least "
         "4096 bytes.",
