@@ -8,9 +8,11 @@ reference 1.5, 2.3.
 
 from __future__ import annotations
 
+import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from vc4lab.memory import MEMORY_MASK
 from vc4lab.v3d.lists.addresses import Use
 
 if TYPE_CHECKING:
@@ -24,12 +26,15 @@ FIELDS = {Use.CODE: (0,), Use.UNIFORMS: (8,), Use.TEXTURE: (16, 24)}
 """Where SLCACTL has the bits of a cache."""
 MOST_RANGES = 4096
 LARGEST_RANGE = 16 << 20
+KEPT = 4096
+"""Bytes of a range that are kept to say where it differs; of a longer one there is a checksum."""
 
 
 @dataclass
 class _Fill:
     """What a cache read last at an address."""
 
+    total: int
     data: bytes
     slice_clears: int
     l2_clears: int
@@ -42,10 +47,11 @@ class CacheWatch:
         self._memory = memory
         self._l2_enabled = l2_enabled
         self._reporter = reporter
-        self._fills: dict[tuple[Use, int], _Fill] = {}
+        self._fills: dict[tuple[Use, int, int], _Fill] = {}
         self._clears = dict.fromkeys(FIELDS, 0)
         self._l2_clears = 0
         self._last = 0
+        self._looked_at: set[tuple[Use, int, int]] = set()
 
     def slices_cleared(self, value: int) -> None:
         """A write of SLCACTL."""
@@ -64,33 +70,39 @@ class CacheWatch:
         elif value & ENABLE_L2:
             self._l2_enabled = True
 
+    def job(self) -> None:
+        """A list or a user program is started."""
+        self._looked_at.clear()
+
     def reads(self, use: Use, address: int, size: int) -> None:
-        """A job is about to read a range."""
-        if use not in FIELDS:
+        """A job is about to read a range. One range is looked at once in a job."""
+        key = use, address & MEMORY_MASK, size
+        if use not in FIELDS or key in self._looked_at:
             return
-        data = self._memory.read(address, min(size, LARGEST_RANGE))
-        key = use, address & 0x3FFFFFFF
+        self._looked_at.add(key)
+        view = self._memory.view(address, min(size, LARGEST_RANGE))
+        total = zlib.crc32(view)
+        data = bytes(view) if size <= KEPT else b""
         known = self._fills.get(key)
-        slices, l2 = self._clears[use], self._l2_clears
-        if known is not None and data[: len(known.data)] != known.data[: len(data)]:
-            what = f"{use.words} at 0x{address:08x} has changed since it was read last"
-            if known.slice_clears == slices:
-                wanted = sum(0xF << at for at in FIELDS[use])
-                self._reporter.report(
-                    "CACHE-006",
-                    f"{what}, but the slices' caches were not cleared of it (SLCACTL needs "
-                    f"0x{wanted:08x}, last written 0x{self._last:08x})",
-                    address=key[1] + _first_difference(data, known.data),
-                )
-            elif known.l2_clears == l2 and self._l2_enabled:
-                self._reporter.report(
-                    "CACHE-006",
-                    f"{what}, but the V3D's L2 cache was not cleared (L2CACTL = 4)",
-                    address=key[1] + _first_difference(data, known.data),
-                )
+        if known is not None and total != known.total:
+            self._report(use, address, key[1] + _first_difference(data, known.data), known)
         if len(self._fills) >= MOST_RANGES:
             self._fills.clear()
-        self._fills[key] = _Fill(data, slices, l2)
+        self._fills[key] = _Fill(total, data, self._clears[use], self._l2_clears)
+
+    def _report(self, use: Use, address: int, place: int, known: _Fill) -> None:
+        what = f"{use.words} at 0x{address:08x} has changed since it was read last"
+        if known.slice_clears == self._clears[use]:
+            wanted = sum(0xF << at for at in FIELDS[use])
+            why = (
+                f"but the slices' caches were not cleared of it (SLCACTL needs 0x{wanted:08x}, "
+                f"last written 0x{self._last:08x})"
+            )
+        elif known.l2_clears == self._l2_clears and self._l2_enabled:
+            why = "but the V3D's L2 cache was not cleared (L2CACTL = 4)"
+        else:
+            return
+        self._reporter.report("CACHE-006", f"{what}, {why}", address=place)
 
 
 def _first_difference(one: bytes, other: bytes) -> int:

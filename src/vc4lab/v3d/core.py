@@ -236,6 +236,8 @@ class V3D:
             self.binning.begin()
         else:
             self.rendering.begin()
+        if self.cache_watch is not None:
+            self.cache_watch.job()
         thread = self.threads[number]
         size = (thread.end - thread.current) & _WORD
         self.lint.addresses.uses(Use.LIST, thread.current, size if size < LONGEST_LIST else 1)
@@ -411,6 +413,8 @@ class V3D:
     # -- user programs and counters -----------------------------------------------------------
 
     def _program_started(self, request: Request, program: Program) -> None:
+        if self.cache_watch is not None:
+            self.cache_watch.job()
         uses = self.lint.addresses.uses
         uses(Use.CODE, request.code, 8 * len(program.words))
         count = request.length if request.limited else len(program.uniform_sites)
