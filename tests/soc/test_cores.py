@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import struct
+from pathlib import Path
+
 import pytest
 
 from vc4lab.soc.code_pages import forget_addresses
 from vc4lab.soc.cpu import TRANSLATIONS
 from vc4lab.soc.machine import Stop
+
+KERNELS = Path(__file__).parent / "kernels"
 
 
 def test_four_cores_add_to_one_word(boot):
@@ -134,3 +139,14 @@ def test_a_stopped_generic_timer_never_interrupts(boot):
     timer.write_prescaler(1 << 31)
     machine.clock.skip(100_000)
     assert timer.level(0)
+
+
+def test_waiting_for_memory_again_and_again_costs_little(boot):
+    """A frame loop that watches a word which the vsync's handler writes."""
+    image = (KERNELS / "memory_irq.img").read_bytes()
+    three, many = (struct.pack("<I", 0xE3510000 | limit) for limit in (3, 0xCFF))
+    assert image.count(three) == 1
+    machine = boot(image.replace(three, many), "fake_vsync_isr=1\n")
+    machine.run(seconds=1)
+    assert machine.cpu.register(1) >= 59, "frames"
+    assert machine.counter.count < 59 * 200_000

@@ -25,6 +25,8 @@ class Core:
         self.wake_at = 0
         self.naps = 0
         self.nap = 0
+        self.probes = 0
+        """Slices that are kept short because it waited for memory to change a moment ago."""
         self.vain = 0
         """Turns in which it only polled."""
         self.polls: list[Any] = []

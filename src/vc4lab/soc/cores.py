@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 LONGEST_SLICE = 500_000
 """Instructions after which Python looks at a core in any case."""
+PROBE, PROBES = 5_000, 16
+"""A core that waited for memory to change gets so many shorter slices: it may wait again."""
 TURN = 20_000
 """Instructions of a turn when several cores run."""
 IDLE_LOOP = "a loop that waits for memory to change"
@@ -234,10 +236,11 @@ class Cores:
         machine.clock.share = 1
         if core.asleep != Outcome.WAIT_FOR_INTERRUPT.value or self._is_woken(core):
             self._note_activity(core)
-            outcome = self._slice(core, LONGEST_SLICE)
+            outcome = self._slice(core, PROBE if core.probes else LONGEST_SLICE)
             if outcome is None or machine.ended:
                 return
             if outcome is Outcome.LIMIT:
+                core.probes = max(core.probes - 1, 0)
                 if self._idles(core):
                     self._watches_memory(core)
                 return
@@ -253,6 +256,7 @@ class Cores:
         machine = self._machine
         core.asleep = IDLE_LOOP
         if machine.goes_on or self._can_be_interrupted(core):
+            core.probes = PROBES
             machine.clock.skip_to_event()
         elif core.idle.hangs:
             self._over([core])
