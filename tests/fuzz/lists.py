@@ -69,21 +69,28 @@ class ListFuzzer(Fuzzer):
             options["ends"] = (rng.randrange(-16, 16), rng.randrange(-16, 16))
         if rng.random() < 0.3:
             options["overspill"] = (word(rng), rng.choice((0, 16, 4096, 1 << 20, 0xFFFFFFFF)))
+        if rng.random() < 0.5:
+            options["warm"] = True
         return Plan(name, tuple(edits), options, size_of(edits))
 
     def run(self, plan: Plan) -> None:
         scene = world.scene(plan.scene)
-        scene.restore(plan.edits)
-        run_lists(scene.binning, scene.rendering, plan.options)
+        run_lists(plan, scene.binning, scene.rendering)
 
 
-def run_lists(
-    binning: tuple[int, int], rendering: tuple[int, int], options: dict[str, Any]
-) -> None:
-    """Both lists through a fresh V3D, with the options a plan can have."""
+def run_lists(plan: Plan, binning: tuple[int, int], rendering: tuple[int, int]) -> None:
+    """Both lists through a fresh V3D, with the options a plan can have.
+
+    "warm": the scene was drawn undamaged before, so native code knows its programs and states.
+    """
+    scene, options = world.scene(plan.scene), plan.options
     first, second = options.get("ends", (0, 0))
     strict = options.get("strict", False)
     v3d = world.device(strict=strict, engine=options.get("engine", "jit"))
+    if options.get("warm"):
+        scene.restore()
+        world.submit(v3d, scene.binning, scene.rendering)
+    scene.restore(plan.edits)
     try:
         world.submit(
             v3d,
@@ -127,6 +134,8 @@ class RecordFuzzer(Fuzzer):
         options: dict[str, Any] = {"lists": tuple(ends)}
         if rng.random() < 0.3:
             options["overspill"] = (word(rng), rng.choice((0, 16, 4096, 1 << 20, 0xFFFFFFFF)))
+        if rng.random() < 0.5:
+            options["warm"] = True
         return Plan(name, tuple(edits), options, size_of(edits))
 
     def _piece(
@@ -150,6 +159,4 @@ class RecordFuzzer(Fuzzer):
         return random_record(rng, pool, anchors)
 
     def run(self, plan: Plan) -> None:
-        world.scene(plan.scene).restore(plan.edits)
-        binning, rendering = plan.options["lists"]
-        run_lists(binning, rendering, plan.options)
+        run_lists(plan, *plan.options["lists"])
