@@ -4,6 +4,7 @@
 committing.
 """
 
+import json
 import os
 import shutil
 from pathlib import Path
@@ -101,3 +102,27 @@ def test_damage_shows_in_the_exit_code(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, [str(tmp_path / "run"), "--list"])
     assert "rendering list" in result.output
     assert result.exit_code == ExitCode.BAD_INPUT
+
+
+def test_a_job_without_colour(tmp_path: Path) -> None:
+    """A depth-only job at the end of a run: the picture before it, and a word about it."""
+    shutil.copytree(JOBS / "tri_arm64", tmp_path / "run")
+    shutil.copytree(JOBS / "blobs", tmp_path / "blobs")
+    last = tmp_path / "run" / "job0002"
+    shutil.copytree(tmp_path / "run" / "job0001", last)
+    submit = json.loads((last / "submit.json").read_text())
+    depth = {"hindex": 4, "offset": 0, "bits": 0x12, "flags": 0}
+    submit |= {"color_write": {**depth, "hindex": 0xFFFFFFFF, "bits": 0}, "zs_write": depth}
+    submit["bos"][4] |= {"addr": 0x800000, "handle": 70}
+    (last / "submit.json").write_text(json.dumps(submit))
+    whole = replay(tmp_path / "run")
+    first = replay(tmp_path / "run", number=1)
+    assert [item.message for item in whole.reporter.items] == [
+        "job0002 writes no colour; the picture is that of job0001"
+    ]
+    assert whole.image is not None
+    assert first.image is not None
+    assert whole.image.tobytes() == first.image.tobytes()
+    alone = replay(tmp_path / "run", number=2)
+    assert alone.image is None
+    assert (alone.drawn, alone.reporter.items[0].code) == (2, "DRM-015")

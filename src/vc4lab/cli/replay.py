@@ -25,7 +25,7 @@ def replay(
     path: Annotated[Path, typer.Argument(help="A run directory, or one jobNNNN directory.")],
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", help="PNG of the last job's colour buffer."),
+        typer.Option("-o", "--output", help="Picture of the last job that writes colour."),
     ] = None,
     every: Annotated[
         Path | None, typer.Option(help="Directory for a PNG of each job, named after it.")
@@ -132,6 +132,8 @@ def _draw(
     typer.echo(f"{result.drawn} of {result.jobs} jobs drawn, {size}{where}")
     if reporter.has("DRM-016"):
         raise typer.Exit(ExitCode.GUEST_HANG)
+    if result.drawn and output is not None and result.image is None:
+        raise typer.Exit(ExitCode.OUTPUT)
     if result.drawn < result.jobs or any(reporter.has(code) for code in DAMAGE):
         raise typer.Exit(ExitCode.BAD_INPUT)
 

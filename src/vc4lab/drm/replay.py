@@ -29,7 +29,7 @@ Progress = Callable[[int, int, str], None]
 class Replay:
     """What came of a run.
 
-    `image` is the last job's colour surface (RGB, first memory row on top), None if there is none;
+    `image` is the last colour surface that was written (RGB, first memory row on top) or None;
     `drawn` counts the jobs that finished.
     """
 
@@ -88,7 +88,8 @@ def replay(
     v3d = V3D(run.memory, reporter, engine=engine, threads=threads, unknowns=choices)
     v3d.counters.everything = on_counters is not None
     colour: ColourSurface | None = None
-    drawn = built_jobs = 0
+    whose = ""
+    drawn = 0
     orders = ByteOrders()
 
     def shot(surface: ColourSurface) -> Image:
@@ -101,22 +102,23 @@ def replay(
             built = job.build(run.memory)
         except JobError:
             continue  # reported already; later jobs may still be whole
-        built_jobs += 1
         before = counts(v3d.events())
         drawn += submit(v3d, built, job.name)
         if on_counters is not None and job in run.wanted:
             after = counts(v3d.events())
             on_counters(job.name, {number: after[number] - before[number] for number in after})
-        colour = built.colour
-        if colour is not None:
-            orders.add(colour.address, built.fragment_programs)
+        surface = built.colour
+        if surface is not None:
+            colour, whose = surface, job.name
+            orders.add(surface.address, built.fragment_programs)
             if on_image is not None:
-                on_image(job.name, shot(colour))
-    image: Image | None = None
-    if colour is not None:
-        image = shot(colour)
-    elif built_jobs:
-        reporter.report("DRM-015", "the last job writes no colour", block="DRM")
+                on_image(job.name, shot(surface))
+        elif job is run.jobs[-1]:
+            if job is run.wanted[0]:  # another job's picture was not asked for
+                colour = None
+            instead = f"; the picture is that of {whose}" if colour is not None else ""
+            reporter.report("DRM-015", f"{job.name} writes no colour{instead}", block="DRM")
+    image = shot(colour) if colour is not None else None
     used = order or (orders.of(colour.address) if colour else ByteOrder.RGBA)
     return Replay(image, len(run.jobs), drawn, reporter, used)
 

@@ -120,7 +120,8 @@ ENTRIES = [
     Entry(
         "DRM-015",
         "Nothing to show",
-        "The job renders into no colour surface, so there is no picture to save.",
+        "The job renders into no colour surface, so it has no picture; of a whole run, the last "
+        "picture is that of a job before it.",
         "struct drm_vc4_submit_cl: color_write",
         "Replay a job that writes colour; depth-only jobs run, but leave no picture.",
         Severity.WARNING,
