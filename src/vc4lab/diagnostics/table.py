@@ -27,12 +27,12 @@ Written from the catalogue by `python -m vc4lab.diagnostics.table`.
   else that the firmware hands out: who writes behind the end of a buffer is named.
 * `--caches check` models the ARM's data cache and the V3D's caches, and tells who reads old bytes
   and which instruction wrote the new ones. `--caches stale` lets the V3D, the DMA, the firmware,
-  the display and the CPU really see the old bytes. The cache is without limits: a line stays in
-  it until the program cleans or invalidates it, which is the worst that can happen on a board.
-  What is cached follows from the page tables (MMU and cache on, write-back memory); operations by
-  set and way count for the whole cache, cleaning to the point of unification (`DC CVAU`) for
-  nothing. Loads and stores are several times slower with it; without the option nothing of it is
-  there.
+  the display and the CPU really see the old bytes. The cache is very large (32 MiB): a line stays
+  in it until the program cleans or invalidates it, which is the worst that can happen on a board.
+  What is cached follows from the page tables (MMU and cache on, write-back memory; tables of
+  AArch32's HYP mode count as uncached); operations by set and way count for the whole cache,
+  cleaning to the point of unification (`DC CVAU`) for nothing. Loads and stores are several times
+  slower with it; without the option nothing of it is there.
 * `--both-orders` saves the screenshot twice, the second time with red and blue exchanged.
 
 When a program makes no progress, SOC-040 names who waits for what: the list threads, the register

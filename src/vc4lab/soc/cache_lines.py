@@ -1,6 +1,6 @@
 """Which lines of RAM the ARM's data cache holds: native hooks at each load and store of a core.
 
-Used only with `--caches`. The cache is modelled without limits: a line stays until the program
+Used only with `--caches`. The cache is modelled very large: a line stays until the program
 cleans or invalidates it, which is the worst that can happen on a board. RAM holds what the ARM
 sees; where the memory behind the cache has other bytes they are kept in a shadow of the RAM.
 """

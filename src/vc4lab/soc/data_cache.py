@@ -37,7 +37,7 @@ MOST_LINES = 1 << 19
 
 
 class DataCache:
-    """The data cache of all cores together, without limits.
+    """The data cache of all cores together, and very large.
 
     Parameters
     ----------
@@ -235,11 +235,11 @@ class DataCache:
         if not self._first("old", who, what, int(self.lines.writers[line])):
             return
         start = max(line << self.lines.shift, address & MEMORY_MASK)
-        some = f"{count} of its {place.stop - place.start} lines are"
+        some = f"{count} of its {place.stop - place.start} lines"
         self._reporter.report(
             "CACHE-001",
-            f"{who} reads {what} at 0x{address:08x}, but {some} only in the ARM's data cache; the "
-            f"first was written at {self._writer(line)}",
+            f"{who} reads {what} at 0x{address:08x}, but what the CPU wrote to {some} is only in "
+            f"the ARM's data cache; the first was written at {self._writer(line)}",
             address=start,
             block="caches",
         )
