@@ -14,7 +14,7 @@ ENTRIES = [
         "The CPU wrote to cached memory and did not clean the lines, so memory has the old bytes "
         "when the V3D, the DMA, the firmware or the display reads it. On a board it works now and "
         "then, when the lines happened to be written back. Found with --caches; the cache is "
-        "modelled without limits, so a line stays in it until the program cleans it.",
+        "modelled far larger than it is, so a line stays in it until the program cleans it.",
         _ARM + ", B2.2 caches and memory hierarchy",
         "Clean the range to the point of coherency before the others start (DCCMVAC, mcr p15, 0, "
         "rt, c7, c10, 1; dc cvac on AArch64) and dsb, or map shared buffers uncached.",
