@@ -188,9 +188,15 @@ def test_fiq_wakes_a_branch_to_itself(boot):
 def test_the_order_nobody_documented_is_a_switch(boot):
     from vc4lab.v3d.unknowns import Unknowns
 
-    machine = boot("hello", unknowns=Unknowns({"framebuffer_order": "bgr"}))
-    assert machine.videocore.framebuffer.geometry.order == 0
-    assert boot("hello").videocore.framebuffer.geometry.order == 1
+    machine = boot("hello", unknowns=Unknowns({"framebuffer_order": "rgb"}))
+    assert machine.videocore.framebuffer.geometry.order == 1
+    assert boot("hello").videocore.framebuffer.geometry.order == 0
+
+
+@pytest.mark.parametrize(("swap", "order"), [("0", 1), ("1", 0)])
+def test_config_txt_decides_the_order(boot, swap, order):
+    machine = boot("hello", f"framebuffer_swap={swap}\n")
+    assert machine.videocore.framebuffer.geometry.order == order
 
 
 def test_waiting_for_memory_that_an_interrupt_writes(boot):

@@ -188,7 +188,8 @@ class Framebuffer:
         data += bytes(missing)
         if g.depth <= 8:
             picture = Image.frombytes("P", size, data, "raw", "P", pitch)
-            picture.putpalette(_palette_bytes(self.palette, g.order))
+            order = g.order if self.order_told else RGB
+            picture.putpalette(_palette_bytes(self.palette, order))
             return picture.convert("RGB")
         if g.depth == 16:
             return _rgb565(Image, size, data, g.pitch)

@@ -37,9 +37,11 @@ ROWS = [
         "framebuffer_order",
         "Which pixel order has a framebuffer whose program never sets one (tag 0x48006)?",
         _ORDERS,
-        "rgb",
+        "bgr",
         "Allocate a 32-bit framebuffer by property tags on a board and write 0x000000FF.",
-        "Firmware versions and boards differ; hardware reference 8.15",
+        "Hardware reference 8.15 leaves it open; the firmware tells Linux fbswap=1 unless "
+        "config.txt says framebuffer_swap=0, and so are red and blue in LdB-ECM's photograph of "
+        "the program GLES2 on a Pi 3",
     ),
     Unknown(
         "framebuffer_order_channel_1",

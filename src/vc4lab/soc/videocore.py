@@ -87,6 +87,8 @@ class VideoCore:
         height = self.config.integer("framebuffer_height", height)
         depth = self.config.integer("framebuffer_depth", 16)
         order = ORDERS[self.unknowns["framebuffer_order"]]
+        if "framebuffer_swap" in self.config.values:
+            order = ORDERS["bgr" if self.config.flag("framebuffer_swap") else "rgb"]
         return Geometry(width, height, width, height, depth, order=order).sane()
 
     # -- power -------------------------------------------------------------------------------------
