@@ -57,6 +57,49 @@ def test_sixteen_vertical_loads_transpose(engine: str) -> None:
     assert np.array_equal(rows_of(outcome, 64), matrix.T)
 
 
+def element(size: int, horizontal: bool, laned: bool, number: int, i: int) -> tuple[int, int, int]:
+    """(row, word column, byte) of element i: the table of hardware reference 5.2."""
+    per_word = 4 // size
+    part = number % per_word
+    block = number // per_word
+    across = i if laned or size == 4 else 16 // per_word * part + i // per_word
+    byte = 0 if size == 4 else size * (part if laned else i % per_word)
+    if horizontal:
+        return block % 64, across, byte
+    return (16 * (block >> 4) + across) % 64, block & 15, byte
+
+
+@pytest.mark.parametrize("size", [1, 2, 4])
+@pytest.mark.parametrize("horizontal", [False, True])
+@pytest.mark.parametrize("laned", [False, True])
+def test_vectors_are_where_the_table_says(size: int, horizontal: bool, laned: bool) -> None:
+    """Three vectors are read, at strides that wrap, and one that is 0 and means 64."""
+    r = random.Random(f"{size} {horizontal} {laned}")
+    data = np.random.default_rng(size).integers(0, 1 << 32, 64 * 16, np.uint32)
+    raw = data.view(np.uint8).reshape(64, 64)
+    field = 64 * 4 // size if size < 4 else 64
+    for stride in (0, 63, r.randrange(64)):
+        number = r.randrange(field)
+        setup = (
+            3 << 20 | stride << 12 | horizontal << 11 | laned << 10 | {1: 0, 2: 1, 4: 2}[size] << 8
+        )
+        program = "mov r0, unif\nldi r1, 1024\n"
+        for quarter in range(4):
+            load = 1 << 31 | 3 << 24 | 1 << 12 | 16 * quarter << 4
+            program += f"ldi vr_setup, {load}\nmov vr_addr, r0\nadd r0, r0, r1\nmov -, vr_wait\n"
+        program += f"ldi vr_setup, {setup | number}\nnop\nnop\nnop\n"
+        program += "".join(f"mov ra{n}, vpm\n" for n in range(3)) + "ldi vw_setup, 0x1a00\n"
+        program += "".join(f"mov vpm, ra{n}\n" for n in range(3))
+        outcome = both(program + END, [DATA], data=data)
+        for n in range(3):
+            here = (number + n * (stride or 64)) % field
+            for i in range(16):
+                row, column, byte = element(size, horizontal, laned, here, i)
+                place = 4 * column + byte
+                expected = int.from_bytes(raw[row, place : place + size].tobytes(), "little")
+                assert outcome.vpm[n, i] == expected, (stride, number, n, i)
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 def test_small_horizontal_block(engine: str) -> None:
     """py-videocore: an 8x8 block at X = 4, Y = 4, memory pitch 32 bytes."""

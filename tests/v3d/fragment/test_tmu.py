@@ -1,6 +1,7 @@
 """The native sampler against its definition: types, layouts, filters, wraps, hostile words."""
 
 import random
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -314,6 +315,9 @@ def test_where_one_level_gives_way_to_the_next() -> None:
     for level in range(7):
         for step in (-1, 126, 127, 128, 129):
             check(config, s, t, b=words([level + step / 256] * 16))
+    both = replace(config, min_filter=MinFilter.LINEAR)  # magnified: nearest, up to 0
+    for step in (-1, 0, 1):
+        check(both, s, t, b=words([step / 256] * 16))
 
 
 def test_short_samples_can_sit_high() -> None:
