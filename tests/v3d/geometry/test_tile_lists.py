@@ -28,7 +28,7 @@ def memory():
 
 def used_set(draw):
     data = ctypes.string_at(draw.used, sc.MAX_VERTICES)
-    return {k for k in range(sc.MAX_VERTICES) if data[k]}
+    return {k for k, byte in enumerate(data) if byte}
 
 
 def test_state_record_sizes_are_those_of_the_record_table():
@@ -194,3 +194,23 @@ def test_no_tiles(memory):
     result = scan_tile_lists(memory, [], copy_state(state))
     assert (result.segment_count, result.draws, result.errors) == (0, [], [])
     assert result.final_state.config == 7
+
+
+def test_used_maps_hold_nothing_of_earlier_scans(memory):
+    """Arrays go from scan to scan; marks of the one before must not."""
+    rng = random.Random(9)
+    for _ in range(12):
+        draws = rng.randrange(1, 40)  # some need more room
+        data, expected = b"", []
+        for number in range(draws):
+            triangle = [rng.randrange(sc.MAX_VERTICES) for _ in range(3)]
+            expected.append(set(triangle))
+            data += control.build(99, line_width=float(number)) + control.build(48)
+            data += b"\x81" + b"".join(k.to_bytes(2, "little") for k in triangle) + b"\x80"
+        memory.write(0x500000, data + b"\x12")
+        result = scan_tile_lists(memory, [0x500000], default_state())
+        assert not result.errors
+        assert [used_set(draw) for draw in result.draws] == expected
+        ranges = [(min(used), max(used)) for used in expected]
+        assert [(draw.first, draw.last) for draw in result.draws] == ranges
+        del result

@@ -52,7 +52,7 @@ class DrawEntry(Struct):
     primitives = i32
     reserved = i32
     last_tile = i32
-    used = ptr  # one byte per vertex, non-zero = used
+    used = ptr  # one byte per vertex, non-zero = used; all zero outside of first … last
 
 
 class Segment(Struct):

@@ -106,14 +106,14 @@ def find_draw(context: Value) -> Value:
         new: Any = DrawEntry.at(place)
         for k in unroll(STATE_WORDS):
             store(place + 4 * k, load(i32, state + 4 * k))
+        used = new.used
+        for k in range(new.first >> 4, (new.last >> 4) + 1):  # as the scan before left it
+            store(used + k * 16, splat(const(i8, 0)))
         new.hash = code
         new.first = sc.MAX_VERTICES
         new.last = -1
         new.primitives = 0
         store(c.table + slot * 4, found + 1)
-        used = new.used
-        for k in range(sc.MAX_VERTICES // 16):
-            store(used + k * 16, splat(const(i8, 0)))
     return found
 
 

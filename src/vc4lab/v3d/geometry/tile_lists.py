@@ -139,6 +139,9 @@ def _native_scan(all_formats: bool) -> NativeFunction:
     return build("tile_lists", {"scan": scan}, float_mode="default", key=key)["scan"]
 
 
+_met_all_formats = False
+"""Some frame had other lists than triangles with indices; the next may have them, too."""
+
 _KEPT = 4
 """Sets of arrays that are kept for the scans to come."""
 
@@ -259,12 +262,13 @@ def scan_tile_lists(
     context.tile_first = ctypes.addressof(offsets)
     initial = initial_state if isinstance(initial_state, bytes) else state_bytes(initial_state)
     ctypes.memmove(context.address + _STATE_AT, initial, STATE_BYTES)
+    global _met_all_formats
     context.sub_depth = max(0, 2 - depth)
     context.budget = sc.FRAME_BUDGET
     context.list_base = memory.base
     direct = direct or DirectLists(memory, None)
     direct.fill(context)
-    native = _native_scan(False)
+    native = _native_scan(_met_all_formats)
     while (status := native(context.address)) != sc.DONE:
         if status == sc.NEED_DRAWS:
             arrays.grow_draws(context.draw_capacity * 2)
@@ -275,6 +279,7 @@ def scan_tile_lists(
             direct.fill(context)
         elif status == sc.NEED_FORMATS:
             native = _native_scan(True)
+            _met_all_formats = True
         else:
             arrays.grow_errors(context.error_capacity * 4)
     final = ctypes.string_at(context.address + _STATE_AT, STATE_BYTES)
