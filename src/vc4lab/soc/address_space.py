@@ -55,7 +55,7 @@ class AddressSpace:
         for start in self._again:
             cpu.repeat_memory(start)
         for start, size, functions in self._windows:
-            cpu.map_window(start, size, functions)
+            cpu.calls.map_window(start, size, functions)
 
     @property
     def lost_accesses(self) -> int:

@@ -80,11 +80,11 @@ class Arm64(Cpu):
         timer = self.links.timer
         if timer is None or not self.links.bus:
             return
-        write_register = self._address_of("uc_reg_write")
+        write_register = self.calls.address_of("uc_reg_write")
         counter = NativeCounter(self.links.bus, lambda: timer.count, write_register)
         timer.on_new_pace = counter.ask
         self._keep.append(counter)
-        self._add_native_hook(self._unicorn.UC_HOOK_INSN, *counter.hook, self._a64.UC_ARM64_INS_MRS)
+        self.calls.add_hook(self._unicorn.UC_HOOK_INSN, *counter.hook, self._a64.UC_ARM64_INS_MRS)
 
     def start(self, pc: int, registers: tuple[int, ...]) -> None:
         self._write(VMPIDR, self.affinity + self.number)

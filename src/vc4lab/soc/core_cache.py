@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.soc.cache_lines import hooks
@@ -80,7 +79,6 @@ class CoreCache:
         self._walks = 0
         self._old_core = cpu.model == "1176"
         unicorn = cpu._unicorn
-        library = cpu._library
         if cpu.WIDE:
             from unicorn import arm64_const
 
@@ -89,7 +87,7 @@ class CoreCache:
             from unicorn import arm_const
 
             register = arm_const.UC_ARM_REG_PC
-        read = ctypes.cast(library.uc_reg_read, ctypes.c_void_p).value or 0
+        read = cpu.calls.address_of("uc_reg_read")
         self.state, self._attributes = cache.lines.state(read, register, cache.mark)
         cache.states.append(self.state)
         native = hooks()
@@ -97,7 +95,7 @@ class CoreCache:
             (unicorn.UC_HOOK_MEM_WRITE, "store"),
             (unicorn.UC_HOOK_MEM_READ, "load"),
         ):
-            cpu.add_native_hook(kind, native[name].address, self.state.address)
+            cpu.calls.add_hook(kind, native[name].address, self.state.address)
         cpu.watch_instructions(
             A64_CACHE_TRAPS if cpu.WIDE else ARM_CACHE_TRAPS,
             {

@@ -20,6 +20,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.soc.code_pages import PAGE, CodePages
+from vc4lab.soc.engine_calls import EngineCalls
 from vc4lab.soc.exceptions import THUMB, ArmException
 from vc4lab.soc.native import SliceCounter
 from vc4lab.soc.outcome import Outcome, UnhandledException
@@ -91,7 +92,7 @@ class Cpu(ABC):
         self._ram_end = ram_end
         self.repeat_memory(0)
         self._pages = CodePages(memory, self.WIDE)
-        self._library = _library()
+        self.calls = EngineCalls(self.engine)
         self._keep: list[Any] = []
         self._watchers: dict[Action, Callable[[int], None]] = {}
         self._pending: tuple[ArmException, int] | None = None
@@ -188,24 +189,10 @@ class Cpu(ABC):
     def _install_hooks(self) -> None:
         unicorn = self._unicorn
         counter = self.counter
-        stop, read = (self._address_of(name) for name in ("uc_emu_stop", "uc_reg_read"))
-        self._add_native_hook(unicorn.UC_HOOK_BLOCK, counter.hook(stop, read), counter.address)
+        stop, read = (self.calls.address_of(name) for name in ("uc_emu_stop", "uc_reg_read"))
+        self.calls.add_hook(unicorn.UC_HOOK_BLOCK, counter.hook(stop, read), counter.address)
         self.engine.hook_add(unicorn.UC_HOOK_INTR, self._on_interrupt_hook)
         self.engine.hook_add(unicorn.UC_HOOK_INSN_INVALID, self._on_invalid)
-
-    def add_native_hook(self, kind: int, function: int, data: int) -> None:
-        """Let the engine call native code (host addresses) at every event of a kind."""
-        error = self._library.uc_hook_add(
-            ctypes.c_void_p(_handle(self.engine)),
-            ctypes.byref(ctypes.c_size_t()),
-            ctypes.c_int(kind),
-            ctypes.c_void_p(function),
-            ctypes.c_void_p(data),
-            ctypes.c_uint64(1),
-            ctypes.c_uint64(0),
-        )
-        if error:
-            raise RuntimeError(f"the CPU engine refuses a hook (error {error})")
 
     def watch_instructions(
         self, traps: tuple[Trap, ...], watchers: dict[Action, Callable[[int], None]]
@@ -213,40 +200,6 @@ class Cpu(ABC):
         """Call with its address before an instruction is executed; before any code has run."""
         self._pages.more_traps += traps
         self._watchers.update(watchers)
-
-    def _address_of(self, name: str) -> int:
-        """Host address of one of the engine's functions."""
-        return ctypes.cast(getattr(self._library, name), ctypes.c_void_p).value or 0
-
-    def _add_native_hook(self, kind: int, function: int, state: int, *more: int) -> None:
-        """Let the engine call native code everywhere; `more`: for an instruction, which one."""
-        error = self._library.uc_hook_add(
-            ctypes.c_void_p(_handle(self.engine)),
-            ctypes.byref(ctypes.c_size_t()),
-            ctypes.c_int(kind),
-            ctypes.c_void_p(function),
-            ctypes.c_void_p(state),
-            ctypes.c_uint64(1),
-            ctypes.c_uint64(0),
-            *map(ctypes.c_int, more),
-        )
-        if error:
-            raise RuntimeError(f"the CPU engine refuses a hook (error {error})")
-
-    def map_window(self, base: int, size: int, functions: tuple[int, int, int]) -> None:
-        """Send loads and stores in a window to native functions (`Bus.native_window`)."""
-        read, write, state = (ctypes.c_void_p(address) for address in functions)
-        error = self._library.uc_mmio_map(
-            ctypes.c_void_p(_handle(self.engine)),
-            ctypes.c_uint64(base),
-            ctypes.c_size_t(size),
-            read,
-            state,
-            write,
-            state,
-        )
-        if error:
-            raise RuntimeError(f"the CPU engine refuses a device window (error {error})")
 
     def repeat_memory(self, start: int) -> None:
         """RAM is found at this physical address (too)."""
@@ -403,23 +356,4 @@ class Cpu(ABC):
 
     def translate(self, address: int) -> int | None:
         """The physical address behind a virtual one as the core sees it now, None if none is."""
-        place = ctypes.c_uint64()
-        error = self._library.uc_vmem_translate(
-            ctypes.c_void_p(_handle(self.engine)),
-            ctypes.c_uint64(address),
-            ctypes.c_int(self._unicorn.UC_PROT_READ),
-            ctypes.byref(place),
-        )
-        return None if error else place.value
-
-
-def _handle(engine: Any) -> int | None:
-    handle: int | None = engine._uch.value
-    return handle
-
-
-def _library() -> Any:
-    """The engine's C functions under our own prototypes: native pointers go in unwrapped."""
-    from unicorn.unicorn_py3 import unicorn as binding
-
-    return ctypes.CDLL(binding.uclib._name)
+        return self.calls.translate(address, self._unicorn.UC_PROT_READ)

@@ -74,9 +74,7 @@ class GuardZones:
         pool.guarded = True
         pool.on_allocate, pool.on_release = self._made, self._gone
         for cpu in machine.cores:
-            cpu.add_native_hook(
-                cpu._unicorn.UC_HOOK_MEM_WRITE, _hook().address, self._state.address
-            )
+            cpu.calls.add_hook(cpu._unicorn.UC_HOOK_MEM_WRITE, _hook().address, self._state.address)
         bridge = machine.v3d_bridge
         inner: Section = bridge.foreign or nullcontext
         bridge.foreign = lambda: self._around("the V3D", inner)
