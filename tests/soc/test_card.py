@@ -552,7 +552,7 @@ def test_a_program_reads_and_writes(boot):
     assert not machine.reporter.items
 
 
-@pytest.mark.parametrize("seconds", [0, 3e-5, 1.3e-4, 2e-4, 3e-4, 1e-3])
+@pytest.mark.parametrize("seconds", [3e-5, 2e-4, 1e-3])
 def test_a_state_in_the_middle(boot, tmp_path, seconds):
     first = boot("card")
     first.run(seconds=seconds)

@@ -91,7 +91,7 @@ def test_its_own_spsr_by_name(boot):
     assert [i.code for i in machine.reporter.items] == ["SOC-044", "SOC-044"]
 
 
-@pytest.mark.parametrize("seconds", [0, 2e-8, 1e-7, 5e-4, 1.0011e-3, 1.1e-3])
+@pytest.mark.parametrize("seconds", [0, 1e-7, 5e-4])
 def test_states(boot, tmp_path, seconds):
     first = boot("hyp", unknowns=HYP_START)
     first.run(seconds=seconds)

@@ -43,8 +43,7 @@ def test_naan_goes_on_with_the_same_picture(tmp_path):
     ("kernel", "config", "seconds"),
     [("vsync", "fake_vsync_isr=1", 0.02), ("irq", "", 0.0025), ("wait", "", 0.05),
      ("memory_irq", "", 0.001), ("svc", "", 1e-7), ("framebuffer", "", 5e-5),
-     ("multicore", "", 0.0005), ("multicore", "", 0.05), ("core_irq", "", 0.002),
-     ("memory_wait", "", 0.5)],
+     ("multicore", "", 0.0005), ("core_irq", "", 0.002)],
 )  # fmt: skip
 def test_programs_go_on(boot, tmp_path, kernel, config, seconds):
     first = boot(kernel, config)
@@ -191,10 +190,9 @@ def registers(machine: Machine) -> list[dict[str, int]]:
 @pytest.mark.parametrize(
     ("kernel", "config", "seconds"),
     [
-        ("cores", "", 2e-6), ("cores", "", 2e-4), ("cores", "", 0.0023), ("cores", "", 0.1),
+        ("cores", "", 2e-4), ("cores", "", 0.1),
         ("cores", "kernel_old=1\ndisable_commandline_tags=1\n", 1e-5),
-        ("levels", "", 1e-8), ("levels", "", 6e-8), ("levels", "", 1e-7),
-        ("levels", "", 1.4e-7), ("levels", "", 2e-7), ("levels", "", 1e-3),
+        ("levels", "", 6e-8), ("levels", "", 1.4e-7),
     ],
 )  # fmt: skip
 def test_aarch64_goes_on(boot64, tmp_path, kernel, config, seconds):
@@ -213,8 +211,8 @@ def test_aarch64_in_pieces(boot64, tmp_path):
     """A run that is cut into pieces, each in a new machine, ends as one in one piece."""
     machine = boot64("levels")
     levels = set()
-    for _ in range(6):
-        machine.run(seconds=2e-8)
+    for _ in range(4):
+        machine.run(seconds=3e-8)
         save_state(machine, tmp_path / "state")
         machine = boot64("levels")
         load_state(machine, tmp_path / "state")
@@ -227,9 +225,7 @@ def test_aarch64_in_pieces(boot64, tmp_path):
     assert machine.cores[0].register(24) == 0x12345678
 
 
-@pytest.mark.parametrize(
-    ("name", "value"), [("pstate", 0x3D1), ("pstate", 0x3DF), ("x3", "x"), ("more", 1), ("sp", 1.5)]
-)
+@pytest.mark.parametrize(("name", "value"), [("pstate", 0x3D1), ("x3", "x"), ("more", 1)])
 def test_aarch64_registers_that_do_not_fit(boot64, tmp_path, name, value):
     machine = boot64("levels")
     save_state(machine, tmp_path / "state")
