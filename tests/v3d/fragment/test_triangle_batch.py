@@ -7,6 +7,7 @@ import pytest
 from tests.v3d.fragment.scene import GOURAUD, Scene, vertex, words
 
 from vc4lab.simd import targets
+from vc4lab.v3d.fragment.quad_queue import SHORTEST
 from vc4lab.v3d.fragment.tile_context import FragmentKey
 
 PROGRAM = words(
@@ -19,6 +20,28 @@ PROGRAM = words(
     nop ; nop ; sbdone
 """
 )
+LONG = words(
+    GOURAUD
+    + """
+    fmul r0, r0, r1 ; mov ra1, r2
+    fadd r1, r1, r0
+    fmul r2, r1, r0
+"""
+    * 10
+    + """
+    nop ; mov r3.8d, r1
+    nop ; nop ; sbwait
+    mov tlbz, rb15 ; nop
+    nop ; nop ; loadc
+    mov r0, r4
+    xor r0, r0, r3
+    mov tlbc, r0 ; nop ; thrend
+    nop ; nop
+    nop ; nop ; sbdone
+"""
+)
+"""Long enough for its quads to be packed; what it draws depends on what was drawn before."""
+
 DRAWN_FROM_BOTH_SIDES, CLOCKWISE_ONLY = 3, 1 | 4
 LESS = 1
 
@@ -69,3 +92,28 @@ def test_what_is_counted_of_a_batch():
     assert together.counters == apart.counters
     assert together.counters["primitives_empty"] > 0
     assert together.counters["primitives_valid"] > together.counters["primitives_empty"]
+
+
+@pytest.mark.parametrize(("size", "count"), [(2, 80), (12, 20), (60, 3)])
+@pytest.mark.parametrize("depth_function", [LESS, 7])
+def test_packed_quads(size, count, depth_function):
+    """Triangles over each other: the same picture as by blocks, and as the interpreter's."""
+    key = FragmentKey(program=LONG, n_varyings=3, depth_function=depth_function, z_update=True)
+    assert len(LONG) >= SHORTEST
+    rng = np.random.default_rng(size)
+    vertices = []
+    centre = rng.uniform(10, 40, 2)
+    for number in range(count):
+        if number % 5 == 4:  # before, triangles share quads with the one before
+            centre = rng.uniform(10, 40, 2)
+        for x, y in centre + rng.uniform(-size, size, (3, 2)):
+            vertices.append(vertex(x, y, rng.uniform(0.1, 0.9), 1.0, *rng.uniform(0, 1, 3)))
+    drawn = Scene(70, 50)
+    drawn.add(key, vertices, facing=DRAWN_FROM_BOTH_SIDES)
+    expected = drawn.render("interpreter")
+    counted = drawn.counters["quads_valid"]
+    assert len(np.unique(expected)) > 50
+    for target in targets():
+        for engine in ("fast", "exact"):
+            assert np.array_equal(drawn.render(engine, target=target), expected)
+            assert drawn.counters["quads_valid"] == counted

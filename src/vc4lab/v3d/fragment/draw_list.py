@@ -7,6 +7,7 @@ from typing import Any
 from vc4lab.simd import Value, any_, const, i1, i32, select, staged
 from vc4lab.v3d.fragment.block import BlockShader
 from vc4lab.v3d.fragment.primitives import PrimitiveTracer
+from vc4lab.v3d.fragment.quad_queue import packs_quads
 from vc4lab.v3d.fragment.setup import POINT_SIZE, PositionSource, VertexSource, window
 from vc4lab.v3d.fragment.shader import DrawConstants
 from vc4lab.v3d.fragment.tile_context import (
@@ -17,7 +18,7 @@ from vc4lab.v3d.fragment.tile_context import (
     FragmentKey,
     TileContext,
 )
-from vc4lab.v3d.fragment.triangle_batch import draw_triangles
+from vc4lab.v3d.fragment.triangle_batch import draw_packed, draw_triangles
 from vc4lab.v3d.fragment.triangle_setup import INDEX_CODES
 from vc4lab.v3d.geometry.primitive_decoder import ENDED, EXHAUSTED, MALFORMED, Decoder
 
@@ -35,9 +36,10 @@ def draw_list(
     tracer = PrimitiveTracer(shader, vertex_source(key, context, params), window(context, params))
     has_vertices = const(i1, True) if key.index_bits == 32 else params.vertex_count > 0
     ended = const(i32, ENDED)
+    draw = draw_packed if packs_quads(key, program) else draw_triangles
     if key.primitive == "triangles" and not key.coverage:
         if has_vertices:
-            ended = draw_triangles(tracer, address)
+            ended = draw(tracer, address)
     else:
         lists = select(params.lists != 0, params.lists, memory)
         decoder = Decoder(lists, PRIMITIVES.index(key.primitive), INDEX_CODES[key.index_bits])

@@ -51,7 +51,8 @@ class Interpolants:
 
 @dataclass
 class BlockInputs:
-    """The inputs of a block, as staged values; `colour`, `zs`, `mask` point to its words.
+    """The inputs of a block, as staged values; `colour`, `zs`, `mask` point to its words (or are
+    what the layout of the environment takes for a pointer).
 
     `flags`: lanes that each sample has on; `z_steps`: depth of each sample beyond the pixel
     centre's, or None with one sample.
@@ -64,8 +65,8 @@ class BlockInputs:
     w: Value
     z: Value
     varyings: list[Interpolants]
-    colour: Value
-    zs: Value
+    colour: Any
+    zs: Any
     mask: Value
     z_steps: list[Value] | None = None
 
@@ -309,6 +310,15 @@ class FragmentEnvironment(Environment):
 
     def left_program(self) -> None:
         self.status.set(STATUS_UNSUPPORTED)
+
+
+def reads(program: Program, register: int) -> bool:
+    """Whether any instruction reads the register address `register`."""
+    return any(
+        address == register
+        for instruction in program.instructions
+        for _, address in instruction.read_addresses()
+    )
 
 
 def writes(program: Program, register: int) -> bool:

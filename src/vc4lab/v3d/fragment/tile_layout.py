@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from vc4lab.simd import Value, i32, load, shuffle, store, vec
+from vc4lab.simd import Value, i32, load, select, shuffle, store, vec
 
 TILE_SIZE = 64
 """Edge of the largest tile in pixels (32 bits a pixel, one sample)."""
@@ -87,6 +87,10 @@ class TileLayout:
         else:
             store(pointer, shuffle(value, _LANES[:8]))
             store(pointer + row, shuffle(value, _LANES[8:]))
+
+    def update_block(self, pointer: Value, old: Value, value: Value, active: Value) -> None:
+        """Writes the words of the lanes of `active`; `old` is what is there."""
+        self.store_block(pointer, select(active, value, old))
 
 
 SINGLE = TileLayout()

@@ -143,8 +143,7 @@ def z_test(test: Any, stencil: Any, reverse: Any, zs: Value, new: Value, active:
     passed = active & z_passed
     if stencil is None:
         if test.update and test.function != NEVER:
-            merged = select(passed, (new << 8) | (old_word & 255), old_word)
-            test.layout.store_block(zs, merged)
+            test.layout.update_block(zs, old_word, (new << 8) | (old_word & 255), passed)
     else:
         passed = _stencil_test(test, stencil, reverse, zs, new, old_word, z_passed, active)
     return passed
@@ -194,7 +193,7 @@ def _stencil_test(
 
 def colour_write(layout: TileLayout, colour: Value, value: Value, active: Value) -> None:
     """A write of TLB_COLOUR: replaces the words of one sample in the lanes of `active`."""
-    layout.store_block(colour, select(active, value, layout.load_block(colour)))
+    layout.update_block(colour, layout.load_block(colour), value, active)
 
 
 ALL_SAMPLES = 0xF

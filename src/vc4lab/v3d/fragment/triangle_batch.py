@@ -7,6 +7,7 @@ from typing import Any
 from vc4lab.simd import (
     Value,
     alloca,
+    call,
     call_pointer,
     const,
     f64,
@@ -16,9 +17,12 @@ from vc4lab.simd import (
     popcount_,
     ptr,
     staged,
+    var,
 )
 from vc4lab.v3d.fragment.block import Primitive
+from vc4lab.v3d.fragment.coverage import for_each_block
 from vc4lab.v3d.fragment.primitives import PrimitiveTracer, depth_offset, depth_range
+from vc4lab.v3d.fragment.quad_queue import FULL, QuadQueue, shade_queue
 from vc4lab.v3d.fragment.samples import separate_samples
 from vc4lab.v3d.fragment.setup import (
     ROW_BYTES,
@@ -71,7 +75,7 @@ def draw_triangles(tracer: Any, address: Value) -> Value:
             while live != 0:
                 lane = popcount_((live & -live) - 1)
                 quads = tracer.shader.counted("quads_valid")
-                trace_triangle(tracer, batch, lane, (batch.forward.shr(lane) & 1) == 0)
+                tracer.run(read_triangle(tracer, batch, lane))
                 if tracer.key.counting:
                     if tracer.shader.counted("quads_valid") != quads:
                         tracer.shader.count("primitives_empty", const(i32, -1))
@@ -81,6 +85,65 @@ def draw_triangles(tracer: Any, address: Value) -> Value:
                         live = const(i32, 0)
                         more = const(i1, False)
     return batch.status
+
+
+@staged
+def draw_packed(tracer: Any, address: Value) -> Value:
+    """As `draw_triangles`, with the quads of several triangles together."""
+    context, key = tracer.shader.context, tracer.key
+    number = setup_number(key)
+    function = load(ptr, context.field_ptr("setups") + 8 * number)
+    batch: Any = open_batch(tracer, address)
+    queue = QuadQueue(key)
+    shade = shade_queue(key, tracer.shader.constants.program)
+    quads, records, live = const(i32, 0), const(i32, 0), const(i32, 0)
+    more = function != 0
+    if ~more:
+        tracer.shader.status.set(STATUS_NEEDS_SETUP + number)
+    going = more
+    while going:
+        if live == 0:
+            call_pointer(
+                function, None, (ptr, ptr, ptr), context.pointer, tracer.shader.params.pointer,
+                batch.pointer, float_mode="keep",
+            )  # fmt: skip
+            live = batch.live
+            more = batch.count == BATCH
+            tracer.shader.count("primitives_reversed", batch.turned)
+        while (live != 0) & (quads < FULL):
+            lane = popcount_((live & -live) - 1)
+            before = quads
+            quads = queue_triangle(tracer, batch, lane, queue, records, quads)
+            records = records + (quads != before).zext(i32)
+            live = live & (live - 1)
+        going = more | (live != 0)
+        if (quads >= FULL) | ~going:
+            outcome = call(
+                shade, context.pointer, tracer.shader.params.pointer, queue.quads, queue.owners,
+                queue.records, quads,
+            )  # fmt: skip
+            tracer.shader.suspect(outcome.shr(16) != 0)
+            quads, records = const(i32, 0), const(i32, 0)
+    return batch.status
+
+
+def queue_triangle(
+    tracer: PrimitiveTracer, batch: Any, lane: Value, queue: QuadQueue, record: Value, quads: Value
+) -> Value:
+    """Puts the quads of one lane's triangle into the queue; the number of quads then."""
+    primitive = read_triangle(tracer, batch, lane)
+    offset = queue.write(record, primitive)
+    count = var(i32, quads)
+    for_each_block(
+        primitive.box,
+        primitive.edges,
+        primitive.x0,
+        primitive.y0,
+        lambda dy: None,
+        lambda block: count.set(queue.push(count.get(), offset, block)),
+        lambda: None,
+    )
+    return count.get()
 
 
 def open_batch(tracer: PrimitiveTracer, address: Value) -> Any:
@@ -98,8 +161,8 @@ def open_batch(tracer: PrimitiveTracer, address: Value) -> Any:
     return batch
 
 
-def trace_triangle(tracer: PrimitiveTracer, batch: Any, lane: Value, reverse: Value) -> None:
-    """Shades the triangle of one lane."""
+def read_triangle(tracer: PrimitiveTracer, batch: Any, lane: Value) -> Primitive:
+    """The triangle of one lane, with its planes."""
 
     def member(name: str, number: int = 0, kind: Any = i32) -> Value:
         size = kind.bits // 8
@@ -128,9 +191,8 @@ def trace_triangle(tracer: PrimitiveTracer, batch: Any, lane: Value, reverse: Va
     a, b = base.a[0], base.b[0]
     assert a is not None
     assert b is not None
-    tracer.run(
-        Primitive(
-            box, edges, x2, y2, (a, b, base.c[0]), (base.a[1], base.b[1], base.c[1]),
-            varyings, low, high, depth_offset(tracer, a, b), reverse,
-        )
+    reverse = (batch.forward.shr(lane) & 1) == 0
+    return Primitive(
+        box, edges, x2, y2, (a, b, base.c[0]), (base.a[1], base.b[1], base.c[1]),
+        varyings, low, high, depth_offset(tracer, a, b), reverse,
     )  # fmt: skip

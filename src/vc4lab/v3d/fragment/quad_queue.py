@@ -1,0 +1,311 @@
+"""Quads of several triangles share a run of the program: for small triangles and long programs.
+
+A 4x4 block holds four quads, of which a small triangle covers one or two; the program would mostly
+compute what nobody wants. Here the covered quads of all triangles wait in a queue, their triangles'
+planes in records, and any four of them are shaded together, in their order. Two quads at the same
+place may go together if they have no pixel in common: each is written by itself.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vc4lab.qpu.program import Program
+from vc4lab.qpu.registers import Read, Write
+from vc4lab.simd import (
+    Function,
+    Struct,
+    Value,
+    alloca,
+    const,
+    f32,
+    fmax_,
+    fmin_,
+    i1,
+    i32,
+    i32x16,
+    iota,
+    load,
+    mask_bits,
+    popcount_,
+    ptr,
+    select,
+    shuffle,
+    splat,
+    staged,
+    store,
+    vec,
+)
+from vc4lab.simd.trace import current
+from vc4lab.v3d.fragment.block import Z_SCALE, BlockShader, Primitive
+from vc4lab.v3d.fragment.coverage import Block
+from vc4lab.v3d.fragment.setup import Box, Planes
+from vc4lab.v3d.fragment.shader import (
+    BlockInputs,
+    DrawConstants,
+    FragmentEnvironment,
+    reads,
+    writes,
+)
+from vc4lab.v3d.fragment.tile_context import DrawParams, FragmentKey, TileContext
+from vc4lab.v3d.fragment.tile_layout import QUAD_BYTES, QUAD_ROW_BYTES, SINGLE, TileLayout
+
+FULL = 64
+"""Quads after which the queue is emptied before the next triangle."""
+MAX_QUADS = FULL + 4 * 17 * 17
+"""Blocks of a tile begin at even pixels: 17 in a row of 64 pixels."""
+MAX_RECORDS = FULL + 1
+"""A triangle in the queue has a quad there."""
+
+SHORTEST = 40
+"""Instructions from which the program is worth the packing."""
+
+FIXED_PLANES = 2
+"""Depth and 1/Wc, before the varyings."""
+
+_QUAD_LANES = [lane >> 2 for lane in range(16)]
+_LANE_BIT = [1 << (lane & 3) for lane in range(16)]
+_LANE_X = [lane & 1 for lane in range(16)]
+_LANE_Y = [lane >> 1 & 1 for lane in range(16)]
+_i32x4 = vec(i32, 4)
+
+_SIDE_BY_SIDE = (Write.TLB_STENCIL_SETUP, Write.FLAGS, Write.QUAD, Write.ACC5)
+_LANE_NUMBER = Read.ELEMENT_OR_QPU_NUMBER
+
+
+def packs_quads(key: FragmentKey, program: Program) -> bool:
+    """Whether the quads of a draw are packed.
+
+    It must not matter which quads run together, so nothing crosses lanes; textures are quickest for
+    quads side by side; stencil setup and facing are one for all quads.
+    """
+    plain = key.layout == SINGLE and not (key.vg_mask or key.counting or key.coverage)
+    return (
+        plain
+        and key.engine != "interpreter"
+        and len(program.words) >= SHORTEST
+        and not program.has_branches
+        and not key.textures
+        and not any(writes(program, register) for register in _SIDE_BY_SIDE)
+        and not any(reads(program, register) for register in (Read.FLAGS, _LANE_NUMBER))
+        and not any(getattr(i, "rotation", None) is not None for i in program.instructions)
+        and current().module.target.level == "avx512"
+    )
+
+
+class Tail(Struct):
+    """What a record holds behind its planes (three floats each)."""
+
+    x0 = i32
+    y0 = i32
+    z_low = f32
+    z_high = f32
+    z_offset = f32
+
+
+def record_bytes(key: FragmentKey) -> int:
+    """Size of a triangle's record."""
+    return (FIXED_PLANES + key.n_varyings) * 12 + Tail.size
+
+
+class QuadQueue:
+    """The queue of a draw while its triangles are rasterised.
+
+    A quad is a word: its offset in the tile buffer in 15:0, covered pixels in 19:16.
+    """
+
+    def __init__(self, key: FragmentKey) -> None:
+        self.size = record_bytes(key)
+        self.quads = alloca(MAX_QUADS * 4 + 64)
+        self.owners = alloca(MAX_QUADS * 4 + 64)
+        self.records = alloca(MAX_RECORDS * self.size)
+
+    def write(self, number: Value, primitive: Primitive) -> Value:
+        """Puts a triangle into record `number`; its offset."""
+        offset = number * self.size
+        place = self.records + offset
+        planes = primitive.varyings
+        attributes = zip(planes.a, planes.b, planes.c, strict=True)
+        for k, plane in enumerate([primitive.depth, primitive.reciprocal_w, *attributes]):
+            for part, value in enumerate(plane):
+                if value is not None:
+                    store(place + (12 * k + 4 * part), value)
+        tail: Any = Tail.at(place + (self.size - Tail.size))
+        tail.x0, tail.y0 = primitive.x0, primitive.y0
+        tail.z_low, tail.z_high = primitive.z_low, primitive.z_high
+        if primitive.z_offset is not None:
+            tail.z_offset = primitive.z_offset
+        return offset
+
+    def push(self, count: Value, record: Value, block: Block) -> Value:
+        """Appends the covered quads of a block; the new number of quads."""
+        place = SINGLE.offset(block.x, block.y)
+        for quad in range(4):
+            covered = block.bits.shr(4 * quad) & 15
+            offset = place + (quad & 1) * QUAD_BYTES + (quad >> 1) * QUAD_ROW_BYTES
+            store(self.quads + count * 4, offset | (covered << 16))
+            store(self.owners + count * 4, record)
+            count = count + (covered != 0).zext(i32)
+        return count
+
+
+class QuadPlaces:
+    """Where four quads are: a stand-in for the pointer to a block."""
+
+    def __init__(self, pointers: list[Value]) -> None:
+        self.pointers = pointers
+
+    def __add__(self, offset: Any) -> QuadPlaces:
+        assert not offset, "one sample, one word"
+        return self
+
+
+class QuadLayout(TileLayout):
+    """A tile buffer of which four quads anywhere make a block."""
+
+    def load_block(self, pointer: Any) -> Value:
+        quads = [load(_i32x4, place) for place in pointer.pointers]
+        halves = [shuffle(quads[k], quads[k + 1], list(range(8))) for k in (0, 2)]
+        return shuffle(halves[0], halves[1], list(range(16)))
+
+    def update_block(self, pointer: Any, old: Value, value: Value, active: Value) -> None:
+        """Quad by quad: two of them may be the same."""
+        for quad, place in enumerate(pointer.pointers):
+            lanes = list(range(4 * quad, 4 * quad + 4))
+            now = load(_i32x4, place)
+            store(place, select(shuffle(active, lanes), shuffle(value, lanes), now))
+
+
+PACKED = QuadLayout()
+
+
+def shade_queue(key: FragmentKey, program: Program) -> Function:
+    """Function (context, params, quads, owners, records, count) that shades what is in a queue.
+
+    It returns the status in bits 7:0, and in bits 31:16 lanes with floats that only the exact
+    engine knows.
+    """
+
+    def body(
+        context_pointer: Value, params_pointer: Value, quads: Value, owners: Value,
+        records: Value, count: Value,
+    ) -> Value:  # fmt: skip
+        context: Any = TileContext.at(context_pointer)
+        params: Any = DrawParams.at(params_pointer)
+        constants = DrawConstants.load(key, program, context.memory, params)
+        shader = QuadShader(constants, context, params)
+        shade_quads(shader, quads, owners, records, count)
+        return shader.status.get() | (mask_bits(shader.wild.get()) << 16)
+
+    return Function((ptr, ptr, ptr, ptr, ptr, i32), i32, body, name="shade_queue")
+
+
+@staged
+def shade_quads(shader: Any, quads: Value, owners: Value, records: Value, count: Value) -> None:
+    """Shades up to four quads at a time."""
+    number = const(i32, 0)
+    while number < count:
+        words = load(_i32x4, quads + number * 4)
+        number = number + shader.shade_four(
+            words, load(_i32x4, owners + number * 4), records, count - number
+        )
+
+
+def different(words: Value, left: Value) -> Value:
+    """How many of four quads, from the first on, are there and have no pixel in common."""
+    trouble = iota(4) >= splat(left, 4)
+    for distance in (1, 2, 3):
+        other = shuffle(words, [(lane - distance) % 4 for lane in range(4)])
+        same = (((words ^ other) & 0xFFFF) == 0) & ((words & other).shr(16) != 0)
+        trouble = trouble | (same & (iota(4) >= distance))
+    bits = mask_bits(trouble) | 16
+    return popcount_((bits & -bits) - 1)
+
+
+class QuadShader(BlockShader):
+    """Traces the shading of four quads of one draw."""
+
+    def shade_four(self, words: Value, owners: Value, records: Value, left: Value) -> Value:
+        """Shades the first of `left` quads; how many it took."""
+        taken = different(words, left)
+        there = iota(4) < splat(taken, 4)
+        words = select(there, words, splat(words[0] & 0xFFFF, 4))
+        owners = select(there, owners, splat(owners[0], 4))
+        self.count("quads_valid", taken)
+        covered = shuffle(words.shr(16), _QUAD_LANES)
+        lanes = (covered & const(i32x16, _LANE_BIT)) != 0
+        places = words & 0xFFFF
+        x = shuffle((places & (QUAD_ROW_BYTES - 1)).shr(3), _QUAD_LANES) + const(i32x16, _LANE_X)
+        y = shuffle(places.shr(QUAD_ROW_BYTES.bit_length() - 1) << 1, _QUAD_LANES) + const(
+            i32x16, _LANE_Y
+        )
+        primitive = self._read([records + owners[quad] for quad in range(4)])
+        dx = ((x << 4) + 8 - primitive.x0).to_float(f32) * 0.0625
+        dy = ((y << 4) + 8 - primitive.y0).to_float(f32) * 0.0625
+        block = Block(x, y, const(i32, 0), [], dx, dy, self.row(primitive, dy))
+        self._shade(primitive, block, lanes, covered != 0, [places[quad] for quad in range(4)])
+        return taken
+
+    def _read(self, records: list[Value]) -> Primitive:
+        """The triangles of four records, every number in the lanes of its quad."""
+        key = self.constants.key
+
+        def number(offset: int, kind: Any) -> Value:
+            value = splat(load(kind, records[0] + offset))
+            for quad in (1, 2, 3):
+                mine = const(vec(i1, 16), [lane == quad for lane in _QUAD_LANES])
+                value = select(mine, splat(load(kind, records[quad] + offset)), value)
+            return value
+
+        def plane(k: int) -> tuple[Value, Value, Value]:
+            a, b, c = (number(12 * k + part, f32) for part in (0, 4, 8))
+            return a, b, c
+
+        varyings = Planes([], [], [], [])
+        for k in range(key.n_varyings):
+            flat = bool(key.flat_flags >> k & 1)
+            at = FIXED_PLANES + k
+            a, b, c = (None, None, number(12 * at + 8, f32)) if flat else plane(at)
+            varyings.a.append(a)
+            varyings.b.append(b)
+            varyings.c.append(c)
+            varyings.flat.append(flat)
+        tail = record_bytes(key) - Tail.size
+        none = const(i32, 0)
+        return Primitive(
+            Box(none, none, none, none), [],
+            number(tail + Tail.offset("x0"), i32), number(tail + Tail.offset("y0"), i32),
+            plane(0), plane(1), varyings,
+            number(tail + Tail.offset("z_low"), f32), number(tail + Tail.offset("z_high"), f32),
+            number(tail + Tail.offset("z_offset"), f32) if key.depth_offset else None,
+            const(i1, False),
+        )  # fmt: skip
+
+    def _shade(
+        self, primitive: Primitive, block: Block, lanes: Value, in_quads: Value,
+        places: list[Value],
+    ) -> None:  # fmt: skip
+        depth = self._depth(primitive, block)
+        in_range = (depth >= splat(self.z_min)) & (depth <= splat(self.z_max))
+        z24 = depth * Z_SCALE
+        if primitive.z_offset is not None:
+            z24 = z24 + primitive.z_offset
+        z24 = fmin_(fmax_(z24, 0.0), Z_SCALE).to_int(i32)
+        inputs = BlockInputs(
+            x=splat(self.tile_x) + block.x,
+            y=splat(self.tile_y) + block.y,
+            flags=[lanes & in_range],
+            reverse=primitive.reverse,
+            w=self._w(primitive, block, in_quads),
+            z=z24,
+            varyings=self._varyings(primitive, block),
+            colour=QuadPlaces([self.colour + place for place in places]),
+            zs=QuadPlaces([self.zs + place for place in places]),
+            mask=self.mask,
+        )
+        self._inline(inputs, in_quads)
+
+    def _environment(self, inputs: BlockInputs) -> FragmentEnvironment:
+        environment = super()._environment(inputs)
+        environment.layout = PACKED
+        return environment
