@@ -19,6 +19,7 @@ from vc4lab.qpu.program import Program
 from vc4lab.records.control import build, parse_list
 from vc4lab.records.shader import GlShader, parse_gl_state
 from vc4lab.v3d.core import V3D
+from vc4lab.v3d.fragment.tile_context import DrawParams
 from vc4lab.v3d.lists.draws import DrawPreparer
 from vc4lab.v3d.lists.pipeline_table import parameter_places
 
@@ -253,3 +254,22 @@ def test_hash_is_the_native_one() -> None:
     preparer = frame.v3d.frames.preparer
     preparer.prepare = None  # type: ignore[assignment, method-assign]
     frame.bin(body)
+
+
+@pytest.mark.parametrize("name", [TEXTURED, PLAIN])
+def test_parameters_are_the_same(name: str) -> None:
+    """Every member of `DrawParams` but for addresses, which differ from process to process."""
+    found = []
+    for native in (False, True):
+        run = Run(name, native)
+        for _ in range(2):
+            run.frame()
+        draws = run.v3d.frames.preparer._draws
+        blocks = [DrawParams.python.from_address(draw.params) for draw in draws]
+        members = [member for member, kind in DrawParams.fields.items() if kind.scalar]
+        members = [m for m in members if m != "vertices"]
+        found.append([[getattr(block, m) for m in members] for block in blocks])
+        assert all(block.vertices for block in blocks)
+        assert any(block.textures[0] for block in blocks) == (name == TEXTURED)
+    assert found[0] == found[1]
+    assert found[0]
