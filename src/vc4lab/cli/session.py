@@ -183,8 +183,9 @@ class _Run:
             instruments.close()
         spent = time.perf_counter() - started
         asked = result.reason in (Stop.FRAMES, Stop.SECONDS)
+        wanted = f" of {settings.frames}" if settings.frames and not asked else ""
         self.endings.append(
-            f"{'done' if asked else result.message}: {result.frames} frames, "
+            f"{'done' if asked else result.message}: {result.frames}{wanted} frames, "
             f"{result.seconds:.3f} s of guest time, in {spent:.2f} s"
         )
         return _code(result, settings.frames) or instruments.save_state()
@@ -252,6 +253,7 @@ def _code(result: object, frames: int | None) -> ExitCode:
     assert isinstance(result, RunResult)
     if result.reason in (Stop.HANG, Stop.CRASH):
         return ExitCode.GUEST_HANG
-    if result.reason in (Stop.HALTED, Stop.RESET) and frames is not None and result.frames == 0:
+    ended = result.reason in (Stop.HALTED, Stop.RESET)
+    if ended and frames is not None and result.frames < frames:
         return ExitCode.GUEST_HANG
     return ExitCode.OK
