@@ -41,7 +41,7 @@ from vc4lab.simd import (
 )
 from vc4lab.v3d.geometry.primitive_decoder import host
 from vc4lab.v3d.geometry.vertex_context import VertexContext
-from vc4lab.v3d.lists.addresses import ALIGNMENT, DIRECT, PAGE_SHIFT, PERIPHERALS, Use
+from vc4lab.v3d.lists.addresses import ALIGNMENT, DIRECT, MIXED, PAGE_SHIFT, PERIPHERALS, Use
 
 TAKEN = 1 << 63
 """Set in the first word of every key: a word of 0 is a free slot."""
@@ -101,7 +101,7 @@ def is_named(t: Any, address: Value, size: Value) -> Value:
     seen = load(i8, t.pages + place.shr(PAGE_SHIFT).zext(i64)).zext(i32)
     same = (seen == DIRECT + 1) == (address.shr(30) == DIRECT)
     inside = (place.zext(i64) + size).ule(t.ram_bytes) & (address.shr(24) != PERIPHERALS)
-    return (seen != 0) & same & inside
+    return (seen != 0) & (seen != MIXED) & same & inside
 
 
 @staged

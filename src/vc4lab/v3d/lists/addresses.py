@@ -21,6 +21,8 @@ PERIPHERALS = 0x7E
 DIRECT = 3
 """Bits 31:30 of the alias that goes past the VideoCore's L2 cache; the others go through it."""
 PAGE_SHIFT, LINE_SHIFT = 12, 6
+MIXED = 0xFF
+"""In `AddressCheck.pages`: named both ways."""
 MOST_RANGES = 1 << 14
 
 
@@ -129,6 +131,8 @@ class AddressCheck:
         page, alias = (address & MEMORY_MASK) >> PAGE_SHIFT, address >> 30
         if not self._pages[page]:
             self._pages[page] = alias + 1
+        elif (self._pages[page] == DIRECT + 1) != (alias == DIRECT):
+            self._pages[page] = MIXED
         line = (address & MEMORY_MASK) >> LINE_SHIFT
         if len(self._lines) >= MOST_RANGES:
             self._lines.clear()
