@@ -9,7 +9,9 @@ import pytest
 
 from vc4lab.soc.code_pages import forget_addresses
 from vc4lab.soc.cpu import TRANSLATIONS
+from vc4lab.soc.exceptions import ArmException
 from vc4lab.soc.machine import Stop
+from vc4lab.soc.outcome import UnhandledException
 
 KERNELS = Path(__file__).parent / "kernels"
 
@@ -150,3 +152,13 @@ def test_waiting_for_memory_again_and_again_costs_little(boot):
     machine.run(seconds=1)
     assert machine.cpu.register(1) >= 59, "frames"
     assert machine.counter.count < 59 * 200_000
+
+
+def test_an_exception_vector_that_cannot_be_fetched_is_a_crash(boot):
+    machine = boot("hello")
+    machine.memory.write(0, bytes.fromhex("feffffea") * 8)  # b .
+    cpu = machine.cpu
+    cpu._take(ArmException.PREFETCH_ABORT, 0x8000)
+    vector = cpu.pc
+    with pytest.raises(UnhandledException):
+        cpu._take(ArmException.PREFETCH_ABORT, vector)

@@ -327,7 +327,8 @@ class Cpu(ABC):
         self.last_exception = (exception, address)
         self.counter.add(INSTRUCTIONS_PER_EXCEPTION)
         self.refresh()
-        if low and self.memory.u32(vector) == 0:
+        unreadable = exception is ArmException.PREFETCH_ABORT and address == vector
+        if unreadable or (low and self.memory.u32(vector) == 0):
             raise UnhandledException(exception, address, vector)
 
     def _note_fault_status(self) -> None:
