@@ -20,14 +20,29 @@ PROGRAM = words(
     nop ; nop ; sbdone
 """
 )
-LONG = words(
+SUMS = (
     GOURAUD
     + """
-    fmul r0, r0, r1 ; mov ra1, r2
-    fadd r1, r1, r0
-    fmul r2, r1, r0
+    fadd r0, r0, r1
+    fmul r0, r0, 0.5
+    fadd r1, r1, r2
+    fmul r1, r1, 0.5
 """
-    * 10
+    * 8
+)
+PLAIN = words(
+    SUMS
+    + """
+    nop ; mov r3.8d, r1
+    nop ; nop ; sbwait
+    mov tlbz, rb15 ; nop
+    mov tlbc, r3 ; nop ; thrend
+    nop ; nop
+    nop ; nop ; sbdone
+"""
+)
+BLENDING = words(
+    SUMS
     + """
     nop ; mov r3.8d, r1
     nop ; nop ; sbwait
@@ -40,7 +55,7 @@ LONG = words(
     nop ; nop ; sbdone
 """
 )
-"""Long enough for its quads to be packed; what it draws depends on what was drawn before."""
+"""Long enough for their quads to be packed; what one draws depends on what was drawn before."""
 
 DRAWN_FROM_BOTH_SIDES, CLOCKWISE_ONLY = 3, 1 | 4
 LESS = 1
@@ -96,10 +111,11 @@ def test_what_is_counted_of_a_batch():
 
 @pytest.mark.parametrize(("size", "count"), [(2, 80), (12, 20), (60, 3)])
 @pytest.mark.parametrize("depth_function", [LESS, 7])
-def test_packed_quads(size, count, depth_function):
+@pytest.mark.parametrize("program", [PLAIN, BLENDING], ids=["plain", "blending"])
+def test_packed_quads(size, count, depth_function, program):
     """Triangles over each other: the same picture as by blocks, and as the interpreter's."""
-    key = FragmentKey(program=LONG, n_varyings=3, depth_function=depth_function, z_update=True)
-    assert len(LONG) >= SHORTEST
+    key = FragmentKey(program=program, n_varyings=3, depth_function=depth_function, z_update=True)
+    assert len(program) >= SHORTEST
     rng = np.random.default_rng(size)
     vertices = []
     centre = rng.uniform(10, 40, 2)
@@ -117,3 +133,4 @@ def test_packed_quads(size, count, depth_function):
         for engine in ("fast", "exact"):
             assert np.array_equal(drawn.render(engine, target=target), expected)
             assert drawn.counters["quads_valid"] == counted
+            assert drawn.result.exact_tiles == 0

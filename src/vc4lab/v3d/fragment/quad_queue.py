@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from vc4lab.qpu.jit import emit_interleaved
+from vc4lab.qpu.operations import Signal
 from vc4lab.qpu.program import Program
 from vc4lab.qpu.registers import Read, Write
 from vc4lab.simd import (
@@ -88,9 +90,15 @@ def packs_quads(key: FragmentKey, program: Program) -> bool:
         and not key.textures
         and not any(writes(program, register) for register in _SIDE_BY_SIDE)
         and not any(reads(program, register) for register in (Read.FLAGS, _LANE_NUMBER))
+        and not signals(program, (Signal.LOAD_COVERAGE, Signal.LOAD_ALPHA_MASK))
         and not any(getattr(i, "rotation", None) is not None for i in program.instructions)
         and current().module.target.level == "avx512"
     )
+
+
+def signals(program: Program, wanted: tuple[Signal, ...]) -> bool:
+    """Whether an instruction has one of these signals."""
+    return any(word >> 60 in wanted for word in program.words)
 
 
 class Tail(Struct):
@@ -205,10 +213,7 @@ def shade_quads(shader: Any, quads: Value, owners: Value, records: Value, count:
     """Shades up to four quads at a time."""
     number = const(i32, 0)
     while number < count:
-        words = load(_i32x4, quads + number * 4)
-        number = number + shader.shade_four(
-            words, load(_i32x4, owners + number * 4), records, count - number
-        )
+        number = number + shader.shade_next(quads, owners, records, number, count)
 
 
 def different(words: Value, left: Value) -> Value:
@@ -225,13 +230,47 @@ def different(words: Value, left: Value) -> Value:
 class QuadShader(BlockShader):
     """Traces the shading of four quads of one draw."""
 
-    def shade_four(self, words: Value, owners: Value, records: Value, left: Value) -> Value:
-        """Shades the first of `left` quads; how many it took."""
-        taken = different(words, left)
-        there = iota(4) < splat(taken, 4)
-        words = select(there, words, splat(words[0] & 0xFFFF, 4))
-        owners = select(there, owners, splat(owners[0], 4))
+    def shade_next(
+        self, quads: Value, owners: Value, records: Value, number: Value, count: Value
+    ) -> Value:
+        """Shades some of the quads from `number` on; how many it took."""
+        first = load(i32, quads + number * 4) & 0xFFFF, load(i32, owners + number * 4)
+        batches = []
+        taken = const(i32, 0)
+        for _ in range(2 if self.in_pairs() else 1):
+            at = (number + taken) * 4
+            words, their = load(_i32x4, quads + at), load(_i32x4, owners + at)
+            here = different(words, count - number - taken)
+            there = iota(4) < splat(here, 4)
+            words = select(there, words, splat(first[0], 4))
+            their = select(there, their, splat(first[1], 4))
+            batches.append(self._four(words, their, records))
+            taken = taken + here
         self.count("quads_valid", taken)
+        self._run(batches)
+        return taken
+
+    def in_pairs(self) -> bool:
+        """Whether two runs of the program are compiled into each other.
+
+        They write in their order, so they may meet at a pixel, unless the program looks what is
+        there: it would do so too early.
+        """
+        looks = signals(self.constants.program, (Signal.LOAD_COLOUR, Signal.LOAD_COLOUR_END))
+        return self.constants.key.engine == "fast" and not looks
+
+    def _run(self, batches: list[tuple[BlockInputs, Value]]) -> None:
+        """Runs the program for each batch of inputs; the second of a pair: lanes in quads."""
+        if len(batches) == 1:
+            self._inline(*batches[0])
+            return
+        environments = [self._environment(inputs) for inputs, _ in batches]
+        emit_interleaved(self.constants.program, environments)
+        for environment, (_, in_quads) in zip(environments, batches, strict=True):
+            self.wild.set(self.wild.get() | (environment.wild.get() & in_quads))
+
+    def _four(self, words: Value, owners: Value, records: Value) -> tuple[BlockInputs, Value]:
+        """What the program sees of four quads, and the lanes of those that have a pixel."""
         covered = shuffle(words.shr(16), _QUAD_LANES)
         lanes = (covered & const(i32x16, _LANE_BIT)) != 0
         places = words & 0xFFFF
@@ -243,8 +282,8 @@ class QuadShader(BlockShader):
         dx = ((x << 4) + 8 - primitive.x0).to_float(f32) * 0.0625
         dy = ((y << 4) + 8 - primitive.y0).to_float(f32) * 0.0625
         block = Block(x, y, const(i32, 0), [], dx, dy, self.row(primitive, dy))
-        self._shade(primitive, block, lanes, covered != 0, [places[quad] for quad in range(4)])
-        return taken
+        in_quads = covered != 0
+        return self._inputs(primitive, block, lanes, in_quads, places), in_quads
 
     def _read(self, records: list[Value]) -> Primitive:
         """The triangles of four records, every number in the lanes of its quad."""
@@ -281,17 +320,16 @@ class QuadShader(BlockShader):
             const(i1, False),
         )  # fmt: skip
 
-    def _shade(
-        self, primitive: Primitive, block: Block, lanes: Value, in_quads: Value,
-        places: list[Value],
-    ) -> None:  # fmt: skip
+    def _inputs(
+        self, primitive: Primitive, block: Block, lanes: Value, in_quads: Value, places: Value
+    ) -> BlockInputs:
         depth = self._depth(primitive, block)
         in_range = (depth >= splat(self.z_min)) & (depth <= splat(self.z_max))
         z24 = depth * Z_SCALE
         if primitive.z_offset is not None:
             z24 = z24 + primitive.z_offset
         z24 = fmin_(fmax_(z24, 0.0), Z_SCALE).to_int(i32)
-        inputs = BlockInputs(
+        return BlockInputs(
             x=splat(self.tile_x) + block.x,
             y=splat(self.tile_y) + block.y,
             flags=[lanes & in_range],
@@ -299,11 +337,10 @@ class QuadShader(BlockShader):
             w=self._w(primitive, block, in_quads),
             z=z24,
             varyings=self._varyings(primitive, block),
-            colour=QuadPlaces([self.colour + place for place in places]),
-            zs=QuadPlaces([self.zs + place for place in places]),
+            colour=QuadPlaces([self.colour + places[quad] for quad in range(4)]),
+            zs=QuadPlaces([self.zs + places[quad] for quad in range(4)]),
             mask=self.mask,
         )
-        self._inline(inputs, in_quads)
 
     def _environment(self, inputs: BlockInputs) -> FragmentEnvironment:
         environment = super()._environment(inputs)
