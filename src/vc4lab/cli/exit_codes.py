@@ -18,7 +18,7 @@ class ExitCode(IntEnum):
 
 
 MEANINGS: dict[ExitCode, str] = {
-    ExitCode.OK: "the frames came, the time is over, or the program ended by itself (without --frames)",
+    ExitCode.OK: "the frames came or the time is over; without --frames: the program ended",
     ExitCode.INTERNAL: "an internal error of vc4lab",
     ExitCode.BAD_INPUT: "wrong options, or a file, folder or image that cannot be used",
     ExitCode.GUEST_HANG: "the program hung or crashed, or ended before the frames came",
