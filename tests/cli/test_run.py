@@ -97,7 +97,7 @@ def test_waiting_programs_are_named(tmp_path: Path) -> None:
         (["-u", "1e99"], "too large"),
         (["-m", "c"], "NAME=BYTES or NAME=@FILE"),
         (["-m", "c=0"], "do not fit"),
-        (["-m", "c=@/nonexistent"], "No such file"),
+        (["-m", "c=@/no/such/folder/file"], "No such file"),
         (["-d", "x"], "dump 'x'"),
         (["--engine", "magic"], "jit and interpreter exist"),
         (["--entry", "x"], "there is no label 'x'"),
