@@ -16,11 +16,20 @@ import numpy as np
 from vc4lab.memory import GuestMemory
 from vc4lab.qpu.assembler import assemble
 from vc4lab.v3d.fragment.pipeline import fragment_pipeline
+from vc4lab.v3d.fragment.samples import raster
 from vc4lab.v3d.fragment.surface import Surface
 from vc4lab.v3d.fragment.texture_state import describe_texture
-from vc4lab.v3d.fragment.tile_context import DrawParams, FragmentBatch, FragmentKey, TileContext
+from vc4lab.v3d.fragment.tile_context import (
+    SETUPS,
+    STATUS_OK,
+    DrawParams,
+    FragmentBatch,
+    FragmentKey,
+    TileContext,
+)
 from vc4lab.v3d.fragment.tile_job import FrameWork
 from vc4lab.v3d.fragment.tiles import TileScheduler
+from vc4lab.v3d.fragment.triangle_setup import triangle_setup
 
 LIST_AT, UNIFORMS_AT, TEXTURE_AT = 0x1000, 0x8000, 0x400000
 FULL_TILES, SMALL_TRIANGLES = 50, 1000
@@ -103,7 +112,11 @@ class _Case:
         context.memory, context.batch = self.memory.base, batch.address
         context.tile_width = context.tile_height = 64
         context.frame_width = context.frame_height = 64
+        setup = triangle_setup(self.key.index_bits, raster(self.key.unknowns, False))
+        context.setups[SETUPS.index((self.key.index_bits, False))] = setup.address
         draw = self.pipeline.draw
+        if draw(context.address, params.address, LIST_AT) != STATUS_OK:
+            raise RuntimeError("the pipeline gave up")
         return _best(lambda: draw(context.address, params.address, LIST_AT))
 
 

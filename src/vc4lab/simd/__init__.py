@@ -19,7 +19,7 @@ from vc4lab.simd.memory import (
     table,
     var,
 )
-from vc4lab.simd.native import NativeFunction, NativeModule, build
+from vc4lab.simd.native import NativeFunction, NativeModule, build, is_known
 from vc4lab.simd.struct import Array, Struct, StructRef
 from vc4lab.simd.target import Target, host_target, targets
 from vc4lab.simd.types import (
@@ -126,6 +126,7 @@ __all__ = [
     "i64",
     "i64x16",
     "iota",
+    "is_known",
     "is_nan",
     "is_staged",
     "jump",

@@ -53,6 +53,11 @@ def _path(name: str) -> Path:
     return directory() / name[:2] / (name + ".o")
 
 
+def holds(name: str) -> bool:
+    """Whether there is an object called `name`; it may still be damaged."""
+    return _path(name).exists()
+
+
 def read(name: str) -> bytes | None:
     """The object called `name`, or None if there is none that is whole."""
     path = _path(name)

@@ -254,9 +254,14 @@ def triangle_coding(t: Any, i0: Value, i1_: Value, i2: Value) -> Any:
     short = select(strip, kind | (delta << 2), short)
     size = select(near, const(i32, 2), select(fan, const(i32, 4), const(i32, 7)))
     size = select(strip, const(i32, 1), size)
-    indices = i0.zext(i64) | (i1_.zext(i64) << 16) | (i2.zext(i64) << 32)
-    word = select(size == 7, (indices << 8) | ESCAPE_ABSOLUTE, short.zext(i64))
+    word = select(size == 7, absolute_coding(i0, i1_, i2), short.zext(i64))
     return word, size
+
+
+def absolute_coding(i0: Value, i1_: Value, i2: Value) -> Value:
+    """A triangle as it stands anywhere: seven bytes (i64)."""
+    indices = i0.zext(i64) | (i1_.zext(i64) << 16) | (i2.zext(i64) << 32)
+    return (indices << 8) | ESCAPE_ABSOLUTE
 
 
 @kernel(args=(ptr, ptr, i32, i32, i32), returns=i32)
@@ -268,7 +273,7 @@ def append_triangle_at_end(context: Value, tile: Value, i0: Value, i1_: Value, i
     status = room(context, tile, size)
     if status == DONE:
         if (t.p2 == FAR_INDEX) & (size < 4):  # the link started a new list: nothing to refer to
-            word, size = triangle_coding(t, i0, i1_, i2)
+            word, size = absolute_coding(i0, i1_, i2), const(i32, 7)
             status = room(context, tile, size)
         here = host(c.memory, t.cursor)
         for byte in range(size):

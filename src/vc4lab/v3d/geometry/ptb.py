@@ -15,7 +15,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vc4lab.bits import signed32
 from vc4lab.records.declarations import TileBinningMode
-from vc4lab.simd import Function, NativeFunction, NativeModule, Type, Value, build, i32, ptr
+from vc4lab.simd import (
+    Function,
+    NativeFunction,
+    NativeModule,
+    Type,
+    Value,
+    build,
+    i32,
+    is_known,
+    ptr,
+)
 from vc4lab.v3d.geometry import ptb_context as pc
 from vc4lab.v3d.geometry.ptb_context import BinContext, TileState
 from vc4lab.v3d.geometry.ptb_input import (
@@ -62,11 +72,11 @@ def _late(module: str, name: str, *args: Type, returns: Type | None = None) -> F
 _GROUPS: dict[str, dict[str, Function]] = {
     "frame": {
         "set_state": _late("ptb_state", "set_state", ptr, ptr),
-        "walk": _late("walk_kernel", "walk", ptr, returns=i32),
         "update_limits": _late("ptb_state", "update_limits", ptr),
         "reset": _late("list_writer", "reset_tiles", ptr, i32, i32),
         "finish_all": _late("list_writer", "finish_all", ptr, i32, returns=i32),
     },
+    "walk": {"walk": _late("walk_kernel", "walk", ptr, returns=i32)},
     "triangles": {
         "triangles": _late("ptb_triangles", "draw_triangles", ptr, returns=i32),
         "outcodes": _late("clipper", "make_outcodes", ptr, i32, i32),
@@ -87,7 +97,12 @@ def _module(name: str) -> NativeModule:
     return build(f"ptb_{name}", _GROUPS[name], float_mode="default", key=key)
 
 
-_GROUP = {"outcodes": "triangles", "vg_triangles": "vg", "vg_trapezoids": "vg"} | {
+def knows(name: str) -> bool:
+    """Whether a module needs no compilation."""
+    return is_known(f"ptb_{name}", _GROUPS[name], float_mode="default", key=f"ptb {name}")
+
+
+_GROUP = {"walk": "walk", "outcodes": "triangles", "vg_triangles": "vg", "vg_trapezoids": "vg"} | {
     name: name for name in KERNELS
 }
 """Module of an entry point; those not named here are in "frame"."""

@@ -86,6 +86,14 @@ class TriangleWindow(Struct):
     single = i32  # lanes with one tile
 
 
+@kernel(args=(ptr, i32, i32, i32, i32, i32, i32, i32), returns=i32)
+def bin_some_tiles(
+    context: Value, i0: Value, i1_: Value, i2: Value, w0: Value, w1: Value, w2: Value, clip: Value
+) -> Value:
+    """Append a triangle with these screen words to every tile it may touch."""
+    return bin_triangle(context, i0, i1_, i2, w0, w1, w2, clip)
+
+
 @kernel(args=(ptr, i32, i32, i32), returns=i32)
 def bin_clipped_triangle(context: Value, i0: Value, i1_: Value, i2: Value) -> Value:
     """Clip a triangle and append the fan of what is left, each part as a record 49."""
@@ -109,7 +117,8 @@ def bin_clipped_triangle(context: Value, i0: Value, i1_: Value, i2: Value) -> Va
         if clip == 0:
             status = const(i32, OUT_OF_MEMORY)
         else:
-            status = bin_triangle(
+            status = call(
+                bin_some_tiles,
                 context,
                 i0,
                 i1_,
@@ -124,14 +133,6 @@ def bin_clipped_triangle(context: Value, i0: Value, i1_: Value, i2: Value) -> Va
             c.clip_record = 0
     c.part = select(status == DONE, const(i32, -1), part)
     return status
-
-
-@kernel(args=(ptr, i32, i32, i32, i32, i32, i32), returns=i32)
-def bin_some_tiles(
-    context: Value, i0: Value, i1_: Value, i2: Value, w0: Value, w1: Value, w2: Value
-) -> Value:
-    """Append a triangle to every tile it may touch."""
-    return bin_triangle(context, i0, i1_, i2, w0, w1, w2, const(i32, 0))
 
 
 @staged
@@ -262,5 +263,5 @@ def bin_one(context: Value, window: Any, lane: Value, single: Value, bad: Value)
         w0 = load(i32, place + TriangleWindow.offset("w0"))
         w1 = load(i32, place + TriangleWindow.offset("w1"))
         w2 = load(i32, place + TriangleWindow.offset("w2"))
-        status = call(bin_some_tiles, context, i0, i1_, i2, w0, w1, w2)
+        status = call(bin_some_tiles, context, i0, i1_, i2, w0, w1, w2, 0)
     return status

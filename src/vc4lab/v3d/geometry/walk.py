@@ -14,6 +14,7 @@ from vc4lab.v3d.geometry.vertex_context import BATCH, COORDINATE_ROWS
 from vc4lab.v3d.geometry.vertex_indices import range_function
 from vc4lab.v3d.geometry.vpm import ROW_BYTES
 from vc4lab.v3d.geometry.walk_context import INTERRUPTED, WalkContext
+from vc4lab.v3d.patience import Patience
 
 if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory
@@ -41,6 +42,7 @@ class ListWalker:
     ) -> None:
         self.binner = binner
         self.shaders = shaders
+        self.patience = Patience(lambda: ptb.knows("walk"))
         context: Any = WalkContext()
         self.context = context
         self._address = context.address

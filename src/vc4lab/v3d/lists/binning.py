@@ -90,6 +90,7 @@ class BinningStage:
         self._unflushed = self._ended = False
         self._flushing = False
         self._walked = 0
+        self._walks = False
         self._walker = ListWalker(
             executor.memory, self.binner, self.coordinates.shaders, self.lint.addresses
         )
@@ -136,6 +137,7 @@ class BinningStage:
             self.thread.prefixing = True
         self._walked = 0
         self._walker.context.indices = 0
+        self._walks = self._walker.patience.over()
 
     def supply(self, address: int, size: int) -> None:
         """BPOS was written: the binner has an overspill block, and goes on if it waited for one."""
@@ -147,6 +149,8 @@ class BinningStage:
 
     def _walk(self) -> None:
         """Executes the records that come next natively, as far as that is possible."""
+        if not self._walks:
+            return
         thread, context = self.thread, self._walker.context
         watched = self.lint.addresses.listener is not None
         context.ready = self.started and self.configured and not self._ended and not watched

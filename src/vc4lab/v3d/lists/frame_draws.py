@@ -7,12 +7,13 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, overload
 
-from vc4lab.simd import Function, NativeFunction, Value, build, i32, ptr
+from vc4lab.simd import Function, NativeFunction, Value, build, i32, is_known, ptr
 from vc4lab.v3d.fragment.tile_context import DrawParams
 from vc4lab.v3d.fragment.tile_job import Draw
 from vc4lab.v3d.geometry.nv_vertices import NvContext, copy_function
 from vc4lab.v3d.lists.draw_context import PREPARED, ROOM, PrepareContext
 from vc4lab.v3d.lists.pipeline_table import PipelineTable
+from vc4lab.v3d.patience import Patience
 
 if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory
@@ -30,8 +31,16 @@ def _native() -> NativeFunction:
 
         return prepare(context)
 
+    return build(**_arguments(body))["prepare"]
+
+
+def _known() -> bool:
+    return is_known(**_arguments(lambda context: context))
+
+
+def _arguments(body: Callable[[Value], Any]) -> dict[str, Any]:
     functions = {"prepare": Function(args=(ptr,), returns=i32, body=body)}
-    return build("draws", functions, float_mode="default", key="draws")["prepare"]
+    return {"name": "draws", "functions": functions, "float_mode": "default", "key": "draws"}
 
 
 class FrameDraws(Sequence[Draw]):
@@ -64,6 +73,7 @@ class FrameDraws(Sequence[Draw]):
         self.pipelines.attach(context)
         context.nv = self._nv.address
         context.rht_moved = -int(rht_moved)
+        self._patience = Patience(_known)
         self._grow(64)
 
     def _grow(self, capacity: int) -> None:
@@ -92,6 +102,7 @@ class FrameDraws(Sequence[Draw]):
         """
         context, count = self._context, scan.draw_count
         self.pipelines.begin()
+        native = native and self._patience.over()
         self._by_python.clear()
         self._count = count
         if count > self._capacity:
