@@ -134,3 +134,25 @@ def test_packed_quads(size, count, depth_function, program):
             assert np.array_equal(drawn.render(engine, target=target), expected)
             assert drawn.counters["quads_valid"] == counted
             assert drawn.result.exact_tiles == 0
+
+
+@pytest.mark.parametrize("count", [8, 13, 16])
+def test_packed_triangles_that_face_away(count):
+    """They are counted once, also where the list ends with a full batch."""
+    key = FragmentKey(program=PLAIN, n_varyings=3)
+    drawn = Scene(70, 50)
+    drawn.add(key, triangles(count, count), facing=CLOCKWISE_ONLY)
+    expected, counts = drawn.render("interpreter"), dict(drawn.counters)
+    assert counts["primitives_reversed"] > 0
+    for target in targets():
+        assert np.array_equal(drawn.render("fast", target=target), expected)
+        assert drawn.counters == counts
+
+
+def test_packed_program_without_an_end_is_reported():
+    endless = words(SUMS + "mov tlbc, r3 ; nop")
+    for program in (endless, endless[-8:]):  # packed, and too short for it
+        drawn = Scene(70, 50)
+        drawn.add(FragmentKey(program=program, n_varyings=3), triangles(3, 5), facing=3)
+        drawn.render("fast")
+        assert drawn.result.unsupported == [0]

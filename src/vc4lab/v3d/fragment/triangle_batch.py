@@ -49,20 +49,29 @@ def setup_number(key: FragmentKey) -> int:
 
 
 @staged
+def setup_function(tracer: Any) -> Value:
+    """The compiled setup of the draw's kind of list; 0, and a status, if there is none yet."""
+    number = setup_number(tracer.key)
+    function = load(ptr, tracer.shader.context.field_ptr("setups") + 8 * number)
+    if function == 0:
+        tracer.shader.status.set(STATUS_NEEDS_SETUP + number)
+    return function
+
+
+def fill(tracer: PrimitiveTracer, function: Value, batch: Any) -> None:
+    """Sets up the next triangles of the list."""
+    places = (tracer.shader.context.pointer, tracer.shader.params.pointer, batch.pointer)
+    call_pointer(function, None, (ptr, ptr, ptr), *places, float_mode="keep")
+
+
+@staged
 def draw_triangles(tracer: Any, address: Value) -> Value:
     """Draws the triangles of the list at `address`; the decoder's last status."""
-    context = tracer.shader.context
-    number = setup_number(tracer.key)
-    function = load(ptr, context.field_ptr("setups") + 8 * number)
     batch: Any = open_batch(tracer, address)
+    function = setup_function(tracer)
     more = function != 0
-    if ~more:
-        tracer.shader.status.set(STATUS_NEEDS_SETUP + number)
     while more:
-        call_pointer(
-            function, None, (ptr, ptr, ptr), context.pointer, tracer.shader.params.pointer,
-            batch.pointer, float_mode="keep",
-        )  # fmt: skip
+        fill(tracer, function, batch)
         count = batch.count
         more = count == BATCH
         if count > 0:
@@ -91,22 +100,16 @@ def draw_triangles(tracer: Any, address: Value) -> Value:
 def draw_packed(tracer: Any, address: Value) -> Value:
     """As `draw_triangles`, with the quads of several triangles together."""
     context, key = tracer.shader.context, tracer.key
-    number = setup_number(key)
-    function = load(ptr, context.field_ptr("setups") + 8 * number)
     batch: Any = open_batch(tracer, address)
+    function = setup_function(tracer)
     queue = QuadQueue(key)
     shade = shade_queue(key, tracer.shader.constants.program)
     quads, records, live = const(i32, 0), const(i32, 0), const(i32, 0)
     more = function != 0
-    if ~more:
-        tracer.shader.status.set(STATUS_NEEDS_SETUP + number)
     going = more
     while going:
         if live == 0:
-            call_pointer(
-                function, None, (ptr, ptr, ptr), context.pointer, tracer.shader.params.pointer,
-                batch.pointer, float_mode="keep",
-            )  # fmt: skip
+            fill(tracer, function, batch)
             live = batch.live
             more = batch.count == BATCH
             tracer.shader.count("primitives_reversed", batch.turned)
@@ -122,6 +125,7 @@ def draw_packed(tracer: Any, address: Value) -> Value:
                 shade, context.pointer, tracer.shader.params.pointer, queue.quads, queue.owners,
                 queue.records, quads,
             )  # fmt: skip
+            tracer.shader.status.set(tracer.shader.status.get() | (outcome & 0xFF))
             tracer.shader.suspect(outcome.shr(16) != 0)
             quads, records = const(i32, 0), const(i32, 0)
     return batch.status

@@ -120,6 +120,7 @@ def next_batch(
         setattr(batch, name, getattr(decoder, name).get())
     batch.count = count
     batch.live = 0
+    batch.turned = 0
     if count > 0:
         source = VertexSource.load(context, params)
         locate(source, batch, index_bits == 32)
