@@ -247,3 +247,33 @@ def test_64_bit_pixels_survive_every_layout(source, target, multisample):
         assert (get(memory, b) == image).all()
         changed = np.frombuffer(memory.read(TARGET - 64, 0x20000), "<u8") != 0xEEEEEEEEEEEEEEEE
         assert changed.sum() <= size[0] * size[1]
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize(("format_", "tiling"), list(product((0, 1, 2), (0, 1, 2))))
+@pytest.mark.parametrize("colours", [(0xFF204080, 0xFF204080), (0xFF204080, 0x10FF0033)])
+def test_a_tile_that_is_only_cleared_is_stored_like_one_that_was_loaded(
+    size, format_, tiling, colours
+):
+    """Two ways to the same tile: the store of a tile of one colour takes a path of its own."""
+    memory = GuestMemory()
+    unknowns = DEFAULT_UNKNOWNS.with_(clear_colour_words="columns")
+    image = np.empty((size[1], size[0]), np.uint64)
+    image[:, 0::2], image[:, 1::2] = colours
+    source = Surface(SOURCE, *size, 1)
+    put(memory, source, image)
+    loaded = Surface(TARGET, *size, tiling, format_)
+    cleared = Surface(TARGET + 0x40000, *size, tiling, format_)
+    memory.fill(TARGET, 0x80000, 0xEE)
+    copy(source, loaded, memory, unknowns)
+    work = FrameWork(memory, *size)
+    for row, column in product(range(-(-size[1] // 64)), range(-(-size[0] // 64))):
+        work.begin_chain()
+        work.tile(column, row)
+        work.clear(colours[0], None, colours[1])
+        work.store(cleared)
+    scheduler = TileScheduler(1, unknowns)
+    scheduler.run(work)
+    scheduler.close()
+    assert memory.read(loaded.address, 0x40000) == memory.read(cleared.address, 0x40000)
+    assert (get(memory, cleared) != 0xEEEEEEEE).any()

@@ -15,6 +15,7 @@ from vc4lab.simd import (
     Value,
     alloca,
     const,
+    i1,
     i8,
     i16,
     i32,
@@ -33,7 +34,7 @@ from vc4lab.v3d.fragment.pixel_formats import from_565, to_565
 from vc4lab.v3d.fragment.resolve import RESOLVED_PLANE_BYTES, resolve, spread
 from vc4lab.v3d.fragment.surface import COLOUR, MASK, VARIANTS, Z_ONLY, SurfaceOp
 from vc4lab.v3d.fragment.tile_address import column_offset, combine, row_offset
-from vc4lab.v3d.fragment.tile_context import TileContext
+from vc4lab.v3d.fragment.tile_context import CLEAN_COLOUR, TileContext
 from vc4lab.v3d.fragment.tile_layout import (
     PLANE_BYTES,
     QUAD_BYTES,
@@ -66,11 +67,16 @@ WIDE_FORMAT, MASK_FORMAT = -1, -2
 
 @dataclass
 class Transfer:
-    """One tile on its way: the traced `SurfaceOp`, the tile buffer words, the part in the frame."""
+    """One tile on its way: the surface, the tile buffer words, the part in the frame.
+
+    `plain`: all pixels of the tile are equal.
+    """
 
     memory: Value
-    op: Any
+    base: Value
+    pitch: Value
     words: Value
+    plain: Value
     keep: Value
     tile_x: Value
     tile_y: Value
@@ -100,15 +106,15 @@ class Transfer:
 
     def raster_row(self, x: Value, y: Value) -> Value:
         """Native pointer to pixel (x, y) of the tile in a raster surface."""
-        offset = (self.tile_y + y) * self.op.pitch + (self.tile_x + x) * self.bytes
-        return host(self.memory, self.op.base + offset)
+        offset = (self.tile_y + y) * self.pitch + (self.tile_x + x) * self.bytes
+        return host(self.memory, self.base + offset)
 
     def utile(self, x: Value, y: Value) -> Value:
         """Native pointer to the utile at pixel (x, y) of the tile in a tiled surface."""
         shape = UTILE_SHAPES[8 * self.bytes]
         column = column_offset(self.tile_x + x, shape, self.tiling)
-        row = row_offset(self.tile_y + y, self.op.pitch, shape, self.tiling)
-        return host(self.memory, self.op.base + combine(column, row))
+        row = row_offset(self.tile_y + y, self.pitch, shape, self.tiling)
+        return host(self.memory, self.base + combine(column, row))
 
     def block(self, x: Value, y: Value) -> Value:
         """Pointer to the block at (x, y) in the tile buffer."""
@@ -182,18 +188,61 @@ def load_raster(job: Any) -> None:
 
 @staged
 def store_tiled(job: Any) -> None:
-    wide = job.bytes == 2
-    width = 8 if wide else 4
+    """Most tiles end with whole utiles: these go without a look at each utile's size."""
+    if ((job.columns & 15) == 0) & ((job.rows & 3) == 0):
+        if job.plain:
+            store_utiles(job, tiled_pixels(job, const(i32, 0), const(i32, 0)))
+        else:
+            store_utiles(job, None)
+    else:
+        store_tiled_parts(job)
+
+
+@staged
+def tiled_pixels(job: Any, x: Value, y: Value) -> Value:
+    """What a utile at (x, y) of the tile is to hold."""
+    pixels = job.to_memory(SINGLE.load_block(job.block(x, y)), LANE_X, LANE_Y)
+    if job.bytes == 2:
+        right = job.to_memory(SINGLE.load_block(job.block(x + 4, y)), LANE_X, LANE_Y)
+        pixels = shuffle(pixels, right, _WIDE_UTILE)
+    else:
+        pixels = shuffle(pixels, BLOCK_TO_RASTER)
+    return pixels
+
+
+@staged
+def store_utiles(job: Any, pixels: Value | None) -> None:
+    """Columns are a multiple of 16, rows of 4; `pixels`: what every utile holds.
+
+    A tile begins at a multiple of 16 pixels, and utiles next to each other in such a group lie so
+    in memory, too: exclusive or with a row changes bits 8 and up only.
+    """
+    shape = UTILE_SHAPES[8 * job.bytes]
+    columns, rows, memory, base = job.columns, job.rows, job.memory, job.base
+    y = const(i32, 0)
+    while y < rows:
+        row = row_offset(job.tile_y + y, job.pitch, shape, job.tiling)
+        x = const(i32, 0)
+        while x < columns:
+            group = base + combine(column_offset(job.tile_x + x, shape, job.tiling), row)
+            for place in range(16 // shape.width):
+                words = pixels
+                if words is None:
+                    words = tiled_pixels(job, x + place * shape.width, y)
+                store(host(memory, group + place * 64), words)
+            x = x + 16
+        y = y + 4
+
+
+@staged
+def store_tiled_parts(job: Any) -> None:
+    """Tiles at the edge of a frame: nothing is written beyond it."""
+    width = 8 if job.bytes == 2 else 4
     y = const(i32, 0)
     while y < job.rows:
         x = const(i32, 0)
         while x < job.columns:
-            pixels = job.to_memory(SINGLE.load_block(job.block(x, y)), LANE_X, LANE_Y)
-            if wide:
-                right = job.to_memory(SINGLE.load_block(job.block(x + 4, y)), LANE_X, LANE_Y)
-                pixels = shuffle(pixels, right, _WIDE_UTILE)
-            else:
-                pixels = shuffle(pixels, BLOCK_TO_RASTER)
+            pixels = tiled_pixels(job, x, y)
             if (job.columns - x >= width) & (job.rows - y >= 4):
                 store(job.utile(x, y), pixels)
             else:
@@ -261,7 +310,14 @@ def _move(
     format_, tiling = VARIANTS[mover.variant]
     if mover.wide or mover.mask:
         format_ = WIDE_FORMAT if mover.wide else MASK_FORMAT
-    job = Transfer(context.memory, op, words, keep, x, y, columns, rows, format_, tiling, unknowns)
+    plain = const(i1, 0)
+    if not (mover.multisample | mover.wide | mover.mask):
+        plain = (op.part == COLOUR) & ((context.clean & CLEAN_COLOUR) != 0)
+        plain = plain & (context.clean_low == context.clean_high)
+    job = Transfer(
+        context.memory, op.base, op.pitch, words, plain, keep, x, y, columns, rows, format_,
+        tiling, unknowns,
+    )  # fmt: skip
     if mover.wide or mover.mask:
         transfer_pairs(job, plane, mover.to_memory)
     elif tiling is Tiling.RASTER:
