@@ -249,90 +249,124 @@ def test_reserved_mul_packs_are_those_of_the_low_bits(run: Any, byte: int) -> No
     assert got["r", 1][0] == got["r", 2][0] == 0x11223344 | 0xFF << 8 * byte
 
 
-# Instructions that tell the first choice of an unknown from another one.
-DIFFERENCES: dict[str, tuple[str, list[int], Any]] = {
-    "half_rounding": (
-        "truncate",
+def _parity() -> int:
+    """Z clear in odd lanes, set in even ones (r0: lane numbers)."""
+    one = {"signal": 13, "raddr_b": 1}
+    return alu(op_add=20, op_mul=0, cond_add=1, sf=1, add_a=0, add_b=7, waddr_add=39, **one)
+
+
+# Instructions that tell the default of an unknown from another choice.
+DIFFERENCES: dict[tuple[str, str], tuple[list[int], Any]] = {
+    ("half_rounding", "truncate"): (
         [alu(op_add=3, cond_add=1, add_a=0, add_b=0, waddr_add=1, pack=1)],
         {("r", 0): 0x3F800001},
     ),
-    "colour_rounding": (
-        "truncate",
+    ("colour_rounding", "truncate"): (
         [alu(op_mul=4, cond_mul=1, mul_a=0, mul_b=0, waddr_mul=33, pm=1, pack=3)],
         {("r", 0): 0x3F000000},
     ),
-    "mul_pack_bit_3": (
-        "no_pack",
+    ("mul_pack_bit_3", "no_pack"): (
         [alu(op_mul=4, cond_mul=1, mul_a=0, mul_b=0, waddr_mul=33, pm=1, pack=12)],
         {("r", 0): 0x3F800000, ("r", 1): 0x11223344},
     ),
-    "recip_one": ("model", [ldi(0x3F800000, waddr_add=52), alu(), alu()], {}),
-    "ftoi_out_of_range": (
-        "saturate",
+    ("recip_one", "model"): ([ldi(0x3F800000, waddr_add=52), alu(), alu()], {}),
+    ("ftoi_out_of_range", "saturate"): (
         [alu(op_add=7, cond_add=1, add_a=0, waddr_add=33)],
         {("r", 0): 0x7F7FFFFF},
     ),
-    "infinity_order": (
-        "a-first",
+    ("infinity_order", "a-first"): (
         [alu(op_add=1, cond_add=1, add_a=0, add_b=1, waddr_add=34)],
         {("r", 0): 0x7F800000, ("r", 1): 0xFF800000},
     ),
-    "unmapped_read": (
-        "zero",
+    ("unmapped_read", "zero"): (
         [alu(op_add=21, cond_add=1, raddr_a=33, add_a=6, add_b=6, waddr_add=32)],
         {},
     ),
-    "thread_switch_registers": ("zero", [alu(signal=2), alu(), alu()], {("r", 0): 4}),
-    "mul_nop_result": (
-        "nothing",
+    ("thread_switch_registers", "zero"): ([alu(signal=2), alu(), alu()], {("r", 0): 4}),
+    ("mul_nop_result", "nothing"): (
         [
             alu(op_mul=4, cond_mul=1, mul_a=0, mul_b=0, waddr_mul=33),
             alu(cond_mul=1, waddr_mul=34),
         ],
         {("r", 0): LANES},
     ),
-    "same_destination": (
-        "add",
+    ("same_destination", "add"): (
         [alu(op_add=21, op_mul=4, cond_add=1, cond_mul=1, add_a=0, add_b=0, mul_a=1, mul_b=1,
              waddr_add=34, waddr_mul=34)],
         {("r", 0): 1, ("r", 1): 2},
     ),
-    "mul24_carry": (
-        "over-24-bits",
+    ("mul24_carry", "over-24-bits"): (
         [alu(op_mul=2, cond_mul=1, sf=1, mul_a=0, mul_b=0)],
         {("r", 0): 0x2000},
     ),
-    "fmul_carry": (
-        "positive",
+    ("fmul_carry", "positive"): (
         [alu(op_mul=1, cond_mul=1, sf=1, mul_a=0, mul_b=0)],
         {("r", 0): 0x40000000},
     ),
-    "sf_with_never": (
-        "mul",
+    ("sf_with_never", "mul"): (
         [alu(op_add=21, op_mul=4, cond_mul=1, sf=1, mul_a=0, mul_b=0)],
         {("r", 0): 0x80000000},
     ),
-    "load_immediate_condition": (
-        "mul-if-never",
+    ("load_immediate_condition", "mul-if-never"): (
         [ldi(0x80000000, cond_add=0, cond_mul=1, sf=1)],
         {},
     ),
-    "peripheral_unpack": (
-        "raw",
+    ("peripheral_unpack", "raw"): (
         [alu(op_add=21, cond_add=1, raddr_a=32, unpack=4, add_a=6, add_b=6, waddr_add=32)],
         {},
+    ),
+    ("half_rounding", "nearest"): (
+        [alu(op_add=3, cond_add=1, add_a=0, add_b=0, waddr_add=1, pack=1)],
+        {("r", 0): 0x3F800001},
+    ),
+    ("register_after_write", "new"): (
+        [ldi(7, waddr_add=1), move(64 + 1, 32)],
+        {("a", 1): 5},
+    ),
+    ("branch_register_lane", "0"): (
+        [branch(0, register=1, relative=0, raddr_a=3, immediate=0), alu(), alu(), alu(),
+         ldi(1, waddr_add=32), ldi(2, waddr_add=33)],
+        {("a", 3): np.where(LANES == 0, 40, 32)},
+    ),
+    ("underflow_sign", "kept"): (
+        [alu(op_mul=1, cond_mul=1, mul_a=0, mul_b=1, waddr_mul=34)],
+        {("r", 0): 0x80800000, ("r", 1): 0x3F000000},
+    ),
+    ("uniform_read_twice", "two"): (
+        [alu(op_add=12, cond_add=1, raddr_a=32, raddr_b=32, add_a=6, add_b=7, waddr_add=32)],
+        {},
+    ),
+    ("r5_write_condition", "any"): (
+        [_parity(), move(0, 37, cond_add=3)],
+        {("r", 0): LANES, ("r", 5): 99},
+    ),
+    ("r5_write_condition", "each"): (
+        [_parity(), move(0, 37, cond_add=3)],
+        {("r", 0): LANES, ("r", 5): 99},
+    ),
+    ("float_pack_32", "finite"): (
+        [alu(op_add=3, cond_add=1, add_a=0, add_b=0, waddr_add=1, pack=8)],
+        {("r", 0): 0xFF800000},
+    ),
+    ("rotation_order", "last"): (
+        [alu(op_add=13, sf=1, cond_add=1, raddr_a=0, raddr_b=7, signal=13, add_a=6, add_b=7),
+         alu(op_mul=4, cond_mul=2, signal=13, raddr_b=49, mul_a=1, mul_b=1, waddr_mul=34)],
+        {("a", 0): LANES, ("r", 1): LANES + 1},
     ),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("name", DIFFERENCES)
-def test_unknowns_can_be_switched(name: str, engine: str) -> None:
-    other, words, registers = DIFFERENCES[name]
-    given = {"engine": engine, "uniforms": [0x12345678]}
-    default = run_program(words + END, registers, **given)
-    switched = run_program(words + END, registers, settings={**DEFAULTS, name: other}, **given)
+@pytest.mark.parametrize(("name", "choice"), DIFFERENCES)
+def test_unknowns_can_be_switched(name: str, choice: str, engine: str) -> None:
+    words, registers = DIFFERENCES[name, choice]
+    given = {"uniforms": [0x12345678, 0x01010101]}
+    settings = {**DEFAULTS, name: choice}
+    default = run_program(words + END, registers, engine=engine, **given)
+    switched = run_program(words + END, registers, engine=engine, settings=settings, **given)
     assert default.differences(switched)
+    golden = run_program(words + END, registers, settings=settings, **given)
+    assert not golden.differences(switched)
 
 
 def test_every_unknown_is_described() -> None:

@@ -48,6 +48,9 @@ class Core:
         self.written: Callable[[str, Word, Mask | None], None] | None = None  # trace hook
         self._visible: dict[RegisterKey, Word] = {}  # registers as this instruction reads them
         self._keep_old = self.settings["register_after_write"] == "old"
+        self._shared_reads = _SHARED_READS
+        if self.settings["uniform_read_twice"] == "two":
+            self._shared_reads = frozenset({Read.MUTEX_ACQUIRE})
 
     def clear_flags(self) -> Flags:
         return Flags(self._no_lane, self._no_lane)
@@ -130,9 +133,10 @@ class Core:
             add = self.semantics.add_alu(p.add_op, operand(p.add_mux[0]), operand(p.add_mux[1]))
         if p.mul_op:
             mul = self.semantics.mul_alu(p.mul_op, operand(p.mul_mux[0]), operand(p.mul_mux[1]))
-            if p.rotation:
-                mul = self._rotate(p, mul)
-        elif p.mul.is_write and self.settings["mul_nop_result"] == "last-quad-3":
+        unmoved, amount = mul, self._rotation_amount(p)
+        if mul is not None and amount is not None:
+            mul = self._rotate(p, mul, amount)
+        if not p.mul_op and p.mul.is_write and self.settings["mul_nop_result"] == "last-quad-3":
             mul = self.semantics.integer(self.ops.permute(self.get(("last", "mul")), _QUAD_THREE))
         if c is not None:
             self.values["r", 5] = c
@@ -142,8 +146,13 @@ class Core:
                 result, mask = add, add_mask
             else:
                 result, mask = (mul if p.mul_op else None), mul_mask
+                if self.settings["rotation_order"] == "last":
+                    result = unmoved
             if result is not None:
                 self._set_flags(result.flags, mask)
+        if mul_mask is not None and amount is not None:
+            if self.settings["rotation_order"] == "last":
+                mul_mask = self._rotate_mask(p, mul_mask, amount)
         self._write_both(p, add, add_mask, mul, mul_mask, site=env.site)
         if self.track_last and p.mul_op and mul is not None:
             self.values["last", "mul"] = mul.word
@@ -179,7 +188,7 @@ class Core:
                     value = self.ops.permute(self.get(("last", file)), _QUAD_THREE)
                 values.append(value)
                 continue
-            elif address == p.raddr_a and file == "b" and address in _SHARED_READS:
+            elif address == p.raddr_a and file == "b" and address in self._shared_reads:
                 value = values[0]
             elif address == Read.VARYING:
                 slope, constant = self.env.varying()
@@ -215,19 +224,26 @@ class Core:
         return None
 
     # ---------------------------------------------------------------- results
-    def _rotate(self, p: Plan, result: Result) -> Result:
-        """The mul result with lanes moved; flags follow their lanes."""
+    def _rotation_amount(self, p: Plan) -> int | Word | None:
+        """By how many lanes the mul result moves up; None: there is no rotation."""
+        if not p.rotation or not p.mul_op:
+            return None
+        if p.rotation > 0:
+            return p.rotation
+        return self.ops.andc(self.get(("r", 5)), 15)
+
+    def _rotate_mask(self, p: Plan, mask: Mask, amount: int | Word) -> Mask:
+        """A mask with lanes moved as those of the mul result."""
         ops = self.ops
-        amount: int | Word = p.rotation
-        if p.rotation < 0:
-            amount = ops.andc(self.get(("r", 5)), 15)
-        word = ops.rotate(result.word, amount, p.rotate_full)
+        return ops.test(ops.rotate(ops.mask_to_word(mask), amount, p.rotate_full), 1)
+
+    def _rotate(self, p: Plan, result: Result, amount: int | Word) -> Result:
+        """The mul result with lanes moved; flags follow their lanes."""
+        word = self.ops.rotate(result.word, amount, p.rotate_full)
 
         def carry() -> Mask | None:
             mask = result.flags.get("c")
-            if mask is None:
-                return None
-            return ops.test(ops.rotate(ops.mask_to_word(mask), amount, p.rotate_full), 1)
+            return None if mask is None else self._rotate_mask(p, mask, amount)
 
         return Result(word, self.semantics.word_flags(word, carry), result.is_float)
 
@@ -281,7 +297,7 @@ class Core:
             sources = _QUAD_FIRST if file == "a" else _FIRST
             word = self.ops.permute(self._packed(target, result, old), sources)
             if mask is not None:
-                mask = self.ops.permute_mask(mask, sources)
+                mask = self._r5_mask(mask, sources)
             self._store(("r", 5), word, old, mask)
         else:
             word = self._packed(target, result, self.ops.const(0))
@@ -292,6 +308,17 @@ class Core:
                 self.written(f"{file}{address}", word, mask)
             lanes = self.ops.always() if mask is None else mask
             write_peripheral(self.env, self.settings, file, address, self.export(word), lanes, site)
+
+    def _r5_mask(self, mask: Mask, sources: tuple[int, ...]) -> Mask:
+        """Lanes of r5 that a conditional write changes."""
+        choice = self.settings["r5_write_condition"]
+        if sources == _FIRST or choice == "lane-0":
+            return self.ops.permute_mask(mask, sources)
+        if choice == "any":
+            for step in (1, 2):
+                moved = tuple(lane ^ step for lane in range(16))
+                mask = self.ops.mor(mask, self.ops.permute_mask(mask, moved))
+        return mask
 
     def _packed(self, target: Target, result: Result, old: Word) -> Word:
         if target.colour:

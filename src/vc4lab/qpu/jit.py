@@ -59,7 +59,7 @@ class _Emitter:
         if env.wild is None and not exact:
             env.wild = var(mask16, False)
         self.semantics: Semantics
-        if exact:
+        if exact or settings["underflow_sign"] == "kept":  # fast words let -0 stand for +0
             self.semantics = Semantics(SimdOps(), settings)
         else:
             self.semantics = FastSemantics(self._note_lanes, settings)

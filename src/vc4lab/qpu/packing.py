@@ -63,6 +63,8 @@ def _part(semantics: Semantics, code: int, result: Result) -> Word:
     ops, word = semantics.ops, result.word
     if result.is_float and code in (Pack.H16A, Pack.H16B, Pack.SAT16A, Pack.SAT16B):
         return float_to_half(ops, word, semantics.settings)
+    if result.is_float and code == Pack.SAT32 and semantics.settings["float_pack_32"] == "finite":
+        return semantics.largest_for_infinity(word)
     if code in (Pack.SAT16A, Pack.SAT16B):
         part = _clamp(ops, word, 0xFFFF8000, 0x7FFF)
     elif code >= Pack.SAT8_ALL:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -25,6 +25,7 @@ from vc4lab.qpu.isa import (
     words_of,
 )
 from vc4lab.qpu.registers import TMU_WRITES, Read, Write
+from vc4lab.qpu.unknowns import DEFAULTS, Settings
 
 if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory
@@ -84,11 +85,16 @@ class Problem:
 
 @dataclass(frozen=True)
 class Program:
-    """Instruction words starting at byte ``address``; equality and hash cover both."""
+    """Instruction words starting at byte ``address``; equality and hash cover both.
+
+    reads_twice: an instruction that reads a uniform through A and through B takes two words of the
+    stream (the unknown "uniform_read_twice").
+    """
 
     words: tuple[int, ...]
     address: int = 0
     problems: tuple[Problem, ...] = ()
+    reads_twice: bool = False
 
     @classmethod
     def from_bytes(cls, code: bytes, address: int = 0) -> Program:
@@ -96,9 +102,21 @@ class Program:
         return cls(words_of(code), address)
 
     @classmethod
-    def from_memory(cls, memory: GuestMemory, address: int, limit: int = DEFAULT_LIMIT) -> Program:
+    def from_memory(
+        cls,
+        memory: GuestMemory,
+        address: int,
+        limit: int = DEFAULT_LIMIT,
+        *,
+        settings: Settings = DEFAULTS,
+    ) -> Program:
         """The program at a guest address; see `read_program`."""
-        return read_program(memory.read, address, limit)
+        return read_program(memory.read, address, limit).under(settings)
+
+    def under(self, settings: Settings) -> Program:
+        """The same words as the chip that `settings` describes takes them."""
+        twice = settings["uniform_read_twice"] == "two"
+        return self if twice == self.reads_twice else replace(self, reads_twice=twice)
 
     def __len__(self) -> int:
         return len(self.words)
@@ -132,7 +150,8 @@ class Program:
         pending: list[list[tuple[str, int | None]]] = [[], []]  # (coordinate, stream index)
         done = [0, 0]
         for index, instruction in enumerate(self.instructions):
-            if any(address == Read.UNIFORM for _, address in instruction.read_addresses()):
+            read = sum(address == Read.UNIFORM for _, address in instruction.read_addresses())
+            for _ in range(read if self.reads_twice else min(read, 1)):
                 sites.append(UniformSite(index, "uniform", len(sites)))
             if isinstance(instruction, Branch):
                 continue  # links go to registers only

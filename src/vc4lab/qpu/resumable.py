@@ -124,7 +124,8 @@ class _ResumableEmitter(_Emitter):
     ) -> None:
         self.learned = learned
         super().__init__(program, env, True, 0, settings, False)
-        self.semantics = GuardedSemantics(settings)
+        if settings["underflow_sign"] == "plus":
+            self.semantics = GuardedSemantics(settings)
         self.saved = saved
         self.branchy = True
         reached = [place for place in self.flow.exits if place.at < len(self.plans)]

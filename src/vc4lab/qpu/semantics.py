@@ -17,6 +17,7 @@ from .unknowns import DEFAULTS, Settings
 
 EXPONENT = 0x7F800000
 SIGN = 0x80000000
+LARGEST = 0x7F7FFFFF
 
 
 class Flags:
@@ -102,6 +103,12 @@ class Semantics:
         ops = self.ops
         return ops.eq(ops.andc(x, EXPONENT), ops.const(EXPONENT))
 
+    def largest_for_infinity(self, x: Word) -> Word:
+        """x, or the largest number of its sign if its exponent is 255."""
+        ops = self.ops
+        largest = ops.or_(ops.andc(x, SIGN), ops.const(LARGEST))
+        return ops.select(self._is_infinite(x), largest, x)
+
     def _finite(self, x: Word) -> Word:
         """x, or +0 if it is a denormal, a zero, an infinity or NaN."""
         ops = self.ops
@@ -112,6 +119,9 @@ class Semantics:
         return ops.select(ordinary, x, ops.const(0))
 
     def _plus_zero(self, x: Word) -> Word:
+        """A sum or product of finite numbers, without -0: that can only be an underflow."""
+        if self.settings["underflow_sign"] == "kept":
+            return x
         ops = self.ops
         return ops.select(ops.test(x, 0x7FFFFFFF), x, ops.const(0))
 

@@ -176,26 +176,50 @@ ROWS = [
     Unknown(
         "underflow_sign",
         "What is the sign of a negative float result below 2^-126?",
-        {"plus": "positive: the result is +0"},
+        {"plus": "positive: the result is +0", "kept": "negative: the result is -0"},
         "plus",
         "Fmul of 0x80800000 by 0.5 on a chip.",
         "hardware reference 4.8 (not measured)",
     ),
     Unknown(
         "uniform_read_twice",
-        "How many uniforms does an instruction take that reads one through A and through B?",
-        {"one": "one, for both"},
+        "How many words does an instruction take that reads a uniform, a varying or the VPM "
+        "through A and through B?",
+        {"one": "one, for both", "two": "two: A has the first one, B the second"},
         "one",
         "Run such an instruction and read the next uniform.",
-        "Linux and VC4C count one; hardware reference 4.11",
+        "Linux and VC4C count one uniform; hardware reference 4.11, 4.19 rule 24",
     ),
     Unknown(
         "r5_write_condition",
         "Which condition gates a write of r5 through the A space?",
-        {"lane-0": "that of lane 0 of each quad"},
+        {
+            "lane-0": "that of lane 0 of each quad, for the quad",
+            "any": "that of any of its lanes, for the quad",
+            "each": "that of each lane, for the lane",
+        },
         "lane-0",
         "Write r5 with a condition that differs inside a quad.",
         "hardware reference 4.11 notes",
+    ),
+    Unknown(
+        "float_pack_32",
+        "What does pack 8 (32 bits, saturated) do with a float result?",
+        {"as-is": "nothing", "finite": "infinities become the largest number of their sign"},
+        "as-is",
+        "Pack 8 of an fadd that overflows.",
+        "hardware reference 4.9",
+    ),
+    Unknown(
+        "rotation_order",
+        "Do condition and flags of a rotated mul result belong to its lanes before or after?",
+        {
+            "first": "rotated first: flags are set, and lanes written, where the result arrives",
+            "last": "rotated last: flags are set, and lanes chosen, where it was computed",
+        },
+        "first",
+        "A rotation by 1 with sf, and one with a condition that holds in one lane.",
+        "hardware reference 4.10",
     ),
 ]
 

@@ -79,6 +79,7 @@ class CodeCache:
 
     def __init__(self, memory: GuestMemory, unknowns: Unknowns) -> None:
         self.memory = memory
+        self.unknowns = unknowns
         self.names = unknowns["sf_with_never"], unknowns["load_immediate_condition"]
         self._known: OrderedDict[int, tuple[bytes, UserProgram]] = OrderedDict()
 
@@ -88,7 +89,7 @@ class CodeCache:
         if known is not None and self.memory.read(address, len(known[0])) == known[0]:
             self._known.move_to_end(address)
             return known[1]
-        program = Program.from_memory(self.memory, address)
+        program = Program.from_memory(self.memory, address, settings=self.unknowns)
         waits = any(need_of(plan(word, *self.names)) is not None for word in program.words)
         found = UserProgram(program, waits)
         if any(problem.code == "QPU-001" for problem in program.problems):

@@ -36,7 +36,7 @@ class GoldenDraw:
     def __init__(self, key: FragmentKey, memory: GuestMemory) -> None:
         self.key = key
         self.memory = memory
-        self.program = Program(key.program, key.code_address)
+        self.program = Program(key.program, key.code_address).under(key.unknowns)
         self.failure: Unsupported | None = None
 
     @cached_property

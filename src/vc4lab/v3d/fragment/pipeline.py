@@ -14,7 +14,6 @@ from functools import lru_cache
 from typing import Any
 
 from vc4lab.qpu.environment import Unsupported
-from vc4lab.qpu.operations import Signal
 from vc4lab.qpu.program import Program
 from vc4lab.simd import (
     Function,
@@ -60,7 +59,7 @@ class Pipeline:
 
 def draw_function(key: FragmentKey) -> Function:
     """The native function of a pipeline, not yet compiled."""
-    program = Program(key.program, key.code_address)
+    program = Program(key.program, key.code_address).under(key.unknowns)
 
     def body(context: Value, params: Value, address: Value) -> Value:
         from vc4lab.v3d.fragment.draw_list import draw_list  # only when something is compiled
@@ -94,15 +93,13 @@ def fragment_pipeline(key: FragmentKey, target: Any = None) -> Pipeline:
     check_supported(key)
     functions = {"draw": draw_function(key)}
     module = build("fragment", functions, target=target, key=cache_key(key))
-    return Pipeline(key, Program(key.program, key.code_address), module)
+    program = Program(key.program, key.code_address).under(key.unknowns)
+    return Pipeline(key, program, module)
 
 
 def check_supported(key: FragmentKey) -> None:
     """Raises `Unsupported` for what no pipeline can be made for yet."""
     if key.primitive not in VERTICES or (key.primitive == "points" and key.index_bits == 32):
         raise Unsupported("FRG-006", f"{key.primitive} with x/y coordinates: no such list exists")
-    reads = any(word >> 60 == Signal.LOAD_COVERAGE for word in key.program)
-    if key.multisample and (key.coverage or reads):
-        raise Unsupported("FRG-004", "coverage of paths in a 4x multisample frame")
     if key.n_varyings > MAX_VARYINGS:
         raise Unsupported("FRG-007", f"{key.n_varyings} varyings, at most {MAX_VARYINGS} fit")

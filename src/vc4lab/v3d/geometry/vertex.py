@@ -35,7 +35,7 @@ class VertexPipeline:
 
     def __init__(self, key: VertexKey) -> None:
         self.key = key
-        self.program = Program(key.words, key.code_address)
+        self.program = Program(key.words, key.code_address).under(key.unknowns)
         self.warnings = check_program(self.program, key.rows_in, key.rows)
         self.deopts = 0
         self._cells = self.program.has_branches

@@ -121,7 +121,8 @@ def check_program(program: Program, rows_in: int, rows_out: int) -> list[tuple[s
     if program.has_branches or not only_whole_rows(program):
         return []
     plans = [plan(word) for word in program.words]
-    reads = sum(p.kind == "alu" and Read.VPM in (p.raddr_a, p.raddr_b) for p in plans)
+    ports = [(p.raddr_a, p.raddr_b) for p in plans if p.kind == "alu"]
+    reads = sum(both.count(Read.VPM) if program.reads_twice else Read.VPM in both for both in ports)
     writes = sum(t.address == Write.VPM and t.is_write for p in plans for t in (p.add, p.mul))
     found = []
     if reads > rows_in:

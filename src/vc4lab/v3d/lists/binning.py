@@ -76,7 +76,7 @@ class BinningStage:
         self.coordinates = CoordinateStage(
             executor.memory,
             reporter,
-            ProgramCache(executor.memory, reporter),
+            ProgramCache(executor.memory, reporter, unknowns),
             unknowns=unknowns,
             engine=engine,
         )

@@ -85,7 +85,7 @@ class DrawPreparer:
         self.engine = "interpreter" if engine == "interpreter" else "fast"
         self.fallbacks: Counter[FragmentKey] = Counter()
         self._known: dict[tuple[Any, ...], tuple[Program, FragmentKey, Pipeline]] = {}
-        self.programs = ProgramCache(memory, reporter)
+        self.programs = ProgramCache(memory, reporter, unknowns)
         self._layout, self._vg_mask = SINGLE, False
         self._expanded = 0
         self.lint = lint or Lint(reporter)
@@ -262,6 +262,9 @@ class DrawPreparer:
             raise Unsupported(
                 "CLE-038", "a list of vertex numbers (record 56) with a VG shader state"
             )
+        reads = any(word >> 60 == Signal.LOAD_COVERAGE for word in program.words)
+        if self._layout.multisample and (config.coverage_pipe or reads):
+            self.reporter.report("FRG-004", "coverage of paths in a 4x multisample frame")
         if config.coverage_pipe:  # no program runs
             return FragmentKey(
                 program=(),
@@ -276,7 +279,6 @@ class DrawPreparer:
                 unknowns=self.unknowns,
                 engine=self.engine,
             )
-        reads = any(word >> 60 == Signal.LOAD_COVERAGE for word in program.words)
         return FragmentKey(
             program=program.words,
             primitive=PRIMITIVES[int(form.type)],

@@ -109,8 +109,9 @@ def _gl_state(word: int, data: bytes) -> ShaderState:
 class ProgramCache:
     """Programs by address and their textures, decoded again only when guest memory changed."""
 
-    def __init__(self, memory: GuestMemory, reporter: Reporter) -> None:
+    def __init__(self, memory: GuestMemory, reporter: Reporter, unknowns: Unknowns) -> None:
         self.memory = memory
+        self.unknowns = unknowns
         self.reporter = reporter
         self._programs: dict[int, tuple[bytes, Program]] = {}
         self._textures: dict[tuple[Any, ...], tuple[Program, Textures]] = {}
@@ -120,7 +121,7 @@ class ProgramCache:
         known = self._programs.get(address)
         if known is not None and self.memory.read(address, len(known[0])) == known[0]:
             return known[1]
-        program = Program.from_memory(self.memory, address)
+        program = Program.from_memory(self.memory, address, settings=self.unknowns)
         for problem in program.problems:
             self.reporter.report(problem.code, problem.message, address=problem.address)
         code = self.memory.read(address, 8 * len(program.words))
