@@ -164,7 +164,7 @@ def test_filters_and_includes():
 
 @pytest.mark.parametrize("board", ["zero", "pi1"])
 def test_single_core_boards_run(tmp_path, board):
-    for name, check in (("hello", 0), ("irq", 5), ("svc", 0)):
+    for name, check in (("hello", 0), ("irq", 5), ("svc", 0), ("fiq", 0)):
         (tmp_path / "kernel.img").write_bytes((KERNELS / f"{name}_zero.img").read_bytes())
         machine = Machine(tmp_path, board=board, serial=SerialPort())
         assert machine.run().reason is Stop.HALTED
@@ -173,6 +173,8 @@ def test_single_core_boards_run(tmp_path, board):
             assert machine.gpio.function(14) == "alt0"
         if name == "svc":
             assert (machine.cpu.register(4), machine.cpu.register(5)) == (2, 17)
+        if name == "fiq":
+            assert machine.cpu.register(7) == 1
         if check:
             assert machine.cpu.register(10) == check
 

@@ -35,6 +35,8 @@ CPACR = (15, 0, 0, 1, 0, 0, 2)
 DFSR, IFSR = (15, 0, 0, 5, 0, 0, 0), (15, 0, 0, 5, 0, 0, 1)
 DFAR, IFAR = (15, 0, 0, 6, 0, 0, 0), (15, 0, 0, 6, 0, 0, 2)
 SYNDROME_WRITE, DFSR_WRITE = 1 << 6, 1 << 11
+SCR_FW, SCR_AW = 1 << 4, 1 << 5
+"""In SCR: whether a program that is not secure may unmask FIQs and aborts."""
 
 
 class Arm32(Cpu):
@@ -64,6 +66,9 @@ class Arm32(Cpu):
             engine.reg_write(arm.UC_ARM_REG_CP_REG, (*MPIDR, self.affinity + self.number))
             if self.identity is not None:
                 engine.reg_write(arm.UC_ARM_REG_CP_REG, (*MIDR, self.identity))
+        else:  # the model runs non-secure; a Pi 1's program is secure, and its masks are its own
+            security = engine.reg_read(arm.UC_ARM_REG_CP_REG, hyp.SCR)
+            engine.reg_write(arm.UC_ARM_REG_CP_REG, (*hyp.SCR, security | SCR_FW | SCR_AW))
         if self.starts_in_hyp:
             hyp.start(engine)
         else:
