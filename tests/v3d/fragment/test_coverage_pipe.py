@@ -6,12 +6,11 @@ import itertools
 
 import numpy as np
 import pytest
-from tests.v3d.fragment.scene import Scene, vertex, words
+from tests.v3d.fragment.scene import ZS_DUMP, Scene, vertex, words
 
-from vc4lab.qpu.environment import Unsupported
-from vc4lab.v3d.fragment.pipeline import fragment_pipeline
 from vc4lab.v3d.fragment.samples import PATH_PATTERNS
 from vc4lab.v3d.fragment.tile_context import FragmentKey
+from vc4lab.v3d.fragment.tile_layout import TileLayout
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
 
 SIZE = 24
@@ -170,10 +169,46 @@ def test_facing_chooses_and_turns() -> None:
         assert word == ((0xFFFFFFFF if facing & 4 else 0x55555555) if drawn else 0)
 
 
-def test_multisample_frames_are_refused_by_name() -> None:
-    for key in (
-        FragmentKey(READ, multisample=True),
-        FragmentKey((), coverage="or", multisample=True),
-    ):
-        with pytest.raises(Unsupported, match="FRG-004"):
-            fragment_pipeline(key)
+@pytest.mark.parametrize("engine", ["fast", "interpreter"])
+@pytest.mark.parametrize("choice", ["first", "copies", "quarters"])
+def test_multisample_frames_keep_coverage_where_the_choice_says(choice: str, engine: str) -> None:
+    """The same path and the same samples as without multisampling; the four words tell it apart."""
+    unknowns = DEFAULT_UNKNOWNS.with_(coverage_multisample=choice)
+    stale = 0x12345600
+    scene = Scene(SIZE, SIZE, clear_zs=stale, layout=TileLayout(multisample=True), tile=(32, 32))
+    whole = [vertex(x, y) for x, y in ((0, 0), (2 * SIZE, 0), (0, 2 * SIZE))]
+    scene.add(FragmentKey((), coverage="zero"), whole)
+    scene.add(FragmentKey((), coverage="odd"), [vertex(*p) for t in fan(STAR) for p in t])
+    scene.render(engine, unknowns=unknowns)
+    covered = expected(fan(STAR), "odd", PATH_PATTERNS["grid"])
+    word = (covered * (1 << 2 * np.arange(16))).sum(axis=2).astype(np.uint32)
+    dumped = scene.samples(ZS_DUMP)
+    for number in range(4):
+        if choice == "quarters":
+            expected_word = word >> np.uint32(8 * number) & np.uint32(0xFF)
+        else:
+            expected_word = word if not number or choice == "copies" else np.full_like(word, stale)
+        assert np.array_equal(dumped[:, :, number], expected_word)
+    scene.add(FragmentKey(READ, coverage_mask=True), whole)
+    scene.render(engine, unknowns=unknowns)
+    assert np.array_equal(scene.samples(), np.repeat(bits(covered)[:, :, None], 4, axis=2))
+    left = scene.samples(ZS_DUMP)  # reading clears what holds the coverage
+    assert not left[:, :, 0].any()
+    assert (left[:, :, 3] == (stale if choice == "first" else 0)).all()
+
+
+def test_reading_clears_pixels_of_any_sample() -> None:
+    """A sliver over some samples of a pixel reads its coverage once and for all."""
+    four = TileLayout(multisample=True)
+    scene = Scene(SIZE, SIZE, clear_zs=0, layout=four, tile=(32, 32))
+    whole = [(0.0, 0.0), (2.0 * SIZE, 0.0), (0.0, 2.0 * SIZE)]
+    scene.add(FragmentKey((), coverage="or"), [vertex(*p) for p in whole])
+    half = [vertex(3.5, 2), vertex(SIZE, 2), vertex(3.5, 2 + SIZE)]
+    scene.add(FragmentKey(READ, coverage_mask=True), half)
+    for engine in ("fast", "exact", "interpreter"):
+        scene.render(engine)
+        read_, kept = scene.samples(), scene.samples(ZS_DUMP)[:, :, 0]
+        touched = (read_ == 0xFFFF).any(axis=2)
+        assert touched[4, 3]
+        assert not (read_[4, 3] == 0xFFFF).all()
+        assert np.array_equal(kept == 0, touched)

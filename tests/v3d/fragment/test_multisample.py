@@ -268,3 +268,22 @@ def test_switches_of_oversampling_and_16x_stores():
         for k in (1, 2)
     ]
     assert (pictures[0] == pictures[1]).all()
+
+
+def test_without_oversampling_the_frame_can_be_that_of_one_sample():
+    """Planes that cut each other: only the depth of samples tells such a frame from a plain one."""
+    sides = [[vertex(-40, -7, 0.0), vertex(40, 3, 1.0), vertex(0, 90, 0.4)],
+             [vertex(-40, -7, 1.0), vertex(40, 3, 0.0), vertex(0, 90, 0.5)]]  # fmt: skip
+    plain, scene = Scene(32, 32), multisample_scene(32, 32)
+    for number, corners in enumerate(sides, 1):
+        key = FragmentKey(Z_FLAT, z_update=True, depth_function=1, oversample=False)
+        for where in (plain, scene):
+            where.add(key, corners, uniforms=(number,))
+    expected = plain.render()
+    for engine in ("fast", "exact", "interpreter"):
+        scene.render(engine, unknowns=DEFAULT_UNKNOWNS.with_(ms_no_oversample="single"))
+        assert (scene.samples() == expected[:, :, None]).all()
+        assert (scene.samples(ZS_DUMP) == plain.depth()[:, :, None]).all()
+    scene.render()  # coverage of the centre, but a depth for each sample
+    differing = (scene.samples() != expected[:, :, None]).any(axis=2)
+    assert 10 < differing.sum() < 60

@@ -1,6 +1,6 @@
 """Messages about fragment programs, the rasteriser and the tile buffer."""
 
-from vc4lab.diagnostics.entry import Entry
+from vc4lab.diagnostics.entry import Entry, Severity
 
 _QPU = "AG100-R, QPU register address map"
 
@@ -35,11 +35,12 @@ ENTRIES = [
         "The draw sends its primitives to the coverage pipe (record 96 bit 8), or its program "
         "reads coverage (signal 7), in a 4x multisample frame. Z and stencil have a word for each "
         "of the four samples there, and no document says which of them hold the coverage of a "
-        "path. The draw is left out.",
+        "path: the choice is `vc4lab unknowns coverage_multisample`.",
         "AG100-R pp. 50, 71; hardware reference 7.1, 7.12",
         "Draw paths in a frame without multisampling: coverage has 16 samples of its own. How they "
         "are arranged and counted: `vc4lab unknowns coverage_samples`, coverage_winding, "
         "coverage_level.",
+        Severity.HINT,
     ),
     Entry(
         "FRG-006",

@@ -117,11 +117,15 @@ class BlockShader:
         key = self.constants.key
         if not key.multisample:
             return None
+        choices = key.unknowns
+        sloped = choices["ms_depth"] == "plane"
+        if not key.oversample and choices["ms_no_oversample"] == "single":
+            sloped = False
         a, b, _ = primitive.depth
         steps = []
         for x, y in sample_points(key):
             step = const(f32, 0.0)
-            if key.unknowns["ms_depth"] == "plane":
+            if sloped:
                 for slope, distance in ((a, x - CENTRE), (b, y - CENTRE)):
                     if slope is not None:
                         step = step + slope * (distance / 16)
@@ -171,12 +175,12 @@ class BlockShader:
 
     def _accumulate(self, primitive: Primitive, block: Block) -> None:
         """The coverage pipe in place of a program."""
-        from vc4lab.v3d.fragment.coverage_pipe import accumulate
+        from vc4lab.v3d.fragment import coverage_pipe
 
-        place = self.zs + self._offset(block)
-        word = self.layout.load_block(place)
-        word = accumulate(self.constants.key, word, block.samples, primitive.reverse)
-        self.layout.store_block(place, word)
+        key, place = self.constants.key, self.zs + self._offset(block)
+        word = coverage_pipe.accumulator(key, place)
+        word = coverage_pipe.accumulate(key, word, block.samples, primitive.reverse)
+        coverage_pipe.set_accumulator(key, place, word)
 
     def _offset(self, block: Block) -> Value:
         return self.layout.offset(block.x, block.y)

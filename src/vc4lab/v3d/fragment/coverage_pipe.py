@@ -33,12 +33,14 @@ from vc4lab.v3d.fragment.setup import (
     bounding_box,
     oriented_edge,
 )
+from vc4lab.v3d.fragment.tile_layout import SAMPLE_BYTES
 
 if TYPE_CHECKING:
     from vc4lab.v3d.fragment.tile_context import FragmentKey
     from vc4lab.v3d.unknowns import Unknowns
 
 SAMPLES = 16
+_QUARTER_BITS = 2 * SAMPLES // 4
 _LOW = 0x55555555
 """The lower bit of each sample's two."""
 
@@ -119,11 +121,44 @@ def read_coverage(word: Value, as_mask: bool, unknowns: Unknowns) -> Value:
     return ((count * 255 + 8) >> 4) * 0x01010101
 
 
+def accumulator(key: FragmentKey, zs: Value) -> Value:
+    """A block's accumulators, one word a pixel; its Z and stencil words are at `zs`.
+
+    Multisample frames have four words a pixel: "coverage_multisample" says which of them hold it.
+    """
+    if not _quartered(key):
+        return key.layout.load_block(zs)
+    word = const(i32x16, 0)
+    for number in range(key.layout.samples):
+        quarter = key.layout.load_block(zs + SAMPLE_BYTES * number) & 0xFF
+        word = word | (quarter << _QUARTER_BITS * number)
+    return word
+
+
+def set_accumulator(key: FragmentKey, zs: Value, word: Value) -> None:
+    """Writes what `accumulator` reads."""
+    copies = key.layout.samples
+    if key.unknowns["coverage_multisample"] == "first":
+        copies = 1
+    for number in range(copies):
+        part = word
+        if _quartered(key):
+            part = word.shr(_QUARTER_BITS * number) & 0xFF
+        key.layout.store_block(zs + SAMPLE_BYTES * number, part)
+
+
+def _quartered(key: FragmentKey) -> bool:
+    return key.layout.multisample and key.unknowns["coverage_multisample"] == "quarters"
+
+
 def load_coverage(key: FragmentKey, zs: Value, read: list[Value]) -> Value:
     """Signal 7: the coverage of a block whose words are at `zs`; cleared in the lanes of `read`
-    unless record 96 bit 11 says to leave it.
+    (for each sample) unless record 96 bit 11 says to leave it.
     """
-    word = key.layout.load_block(zs)
+    word = accumulator(key, zs)
     if not key.coverage_leave:
-        key.layout.store_block(zs, select(read[0], 0, word))
+        lanes = read[0]
+        for others in read[1:]:
+            lanes = lanes | others
+        set_accumulator(key, zs, select(lanes, 0, word))
     return read_coverage(word, key.coverage_mask, key.unknowns)

@@ -36,6 +36,19 @@ ROWS: list[Unknown] = [
         "AG100-R p. 51 says 4 x 8-bit level; hardware reference 7.9",
     ),
     Unknown(
+        "coverage_multisample",
+        "A multisample frame has four Z/stencil words a pixel: which hold its coverage of 16 "
+        "samples?",
+        {
+            "first": "that of sample 0; the other three stay as they are",
+            "copies": "all four hold the same",
+            "quarters": "bits 7:0 of each, for 4 of the 16 samples; the rest is 0",
+        },
+        "first",
+        "Accumulate a path in such a frame and dump depth and stencil (record 26).",
+        "no source; the reference describes coverage in frames of 64x64 tiles only (7.1, 7.12)",
+    ),
+    Unknown(
         "sample_positions",
         "Where in a pixel are the four samples of a multisample frame?",
         {
@@ -62,7 +75,9 @@ ROWS: list[Unknown] = [
         "ms_no_oversample",
         "Which coverage have samples in a multisample frame with oversampling off (96 bits 7:6)?",
         {
-            "centre": "all four that of the pixel centre",
+            "centre": "all four that of the pixel centre; the depth of each is as ms_depth says",
+            "single": "all four that of the pixel centre, and its depth: the frame looks as if it "
+            "had one sample",
             "samples": "each its own, as with oversampling on",
         },
         "centre",
