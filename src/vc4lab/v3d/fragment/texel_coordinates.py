@@ -33,6 +33,7 @@ BIAS_LIMIT = 0x42800000
 _SIGN = -0x80000000
 _MAGNITUDE = 0x7FFFFFFF
 _INFINITY = 0x7F800000
+_ONE = 0x3F800000
 
 
 def splat_lane(x: Value, lane: int) -> Value:
@@ -52,6 +53,15 @@ def finite(word: Value, limit: int) -> Value:
     return (limited | (word & _SIGN)).bitcast(f32)
 
 
+def unit(word: Value) -> Value:
+    """A float word clamped to 0 .. 1 (infinities and NaN become 0): `finite` and clamping in one.
+
+    Positive floats are ordered like integers, and negative ones are negative.
+    """
+    limited = select(word < _INFINITY, min_(max_(word, 0), _ONE), 0)
+    return limited.bitcast(f32)
+
+
 def truncate(value: Value) -> Value:
     """Float to integer toward zero for values known to be small (no saturation, no flags)."""
     return value._convert("fptosi", i32.like(value.type))
@@ -62,14 +72,19 @@ def floor_to_int(value: Value) -> Value:
     return truncate(floor_(value))
 
 
-def fixed_coordinate(value: Value, scale: Value, wrap: Wrap) -> Value:
-    """Texel coordinate with 8 fractional bits; ``scale`` holds 256 * size as float bits."""
+def fixed_coordinate(value: Value, scale: Value, wrap: Wrap, is_unit: bool = False) -> Value:
+    """Texel coordinate with 8 fractional bits; ``scale`` holds 256 * size as float bits.
+
+    ``is_unit``: the value comes from `unit`.
+    """
     size = scale.bitcast(f32)
     if wrap is Wrap.REPEAT:
         # Rounded toward zero, so the fraction is always below 1.
         return truncate((value - floor_(value)) * size)
     if wrap is Wrap.MIRROR:
         return truncate((value - floor_(value * 0.5) * 2.0) * size)
+    if is_unit:
+        return truncate(value * size)
     if wrap is Wrap.CLAMP:
         return truncate(fmin_(fmax_(value, 0.0), 1.0) * size)
     return floor_to_int(fmin_(fmax_(value, -1.0), 2.0) * size)

@@ -36,8 +36,9 @@ _i16x32 = vec(i16, 32)
 class Request:
     """What all levels of one texture request share.
 
-    ``u``, ``v``: finite coordinates (f32x16); ``face``: byte offset of the cube face or None;
-    ``border``: the border colour as a filter word.
+    ``u``, ``v``: finite coordinates (f32x16), where `TextureKind.unit_s`, `unit_t` say so clamped
+    already; ``face``: byte offset of the cube face or None; ``border``: the border colour as a
+    filter word.
     """
 
     kind: TextureKind
@@ -72,11 +73,13 @@ class Tap(NamedTuple):
 def filter_level(request: Request, level: Level, linear: Any) -> Any:
     """Filter word of one level. ``linear``: bool for all lanes, or a lane mask."""
     kind = request.kind
-    x = fixed_coordinate(request.u, level.scale_s, kind.wrap_s)
-    y = fixed_coordinate(request.v, level.scale_t, kind.wrap_t)
+    x = fixed_coordinate(request.u, level.scale_s, kind.wrap_s, kind.unit_s)
+    y = fixed_coordinate(request.v, level.scale_t, kind.wrap_t, kind.unit_t)
     texels = Texels(request, level)
     if linear is False:
-        return texels.fetch([texels.column(x >> 8, False)], [texels.row(y >> 8, False)])[0]
+        # A clamped index is not negative, like the second one of a bilinear pair.
+        column, row = texels.column(x >> 8, kind.unit_s), texels.row(y >> 8, kind.unit_t)
+        return texels.fetch([column], [row])[0]
     half: Any = 128
     weights: Any = 255
     if linear is not True:

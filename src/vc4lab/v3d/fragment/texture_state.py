@@ -102,6 +102,16 @@ class TextureKind:
         return self.mip is not MipMode.BASE or self.mag_linear != self.min_linear
 
     @property
+    def unit_s(self) -> bool:
+        """Whether S only counts clamped to 0 .. 1."""
+        return self.wrap_s is Wrap.CLAMP and not (self.needs_lod or self.cube)
+
+    @property
+    def unit_t(self) -> bool:
+        """Whether T only counts clamped to 0 .. 1."""
+        return self.wrap_t is Wrap.CLAMP and not (self.needs_lod or self.cube)
+
+    @property
     def result_words(self) -> int:
         """Words a request returns to r4, one load signal each."""
         return 2 if self.type is TextureType.RGBA64 else 1

@@ -41,6 +41,7 @@ from vc4lab.v3d.fragment.texel_coordinates import (
     floor_to_int,
     quad_lane,
     splat_lane,
+    unit,
 )
 from vc4lab.v3d.fragment.texel_filter import Level, Request, blend, filter_level
 from vc4lab.v3d.fragment.texture_state import (
@@ -81,7 +82,9 @@ def sample(
         extra = [value for value, used in ((r, uses_r), (b, uses_b)) if used]
         return call(function, descriptor, memory_base, s, t, *extra)
     d = TextureDescriptor.at(descriptor)
-    u, v, face = finite(s, COORDINATE_LIMIT), finite(t, COORDINATE_LIMIT), None
+    face = None
+    u = unit(s) if kind.unit_s else finite(s, COORDINATE_LIMIT)
+    v = unit(t) if kind.unit_t else finite(t, COORDINATE_LIMIT)
     if kind.cube:
         face, u, v = cube_face(u, v, finite(r, COORDINATE_LIMIT))
         face = face * d.cube_stride

@@ -69,16 +69,15 @@ class UtileBlock:
         per_word_log2 = 6 - shape.bits_per_texel.bit_length()
         indices, shifts = [], []
         for dx in self.dx:
-            inner = dx & (shape.width - 1)
-            right = (dx << (4 - shape.width_log2)) & 16
-            indices.append(inner.shr(per_word_log2) | right if per_word_log2 else inner | right)
+            indices.append(bits_of(dx << (4 - shape.width_log2), 16, dx.shr(per_word_log2)))
             shifts.append((dx & ((1 << per_word_log2) - 1)) * shape.bits_per_texel)
         words = []
         for dy in self.dy:
-            row = (dy & (shape.height - 1)) << (shape.row_bytes_log2 - 2)
+            row_shift = shape.row_bytes_log2 - 2
+            row, row_bits = dy << row_shift, (shape.height - 1) << row_shift
             lower = (dy & shape.height) != 0
             for index, shift in zip(indices, shifts, strict=True):
-                lane = row | index
+                lane = bits_of(row, row_bits, index)  # what is above bit 4 does not count
                 word = select(
                     lower,
                     permute_two(utiles[2], utiles[3], lane),
@@ -86,6 +85,11 @@ class UtileBlock:
                 )
                 words.append(word.shr(shift) if per_word_log2 else word)
         return tuple(words)
+
+
+def bits_of(chosen: Value, mask: int, others: Value) -> Value:
+    """The bits of `mask` from one value, all others from another: one instruction on AVX-512."""
+    return (chosen & mask) | (others & ~mask)
 
 
 def _any_bit(parts: list[Value]) -> Value:
