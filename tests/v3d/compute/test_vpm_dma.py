@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.support.compute import DATA, END, ENGINES, run
+from tests.support.compute import DATA, END, ENGINES, Board, run
 
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
 
@@ -200,14 +200,15 @@ CHOICES = (
     {},
     {"dma_subword": "quarters", "dma_row_end": "wrap"},
     {"dma_subword": "lanes", "vdw_stride_bits": "13"},
+    {"vpm_read_extension": "sign", "vdr_pitch_carry": "low", "dma_alignment": "rounded"},
 )
 
 
-@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("seed", range(32))
 def test_golden_and_native_agree(seed: int) -> None:
     r = random.Random(seed)
     data = np.random.default_rng(seed).integers(0, 1 << 32, 1 << 16, np.uint32)
-    unknowns = DEFAULT_UNKNOWNS.with_(**CHOICES[seed % 3])
+    unknowns = DEFAULT_UNKNOWNS.with_(**CHOICES[seed % 4])
     outcome = both(accesses(r), data=data, unknowns=unknowns, words=1 << 21)
     assert outcome.completed == 1
 
@@ -219,3 +220,81 @@ def test_transfers_over_the_end_of_memory(address: int) -> None:
     program += f"ldi vr_setup, 0x83021000 | 2 << 4\nldi vr_addr, {address}"
     outcome = both(program + END)
     assert np.array_equal(outcome.vpm[2], outcome.vpm[0])
+
+
+def switched(name: str, choice: str, program: str, **options: Any) -> tuple[Any, Any]:
+    """The outcomes of both engines by default and with the choice."""
+    unknowns = DEFAULT_UNKNOWNS.with_(**{name: choice})
+    return both(program + END, **options), both(program + END, unknowns=unknowns, **options)
+
+
+def test_narrow_reads_with_a_sign() -> None:
+    program = "ldi vw_setup, 0x1a00\nldi r0, 0x80ff7f01\nmov vpm, r0\n"
+    program += "ldi vr_setup, 0x201800\nnop\nnop\nnop\nmov r0, vpm\nmov r1, vpm\n"
+    program += "ldi vr_setup, 0x101900\nnop\nnop\nnop\nmov r2, vpm\n"
+    program += "ldi vw_setup, 0x1a01\nmov vpm, r0\nmov vpm, r1\nmov vpm, r2"
+    default, other = switched("vpm_read_extension", "sign", program)
+    assert [hex(word) for word in default.vpm[1, :4]] == ["0x1", "0x7f", "0xff", "0x80"]
+    assert [hex(word) for word in other.vpm[1, :4]] == ["0x1", "0x7f", "0xffffffff", "0xffffff80"]
+    assert np.array_equal(other.vpm[2], other.vpm[1])
+    assert [hex(word) for word in default.vpm[3, :2]] == ["0x7f01", "0x80ff"]
+    assert [hex(word) for word in other.vpm[3, :2]] == ["0x7f01", "0xffff80ff"]
+
+
+@pytest.mark.parametrize(
+    ("mode", "y", "pitch", "rows"),
+    [(0, 14, 1, (14, 15, 0, 1)), (2, 6, 2, (6, 7, 0, 1)), (4, 3, 4, (3, 0, 1, 2))],
+)
+def test_the_pitch_of_a_load_wraps(mode: int, y: int, pitch: int, rows: Any) -> None:
+    """Four rows of one element; the pitch goes to the next VPM row."""
+    setup = 1 << 31 | mode << 28 | 1 << 24 | 1 << 20 | 4 << 16 | pitch << 12 | y << 4
+    data = np.array([1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0, 4], np.uint32)
+    program = f"ldi vr_setup, {setup}\nldi vr_addr, {DATA}\nmov -, vr_wait"
+    default, other = switched("vdr_pitch_carry", "low", program, data=data)
+    assert default.vpm[y : y + 4, 0].tolist() == [1, 2, 3, 4]
+    assert other.vpm[list(rows), 0].tolist() == [1, 2, 3, 4]
+
+
+def test_a_stride_survives_the_program() -> None:
+    setup = 2 << 30 | 2 << 23 | 1 << 16 | 1 << 14
+    first = write_rows(1, 2) + f"ldi vw_setup, 0xc0000004\nldi vw_setup, {setup}" + END
+    second = f"ldi vw_setup, {setup | 1 << 7}\nldi vw_addr, {DATA}\nmov -, vw_wait" + END
+    found = []
+    for choice in ("zero", "kept"):
+        for engine in ENGINES:
+            board = Board(engine, unknowns=DEFAULT_UNKNOWNS.with_(dma_setup_start=choice))
+            board.start(first)
+            board.finish()
+            board.start(second)
+            found.append(board.finish().memory[:3].tolist())
+    assert found == [[100, 200, 0]] * 2 + [[100, 0, 200]] * 2
+
+
+def test_all_setups_survive_the_program() -> None:
+    setups = "ldi vr_setup, 0x80111000\nldi vr_setup, 0x90000008\n"
+    setups += f"ldi vw_setup, {2 << 30 | 1 << 23 | 1 << 16 | 1 << 14}\nldi vw_setup, 0xc0000004"
+    start = f"ldi vr_addr, {DATA}\nmov -, vr_wait\nldi vw_addr, {DATA + 4}\nmov -, vw_wait"
+    for engine in ENGINES:
+        board = Board(engine, unknowns=DEFAULT_UNKNOWNS.with_(dma_setup_start="kept"))
+        board.memory.set_u32(DATA, 77)
+        board.start(setups + END)
+        board.finish()
+        board.start(start + END)
+        assert board.finish().memory[:3].tolist() == [77, 77, 0]
+
+
+@pytest.mark.parametrize("mode", [0, 2])
+def test_unaligned_transfers(mode: int) -> None:
+    """A row is stored at an odd address, and the memory loaded from another one."""
+    store = 2 << 30 | 1 << 23 | 4 << 16 | 1 << 14 | mode
+    load = 1 << 31 | mode << 28 | 1 << 24 | 4 << 20 | 1 << 16 | 1 << 12 | 8 << 4
+    program = write_rows(5, 1) + f"ldi vw_setup, {store | 5 << 7}\nldi vw_addr, {DATA + 3}\n"
+    program += f"mov -, vw_wait\nldi vr_setup, {load}\nldi vr_addr, {DATA + 1}\nmov -, vr_wait"
+    default, other = switched("dma_alignment", "rounded", program)
+    size = 2 if mode else 4
+    row = default.vpm[5].view(np.uint8)[: 4 * size]
+    at = 2 if mode else 0
+    assert np.array_equal(default.memory.view(np.uint8)[3 : 3 + 4 * size], row)
+    assert np.array_equal(other.memory.view(np.uint8)[at : at + 4 * size], row)
+    expected = other.memory.view(np.uint8)[: 4 * size]
+    assert np.array_equal(other.vpm[8].view(np.uint8)[: 4 * size], expected)

@@ -17,6 +17,7 @@ from vc4lab.v3d.fragment.texture_state import describe_texture
 from vc4lab.v3d.fragment.tmu_kernels import sample_words
 from vc4lab.v3d.geometry.vertex import VertexKey, vertex_pipeline
 from vc4lab.v3d.geometry.vertex_context import DONE, ENDLESS, VertexContext, buffer_bytes
+from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
 
 ENGINES = ("jit", "exact", "interpreter")
 UNIFORMS, ARRAYS = 0x2000, 0x10000
@@ -255,6 +256,22 @@ def test_every_way_to_read(memory, setup):
         key = VertexKey(program, ((0, 16, 0),), 16, 2, engine)
         found, *_ = shade(memory, key, 0, 15, {0: (ARRAYS, 16)})
         assert np.array_equal(found, expected), engine
+
+
+@pytest.mark.parametrize("setup", [0x1800, 0x1902, 0x1004], ids=hex)
+def test_narrow_reads_with_a_sign(memory, setup):
+    data = np.random.default_rng(setup).integers(0, 1 << 32, 64, np.uint32) | 0x80800080
+    memory.write(ARRAYS, data.astype(np.uint32).tobytes())
+    program = words(MODES.format(read=setup | 2 << 20, write=0x1A00))
+    kind = (np.int8, np.int16)[setup >> 8 & 3]
+    unknowns = DEFAULT_UNKNOWNS.with_(vpm_read_extension="sign")
+    for engine in ENGINES:
+        key = VertexKey(program, ((0, 16, 0),), 16, 2, engine)
+        zero, *_ = shade(memory, key, 0, 15, {0: (ARRAYS, 16)})
+        key = VertexKey(program, ((0, 16, 0),), 16, 2, engine, unknowns=unknowns)
+        sign, *_ = shade(memory, key, 0, 15, {0: (ARRAYS, 16)})
+        assert np.array_equal(sign.view(np.int32), zero.astype(kind)), engine
+        assert not np.array_equal(sign, zero)
 
 
 @pytest.mark.parametrize("setup", list(setups()), ids=hex)

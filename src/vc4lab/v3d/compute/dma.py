@@ -64,11 +64,12 @@ def store(
             y += unit
         else:  # the next column; behind the last one 16 rows down
             y, x = y + (x + unit) // 16 * 16, (x + unit) % 16
+        start = _memory_row(address, width, unknowns)
         for element in range(depth):
             sub = first_sub_index(width, number + element, unknowns["dma_subword"])
             at = _place(width, bool(setup.horizontal), y, x, sub, unknowns)
             value = int.from_bytes(vpm[at : at + width.bytes].tobytes(), "little")
-            write((address + element * width.bytes) & _WORD, value)
+            write((start + element * width.bytes) & _WORD, value)
         address = (address + depth * width.bytes + gap) & _WORD
 
 
@@ -87,15 +88,24 @@ def load(
     read = {1: memory.u8, 2: memory.u16, 4: memory.u32}[width.bytes]
     for row in range(int(setup.rows) or 16):
         # the pitch counts {Y, B}, {Y, H} or Y
-        number = int(setup.y) * width.per_word + width.offset + row * step
+        first = int(setup.y) * width.per_word + width.offset
+        number = first + row * step
+        if unknowns["vdr_pitch_carry"] == "low":
+            number = first & ~15 | number & 15
+        start = _memory_row(address + row * pitch, width, unknowns)
         y, part = number // width.per_word, Width(width.bytes, number % width.per_word)
         for element in range(int(setup.row_length) or 16):
             sub = first_sub_index(part, element, unknowns["dma_subword"])
             at = _place(width, not setup.vertical, y, int(setup.x), sub, unknowns)
-            value = read((address + row * pitch + element * width.bytes) & _WORD)
+            value = read((start + element * width.bytes) & _WORD)
             vpm[at : at + width.bytes] = np.frombuffer(
                 value.to_bytes(width.bytes, "little"), np.uint8
             )
+
+
+def _memory_row(address: int, width: Width, unknowns: Unknowns) -> int:
+    """Where a row in memory begins."""
+    return address & -width.bytes if unknowns["dma_alignment"] == "rounded" else address
 
 
 def _place(width: Width, horizontal: bool, y: int, x: int, sub: int, unknowns: Unknowns) -> int:

@@ -188,7 +188,7 @@ class UserEnvironment(Environment):
         found = self.reads.next()
         if found is None:
             raise Stuck(STALLS[NO_VPM_DATA])
-        return vpm.read(self.vpm, *found)
+        return vpm.read(self.vpm, *found, self.unknowns["vpm_read_extension"])
 
     def vpm_write(self, value: Any, mask: Any) -> None:
         rows = int(self.shared.rows)

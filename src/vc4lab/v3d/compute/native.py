@@ -10,7 +10,7 @@ from vc4lab.qpu.resumable import emit_resumable
 from vc4lab.simd import Function, NativeFunction, Target, build, i32, ptr
 from vc4lab.v3d.compute.budget import NATIVE
 from vc4lab.v3d.compute.needs import need_of
-from vc4lab.v3d.compute.qpu import Condition, Qpu, Request
+from vc4lab.v3d.compute.qpu import Condition, Qpu, Request, Setups
 from vc4lab.v3d.compute.staged_environment import REFUSALS, StagedUserEnvironment
 from vc4lab.v3d.compute.state import STALLS, QpuState, SharedState, Status
 
@@ -78,6 +78,16 @@ class NativeQpu(Qpu):
     def take_findings(self) -> tuple[int, int]:
         found, self.state.findings = self.state.findings, 0
         return found, self.state.outside & 0xFFFFFFFF
+
+    def dma_setups(self) -> Setups:
+        state = self.state
+        words = state.load_setup, state.load_stride, state.store_setup, state.store_stride
+        return Setups(*(word & 0xFFFFFFFF for word in words))
+
+    def set_dma_setups(self, words: Setups) -> None:
+        state = self.state
+        state.load_setup, state.load_stride = signed32(words.load), signed32(words.pitch)
+        state.store_setup, state.store_stride = signed32(words.store), signed32(words.gap)
 
     def advance(self) -> bool:
         state = self.state

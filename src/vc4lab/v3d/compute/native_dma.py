@@ -67,6 +67,11 @@ def _place(horizontal: Value, y: Value, x: Value, sub: Value, shift: Value, row_
     return select(horizontal, (y * ROW_BYTES + column) & (VPM_BYTES - 1), down)
 
 
+def _memory_row(address: Value, shift: Value, alignment: str) -> Value:
+    """Where a row in memory begins."""
+    return address & -(4 >> shift) if alignment == "rounded" else address
+
+
 @staged
 def _copy(target: Value, source: Value, shift: Value) -> None:
     """One element of 4, 2 or 1 bytes."""
@@ -94,7 +99,7 @@ def _charge(state: Any, elements: Value) -> None:
 
 
 @lru_cache
-def store_kernel(layout: str, row_end: str, stride_bits: str) -> Kernel:
+def store_kernel(layout: str, row_end: str, stride_bits: str, alignment: str) -> Kernel:
     """VDW: (shared, qpu, guest address)."""
 
     @kernel(args=(ptr, ptr, i32))
@@ -111,8 +116,9 @@ def store_kernel(layout: str, row_end: str, stride_bits: str) -> Kernel:
         gap = stride & ((1 << int(stride_bits)) - 1)
         packed = ((stride >> 16) & 1) != 0
         length = depth << (2 - shift)
-        at = address
+        following = address
         for unit in range(units):
+            at = _memory_row(following, shift, alignment)
             column = x0 + unit
             across_y, down_y = y0 + unit, y0 + (column & ~15)
             y = select(packed, y0, select(horizontal, across_y, down_y))
@@ -137,13 +143,13 @@ def store_kernel(layout: str, row_end: str, stride_bits: str) -> Kernel:
                     sub = _sub_index(number + element, shift, offset, layout)
                     place = _place(horizontal, y, x, sub, shift, row_end)
                     _copy(host(memory, at + (element << (2 - shift))), vpm + place, shift)
-            at = at + length + gap
+            following = following + length + gap
 
     return vdw
 
 
 @lru_cache
-def load_kernel(layout: str, row_end: str) -> Kernel:
+def load_kernel(layout: str, row_end: str, carry: str, alignment: str) -> Kernel:
     """VDR: (shared, qpu, guest address)."""
 
     @kernel(args=(ptr, ptr, i32))
@@ -164,8 +170,10 @@ def load_kernel(layout: str, row_end: str) -> Kernel:
         length = count << (2 - shift)
         for row in range(rows):
             number = start_number + row * step
+            if carry == "low":
+                number = (start_number & ~15) | (number & 15)
             y, part = number >> shift, number & ((1 << shift) - 1)
-            at = address + row * pitch
+            at = _memory_row(address + row * pitch, shift, alignment)
             inside = (at & MEMORY_MASK) <= MEMORY_SIZE - length
             start = _place(horizontal, y, x, part, shift, row_end)
             whole = start + length <= VPM_BYTES

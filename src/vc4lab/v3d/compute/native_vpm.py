@@ -6,9 +6,11 @@ one function that looks at the setup word for each lane.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from vc4lab.simd import (
+    Kernel,
     Value,
     const,
     i1,
@@ -38,7 +40,7 @@ from vc4lab.v3d.compute.state import (
     QpuState,
     SharedState,
 )
-from vc4lab.v3d.geometry.vpm_access import element_offsets, first_address, width_shift
+from vc4lab.v3d.geometry.vpm_access import element_offsets, extended, first_address, width_shift
 
 _HORIZONTAL = 1 << 11
 
@@ -48,16 +50,20 @@ def is_rows(setup: Value) -> Value:
     return (setup & (_HORIZONTAL | 1 << 9)) == (_HORIZONTAL | 1 << 9)
 
 
-@kernel(args=(ptr, i32, i32), returns=i32x16)
-def read_general(vpm: Any, setup: Any, address: Any) -> Any:
-    """A vector in any mode; narrow elements are extended with zeros."""
-    offsets = element_offsets(setup, address)
-    shift = width_shift(setup)
-    result = const(i32x16, 0)
-    for lane in range(16):
-        word = load(i32, vpm + offsets[lane])
-        result = result.insert(lane, word)
-    return result & splat(select(shift == 0, -1, select(shift == 1, 0xFFFF, 0xFF)))
+@lru_cache
+def read_general(extension: str) -> Kernel:
+    """A vector in any mode. extension: of narrow elements, the unknown "vpm_read_extension"."""
+
+    @kernel(args=(ptr, i32, i32), returns=i32x16)
+    def read_vpm(vpm: Any, setup: Any, address: Any) -> Any:
+        offsets = element_offsets(setup, address)
+        result = const(i32x16, 0)
+        for lane in range(16):
+            word = load(i32, vpm + offsets[lane])
+            result = result.insert(lane, word)
+        return extended(result, width_shift(setup), extension)
+
+    return read_vpm
 
 
 @kernel(args=(ptr, ptr, i32, i32, i32x16, i32))

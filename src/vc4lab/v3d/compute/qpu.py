@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from vc4lab.qpu.environment import Unsupported
 from vc4lab.qpu.isa import INSTRUCTION_BYTES
 from vc4lab.v3d.compute.budget import GOLDEN, HINT
 from vc4lab.v3d.compute.environment import Stuck, UserEnvironment
 from vc4lab.v3d.compute.needs import Need, need_of
+from vc4lab.v3d.compute.setup import LoadSetup, LoadStride, StoreSetup, StoreStride
 
 if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory
@@ -48,6 +49,15 @@ class Request:
         never write it have) does not either.
         """
         return 0 < self.length <= UNLIMITED
+
+
+class Setups(NamedTuple):
+    """Words of the four DMA setup registers: load, its stride, store, its stride."""
+
+    load: int
+    pitch: int
+    store: int
+    gap: int
 
 
 class Qpu:
@@ -89,6 +99,14 @@ class Qpu:
 
     def take_findings(self) -> tuple[int, int]:
         """(FINDING_... bits since the last call, address of a DMA outside RAM)."""
+        raise NotImplementedError
+
+    def dma_setups(self) -> Setups:
+        """Its DMA setup and stride registers now."""
+        raise NotImplementedError
+
+    def set_dma_setups(self, words: Setups) -> None:
+        """Give it these before it begins."""
         raise NotImplementedError
 
     def stop(self, code: str, reason: str) -> None:
@@ -153,6 +171,16 @@ class GoldenQpu(Qpu):
     def take_findings(self) -> tuple[int, int]:
         found, self.env.findings = self.env.findings, 0
         return found, self.env.outside
+
+    def dma_setups(self) -> Setups:
+        env = self.env
+        registers = env.load_setup, env.load_stride, env.store_setup, env.store_stride
+        return Setups(*(register.value for register in registers))
+
+    def set_dma_setups(self, words: Setups) -> None:
+        env = self.env
+        env.load_setup, env.load_stride = LoadSetup(words.load), LoadStride(words.pitch)
+        env.store_setup, env.store_stride = StoreSetup(words.store), StoreStride(words.gap)
 
     def advance(self) -> bool:
         machine = self.machine

@@ -246,7 +246,8 @@ class StagedUserEnvironment(ResumableEnvironment):
         result.set(load(i32x16, self.vpm + at * ROW_BYTES, 64))
         jump(on)
         enter(other)
-        result.set(call(native_vpm.read_general, self.vpm, setup, at))
+        reader = native_vpm.read_general(self.unknowns["vpm_read_extension"])
+        result.set(call(reader, self.vpm, setup, at))
         jump(on)
         enter(on)
         qpu.read_address = next_address(setup, at)
@@ -275,10 +276,13 @@ class StagedUserEnvironment(ResumableEnvironment):
     def dma_start(self, side: str, value: Any) -> None:
         unknowns = self.unknowns
         layout, row_end = unknowns["dma_subword"], unknowns["dma_row_end"]
+        alignment = unknowns["dma_alignment"]
         if side == "read":
-            function = native_dma.load_kernel(layout, row_end)
+            carry = unknowns["vdr_pitch_carry"]
+            function = native_dma.load_kernel(layout, row_end, carry, alignment)
         else:
-            function = native_dma.store_kernel(layout, row_end, unknowns["vdw_stride_bits"])
+            stride_bits = unknowns["vdw_stride_bits"]
+            function = native_dma.store_kernel(layout, row_end, stride_bits, alignment)
         call(function, self.shared_address, self.qpu_address, value[0])
 
     def dma_wait(self, side: str) -> None:

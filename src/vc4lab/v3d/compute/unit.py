@@ -65,6 +65,7 @@ class ComputeUnit:
         self.code = CodeCache(memory, unknowns)
         self.errors = 0  # bits of ERRSTAT
         self._executor: Executor | None = None
+        self._last: dict[int, Qpu] = {}  # who ran last on a QPU, if its setups are kept
         if engine == "jit":
             from vc4lab.v3d.compute.textures import TextureSlots
 
@@ -72,6 +73,15 @@ class ComputeUnit:
 
     def start(self, number: int, request: Request) -> Qpu:
         """A QPU with the program that the request asks for; it has not executed anything."""
+        qpu = self._make(number, request)
+        if self.unknowns["dma_setup_start"] == "kept":
+            before = self._last.get(number)
+            if before is not None:
+                qpu.set_dma_setups(before.dma_setups())
+            self._last[number] = qpu
+        return qpu
+
+    def _make(self, number: int, request: Request) -> Qpu:
         code = self.code.read(request.code)
         program = code.program
         for problem in program.problems:

@@ -52,7 +52,7 @@ ROWS: list[Unknown] = [
     Unknown(
         "vpm_read_extension",
         "How are 8- and 16-bit elements extended when the VPM is read?",
-        {"zero": "with zeros"},
+        {"zero": "with zeros", "sign": "with copies of their highest bit"},
         "zero",
         "Read a row of 0xFF bytes in 8-bit mode.",
         "AG100-R is silent, VC4C's emulator uses zeros; hardware reference 5.2",
@@ -60,7 +60,7 @@ ROWS: list[Unknown] = [
     Unknown(
         "vdr_pitch_carry",
         "Does the VPITCH of a DMA load carry into the higher bits of Y?",
-        {"full": "yes"},
+        {"full": "yes", "low": "no: 4 bits of {Y, B}, {Y, H} or Y count, and wrap"},
         "full",
         "Load rows that cross VPM row 16.",
         "AG100-R table 36 names only the low bits; hardware reference 5.5",
@@ -68,9 +68,21 @@ ROWS: list[Unknown] = [
     Unknown(
         "dma_setup_start",
         "What is in the DMA setup and stride registers of a program that never writes them?",
-        {"zero": "0, for each QPU its own"},
+        {
+            "zero": "0, for each QPU its own",
+            "kept": "what the QPU's last program has left",
+        },
         "zero",
         "Store without a stride after another program has set one.",
-        "several demos expect a gap of 0; hardware reference 5.4",
+        "several demos expect a gap of 0; hardware reference 5.4. Registers that all QPUs share "
+        "are no choice: published programs set up their DMA on 12 QPUs at a time",
+    ),
+    Unknown(
+        "dma_alignment",
+        "What does a DMA do with an address that is not a multiple of its element size?",
+        {"free": "as it stands", "rounded": "its low bits do not count"},
+        "free",
+        "Store a row of words at an odd address.",
+        "Broadcom's driver aligns to 4 bytes; hardware reference 5.5",
     ),
 ]

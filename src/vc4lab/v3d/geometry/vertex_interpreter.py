@@ -34,10 +34,16 @@ class InterpretedVertices(Environment):
     """VPM and uniforms of one batch; words are numpy arrays of 16 lanes."""
 
     def __init__(
-        self, memory: int, uniforms: int, rows: Any, requests: Callable[[Any], Requests]
+        self,
+        memory: int,
+        uniforms: int,
+        rows: Any,
+        requests: Callable[[Any], Requests],
+        extension: str,
     ) -> None:
         self.memory = memory
         self.stream = uniforms
+        self.extension = extension
         self.inputs = np.zeros(WINDOW_ROWS * ROW_BYTES, np.uint8)
         self.inputs[: rows.nbytes] = rows.view(np.uint8).reshape(-1)
         self.outputs = np.zeros(WINDOW_ROWS * ROW_BYTES, np.uint8)
@@ -65,7 +71,9 @@ class InterpretedVertices(Environment):
 
     def vpm_read(self) -> Any:
         found = self.reads.next()
-        return np.zeros(LANES, np.uint32) if found is None else vpm.read(self.inputs, *found)
+        if found is None:
+            return np.zeros(LANES, np.uint32)
+        return vpm.read(self.inputs, *found, self.extension)
 
     def vpm_write(self, value: Any, mask: Any) -> None:
         vpm.write(self.outputs, self.write_setup, self.write_address, value, mask)
@@ -119,10 +127,12 @@ class VertexInterpreter:
         for batch in range(context.first >> 4, (context.last >> 4) + 1):
             if not self.fetch(context.address, batch, inputs.ctypes.data):
                 continue
-            env = InterpretedVertices(
-                context.memory, context.uniforms, inputs[:rows_in], partial(self._requests, context)
-            )
             settings = self.key.unknowns
+            requests = partial(self._requests, context)
+            extension = settings["vpm_read_extension"]
+            env = InterpretedVertices(
+                context.memory, context.uniforms, inputs[:rows_in], requests, extension
+            )
             Interpreter(self.program, env, settings=settings).run()
             if env.stopped:
                 return ENDLESS

@@ -236,7 +236,8 @@ class CellEnvironment(_VertexEnvironment):
         if self.whole_rows:
             found = read_row(self.inputs, address)
         else:
-            found = call(reader(), self.inputs, word, address)
+            extension = self.key.unknowns["vpm_read_extension"]
+            found = call(reader(extension), self.inputs, word, address)
         _advance_read(reading)
         return select(splat(asked), found, splat(const(i32, 0)))
 

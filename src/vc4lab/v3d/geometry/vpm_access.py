@@ -68,14 +68,21 @@ def element_offsets(word: Value, address: Value) -> Value:
     return select(splat((word & _HORIZONTAL) != 0), across, down) + byte
 
 
+def extended(words: Value, shift: Value, extension: str) -> Value:
+    """The low 8, 16 or 32 bits of words as 32. extension: the unknown "vpm_read_extension"."""
+    if extension == "sign":
+        unused = splat(select(shift == 2, 24, select(shift == 1, 16, const(i32, 0))))
+        return (words << unused) >> unused
+    kept = select(shift == 2, 0xFF, select(shift == 1, 0xFFFF, const(i32, -1)))
+    return words & splat(kept)
+
+
 @staged
-def read_vector(vpm: Value, word: Value, address: Value) -> Value:
-    """The vector at `address`; bytes and halves are extended with zeros."""
+def read_vector(vpm: Value, word: Value, address: Value, extension: str) -> Value:
+    """The vector at `address`."""
     offsets = element_offsets(word, address)
-    shift = width_shift(word)
-    kept = select(shift == 2, const(i32, 0xFF), const(i32, -1))
-    kept = select(shift == 1, const(i32, 0xFFFF), kept)
-    return gather(i32, vpm, offsets & ~3).shr((offsets & 3) << 3) & splat(kept)
+    words = gather(i32, vpm, offsets & ~3).shr((offsets & 3) << 3)
+    return extended(words, width_shift(word), extension)
 
 
 @staged
@@ -94,12 +101,12 @@ def write_vector(vpm: Value, word: Value, address: Value, value: Value, lanes: V
                 store(place, value[lane])
 
 
-@lru_cache(maxsize=1)
-def reader() -> Function:
+@lru_cache(maxsize=2)
+def reader(extension: str) -> Function:
     """`read_vector` as a function of its own: it is large, and programs read often."""
 
     def body(vpm: Value, word: Value, address: Value) -> Any:
-        return read_vector(vpm, word, address)
+        return read_vector(vpm, word, address, extension)
 
     return Function((ptr, i32, i32), i32x16, body, name="vpm_read")
 

@@ -49,12 +49,17 @@ def first(setup: GenericSetup) -> int:
     return int(setup.address) % (WINDOW_ROWS * _PER_WORD[setup.size])
 
 
-def read(vpm: NDArray[np.uint8], setup: GenericSetup, address: int) -> NDArray[np.uint32]:
-    """A vector; 8- and 16-bit elements are extended with zeros."""
+def read(
+    vpm: NDArray[np.uint8], setup: GenericSetup, address: int, extension: str
+) -> NDArray[np.uint32]:
+    """A vector. extension: of 8- and 16-bit elements, the unknown "vpm_read_extension"."""
     offsets, size = places(setup, address)
     result = np.zeros(LANES, np.uint32)
     for byte in range(size):
         result |= vpm[offsets + byte].astype(np.uint32) << np.uint32(8 * byte)
+    if extension == "sign":
+        unused = 32 - 8 * size
+        result = ((result << np.uint32(unused)).view(np.int32) >> unused).view(np.uint32)
     return result
 
 
