@@ -93,9 +93,52 @@ def test_gpio_log(machine, bus):
     assert machine.gpio.function(47) == "output"
     bus.write(GPIO + 0x20, 4, 1 << 15)
     bus.write(GPIO + 0x2C, 4, 1 << 15)
-    bus.write(GPIO + 0x1C, 4, 1)
+    bus.write(GPIO + 0x1C, 4, 1 << 20)
     assert [(e.pin, e.level) for e in machine.gpio.log] == [(47, 1), (47, 0)]
-    assert bus.read(GPIO + 0x34, 4) == 1
+    assert bus.read(GPIO + 0x34, 4) >> 20 & 1 == 0, "an input shows what drives it"
+    bus.write(GPIO + 8, 4, 1)
+    assert bus.read(GPIO + 0x34, 4) >> 20 & 1, "as an output it shows what was set"
+
+
+def test_gpio_inputs_read_as_they_are_pulled_and_driven(machine, bus):
+    assert bus.read(GPIO + 0x34, 4) == 0x1FF
+    assert bus.read(GPIO + 0x38, 4) == 0x3FC01C
+    bus.write(GPIO + 0x94, 4, 2)
+    bus.write(GPIO + 0x98, 4, 1 << 17)
+    bus.write(GPIO + 0x94, 4, 1)
+    bus.write(GPIO + 0x98, 4, 1)
+    assert bus.read(GPIO + 0x34, 4) == 0x1FE | 1 << 17
+    machine.gpio.drive(17, 0)
+    machine.gpio.drive(18, 1)
+    assert bus.read(GPIO + 0x34, 4) == 0x1FE | 1 << 18
+    machine.gpio.drive(17, None)
+    assert bus.read(GPIO + 0x34, 4) >> 17 & 1
+
+
+@pytest.mark.parametrize(("pin", "line"), [(17, 49), (30, 50), (47, 51)])
+def test_gpio_events_interrupt(machine, bus, pin, line):
+    bank, bit = 4 * (pin // 32), 1 << pin % 32
+    machine.gpio.drive(pin, 0)
+    bus.write(IRQ + 0x14, 4, 1 << line - 32)
+    bus.write(GPIO + 0x4C + bank, 4, bit)
+    machine.gpio.drive(pin, 1)
+    assert bus.read(GPIO + 0x40 + bank, 4) == bit
+    assert bus.read(IRQ + 8, 4) == 1 << line - 32
+    machine.gpio.drive(pin, 0)
+    bus.write(GPIO + 0x40 + bank, 4, bit)
+    assert (bus.read(GPIO + 0x40 + bank, 4), bus.read(IRQ + 8, 4)) == (0, 0)
+    bus.write(GPIO + 0x70 + bank, 4, bit)
+    bus.write(GPIO + 0x40 + bank, 4, bit)
+    assert bus.read(GPIO + 0x40 + bank, 4) == bit, "a level is an event as long as it lasts"
+
+
+def test_gpio_edges_of_outputs_are_events(machine, bus):
+    bus.write(GPIO + 4, 4, 1 << 21)
+    bus.write(GPIO + 0x88, 4, 1 << 17)
+    bus.write(GPIO + 0x1C, 4, 1 << 17)
+    assert bus.read(GPIO + 0x40, 4) == 0
+    bus.write(GPIO + 0x28, 4, 1 << 17)
+    assert bus.read(GPIO + 0x40, 4) == 1 << 17
 
 
 def test_uart_interrupt_and_input(machine, bus):

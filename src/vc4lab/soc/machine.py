@@ -156,7 +156,7 @@ class Machine:
             },
         )
         self.uart = Uart(self.serial, self.interrupts)
-        self.gpio = Gpio(lambda: clock.now)
+        self.gpio = Gpio(clock, self.interrupts)
         uart = board.header_uart
         ready = not uart.startswith("(") or self.config.flag("enable_uart")
         mini = ready and "alt5" in uart
@@ -381,11 +381,7 @@ class Machine:
             f"{title} at {self.places(crash.address)}, and there is no handler at its vector "
             f"0x{crash.vector:08x}"
         )
-        if self.cpu.in_hyp:
-            text += (
-                "; the core is in HYP mode, in which the firmware has left it: there the vectors "
-                "are at HVBAR, and VBAR does not count"
-            )
+        text += self.cpu.about_vectors
         self._fail("SOC-042", text, crash.address)
 
     def fail_lost(self, address: int) -> None:

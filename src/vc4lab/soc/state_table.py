@@ -69,7 +69,10 @@ BLOCK_STATE: dict[str, tuple[str, ...]] = {
     "aux": ("_held", "_held_count"),
     **{f"dma{n}": ("_loaded", "_row", "_left", "_rows") for n in range(16)},
     "emmc": ("_command", "_direction", "_left", "_auto_stop", "_buffer", "_at", "_ready"),
-    "gpio": ("levels", "changes"),
+    "gpio": (
+        *("levels", "changes", "_outputs", "_driven", "_drive", "_pulled_up"),
+        *("_seen", "_rising", "_falling", "_high", "_low"),
+    ),
     "irq": ("lines", "basic_lines", "enabled", "basic_enabled", "mailbox_lines"),
     "local": ("_mailboxes",),
     "mailbox": ("replies", "messages"),
