@@ -70,6 +70,17 @@ ROWS: list[Unknown] = [
         "AG100-R does not say",
     ),
     Unknown(
+        "tmu_lod_footprint",
+        "Which size has the footprint of a pixel, from the differences of S and T in its quad?",
+        {
+            "largest": "the larger of both, in texels of level 0",
+            "sum": "both added: GL's upper bound",
+        },
+        "largest",
+        "Blend two mip levels of different colours under a plane turned by 45 degrees.",
+        "AG100-R does not give the formula; hardware reference 6.6",
+    ),
+    Unknown(
         "tmu_lod_lane",
         "Which lane's B is the level of detail with BSLOD = 1?",
         {"quad": "lane 0 of each quad", "lane": "every lane its own"},
@@ -84,6 +95,14 @@ ROWS: list[Unknown] = [
         "low",
         "Sample one of these types and store r4 unchanged.",
         "AG100-R p. 40",
+    ),
+    Unknown(
+        "tmu_alpha_colour",
+        "Which colour has the result word of types A4 and A1?",
+        {"zero": "0, 0, 0", "alpha": "the alpha, three times"},
+        "zero",
+        "Sample one of these types and store r4 unchanged.",
+        "AG100-R p. 40 names alpha only; hardware reference 6.3",
     ),
     Unknown(
         "binner_clip_window",
@@ -227,7 +246,7 @@ ROWS: list[Unknown] = [
     Unknown(
         "tmu_bw1_utile",
         "Which shape has a utile of 1-bit texels (type BW1, A1)?",
-        {"32x16": "32 columns and 16 rows"},
+        {"32x16": "32 columns and 16 rows", "64x8": "64 columns and 8 rows"},
         "32x16",
         "Sample a texture of type 12 whose words are all different.",
         "AG100-R says 32x16, Broadcom's library addresses 64x8; hardware reference 6.4",
@@ -235,7 +254,11 @@ ROWS: list[Unknown] = [
     Unknown(
         "tmu_yuyv_order",
         "In which order are Y, U and V in the result word of type YUYV422R?",
-        {"yuv": "Y in byte 0, U in byte 1, V in byte 2, 255"},
+        {
+            "yuv": "Y in byte 0, U in byte 1, V in byte 2, 255 in byte 3",
+            "uyv": "U, Y, V, 255",
+            "vuy": "V, U, Y, 255",
+        },
         "yuv",
         "Sample one pair with three different values.",
         "no source; hardware reference 6.3",
@@ -243,7 +266,7 @@ ROWS: list[Unknown] = [
     Unknown(
         "tmu_not_finite",
         "Which texel does an infinite or NaN coordinate mean?",
-        {"zero": "that of coordinate 0"},
+        {"zero": "that of coordinate 0", "far": "that of 2^24 with its sign"},
         "zero",
         "Sample with S = infinity in each wrap mode.",
         "no source; hardware reference 6.6",

@@ -127,5 +127,7 @@ def test_native_blocks_and_pairs(target: Target) -> None:
         for a, b in zip(low, high, strict=True)
     ]
     assert words == [decode_etc1(*values) for values in zip(blocks, x, y, strict=True)]
-    pairs = run16(unpack_yuyv, [low, x], target)
-    assert pairs == [decode_yuyv(pair, odd & 1) for pair, odd in zip(low, x, strict=True)]
+    for order in ("yuv", "uyv", "vuy"):
+        pairs = run16(lambda pair, at, order=order: unpack_yuyv(pair, at, order), [low, x], target)
+        golden = [decode_yuyv(pair, odd & 1, order) for pair, odd in zip(low, x, strict=True)]
+        assert pairs == golden, order

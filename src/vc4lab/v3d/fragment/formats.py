@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from vc4lab.records.texture import TextureType
+from vc4lab.v3d.fragment.tiling import UTILE_SHAPES, WIDE_BITS, UtileShape
 
 
 @dataclass(frozen=True)
@@ -42,6 +43,11 @@ class TextureFormat:
     def unit_bits(self) -> int:
         """Bits of one unit in memory (YUYV: one texel; decoding wants the whole pair)."""
         return self.type.bits * self.block * self.block
+
+    def utile(self, bit_utile: str) -> UtileShape:
+        """Shape of the utiles that units lie in. bit_utile: the unknown "tmu_bw1_utile"."""
+        wide = self.unit_bits == 1 and bit_utile == "64x8"
+        return WIDE_BITS if wide else UTILE_SHAPES[self.unit_bits]
 
 
 _T = TextureType
@@ -126,10 +132,10 @@ DECODERS: dict[TextureType, Callable[[int], int]] = {
 }
 
 
-def decode_yuyv(pair: int, odd: int) -> int:
-    """Texel 0 or 1 of a 32-bit pair Y0, U, Y1, V: the word (Y, U, V, 255)."""
-    luma = pair >> (16 if odd else 0) & 255
-    return pack_rgba(luma, pair >> 8 & 255, pair >> 24)
+def decode_yuyv(pair: int, odd: int, order: str) -> int:
+    """Texel 0 or 1 of a 32-bit pair Y0, U, Y1, V; `order` names bytes 0 to 2 of the word."""
+    parts = {"y": pair >> (16 if odd else 0) & 255, "u": pair >> 8 & 255, "v": pair >> 24}
+    return pack_rgba(*(parts[letter] for letter in order))
 
 
 #: ETC1 intensity modifiers (a, b) by table number.

@@ -61,13 +61,20 @@ def unpack(texture_type: TextureType, raw: Value) -> Value:
             return raw
 
 
-def expand(texture_type: TextureType, word: Value, short_position: str = "low") -> Value:
-    """Result word of a (filtered) filter word."""
+def expand(
+    texture_type: TextureType,
+    word: Value,
+    short_position: str = "low",
+    alpha_colour: str = "zero",
+) -> Value:
+    """Result word of a (filtered) filter word; the last two are choices of `TextureKind`."""
     match texture_type:
         case _T.LUMINANCE | _T.BW1:
             return (word * 0x010101) | OPAQUE
         case _T.LUMALPHA:
             return ((word & 0xFF) * 0x010101) | ((word << 8) & OPAQUE)
+        case _T.A4 | _T.A1 if alpha_colour == "alpha":
+            return word * 0x01010101
         case _T.ALPHA | _T.A4 | _T.A1:
             return word << 24
         case _T.S16F | _T.S8 | _T.S16 if short_position == "high":
@@ -96,10 +103,14 @@ def border_filter_word(texture_type: TextureType, colour: Value) -> Value:
             return colour
 
 
-def unpack_yuyv(pair: Value, x: Value) -> Value:
-    """The word (Y, U, V, 255) of column ``x`` from its 32-bit pair Y0, U, Y1, V."""
+def unpack_yuyv(pair: Value, x: Value, order: str) -> Value:
+    """The word of column ``x`` from its 32-bit pair Y0, U, Y1, V; `order` names bytes 0 to 2."""
     luma = select((x & 1) != 0, pair.shr(16), pair) & 0xFF
-    return luma | (pair & 0xFF00) | (pair.shr(8) & 0xFF0000) | OPAQUE
+    if order == "yuv":
+        return luma | (pair & 0xFF00) | (pair.shr(8) & 0xFF0000) | OPAQUE
+    parts = {"y": luma, "u": pair.shr(8) & 0xFF, "v": pair.shr(24)}
+    first, second, third = (parts[letter] for letter in order)
+    return first | (second << 8) | (third << 16) | OPAQUE
 
 
 def unpack_etc1(low: Value, high: Value, x: Value, y: Value) -> Value:

@@ -46,19 +46,26 @@ def quad_lane(x: Value, lane: int) -> Value:
     return shuffle(x, [(i & ~3) + lane for i in range(16)])
 
 
-def finite(word: Value, limit: int) -> Value:
-    """A float word as f32x16: infinities and NaN become 0, the magnitude at most ``limit``."""
+def finite(word: Value, limit: int, not_finite: str = "zero") -> Value:
+    """A float word as f32x16, its magnitude at most ``limit``.
+
+    ``not_finite``: infinities and NaN become 0 ("zero"), or ``limit`` like other large numbers.
+    """
     magnitude = word & _MAGNITUDE
-    limited = select(magnitude < _INFINITY, min_(magnitude, limit), 0)
+    limited = min_(magnitude, limit)
+    if not_finite == "zero":
+        limited = select(magnitude < _INFINITY, limited, 0)
     return (limited | (word & _SIGN)).bitcast(f32)
 
 
-def unit(word: Value) -> Value:
-    """A float word clamped to 0 .. 1 (infinities and NaN become 0): `finite` and clamping in one.
+def unit(word: Value, not_finite: str = "zero") -> Value:
+    """A float word clamped to 0 .. 1: `finite` and clamping in one.
 
     Positive floats are ordered like integers, and negative ones are negative.
     """
-    limited = select(word < _INFINITY, min_(max_(word, 0), _ONE), 0)
+    limited = min_(max_(word, 0), _ONE)
+    if not_finite == "zero":
+        limited = select(word < _INFINITY, limited, 0)
     return limited.bitcast(f32)
 
 

@@ -26,7 +26,7 @@ from vc4lab.v3d.fragment.tile_address import (
     mixed_row,
     row_offset,
 )
-from vc4lab.v3d.fragment.tiling import UTILE_SHAPES, Tiling
+from vc4lab.v3d.fragment.tiling import Tiling
 from vc4lab.v3d.fragment.utile_block import UtileBlock
 
 _i16x32 = vec(i16, 32)
@@ -105,7 +105,7 @@ class Texels:
         self.kind = request.kind
         self.level = level
         self.base = level.base if request.face is None else level.base + request.face
-        self.shape = UTILE_SHAPES[request.kind.format.unit_bits]
+        self.shape = request.kind.utile
         self.block_shift = request.kind.format.block.bit_length() - 1
 
     def column(self, x: Value, upper: bool) -> Tap:
@@ -183,7 +183,7 @@ class Texels:
     def _decoded(self, address: Value, x: Value, y: Value) -> Any:
         kind = self.kind
         if kind.type is TextureType.YUYV422R:
-            return unpack_yuyv(self._load(address & ~3), x)
+            return unpack_yuyv(self._load(address & ~3), x, kind.yuyv_order)
         if kind.type is TextureType.ETC1:
             low, high = self._load(address), self._load(address + 4)
             return unpack_etc1(low, high, x & 3, y & 3 if kind.etc_flip else 3 - (y & 3))

@@ -22,7 +22,7 @@ from vc4lab.v3d.fragment.texture_state import (
     TextureDescriptor,
     TextureKind,
 )
-from vc4lab.v3d.fragment.tiling import TILE_BYTES, UTILE_BYTES, UTILE_SHAPES, Tiling
+from vc4lab.v3d.fragment.tiling import TILE_BYTES, UTILE_BYTES, Tiling
 from vc4lab.v3d.fragment.tiling import texel_bit_address as bit_address
 
 Fetch = Callable[[int, int], int]
@@ -33,10 +33,13 @@ COORDINATE_LIMIT = 1 << 24
 no difference."""
 
 
-def read_float(word: int) -> Fraction:
-    """A float32 coordinate: denormals count as 0, and so do infinities and NaN."""
+def read_float(word: int, not_finite: str) -> Fraction:
+    """A float32 coordinate: denormals count as 0.
+
+    ``not_finite``: infinities and NaN do so, too ("zero"), or are large numbers ("far").
+    """
     exponent = word >> 23 & 255
-    if exponent in (0, 255):
+    if exponent == 0 or (exponent == 255 and not_finite == "zero"):
         return Fraction(0)
     value = Fraction((word & 0x7FFFFF) | 0x800000) * Fraction(2) ** (exponent - 150)
     value = min(value, Fraction(COORDINATE_LIMIT))
@@ -143,9 +146,10 @@ class ReferenceSampler:
         """
         self.border = r[0]
         faces = [0] * 16
-        coordinates = [(read_float(s[i]), read_float(t[i])) for i in range(16)]
+        rows = [[self._number(word) for word in words] for words in (s, t, r)]
+        coordinates = list(zip(rows[0], rows[1], strict=True))
         if self.kind.cube:
-            placed = [cube_face(s[i], t[i], r[i]) for i in range(16)]
+            placed = [cube_face(*direction) for direction in zip(*rows, strict=True)]
             faces = [face for face, _, _ in placed]
             coordinates = [(x, y) for _, x, y in placed]
         results = []
@@ -157,6 +161,9 @@ class ReferenceSampler:
             [word >> 32 for word in results] if self.kind.result_words == 2 else []
         )
 
+    def _number(self, word: int) -> Fraction:
+        return read_float(word, self.kind.not_finite)
+
     def _lod(
         self, corners: Sequence[tuple[Fraction, Fraction]], b: Sequence[int], lane: int
     ) -> int:
@@ -165,7 +172,7 @@ class ReferenceSampler:
             bias = b[lane]
         else:
             bias = b[lane & ~3]
-        limited = min(max(read_float(bias), Fraction(-64)), Fraction(64))
+        limited = min(max(self._number(bias), Fraction(-64)), Fraction(64))
         fixed_bias = math.floor(limited * 256)
         if kind.explicit_lod:
             return fixed_bias
@@ -173,7 +180,8 @@ class ReferenceSampler:
         ds = max(abs(toward_zero(s1 - s0)), abs(toward_zero(s2 - s0)))
         dt = max(abs(toward_zero(t1 - t0)), abs(toward_zero(t2 - t0)))
         # Scaled by 256 as the descriptor holds it; the exponent is corrected afterwards.
-        rho = max(toward_zero(ds * 256 * d.width[0]), toward_zero(dt * 256 * d.height[0]))
+        rho_s, rho_t = toward_zero(ds * 256 * d.width[0]), toward_zero(dt * 256 * d.height[0])
+        rho = toward_zero(rho_s + rho_t) if kind.lod_footprint == "sum" else max(rho_s, rho_t)
         return log2_fixed(rho, kind.lod_log2 == "smooth") - 8 * 256 + fixed_bias
 
     def _lane(self, s: Fraction, t: Fraction, face: int, lod: int) -> int:
@@ -241,7 +249,7 @@ class ReferenceSampler:
             word = int.from_bytes(self.fetch(address, 8).to_bytes(8, "little"), "big")
             return decode_etc1(word, column & 3, row & 3 if kind.etc_flip else 3 - (row & 3))
         if kind.type is TextureType.YUYV422R:
-            return decode_yuyv(self.fetch(address & ~3, 4), column & 1)
+            return decode_yuyv(self.fetch(address & ~3, 4), column & 1, kind.yuyv_order)
         bits = kind.format.unit_bits
         raw = self.fetch(address, max(bits // 8, 1)) >> (position & 7) & ((1 << bits) - 1)
         if kind.type is TextureType.RGBA64:
@@ -249,8 +257,11 @@ class ReferenceSampler:
         return DECODERS[kind.type](raw)
 
     def _placed(self, word: int) -> int:
-        high = self.kind.short_position == "high" and self.kind.type in SHORT_TYPES
-        return word << 16 if high else word
+        if self.kind.short_position == "high" and self.kind.type in SHORT_TYPES:
+            return word << 16
+        if self.kind.alpha_colour == "alpha" and self.kind.type in (TextureType.A4, TextureType.A1):
+            return (word >> 24) * 0x01010101
+        return word
 
     def _bit_address(self, x: int, y: int, level: int) -> int:
         kind, pitch = self.kind, self.descriptor.pitch[level]
@@ -259,8 +270,8 @@ class ReferenceSampler:
             return pitch * y * 8 + x * bits
         linear = bool(self.descriptor.linear_tile[level])
         utiles = pitch // UTILE_BYTES if linear else pitch // TILE_BYTES * 8
-        width = utiles * UTILE_SHAPES[bits].width
-        return bit_address(x, y, width, bits, Tiling.LT if linear else Tiling.T)
+        tiling = Tiling.LT if linear else Tiling.T
+        return bit_address(x, y, utiles * kind.utile.width, bits, tiling, shape=kind.utile)
 
 
 SHORT_TYPES = (TextureType.S16F, TextureType.S8, TextureType.S16)
@@ -296,10 +307,8 @@ def border_word(texture_type: TextureType, colour: int) -> int:
             return colour
 
 
-def cube_face(x_word: int, y_word: int, z_word: int) -> tuple[int, Fraction, Fraction]:
+def cube_face(x: Fraction, y: Fraction, z: Fraction) -> tuple[int, Fraction, Fraction]:
     """Face (+x, -x, +y, -y, +z, -z) and (s, t) of a direction, by the table of GL."""
-    words = (x_word, y_word, z_word)
-    x, y, z = (read_float(word) for word in words)
     if abs(x) >= abs(y) and abs(x) >= abs(z):
         face, sc, tc = (0, -z, -y) if x >= 0 else (1, z, -y)
     elif abs(y) >= abs(z):

@@ -28,7 +28,7 @@ from vc4lab.records.texture import (
 )
 from vc4lab.simd import Array, Struct, i32
 from vc4lab.v3d.fragment.formats import FORMATS, TextureFormat
-from vc4lab.v3d.fragment.tiling import MipLevel, Tiling, mip_chain
+from vc4lab.v3d.fragment.tiling import MipLevel, Tiling, UtileShape, mip_chain
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class TextureKind:
     """Everything of a texture that is fixed at compile time.
 
     ``mag_linear``/``min_linear`` tell bilinear from nearest; ``explicit_lod`` means that the B
-    coordinate is the level of detail. The last five fields are choices of ``unknowns``.
+    coordinate is the level of detail. The fields with texts are choices of ``unknowns``.
     """
 
     type: TextureType
@@ -91,10 +91,20 @@ class TextureKind:
     lod_lane: str = "quad"
     short_position: str = "low"
     half_rounding: str = "round"
+    lod_footprint: str = "largest"
+    not_finite: str = "zero"
+    yuyv_order: str = "yuv"
+    alpha_colour: str = "zero"
+    bit_utile: str = "32x16"
 
     @property
     def format(self) -> TextureFormat:
         return FORMATS[self.type]
+
+    @property
+    def utile(self) -> UtileShape:
+        """Shape of the utiles that its units lie in."""
+        return self.format.utile(self.bit_utile)
 
     @property
     def needs_lod(self) -> bool:
@@ -211,6 +221,7 @@ def _described(
     chain = mip_chain(
         config.width, config.height, texture_format.unit_bits, levels,
         raster=texture_format.type.raster, block=texture_format.block,
+        shape=texture_format.utile(unknowns["tmu_bw1_utile"]),
     )  # fmt: skip
     used = chain if mip is not MipMode.BASE else chain[:1]
     tilings = {level.tiling for level in used}
@@ -231,6 +242,11 @@ def _described(
         lod_lane=unknowns["tmu_lod_lane"],
         short_position=unknowns["tmu_short_position"],
         half_rounding=unknowns["tmu_half_filter"] if texture_format.half else "round",
+        lod_footprint=unknowns["tmu_lod_footprint"],
+        not_finite=unknowns["tmu_not_finite"],
+        yuyv_order=unknowns["tmu_yuyv_order"],
+        alpha_colour=unknowns["tmu_alpha_colour"],
+        bit_utile=unknowns["tmu_bw1_utile"],
     )
     if kind.needs_lod and config.explicit_lod:
         kind = replace(kind, explicit_lod=True)

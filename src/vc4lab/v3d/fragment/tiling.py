@@ -63,10 +63,16 @@ _UTILE_LOG2 = {64: (1, 2), 32: (2, 2), 16: (3, 2), 8: (3, 3), 4: (4, 3), 1: (5, 
 
 UTILE_SHAPES = {bits: UtileShape(bits, *log2) for bits, log2 in _UTILE_LOG2.items()}
 
+WIDE_BITS = UtileShape(1, 6, 3)
+"""The utile of 1-bit texels in Broadcom's image library (64x8); the functions below take it as
+``shape``, by default that of the guide."""
 
-def is_linear_tile(width: int, height: int, bits_per_texel: int) -> bool:
+
+def is_linear_tile(
+    width: int, height: int, bits_per_texel: int, shape: UtileShape | None = None
+) -> bool:
     """Whether a tiled level of this size (texels) is stored as LT instead of T."""
-    shape = UTILE_SHAPES[bits_per_texel]
+    shape = shape or UTILE_SHAPES[bits_per_texel]
     return width <= 4 * shape.width or height <= 4 * shape.height
 
 
@@ -75,27 +81,41 @@ def round_up(value: int, unit: int) -> int:
     return -(-value // unit) * unit
 
 
-def padded_size(width: int, height: int, bits_per_texel: int, tiling: Tiling) -> tuple[int, int]:
+def padded_size(
+    width: int,
+    height: int,
+    bits_per_texel: int,
+    tiling: Tiling,
+    shape: UtileShape | None = None,
+) -> tuple[int, int]:
     """Size in texels including the padding that the layout adds: whole utiles or T tiles."""
-    shape = UTILE_SHAPES[bits_per_texel]
+    shape = shape or UTILE_SHAPES[bits_per_texel]
     if tiling is Tiling.RASTER:
         return width, height
     utiles = TILE_UTILES if tiling is Tiling.T else 1
     return round_up(width, shape.width * utiles), round_up(height, shape.height * utiles)
 
 
-def image_bytes(width: int, height: int, bits_per_texel: int, tiling: Tiling) -> int:
+def image_bytes(
+    width: int,
+    height: int,
+    bits_per_texel: int,
+    tiling: Tiling,
+    shape: UtileShape | None = None,
+) -> int:
     """Bytes in memory of an image, padding included (raster: rows of whole bytes)."""
-    padded_width, padded_height = padded_size(width, height, bits_per_texel, tiling)
+    padded_width, padded_height = padded_size(width, height, bits_per_texel, tiling, shape)
     if tiling is Tiling.RASTER:
         return padded_height * ((padded_width * bits_per_texel + 7) // 8)
     return padded_width * padded_height * bits_per_texel // 8
 
 
-def pitch_bytes(width: int, bits_per_texel: int, tiling: Tiling) -> int:
+def pitch_bytes(
+    width: int, bits_per_texel: int, tiling: Tiling, shape: UtileShape | None = None
+) -> int:
     """Distance in bytes between rows (raster), utile rows (LT) or tile rows (T)."""
-    padded_width, _ = padded_size(width, 1, bits_per_texel, tiling)
-    shape = UTILE_SHAPES[bits_per_texel]
+    shape = shape or UTILE_SHAPES[bits_per_texel]
+    padded_width, _ = padded_size(width, 1, bits_per_texel, tiling, shape)
     if tiling is Tiling.RASTER:
         return (padded_width * bits_per_texel + 7) // 8
     utiles = padded_width // shape.width
@@ -107,15 +127,21 @@ _SUBTILE_ORDER = ((0, 3, 1, 2), (2, 1, 3, 0))
 
 
 def texel_bit_address(
-    x: int, y: int, width: int, bits_per_texel: int, tiling: Tiling, stride: int | None = None
+    x: int,
+    y: int,
+    width: int,
+    bits_per_texel: int,
+    tiling: Tiling,
+    stride: int | None = None,
+    shape: UtileShape | None = None,
 ) -> int:
     """Bit address of texel (x, y) from the start of an image that is ``width`` texels wide.
 
     ``stride`` is the byte distance of two rows of a raster image (default: tight). This is the
     manual's formula, kept literal: everything faster is tested against it.
     """
-    shape = UTILE_SHAPES[bits_per_texel]
-    pitch = pitch_bytes(width, bits_per_texel, tiling)
+    shape = shape or UTILE_SHAPES[bits_per_texel]
+    pitch = pitch_bytes(width, bits_per_texel, tiling, shape)
     if tiling is Tiling.RASTER:
         return (pitch if stride is None else stride) * 8 * y + x * bits_per_texel
     utile_x, inner_x = divmod(x, shape.width)
@@ -242,7 +268,7 @@ def _minified(width: int, height: int, level: int) -> tuple[int, int]:
 
 def mip_chain(
     width: int, height: int, bits_per_texel: int, levels: int, *, raster: bool = False,
-    block: int = 1,
+    block: int = 1, shape: UtileShape | None = None,
 ) -> tuple[MipLevel, ...]:  # fmt: skip
     """Levels 0 .. ``levels`` - 1; level i lies directly *below* level i - 1 in memory.
 
@@ -263,9 +289,10 @@ def mip_chain(
             pitch = pitch_bytes(power_of_two(unit_size[0]), bits_per_texel, tiling)
             level_bytes = pitch * unit_size[1]
         else:
-            tiling = Tiling.LT if is_linear_tile(*unit_size, bits_per_texel) else Tiling.T
-            pitch = pitch_bytes(unit_size[0], bits_per_texel, tiling)
-            level_bytes = image_bytes(*unit_size, bits_per_texel, tiling)
+            linear = is_linear_tile(*unit_size, bits_per_texel, shape)
+            tiling = Tiling.LT if linear else Tiling.T
+            pitch = pitch_bytes(unit_size[0], bits_per_texel, tiling, shape)
+            level_bytes = image_bytes(*unit_size, bits_per_texel, tiling, shape)
         if level:
             offset -= level_bytes
         chain.append(MipLevel(*size, tiling, pitch, offset, level_bytes))

@@ -83,17 +83,18 @@ def sample(
         return call(function, descriptor, memory_base, s, t, *extra)
     d = TextureDescriptor.at(descriptor)
     face = None
-    u = unit(s) if kind.unit_s else finite(s, COORDINATE_LIMIT)
-    v = unit(t) if kind.unit_t else finite(t, COORDINATE_LIMIT)
+    strange = kind.not_finite
+    u = unit(s, strange) if kind.unit_s else finite(s, COORDINATE_LIMIT, strange)
+    v = unit(t, strange) if kind.unit_t else finite(t, COORDINATE_LIMIT, strange)
     if kind.cube:
-        face, u, v = cube_face(u, v, finite(r, COORDINATE_LIMIT))
+        face, u, v = cube_face(u, v, finite(r, COORDINATE_LIMIT, strange))
         face = face * d.cube_stride
     border = border_filter_word(kind.type, splat_lane(r, 0))
     request = Request(kind, d, memory_base, u, v, face, border)
     filtered = filter_request(request, b)
     if kind.type is TextureType.RGBA64:
         return filtered
-    return expand(kind.type, filtered, kind.short_position)
+    return expand(kind.type, filtered, kind.short_position, kind.alpha_colour)
 
 
 @lru_cache(maxsize=256)
@@ -172,11 +173,15 @@ def level_of_detail(request: Request, b: Value) -> Value:
     """log2 of the texels per pixel plus bias, 8 fractional bits, per quad."""
     kind = request.kind
     bias_word = b if kind.explicit_lod and kind.lod_lane == "lane" else quad_lane(b, 0)
-    bias = floor_to_int(finite(bias_word, BIAS_LIMIT) * 256.0)
+    bias = floor_to_int(finite(bias_word, BIAS_LIMIT, kind.not_finite) * 256.0)
     if kind.explicit_lod:
         return bias
     level = base_level(request)
-    rho = max_(footprint(request.u, level.scale_s), footprint(request.v, level.scale_t))
+    rho_s, rho_t = footprint(request.u, level.scale_s), footprint(request.v, level.scale_t)
+    if kind.lod_footprint == "sum":
+        rho = (rho_s.bitcast(f32) + rho_t.bitcast(f32)).bitcast(i32)
+    else:
+        rho = max_(rho_s, rho_t)
     mantissa = rho.shr(8) & 0x7FFF
     if kind.lod_log2 == "smooth":
         mantissa = mantissa + (((mantissa * (32768 - mantissa)).shr(15)) * 11331).shr(15)

@@ -22,13 +22,13 @@ CACHE_SWIZZLE = 3 << 10
 
 
 @lru_cache(maxsize=1024)
-def texture_range(words: tuple[int, ...]) -> tuple[int, int]:
+def texture_range(words: tuple[int, ...], bit_utile: str = "32x16") -> tuple[int, int]:
     """Bus address and bytes of a texture, all levels and faces, from its 2 to 4 parameters."""
     config = TextureConfig.parse(*(*words, 0, 0, 0)[:4])
     row = FORMATS.get(config.type, FORMATS[TextureType.RGBA8888])
     chain = mip_chain(
         config.width, config.height, row.unit_bits, config.levels,
-        raster=row.type.raster, block=row.block,
+        raster=row.type.raster, block=row.block, shape=row.utile(bit_utile),
     )  # fmt: skip
     first = min(level.offset for level in chain)
     faces = (CUBE_FACES - 1) * config.cube_stride if config.cube else 0
@@ -100,12 +100,13 @@ class DrawRanges:
         if not count:
             return
         uses(Use.UNIFORMS, uniforms, 4 * count, where)
+        bit_utile = programs.unknowns["tmu_bw1_utile"]
         for request in program.texture_requests:
             if not request.is_direct:
                 words = tuple(programs.memory.u32(uniforms + 4 * n) for n in request.uniforms[:4])
                 if len(words) > 1:
                     place = uniforms + 4 * request.uniforms[0]
-                    uses(Use.TEXTURE, *texture_range(words), place)
+                    uses(Use.TEXTURE, *texture_range(words, bit_utile), place)
                     self._aligned(words[0], place)
 
     def _aligned(self, parameter: int, place: int) -> None:
