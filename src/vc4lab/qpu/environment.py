@@ -9,6 +9,7 @@ denormal, and that a lane of -0 stands for +0.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple, NoReturn
 
 from .ops import Mask, Word
@@ -79,6 +80,13 @@ class Environment:
     # values streamed in
     def uniform(self) -> Word:
         self.refuse("a uniform read")
+
+    def uniform_check(self) -> Callable[[], None] | None:
+        """JIT only: what to call in place of code that looks whether the uniform just read is NaN.
+
+        A stage that runs the program many times with the same uniforms looks once by itself.
+        """
+        return None
 
     def uniforms_address(self, value: Word, relative: bool) -> None:
         self.refuse("a write of the uniforms address")

@@ -42,7 +42,10 @@ class JitCore(Core):
         ops: Any = self.ops
         if isinstance(ops, SimdOps):
             return ops.adopt(value, source)
-        return ops.adopt(value, source, source in self.env.nan_free)
+        word = ops.adopt(value, source, source in self.env.nan_free)
+        if source == "uniform":
+            word.check = self.env.uniform_check()
+        return word
 
     def export(self, value: Any) -> Value:
         ops: Any = self.ops

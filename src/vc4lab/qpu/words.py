@@ -8,7 +8,7 @@ something other than arithmetic looks at them.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from vc4lab.simd import Value, const, f32, f32x16, i32, i32x16, is_nan, mask16, opaque, select
@@ -26,9 +26,10 @@ class FastWord:
     lazy: -0 stands for +0 (only with a float form). clean: no NaN and no denormal. no_nan: no NaN.
     fixed: constant or computed by integer operations, so that the compiler may know its bits (it
     must not when they meet native arithmetic). number: the bits if it is one constant in all lanes.
+    check: the stage promises to look for a NaN by itself once this was called.
     """
 
-    __slots__ = ("clean", "fixed", "integer", "lazy", "no_nan", "number", "single")
+    __slots__ = ("check", "clean", "fixed", "integer", "lazy", "no_nan", "number", "single")
 
     def __init__(
         self,
@@ -47,6 +48,7 @@ class FastWord:
         self.no_nan = no_nan or clean
         self.fixed = fixed
         self.number: int | None = None
+        self.check: Callable[[], None] | None = None
         if integer is not None and integer.constant is not None:
             number = self.number = int(integer.constant) & 0xFFFFFFFF
             magnitude = number & 0x7FFFFFFF
@@ -245,4 +247,7 @@ def nan_lanes(word: FastWord) -> Mask | None:
         return None
     if word.number is not None:
         return const(mask16, True)
+    if word.check is not None:
+        word.check()
+        return None
     return is_nan(word.floats())

@@ -134,6 +134,39 @@ def test_engines_agree_on_special_floats(memory):
     assert np.array_equal(results[0], results[2])
 
 
+NAN_IN_THE_STREAM = """
+    ldi vr_setup, 0x101a00
+    ldi vw_setup, 0x1a00
+    mov r0, vpm ; nop
+    mov r1, unif ; nop
+    fmul r0, r0, unif
+    mov vpm, r0 ; nop
+    add r1, r1, 1 ; nop
+    mov vpm, r1 ; nop
+    nop ; nop ; thrend
+    nop
+    nop
+"""
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_a_uniform_that_is_no_number(memory, place):
+    """It matters only where it meets float arithmetic; then the exact build shades."""
+    memory.write(ARRAYS, np.arange(400, dtype=np.float32).tobytes())
+    uniforms = [0x3F800000, 0x40000000]
+    uniforms[place] = 0xFFFFFFFE
+    memory.write(UNIFORMS, struct.pack("<2I", *uniforms))
+    results = []
+    for engine in ENGINES:
+        key = VertexKey(words(NAN_IN_THE_STREAM), ((0, 4, 0),), 4, 2, engine)
+        rows, context, _ = shade(memory, key, 3, 390, {0: (ARRAYS, 4)})
+        results.append(rows[:, 3:391])
+        if engine == "jit":
+            assert (context.deopts > 0) == (place == 1)
+    assert np.array_equal(results[0], results[1])
+    assert np.array_equal(results[0], results[2])
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 def test_sizes_strides_overlap_and_total_size(memory, engine):
     memory.write(ARRAYS, bytes(range(256)) * 16)

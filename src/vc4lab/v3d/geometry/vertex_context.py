@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from vc4lab.v3d.fragment.texture_state import TextureKind
 
 MAX_ARRAYS = 8
+MAX_GROUPS = 64
+"""Groups of words that are fetched together; each fills a row of the VPM at least."""
 BATCH = 16
 
 COORDINATE_ROWS = 7
@@ -32,6 +34,7 @@ EXACT_AFTER = 4
 class VertexContext(Struct):
     """Inputs and outputs of one shading job."""
 
+    places = Array(i32, BATCH * MAX_GROUPS)  # where each group of words is, lane by lane
     memory = ptr  # host address of guest address 0
     output = ptr  # row r of vertex i: (i >> 4) * pitch + r * 64 + (i & 15) * 4
     used = ptr  # one byte per vertex, non-zero = wanted; 0: all of first..last
@@ -47,6 +50,7 @@ class VertexContext(Struct):
     stopped = i32  # 0, or the status that ended a shader early
     batches = i32  # batches shaded
     deopts = i32  # chunks that only the exact build could shade
+    wanted = i32  # lanes of the batch that `places` is about, as bits
     textures = Array(ptr, MAX_REQUESTS)  # TextureDescriptor of each request
 
 

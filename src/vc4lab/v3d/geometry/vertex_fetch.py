@@ -12,6 +12,7 @@ from vc4lab.simd import (
     gather,
     i8x16,
     i32,
+    i32x16,
     i64,
     iota,
     kernel,
@@ -31,7 +32,7 @@ from vc4lab.v3d.geometry.vpm import ROW_BYTES
 
 QUAD = vec(i32, 4)
 
-__all__ = ["batch_mask", "fetch_kernel", "fetch_rows", "lane_indices", "plan_words"]
+__all__ = ["batch_mask", "fetch_kernel", "fetch_rows", "lane_indices", "locate", "plan_words"]
 
 
 def plan_words(key: VertexKey) -> list[tuple[int, int] | None]:
@@ -68,54 +69,65 @@ def lane_indices(wanted: Value, batch: Value) -> Value:
 
 
 def transpose(quads: list[Value]) -> list[Value]:
-    """16 vectors of 4 words (one per lane) as 4 rows of 16 lanes."""
-    pairs = [shuffle(quads[k], quads[k + 1], list(range(8))) for k in unroll(0, 16, 2)]
-    fours = [shuffle(pairs[k], pairs[k + 1], list(range(16))) for k in unroll(0, 8, 2)]
+    """16 vectors of 4 words (one per lane) as 4 rows of 16 lanes.
+
+    Vectors a quarter apart side by side: what is left happens inside pieces of 128 bits.
+    """
+    pairs = [shuffle(quads[k], quads[k + 4], list(range(8))) for k in (0, 1, 2, 3, 8, 9, 10, 11)]
+    z = [shuffle(pairs[k], pairs[k + 4], list(range(16))) for k in unroll(4)]
     rows = []
-    for word in unroll(4):
-        order = [4 * lane + word for lane in unroll(8)]
-        low = shuffle(fours[0], fours[1], order)
-        high = shuffle(fours[2], fours[3], order)
-        rows.append(shuffle(low, high, list(range(16))))
+    for low in (0, 2):
+        words = [4 * piece + low + k for piece in unroll(4) for k in (0, 16, 1, 17)]
+        a, b = shuffle(z[0], z[1], words), shuffle(z[2], z[3], words)
+        for half in (0, 2):
+            words = [4 * piece + half + k for piece in unroll(4) for k in (0, 1, 16, 17)]
+            rows.append(shuffle(a, b, words))
     return rows
 
 
-@staged
-def fetch_words(memory: Value, indices: Value, start: Value, stride: Value, words: Any) -> Any:
-    """The named words of 16 elements, by word: by lanes if several, by a gather if only one.
-
-    A group of four words is read from one masked address; at the very end of memory it reaches
-    into the pad instead of wrapping.
-    """
-    found = {}
-    for group in sorted({word // 4 for word in words}):
-        members = [word for word in words if word // 4 == group]
-        first = members[0]
-        address = (indices * stride + (start + 4 * first)) & MEMORY_MASK
-        if len(members) == 1:
-            found[first] = gather(i32, memory, address)
-        else:
-            wide = address.zext(i64)
-            quads = [load(QUAD, memory + wide[lane]) for lane in unroll(BATCH)]
-            rows = transpose(quads)
-            for word in members:
-                found[word] = rows[word - first]
-    return found
+def groups(key: VertexKey) -> list[tuple[int, list[int]]]:
+    """What is read together: an array and up to four neighbouring words of it, in order."""
+    found: dict[tuple[int, int], list[int]] = {}
+    for array, word in sorted({source for source in plan_words(key) if source is not None}):
+        found.setdefault((array, word // 4), []).append(word)
+    return [(array, words) for (array, _), words in found.items()]
 
 
 @staged
-def fetch_rows(key: VertexKey, context: Value, indices: Value) -> list[Value]:
-    """The attribute rows of the vertices `indices` (i32x16 each)."""
+def locate(key: VertexKey, context: Value, batch: Value) -> None:
+    """Finds the wanted vertices of a batch, for `fetch_rows`: where each group of words is."""
     c: Any = VertexContext.at(context)
-    bases, strides = c.field_ptr("bases"), c.field_ptr("strides")
-    plan = plan_words(key)
-    arrays = {}
-    for array in sorted({source[0] for source in plan if source is not None}):
-        words = sorted({source[1] for source in plan if source is not None and source[0] == array})
-        start, stride = load(i32, bases + 4 * array), load(i32, strides + 4 * array)
-        arrays[array] = fetch_words(c.memory, indices, start, stride, words)
-    zero = splat(const(i32, 0))
-    return [zero if source is None else arrays[source[0]][source[1]] for source in plan]
+    wanted = batch_mask(c, batch)
+    c.wanted = mask_bits(wanted)
+    if c.wanted != 0:
+        indices = lane_indices(wanted, batch)
+        for number, (array, words) in enumerate(groups(key)):
+            start = load(i32, c.field_ptr("bases") + 4 * array) + 4 * words[0]
+            stride = load(i32, c.field_ptr("strides") + 4 * array)
+            place = c.field_ptr("places") + 4 * BATCH * number
+            store(place, (indices * stride + start) & MEMORY_MASK, align=64)
+
+
+@staged
+def fetch_rows(key: VertexKey, context: Value) -> list[Value]:
+    """The attribute rows of the batch that was located (i32x16 each).
+
+    A group of words is read from one masked address for each lane; at the very end of memory it
+    reaches into the pad instead of wrapping.
+    """
+    c: Any = VertexContext.at(context)
+    memory = c.memory
+    found: dict[tuple[int, int] | None, Value] = {None: splat(const(i32, 0))}
+    for number, (array, words) in enumerate(groups(key)):
+        place = c.field_ptr("places") + 4 * BATCH * number
+        if len(words) == 1:
+            found[array, words[0]] = gather(i32, memory, load(i32x16, place))
+        else:
+            offsets = [load(i32, place + 4 * lane).zext(i64) for lane in unroll(BATCH)]
+            rows = transpose([load(QUAD, memory + offset) for offset in offsets])
+            for word in words:
+                found[array, word] = rows[word - words[0]]
+    return [found[source] for source in plan_words(key)]
 
 
 def fetch_kernel(key: VertexKey) -> Any:
@@ -124,12 +136,11 @@ def fetch_kernel(key: VertexKey) -> Any:
     @kernel(args=(ptr, i32, ptr), returns=i32)
     def fetch(context: Value, batch: Value, target: Value) -> Value:
         c: Any = VertexContext.at(context)
-        wanted = batch_mask(c, batch)
-        bits = mask_bits(wanted)
-        if bits != 0:
-            rows = fetch_rows(key, context, lane_indices(wanted, batch))
+        locate(key, context, batch)
+        if c.wanted != 0:
+            rows = fetch_rows(key, context)
             for k in unroll(len(rows)):
                 store(target + k * ROW_BYTES, rows[k])
-        return bits
+        return c.wanted
 
     return fetch

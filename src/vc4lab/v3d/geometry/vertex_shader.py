@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from vc4lab.memory import PAD
@@ -20,10 +20,12 @@ from vc4lab.simd import (
     call_pointer,
     call_with_flags,
     const,
+    f32,
     i32,
     i32x16,
     i64,
     iota,
+    is_nan,
     kernel,
     load,
     mask16,
@@ -49,7 +51,7 @@ from vc4lab.v3d.geometry.vertex_context import (
     VertexContext,
     VertexKey,
 )
-from vc4lab.v3d.geometry.vertex_fetch import batch_mask, fetch_rows, lane_indices
+from vc4lab.v3d.geometry.vertex_fetch import fetch_rows, locate
 from vc4lab.v3d.geometry.vpm import (
     ROW_BYTES,
     WHOLE_ROWS,
@@ -80,7 +82,9 @@ class _VertexEnvironment(Environment):
         self.branchy = program.has_branches
         self.uniforms: Any = self.context.uniforms
         self.stream = var(i32, 0)  # byte offset, for programs with branches
-        self.taken = 0  # the same in straight-line programs
+        self.taken: int = 0  # the same in straight-line programs
+        self.checked: set[int] = set()  # words of the stream that must not be NaN
+        self.moved = False  # the program has set the uniforms' address
 
     def uniform(self) -> Value:
         memory = self.context.memory
@@ -94,6 +98,23 @@ class _VertexEnvironment(Environment):
             return splat(load(i32, host(memory, self.uniforms) + position))
         return splat(load(i32, host(memory, self.uniforms + position)))
 
+    def uniform_check(self) -> Any:
+        """All batches have the same uniforms: `uniforms_with_nan` looks once."""
+        position = self.taken // 4 - 1
+        if self.branchy or self.moved or position >= PAD // 8:
+            return None
+        return partial(self.checked.add, position)
+
+    def uniforms_with_nan(self) -> Value:
+        """Which words that met float arithmetic are NaN (mask16, of 16 words at a time)."""
+        place = host(self.context.memory, self.context.uniforms)
+        found = const(mask16, False)
+        for group in sorted({position // 16 for position in self.checked}):
+            looked = [group * 16 + lane in self.checked for lane in range(16)]
+            words = load(i32x16, place + 64 * group).bitcast(f32)
+            found = found | (is_nan(words) & const(mask16, looked))
+        return found
+
     def uniforms_address(self, value: Value, relative: bool) -> None:
         if relative:
             self.refuse("a relative uniforms address")
@@ -102,6 +123,7 @@ class _VertexEnvironment(Environment):
         else:
             self.uniforms = value[0]
             self.taken = 0
+            self.moved = True
 
     def noted(self) -> Noted:
         return self.requests.noted()
@@ -311,13 +333,13 @@ def shade_kernel(key: VertexKey, program: Program, exact: bool, cells: bool) -> 
     environment = CellEnvironment if cells else RowEnvironment
 
     @staged
-    def run_batch(context: Value, batch: Value, wild: Any) -> None:
+    def run_batch(context: Value, batch: Value, wild: Any, made: Any) -> None:
         c: Any = VertexContext.at(context)
-        wanted = batch_mask(c, batch)
-        if any_(wanted) & (c.stopped == 0):
-            rows = fetch_rows(key, context, lane_indices(wanted, batch))
+        if (c.wanted != 0) & (c.stopped == 0):
+            rows = fetch_rows(key, context)
             env = environment(context, program, rows, key)
             env.wild = wild
+            made.append(env)
             emit_program(program, env, exact=exact, settings=key.unknowns)
             target = c.output + batch.sext(i64) * key.pitch
             env.finish(target, key.rows)
@@ -328,9 +350,13 @@ def shade_kernel(key: VertexKey, program: Program, exact: bool, cells: bool) -> 
     def run(context: Value, start: Any, end: Any) -> None:
         c: Any = VertexContext.at(context)
         wild = var(mask16, False)
-        for batch in range(start, end):
-            run_batch(context, batch, wild)
-        c.wild = select(any_(wild.get()), const(i32, 1), const(i32, 0))
+        made: list[Any] = []
+        for batch in range(start - 1, end):
+            if batch >= start:
+                run_batch(context, batch, wild, made)
+            locate(key, context, min_(batch + 1, end - 1))  # early: addresses are there at once
+        found = wild.get() | made[-1].uniforms_with_nan()
+        c.wild = select(any_(found), const(i32, 1), const(i32, 0))
 
     @kernel(args=(ptr, ptr), returns=i32)
     def shade(context: Value, exact_entry: Value) -> Value:
