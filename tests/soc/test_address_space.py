@@ -9,7 +9,7 @@ from vc4lab.diagnostics.unknown import Unknowns
 
 @pytest.mark.parametrize("board", ["zero", "pi1"])
 def test_a_bcm2835_repeats_each_gib(boot, board):
-    machine = boot("upper", "kernel=kernel7.img\n", board=board)
+    machine = boot("upper", "kernel=kernel7.img\nenable_uart=1\n", board=board)
     machine.run()
     assert (machine.cpu.register(4), machine.cpu.register(5)) == (77, 77)
     assert machine.uart.text == "U"

@@ -544,7 +544,7 @@ def test_a_full_overlay(host, monkeypatch):
 
 
 def test_a_program_reads_and_writes(boot):
-    machine = boot("card")
+    machine = boot("card", "enable_uart=1\n")
     assert machine.run().reason is Stop.HALTED
     assert machine.uart.text[1] == "X"
     assert machine.uart.text[3:] == "V!OK\n", machine.reporter.summary()
@@ -554,11 +554,11 @@ def test_a_program_reads_and_writes(boot):
 
 @pytest.mark.parametrize("seconds", [3e-5, 2e-4, 1e-3])
 def test_a_state_in_the_middle(boot, tmp_path, seconds):
-    first = boot("card")
+    first = boot("card", "enable_uart=1\n")
     first.run(seconds=seconds)
     save_state(first, tmp_path / "state")
     expected = first.run(), first.uart.text, first.clock.now, first.counter.count
-    second = boot("card")
+    second = boot("card", "enable_uart=1\n")
     load_state(second, tmp_path / "state")
     result = second.run()
     assert result.reason is expected[0].reason

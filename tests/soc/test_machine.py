@@ -12,7 +12,7 @@ from vc4lab.soc.machine import Stop
 
 
 def test_prints_on_the_pl011(boot):
-    machine = boot("hello")
+    machine = boot("hello", "enable_uart=1\n")
     result = machine.run()
     assert machine.uart.text == "hello from the ARM\n"
     assert result.reason is Stop.HALTED

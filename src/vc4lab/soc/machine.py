@@ -40,6 +40,7 @@ from vc4lab.soc.serial import SerialPort
 from vc4lab.soc.smi import Smi
 from vc4lab.soc.timers import ArmTimer, SystemTimer
 from vc4lab.soc.traps import CoreLinks
+from vc4lab.soc.uart import ENABLE as UART_ENABLE
 from vc4lab.soc.uart import Uart
 from vc4lab.soc.unknowns import DEFAULT_UNKNOWNS, Unknowns
 from vc4lab.soc.v3d_bridge import V3DBridge
@@ -155,15 +156,8 @@ class Machine:
                 8: PropertyChannel(self.videocore),
             },
         )
-        self.uart = Uart(self.serial, self.interrupts)
         self.gpio = Gpio(clock, self.interrupts)
-        uart = board.header_uart
-        ready = not uart.startswith("(") or self.config.flag("enable_uart")
-        mini = ready and "alt5" in uart
-        self.mini_uart = Auxiliary(self.serial, self.interrupts, reporter, mini)
-        if ready:
-            for pin in (14, 15):
-                self.gpio.select(pin, uart.strip("()"))
+        self._connect_uarts()
         self.smi = Smi(self.interrupts)
         self.power = PowerManager(clock, self._on_reset, reporter)
         self.timer = SystemTimer(clock, self.interrupts)
@@ -195,6 +189,19 @@ class Machine:
         self.frames.listeners += [lambda _count: self.display_lint.picture(), self._on_frame]
         self.watchdog = Watchdog(self)
         self._make_cores()
+
+    def _connect_uarts(self) -> None:
+        """Both UARTs as the firmware leaves them: which one the header has, and if it is on."""
+        uart, asked = self.board.header_uart, self.config.flag("enable_uart")
+        ready = asked or not uart.startswith("(")
+        line = self.serial, self.interrupts, self.gpio, self.reporter
+        self.uart = Uart(*line)
+        self.mini_uart = Auxiliary(*line, ready and "alt5" in uart)
+        if asked and "alt0" in uart:
+            self.uart.CR |= UART_ENABLE
+        if ready:
+            for pin in (14, 15):
+                self.gpio.select(pin, uart.strip("()"))
 
     def _make_cores(self) -> None:
         """The cores, what they see of the address space, and who takes turns."""

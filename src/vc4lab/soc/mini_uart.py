@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 
 from vc4lab.soc.block import Block, Poll, Register
 from vc4lab.soc.interrupts import MINI_UART, InterruptController
-from vc4lab.soc.serial import SerialPort
+from vc4lab.soc.serial import Header, SerialPort
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
+    from vc4lab.soc.gpio import Gpio
 
 AUX_IDENTITY = 0x61757830
 """Reads "aux0" at offset 0x10: a common start-up code finds the peripheral base by it."""
@@ -52,6 +53,7 @@ class Auxiliary(Block):
         self,
         port: SerialPort,
         interrupts: InterruptController,
+        gpio: Gpio,
         reporter: Reporter,
         enabled: bool = False,
     ) -> None:
@@ -59,6 +61,7 @@ class Auxiliary(Block):
         self.port = port
         self._interrupts = interrupts
         self._reporter = reporter
+        self._header = Header(gpio, reporter, "the mini UART", "alt5")
         self._held: list[int] = [0] * FIFO
         self._held_count = 0
         """Bytes written while the transmitter is off."""
@@ -97,6 +100,7 @@ class Auxiliary(Block):
             )
             return
         if self.CNTL & TX_ENABLE:
+            self._header.sends()
             self.port.send(value)
         elif self._held_count < FIFO:
             self._held[self._held_count] = value & 0xFF
@@ -165,7 +169,7 @@ class Auxiliary(Block):
 
     def on_read_STAT(self) -> int:
         held = self._held_count
-        level = min(len(self.port._input), FIFO) if self._has_data else 0
+        level = min(self.port.pending, FIFO) if self._has_data else 0
         value = level << 16 | held << 24 | bool(level) | (0 if level else 1 << 2)
         value |= (held < FIFO) << 1 | (held == FIFO) << 5 | 1 << 3
         return value | (0 if held else 1 << 8 | 1 << 9)

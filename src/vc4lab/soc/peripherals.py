@@ -74,9 +74,7 @@ def add_dma(machine: Machine) -> Dma:
         lambda: machine.processors.code_changed(),
     )
     serial = machine.serial
-    unit.pacers[UART_RX] = Pacer(
-        lambda: len(serial._input) if serial.waiting else 0, lambda: TYPING_NS
-    )
+    unit.pacers[UART_RX] = Pacer(lambda: serial.pending, lambda: TYPING_NS)
     unit.pacers[PCM_TX] = Pacer(machine.pcm.room, machine.pcm.wait)
     unit.pacers[PCM_RX] = Pacer(machine.pcm.data, machine.pcm.wait)
     unit.pacers[PWM] = Pacer(machine.pwm.room, machine.pwm.wait)

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from vc4lab.diagnostics import Reporter
+    from vc4lab.soc.gpio import Gpio
 
 KEEP = 1 << 20
 """Characters of output kept for `text`; a flood loses its oldest half, listeners get all of it."""
 INPUT_LIMIT = 1 << 16
+TRANSMIT_PIN = 14
+"""The header's pin that a serial cable listens to."""
 
 
 class SerialPort:
@@ -62,6 +69,39 @@ class SerialPort:
                 self.type(self.source())
         return bool(self._input)
 
+    @property
+    def pending(self) -> int:
+        """How many typed bytes wait to be read."""
+        return len(self._input) if self.waiting else 0
+
     def receive(self) -> int:
         """The next typed byte, 0 if there is none."""
         return self._input.popleft() if self._input else 0
+
+
+class Header:
+    """Tells a program whose UART sends what a board's header would not show."""
+
+    def __init__(self, gpio: Gpio, reporter: Reporter, name: str, function: str) -> None:
+        self._gpio = gpio
+        self._reporter = reporter
+        self._name = name
+        self._wanted = function
+        self._looked_at: tuple[str, str] | None = None
+
+    def sends(self, fault: str = "") -> None:
+        """A byte is sent; `fault` is what is wrong with the UART itself."""
+        key = fault, self._gpio.function(TRANSMIT_PIN)
+        if key == self._looked_at:
+            return
+        self._looked_at = key
+        wrong = [fault] if fault else []
+        if key[1] != self._wanted:
+            wrong.append(f"GPIO {TRANSMIT_PIN} is {key[1]}, not {self._wanted}")
+        if wrong:
+            self._reporter.report(
+                "SOC-058",
+                f"a byte is sent by {self._name}, but {' and '.join(wrong)}: a board's header "
+                "would be silent",
+                block="serial",
+            )

@@ -81,7 +81,7 @@ BLOCK_STATE: dict[str, tuple[str, ...]] = {
     "rng": ("_state",),
     "smi": ("acknowledged",),
     **{f"spi{n}": ("_received",) for n in range(3)},
-    "uart0": ("_sent",),
+    "uart0": ("_sent", "_looped"),
     "v3d": ("writes", "lost"),
 }
 """What blocks have besides their registers' values. Events are in `state_events.py`."""

@@ -184,6 +184,17 @@ ENTRIES = [
         Severity.NOTE,
     ),
     Entry(
+        "SOC-058",
+        "A serial line that a board's header would not show",
+        "What is sent comes out at the header only if the UART is enabled and GPIO 14 and 15 have "
+        "its function: alternate function 0 for the PL011, 5 for the mini UART. Here it is shown "
+        "in any case.",
+        _PERIPHERALS + " 6.2 (alternative functions), 13.4 CR; 2.2 for the mini UART",
+        "Select the function in GPFSEL1 and enable the UART; or put enable_uart=1 into config.txt, "
+        "which makes the firmware do both (on a Pi 3 for the mini UART).",
+        Severity.HINT,
+    ),
+    Entry(
         "SOC-060",
         "There is no SD card",
         "The program talks to the EMMC controller, but the slot is empty: it was booted from a "
@@ -359,6 +370,39 @@ ENTRIES = [
         "unpredictable, and a core may take them as undefined. Here they do what was meant.",
         "ARM Architecture Reference Manual ARMv7-A, B9.2.3 (banked registers)",
         "Write msr spsr_cxsf instead of msr spsr_hyp.",
+        Severity.WARNING,
+    ),
+    Entry(
+        "SOC-045",
+        "A change of mode that HYP mode does not allow",
+        "The firmware enters AArch32 programs of a Pi 2 or 3 in HYP mode, which cps and msr cpsr "
+        "cannot leave. A Cortex-A7 (Pi 2) stays where it is, so what follows (stack pointers of "
+        "other modes, mostly) happens to HYP mode; a Cortex-A53 (Pi 3) takes the next instruction "
+        "as undefined.",
+        "ARM Architecture Reference Manual ARMv7-A, B9.3.2 (cps); ARMv8-A, G1.9 (illegal return "
+        "and change of state)",
+        "Leave HYP mode first: put the new CPSR into spsr_cxsf and the address into ELR_hyp, then "
+        "eret. With kernel_old=1 in config.txt the firmware enters in supervisor mode, at address "
+        "0; `--unknown hyp_start=svc` does as the firmware of 2015.",
+        Severity.WARNING,
+    ),
+    Entry(
+        "SOC-046",
+        "An exception in HYP mode, but HVBAR was never set",
+        "Exceptions of HYP mode go to HVBAR, not to VBAR, and HVBAR's value at the start is "
+        "unknown. Here it is 0, and something stands at that vector, so the program goes on; "
+        "a board may do something else.",
+        "ARM Architecture Reference Manual ARMv7-A, B1.8.1 (vectors), B4.1.59 (HVBAR)",
+        "Leave HYP mode by eret at the beginning, or set HVBAR (mcr p15, 4, rt, c12, c0, 0).",
+        Severity.WARNING,
+    ),
+    Entry(
+        "SOC-047",
+        "An exception return that HYP mode does not have",
+        "In HYP mode subs pc, lr and ldm with ^ are undefined instructions; handlers written for "
+        "IRQ or supervisor mode end so.",
+        "ARM Architecture Reference Manual ARMv7-A, B9.3.5 (eret), B9.3.19 (subs pc, lr)",
+        "Return by eret, or leave HYP mode at the beginning, so that interrupts go to IRQ mode.",
         Severity.WARNING,
     ),
 ]

@@ -1,0 +1,102 @@
+"""The PL011: FIFO triggers, timeout, loopback, and whether its line is connected."""
+
+from __future__ import annotations
+
+import pytest
+
+HALT = bytes.fromhex("feffffea")
+UART, IRQ, GPFSEL1 = 0x201000, 0xB200, 0x200004
+DR, FR, LCRH, CR, IFLS, IMSC, RIS, MIS, ICR = 0, 0x18, 0x2C, 0x30, 0x34, 0x38, 0x3C, 0x40, 0x44
+RX, TX, TIMEOUT = 1 << 4, 1 << 5, 1 << 6
+PENDING = 1 << 19
+"""The PL011's line in the basic pending register."""
+
+
+@pytest.fixture
+def machine(boot):
+    return boot(HALT)
+
+
+@pytest.fixture
+def uart(machine):
+    class Registers:
+        def __getitem__(self, at):
+            return machine.bus.read(UART + at, 4)
+
+        def __setitem__(self, at, value):
+            machine.bus.write(UART + at, 4, value)
+
+    machine.bus.write(IRQ + 0x14, 4, 1 << 25)
+    return Registers()
+
+
+def arrives(machine, text):
+    machine.serial.type(text)
+    machine.uart.poll_input()
+    return bool(machine.bus.read(IRQ, 4) & PENDING)
+
+
+@pytest.mark.parametrize(("select", "trigger"), [(0, 2), (1, 4), (2, 8), (3, 12), (4, 14), (7, 14)])
+def test_so_many_bytes_raise_the_receive_interrupt(machine, uart, select, trigger):
+    uart[LCRH], uart[IFLS], uart[IMSC] = 0x70, select << 3, RX
+    assert not arrives(machine, "x" * (trigger - 1))
+    assert arrives(machine, "x")
+    assert uart[DR] == ord("x")
+    assert not machine.bus.read(IRQ, 4) & PENDING
+
+
+def test_fewer_bytes_raise_the_timeout(machine, uart):
+    uart[LCRH], uart[IMSC] = 0x70, TIMEOUT
+    assert arrives(machine, "x")
+    assert (uart[RIS], uart[MIS]) == (TIMEOUT, TIMEOUT)
+    assert uart[DR] == ord("x")
+    assert (uart[RIS], machine.bus.read(IRQ, 4) & PENDING) == (0, 0)
+
+
+def test_without_the_fifo_each_byte_interrupts(machine, uart):
+    uart[IMSC] = RX
+    assert uart[FR] & 0x50 == 0x10
+    assert arrives(machine, "x")
+    assert uart[FR] & 0x50 == 0x40, "a FIFO of one byte is full"
+
+
+def test_loopback(machine, uart):
+    uart[CR] = 0x381
+    for byte in b"abc":
+        uart[DR] = byte
+    assert machine.uart.text == ""
+    assert bytes(uart[DR] for _ in range(3)) == b"abc"
+    assert uart[FR] & 0x10
+
+
+def hints(machine):
+    return [item.message for item in machine.reporter.items if item.code == "SOC-058"]
+
+
+def test_a_uart_that_is_not_enabled(machine, uart):
+    uart[DR] = ord("x")
+    uart[DR] = ord("y")
+    assert [("not enabled" in text, "GPIO" in text) for text in hints(machine)] == [(True, False)]
+    assert machine.uart.text == "xy"
+
+
+def test_a_uart_whose_pin_does_something_else(machine, uart):
+    uart[CR] = 0x301
+    machine.bus.write(GPFSEL1, 4, 1 << 12)
+    uart[DR] = ord("x")
+    assert "GPIO 14 is output, not alt0" in hints(machine)[0]
+
+
+def test_the_mini_uart_of_a_header_that_has_the_other(machine):
+    machine.bus.write(0x215004, 4, 1)
+    machine.bus.write(0x215040, 4, ord("x"))
+    assert "GPIO 14 is alt0, not alt5" in hints(machine)[0]
+
+
+@pytest.mark.parametrize(("board", "at"), [("pi2", UART), ("pi3", 0x215040)])
+def test_enable_uart_makes_the_line_ready(boot, board, at):
+    config = "enable_uart=1\narm_64bit=0\nkernel=kernel7.img"
+    machine = boot(HALT, config, board=board)
+    machine.bus.write(at, 4, ord("x"))
+    assert machine.uart.text == "x"
+    assert not hints(machine)
