@@ -368,5 +368,5 @@ def test_with_gdb_itself(boot):
     assert "Old value = 1" in output
     assert "New value = 2" in output
     assert "core 0" in output
-    assert "$2 = 0x13" in output
+    assert "$2 = 0x1a" in output
     assert machine.cpu.register(0) == 5

@@ -11,16 +11,28 @@ from vc4lab.soc.state import load_state, save_state
 from vc4lab.soc.unknowns import Unknowns
 
 KERNELS = Path(__file__).parent / "kernels"
-HYP_START = Unknowns({"hyp_start": "hyp"})
 HYP, SUPERVISOR = 0x1A, 0x13
+NOP, CPS, ERET, SUBS = (
+    bytes.fromhex(word) for word in ("00f020e3", "130002f1", "6e0060e1", "04f05ee2")
+)
 
 
 def mode(cpu) -> int:
     return cpu.cpsr & 31
 
 
+def codes(machine) -> list[str]:
+    return [item.code for item in machine.reporter.items]
+
+
+def kernel(name, old=b"", new=b"") -> bytes:
+    image = (KERNELS / f"{name}.img").read_bytes()
+    assert image.count(old) >= 1
+    return image.replace(old, new)
+
+
 def test_exceptions_eret_and_hvc(boot):
-    machine = boot("hyp", unknowns=HYP_START)
+    machine = boot("hyp")
     assert machine.run().reason is Stop.HALTED, machine.reporter.summary()
     r = machine.cores[0].register
     assert r(4) == 0x1DA
@@ -64,7 +76,7 @@ def test_names_of_the_cores(boot):
         "9c000040",
         "00800000",
     )
-    machine = boot(bytes.fromhex("".join(code)), "arm_64bit=0", board="pi3", unknowns=HYP_START)
+    machine = boot(bytes.fromhex("".join(code)), "arm_64bit=0", board="pi3")
     machine.run(seconds=0.01)
     for number in (0, 1):
         r = machine.cores[number].register
@@ -76,7 +88,7 @@ def test_names_of_the_cores(boot):
 def test_an_interrupt_without_a_vector(boot):
     """Who forgets to leave HYP mode is told why VBAR does not help."""
     skip_leave_hyp = bytes.fromhex("080000ea")
-    machine = boot(skip_leave_hyp + (KERNELS / "irq.img").read_bytes()[4:], unknowns=HYP_START)
+    machine = boot(skip_leave_hyp + (KERNELS / "irq.img").read_bytes()[4:])
     assert machine.run(seconds=1).reason is Stop.CRASH
     (item,) = [i for i in machine.reporter.items if i.code == "SOC-042"]
     assert "HYP" in item.message
@@ -85,18 +97,93 @@ def test_an_interrupt_without_a_vector(boot):
 
 def test_its_own_spsr_by_name(boot):
     code = "d300a0e3 00f36ee1 00134ee1 feffffea"
-    machine = boot(bytes.fromhex(code), unknowns=HYP_START)
+    machine = boot(bytes.fromhex(code))
     assert machine.run().reason is Stop.HALTED
     assert machine.cores[0].register(1) == 0xD3
-    assert [i.code for i in machine.reporter.items] == ["SOC-044", "SOC-044"]
+    assert codes(machine) == ["SOC-044", "SOC-044"]
+
+
+def test_thumb_handlers(boot):
+    machine = boot("hyp_thumb")
+    assert machine.run(seconds=0.01).reason is Stop.HALTED, machine.reporter.summary()
+    r = machine.cores[0].register
+    assert r(4) == 0x11 << 26 | 1 << 25 | 5
+    assert r(5) == 0x11 << 26 | 6
+    assert r(6) == 0
+    assert r(7) == 0x12 << 26 | 1 << 25 | 0x1234
+    assert r(8) & 0x3F == 0x20 | SUPERVISOR
+    assert r(10) & 31 == SUPERVISOR
+    assert r(11) == 0x12
+
+
+@pytest.mark.parametrize("setting", ["hyp", "svc"])
+def test_ways_to_leave_it(boot, setting):
+    """As start-up codes do it that take both modes; smc brings a core back to HYP mode."""
+    image = "hyp_leave"
+    if setting == "svc":  # there is no stub that answers
+        image = kernel("hyp_leave", b"\x70\x00\x60\xe1", NOP)
+    machine = boot(image, unknowns=Unknowns({"hyp_start": setting}))
+    assert machine.run().reason is Stop.HALTED, machine.reporter.summary()
+    r = machine.cores[0].register
+    start = 0x1C0 | (HYP if setting == "hyp" else SUPERVISOR)
+    assert (r(4), r(5), r(8)) == (start, start, start)
+    if setting == "hyp":
+        assert (r(6), r(7)) == (0x1DA, 0x131)
+    assert r(9) & 0xDF == r(11) & 0xDF == 0xC0 | SUPERVISOR
+    assert r(10) & 31 == 0x12
+    assert not codes(machine)
+
+
+def test_smc_without_a_monitor(boot):
+    machine = boot("hyp_leave", unknowns=Unknowns({"monitor_call": "undefined"}))
+    result = machine.run(seconds=0.01)
+    assert result.reason is Stop.CRASH
+    assert "secure monitor call (smc) at 0x00008004" in result.message
+    assert "HVBAR (0x00000000, which the program has never set)" in result.message
+
+
+def test_a_mode_that_cannot_be_changed(boot):
+    """The A7 stays in HYP mode; an A53 takes the next instruction as undefined."""
+    image = kernel("hyp_leave", NOP, CPS)
+    machine = boot(image)
+    assert machine.run().reason is Stop.HALTED
+    assert machine.cores[0].register(8) == 0x1DA
+    assert codes(machine) == ["SOC-045"]
+    machine = boot(image, "arm_64bit=0", board="pi3")
+    result = machine.run(seconds=0.01)
+    assert result.reason is Stop.CRASH
+    assert "undefined instruction at 0x00008018" in result.message
+    assert codes(machine) == ["SOC-045", "SOC-042"]
+
+
+def test_vectors_at_0_in_hyp_mode(boot):
+    """They work as long as HVBAR happens to be 0, and only for handlers that return by eret."""
+    machine = boot("hyp_vectors")
+    machine.run(seconds=0.1)
+    assert machine.cores[0].register(4) == 1
+    assert codes(machine) == ["SOC-046"]
+    machine = boot(kernel("hyp_vectors", ERET, SUBS))
+    machine.run(seconds=0.1)
+    assert (machine.cores[0].register(4), machine.cores[0].register(5)) == (1, 1)
+    assert codes(machine) == ["SOC-046", "SOC-047"]
+
+
+def test_hooks_for_mistakes_leave_other_modes_alone(boot):
+    """Returns of IRQ mode in a page that was first met in HYP mode are not trapped for long."""
+    machine = boot("irq")
+    machine.run(seconds=0.1)
+    assert not codes(machine)
+    cpu = machine.cores[0]
+    returns = [place for place in cpu._hooks if cpu.fetch(place) == int.from_bytes(SUBS, "little")]
+    assert not returns
 
 
 @pytest.mark.parametrize("seconds", [0, 1e-7, 5e-4])
 def test_states(boot, tmp_path, seconds):
-    first = boot("hyp", unknowns=HYP_START)
+    first = boot("hyp")
     first.run(seconds=seconds)
     save_state(first, tmp_path / "state")
-    second = boot("hyp", unknowns=HYP_START)
+    second = boot("hyp")
     load_state(second, tmp_path / "state")
     for machine in (first, second):
         machine.run(seconds=0.01)

@@ -1,6 +1,7 @@
 """A core in AArch32 state: registers, exceptions, the instructions done by hand.
 
-HYP mode: `hyp.py`. NSACR and SCR are undefined on the model: reads give 0, writes are ignored.
+HYP mode: `hyp.py` and `hyp_core.py`. Where the firmware does not leave a core there, NSACR and SCR,
+which are undefined on the model, read as 0, and writes are ignored.
 """
 
 from __future__ import annotations
@@ -17,16 +18,26 @@ from vc4lab.soc.exceptions import (
     SCTLR,
     SCTLR_M,
     THUMB,
+    USER,
     ArmException,
     enter,
 )
 from vc4lab.soc.generic_timer import PHYSICAL, VIRTUAL
-from vc4lab.soc.traps import HYP_TRAPS, IDENTITY_TRAPS, Action, timer_read, timer_write
+from vc4lab.soc.hyp_core import HypCore
+from vc4lab.soc.traps import (
+    HYP_MISTAKE_TRAPS,
+    HYP_TRAPS,
+    IDENTITY_TRAPS,
+    Action,
+    timer_read,
+    timer_write,
+)
 
-HYP_ACTIONS = frozenset({Action.HYP_RETURN, Action.HYP_RETURN_ADDRESS, Action.HYP_SAVED_STATUS})
+HYP_ACTIONS = frozenset(trap.action for trap in HYP_TRAPS + HYP_MISTAKE_TRAPS)
 RESET_CPSR = 0x1D3
 """Supervisor mode, interrupts masked, ARM state: as the firmware's stub leaves it."""
-ENGINE_SVC, ENGINE_PREFETCH, ENGINE_DATA, ENGINE_BKPT, ENGINE_HVC = 2, 3, 4, 7, 11
+ENGINE_SVC, ENGINE_PREFETCH, ENGINE_DATA, ENGINE_BKPT = 2, 3, 4, 7
+ENGINE_HVC, ENGINE_SMC = 11, 13
 WFE_ARM, WFE_THUMB, YIELD_ARM, YIELD_THUMB = 0xE320F002, 0xBF20, 0xE320F001, 0xBF10
 MIDR, MPIDR = (15, 0, 0, 0, 0, 4, 0), (15, 0, 0, 0, 0, 4, 5)
 """VPIDR and VMPIDR: what MIDR and MPIDR read as outside of HYP mode."""
@@ -46,10 +57,8 @@ class Arm32(Cpu):
     """MIDR, if it is another one than the model's."""
     affinity = 0x80000000
     """MPIDR of core 0."""
-    starts_in_hyp = False
-    """Whether the firmware leaves it in HYP mode."""
-    elr_hyp = 0
-    """Where eret goes on."""
+    hyp_core: HypCore | None = None
+    """What it needs for HYP mode, if the firmware leaves it there."""
 
     def _make_engine(self, unicorn: Any) -> Any:
         from unicorn import arm_const as arm
@@ -69,7 +78,7 @@ class Arm32(Cpu):
         else:  # the model runs non-secure; a Pi 1's program is secure, and its masks are its own
             security = engine.reg_read(arm.UC_ARM_REG_CP_REG, hyp.SCR)
             engine.reg_write(arm.UC_ARM_REG_CP_REG, (*hyp.SCR, security | SCR_FW | SCR_AW))
-        if self.starts_in_hyp:
+        if self.hyp_core is not None:
             hyp.start(engine)
         else:
             engine.reg_write(arm.UC_ARM_REG_CPSR, RESET_CPSR)
@@ -79,14 +88,22 @@ class Arm32(Cpu):
         self.refresh()
 
     @property
-    def in_hyp(self) -> bool:  # type: ignore[override]
+    def in_hyp(self) -> bool:
+        """Whether it is in HYP mode."""
         return self.cpsr & MODE_MASK == HYP
+
+    @property
+    def about_vectors(self) -> str:
+        if self.hyp_core is None or not self.in_hyp:
+            return ""
+        return self.hyp_core.about_vectors
 
     def _meet_page(self, address: int) -> None:
         pages = self._pages
         asked = pages.more_traps
-        if self.starts_in_hyp:
-            pages.more_traps += HYP_TRAPS + (IDENTITY_TRAPS if self.in_hyp else ())
+        if self.hyp_core is not None:
+            inside = IDENTITY_TRAPS + HYP_MISTAKE_TRAPS if self.in_hyp else ()
+            pages.more_traps += HYP_TRAPS + inside
         super()._meet_page(address)
         pages.more_traps = asked
 
@@ -133,9 +150,38 @@ class Arm32(Cpu):
     def executes_thumb(self) -> bool:
         return bool(self.engine.reg_read(self._arm.UC_ARM_REG_CPSR) & THUMB)
 
-    def _set_register(self, number: int, value: int) -> None:
+    def set_register(self, number: int, value: int) -> None:
+        """Set one of r0 to r14."""
         if number != 15:
             self.engine.reg_write(self._name(number), value & 0xFFFFFFFF)
+
+    @property
+    def mode(self) -> int:
+        """The mode, in hooks, too."""
+        return int(self.engine.reg_read(self._arm.UC_ARM_REG_CPSR)) & MODE_MASK
+
+    @property
+    def saved_status(self) -> int:
+        """The mode's SPSR."""
+        value: int = self.engine.reg_read(self._arm.UC_ARM_REG_SPSR)
+        return value
+
+    @saved_status.setter
+    def saved_status(self, value: int) -> None:
+        self.engine.reg_write(self._arm.UC_ARM_REG_SPSR, value)
+
+    def set_pc(self, address: int) -> None:
+        """Go on at `address` in the instruction set of the CPSR."""
+        self._set_pc(address)
+
+    def go_on_at(self, address: int) -> None:
+        """Where the trapped instruction that is being done goes on."""
+        self._onward = address
+
+    def raise_exception(self, exception: ArmException, address: int) -> None:
+        """Let a trapped instruction end in an exception."""
+        self._pending = (exception, address)
+        self.engine.emu_stop()
 
     def _translates(self) -> bool:
         return bool(self.engine.reg_read(self._arm.UC_ARM_REG_CP_REG, SCTLR) & SCTLR_M)
@@ -144,14 +190,14 @@ class Arm32(Cpu):
 
     def _goes_to_hyp(self, exception: ArmException) -> bool:
         """Whether HYP mode takes an exception."""
-        if not self.starts_in_hyp:
-            return False
-        if exception is ArmException.MONITOR_CALL:
+        if self.hyp_core is None:
             return False
         if self.in_hyp or exception is ArmException.HYPERVISOR_CALL:
             return True
-        bit = {ArmException.IRQ: hyp.HCR_IMO, ArmException.FIQ: hyp.HCR_FMO}.get(exception, 0)
-        return bool(bit and self.system_register(hyp.HCR) & bit)
+        bits = {ArmException.IRQ: hyp.HCR_IMO, ArmException.FIQ: hyp.HCR_FMO}.get(exception, 0)
+        if self.cpsr & MODE_MASK == USER:
+            bits |= hyp.HCR_TGE
+        return bool(bits and self.system_register(hyp.HCR) & bits)
 
     def accepts(self, exception: ArmException) -> bool:
         if not self.in_hyp and self._goes_to_hyp(exception):
@@ -165,13 +211,34 @@ class Arm32(Cpu):
     def _enter(self, exception: ArmException, address: int) -> tuple[int, bool]:
         if exception in (ArmException.DATA_ABORT, ArmException.PREFETCH_ABORT):
             self._write_fault_status(exception)
-        if self._goes_to_hyp(exception):
-            vector, self.elr_hyp = hyp.enter(
-                self.engine, exception, address, self.fetch(address), self._fault_status
+        core = self.hyp_core
+        if core is not None and exception is ArmException.MONITOR_CALL:
+            where = core.call_monitor(address)
+            if where is not None:
+                return where
+            exception = ArmException.UNDEFINED
+        if core is not None and self._goes_to_hyp(exception):
+            vector, core.elr = hyp.enter(
+                self.engine,
+                exception,
+                address,
+                self._instruction(address),
+                self._fault_status,
+                core.illegal,
             )
+            core.illegal = False
+            if self.memory.u32(vector) and vector < 0x20:
+                core.note_vector(exception, address)
             return vector, vector < 0x20
         vector = enter(self.engine, exception, address)
         return vector, vector < 0x20
+
+    def _instruction(self, address: int) -> int:
+        """The one at an address; of 32 bits in Thumb code the first half is the upper one."""
+        if not self.cpsr & THUMB:
+            return self.fetch(address)
+        first = self.fetch(address, 2)
+        return first if first >> 11 < 0x1D else first << 16 | self.fetch(address + 2, 2)
 
     def _write_fault_status(self, exception: ArmException) -> None:
         syndrome, status, address = self._fault_status
@@ -197,7 +264,7 @@ class Arm32(Cpu):
             self._pending = (ArmException.DATA_ABORT, pc)
         elif number == ENGINE_HVC:
             self._pending = (ArmException.HYPERVISOR_CALL, pc - 4)
-        elif self._is_monitor_call(pc):
+        elif number == ENGINE_SMC or self._is_monitor_call(pc):
             self._pending = (ArmException.MONITOR_CALL, pc - 4)
         else:
             self._pending = (ArmException.UNDEFINED, pc)
@@ -230,10 +297,10 @@ class Arm32(Cpu):
     def _is_security_register(self, pc: int) -> bool:
         """MRC/MCR p15, 0, rt, c1, c1, n (SCR, SDER, NSACR): step over it, a read gives 0."""
         word = self.fetch(pc)
-        if word & 0x0FEF0F1F != 0x0E010F11:
+        if self.hyp_core is not None or word & 0x0FEF0F1F != 0x0E010F11:
             return False
         if word & 1 << 20:
-            self._set_register(word >> 12 & 15, 0)
+            self.set_register(word >> 12 & 15, 0)
         self.engine.reg_write(self._arm.UC_ARM_REG_PC, pc + 4)
         return True
 
@@ -256,15 +323,18 @@ class Arm32(Cpu):
         if not thumb and not self._condition(word >> 28):
             return False
         if action is Action.CYCLES:
-            self._set_register(target, links.cycles())
+            self.set_register(target, links.cycles())
             return True
         if action in (Action.CORE_NUMBER, Action.CORE_NAME):
             identity = self.system_register(MIDR) if self.identity is None else self.identity
             number = self.affinity + self.number
-            self._set_register(target, number if action is Action.CORE_NUMBER else identity)
+            self.set_register(target, number if action is Action.CORE_NUMBER else identity)
             return True
-        if action in HYP_ACTIONS:
-            return self._emulate_hyp(action, word, address)
+        if action in HYP_ACTIONS and self.hyp_core is not None:
+            done = self.hyp_core.emulate(action, word, address, bool(thumb))
+            if done is None:
+                self._release(address)
+            return bool(done)
         if links.timer is None:
             return False
         if action is Action.TIMER:
@@ -272,28 +342,9 @@ class Arm32(Cpu):
             if not word & 1 << 20:
                 timer_write(links, crm, op2, self.register(target))
             else:
-                self._set_register(target, timer_read(links, crm, op2) or 0)
+                self.set_register(target, timer_read(links, crm, op2) or 0)
             return True
         return self._timer_pair(word, target)
-
-    def _emulate_hyp(self, action: Action, word: int, address: int) -> bool:
-        """Eret, ELR_hyp and SPSR_hyp; elsewhere they are undefined, as the engine has it."""
-        if self.engine.reg_read(self._arm.UC_ARM_REG_CPSR) & MODE_MASK != HYP:
-            return False
-        if action is Action.HYP_RETURN:
-            self._onward = hyp.leave(self.engine, self.elr_hyp)
-        elif action is Action.HYP_SAVED_STATUS:
-            self.links.report("SOC-044", "SPSR_hyp is accessed by its name in HYP mode", address)
-            status = self._arm.UC_ARM_REG_SPSR
-            if word & 1 << 21:
-                self.engine.reg_write(status, self.register(word & 15))
-            else:
-                self._set_register(word >> 12 & 15, self.engine.reg_read(status))
-        elif word & 1 << 21:
-            self.elr_hyp = self.register(word & 15)
-        else:
-            self._set_register(word >> 12 & 15, self.elr_hyp)
-        return True
 
     def _timer_pair(self, word: int, low: int) -> bool:
         """mrrc, mcrr of CNTPCT, CNTVCT (0, 1), CNTP_CVAL, CNTV_CVAL (2, 3)."""
@@ -303,8 +354,8 @@ class Arm32(Cpu):
         crm, op2 = (0, number + 1) if number < 2 else (number, 2)
         if word & 1 << 20:
             value = timer_read(self.links, crm, op2) or 0
-            self._set_register(low, value)
-            self._set_register(high, value >> 32)
+            self.set_register(low, value)
+            self.set_register(high, value >> 32)
         elif number >= 2:
             value = self.register(high) << 32 | self.register(low)
             timer_write(self.links, crm, op2, value)

@@ -80,9 +80,17 @@ class CodePages:
         if self._wide:
             return _matches(raw, self.more_traps + A64_TRAPS)
         traps = self.more_traps + ARM_TRAPS
-        thumb = tuple(t for t in traps if t.mask & 0x08000000 and t.match >> 24)
-        found = _matches(raw, traps) + _thumb_matches(raw, thumb)
+        words, thumb = _by_state(traps)
+        found = _matches(raw, words) + _thumb_matches(raw, thumb)
         return found + [(2 * at, Action.SEND_EVENT) for at in _halves(raw, THUMB_SEV)]
+
+
+@cache
+def _by_state(traps: tuple[Trap, ...]) -> tuple[tuple[Trap, ...], tuple[Trap, ...]]:
+    """Those of ARM code and those of Thumb code; coprocessor instructions are in both."""
+    words = tuple(t for t in traps if not t.thumb)
+    both = (t for t in words if t.mask & t.match & 0x0C000000 == 0x0C000000)
+    return words, (*(t for t in traps if t.thumb), *both)
 
 
 _UNCONDITIONAL = 0xE0000000

@@ -63,8 +63,6 @@ class Cpu(ABC):
     WIDE = False
     """Whether it is AArch64."""
     LAST_ADDRESS = 0xFFFFFFFF
-    in_hyp = False
-    """Whether it is in HYP mode (AArch32)."""
 
     def __init__(
         self,
@@ -94,6 +92,9 @@ class Cpu(ABC):
         self._pages = CodePages(memory, self.WIDE)
         self.calls = EngineCalls(self.engine)
         self._keep: list[Any] = []
+        self._hooks: dict[int, Any] = {}
+        """The engine's handles of the trapped instructions' hooks, by address."""
+        self._released: list[int] = []
         self._watchers: dict[Action, Callable[[int], None]] = {}
         self._pending: tuple[ArmException, int] | None = None
         self._fault_status = (0, 0, 0)
@@ -152,6 +153,11 @@ class Cpu(ABC):
     @abstractmethod
     def system_register(self, key: tuple[int, ...]) -> int:
         """Value of a system register by the engine's name for it."""
+
+    @property
+    def about_vectors(self) -> str:
+        """What somebody should know whose exception met no handler."""
+        return ""
 
     @property
     def executes_thumb(self) -> bool:
@@ -229,6 +235,8 @@ class Cpu(ABC):
                 self._on_engine_error(error)
             self.refresh()
             counter.raise_fault()
+            if self._released:
+                self._remove_hooks()
             if counter.met_new_page():
                 self._meet_page(counter.block)
                 continue
@@ -266,9 +274,23 @@ class Cpu(ABC):
         found = self._pages.meet(address, self.translate(address), self._is_thumb)
         for place, action in found:
             self._keep.append(hook := self._trap(action))
-            self.engine.hook_add(self._unicorn.UC_HOOK_CODE, hook, begin=place, end=place)
+            self._hooks[place] = self.engine.hook_add(
+                self._unicorn.UC_HOOK_CODE, hook, begin=place, end=place
+            )
         if found:
             self._forget_translations(address & ~(PAGE - 1))
+
+    def _release(self, address: int) -> None:
+        """The trap at an address is no longer needed: its hook goes when the slice has ended."""
+        self._released.append(address)
+
+    def _remove_hooks(self) -> None:
+        for address in self._released:
+            hook = self._hooks.pop(address, None)
+            if hook is not None:
+                self.engine.hook_del(hook)
+                self._forget_translations(address & ~(PAGE - 1))
+        self._released.clear()
 
     def _trap(self, action: Action) -> Callable[[Any, int, int, Any], None]:
         watcher = self._watchers.get(action)

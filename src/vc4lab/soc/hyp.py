@@ -1,8 +1,8 @@
 """HYP mode of a Cortex-A7 or A53 in AArch32 state, in which the firmware of a Pi 2 or 3 leaves it.
 
 The engine has HYP mode, but lets nobody into it from outside except by way of the monitor mode, and
-does not show ELR_hyp. So that register is kept here, and the instructions that use it (mrs, msr,
-eret) are done by hand, like the exceptions.
+does not show ELR_hyp. So that register is kept in `hyp_core.py`, and the instructions that use it
+(mrs, msr, eret) are done by hand, like the exceptions.
 Source: ARM Architecture Reference Manual ARMv7-A, B1.3.3 (modes), B1.8 (exceptions), B9.3 (eret,
 hvc, mrs and msr of banked registers).
 """
@@ -13,6 +13,7 @@ from typing import Any
 
 from vc4lab.soc.exceptions import (
     ABORT_MASKED,
+    ALL_MASKED,
     FIQ_MASKED,
     HYP,
     IRQ_MASKED,
@@ -32,7 +33,7 @@ SCR_FIRMWARE = 0x131
 SCR = (15, 0, 0, 1, 1, 0, 0)
 HSCTLR, HCR, HSR = (15, 0, 0, 1, 0, 4, 0), (15, 0, 0, 1, 1, 4, 0), (15, 0, 0, 5, 2, 4, 0)
 HDFAR, HIFAR, HVBAR = (15, 0, 0, 6, 0, 4, 0), (15, 0, 0, 6, 0, 4, 2), (15, 0, 0, 12, 0, 4, 0)
-HCR_FMO, HCR_IMO = 1 << 3, 1 << 4
+HCR_FMO, HCR_IMO, HCR_TGE = 1 << 3, 1 << 4, 1 << 27
 REGISTERS: dict[str, tuple[int, ...]] = {
     "HCR": HCR,
     "HDCR": (15, 0, 0, 1, 1, 4, 1),
@@ -53,7 +54,9 @@ REGISTERS: dict[str, tuple[int, ...]] = {
 }
 """For saved states, in the order of writing. The 64-bit table bases are not among them."""
 INSTRUCTION_LENGTH = 1 << 25
-CLASS_SVC, CLASS_HVC, CLASS_UNKNOWN = 0x11, 0x12, 0x00
+CLASS_UNKNOWN, CLASS_ILLEGAL_STATE, CLASS_SVC, CLASS_HVC = 0x00, 0x0E, 0x11, 0x12
+CLASS_PREFETCH, CLASS_DATA = 0x20, 0x24
+"""Aborts of another mode; those of HYP mode itself are one higher."""
 
 
 def enter_mode(engine: Any, cpsr: int) -> None:
@@ -61,11 +64,19 @@ def enter_mode(engine: Any, cpsr: int) -> None:
     from unicorn import arm_const as arm
 
     if engine.reg_read(arm.UC_ARM_REG_CPSR) & MODE_MASK != HYP:
-        scr = engine.reg_read(arm.UC_ARM_REG_CP_REG, SCR)
-        engine.reg_write(arm.UC_ARM_REG_CP_REG, (*SCR, scr & ~NON_SECURE))
-        engine.reg_write(arm.UC_ARM_REG_CPSR, cpsr & ~MODE_MASK | MONITOR)
-        engine.reg_write(arm.UC_ARM_REG_CP_REG, (*SCR, scr | NON_SECURE))
+        enter_monitor(engine, cpsr)
     engine.reg_write(arm.UC_ARM_REG_CPSR, cpsr)
+
+
+def enter_monitor(engine: Any, cpsr: int) -> None:
+    """Set CPSR to a value with monitor mode instead of its own, all interrupts masked."""
+    from unicorn import arm_const as arm
+
+    scr = engine.reg_read(arm.UC_ARM_REG_CP_REG, SCR)
+    engine.reg_write(arm.UC_ARM_REG_CP_REG, (*SCR, scr & ~NON_SECURE))
+    new = cpsr & ~(MODE_MASK | THUMB | IT_AND_JAZELLE) | ALL_MASKED | MONITOR
+    engine.reg_write(arm.UC_ARM_REG_CPSR, new)
+    engine.reg_write(arm.UC_ARM_REG_CP_REG, (*SCR, scr | NON_SECURE))
 
 
 def start(engine: Any) -> None:
@@ -82,10 +93,12 @@ def enter(
     address: int,
     word: int,
     fault: tuple[int, int, int],
+    illegal: bool = False,
 ) -> tuple[int, int]:
     """Take an exception to HYP mode: vector and ELR_hyp.
 
-    `word` is the instruction, `fault` the engine's syndrome, status and address of an abort.
+    `word` is the instruction, `fault` the engine's syndrome, status and address of an abort,
+    `illegal` whether the state is illegal (and no instruction undefined).
     """
     from unicorn import arm_const as arm
 
@@ -94,12 +107,19 @@ def enter(
     base = engine.reg_read(arm.UC_ARM_REG_CP_REG, HVBAR) & ~31
     back, offset = address, exception.value.vector
     interrupt = exception in (ArmException.IRQ, ArmException.FIQ)
+    inside = cpsr & MODE_MASK == HYP
     if exception in (ArmException.SUPERVISOR_CALL, ArmException.HYPERVISOR_CALL):
         back += 2 if cpsr & THUMB and exception is ArmException.SUPERVISOR_CALL else 4
-        if cpsr & MODE_MASK == HYP:
+        if inside:
             offset = ArmException.SUPERVISOR_CALL.value.vector
     if not interrupt:
-        engine.reg_write(arm.UC_ARM_REG_CP_REG, (*HSR, _syndrome(exception, word, fault[0])))
+        if not inside:
+            offset = ArmException.HYPERVISOR_CALL.value.vector
+        if illegal:
+            syndrome = CLASS_ILLEGAL_STATE << 26 | INSTRUCTION_LENGTH
+        else:
+            syndrome = _syndrome(exception, word, fault[0], bool(cpsr & THUMB), inside)
+        engine.reg_write(arm.UC_ARM_REG_CP_REG, (*HSR, syndrome))
     if exception in (ArmException.DATA_ABORT, ArmException.PREFETCH_ABORT):
         place = HDFAR if exception is ArmException.DATA_ABORT else HIFAR
         engine.reg_write(arm.UC_ARM_REG_CP_REG, (*place, fault[2] & 0xFFFFFFFF))
@@ -114,14 +134,23 @@ def enter(
     return vector, back & 0xFFFFFFFF
 
 
-def _syndrome(exception: ArmException, word: int, engine_syndrome: int) -> int:
+def _syndrome(
+    exception: ArmException, word: int, engine_syndrome: int, thumb: bool, inside: bool
+) -> int:
+    """HSR: class, length of the instruction, what the class has to say."""
     if exception is ArmException.SUPERVISOR_CALL:
+        if thumb:
+            return CLASS_SVC << 26 | word & 0xFF
         return CLASS_SVC << 26 | INSTRUCTION_LENGTH | word & 0xFFFF
     if exception is ArmException.HYPERVISOR_CALL:
-        return CLASS_HVC << 26 | INSTRUCTION_LENGTH | word >> 4 & 0xFFF0 | word & 15
+        number = word >> 4 & 0xFFF0 | word & 15
+        if thumb:
+            number = (word >> 16 & 15) << 12 | word & 0xFFF
+        return CLASS_HVC << 26 | INSTRUCTION_LENGTH | number
     if exception is ArmException.UNDEFINED:
         return CLASS_UNKNOWN << 26 | INSTRUCTION_LENGTH
-    return engine_syndrome & 0xFFFFFFFF
+    kind = CLASS_DATA if exception is ArmException.DATA_ABORT else CLASS_PREFETCH
+    return (kind | inside) << 26 | INSTRUCTION_LENGTH | engine_syndrome & (INSTRUCTION_LENGTH - 1)
 
 
 def leave(engine: Any, address: int) -> int:

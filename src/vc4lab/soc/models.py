@@ -35,5 +35,9 @@ def make_cpu(
     cpu = Arm32(board.cpu, memory, board.peripherals, counter, links, number)
     cpu.affinity, cpu.identity = board.affinity, board.midr
     firmware = board.has_hyp and plan.level == 2
-    cpu.starts_in_hyp = firmware and unknowns["hyp_start"] == "hyp"
+    if firmware and unknowns["hyp_start"] == "hyp":
+        from vc4lab.soc.hyp_core import HypCore
+
+        armv8 = board.midr is not None
+        cpu.hyp_core = HypCore(cpu, unknowns["monitor_call"] == "stub", illegal_state=armv8)
     return cpu

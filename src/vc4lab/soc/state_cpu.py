@@ -24,6 +24,7 @@ from vc4lab.soc.exceptions import (
 
 if TYPE_CHECKING:
     from vc4lab.soc.cpu import Cpu
+    from vc4lab.soc.hyp_core import HypCore
 
 MODES = {
     "system": SYSTEM,
@@ -68,8 +69,9 @@ def snapshot_cpu(cpu: Cpu) -> dict[str, int]:
         _enter_mode(engine, saved["cpsr"], mode)
         for name, number in banked:
             saved[name] = int(engine.reg_read(number))
-    if _has_hyp(cpu):
-        saved |= _snapshot_hyp(cpu, saved["cpsr"])
+    core = _hyp_core(cpu)
+    if core is not None:
+        saved |= _snapshot_hyp(cpu, core, saved["cpsr"])
     _set_cpsr(cpu, saved["cpsr"])
     for name, register in SYSTEM_REGISTERS.items():
         try:
@@ -101,48 +103,60 @@ def restore_cpu(cpu: Cpu, saved: dict[str, int]) -> None:
         _enter_mode(engine, cpsr, mode)
         for name, number in banked:
             engine.reg_write(number, saved[name] & 0xFFFFFFFF)
-    if _has_hyp(cpu):
-        _restore_hyp(cpu, saved, cpsr)
+    core = _hyp_core(cpu)
+    if core is not None:
+        _restore_hyp(cpu, core, saved, cpsr)
     _set_cpsr(cpu, cpsr)
     engine.reg_write(names["pc"], saved["pc"] & 0xFFFFFFFE | (1 if cpsr & 1 << 5 else 0))
     cpu.refresh()
 
 
-def _has_hyp(cpu: Cpu) -> bool:
-    return isinstance(cpu, Arm32) and cpu.starts_in_hyp
+def _hyp_core(cpu: Cpu) -> HypCore | None:
+    return cpu.hyp_core if isinstance(cpu, Arm32) else None
 
 
 def _set_cpsr(cpu: Cpu, cpsr: int) -> None:
-    if _has_hyp(cpu) and cpsr & MODE_MASK == HYP:
+    mode = cpsr & MODE_MASK
+    if _hyp_core(cpu) is not None and mode == HYP:
         hyp.enter_mode(cpu.engine, cpsr)
-    else:
-        _enter_mode(cpu.engine, cpsr, cpsr & MODE_MASK)
+        return
+    if _hyp_core(cpu) is not None and mode == hyp.MONITOR:
+        hyp.enter_monitor(cpu.engine, cpsr)
+    _enter_mode(cpu.engine, cpsr, mode)
 
 
-def _snapshot_hyp(cpu: Cpu, cpsr: int) -> dict[str, int]:
-    """What HYP mode has for itself; it is the mode afterwards."""
-    from unicorn import arm_const as arm
-
+def _snapshot_hyp(cpu: Cpu, core: HypCore, cpsr: int) -> dict[str, int]:
+    """What HYP and monitor mode have for themselves; HYP is the mode afterwards."""
     engine = cpu.engine
+    hyp.enter_monitor(engine, cpsr)
+    saved = {name: int(engine.reg_read(number)) for name, number in _hyp_banks("mon")}
     hyp.enter_mode(engine, cpsr & ~MODE_MASK | HYP)
-    saved = {name: int(engine.reg_read(_cp(), row)) for name, row in hyp.REGISTERS.items()}
-    saved["sp_hyp"] = int(engine.reg_read(arm.UC_ARM_REG_SP))
-    saved["spsr_hyp"] = int(engine.reg_read(arm.UC_ARM_REG_SPSR))
-    saved["elr_hyp"] = cpu.elr_hyp if isinstance(cpu, Arm32) else 0
-    return saved
+    saved |= {name: int(engine.reg_read(_cp(), row)) for name, row in hyp.REGISTERS.items()}
+    saved |= {name: int(engine.reg_read(number)) for name, number in _hyp_banks("hyp")}
+    return saved | {"elr_hyp": core.elr, "scr": core.scr, "hvbar_set": int(core.vectors_set)}
 
 
-def _restore_hyp(cpu: Cpu, saved: dict[str, int], cpsr: int) -> None:
-    from unicorn import arm_const as arm
-
+def _restore_hyp(cpu: Cpu, core: HypCore, saved: dict[str, int], cpsr: int) -> None:
     engine = cpu.engine
+    hyp.enter_monitor(engine, cpsr)
+    for name, number in _hyp_banks("mon"):
+        engine.reg_write(number, saved.get(name, 0) & 0xFFFFFFFF)
     hyp.enter_mode(engine, cpsr & ~MODE_MASK | HYP)
     for name, register in hyp.REGISTERS.items():
         engine.reg_write(_cp(), (*register, saved.get(name, 0) & 0xFFFFFFFF))
-    engine.reg_write(arm.UC_ARM_REG_SP, saved.get("sp_hyp", 0) & 0xFFFFFFFF)
-    engine.reg_write(arm.UC_ARM_REG_SPSR, saved.get("spsr_hyp", 0) & 0xFFFFFFFF)
-    if isinstance(cpu, Arm32):
-        cpu.elr_hyp = saved.get("elr_hyp", 0) & 0xFFFFFFFF
+    for name, number in _hyp_banks("hyp"):
+        engine.reg_write(number, saved.get(name, 0) & 0xFFFFFFFF)
+    core.elr = saved.get("elr_hyp", 0) & 0xFFFFFFFF
+    core.scr = saved.get("scr", hyp.SCR_FIRMWARE) & 0xFFFFFFFF
+    core.vectors_set = bool(saved.get("hvbar_set", saved.get("HVBAR", 0)))
+
+
+def _hyp_banks(mode: str) -> list[tuple[str, int]]:
+    """HYP mode shares its LR with system mode."""
+    from unicorn import arm_const as arm
+
+    banked = [(f"sp_{mode}", arm.UC_ARM_REG_SP), (f"spsr_{mode}", arm.UC_ARM_REG_SPSR)]
+    return banked if mode == "hyp" else [*banked, (f"lr_{mode}", arm.UC_ARM_REG_LR)]
 
 
 def is_sane(saved: dict[str, int]) -> bool:

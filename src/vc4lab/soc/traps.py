@@ -28,6 +28,10 @@ class Action(Enum):
     HYP_RETURN = "eret"
     HYP_RETURN_ADDRESS = "ELR_hyp"
     HYP_SAVED_STATUS = "SPSR_hyp"
+    HYP_VECTORS = "HVBAR"
+    MODE_CHANGE = "cps or msr of the mode"
+    OTHER_RETURN = "an exception return that HYP mode has not"
+    SECURITY = "SCR, SDER or NSACR"
     SEND_EVENT = "sev"
     WAIT_FOR_EVENT = "wfe"
     CODE_CHANGED = "instruction cache maintenance"
@@ -43,6 +47,9 @@ class Trap:
     mask: int
     match: int
     action: Action
+    thumb: bool = False
+    """A Thumb instruction: its first half is the upper one. Coprocessor instructions are known in
+    both forms by their Arm one."""
 
 
 ARM_TRAPS = (
@@ -58,12 +65,32 @@ ARM_TRAPS = (
 )
 HYP_TRAPS = (
     Trap(0x0FFFFFFF, 0x0160006E, Action.HYP_RETURN),
+    Trap(0xFFFFFFFF, 0xF3DE8F00, Action.HYP_RETURN, thumb=True),
     Trap(0x0FFFFFF0, 0x012EF300, Action.HYP_RETURN_ADDRESS),  # msr ELR_hyp, rt
     Trap(0x0FFF0FFF, 0x010E0300, Action.HYP_RETURN_ADDRESS),  # mrs rt, ELR_hyp
+    Trap(0xFFF0FFFF, 0xF3808E30, Action.HYP_RETURN_ADDRESS, thumb=True),
+    Trap(0xFFFFF0FF, 0xF3EE8030, Action.HYP_RETURN_ADDRESS, thumb=True),
     Trap(0x0FFFFFF0, 0x016EF300, Action.HYP_SAVED_STATUS),  # msr SPSR_hyp, rt
     Trap(0x0FFF0FFF, 0x014E0300, Action.HYP_SAVED_STATUS),  # mrs rt, SPSR_hyp
+    Trap(0xFFF0FFFF, 0xF3908E30, Action.HYP_SAVED_STATUS, thumb=True),
+    Trap(0xFFFFF0FF, 0xF3FE8030, Action.HYP_SAVED_STATUS, thumb=True),
+    Trap(0x0FFF0FFF, 0x0E8C0F10, Action.HYP_VECTORS),  # mcr p15, 4, rt, c12, c0, 0
+    Trap(0x0FEF0F1F, 0x0E010F11, Action.SECURITY),  # mrc, mcr p15, 0, rt, c1, c1, n
 )
 """For cores that begin in HYP mode."""
+HYP_MISTAKE_TRAPS = (
+    Trap(0xFFF3FE20, 0xF1020000, Action.MODE_CHANGE),  # cps, cpsie, cpsid with a mode
+    Trap(0x0FF1F000, 0x0321F000, Action.MODE_CHANGE),  # msr cpsr_c.., #immediate
+    Trap(0x0FF1FFF0, 0x0121F000, Action.MODE_CHANGE),  # msr cpsr_c.., rn
+    Trap(0xFFFFF900, 0xF3AF8100, Action.MODE_CHANGE, thumb=True),
+    Trap(0xFFF0F1FF, 0xF3808100, Action.MODE_CHANGE, thumb=True),
+    Trap(0x0FFFF000, 0x025EF000, Action.OTHER_RETURN),  # subs pc, lr, #n
+    Trap(0xFFFFFF00, 0xF3DE8F00, Action.OTHER_RETURN, thumb=True),
+    Trap(0x0FFFFFFF, 0x01B0F00E, Action.OTHER_RETURN),  # movs pc, lr
+    Trap(0x0E508000, 0x08508000, Action.OTHER_RETURN),  # ldm with pc and ^
+    Trap(0xFE50FFFF, 0xF8100A00, Action.OTHER_RETURN),  # rfe
+)
+"""Looked for in code that is met in HYP mode; elsewhere they mean what they say."""
 IDENTITY_TRAPS = (
     Trap(0x0FFF0FFF, 0x0E100FB0, Action.CORE_NUMBER),  # mrc p15, 0, rt, c0, c0, 5
     Trap(0x0FFF0FFF, 0x0E100F10, Action.CORE_NAME),  # mrc p15, 0, rt, c0, c0, 0

@@ -62,10 +62,28 @@ ROWS = [
     Unknown(
         "hyp_start",
         "In which mode does the firmware of a Pi 2 or 3 enter an AArch32 kernel?",
-        {"hyp": "HYP mode (newer firmware)", "svc": "supervisor mode (older firmware)"},
-        "svc",
-        "Print CPSR with the firmware in question; with kernel_old=1 it is supervisor mode anyway.",
-        "Hardware reference 8.14; programs for boards test for mode 0x1A at their beginning",
+        {
+            "hyp": "HYP mode: the firmware's own stub since 2016 (with kernel_old=1 none runs)",
+            "svc": "supervisor mode, as the firmware of 2015 did",
+        },
+        "hyp",
+        "Print CPSR with the firmware in question.",
+        "The stub's source (raspberrypi/tools, armstubs/armstub7.S) leaves 0x1DA in CPSR; how the "
+        "firmware left a Pi 2 before is told in raspberrypi/firmware's issue 369 (in supervisor "
+        "mode)",
+    ),
+    Unknown(
+        "monitor_call",
+        "What does smc do in an AArch32 program that the firmware has left in HYP mode?",
+        {
+            "stub": "the stub's monitor (re-)enters HYP mode and changes r0 and r1; a program may "
+            "put its own handler at address 8",
+            "undefined": "it is undefined: the stub has disabled it",
+        },
+        "stub",
+        "Execute smc in HYP mode with the firmware in question.",
+        "The stub's source up to 2020; a change of September 2020 (pull request 117) disables smc, "
+        "and which firmware has which is not told",
     ),
 ]
 

@@ -3,6 +3,7 @@
 .include "common.inc"
 .global _start
 _start:
+    leave_hyp
     ldr r0, =vectors
     mcr p15, 0, r0, c12, c0, 0
     cps #0x12

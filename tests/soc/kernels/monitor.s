@@ -4,6 +4,7 @@
 .arch_extension sec
 .global _start
 _start:
+    leave_hyp
     begin
     mov r4, #0
     mov r0, #8

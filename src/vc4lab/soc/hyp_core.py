@@ -1,0 +1,194 @@
+"""What one core keeps of HYP and monitor mode: the instructions of both that are done by hand.
+
+The firmware's stub leaves a Pi 2 or 3 non-secure, and stays behind as the handler of smc: up to
+2020 it goes (back) to HYP mode, later smc is undefined (`monitor_call` in the table of unknowns). A
+program may put a handler of its own in its place, as the stub lies in RAM that everybody can
+write. The engine stays non-secure even if such a handler switches to the secure state: both states
+are one here, with the same copy of each system register.
+Source: ARM Architecture Reference Manual ARMv7-A, B1.5 (security), B1.8, B9.3; the stub's source.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from vc4lab.soc import hyp
+from vc4lab.soc.exceptions import HYP, MODE_MASK, MONITOR_VECTORS, THUMB, VBAR, ArmException
+from vc4lab.soc.traps import Action
+
+if TYPE_CHECKING:
+    from vc4lab.soc.arm32 import Arm32
+
+MODE_NAMES = {
+    0x10: "user", 0x11: "FIQ", 0x12: "IRQ", 0x13: "supervisor", 0x16: "monitor", 0x17: "abort",
+    0x1A: "HYP", 0x1B: "undefined", 0x1F: "system",
+}  # fmt: skip
+NSACR_FIRMWARE = 0x63FFF
+"""As the stub leaves it: a non-secure program may use every coprocessor."""
+SCR_NUMBER, NSACR_NUMBER = 0, 2
+READS = 1 << 20
+"""Of MRC and MCR: which of both it is."""
+MONITOR_HANDLER = MONITOR_VECTORS + ArmException.MONITOR_CALL.value.vector
+ONLY_IN_HYP = frozenset({Action.MODE_CHANGE, Action.OTHER_RETURN})
+"""Of interest in HYP mode alone; elsewhere their hooks go away."""
+
+
+class HypCore:
+    """HYP and monitor mode of one core.
+
+    Parameters
+    ----------
+    calls_monitor
+        Whether smc reaches the stub's monitor; else it is undefined.
+    illegal_state
+        Whether a mode that cannot be changed makes the next instruction undefined (ARMv8).
+    """
+
+    def __init__(self, cpu: Arm32, calls_monitor: bool, illegal_state: bool) -> None:
+        self._cpu = cpu
+        self._calls_monitor = calls_monitor
+        self._illegal_state = illegal_state
+        self.elr = 0
+        """ELR_hyp: where eret goes on."""
+        self.scr = hyp.SCR_FIRMWARE
+        self.vectors_set = False
+        """Whether the program has written HVBAR."""
+        self.illegal = False
+        """Whether the next undefined instruction is one because of an illegal change of mode."""
+        self._told: set[str] = set()
+
+    # -- what is said ------------------------------------------------------------------------------
+
+    def note_vector(self, exception: ArmException, address: int) -> None:
+        """HYP mode takes an exception at one of the vectors at 0."""
+        if not self.vectors_set:
+            self.tell("SOC-046", f"{exception.value.title}{self.about_vectors}", address)
+
+    @property
+    def about_vectors(self) -> str:
+        """Where HYP mode has its vectors, for the end of a sentence."""
+        hvbar, vbar = (self._cpu.system_register(key) for key in (hyp.HVBAR, VBAR))
+        how = "" if self.vectors_set else ", which the program has never set"
+        return (
+            "; the core is in HYP mode, in which the firmware has left it: there the vectors are "
+            f"at HVBAR (0x{hvbar:08x}{how}), and VBAR (0x{vbar:08x}) does not count"
+        )
+
+    def tell(self, code: str, text: str, address: int) -> None:
+        """Report a mistake once."""
+        if code not in self._told:
+            self._told.add(code)
+            self._cpu.links.report(code, text, address)
+
+    # -- what is trapped ---------------------------------------------------------------------------
+
+    def emulate(self, action: Action, word: int, address: int, thumb: bool) -> bool | None:
+        """Do an instruction: whether to go on behind it; None: its hook is no longer needed."""
+        cpu = self._cpu
+        mode = cpu.mode
+        if action is Action.SECURITY:
+            return self._security(word, mode)
+        if mode != HYP:
+            return None if action in ONLY_IN_HYP else False
+        if action is Action.HYP_VECTORS:
+            self.vectors_set = True
+            return False
+        if action is Action.MODE_CHANGE:
+            return self._change_mode(word, address, thumb)
+        if action is Action.OTHER_RETURN:
+            self.tell("SOC-047", "an exception is left by the way of another mode", address)
+            cpu.raise_exception(ArmException.UNDEFINED, address)
+            return False
+        if action is Action.HYP_RETURN:
+            cpu.go_on_at(hyp.leave(cpu.engine, self.elr))
+            return True
+        reads = bool(word & 1 << 21) == thumb
+        target = (word >> (8 if thumb else 12) if reads else word >> 16 if thumb else word) & 15
+        if action is Action.HYP_RETURN_ADDRESS:
+            if reads:
+                cpu.set_register(target, self.elr)
+            else:
+                self.elr = cpu.register(target)
+            return True
+        cpu.links.report("SOC-044", "SPSR_hyp is accessed by its name in HYP mode", address)
+        if reads:
+            cpu.set_register(target, cpu.saved_status)
+        else:
+            cpu.saved_status = cpu.register(target)
+        return True
+
+    def _change_mode(self, word: int, address: int, thumb: bool) -> bool:
+        """CPS and MSR CPSR in HYP mode: without effect on the mode, an illegal state in ARMv8."""
+        cpu = self._cpu
+        mode = _mode_asked(word, thumb, cpu)
+        if mode in (None, HYP):
+            return False
+        name = MODE_NAMES.get(mode or 0, f"mode 0x{mode:02x}")
+        what = "the next instruction is undefined" if self._illegal_state else "nothing happens"
+        self.tell(
+            "SOC-045",
+            f"the program wants to change from HYP to {name} mode by cps or msr: {what}",
+            address,
+        )
+        if self._illegal_state:
+            self.illegal = True
+            cpu.raise_exception(ArmException.UNDEFINED, address + 4)
+        return False
+
+    # -- security ----------------------------------------------------------------------------------
+
+    def _security(self, word: int, mode: int) -> bool:
+        """SCR, SDER and NSACR, which the engine lets only the monitor have."""
+        number = word >> 5 & 7
+        reads, target = bool(word & READS), word >> 12 & 15
+        secure = mode == hyp.MONITOR or not self.scr & hyp.NON_SECURE
+        if not secure and (number != NSACR_NUMBER or not reads):
+            self._cpu.raise_exception(ArmException.UNDEFINED, self._cpu.engine_pc)
+            return False
+        if number == SCR_NUMBER and not reads:
+            self.scr = self._cpu.register(target)
+        elif reads:
+            value = {SCR_NUMBER: self.scr, NSACR_NUMBER: NSACR_FIRMWARE}.get(number, 0)
+            self._cpu.set_register(target, value)
+        return True
+
+    def call_monitor(self, address: int) -> tuple[int, bool] | None:
+        """SMC: where it goes, and whether that is a vector at 0; None: it is undefined."""
+        if not self._calls_monitor:
+            return None
+        cpu = self._cpu
+        engine = cpu.engine
+        back = address + 4 & 0xFFFFFFFF
+        if cpu.memory.u32(MONITOR_HANDLER) == 0:
+            cpu.set_register(0, hyp.START)
+            cpu.set_register(1, hyp.SCR_FIRMWARE)
+            self.scr = hyp.SCR_FIRMWARE
+            hyp.enter_mode(engine, hyp.START)
+            cpu.set_pc(back)
+            return back, False
+        status = cpu.cpsr
+        hyp.enter_monitor(engine, status)
+        cpu.set_register(14, back)
+        cpu.saved_status = status
+        cpu.set_pc(MONITOR_HANDLER)
+        return MONITOR_HANDLER, True
+
+
+def _mode_asked(word: int, thumb: bool, cpu: Arm32) -> int | None:
+    """The mode that CPS or MSR CPSR wants, None if it leaves the mode alone."""
+    if thumb:
+        if word >> 16 == 0xF3AF:
+            return word & MODE_MASK if word & 1 << 8 else None
+        return cpu.register(word >> 16 & 15) & MODE_MASK if word & 1 << 8 else None
+    if word >> 20 == 0xF10:
+        return word & MODE_MASK if word & 1 << 17 else None
+    if not word & 1 << 16:
+        return None
+    if word & 1 << 25:
+        turn = word >> 7 & 30
+        value = word & 0xFF
+        return (value >> turn | value << 32 - turn) & MODE_MASK
+    return cpu.register(word & 15) & MODE_MASK
+
+
+assert THUMB == 1 << 5
