@@ -198,3 +198,24 @@ def test_the_boards_page_is_the_table():
     text = page.read_text(encoding="utf-8")
     for row in board_table()[1:]:
         assert "| " + " | ".join(row) + " |" in text
+
+
+@pytest.mark.parametrize(
+    ("lines", "board", "megabytes"),
+    [
+        ("gpu_mem=0", "pi2", 16),
+        ("gpu_mem=9999", "pi2", 512),
+        ("gpu_mem=9999", "zero", 384),
+        ("gpu_mem=-5", "pi2", 16),
+        ("gpu_mem=32\ngpu_mem_1024=128", "pi2", 128),
+        ("gpu_mem=32\ngpu_mem_1024=128", "zero", 32),
+    ],
+)
+def test_the_same_gpu_mem_for_everybody(tmp_path, lines, board, megabytes):
+    (tmp_path / "prog.img").write_bytes(bytes.fromhex("feffffea"))
+    (tmp_path / "config.txt").write_text(f"kernel=prog.img\n{lines}\n")
+    machine = Machine(tmp_path, board)
+    arm = (machine.board.ram >> 20) - megabytes
+    assert machine.videocore.vc_memory == megabytes << 20
+    assert machine.videocore.arm_memory == arm << 20
+    assert struct.unpack_from("<5I", machine.memory.read(0x114, 20))[2] == arm << 20

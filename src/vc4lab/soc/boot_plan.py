@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 ATAGS = 0x100
 ATAG_NONE, ATAG_CORE, ATAG_MEM = 0, 0x54410001, 0x54410002
 ATAG_INITRD2, ATAG_CMDLINE = 0x54420005, 0x54410009
-MOST_GPU_MEM = 512
+DEFAULT_GPU_MEM, LEAST_GPU_MEM, MOST_GPU_MEM = 64, 16, 512
+"""MiB; boards with less RAM give three quarters of it at most."""
 
 
 @dataclass(frozen=True)
@@ -69,9 +70,16 @@ class BootPlan:
             memory.write(piece.address, piece.data)
 
 
+def vc_memory(board: Board, config: Config) -> int:
+    """Bytes of RAM that the VideoCore keeps: gpu_mem, or gpu_mem_512 and gpu_mem_1024."""
+    ram = board.ram // MIB
+    asked = config.integer(f"gpu_mem_{ram}", config.integer("gpu_mem", DEFAULT_GPU_MEM))
+    return min(max(asked, LEAST_GPU_MEM), MOST_GPU_MEM, ram * 3 // 4) * MIB
+
+
 def arm_memory(board: Board, config: Config) -> int:
     """Bytes of RAM that the firmware leaves to the ARM."""
-    return board.ram - min(max(config.integer("gpu_mem", 64), 16), MOST_GPU_MEM) * MIB
+    return board.ram - vc_memory(board, config)
 
 
 def atags(board: Board, config: Config, ramdisk: tuple[int, int] | None = None) -> bytes:

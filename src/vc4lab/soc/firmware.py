@@ -277,7 +277,7 @@ def _read_kernel(
     card: Card, name: str, wide: bool, board: Board, config: Config, reporter: Reporter
 ) -> _Kernel:
     title = card.find(name) or name
-    end = min(board.ram - config.integer("gpu_mem", 64) * MIB, board.peripherals)
+    end = min(arm_memory(board, config), board.peripherals)
     if card.read(name, 4) == b"\x7fELF":
         return _read_elf_kernel(card, name, wide, end, reporter)
     address = _load_address(config, wide, board, reporter)

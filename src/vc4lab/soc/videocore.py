@@ -6,7 +6,8 @@ import struct
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from vc4lab.soc.board import MIB, Board
+from vc4lab.soc.board import Board
+from vc4lab.soc.boot_plan import vc_memory
 from vc4lab.soc.framebuffer import BGR, RGB, Framebuffer, Geometry
 from vc4lab.soc.vc_memory import VideoCoreMemory
 
@@ -25,8 +26,6 @@ DOMAINS = 24
 MAC = bytes((0xB8, 0x27, 0xEB, 0x00, 0x56, 0xC4))
 SERIAL_NUMBER = 0x0000_0000_00C4_0001
 FIRMWARE_REVISION = 0x5B0B9A3F
-DEFAULT_GPU_MEM = 64
-LEAST_GPU_MEM = 16
 CUT_DOWN_GPU_MEM = 16
 """MiB with which the cut-down firmware is loaded."""
 
@@ -51,10 +50,8 @@ class VideoCore:
         self.reporter = reporter
         self.v3d = v3d
         self.unknowns = unknowns
-        gpu_mem = config.integer("gpu_mem", DEFAULT_GPU_MEM)
-        gpu_mem = min(max(gpu_mem, LEAST_GPU_MEM), board.ram // MIB // 2)
-        self.arm_memory = board.ram - gpu_mem * MIB
-        self.vc_memory = gpu_mem * MIB
+        self.vc_memory = vc_memory(board, config)
+        self.arm_memory = board.ram - self.vc_memory
         end = min(board.ram, board.peripherals)
         self.pool = VideoCoreMemory(min(self.arm_memory, end), end)
         alias = board.alias if unknowns["framebuffer_address"] == "bus" else 0
