@@ -306,7 +306,10 @@ ROWS: list[Unknown] = [
     Unknown(
         "depth_offset_unit",
         "How much is one unit of the depth offset (record 101)?",
-        {"one": "one step of the 24-bit depth"},
+        {
+            "one": "one step of the 24-bit depth",
+            "float": "one step of the largest Zs of the primitive, as a float32",
+        },
         "one",
         "Draw with units 1 and dump the depth.",
         "AG100-R p. 70; hardware reference 3.6",

@@ -147,21 +147,18 @@ class BlockShader:
             self._accumulate(primitive, block)
             return
         depth = self._depth(primitive, block)
-        in_range = (depth >= splat(self.z_min)) & (depth <= splat(self.z_max))
+        in_range = self.in_range(depth)
         flags = [mask_from_bits(bits) & in_range for bits in block.samples]
         if len(flags) < self.layout.samples:
             flags = flags * self.layout.samples  # they share the coverage of the centre
-        z24 = depth * Z_SCALE
-        if primitive.z_offset is not None:
-            z24 = z24 + splat(primitive.z_offset)
-        z24 = fmin_(fmax_(z24, 0.0), Z_SCALE).to_int(i32)
+        offset = None if primitive.z_offset is None else splat(primitive.z_offset)
         inputs = BlockInputs(
             x=splat(self.tile_x + block.x) + const(i32x16, LANE_X),
             y=splat(self.tile_y + block.y) + const(i32x16, LANE_Y),
             flags=flags,
             reverse=primitive.reverse,
             w=self._w(primitive, block, in_quads),
-            z=z24,
+            z=self.depth_word(depth, offset),
             varyings=self._varyings(primitive, block),
             colour=self.colour + self._offset(block),
             zs=self.zs + self._offset(block),
@@ -172,6 +169,22 @@ class BlockShader:
             self._interpret(inputs, block)
         else:
             self._inline(inputs, in_quads)
+
+    def in_range(self, depth: Value) -> Value:
+        """Lanes that the Z planes (record 104) leave."""
+        lanes = (depth >= splat(self.z_min)) & (depth <= splat(self.z_max))
+        if self.constants.key.unknowns["z_clip_pixels"] == "quads":
+            lanes = lanes_of_quads(quads_of(mask_bits(lanes)))
+        return lanes
+
+    def depth_word(self, depth: Value, offset: Value | None) -> Value:
+        """The 24-bit depth of Zs, `offset` included (in steps, per lane)."""
+        z24 = depth * Z_SCALE
+        if offset is not None:
+            z24 = z24 + offset
+        if self.constants.key.unknowns["depth_rounding"] == "nearest":
+            z24 = z24 + 0.5
+        return fmin_(fmax_(z24, 0.0), Z_SCALE).to_int(i32)
 
     def _accumulate(self, primitive: Primitive, block: Block) -> None:
         """The coverage pipe in place of a program."""
@@ -217,8 +230,9 @@ class BlockShader:
 
     def _inline(self, inputs: BlockInputs, in_quads: Value) -> None:
         environment = self._environment(inputs)
-        exact = self.constants.key.engine == "exact"
-        emit_program(self.constants.program, environment, exact=exact)
+        key = self.constants.key
+        exact = key.engine == "exact"
+        emit_program(self.constants.program, environment, exact=exact, settings=key.unknowns)
         if not exact:
             self.wild.set(self.wild.get() | (environment.wild.get() & in_quads))
 

@@ -69,7 +69,8 @@ def _run(context: int, params: int) -> int:
     from vc4lab.v3d.fragment.interpreted_block import NumpyFragmentEnvironment
 
     try:
-        Interpreter(draw.program, NumpyFragmentEnvironment(draw, context, params)).run()
+        environment = NumpyFragmentEnvironment(draw, context, params)
+        Interpreter(draw.program, environment, settings=draw.key.unknowns).run()
     except Unsupported as verdict:
         draw.failure = verdict
         return STATUS_UNSUPPORTED

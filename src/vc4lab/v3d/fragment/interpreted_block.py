@@ -106,14 +106,15 @@ class NumpyFragmentEnvironment(Environment):
         return self._splat(0)
 
     def ms_flags(self) -> Words:
-        return self._array("flags").copy()
+        flags = self._array("flags")
+        return flags & self.np.uint32(1) if self.draw.key.one_flag else flags.copy()
 
     def rev_flag(self) -> Words:
         return self._splat(self._word("reverse"))
 
     def set_ms_flags(self, value: Words, mask: Lanes) -> None:
         flags = self._array("flags")
-        new = value & ALL_SAMPLES
+        new = value & (1 if self.draw.key.one_flag else ALL_SAMPLES)
         if self.layout.samples == 1:
             new = self.np.where(new != 0, ALL_SAMPLES, 0).astype(self.np.uint32)
         flags[mask] = new[mask]
@@ -200,7 +201,8 @@ class NumpyFragmentEnvironment(Environment):
         return result
 
     def tlb_stencil(self, value: Words) -> None:
-        self.native["stencil"](self.context, ctypes.c_int32(int(value[0])).value)
+        lane = int(self.draw.key.unknowns["stencil_setup_lane"])
+        self.native["stencil"](self.context, ctypes.c_int32(int(value[lane])).value)
 
     def scoreboard_wait(self) -> None:
         pass

@@ -46,8 +46,8 @@ from vc4lab.v3d.fragment.setup import (
 )
 from vc4lab.v3d.fragment.tile_context import VERTICES
 
-DEPTH_UNIT = 1.0
-"""One unit of record 101 in steps of the 24-bit depth value."""
+EXPONENT, ONE = 0x7F800000, 0x3F800000
+"""Exponent field of a float, and 1.0."""
 
 MIN_POINT_SIZE, MAX_POINT_SIZE = 0.125, 2048.0
 MIN_LINE_WIDTH, MAX_LINE_WIDTH = 0.125, 512.0
@@ -145,12 +145,19 @@ def depth_range(vertices: list[Vertex]) -> tuple[Value, Value]:
     return low, high
 
 
-def depth_offset(tracer: PrimitiveTracer, a: Value, b: Value) -> Value | None:
-    """Offset of the 24-bit depth: factor * steepest slope + units (record 101)."""
+def depth_offset(tracer: PrimitiveTracer, a: Value, b: Value, high: Value) -> Value | None:
+    """Offset of the 24-bit depth: factor * steepest slope + units (record 101).
+
+    `high`: the primitive's largest Zs, on which a unit may depend.
+    """
     if not tracer.key.depth_offset:
         return None
     slope = fmax_(fabs_(a), fabs_(b)) * float(0xFFFFFF)
-    return tracer.depth_factor * slope + tracer.depth_units * DEPTH_UNIT
+    unit: Any = 1.0
+    if tracer.key.unknowns["depth_offset_unit"] == "float":
+        power = min_(high.bitcast(i32) & EXPONENT, ONE).bitcast(f32)  # 1.0, 0.5, 0.25 ...
+        unit = power * (2.0**-23 * 0xFFFFFF)
+    return tracer.depth_factor * slope + tracer.depth_units * unit
 
 
 def add_constant(planes: Planes, value: Value) -> None:
@@ -220,7 +227,7 @@ def trace_point(
         Primitive(
             box, square_edges(tracer, square), vertex.x, vertex.y,
             (None, None, depth), (None, None, reciprocal), varyings, depth, depth,
-            depth_offset(tracer, flat, flat), const(i1, False),
+            depth_offset(tracer, flat, flat, depth), const(i1, False),
         )
     )  # fmt: skip
 
@@ -295,6 +302,6 @@ def trace_line(
     tracer.run(
         Primitive(
             box, edges, v1.x, v1.y, (za, zb, z1), (*plane(w0 - w1), w1), varyings, low, high,
-            depth_offset(tracer, za, zb), const(i1, False),
+            depth_offset(tracer, za, zb, high), const(i1, False),
         )
     )  # fmt: skip

@@ -21,8 +21,6 @@ from vc4lab.simd import (
     alloca,
     const,
     f32,
-    fmax_,
-    fmin_,
     i1,
     i32,
     i32x16,
@@ -39,7 +37,7 @@ from vc4lab.simd import (
     vec,
 )
 from vc4lab.simd.trace import current
-from vc4lab.v3d.fragment.block import Z_SCALE, BlockShader, Primitive
+from vc4lab.v3d.fragment.block import BlockShader, Primitive
 from vc4lab.v3d.fragment.coverage import Block
 from vc4lab.v3d.fragment.setup import Box, Planes
 from vc4lab.v3d.fragment.shader import (
@@ -265,7 +263,8 @@ class QuadShader(BlockShader):
             self._inline(*batches[0])
             return
         environments = [self._environment(inputs) for inputs, _ in batches]
-        emit_interleaved(self.constants.program, environments)
+        settings = self.constants.key.unknowns
+        emit_interleaved(self.constants.program, environments, settings=settings)
         for environment, (_, in_quads) in zip(environments, batches, strict=True):
             self.wild.set(self.wild.get() | (environment.wild.get() & in_quads))
 
@@ -324,18 +323,13 @@ class QuadShader(BlockShader):
         self, primitive: Primitive, block: Block, lanes: Value, in_quads: Value, places: Value
     ) -> BlockInputs:
         depth = self._depth(primitive, block)
-        in_range = (depth >= splat(self.z_min)) & (depth <= splat(self.z_max))
-        z24 = depth * Z_SCALE
-        if primitive.z_offset is not None:
-            z24 = z24 + primitive.z_offset
-        z24 = fmin_(fmax_(z24, 0.0), Z_SCALE).to_int(i32)
         return BlockInputs(
             x=splat(self.tile_x) + block.x,
             y=splat(self.tile_y) + block.y,
-            flags=[lanes & in_range],
+            flags=[lanes & self.in_range(depth)],
             reverse=primitive.reverse,
             w=self._w(primitive, block, in_quads),
-            z=z24,
+            z=self.depth_word(depth, primitive.z_offset),
             varyings=self._varyings(primitive, block),
             colour=QuadPlaces([self.colour + places[quad] for quad in range(4)]),
             zs=QuadPlaces([self.zs + places[quad] for quad in range(4)]),

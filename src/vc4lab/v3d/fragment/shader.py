@@ -202,15 +202,21 @@ class FragmentEnvironment(Environment):
         return const(i32x16, 0)
 
     def ms_flags(self) -> Value:
-        return tlb.flags_word([cell.get() for cell in self.flags])
+        word = tlb.flags_word([cell.get() for cell in self.flags])
+        return word & 1 if self._one_flag else word
 
     def rev_flag(self) -> Value:
         return splat(self.reverse.get().zext(i32))
 
     def set_ms_flags(self, value: Value, mask: Value) -> None:
-        masks = tlb.sample_masks(value, self.layout.samples)
+        masks = tlb.sample_masks(value & 1 if self._one_flag else value, self.layout.samples)
         for cell, new in zip(self.flags, masks, strict=True):
             cell.set(select(mask, new, cell.get()))
+
+    @property
+    def _one_flag(self) -> bool:
+        """Whether only bit 0 of MS_FLAGS is there."""
+        return self.constants.key.one_flag
 
     def set_rev_flag(self, value: Value, mask: Value) -> None:
         self.reverse.set(select(mask[0], (value[0] & 1) != 0, self.reverse.get()))
@@ -251,7 +257,7 @@ class FragmentEnvironment(Environment):
 
     def tlb_stencil(self, value: Value) -> None:
         assert self.stencil is not None
-        self.stencil.setup(value[0])
+        self.stencil.setup(value[int(self.constants.key.unknowns["stencil_setup_lane"])])
 
     def tlb_colour(self, value: Value, mask: Value, all_samples: bool) -> None:
         sample, word = self.accesses.write(all_samples)

@@ -283,6 +283,11 @@ class FragmentKey:
         return TileLayout(self.multisample, self.wide_colour)
 
     @property
+    def one_flag(self) -> bool:
+        """Whether only bit 0 of MS_FLAGS is there."""
+        return not self.multisample and self.unknowns["ms_flags_single"] == "one"
+
+    @property
     def coverage_reads(self) -> FragmentKey:
         """A key with nothing but what reading coverage depends on."""
         return FragmentKey(

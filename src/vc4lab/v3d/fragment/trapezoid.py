@@ -114,7 +114,7 @@ def trace_side(
     low, high = depth_range(vertices)
     steep = slope(z0, z1)
     flat_slope = const(f32, 0.0)
-    offset = depth_offset(tracer, flat_slope, flat_slope if steep is None else steep)
+    offset = depth_offset(tracer, flat_slope, flat_slope if steep is None else steep, high)
     tracer.run(
         Primitive(
             box, side_edges(tracer, vertices, x, side), v1.x, v1.y,

@@ -198,5 +198,5 @@ def read_triangle(tracer: PrimitiveTracer, batch: Any, lane: Value) -> Primitive
     reverse = (batch.forward.shr(lane) & 1) == 0
     return Primitive(
         box, edges, x2, y2, (a, b, base.c[0]), (base.a[1], base.b[1], base.c[1]),
-        varyings, low, high, depth_offset(tracer, a, b), reverse,
+        varyings, low, high, depth_offset(tracer, a, b, high), reverse,
     )  # fmt: skip

@@ -149,7 +149,7 @@ ROWS: list[Unknown] = [
     Unknown(
         "ms_flags_single",
         "What does MS_FLAGS read for a covered pixel in a frame without multisampling?",
-        {"all": "0xF"},
+        {"all": "0xF: any of its bits stands for the pixel", "one": "1: only bit 0 is there"},
         "all",
         "Write MS_FLAGS as colour.",
         "only not zero is certain; hardware reference 7.6",
@@ -157,7 +157,7 @@ ROWS: list[Unknown] = [
     Unknown(
         "stencil_setup_lane",
         "Which lane of TLB_STENCIL_SETUP counts?",
-        {"0": "lane 0"},
+        {"0": "lane 0", "15": "lane 15"},
         "0",
         "Write a setup word that differs from lane to lane.",
         "no source; hardware reference 7.9",
@@ -165,9 +165,36 @@ ROWS: list[Unknown] = [
     Unknown(
         "dump_single",
         "How is a tile without multisampling arranged in a full dump (records 26, 28)?",
-        {"quads": "16 bytes for each 2x2 quad, as one sample of the multisample layout"},
+        {
+            "quads": "16 bytes for each 2x2 quad, as one sample of the multisample layout",
+            "rows": "row by row, 64 words each",
+        },
         "quads",
         "Dump a tile whose pixels are all different.",
-        "no source; hardware reference 7.11",
+        "no source; hardware reference 3.3, 7.11",
+    ),
+    Unknown(
+        "dump_mask",
+        "How much of a full dump (record 28 buffer 5) is the VG mask of a pixel?",
+        {"words": "a word, as its colour", "bytes": "a byte, in the order of the quads"},
+        "words",
+        "Dump a tile whose mask differs from pixel to pixel.",
+        "no source; hardware reference 3.3",
+    ),
+    Unknown(
+        "z_clip_pixels",
+        "What becomes of pixels beyond the Z planes (record 104) in a quad that has others?",
+        {"pixels": "they are not drawn", "quads": "they are drawn: only whole quads are left out"},
+        "pixels",
+        "Draw a steep triangle through the far plane and look at its edge there.",
+        "counter 2 counts quads; hardware reference 7.2",
+    ),
+    Unknown(
+        "depth_rounding",
+        "How does Zs x (2^24 - 1) become the 24-bit depth of rb15?",
+        {"truncate": "cut off", "nearest": "rounded"},
+        "truncate",
+        "Write rb15 of a sloped triangle and dump the depth.",
+        "no source; hardware reference 7.6",
     ),
 ]

@@ -10,6 +10,7 @@ from typing import Any
 from vc4lab.simd import (
     Value,
     const,
+    i8,
     i32,
     i32x16,
     load,
@@ -22,9 +23,20 @@ from vc4lab.simd import (
     vec,
 )
 from vc4lab.v3d.fragment.tile_job import PART_COLOUR, PART_MASK, PART_ZS
-from vc4lab.v3d.fragment.tile_layout import PLANE_BYTES, TILE_WORDS, WIDE
+from vc4lab.v3d.fragment.tile_layout import (
+    MULTISAMPLE,
+    PLANE_BYTES,
+    QUAD_ROW_BYTES,
+    TILE_SIZE,
+    TILE_WORDS,
+    WIDE,
+)
 from vc4lab.v3d.geometry.primitive_decoder import host
 
+_ROW = [4 * (x >> 1) + (x & 1) for x in range(16)]
+"""Words of the upper row of eight quads."""
+_QUADS = [2 * (k >> 2) + (k & 1) + (16 if k & 2 else 0) for k in range(16)]
+"""Words of four quads from two rows."""
 _PAIRED = [k for pair in zip(range(8), range(8, 16), strict=True) for k in pair]
 
 
@@ -35,11 +47,17 @@ def move_full(context: Any, address: Value, parts: Value, to_memory: bool, unkno
     Every 64 bytes are masked into guest memory by themselves.
     """
     paired = unknowns["dump_64_bit"] == "pixels"
+    in_rows = unknowns["dump_single"] == "rows"
+    bytes_only = unknowns["dump_mask"] == "bytes"
     for part, name in ((PART_COLOUR, "colour"), (PART_ZS, "zs"), (PART_MASK, "mask")):
         words = context.field_ptr(name)
         if (parts & part) != 0:
             if paired & (part == PART_COLOUR) & ((context.mode & WIDE) != 0):
                 move_pairs(context.memory, address, words, to_memory)
+            elif bytes_only & (part == PART_MASK):
+                move_bytes(context.memory, address, words, to_memory)
+            elif in_rows & ((context.mode & MULTISAMPLE) == 0):
+                move_rows(context.memory, address, words, to_memory)
             else:
                 for place in range(TILE_WORDS // 16):
                     there = host(context.memory, address + place * 64)
@@ -64,6 +82,39 @@ def move_pairs(memory: Value, address: Value, words: Value, to_memory: bool) -> 
             both = load(i32x16, there)
             store(low, shuffle(both, list(range(0, 16, 2))))
             store(high, shuffle(both, list(range(1, 16, 2))))
+
+
+@staged
+def move_bytes(memory: Value, address: Value, words: Value, to_memory: bool) -> None:
+    """The low bytes of words."""
+    for place in range(TILE_WORDS // 16):
+        there, here = host(memory, address + place * 16), words + place * 64
+        if to_memory:
+            store(there, load(i32x16, here).trunc(i8))
+        else:
+            store(here, load(vec(i8, 16), there).zext(i32))
+
+
+@staged
+def move_rows(memory: Value, address: Value, words: Value, to_memory: bool) -> None:
+    """Words of 2x2 quads as rows of pixels, two rows of 16 pixels at a time.
+
+    Both halves of 64-bit colours are such rows, the second behind the first.
+    """
+    row_bytes = 4 * TILE_SIZE
+    for pair in range(TILE_SIZE // 2):
+        for part in range(TILE_SIZE // 16):
+            quads = words + (pair * QUAD_ROW_BYTES + part * 128)
+            upper = host(memory, address + pair * (2 * row_bytes) + part * 64)
+            lower = upper + row_bytes
+            if to_memory:
+                first, second = load(i32x16, quads), load(i32x16, quads + 64)
+                store(upper, shuffle(first, second, _ROW))
+                store(lower, shuffle(first, second, [lane + 2 for lane in _ROW]))
+            else:
+                first, second = load(i32x16, upper), load(i32x16, lower)
+                store(quads, shuffle(first, second, _QUADS))
+                store(quads + 64, shuffle(first, second, [lane + 8 for lane in _QUADS]))
 
 
 @staged
