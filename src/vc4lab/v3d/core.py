@@ -121,6 +121,8 @@ class V3D:
         self.cache_watch: CacheWatch | None = None
         """Notices what is not cleared, if somebody wants to know."""
         self.programs.on_start = self._program_started
+        for number in (0, 1):
+            self._install_list_registers(number)
         self.values: dict[str, int] = {register.name: register.reset for register in REGISTERS}
         self._line = False
         self._readers = {
@@ -267,71 +269,37 @@ class V3D:
                     address=thread.current - 1,
                 )
 
-    def _write_end(self, number: int, value: int) -> None:
-        if self.threads[number].set_end(value):
-            self._start(number)
+    def _install_list_registers(self, number: int) -> None:
+        """The behaviour of thread `number`'s registers (its number is in their names)."""
+        thread = self.threads[number]
 
-    def _write_control(self, number: int, value: int) -> None:
-        if self.threads[number].write_control(value):
-            self._start(number)
+        def starts(write: Callable[[int], bool]) -> Callable[[int], None]:
+            return lambda value: self._start(number) if write(value) else None
 
-    def _on_write_CT0CS(self, value: int) -> None:
-        self._write_control(0, value)
+        registers: dict[str, tuple[Callable[[], int], Callable[[int], None] | None]] = {
+            f"CT{number}CS": (
+                partial(self._status, number),
+                starts(partial(self._write_control, number)),
+            ),
+            f"CT{number}CA": (lambda: thread.current, thread.set_current),
+            f"CT{number}EA": (lambda: thread.end, starts(thread.set_end)),
+            f"CT0{number}RA0": (lambda: thread.stack[-1] if thread.stack else 0, None),
+            f"CT{number}LC": (thread.list_counters, thread.clear_counters),
+        }
+        for name, (read, write) in registers.items():
+            setattr(self, f"_on_read_{name}", read)
+            if write is not None:
+                setattr(self, f"_on_write_{name}", write)
 
-    def _on_write_CT1CS(self, value: int) -> None:
-        self._write_control(1, value)
-
-    def _on_read_CT0CS(self) -> int:
-        return self._status(0)
-
-    def _on_read_CT1CS(self) -> int:
-        return self._status(1)
+    def _write_control(self, number: int, value: int) -> bool:
+        """CTnCS as written; whether the thread starts."""
+        if ThreadControl(value).CTRSTA and self.unknowns["state_after_reset"] == "reset":
+            (self.frame_renderer if number else self.binning.binner).forget_state()
+        return self.threads[number].write_control(value)
 
     def _status(self, number: int) -> int:
         shown = number if self.unknowns["ctsema"] == "sent" else 1 - number
         return self.threads[number].status(self.threads[shown].increments)
-
-    def _on_write_CT0CA(self, value: int) -> None:
-        self.threads[0].set_current(value)
-
-    def _on_write_CT1CA(self, value: int) -> None:
-        self.threads[1].set_current(value)
-
-    def _on_read_CT0CA(self) -> int:
-        return self.threads[0].current
-
-    def _on_read_CT1CA(self) -> int:
-        return self.threads[1].current
-
-    def _on_write_CT0EA(self, value: int) -> None:
-        self._write_end(0, value)
-
-    def _on_write_CT1EA(self, value: int) -> None:
-        self._write_end(1, value)
-
-    def _on_read_CT0EA(self) -> int:
-        return self.threads[0].end
-
-    def _on_read_CT1EA(self) -> int:
-        return self.threads[1].end
-
-    def _on_read_CT00RA0(self) -> int:
-        return self.threads[0].stack[-1] if self.threads[0].stack else 0
-
-    def _on_read_CT01RA0(self) -> int:
-        return self.threads[1].stack[-1] if self.threads[1].stack else 0
-
-    def _on_read_CT0LC(self) -> int:
-        return self.threads[0].list_counters()
-
-    def _on_read_CT1LC(self) -> int:
-        return self.threads[1].list_counters()
-
-    def _on_write_CT0LC(self, value: int) -> None:
-        self.threads[0].clear_counters(value)
-
-    def _on_write_CT1LC(self, value: int) -> None:
-        self.threads[1].clear_counters(value)
 
     # -- progress ----------------------------------------------------------------------------
 
