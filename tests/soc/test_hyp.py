@@ -142,6 +142,21 @@ def test_smc_without_a_monitor(boot):
     assert "HVBAR (0x00000000, which the program has never set)" in result.message
 
 
+def test_the_registers_of_the_secure_state(boot):
+    """Floating point is allowed already; to allow it again does nothing. SCR does not exist."""
+    code = (
+        "51 0f 11 ee",  # mrc p15, 0, r0, c1, c1, 2: NSACR
+        "51 0f 01 ee",  # mcr p15, 0, r0, c1, c1, 2
+        "11 1f 11 ee",  # mrc p15, 0, r1, c1, c1, 0: SCR
+        "fe ff ff ea",
+    )
+    machine = boot(bytes.fromhex("".join(code)))
+    result = machine.run(seconds=0.01)
+    assert machine.cores[0].register(0) == 0xC00
+    assert result.reason is Stop.CRASH
+    assert "undefined instruction at 0x00008008" in result.message
+
+
 def test_a_mode_that_cannot_be_changed(boot):
     """The A7 stays in HYP mode; an A53 takes the next instruction as undefined."""
     image = kernel("hyp_leave", NOP, CPS)

@@ -23,8 +23,8 @@ MODE_NAMES = {
     0x10: "user", 0x11: "FIQ", 0x12: "IRQ", 0x13: "supervisor", 0x16: "monitor", 0x17: "abort",
     0x1A: "HYP", 0x1B: "undefined", 0x1F: "system",
 }  # fmt: skip
-NSACR_FIRMWARE = 0x63FFF
-"""As the stub leaves it: a non-secure program may use every coprocessor."""
+NSACR_FIRMWARE = 0xC00
+"""As the stub leaves it: a non-secure program may use floating point."""
 SCR_NUMBER, NSACR_NUMBER = 0, 2
 READS = 1 << 20
 """Of MRC and MCR: which of both it is."""
@@ -87,7 +87,7 @@ class HypCore:
         cpu = self._cpu
         mode = cpu.mode
         if action is Action.SECURITY:
-            return self._security(word, mode)
+            return self._security(word, mode, address)
         if mode != HYP:
             return None if action in ONLY_IN_HYP else False
         if action is Action.HYP_VECTORS:
@@ -137,13 +137,17 @@ class HypCore:
 
     # -- security ----------------------------------------------------------------------------------
 
-    def _security(self, word: int, mode: int) -> bool:
-        """SCR, SDER and NSACR, which the engine lets only the monitor have."""
+    def _security(self, word: int, mode: int, address: int) -> bool:
+        """SCR, SDER and NSACR, which the engine lets only the monitor have.
+
+        Non-secure programs that run on boards write NSACR to allow what the stub has allowed; that
+        is ignored. The others do not exist for them.
+        """
         number = word >> 5 & 7
         reads, target = bool(word & READS), word >> 12 & 15
         secure = mode == hyp.MONITOR or not self.scr & hyp.NON_SECURE
-        if not secure and (number != NSACR_NUMBER or not reads):
-            self._cpu.raise_exception(ArmException.UNDEFINED, self._cpu.engine_pc)
+        if not secure and number != NSACR_NUMBER:
+            self._cpu.raise_exception(ArmException.UNDEFINED, address)
             return False
         if number == SCR_NUMBER and not reads:
             self.scr = self._cpu.register(target)
