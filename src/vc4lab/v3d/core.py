@@ -29,6 +29,7 @@ from vc4lab.v3d.registers import (
     Interrupts,
     PipelineStatus,
     Register,
+    ThreadControl,
 )
 from vc4lab.v3d.scheduler import UserPrograms
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
@@ -294,7 +295,7 @@ class V3D:
     def _write_control(self, number: int, value: int) -> bool:
         """CTnCS as written; whether the thread starts."""
         if ThreadControl(value).CTRSTA and self.unknowns["state_after_reset"] == "reset":
-            (self.frame_renderer if number else self.binning.binner).forget_state()
+            (self.frames if number else self.binning.binner).forget_state()
         return self.threads[number].write_control(value)
 
     def _status(self, number: int) -> int:
