@@ -68,3 +68,54 @@ def test_other_depths_become_32(boot, depth):
     machine = boot(HALT)
     machine.videocore.framebuffer.change(depth=depth)
     assert machine.videocore.framebuffer.geometry.depth == 32
+
+
+@pytest.mark.parametrize(
+    ("mode", "levels"), [(0, [200, 100, 0]), (1, [0, 99, 200]), (2, [200, 200, 200])]
+)
+@pytest.mark.parametrize("order", [0, 1])
+def test_alpha_over_black(boot, mode, levels, order):
+    machine = boot(HALT)
+    data = bytes((200, 0, 200, 0, 200, 0, 200, 127, 200, 0, 200, 255))
+    image = show(machine, 32, data, alpha_mode=mode, order=order)
+    pixels = [image.getpixel((x, 0)) for x in range(3)]
+    assert [(red, green) for red, green, _blue in pixels] == [
+        (pytest.approx(level, abs=1), 0) for level in levels
+    ]
+    assert all(red == blue for red, _green, blue in pixels)
+
+
+CURSOR_AT = 0x8000
+
+
+def test_cursor(boot):
+    machine = boot(HALT)
+    machine.memory.fill(CURSOR_AT, 4 * 16 * 16, 0)
+    machine.memory.set_u32(CURSOR_AT, 0xFF102030)
+    machine.memory.set_u32(CURSOR_AT + 4 * (16 * 2 + 3), 0x80FF0000)
+    framebuffer = machine.videocore.framebuffer
+    cursor = framebuffer.cursor
+    assert not cursor.place(1, 5, 5), "there is no picture yet"
+    assert cursor.set_picture(machine.memory, 16, 16, 0xC0000000 | CURSOR_AT, 3, 2)
+    assert cursor.place(1, 5, 6)
+    image = show(machine, 32, bytes(4), width=64, height=32)
+    assert image.getpixel((2, 4)) == (0x10, 0x20, 0x30)
+    assert image.getpixel((5, 6)) == (128, 0, 0)
+    assert image.getpixel((6, 6)) == (0, 0, 0)
+    cursor.place(0, 5, 6)
+    assert framebuffer.image().getpixel((2, 4)) == (0, 0, 0)
+    for x, y in ((0, 0), (63, 31), (1 << 31, 0), (64, 5)):
+        cursor.place(1, x, y)
+        assert framebuffer.image().size == (64, 32)
+
+
+@pytest.mark.parametrize(
+    ("width", "height", "address", "hot"),
+    [(0, 0, 0, 0), (15, 16, 0, 0), (65, 64, 0, 0), (16, 16, 0x3FFFFFF0, 0), (16, 16, 0, 16)],
+)
+def test_cursors_that_make_no_sense(boot, width, height, address, hot):
+    machine = boot(HALT)
+    cursor = machine.videocore.framebuffer.cursor
+    assert not cursor.set_picture(machine.memory, width, height, address, hot, 0)
+    cursor.place(1, 0, 0)
+    assert show(machine, 32, b"").getpixel((0, 0)) == (0, 0, 0)

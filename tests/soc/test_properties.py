@@ -217,3 +217,59 @@ def test_any_message_is_survived(machine, number, values, address):
         machine.bus.write(MAILBOX + 0x20, 4, place & ~15 | 1)
         machine.bus.read(MAILBOX, 4)
     machine.screen.image  # noqa: B018 - must not raise
+
+
+def test_the_monitor_tells_its_mode(boot):
+    machine = boot(HALT, "hdmi_group=2\nhdmi_mode=35\n")
+    block, other = call(machine, (0x30020, [0]), (0x30020, [1]), size=136)
+    assert (block[:2], other[:2]) == ([0, 0], [1, 1])
+    edid = struct.pack("<32I", *block[2:])
+    assert edid[:8] == b"\0\xff\xff\xff\xff\xff\xff\0"
+    assert sum(edid) & 0xFF == 0
+    assert edid[56] | edid[58] >> 4 << 8 == 1280
+    assert edid[59] | edid[61] >> 4 << 8 == 1024
+
+
+def test_overscan(boot):
+    config = "hdmi_group=2\nhdmi_mode=4\noverscan_left=16\noverscan_top=8\n"
+    machine = boot(HALT, config)
+    size, overscan = call(machine, (0x40003, []), (0x4000A, []), size=16)
+    assert (size[:2], overscan) == ([624, 472], [8, 0, 16, 0])
+    tested, kept = call(machine, (0x4400A, [1, 2, 3, 4]), (0x4000A, []), size=16)
+    assert (tested, kept) == ([1, 2, 3, 4], [8, 0, 16, 0])
+    changed, kept = call(machine, (0x4800A, [1, 2, 9999, 4]), (0x4000A, []), size=16)
+    assert changed == kept == [1, 2, 160, 4]
+    machine = boot(HALT, config + "disable_overscan=1\n")
+    assert call(machine, (0x40003, []))[0] == [640, 480]
+
+
+def test_fuses_stay_blown(machine):
+    call(machine, (0x38021, [6, 2, 0x5, 0x100]), (0x38021, [6, 1, 0x2]), size=16)
+    assert call(machine, (0x30021, [5, 3]), size=20)[0] == [5, 3, 0, 7, 0x100]
+    call(machine, (0x38021, [7, 0xFFFFFFFF, 1]), (0x38021, [0xFFFFFFFF, 1, 1]), size=16)
+    assert call(machine, (0x30021, [7, 9]), size=20)[0][:3] == [7, 1, 0x101]
+    assert call(machine, (0x30021, [99, 9]), size=20)[0][:2] == [99, 0]
+
+
+def test_expander_setup(machine):
+    assert call(machine, (0x30043, [130]), size=24)[0][:5] == [0, 1, 0, 0, 0]
+    assert call(machine, (0x38043, [130, 0, 1, 1, 1, 1]), size=24)[0][0] == 0
+    assert call(machine, (0x30043, [130]), size=24)[0][:5] == [0, 0, 1, 1, 1]
+    assert call(machine, (0x30041, [130]))[0] == [0, 1]
+    assert call(machine, (0x30043, [7]), size=24)[0][0] == 1
+
+
+def test_buffers_are_told_as_they_were_given(machine):
+    call(machine, (0x48020, [0xC0100000]), (0x4801F, [0xC0200000]))
+    assert [values[0] for values in call(machine, (0x40010, []), (0x4000F, []))] == [
+        0xC0100000,
+        0xC0200000,
+    ]
+
+
+def test_services_that_are_not_there(machine):
+    call(machine, (0x30010, [0xC0008000, 1, 2, 3, 4, 5, 6]), size=28)
+    assert response(machine) == 0, "no answer"
+    assert call(machine, (0x48010, [0xC0100000]))[0][0] != 0
+    assert call(machine, (0x30049, [1, 0, 0]), size=12)[0] == [1, 0, 1]
+    assert {item.code for item in machine.reporter.items} == {"SOC-088"}

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from vc4lab.soc.cursor import Cursor
 from vc4lab.soc.vc_memory import Allocation, VideoCoreMemory
 
 if TYPE_CHECKING:
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory
 
 BGR, RGB = 0, 1
+ALPHA_REVERSED, ALPHA_IGNORED = 1, 2
+"""Alpha modes: 0 shows alpha 0 opaque, 1 shows it transparent; behind the picture is black."""
 DEPTHS = (1, 2, 4, 8, 16, 24, 32)
 PITCH_ALIGNMENT = 32
 LARGEST_SIDE = 4096
@@ -34,7 +37,7 @@ class Geometry:
     x: int = 0
     y: int = 0
     order: int = RGB
-    alpha_mode: int = 2
+    alpha_mode: int = ALPHA_IGNORED
 
     @property
     def pitch(self) -> int:
@@ -91,6 +94,7 @@ class Framebuffer:
     """Whether the program has chosen a pixel order, or cannot (mailbox channel 1)."""
     blank: bool = False
     palette: list[int] = field(default_factory=lambda: [0xFF000000] * 256)
+    cursor: Cursor = field(default_factory=Cursor)
     low_first: bool = True
     """With less than 8 bits a pixel: whether a byte's first pixel is in its low bits."""
 
@@ -177,6 +181,15 @@ class Framebuffer:
             return None
         if self.blank:
             return Image.new("RGB", (g.width, g.height))
+        picture = self._picture()
+        self.cursor.paint(picture)
+        return picture
+
+    def _picture(self) -> Image.Image:
+        """The visible part of the framebuffer."""
+        from PIL import Image
+
+        g = self.geometry
         data = bytes(self.visible())
         pitch = g.pitch
         if g.depth < 8:
@@ -193,6 +206,8 @@ class Framebuffer:
             return picture.convert("RGB")
         if g.depth == 16:
             return _rgb565(Image, size, data, g.pitch)
+        if g.depth == 32 and g.alpha_mode < ALPHA_IGNORED:
+            return _over_black(Image, size, data, g)
         mode = {(24, RGB): "RGB", (24, BGR): "BGR", (32, RGB): "RGBX", (32, BGR): "BGRX"}
         return Image.frombytes("RGB", size, data, "raw", mode[g.depth, g.order & 1], g.pitch)
 
@@ -252,6 +267,18 @@ def _unpack(data: bytes, depth: int, low_first: bool) -> bytes:
     packed = np.frombuffer(data, np.uint8)[:, None]
     pixels = packed >> shifts & np.uint8((1 << depth) - 1)
     return pixels.tobytes()
+
+
+def _over_black(image: Any, size: tuple[int, int], data: bytes, g: Geometry) -> Image.Image:
+    """Pixels with alpha, nothing behind them."""
+    layout = "RGBA" if g.order & 1 else "BGRA"
+    picture: Image.Image = image.frombytes("RGBA", size, data, "raw", layout, g.pitch)
+    alpha = picture.getchannel("A")
+    if g.alpha_mode != ALPHA_REVERSED:
+        alpha = alpha.point([255 - value for value in range(256)])
+    black: Image.Image = image.new("RGB", size)
+    black.paste(picture.convert("RGB"), mask=alpha)
+    return black
 
 
 def _palette_bytes(palette: list[int], order: int) -> bytes:

@@ -109,7 +109,7 @@ class Gpio(Block):
         self._look()
 
     def _apply(self, levels: int) -> None:
-        changed = (levels ^ self.levels) & self._outputs
+        changed = (levels ^ self.levels) & self._outputs & ALL_PINS
         self.levels = levels & ALL_PINS
         while changed:
             pin = (changed & -changed).bit_length() - 1
@@ -149,6 +149,7 @@ class Gpio(Block):
             self._keep_events(self._pair(0x40) | found)
 
     def _keep_events(self, events: int) -> None:
+        events &= ALL_PINS
         self.values[0x40], self.values[0x44] = events & 0xFFFFFFFF, events >> 32
         for line, pins in (*BANKS, (LINE_OF_ALL, ALL_PINS)):
             self._interrupts.set_line(line, bool(events & pins))

@@ -7,7 +7,7 @@ A tag is declared by decorating its handler:
         return clock, vc.clock_rates.get(clock, 0)
 
 The request and the response are comma-separated words; "u64", "bytes" (the rest of the value
-buffer) exist too. A handler that gives None says: the firmware does not know this.
+buffer) exist too. A handler that gives None has said why there is no answer.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Tag:
 
     def pack(self, answer: Any) -> bytes:
         """The handler's answer as response bytes."""
-        values = answer if isinstance(answer, tuple) else (answer,)
+        values = answer if isinstance(answer, (tuple, list)) else (answer,)
         out = bytearray()
         for kind, value in zip(_kinds(self.response), values, strict=False):
             if kind == "bytes":
@@ -170,17 +170,17 @@ class PropertyChannel:
     def _answer(self, place: _Place) -> None:
         memory = self.vc.memory
         known = self._tags.get(place.number)
-        answer = None
-        if known is not None:
-            arguments = known.arguments(memory.read(place.at, place.size))
-            answer = known.handler(self.vc, *arguments)
-        if known is None or answer is None:
+        if known is None:
             self.vc.reporter.report(
                 "SOC-012",
                 f"property tag 0x{place.number:08x} is not known and stays unanswered",
                 address=place.at - 12,
                 block="mailbox",
             )
+            return
+        arguments = known.arguments(memory.read(place.at, place.size))
+        answer = known.handler(self.vc, *arguments)
+        if answer is None:
             return
         response = known.pack(answer)
         memory.write(place.at, response[: place.size])

@@ -128,9 +128,14 @@ def rows(machine: Machine) -> Iterator[Row]:
             yield Row(block.NAME, block, ("values", *BLOCK_STATE.get(block.NAME, ())))
     yield Row("SD card", machine.emmc.card, CARD_STATE)
     vc = machine.videocore
-    firmware = ("clock_rates", "clock_states", "domains", "devices", "expander", "turbo")
+    firmware = (
+        *("clock_rates", "clock_states", "domains", "devices", "expander", "turbo", "overscan"),
+        *("otp", "touch_buffer", "gpio_buffer", "expander_setup"),
+    )
     yield Row("firmware", vc, firmware)
     yield Row("framebuffer", vc.framebuffer, ("flips", "blank", "palette"))
+    cursor = ("width", "height", "pixels", "hot_x", "hot_y", "shown", "x", "y")
+    yield Row("cursor", vc.framebuffer.cursor, cursor)
     yield Row(
         "frames",
         machine.frames,

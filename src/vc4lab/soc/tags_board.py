@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import struct
 from typing import TYPE_CHECKING
 
+from vc4lab.soc.edid import edid_block
 from vc4lab.soc.properties import tag
 from vc4lab.soc.vc_memory import FLAG_ZERO
-from vc4lab.soc.videocore import FIRMWARE_REVISION, MAC, SERIAL_NUMBER
+from vc4lab.soc.videocore import (
+    EXPANDER_PINS,
+    FIRMWARE_REVISION,
+    FIRST_EXPANDER_PIN,
+    MAC,
+    OTP_WORDS,
+    SERIAL_NUMBER,
+)
 
 if TYPE_CHECKING:
     from vc4lab.soc.videocore import VideoCore
@@ -115,36 +124,70 @@ def dispmanx_handle(vc: VideoCore, resource: int) -> tuple[int, int]:
 
 @tag(0x00030020, "EDID block", "u32 block", "u32 block, u32 status, bytes edid")
 def edid(vc: VideoCore, block: int) -> tuple[int, int, bytes]:
-    return block, 1, bytes(128)
+    if block:
+        return block, 1, bytes(128)
+    return block, 0, edid_block(*vc.config.display_mode())
 
 
 @tag(0x00030021, "customer OTP", "u32 start, u32 count", "u32 start, u32 count, bytes values")
 def get_otp(vc: VideoCore, start: int, count: int) -> tuple[int, int, bytes]:
-    count = min(count, 8)
-    return start, count, bytes(4 * count)
+    words = vc.otp[start : start + count] if start < OTP_WORDS else []
+    return start, len(words), struct.pack(f"<{len(words)}I", *(word & 0xFFFFFFFF for word in words))
+
+
+@tag(0x00038021, "set customer OTP", "u32 start, u32 count, bytes values", "u32 start, u32 count")
+def set_otp(vc: VideoCore, start: int, count: int, values: bytes) -> tuple[int, int]:
+    """Fuses: a bit that is 1 stays 1."""
+    count = min(count, max(OTP_WORDS - start, 0), len(values) // 4)
+    for at, word in enumerate(struct.unpack_from(f"<{count}I", values), start):
+        vc.otp[at] |= word
+    return start, count
+
+
+def _expander_pin(pin: int) -> int | None:
+    number = pin - FIRST_EXPANDER_PIN
+    return number if 0 <= number < EXPANDER_PINS else None
 
 
 @tag(0x00030041, "get GPIO expander", "u32 pin", "u32 status, u32 state")
 def get_expander(vc: VideoCore, pin: int) -> tuple[int, int]:
-    return (0, vc.expander[pin - 128]) if 128 <= pin < 136 else (1, 0)
+    number = _expander_pin(pin)
+    return (1, 0) if number is None else (0, vc.expander[number])
 
 
 @tag(0x00038041, "set GPIO expander", "u32 pin, u32 state", "u32 status")
 def set_expander(vc: VideoCore, pin: int, state: int) -> int:
-    if 128 <= pin < 136:
-        vc.expander[pin - 128] = state & 1
-        return 0
-    return 1
-
-
-@tag(0x00030043, "get GPIO config", "u32 pin", "u32 status, u32 direction, u32 polarity, u32 pull")
-def get_gpio_config(vc: VideoCore, pin: int) -> tuple[int, int, int, int]:
-    return 0, 1, 0, 0
-
-
-@tag(0x00038043, "set GPIO config", "u32 pin", "u32 status")
-def set_gpio_config(vc: VideoCore, pin: int) -> int:
+    number = _expander_pin(pin)
+    if number is None:
+        return 1
+    vc.expander[number] = state & 1
     return 0
+
+
+_SETUP = "u32 direction, u32 polarity, u32 termination, u32 pull_up"
+
+
+@tag(0x00030043, "get GPIO config", "u32 pin", "u32 status, " + _SETUP)
+def get_gpio_config(vc: VideoCore, pin: int) -> list[int]:
+    number = _expander_pin(pin)
+    return [1, 0, 0, 0, 0] if number is None else [0, *vc.expander_setup[number]]
+
+
+@tag(0x00038043, "set GPIO config", f"u32 pin, {_SETUP}, u32 state", "u32 status")
+def set_gpio_config(vc: VideoCore, pin: int, *values: int) -> int:
+    number = _expander_pin(pin)
+    if number is None:
+        return 1
+    vc.expander_setup[number][:] = values[:4]
+    vc.expander[number] = values[4] & 1
+    return 0
+
+
+@tag(0x00030049, "PoE HAT value", "u32 register", "u32 register, u32 value, u32 status")
+@tag(0x00030050, "set PoE HAT value", "u32 register", "u32 register, u32 value, u32 status")
+def poe_hat(vc: VideoCore, register: int) -> tuple[int, int, int]:
+    """There is none."""
+    return register, 0, 1
 
 
 @tag(0x00030048, "notify reboot")
@@ -163,7 +206,8 @@ def notify_display(vc: VideoCore) -> tuple[()]:
 
 
 @tag(0x00048010, "VCHIQ init", "u32 address", "u32 status")
-def vchiq(vc: VideoCore, address: int) -> None:
+def vchiq(vc: VideoCore, address: int) -> int:
+    """Refused: a status other than 0."""
     if vc.v3d.powered:
         vc.reporter.report(
             "SOC-081",
@@ -172,14 +216,28 @@ def vchiq(vc: VideoCore, address: int) -> None:
             address=address,
             block="mailbox",
         )
-    return None
+    else:
+        vc.reporter.report("SOC-088", "VCHIQ is asked for", address=address, block="mailbox")
+    return 1
+
+
+@tag(0x00040010, "GPIO virtual buffer", "", "u32 address")
+def get_gpio_buffer(vc: VideoCore) -> int:
+    return vc.gpio_buffer
 
 
 @tag(0x00048020, "set GPIO virtual buffer", "u32 address", "u32 status")
 def gpio_buffer(vc: VideoCore, address: int) -> int:
+    vc.gpio_buffer = address
     return 0
+
+
+@tag(0x0004000F, "touch buffer", "", "u32 address")
+def get_touch_buffer(vc: VideoCore) -> int:
+    return vc.touch_buffer
 
 
 @tag(0x0004801F, "set touch buffer", "u32 address", "u32 status")
 def touch_buffer(vc: VideoCore, address: int) -> int:
+    vc.touch_buffer = address
     return 0

@@ -72,18 +72,23 @@ def pitch(vc: VideoCore) -> int:
     return vc.framebuffer.geometry.pitch
 
 
-@tag(0x0004000A, "get overscan", "", "u32 top, u32 bottom, u32 left, u32 right", display=True)
-def get_overscan(vc: VideoCore) -> tuple[int, int, int, int]:
-    return 0, 0, 0, 0
-
-
-def _no_overscan(vc: VideoCore, *_wanted: int) -> tuple[int, int, int, int]:
-    return 0, 0, 0, 0
-
-
 _OVERSCAN = "u32 top, u32 bottom, u32 left, u32 right"
-tag(0x0004400A, "test overscan", _OVERSCAN, _OVERSCAN, display=True)(_no_overscan)
-tag(0x0004800A, "set overscan", _OVERSCAN, _OVERSCAN, display=True)(_no_overscan)
+
+
+@tag(0x0004000A, "get overscan", "", _OVERSCAN, display=True)
+def get_overscan(vc: VideoCore) -> list[int]:
+    return vc.overscan
+
+
+@tag(0x0004400A, "test overscan", _OVERSCAN, _OVERSCAN, display=True)
+def test_overscan(vc: VideoCore, *wanted: int) -> list[int]:
+    return vc.possible_overscan(wanted)
+
+
+@tag(0x0004800A, "set overscan", _OVERSCAN, _OVERSCAN, display=True)
+def set_overscan(vc: VideoCore, *wanted: int) -> list[int]:
+    vc.overscan[:] = vc.possible_overscan(wanted)
+    return vc.overscan
 
 
 @tag(0x0004000B, "get palette", "", "bytes entries", display=True)
@@ -141,11 +146,20 @@ _CURSOR = "u32 width, u32 height, u32 unused, u32 pixels, u32 hot_x, u32 hot_y"
 
 
 @tag(0x00008010, "set cursor picture", _CURSOR, "u32 invalid", display=True)
-def cursor_picture(vc: VideoCore, *_values: int) -> int:
-    vc.reporter.report("SOC-022", "a mouse cursor is asked for; it is not shown", block="mailbox")
-    return 0
+def cursor_picture(
+    vc: VideoCore, width: int, height: int, _unused: int, pixels: int, hot_x: int, hot_y: int
+) -> int:
+    if vc.framebuffer.cursor.set_picture(vc.memory, width, height, pixels, hot_x, hot_y):
+        return 0
+    vc.reporter.report(
+        "SOC-022",
+        f"a mouse cursor of {width} x {height} pixels at 0x{pixels:08x}, hot at {hot_x}, {hot_y}",
+        address=pixels,
+        block="mailbox",
+    )
+    return 1
 
 
 @tag(0x00008011, "set cursor state", "u32 on, u32 x, u32 y, u32 flags", "u32 invalid", display=True)
-def cursor_state(vc: VideoCore, *_values: int) -> int:
-    return 0
+def cursor_state(vc: VideoCore, on: int, x: int, y: int, _flags: int) -> int:
+    return 0 if vc.framebuffer.cursor.place(on, x, y) else 1

@@ -161,4 +161,10 @@ def execute_qpu(vc: VideoCore, count: int, control: int, noflush: int, timeout: 
 
 @tag(0x00030010, "execute code", "u32 function, u32 r0", "u32 r0")
 def execute_code(vc: VideoCore, function: int, r0: int) -> None:
+    vc.reporter.report(
+        "SOC-088",
+        f"the VideoCore's own processor is to call 0x{function:08x} with r0 = 0x{r0:08x}",
+        address=function,
+        block="mailbox",
+    )
     return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from vc4lab.soc.board import Board
@@ -23,6 +23,8 @@ EMMC, UART, ARM, CORE, V3D_CLOCK, H264, ISP, SDRAM, PIXEL, PWM = range(1, 11)
 ORDERS = {"rgb": RGB, "bgr": BGR}
 V3D_DOMAIN = 11
 DOMAINS = 24
+OTP_WORDS = 8
+FIRST_EXPANDER_PIN, EXPANDER_PINS = 128, 8
 MAC = bytes((0xB8, 0x27, 0xEB, 0x00, 0x56, 0xC4))
 SERIAL_NUMBER = 0x0000_0000_00C4_0001
 FIRMWARE_REVISION = 0x5B0B9A3F
@@ -54,6 +56,7 @@ class VideoCore:
         self.arm_memory = board.ram - self.vc_memory
         end = min(board.ram, board.peripherals)
         self.pool = VideoCoreMemory(min(self.arm_memory, end), end)
+        self.overscan = self._overscan_of_config()
         alias = board.alias if unknowns["framebuffer_address"] == "bus" else 0
         self.framebuffer = Framebuffer(memory, self.pool, reporter, alias, self._default_geometry())
         self.framebuffer.low_first = unknowns["framebuffer_small_pixels"] == "low"
@@ -73,13 +76,35 @@ class VideoCore:
         self.clock_states[V3D_CLOCK] = 0
         self.domains = [0] * (DOMAINS + 1)
         self.devices = [1] * 9
-        self.expander = [0] * 8
+        self.expander = [0] * EXPANDER_PINS
+        self.expander_setup = [[1, 0, 0, 0] for _pin in range(EXPANDER_PINS)]
+        """Direction, polarity, termination and pull of each."""
         self.turbo = 0
+        self.otp = [0] * OTP_WORDS
+        """Those for customers."""
+        self.touch_buffer = self.gpio_buffer = 0
+        """Where the program wants to be told of touches, and GPIO 128 on; told as they were."""
         self.next_vsync: Callable[[], int] = lambda: clock.now
         """The moment of the display's next vertical sync."""
 
+    def possible_overscan(self, wanted: Sequence[int]) -> list[int]:
+        """Borders (top, bottom, left, right) that leave something of the display."""
+        width, height, _rate = self.config.display_mode()
+        sides = (height, height, width, width)
+        return [min(value, side // 4) for value, side in zip(wanted, sides, strict=True)]
+
+    def _overscan_of_config(self) -> list[int]:
+        if self.config.flag("disable_overscan"):
+            return [0, 0, 0, 0]
+        names = ("top", "bottom", "left", "right")
+        return self.possible_overscan(
+            [max(self.config.integer(f"overscan_{name}"), 0) for name in names]
+        )
+
     def _default_geometry(self) -> Geometry:
         width, height, _rate = self.config.display_mode()
+        top, bottom, left, right = self.overscan
+        width, height = width - left - right, height - top - bottom
         width = self.config.integer("framebuffer_width", width)
         height = self.config.integer("framebuffer_height", height)
         depth = self.config.integer("framebuffer_depth", 16)

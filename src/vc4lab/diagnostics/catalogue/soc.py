@@ -93,11 +93,12 @@ ENTRIES = [
     ),
     Entry(
         "SOC-022",
-        "The mouse cursor is not shown",
-        "The firmware would lay a cursor over the picture; this version does not.",
-        _MAILBOX,
-        "None.",
-        Severity.NOTE,
+        "A mouse cursor that makes no sense",
+        "The firmware takes a cursor of at least 16 x 16 and at most 64 x 64 pixels in RAM, its "
+        "hot spot inside; it says 1 (invalid) to this one.",
+        _MAILBOX + ", set cursor info (0x00008010)",
+        "Check width, height, the address of the pixels (a bus address) and the hot spot.",
+        Severity.WARNING,
     ),
     Entry(
         "SOC-023",
@@ -332,6 +333,16 @@ ENTRIES = [
         "that is RAM: nothing happens, and what is read is what was written.",
         _PERIPHERALS + " 1.2.3; BCM2836 ARM-local peripherals",
         "Use the base 0x3F000000, or boot it with --board pi1 or zero.",
+        Severity.WARNING,
+    ),
+    Entry(
+        "SOC-088",
+        "A service of the firmware that is not there",
+        "Programs for the VideoCore's own processor (execute code) are not run, and there is no "
+        "VCHIQ, by which a board's firmware offers its own GL, sound and camera.",
+        _MAILBOX + ", execute code (0x00030010), VCHIQ init (0x00048010)",
+        "Use the registers themselves: the V3D, the PWM, the framebuffer. A program that tests the "
+        "answer sees that it was refused.",
         Severity.WARNING,
     ),
     Entry(
