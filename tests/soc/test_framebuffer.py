@@ -119,3 +119,22 @@ def test_cursors_that_make_no_sense(boot, width, height, address, hot):
     assert not cursor.set_picture(machine.memory, width, height, address, hot, 0)
     cursor.place(1, 0, 0)
     assert show(machine, 32, b"").getpixel((0, 0)) == (0, 0, 0)
+
+
+@pytest.mark.parametrize(("mode", "alpha"), [(0, 255), (1, 0)])
+def test_a_transparent_picture_is_told(boot, mode, alpha):
+    machine = boot(HALT)
+    show(machine, 32, bytes((200, 0, 0, alpha)) * 16, alpha_mode=mode)
+    machine.display_lint.picture()
+    assert machine.reporter.has("SOC-089")
+
+
+@pytest.mark.parametrize(
+    ("mode", "pixel"),
+    [(0, (9, 0, 0, 0)), (1, (200, 0, 0, 200)), (2, (9, 0, 0, 0)), (1, (0, 0, 0, 9))],
+)
+def test_other_pictures_are_not(boot, mode, pixel):
+    machine = boot(HALT)
+    show(machine, 32, bytes(pixel) * 16, alpha_mode=mode)
+    machine.display_lint.picture()
+    assert not machine.reporter.has("SOC-089")

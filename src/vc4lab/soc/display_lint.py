@@ -1,4 +1,4 @@
-"""What can be noticed about a picture that comes out wrong: pitch, pixel order, the V3D's surface.
+"""What can be noticed about a picture that comes out wrong: pitch, order, alpha, the V3D's surface.
 
 Looks at the first pictures only. Source: hardware reference 8.7, 8.15.
 """
@@ -6,6 +6,8 @@ Looks at the first pictures only. Source: hardware reference 8.7, 8.15.
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+
+from vc4lab.soc.framebuffer import ALPHA_IGNORED, ALPHA_REVERSED
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
@@ -35,6 +37,7 @@ class DisplayLint:
         self._looks += 1
         self._look_at_pitch(data)
         self._look_at_order(data)
+        self._look_at_alpha(data)
 
     def _look_at_pitch(self, data: bytes) -> None:
         """Bytes behind the end of a line are nobody's, unless lines are thought to be shorter."""
@@ -70,6 +73,25 @@ class DisplayLint:
                 "SOC-084",
                 f"the program does not say which byte of a pixel is red; byte 0 is {first} here, "
                 f"and a board may show it as {other}",
+                block="framebuffer",
+            )
+
+    def _look_at_alpha(self, data: bytes) -> None:
+        """Whether nothing of a picture is to be seen because all of it is transparent."""
+        framebuffer = self._framebuffer
+        mode = framebuffer.geometry.alpha_mode
+        if framebuffer.geometry.depth != 32 or mode >= ALPHA_IGNORED:
+            return
+        if not any(data[part::4].strip(b"\0") for part in range(3)):
+            return
+        image = framebuffer.image()
+        if image is not None and image.getbbox() is None and not framebuffer.blank:
+            clear = 0 if mode == ALPHA_REVERSED else 255
+            self._reporter.report(
+                "SOC-089",
+                f"the picture is transparent and the screen black: alpha mode is {mode}, and all "
+                f"pixels have alpha {clear}",
+                address=framebuffer.address,
                 block="framebuffer",
             )
 

@@ -346,6 +346,15 @@ ENTRIES = [
         Severity.WARNING,
     ),
     Entry(
+        "SOC-089",
+        "A transparent picture",
+        "With alpha mode 0 a pixel is opaque if its alpha is 0, with mode 1 if it is 255; the "
+        "screen behind the framebuffer is black.",
+        _MAILBOX + ", set alpha mode (0x00048007)",
+        "Set alpha mode 2 (ignored), or write the other alpha into the pixels.",
+        Severity.WARNING,
+    ),
+    Entry(
         "SOC-040",
         "The program hangs",
         "Nothing that could be seen from outside has happened for a long time: no frame, no "
