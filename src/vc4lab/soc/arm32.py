@@ -20,7 +20,7 @@ from vc4lab.soc.exceptions import (
     THUMB,
     USER,
     ArmException,
-    enter,
+    ExceptionEntry,
 )
 from vc4lab.soc.generic_timer import PHYSICAL, VIRTUAL
 from vc4lab.soc.hyp_core import HypCore
@@ -67,6 +67,14 @@ class Arm32(Cpu):
         engine = unicorn.Uc(unicorn.UC_ARCH_ARM, unicorn.UC_MODE_ARM)
         engine.ctl_set_cpu_model(getattr(arm, f"UC_CPU_ARM_{self.model}"))
         return engine
+
+    def _install_hooks(self) -> None:
+        super()._install_hooks()
+        arm = self._arm
+        self._entry_of_exceptions = ExceptionEntry(self.calls)
+        self._place = self.calls.batch(
+            arm.UC_ARM_REG_CP_REG, (arm.UC_ARM_REG_PC, arm.UC_ARM_REG_CPSR)
+        )
 
     def start(self, pc: int, registers: tuple[int, ...]) -> None:
         arm = self._arm
@@ -115,9 +123,7 @@ class Arm32(Cpu):
         return value
 
     def refresh(self) -> None:
-        arm = self._arm
-        self.pc = self.engine.reg_read(arm.UC_ARM_REG_PC)
-        self.cpsr = self.engine.reg_read(arm.UC_ARM_REG_CPSR)
+        self.pc, self.cpsr = self._place.read()
 
     def _entry(self) -> int:
         return self.pc | (1 if self.cpsr & THUMB else 0)
@@ -230,7 +236,7 @@ class Arm32(Cpu):
             if self.memory.u32(vector) and vector < 0x20:
                 core.note_vector(exception, address)
             return vector, vector < 0x20
-        vector = enter(self.engine, exception, address)
+        vector = self._entry_of_exceptions.enter(exception, address)
         return vector, vector < 0x20
 
     def _instruction(self, address: int) -> int:
@@ -252,9 +258,9 @@ class Arm32(Cpu):
             self.engine.reg_write(self._arm.UC_ARM_REG_CP_REG, (*register, value))
 
     def _on_interrupt_hook(self, engine: Any, number: int, _data: Any) -> None:
-        pc = engine.reg_read(self._arm.UC_ARM_REG_PC)
+        pc, cpsr = self._place.read()
         if number == ENGINE_SVC:
-            thumb = engine.reg_read(self._arm.UC_ARM_REG_CPSR) & THUMB
+            thumb = cpsr & THUMB
             self._pending = (ArmException.SUPERVISOR_CALL, pc - (2 if thumb else 4))
         elif number in (ENGINE_PREFETCH, ENGINE_BKPT):
             self._note_fault_status()
@@ -277,9 +283,8 @@ class Arm32(Cpu):
         return self.fetch(pc - 4) & 0x0FFFFFF0 == 0x01600070
 
     def _on_invalid(self, engine: Any, _data: Any) -> bool:
-        arm = self._arm
-        pc = engine.reg_read(arm.UC_ARM_REG_PC)
-        thumb = engine.reg_read(arm.UC_ARM_REG_CPSR) & THUMB
+        pc, cpsr = self._place.read()
+        thumb = cpsr & THUMB
         if thumb:
             waits = self.fetch(pc - 2, 2) in (WFE_THUMB, YIELD_THUMB)
         else:

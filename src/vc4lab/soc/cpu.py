@@ -98,6 +98,8 @@ class Cpu(ABC):
         self._watchers: dict[Action, Callable[[int], None]] = {}
         self._pending: tuple[ArmException, int] | None = None
         self._fault_status = (0, 0, 0)
+        self._context: Any = None
+        """The engine's copy of its state that the status of aborts is read from."""
         self._waits_for_event = False
         self._onward: int | None = None
         """Where a trapped instruction goes on, if not behind itself."""
@@ -360,12 +362,13 @@ class Cpu(ABC):
         """
         if self._unicorn.uc_version()[:2] != CONTEXT_VERSION:
             return
-        context = self.engine.context_save()
-        raw = ctypes.string_at(context._context, FAULT_ADDRESS_AT + 8)
+        if self._context is None:
+            self._context = self.engine.context_save()
+        at = self.calls.save_context(self._context)
         self._fault_status = (
-            int.from_bytes(raw[SYNDROME_AT : SYNDROME_AT + 4], "little"),
-            int.from_bytes(raw[STATUS_AT : STATUS_AT + 4], "little"),
-            int.from_bytes(raw[FAULT_ADDRESS_AT:], "little"),
+            ctypes.c_uint32.from_address(at + SYNDROME_AT).value,
+            ctypes.c_uint32.from_address(at + STATUS_AT).value,
+            ctypes.c_uint64.from_address(at + FAULT_ADDRESS_AT).value,
         )
 
     # -- looking -----------------------------------------------------------------------------------

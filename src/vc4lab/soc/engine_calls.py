@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 from typing import Any
+
+from vc4lab.soc.register_batch import Name, RegisterBatch
 
 
 class EngineCalls:
@@ -48,6 +51,23 @@ class EngineCalls:
         )
         if error:
             raise RuntimeError(f"the CPU engine refuses a device window (error {error})")
+
+    def batch(self, coprocessor: int, names: Sequence[Name]) -> RegisterBatch:
+        """These registers, to be read or written together."""
+        read, write = self._library.uc_reg_read_batch, self._library.uc_reg_write_batch
+        handle = self._handle
+        return RegisterBatch(
+            lambda *rest: int(read(handle, *rest)),
+            lambda *rest: int(write(handle, *rest)),
+            coprocessor,
+            names,
+        )
+
+    def save_context(self, context: Any) -> int:
+        """Save the engine's state into a context of this engine again; its host address."""
+        address = context._context
+        self._library.uc_context_save(self._handle, address)
+        return int(address.value)
 
     def translate(self, address: int, right: int) -> int | None:
         """The physical address behind a virtual one, None if none is."""

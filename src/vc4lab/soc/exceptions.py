@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from vc4lab.soc.engine_calls import EngineCalls
 
 MODE_MASK = 0x1F
 THUMB = 1 << 5
@@ -57,29 +60,36 @@ SCTLR_TE = 1 << 30
 """Thumb exceptions: handlers are Thumb code."""
 
 
-def enter(engine: Any, exception: ArmException, address: int) -> int:
-    """Let the CPU take `exception`; `address` is that of the instruction (IRQ: of the next one).
+class ExceptionEntry:
+    """Lets a core take the exceptions that do not go to HYP mode."""
 
-    Writes CPSR, then LR and SPSR of the new mode, and PC. Returns the vector's address.
-    """
-    from unicorn import arm_const as arm
+    def __init__(self, calls: EngineCalls) -> None:
+        from unicorn import arm_const as arm
 
-    kind = exception.value
-    cpsr = engine.reg_read(arm.UC_ARM_REG_CPSR)
-    control = engine.reg_read(arm.UC_ARM_REG_CP_REG, SCTLR)
-    if exception is ArmException.MONITOR_CALL:
-        base = MONITOR_VECTORS
-    elif control & SCTLR_V:
-        base = HIGH_VECTORS
-    else:
-        base = engine.reg_read(arm.UC_ARM_REG_CP_REG, VBAR) & ~31
-    new = cpsr & ~(MODE_MASK | THUMB | IT_AND_JAZELLE) | kind.mode | kind.masks
-    if control & SCTLR_TE:
-        new |= THUMB
-    engine.reg_write(arm.UC_ARM_REG_CPSR, new)
-    offset = kind.thumb_offset if cpsr & THUMB else kind.arm_offset
-    engine.reg_write(arm.UC_ARM_REG_LR, address + offset & 0xFFFFFFFF)
-    engine.reg_write(arm.UC_ARM_REG_SPSR, cpsr)
-    vector: int = base + kind.vector
-    engine.reg_write(arm.UC_ARM_REG_PC, vector | (1 if new & THUMB else 0))
-    return vector
+        self._before = calls.batch(arm.UC_ARM_REG_CP_REG, (arm.UC_ARM_REG_CPSR, SCTLR, VBAR))
+        self._after = calls.batch(
+            arm.UC_ARM_REG_CP_REG,
+            (arm.UC_ARM_REG_CPSR, arm.UC_ARM_REG_LR, arm.UC_ARM_REG_SPSR, arm.UC_ARM_REG_PC),
+        )
+
+    def enter(self, exception: ArmException, address: int) -> int:
+        """Take `exception`; `address` is that of the instruction (IRQ: of the next one).
+
+        Writes CPSR, then LR and SPSR of the new mode, and PC. Returns the vector's address.
+        """
+        kind = exception.value
+        cpsr, control, base = self._before.read()
+        if exception is ArmException.MONITOR_CALL:
+            base = MONITOR_VECTORS
+        elif control & SCTLR_V:
+            base = HIGH_VECTORS
+        else:
+            base &= ~31
+        new = cpsr & ~(MODE_MASK | THUMB | IT_AND_JAZELLE) | kind.mode | kind.masks
+        if control & SCTLR_TE:
+            new |= THUMB
+        offset = kind.thumb_offset if cpsr & THUMB else kind.arm_offset
+        vector: int = base + kind.vector
+        back = address + offset & 0xFFFFFFFF
+        self._after.write(new, back, cpsr, vector | (1 if new & THUMB else 0))
+        return vector
