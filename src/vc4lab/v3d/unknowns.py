@@ -274,7 +274,10 @@ ROWS: list[Unknown] = [
     Unknown(
         "state_after_reset",
         "Does CTRSTA reset the state that records 96 to 106 have set?",
-        {"kept": "no: it stays until it is changed"},
+        {
+            "kept": "no: it stays until it is changed",
+            "reset": "yes, and that of 56 and 64 to 67: as after power on",
+        },
         "kept",
         "Set the line width, reset the thread, draw a line.",
         "hardware reference 3.6",
@@ -282,7 +285,10 @@ ROWS: list[Unknown] = [
     Unknown(
         "tile_state_order",
         "In which order does the binner write state records into a tile list?",
-        {"ascending": "96 to 104 ascending, then 56, then the shader state"},
+        {
+            "ascending": "96 to 104 ascending, then 56, then the shader state",
+            "shader_first": "56, the shader state, then 96 to 104 ascending",
+        },
         "ascending",
         "Read the tile lists of a board.",
         "only that 56 precedes the shader state is certain; hardware reference 3.9",
@@ -290,7 +296,10 @@ ROWS: list[Unknown] = [
     Unknown(
         "clip_weights",
         "How do the three coefficients of a clipped vertex (record 49) give its varyings?",
-        {"plain": "the sum of the original vertices with these weights"},
+        {
+            "plain": "the sum of the original vertices with these weights",
+            "projected": "the same sum of varyings divided by Wc, times the Wc of the record",
+        },
         "plain",
         "Clip a triangle with one varying and read its colours.",
         "only the layout of the record is known; hardware reference 3.5",
@@ -298,10 +307,24 @@ ROWS: list[Unknown] = [
     Unknown(
         "binner_facing",
         "Does the binner leave out primitives that face the wrong way?",
-        {"no": "no: they are in the tile lists, setup drops them"},
+        {
+            "no": "no: they are in the tile lists, setup drops them",
+            "yes": "yes, triangles that record 96 does not enable",
+        },
         "no",
         "Bin a triangle that faces away and read the tile list.",
         "counter 12 belongs to the PSE; hardware reference 3.9",
+    ),
+    Unknown(
+        "clipper_far",
+        "Does the clipper cut at the far plane (Zc = Wc)?",
+        {
+            "cut": "yes, as at the near plane",
+            "left": "no: what lies beyond is left to the Z planes of record 104",
+        },
+        "cut",
+        "Bin a triangle that sticks out of the far plane; look for a record 49.",
+        "AG100-R p. 52 names the view volume; hardware reference 3.9, 7.2",
     ),
     Unknown(
         "depth_offset_unit",

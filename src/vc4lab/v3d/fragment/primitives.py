@@ -87,8 +87,9 @@ class PrimitiveTracer:
         count = VERTICES[self.key.primitive]
         end = self.key.first_varying + self.key.n_varyings
         words, flat_words = fetch(
-            self.source, self.shader.constants.memory, decoder, count, (POINT_SIZE, end)
-        )
+            self.source, self.shader.constants.memory, decoder, count, (POINT_SIZE, end),
+            self.key.unknowns["clip_weights"],
+        )  # fmt: skip
         vertices = [self.source.vertex(pointer) for pointer in words]
         if self.key.counting:
             before = [self.shader.counted(name) for name in _PRIMITIVE_COUNTS]

@@ -173,13 +173,20 @@ class PositionSource(VertexSource):
 
 @staged
 def substitute_clipped(
-    memory: Value, scratch: Value, record: Value, flags: Value, originals: Any, rows: Any
+    memory: Value,
+    scratch: Value,
+    record: Value,
+    flags: Value,
+    originals: Any,
+    rows: Any,
+    weights: Any,
 ) -> None:
     """Builds the vertices that a clip record replaces in `scratch`, vertex k at word k of each row.
 
     Positions, Zs and 1/Wc come from the record; varyings are weighted sums of the original ones.
     `rows`: offsets in bytes of the first varying and of what follows the last (i32). Unflagged
-    vertices are not written.
+    vertices are not written. `weights`: the unknown "clip_weights"; "projected" ones are for
+    varyings divided by Wc.
     """
     first, end = rows
     entry = record
@@ -194,18 +201,22 @@ def substitute_clipped(
                 total = const(f32, 0.0)
                 for number, original in enumerate(originals):
                     weight = load(f32, pointer + (12 + 4 * number))
+                    if weights == "projected":
+                        weight = weight * load(f32, original + RECIPROCAL_W * ROW_BYTES)
                     total = total + weight * load(f32, original + row)
+                if weights == "projected":
+                    total = total / load(f32, pointer + 8)
                 store(scratch + row + 4 * k, total)
                 row = row + ROW_BYTES
             entry = entry + CLIP_ENTRY_BYTES
 
 
 @staged
-def fetch(source: Any, memory: Value, decoder: Any, count: int, rows: Any) -> Any:
+def fetch(source: Any, memory: Value, decoder: Any, count: int, rows: Any, weights: Any) -> Any:
     """Pointers to the words of a primitive's `count` vertices, and to the provoking vertex's own.
 
     Clip substitution is done, but flat varyings keep the values of the original last vertex.
-    `rows` = (first varying's row, end row).
+    `rows` = (first varying's row, end row). `weights`: as for `substitute_clipped`.
     """
     cells = (decoder.i0, decoder.i1, decoder.i2)[:count]
     original = source.locate(cells)
@@ -214,7 +225,8 @@ def fetch(source: Any, memory: Value, decoder: Any, count: int, rows: Any) -> An
     flags = decoder.flags.get()
     if flags != 0:
         offsets = [const(i32, row * ROW_BYTES) for row in rows]
-        substitute_clipped(memory, scratch, decoder.clip_record.get(), flags, original, offsets)
+        record = decoder.clip_record.get()
+        substitute_clipped(memory, scratch, record, flags, original, offsets, weights)
         words = [
             select((flags.shr(k) & 1) != 0, scratch + 4 * k, original[k]) for k in range(count)
         ]

@@ -179,7 +179,9 @@ class TileScheduler:
         from vc4lab.v3d.fragment.triangle_setup import triangle_setup
 
         bits, separate = SETUPS[number]
-        function = triangle_setup(bits, raster(self._unknowns, separate), self._target)
+        weights = self._unknowns["clip_weights"]
+        points = raster(self._unknowns, separate)
+        function = triangle_setup(bits, points, self._target, weights)
         self._setups[number] = function.address
         for worker in self._workers:
             worker.context.setups[number] = function.address

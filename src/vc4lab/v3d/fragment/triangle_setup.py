@@ -68,17 +68,20 @@ _i32x8, _i64x8, _f64x8 = vec(i32, BATCH), vec(i64, BATCH), vec(f64, BATCH)
 
 
 @lru_cache(maxsize=16)
-def triangle_setup(index_bits: int, raster: Raster, target: Any = None) -> NativeFunction:
+def triangle_setup(
+    index_bits: int, raster: Raster, target: Any = None, weights: str = "plain"
+) -> NativeFunction:
     """Native `(context, params, batch)`: fills the `TriangleBatch` with what comes next.
 
-    It leaves the float mode alone: pipelines call it in theirs.
+    It leaves the float mode alone: pipelines call it in theirs. weights: as for
+    `setup.substitute_clipped`.
     """
 
     def body(context: Value, params: Value, batch: Value) -> None:
-        next_batch(context, params, batch, index_bits, raster)
+        next_batch(context, params, batch, index_bits, raster, weights)
 
     functions = {"setup": Function(args=(ptr, ptr, ptr), returns=None, body=body)}
-    key = f"triangles-{index_bits}-{raster}"
+    key = f"triangles-{index_bits}-{raster}-{weights}"
     return build("setup", functions, target=target, float_mode="default", key=key)["setup"]
 
 
@@ -89,6 +92,7 @@ def next_batch(
     batch_pointer: Value,
     index_bits: Any,
     raster: Any,
+    weights: Any,
 ) -> None:
     """Decodes and sets up the next triangles of a list; `count` is 0 behind the last one."""
     context: Any = TileContext.at(context_pointer)
@@ -125,7 +129,7 @@ def next_batch(
         source = VertexSource.load(context, params)
         locate(source, batch, index_bits == 32)
         if flags != 0:  # the list's first triangle has substitutes
-            substitute_first(context.memory, batch, flags)
+            substitute_first(context.memory, batch, flags, weights)
         set_up(source, window(context, params), params.facing, raster, batch)
 
 
@@ -168,13 +172,13 @@ def locate(source: VertexSource, batch: Any, positions_in_list: bool) -> None:
 
 
 @staged
-def substitute_first(memory: Value, batch: Any, flags: Value) -> None:
+def substitute_first(memory: Value, batch: Any, flags: Value, weights: Any) -> None:
     """Puts the vertices of a clip record in the place of the first triangle's."""
     words = batch.field_ptr("words")
     scratch = batch.clip_scratch
     originals = [load(ptr, words + number * 8 * BATCH) for number in (0, 1, 2)]
     rows = (batch.first_row, batch.end_row)
-    substitute_clipped(memory, scratch, batch.clip_record, flags, originals, rows)
+    substitute_clipped(memory, scratch, batch.clip_record, flags, originals, rows, weights)
     for number in (0, 1, 2):
         if (flags.shr(number) & 1) != 0:
             store(words + number * 8 * BATCH, scratch + 4 * number)

@@ -2,7 +2,8 @@
 
 Planes: near and far (-Wc <= Zc <= Wc), Wc above zero, and a guard band in X and Y that keeps screen
 coordinates inside s12.4. Corners carry the weights of the three original
-vertices, so the setup engine can interpolate varyings of vertices that never were shaded.
+vertices, so the setup engine can interpolate varyings of vertices that never were shaded; if these
+weights are for varyings divided by Wc, each is multiplied by its vertex's Wc until it is written.
 All arithmetic in float64, so cutting adds no visible error.
 """
 
@@ -63,8 +64,11 @@ def _load_corner(c: Any, target: Value, index: Value, slot: int) -> None:
     source = vertex_pointer(c, index)
     for k in unroll(4):
         store(target + 8 * k, load(f32, source + 64 * k).fpext(f64))
+    whole: Any = const(f64, 1.0)
+    if c.weights_projected != 0:
+        whole = load(f64, target + 24)
     for k in unroll(3):
-        store(target + 32 + 8 * k, const(f64, 1.0 if k == slot else 0.0))
+        store(target + 32 + 8 * k, whole if k == slot else const(f64, 0.0))
     store(target + 56, const(i32, slot))
     store(target + 60, load(i32, source + c.xy_row))
 
@@ -79,7 +83,7 @@ def _distance(c: Any, corner: Value, plane: Value) -> Value:
     up = y * c.half_height.fpext(f64)
     result = w + z
     if plane == 1:
-        result = w - z
+        result = select(c.keep_far != 0, const(f64, 1.0), w - z)
     elif plane == 2:
         result = w - SMALLEST_W
     elif plane == 3:
@@ -193,8 +197,9 @@ def _write_entry(c: Any, target: Value, corner: Value) -> None:
     store(target, screen_position(c, corner))
     store(target + 4, depth.fptrunc(f32))
     store(target + 8, inverse.fptrunc(f32))
+    scale = select(c.weights_projected != 0, inverse, const(f64, 1.0))
     for k in unroll(3):
-        store(target + 12 + 4 * k, load(f64, corner + 32 + 8 * k).fptrunc(f32))
+        store(target + 12 + 4 * k, (load(f64, corner + 32 + 8 * k) * scale).fptrunc(f32))
     store(target + 24, const(i32, 0))
     store(target + 28, const(i32, 0))
 

@@ -144,7 +144,9 @@ def write_state(context: Value, tile: Value, everything: Value) -> Value:
     changed = c.field_ptr("changed")
     sizes = c.field_ptr("record_bytes")
     records = c.field_ptr("records")
-    for kind in range(len(STATE_KINDS)):
+    for position in range(len(STATE_KINDS)):
+        kind = position + c.first_kind
+        kind = select(kind < len(STATE_KINDS), kind, kind - len(STATE_KINDS))
         change = load(i32, changed + kind * 4)
         wanted = (change > seen) | ((everything != 0) & (change >= 0))
         wanted = wanted | ((kind == SHADER_KIND) & wrote_format & (change >= 0))

@@ -39,7 +39,9 @@ from vc4lab.v3d.geometry.ptb_input import (
 from vc4lab.v3d.geometry.scan_context import MAX_VERTICES
 from vc4lab.v3d.lists.render_state import (
     PRIMITIVE_LIST_FORMAT,
+    STATE_BYTES,
     default_state,
+    state_bytes,
 )
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
 
@@ -158,28 +160,29 @@ class Binner:
         self.interrupted: Callable[[], bool] = lambda: False
         self.tile_width, self.tile_height = 64, 64
         self.context.memory = memory.base
-        self.context.guard_x = self.context.guard_y = pc.GUARD_BAND
         self.context.close_first = int(unknowns["line_loop_end"] == "first_last")
         self.context.vg_restart = int(unknowns["vg_dummy"] == "restart")
         self.context.vg_keep_second = int(unknowns["vg_continuation"] == "one")
         self._fan_open = False
-        for k in range(len(pc.STATE_KINDS)):
-            self.context.changed[k] = pc.NEVER
         self._tiles: Any = None
         self._halves = unknowns["double_buffer_tile"] == "half"
         self._codes = (ctypes.c_char * (MAX_VERTICES + 64))()
         self.context.codes = ctypes.addressof(self._codes)
         self.context.state = self.state.address
-        self.context.format_in_force = -1
-        self.context.point_size, self.context.line_width = 1.0, 1.0
         self.context.clip_used = int(unknowns["binner_clip_window"] == "used")
         self.context.guard_follows = int(unknowns["guard_band"] == "viewport")
         self.context.offset_first = int(unknowns["clipper_z_order"] == "offset_first")
         self.context.rht_moved = -int(unknowns["rht_boundary_offset"] == "moved")
+        shader_first = unknowns["tile_state_order"] == "shader_first"
+        self.context.first_kind = pc.FORMAT_KIND if shader_first else 0
+        self.context.leave_facing = int(unknowns["binner_facing"] == "yes")
+        self.context.weights_projected = int(unknowns["clip_weights"] == "projected")
+        self.context.keep_far = int(unknowns["clipper_far"] == "left")
         self._record = ctypes.create_string_buffer(pc.RECORD_SLOT)
         self._pending: tuple[str, int] | None = None
         self._flush_tile = 0
         self._earlier = dict.fromkeys(COUNTERS, 0)
+        self.forget_state()
 
     # -- records 112 and 6 -----------------------------------------------------------------------
 
@@ -217,6 +220,20 @@ class Binner:
             self.context.drawn = 0
 
     # -- state -----------------------------------------------------------------------------------
+
+    def forget_state(self) -> None:
+        """All state is as after power on: nothing was programmed."""
+        c = self.context
+        ctypes.memmove(self.state.address, state_bytes(default_state()), STATE_BYTES)
+        for k in range(len(pc.STATE_KINDS)):
+            c.changed[k] = pc.NEVER
+        c.format_in_force = -1
+        c.point_size, c.line_width = 1.0, 1.0
+        c.viewport_x = c.viewport_y = c.rht_boundary = 0
+        c.half_width = c.half_height = c.z_scale = c.z_offset = 0.0
+        c.guard_x = c.guard_y = pc.GUARD_BAND
+        if self._tiles is not None:
+            native("update_limits")(c.address)
 
     def set_state(self, kind: int, record: bytes) -> None:
         """A state record (id byte `kind` and payload): 56, 64-67, 96-106."""

@@ -106,6 +106,10 @@ class BinContext(Struct):
     guard_follows = i32  # the guard band is the viewport
     offset_first = i32  # record 106 begins with the offset
     rht_moved = i32  # -1: the viewport offset moves the boundary of record 100
+    first_kind = i32  # the kind of state that a tile list gets first
+    leave_facing = i32  # triangles that face the wrong way are left out
+    weights_projected = i32  # weights of clip records are for varyings divided by Wc
+    keep_far = i32  # nothing is cut at the far plane
     key = i32  # counter << 2 | primitive type, + 1 so that it is never 0
     changed = Array(i32, len(STATE_KINDS))
     record_bytes = Array(i32, len(STATE_KINDS))

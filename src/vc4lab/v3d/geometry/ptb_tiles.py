@@ -7,10 +7,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from vc4lab.simd import Value, abs_, const, i16, i32, i64, max_, min_, select, staged
+from vc4lab.simd import Value, abs_, const, i16, i32, i64, max_, min_, select, splat, staged
 from vc4lab.v3d.geometry.list_writer import append_line, append_point, append_triangle, ready
 from vc4lab.v3d.geometry.primitive_decoder import POINTS
 from vc4lab.v3d.geometry.ptb_context import DONE, BinContext, TileState
+from vc4lab.v3d.lists.render_state import RenderState
+
+ENABLE_FORWARD, ENABLE_REVERSE, CLOCKWISE_IS_FORWARD = 1, 2, 4
+"""Bits 2:0 of record 96."""
 
 
 @staged
@@ -26,6 +30,28 @@ def _x(c: Any, word: Value) -> Value:
 @staged
 def _y(c: Any, word: Value) -> Value:
     return (word >> 16) + c.viewport_y
+
+
+@staged
+def faces_away(c: Any, w0: Value, w1: Value, w2: Value) -> Value:
+    """Whether the binner leaves out a triangle with these screen words for its facing (i1)."""
+    x0, x1, x2 = _x(c, w0), _x(c, w1), _x(c, w2)
+    y0, y1, y2 = _y(c, w0), _y(c, w1), _y(c, w2)
+    area = (x1 - x0).sext(i64) * (y2 - y0).sext(i64) - (x2 - x0).sext(i64) * (y1 - y0).sext(i64)
+    return (c.leave_facing != 0) & away(c, area < 0, area > 0)
+
+
+def away(c: Any, negative: Value, positive: Value) -> Value:
+    """Whether areas with these signs are those of a face that record 96 does not enable."""
+    state: Any = RenderState.at(c.state)
+    config = state.config
+    clockwise = (config & CLOCKWISE_IS_FORWARD) != 0
+    forward, reverse = (config & ENABLE_FORWARD) == 0, (config & ENABLE_REVERSE) == 0
+    down, up = select(clockwise, forward, reverse), select(clockwise, reverse, forward)
+    if negative.type.lanes:
+        down, up = splat(down, negative.type.lanes), splat(up, negative.type.lanes)
+    found: Value = (negative & down) | (positive & up)
+    return found
 
 
 class Edge:

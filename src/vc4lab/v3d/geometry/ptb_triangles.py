@@ -57,7 +57,7 @@ from vc4lab.v3d.geometry.ptb_context import (
     BinContext,
     TileState,
 )
-from vc4lab.v3d.geometry.ptb_tiles import bin_triangle
+from vc4lab.v3d.geometry.ptb_tiles import away, bin_triangle, faces_away
 
 TRIANGLES, TRIANGLE_STRIP, TRIANGLE_FAN = 4, 5, 6
 
@@ -81,7 +81,8 @@ class TriangleWindow(Struct):
     tile = Array(i32, BATCH)
     rejected = i32  # lanes that no tile sees, as bits: outside a plane or not finite,
     outside = i32  # beyond all tiles,
-    degenerate = i32  # without area
+    degenerate = i32  # without area,
+    hidden = i32  # facing the wrong way, if the binner minds that
     bad = i32  # an index above the record's maximum
     single = i32  # lanes with one tile
 
@@ -111,23 +112,17 @@ def bin_clipped_triangle(context: Value, i0: Value, i1_: Value, i2: Value) -> Va
     while (part + 1 < count) & (status == DONE):
         second = corners + part * CORNER_BYTES
         third = second + CORNER_BYTES
-        if c.clip_record == 0:
-            c.clip_record = call(write_clip_record, context, corners, second, third, 3)
-        clip = c.clip_record
-        if clip == 0:
-            status = const(i32, OUT_OF_MEMORY)
-        else:
-            status = call(
-                bin_some_tiles,
-                context,
-                i0,
-                i1_,
-                i2,
-                screen_position(c, corners),
-                screen_position(c, second),
-                screen_position(c, third),
-                select(clip == NO_RECORD, const(i32, 0), clip),
-            )
+        w0, w1 = screen_position(c, corners), screen_position(c, second)
+        w2 = screen_position(c, third)
+        if ~faces_away(c, w0, w1, w2):
+            if c.clip_record == 0:
+                c.clip_record = call(write_clip_record, context, corners, second, third, 3)
+            clip = c.clip_record
+            if clip == 0:
+                status = const(i32, OUT_OF_MEMORY)
+            else:
+                word = select(clip == NO_RECORD, const(i32, 0), clip)
+                status = call(bin_some_tiles, context, i0, i1_, i2, w0, w1, w2, word)
         if status == DONE:
             part = part + 1
             c.clip_record = 0
@@ -197,12 +192,18 @@ def look(c: Any, window: Any, first: Value, count: Value) -> None:
     bad = here & highest.ugt(splat(c.max_index, BATCH))
     usual = here & ~bad & ~rejected & ((some & OUT_CUT) == 0)
     outside = (left > right) | (bottom > top)
-    single = usual & ~flat & (left == right) & (bottom == top)
+    hidden = const(_i32x8, 0)
+    if c.leave_facing != 0:
+        turn = x1 * y2 - x2 * y1
+        hidden = select(away(c, turn < 0.0, turn > 0.0), const(_i32x8, 1), 0)
+    shown = usual & (hidden == 0)
+    single = shown & ~flat & (left == right) & (bottom == top)
     store(window.field_ptr("tile"), (bottom * splat(c.width, BATCH) + left) * TileState.size)
     window.bad = mask_bits(bad)
     window.rejected = mask_bits(here & ~bad & rejected)
     window.outside = mask_bits(usual & outside)
     window.degenerate = mask_bits(usual & ~outside & flat)
+    window.hidden = mask_bits(usual & (hidden != 0))
     window.single = mask_bits(single)
 
 
@@ -217,7 +218,7 @@ def draw_triangles(context: Value) -> Value:
         count = min_(c.primitive_count - first, const(i32, BATCH))
         look(c, window, first, count)
         every = (const(i32, 1) << count) - 1
-        left = every & ~(window.rejected | window.outside | window.degenerate)
+        left = every & ~(window.rejected | window.outside | window.degenerate | window.hidden)
         done = every
         while left != 0:
             bit = left & -left

@@ -20,7 +20,7 @@ from vc4lab.v3d.geometry.ptb_context import (
     BinContext,
     TileState,
 )
-from vc4lab.v3d.geometry.ptb_tiles import bin_triangle
+from vc4lab.v3d.geometry.ptb_tiles import bin_triangle, faces_away
 from vc4lab.v3d.geometry.xy_writer import append_xy_rht, append_xy_triangle
 
 RHT, RHT_STRIP, TRIANGLES, TRIANGLE_STRIP, TRIANGLE_FAN = 1, 3, 4, 5, 6
@@ -66,9 +66,10 @@ def draw_vg_triangles(context: Value) -> Value:
         else:
             odd = (c.mode == TRIANGLE_STRIP) & (c.vg_odd != 0)
             i0, i1_ = select(odd, b, a), select(odd, a, b)
-            status = bin_triangle(
-                context, i0, i1_, w, i0, i1_, w, const(i32, 0), append_xy_triangle
-            )
+            if ~faces_away(c, i0, i1_, w):
+                status = bin_triangle(
+                    context, i0, i1_, w, i0, i1_, w, const(i32, 0), append_xy_triangle
+                )
             if status == DONE:
                 k = third + 1
                 c.vg_first = select(fan, a, b)

@@ -60,6 +60,10 @@ class FrameRenderer:
         """The worker threads; made at the first frame, because that compiles the tile loop."""
         return TileScheduler(self.threads, self.unknowns)
 
+    def forget_state(self) -> None:
+        """The state of the rendering list is as after power on."""
+        self.state = state_bytes(default_state())
+
     def events(self) -> dict[str, int]:
         """What the tile threads counted since the start."""
         return self.scheduler.counters() if "scheduler" in self.__dict__ else {}
