@@ -11,7 +11,7 @@ def test_sleeps_when_ahead_and_forgives_when_far_behind():
     wall = [1000 * MS]
     slept: list[float] = []
 
-    def sleep(seconds: float) -> None:
+    def sleep(seconds: float, _descriptors: list[int]) -> None:
         slept.append(seconds)
         wall[0] += int(seconds * 1e9)
 
@@ -32,7 +32,7 @@ def test_sleeps_when_ahead_and_forgives_when_far_behind():
 
 def test_a_run_is_the_same_with_pace(boot):
     plain, paced = boot("vsync", "fake_vsync_isr=1\n"), boot("vsync", "fake_vsync_isr=1\n")
-    paced.pace = Pace(lambda: 0, lambda _seconds: None)
+    paced.pace = Pace(lambda: 0, lambda _seconds, _descriptors: None)
     plain.run()
     paced.run()
     assert plain.clock.now == paced.clock.now

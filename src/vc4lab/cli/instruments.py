@@ -173,7 +173,7 @@ class Instruments:
     def _window(self) -> None:
         if not self._settings.window:
             return
-        from vc4lab.viewer.window import NoWindow, Window
+        from vc4lab.viewer.window import LOOK_SECONDS, NoWindow, Window
 
         machine = self._machine
         try:
@@ -201,6 +201,9 @@ class Instruments:
 
         machine.frames.listeners.insert(0, on_frame)
         machine.on_vsync = on_vsync
+        machine.serial.attended = True
+        if machine.pace is not None:
+            machine.pace.longest = LOOK_SECONDS
 
     def _debugger(self) -> None:
         settings = self._settings

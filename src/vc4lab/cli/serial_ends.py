@@ -85,6 +85,13 @@ class Keyboard:
         self._patience.found()
         return data
 
+    def descriptors(self) -> list[int]:
+        """What becomes readable when something is typed."""
+        try:
+            return [] if self.ended else [sys.stdin.fileno()]
+        except (OSError, ValueError):
+            return []
+
     def close(self) -> None:
         """Give the terminal back as it was."""
         if self._saved is not None:
@@ -124,6 +131,10 @@ class PseudoTerminal:
             return b""
         self._patience.found()
         return data
+
+    def descriptors(self) -> list[int]:
+        """What becomes readable when something is typed."""
+        return [self._ours]
 
     def close(self) -> None:
         """The device disappears, with what was not read; a reader gets a moment."""
@@ -178,6 +189,10 @@ class TcpPort:
             self._hang_up()
         self._patience.found()
         return data
+
+    def descriptors(self) -> list[int]:
+        """What becomes readable when a client comes, or sends something."""
+        return [end.fileno() for end in (self._listener, self._client) if end is not None]
 
     def _look(self, seconds: float) -> bool:
         """Take a new client; whether the present one has sent something."""

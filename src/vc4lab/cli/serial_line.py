@@ -53,7 +53,7 @@ class SerialLine:
             self.port.listener = self._to_terminal if show else self._to_stdout
             if where == "stdio":
                 self._end = Keyboard()
-                self.port.source = self._end.receive
+                self._listen(self._end)
             return
         if where == "pty":
             terminal = PseudoTerminal()
@@ -70,7 +70,11 @@ class SerialLine:
     def _connect(self, end: PseudoTerminal | TcpPort) -> None:
         self._end = end
         self.port.listener = end.send
+        self._listen(end)
+
+    def _listen(self, end: Keyboard | PseudoTerminal | TcpPort) -> None:
         self.port.source = end.receive
+        self.port.descriptors = end.descriptors
 
     def _to_stdout(self, data: bytes) -> None:
         stream = sys.stdout

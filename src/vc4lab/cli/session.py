@@ -14,6 +14,8 @@ import typer
 from vc4lab.cli.exit_codes import ExitCode
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from vc4lab.cli.instruments import Instruments
     from vc4lab.diagnostics.unknown import Unknowns
     from vc4lab.soc.machine import Machine
@@ -82,7 +84,7 @@ def run_session(settings: Settings) -> ExitCode:
         reporter.listeners.append(
             lambda item: progress.show(str(item)) if progress.enabled else say(str(item))
         )
-        run = _Run(settings, reporter)
+        run = _Run(settings, reporter, progress.show if progress.enabled else say)
         try:
             code = run.boot_and_run(line.port, progress)
         finally:
@@ -114,9 +116,10 @@ def _check_outputs(settings: Settings) -> str | None:
 class _Run:
     """The machine of a session and what is left of it."""
 
-    def __init__(self, settings: Settings, reporter: object) -> None:
+    def __init__(self, settings: Settings, reporter: object, tell: Callable[[str], None]) -> None:
         self.settings = settings
         self.reporter = reporter
+        self._tell = tell
         self.endings: list[str] = []
         self._machine: object = None
         self._recorder: object = None
@@ -124,6 +127,7 @@ class _Run:
     def boot_and_run(self, port: object, progress: object) -> ExitCode:
         """Start and run; the exit code of how it ended."""
         from vc4lab.cli.instruments import Instruments
+        from vc4lab.cli.progress import INTERVAL
         from vc4lab.diagnostics import StrictStop
         from vc4lab.soc.board import UnknownBoard
         from vc4lab.soc.firmware import BootError
@@ -154,7 +158,9 @@ class _Run:
         if settings.realtime:
             from vc4lab.soc.pace import Pace
 
-            machine.pace = Pace()
+            machine.pace = Pace(tell=self._tell)
+            if progress.enabled:  # type: ignore[attr-defined]
+                machine.pace.longest = INTERVAL
         machine.on_vsync = lambda: progress.update(machine)  # type: ignore[attr-defined]
         self._start_recording()
         instruments = Instruments(settings, machine, say)
@@ -188,6 +194,9 @@ class _Run:
             f"{'done' if asked else result.message}: {result.frames}{wanted} frames, "
             f"{result.seconds:.3f} s of guest time, in {spent:.2f} s"
         )
+        if machine.pace is not None and machine.pace.lost:
+            lost = machine.pace.lost / 1e9
+            self.endings.append(f"--realtime: {lost:.2f} s were lost, the board would be quicker")
         return _code(result, settings.frames) or instruments.save_state()
 
     def _strict(self, stop: Exception) -> ExitCode:

@@ -112,6 +112,9 @@ class Bus:
         self._steady: set[int] = set()
         """Offsets of registers whose value stays until something happens."""
         self._all_to_python = False
+        self.asks_about_input = True
+        """Whether a program that polls for typed bytes is told of them at once, not only at the
+        next event; guest time is the same."""
         self._callbacks = ASK_READ(self._answer_read), ASK_WRITE(self._answer_write)
         read, write = (ctypes.cast(call, ctypes.c_void_p).value for call in self._callbacks)
         self._polling = _new_polling(patience=0)
@@ -258,7 +261,7 @@ class Bus:
         kind = self._poll_kind(offset)
         answer.register, answer.value = offset, value & WORD
         answer.generation = self.clock.changes
-        answer.step = ASK if kind is Poll.INPUT else STEPS[kind]
+        answer.step = ASK if kind is Poll.INPUT and self.asks_about_input else STEPS[kind]
 
     def _answer(self, offset: int) -> Any:
         """Where the native answer for a register is kept."""

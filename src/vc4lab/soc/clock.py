@@ -38,13 +38,24 @@ class TimeState(Struct):
 
 
 class Event:
-    """A call at a moment of guest time (nanoseconds); `cancel()` takes it back."""
+    """A call at a moment of guest time (nanoseconds); `cancel()` takes it back.
 
-    __slots__ = ("_clock", "action", "at", "cancelled")
+    `unnoticed` tells whether nothing in the machine would notice it now: a timer whose interrupt
+    nobody has enabled.
+    """
 
-    def __init__(self, at: int, action: Callable[[], None], clock: Clock) -> None:
+    __slots__ = ("_clock", "action", "at", "cancelled", "unnoticed")
+
+    def __init__(
+        self,
+        at: int,
+        action: Callable[[], None],
+        clock: Clock,
+        unnoticed: Callable[[], bool] | None = None,
+    ) -> None:
         self.at = at
         self.action = action
+        self.unnoticed = unnoticed
         self.cancelled = False
         self._clock = clock
 
@@ -161,23 +172,42 @@ class Clock:
         """The instruction count at which the next event is due."""
         return (self.next_event - self.skipped) * self.share // self.ns_per_instruction + 1
 
-    def at(self, moment: int, action: Callable[[], None]) -> Event:
+    def at(
+        self,
+        moment: int,
+        action: Callable[[], None],
+        unnoticed: Callable[[], bool] | None = None,
+    ) -> Event:
         """Call `action` at `moment` (ns). A moment in the past comes as soon as possible."""
-        event = Event(moment, action, self)
+        event = Event(moment, action, self, unnoticed)
         self._sequence += 1
         heapq.heappush(self._queue, (moment, self._sequence, event))
         self.look_ahead()
         self.shorten_slice()
         return event
 
-    def after(self, delay: int, action: Callable[[], None]) -> Event:
+    def after(
+        self,
+        delay: int,
+        action: Callable[[], None],
+        unnoticed: Callable[[], bool] | None = None,
+    ) -> Event:
         """Call `action` after `delay` nanoseconds."""
-        return self.at(self.now + delay, action)
+        return self.at(self.now + delay, action, unnoticed)
 
     @property
     def next_event(self) -> int:
         """Moment of the next event, `FAR` if there is none."""
         return self._words[1]
+
+    def next_noticed(self) -> int:
+        """Moment of the next event that somebody in the machine would notice, else `FAR`."""
+        moments = (
+            moment
+            for moment, _sequence, event in self._queue
+            if not event.cancelled and (event.unnoticed is None or not event.unnoticed())
+        )
+        return min(moments, default=FAR)
 
     def look_ahead(self) -> None:
         """The queue has changed: note when the next event comes."""
@@ -193,6 +223,8 @@ class Clock:
             self._words[2] += 1
             event = heapq.heappop(self._queue)[2]
             self.look_ahead()
+            if event.unnoticed is None or not event.unnoticed():
+                self.something_happened()
             event.action()
 
     def skip(self, nanoseconds: int) -> None:

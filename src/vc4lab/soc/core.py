@@ -6,6 +6,7 @@ from typing import Any
 
 from vc4lab.soc.cpu import Cpu
 from vc4lab.soc.idle import IdleLoop
+from vc4lab.soc.steady import SteadyWait
 
 LONGEST_NAP = 8
 """Rounds for which a core in a wfe loop is left alone while others work."""
@@ -19,6 +20,7 @@ class Core:
         self.number = cpu.number
         self.parked = parked
         self.idle = IdleLoop(cpu)
+        self.steady = SteadyWait(cpu)
         self.asleep = ""
         self.wish = 0
         """The moment until which it polls."""
@@ -32,6 +34,8 @@ class Core:
         self.polls: list[Any] = []
         """What it polls on each bus, while others have their turn."""
         self.activity = (0, 0, 0)
+        self.began = 0
+        """Device accesses and instructions when its turn began."""
 
     def rest(self, how: str) -> None:
         """It waits; the longer, the more seldom it is asked again."""

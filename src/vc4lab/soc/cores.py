@@ -15,6 +15,7 @@ from vc4lab.soc.code_pages import forget_addresses
 from vc4lab.soc.core import Core
 from vc4lab.soc.cpu import Cpu
 from vc4lab.soc.exceptions import ArmException
+from vc4lab.soc.native import SPINS
 from vc4lab.soc.outcome import Outcome, UnhandledException
 
 if TYPE_CHECKING:
@@ -30,6 +31,8 @@ TURN = 20_000
 """Instructions of a turn when several cores run."""
 IDLE_LOOP = "a loop that waits for memory to change"
 POLLING = "polling"
+LOOKING = (IDLE_LOOP, Outcome.WAIT_FOR_EVENT.value)
+"""What a core looks up from at every event."""
 ALONE = 200_000
 """Nanoseconds that a core runs while all others rest, before they may look again."""
 LONGEST_POLL = 200_000
@@ -71,6 +74,12 @@ class Cores:
         self._events_seen = 0
         self._stirred = False
         """Whether an event has happened since the last round."""
+        self._undisturbed = -1
+        """`Clock.changes` when time skipped: all cores wait for what can only come later."""
+        self._turn: int | None = None
+        """Instructions of all cores' looks in vain, if they are known."""
+        self.slices = 0
+        """How often a core was let run, for those who measure."""
 
     # -- starting ----------------------------------------------------------------------------------
 
@@ -92,12 +101,14 @@ class Cores:
         machine.counter.stop()
         return True
 
-    def _look_at_spin_table(self) -> None:
+    def _look_at_spin_table(self) -> bool:
+        """Start the cores whose entry has been written; whether there were any."""
+        found = False
         for core in self.all:
             if core.parked:
                 address = self._machine.memory.u64(SPIN_TABLE + 8 * core.number)
-                if address:
-                    self.release(core.number, address)
+                found |= address != 0 and self.release(core.number, address)
+        return found
 
     def code_changed(self) -> None:
         """Every core looks at the code it knows before it goes on."""
@@ -180,8 +191,10 @@ class Cores:
         machine.clock.run_due()
         if machine.ended:
             return
-        if self._spin_table:
-            self._look_at_spin_table()
+        if self._spin_table and self._look_at_spin_table():
+            self._undisturbed = -1
+        if machine.clock.changes == self._undisturbed and self._stay():
+            return
         running = self._running()
         if len(running) == 1:
             self._alone(running[0])
@@ -193,12 +206,13 @@ class Cores:
         machine = self._machine
         self.current = core
         core.asleep = ""
+        self.slices += 1
         machine.clock.something_happened()
         end = machine.counter.count + longest
         try:
             while True:
                 self._deliver(core)
-                outcome = core.cpu.run(min(machine.clock.limit, end))
+                outcome = self._execute(core, min(machine.clock.limit, end))
                 if not machine.counter.unmasked or machine.ended:
                     break
             machine.v3d_bridge.settle()
@@ -210,18 +224,91 @@ class Cores:
             return None
         return outcome
 
+    def _execute(self, core: Core, limit: int) -> Outcome:
+        """Run a core; block by block for a turn if there is something to prove by that."""
+        machine = self._machine
+        counter, cpu, steady = machine.counter, core.cpu, core.steady
+        if steady.wants_proof:
+            steady.begin()
+            outcome = cpu.run(counter.count)
+            while outcome is Outcome.LIMIT and counter.count < limit:
+                if not steady.note_block(counter.block, counter.size):
+                    break
+                outcome = cpu.run(counter.count + 1)
+                if self._touched(core) or machine.ended:
+                    return outcome
+            if outcome is not Outcome.LIMIT or counter.count >= limit:
+                return outcome
+        return cpu.run(limit)
+
     def _idles(self, core: Core) -> bool:
         """Whether the slice that has ended was part of a loop that only watches memory."""
-        machine = self._machine
-        activity = machine.bus.accesses, machine.local_bus.accesses, core.cpu.exceptions_taken
-        core.idle.look(touched=activity != core.activity)
+        core.idle.look(touched=self._touched(core))
         return core.idle.waits
 
-    def _note_activity(self, core: Core) -> None:
+    def _activity(self, core: Core) -> tuple[int, int, int]:
         machine = self._machine
-        core.activity = (
-            machine.bus.accesses, machine.local_bus.accesses, core.cpu.exceptions_taken,
-        )  # fmt: skip
+        return machine.bus.accesses, machine.local_bus.accesses, core.cpu.exceptions_taken
+
+    def _note_activity(self, core: Core) -> None:
+        core.activity = self._activity(core)
+        core.began = self._machine.counter.count
+
+    def _touched(self, core: Core) -> bool:
+        """Whether there were device accesses or exceptions in the core's turn."""
+        return self._activity(core) != core.activity
+
+    def _note_rest(self, core: Core) -> None:
+        """A core's turn has ended in a wait that `SteadyWait` may prove steady."""
+        count = self._machine.counter.count - core.began
+        core.steady.rested(count, touched=self._touched(core))
+
+    def _steady_turn(self, running: list[Core]) -> int | None:
+        """Instructions that the cores would execute if they looked again, None if not known."""
+        turn = 0
+        for core in running:
+            if core.asleep == Outcome.BRANCH_TO_SELF.value:
+                turn += SPINS - 1 if len(running) == 1 else 0
+            elif core.asleep != Outcome.WAIT_FOR_INTERRUPT.value:
+                if not core.steady.turn or core.asleep == POLLING:
+                    return None
+                turn += core.steady.turn
+        return turn
+
+    def _stay(self) -> bool:
+        """Nothing noticeable has happened: count what the waiting cores would do again."""
+        machine = self._machine
+        clock = machine.clock
+        turn = self._turn
+        if turn is None or machine.is_watched:
+            return False
+        if clock.limit <= machine.counter.count + 2 * turn:
+            return False
+        machine.counter.add(turn)
+        running = self._running()
+        alone = len(running) == 1
+        for core in running:
+            if core.asleep == IDLE_LOOP:
+                core.idle.look_again()
+            if core.asleep in LOOKING and not alone:
+                core.rest(core.asleep)
+        if not alone:
+            self._events_seen = clock.events_run
+            self._quiet += 1
+        self._skip_to(clock.next_event)
+        return True
+
+    def _skip_to(self, moment: int) -> None:
+        """All cores wait: let time go on."""
+        machine = self._machine
+        machine.rest()
+        machine.clock.skip(max(moment - machine.clock.now, 0))
+        self._undisturbed = machine.clock.changes
+
+    def _wait(self, running: list[Core], moment: int) -> None:
+        """All cores wait: let time go on; what they do until then they may do again."""
+        self._turn = self._steady_turn(running)
+        self._skip_to(moment)
 
     def _is_woken(self, core: Core) -> bool:
         """Whether an interrupt ends what a core sleeps in; it need not be unmasked to end a wfi."""
@@ -243,12 +330,16 @@ class Cores:
                 core.probes = max(core.probes - 1, 0)
                 if self._idles(core):
                     self._watches_memory(core)
+                else:
+                    core.steady.forget()
                 return
             core.asleep = outcome.value
+            if outcome is Outcome.WAIT_FOR_EVENT:
+                self._note_rest(core)
             if self._is_woken(core):
                 return
         if machine.goes_on or self._can_be_interrupted(core):
-            machine.clock.skip_to_event()
+            self._wait([core], machine.clock.next_event)
         else:
             self._over([core])
 
@@ -257,7 +348,8 @@ class Cores:
         core.asleep = IDLE_LOOP
         if machine.goes_on or self._can_be_interrupted(core):
             core.probes = PROBES
-            machine.clock.skip_to_event()
+            self._note_rest(core)
+            self._wait([core], machine.clock.next_event)
         elif core.idle.hangs:
             self._over([core])
         else:
@@ -345,6 +437,8 @@ class Cores:
         clock = self._machine.clock
         if outcome is not Outcome.LIMIT:
             core.rest(outcome.value)
+            if outcome is Outcome.WAIT_FOR_EVENT:
+                self._note_rest(core)
             return False
         if clock.wish is not None:
             core.asleep = POLLING
@@ -354,7 +448,9 @@ class Cores:
             return False
         if self._idles(core):
             core.rest(IDLE_LOOP)
+            self._note_rest(core)
             return False
+        core.steady.forget()
         core.naps = core.vain = 0
         return True
 
@@ -366,8 +462,7 @@ class Cores:
         wishes = [core.wish for core in running if core.asleep == POLLING]
         hope = machine.goes_on or any(self._can_be_interrupted(core) for core in running)
         if wishes or hope:
-            moment = min([machine.clock.next_event, *wishes])
-            machine.clock.skip(max(moment - machine.clock.now, 0))
+            self._wait(running, min([machine.clock.next_event, *wishes]))
             return
         self._hopeless += 1
         if self._hopeless > HOPELESS or all(core.asleep != IDLE_LOOP for core in running):

@@ -89,8 +89,8 @@ class FrameCounter:
         elif self._pending:
             self._present()
 
-    def vsync(self) -> None:
-        """The display begins a new picture."""
+    def vsync(self, still: bool = False) -> None:
+        """The display begins a new picture; `still`: memory is as it was at the last vsync."""
         if self._pending:
             self._present()
         if self._v3d_powered() and not self.rendered:
@@ -99,7 +99,7 @@ class FrameCounter:
             return
         if self._framebuffer.allocation is None:
             return
-        changed = self._look()
+        changed = (not still or self._checksum is None) and self._look()
         acknowledged = self._acknowledgements()
         paced = acknowledged != self._last_acknowledged
         self._last_acknowledged = acknowledged

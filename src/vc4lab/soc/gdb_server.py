@@ -76,6 +76,7 @@ class GdbServer:
         self._commands = Commands(machine, self._on_stop)
         machine.before_slice = self._before_slice
         machine.on_end = self._on_end
+        machine.watches.append(self._descriptors)
 
     def close(self) -> None:
         """Give the port back."""
@@ -83,6 +84,11 @@ class GdbServer:
         self._listener.close()
         self._machine.before_slice = None
         self._machine.on_end = None
+        self._machine.watches.remove(self._descriptors)
+
+    def _descriptors(self) -> list[int]:
+        """What becomes readable when a client comes, or sends something."""
+        return [end.fileno() for end in (self._listener, self._client) if end is not None]
 
     # -- the machine's side ------------------------------------------------------------------------
 

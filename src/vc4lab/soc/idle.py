@@ -39,6 +39,10 @@ class IdleLoop:
             self._seen.clear()
         self._seen[self._cpu.pc] = state
 
+    def look_again(self) -> None:
+        """A slice would have ended in the same state as the one before."""
+        self._again += 1
+
     def forget(self) -> None:
         """The CPU is doing something."""
         self._again = 0

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from vc4lab.soc.block import Block, Poll, Register
 
 BASIC_ARM_TIMER, BASIC_MAILBOX = 0, 1
+BASIC = 64
+"""ARM lines come behind the GPU's where both are numbered together, as in FIQ_CONTROL."""
 SYSTEM_TIMER = 0
 MINI_UART, V3D, USB = 29, 10, 9
 DMA = 16
@@ -70,6 +72,11 @@ class InterruptController(Block):
             self._changed()
         else:
             self.basic_lines &= ~(1 << line)
+
+    def listens(self, line: int) -> bool:
+        """Whether GPU line 0..63 would interrupt a core (`BASIC` and on: ARM line 0..7)."""
+        enabled = self.enabled | self.basic_enabled << BASIC
+        return bool(enabled >> line & 1) or line == self._fiq_line
 
     def _changed(self) -> None:
         if self.pending_irq or self.pending_fiq:

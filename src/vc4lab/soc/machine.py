@@ -23,7 +23,7 @@ from vc4lab.soc.framebuffer import Screen
 from vc4lab.soc.frames import FrameCounter
 from vc4lab.soc.generic_timer import GenericTimer
 from vc4lab.soc.gpio import Gpio
-from vc4lab.soc.interrupts import InterruptController
+from vc4lab.soc.interrupts import SMI, InterruptController
 from vc4lab.soc.local_block import LocalBlock
 from vc4lab.soc.mailbox import Mailbox
 from vc4lab.soc.mini_uart import Auxiliary
@@ -50,6 +50,9 @@ from vc4lab.soc.watchdog import Watchdog, registers_of_another_board
 if TYPE_CHECKING:
     from vc4lab.soc.caches import Caches
     from vc4lab.soc.guards import GuardZones
+
+SETTLED = 2
+"""After so many vsyncs without anything new the display shows what it will show."""
 
 __all__ = ["Machine", "RunResult", "Screen", "Stop"]
 
@@ -111,8 +114,7 @@ class Machine:
         self.vsyncs = 0
         self.on_vsync: Callable[[], None] | None = None
         """Called at every vsync, for those who show progress."""
-        self.pace: Pace | None = None
-        """Holds guest time back to the wall clock, if set."""
+        self._pace: Pace | None = None
         self.before_slice: Callable[[], None] | None = None
         self.on_end: Callable[[RunResult], None] | None = None
         """For debuggers: called before each slice, and when a run has ended."""
@@ -121,7 +123,12 @@ class Machine:
         self._watching = True
         self._vsync_period = NANOSECONDS // self.config.display_mode()[2]
         self._next_vsync = self._vsync_period
-        self.clock.at(self._next_vsync, self._vsync)
+        self._changes_seen = -1
+        self._still = 0
+        """Vsyncs in a row before which nothing has happened but the vsync before."""
+        self.watches: list[Callable[[], list[int]]] = [self._serial_watches]
+        """Each gives file descriptors that end a rest of `--realtime`."""
+        self._schedule_vsync()
         self.videocore.next_vsync = lambda: self._next_vsync
         self.plan.place(self.memory, self.board, self.reporter)
         self.processors.power_on()
@@ -139,7 +146,7 @@ class Machine:
     def _build(self) -> None:
         board, clock, reporter = self.board, self.clock, self.reporter
         unknowns = self._v3d_settings[1]
-        self.interrupts = InterruptController(self.counter.stop)
+        self.interrupts = InterruptController(self._attention)
         self.v3d_bridge = V3DBridge(self._make_v3d, self.interrupts, reporter, self._render_done)
         self.videocore = VideoCore(
             board, self.config, self.memory, clock, reporter, self.v3d_bridge, unknowns
@@ -202,6 +209,11 @@ class Machine:
         if ready:
             for pin in (14, 15):
                 self.gpio.select(pin, uart.strip("()"))
+
+    def _attention(self) -> None:
+        """An interrupt waits: no core goes on as if nothing had happened."""
+        self.clock.something_happened()
+        self.counter.stop()
 
     def _make_cores(self) -> None:
         """The cores, what they see of the address space, and who takes turns."""
@@ -276,6 +288,22 @@ class Machine:
         return self.power.armed or self.dma.busy
 
     @property
+    def is_watched(self) -> bool:
+        """Whether somebody wants to see each instruction: a debugger or a model of caches."""
+        return self.before_slice is not None or self.caches is not None
+
+    @property
+    def pace(self) -> Pace | None:
+        """Holds guest time back to the wall clock, if set."""
+        return self._pace
+
+    @pace.setter
+    def pace(self, pace: Pace | None) -> None:
+        self._pace = pace
+        # The next vsync is soon enough, and a loop that waits for a key costs little until then.
+        self.bus.asks_about_input = pace is None
+
+    @property
     def ended(self) -> bool:
         """Whether the run is over."""
         return self._end is not None
@@ -310,6 +338,8 @@ class Machine:
         self._end = None
         self._frames_wanted = None if frames is None else self.frames.count + frames
         self._watching = seconds is None
+        self._changes_seen = -1
+        self._still = 0
         self.watchdog.restart()
         deadline = None
         if seconds is not None:
@@ -329,28 +359,56 @@ class Machine:
 
     # -- events ------------------------------------------------------------------------------------
 
+    def _schedule_vsync(self) -> None:
+        self.clock.at(
+            self._next_vsync,
+            self._vsync,
+            lambda: not (self.fake_vsync and self.interrupts.listens(SMI)),
+        )
+
     def _vsync(self) -> None:
         self.vsyncs += 1
         self._next_vsync = max(self._next_vsync + self._vsync_period, self.clock.now + 1)
-        self.clock.at(self._next_vsync, self._vsync)
+        self._schedule_vsync()
+        still = self.clock.changes == self._changes_seen
+        self._still = self._still + 1 if still else 0
         if self.fake_vsync:
             self.smi.vsync()
-        self.processors.vsync()
-        if self.caches is not None:
-            self.caches.data.drain()
-        if self.guards is not None:
-            self.guards.check()
-        self.frames.vsync()
-        self.uart.poll_input()
-        self.mini_uart.poll_input()
-        if self.pace is not None:
+        if not still:
+            self.processors.vsync()
+            if self.caches is not None:
+                self.caches.data.drain()
+            if self.guards is not None:
+                self.guards.check()
+        self.frames.vsync(still)
+        if self.pace is not None and self._still < SETTLED:
             self.pace.keep(self.clock.now)
+        if self.pace is None or not self.pace.is_behind(self.clock.now):
+            self.uart.poll_input()
+            self.mini_uart.poll_input()
         if self.on_vsync is not None:
             self.on_vsync()
         if self._watching and self._end is None:
             hang = self.watchdog.check(self._frames_wanted is not None)
             if hang is not None:
                 self.hang(hang)
+        self._changes_seen = self.clock.changes
+
+    def rest(self) -> None:
+        """All cores wait: with `--realtime`, until something happens that somebody notices."""
+        if self.pace is None:
+            return
+        moment = self.clock.next_noticed()
+        if self._still < SETTLED or self._frames_wanted is not None:
+            moment = min(moment, self._next_vsync)
+        watched = [descriptor for watch in self.watches for descriptor in watch()]
+        self.pace.rest(self.clock.now, moment, watched)
+
+    def _serial_watches(self) -> list[int]:
+        """What to look at for typed bytes, if the program is interrupted by them."""
+        if self.uart.awaits_input or self.mini_uart.awaits_input:
+            return self.serial.watches()
+        return []
 
     def _render_done(self) -> None:
         self.display_lint.rendered(self.v3d)

@@ -155,9 +155,14 @@ class Auxiliary(Block):
         """Raise or lower the interrupt line of the block."""
         self._interrupts.set_line(MINI_UART, bool(self.on_read_IRQ()))
 
+    @property
+    def awaits_input(self) -> bool:
+        """Whether the program uses the receive interrupt."""
+        return bool(self.IER & RX_INTERRUPT)
+
     def poll_input(self) -> None:
         """Look for typed bytes on behalf of a program that uses the receive interrupt."""
-        if self.IER & RX_INTERRUPT:
+        if self.awaits_input:
             self.update()
 
     # -- status ------------------------------------------------------------------------------------

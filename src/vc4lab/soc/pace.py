@@ -1,39 +1,115 @@
-"""Holds guest time back to the wall clock (`--realtime`): looked at once every vsync.
+"""Holds guest time back to the wall clock (`--realtime`), sleeping as long as nobody needs it.
+
+While the guest works, it is looked at once every vsync. While all its cores wait, one sleep goes
+on to the next event that somebody in the machine notices, or until a file descriptor (a key, a
+debugger's packet) has something; what nobody noticed meanwhile is made up for in one go.
 
 A guest that is slower than the real board is not hurried afterwards: beyond `MOST_BEHIND` the
-lost time is given up. Nothing the guest sees depends on it.
+lost time is given up, and that is told once. Nothing the guest sees depends on it.
 """
 
 from __future__ import annotations
 
+import select
 import time
 from collections.abc import Callable
 
 from vc4lab.soc.clock import NANOSECONDS
 
 MOST_BEHIND = NANOSECONDS // 4
+WORTH_TELLING = NANOSECONDS
+"""Losses of this much in all are told; the compilation of a first frame is less."""
 LONGEST_SLEEP = NANOSECONDS
+SHORTEST_REST = NANOSECONDS // 50
+"""A guest that waits may be so far ahead of the wall: short waits are slept at the next vsync."""
+
+
+def wait_for(seconds: float, descriptors: list[int]) -> None:
+    """Sleep, until one of the descriptors has something to read."""
+    if descriptors:
+        try:
+            select.select(descriptors, [], [], seconds)
+            return
+        except (OSError, ValueError):  # one of them is closed
+            pass
+    time.sleep(seconds)
 
 
 class Pace:
-    """Sleeps while the guest is ahead of the wall clock."""
+    """Sleeps while the guest is ahead of the wall clock.
+
+    Parameters
+    ----------
+    tell
+        Called once with a sentence when the guest is much too slow.
+
+    Attributes
+    ----------
+    longest
+        Seconds of a rest at most, for those who want to look at something more often.
+    sleeps
+        How often it has slept.
+    lost
+        Nanoseconds of the wall clock that were given up.
+    """
 
     def __init__(
         self,
         wall: Callable[[], int] = time.monotonic_ns,
-        sleep: Callable[[float], None] = time.sleep,
+        sleep: Callable[[float, list[int]], None] = wait_for,
+        tell: Callable[[str], None] = lambda _text: None,
     ) -> None:
         self._wall = wall
         self._sleep = sleep
+        self._tell = tell
         self._offset: int | None = None
+        self._made_up = 0
+        """Guest time up to which it has rested: until then it is behind, and that is no fault."""
+        self.longest = LONGEST_SLEEP / NANOSECONDS
+        self.sleeps = 0
+        self.lost = 0
 
     def keep(self, now: int) -> None:
         """The guest has reached the moment `now` (ns of guest time)."""
+        ahead = self._ahead(now)
+        if ahead > 0:
+            self._sleep_for(min(ahead, LONGEST_SLEEP), [])
+        elif ahead < -MOST_BEHIND and now >= self._made_up:
+            self._give_up(-ahead, now)
+
+    def rest(self, now: int, until: int, descriptors: list[int]) -> None:
+        """All cores wait at `now`, and nobody notices anything before `until`."""
+        if now < self._made_up or self._ahead(now) + until - now < SHORTEST_REST:
+            return
+        ahead = min(self._ahead(until), int(self.longest * NANOSECONDS))
+        wanted = self._wall() + ahead
+        self._sleep_for(ahead, descriptors)
+        assert self._offset is not None
+        if self._wall() - wanted > MOST_BEHIND:
+            self._offset += self._wall() - wanted  # the host was asleep, not the guest slow
+        self._made_up = self._wall() - self._offset
+
+    def is_behind(self, now: int) -> bool:
+        """Whether `now` is a moment that was slept through."""
+        return now < self._made_up
+
+    def _ahead(self, moment: int) -> int:
         wall = self._wall()
         if self._offset is None:
-            self._offset = wall - now
-        ahead = now + self._offset - wall
-        if ahead > 0:
-            self._sleep(min(ahead, LONGEST_SLEEP) / NANOSECONDS)
-        elif ahead < -MOST_BEHIND:
-            self._offset = wall - now
+            self._offset = wall - moment
+        return moment + self._offset - wall
+
+    def _sleep_for(self, nanoseconds: int, descriptors: list[int]) -> None:
+        self.sleeps += 1
+        self._sleep(nanoseconds / NANOSECONDS, descriptors)
+
+    def _give_up(self, behind: int, now: int) -> None:
+        told = self.lost > WORTH_TELLING
+        self.lost += behind
+        self._offset = self._wall() - now
+        if self.lost > WORTH_TELLING and not told:
+            self._tell(
+                f"--realtime: this computer is too slow, {self.lost / NANOSECONDS:.1f} s behind "
+                f"after {now / NANOSECONDS:.1f} s of guest time; the program runs slower than on "
+                "the board"
+            )

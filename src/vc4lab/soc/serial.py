@@ -26,15 +26,25 @@ class SerialPort:
         Called with each byte string the program sends.
     source
         Called when the program looks for input; gives bytes that came in since, never waits.
+    descriptors
+        Gives the file descriptors that become readable when `source` has something.
+
+    Attributes
+    ----------
+    attended
+        Whether somebody may call `type` at any time, as a window with the keyboard does.
     """
 
     def __init__(
         self,
         listener: Callable[[bytes], None] | None = None,
         source: Callable[[], bytes] | None = None,
+        descriptors: Callable[[], list[int]] | None = None,
     ) -> None:
         self.listener = listener
         self.source = source
+        self.descriptors = descriptors
+        self.attended = False
         self.sent = 0
         self.input_looked_for = 0
         self._output = bytearray()
@@ -59,6 +69,15 @@ class SerialPort:
         raw = data.encode() if isinstance(data, str) else data
         room = INPUT_LIMIT - len(self._input)
         self._input.extend(raw[: max(room, 0)])
+
+    @property
+    def may_receive(self) -> bool:
+        """Whether somebody may type some day."""
+        return self.attended or self.source is not None
+
+    def watches(self) -> list[int]:
+        """File descriptors that tell of typed bytes; none while some wait to be read."""
+        return [] if self._input or self.descriptors is None else self.descriptors()
 
     @property
     def waiting(self) -> bool:

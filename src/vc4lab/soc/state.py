@@ -348,7 +348,7 @@ def _pending_events(machine: Machine) -> dict[str, int]:
 def _restore_events(machine: Machine, events: dict[str, int]) -> None:
     clock = machine.clock
     clock._queue.clear()
-    clock.at(machine._next_vsync, machine._vsync)
+    machine._schedule_vsync()
     for name, _get, put, action in _events(machine):
         if name in events:
             put(clock.at(events[name], action))

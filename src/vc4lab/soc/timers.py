@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from vc4lab.soc.block import Block, Poll, Rate, Register
 from vc4lab.soc.clock import Clock, Event
-from vc4lab.soc.interrupts import BASIC_ARM_TIMER, SYSTEM_TIMER, InterruptController
+from vc4lab.soc.interrupts import BASIC, BASIC_ARM_TIMER, SYSTEM_TIMER, InterruptController
 
 MICROSECOND = 1_000
 LOW, HIGH = Rate(1, MICROSECOND), Rate(1, MICROSECOND, 32)
@@ -47,16 +47,19 @@ class SystemTimer(Block):
             event.cancel()
         now = self._clock.now // MICROSECOND
         wait = (value - now) & 0xFFFFFFFF or 1 << 32
+        self._schedule(channel, (now + wait) * MICROSECOND)
+
+    def _schedule(self, channel: int, moment: int) -> None:
         self._events[channel] = self._clock.at(
-            (now + wait) * MICROSECOND, lambda: self._match(channel)
+            moment,
+            lambda: self._match(channel),
+            lambda: not self._interrupts.listens(SYSTEM_TIMER + channel),
         )
 
     def _match(self, channel: int) -> None:
         self.CS |= 1 << channel
         self._interrupts.set_line(SYSTEM_TIMER + channel, True)
-        self._events[channel] = self._clock.after(
-            (1 << 32) * MICROSECOND, lambda: self._match(channel)
-        )
+        self._schedule(channel, self._clock.now + (1 << 32) * MICROSECOND)
 
 
 class ArmTimer(Block):
@@ -102,7 +105,13 @@ class ArmTimer(Block):
             self._event = None
         if self.CONTROL & self.ENABLE:
             wait = max(int((value + 1) * self._tick()), SHORTEST_PERIOD)
-            self._event = self._clock.after(wait, self._expired)
+            self._event = self._clock.after(wait, self._expired, self._is_unheard)
+
+    def _is_unheard(self) -> bool:
+        """Whether nobody is interrupted when the counter expires."""
+        return not (
+            self.CONTROL & self.INTERRUPT and self._interrupts.listens(BASIC + BASIC_ARM_TIMER)
+        )
 
     def _expired(self) -> None:
         self._event = None

@@ -138,7 +138,12 @@ class Uart(Block):
         if self.IMSC or self._interrupts.lines >> UART0 & 1:
             self._interrupts.set_line(UART0, bool(self.on_read_MIS()))
 
+    @property
+    def awaits_input(self) -> bool:
+        """Whether the program uses the receive interrupt."""
+        return bool(self.IMSC & (RX | RX_TIMEOUT))
+
     def poll_input(self) -> None:
         """Look for typed bytes on behalf of a program that uses the receive interrupt."""
-        if self.IMSC & (RX | RX_TIMEOUT):
+        if self.awaits_input:
             self._update()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from vc4lab.soc.block import Poll
 from vc4lab.soc.clock import NANOSECONDS
-from vc4lab.soc.interrupts import SMI, V3D
+from vc4lab.soc.interrupts import MINI_UART, SMI, UART0, V3D
 from vc4lab.soc.v3d_bridge import V3DBridge
 
 if TYPE_CHECKING:
@@ -74,11 +74,9 @@ class Watchdog:
         )
         if seen != self._seen:
             self._seen, self._since = seen, now
-        waits = self.waiting()
         quiet = now - self._since
-        if waits is not None and quiet > WAITING_LIMIT:
-            polled = machine.bus.polled
-            if polled and polled[2] is Poll.INPUT and machine.serial.source is not None:
+        if quiet > WAITING_LIMIT and (waits := self.waiting()) is not None:
+            if machine.serial.may_receive and self._awaits_input():
                 self._since = now
                 return None
             return f"nothing has happened for {_seconds(quiet)}: {waits}"
@@ -87,6 +85,17 @@ class Watchdog:
         if frames_wanted and now - self._frames_since > WORKING_LIMIT:
             return f"no frame has come for {_seconds(now - self._frames_since)}: {self.describe()}"
         return None
+
+    def _awaits_input(self) -> bool:
+        """Whether the program waits for somebody to type, polling or asleep."""
+        machine = self._machine
+        polled = machine.bus.polled
+        if polled is not None:
+            return polled[2] is Poll.INPUT
+        listens = machine.interrupts.listens
+        return (machine.uart.awaits_input and listens(UART0)) or (
+            machine.mini_uart.awaits_input and listens(MINI_UART)
+        )
 
     def describe(self) -> str:
         """Who waits for what, or where the program runs."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from PIL import Image
 
 TITLE = "vc4lab"
-LOOK_SECONDS = 1 / 100
+LOOK_SECONDS = 1 / 30
 """Host time between two looks for keys."""
 
 
