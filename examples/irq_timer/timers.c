@@ -71,6 +71,8 @@ static INTERRUPT_CODE void arm_timer_tick(void)
 const uint32_t timer_periods[TIMERS] = {100000, 250000, 40000};
 
 #define LOCAL 0x40000000u
+#define TIMER_PRESCALER (LOCAL + 0x08)
+#define EVERY_TICK 0x80000000u /* of the crystal: after a reset the timers count microseconds, whatever CNTFRQ says */
 #define TIMER_INTERRUPTS_0 (LOCAL + 0x40)
 #define IRQ_SOURCE_0 (LOCAL + 0x60)
 #define SOURCE_VIRTUAL_TIMER (1u << 3) /* the one timer that is the same in both worlds, secure or not */
@@ -91,6 +93,7 @@ static void core_timer_start(void)
     __asm__ volatile("mrc p15, 0, %0, c14, c0, 0" : "=r"(frequency)); /* CNTFRQ, set by the firmware */
     if (!frequency)
         panic("nobody has set the core timer's frequency");
+    put32(TIMER_PRESCALER, EVERY_TICK);
     core_timer_period = frequency / 1000 * (timer_periods[CORE_TIMER] / 1000);
     __asm__ volatile("mrrc p15, 1, %0, %1, c14" : "=r"(low), "=r"(high)); /* CNTVCT */
     core_timer_next = ((uint64_t)high << 32 | low) + core_timer_period;

@@ -12,6 +12,7 @@ from vc4lab.soc.cpu import TRANSLATIONS
 from vc4lab.soc.exceptions import ArmException
 from vc4lab.soc.machine import Stop
 from vc4lab.soc.outcome import UnhandledException
+from vc4lab.soc.unknowns import DEFAULT_UNKNOWNS
 
 KERNELS = Path(__file__).parent / "kernels"
 
@@ -162,3 +163,22 @@ def test_an_exception_vector_that_cannot_be_fetched_is_a_crash(boot):
     vector = cpu.pc
     with pytest.raises(UnhandledException):
         cpu._take(ArmException.PREFETCH_ABORT, vector)
+
+
+def _ticks_in_a_millisecond(machine) -> int:
+    timer = machine.cpu.links.timer
+    before = timer.count
+    machine.clock.skip(1_000_000)
+    return timer.count - before
+
+
+def test_generic_timers_count_microseconds_until_a_stub_or_a_program_changes_that(boot):
+    """CNTFRQ says 19.2 MHz in either case, as programs for boards know."""
+    narrow = boot("monitor")
+    assert narrow.local.PRESCALER == 0x06AAAAAB
+    assert _ticks_in_a_millisecond(narrow) == pytest.approx(1000, abs=1)
+    assert narrow.cpu.links.timer.frequency == 19_200_000
+    narrow.local.on_write_PRESCALER(1 << 31)
+    assert _ticks_in_a_millisecond(narrow) == 19_200
+    crystal = boot("monitor", unknowns=DEFAULT_UNKNOWNS.with_(timer_prescaler="crystal"))
+    assert _ticks_in_a_millisecond(crystal) == 19_200

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from vc4lab.memory import MEMORY_MASK
 from vc4lab.soc import hyp
+from vc4lab.soc.code_pages import PAGE
 from vc4lab.soc.cpu import Cpu
 from vc4lab.soc.exceptions import (
     FIQ_MASKED,
@@ -24,6 +26,7 @@ from vc4lab.soc.exceptions import (
 )
 from vc4lab.soc.generic_timer import PHYSICAL, VIRTUAL
 from vc4lab.soc.hyp_core import HypCore
+from vc4lab.soc.native_counter import NativeCounter, NativePair
 from vc4lab.soc.traps import (
     HYP_MISTAKE_TRAPS,
     HYP_TRAPS,
@@ -59,11 +62,13 @@ class Arm32(Cpu):
     """MPIDR of core 0."""
     hyp_core: HypCore | None = None
     """What it needs for HYP mode, if the firmware leaves it there."""
+    _counter: NativeCounter | None = None
 
     def _make_engine(self, unicorn: Any) -> Any:
         from unicorn import arm_const as arm
 
         self._arm = arm
+        self._pairs: dict[int, NativePair] = {}
         engine = unicorn.Uc(unicorn.UC_ARCH_ARM, unicorn.UC_MODE_ARM)
         engine.ctl_set_cpu_model(getattr(arm, f"UC_CPU_ARM_{self.model}"))
         return engine
@@ -114,6 +119,33 @@ class Arm32(Cpu):
             pages.more_traps += HYP_TRAPS + inside
         super()._meet_page(address)
         pages.more_traps = asked
+        for place, pair in self._pairs.items():
+            code = self._host_address(place) if (place ^ address) < PAGE else None
+            if code is not None:
+                pair.move(code)
+
+    def _hook_place(self, place: int, action: Action) -> None:
+        code = self._host_address(place) if action is Action.TIMER_PAIR else None
+        if code is None or self._counter is None:
+            super()._hook_place(place, action)
+            return
+        trap = self._trap(action)
+        pair = self._counter.place(code, lambda at, size: trap(self.engine, at, size, None))
+        self._pairs[place] = pair
+        self.calls.add_hook(self._unicorn.UC_HOOK_CODE, *pair.hook, place=place)
+
+    def _host_address(self, place: int) -> int | None:
+        """Where the host has the word at an address, if that is in RAM."""
+        physical = self.translate(place)
+        return None if physical is None else self.memory.base + (physical & MEMORY_MASK)
+
+    def _install_hooks(self) -> None:
+        super()._install_hooks()
+        timer, bus, arm = self.links.timer, self.links.bus, self._arm
+        if timer is not None and bus:
+            write = self.calls.address_of("uc_reg_write")
+            numbers = arm.UC_ARM_REG_R0, arm.UC_ARM_REG_PC
+            self._counter = NativeCounter(bus, timer, write, *numbers)
 
     # -- registers ---------------------------------------------------------------------------------
 

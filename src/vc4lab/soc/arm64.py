@@ -81,8 +81,7 @@ class Arm64(Cpu):
         if timer is None or not self.links.bus:
             return
         write_register = self.calls.address_of("uc_reg_write")
-        counter = NativeCounter(self.links.bus, lambda: timer.count, write_register)
-        timer.on_new_pace = counter.ask
+        counter = NativeCounter(self.links.bus, timer, write_register)
         self._keep.append(counter)
         self.calls.add_hook(self._unicorn.UC_HOOK_INSN, *counter.hook, self._a64.UC_ARM64_INS_MRS)
 

@@ -16,7 +16,7 @@ LONGEST_FILE = 1 << 20
 LONGEST_LINE = 98
 """The firmware cuts lines behind this many characters."""
 OTHER_FILTERS = re.compile(
-    r"all|none|pi0|pi0w|pi1|pi2|pi3|pi3\+|pi4|pi400|pi5|cm\d\w*|board-type=.*|edid=.*|"
+    r"all|none|pi0|pi0w|pi02|pi1|pi2|pi3|pi3\+|pi4|pi400|pi5|cm\d\w*|board-type=.*|edid=.*|"
     r"gpio\d+=[01]|hdmi:[01]|tryboot|0x[0-9a-f]{1,8}|bootloader.*|partition=.*",
     re.IGNORECASE,
 )

@@ -275,12 +275,16 @@ class Cpu(ABC):
         """A page is executed for the first time: hook the instructions that need help."""
         found = self._pages.meet(address, self.translate(address), self._is_thumb)
         for place, action in found:
-            self._keep.append(hook := self._trap(action))
-            self._hooks[place] = self.engine.hook_add(
-                self._unicorn.UC_HOOK_CODE, hook, begin=place, end=place
-            )
+            self._hook_place(place, action)
         if found:
             self._forget_translations(address & ~(PAGE - 1))
+
+    def _hook_place(self, place: int, action: Action) -> None:
+        """Stop before the instruction at an address to do it here."""
+        self._keep.append(hook := self._trap(action))
+        self._hooks[place] = self.engine.hook_add(
+            self._unicorn.UC_HOOK_CODE, hook, begin=place, end=place
+        )
 
     def _release(self, address: int) -> None:
         """The trap at an address is no longer needed: its hook goes when the slice has ended."""

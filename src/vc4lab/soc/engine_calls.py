@@ -22,16 +22,22 @@ class EngineCalls:
         """Host address of one of the engine's functions."""
         return ctypes.cast(getattr(self._library, name), ctypes.c_void_p).value or 0
 
-    def add_hook(self, kind: int, function: int, state: int, *more: int) -> None:
-        """Let the engine call native code at every event of a kind; `more`: which instruction."""
+    def add_hook(
+        self, kind: int, function: int, state: int, *more: int, place: int | None = None
+    ) -> None:
+        """Let the engine call native code at every event of a kind, or only at one address.
+
+        `more`: which instruction.
+        """
+        begin, end = (1, 0) if place is None else (place, place)
         error = self._library.uc_hook_add(
             self._handle,
             ctypes.byref(ctypes.c_size_t()),
             ctypes.c_int(kind),
             ctypes.c_void_p(function),
             ctypes.c_void_p(state),
-            ctypes.c_uint64(1),
-            ctypes.c_uint64(0),
+            ctypes.c_uint64(begin),
+            ctypes.c_uint64(end),
             *map(ctypes.c_int, more),
         )
         if error:

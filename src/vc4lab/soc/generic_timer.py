@@ -9,19 +9,42 @@ block's prescaler.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
+from vc4lab.simd import Struct, i64
 from vc4lab.soc.clock import Clock, Event
 
 FREQUENCY = 19_200_000
 """The crystal, and what the firmware leaves in CNTFRQ."""
 WHOLE = 1 << 31
-"""Prescaler of a counter that counts every tick of the crystal, as the firmware leaves it."""
+"""Prescaler of a counter that counts every tick of the crystal: the firmware's stub for AArch64."""
+MICROSECONDS = 0x06AAAAAB
+"""Prescaler of a counter that counts microseconds: what it is after a reset."""
 PHYSICAL, VIRTUAL = 0, 1
 ENABLE, MASKED, MET = 1, 2, 4
 TICKS, NANOSECONDS = 12, 625
 """19.2 MHz: 12 ticks in 625 ns."""
 WORD = 0xFFFFFFFF
 LONG = (1 << 64) - 1
+
+
+class Pace(Struct):
+    """How the counter counts, for native code, too: ticks in 2**31 of the crystal's, since when
+    and how far it was then."""
+
+    prescaler = i64
+    since = i64
+    count_then = i64
+
+
+def _pace(name: str) -> Any:
+    def read(timer: GenericTimer) -> int:
+        return int(getattr(timer.pace, name))
+
+    def write(timer: GenericTimer, value: int) -> None:
+        setattr(timer.pace, name, value)
+
+    return property(read, write)
 
 
 class GenericTimer:
@@ -33,14 +56,13 @@ class GenericTimer:
         self._control = [0, 0]
         self._compare = [0, 0]
         self._events: list[Event | None] = [None, None]
-        self.on_new_pace: Callable[[], None] | None = None
-        """Called when the prescaler is written."""
-        self._prescaler = WHOLE
-        self._since = 0
-        """When the prescaler was set, and how far the counter was then."""
-        self._count_then = 0
+        self.pace: Any = Pace(prescaler=WHOLE)
         self.frequency = FREQUENCY
         """CNTFRQ: a note for programs, without effect."""
+
+    _prescaler = _pace("prescaler")
+    _since = _pace("since")
+    _count_then = _pace("count_then")
 
     @property
     def count(self) -> int:
@@ -50,10 +72,10 @@ class GenericTimer:
 
     def write_prescaler(self, value: int) -> None:
         """Ticks of the counter in 2**31 ticks of the crystal; 0 stops it."""
+        if value & WORD == self._prescaler:
+            return
         self._count_then, self._since = self.count, self._clock.now
         self._prescaler = value & WORD
-        if self.on_new_pace is not None:
-            self.on_new_pace()
         for unit in (PHYSICAL, VIRTUAL):
             self._schedule(unit)
 

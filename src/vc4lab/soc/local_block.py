@@ -10,7 +10,14 @@ from collections.abc import Callable
 
 from vc4lab.soc.block import Block, Poll, Rate, Register
 from vc4lab.soc.clock import Clock, Event
-from vc4lab.soc.generic_timer import NANOSECONDS, PHYSICAL, TICKS, VIRTUAL, GenericTimer
+from vc4lab.soc.generic_timer import (
+    MICROSECONDS,
+    NANOSECONDS,
+    PHYSICAL,
+    TICKS,
+    VIRTUAL,
+    GenericTimer,
+)
 from vc4lab.soc.interrupts import InterruptController
 
 CORES = 4
@@ -55,6 +62,7 @@ class LocalBlock(Block):
         timers: list[GenericTimer],
         attention: Callable[[], None],
         start_core: Callable[[int, int], bool],
+        prescaler: int = MICROSECONDS,
     ) -> None:
         super().__init__()
         self._interrupts = interrupts
@@ -64,6 +72,7 @@ class LocalBlock(Block):
         self._start_core = start_core
         self._mailboxes = [0] * 16
         self._local_event: Event | None = None
+        self.on_write_PRESCALER(prescaler)
 
     # -- who is interrupted ------------------------------------------------------------------------
 

@@ -21,7 +21,7 @@ from vc4lab.soc.display_lint import DisplayLint
 from vc4lab.soc.firmware import open_slot, plan_boot
 from vc4lab.soc.framebuffer import Screen
 from vc4lab.soc.frames import FrameCounter
-from vc4lab.soc.generic_timer import GenericTimer
+from vc4lab.soc.generic_timer import MICROSECONDS, WHOLE, GenericTimer
 from vc4lab.soc.gpio import Gpio
 from vc4lab.soc.interrupts import SMI, InterruptController
 from vc4lab.soc.local_block import LocalBlock
@@ -229,6 +229,7 @@ class Machine:
                 timers,
                 lambda: self.processors.attention(),
                 self._start_core,
+                self._first_prescaler(),
             )
             self.local_bus.attach(self.local)
         cpus = [
@@ -255,6 +256,12 @@ class Machine:
         for cpu in cpus:
             self.address_space.lay_out(cpu)
         self.processors = Cores(self, cpus)
+
+    def _first_prescaler(self) -> int:
+        """The cores' timers' prescaler: the stub for AArch64 sets it, that for AArch32 does not."""
+        if self._v3d_settings[1]["timer_prescaler"] == "crystal":
+            return WHOLE
+        return WHOLE if self.plan.wide and not self.plan.all_cores else MICROSECONDS
 
     def _make_v3d(self) -> Any:
         engine, unknowns, factory = self._v3d_settings

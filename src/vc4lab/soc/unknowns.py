@@ -60,6 +60,18 @@ ROWS = [
         "The mailbox documentation names the depths only",
     ),
     Unknown(
+        "timer_prescaler",
+        "How fast do the generic timers of a Pi 2 or 3 count when an AArch32 kernel begins?",
+        {
+            "microseconds": "1 MHz (prescaler 0x06AAAAAB), though CNTFRQ says 19.2 MHz",
+            "crystal": "19.2 MHz (prescaler 0x80000000)",
+        },
+        "microseconds",
+        "Read 0x40000008 in an AArch32 kernel before anything has written it.",
+        "The published stub for AArch64 writes 0x80000000, that for AArch32 writes nothing; the "
+        "timer of rsta2/circle stops an AArch32 program that finds anything but 0x06AAAAAB",
+    ),
+    Unknown(
         "hyp_start",
         "In which mode does the firmware of a Pi 2 or 3 enter an AArch32 kernel?",
         {
