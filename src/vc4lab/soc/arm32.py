@@ -73,14 +73,6 @@ class Arm32(Cpu):
         engine.ctl_set_cpu_model(getattr(arm, f"UC_CPU_ARM_{self.model}"))
         return engine
 
-    def _install_hooks(self) -> None:
-        super()._install_hooks()
-        arm = self._arm
-        self._entry_of_exceptions = ExceptionEntry(self.calls)
-        self._place = self.calls.batch(
-            arm.UC_ARM_REG_CP_REG, (arm.UC_ARM_REG_PC, arm.UC_ARM_REG_CPSR)
-        )
-
     def start(self, pc: int, registers: tuple[int, ...]) -> None:
         arm = self._arm
         engine = self.engine
@@ -142,6 +134,10 @@ class Arm32(Cpu):
     def _install_hooks(self) -> None:
         super()._install_hooks()
         timer, bus, arm = self.links.timer, self.links.bus, self._arm
+        self._entry_of_exceptions = ExceptionEntry(self.calls)
+        self._place = self.calls.batch(
+            arm.UC_ARM_REG_CP_REG, (arm.UC_ARM_REG_PC, arm.UC_ARM_REG_CPSR)
+        )
         if timer is not None and bus:
             write = self.calls.address_of("uc_reg_write")
             numbers = arm.UC_ARM_REG_R0, arm.UC_ARM_REG_PC
