@@ -145,6 +145,32 @@ def test_interrupts_that_are_not_enabled(choice: str, seen: bool) -> None:
     assert not frame.v3d.interrupt_pending
 
 
+@pytest.mark.parametrize(("choice", "pending"), [("free", True), ("needed", False)])
+def test_interrupts_without_the_debug_configuration(choice: str, pending: bool) -> None:
+    frame = Frame(unknowns=DEFAULT_UNKNOWNS.with_(dbcfg_interrupts=choice))
+    write(frame.v3d, "DBQITE", 0xFFFF)
+    start_program(frame, INTERRUPTING.format(value=1))
+    assert frame.v3d.interrupt_pending is pending
+    write(frame.v3d, "DBCFG", 1)
+    assert frame.v3d.interrupt_pending
+
+
+@pytest.mark.parametrize(("choice", "kept"), [("plain", True), ("zero", False)])
+def test_registers_that_nobody_describes(choice: str, kept: bool) -> None:
+    v3d = Frame(unknowns=DEFAULT_UNKNOWNS.with_(undocumented_registers=choice)).v3d
+    names = ["DBSCS", "DBSCFG", "DBSSR", "DBSDR0", "DBSDR3", "DBQRUN", "DBQHLT", "DBQSTP"]
+    names += ["DBQGHC", "DBQGHG", "DBQGHH"]
+    for name in names:
+        write(v3d, name, 0x1234)
+        assert read(v3d, name) == (0x1234 if kept else 0), name
+    for name in ("IDENT3", "SQCSTAT"):
+        write(v3d, name, 1)
+        assert read(v3d, name) == 0
+    write(v3d, "DBCFG", 1)
+    write(v3d, "DBQITE", 3)
+    assert (read(v3d, "DBCFG"), read(v3d, "DBQITE")) == (1, 3)
+
+
 @pytest.mark.parametrize(("choice", "state"), [("disable", 0), ("enable", 1)])
 def test_the_level_2_cache_switch(choice: str, state: int) -> None:
     v3d = Frame(unknowns=DEFAULT_UNKNOWNS.with_(l2cactl_both=choice)).v3d

@@ -22,6 +22,7 @@ from vc4lab.v3d.lists.order import OrderCheck
 from vc4lab.v3d.lists.rendering import RenderingStage
 from vc4lab.v3d.lists.thread import ListThread, waiting_reasons, waits_in_vain
 from vc4lab.v3d.registers import (
+    INERT,
     REGISTERS,
     Access,
     BinnerDebug,
@@ -177,6 +178,8 @@ class V3D:
             self._update_line()
 
     def _hold(self, register: Register, value: int) -> None:
+        if register.name in INERT and self.unknowns["undocumented_registers"] == "zero":
+            return
         if register.access is Access.CLEAR:
             self.values[register.name] &= ~value & _WORD
         else:
@@ -188,9 +191,10 @@ class V3D:
     def interrupt_pending(self) -> bool:
         """The level of the interrupt line (IRQ 10 of the Pi)."""
         values = self.values
-        return bool(
-            values["INTCTL"] & values["INTENA"] or values["DBQITC"] & values["DBQITE"] & 0xFFFF
-        )
+        programs = values["DBQITC"] & values["DBQITE"] & 0xFFFF
+        if self.unknowns["dbcfg_interrupts"] == "needed" and not values["DBCFG"] & 1:
+            programs = 0
+        return bool(values["INTCTL"] & values["INTENA"] or programs)
 
     def _update_line(self) -> None:
         level = self.interrupt_pending

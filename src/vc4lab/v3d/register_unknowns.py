@@ -70,9 +70,20 @@ ROWS: list[Unknown] = [
     Unknown(
         "undocumented_registers",
         "What are IDENT3, SQCSTAT and the debug registers DB... that nobody describes?",
-        {"plain": "they are 0 at first; those that can be written keep what is written"},
+        {
+            "plain": "they are 0 at first; those that can be written keep what is written",
+            "zero": "they are 0 and stay so",
+        },
         "plain",
         "Read and write them on a board.",
         "vc4asm and PeterLemon list their names; hardware reference 2.1",
+    ),
+    Unknown(
+        "dbcfg_interrupts",
+        "Do interrupts of QPUs (DBQITC, DBQITE) reach the host without DBCFG bit 0?",
+        {"free": "yes: the bit changes nothing", "needed": "no"},
+        "free",
+        "Write HOST_INT with DBQITE = 1 and DBCFG = 0.",
+        "one program sets the bit first, hello_fft clears it; hardware reference 2.1",
     ),
 ]

@@ -241,5 +241,12 @@ REGISTERS: tuple[Register, ...] = (
     Register(0xF20, "ERRSTAT", R, 0, "errors", Errors),
 )
 
+INERT = frozenset(
+    register.name
+    for register in REGISTERS
+    if register.access is RW and ("undocumented" in register.doc or "(debug)" in register.doc)
+)
+"""Registers of which nothing but the name is known; see the unknown "undocumented_registers"."""
+
 BY_OFFSET: dict[int, Register] = {register.offset: register for register in REGISTERS}
 BY_NAME: dict[str, Register] = {register.name: register for register in REGISTERS}

@@ -327,6 +327,14 @@ ROWS: list[Unknown] = [
         "AG100-R p. 52 names the view volume; hardware reference 3.9, 7.2",
     ),
     Unknown(
+        "bpos_small",
+        "What does the binner do with an overspill block (BPOS) of less than 4096 bytes?",
+        {"refused": "it waits for a larger one", "taken": "it uses it"},
+        "refused",
+        "Exhaust the pool, write 2048 to BPOS, read PCS.BMOOM.",
+        "comments in Broadcom's driver: not accepted; hardware reference 2.6, 3.9",
+    ),
+    Unknown(
         "depth_offset_unit",
         "How much is one unit of the depth offset (record 101)?",
         {

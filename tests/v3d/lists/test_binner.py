@@ -10,8 +10,8 @@ from tests.support.frames import BACKGROUND, GREEN, RED, Frame, inside, solid
 from tests.support.jobs import BFC, CT0CA, CT0EA, CT1CA, CT1EA, nv_vertex, viewport
 
 from vc4lab.records.control import build
-from vc4lab.v3d.registers import BY_NAME, Errors, ThreadControl
-from vc4lab.v3d.unknowns import Unknowns
+from vc4lab.v3d.registers import BY_NAME, Errors, PipelineStatus, ThreadControl
+from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
 
 
 def fan_vertices(count: int) -> bytes:
@@ -135,7 +135,7 @@ def test_an_index_above_the_maximum(choice: str) -> None:
 
 
 def test_primitives_left_when_memory_ran_out() -> None:
-    frame = Frame(64, 64)
+    frame = Frame(64, 64, unknowns=DEFAULT_UNKNOWNS.with_(bpos_small="taken"))
     job, v3d = frame.job, frame.v3d
     lists = job.room(4096)
     shader = frame.nv_shader(solid(RED), fan_vertices(300))
@@ -156,6 +156,47 @@ def test_primitives_left_when_memory_ran_out() -> None:
         left = now
     assert v3d.read(BFC) == 1
     assert left == 0
+
+
+@pytest.mark.parametrize(
+    ("choice", "size", "taken"),
+    [("refused", 4095, False), ("refused", 4096, True), ("taken", 2048, True), ("taken", 0, False)],
+)
+def test_small_overspill_blocks(choice: str, size: int, taken: bool) -> None:
+    frame = Frame(64, 64, unknowns=DEFAULT_UNKNOWNS.with_(bpos_small=choice))
+    job, v3d = frame.job, frame.v3d
+    shader = frame.nv_shader(solid(RED), fan_vertices(300))
+    body = build(112, address=job.room(4096), memory_size=64, tiles_x=1, tiles_y=1) + build(6)
+    body += viewport(job) + shader + build(33, mode=4, length=150, first=0) + build(4)
+    start = job.put(body)
+    v3d.write(CT0CA, start)
+    v3d.write(CT0EA, start + len(body))
+    v3d.write(BY_NAME["BPOA"].offset, job.room(8192))
+    v3d.write(BY_NAME["BPOS"].offset, size)
+    assert v3d.read(BFC) == taken
+    assert v3d.read(BY_NAME["BPOS"].offset) == (0 if taken else size)
+    assert taken != PipelineStatus(v3d.read(BY_NAME["PCS"].offset)).BMOOM
+    assert frame.reporter.has("CLE-040") == (0 < size < 4096 and choice == "refused")
+    if not taken:
+        assert "BPOS" in str(v3d.waiting)
+        v3d.write(BY_NAME["BPOS"].offset, 8192)
+    assert v3d.read(BFC) == 1
+
+
+def test_a_small_block_given_before_it_is_needed_is_not_taken() -> None:
+    frame = Frame(64, 64)
+    job, v3d = frame.job, frame.v3d
+    v3d.write(BY_NAME["BPOA"].offset, job.room(8192))
+    v3d.write(BY_NAME["BPOS"].offset, 1024)
+    shader = frame.nv_shader(solid(RED), fan_vertices(300))
+    body = build(112, address=job.room(4096), memory_size=64, tiles_x=1, tiles_y=1) + build(6)
+    body += viewport(job) + shader + build(33, mode=4, length=150, first=0) + build(4)
+    start = job.put(body)
+    v3d.write(CT0CA, start)
+    v3d.write(CT0EA, start + len(body))
+    assert v3d.read(BFC) == 0
+    assert frame.reporter.has("CLE-040")
+    assert frame.reporter.has("CLE-028")
 
 
 def clip_vertex(x: float, y: float, z: float) -> bytes:

@@ -142,7 +142,7 @@ def test_memory_runs_out_and_is_supplied(kind: int) -> None:
     pictures = []
     zigzag = [(1.0 + k % 59, 3.0 + 7 * (k % 8)) for k in range(120)]
     for portions in (None, 64):
-        frame = Frame(64, 64)
+        frame = Frame(64, 64, unknowns=Unknowns({"bpos_small": "taken"}))
         job, v3d = frame.job, frame.v3d
         lists = job.room(8192)
         size = 8192 if portions is None else 32

@@ -347,4 +347,13 @@ ENTRIES = [
         "AG100-R p. 68",
         "End the coordinates with 0xBFFF0000, behind two vertices of a triangle or one of an RHT.",
     ),
+    Entry(
+        "CLE-040",
+        "Overspill block too small",
+        "BPOS was written with less than 4096 bytes. The binner takes memory in pieces of 4096 "
+        "bytes and does not accept less: it stays out of memory (PCS.BMOOM, OUTOMEM), and BPOS "
+        "keeps what was written. `--unknown bpos_small=taken` lets it have the block.",
+        "comments in Broadcom's khrn_prod_4.c; register BPOS",
+        "Give a block of at least 4096 bytes, better of 256 KiB; the size is in bytes.",
+    ),
 ]

@@ -45,6 +45,9 @@ _OUT_OF_MEMORY = "binner memory: BPOS (overspill block)"
 
 _CLIPPER_SCALES = (105, 106)
 
+SMALLEST_BLOCK = 4096
+"""Bytes that the binner takes from its pool at a time: BPOS must give it that many."""
+
 
 @lru_cache(maxsize=256)
 def _binning_mode(payload: bytes) -> TileBinningMode:
@@ -87,6 +90,7 @@ class BinningStage:
         self.configured = False
         self.started = False
         self.spills_taken = 0
+        self._refuses, self._refused = unknowns["bpos_small"] == "refused", 0
         self._unflushed = self._ended = False
         self._flushing = False
         self._walked = 0
@@ -110,7 +114,7 @@ class BinningStage:
     @property
     def overspill_size(self) -> int:
         """BPOS: 0 once the binner took the block."""
-        return self.binner.overspill[1]
+        return self._refused or self.binner.overspill[1]
 
     @property
     def remaining(self) -> int:
@@ -141,6 +145,14 @@ class BinningStage:
 
     def supply(self, address: int, size: int) -> None:
         """BPOS was written: the binner has an overspill block, and goes on if it waited for one."""
+        self._refused = 0
+        if 0 < size < SMALLEST_BLOCK and self._refuses:
+            self.reporter.report(
+                "CLE-040",
+                f"BPOS = {size}: the binner takes no block below {SMALLEST_BLOCK} bytes",
+                address=address,
+            )
+            self._refused, size = size, 0
         self.binner.supply_memory(address, size)
         if size and self.out_of_memory:
             self.out_of_memory = False
