@@ -219,6 +219,46 @@ def test_overspill_and_resume(memory):
     assert supplied >= 2
 
 
+@pytest.mark.parametrize("start", [0, 8, 3])
+@pytest.mark.parametrize("starved", [False, True])
+def test_runs_of_neighbours_are_coded_like_single_triangles(memory, start, starved):
+    """Small triangles side by side: bytes and counters are those of one draw for each."""
+    rng = random.Random(start)
+    screen = [(0, 0)] * start
+    x = y = 900
+    for k in range(150):
+        if k % 11 == 7:
+            x, y = rng.randrange(7000), rng.randrange(5000)
+        x, y = x + rng.randrange(-60, 120), y + rng.randrange(-60, 120)
+        screen += [(x + rng.randrange(200), y + rng.randrange(200)) for _ in range(3)]
+    points = coordinates(screen)
+    order = list(range(start, len(screen)))
+    results = []
+    for sources in (
+        [IndexSource(450, first=start)],
+        [indexed(memory, order)],
+        [IndexSource(3, first=k) for k in order[::3]],
+    ):
+        memory.write(BASE, bytes(1 << 16))
+        frame = Frame(memory, 8, 6, pool=48 * 32 + 256 if starved else 1 << 22)
+        frame.start()
+        place = BASE + 0x8000
+        for source in sources:
+            status = frame.binner.draw(4, source, points, clip=False)
+            while status == pc.OUT_OF_MEMORY:
+                frame.binner.supply_memory(place, 64)
+                place += 64
+                status = frame.binner.resume()
+            assert status == pc.DONE
+        assert frame.binner.flush() == pc.DONE
+        lists = {k: [p[0] for p in t.primitives] for k, t in frame.all_tiles().items()}
+        assert sum(map(len, lists.values())) == frame.binner.counters["entries"]
+        results.append((memory.read(BASE, 1 << 16), lists, frame.binner.counters))
+    assert results[0] == results[1]
+    assert results[0] == results[2]
+    assert (place > BASE + 0x8000) == starved
+
+
 def test_small_declared_pool_goes_on_behind_the_fixed_area(memory):
     frame = Frame(memory, 8, 6, pool=64)
     assert frame.reporter.has("CLE-027")

@@ -14,6 +14,7 @@ from typing import Any
 from vc4lab.simd import (
     Value,
     alloca,
+    any_,
     call,
     const,
     f32,
@@ -236,8 +237,12 @@ def write_clip_record(
 
 @kernel(args=(ptr, i32, i32), returns=None)
 def make_outcodes(context: Value, first_batch: Any, last_batch: Any) -> None:
-    """Outcode bytes of the vertices of batches first..last, from their clip-space words."""
+    """Outcode bytes of the vertices of batches first..last, from their clip-space words.
+
+    If all are 0, nothing of the draw needs clipping, which is noted.
+    """
     c: Any = BinContext.at(context)
+    found = splat(const(i32, 0))
     for batch in range(first_batch, last_batch + 1):
         source = c.vertices + batch * c.pitch
         x, y = load(f32x16, source), load(f32x16, source + 64)
@@ -251,6 +256,9 @@ def make_outcodes(context: Value, first_batch: Any, last_batch: Any) -> None:
         wide = wide | (fabs_(y * c.half_height) > w * c.guard_y)
         code = code | bits(wide | (w < SMALLEST_W), OUT_GUARD) | bits(bad, OUT_BAD)
         store(c.codes + batch * 16, code.trunc(i8))
+        found = found | code
+    if ~any_(found != 0):
+        c.clipping = 0
 
 
 def bits(mask: Value, value: int) -> Value:

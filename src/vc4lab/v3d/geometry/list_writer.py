@@ -221,16 +221,23 @@ def fits(value: Value, low: int, high: int) -> Value:
 @staged
 def append_triangle(context: Value, tile: Value, i0: Value, i1_: Value, i2: Value) -> Value:
     """Add a triangle to the open list in the shortest coding; a status."""
+    return call(append_coded, context, tile, i0, i1_, i2)
+
+
+@kernel(args=(ptr, ptr, i32, i32, i32), returns=i32)
+def append_coded(context: Value, tile: Value, i0: Value, i1_: Value, i2: Value) -> Value:
+    """`append_triangle`, a function of its own: it is long, and several places need it."""
     t: Any = TileState.at(tile)
     status = const(i32, DONE)
+    word, size = triangle_coding((t.p0, t.p1, t.p2), (i0, i1_, i2))
     if t.limit - t.cursor < 8:
-        status = call(append_triangle_at_end, context, tile, i0, i1_, i2)
+        status = append_at_end(context, tile, (i0, i1_, i2), word, size)
     else:
         # Which coding fits is anybody's guess: no branch, and always eight bytes, of which only the
         # coding's count. They stay inside the block.
-        word, size = triangle_coding(t, i0, i1_, i2)
         store(host(BinContext.at(context).memory, t.cursor), word)
         t.cursor = t.cursor + size
+    if status == DONE:
         t.p0 = i0
         t.p1 = i1_
         t.p2 = i2
@@ -238,24 +245,28 @@ def append_triangle(context: Value, tile: Value, i0: Value, i1_: Value, i2: Valu
 
 
 @staged
-def triangle_coding(t: Any, i0: Value, i1_: Value, i2: Value) -> Any:
-    """The shortest coding of a triangle behind the tile's last one: bytes (i64), their number."""
-    p0, p1, p2 = t.p0, t.p1, t.p2
+def triangle_coding(previous: Any, indices: Any) -> Any:
+    """The shortest coding of a triangle behind the previous one: bytes (i64), their number.
+
+    The vertex numbers may be vectors, a triangle in each lane.
+    """
+    p0, p1, p2 = previous
+    i0, i1_, i2 = indices
     delta = i2 - p2
     d1, d2 = i1_ - i0, i2 - i0
     first, second = (i0 == p2) & (i1_ == p1), (i0 == p0) & (i1_ == p2)
     strip = (first | second | ((i0 == p1) & (i1_ == p0))) & fits(delta, -31, 31)
     near = fits(i0 - p0, -8, 7) & fits(i1_ - p1, -8, 7) & fits(delta, -8, 7)
     fan = fits(d1, -31, 31) & fits(d2, -31, 31)
-    kind = select(first, const(i32, 0), select(second, const(i32, 1), const(i32, 2)))
+    kind = (~first).zext(i32) + (~(first | second)).zext(i32)
     short = select(
         near,
         (((i0 - p0) & 15) << 4) | (((i1_ - p1) & 15) << 8) | ((delta & 15) << 12) | 3,
         ((d1 & 63) << 4) | ((d2 & 63) << 10) | (i0 << 16) | 15,
     )
     short = select(strip, kind | (delta << 2), short)
-    size = select(near, const(i32, 2), select(fan, const(i32, 4), const(i32, 7)))
-    size = select(strip, const(i32, 1), size)
+    one, two, four, seven = (const(i0.type, size) for size in (1, 2, 4, 7))
+    size = select(strip, one, select(near, two, select(fan, four, seven)))
     word = select(size == 7, absolute_coding(i0, i1_, i2), short.zext(i64))
     return word, size
 
@@ -266,25 +277,22 @@ def absolute_coding(i0: Value, i1_: Value, i2: Value) -> Value:
     return (indices << 8) | ESCAPE_ABSOLUTE
 
 
-@kernel(args=(ptr, ptr, i32, i32, i32), returns=i32)
-def append_triangle_at_end(context: Value, tile: Value, i0: Value, i1_: Value, i2: Value) -> Value:
-    """As `append_triangle`, near the end of a block: byte by byte, perhaps in a new one."""
+@staged
+def append_at_end(context: Value, tile: Value, indices: Any, word: Value, size: Any) -> Value:
+    """Writes a triangle near the end of a block: byte by byte, perhaps in a new one; a status."""
     c: Any = BinContext.at(context)
     t: Any = TileState.at(tile)
-    word, size = triangle_coding(t, i0, i1_, i2)
     status = room(context, tile, size)
     if status == DONE:
         if (t.p2 == FAR_INDEX) & (size < 4):  # the link started a new list: nothing to refer to
-            word, size = absolute_coding(i0, i1_, i2), const(i32, 7)
+            word, size = absolute_coding(*indices), const(i32, 7)
             status = room(context, tile, size)
+    if status == DONE:
         here = host(c.memory, t.cursor)
         for byte in range(size):
             store(here + byte, word.trunc(i8))
             word = word.shr(8)
         t.cursor = t.cursor + size
-        t.p0 = i0
-        t.p1 = i1_
-        t.p2 = i2
     return status
 
 
