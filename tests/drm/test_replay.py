@@ -84,6 +84,33 @@ def test_command(tmp_path: Path) -> None:
     assert result.exit_code == ExitCode.OUTPUT
 
 
+def test_the_format_of_a_565_frame(tmp_path: Path) -> None:
+    import typer
+
+    from vc4lab.cli.replay import replay as command
+
+    shutil.copytree(JOBS / "tri_arm64", tmp_path / "run")
+    shutil.copytree(JOBS / "blobs", tmp_path / "blobs")
+    place = tmp_path / "run" / "job0001" / "submit.json"
+    submit = json.loads(place.read_text())
+    assert submit["color_write"]["bits"] & 12 == 1 << 2  # rgba8888
+    submit["color_write"]["bits"] ^= 12  # bgr565
+    place.write_text(json.dumps(submit))
+    app = typer.Typer()
+    app.command()(command)
+    for order in ("auto", "bgra"):
+        result = CliRunner().invoke(app, [str(tmp_path / "run"), "--order", order])
+        assert "1 of 1 jobs drawn, 64x64 rgb565" in result.output, result.output
+    found = replay(tmp_path / "run")
+    assert (found.format, found.bits_per_pixel) == ("rgb565", 16)
+    whole = replay(JOBS / "tri_arm64")
+    assert (whole.format, whole.bits_per_pixel) == ("rgba", 32)
+    assert found.image is not None
+    assert whole.image is not None
+    steps = numpy.asarray(found.image).astype(int) - numpy.asarray(whole.image)
+    assert 0 < abs(steps).max() <= 8
+
+
 def test_damage_shows_in_the_exit_code(tmp_path: Path) -> None:
     """What can be drawn is drawn, but a script sees that a part of the recording is missing."""
     import typer

@@ -124,7 +124,7 @@ def _draw(
     if result.image is not None and output is not None:
         save(result.image, output)
     size = (
-        f"{result.image.width}x{result.image.height} {result.order.value}"
+        f"{result.image.width}x{result.image.height} {result.format}"
         if result.image
         else "no picture"
     )

@@ -38,7 +38,13 @@ class Replay:
     drawn: int
     reporter: Reporter
     order: ByteOrder = ByteOrder.RGBA
-    """Byte order of the surface in memory, as read for `image`."""
+    """Byte order of the surface in memory, as read for `image`; means nothing for 16 bits."""
+    bits_per_pixel: int = 32
+
+    @property
+    def format(self) -> str:
+        """Name of the surface's pixels: "rgba", "bgra", or "rgb565" (red in the high bits)."""
+        return self.order.value if self.bits_per_pixel == 32 else "rgb565"
 
 
 def replay(
@@ -120,7 +126,8 @@ def replay(
             reporter.report("DRM-015", f"{job.name} writes no colour{instead}", block="DRM")
     image = shot(colour) if colour is not None else None
     used = order or (orders.of(colour.address) if colour else ByteOrder.RGBA)
-    return Replay(image, len(run.jobs), drawn, reporter, used)
+    bits = colour.bits_per_pixel if colour else 32
+    return Replay(image, len(run.jobs), drawn, reporter, used, bits)
 
 
 def submit(v3d: V3D, job: BuiltJob, name: str = "job") -> bool:
