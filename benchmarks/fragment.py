@@ -23,7 +23,6 @@ from vc4lab.v3d.fragment.tile_context import (
     SETUPS,
     STATUS_OK,
     DrawParams,
-    FragmentBatch,
     FragmentKey,
     TileContext,
 )
@@ -108,8 +107,7 @@ class _Case:
         for number, descriptor in enumerate(self.textures):
             params.textures[number] = descriptor.address
         context: Any = TileContext()
-        batch = FragmentBatch()
-        context.memory, context.batch = self.memory.base, batch.address
+        context.memory = self.memory.base
         context.tile_width = context.tile_height = 64
         context.frame_width = context.frame_height = 64
         setup = triangle_setup(self.key.index_bits, raster(self.key.unknowns, False))

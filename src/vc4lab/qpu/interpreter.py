@@ -149,7 +149,7 @@ class Interpreter:
         register = 0
         if p.branch.register:
             word = self.core.branch_register(p)
-            register = int(word[int(self.settings["branch_register_lane"])])
+            register = int(word[..., int(self.settings["branch_register_lane"])].flat[0])
         target = p.branch.target(self.address, register)
         self.core.link(p, self.address + LINK_OFFSET)
         return (branch_event(target),)

@@ -35,8 +35,17 @@ def _truncate(value: Any) -> Any:
     return np.where(exponent <= 0, sign, single).astype(np.uint32)
 
 
+@lru_cache(maxsize=64)
+def _table(values: tuple[int, ...]) -> Any:
+    return np.array(values, np.uint32)
+
+
 class NumpyOps(Ops):
-    """Ops over numpy arrays of any length (16 in the interpreter; lane operations need 16)."""
+    """Ops over numpy arrays of any length (lane operations need 16).
+
+    A word may also be an array of shape (blocks, 16): many runs of a program side by side
+    (`wide.py`); one of shape (16,) is then the same in all of them.
+    """
 
     def __init__(self, lanes: int = 16) -> None:
         self.lanes = lanes
@@ -159,17 +168,18 @@ class NumpyOps(Ops):
         return a.view(np.float32).astype(np.int32).view(np.uint32)
 
     def lookup16(self, index: Word, table: Sequence[int]) -> Word:
-        return np.array(table, np.uint32)[index]
+        return _table(tuple(table))[index]
 
     def permute(self, a: Word, sources: Sequence[int]) -> Word:
-        return a[list(sources)]
+        return a[..., list(sources)]
 
     def rotate(self, a: Word, n: int | Word, full: bool) -> Word:
-        amount = n if isinstance(n, int) else int(n[0])
+        amount = n if isinstance(n, int) else n[..., :1].astype(np.int64)
         lanes = np.arange(16)
-        if full:
-            return a[(lanes - amount) & 15]
-        return a[_QUAD_BASE | ((lanes - amount) & 3)]
+        index = (lanes - amount) & 15 if full else _QUAD_BASE | ((lanes - amount) & 3)
+        if index.ndim == 1:
+            return a[..., index]
+        return np.take_along_axis(np.broadcast_to(a, index.shape), index, axis=-1)
 
     def permute_mask(self, m: Mask, sources: Sequence[int]) -> Mask:
-        return m[list(sources)]
+        return m[..., list(sources)]

@@ -1,7 +1,7 @@
 """Runs the fragment program on one 4x4 block: interpolates W, Z and varyings, then shades.
 
 The program is inlined by the QPU compiler, or, for the golden engine, the block is written to a
-`FragmentBatch` and handed to Python. Source: hardware reference 7.2, 7.6.
+`FragmentBatch` of a queue that Python works off. Source: hardware reference 7.2, 7.6.
 """
 
 from __future__ import annotations
@@ -42,7 +42,13 @@ from vc4lab.v3d.fragment.shader import (
     FragmentEnvironment,
     Interpolants,
 )
-from vc4lab.v3d.fragment.tile_context import COUNTERS, FragmentBatch
+from vc4lab.v3d.fragment.tile_context import (
+    COUNTERS,
+    QUEUED_BLOCKS,
+    STATUS_OK,
+    FragmentBatch,
+    FragmentQueue,
+)
 from vc4lab.v3d.fragment.tlb import flags_word
 
 Z_SCALE = float(0xFFFFFF)
@@ -237,7 +243,11 @@ class BlockShader:
             self.wild.set(self.wild.get() | (environment.wild.get() & in_quads))
 
     def _interpret(self, inputs: BlockInputs, block: Block) -> None:
-        batch: Any = FragmentBatch.at(self.context.batch)
+        """Puts the block into the queue; a full queue is run."""
+        queue: Any = FragmentQueue.at(self.context.batch)
+        waiting = queue.count
+        place = self.context.batch + (waiting * FragmentBatch.size + FragmentQueue.size)
+        batch: Any = FragmentBatch.at(place)
         zero = opaque(f32x16, 0.0)  # makes -0 +0, as for the compiled program
         for name in ("x", "y", "z"):
             store(batch.field_ptr(name), getattr(inputs, name))
@@ -253,11 +263,22 @@ class BlockShader:
         for k, varying in enumerate(inputs.varyings):
             store(batch.field_ptr("varyings_vp") + 64 * k, varying.vp + zero)
             store(batch.field_ptr("varyings_c") + 4 * k, varying.c)
-        arguments = (ptr, ptr)
-        status = call_pointer(
-            self.context.callback, i32, arguments, self.context.pointer, self.params.pointer
-        )
+        queue.count = waiting + 1
+        status = run_queue(self.context, self.params, QUEUED_BLOCKS)
         self.status.set(self.status.get() | status)
+
+
+@staged
+def run_queue(context: Any, params: Any, needed: int) -> Value:
+    """Lets the golden interpreter run the blocks of the queue if there are that many; a status."""
+    queue: Any = FragmentQueue.at(context.batch)
+    status = const(i32, STATUS_OK)
+    if queue.count >= needed:
+        arguments = (ptr, ptr)
+        outcome = call_pointer(context.callback, i32, arguments, context.pointer, params.pointer)
+        assert outcome is not None
+        status = outcome
+    return status
 
 
 @staged

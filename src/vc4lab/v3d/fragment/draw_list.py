@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from vc4lab.simd import Value, any_, const, i1, i32, select, staged
-from vc4lab.v3d.fragment.block import BlockShader
+from vc4lab.v3d.fragment.block import BlockShader, run_queue
 from vc4lab.v3d.fragment.primitives import PrimitiveTracer
 from vc4lab.v3d.fragment.quad_queue import packs_quads
 from vc4lab.v3d.fragment.setup import POINT_SIZE, PositionSource, VertexSource, window
@@ -52,6 +52,8 @@ def draw_list(
                     break
         ended = decoder.status.get()
     status = shader.status.get()
+    if key.engine == "interpreter":
+        status = status | run_queue(context, params, 1)
     if (ended == EXHAUSTED) | (ended == MALFORMED):
         status = const(i32, STATUS_BAD_LIST)
     if key.engine == "fast":

@@ -1,8 +1,9 @@
-"""The golden engine's half of a block: the QPU interpreter on numpy words, native TLB and TMU.
+"""The golden engine's half of a draw: the QPU interpreter on numpy words, native TLB and TMU.
 
-The pipeline with engine "interpreter" writes each block to the `FragmentBatch` of its thread and
-calls back here. Only QPU instructions are interpreted; depth test, colour writes and texture
-samples are the staged functions of the compiled engines, built on their own, so they agree.
+The pipeline with engine "interpreter" writes each block to the `FragmentQueue` of its thread and
+calls back here when that is full, or the list ends. Only QPU instructions are interpreted; depth
+test, colour writes and texture samples are the staged functions of the compiled engines, built on
+their own, so they agree.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from vc4lab.v3d.fragment.tile_context import (
     STATUS_UNSUPPORTED,
     DrawParams,
     FragmentKey,
+    FragmentQueue,
+    TileContext,
 )
 from vc4lab.v3d.fragment.tmu_requests import texture_numbers
 
@@ -37,7 +40,8 @@ class GoldenDraw:
         self.key = key
         self.memory = memory
         self.program = Program(key.program, key.code_address).under(key.unknowns)
-        self.failure: Unsupported | None = None
+        self.failure: Exception | None = None
+        """What ended the draw: `Unsupported`, or an error of the simulator itself."""
 
     @cached_property
     def requests(self) -> dict[int, int]:
@@ -61,18 +65,22 @@ def register(draw: GoldenDraw) -> int:
 
 
 def _run(context: int, params: int) -> int:
+    queue = ctypes.c_uint64.from_address(context + TileContext.offset("batch")).value
+    waiting = ctypes.c_int32.from_address(queue + FragmentQueue.offset("count"))
+    count, waiting.value = waiting.value, 0
     number = ctypes.c_int32.from_address(params + DrawParams.offset("callback_id")).value
     draw = _draws.get(number)
     if draw is None or draw.failure is not None:  # one endless block of a draw is enough
         return STATUS_UNSUPPORTED
-    from vc4lab.qpu.interpreter import Interpreter
-    from vc4lab.v3d.fragment.interpreted_block import NumpyFragmentEnvironment
+    from vc4lab.v3d.fragment.interpreted_queue import shade_queue
 
     try:
-        environment = NumpyFragmentEnvironment(draw, context, params)
-        Interpreter(draw.program, environment, settings=draw.key.unknowns).run()
+        shade_queue(draw, context, params, queue, count)
     except Unsupported as verdict:
         draw.failure = verdict
+        return STATUS_UNSUPPORTED
+    except Exception as error:  # native code cannot pass it on: whoever reports does
+        draw.failure = error
         return STATUS_UNSUPPORTED
     return STATUS_OK
 

@@ -1,32 +1,146 @@
-"""The staged TLB functions of the pipelines, compiled on their own for the interpreter."""
+"""The staged TLB functions of the pipelines, compiled on their own for the golden interpreter."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from vc4lab.simd import (
     Function,
-    NativeModule,
+    NativeFunction,
+    Struct,
     Value,
     build,
+    const,
     i32,
     i32x16,
     load,
     ptr,
+    select,
     splat,
+    staged,
     store,
     var,
 )
 from vc4lab.v3d.fragment import tlb
-from vc4lab.v3d.fragment.tile_context import FragmentBatch, FragmentKey, TileContext
+from vc4lab.v3d.fragment.tile_context import (
+    FragmentBatch,
+    FragmentKey,
+    FragmentQueue,
+    TileContext,
+)
 from vc4lab.v3d.fragment.tile_layout import PLANE_BYTES, SAMPLE_BYTES, TileLayout
-from vc4lab.v3d.fragment.tmu import direct_lookup
+
+WRITE_Z, WRITE_COLOUR, WRITE_MASK, WRITE_STENCIL, WRITE_FLAGS, WRITE_REVERSE = range(6)
+LOAD_COLOUR, LOAD_MASK, LOAD_COVERAGE = range(6, 9)
+"""Kinds of `TileAccess`."""
+
+ALL = -1
+"""`TileAccess.sample` of a write of all samples."""
+
+_LANE_BYTES = 64
+
+
+class TileAccess(Struct):
+    """One access of a program to the tile buffer or to its pixels' flags, made by many blocks.
+
+    `values` and `masks` point to 16 words for each block: what is written (or read) and, not 0,
+    the lanes that take part. `sample` and `word`: which part of a pixel's colour is meant.
+    """
+
+    kind = i32
+    sample = i32
+    word = i32
+    reserved = i32
+    values = ptr
+    masks = ptr
+
+
+@dataclass(frozen=True)
+class Accesses:
+    """What `tile_accesses` is compiled for."""
+
+    test: tlb.DepthTest
+    counting: bool
+    vg_mask: bool
+    coverage: FragmentKey | None
+    """`FragmentKey.coverage_reads` of a program that reads coverage."""
+
+
+@lru_cache(maxsize=64)
+def tile_accesses(parts: Accesses) -> NativeFunction:
+    """Native `(context, queue, accesses, count, rows, first, end)`.
+
+    Blocks `first` … `end` - 1 of `rows` (numbers of blocks of the queue; `values` and `masks` have
+    their order) make their accesses one block after the other.
+    """
+
+    def body(*arguments: Value) -> Any:
+        return _all_blocks(parts, *arguments)
+
+    entry = Function((ptr, ptr, ptr, i32, ptr, i32, i32), None, body, name="accesses")
+    return build("tlb", {"accesses": entry}, key=f"tlb-{parts!r}")["accesses"]
+
+
+@staged
+def _all_blocks(
+    parts: Any, context_pointer: Value, queue: Value, accesses: Value, count: Value, rows: Value,
+    first: Value, end: Value,
+) -> None:  # fmt: skip
+    context: Any = TileContext.at(context_pointer)
+    while first < end:
+        row = load(i32, rows + first * 4)
+        batch: Any = FragmentBatch.at(queue + (row * FragmentBatch.size + FragmentQueue.size))
+        number = const(i32, 0)
+        while number < count:
+            access: Any = TileAccess.at(accesses + number * TileAccess.size)
+            values, masks = access.values + first * _LANE_BYTES, access.masks + first * _LANE_BYTES
+            _one(parts, context, batch, access, values, masks)
+            number = number + 1
+        first = first + 1
+
+
+@staged
+def _one(parts: Any, context: Any, batch: Any, access: Any, values: Value, masks: Value) -> None:
+    kind = access.kind
+    if kind == WRITE_Z:
+        _z(parts, context, batch, values, masks)
+    elif kind == WRITE_COLOUR:
+        _colour(parts, context, batch, access, values, masks)
+    elif kind == LOAD_COLOUR:
+        place = access.word * PLANE_BYTES + access.sample * SAMPLE_BYTES
+        store(values, parts.test.layout.load_block(_place(context, batch, "colour") + place))
+    elif kind == WRITE_STENCIL:
+        _stencil(batch, load(i32, values))
+    elif kind == WRITE_FLAGS:
+        _set_flags(parts.test.layout, batch, values, masks)
+    elif kind == WRITE_REVERSE:
+        batch.reverse = select(load(i32, masks) != 0, load(i32, values) & 1, batch.reverse)
+    if parts.vg_mask:
+        if kind == WRITE_MASK:
+            _mask(parts, context, batch, values, masks)
+        elif kind == LOAD_MASK:
+            store(values, parts.test.layout.load_block(_place(context, batch, "mask")))
+    if parts.coverage is not None:
+        if kind == LOAD_COVERAGE:
+            from vc4lab.v3d.fragment.coverage_pipe import load_coverage
+
+            flags = _flags(batch, parts.test.layout)
+            store(values, load_coverage(parts.coverage, _place(context, batch, "zs"), flags))
+
+
+def _place(context: Any, batch: Any, plane: str) -> Value:
+    place: Value = context.field_ptr(plane) + batch.place
+    return place
 
 
 def _lane_mask(pointer: Value) -> Value:
     return load(i32x16, pointer) != 0
+
+
+def _flags(batch: Any, layout: TileLayout) -> list[Value]:
+    return tlb.sample_masks(load(i32x16, batch.field_ptr("flags")), layout.samples)
 
 
 def _stencil_cells(batch: Any) -> tlb.StencilState:
@@ -35,137 +149,63 @@ def _stencil_cells(batch: Any) -> tlb.StencilState:
     return tlb.StencilState(*(var(i32, load(i32, place + 4 * k)) for k in range(count)))
 
 
-def _flags(batch: Any, layout: TileLayout) -> list[Value]:
-    return tlb.sample_masks(load(i32x16, batch.field_ptr("flags")), layout.samples)
+def _z(parts: Accesses, context: Any, batch: Any, values: Value, masks: Value) -> None:
+    test, wanted = parts.test, _lane_mask(masks)
+    reverse = batch.reverse != 0
+    z = load(i32x16, values)
+    left, taking, matched = [], [], []
+    for number, flags in enumerate(_flags(batch, test.layout)):
+        step = None
+        if test.layout.multisample:
+            step = load(i32, batch.field_ptr("z_steps") + 4 * number)
+        place = _place(context, batch, "zs") + SAMPLE_BYTES * number
+        taking.append(flags & wanted)
+        if parts.counting:
+            cells = _stencil_cells(batch)
+            lanes = tlb.stencil_matches(cells, reverse, test.layout, place)
+            matched.append(lanes & flags & wanted)
+        passed = tlb.z_test(
+            test, _stencil_cells(batch), reverse, place, tlb.sample_depth(z, step), flags & wanted
+        )
+        left.append(passed | (flags & ~wanted))
+    store(batch.field_ptr("flags"), tlb.flags_word(left))
+    if parts.counting:
+        from vc4lab.v3d.fragment.counting import any_lane, count_depth
+
+        count_depth(context, any_lane(taking), any_lane(matched), any_lane(left) & wanted)
 
 
-def _z(test: tlb.DepthTest, counting: bool) -> Callable[[Value, Value, Value], None]:
-    def body(context_pointer: Value, value: Value, mask: Value) -> None:
-        context: Any = TileContext.at(context_pointer)
-        batch: Any = FragmentBatch.at(context.batch)
-        wanted = _lane_mask(mask)
-        reverse = batch.reverse != 0
-        z = load(i32x16, value)
-        left, taking, matched = [], [], []
-        for number, flags in enumerate(_flags(batch, test.layout)):
-            step = None
-            if test.layout.multisample:
-                step = load(i32, batch.field_ptr("z_steps") + 4 * number)
-            place = context.field_ptr("zs") + batch.place + SAMPLE_BYTES * number
-            taking.append(flags & wanted)
-            if counting:
-                cells = _stencil_cells(batch)
-                lanes = tlb.stencil_matches(cells, reverse, test.layout, place)
-                matched.append(lanes & flags & wanted)
-            passed = tlb.z_test(
-                test, _stencil_cells(batch), reverse, place, tlb.sample_depth(z, step),
-                flags & wanted,
-            )  # fmt: skip
-            left.append(passed | (flags & ~wanted))
-        store(batch.field_ptr("flags"), tlb.flags_word(left))
-        if counting:
-            from vc4lab.v3d.fragment.counting import any_lane, count_depth
-
-            count_depth(context, any_lane(taking), any_lane(matched), any_lane(left) & wanted)
-
-    return body
-
-
-def _stencil(context_pointer: Value, word: Value) -> None:
-    context: Any = TileContext.at(context_pointer)
-    batch: Any = FragmentBatch.at(context.batch)
+def _stencil(batch: Any, word: Value) -> None:
     state = _stencil_cells(batch)
     state.setup(word)
     for k, name in enumerate(tlb.STENCIL_CELLS):
         store(batch.field_ptr("stencil") + 4 * k, getattr(state, name).get())
 
 
-def _colour(layout: TileLayout, counting: bool) -> Callable[[Value, Value, Value], None]:
-    def body(context_pointer: Value, value: Value, mask: Value) -> None:
-        context: Any = TileContext.at(context_pointer)
-        batch: Any = FragmentBatch.at(context.batch)
-        colour = context.field_ptr("colour") + batch.place + batch.colour_word * PLANE_BYTES
-        sample = batch.colour_sample
-        if counting:
-            from vc4lab.v3d.fragment.counting import any_lane, count_colour
-
-            active = any_lane(_flags(batch, layout)) & _lane_mask(mask)
-            count_colour(context, batch.valid, active)
-        for number, flags in enumerate(_flags(batch, layout)):
-            chosen = splat((sample == number) | (sample < 0))
-            active = flags & _lane_mask(mask) & chosen
-            place = colour + SAMPLE_BYTES * number
-            tlb.colour_write(layout, place, load(i32x16, value), active)
-
-    return body
+def _set_flags(layout: TileLayout, batch: Any, values: Value, masks: Value) -> None:
+    place = batch.field_ptr("flags")
+    word = tlb.flags_word(tlb.sample_masks(load(i32x16, values), layout.samples))
+    store(place, select(_lane_mask(masks), word, load(i32x16, place)))
 
 
-def _load(layout: TileLayout) -> Callable[[Value, Value], None]:
-    def body(context_pointer: Value, result: Value) -> None:
-        context: Any = TileContext.at(context_pointer)
-        batch: Any = FragmentBatch.at(context.batch)
-        place = batch.place + batch.colour_word * PLANE_BYTES + batch.colour_sample * SAMPLE_BYTES
-        store(result, layout.load_block(context.field_ptr("colour") + place))
+def _colour(
+    parts: Accesses, context: Any, batch: Any, access: Any, values: Value, masks: Value
+) -> None:
+    layout, wanted = parts.test.layout, _lane_mask(masks)
+    colour = _place(context, batch, "colour") + access.word * PLANE_BYTES
+    sample = access.sample
+    if parts.counting:
+        from vc4lab.v3d.fragment.counting import any_lane, count_colour
 
-    return body
-
-
-def _mask(layout: TileLayout) -> Callable[[Value, Value, Value], None]:
-    def body(context_pointer: Value, value: Value, mask: Value) -> None:
-        context: Any = TileContext.at(context_pointer)
-        batch: Any = FragmentBatch.at(context.batch)
-        words = load(i32x16, value) & 255
-        for number, flags in enumerate(_flags(batch, layout)):
-            place = context.field_ptr("mask") + batch.place + SAMPLE_BYTES * number
-            tlb.colour_write(layout, place, words, flags & _lane_mask(mask))
-
-    return body
+        count_colour(context, batch.valid, any_lane(_flags(batch, layout)) & wanted)
+    for number, flags in enumerate(_flags(batch, layout)):
+        chosen = splat((sample == number) | (sample == ALL))
+        place = colour + SAMPLE_BYTES * number
+        tlb.colour_write(layout, place, load(i32x16, values), flags & wanted & chosen)
 
 
-def _load_mask(layout: TileLayout) -> Callable[[Value, Value], None]:
-    def body(context_pointer: Value, result: Value) -> None:
-        context: Any = TileContext.at(context_pointer)
-        batch: Any = FragmentBatch.at(context.batch)
-        store(result, layout.load_block(context.field_ptr("mask") + batch.place))
-
-    return body
-
-
-def _direct(memory: Value, addresses: Value, result: Value) -> None:
-    store(result, direct_lookup(memory, load(i32x16, addresses)))
-
-
-@lru_cache(maxsize=64)
-def tlb_functions(test: tlb.DepthTest, counting: bool = False) -> NativeModule:
-    """Native `z`, `colour`, `mask` (context, words, mask), their loads, `stencil` and `direct`.
-
-    `colour` writes sample `FragmentBatch.colour_sample` (-1: all) and word `colour_word`; `load`
-    reads them.
-    """
-    three, two = (ptr, ptr, ptr), (ptr, ptr)
-
-    functions = {
-        "z": Function(args=three, body=_z(test, counting)),
-        "colour": Function(args=three, body=_colour(test.layout, counting)),
-        "load": Function(args=two, body=_load(test.layout)),
-        "mask": Function(args=three, body=_mask(test.layout)),
-        "load_mask": Function(args=two, body=_load_mask(test.layout)),
-        "stencil": Function(args=(ptr, i32), body=_stencil),
-        "direct": Function(args=three, body=_direct),
-    }
-    return build("tlb", functions, key=f"tlb-{test!r}-{counting}")
-
-
-@lru_cache(maxsize=16)
-def coverage_function(key: FragmentKey) -> NativeModule:
-    """Native `load_coverage` (context, result): signal 7."""
-    from vc4lab.v3d.fragment.coverage_pipe import load_coverage
-
-    def body(context_pointer: Value, result: Value) -> None:
-        context: Any = TileContext.at(context_pointer)
-        batch: Any = FragmentBatch.at(context.batch)
-        zs = context.field_ptr("zs") + batch.place
-        store(result, load_coverage(key, zs, _flags(batch, key.layout)))
-
-    function = Function(args=(ptr, ptr), body=body)
-    return build("coverage", {"load_coverage": function}, key=f"coverage-{key!r}")
+def _mask(parts: Accesses, context: Any, batch: Any, values: Value, masks: Value) -> None:
+    layout, words = parts.test.layout, load(i32x16, values) & 255
+    for number, flags in enumerate(_flags(batch, layout)):
+        place = _place(context, batch, "mask") + SAMPLE_BYTES * number
+        tlb.colour_write(layout, place, words, flags & _lane_mask(masks))

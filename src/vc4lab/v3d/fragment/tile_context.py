@@ -66,6 +66,17 @@ COUNTERS = (
 """Names of `TileContext.counters`, in order; all but the first two need `FragmentKey.counting`."""
 
 
+QUEUED_BLOCKS = 512
+"""Blocks of a draw that the golden interpreter runs together."""
+
+
+class FragmentQueue(Struct):
+    """Blocks of a draw that wait for the golden interpreter; as many `FragmentBatch` follow."""
+
+    count = i32
+    reserved = Array(i32, 15)
+
+
 class FragmentBatch(Struct):
     """One 4x4 block on its way through the golden interpreter; all lanes as 16 words."""
 
@@ -79,13 +90,13 @@ class FragmentBatch(Struct):
     uniforms = i32
     place = i32
     n_varyings = i32
-    colour_sample = i32
-    colour_word = i32
     z_steps = Array(i32, 4)
     stencil = Array(i32, 8)
     varyings_vp = Array(i32, 16 * MAX_INTERPOLANTS)
     varyings_c = Array(i32, MAX_INTERPOLANTS)
 
+
+QUEUE_BYTES = FragmentQueue.size + QUEUED_BLOCKS * FragmentBatch.size
 
 CLEAN_COLOUR, CLEAN_ZS, CLEAN_MASK = 1, 2, 4
 
@@ -93,6 +104,7 @@ CLEAN_COLOUR, CLEAN_ZS, CLEAN_MASK = 1, 2, 4
 class TileContext(Struct):
     """State of one worker thread: where the tile lies, its buffers, what happened to it.
 
+    `batch` is a `FragmentQueue`, which `callback` empties (golden interpreter only).
     `mode` is a number of `tile_layout.LAYOUTS`; `resolved` holds a multisample tile with one sample
     on its way to or from memory; `mask` is the VG mask plane, a byte in each word. `clean`: bits of
     the buffers (`CLEAN_…`) that hold nothing but what the `clean_…` members say, from a clear on.

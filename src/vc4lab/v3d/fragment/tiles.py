@@ -6,6 +6,7 @@ depend on the number of threads, because chains share nothing but the surfaces t
 
 from __future__ import annotations
 
+import ctypes
 import os
 import threading
 from dataclasses import dataclass, field
@@ -18,12 +19,12 @@ from vc4lab.v3d.fragment.interpreted import batch_callback
 from vc4lab.v3d.fragment.surface import Mover
 from vc4lab.v3d.fragment.tile_context import (
     COUNTERS,
+    QUEUE_BYTES,
     SETUPS,
     STATUS_BAD_LIST,
     STATUS_DEOPT,
     STATUS_NEEDS_MOVER,
     STATUS_NEEDS_SETUP,
-    FragmentBatch,
     TileContext,
 )
 from vc4lab.v3d.fragment.tile_job import FrameWork, NativeFrame
@@ -78,8 +79,8 @@ class Worker:
 
     def __init__(self) -> None:
         self.context: Any = TileContext()
-        self.batch: Any = FragmentBatch()
-        self.context.batch = self.batch.address
+        self.queue = (ctypes.c_char * QUEUE_BYTES)()  # memory that nobody touches costs nothing
+        self.context.batch = ctypes.addressof(self.queue)
         self.context.callback = batch_callback()
 
 

@@ -9,7 +9,18 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from vc4lab.simd import Function, Target, build, host_target, i32x16, load, ptr, store
+from vc4lab.simd import (
+    Function,
+    Target,
+    build,
+    host_target,
+    i32,
+    i32x16,
+    load,
+    ptr,
+    staged,
+    store,
+)
 from vc4lab.v3d.fragment.texture_state import TextureDescriptor, TextureKind
 from vc4lab.v3d.fragment.tmu import direct_lookup, sample
 
@@ -47,6 +58,45 @@ def sampler_module(kind: TextureKind, target: Target | None = None) -> NativeMod
     )
 
 
+@lru_cache(maxsize=256)
+def many_sampler(kind: TextureKind) -> Any:
+    """Native ``(descriptor, memory_base, words, results, count)``: `count` requests in a row.
+
+    Each has 64 words (S, T, R, B of 16 lanes) and leaves 32.
+    """
+
+    @staged
+    def all_of(descriptor: Value, memory: Value, words: Value, results: Value, count: Value) -> Any:
+        while count > 0:
+            s, t, r, b = (load(i32x16, words + n * _LANE_BYTES) for n in range(4))
+            found = sample(kind, descriptor, memory, s, t, r, b)
+            for n, word in enumerate(found if isinstance(found, tuple) else (found,)):
+                store(results + n * _LANE_BYTES, word)
+            words, results, count = words + 4 * _LANE_BYTES, results + 2 * _LANE_BYTES, count - 1
+
+    entry = Function((ptr, ptr, ptr, ptr, i32), None, all_of, name="samples")
+    name = f"tmu-many-{kind.type.name.lower()}"
+    return build(name, {"samples": entry}, float_mode="qpu", key=repr(kind))["samples"]
+
+
+def sample_many(
+    kind: TextureKind, descriptor: int, base: int, coordinates: list[NDArray[np.uint32]], count: int
+) -> list[NDArray[np.uint32]]:
+    """The result words of `count` requests of 16 lanes, each of shape (count, 16).
+
+    `descriptor` and `base` (guest memory) are host addresses; `coordinates`: words of S, T, R and
+    B, of shape (count, 16), or (16,) if all requests have the same.
+    """
+    import numpy as np
+
+    words = np.empty((count, 4, 16), np.uint32)
+    for n, coordinate in enumerate(coordinates):
+        words[:, n] = coordinate
+    results = np.empty((count, 2, 16), np.uint32)
+    many_sampler(kind)(descriptor, base, words.ctypes.data, results.ctypes.data, count)
+    return [results[:, n] for n in range(kind.result_words)]
+
+
 def sample_words(
     kind: TextureKind,
     descriptor: TextureDescriptor,
@@ -79,19 +129,24 @@ def lookup_words(memory: GuestMemory, addresses: NDArray[np.uint32]) -> NDArray[
 
 
 def lookup_at(base: int, addresses: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """The same for guest memory at host address ``base``."""
+    """The same for guest memory at host address ``base``, and any multiple of 16 addresses."""
     import numpy as np
 
-    masked = (np.asarray(addresses, np.uint32)).copy()
-    results = np.empty(16, np.uint32)
-    _lookup_module()["lookup"](base, masked.ctypes.data, results.ctypes.data)
+    masked = np.array(addresses, np.uint32, order="C")
+    results = np.empty(masked.shape, np.uint32)
+    place, there = masked.ctypes.data, results.ctypes.data
+    _lookup_module()["lookup"](base, place, there, masked.size // 16)
     return results
 
 
 @lru_cache(maxsize=1)
 def _lookup_module() -> Any:
-    def lookup(memory: Value, addresses: Value, results: Value) -> None:
-        store(results, direct_lookup(memory, load(i32x16, addresses)))
+    @staged
+    def lookup(memory: Value, addresses: Value, results: Value, count: Value) -> Any:
+        while count > 0:
+            store(results, direct_lookup(memory, load(i32x16, addresses)))
+            addresses, results = addresses + _LANE_BYTES, results + _LANE_BYTES
+            count = count - 1
 
-    entry = Function((ptr, ptr, ptr), None, lookup, name="lookup")
+    entry = Function((ptr, ptr, ptr, i32), None, lookup, name="lookup")
     return build("tmu-lookup", {"lookup": entry}, float_mode="qpu")

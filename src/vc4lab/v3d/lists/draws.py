@@ -152,8 +152,10 @@ class DrawPreparer:
         """A pipeline met at run time what it cannot do; the interpreter knows what it was."""
         golden = next((item for item in draw.keep or () if isinstance(item, GoldenDraw)), None)
         failure = golden.failure if golden is not None else None
-        if failure is not None:
+        if isinstance(failure, Unsupported):
             self.reporter.report(failure.code, failure.message)
+        elif failure is not None:
+            raise failure
         else:
             self.reporter.report("FRG-001", "a fragment program did what is not simulated")
 

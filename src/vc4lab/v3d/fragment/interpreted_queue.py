@@ -1,0 +1,434 @@
+"""The queue of a draw's blocks as the golden interpreter runs it: wide numpy words, TLB in order.
+
+All blocks run side by side, but what they do to the tile buffer must happen block after block.
+Writes are therefore noted and made at the end. Where a program looks at the tile buffer, the blocks
+first part into groups whose quads do not overlap, and each group is finished before the next.
+"""
+
+from __future__ import annotations
+
+import copy
+import ctypes
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from vc4lab.qpu.environment import Noted
+from vc4lab.qpu.operations import Mux, Signal
+from vc4lab.qpu.registers import Read, Write
+from vc4lab.qpu.wide import Diverged, WideEnvironment, rows_of, run_wide
+from vc4lab.v3d.fragment.accesses import ColourAccesses
+from vc4lab.v3d.fragment.shader import reads, writes
+from vc4lab.v3d.fragment.standalone import (
+    ALL,
+    LOAD_COLOUR,
+    LOAD_COVERAGE,
+    LOAD_MASK,
+    WRITE_COLOUR,
+    WRITE_FLAGS,
+    WRITE_MASK,
+    WRITE_REVERSE,
+    WRITE_STENCIL,
+    WRITE_Z,
+    Accesses,
+    TileAccess,
+    tile_accesses,
+)
+from vc4lab.v3d.fragment.tile_context import (
+    COUNTERS,
+    DrawParams,
+    FragmentBatch,
+    FragmentQueue,
+    TileContext,
+)
+from vc4lab.v3d.fragment.tlb import ALL_SAMPLES, DepthTest
+from vc4lab.v3d.fragment.tmu_kernels import lookup_at, sample_many
+from vc4lab.v3d.fragment.tmu_requests import Requests
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from vc4lab.qpu.plan import Plan
+    from vc4lab.v3d.fragment.interpreted import GoldenDraw
+
+    Words = NDArray[np.uint32]
+    Lanes = NDArray[np.bool_]
+    Rows = NDArray[np.intp]
+
+_LOOKS = frozenset(
+    {Signal.LOAD_COVERAGE, Signal.LOAD_COLOUR, Signal.LOAD_COLOUR_END, Signal.LOAD_ALPHA_MASK}
+)
+"""Signals that bring something of the tile buffer."""
+
+
+_QUAD_BITS = np.array([0, 4, 8, 12], np.uint32)
+"""Bits of `FragmentBatch.valid`."""
+
+
+class Noticed(NamedTuple):
+    """An access to the tile buffer that is still to be made, in the order of a group's blocks."""
+
+    kind: int
+    sample: int
+    word: int
+    values: Words
+    masks: Lanes | None
+
+
+def shade_queue(draw: GoldenDraw, context: int, params: int, queue: int, count: int) -> None:
+    """Runs the program of `draw` on the `count` blocks of a `FragmentQueue`. Raises Unsupported."""
+    shared = Shared(draw, context, params, queue, count)
+    rows = np.arange(count)
+    together = not (shared.moves_uniforms and shared.looks)
+    if together:
+        try:
+            shared.run(rows)
+        except Diverged:
+            together = False
+    if not together:
+        shared.forget()
+        for row in rows:
+            shared.run(rows[row : row + 1])
+    shared.finish()
+
+
+class Shared:
+    """What all groups of a queue have in common. Arguments as of `shade_queue`."""
+
+    def __init__(self, draw: GoldenDraw, context: int, params: int, queue: int, count: int) -> None:
+        self.draw = draw
+        self.key = key = draw.key
+        self.context, self.params, self.queue = context, params, queue
+        size = FragmentBatch.size // 4
+        memory: Any = (ctypes.c_uint32 * (count * size)).from_address(queue + FragmentQueue.size)
+        self.words = np.frombuffer(memory, np.uint32).reshape(count, size)
+        self.texture_quads = 0
+        self.done: list[QueueEnvironment] = []
+        """Groups at their end whose accesses are still to be made."""
+        program = draw.program
+        self.looks = any(
+            getattr(i, "signal", Signal.NONE) in _LOOKS for i in program.instructions
+        ) or any(
+            reads(program, Read.FLAGS) and writes(program, register)
+            for register in (Write.TLB_Z, Write.FLAGS)
+        )
+        self.moves_uniforms = writes(program, Write.UNIFORMS_ADDRESS)
+        self.parts_first = self.looks and program.has_branches
+        self.whole_blocks = (
+            program.has_branches
+            or writes(program, Write.FLAGS)
+            or any(getattr(i, "rotation", None) is not None for i in program.instructions)
+        )
+        test = DepthTest(key.layout, key.depth_function, key.z_update)
+        reads_coverage = any(word >> 60 == Signal.LOAD_COVERAGE for word in program.words)
+        coverage = key.coverage_reads if reads_coverage else None
+        self.native = tile_accesses(Accesses(test, key.counting, key.vg_mask, coverage))
+        self.column("stencil", 8)[:] = 0
+
+    def column(self, name: str, count: int = 16, start: int = 0) -> Words:
+        """Words of a member of every block: a view of shape (blocks, count)."""
+        first = FragmentBatch.offset(name) // 4 + start
+        return self.words[:, first : first + count]
+
+    def run(self, rows: Rows) -> None:
+        """Runs some blocks to their end."""
+        run_wide(self.draw.program, QueueEnvironment(self, rows), settings=self.key.unknowns)
+
+    def forget(self) -> None:
+        """Nothing has been run yet."""
+        self.done.clear()
+        self.texture_quads = 0
+
+    def finish(self) -> None:
+        """Makes the accesses that are left, block after block."""
+        self._make_noted()
+        if self.texture_quads:
+            place = TileContext.offset("counters") + 4 * COUNTERS.index("texture_quads")
+            ctypes.c_int32.from_address(self.context + place).value += self.texture_quads
+
+    def _make_noted(self) -> None:
+        if len(self.done) < 2:
+            for environment in self.done:
+                environment.make()
+            return
+        tables = [environment.table() for environment in self.done]
+        sizes = [len(environment.rows) for environment in self.done]
+        order = np.argsort(np.concatenate([environment.rows for environment in self.done]))
+        owners = np.repeat(np.arange(len(sizes)), sizes)[order]
+        places = np.concatenate([np.arange(size) for size in sizes])[order]
+        starts = np.flatnonzero(np.diff(owners, prepend=-1))
+        for start, end in zip(starts, [*starts[1:], len(owners)], strict=True):
+            table = tables[owners[start]]
+            self.call(table, int(places[start]), int(places[end - 1]) + 1)
+        for environment in self.done:
+            environment.pending.clear()
+
+    def call(self, table: Table, first: int, end: int) -> None:
+        """Makes all accesses of a table for the blocks `first` … `end` - 1 of its group."""
+        accesses, rows = table.accesses, table.rows
+        self.native(
+            self.context, self.queue, ctypes.addressof(accesses), table.length, rows.ctypes.data,
+            first, end,
+        )  # fmt: skip
+
+    def groups(self, rows: Rows) -> list[Rows]:
+        """Blocks in groups without common quads; a block comes after those it overlaps."""
+        places = self.column("place", 1)[rows, 0].astype(np.int64)
+        valid = self.column("valid", 1)[rows, 0]
+        layout = self.key.layout
+        latest: dict[int, int] = {}
+        groups: list[list[int]] = []
+        corners = [
+            (layout.quad_row_bytes * (quad >> 1) + layout.quad_bytes * (quad & 1), 1 << 4 * quad)
+            for quad in range(4)
+        ]
+        for row, place, bits in zip(rows.tolist(), places.tolist(), valid.tolist(), strict=True):
+            quads = [place + offset for offset, bit in corners if self.whole_blocks or bits & bit]
+            number = max((latest.get(quad, -1) for quad in quads), default=-1) + 1
+            if number == len(groups):
+                groups.append([])
+            groups[number].append(row)
+            for quad in quads:
+                latest[quad] = number
+        return [np.array(group) for group in groups]
+
+
+class Table(NamedTuple):
+    """Noted accesses as native code takes them; `keep` are the arrays they point to."""
+
+    accesses: Any
+    length: int
+    rows: NDArray[np.int32]
+    keep: list[Any]
+
+
+class QueueEnvironment(WideEnvironment):
+    """A group of blocks. Words are uint32 arrays of shape (blocks, 16), or (16,): all the same."""
+
+    def __init__(self, shared: Shared, rows: Rows) -> None:
+        self.shared = shared
+        self.rows = rows
+        self.blocks = len(rows)
+        self.alone = self.blocks == 1
+        """Whether no block of the group overlaps another, and no other group is under way."""
+        self.accesses = ColourAccesses(shared.key.layout)
+        self.pointer = int(shared.column("uniforms", 1)[0, 0])
+        self.pending: list[Noticed] = []
+        self._parting = self._flags_changed = False
+        self._varying = 0
+        self._requests = self._new_requests()
+
+    def _new_requests(self) -> Requests:
+        return Requests(
+            self.shared.draw.requests,
+            len(self.shared.key.textures),
+            sample=self._sample,
+            lookup=lambda addresses: lookup_at(self.shared.draw.memory.base, addresses),
+            skip_uniform=self._skip_uniform,
+            zero=lambda: np.zeros(16, np.uint32),
+        )
+
+    # -- groups ------------------------------------------------------------------------------
+
+    def partition(self, p: Plan) -> Sequence[Rows] | None:
+        if self.alone or not (self.shared.parts_first or self._looks(p)):
+            return None
+        groups = self.shared.groups(self.rows)
+        if len(groups) == 1:
+            self.alone = True
+            return None
+        self._parting = True
+        return [np.searchsorted(self.rows, group) for group in groups]
+
+    def _looks(self, p: Plan) -> bool:
+        """Whether an instruction asks for what noted accesses might have changed."""
+        if p.kind != "alu":
+            return False
+        if p.signal in _LOOKS:
+            return True
+        asks = (p.raddr_a == Read.FLAGS and Mux.A in p.muxes) or (
+            p.raddr_b == Read.FLAGS and Mux.B in p.muxes
+        )
+        return asks and self._flags_changed
+
+    def select(self, rows: Rows) -> QueueEnvironment:
+        new = copy.copy(self)
+        new.rows, new.blocks = self.rows[rows], len(rows)
+        new.alone = self.alone or self._parting
+        new._parting = False
+        new.accesses = copy.copy(self.accesses)
+        new.pending = [
+            access._replace(
+                values=rows_of(access.values, rows),
+                masks=None if access.masks is None else rows_of(access.masks, rows),
+            )
+            for access in self.pending
+        ]
+        new._requests = new._new_requests()
+        shape, values = self._requests.noted()
+        new._requests.recall(Noted(shape, tuple(rows_of(value, rows) for value in values)))
+        return new
+
+    def program_end(self) -> None:
+        if self.alone:
+            self.make()
+        else:
+            self.shared.done.append(self)
+
+    # -- inputs ------------------------------------------------------------------------------
+
+    def _column(self, name: str, count: int = 16, start: int = 0) -> Words:
+        found: Words = self.shared.column(name, count, start)[self.rows]
+        return found
+
+    def _lanes(self, column: Words) -> Words:
+        """One word of each block, in all its lanes."""
+        return np.broadcast_to(column, (self.blocks, 16))
+
+    def initial_registers(self) -> dict[tuple[str, int], Words]:
+        return {("a", 15): self._column("w"), ("b", 15): self._column("z")}
+
+    def uniform(self) -> Words:
+        word = self.shared.draw.memory.u32(self.pointer)
+        self._skip_uniform()
+        return np.full(16, word, np.uint32)
+
+    def _skip_uniform(self) -> None:
+        self.pointer = (self.pointer + 4) & 0xFFFFFFFF
+
+    def uniforms_address(self, value: Words, relative: bool) -> None:
+        target = value[..., 0]
+        if (target != target.flat[0]).any():
+            raise Diverged
+        base = self.pointer if relative else 0
+        self.pointer = (base + int(target.flat[0])) & 0xFFFFFFFF
+
+    def varying(self) -> tuple[Words, Words]:
+        number = self._varying
+        self._varying += 1
+        if number >= int(self.shared.column("n_varyings", 1)[0, 0]):
+            return np.zeros(16, np.uint32), np.zeros(16, np.uint32)
+        slopes = self._column("varyings_vp", 16, 16 * number)
+        return slopes, self._lanes(self._column("varyings_c", 1, number))
+
+    def x_coord(self) -> Words:
+        return self._column("x")
+
+    def y_coord(self) -> Words:
+        return self._column("y")
+
+    def element_number(self) -> Words:
+        return np.arange(16, dtype=np.uint32)
+
+    def qpu_number(self) -> Words:
+        return np.zeros(16, np.uint32)
+
+    def ms_flags(self) -> Words:
+        if self._flags_changed:
+            self.make()
+        flags = self._column("flags")
+        return flags & np.uint32(1) if self.shared.key.one_flag else flags
+
+    def rev_flag(self) -> Words:
+        if self._flags_changed:
+            self.make()
+        return self._lanes(self._column("reverse", 1))
+
+    def set_ms_flags(self, value: Words, mask: Lanes) -> None:
+        bits = np.uint32(1 if self.shared.key.one_flag else ALL_SAMPLES)
+        self._note(WRITE_FLAGS, value & bits, mask)
+
+    def set_rev_flag(self, value: Words, mask: Lanes) -> None:
+        self._note(WRITE_REVERSE, value, mask)
+
+    # -- texture unit ------------------------------------------------------------------------
+
+    def tmu_write(self, unit: int, register: str, value: Words, mask: Lanes, site: int) -> None:
+        if register == "s" and self.shared.key.counting:
+            valid = self._column("valid", 1)
+            self.shared.texture_quads += int((valid >> _QUAD_BITS & np.uint32(1)).sum())
+        self._requests.write(unit, register, value, site)
+
+    def tmu_load(self, unit: int) -> Any:
+        return self._requests.load(unit)
+
+    def _sample(self, number: int, coordinates: list[Words]) -> list[Words]:
+        place = self.shared.params + DrawParams.offset("textures") + 8 * number
+        descriptor = ctypes.c_uint64.from_address(place).value
+        kind, base = self.shared.key.textures[number], self.shared.draw.memory.base
+        return sample_many(kind, descriptor, base, coordinates, self.blocks)
+
+    def tmu_noswap(self, value: Words) -> None:
+        pass
+
+    # -- tile buffer -------------------------------------------------------------------------
+
+    def _note(
+        self, kind: int, values: Words, masks: Lanes | None, place: tuple[int | None, int] = (0, 0)
+    ) -> None:
+        sample, word = place
+        self._flags_changed |= kind in (WRITE_Z, WRITE_FLAGS, WRITE_REVERSE)
+        self.pending.append(Noticed(kind, ALL if sample is None else sample, word, values, masks))
+
+    def table(self) -> Table:
+        """The noted accesses as native code takes them."""
+        shape = self.blocks, 16
+        accesses: Any = (TileAccess.python * len(self.pending))()
+        keep: list[Any] = []
+        for access, (kind, sample, word, values, masks) in zip(accesses, self.pending, strict=True):
+            access.kind, access.sample, access.word = kind, sample, word
+            lanes = np.empty(shape, np.uint32)
+            lanes[...] = True if masks is None else masks
+            words = values
+            if kind < LOAD_COLOUR:
+                words = np.empty(shape, np.uint32)
+                words[...] = values
+            access.values, access.masks = words.ctypes.data, lanes.ctypes.data
+            keep += [words, lanes]
+        return Table(accesses, len(self.pending), self.rows.astype(np.int32), keep)
+
+    def make(self) -> None:
+        """Makes the noted accesses."""
+        if self.pending:
+            self.shared.call(self.table(), 0, self.blocks)
+            self.pending.clear()
+
+    def _load(self, kind: int, place: tuple[int, int] = (0, 0)) -> Words:
+        result = np.zeros((self.blocks, 16), np.uint32)
+        self._note(kind, result, None, place)
+        self.make()
+        return result
+
+    def tlb_z(self, value: Words, mask: Lanes) -> None:
+        self._note(WRITE_Z, value, mask)
+
+    def tlb_stencil(self, value: Words) -> None:
+        lane = int(self.shared.key.unknowns["stencil_setup_lane"])
+        self._note(WRITE_STENCIL, value[..., lane : lane + 1], None)
+
+    def tlb_colour(self, value: Words, mask: Lanes, all_samples: bool) -> None:
+        self._note(WRITE_COLOUR, value, mask, self.accesses.write(all_samples))
+
+    def tlb_colour_load(self) -> Words:
+        return self._load(LOAD_COLOUR, self.accesses.load())
+
+    def tlb_alpha_mask(self, value: Words, mask: Lanes) -> None:
+        if self.shared.key.vg_mask:
+            self._note(WRITE_MASK, value, mask)
+
+    def tlb_alpha_load(self) -> Words:
+        return self._load(LOAD_MASK) if self.shared.key.vg_mask else np.zeros(16, np.uint32)
+
+    def tlb_coverage_load(self) -> Words:
+        return self._load(LOAD_COVERAGE)
+
+    def scoreboard_wait(self) -> None:
+        pass
+
+    def scoreboard_unlock(self) -> None:
+        pass
+
+    def thread_switch(self, last: bool) -> None:
+        pass
