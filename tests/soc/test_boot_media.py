@@ -147,7 +147,7 @@ def test_filters_and_includes():
     reporter = Reporter()
     files = {"more.txt": "b=2\ninclude more.txt\n"}
     text = (
-        "[pi3]\na=3\n[pi2]\na=2\n[0xc40001]\ngpu_mem=1\n[0x1]\ngpu_mem=2\n[board-type=0x04]\n"
+        "[pi3]\na=3\n[pi2]\na=2\n[0xc40001]\ngpu_mem=1\n[0x1]\ngpu_mem=2\n[all]\n[board-type=0x04]\n"
         "core_freq=5\n[none]\ncore_freq=6\n[gpio4=1]\ncore_freq=7\n[all]\ninclude more.txt\n"
     )
     left = [3]
@@ -160,6 +160,25 @@ def test_filters_and_includes():
     assert (config.get("a"), config.get("b")) == ("2", "2")
     assert (config.integer("gpu_mem"), config.integer("core_freq")) == (1, 5)
     assert reporter.has("BOOT-013")
+
+
+@pytest.mark.parametrize(
+    ("filters", "applies"),
+    [
+        ("[pi3]\n[gpio10=0]", False),
+        ("[pi3]\n[pi2]", True),
+        ("[gpio10=1]\n[pi2]", False),
+        ("[gpio10=1]\n[gpio10=0]\n[pi2]", True),
+        ("[gpio4=1]", True),
+        ("[EDID=VSC-TD2220]\n[pi2]", False),
+        ("[EDID=VSC-TD2220]\n[all]\n[PI2]", True),
+        ("[none]\n[pi2]", True),
+        ("[pi0w]", False),
+    ],
+)
+def test_filters_of_different_kinds_must_all_be_met(filters, applies):
+    config = parse_config(f"{filters}\ngpu_mem=99\n", {"pi2"}, Reporter())
+    assert (config.integer("gpu_mem") == 99) is applies
 
 
 @pytest.mark.parametrize("board", ["zero", "pi1"])
@@ -219,3 +238,13 @@ def test_the_same_gpu_mem_for_everybody(tmp_path, lines, board, megabytes):
     assert machine.videocore.vc_memory == megabytes << 20
     assert machine.videocore.arm_memory == arm << 20
     assert struct.unpack_from("<5I", machine.memory.read(0x114, 20))[2] == arm << 20
+
+
+@pytest.mark.parametrize(("kind", "words"), [(0x83, "no FAT partition"), (0xEE, "GUID")])
+def test_a_partition_table_without_fat_is_a_card_all_the_same(tmp_path, kind, words):
+    table = bytearray(SECTOR)
+    struct.pack_into("<B3xB3xII", table, 446, 0x80, kind, 1, 4)
+    table[510:] = b"\x55\xaa"
+    (tmp_path / "card.img").write_bytes(table + bytes(4 * SECTOR))
+    with pytest.raises(BootError, match=f"BOOT-008.*{words}"):
+        plan_boot(tmp_path / "card.img", BOARDS["pi2"], Reporter())

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from vc4lab.soc.display_modes import CEA, DEFAULT_MODE, DMT, MODES
+from vc4lab.soc.gpio import PULL_UP_AT_RESET
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
@@ -114,9 +115,16 @@ class _Board:
             return _number(title[11:]) == self.revision >> 4 & 0xFF
         if re.fullmatch(r"0x[0-9a-f]{1,8}", title):
             return int(title, 16) == self.serial
-        if re.fullmatch(r"gpio\d+=0", title):
-            return True
+        pin = re.fullmatch(r"gpio(\d{1,2})=([01])", title)
+        if pin:  # nothing is attached: it reads as it is pulled
+            return PULL_UP_AT_RESET >> int(pin[1]) & 1 == int(pin[2])
         return title in self.filters
+
+
+def _kind(title: str) -> str:
+    """Filters of one kind replace each other, those of different kinds must all be met."""
+    found = re.match(r"0x|edid|gpio|hdmi|tryboot|partition", title.lower())
+    return found[0] if found else "model"
 
 
 def _no_file(_name: str) -> str | None:
@@ -158,7 +166,7 @@ def _parse(
     name: str,
     read: Callable[[str], str | None],
 ) -> None:
-    active = True
+    unmet: set[str] = set()
     for number, raw in enumerate(text.splitlines(), 1):
         line = raw.strip().lstrip("\ufeff")
         if not line or line.startswith("#"):
@@ -172,9 +180,14 @@ def _parse(
             title = section[1].strip()
             if OTHER_FILTERS.fullmatch(title) is None:
                 reporter.report("BOOT-011", f"{where}: there is no filter [{_short(title)}]")
-            active = board.meets(title)
+            if title.lower() == "all":
+                unmet.clear()
+            elif board.meets(title):
+                unmet.discard(_kind(title))
+            else:
+                unmet.add(_kind(title))
             continue
-        if not active:
+        if unmet:
             continue
         command = re.fullmatch(r"(include|initramfs)\s+(.+)", line)
         if command is None:
@@ -184,7 +197,8 @@ def _parse(
         else:
             included = read(command[2].strip())
             if included is None:
-                reporter.report("BOOT-013", f"{where}: no file {_short(command[2])} to include")
+                text = f"no file {_short(command[2])} to include, or one that leads back here"
+                reporter.report("BOOT-013", f"{where}: {text}")
             else:
                 _parse(config, included, board, reporter, _short(command[2]), read)
 

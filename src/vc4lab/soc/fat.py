@@ -15,6 +15,7 @@ from vc4lab.soc.card import split_name
 
 SECTOR = 512
 FAT_TYPES = (0x01, 0x04, 0x06, 0x0B, 0x0C, 0x0E)
+GPT = 0xEE
 SIGNATURE = b"\x55\xaa"
 FOLDER, VOLUME, LONG_NAME = 0x10, 0x08, 0x0F
 MOST_FOLDER_BYTES = 4 << 20
@@ -70,6 +71,10 @@ class FatCard:
             (start,) = struct.unpack_from("<I", first, 446 + 16 * number + 8)
             if kind in FAT_TYPES and start:
                 return int(start) * SECTOR
+        if first[450] == GPT:
+            raise BadCard(
+                "it has a GUID partition table; the firmware looks for a FAT one in an MBR"
+            )
         raise BadCard("the partition table has no FAT partition")
 
     def _read_parameters(self) -> None:
@@ -204,7 +209,7 @@ def looks_like_card(path: Path) -> bool:
         return False
     if len(first) < SECTOR or first[510:] != SIGNATURE:
         return False
-    partition = any(
-        first[446 + 16 * n + 4] in FAT_TYPES and first[446 + 16 * n] in (0, 0x80) for n in range(4)
-    )
-    return partition or first[0] in (0xEB, 0xE9)
+    entries = [first[446 + 16 * n : 462 + 16 * n] for n in range(4)]
+    table = all(entry[0] in (0, 0x80) for entry in entries)
+    used = any(entry[4] and any(entry[8:12]) for entry in entries)
+    return (table and used) or first[0] in (0xEB, 0xE9)

@@ -289,8 +289,8 @@ def _read_kernel(
         raise _error(
             reporter,
             "BOOT-004",
-            f"{title} is {size / MIB:.1f} MiB, but only {room / MIB:.1f} MiB of RAM are "
-            f"free from 0x{address:x} on",
+            f"{title} has {size} bytes, but only {room} bytes of RAM are free from "
+            f"0x{address:x} on",
         )
     image = card.read(name, room)
     if not any(image[:64]):
