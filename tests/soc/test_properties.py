@@ -155,6 +155,14 @@ def test_execute_qpu_without_power(machine):
     assert call(machine, (0x30011, [99, AT, 0, 0]))[0][0] == 0x80000000
 
 
+def test_execute_qpu_fails_as_one_likes(boot):
+    from vc4lab.v3d.unknowns import Unknowns
+
+    machine = boot(HALT, unknowns=Unknowns({"execute_qpu_failure": "one"}))
+    assert call(machine, (0x30011, [1, AT + 0x1000, 0, 0]))[0][0] == 1
+    assert call(machine, (0x30011, [99, AT, 0, 0]))[0][0] == 1
+
+
 def test_unknown_tag_and_missing_end(machine):
     call(machine, (0x12345678, [1]), end=False)
     assert response(machine) == 0

@@ -17,7 +17,8 @@ INVALID_VOLTAGE = 0x80000000
 TEMPERATURE, HOTTEST = 42_236, 85_000
 """Thousandths of a degree Celsius."""
 QPUS = 12
-FAILED = 0x80000000
+FAILURES = {"error": 0x80000000, "one": 1}
+"""Answers of a failed "execute QPU": the unknown "execute_qpu_failure"."""
 
 
 @tag(0x00020001, "power state", "u32 device", "u32 device, u32 state")
@@ -139,13 +140,14 @@ def enable_qpu(vc: VideoCore, enable: int) -> int:
 
 @tag(0x00030011, "execute QPU", "u32 count, u32 control, u32 noflush, u32 timeout", "u32 status")
 def execute_qpu(vc: VideoCore, count: int, control: int, noflush: int, timeout: int) -> int:
+    failed = FAILURES[vc.unknowns["execute_qpu_failure"]]
     if not 0 < count <= QPUS or not vc.memory.contains(control, 8 * count):
         vc.reporter.report(
             "SOC-011",
             f"execute QPU with {count} programs and their list at 0x{control:08x}",
             block="mailbox",
         )
-        return FAILED
+        return failed
     if vc.v3d.works:
         vc.reporter.report(
             "SOC-081",
@@ -156,7 +158,7 @@ def execute_qpu(vc: VideoCore, count: int, control: int, noflush: int, timeout: 
     pairs = [
         (vc.memory.u32(control + 8 * n), vc.memory.u32(control + 8 * n + 4)) for n in range(count)
     ]
-    return 0 if vc.v3d.run_user_programs(pairs, flush=not noflush) else FAILED
+    return 0 if vc.v3d.run_user_programs(pairs, flush=not noflush) else failed
 
 
 @tag(0x00030010, "execute code", "u32 function, u32 r0", "u32 r0")

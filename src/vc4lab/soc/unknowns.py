@@ -97,6 +97,14 @@ ROWS = [
         "The stub's source up to 2020; a change of September 2020 (pull request 117) disables smc, "
         "and which firmware has which is not told",
     ),
+    Unknown(
+        "execute_qpu_failure",
+        "What does the mailbox's execute QPU (0x30011) answer when it fails or times out?",
+        {"error": "0x80000000", "one": "1"},
+        "error",
+        "Execute a program that never ends.",
+        "The mailbox documentation says non-zero; hardware reference 8.7",
+    ),
 ]
 
 register(ROWS)
