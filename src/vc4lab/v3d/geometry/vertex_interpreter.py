@@ -1,17 +1,20 @@
-"""The golden path of vertex shading: native attribute fetch, the QPU interpreter per batch."""
+"""The golden path of vertex shading: native attribute fetch, the QPU interpreter on many batches.
+
+All batches of 16 vertices run side by side in wide words (`qpu/wide.py`). If they want different
+things of the VPM or of the uniforms they are run one by one instead.
+"""
 
 from __future__ import annotations
 
+import copy
 import ctypes
-from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from vc4lab.memory import MEMORY_MASK
-from vc4lab.qpu.environment import Environment, Unsupported
-from vc4lab.qpu.interpreter import Interpreter
+from vc4lab.qpu.environment import Noted, Unsupported
+from vc4lab.qpu.wide import Diverged, WideEnvironment, rows_of, run_wide
 from vc4lab.simd import build
 from vc4lab.v3d.fragment.tmu_requests import Requests, texture_numbers
 from vc4lab.v3d.geometry import vpm_golden as vpm
@@ -27,45 +30,59 @@ from vc4lab.v3d.geometry.vpm import (
 )
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from vc4lab.qpu.program import Program
 
+WIDEST = 256
+"""Batches that are run together."""
 
-class InterpretedVertices(Environment):
-    """VPM and uniforms of one batch; words are numpy arrays of 16 lanes."""
 
-    def __init__(
-        self,
-        memory: int,
-        uniforms: int,
-        rows: Any,
-        requests: Callable[[Any], Requests],
-        extension: str,
-    ) -> None:
-        self.memory = memory
-        self.stream = uniforms
-        self.extension = extension
-        self.inputs = np.zeros(WINDOW_ROWS * ROW_BYTES, np.uint8)
-        self.inputs[: rows.nbytes] = rows.view(np.uint8).reshape(-1)
-        self.outputs = np.zeros(WINDOW_ROWS * ROW_BYTES, np.uint8)
+class InterpretedVertices(WideEnvironment):
+    """VPM and uniforms of some batches; words are numpy arrays of shape (batches, 16), or (16,).
+
+    inputs: rows of attributes, shape (batches, rows, 16); outputs: the VPM of all batches, shape
+    (all batches, bytes), of which `places` belong to these.
+    """
+
+    def __init__(self, of: VertexInterpreter, context: VertexContext, inputs: Any) -> None:
+        self.of, self.context = of, context
+        self.blocks = len(inputs)
+        self.places = np.arange(self.blocks)
+        self.inputs = np.zeros((self.blocks, WINDOW_ROWS * ROW_BYTES), np.uint8)
+        rows = np.ascontiguousarray(inputs).view(np.uint8).reshape(self.blocks, -1)
+        self.inputs[:, : rows.shape[1]] = rows
+        self.outputs = np.zeros((self.blocks, WINDOW_ROWS * ROW_BYTES), np.uint8)
+        self.stream = int(context.uniforms)
         self.reads = vpm.ReadQueue()
         self.write_setup, self.write_address = GenericSetup(WHOLE_ROWS), 0
-        self.requests = requests(self)
-        self.stopped = False
+        self.requests = self._new_requests()
+        self.stopped: list[bool] = []
+
+    def select(self, rows: NDArray[np.intp]) -> InterpretedVertices:
+        new = copy.copy(self)
+        new.blocks, new.places, new.inputs = len(rows), self.places[rows], self.inputs[rows]
+        new.reads = copy.deepcopy(self.reads)
+        new.requests = new._new_requests()
+        shape, values = self.requests.noted()
+        new.requests.recall(Noted(shape, tuple(rows_of(value, rows) for value in values)))
+        return new
 
     def uniform(self) -> Any:
-        place = self.memory + (self.stream & MEMORY_MASK)
+        place = self.context.memory + (self.stream & MEMORY_MASK)
         self.stream += 4
         return np.full(LANES, ctypes.c_uint32.from_address(place).value, np.uint32)
 
     def uniforms_address(self, value: Any, relative: bool) -> None:
         if relative:
             self.refuse("a relative uniforms address")
-        self.stream = int(value[0])
+        self.stream = _one(value)
 
     def vpm_setup(self, side: str, value: Any) -> None:
-        setup = check_setup(int(value[0]), self.site)
+        word = _one(value)
+        setup = check_setup(word, self.site)
         if side == "read":
-            self.reads.setup(int(value[0]))
+            self.reads.setup(word)
         else:
             self.write_setup, self.write_address = setup, vpm.first(setup)
 
@@ -73,15 +90,43 @@ class InterpretedVertices(Environment):
         found = self.reads.next()
         if found is None:
             return np.zeros(LANES, np.uint32)
-        return vpm.read(self.inputs, *found, self.extension)
+        return vpm.read(self.inputs, *found, self.of.key.unknowns["vpm_read_extension"])
 
     def vpm_write(self, value: Any, mask: Any) -> None:
-        vpm.write(self.outputs, self.write_setup, self.write_address, value, mask)
+        offsets, size = vpm.places(self.write_setup, self.write_address)
+        words, lanes = np.broadcast_arrays(value, mask, np.empty((self.blocks, LANES)))[:2]
+        block, lane = np.nonzero(lanes)
+        chosen = words[block, lane]
+        for byte in range(size):
+            part = (chosen >> np.uint32(8 * byte)).astype(np.uint8)
+            self.outputs[self.places[block], offsets[lane] + byte] = part
         self.write_address = vpm.advance(self.write_setup, self.write_address)
 
-    def skip_uniform(self) -> None:
+    def _skip_uniform(self) -> None:
         """The texture unit took a word of the stream."""
         self.stream += 4
+
+    def _new_requests(self) -> Requests:
+        return Requests(
+            self.of.numbers,
+            len(self.of.key.textures),
+            sample=self._sample,
+            lookup=self._lookup,
+            skip_uniform=self._skip_uniform,
+            zero=lambda: np.zeros(LANES, np.uint32),
+        )
+
+    def _sample(self, number: int, coordinates: list[Any]) -> list[Any]:
+        from vc4lab.v3d.fragment.tmu_kernels import sample_many
+
+        kind, context = self.of.key.textures[number], self.context
+        descriptor = context.textures[number]
+        return sample_many(kind, descriptor, context.memory, coordinates, self.blocks)
+
+    def _lookup(self, addresses: Any) -> Any:
+        from vc4lab.v3d.fragment.tmu_kernels import lookup_at
+
+        return lookup_at(self.context.memory, addresses)
 
     def tmu_write(self, unit: int, register: str, value: Any, mask: Any, site: int) -> None:
         self.requests.write(unit, register, np.array(value, np.uint32), site)
@@ -102,13 +147,21 @@ class InterpretedVertices(Environment):
         """One thread per batch: switching is invisible."""
 
     def loop_limit(self) -> None:
-        self.stopped = True
+        self.stopped.append(True)
 
     def left_program(self) -> None:
-        self.stopped = True
+        self.stopped.append(True)
 
     def refuse(self, what: str) -> Any:
         raise Unsupported("VTX-002", f"{what} in a vertex shader", self.site)
+
+
+def _one(value: Any) -> int:
+    """Lane 0, if it is the same in all batches. Raises Diverged."""
+    first = value[..., 0]
+    if (first != first.flat[0]).any():
+        raise Diverged
+    return int(first.flat[0])
 
 
 class VertexInterpreter:
@@ -117,52 +170,46 @@ class VertexInterpreter:
     def __init__(self, key: VertexKey, program: Program) -> None:
         self.key = key
         self.program = program
+        self.numbers = texture_numbers(program)
         layout = f"{key.attributes} {key.total_size}"
         self.fetch = build("fetch", {"fetch": fetch_kernel(key)}, key=layout)["fetch"]
 
     def shade(self, context: VertexContext) -> int:
         """Shade the used vertices of a job; a status."""
-        rows_in, rows = self.key.rows_in, self.key.rows
-        inputs = np.zeros((max(rows_in, 1), LANES), np.uint32)
-        for batch in range(context.first >> 4, (context.last >> 4) + 1):
-            if not self.fetch(context.address, batch, inputs.ctypes.data):
-                continue
-            settings = self.key.unknowns
-            requests = partial(self._requests, context)
-            extension = settings["vpm_read_extension"]
-            env = InterpretedVertices(
-                context.memory, context.uniforms, inputs[:rows_in], requests, extension
-            )
-            Interpreter(self.program, env, settings=settings).run()
-            if env.stopped:
-                return ENDLESS
-            target = context.output + batch * self.key.pitch
-            ctypes.memmove(target, env.outputs.tobytes(), rows * ROW_BYTES)
-            context.batches += 1
+        begin, end = context.first >> 4, (context.last >> 4) + 1
+        for first in range(begin, end, WIDEST):
+            status = self._shade(context, first, min(first + WIDEST, end))
+            if status != DONE:
+                return status
         return DONE
 
-    def _requests(self, context: VertexContext, env: InterpretedVertices) -> Requests:
-        kinds = self.key.textures
+    def _shade(self, context: VertexContext, first: int, end: int) -> int:
+        """Shade the used vertices of the batches `first` … `end` - 1."""
+        rows_in = self.key.rows_in
+        inputs = np.zeros((end - first, max(rows_in, 1), LANES), np.uint32)
+        used = [
+            batch for batch in range(first, end)
+            if self.fetch(context.address, batch, inputs[batch - first].ctypes.data)
+        ]  # fmt: skip
+        if not used:
+            return DONE
+        inputs = inputs[np.array(used) - first, :rows_in]
+        try:
+            outputs = [self._run(context, inputs)]
+        except Diverged:
+            outputs = [self._run(context, inputs[k : k + 1]) for k in range(len(used))]
+        size = self.key.rows * ROW_BYTES
+        for found in outputs:
+            if found is None:
+                return ENDLESS
+            for vertices in found:
+                target = context.output + used.pop(0) * self.key.pitch
+                ctypes.memmove(target, vertices.ctypes.data, size)
+                context.batches += 1
+        return DONE
 
-        def sample(number: int, coordinates: list[Any]) -> list[Any]:
-            from vc4lab.v3d.fragment.tmu_kernels import sampler_module
-
-            words = np.concatenate(coordinates)
-            found = np.zeros(2 * LANES, np.uint32)
-            entry = sampler_module(kinds[number])["sample"]
-            entry(context.textures[number], context.memory, words.ctypes.data, found.ctypes.data)
-            return [found[:LANES], found[LANES:]][: kinds[number].result_words]
-
-        def lookup(addresses: Any) -> Any:
-            from vc4lab.v3d.fragment.tmu_kernels import lookup_at
-
-            return lookup_at(context.memory, addresses)
-
-        return Requests(
-            texture_numbers(self.program),
-            len(kinds),
-            sample=sample,
-            lookup=lookup,
-            skip_uniform=env.skip_uniform,
-            zero=lambda: np.zeros(LANES, np.uint32),
-        )
+    def _run(self, context: VertexContext, inputs: Any) -> Any:
+        """The VPM after the program, for each batch; None if it does not end."""
+        env = InterpretedVertices(self, context, inputs)
+        run_wide(self.program, env, settings=self.key.unknowns)
+        return None if env.stopped else env.outputs

@@ -52,11 +52,14 @@ def first(setup: GenericSetup) -> int:
 def read(
     vpm: NDArray[np.uint8], setup: GenericSetup, address: int, extension: str
 ) -> NDArray[np.uint32]:
-    """A vector. extension: of 8- and 16-bit elements, the unknown "vpm_read_extension"."""
+    """A vector. extension: of 8- and 16-bit elements, the unknown "vpm_read_extension".
+
+    With many VPMs side by side (another dimension in front) a vector of each.
+    """
     offsets, size = places(setup, address)
-    result = np.zeros(LANES, np.uint32)
+    result = np.zeros((*vpm.shape[:-1], LANES), np.uint32)
     for byte in range(size):
-        result |= vpm[offsets + byte].astype(np.uint32) << np.uint32(8 * byte)
+        result |= vpm[..., offsets + byte].astype(np.uint32) << np.uint32(8 * byte)
     if extension == "sign":
         unused = 32 - 8 * size
         result = ((result << np.uint32(unused)).view(np.int32) >> unused).view(np.uint32)
