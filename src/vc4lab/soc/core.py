@@ -6,7 +6,9 @@ from typing import Any
 
 from vc4lab.soc.cpu import Cpu
 from vc4lab.soc.idle import IdleLoop
+from vc4lab.soc.outcome import UnhandledException
 from vc4lab.soc.steady import SteadyWait
+from vc4lab.soc.storms import InterruptStorm
 
 LONGEST_NAP = 8
 """Rounds for which a core in a wfe loop is left alone while others work."""
@@ -34,6 +36,9 @@ class Core:
         self.polls: list[Any] = []
         """What it polls on each bus, while others have their turn."""
         self.activity = (0, 0, 0)
+        self.interrupt_storm = InterruptStorm()
+        self.crash: UnhandledException | None = None
+        """The exception that it takes for ever."""
         self.began = 0
         """Device accesses and instructions when its turn began."""
 

@@ -215,8 +215,14 @@ class Cores:
                 outcome = self._execute(core, min(machine.clock.limit, end))
                 if not machine.counter.unmasked or machine.ended:
                     break
+                if self._interrupted_for_ever(core):
+                    return None
             machine.v3d_bridge.settle()
         except UnhandledException as crash:
+            if crash.storm and len(self._running()) > 1:
+                core.crash = crash
+                machine.tell_crash(crash)
+                return Outcome.STORM
             machine.crash(crash)
             return None
         if outcome is Outcome.LIMIT and not machine.ended and core.cpu.lost:
@@ -240,6 +246,18 @@ class Cores:
             if outcome is not Outcome.LIMIT or counter.count >= limit:
                 return outcome
         return cpu.run(limit)
+
+    def _interrupted_for_ever(self, core: Core) -> bool:
+        """Whether a core does nothing but serve an interrupt that nobody clears; ends the run."""
+        machine = self._machine
+        cpu = core.cpu
+        if not self._will_be_taken(core):
+            return False
+        count = machine.counter.count
+        if not core.interrupt_storm.grows(cpu.pc, count, machine.watchdog.signs()):
+            return False
+        machine.hang_in_interrupts(cpu.pc, core.number)
+        return True
 
     def _idles(self, core: Core) -> bool:
         """Whether the slice that has ended was part of a loop that only watches memory."""
@@ -424,7 +442,7 @@ class Cores:
             return True
         if core.asleep == Outcome.WAIT_FOR_INTERRUPT.value:
             return False
-        if core.asleep == Outcome.BRANCH_TO_SELF.value:
+        if core.asleep in (Outcome.BRANCH_TO_SELF.value, Outcome.STORM.value):
             return False
         if core.asleep == POLLING:
             now = self._machine.clock.now
@@ -473,6 +491,10 @@ class Cores:
         machine = self._machine
         machine.frames.finish()
         if machine.ended:
+            return
+        crashes = [core.crash for core in running if core.asleep == Outcome.STORM.value]
+        if crashes and crashes[0] is not None:
+            machine.crash(crashes[0], told=True)
             return
         watching = [core for core in running if core.asleep == IDLE_LOOP]
         self.current = core = watching[0] if watching else running[0]

@@ -24,6 +24,7 @@ from vc4lab.soc.engine_calls import EngineCalls
 from vc4lab.soc.exceptions import THUMB, ArmException
 from vc4lab.soc.native import SliceCounter
 from vc4lab.soc.outcome import Outcome, UnhandledException
+from vc4lab.soc.storms import FAULTS, FaultStorm
 from vc4lab.soc.traps import Action, CoreLinks, Trap
 
 if TYPE_CHECKING:
@@ -81,6 +82,7 @@ class Cpu(ABC):
         self.links = links
         self.number = number
         self.exceptions_taken = 0
+        self._storm = FaultStorm()
         self.last_exception: tuple[ArmException, int] | None = None
         self.stale = False
         """Whether somebody may have changed the code this core has executed."""
@@ -225,6 +227,7 @@ class Cpu(ABC):
         """
         counter = self.counter
         counter.limit = limit
+        self._storm.resume(counter.count)
         counter.watch_pages(self._pages.seen, self.memory.base)
         if self.stale:
             self._drop_changed_code()
@@ -358,6 +361,8 @@ class Cpu(ABC):
         unreadable = exception is ArmException.PREFETCH_ABORT and address == vector
         if unreadable or (low and self.memory.u32(vector) == 0):
             raise UnhandledException(exception, address, vector)
+        if exception in FAULTS and self._storm.grows(self.counter.count, address == vector):
+            raise UnhandledException(exception, address, vector, storm=True)
 
     def _note_fault_status(self) -> None:
         """Keep syndrome, AArch32 status and address of an abort, in the hook that reports it.

@@ -38,6 +38,7 @@ from vc4lab.soc.properties import PropertyChannel
 from vc4lab.soc.result import RunResult, Stop
 from vc4lab.soc.serial import SerialPort
 from vc4lab.soc.smi import Smi
+from vc4lab.soc.storms import LONGEST_FAULTS, LONGEST_INTERRUPTS
 from vc4lab.soc.timers import ArmTimer, SystemTimer
 from vc4lab.soc.traps import CoreLinks
 from vc4lab.soc.uart import ENABLE as UART_ENABLE
@@ -446,15 +447,43 @@ class Machine:
         self._tell("SOC-040", text, self.cpu.pc)
         self._look_for_other_board()
 
-    def crash(self, crash: UnhandledException) -> None:
-        """The program met an exception it has no handler for."""
-        title = crash.exception.value.title
+    def crash(self, crash: UnhandledException, told: bool = False) -> None:
+        """The program met an exception it has no handler for, or none that mends anything."""
+        self._finish(Stop.CRASH, self._crash_text(crash))
+        if not told:
+            self.tell_crash(crash)
+
+    def tell_crash(self, crash: UnhandledException) -> None:
+        """Report such an exception; the other cores may go on."""
+        code = "SOC-048" if crash.storm else "SOC-042"
+        self._tell(code, self._crash_text(crash), crash.address)
+
+    def _crash_text(self, crash: UnhandledException) -> str:
+        place, vector = self.places(crash.address), f"0x{crash.vector:08x}"
+        text = f"{crash.exception.value.title} at {place}"
+        if self.cpu.number:
+            text = f"core {self.cpu.number}: {text}"
+        if not crash.storm:
+            text += f", and there is no handler at its vector {vector}"
+        elif crash.address == crash.vector:
+            text += ", which is its own vector: the core comes back there for ever"
+        else:
+            text += (
+                f" again and again: {LONGEST_FAULTS} in a row with hardly an instruction between "
+                f"them; the handler (its vector is {vector}) mends nothing"
+            )
+        return text + self.cpu.about_vectors
+
+    def hang_in_interrupts(self, pc: int, core: int) -> None:
+        """A core takes the same interrupt again and again."""
+        names = self.watchdog.pending_lines(core)
         text = (
-            f"{title} at {self.places(crash.address)}, and there is no handler at its vector "
-            f"0x{crash.vector:08x}"
+            f"core {core} takes an interrupt again and again at {self.places(pc)}: the program "
+            f"does not go on between them, and {LONGEST_INTERRUPTS} handlers in a row have not "
+            f"cleared what asks for it ({names})"
         )
-        text += self.cpu.about_vectors
-        self._fail("SOC-042", text, crash.address)
+        self._finish(Stop.HANG, text)
+        self._tell("SOC-049", text, pc)
 
     def fail_lost(self, address: int) -> None:
         """The program counter has left the program."""

@@ -14,13 +14,18 @@ class Outcome(Enum):
     WAIT_FOR_INTERRUPT = "wfi"
     WAIT_FOR_EVENT = "wfe"
     BRANCH_TO_SELF = "a branch to itself"
+    STORM = "a storm of exceptions"
 
 
 class UnhandledException(Exception):  # noqa: N818 - an ARM exception, not one of ours
-    """The guest ran into an exception and has no handler at its vector."""
+    """The guest ran into an exception and has no handler at its vector, or none that mends it."""
 
-    def __init__(self, exception: ArmException, address: int, vector: int) -> None:
+    def __init__(
+        self, exception: ArmException, address: int, vector: int, storm: bool = False
+    ) -> None:
         super().__init__(exception, address, vector)
+        self.storm = storm
+        """Whether it was taken again and again."""
         self.exception = exception
         self.address = address
         self.vector = vector

@@ -16,7 +16,7 @@ from vc4lab.soc.block import ReadHandler, WriteHandler
 from vc4lab.soc.clock import NANOSECONDS
 from vc4lab.soc.mailbox import CHANNELS, Channel
 from vc4lab.soc.trace_text import describe_fields, describe_message
-from vc4lab.soc.watchdog import LINE_NAMES
+from vc4lab.soc.watchdog import BASIC_NAMES, LINE_NAMES
 
 if TYPE_CHECKING:
     from vc4lab.soc.block import Block
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 CATEGORIES = ("mmio", "irq", "mailbox", "v3d")
 WINDOW = 0x0100_0000
-BASIC_NAMES = ("ARM timer", "ARM mailbox", "doorbell 0", "doorbell 1")
 
 
 class UnknownCategory(ValueError):  # noqa: N818 - said to the user as it is

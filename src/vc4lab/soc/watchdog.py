@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from vc4lab.soc.block import Poll
 from vc4lab.soc.clock import NANOSECONDS
 from vc4lab.soc.interrupts import MINI_UART, SMI, UART0, V3D
+from vc4lab.soc.local_block import GPU_BIT
 from vc4lab.soc.v3d_bridge import V3DBridge
 
 if TYPE_CHECKING:
@@ -21,6 +22,13 @@ LINE_NAMES = {
     0: "timer 0", 1: "timer 1", 2: "timer 2", 3: "timer 3", 9: "USB", 10: "V3D", 29: "mini UART",
     SMI: "vsync (SMI)", 49: "GPIO", 50: "GPIO", 51: "GPIO", 52: "GPIO", 57: "UART", 62: "EMMC",
 }  # fmt: skip
+LOCAL_NAMES = {
+    0: "physical timer", 1: "physical timer", 2: "hypervisor timer", 3: "virtual timer",
+    4: "core mailbox 0", 5: "core mailbox 1", 6: "core mailbox 2", 7: "core mailbox 3",
+    11: "local timer",
+}  # fmt: skip
+"""Bits of a core's IRQ_SOURCE."""
+BASIC_NAMES = ("ARM timer", "ARM mailbox", "doorbell 0", "doorbell 1")
 OTHER_PERIPHERALS = 0x20000000
 """Where a Pi Zero or 1 has its peripherals."""
 DEVICE_PAGES = (0xB800, 0x200000, 0x201000, 0x215000, 0x3000)
@@ -63,15 +71,7 @@ class Watchdog:
         frames = machine.frames.count
         if frames != self._frames:
             self._frames, self._frames_since = frames, now
-        seen = (
-            frames,
-            machine.frames.changes,
-            machine.serial.sent,
-            machine.mailbox.messages,
-            machine.v3d_bridge.writes,
-            machine.gpio.changes,
-            machine.pwm.played,
-        )
+        seen = self.signs()
         if seen != self._seen:
             self._seen, self._since = seen, now
         quiet = now - self._since
@@ -97,9 +97,37 @@ class Watchdog:
             machine.mini_uart.awaits_input and listens(MINI_UART)
         )
 
+    def signs(self) -> tuple[int, ...]:
+        """What changes when something happens that can be seen from outside."""
+        machine = self._machine
+        return (
+            machine.frames.count,
+            machine.frames.changes,
+            machine.serial.sent,
+            machine.mailbox.messages,
+            machine.v3d_bridge.writes,
+            machine.gpio.changes,
+            machine.pwm.played,
+        )
+
     def describe(self) -> str:
         """Who waits for what, or where the program runs."""
         return self.waiting() or f"the CPU runs near {self._near()}"
+
+    def pending_lines(self, core: int) -> str:
+        """Names of the lines that ask a core for an interrupt now."""
+        machine = self._machine
+        local, interrupts = machine.local, machine.interrupts
+        asking = 1 << GPU_BIT
+        if local is not None:
+            asking = local.sources(core, fast=False) | local.sources(core, fast=True)
+        names = [name for bit, name in LOCAL_NAMES.items() if asking >> bit & 1]
+        if asking >> GPU_BIT & 1:
+            lines = interrupts.lines & interrupts.enabled
+            basic = interrupts.basic_lines & interrupts.basic_enabled
+            names += [LINE_NAMES.get(n, f"line {n}") for n in range(64) if lines >> n & 1]
+            names += [name for bit, name in enumerate(BASIC_NAMES) if basic >> bit & 1]
+        return ", ".join(names) or "it has gone"
 
     def _near(self) -> str:
         return self._machine.places(self._machine.counter.block)

@@ -425,4 +425,23 @@ ENTRIES = [
         "Return by eret, or leave HYP mode at the beginning, so that interrupts go to IRQ mode.",
         Severity.WARNING,
     ),
+    Entry(
+        "SOC-048",
+        "A storm of exceptions",
+        "A core takes one exception after the other and does nothing else: the instruction at the "
+        "vector faults itself, or the handler returns to the instruction that has faulted and "
+        "has mended nothing. The core is left alone; the run ends if no other core works.",
+        "ARM Architecture Reference Manual ARMv7-A, B1.8",
+        "Look at the instruction named and at the handler: one that cannot mend anything should "
+        "say so and stop. A vector that faults is often one that was never written, or not mapped.",
+    ),
+    Entry(
+        "SOC-049",
+        "An interrupt that nobody clears",
+        "The handler returns, the line still asks, and the next interrupt is taken before the "
+        "program can do a single instruction. On a board it stands still as well.",
+        "BCM2835 ARM Peripherals 7.2; BCM2836 ARM-local peripherals 4.10",
+        "Clear the cause in the handler: the bit of the system timer's CS, ICR of the UART, GPEDS, "
+        "the timer's compare value or enable bit, the core mailbox.",
+    ),
 ]
