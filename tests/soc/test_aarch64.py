@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import struct
 import subprocess
 from pathlib import Path
 
@@ -78,3 +79,36 @@ def test_rebuilding_gives_the_committed_images(tmp_path):
     subprocess.run(["make", "-s", "-j1"], cwd=tmp_path, check=True)
     committed = {p.name: p.read_bytes() for p in KERNELS.glob("*.img")}
     assert {p.name: p.read_bytes() for p in tmp_path.glob("*.img")} == committed
+
+
+def _switches_on_the_mmu(tmp_path, *between: int) -> Machine:
+    """At EL2, without tables: SCTLR_EL2.M, what is between, eret to EL1, which sets x5 = 7."""
+    words = (
+        0xD53C1000,  # mrs x0, sctlr_el2
+        0xB2400000,  # orr x0, x0, #1
+        0xD28078A1,  # mov x1, #0x3c5: EL1h
+        0xD51C4001,  # msr spsr_el2, x1
+        0x10000002 | (4 + len(between)) << 5,  # adr x2, 1f
+        0xD51C1000,  # msr sctlr_el2, x0
+        *between,
+        0xD51C4022,  # msr elr_el2, x2
+        0xD69F03E0,  # eret
+        0xD28000E5,  # 1: mov x5, #7
+        0x14000000,  # b .
+    )
+    (tmp_path / "kernel8.img").write_bytes(struct.pack(f"<{len(words)}I", *words))
+    machine = Machine(tmp_path, board="pi3", serial=SerialPort())
+    machine.run(seconds=0.01)
+    return machine
+
+
+def test_an_mmu_that_is_switched_on_just_before_eret_waits_for_it(tmp_path):
+    core = _switches_on_the_mmu(tmp_path).cores[0]
+    assert core.register(5) == 7
+    assert core.level == 1
+    assert core.system_register((1, 0, 3, 4, 0)) & 1, "SCTLR_EL2.M"
+
+
+def test_an_mmu_that_is_switched_on_before_isb_takes_effect_there(tmp_path):
+    isb = 0xD5033FDF
+    assert _switches_on_the_mmu(tmp_path, isb).cores[0].register(5) == 0

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from vc4lab.soc.code_pages import PAGE
 from vc4lab.soc.cpu import Cpu
 from vc4lab.soc.exceptions import ArmException
 from vc4lab.soc.generic_timer import FREQUENCY
+from vc4lab.soc.native import FOREVER
 from vc4lab.soc.native_counter import NativeCounter
 from vc4lab.soc.traps import Action, timer_read, timer_write
 
@@ -52,6 +54,11 @@ EC_PREFETCH, EC_DATA = 0x20, 0x24
 IL = 1 << 25
 SMC_WORD, SMC_MASK = 0xD4000003, 0xFFE0001F
 MDSCR = (0, 2, 2, 0, 2)
+ERET, ISB = 0xD69F03E0, 0xD5033FDF
+BRANCHES, SYSTEM = 5, 0xD5
+"""Bits 28:26 of branches, exceptions and system instructions; bits 31:24 of the latter."""
+LOOK_AHEAD = 16
+"""So many instructions at most execute before a core notices that SCTLR was written."""
 LOW = 0x1000
 
 
@@ -71,6 +78,8 @@ class Arm64(Cpu):
         self._names += [a64.UC_ARM64_REG_X29, a64.UC_ARM64_REG_X30, a64.UC_ARM64_REG_SP]
         self._fault_level = 0
         self._hypervisor_call = False
+        self._put_off: tuple[tuple[int, ...], int, int] | None = None
+        """What `eret` is to write: the register, the value, and how many instructions away it is."""
         engine = unicorn.Uc(unicorn.UC_ARCH_ARM64, unicorn.UC_MODE_ARM)
         engine.ctl_set_cpu_model(getattr(a64, f"UC_CPU_ARM64_{self.model}"))
         return engine
@@ -254,6 +263,45 @@ class Arm64(Cpu):
         engine.emu_stop()
         return True
 
+    # -- switching the MMU on just before eret -----------------------------------------------------
+
+    def _puts_off_translation(self, word: int, address: int) -> bool:
+        """`msr SCTLR_ELn` at ELn that sets M takes effect at the `eret` behind it, not at once.
+
+        A core need not look at it before a context synchronization event (ARM ARM D13.1), and on
+        boards a few more instructions are executed as before; the engine looks at once.
+        """
+        level, target = 2 if word & 1 << 18 else 1, word & 31
+        value = 0 if target == 31 else self.register(target)
+        status = self.engine.reg_read(self._a64.UC_ARM64_REG_PSTATE)
+        if status >> 2 & 3 != level or not value & 1 or self._read(SCTLR[level]) & 1:
+            return False
+        place = address + 4
+        for count in range(1, LOOK_AHEAD + 1):
+            following = self.fetch(place) if (place ^ address) < PAGE else 0
+            if following == ERET:
+                self._put_off = SCTLR[level], value, count
+                self.engine.emu_stop()
+                return True
+            branches = following >> 26 & 7 == BRANCHES and following >> 24 != SYSTEM
+            if branches or following in (ISB, 0):
+                return False
+            place += 4
+        return False
+
+    def _catch_up(self) -> bool:
+        if self._put_off is None:
+            return False
+        register, value, count = self._put_off
+        self._put_off = None
+        counter = self.counter
+        limit, counter.limit = counter.limit, FOREVER
+        self.engine.emu_start(self._entry(), self.LAST_ADDRESS, count=count)
+        counter.limit = limit
+        self._write(register, value)
+        self.refresh()
+        return True
+
     # -- trapped instructions ----------------------------------------------------------------------
 
     def _emulate(self, action: Action, address: int) -> bool:
@@ -269,6 +317,8 @@ class Arm64(Cpu):
             return True
         word = self.fetch(address)
         target = word & 31
+        if action is Action.MMU_SWITCH:
+            return self._puts_off_translation(word, address)
         if action is Action.CORE_NUMBER:
             self._set_register(target, self.affinity + self.number)
             return True

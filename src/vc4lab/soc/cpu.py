@@ -245,6 +245,8 @@ class Cpu(ABC):
             if counter.met_new_page():
                 self._meet_page(counter.block)
                 continue
+            if self._catch_up():
+                continue
             if self._pending is None and self.on_stop is not None and self.on_stop():
                 continue
             if self._pending is not None:
@@ -261,6 +263,10 @@ class Cpu(ABC):
             if counter.count >= counter.limit:
                 return Outcome.LIMIT
             return Outcome.WAIT_FOR_INTERRUPT
+
+    def _catch_up(self) -> bool:
+        """Do what an instruction has put off until the engine stands still; whether to go on."""
+        return False
 
     def _on_engine_error(self, error: Any) -> None:
         self.refresh()

@@ -37,6 +37,7 @@ class Action(Enum):
     CODE_CHANGED = "instruction cache maintenance"
     CACHE = "data cache maintenance"
     CACHE_RANGE = "data cache maintenance of a range (ARM1176)"
+    MMU_SWITCH = "SCTLR, just before eret"
     TRANSLATION = "a register of the MMU, or TLB maintenance"
 
 
@@ -105,6 +106,7 @@ A64_TRAPS = (
     Trap(0xFFFFFFE0, 0xD53800A0, Action.CORE_NUMBER),  # mrs MPIDR_EL1: 0 at EL2 in the engine
     Trap(0xFFFFFFDF, 0xD503209F, Action.SEND_EVENT),  # sev, sevl
     Trap(0xFFFFFFFF, 0xD503205F, Action.WAIT_FOR_EVENT),
+    Trap(0xFFFBFFE0, 0xD5181000, Action.MMU_SWITCH),  # msr SCTLR_EL1, SCTLR_EL2
     Trap(0xFFFFFBFF, 0xD508711F, Action.CODE_CHANGED),  # ic iallu(is)
     Trap(0xFFFFFFE0, 0xD50B7520, Action.CODE_CHANGED),  # ic ivau
 )
