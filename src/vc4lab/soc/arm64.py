@@ -78,8 +78,8 @@ class Arm64(Cpu):
         self._names += [a64.UC_ARM64_REG_X29, a64.UC_ARM64_REG_X30, a64.UC_ARM64_REG_SP]
         self._fault_level = 0
         self._hypervisor_call = False
-        self._put_off: tuple[tuple[int, ...], int, int] | None = None
-        """What `eret` is to write: the register, the value, and how many instructions away it is."""
+        self._put_off: tuple[SystemRegister, int, int] | None = None
+        """What `eret` is to write: the register, its value, and how many instructions that takes."""
         engine = unicorn.Uc(unicorn.UC_ARCH_ARM64, unicorn.UC_MODE_ARM)
         engine.ctl_set_cpu_model(getattr(a64, f"UC_CPU_ARM64_{self.model}"))
         return engine
