@@ -79,7 +79,7 @@ class Arm64(Cpu):
         self._fault_level = 0
         self._hypervisor_call = False
         self._put_off: tuple[SystemRegister, int, int] | None = None
-        """What `eret` is to write: the register, its value, and how many instructions that takes."""
+        """What `eret` is to write: register and value, and how many instructions away it is."""
         engine = unicorn.Uc(unicorn.UC_ARCH_ARM64, unicorn.UC_MODE_ARM)
         engine.ctl_set_cpu_model(getattr(a64, f"UC_CPU_ARM64_{self.model}"))
         return engine
