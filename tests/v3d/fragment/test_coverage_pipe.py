@@ -105,7 +105,7 @@ def test_rules_differ_where_they_should() -> None:
 
 def test_random_paths_with_random_samples() -> None:
     rng = np.random.default_rng(5)
-    for pattern in PATH_PATTERNS:
+    for pattern in ("grid", "rooks"):
         corners = [tuple(p) for p in rng.uniform(-6, 30, (9, 2))]
         triangles = fan(corners)
         unknowns = DEFAULT_UNKNOWNS.with_(coverage_samples=pattern, coverage_level="shifted")

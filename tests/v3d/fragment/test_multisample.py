@@ -56,7 +56,7 @@ def pixels(points, *rest):
     return [vertex(x / 16, y / 16, *rest) for x, y in points]
 
 
-@pytest.mark.parametrize("pattern", list(PATTERNS))
+@pytest.mark.parametrize("pattern", ["rotated", "mirrored", "grid"])
 @pytest.mark.parametrize("size", [1.5, 12, 90])
 def test_random_triangles_cover_exactly_the_defined_samples(size, pattern):
     unknowns = DEFAULT_UNKNOWNS.with_(sample_positions=pattern)

@@ -407,7 +407,10 @@ def test_short_samples_can_sit_high() -> None:
     unknowns = DEFAULT_UNKNOWNS.with_(tmu_short_position="high")
     for texture_type in (TextureType.S8, TextureType.S16, TextureType.S16F):
         config = TextureConfig(base=BASE, type=texture_type, width=32, height=32)
-        check(config, coordinates(16), coordinates(17), unknowns=unknowns)
+        s, t = coordinates(16), coordinates(17)
+        check(config, s, t, unknowns=unknowns)
+        low = golden_words(config, s, t)
+        assert golden_words(config, s, t, unknowns=unknowns) == [word << 16 for word in low]
 
 
 @pytest.mark.parametrize("texture_type", [TextureType.S16F, TextureType.RGBA64])
@@ -424,6 +427,8 @@ def test_half_floats_are_filtered(texture_type: TextureType, choice: str) -> Non
         s, t = quads(seed, spread)
         kind = check(config, s, t, [0x3C00C001] * 16, only=only, unknowns=unknowns)
         assert kind.min_linear == (choice != "point")
+        default = golden_words(config, s, t)
+        assert (golden_words(config, s, t, unknowns=unknowns) != default) == (choice != "round")
     nearest = TextureConfig(
         base=BASE, type=texture_type, width=256, height=128, mag_filter=1, min_filter=0
     )

@@ -1,0 +1,133 @@
+"""Undocumented behaviour of lists and of the rasteriser that other tests do not tell apart."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.support.frames import BACKGROUND, RED, Frame, solid
+from tests.support.jobs import CT0CA, CT0EA, nv_vertex, viewport
+from tests.v3d.fragment.scene import Scene, vertex
+from tests.v3d.fragment.test_primitives import LINE
+from tests.v3d.fragment.test_stores import SOURCE, TARGET, copy, get, put
+from tests.v3d.lists.test_xy_lists import XY_RHT, trapezoid, xy_list
+
+from vc4lab.memory import GuestMemory
+from vc4lab.records.control import build
+from vc4lab.v3d.fragment.surface import Surface
+from vc4lab.v3d.fragment.tile_context import FragmentKey
+from vc4lab.v3d.registers import BY_NAME, ThreadControl
+from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
+
+ENGINES = ("jit", "interpreter")
+
+
+def start(frame: Frame, data: bytes) -> ThreadControl:
+    """Runs a binning list; CT0CS after it."""
+    place = frame.job.put(data)
+    frame.v3d.write(CT0CA, place)
+    frame.v3d.write(CT0EA, place + len(data))
+    return ThreadControl(frame.v3d.read(BY_NAME["CT0CS"].offset))
+
+
+@pytest.mark.parametrize(("choice", "error"), [("1", 1), ("2", 0)])
+def test_sub_lists_in_sub_lists(choice: str, error: int) -> None:
+    frame = Frame(unknowns=DEFAULT_UNKNOWNS.with_(sublist_depth=choice))
+    inner = frame.job.put(build(1) + build(18))
+    outer = frame.job.put(build(17, address=inner) + build(18))
+    assert error == start(frame, build(17, address=outer) + build(1)).CTERR
+    assert frame.reporter.has("CLE-005") == bool(error)
+
+
+@pytest.mark.parametrize(("choice", "counts"), [("sent", (1, 0)), ("own", (0, 1))])
+def test_whose_semaphore_is_shown(choice: str, counts: tuple[int, int]) -> None:
+    """Thread 0 increments, nobody waits."""
+    frame = Frame(unknowns=DEFAULT_UNKNOWNS.with_(ctsema=choice))
+    body = frame.job.binning(viewport(frame.job), flush=build(7) + build(4))
+    frame.v3d.write(CT0CA, body[0])
+    frame.v3d.write(CT0EA, body[1])
+    shown = [
+        ThreadControl(frame.v3d.read(BY_NAME[name].offset)).CTSEMA for name in ("CT0CS", "CT1CS")
+    ]
+    assert tuple(shown) == counts
+
+
+@pytest.mark.parametrize(("choice", "tiles"), [("used", 1), ("ignored", 4)])
+def test_the_clip_window_in_the_binner(choice: str, tiles: int) -> None:
+    frame = Frame(unknowns=DEFAULT_UNKNOWNS.with_(binner_clip_window=choice))
+    places = [(5, 5), (120, 8), (8, 120), (120, 120), (8, 120), (120, 8)]
+    vertices = b"".join(nv_vertex(x, y, 0.5, 1.0) for x, y in places)
+    state = viewport(frame.job) + build(102, left=4, bottom=4, width=50, height=50)
+    body = state + frame.nv_shader(solid(RED), vertices) + build(33, mode=4, length=6)
+    begin, end, lists = frame.job.binning(body)
+    frame.v3d.write(CT0CA, begin)
+    frame.v3d.write(CT0EA, end)
+    used = [frame.job.memory.u8(lists + 32 * tile) != 18 for tile in range(4)]
+    assert sum(used) == tiles
+
+
+@pytest.mark.parametrize("engine", ["fast", "interpreter"])
+def test_the_side_of_a_line_where_its_coordinate_is_0(engine: str) -> None:
+    """The picture with the other choice has the sides exchanged."""
+    pictures = []
+    for choice in ("left-is-0", "left-is-1"):
+        scene = Scene(40, 40)
+        key = FragmentKey(program=LINE, primitive="lines", n_varyings=1)
+        ends = [vertex(4, 20, 0.5, 1, 0.25), vertex(36, 20, 0.5, 1, 0.25)]
+        scene.add(key, ends, line_width=8.0)
+        unknowns = DEFAULT_UNKNOWNS.with_(line_coordinate=choice)
+        pictures.append(scene.render(engine, unknowns=unknowns)[16:24, 4:36] & 255)
+    first, second = (picture.astype(int) for picture in pictures)
+    assert first[0, 0] < first[7, 0]
+    assert np.abs(first - second[::-1]).max() <= 1
+    assert (first != second).any()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(("choice", "drawn"), [("edge", 1), ("any", 2)])
+def test_facing_of_trapezoids(engine: str, choice: str, drawn: int) -> None:
+    """One goes up, one down, and only one face is enabled."""
+    unknowns = DEFAULT_UNKNOWNS.with_(rht_facing=choice)
+    found = 0
+    for edge in (((50.0, 10.0), (80.0, 90.0)), ((80.0, 90.0), (50.0, 10.0))):
+        frame = Frame(engine=engine, unknowns=unknowns)
+        state = viewport(frame.job, 1) + frame.vg_shader(solid(RED))
+        picture = frame.render(state + xy_list(edge, form=XY_RHT))
+        found += bool((picture == RED).any())
+    assert found == drawn
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("binned", [False, True])
+@pytest.mark.parametrize(("choice", "boundary"), [("moved", 10.0), ("fixed", 20.0)])
+def test_the_boundary_of_trapezoids(
+    engine: str, binned: bool, choice: str, boundary: float
+) -> None:
+    frame = Frame(engine=engine, unknowns=DEFAULT_UNKNOWNS.with_(rht_boundary_offset=choice))
+    edge = ((100.0, 5.0), (60.0, 110.0))
+    state = viewport(frame.job) + build(103, x=-10 * 16, y=6 * 16)
+    state += frame.vg_shader(solid(RED)) + build(100, x=20 * 16)
+    if binned:
+        data = b"".join(round(v * 16).to_bytes(2, "little") for corner in edge for v in corner)
+        body = build(41, type=1, length=2, address=frame.job.put(data, 4))
+        picture = frame.bin(state + body)
+    else:
+        picture = frame.render(state + xy_list(edge, form=XY_RHT))
+    expected = trapezoid(frame, (90, 11), (50, 116), boundary)
+    assert ((picture == RED) == expected).all()
+    assert (picture[~expected] == BACKGROUND).all()
+
+
+def test_dithered_stores_without_a_pattern() -> None:
+    """They are then like undithered ones (format 2 of record 28)."""
+    stored = {}
+    for choice in ("bayer", "none"):
+        unknowns = DEFAULT_UNKNOWNS.with_(dither_565=choice)
+        for form in (1, 2):
+            memory = GuestMemory()
+            source, target = Surface(SOURCE, 64, 8), Surface(TARGET, 64, 8, 0, form)
+            put(memory, source, np.arange(512, dtype=np.uint32).reshape(8, 64) % 64 * 0x040404)
+            copy(source, target, memory, unknowns)
+            stored[choice, form] = get(memory, target)
+    assert (stored["none", 1] == stored["none", 2]).all()
+    assert (stored["bayer", 1] != stored["bayer", 2]).any()
+    assert (stored["bayer", 2] == stored["none", 2]).all()
