@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from vc4lab.soc.page_tables import Mapping32, Mapping64
 from vc4lab.soc.serial import SerialPort
 from vc4lab.v3d.cache_watch import CacheWatch
 from vc4lab.v3d.lists.addresses import Use
+from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
 
 HERE = Path(__file__).parent
 SCRIPT, MESSAGE, CACHED, SURFACE = 0x100000, 0x180000, 0x200000, 0x400000
@@ -40,11 +42,15 @@ def run(tmp_path: Path, request: pytest.FixtureRequest) -> Run:
     """`run(mode, script, prepare)` on each kind of core."""
 
     def make(
-        mode: str | None, script: list[Step], prepare: Callable[[Machine], None] | None = None
+        mode: str | None,
+        script: list[Step],
+        prepare: Callable[[Machine], None] | None = None,
+        **options: Any,
     ) -> Machine:
         name, image = IMAGES[request.param]
         (tmp_path / name).write_bytes((HERE / image).read_bytes())
-        machine = Machine(tmp_path, board=request.param, serial=SerialPort(), caches=mode)
+        options |= {"board": request.param, "serial": SerialPort(), "caches": mode}
+        machine = Machine(tmp_path, **options)
         base = machine.board.peripherals
         steps = [
             (STORE, base + at, v) if what == DEVICE else (what, at, v) for what, at, v in script
@@ -370,6 +376,25 @@ def test_uniforms_changed_between_jobs(run: Run) -> None:
     assert "SLCACTL needs 0x00000f00" in found(machine, "CACHE-006")
     machine = run("check", [*POWER, *start, change, *clear, *start], prepare)
     assert not machine.reporter.items, machine.reporter.summary()
+
+
+@pytest.mark.parametrize(("choice", "told"), [("enabled", True), ("disabled", False)])
+def test_whether_the_l2_is_on_at_first(run: Run, choice: str, told: bool) -> None:
+    """The slices' caches are cleared, the L2 is not."""
+
+    def prepare(machine: Machine) -> None:
+        one_tile(machine)
+        code = "mov -, unif\nnop ; nop ; thrend\nnop\nnop\n"
+        machine.memory.write(MESSAGE + 0x100, assemble(code).bytes)
+
+    start: list[Step] = [
+        (DEVICE, V3D + 0x434, MESSAGE + 0x200),
+        (DEVICE, V3D + 0x430, MESSAGE + 0x100),
+    ]
+    change: list[Step] = [(STORE, MESSAGE + 0x200, 5), (DEVICE, V3D + 0x24, 0x0F0F0F0F)]
+    unknowns = DEFAULT_UNKNOWNS.with_(l2c_at_power_on=choice)
+    machine = run("check", [*POWER, *start, *change, *start], prepare, unknowns=unknowns)
+    assert machine.reporter.has("CACHE-006") == told
 
 
 # -- page tables ------------------------------------------------------------

@@ -63,6 +63,17 @@ def test_palette_of_channel_1(boot):
     assert framebuffer.image().getpixel((0, 0)) == (255, 0, 0)
 
 
+@pytest.mark.parametrize(("choice", "colour"), [("bgr", (0, 0, 255)), ("rgb", (255, 0, 0))])
+def test_the_order_of_channel_1(boot, choice, colour):
+    """Byte 0 of a pixel is 255."""
+    machine = boot(HALT, unknowns=DEFAULT_UNKNOWNS.with_(framebuffer_order_channel_1=choice))
+    machine.memory.write(0x1000, struct.pack("<10I", 16, 2, 16, 2, 0, 32, 0, 0, 0, 0))
+    assert machine.videocore.framebuffer_channel(0x1000) == 0
+    framebuffer = machine.videocore.framebuffer
+    machine.memory.write(framebuffer.address, b"\xff\0\0\xff")
+    assert framebuffer.image().getpixel((0, 0)) == colour
+
+
 @pytest.mark.parametrize("depth", [0, 3, 5, 12, 64, 0xFFFFFFFF])
 def test_other_depths_become_32(boot, depth):
     machine = boot(HALT)
