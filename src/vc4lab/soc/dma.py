@@ -41,6 +41,9 @@ MOST_RAM, MOST_DEVICE = 4 << 20, 4096
 MOST_ROWS = 4096
 NS_PER_BYTE, SHORTEST_NS = 2, 1_000
 MOST_SEEN = 4096
+CIRCLE_NS = 50_000
+"""A block takes so long at least once the chain is known to run in a circle: a chain of tiny blocks
+that nobody ends must not eat the host's time."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +95,7 @@ class DmaChannel(Block):
         self._event: Event | None = None
         self._token = object()
         self._seen: set[int] = set()
+        self._shortest = SHORTEST_NS
 
     @property
     def lite(self) -> bool:
@@ -150,6 +154,7 @@ class DmaChannel(Block):
             if not self.CONBLK_AD:
                 return
             self._seen.clear()
+            self._shortest = SHORTEST_NS
             self.CS |= ACTIVE
             if not self._load():
                 return
@@ -171,7 +176,7 @@ class DmaChannel(Block):
         try:
             words = mover.control_block(address)
         except BadAddress as error:
-            self._fail(error, "its control block cannot be read")
+            self._fail(error, "its control block: ")
             return False
         for register, word in zip((0x08, 0x0C, 0x10, 0x14, 0x18, 0x1C), words, strict=False):
             self.values[register] = word
@@ -193,6 +198,7 @@ class DmaChannel(Block):
         if paced:
             self._seen.clear()
         elif address in self._seen:
+            self._shortest = CIRCLE_NS
             self._tell(
                 "SOC-053",
                 f"channel {self.NUMBER}'s chain comes back to its control block at "
@@ -226,12 +232,12 @@ class DmaChannel(Block):
         try:
             moved = self._move(4 * room)
         except BadAddress as error:
-            self._fail(error, "it reads or writes")
+            self._fail(error, "")
             return
         finally:
             unit.moving = False
         if self._token is token and self.CS & ACTIVE and self._event is None:
-            self._event = unit.clock.after(max(moved * NS_PER_BYTE, SHORTEST_NS), self._step)
+            self._event = unit.clock.after(max(moved * NS_PER_BYTE, self._shortest), self._step)
 
     def _complete(self) -> bool:
         """The block is done; whether there is a next one."""
@@ -304,7 +310,7 @@ class DmaChannel(Block):
         self._cancel()
         self.CS &= ~ACTIVE
         self.DEBUG |= READ_ERROR
-        self._tell("SOC-051", f"channel {self.NUMBER} stops: {what} {error}", error.address)
+        self._tell("SOC-051", f"channel {self.NUMBER} stops: {what}{error}", error.address)
 
     def _tell(self, code: str, text: str, address: int | None = None) -> None:
         self._unit.reporter.report(code, text, address=address, block=self.NAME)

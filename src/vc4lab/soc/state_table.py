@@ -67,7 +67,7 @@ class Row:
 BLOCK_STATE: dict[str, tuple[str, ...]] = {
     "arm_timer": ("_started", "_first", "_raw"),
     "aux": ("_held", "_held_count"),
-    **{f"dma{n}": ("_loaded", "_row", "_left", "_rows") for n in range(16)},
+    **{f"dma{n}": ("_loaded", "_row", "_left", "_rows", "_shortest") for n in range(16)},
     "emmc": ("_command", "_direction", "_left", "_auto_stop", "_buffer", "_at", "_ready"),
     "gpio": (
         *("levels", "changes", "_outputs", "_driven", "_drive", "_pulled_up"),
