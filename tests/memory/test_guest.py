@@ -87,3 +87,15 @@ def test_any_address_is_safe(address: int, size: int, data: bytes) -> None:
 
 
 _SHARED = GuestMemory()
+
+
+def test_holds() -> None:
+    memory = GuestMemory()
+    memory.write(0x1000, b"picture")
+    assert memory.holds(0x1000, b"picture")
+    assert memory.holds(0xC0001000, b"picture"), "an alias is the same place"
+    assert not memory.holds(0x1000, b"pictura")
+    assert memory.holds(0x1000, b"")
+    memory.write(MEMORY_SIZE - 3, b"abcdef")
+    assert memory.holds(MEMORY_SIZE - 3, b"abcdef"), "over the end"
+    assert not memory.holds(MEMORY_SIZE - 3, b"abcdeg")

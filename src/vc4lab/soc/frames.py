@@ -55,7 +55,9 @@ class FrameCounter:
         self._acknowledgements = vsyncs_acknowledged
         self._pending = False
         self._flipped = False
-        self._checksum: int | None = None
+        self._shown: bytes | None = None
+        """The picture at the last look; its checksum stands for it in saved states."""
+        self._sum: int | None = None
         self._blank: int | None = None
         self._unsettled = 0
         self._last_acknowledged = 0
@@ -99,11 +101,11 @@ class FrameCounter:
             return
         if self._framebuffer.allocation is None:
             return
-        changed = (not still or self._checksum is None) and self._look()
+        changed = (not still or self._shown is None) and self._look()
         acknowledged = self._acknowledgements()
         paced = acknowledged != self._last_acknowledged
         self._last_acknowledged = acknowledged
-        if self._checksum == self._blank and self.changes == 0:
+        if self.changes == 0 and self._checksum == self._blank:
             return
         self._unsettled = self._unsettled + 1 if changed else 0
         if not changed or paced or self._unsettled > PATIENCE:
@@ -122,16 +124,26 @@ class FrameCounter:
     def _v3d_expected(self) -> bool:
         return self._v3d_powered() and self._vsyncs_with_v3d < V3D_PATIENCE
 
+    @property
+    def _checksum(self) -> int | None:
+        if self._sum is None and self._shown is not None:
+            self._sum = zlib.crc32(self._shown)
+        return self._sum
+
+    @_checksum.setter
+    def _checksum(self, checksum: int | None) -> None:
+        """A state is restored: the picture itself is seen at the next look."""
+        self._shown, self._sum = None, checksum
+
     def _look(self) -> bool:
         """Whether the picture has changed since the last look."""
-        picture = self._framebuffer.visible()
-        checksum = zlib.crc32(picture)
-        if self._checksum is None:
-            self._blank = zlib.crc32(bytes(len(picture)))
-            changed = checksum != self._blank
-        else:
-            changed = checksum != self._checksum
-        self._checksum = checksum
+        if self._shown is not None and self._framebuffer.shows(self._shown):
+            return False
+        before, known = self._checksum, self._shown is not None
+        self._shown, self._sum = bytes(self._framebuffer.visible()), None
+        if before is None:
+            before = self._blank = zlib.crc32(bytes(len(self._shown)))
+        changed = known or self._checksum != before
         self.changes += changed
         return changed
 
