@@ -55,6 +55,16 @@ def test_spin_table_timer_interrupts_and_floats(boot64):
     assert [machine.cores[n].register(9) for n in (1, 2, 3)] == [1, 2, 3]
 
 
+def test_timer_of_el2_and_cntvoff(boot64):
+    machine = boot64("el2_timer")
+    assert machine.run(seconds=0.1).reason is Stop.HALTED
+    x = machine.cores[0].register
+    assert x(7) == 0x5_0000_3000
+    assert 0 <= x(7) - x(4) < 10
+    assert x(5) == 5
+    assert x(6) == pytest.approx(20000, abs=100)
+
+
 def test_kernel_old_starts_all_cores_at_el3(boot64):
     machine = boot64("cores", "kernel_old=1\ndisable_commandline_tags=1\n")
     machine.run(seconds=0.001)

@@ -193,6 +193,21 @@ def test_hooks_for_mistakes_leave_other_modes_alone(boot):
     assert not returns
 
 
+def test_its_timer(boot, tmp_path):
+    """CNTHP interrupts; CNTVOFF sets back the virtual counter. A state keeps both."""
+    machine = boot("hyp_timer")
+    machine.run(seconds=0.0005)
+    save_state(machine, tmp_path / "state")
+    again = boot("hyp_timer")
+    load_state(again, tmp_path / "state")
+    for one in (machine, again):
+        assert one.run(seconds=0.05).reason is Stop.HALTED
+        r = one.cores[0].register
+        assert (r(4), r(7), r(8)) == (1, 4, 5)
+        assert r(6) == 3
+        assert 0 <= 0x1000 - r(5) < 10
+
+
 @pytest.mark.parametrize("seconds", [0, 1e-7, 5e-4])
 def test_states(boot, tmp_path, seconds):
     first = boot("hyp")

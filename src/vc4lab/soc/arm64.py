@@ -16,7 +16,7 @@ from vc4lab.soc.exceptions import ArmException
 from vc4lab.soc.generic_timer import FREQUENCY
 from vc4lab.soc.native import FOREVER
 from vc4lab.soc.native_counter import NativeCounter
-from vc4lab.soc.traps import Action, timer_read, timer_write
+from vc4lab.soc.traps import HYP_REGISTERS, Action, timer_read, timer_write
 
 SystemRegister = tuple[int, int, int, int, int]
 """CRn, CRm, op0, op1, op2: the engine's order."""
@@ -122,6 +122,11 @@ class Arm64(Cpu):
     def level(self) -> int:
         """The exception level."""
         return self.cpsr >> 2 & 3
+
+    @property
+    def _current_level(self) -> int:
+        """The exception level, in hooks, too."""
+        return int(self.engine.reg_read(self._a64.UC_ARM64_REG_PSTATE)) >> 2 & 3
 
     @property
     def engine_pc(self) -> int:
@@ -328,8 +333,11 @@ class Arm64(Cpu):
         if links.timer is None:
             return False
         crm, op2 = word >> 8 & 15, word >> 5 & 7
+        level = HYP_REGISTERS if word >> 16 & 7 == HYP_REGISTERS else 0
+        if level and self._current_level < 2:
+            return False
         if word & 1 << 21:
-            self._set_register(target, timer_read(links, crm, op2) or 0)
+            self._set_register(target, timer_read(links, crm, op2, level) or 0)
         else:
-            timer_write(links, crm, op2, 0 if target == 31 else self.register(target))
+            timer_write(links, crm, op2, 0 if target == 31 else self.register(target), level)
         return True

@@ -1,9 +1,9 @@
 """The generic timer of one core (ARM ARM chapter D10, B8 for AArch32), on virtual time.
 
 The engine's own follows the host's clock and never interrupts, so its registers are trapped
-(`traps.py`) and come here. One counter, two compare units: physical and virtual
-(the offset between them is 0). All cores' counters are clocked by the crystal through the local
-block's prescaler.
+(`traps.py`) and come here. One counter, three compare units: physical, virtual (which may be set
+back against the others by CNTVOFF) and that of HYP mode or EL2. All cores' counters are clocked by
+the crystal through the local block's prescaler.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ WHOLE = 1 << 31
 """Prescaler of a counter that counts every tick of the crystal: the firmware's stub for AArch64."""
 MICROSECONDS = 0x06AAAAAB
 """Prescaler of a counter that counts microseconds: what it is after a reset."""
-PHYSICAL, VIRTUAL = 0, 1
+PHYSICAL, VIRTUAL, HYPERVISOR = UNITS = range(3)
 ENABLE, MASKED, MET = 1, 2, 4
 TICKS, NANOSECONDS = 12, 625
 """19.2 MHz: 12 ticks in 625 ns."""
@@ -30,11 +30,12 @@ LONG = (1 << 64) - 1
 
 class Pace(Struct):
     """How the counter counts, for native code, too: ticks in 2**31 of the crystal's, since when
-    and how far it was then."""
+    and how far it was then; CNTVOFF."""
 
     prescaler = i64
     since = i64
     count_then = i64
+    behind = i64
 
 
 def _pace(name: str) -> Any:
@@ -53,9 +54,9 @@ class GenericTimer:
     def __init__(self, clock: Clock, attention: Callable[[], None]) -> None:
         self._clock = clock
         self._attention = attention
-        self._control = [0, 0]
-        self._compare = [0, 0]
-        self._events: list[Event | None] = [None, None]
+        self._control = [0 for _unit in UNITS]
+        self._compare = [0 for _unit in UNITS]
+        self._events: list[Event | None] = [None for _unit in UNITS]
         self.pace: Any = Pace(prescaler=WHOLE)
         self.frequency = FREQUENCY
         """CNTFRQ: a note for programs, without effect."""
@@ -66,9 +67,23 @@ class GenericTimer:
 
     @property
     def count(self) -> int:
-        """CNTPCT and CNTVCT."""
+        """CNTPCT"""
         crystal = (self._clock.now - self._since) * TICKS
         return self._count_then + crystal * self._prescaler // (NANOSECONDS * WHOLE)
+
+    @property
+    def offset(self) -> int:
+        """CNTVOFF"""
+        return int(self.pace.behind) & LONG
+
+    @offset.setter
+    def offset(self, value: int) -> None:
+        self.pace.behind = value - (value >> 63 << 64)
+        self._schedule(VIRTUAL)
+
+    def count_of(self, unit: int) -> int:
+        """What a unit compares with: CNTPCT or CNTVCT."""
+        return self.count - self.offset & LONG if unit == VIRTUAL else self.count
 
     def write_prescaler(self, value: int) -> None:
         """Ticks of the counter in 2**31 ticks of the crystal; 0 stops it."""
@@ -76,7 +91,7 @@ class GenericTimer:
             return
         self._count_then, self._since = self.count, self._clock.now
         self._prescaler = value & WORD
-        for unit in (PHYSICAL, VIRTUAL):
+        for unit in UNITS:
             self._schedule(unit)
 
     def level(self, unit: int) -> bool:
@@ -84,7 +99,7 @@ class GenericTimer:
         return self._control[unit] & (ENABLE | MASKED) == ENABLE and self._met(unit)
 
     def _met(self, unit: int) -> bool:
-        return self.count >= self._compare[unit]
+        return self.count_of(unit) >= self._compare[unit]
 
     @property
     def armed(self) -> bool:
@@ -112,13 +127,13 @@ class GenericTimer:
 
     def read_value(self, unit: int) -> int:
         """CNT*_TVAL: ticks to go, as a 32-bit number."""
-        return self._compare[unit] - self.count & WORD
+        return self._compare[unit] - self.count_of(unit) & WORD
 
     def write_value(self, unit: int, value: int) -> None:
         """CNT*_TVAL"""
         value &= WORD
         signed = value - (value >> 31 << 32)
-        self.write_compare(unit, self.count + signed)
+        self.write_compare(unit, self.count_of(unit) + signed)
 
     def _schedule(self, unit: int) -> None:
         event = self._events[unit]
@@ -126,7 +141,8 @@ class GenericTimer:
             event.cancel()
             self._events[unit] = None
         if self._control[unit] & (ENABLE | MASKED) == ENABLE:
-            ticks = self._compare[unit] - self._count_then
+            to_go = self._compare[unit] - self.count_of(unit)
+            ticks = self.count + to_go - self._count_then
             speed = TICKS * self._prescaler
             if speed > 0 and not self._met(unit):
                 moment = self._since - (-ticks * NANOSECONDS * WHOLE // speed)

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from vc4lab.soc.block import Block, Poll, Rate, Register
 from vc4lab.soc.clock import Clock, Event
 from vc4lab.soc.generic_timer import (
+    HYPERVISOR,
     MICROSECONDS,
     NANOSECONDS,
     PHYSICAL,
@@ -23,7 +24,7 @@ from vc4lab.soc.interrupts import InterruptController
 CORES = 4
 GPU_BIT, LOCAL_TIMER_BIT = 8, 11
 LOW, HIGH = Rate(TICKS, NANOSECONDS), Rate(TICKS, NANOSECONDS, 32)
-TIMER_UNITS = (PHYSICAL, PHYSICAL, None, VIRTUAL)
+TIMER_UNITS = (PHYSICAL, PHYSICAL, HYPERVISOR, VIRTUAL)
 """Bits 0-3 of a core's timer lines: secure and non-secure physical, hypervisor, virtual."""
 LOCAL_TIMER_TICK = 1e9 / 38_400_000
 START_MAILBOX = 3
@@ -89,7 +90,7 @@ class LocalBlock(Block):
         if lines:
             enabled = lines >> 4 & 15 if fast else lines & ~(lines >> 4) & 15
             for bit, unit in enumerate(TIMER_UNITS):
-                if enabled >> bit & 1 and unit is not None and self._timers[core].level(unit):
+                if enabled >> bit & 1 and self._timers[core].level(unit):
                     value |= 1 << bit
         lines = self.values[0x50 + 4 * core]
         if lines:

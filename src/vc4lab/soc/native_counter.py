@@ -23,6 +23,7 @@ from vc4lab.simd import (
     kernel,
     load,
     ptr,
+    select,
     staged,
 )
 from vc4lab.soc.clock import TimeState
@@ -41,6 +42,8 @@ CRN, CRM, OP0, OP1, OP2 = 0, 4, 8, 12, 16
 """Where the engine's description of a system register has its numbers."""
 PAIR_MASK, PAIR = 0xFFF00FEF, 0xEC500F0E
 """MRRC p15, 0 or 1, rt, rt2, c14 without a condition."""
+VIRTUAL_PAIR = 1 << 4
+"""Which of both."""
 PLAIN_REGISTERS = 13
 """r0 to r12 have consecutive numbers in the engine."""
 WHOLE_BITS = WHOLE.bit_length() - 1
@@ -70,8 +73,8 @@ class PlaceState(Struct):
 
 
 @staged
-def read_count(counter: Any) -> None:
-    """Leave `GenericTimer.count` in `value`; reading it again and again is waiting."""
+def read_count(counter: Any, virtual: Value) -> None:
+    """Leave `GenericTimer.count_of` in `value`; reading it again and again is waiting."""
     bus: Any = BusState.at(counter.bus)
     if note_read(bus, const(i64, OWN_TIME)):
         let_time_pass(bus, const(i64, TIME_STEP))
@@ -80,7 +83,8 @@ def read_count(counter: Any) -> None:
     crystal = (now - pace.since) * TICKS
     below = (crystal & (WHOLE - 1)) * pace.prescaler
     ticks = crystal.shr(WHOLE_BITS) * pace.prescaler + below.shr(WHOLE_BITS)
-    counter.value = pace.count_then + ticks.udiv(NANOSECONDS)
+    offset = select(virtual, pace.behind, const(i64, 0))
+    counter.value = pace.count_then + ticks.udiv(NANOSECONDS) - offset
 
 
 @kernel(args=(ptr, i32, ptr, ptr), returns=i32)
@@ -92,7 +96,7 @@ def _read_system_register(engine: Value, target: Value, system: Value, state: Va
     unprivileged = (load(i32, system + OP0) == 3) & (load(i32, system + OP1) == 3)
     done = const(i32, 0)
     if timer & unprivileged & ((which == 1) | (which == 2)):
-        read_count(counter)
+        read_count(counter, which == 2)
         place = counter.field_ptr("value")
         call_pointer(counter.write_register, i32, (ptr, i32, ptr), engine, target, place)
         done = const(i32, 1)
@@ -108,7 +112,7 @@ def _read_pair(engine: Value, address: Value, size: Value, state: Value) -> None
     plain = (low < PLAIN_REGISTERS) & (high < PLAIN_REGISTERS) & (size == 4)
     if ((word & PAIR_MASK) == PAIR) & plain:
         counter: Any = CounterState.at(place.counter)
-        read_count(counter)
+        read_count(counter, (word & VIRTUAL_PAIR) != 0)
         write = counter.write_register
         first = counter.first_register.trunc(i32)
         value = counter.field_ptr("value")

@@ -12,7 +12,7 @@ import hashlib
 import json
 import zipfile
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from vc4lab.soc import state_cpu, state_cpu64
 from vc4lab.soc.clock import Event
 from vc4lab.soc.framebuffer import Geometry
+from vc4lab.soc.generic_timer import UNITS
 from vc4lab.soc.sd_medium import MOST_KEPT, MOST_RANGES, SECTOR
 from vc4lab.soc.state_cores import check_core, snapshot_core
 from vc4lab.soc.state_table import BadValue, Row, rows
@@ -62,7 +63,7 @@ def save_state(machine: Machine, path: Path) -> None:
         ],
         "scheduler": [snapshot_core(core) for core in machine.processors.all],
         "events": _pending_events(machine),
-        "timers": [[t._control, t._compare] for t in _generic_timers(machine)],
+        "timers": [[t._control, t._compare, [t.offset]] for t in _generic_timers(machine)],
         "display": _snapshot_display(machine),
         "pages": pages,
         "card": {
@@ -153,11 +154,7 @@ def _restore(machine: Machine, state: dict[str, Any], archive: zipfile.ZipFile) 
         raise BadValue("supplies")
     if len(state["timers"]) != len(timers):
         raise BadValue("timers")
-    for control, compare in state["timers"]:
-        if not all(type(v) is int and 0 <= v < 1 << 64 for v in (*control, *compare)):
-            raise BadValue("timers")
-        if len(control) != 2 or len(compare) != 2:
-            raise BadValue("timers")
+    settings = [_check_timer(*saved) for saved in state["timers"]]
     events = {name: at for name, at in state["events"].items() if type(at) is int and at >= 0}
     instructions = state["instructions"]
     if type(instructions) is not int or not 0 <= instructions < 1 << 62:
@@ -181,11 +178,24 @@ def _restore(machine: Machine, state: dict[str, Any], archive: zipfile.ZipFile) 
             (state_cpu64 if core.cpu.WIDE else state_cpu).restore_cpu(core.cpu, saved)
         core.cpu.stale = True
     _restore_events(machine, events)
-    for timer, (control, compare) in zip(timers, state["timers"], strict=True):
+    for timer, (control, compare, offset) in zip(timers, settings, strict=True):
+        timer.offset = offset
         timer._control[:] = [value & 3 for value in control]
         timer._compare[:] = compare
-        for unit in (0, 1):
+        for unit in UNITS:
             timer._schedule(unit)
+
+
+def _check_timer(
+    control: list[int], compare: list[int], offset: Sequence[int] = (0,)
+) -> tuple[list[int], list[int], int]:
+    """A core's timers; files of before have neither that of HYP mode nor CNTVOFF."""
+    if not all(type(v) is int and 0 <= v < 1 << 64 for v in (*control, *compare, *offset)):
+        raise BadValue("timers")
+    missing = [0] * (len(UNITS) - len(control))
+    if not 2 <= len(control) == len(compare) <= len(UNITS) or len(offset) != 1:
+        raise BadValue("timers")
+    return control + missing, compare + missing, offset[0]
 
 
 def _apply(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from vc4lab.soc.generic_timer import PHYSICAL, VIRTUAL, GenericTimer
+from vc4lab.soc.generic_timer import HYPERVISOR, PHYSICAL, VIRTUAL, GenericTimer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -56,6 +56,7 @@ class Trap:
 ARM_TRAPS = (
     Trap(0x0FEF0FFF, 0x0E0E0F10, Action.TIMER),  # mrc, mcr p15, 0, rt, c14, c0, 0: CNTFRQ
     Trap(0x0FEF0F1E, 0x0E0E0F12, Action.TIMER),  # mrc, mcr p15, 0, rt, c14, c2 or c3, n
+    Trap(0x0FEF0F1F, 0x0E8E0F12, Action.TIMER),  # mrc, mcr p15, 4, rt, c14, c2, n: CNTHP
     Trap(0x0FE00F8E, 0x0C400F0E, Action.TIMER_PAIR),  # mrrc, mcrr p15, 0..7, rt, rt2, c14
     Trap(0x0FFF0FFF, 0x0E190F1D, Action.CYCLES),  # mrc p15, 0, rt, c9, c13, 0
     Trap(0x0FFF0FFF, 0x0E1F0F3C, Action.CYCLES),  # mrc p15, 0, rt, c15, c12, 1 (ARM1176)
@@ -98,8 +99,12 @@ IDENTITY_TRAPS = (
 )
 """In HYP mode the engine gives its own numbers for these."""
 THUMB_SEV = 0xBF40
+HYP_REGISTERS = 4
+"""Op1 of the system registers of HYP mode and EL2."""
 A64_TRAPS = (
     Trap(0xFFFFF000, 0xD51BE000, Action.TIMER),  # msr CNT*_EL0
+    Trap(0xFFDFFF80, 0xD51CE200, Action.TIMER),  # msr, mrs CNTHP_*_EL2
+    Trap(0xFFDFFFE0, 0xD51CE060, Action.TIMER),  # msr, mrs CNTVOFF_EL2
     Trap(0xFFFFFFE0, 0xD53BE000, Action.TIMER),  # mrs CNTFRQ_EL0; the counts: native_counter.py
     Trap(0xFFFFFE00, 0xD53BE200, Action.TIMER),  # mrs CNTP_*_EL0, CNTV_*_EL0
     Trap(0xFFFFFFE0, 0xD53B9D00, Action.CYCLES),  # mrs PMCCNTR_EL0
@@ -127,19 +132,26 @@ class CoreLinks:
     """Host address of the `BusState` that counts what is polled."""
 
 
-def timer_read(links: CoreLinks, crm: int, op2: int) -> int | None:
-    """A read of CNT register (CRm, op2); None if there is none."""
+TIMER_UNITS = {(0, 2): PHYSICAL, (0, 3): VIRTUAL, (HYP_REGISTERS, 2): HYPERVISOR}
+"""Level and CRm of the registers of a unit."""
+CNTVOFF = (HYP_REGISTERS, 0, 3)
+
+
+def timer_read(links: CoreLinks, crm: int, op2: int, level: int = 0) -> int | None:
+    """A read of CNT register (CRm, op2) of a level; None if there is none."""
     timer = links.timer
     if timer is None:
         return None
+    if (level, crm, op2) == CNTVOFF:
+        return timer.offset
     if crm == 0:
         if op2 == 0:
             return timer.frequency
         links.time_polled()
-        return timer.count if op2 < 3 else None
-    if crm not in (2, 3) or op2 > 2:
+        return timer.count_of(VIRTUAL if op2 == 2 else PHYSICAL) if op2 < 3 else None
+    unit = TIMER_UNITS.get((level, crm))
+    if unit is None or op2 > 2:
         return 0
-    unit = PHYSICAL if crm == 2 else VIRTUAL
     if op2 == 0:
         links.time_polled()
         return timer.read_value(unit)
@@ -149,14 +161,16 @@ def timer_read(links: CoreLinks, crm: int, op2: int) -> int | None:
     return timer.read_compare(unit)
 
 
-def timer_write(links: CoreLinks, crm: int, op2: int, value: int) -> None:
-    """A write of CNT register (CRm, op2)."""
+def timer_write(links: CoreLinks, crm: int, op2: int, value: int, level: int = 0) -> None:
+    """A write of CNT register (CRm, op2) of a level."""
     timer = links.timer
     if timer is not None and (crm, op2) == (0, 0):
         timer.frequency = value & 0xFFFFFFFF
-    if timer is None or crm not in (2, 3):
+    if timer is not None and (level, crm, op2) == CNTVOFF:
+        timer.offset = value
+    unit = TIMER_UNITS.get((level, crm))
+    if timer is None or unit is None:
         return
-    unit = PHYSICAL if crm == 2 else VIRTUAL
     if op2 == 0:
         timer.write_value(unit, value)
     elif op2 == 1:
