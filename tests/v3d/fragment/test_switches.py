@@ -185,3 +185,18 @@ def test_masks_in_dumps(choice: str, size: int) -> None:
     place = (y // 2 * 512 + x // 2 * 16 + (y & 1) * 8 + (x & 1) * 4) // 4
     stored = memory.array(0x20000, 4096, "u1").reshape(64, 64)
     assert np.array_equal(stored, values[place])
+
+
+@pytest.mark.parametrize(
+    "text", ["mov r0, ra33", "mov r0, unif\nmov r1, ra15\nmov r0, ra39", "mov r0, rb33"]
+)
+def test_programs_that_see_their_lane_are_not_packed(text: str) -> None:
+    """Small triangles and a long program: quads of several triangles would share a run."""
+    scene = Scene(64, 64)
+    key = FragmentKey(program=program(text + "\nnop" * 45 + "\nmov tlbc, r0"))
+    corners = []
+    for k in range(60):
+        x, y = 1.3 + k * 7 % 60, 1.7 + k * 11 % 60
+        corners += [vertex(x, y), vertex(x + 2.6, y), vertex(x, y + 2.6, 0.5, 0.5)]
+    scene.add(key, corners, uniforms=(5,))
+    drawn(scene)

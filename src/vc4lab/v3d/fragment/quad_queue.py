@@ -11,7 +11,9 @@ from __future__ import annotations
 from typing import Any
 
 from vc4lab.qpu.jit import emit_interleaved
+from vc4lab.qpu.jit_core import looks_back
 from vc4lab.qpu.operations import Signal
+from vc4lab.qpu.plan import plan
 from vc4lab.qpu.program import Program
 from vc4lab.qpu.registers import Read, Write
 from vc4lab.simd import (
@@ -70,7 +72,8 @@ _LANE_Y = [lane >> 1 & 1 for lane in range(16)]
 _i32x4 = vec(i32, 4)
 
 _SIDE_BY_SIDE = (Write.TLB_STENCIL_SETUP, Write.FLAGS, Write.QUAD, Write.ACC5)
-_LANE_NUMBER = Read.ELEMENT_OR_QPU_NUMBER
+_SAME_IN_ANY_QUAD = (Read.UNIFORM, Read.VARYING, Read.NOP, Read.PIXEL_COORD)
+"""Reads that do not depend on where in a vector the quad is; unmapped ones give lane numbers."""
 
 
 def packs_quads(key: FragmentKey, program: Program) -> bool:
@@ -87,7 +90,8 @@ def packs_quads(key: FragmentKey, program: Program) -> bool:
         and not program.has_branches
         and not key.textures
         and not any(writes(program, register) for register in _SIDE_BY_SIDE)
-        and not any(reads(program, register) for register in (Read.FLAGS, _LANE_NUMBER))
+        and not any(reads(program, k) for k in range(32, 64) if k not in _SAME_IN_ANY_QUAD)
+        and not looks_back([plan(word) for word in program.words])
         and not signals(program, (Signal.LOAD_COVERAGE, Signal.LOAD_ALPHA_MASK))
         and not any(getattr(i, "rotation", None) is not None for i in program.instructions)
         and current().module.target.level == "avx512"
