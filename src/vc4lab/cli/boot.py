@@ -45,6 +45,16 @@ class CacheMode(StrEnum):
     STALE = "stale"
 
 
+def _address(text: str | None) -> int | None:
+    """A number as people write addresses."""
+    if text is None:
+        return None
+    try:
+        return int(text, 0)
+    except ValueError:
+        raise typer.BadParameter(f"--load-address {text}: 0x8000, say") from None
+
+
 def boot(
     path: Annotated[
         Path,
@@ -147,6 +157,19 @@ def boot(
     unknown: Annotated[
         list[str] | None, typer.Option("--unknown", help=HELP, metavar=METAVAR)
     ] = None,
+    append: Annotated[
+        str | None, typer.Option(help="Command line, instead of cmdline.txt.", metavar="TEXT")
+    ] = None,
+    initrd: Annotated[
+        Path | None, typer.Option(help="RAM disk, instead of config.txt's.", metavar="FILE")
+    ] = None,
+    dtb: Annotated[
+        Path | None, typer.Option(help="Device tree, instead of the card's.", metavar="F.dtb")
+    ] = None,
+    load_address: Annotated[
+        str | None,
+        typer.Option(help="Where a kernel image is loaded to and begins.", metavar="0x8000"),
+    ] = None,
     window: Annotated[
         bool, typer.Option("--window", help="Show the display in a window (needs pygame-ce).")
     ] = False,
@@ -160,6 +183,7 @@ def boot(
     -M raspi2b -kernel F -serial stdio -display none -s -S are understood too.
     """
     from vc4lab.cli.session import Settings, run_session
+    from vc4lab.soc.boot_extras import BootExtras
 
     settings = Settings(
         path, board, frames, seconds, screenshot, record, serial, headless, strict, engine.value,
@@ -179,5 +203,6 @@ def boot(
         caches=caches.value if caches is not None else None,
         both_orders=both_orders,
         unknowns=unknowns_of(unknown) if unknown else None,
+        extras=BootExtras(append, initrd, dtb, _address(load_address)),
     )  # fmt: skip
     raise typer.Exit(run_session(settings))

@@ -20,12 +20,21 @@ MACHINES = {
 GDB_PORT = 1234
 SINGLE_DASH = frozenset(
     """
-    M machine kernel serial display nographic gdb s S m smp cpu dtb append initrd drive sd d D
-    monitor no-reboot no-shutdown audiodev audio device semihosting usb vga icount accel
+    M machine kernel bios serial display nographic gdb s S m smp cpu dtb append initrd drive sd d D
+    device accel audio audiodev boot chardev global icount k L mon monitor msg name net netdev nic
+    object parallel pidfile plugin qmp rtc seed semihosting-config trace usbdevice vga vnc
+    daemonize enable-kvm full-screen no-reboot no-shutdown no-user-config nodefaults semihosting
+    singlestep snapshot usb
     """.split()  # noqa: SIM905
 )
-IGNORED = frozenset({"no-reboot", "no-shutdown", "semihosting", "usb"})
+IGNORED = frozenset(
+    """
+    daemonize enable-kvm full-screen no-reboot no-shutdown no-user-config nodefaults semihosting
+    singlestep snapshot usb
+    """.split()  # noqa: SIM905
+)
 """Options without a value that are left out."""
+SAME = {"append": "--append", "initrd": "--initrd", "dtb": "--dtb", "D": "--trace-to"}
 
 
 def is_qemu(arguments: Sequence[str]) -> bool:
@@ -57,8 +66,19 @@ def translate(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
             if machine not in MACHINES:
                 raise ValueError(f"{word} {machine}: the machines are {', '.join(MACHINES)}")
             out += ["--board", MACHINES[machine]]
-        elif name == "kernel":
+        elif name in ("kernel", "bios"):
             out.append(_value(word, rest))
+        elif name == "device":
+            loaded, remark = _loader(_value(word, rest))
+            out += loaded if loaded and loaded[0] not in out else []
+            remarks += [remark] if remark else []
+        elif name in SAME:
+            out += [SAME[name], _value(word, rest)]
+        elif name == "d":
+            items = _value(word, rest)
+            out += ["--trace", "irq"] if "int" in items.split(",") else []
+            if items != "int":
+                remarks.append(f"{word} {items}: exceptions (int) are what can be traced")
         elif name in ("drive", "sd"):
             image = _file_of(_value(word, rest))
             if image:
@@ -113,6 +133,16 @@ def _gdb_port(value: str) -> int:
     if not port.isdecimal() or int(port) > 65535:
         raise ValueError(f"-gdb {value}: tcp::PORT is what can be done")
     return int(port)
+
+
+def _loader(value: str) -> tuple[list[str], str | None]:
+    """-device loader,file=F,addr=A,…: an image and where it goes; else a sentence."""
+    kind, _, rest = value.partition(",")
+    parts = dict(part.partition("=")[::2] for part in rest.split(","))
+    if kind != "loader" or not parts.get("file"):
+        return [], f"-device {value} has no meaning here"
+    place = ["--load-address", parts["addr"]] if parts.get("addr") else []
+    return [parts["file"], *place], None
 
 
 def _file_of(value: str) -> str:

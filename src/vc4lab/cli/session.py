@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from vc4lab.cli.instruments import Instruments
     from vc4lab.diagnostics.unknown import Unknowns
+    from vc4lab.soc.boot_extras import BootExtras
     from vc4lab.soc.machine import Machine
 
 
@@ -51,6 +52,7 @@ class Settings:
     both_orders: bool = False
     unknowns: Unknowns | None = None
     realtime: bool = False
+    extras: BootExtras | None = None
 
 
 def say(text: str) -> None:
@@ -146,6 +148,7 @@ class _Run:
                 engine=settings.engine,
                 caches=settings.caches,
                 unknowns=settings.unknowns or DEFAULT_UNKNOWNS,
+                extras=settings.extras,
             )
         except UnknownBoard as error:
             self.endings.append(f"vc4lab: {error}")

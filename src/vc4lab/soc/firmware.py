@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from vc4lab.soc.board import MIB, Board
+from vc4lab.soc.boot_extras import BootExtras, CardWithExtras
 from vc4lab.soc.boot_plan import ATAGS, BootPlan, Piece, arm_memory, atags
 from vc4lab.soc.card import BareImage, Card, FolderCard
 from vc4lab.soc.card_slot import CardSlot
@@ -87,7 +88,12 @@ def open_slot(
         raise _error(reporter, "BOOT-022", f"{card or path}: {why}") from None
 
 
-def plan_boot(path: str | os.PathLike[str], board: Board, reporter: Reporter) -> BootPlan:
+def plan_boot(
+    path: str | os.PathLike[str],
+    board: Board,
+    reporter: Reporter,
+    extras: BootExtras = BootExtras(),  # noqa: B008 - it cannot change
+) -> BootPlan:
     """Find the kernel as the firmware would: in a folder, an SD-card image, or the image itself.
 
     A bare image uses the config.txt that lies next to it, if there is one, except for the choice of
@@ -101,11 +107,14 @@ def plan_boot(path: str | os.PathLike[str], board: Board, reporter: Reporter) ->
     card = open_card(path, reporter)
     try:
         config = _read_config(card, board, reporter)
+        extras.apply(config)
+        _check_extras(extras, reporter)
         name = card.kernel.name if isinstance(card, BareImage) else None
         name = name or _choose_kernel(card, board, config, reporter)
         wide = _is_wide(card, name, board, config)
         kernel = _read_kernel(card, name, wide, board, config, reporter)
-        return _plan(card, kernel, wide, board, config, reporter)
+        whole = CardWithExtras(card, extras.files())
+        return _plan(whole, kernel, wide, board, config, reporter)
     except BadCard as error:
         raise _error(reporter, "BOOT-008", f"{card.title}: {error.strerror}") from None
     except OSError as error:
@@ -146,6 +155,12 @@ def _plan(
         all_cores=old and board.cores > 1,
         pieces=tuple(pieces),
     )
+
+
+def _check_extras(extras: BootExtras, reporter: Reporter) -> None:
+    for path in extras.files().values():
+        if not path.is_file():
+            raise _error(reporter, "BOOT-001", f"{path} is no file")
 
 
 def _error(reporter: Reporter, code: str, text: str) -> BootError:

@@ -13,6 +13,7 @@ from vc4lab.diagnostics import Reporter, StrictStop
 from vc4lab.memory import GuestMemory
 from vc4lab.soc.address_space import AddressSpace
 from vc4lab.soc.board import Board, find_board
+from vc4lab.soc.boot_extras import BootExtras
 from vc4lab.soc.bus import Bus
 from vc4lab.soc.clock import NANOSECONDS, Clock
 from vc4lab.soc.cores import Cores
@@ -78,6 +79,8 @@ class Machine:
     caches
         "check" tells where the ARM's or the V3D's caches hold old bytes, "stale" lets the others
         see them. None: no caches.
+    extras
+        Command line, RAM disk, device tree and load address instead of the card's.
 
     Raises
     ------
@@ -96,11 +99,12 @@ class Machine:
         unknowns: Unknowns = DEFAULT_UNKNOWNS,
         v3d_factory: Callable[[GuestMemory, Reporter], Any] | None = None,
         caches: str | None = None,
+        extras: BootExtras | None = None,
     ) -> None:
         self.board: Board = find_board(board)
         self.reporter = reporter if reporter is not None else Reporter()
         self.serial = serial if serial is not None else SerialPort()
-        self.plan = plan_boot(path, self.board, self.reporter)
+        self.plan = plan_boot(path, self.board, self.reporter, extras or BootExtras())
         self.card_slot = open_slot(path, card, self.reporter)
         self.config = self.plan.config
         self.memory = GuestMemory(self.board.ram)
