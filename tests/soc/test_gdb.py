@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import socket
 import struct
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from tests.soc.gdb_client import GdbClient
 
 from vc4lab.soc.gdb_packets import Kind, PacketReader, frame, unescape
+from vc4lab.soc.gdb_registers import read_register, register_file, write_register
 from vc4lab.soc.gdb_server import GdbServer
 from vc4lab.soc.machine import Machine, Stop
 
@@ -74,6 +76,29 @@ class Session:
 @pytest.fixture
 def session(boot):
     return lambda kernel, **options: Session(boot(kernel), **options)
+
+
+def test_system_registers(boot):
+    """What HYP mode returns to and where its vectors are; on a Pi 1 there is none of it."""
+    machine = boot("hyp")
+    machine.run(seconds=2e-7)
+    names = {r.name: r for r in register_file(machine.cpu).registers}
+    value = {
+        name: int.from_bytes(read_register(machine.cpu, r), "little") for name, r in names.items()
+    }
+    assert value["cpsr"] == machine.cpu.cpsr
+    assert value["hvbar"] == machine.cpu.system_register(names["hvbar"].system) != 0
+    assert value["elr_hyp"] == machine.cpu.hyp_core.elr != 0
+    write_register(machine.cpu, names["hvbar"], bytes(4))
+    assert read_register(machine.cpu, names["hvbar"]) != bytes(4)
+    write_register(machine.cpu, names["cpsr"], (0x1D3).to_bytes(4, "little"))
+    assert machine.cpu.cpsr == 0x1D3
+    write_register(machine.cpu, names["cpsr"], (0x1DA).to_bytes(4, "little"))
+    assert machine.cpu.cpsr == 0x1DA
+    one = boot("hello_zero", "kernel=kernel7.img", board="zero")
+    names = {r.name: r for r in register_file(one.cpu).registers}
+    assert "hvbar" not in names
+    assert all(len(read_register(one.cpu, r)) == r.size for r in names.values())
 
 
 def test_registers_and_memory(session):
@@ -351,6 +376,8 @@ def test_with_gdb_itself(boot):
         "stepi",
         "info threads",
         "print/x $cpsr & 0x1f",
+        "print/x $hvbar",
+        "info registers system",
         "delete",
         "detach",
     ]
@@ -369,4 +396,7 @@ def test_with_gdb_itself(boot):
     assert "New value = 2" in output
     assert "core 0" in output
     assert "$2 = 0x1a" in output
+    assert "$3 = 0x0" in output
+    assert re.search(r"^hcr +0x0 ", output, re.MULTILINE)
+    assert re.search(r"^elr_hyp +0x0 ", output, re.MULTILINE)
     assert machine.cpu.register(0) == 5

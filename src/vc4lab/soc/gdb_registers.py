@@ -1,5 +1,8 @@
 """The registers a debugger sees, and their description for GDB (target description XML).
 
+GDB has no names for the system registers of ARM; a feature of our own shows those that tell where
+exceptions go and come from (`info registers system`, `p $elr_hyp`). They are not written.
+
 Source: the GDB manual, appendix G (Target Descriptions): the features org.gnu.gdb.arm.core,
 org.gnu.gdb.arm.vfp, org.gnu.gdb.aarch64.core and org.gnu.gdb.aarch64.fpu with their register names
 and sizes. The order of the table is the order of the `g` packet.
@@ -11,18 +14,37 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from vc4lab.soc import hyp
+from vc4lab.soc.exceptions import HYP, MODE_MASK, SCTLR, VBAR
+
 if TYPE_CHECKING:
     from vc4lab.soc.cpu import Cpu
+    from vc4lab.soc.hyp_core import HypCore
+
+ELR_HYP = "elr_hyp"
+_SYSTEM = {
+    "sctlr": SCTLR, "vbar": VBAR,
+    "dfsr": (15, 0, 0, 5, 0, 0, 0), "dfar": (15, 0, 0, 6, 0, 0, 0),
+    "ifsr": (15, 0, 0, 5, 0, 0, 1), "ifar": (15, 0, 0, 6, 0, 0, 2),
+}  # fmt: skip
+_SYSTEM_OF_HYP = {
+    "hsctlr": hyp.HSCTLR, "hcr": hyp.HCR, "hvbar": hyp.HVBAR, "hsr": hyp.HSR, "hdfar": hyp.HDFAR,
+    "hifar": hyp.HIFAR,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class DebugRegister:
-    """One row: GDB's name and type, size in bits, the engine's number."""
+    """One row: GDB's name and type, size in bits, the engine's number.
+
+    `system` is set for system registers: the engine's description of one of a coprocessor, or ().
+    """
 
     name: str
     bits: int
     kind: str
     engine: int
+    system: tuple[int, ...] | None = None
 
     @property
     def size(self) -> int:
@@ -53,9 +75,14 @@ class RegisterFile:
             lines.append(f'<feature name="{name}">')
             if name.endswith("aarch64.fpu"):
                 lines += _VECTOR_TYPES
-            lines += [f'<reg name="{r.name}" bitsize="{r.bits}" type="{r.kind}"/>' for r in group]
+            lines += [_line(register) for register in group]
             lines.append("</feature>")
         return "\n".join([*lines, "</target>"])
+
+
+def _line(register: DebugRegister) -> str:
+    group = ' group="system" save-restore="no"' if register.system is not None else ""
+    return f'<reg name="{register.name}" bitsize="{register.bits}" type="{register.kind}"{group}/>'
 
 
 _VECTOR_TYPES = [
@@ -66,7 +93,7 @@ _VECTOR_TYPES = [
 
 
 @cache
-def arm_registers(doubles: int) -> RegisterFile:
+def arm_registers(doubles: int, with_hyp: bool = False) -> RegisterFile:
     """AArch32 with so many double-precision registers (16: VFPv2, 32: VFPv4 and NEON)."""
     from unicorn import arm_const as arm
 
@@ -79,8 +106,20 @@ def arm_registers(doubles: int) -> RegisterFile:
     ]
     vfp = [DebugRegister(f"d{n}", 64, "ieee_double", arm.UC_ARM_REG_D0 + n) for n in range(doubles)]
     vfp.append(DebugRegister("fpscr", 32, "int", arm.UC_ARM_REG_FPSCR))
+    names = _SYSTEM | (_SYSTEM_OF_HYP if with_hyp else {})
+    system = [
+        DebugRegister(name, 32, "uint32", arm.UC_ARM_REG_CP_REG, key) for name, key in names.items()
+    ]
+    system.append(DebugRegister("spsr", 32, "uint32", arm.UC_ARM_REG_SPSR, ()))
+    if with_hyp:
+        system.append(DebugRegister(ELR_HYP, 32, "code_ptr", 0, ()))
     return RegisterFile(
-        "arm", (("org.gnu.gdb.arm.core", tuple(core)), ("org.gnu.gdb.arm.vfp", tuple(vfp)))
+        "arm",
+        (
+            ("org.gnu.gdb.arm.core", tuple(core)),
+            ("org.gnu.gdb.arm.vfp", tuple(vfp)),
+            ("org.vc4lab.arm.system", tuple(system)),
+        ),
     )
 
 
@@ -114,16 +153,33 @@ def register_file(cpu: Cpu) -> RegisterFile:
 
     if cpu.engine.ctl_get_arch() == UC_ARCH_ARM64:
         return aarch64_registers()
-    return arm_registers(16 if cpu.model == "1176" else 32)
+    return arm_registers(16 if cpu.model == "1176" else 32, _hyp_core(cpu) is not None)
+
+
+def _hyp_core(cpu: Cpu) -> HypCore | None:
+    return getattr(cpu, "hyp_core", None)
 
 
 def read_register(cpu: Cpu, register: DebugRegister) -> bytes:
     """The register's bytes, little endian."""
-    value: Any = cpu.engine.reg_read(register.engine)
+    value: Any
+    if register.name == ELR_HYP:
+        core = _hyp_core(cpu)
+        value = 0 if core is None else core.elr
+    elif register.system:
+        value = cpu.system_register(register.system)
+    else:
+        value = cpu.engine.reg_read(register.engine)
     return (int(value) & ((1 << register.bits) - 1)).to_bytes(register.size, "little")
 
 
 def write_register(cpu: Cpu, register: DebugRegister, data: bytes) -> None:
-    """Set the register from its bytes."""
-    cpu.engine.reg_write(register.engine, int.from_bytes(data[: register.size], "little"))
+    """Set the register from its bytes; those of the system stay as they are."""
+    if register.system is not None:
+        return
+    value = int.from_bytes(data[: register.size], "little")
+    if register.name == "cpsr" and _hyp_core(cpu) is not None and value & MODE_MASK == HYP:
+        hyp.enter_mode(cpu.engine, value)
+    else:
+        cpu.engine.reg_write(register.engine, value)
     cpu.refresh()
