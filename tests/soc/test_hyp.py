@@ -8,6 +8,7 @@ import pytest
 
 from vc4lab.soc.machine import Stop
 from vc4lab.soc.state import load_state, save_state
+from vc4lab.soc.trace import Tracer, parse_categories
 from vc4lab.soc.unknowns import Unknowns
 
 KERNELS = Path(__file__).parent / "kernels"
@@ -191,6 +192,19 @@ def test_hooks_for_mistakes_leave_other_modes_alone(boot):
     cpu = machine.cores[0]
     returns = [place for place in cpu._hooks if cpu.fetch(place) == int.from_bytes(SUBS, "little")]
     assert not returns
+
+
+def test_a_trace_names_the_modes(boot):
+    machine = boot("hyp")
+    lines: list[str] = []
+    Tracer(machine, parse_categories("irq"), lines.append)
+    machine.run()
+    text = "\n".join(lines)
+    assert "core 0 takes an exception: supervisor call (svc) to HYP mode" in text
+    assert "core 0 takes an exception: interrupt to HYP mode" in text
+    assert "core 0 goes on in HYP mode at 0x00008024" in text
+    assert "core 0 goes on in supervisor mode at" in text
+    assert "supervisor call (svc)\n" in text
 
 
 def test_its_timer(boot, tmp_path):

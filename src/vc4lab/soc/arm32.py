@@ -110,6 +110,9 @@ class Arm32(Cpu):
             return ""
         return self.hyp_core.about_vectors
 
+    def goes_where(self, exception: ArmException) -> str:
+        return " to HYP mode" if self._goes_to_hyp(exception) else ""
+
     def _meet_page(self, address: int) -> None:
         pages = self._pages
         asked = pages.more_traps

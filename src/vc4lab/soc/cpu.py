@@ -163,6 +163,10 @@ class Cpu(ABC):
         """What somebody should know whose exception met no handler."""
         return ""
 
+    def goes_where(self, exception: ArmException) -> str:
+        """Which mode an exception would go to, for a sentence, if that is to be told."""
+        return ""
+
     @property
     def executes_thumb(self) -> bool:
         """Whether the instruction of a hook that runs now is Thumb code."""

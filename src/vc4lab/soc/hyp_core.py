@@ -80,6 +80,16 @@ class HypCore:
             self._told.add(code)
             self._cpu.links.report(code, text, address)
 
+    @property
+    def mode_name(self) -> str:
+        """The core's mode in words, in hooks, too."""
+        mode = self._cpu.mode
+        return MODE_NAMES.get(mode, f"mode 0x{mode:02x}")
+
+    def leave(self) -> int:
+        """Eret: to the mode that SPSR_hyp says; where to go on."""
+        return hyp.leave(self._cpu.engine, self.elr)
+
     # -- what is trapped ---------------------------------------------------------------------------
 
     def emulate(self, action: Action, word: int, address: int, thumb: bool) -> bool | None:
@@ -100,7 +110,7 @@ class HypCore:
             cpu.raise_exception(ArmException.UNDEFINED, address)
             return False
         if action is Action.HYP_RETURN:
-            cpu.go_on_at(hyp.leave(cpu.engine, self.elr))
+            cpu.go_on_at(self.leave())
             return True
         reads = bool(word & 1 << 21) == thumb
         target = (word >> (8 if thumb else 12) if reads else word >> 16 if thumb else word) & 15

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from vc4lab.soc.bus import Bus
     from vc4lab.soc.cpu import Cpu
     from vc4lab.soc.exceptions import ArmException
+    from vc4lab.soc.hyp_core import HypCore
     from vc4lab.soc.machine import Machine
 
 CATEGORIES = ("mmio", "irq", "mailbox", "v3d")
@@ -220,11 +221,26 @@ class Tracer:
         take = cpu._take
 
         def traced(exception: ArmException, address: int) -> None:
-            title = exception.value.title
+            title = exception.value.title + cpu.goes_where(exception)
             self._line("irq", f"core {core} takes an exception: {title}", address)
             take(exception, address)
 
         vars(cpu).update(_take=traced)
+        hyp_core = getattr(cpu, "hyp_core", None)
+        if hyp_core is not None:
+            self._wrap_leaving(core, cpu, hyp_core)
+
+    def _wrap_leaving(self, core: int, cpu: Cpu, hyp_core: HypCore) -> None:
+        leave = hyp_core.leave
+
+        def traced() -> int:
+            pc = cpu.engine_pc
+            where = leave()
+            mode = hyp_core.mode_name
+            self._line("irq", f"core {core} goes on in {mode} mode at {self._place(where)}", pc)
+            return where
+
+        vars(hyp_core).update(leave=traced)
 
 
 def _undeclared(block: Block) -> Callable[[int, int], str]:
