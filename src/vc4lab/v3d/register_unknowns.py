@@ -22,7 +22,8 @@ ROWS: list[Unknown] = [
         },
         "enabled",
         "Read L2CACTL bit 0 right after property tag 0x00030012.",
-        "AG100-R prints the reset value 0, but drivers clear the cache and never enable it",
+        "AG100-R prints the reset value 0, but drivers clear the cache and never enable it; "
+        "hardware reference 2.3",
     ),
     Unknown(
         "dbqitc_set",
@@ -65,7 +66,8 @@ ROWS: list[Unknown] = [
         },
         "written",
         "Draw triangles without the coverage pipe and read both counters.",
-        "AG100-R p. 99 names them without saying more; counter 9 counts as 8 does",
+        "AG100-R p. 99 names them without saying more; counter 9 counts as 8 does; "
+        "hardware reference 2.9",
     ),
     Unknown(
         "undocumented_registers",

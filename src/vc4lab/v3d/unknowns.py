@@ -22,7 +22,7 @@ ROWS: list[Unknown] = [
         {"1": "one return address", "2": "two return addresses"},
         "2",
         "Nest two sub-lists on a board and look where the list goes on.",
-        "AG100-R p. 66 says 2, the CTnRA register says one deep",
+        "AG100-R p. 66 says 2, the CTnRA register says one deep; hardware reference 2.5, 3.2",
     ),
     Unknown(
         "ctsema",
@@ -33,7 +33,8 @@ ROWS: list[Unknown] = [
         },
         "sent",
         "Increment in thread 0, do not wait in thread 1, read both registers.",
-        "AG100-R CTnCS; Broadcom's driver tests CT0CS.CTSEMA before submitting a bin list",
+        "AG100-R CTnCS; Broadcom's driver tests CT0CS.CTSEMA before submitting a bin list; "
+        "hardware reference 3.2",
     ),
     Unknown(
         "tmu_filter_rounding",
@@ -44,7 +45,7 @@ ROWS: list[Unknown] = [
         },
         "each",
         "Sample a black to white edge at 256 positions on a board and compare the steps.",
-        "AG100-R p. 39 does not say",
+        "AG100-R p. 39 does not say; hardware reference 6.6",
     ),
     Unknown(
         "tmu_half_filter",
@@ -56,7 +57,8 @@ ROWS: list[Unknown] = [
         },
         "round",
         "Sample an S16F texture with two texels at 256 positions between them.",
-        "AG100-R p. 40 forbids filtering of S16 only; HW-2619, HW-2645 name problems, no precision",
+        "AG100-R p. 40 forbids filtering of S16 only; HW-2619, HW-2645 name problems, no "
+        "precision; hardware reference 6.3",
     ),
     Unknown(
         "tmu_lod_log2",
@@ -67,7 +69,7 @@ ROWS: list[Unknown] = [
         },
         "smooth",
         "Blend two mip levels of different colours under a slowly changing scale.",
-        "AG100-R does not say",
+        "AG100-R does not say; hardware reference 6.6",
     ),
     Unknown(
         "tmu_lod_footprint",
@@ -86,7 +88,7 @@ ROWS: list[Unknown] = [
         {"quad": "lane 0 of each quad", "lane": "every lane its own"},
         "quad",
         "Explicit levels that differ inside a quad.",
-        "AG100-R p. 43",
+        "AG100-R p. 43; hardware reference 6.6",
     ),
     Unknown(
         "tmu_short_position",
@@ -94,7 +96,7 @@ ROWS: list[Unknown] = [
         {"low": "bits 15:0 (7:0)", "high": "bits 31:16 (23:16)"},
         "low",
         "Sample one of these types and store r4 unchanged.",
-        "AG100-R p. 40",
+        "AG100-R p. 40; hardware reference 6.3",
     ),
     Unknown(
         "tmu_alpha_colour",
@@ -110,7 +112,8 @@ ROWS: list[Unknown] = [
         {"used": "yes, once a clip window was programmed", "ignored": "no, only the frame counts"},
         "used",
         "Bin with a small clip window, look at the tile lists outside of it.",
-        "AG100-R table 38 allows 102 in binning lists without saying what for",
+        "AG100-R table 38 allows 102 in binning lists without saying what for; "
+        "hardware reference 3.6",
     ),
     Unknown(
         "guard_band",
@@ -121,7 +124,7 @@ ROWS: list[Unknown] = [
         },
         "wide",
         "Bin triangles that stick out of the viewport; look for records 49 and their clip data.",
-        "AG100-R p. 52 names a guard band without its size",
+        "AG100-R p. 52 names a guard band without its size; hardware reference 3.9, 7.2",
     ),
     Unknown(
         "line_loop_end",
@@ -129,7 +132,7 @@ ROWS: list[Unknown] = [
         {"last_first": "from the last vertex to the first", "first_last": "the other way"},
         "last_first",
         "Draw a flat-shaded line loop: the closing line has the colour of its second vertex.",
-        "no source",
+        "no source; hardware reference 3.9",
     ),
     Unknown(
         "clipper_z_order",
@@ -140,7 +143,8 @@ ROWS: list[Unknown] = [
         },
         "scale_first",
         "Clip a triangle at the near plane with two different values, read the clip record.",
-        "AG100-R and Mesa against Broadcom's khrn driver; equal for the usual 0.5, 0.5",
+        "AG100-R and Mesa against Broadcom's khrn driver; equal for the usual 0.5, 0.5; "
+        "hardware reference 3.6",
     ),
     Unknown(
         "fill_rule",
@@ -184,7 +188,7 @@ ROWS: list[Unknown] = [
         },
         "edge",
         "Draw one trapezoid up and one down with only one face enabled.",
-        "no source; the known programs enable both faces",
+        "no source; the known programs enable both faces; hardware reference 3.6",
     ),
     Unknown(
         "rht_boundary_offset",
@@ -192,7 +196,7 @@ ROWS: list[Unknown] = [
         {"moved": "yes, like a vertex", "fixed": "no, it is a column of the frame"},
         "moved",
         "Draw a trapezoid with a viewport offset other than 0.",
-        "no source; the known programs have an offset of 0",
+        "no source; the known programs have an offset of 0; hardware reference 7.4",
     ),
     Unknown(
         "vg_dummy",
@@ -203,7 +207,8 @@ ROWS: list[Unknown] = [
         },
         "skip",
         "Put the code into the middle of a strip and look which triangles appear.",
-        "AG100-R p. 68 calls it a dummy primitive; no program is known that uses it",
+        "AG100-R p. 68 calls it a dummy primitive; no program is known that uses it; "
+        "hardware reference 3.4",
     ),
     Unknown(
         "vg_continuation",
@@ -214,7 +219,7 @@ ROWS: list[Unknown] = [
         },
         "two",
         "Continue a fan with three vertices far away from each other.",
-        "AG100-R p. 68: the first vertex (or first two) are ignored",
+        "AG100-R p. 68: the first vertex (or first two) are ignored; hardware reference 3.4",
     ),
     Unknown(
         "index_error",
@@ -225,7 +230,8 @@ ROWS: list[Unknown] = [
         },
         "stop",
         "Draw an index above the maximum, then another triangle; see whether the list ends.",
-        "AG100-R p. 67 calls it an error; ERRSTAT has a bit for binner and renderer",
+        "AG100-R p. 67 calls it an error; ERRSTAT has a bit for binner and renderer; "
+        "hardware reference 3.4",
     ),
     Unknown(
         "dither_565",

@@ -44,6 +44,17 @@ def test_order_of_state_records(choice: str, order: tuple[int, ...]) -> None:
     assert tuple(record[0] for record in frame.tile(0, 0).records) == order
 
 
+@pytest.mark.parametrize(("choice", "row"), [("half", 1), ("full", 0)])
+def test_height_of_tiles_in_double_buffer_frames(choice: str, row: int) -> None:
+    """A point in row 40 of pixels."""
+    frame = Frame(GuestMemory(), switches={"double_buffer_tile": choice}, double_buffer=1)
+    frame.start()
+    point = coordinates([(10 * 16, 40 * 16)])
+    assert frame.binner.draw(0, IndexSource(1), point) == pc.DONE
+    assert frame.binner.flush() == pc.DONE
+    assert [place for place, tile in frame.all_tiles().items() if tile.primitives] == [(0, row)]
+
+
 def facing(config: int, screen: Any, choice: str, mode: int = 4, clip: Any = None) -> list[Any]:
     """Indices of the triangles in the lists of a frame with these bits in record 96."""
     memory = GuestMemory()

@@ -31,7 +31,7 @@ ROWS: list[Unknown] = [
         {"16": "bits 15:0", "13": "bits 12:0"},
         "16",
         "Store two rows with a stride of 8192.",
-        "vc4asm measured 16, AG100-R table 35 prints 13",
+        "vc4asm measured 16, AG100-R table 35 prints 13; hardware reference 5.4",
     ),
     Unknown(
         "uniforms_length",
@@ -39,7 +39,8 @@ ROWS: list[Unknown] = [
         {"limit": "0", "prefetch": "the words in memory: SRQUL only limits what is fetched ahead"},
         "limit",
         "Run a program that reads three uniforms with SRQUL = 2.",
-        "AG100-R SRQUL; programs that never write SRQUL (0) do read uniforms",
+        "AG100-R SRQUL; programs that never write SRQUL (0) do read uniforms; "
+        "hardware reference 2.7",
     ),
     Unknown(
         "vpm_unreserved",
@@ -47,7 +48,8 @@ ROWS: list[Unknown] = [
         {"all": "use all 64 rows: whoever starts them does not care", "none": "write nothing"},
         "all",
         "Write VPM rows with VPMBASE = 0 on a board whose firmware has not run any program.",
-        "hello_fft and py-videocore never write VPMBASE; the firmware may have",
+        "hello_fft and py-videocore never write VPMBASE; the firmware may have; "
+        "hardware reference 2.8",
     ),
     Unknown(
         "vpm_read_extension",

@@ -46,7 +46,7 @@ ROWS: list[Unknown] = [
         },
         "first",
         "Accumulate a path in such a frame and dump depth and stencil (record 26).",
-        "no source; the reference describes coverage in frames of 64x64 tiles only (7.1, 7.12)",
+        "no source; coverage is described in frames of 64x64 tiles only; hardware reference 7.1, 7.12",
     ),
     Unknown(
         "sample_positions",
@@ -82,7 +82,8 @@ ROWS: list[Unknown] = [
         },
         "centre",
         "Draw a slanted edge without GL multisampling and dump the samples (record 26).",
-        "no source; both GL drivers switch it off when GL multisampling is disabled",
+        "no source; both GL drivers switch it off when GL multisampling is disabled; "
+        "hardware reference 7.5",
     ),
     Unknown(
         "decimate_16",
@@ -93,7 +94,7 @@ ROWS: list[Unknown] = [
         },
         "quad",
         "Store a multisample frame with mode 2 and compare its size with mode 1.",
-        "AG100-R names a 4x4 block, for OpenVG's oversampling",
+        "AG100-R names a 4x4 block, for OpenVG's oversampling; hardware reference 7.10",
     ),
     Unknown(
         "resolve_rounding",
@@ -109,7 +110,7 @@ ROWS: list[Unknown] = [
         {"first": "nothing: the first one counts", "columns": "it clears the odd columns"},
         "first",
         "Clear with two different words and store the frame.",
-        "AG100-R table 38 wants the same colour twice",
+        "AG100-R table 38 wants the same colour twice; hardware reference 3.6",
     ),
     Unknown(
         "dump_64_bit",
@@ -120,7 +121,7 @@ ROWS: list[Unknown] = [
         },
         "halves",
         "Dump a 64-bit frame whose pixels are all different.",
-        "no source; no driver renders 64-bit colours",
+        "no source; no driver renders 64-bit colours; hardware reference 3.3",
     ),
     Unknown(
         "double_buffer_tile",
@@ -128,7 +129,8 @@ ROWS: list[Unknown] = [
         {"half": "64x32: each half of the tile buffer holds one tile", "full": "64x64 as without"},
         "half",
         "Bin two points 40 rows apart and count the tile lists that are not empty.",
-        "AG100-R p. 46 only says the halves are used alternately; drivers never set it",
+        "AG100-R p. 46 only says the halves are used alternately; drivers never set it; "
+        "hardware reference 3.6, 7.1",
     ),
     Unknown(
         "depth_never",

@@ -1,0 +1,93 @@
+"""docs/unknowns.md: every row of `vc4lab unknowns`, and what the code needed no decision for.
+
+python -m vc4lab.cli.unknowns_page > docs/unknowns.md
+"""
+
+from __future__ import annotations
+
+from vc4lab.diagnostics.unknown import Unknown
+from vc4lab.qpu.unknowns import ROWS as QPU
+from vc4lab.soc.unknowns import ROWS as BOARD
+from vc4lab.v3d.compute.unknowns import ROWS as COMPUTE
+from vc4lab.v3d.fragment.unknowns import ROWS as TILES
+from vc4lab.v3d.register_unknowns import ROWS as REGISTERS
+from vc4lab.v3d.unknowns import ROWS as LISTS
+
+HEAD = """\
+# What no document says
+
+Where the published documents leave a question open, this simulator makes a choice, and here they
+are. Every row is a switch: `vc4lab replay RUN --unknown fill_rule=bottom-left`, and so for `boot`
+and `run`; from Python `DEFAULT_UNKNOWNS.with_(fill_rule="bottom-left")`. Compiled code and the
+golden interpreter obey alike, bit for bit. The choice printed **bold** is the default. Whoever has
+a board and measures one of these: please tell.
+
+Chapter numbers are those of the hardware reference this simulator was written from; AG100-R is
+Broadcom's *VideoCore IV 3D Architecture Reference Guide*.
+
+Written from the table by `python -m vc4lab.cli.unknowns_page`; `vc4lab unknowns --json` has the
+same for programs.
+"""
+
+AREAS: tuple[tuple[str, list[Unknown]], ...] = (
+    ("Control lists, binner, textures", LISTS),
+    ("Registers", REGISTERS),
+    ("QPU", QPU),
+    ("Rasteriser and tile buffer", TILES),
+    ("User programs, VPM and DMA", COMPUTE),
+    ("Board and firmware", BOARD),
+)
+
+NOT_DECIDED: tuple[tuple[str, str, str], ...] = (
+    (
+        "1.3",
+        "The V3D's clock, which depends on the firmware",
+        "nothing takes time by it: the model is functional. Programs that ask the mailbox get the "
+        "rate of the board's first firmware.",
+    ),
+    (
+        "1.5",
+        "Line size of the uniforms cache, size of the L2",
+        "no cache is modelled. `--caches check` tells of every word that was not cleared, however "
+        "large a cache is.",
+    ),
+    (
+        "3.4",
+        "Index type 2 of record 32 (32-bit indices), which a debugger tolerates",
+        "the guide has no such type: the record is left out, with CLE-016.",
+    ),
+    (
+        "7.6",
+        "Which quads share a vector of 16 lanes",
+        "it changes nothing for programs that stay in their quad, and only theirs are put "
+        "together; those that look across quads (rotations of r0 to r3, branches, lane numbers) "
+        "run on 4x4 blocks of one primitive.",
+    ),
+)
+"""Open places of the reference that asked for no choice: chapter, what is open, why not."""
+
+
+def write_page() -> str:
+    """The page, ending in a newline."""
+    lines = [HEAD]
+    for title, rows in AREAS:
+        lines += [f"## {title}", ""]
+        for row in rows:
+            lines += _row(row)
+    lines += ["## Open, but not decided by code", "", "| chapter | what | not decided because |"]
+    lines.append("| --- | --- | --- |")
+    lines += [f"| {chapter} | {what} | {why} |" for chapter, what, why in NOT_DECIDED]
+    return "\n".join(lines) + "\n"
+
+
+def _row(row: Unknown) -> list[str]:
+    lines = [f"### {row.name}", "", row.question, ""]
+    for choice, meaning in row.choices.items():
+        shown = f"**`{choice}`**" if choice == row.default else f"`{choice}`"
+        lines.append(f"* {shown}: {meaning}")
+    lines += ["", f"What would decide it: {row.decided_by}", f"Source: {row.reference}.", ""]
+    return lines
+
+
+if __name__ == "__main__":
+    print(write_page(), end="")

@@ -1,0 +1,194 @@
+"""Which test shows that a choice of `vc4lab unknowns` is obeyed: every choice but the defaults.
+
+A new row needs at least two choices, and each of them a line here: the test must fail if the switch
+is ignored, and where native code and the golden interpreter both have to obey, it compares them.
+"""
+
+TESTS: dict[str, dict[str, tuple[str, ...]]] = {
+    "tests/qpu/test_execution.py": {
+        "test_a_register_file_read_sees_the_old_value_once": ("register_after_write=new",),
+        "test_unknowns_can_be_switched": (
+            "sf_with_never=mul",
+            "branch_register_lane=0",
+            "mul24_carry=over-24-bits",
+            "fmul_carry=positive",
+            "half_rounding=nearest",
+            "half_rounding=truncate",
+            "colour_rounding=truncate",
+            "mul_pack_bit_3=no_pack",
+            "recip_one=model",
+            "thread_switch_registers=zero",
+            "ftoi_out_of_range=saturate",
+            "infinity_order=a-first",
+            "unmapped_read=zero",
+            "peripheral_unpack=raw",
+            "load_immediate_condition=mul-if-never",
+            "mul_nop_result=nothing",
+            "same_destination=add",
+            "underflow_sign=kept",
+            "uniform_read_twice=two",
+            "r5_write_condition=any",
+            "r5_write_condition=each",
+            "float_pack_32=finite",
+            "rotation_order=last",
+        ),
+    },
+    "tests/soc/test_address_space.py": {
+        "test_older_firmware_gives_the_framebuffers_physical_address": (
+            "framebuffer_address=physical",
+        ),
+        "test_the_switch_takes_the_repetitions_away": ("arm_upper_addresses=nothing",),
+    },
+    "tests/soc/test_caches.py": {
+        "test_whether_the_l2_is_on_at_first": ("l2c_at_power_on=disabled",),
+    },
+    "tests/soc/test_cores.py": {
+        "test_generic_timers_count_microseconds_until_a_stub_or_a_program_changes_that": (
+            "timer_prescaler=crystal",
+        ),
+    },
+    "tests/soc/test_framebuffer.py": {
+        "test_small_depths": ("framebuffer_small_pixels=high",),
+        "test_the_order_of_channel_1": ("framebuffer_order_channel_1=rgb",),
+    },
+    "tests/soc/test_hyp.py": {
+        "test_smc_without_a_monitor": ("monitor_call=undefined",),
+        "test_the_mode_at_the_start": ("hyp_start=svc",),
+    },
+    "tests/soc/test_machine.py": {
+        "test_the_order_nobody_documented_is_a_switch": ("framebuffer_order=rgb",),
+    },
+    "tests/soc/test_properties.py": {
+        "test_execute_qpu_fails_as_one_likes": ("execute_qpu_failure=one",),
+    },
+    "tests/v3d/compute/test_switches.py": {
+        "test_long_strides": ("vdw_stride_bits=13",),
+        "test_relative_uniforms_addresses": ("uniforms_address_b=relative",),
+        "test_rows_that_go_on_behind_column_15": ("dma_row_end=wrap",),
+        "test_the_vpm_while_nobody_reserved_it": ("vpm_unreserved=none",),
+        "test_uniforms_behind_the_length": ("uniforms_length=prefetch",),
+        "test_which_bytes_a_store_takes": (
+            "dma_subword=quarters",
+            "dma_subword=lanes",
+        ),
+    },
+    "tests/v3d/compute/test_vpm_dma.py": {
+        "test_a_stride_survives_the_program": ("dma_setup_start=kept",),
+        "test_narrow_reads_with_a_sign": ("vpm_read_extension=sign",),
+        "test_the_pitch_of_a_load_wraps": ("vdr_pitch_carry=low",),
+        "test_unaligned_transfers": ("dma_alignment=rounded",),
+    },
+    "tests/v3d/fragment/test_coverage.py": {
+        "test_bottom_left_rule_gives_the_lowest_row_to_the_other_side": ("fill_rule=bottom-left",),
+    },
+    "tests/v3d/fragment/test_coverage_pipe.py": {
+        "test_four_windings": ("coverage_winding=saturate",),
+        "test_multisample_frames_keep_coverage_where_the_choice_says": (
+            "coverage_multisample=copies",
+            "coverage_multisample=quarters",
+        ),
+        "test_random_paths_with_random_samples": (
+            "coverage_samples=rooks",
+            "coverage_level=shifted",
+        ),
+    },
+    "tests/v3d/fragment/test_multisample.py": {
+        "test_depth_of_each_sample": ("ms_depth=centre",),
+        "test_random_triangles_cover_exactly_the_defined_samples": (
+            "sample_positions=mirrored",
+            "sample_positions=grid",
+        ),
+        "test_resolve_averages_and_decimates": ("resolve_rounding=truncate",),
+        "test_switches_of_oversampling_and_16x_stores": (
+            "ms_no_oversample=samples",
+            "decimate_16=pixel",
+        ),
+        "test_without_oversampling_the_frame_can_be_that_of_one_sample": (
+            "ms_no_oversample=single",
+        ),
+    },
+    "tests/v3d/fragment/test_primitives.py": {
+        "test_rectangular_lines_are_an_option": ("line_shape=rectangle",),
+    },
+    "tests/v3d/fragment/test_stores.py": {
+        "test_undithered_565": ("rounding_565=truncate",),
+        "test_zs_z_only_and_clear": ("z_only_stencil=stored",),
+    },
+    "tests/v3d/fragment/test_switches.py": {
+        "test_dumps_of_one_sample": ("dump_single=rows",),
+        "test_lane_of_the_stencil_setup": ("stencil_setup_lane=15",),
+        "test_masks_in_dumps": ("dump_mask=bytes",),
+        "test_ms_flags_of_one_sample": ("ms_flags_single=one",),
+        "test_pixels_beyond_the_z_planes": ("z_clip_pixels=quads",),
+        "test_rounding_of_depth": ("depth_rounding=nearest",),
+        "test_units_of_the_depth_offset": ("depth_offset_unit=float",),
+    },
+    "tests/v3d/fragment/test_tmu.py": {
+        "test_half_floats_are_filtered": (
+            "tmu_half_filter=truncate",
+            "tmu_half_filter=point",
+        ),
+        "test_infinite_coordinates_can_be_far_away": ("tmu_not_finite=far",),
+        "test_short_samples_can_sit_high": ("tmu_short_position=high",),
+        "test_switches": (
+            "tmu_filter_rounding=once",
+            "tmu_lod_log2=linear",
+            "tmu_lod_footprint=sum",
+            "tmu_lod_lane=lane",
+        ),
+        "test_switches_of_single_types": (
+            "tmu_alpha_colour=alpha",
+            "tmu_bw1_utile=64x8",
+            "tmu_yuyv_order=uyv",
+            "tmu_yuyv_order=vuy",
+        ),
+    },
+    "tests/v3d/fragment/test_wide_colour.py": {
+        "test_clear_words_in_32_bit_frames": ("clear_colour_words=columns",),
+        "test_dumps_come_back": ("dump_64_bit=pixels",),
+    },
+    "tests/v3d/geometry/test_clipper.py": {
+        "test_end_of_a_line_loop_is_a_switch": ("line_loop_end=first_last",),
+        "test_guard_band_is_a_switch": ("guard_band=viewport",),
+        "test_order_of_clipper_z_is_a_switch": ("clipper_z_order=offset_first",),
+    },
+    "tests/v3d/geometry/test_switches.py": {
+        "test_facing_in_the_binner": ("binner_facing=yes",),
+        "test_far_plane_of_the_clipper": ("clipper_far=left",),
+        "test_height_of_tiles_in_double_buffer_frames": ("double_buffer_tile=full",),
+        "test_order_of_state_records": ("tile_state_order=shader_first",),
+        "test_state_behind_a_reset": ("state_after_reset=reset",),
+        "test_weights_of_clip_records": ("clip_weights=projected",),
+    },
+    "tests/v3d/lists/test_binner.py": {
+        "test_an_index_above_the_maximum": ("index_error=skip",),
+        "test_small_overspill_blocks": ("bpos_small=taken",),
+    },
+    "tests/v3d/lists/test_direct.py": {
+        "test_inline_lists_and_continued_fans": (
+            "vg_dummy=restart",
+            "vg_continuation=one",
+        ),
+    },
+    "tests/v3d/test_registers.py": {
+        "test_counters_of_coverage": ("counter_coverage=paths",),
+        "test_counts_of_flushes_and_frames": ("count_write_zero=clear",),
+        "test_enabling_and_disabling": ("intdis_reads=zero",),
+        "test_interrupts_that_are_not_enabled": ("dbqitc_set=enabled",),
+        "test_interrupts_without_the_debug_configuration": ("dbcfg_interrupts=needed",),
+        "test_never_is_a_depth_function": ("depth_never=passes",),
+        "test_no_errors": ("errstat_vcdi=idle",),
+        "test_registers_that_nobody_describes": ("undocumented_registers=zero",),
+        "test_the_level_2_cache_switch": ("l2cactl_both=enable",),
+    },
+    "tests/v3d/test_switches.py": {
+        "test_dithered_stores_without_a_pattern": ("dither_565=none",),
+        "test_facing_of_trapezoids": ("rht_facing=any",),
+        "test_sub_lists_in_sub_lists": ("sublist_depth=1",),
+        "test_the_boundary_of_trapezoids": ("rht_boundary_offset=fixed",),
+        "test_the_clip_window_in_the_binner": ("binner_clip_window=ignored",),
+        "test_the_side_of_a_line_where_its_coordinate_is_0": ("line_coordinate=left-is-1",),
+        "test_whose_semaphore_is_shown": ("ctsema=own",),
+    },
+}
+"""File → test → the choices it shows."""
