@@ -46,7 +46,8 @@ ROWS: list[Unknown] = [
         },
         "first",
         "Accumulate a path in such a frame and dump depth and stencil (record 26).",
-        "no source; coverage is described in frames of 64x64 tiles only; hardware reference 7.1, 7.12",
+        "no source; coverage is described in frames of 64x64 tiles only; hardware reference 7.1, "
+        "7.12",
     ),
     Unknown(
         "sample_positions",
