@@ -9,8 +9,8 @@ import pytest
 
 from vc4lab.memory import GuestMemory
 from vc4lab.records.primitives import ListFormat, encode_compressed, walk_compressed
-from vc4lab.simd import build, const, i32, kernel, ptr, store
-from vc4lab.v3d.geometry.primitive_decoder import Decoder
+from vc4lab.simd import build, const, i1, i32, kernel, ptr, store, unroll
+from vc4lab.v3d.geometry.primitive_decoder import RUN, Decoder, runs, take_run
 
 FORMATS = (0x10, 0x11, 0x12, 0x13, 0x22, 0x32, 0x33)
 LIMIT = 2000
@@ -125,3 +125,45 @@ def test_end_of_memory_is_safe(listers, memory):
     memory.write(0x3FFFFFF0, b"\x30")
     rows, *_ = run(listers, memory, 0x12, 0xFFFFFFF0, 1500)
     assert len(rows) < 1500
+
+
+@kernel(args=(ptr, i32, ptr, i32), returns=i32)
+def lister_of_runs(memory, address, out, limit):
+    decoder = Decoder(memory, 2, 1)
+    decoder.open(address)
+    decoder.budget.set(limit)
+    count = const(i32, 0)
+    more = const(i1, True)
+    while more:
+        if runs(decoder):
+            before, steps = take_run(decoder)
+            for k in range(RUN):
+                for word in unroll(3):
+                    index = (before[word] + steps[word] * (k + 1)) & 0xFFFF
+                    store(out + (count + k) * 16 + 4 * word, index)
+            count = count + RUN
+        else:
+            more = decoder.next()
+            if more:
+                store(out + count * 16, decoder.i0.get())
+                store(out + count * 16 + 4, decoder.i1.get())
+                store(out + count * 16 + 8, decoder.i2.get())
+                count = count + 1
+    return count
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_runs_taken_together_are_those_of_golden(memory, seed):
+    rng = random.Random(seed)
+    data = b"\x81" + rng.randbytes(6)
+    for _ in range(30):
+        step = rng.choice((bytes([rng.randrange(16) << 4 | 3, rng.randrange(256)]), b"\x33\x33"))
+        data += step * rng.randrange(14) + rng.choice((b"", b"\x04", b"\x0f\x00\x12\x34"))
+    clip = rng.randrange(2)  # a clip record is that of the first triangle
+    memory.write(0x5000, (b"\x31\x01\x02\x03\x04" if clip else b"\x30") + data + b"\x80" * 9)
+    golden = walk_compressed(memory.read, 0x5005 if clip else 0x5001, ListFormat(0x12))
+    native = build("runs", {"runs": lister_of_runs}, key="test of runs")["runs"]
+    out = (ctypes.c_uint32 * (4 * LIMIT + 16))()
+    count = native(memory.base, 0x5000, ctypes.addressof(out), LIMIT)
+    found = [tuple(out[4 * k : 4 * k + 3]) for k in range(count)]
+    assert found == list(golden.items)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import random
+import struct
 
 import pytest
 
 from vc4lab.memory import GuestMemory
 from vc4lab.records import control
-from vc4lab.records.primitives import encode_compressed
+from vc4lab.records.primitives import ListFormat, encode_compressed, walk_compressed
 from vc4lab.v3d.geometry import scan_context as sc
 from vc4lab.v3d.geometry.tile_lists import scan_tile_lists
 from vc4lab.v3d.lists.render_state import (
@@ -214,3 +215,25 @@ def test_used_maps_hold_nothing_of_earlier_scans(memory):
         ranges = [(min(used), max(used)) for used in expected]
         assert [(draw.first, draw.last) for draw in result.draws] == ranges
         del result
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_runs_of_consecutive_vertices(memory, seed):
+    """Triangles of a vertex array, now and then something else, up to the last vertex."""
+    rng = random.Random(seed)
+    start = rng.choice((0, 300, 65400, 65530))
+    data = b"\x81" + struct.pack("<3H", start, start + 1, start + rng.choice((2, 2, 2, 3)))
+    for _ in range(rng.randrange(1, 12)):
+        step = rng.choice((b"\x33\x33",) * 6 + (b"\xd3\xdd", b"\x63\x66", b"\x33\x43", b"\x04"))
+        data += step * rng.choice((1, 2, 3, 4, 5, 8, 13, 27))
+    start = 0x3000 + seed
+    memory.write(start, b"\x38\x12\x30" + data + b"\x80\x12")
+    result = scan_tile_lists(memory, [start], default_state())
+    assert not result.errors
+    golden = walk_compressed(memory.read, start + 3, ListFormat(0x12))
+    assert golden.problem is None
+    (draw,) = result.draws
+    vertices = {index for item in golden.items for index in item}
+    assert draw.primitives == len(golden.items)
+    assert (draw.first, draw.last) == (min(vertices), max(vertices))
+    assert used_set(draw) == vertices

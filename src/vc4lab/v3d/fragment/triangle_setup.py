@@ -56,7 +56,7 @@ from vc4lab.v3d.fragment.tile_context import (
     TileContext,
     TriangleBatch,
 )
-from vc4lab.v3d.geometry.primitive_decoder import TRIANGLES, Decoder
+from vc4lab.v3d.geometry.primitive_decoder import RUN, TRIANGLES, Decoder, runs, take_run
 
 INDEX_CODES = {16: 1, 24: 2, 32: 3}
 """Index bits → data type of record 56."""
@@ -110,15 +110,26 @@ def next_batch(
     count = const(i32, 0)
     flags = const(i32, 0)
     more = const(i1, True)
+    quick = index_bits == 16
     while more & (count < BATCH):
-        more = decoder.next()
-        if more:
-            place = batch.field_ptr("index") + count * 4
-            store(place, decoder.i0.get())
-            store(place + 4 * BATCH, decoder.i1.get())
-            store(place + 8 * BATCH, decoder.i2.get())
-            flags = flags | decoder.flags.get()
-            count = count + 1
+        place = batch.field_ptr("index") + count * 4
+        together = const(i1, False)
+        if quick:
+            together = (count <= BATCH - RUN) & runs(decoder)
+        if together:
+            before, steps = take_run(decoder)
+            for number, (start, step) in enumerate(zip(before, steps, strict=True)):
+                indices = splat(start, RUN) + (iota(RUN) + 1) * splat(step, RUN)
+                store(place + number * 4 * BATCH, indices & 0xFFFF)
+            count = count + RUN
+        else:
+            more = decoder.next()
+            if more:
+                store(place, decoder.i0.get())
+                store(place + 4 * BATCH, decoder.i1.get())
+                store(place + 8 * BATCH, decoder.i2.get())
+                flags = flags | decoder.flags.get()
+                count = count + 1
     batch.cursor = decoder.address.get()
     for name in _CELLS:
         setattr(batch, name, getattr(decoder, name).get())

@@ -4,10 +4,58 @@ from __future__ import annotations
 
 from typing import Any
 
-from vc4lab.simd import Value, const, i8, i32, kernel, max_, min_, ptr, store
+from vc4lab.simd import (
+    Value,
+    const,
+    i1,
+    i8,
+    i16,
+    i32,
+    kernel,
+    load,
+    max_,
+    min_,
+    ptr,
+    staged,
+    store,
+    vec,
+)
 from vc4lab.v3d.geometry import scan_context as sc
-from vc4lab.v3d.geometry.primitive_decoder import FORMATS, INDEX_24, LIST_BUDGET, XY_32, Decoder
+from vc4lab.v3d.geometry.primitive_decoder import (
+    CONSECUTIVE,
+    FORMATS,
+    INDEX_16,
+    INDEX_24,
+    LIST_BUDGET,
+    RUN,
+    TRIANGLES,
+    XY_32,
+    Decoder,
+    host,
+    runs,
+    take_run,
+)
 from vc4lab.v3d.geometry.scan_context import DrawEntry, ScanContext
+
+
+@staged
+def take_rows(decoder: Any, used: Value) -> Value:
+    """Takes triangles of consecutive vertices behind the last one, which was such; their number."""
+    taken = const(i32, 0)
+    i0, i2 = decoder.i0.get(), decoder.i2.get()
+    room = 0xFFFF - 3 * RUN - i2
+    plain = (decoder.i1.get() == i0 + 1) & (i2 == i0 + 2)
+    while plain & (room >= 0):
+        word = load(i16, host(decoder.base, decoder.address.get()))
+        plain = runs(decoder) & (word == CONSECUTIVE)
+        if plain:
+            next_one = used + decoder.i2.get() + 1
+            store(next_one, const(vec(i8, 8), 1))
+            store(next_one + 8, const(vec(i8, 4), 1))
+            take_run(decoder)
+            taken = taken + RUN
+            room = room - 3 * RUN
+    return taken
 
 
 def _make_walker(primitive: int, data: int) -> Any:
@@ -26,18 +74,25 @@ def _make_walker(primitive: int, data: int) -> Any:
         last = d.last
         count = const(i32, 0)
         mark = const(i8, 1)
-        while decoder.next():
-            count = count + 1
-            if data != XY_32:
-                a, b, e = decoder.i0.get(), decoder.i1.get(), decoder.i2.get()
-                if data == INDEX_24:  # what lies behind the last vertex counts as the last
-                    top = const(i32, sc.MAX_VERTICES - 1)
-                    a, b, e = min_(a, top), min_(b, top), min_(e, top)
-                store(used + a, mark)
-                store(used + b, mark)
-                store(used + e, mark)
-                first = min_(first, min_(a, min_(b, e)))
-                last = max_(last, max_(a, max_(b, e)))
+        more = const(i1, True)
+        while more:
+            more = decoder.next()
+            if more:
+                count = count + 1
+                if data != XY_32:
+                    a, b, e = decoder.i0.get(), decoder.i1.get(), decoder.i2.get()
+                    if data == INDEX_24:  # what lies behind the last vertex counts as the last
+                        top = const(i32, sc.MAX_VERTICES - 1)
+                        a, b, e = min_(a, top), min_(b, top), min_(e, top)
+                    store(used + a, mark)
+                    store(used + b, mark)
+                    store(used + e, mark)
+                    first = min_(first, min_(a, min_(b, e)))
+                    last = max_(last, max_(a, max_(b, e)))
+                if (primitive, data) == (TRIANGLES, INDEX_16):
+                    taken = take_rows(decoder, used)
+                    count = count + taken
+                    last = max_(last, decoder.i2.get())
         d.first = first
         d.last = last
         c.walk_end = decoder.address.get()
