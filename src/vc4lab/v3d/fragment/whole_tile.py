@@ -52,20 +52,39 @@ def move_full(context: Any, address: Value, parts: Value, to_memory: bool, unkno
     for part, name in ((PART_COLOUR, "colour"), (PART_ZS, "zs"), (PART_MASK, "mask")):
         words = context.field_ptr(name)
         if (parts & part) != 0:
-            if paired & (part == PART_COLOUR) & ((context.mode & WIDE) != 0):
-                move_pairs(context.memory, address, words, to_memory)
-            elif bytes_only & (part == PART_MASK):
+            if bytes_only & (part == PART_MASK):
                 move_bytes(context.memory, address, words, to_memory)
-            elif in_rows & ((context.mode & MULTISAMPLE) == 0):
-                move_rows(context.memory, address, words, to_memory)
+            elif paired & (part == PART_COLOUR):
+                if (context.mode & WIDE) != 0:
+                    move_pairs(context.memory, address, words, to_memory)
+                else:
+                    move_plane(context, address, words, to_memory, in_rows)
             else:
-                for place in range(TILE_WORDS // 16):
-                    there = host(context.memory, address + place * 64)
-                    if to_memory:
-                        store(there, load(i32x16, words + place * 64))
-                    else:
-                        store(words + place * 64, load(i32x16, there))
+                move_plane(context, address, words, to_memory, in_rows)
             address = address + TILE_WORDS * 4
+
+
+@staged
+def move_plane(context: Any, address: Value, words: Value, to_memory: bool, in_rows: bool) -> None:
+    """A part of which every pixel has words of its own; `in_rows`: with one sample, by rows."""
+    if in_rows:
+        if (context.mode & MULTISAMPLE) == 0:
+            move_rows(context.memory, address, words, to_memory)
+        else:
+            move_words(context.memory, address, words, to_memory)
+    else:
+        move_words(context.memory, address, words, to_memory)
+
+
+@staged
+def move_words(memory: Value, address: Value, words: Value, to_memory: bool) -> None:
+    """Words as they stand in the tile buffer."""
+    for place in range(TILE_WORDS // 16):
+        there = host(memory, address + place * 64)
+        if to_memory:
+            store(there, load(i32x16, words + place * 64))
+        else:
+            store(words + place * 64, load(i32x16, there))
 
 
 @staged
