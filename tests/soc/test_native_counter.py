@@ -57,6 +57,16 @@ def test_another_pace_is_known_to_native_code(boot64):
     assert 3_000_000_000 <= machine.cores[0].register(1) <= timer.count < 3_000_000_000 + 1100
 
 
+def test_a_counter_quicker_than_the_crystal(boot64):
+    machine = boot64(*READS)
+    machine.local.on_write_CONTROL(3 << 8)
+    machine.clock.skip(3_000_000_000_000)
+    machine.run(seconds=0.001)
+    timer = machine.cores[0].links.timer
+    start = 3_000 * machine.board.arm_clock
+    assert start <= machine.cores[0].register(1) <= timer.count < start + 0.002 * start / 3_000
+
+
 def test_the_firmware_lets_the_counter_follow_the_crystal(boot64):
     """Its stub for AArch64 sets the prescaler, which that for AArch32 leaves alone."""
     machine = boot64(*READS)

@@ -3,7 +3,7 @@
 The engine's own follows the host's clock and never interrupts, so its registers are trapped
 (`traps.py`) and come here. One counter, three compare units: physical, virtual (which may be set
 back against the others by CNTVOFF) and that of HYP mode or EL2. All cores' counters are clocked by
-the crystal through the local block's prescaler.
+the crystal (or half of the ARM's clock) through the local block's prescaler (`core_timer.py`).
 """
 
 from __future__ import annotations
@@ -24,14 +24,19 @@ PHYSICAL, VIRTUAL, HYPERVISOR = UNITS = range(3)
 ENABLE, MASKED, MET = 1, 2, 4
 TICKS, NANOSECONDS = 12, 625
 """19.2 MHz: 12 ticks in 625 ns."""
+FASTEST = 1 << 40
+"""The quickest of all prescalers: beyond what any register can ask for."""
 WORD = 0xFFFFFFFF
 LONG = (1 << 64) - 1
 
 
 class Pace(Struct):
-    """How the counter counts, for native code, too: ticks in 2**31 of the crystal's, since when
-    and how far it was then; CNTVOFF."""
+    """How the counter counts, for native code, too: since when, and how far it was then; CNTVOFF.
 
+    It has `whole` ticks in each of the crystal's and `prescaler` more in 2**31 of them.
+    """
+
+    whole = i64
     prescaler = i64
     since = i64
     count_then = i64
@@ -57,11 +62,20 @@ class GenericTimer:
         self._control = [0 for _unit in UNITS]
         self._compare = [0 for _unit in UNITS]
         self._events: list[Event | None] = [None for _unit in UNITS]
-        self.pace: Any = Pace(prescaler=WHOLE)
+        self.pace: Any = Pace(whole=1)
         self.frequency = FREQUENCY
         """CNTFRQ: a note for programs, without effect."""
 
-    _prescaler = _pace("prescaler")
+    @property
+    def _prescaler(self) -> int:
+        """Ticks of the counter in 2**31 ticks of the crystal."""
+        return int(self.pace.whole * WHOLE + self.pace.prescaler)
+
+    @_prescaler.setter
+    def _prescaler(self, ticks: int) -> None:
+        ticks = max(0, min(ticks, FASTEST))
+        self.pace.whole, self.pace.prescaler = divmod(ticks, WHOLE)
+
     _since = _pace("since")
     _count_then = _pace("count_then")
 
@@ -87,10 +101,16 @@ class GenericTimer:
 
     def write_prescaler(self, value: int) -> None:
         """Ticks of the counter in 2**31 ticks of the crystal; 0 stops it."""
-        if value & WORD == self._prescaler:
+        if value == self._prescaler:
             return
         self._count_then, self._since = self.count, self._clock.now
-        self._prescaler = value & WORD
+        self._prescaler = value
+        for unit in UNITS:
+            self._schedule(unit)
+
+    def write_count(self, value: int) -> None:
+        """The counter goes on from another value."""
+        self._count_then, self._since = value & LONG >> 1, self._clock.now
         for unit in UNITS:
             self._schedule(unit)
 

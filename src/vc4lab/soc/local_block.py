@@ -8,25 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from vc4lab.soc.block import Block, Poll, Rate, Register
+from vc4lab.soc.block import Block, Poll, Register
 from vc4lab.soc.clock import Clock, Event
+from vc4lab.soc.core_timer import CoreTimer
 from vc4lab.soc.generic_timer import (
     HYPERVISOR,
     MICROSECONDS,
-    NANOSECONDS,
     PHYSICAL,
-    TICKS,
     VIRTUAL,
     GenericTimer,
 )
 from vc4lab.soc.interrupts import InterruptController
+from vc4lab.soc.timers import SHORTEST_PERIOD
 
 CORES = 4
 GPU_BIT, LOCAL_TIMER_BIT = 8, 11
-LOW, HIGH = Rate(TICKS, NANOSECONDS), Rate(TICKS, NANOSECONDS, 32)
 TIMER_UNITS = (PHYSICAL, PHYSICAL, HYPERVISOR, VIRTUAL)
 """Bits 0-3 of a core's timer lines: secure and non-secure physical, hypervisor, virtual."""
-LOCAL_TIMER_TICK = 1e9 / 38_400_000
+EDGE_NS = 625, 24
+"""The local timer counts both edges of the crystal, 38.4 MHz: 24 of them in 625 ns."""
 START_MAILBOX = 3
 
 
@@ -35,13 +35,13 @@ class LocalBlock(Block):
 
     NAME = "local"
     OFFSET = 0
-    CONTROL = Register(0x00)
+    CONTROL = Register(0x00, doc="of the core timer: 9 counts by 2, 8 half the ARM's clock")
     PRESCALER = Register(0x08, doc="0x80000000 divides by 1")
     GPU_ROUTING = Register(0x0C, doc="1:0 core of the IRQ, 3:2 core of the FIQ")
     PMU_ROUTING_SET = Register(0x10)
     PMU_ROUTING_CLEAR = Register(0x14)
-    TIMER_LOW = Register(0x1C, access="r", poll=Poll.TIME, rate=LOW, doc="19.2 MHz count")
-    TIMER_HIGH = Register(0x20, access="r", poll=Poll.TIME, rate=HIGH)
+    TIMER_LOW = Register(0x1C, poll=Poll.TIME, doc="core timer; a read holds the high word")
+    TIMER_HIGH = Register(0x20, poll=Poll.TIME, doc="as held; a write sets the timer")
     LOCAL_ROUTING = Register(0x24, doc="1:0 core of the local timer, 2 as FIQ")
     AXI_COUNT = Register(0x2C)
     AXI_INTERRUPT = Register(0x30)
@@ -64,15 +64,21 @@ class LocalBlock(Block):
         attention: Callable[[], None],
         start_core: Callable[[int, int], bool],
         prescaler: int = MICROSECONDS,
+        arm_clock: int = 0,
     ) -> None:
         super().__init__()
         self._interrupts = interrupts
         self._clock = clock
         self._timers = timers
+        self._core_timer = CoreTimer(timers, arm_clock)
         self._attention = attention
         self._start_core = start_core
         self._mailboxes = [0] * 16
+        self._held_low = self._held_high = 0
+        """The other half of the core timer, between two accesses."""
         self._local_event: Event | None = None
+        self._carry = 0
+        """24ths of a nanosecond that the local timer's last period was too short."""
         self.on_write_PRESCALER(prescaler)
 
     # -- who is interrupted ------------------------------------------------------------------------
@@ -152,20 +158,34 @@ class LocalBlock(Block):
 
     # -- timers ------------------------------------------------------------------------------------
 
+    def on_write_CONTROL(self, value: int) -> None:
+        self.CONTROL = value
+        self._core_timer.clock(self.CONTROL, self.PRESCALER)
+
     def on_write_PRESCALER(self, value: int) -> None:
         self.PRESCALER = value
-        for timer in self._timers:
-            timer.write_prescaler(value)
+        self._core_timer.clock(self.CONTROL, self.PRESCALER)
 
     def on_read_TIMER_LOW(self) -> int:
-        return LOW.at(self._clock.now)
+        self._held_high, low = divmod(self._core_timer.count, 1 << 32)
+        return low
 
     def on_read_TIMER_HIGH(self) -> int:
-        return HIGH.at(self._clock.now)
+        return self._held_high
+
+    def on_write_TIMER_LOW(self, value: int) -> None:
+        self._held_low = value
+
+    def on_write_TIMER_HIGH(self, value: int) -> None:
+        self._core_timer.write(value << 32 | self._held_low)
 
     def on_write_LOCAL_CONTROL(self, value: int) -> None:
-        self.LOCAL_CONTROL = value & ~self.FIRED | self.LOCAL_CONTROL & self.FIRED
-        self._restart_local()
+        was = self.LOCAL_CONTROL
+        self.LOCAL_CONTROL = value & ~self.FIRED | was & self.FIRED
+        if (was ^ value) & self.ENABLE or self._local_event is None:
+            self._restart_local()
+        if was & self.FIRED and value & self.INTERRUPT:
+            self._attention()
 
     def on_write_LOCAL_CLEAR(self, value: int) -> None:
         if value & self.FIRED:
@@ -174,15 +194,28 @@ class LocalBlock(Block):
             self._restart_local()
 
     def _restart_local(self) -> None:
+        self._carry = 0
+        self._reload_local()
+
+    def _reload_local(self) -> None:
+        """Count down from the reload value."""
         if self._local_event is not None:
             self._local_event.cancel()
             self._local_event = None
         reload = self.LOCAL_CONTROL & self.RELOAD
         if self.LOCAL_CONTROL & self.ENABLE and reload:
-            wait = max(int(reload * LOCAL_TIMER_TICK), 1000)
-            self._local_event = self._clock.after(wait, self._local_fired)
+            wait, self._carry = divmod(reload * EDGE_NS[0] + self._carry, EDGE_NS[1])
+            self._local_event = self._clock.after(
+                max(wait, SHORTEST_PERIOD), self._local_fired, self._is_unheard
+            )
+
+    def _is_unheard(self) -> bool:
+        """Whether nobody is interrupted when the local timer reloads."""
+        return not self.LOCAL_CONTROL & self.INTERRUPT
 
     def _local_fired(self) -> None:
+        self._local_event = None
         self.LOCAL_CONTROL |= self.FIRED
-        self._attention()
-        self._restart_local()
+        if self.LOCAL_CONTROL & self.INTERRUPT:
+            self._attention()
+        self._reload_local()

@@ -235,6 +235,7 @@ class Machine:
                 lambda: self.processors.attention(),
                 self._start_core,
                 self._first_prescaler(),
+                board.arm_clock,
             )
             self.local_bus.attach(self.local)
         cpus = [

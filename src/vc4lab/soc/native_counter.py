@@ -82,7 +82,7 @@ def read_count(counter: Any, virtual: Value) -> None:
     now = guest_time(TimeState.at(bus.time), SliceState.at(bus.slice).count)
     crystal = (now - pace.since) * TICKS
     below = (crystal & (WHOLE - 1)) * pace.prescaler
-    ticks = crystal.shr(WHOLE_BITS) * pace.prescaler + below.shr(WHOLE_BITS)
+    ticks = crystal * pace.whole + crystal.shr(WHOLE_BITS) * pace.prescaler + below.shr(WHOLE_BITS)
     offset = select(virtual, pace.behind, const(i64, 0))
     counter.value = pace.count_then + ticks.udiv(NANOSECONDS) - offset
 

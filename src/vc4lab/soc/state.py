@@ -30,7 +30,7 @@ from vc4lab.soc.vc_memory import Allocation
 if TYPE_CHECKING:
     from vc4lab.soc.machine import Machine
 
-FORMAT, VERSION = "vc4lab machine state", 2
+FORMAT, VERSION = "vc4lab machine state", 4
 PAGE = 1 << 16
 LARGEST_TABLE = 64 << 20
 MOST_BLOCKS = 10_000

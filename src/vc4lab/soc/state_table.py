@@ -74,7 +74,7 @@ BLOCK_STATE: dict[str, tuple[str, ...]] = {
         *("_seen", "_rising", "_falling", "_high", "_low"),
     ),
     "irq": ("lines", "basic_lines", "enabled", "basic_enabled", "mailbox_lines"),
-    "local": ("_mailboxes",),
+    "local": ("_mailboxes", "_held_low", "_held_high", "_carry"),
     "mailbox": ("replies", "messages"),
     "pcm": ("_queued", "_heard", "_counted"),
     "pwm": ("_fifo", "_next", "_levels", "played"),
