@@ -1,0 +1,37 @@
+"""A card of 3000 sectors, each of its own pattern, and machines that have it."""
+
+from __future__ import annotations
+
+import pytest
+from tests.soc.card.host import Host, pattern
+
+from vc4lab.soc.machine import Machine
+from vc4lab.soc.serial import SerialPort
+
+HALT = bytes.fromhex("feffffea")
+SECTORS = 3000
+
+
+@pytest.fixture
+def image(tmp_path):
+    path = tmp_path / "card.img"
+    path.write_bytes(b"".join(pattern(n) for n in range(SECTORS)))
+    return path
+
+
+@pytest.fixture
+def make(tmp_path, image):
+    def machine(**options) -> Machine:
+        kernel = tmp_path / "kernel.bin"
+        kernel.write_bytes(HALT)
+        options.setdefault("card", image)
+        return Machine(kernel, serial=SerialPort(), **options)
+
+    return machine
+
+
+@pytest.fixture
+def host(make):
+    host = Host(make())
+    host.identify()
+    return host
