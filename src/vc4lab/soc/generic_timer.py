@@ -31,9 +31,9 @@ LONG = (1 << 64) - 1
 
 
 class Pace(Struct):
-    """How the counter counts, for native code, too: since when, and how far it was then; CNTVOFF.
+    """How the counter counts, for native code, too: since when, and how far it was then.
 
-    It has `whole` ticks in each of the crystal's and `prescaler` more in 2**31 of them.
+    CNTVOFF is `behind`, CNTFRQ `frequency`. It has `whole` ticks in each of the crystal's and `prescaler` more in 2**31 of them.
     """
 
     whole = i64
@@ -41,6 +41,7 @@ class Pace(Struct):
     since = i64
     count_then = i64
     behind = i64
+    frequency = i64
 
 
 def _pace(name: str) -> Any:
@@ -62,9 +63,9 @@ class GenericTimer:
         self._control = [0 for _unit in UNITS]
         self._compare = [0 for _unit in UNITS]
         self._events: list[Event | None] = [None for _unit in UNITS]
-        self.pace: Any = Pace(whole=1)
-        self.frequency = FREQUENCY
-        """CNTFRQ: a note for programs, without effect."""
+    """How the counter counts, for native code, too: since when, and how far it was then.
+
+    CNTVOFF is `behind`, CNTFRQ `frequency`.
 
     @property
     def _prescaler(self) -> int:
@@ -78,6 +79,8 @@ class GenericTimer:
 
     _since = _pace("since")
     _count_then = _pace("count_then")
+    frequency = _pace("frequency")
+    """CNTFRQ: a note for programs, without effect."""
 
     @property
     def count(self) -> int:

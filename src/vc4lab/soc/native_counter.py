@@ -1,6 +1,7 @@
 """CNTPCT and CNTVCT answered by native code: programs wait by reading them.
 
-AArch64: a hook at each MRS instruction. AArch32: at each place where `traps.py` finds MRRC; what
+AArch64: a hook at each MRS instruction, and CNTFRQ too, which often stands in the same loop.
+AArch32: at each place where `traps.py` finds MRRC; what
 is not a plain read of a count there is left to Python. The other registers of the generic timer
 are trapped where they stand.
 """
@@ -95,8 +96,11 @@ def _read_system_register(engine: Value, target: Value, system: Value, state: Va
     timer = (load(i32, system + CRN) == 14) & (load(i32, system + CRM) == 0)
     unprivileged = (load(i32, system + OP0) == 3) & (load(i32, system + OP1) == 3)
     done = const(i32, 0)
-    if timer & unprivileged & ((which == 1) | (which == 2)):
-        read_count(counter, which == 2)
+    if timer & unprivileged & which.ult(3):
+        if which == 0:
+            counter.value = Pace.at(counter.pace).frequency
+        else:
+            read_count(counter, which == 2)
         place = counter.field_ptr("value")
         call_pointer(counter.write_register, i32, (ptr, i32, ptr), engine, target, place)
         done = const(i32, 1)

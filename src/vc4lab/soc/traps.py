@@ -102,10 +102,10 @@ THUMB_SEV = 0xBF40
 HYP_REGISTERS = 4
 """Op1 of the system registers of HYP mode and EL2."""
 A64_TRAPS = (
+    # mrs CNTFRQ_EL0, CNTPCT_EL0, CNTVCT_EL0: native_counter.py
     Trap(0xFFFFF000, 0xD51BE000, Action.TIMER),  # msr CNT*_EL0
     Trap(0xFFDFFF80, 0xD51CE200, Action.TIMER),  # msr, mrs CNTHP_*_EL2
     Trap(0xFFDFFFE0, 0xD51CE060, Action.TIMER),  # msr, mrs CNTVOFF_EL2
-    Trap(0xFFFFFFE0, 0xD53BE000, Action.TIMER),  # mrs CNTFRQ_EL0; the counts: native_counter.py
     Trap(0xFFFFFE00, 0xD53BE200, Action.TIMER),  # mrs CNTP_*_EL0, CNTV_*_EL0
     Trap(0xFFFFFFE0, 0xD53B9D00, Action.CYCLES),  # mrs PMCCNTR_EL0
     Trap(0xFFFFFFE0, 0xD53800A0, Action.CORE_NUMBER),  # mrs MPIDR_EL1: 0 at EL2 in the engine
