@@ -33,7 +33,8 @@ LONG = (1 << 64) - 1
 class Pace(Struct):
     """How the counter counts, for native code, too: since when, and how far it was then.
 
-    CNTVOFF is `behind`, CNTFRQ `frequency`. It has `whole` ticks in each of the crystal's and `prescaler` more in 2**31 of them.
+    It has `whole` ticks in each of the crystal's and `prescaler` more in 2**31 of them. CNTVOFF is
+    `behind`, CNTFRQ `frequency`.
     """
 
     whole = i64
@@ -63,9 +64,7 @@ class GenericTimer:
         self._control = [0 for _unit in UNITS]
         self._compare = [0 for _unit in UNITS]
         self._events: list[Event | None] = [None for _unit in UNITS]
-    """How the counter counts, for native code, too: since when, and how far it was then.
-
-    CNTVOFF is `behind`, CNTFRQ `frequency`.
+        self.pace: Any = Pace(whole=1, frequency=FREQUENCY)
 
     @property
     def _prescaler(self) -> int:
