@@ -22,6 +22,22 @@ def program(name: str, base: int, wide: bool) -> bytes:
     return _code(BASE[base]) + A32[name]
 
 
+def _ticking(add: int) -> bytes:
+    """A timer interrupt, again and again; `add` puts the next moment into r3."""
+    return _code(
+        0xE2802A0B,  # add r2, r0, #0xb000
+        0xE3A01002,  # mov r1, #2
+        0xE5821210,  # str r1, [r2, #0x210]
+        0xE2800A03,  # add r0, r0, #0x3000
+        0xE5903004,  # ldr r3, [r0, #4]
+        add,  # 1:
+        0xE5803010,  # str r3, [r0, #0x10]
+        0xE320F003,  # wfi
+        0xE5801000,  # str r1, [r0]
+        0xEAFFFFFA,  # b 1b
+    )
+
+
 A32: dict[str, bytes] = {
     "alu": _code(
         0xE3A05000,  # mov r5, #0
@@ -104,6 +120,19 @@ A32: dict[str, bytes] = {
         0xE320F002,  # 2: wfe
         0xEAFFFFFD,  # b 2b
     ),
+    "listening": _code(
+        0xE2801602,  # add r1, r0, #0x200000
+        0xE2811A01,  # add r1, r1, #0x1000
+        0xE3A02010,  # mov r2, #0x10
+        0xE5812038,  # str r2, [r1, #0x38]
+        0xE2801A0B,  # add r1, r0, #0xb000
+        0xE3A02402,  # mov r2, #0x2000000
+        0xE5812214,  # str r2, [r1, #0x214]
+        0xE320F003,  # 1: wfi
+        0xEAFFFFFD,  # b 1b
+    ),
+    "100 Hz": _ticking(0xE2833C27),  # add r3, r3, #9984
+    "1000 Hz": _ticking(0xE2833FFA),  # add r3, r3, #1000
 }
 A64: dict[str, bytes] = {
     "alu": _code(
@@ -193,5 +222,15 @@ A64: dict[str, bytes] = {
         0x17FFFFFE,  # b 1b
         0xD503205F,  # 2: wfe
         0x17FFFFFF,  # b 2b
+    ),
+    "listening": _code(
+        0x91480401,  # add x1, x0, #0x201, lsl #12
+        0x52800202,  # mov w2, #0x10
+        0xB9003822,  # str w2, [x1, #0x38]
+        0x91402C01,  # add x1, x0, #0xb, lsl #12
+        0x52A04002,  # mov w2, #0x2000000
+        0xB9021422,  # str w2, [x1, #0x214]
+        0xD503207F,  # 1: wfi
+        0x17FFFFFF,  # b 1b
     ),
 }
