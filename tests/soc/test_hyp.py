@@ -194,6 +194,29 @@ def test_hooks_for_mistakes_leave_other_modes_alone(boot):
     assert not returns
 
 
+def test_masking_interrupts_is_not_looked_at_for_ever(boot):
+    """As quick in HYP mode as elsewhere, and as many instructions."""
+    code = (
+        "012ca0e3",  # mov r2, #0x100
+        "00300fe1",  # mrs r3, cpsr
+        "80000cf1",  # cpsid i
+        "014084e2",  # add r4, r4, #1
+        "03f021e1",  # msr cpsr_c, r3
+        "012052e2",  # subs r2, r2, #1
+        "f9ffff1a",  # bne
+        "feffffea",
+    )
+    counts = set()
+    for setting in ("hyp", "svc"):
+        machine = boot(bytes.fromhex("".join(code)), unknowns=Unknowns({"hyp_start": setting}))
+        assert machine.run().reason is Stop.HALTED
+        assert machine.cores[0].register(4) == 0x100
+        assert not codes(machine)
+        assert 0x8010 not in machine.cores[0]._hooks
+        counts.add(machine.counter.count)
+    assert len(counts) == 1
+
+
 def test_a_trace_names_the_modes(boot):
     machine = boot("hyp")
     lines: list[str] = []

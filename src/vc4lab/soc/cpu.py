@@ -246,6 +246,8 @@ class Cpu(ABC):
             counter.raise_fault()
             if self._released:
                 self._remove_hooks()
+                if self._pending is None:
+                    continue
             if counter.met_new_page():
                 self._meet_page(counter.block)
                 continue
@@ -300,8 +302,11 @@ class Cpu(ABC):
         )
 
     def _release(self, address: int) -> None:
-        """The trap at an address is no longer needed: its hook goes when the slice has ended."""
+        """The trap met now is no longer needed: the engine comes back, and goes on alone."""
+        counter = self.counter
+        counter.add(-max(counter.block + counter.size - address >> 2, 0))
         self._released.append(address)
+        self.engine.emu_stop()
 
     def _remove_hooks(self) -> None:
         for address in self._released:

@@ -28,6 +28,8 @@ NSACR_FIRMWARE = 0xC00
 SCR_NUMBER, NSACR_NUMBER = 0, 2
 READS = 1 << 20
 """Of MRC and MCR: which of both it is."""
+BELIEVED = 8
+"""So often an instruction that may change the mode is looked at."""
 MONITOR_HANDLER = MONITOR_VECTORS + ArmException.MONITOR_CALL.value.vector
 ONLY_IN_HYP = frozenset({Action.MODE_CHANGE, Action.OTHER_RETURN})
 """Of interest in HYP mode alone; elsewhere their hooks go away."""
@@ -56,6 +58,8 @@ class HypCore:
         self.illegal = False
         """Whether the next undefined instruction is one because of an illegal change of mode."""
         self._told: set[str] = set()
+        self._believed: dict[int, int] = {}
+        """How often the instructions at these addresses could have changed the mode and did not."""
 
     # -- what is said ------------------------------------------------------------------------------
 
@@ -127,12 +131,16 @@ class HypCore:
             cpu.saved_status = cpu.register(target)
         return True
 
-    def _change_mode(self, word: int, address: int, thumb: bool) -> bool:
-        """CPS and MSR CPSR in HYP mode: without effect on the mode, an illegal state in ARMv8."""
+    def _change_mode(self, word: int, address: int, thumb: bool) -> bool | None:
+        """CPS and MSR CPSR in HYP mode: without effect on the mode, an illegal state in ARMv8.
+
+        Programs mask interrupts by them, too, and often: such a place is believed after a while.
+        """
         cpu = self._cpu
         mode = _mode_asked(word, thumb, cpu)
         if mode in (None, HYP):
-            return False
+            times = self._believed[address] = self._believed.get(address, 0) + 1
+            return None if times >= BELIEVED else False
         name = MODE_NAMES.get(mode or 0, f"mode 0x{mode:02x}")
         what = "the next instruction is undefined" if self._illegal_state else "nothing happens"
         self.tell(
@@ -143,7 +151,8 @@ class HypCore:
         if self._illegal_state:
             self.illegal = True
             cpu.raise_exception(ArmException.UNDEFINED, address + 4)
-        return False
+            return False
+        return None
 
     # -- security ----------------------------------------------------------------------------------
 
