@@ -47,9 +47,12 @@ TraceHook = Callable[[Step], None]
 class Interpreter:
     """One QPU thread running `program` against `env`.
 
+    ops: the back end that computes.
     registers: initial values by key ("a", n), ("b", n), ("r", n): a number for all lanes or 16 of
     them; on top of the environment's own. trace: called with a Step after each instruction.
     """
+
+    ops: type[NumpyOps] = NumpyOps
 
     def __init__(
         self,
@@ -62,7 +65,7 @@ class Interpreter:
     ) -> None:
         self.program = program
         self.env = env
-        self.core = Core(Semantics(NumpyOps(), settings), env)
+        self.core = Core(Semantics(self.ops(), settings), env)
         self.settings = settings
         self.address = program.address
         self.count = 0
@@ -149,7 +152,8 @@ class Interpreter:
         register = 0
         if p.branch.register:
             word = self.core.branch_register(p)
-            register = int(word[..., int(self.settings["branch_register_lane"])].flat[0])
+            lane = int(self.settings["branch_register_lane"])
+            register = int(np.broadcast_to(word, (*word.shape[:-1], 16)).flat[lane])
         target = p.branch.target(self.address, register)
         self.core.link(p, self.address + LINK_OFFSET)
         return (branch_event(target),)

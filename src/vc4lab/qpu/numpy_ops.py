@@ -13,7 +13,9 @@ import numpy as np
 from .ops import Mask, Ops, Word
 
 _EXP64_BIAS = 1023 - 127
-_QUAD_BASE = np.arange(16) & ~3
+_LANES = np.arange(16)
+_QUAD_BASE = _LANES & ~3
+_ALWAYS = np.ones(1, bool)
 
 
 @lru_cache(maxsize=4096)
@@ -43,8 +45,7 @@ def _table(values: tuple[int, ...]) -> Any:
 class NumpyOps(Ops):
     """Ops over numpy arrays of any length (lane operations need 16).
 
-    A word may also be an array of shape (blocks, 16): many runs of a program side by side
-    (`wide.py`); one of shape (16,) is then the same in all of them.
+    See `WideOps` for many runs of a program side by side.
     """
 
     def __init__(self, lanes: int = 16) -> None:
@@ -175,11 +176,45 @@ class NumpyOps(Ops):
 
     def rotate(self, a: Word, n: int | Word, full: bool) -> Word:
         amount = n if isinstance(n, int) else n[..., :1].astype(np.int64)
-        lanes = np.arange(16)
-        index = (lanes - amount) & 15 if full else _QUAD_BASE | ((lanes - amount) & 3)
+        index = (_LANES - amount) & 15 if full else _QUAD_BASE | ((_LANES - amount) & 3)
         if index.ndim == 1:
             return a[..., index]
         return np.take_along_axis(np.broadcast_to(a, index.shape), index, axis=-1)
 
     def permute_mask(self, m: Mask, sources: Sequence[int]) -> Mask:
         return m[..., list(sources)]
+
+
+@lru_cache(maxsize=4096)
+def _one(value: int) -> Any:
+    return _splat(value, 1)
+
+
+class WideOps(NumpyOps):
+    """Ops over words of shape (blocks, 16): many runs of a program side by side (`wide.py`).
+
+    A word of shape (16,) is the same in all blocks, one of shape (1,) in all lanes as well.
+    """
+
+    def const(self, value: int | Sequence[int]) -> Word:
+        return _one(value) if isinstance(value, int) else super().const(value)
+
+    def always(self) -> Mask:
+        return _ALWAYS
+
+    def _bytes(self, a: Word, b: Word) -> tuple[Any, Any]:
+        return super()._bytes(*np.broadcast_arrays(a, b))
+
+    def permute(self, a: Word, sources: Sequence[int]) -> Word:
+        return super().permute(a, sources) if a.shape[-1] > 1 else a
+
+    def rotate(self, a: Word, n: int | Word, full: bool) -> Word:
+        return super().rotate(a, n, full) if a.shape[-1] > 1 else a
+
+    def permute_mask(self, m: Mask, sources: Sequence[int]) -> Mask:
+        return super().permute_mask(m, sources) if m.shape[-1] > 1 else m
+
+
+def lane_of(word: Word, lane: int) -> Any:
+    """One lane of a wide word: of each block, or of all."""
+    return word[..., lane if word.shape[-1] > 1 else 0]

@@ -1,7 +1,7 @@
 """The golden interpreter on many runs of a program at once: words of shape (blocks, 16).
 
 The same `Core`, semantics and numpy operations as `interpreter.py`, one instruction at a time, on
-wider arrays. A word of shape (16,) is the same in all blocks. Where blocks part (a branch that only
+wider arrays (`WideOps`). Where blocks part (a branch that only
 some take, or what their environment asks for), the run is split and goes on with each part.
 """
 
@@ -15,6 +15,7 @@ import numpy as np
 from .environment import INSTRUCTION_BUDGET, Environment
 from .execute import ALL_FLAGS, Core
 from .interpreter import Interpreter
+from .numpy_ops import WideOps, lane_of
 from .semantics import Flags
 from .unknowns import DEFAULTS, Settings
 
@@ -60,6 +61,7 @@ class WideInterpreter(Interpreter):
     """One group of blocks; `run_wide` runs them all."""
 
     env: WideEnvironment
+    ops = WideOps
 
     def write(self, key: tuple[str, int], value: Any) -> None:
         """Set a register in all blocks."""
@@ -101,7 +103,7 @@ class WideInterpreter(Interpreter):
         if p.branch.register:
             key = "a", int(p.branch.raddr_a)
             word = self.core.old[key] if key in self.core.old else self.core.get(key)
-            lane = word[..., int(self.settings["branch_register_lane"])]
+            lane = lane_of(word, int(self.settings["branch_register_lane"]))
             outcome = np.where(outcome == 0, lane.astype(np.int64), outcome)
         values, which = np.unique(outcome, return_inverse=True)
         if len(values) == 1:

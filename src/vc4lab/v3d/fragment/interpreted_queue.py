@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import copy
 import ctypes
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from vc4lab.qpu.environment import Noted
+from vc4lab.qpu.numpy_ops import lane_of
 from vc4lab.qpu.operations import Mux, Signal
 from vc4lab.qpu.registers import Read, Write
 from vc4lab.qpu.wide import Diverged, WideEnvironment, rows_of, run_wide
@@ -51,6 +54,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from vc4lab.qpu.plan import Plan
+    from vc4lab.qpu.program import Program
     from vc4lab.v3d.fragment.interpreted import GoldenDraw
 
     Words = NDArray[np.uint32]
@@ -62,6 +66,8 @@ _LOOKS = frozenset(
 )
 """Signals that bring something of the tile buffer."""
 
+
+_ZERO = np.zeros(1, np.uint32)
 
 _QUAD_BITS = np.array([0, 4, 8, 12], np.uint32)
 """Bits of `FragmentBatch.valid`."""
@@ -77,11 +83,43 @@ class Noticed(NamedTuple):
     masks: Lanes | None
 
 
+@dataclass(frozen=True)
+class Needs:
+    """What of a program decides how its blocks can go together.
+
+    looks: it asks for what is in the tile buffer, or what a depth test left of its flags.
+    coverage: it reads coverage. moves_uniforms: it writes the uniforms address.
+    whole_blocks: lanes without coverage may matter to others.
+    """
+
+    looks: bool
+    coverage: bool
+    moves_uniforms: bool
+    parts_first: bool
+    whole_blocks: bool
+
+
+@lru_cache(maxsize=256)
+def needs_of(program: Program) -> Needs:
+    """Finds out what `Needs` says."""
+    signals = {word >> 60 for word in program.words}
+    changes = writes(program, Write.TLB_Z) or writes(program, Write.FLAGS)
+    looks = bool(signals & _LOOKS) or (changes and reads(program, Read.FLAGS))
+    rotates = any(getattr(i, "rotation", None) is not None for i in program.instructions)
+    return Needs(
+        looks,
+        Signal.LOAD_COVERAGE in signals,
+        writes(program, Write.UNIFORMS_ADDRESS),
+        looks and program.has_branches,
+        program.has_branches or rotates or writes(program, Write.FLAGS),
+    )
+
+
 def shade_queue(draw: GoldenDraw, context: int, params: int, queue: int, count: int) -> None:
     """Runs the program of `draw` on the `count` blocks of a `FragmentQueue`. Raises Unsupported."""
     shared = Shared(draw, context, params, queue, count)
     rows = np.arange(count)
-    together = not (shared.moves_uniforms and shared.looks)
+    together = not (shared.needs.moves_uniforms and shared.needs.looks)
     if together:
         try:
             shared.run(rows)
@@ -107,23 +145,9 @@ class Shared:
         self.texture_quads = 0
         self.done: list[QueueEnvironment] = []
         """Groups at their end whose accesses are still to be made."""
-        program = draw.program
-        self.looks = any(
-            getattr(i, "signal", Signal.NONE) in _LOOKS for i in program.instructions
-        ) or any(
-            reads(program, Read.FLAGS) and writes(program, register)
-            for register in (Write.TLB_Z, Write.FLAGS)
-        )
-        self.moves_uniforms = writes(program, Write.UNIFORMS_ADDRESS)
-        self.parts_first = self.looks and program.has_branches
-        self.whole_blocks = (
-            program.has_branches
-            or writes(program, Write.FLAGS)
-            or any(getattr(i, "rotation", None) is not None for i in program.instructions)
-        )
+        self.needs = needs_of(draw.program)
         test = DepthTest(key.layout, key.depth_function, key.z_update)
-        reads_coverage = any(word >> 60 == Signal.LOAD_COVERAGE for word in program.words)
-        coverage = key.coverage_reads if reads_coverage else None
+        coverage = key.coverage_reads if self.needs.coverage else None
         self.native = tile_accesses(Accesses(test, key.counting, key.vg_mask, coverage))
         self.column("stencil", 8)[:] = 0
 
@@ -185,7 +209,9 @@ class Shared:
             for quad in range(4)
         ]
         for row, place, bits in zip(rows.tolist(), places.tolist(), valid.tolist(), strict=True):
-            quads = [place + offset for offset, bit in corners if self.whole_blocks or bits & bit]
+            quads = [
+                place + offset for offset, bit in corners if self.needs.whole_blocks or bits & bit
+            ]
             number = max((latest.get(quad, -1) for quad in quads), default=-1) + 1
             if number == len(groups):
                 groups.append([])
@@ -205,7 +231,7 @@ class Table(NamedTuple):
 
 
 class QueueEnvironment(WideEnvironment):
-    """A group of blocks. Words are uint32 arrays of shape (blocks, 16), or (16,): all the same."""
+    """A group of blocks. Words are uint32 arrays of shape (blocks, 16), or as `WideOps` says."""
 
     def __init__(self, shared: Shared, rows: Rows) -> None:
         self.shared = shared
@@ -227,13 +253,13 @@ class QueueEnvironment(WideEnvironment):
             sample=self._sample,
             lookup=lambda addresses: lookup_at(self.shared.draw.memory.base, addresses),
             skip_uniform=self._skip_uniform,
-            zero=lambda: np.zeros(16, np.uint32),
+            zero=lambda: _ZERO,
         )
 
     # -- groups ------------------------------------------------------------------------------
 
     def partition(self, p: Plan) -> Sequence[Rows] | None:
-        if self.alone or not (self.shared.parts_first or self._looks(p)):
+        if self.alone or not (self.shared.needs.parts_first or self._looks(p)):
             return None
         groups = self.shared.groups(self.rows)
         if len(groups) == 1:
@@ -285,7 +311,7 @@ class QueueEnvironment(WideEnvironment):
 
     def _lanes(self, column: Words) -> Words:
         """One word of each block, in all its lanes."""
-        return np.broadcast_to(column, (self.blocks, 16))
+        return np.repeat(column, 16, axis=1)
 
     def initial_registers(self) -> dict[tuple[str, int], Words]:
         return {("a", 15): self._column("w"), ("b", 15): self._column("z")}
@@ -293,7 +319,7 @@ class QueueEnvironment(WideEnvironment):
     def uniform(self) -> Words:
         word = self.shared.draw.memory.u32(self.pointer)
         self._skip_uniform()
-        return np.full(16, word, np.uint32)
+        return np.array([word], np.uint32)
 
     def _skip_uniform(self) -> None:
         self.pointer = (self.pointer + 4) & 0xFFFFFFFF
@@ -309,7 +335,7 @@ class QueueEnvironment(WideEnvironment):
         number = self._varying
         self._varying += 1
         if number >= int(self.shared.column("n_varyings", 1)[0, 0]):
-            return np.zeros(16, np.uint32), np.zeros(16, np.uint32)
+            return _ZERO, _ZERO
         slopes = self._column("varyings_vp", 16, 16 * number)
         return slopes, self._lanes(self._column("varyings_c", 1, number))
 
@@ -323,7 +349,7 @@ class QueueEnvironment(WideEnvironment):
         return np.arange(16, dtype=np.uint32)
 
     def qpu_number(self) -> Words:
-        return np.zeros(16, np.uint32)
+        return _ZERO
 
     def ms_flags(self) -> Words:
         if self._flags_changed:
@@ -406,7 +432,7 @@ class QueueEnvironment(WideEnvironment):
 
     def tlb_stencil(self, value: Words) -> None:
         lane = int(self.shared.key.unknowns["stencil_setup_lane"])
-        self._note(WRITE_STENCIL, value[..., lane : lane + 1], None)
+        self._note(WRITE_STENCIL, lane_of(value, lane)[..., None], None)
 
     def tlb_colour(self, value: Words, mask: Lanes, all_samples: bool) -> None:
         self._note(WRITE_COLOUR, value, mask, self.accesses.write(all_samples))
@@ -419,7 +445,7 @@ class QueueEnvironment(WideEnvironment):
             self._note(WRITE_MASK, value, mask)
 
     def tlb_alpha_load(self) -> Words:
-        return self._load(LOAD_MASK) if self.shared.key.vg_mask else np.zeros(16, np.uint32)
+        return self._load(LOAD_MASK) if self.shared.key.vg_mask else _ZERO
 
     def tlb_coverage_load(self) -> Words:
         return self._load(LOAD_COVERAGE)

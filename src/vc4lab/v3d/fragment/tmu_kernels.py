@@ -129,10 +129,12 @@ def lookup_words(memory: GuestMemory, addresses: NDArray[np.uint32]) -> NDArray[
 
 
 def lookup_at(base: int, addresses: NDArray[np.uint32]) -> NDArray[np.uint32]:
-    """The same for guest memory at host address ``base``, and any multiple of 16 addresses."""
+    """The same for guest memory at host address ``base``; any number of words side by side, of
+    shape (count, 16), or (1,) for one address in all lanes.
+    """
     import numpy as np
 
-    masked = np.array(addresses, np.uint32, order="C")
+    masked = np.array(np.broadcast_to(addresses, (*addresses.shape[:-1], 16)), np.uint32, order="C")
     results = np.empty(masked.shape, np.uint32)
     place, there = masked.ctypes.data, results.ctypes.data
     _lookup_module()["lookup"](base, place, there, masked.size // 16)

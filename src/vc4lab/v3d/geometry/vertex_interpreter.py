@@ -38,8 +38,11 @@ WIDEST = 256
 """Batches that are run together."""
 
 
+_ZERO = np.zeros(1, np.uint32)
+
+
 class InterpretedVertices(WideEnvironment):
-    """VPM and uniforms of some batches; words are numpy arrays of shape (batches, 16), or (16,).
+    """VPM and uniforms of some batches; words are numpy arrays as `WideOps` has them.
 
     inputs: rows of attributes, shape (batches, rows, 16); outputs: the VPM of all batches, shape
     (all batches, bytes), of which `places` belong to these.
@@ -71,7 +74,7 @@ class InterpretedVertices(WideEnvironment):
     def uniform(self) -> Any:
         place = self.context.memory + (self.stream & MEMORY_MASK)
         self.stream += 4
-        return np.full(LANES, ctypes.c_uint32.from_address(place).value, np.uint32)
+        return np.array([ctypes.c_uint32.from_address(place).value], np.uint32)
 
     def uniforms_address(self, value: Any, relative: bool) -> None:
         if relative:
@@ -89,17 +92,16 @@ class InterpretedVertices(WideEnvironment):
     def vpm_read(self) -> Any:
         found = self.reads.next()
         if found is None:
-            return np.zeros(LANES, np.uint32)
+            return _ZERO
         return vpm.read(self.inputs, *found, self.of.key.unknowns["vpm_read_extension"])
 
     def vpm_write(self, value: Any, mask: Any) -> None:
         offsets, size = vpm.places(self.write_setup, self.write_address)
-        words, lanes = np.broadcast_arrays(value, mask, np.empty((self.blocks, LANES)))[:2]
-        block, lane = np.nonzero(lanes)
-        chosen = words[block, lane]
+        places = self.places[:, None]
         for byte in range(size):
-            part = (chosen >> np.uint32(8 * byte)).astype(np.uint8)
-            self.outputs[self.places[block], offsets[lane] + byte] = part
+            there = places, offsets + byte
+            part = (value >> np.uint32(8 * byte)).astype(np.uint8)
+            self.outputs[there] = part if mask.all() else np.where(mask, part, self.outputs[there])
         self.write_address = vpm.advance(self.write_setup, self.write_address)
 
     def _skip_uniform(self) -> None:
@@ -113,7 +115,7 @@ class InterpretedVertices(WideEnvironment):
             sample=self._sample,
             lookup=self._lookup,
             skip_uniform=self._skip_uniform,
-            zero=lambda: np.zeros(LANES, np.uint32),
+            zero=lambda: _ZERO,
         )
 
     def _sample(self, number: int, coordinates: list[Any]) -> list[Any]:
@@ -141,7 +143,7 @@ class InterpretedVertices(WideEnvironment):
         return np.arange(LANES, dtype=np.uint32)
 
     def qpu_number(self) -> Any:
-        return np.zeros(LANES, np.uint32)
+        return _ZERO
 
     def thread_switch(self, last: bool) -> None:
         """One thread per batch: switching is invisible."""
