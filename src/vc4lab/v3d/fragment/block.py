@@ -158,13 +158,14 @@ class BlockShader:
         if len(flags) < self.layout.samples:
             flags = flags * self.layout.samples  # they share the coverage of the centre
         offset = None if primitive.z_offset is None else splat(primitive.z_offset)
+        z24 = self.depth_word(depth, offset)
         inputs = BlockInputs(
             x=splat(self.tile_x + block.x) + const(i32x16, LANE_X),
             y=splat(self.tile_y + block.y) + const(i32x16, LANE_Y),
             flags=flags,
             reverse=primitive.reverse,
             w=self._w(primitive, block, in_quads),
-            z=self.depth_word(depth, offset),
+            z=z24,
             varyings=self._varyings(primitive, block),
             colour=self.colour + self._offset(block),
             zs=self.zs + self._offset(block),

@@ -327,13 +327,15 @@ class QuadShader(BlockShader):
         self, primitive: Primitive, block: Block, lanes: Value, in_quads: Value, places: Value
     ) -> BlockInputs:
         depth = self._depth(primitive, block)
+        in_range = self.in_range(depth)
+        z24 = self.depth_word(depth, primitive.z_offset)
         return BlockInputs(
             x=splat(self.tile_x) + block.x,
             y=splat(self.tile_y) + block.y,
-            flags=[lanes & self.in_range(depth)],
+            flags=[lanes & in_range],
             reverse=primitive.reverse,
             w=self._w(primitive, block, in_quads),
-            z=self.depth_word(depth, primitive.z_offset),
+            z=z24,
             varyings=self._varyings(primitive, block),
             colour=QuadPlaces([self.colour + places[quad] for quad in range(4)]),
             zs=QuadPlaces([self.zs + places[quad] for quad in range(4)]),

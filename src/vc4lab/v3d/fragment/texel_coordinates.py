@@ -52,9 +52,10 @@ def finite(word: Value, limit: int, not_finite: str = "zero") -> Value:
     ``not_finite``: infinities and NaN become 0 ("zero"), or ``limit`` like other large numbers.
     """
     magnitude = word & _MAGNITUDE
-    limited = min_(magnitude, limit)
     if not_finite == "zero":
-        limited = select(magnitude < _INFINITY, limited, 0)
+        limited = select(magnitude < _INFINITY, min_(magnitude, limit), 0)
+    else:
+        limited = min_(magnitude, limit)
     return (limited | (word & _SIGN)).bitcast(f32)
 
 
@@ -63,9 +64,10 @@ def unit(word: Value, not_finite: str = "zero") -> Value:
 
     Positive floats are ordered like integers, and negative ones are negative.
     """
-    limited = min_(max_(word, 0), _ONE)
     if not_finite == "zero":
-        limited = select(word < _INFINITY, limited, 0)
+        limited = select(word < _INFINITY, min_(max_(word, 0), _ONE), 0)
+    else:
+        limited = min_(max_(word, 0), _ONE)
     return limited.bitcast(f32)
 
 
