@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import zipfile
 from pathlib import Path
 
@@ -257,3 +258,14 @@ def test_aarch64_any_registers(boot64, data):
     assert is_sane(saved)
     restore_cpu(cpu, saved)
     machine.run(seconds=0.0001)
+
+
+@pytest.mark.parametrize("place", ["pipe", "/dev/zero", "."])
+def test_no_plain_file(boot, tmp_path, place):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    path = pipe if place == "pipe" else Path(place)
+    machine = boot("hello")
+    with pytest.raises(StateError, match="plain file"):
+        load_state(machine, path)
+    assert not machine.places.use(path, machine.plan)

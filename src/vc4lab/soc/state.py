@@ -86,6 +86,8 @@ def load_state(machine: Machine, path: Path) -> None:
 
     After a StateError the machine is as it was, unless the RAM's data are cut off.
     """
+    if path.exists() and not path.is_file():
+        raise StateError("it is no plain file")
     try:
         with zipfile.ZipFile(path) as archive:
             state = _read_table(archive)

@@ -103,6 +103,8 @@ def read_elf(data: bytes) -> SymbolTable:
 
 def load_elf(path: Path) -> SymbolTable:
     """Read a file. Raises BadElf, OSError."""
+    if path.exists() and not path.is_file():
+        raise BadElf("no plain file")
     with path.open("rb") as file:
         data = file.read(LARGEST_FILE + 1)
     if len(data) > LARGEST_FILE:
