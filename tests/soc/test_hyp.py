@@ -184,6 +184,22 @@ def test_vectors_at_0_in_hyp_mode(boot):
     assert codes(machine) == ["SOC-046", "SOC-047"]
 
 
+def test_thumb_code_that_looks_like_a_mistake(boot):
+    """Two Thumb instructions whose bits are those of ldm ^ in the other state."""
+    code = (
+        "05008fe2",  # add r0, pc, #5
+        "10ff2fe1",  # bx r0: to the next word but one
+        "00000000",
+        "01235a1c",  # movs r3, #1; adds r2, r3, #1
+        "23d05968",  # beq; ldr r1, [r3, #4]
+        "fee70000",  # b .
+    )
+    machine = boot(bytes.fromhex("".join(code)))
+    assert machine.run(seconds=0.01).reason is Stop.HALTED, machine.reporter.summary()
+    assert machine.cores[0].register(2) == 2
+    assert not codes(machine)
+
+
 def test_hooks_for_mistakes_leave_other_modes_alone(boot):
     """Returns of IRQ mode in a page that was first met in HYP mode are not trapped for long."""
     machine = boot("irq")

@@ -89,7 +89,7 @@ class CodePages:
 def _by_state(traps: tuple[Trap, ...]) -> tuple[tuple[Trap, ...], tuple[Trap, ...]]:
     """Those of ARM code and those of Thumb code; coprocessor instructions are in both."""
     words = tuple(t for t in traps if not t.thumb)
-    both = (t for t in words if t.mask & t.match & 0x0C000000 == 0x0C000000)
+    both = (t for t in words if t.of_coprocessor)
     return words, (*(t for t in traps if t.thumb), *both)
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from vc4lab.soc import hyp
 from vc4lab.soc.exceptions import HYP, MODE_MASK, MONITOR_VECTORS, THUMB, VBAR, ArmException
-from vc4lab.soc.traps import Action
+from vc4lab.soc.traps import HYP_MISTAKE_TRAPS, HYP_TRAPS, Action
 
 if TYPE_CHECKING:
     from vc4lab.soc.arm32 import Arm32
@@ -98,6 +98,8 @@ class HypCore:
 
     def emulate(self, action: Action, word: int, address: int, thumb: bool) -> bool | None:
         """Do an instruction: whether to go on behind it; None: its hook is no longer needed."""
+        if not any(trap.is_meant(action, word, thumb) for trap in HYP_TRAPS + HYP_MISTAKE_TRAPS):
+            return None
         cpu = self._cpu
         mode = cpu.mode
         if action is Action.SECURITY:

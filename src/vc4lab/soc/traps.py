@@ -41,6 +41,10 @@ class Action(Enum):
     TRANSLATION = "a register of the MMU, or TLB maintenance"
 
 
+COPROCESSOR = 0x0C000000
+"""Bits that are set in the instructions of coprocessors."""
+
+
 @dataclass(frozen=True)
 class Trap:
     """Words with `word & mask == match`."""
@@ -51,6 +55,19 @@ class Trap:
     thumb: bool = False
     """A Thumb instruction: its first half is the upper one. Coprocessor instructions are known in
     both forms by their Arm one."""
+
+    @property
+    def of_coprocessor(self) -> bool:
+        """Whether it is one of a coprocessor."""
+        return self.mask & self.match & COPROCESSOR == COPROCESSOR
+
+    def is_meant(self, action: Action, word: int, thumb: bool) -> bool:
+        """Whether a word that is executed in a state is such an instruction.
+
+        Two Thumb instructions can look like one of the other state.
+        """
+        found = word & self.mask == self.match and self.action is action
+        return found and (self.thumb == thumb or self.of_coprocessor)
 
 
 ARM_TRAPS = (
