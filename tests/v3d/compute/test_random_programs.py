@@ -12,10 +12,13 @@ from tests.support.compute import DATA, END, ENGINES, UNIFORMS, Board, run
 from vc4lab.qpu.assembler import assemble
 from vc4lab.qpu.isa import NOP, Alu
 from vc4lab.qpu.operations import Signal
+from vc4lab.qpu.unknowns import ROWS as QPU_ROWS
 from vc4lab.simd import native, targets
 from vc4lab.v3d.compute.native import NativeQpu, compile_user_program
 from vc4lab.v3d.compute.qpu import Condition, Request
 from vc4lab.v3d.compute.textures import TextureSlots
+from vc4lab.v3d.compute.unknowns import ROWS as COMPUTE_ROWS
+from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
 
 READS = (*range(32), 32, 38, 39, 41, 42)
 WRITES = (*range(30), 32, 33, 34, 35, 37, 39, 52, 53, 54, 55)
@@ -95,7 +98,7 @@ def program(r: random.Random, qpu: int, partners: bool) -> list[int]:
     return code + words(END)
 
 
-def check(seed: int) -> None:
+def check(seed: int, unknowns: Unknowns = DEFAULT_UNKNOWNS) -> None:
     """Run one random set of programs on both engines."""
     r = random.Random(seed)
     count = r.choice((1, 1, 2, 4))
@@ -105,7 +108,7 @@ def check(seed: int) -> None:
     data = np.random.default_rng(seed).integers(0, 1 << 32, 1 << 15, np.uint32)
     outcomes = []
     for engine in ENGINES:
-        board = Board(engine, budget=100_000)
+        board = Board(engine, budget=100_000, unknowns=unknowns)
         board.memory.array(DATA, len(data), "u4")[:] = data
         for qpu, code in enumerate(programs):
             own = DATA + 0x20000 + 0x1000 * qpu
@@ -118,6 +121,15 @@ def check(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(24))
 def test_golden_and_native_agree(seed: int) -> None:
     check(seed)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("number", [1, -1])
+def test_they_agree_with_every_other_choice(seed: int, number: int) -> None:
+    """All unknowns of the QPU and of user programs at once, each at its second or last choice."""
+    rows = [*QPU_ROWS, *COMPUTE_ROWS]
+    chosen = {row.name: list(row.choices)[number] for row in rows}
+    check(seed, Unknowns(chosen))
 
 
 @pytest.mark.parametrize("seed", [1, 5])
