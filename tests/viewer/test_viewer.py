@@ -58,3 +58,21 @@ def test_long_recordings_are_thinned(tmp_path):
 def test_other_suffixes_are_refused(tmp_path):
     with pytest.raises(ValueError, match=r"\.gif"):
         Recorder(tmp_path / "film.mp4")
+
+
+@pytest.mark.parametrize("suffix", [".gif", ".webp", ".png"])
+def test_a_picture_that_stands_still_is_kept_as_long(tmp_path, suffix):
+    films = []
+    for name, again in (("one", False), ("two", True)):
+        recorder = Recorder(tmp_path / f"{name}{suffix}")
+        picture = Image.new("RGB", (8, 8), (200, 0, 0))
+        recorder.add(picture, 0)
+        for number in range(1, 10):
+            if again:
+                recorder.add_again(40 * MS * number)
+            else:
+                recorder.add(picture, 40 * MS * number)
+        recorder.add(Image.new("RGB", (8, 8)), 400 * MS)
+        assert recorder.save()
+        films.append(recorder.path.read_bytes())
+    assert films[0] == films[1]

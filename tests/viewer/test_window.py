@@ -38,3 +38,26 @@ def test_shows_and_takes_keys(window):
     assert window.keys() == b""
     assert window.closed
     window.show(Image.new("RGB", (64, 48)))
+
+
+def test_keys_without_a_character_are_those_of_a_terminal(window):
+    import pygame
+
+    window.show(Image.new("RGB", (8, 8)))
+    for key, text in ((pygame.K_UP, ""), (pygame.K_DELETE, ""), (pygame.K_RETURN, "\r")):
+        pygame.event.post(pygame.event.Event(pygame.KEYDOWN, unicode=text, key=key))
+    pygame.event.post(pygame.event.Event(pygame.KEYDOWN, unicode="", key=pygame.K_LSHIFT))
+    assert window.keys() == b"\x1b[A\x1b[3~\r"
+
+
+def test_a_still_picture_is_drawn_again_when_it_has_to_be(window, monkeypatch):
+    import pygame
+
+    window.show(Image.new("RGB", (8, 8)))
+    flips = []
+    monkeypatch.setattr(pygame.display, "flip", lambda: flips.append(1))
+    pygame.event.post(pygame.event.Event(pygame.WINDOWEXPOSED))
+    pygame.event.post(pygame.event.Event(pygame.QUIT))
+    window.stay()
+    assert flips
+    assert not window.is_open

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from vc4lab.cli.session import Settings
     from vc4lab.soc.machine import Machine
+    from vc4lab.viewer.window import Window
 
 
 class InstrumentError(Exception):
@@ -31,6 +32,7 @@ class Instruments:
         self._machine = machine
         self._tell = tell
         self._stack = ExitStack()
+        self._opened: Window | None = None
 
     def attach(self) -> None:
         """Hang on what the settings ask for. Raises InstrumentError."""
@@ -46,6 +48,13 @@ class Instruments:
         except BaseException:
             self.close()
             raise
+
+    def stay(self) -> None:
+        """The program has ended by itself: its picture stays until the window is closed."""
+        window = self._opened
+        if window is not None and window.is_open:
+            self._tell("the window stays until it is closed")
+            window.stay()
 
     def close(self) -> None:
         """Take everything off."""
@@ -173,6 +182,7 @@ class Instruments:
     def _window(self) -> None:
         if not self._settings.window:
             return
+        from vc4lab.viewer.fresh import FreshPictures
         from vc4lab.viewer.window import LOOK_SECONDS, NoWindow, Window
 
         machine = self._machine
@@ -183,8 +193,11 @@ class Instruments:
             return
         self._stack.callback(window.close)
 
+        pictures = FreshPictures(machine)
+        self._opened = window
+
         def on_frame(_count: int) -> None:
-            image = machine.screen.image
+            image = pictures.take()
             if image is not None:
                 window.show(image)
 

@@ -180,6 +180,8 @@ class _Run:
         try:
             instruments.attach()
             result = machine.run(settings.frames, settings.seconds)
+            if result.reason in (Stop.HALTED, Stop.HANG, Stop.CRASH):
+                instruments.stay()
         except InstrumentError as error:
             self.endings.append(str(error))
             return error.code
@@ -212,11 +214,13 @@ class _Run:
     def _start_recording(self) -> None:
         if self.settings.record is None:
             return
+        from vc4lab.viewer.fresh import FreshPictures
         from vc4lab.viewer.recorder import Recorder
 
         recorder = Recorder(self.settings.record)
         every = self.settings.every
         machine = self._machine
+        pictures = FreshPictures(machine)  # type: ignore[arg-type]
         self._recorder = recorder
 
         def on_frame(count: int) -> None:
@@ -224,9 +228,11 @@ class _Run:
                 return
             at = machine.clock.now  # type: ignore[attr-defined]
             if recorder.wants(at):
-                image = machine.screen.image  # type: ignore[attr-defined]
+                image = pictures.take()
                 if image is not None:
                     recorder.add(image, at)
+                else:
+                    recorder.add_again(at)
 
         machine.frames.listeners.insert(0, on_frame)  # type: ignore[attr-defined]
 

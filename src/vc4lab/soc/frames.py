@@ -36,6 +36,8 @@ class FrameCounter:
         Frames the V3D has completed.
     changes
         Vsyncs at which the picture had changed.
+    moves
+        How often something has happened since power-on after which the picture may be another.
     listeners
         Called with the new `count` while the frame is on the display.
     """
@@ -49,6 +51,7 @@ class FrameCounter:
         self.count = 0
         self.rendered = 0
         self.changes = 0
+        self.moves = 0
         self.listeners: list[Listener] = []
         self._framebuffer = framebuffer
         self._v3d_powered = v3d_powered
@@ -73,6 +76,7 @@ class FrameCounter:
 
     def render_done(self) -> None:
         """The V3D has completed a frame."""
+        self.moves += 1
         if self._pending:
             self._present()
         self.rendered += 1
@@ -84,6 +88,7 @@ class FrameCounter:
 
     def flip(self) -> None:
         """The program moved the visible part of the framebuffer."""
+        self.moves += 1
         if self.rendered == 0:
             self._flipped = True
             if not self._v3d_expected:
@@ -93,6 +98,7 @@ class FrameCounter:
 
     def vsync(self, still: bool = False) -> None:
         """The display begins a new picture; `still`: memory is as it was at the last vsync."""
+        self.moves += not still
         if self._pending:
             self._present()
         if self._v3d_powered() and not self.rendered:
@@ -113,6 +119,7 @@ class FrameCounter:
 
     def finish(self) -> None:
         """The program has halted: the picture it leaves counts if it was not counted yet."""
+        self.moves += 1
         if self._pending:
             self._present()
         if self._framebuffer.allocation is None or self.rendered or self._flipped:

@@ -53,10 +53,18 @@ class Recorder:
             return
         if self._frames and image.size != self._frames[0][1].size:
             image = image.resize(self._frames[0][1].size)
-        self._frames.append((at, self._packed(image)))
+        self._keep(at, self._packed(image))
+
+    def _keep(self, at: int, image: Image.Image) -> None:
+        self._frames.append((at, image))
         if len(self._frames) > MOST_FRAMES:
             self._frames = self._frames[::2]
             self._step *= 2
+
+    def add_again(self, at: int) -> None:
+        """Add the last picture once more, as it stands at guest time `at` (ns)."""
+        if self._frames and self.wants(at):
+            self._keep(at, self._frames[-1][1])
 
     def wants(self, at: int) -> bool:
         """Whether a picture of guest time `at` (ns) would be kept."""

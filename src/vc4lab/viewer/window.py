@@ -17,6 +17,16 @@ if TYPE_CHECKING:
 TITLE = "vc4lab"
 LOOK_SECONDS = 1 / 30
 """Host time between two looks for keys."""
+STAY_SECONDS = 1 / 10
+"""The same when the program has ended; SDL's own waiting costs more than looking so seldom."""
+REPEAT_AFTER, REPEAT_EVERY = 400, 40
+"""Milliseconds after which a key that is held comes again, and again."""
+SPECIAL_KEYS = {
+    "up": b"\x1b[A", "down": b"\x1b[B", "right": b"\x1b[C", "left": b"\x1b[D",
+    "home": b"\x1b[H", "end": b"\x1b[F", "insert": b"\x1b[2~", "delete": b"\x1b[3~",
+    "page up": b"\x1b[5~", "page down": b"\x1b[6~",
+}  # fmt: skip
+"""What a VT100 sends for the keys without a character."""
 
 
 class NoWindow(Exception):  # noqa: N818 - said to the user as it is
@@ -74,24 +84,42 @@ class Window:
                 flags = pygame.RESIZABLE | pygame.SCALED
                 self._surface = pygame.display.set_mode(image.size, flags)
             pygame.display.set_caption(self._title)
+            pygame.key.set_repeat(REPEAT_AFTER, REPEAT_EVERY)
         picture = pygame.image.frombuffer(image.convert("RGB").tobytes(), image.size, "RGB")
         self._surface.blit(picture, (0, 0))
         pygame.display.flip()
 
+    @property
+    def is_open(self) -> bool:
+        """Whether there is a window to be seen."""
+        return self._surface is not None and not self.closed
+
     def keys(self) -> bytes:
         """What was typed since, as a serial terminal would send it; notices the closing."""
         now = time.monotonic()
-        if self.closed or self._surface is None or now < self._next_look:
+        if not self.is_open or now < self._next_look:
             return b""
         self._next_look = now + LOOK_SECONDS
+        return b"".join(self._take(event) for event in self._pygame.event.get())
+
+    def stay(self) -> None:
+        """Keep the last picture on the screen until the window is closed, or Ctrl-C."""
+        while self.is_open:
+            for event in self._pygame.event.get():
+                self._take(event)
+            time.sleep(STAY_SECONDS)
+
+    def _take(self, event: Any) -> bytes:
+        """What an event means for the serial line."""
         pygame = self._pygame
-        typed = b""
-        for event in pygame.event.get():
-            if event.type == pygame.QUIT:
-                self.closed = True
-            elif event.type == pygame.KEYDOWN:
-                typed += getattr(event, "unicode", "").encode()
-        return typed
+        if event.type == pygame.QUIT:
+            self.closed = True
+        elif event.type == pygame.KEYDOWN:
+            text: str = getattr(event, "unicode", "")
+            return text.encode() or SPECIAL_KEYS.get(pygame.key.name(event.key), b"")
+        elif event.type in (pygame.WINDOWEXPOSED, pygame.WINDOWSIZECHANGED):
+            pygame.display.flip()  # a picture that stands still is not drawn again by itself
+        return b""
 
     def close(self) -> None:
         """Take the window away."""
