@@ -51,3 +51,22 @@ def test_no_program_runs_while_a_path_accumulates() -> None:
     picture = frame.bin(body + array(frame, STRIP, *CORNERS))
     assert len(np.unique(picture)) == 1
     assert not frame.reporter.items, frame.reporter.summary()
+
+
+def test_the_same_path_in_a_multisample_frame() -> None:
+    """Its 16 samples do not depend on the frame's four; that nobody documents it is told."""
+    pictures = []
+    for tile, options in (((64, 64), {}), ((32, 32), {"multisample": 1})):
+        frame = Frame(tile=tile)
+        paint = array(frame, STRIP, *CORNERS)
+        accumulate = mode(coverage_pipe=1, oversample=2, coverage_update=1)
+        body = viewport(frame.job) + frame.vg_shader(READ) + mode() + paint  # clears
+        body += accumulate + frame.vg_shader(READ) + array(frame, FAN, A, B, C, D)
+        body += mode(coverage_read_mask=1) + frame.vg_shader(READ) + paint
+        start, end, lists = frame.job.binning(body, **options)
+        rendering = frame.job.rendering(lists, frame.surface, **options)
+        frame.job.run(frame.v3d, (start, end), rendering)
+        pictures.append(frame.pixels())
+        assert frame.reporter.has("FRG-004") == bool(options)
+    assert np.array_equal(*pictures)
+    assert len(np.unique(pictures[0])) > 10
