@@ -197,7 +197,8 @@ def substitute_first(memory: Value, batch: Any, flags: Value, weights: Any) -> N
             store(place, load(i32, scratch + 4 * number))
 
 
-def set_up(source: VertexSource, window: Any, facing: Value, raster: Raster, batch: Any) -> None:
+@staged
+def set_up(source: Any, window: Any, facing: Value, raster: Raster, batch: Any) -> None:
     """Fills the batch in: what to trace, and with which edges, box and weights."""
     packed = [corner(batch, "position", number) for number in range(CORNERS)]
     x = [((p << 16) >> 16) + splat(source.offset_x, BATCH) for p in packed]
@@ -225,14 +226,25 @@ def set_up(source: VertexSource, window: Any, facing: Value, raster: Raster, bat
     batch.forward = mask_bits(forward)
     batch.turned = popcount_(mask_bits(here & ~enabled))
 
-    sign = select(negative, const(_i32x8, -1), const(_i32x8, 0))
+    if batch.live != 0:  # neighbours often face away together
+        sign = select(negative, const(_i32x8, -1), const(_i32x8, 0))
+        corners = list(zip(x, y, strict=True))
+        start = (left & ~1, top & ~1)
+        scale = const(f64, 16.0) / select(some, area, 1.0)
+        weights = [difference * scale for difference in (y12, 0.0 - y02, 0.0 - x12, x02)]
+        set_slopes(batch, sign, corners, start, weights, raster)
+
+
+def set_slopes(
+    batch: Any, sign: Value, corners: Any, start: Any, weights: list[Value], raster: Raster
+) -> None:
+    """Edges and weights; `sign` is -1 where a triangle winds the other way."""
     for number in range(CORNERS):
-        a, b = number, (number + 1) % CORNERS
-        edge = (((x[b] - x[a]) ^ sign) - sign, ((y[b] - y[a]) ^ sign) - sign)
-        set_edge(batch, number, edge, (x[a], y[a]), (left & ~1, top & ~1), raster)
-    scale = const(f64, 16.0) / select(some, area, 1.0)
-    for number, difference in enumerate((y12, 0.0 - y02, 0.0 - x12, x02)):
-        set_corner(batch, "weights", difference * scale, number)
+        a, b = corners[number], corners[(number + 1) % CORNERS]
+        edge = (((b[0] - a[0]) ^ sign) - sign, ((b[1] - a[1]) ^ sign) - sign)
+        set_edge(batch, number, edge, a, start, raster)
+    for number, weight in enumerate(weights):
+        set_corner(batch, "weights", weight, number)
 
 
 def set_edge(
