@@ -116,6 +116,12 @@ def test_keys_arrive_at_once_and_the_terminal_is_given_back():
     os.close(theirs)
 
 
+def test_a_program_waits_in_vain_when_the_keyboard_has_ended():
+    with Background(ECHO, "--serial", "stdio") as process:
+        assert process.wait(60) == ExitCode.GUEST_HANG
+        assert "SOC-040" in process.stderr.read()
+
+
 def test_bad_serial_lines(tmp_path):
     for text in ("tcp:", "tcp:x", "tcp:99999", "tcp:example.org:80"):
         vc4lab("boot", HELLO, "--serial", text, code=ExitCode.BAD_INPUT)

@@ -105,6 +105,9 @@ class Keyboard:
 class PseudoTerminal:
     """A pseudo terminal for `screen` or `minicom`; `name` is its device. Raises OSError."""
 
+    ended = False
+    """Somebody may always come."""
+
     def __init__(self) -> None:
         import tty
 
@@ -155,6 +158,9 @@ class PseudoTerminal:
 
 class TcpPort:
     """A TCP port on the loopback interface, for one client at a time. Raises OSError."""
+
+    ended = False
+    """Somebody may always come."""
 
     def __init__(self, port: int) -> None:
         self._listener = socket.create_server((LOOPBACK, port))

@@ -73,7 +73,13 @@ class SerialLine:
         self._listen(end)
 
     def _listen(self, end: Keyboard | PseudoTerminal | TcpPort) -> None:
-        self.port.source = end.receive
+        def receive() -> bytes:
+            data = end.receive()
+            if end.ended:  # nobody will ever type: a program that waits for it hangs
+                self.port.source = None
+            return data
+
+        self.port.source = receive
         self.port.descriptors = end.descriptors
 
     def _to_stdout(self, data: bytes) -> None:
