@@ -243,9 +243,11 @@ def test_runs_of_neighbours_are_coded_like_single_triangles(memory, start, starv
         frame = Frame(memory, 8, 6, pool=48 * 32 + 256 if starved else 1 << 22)
         frame.start()
         place = BASE + 0x8000
+        between = 0
         for source in sources:
             status = frame.binner.draw(4, source, points, clip=False)
             while status == pc.OUT_OF_MEMORY:
+                between += frame.binner.context.tile_x >= 0
                 frame.binner.supply_memory(place, 64)
                 place += 64
                 status = frame.binner.resume()
@@ -254,9 +256,10 @@ def test_runs_of_neighbours_are_coded_like_single_triangles(memory, start, starv
         lists = {k: [p[0] for p in t.primitives] for k, t in frame.all_tiles().items()}
         assert sum(map(len, lists.values())) == frame.binner.counters["entries"]
         results.append((memory.read(BASE, 1 << 16), lists, frame.binner.counters))
+        assert (place > BASE + 0x8000) == starved
+        assert (between > 0) == starved  # memory ran out between a triangle's tiles, too
     assert results[0] == results[1]
     assert results[0] == results[2]
-    assert (place > BASE + 0x8000) == starved
 
 
 def test_small_declared_pool_goes_on_behind_the_fixed_area(memory):

@@ -15,7 +15,6 @@ from vc4lab.simd import (
     call,
     const,
     i32,
-    i64,
     kernel,
     load,
     max_,
@@ -33,7 +32,6 @@ from vc4lab.v3d.geometry.clipper import (
     screen_position,
     write_clip_record,
 )
-from vc4lab.v3d.geometry.list_writer import append_triangle, ready
 from vc4lab.v3d.geometry.ptb_context import (
     BAD_INDEX,
     DONE,
@@ -42,7 +40,7 @@ from vc4lab.v3d.geometry.ptb_context import (
     BinContext,
 )
 from vc4lab.v3d.geometry.ptb_tiles import bin_triangle, faces_away
-from vc4lab.v3d.geometry.ptb_window import BATCH, TriangleWindow, append_run, look
+from vc4lab.v3d.geometry.ptb_window import BATCH, TriangleWindow, append_lane, append_run, look
 
 NO_RECORD = 1
 """`clip_record` of a part that needs none."""
@@ -108,15 +106,17 @@ def draw_triangles(context: Value) -> Value:
             bit = left & -left
             lane = popcount_(bit - 1)
             taken = const(i32, 0)
-            if (window.chained & bit) != 0:
+            if (window.chained & window.single & bit) != 0:
                 taken = append_run(c, window, lane)
-            if taken > 0:
                 c.entries = c.entries + taken
+            if taken > 0:
                 left = left & -(bit << taken)
             else:
-                status = bin_one(
-                    context, window, lane, (window.single & bit) != 0, (window.bad & bit) != 0
-                )
+                tiles = ((window.single | window.pair).shr(lane) & 1) + (window.pair.shr(lane) & 1)
+                if (tiles != 0) & (c.tile_x < 0):
+                    status = append_lane(context, window, lane, tiles)
+                else:
+                    status = bin_one(context, window, lane, (window.bad & bit) != 0)
                 left = left & (left - 1)
                 if status != DONE:
                     done = bit - 1
@@ -132,21 +132,15 @@ def draw_triangles(context: Value) -> Value:
 
 
 @staged
-def bin_one(context: Value, window: Any, lane: Value, single: Value, bad: Value) -> Value:
-    """Append the triangle of one lane; a status."""
+def bin_one(context: Value, window: Any, lane: Value, bad: Value) -> Value:
+    """Append the triangle of one lane, which is to be clipped or has many tiles; a status."""
     c: Any = BinContext.at(context)
     place = window.pointer + lane * 4
     i0 = load(i32, place + TriangleWindow.offset("i0"))
     i1_ = load(i32, place + TriangleWindow.offset("i1"))
     i2 = load(i32, place + TriangleWindow.offset("i2"))
     status = const(i32, DONE)
-    if single:
-        tile = c.tiles + load(i32, place + TriangleWindow.offset("tile")).sext(i64)
-        status = ready(context, tile, const(i32, 0))
-        if status == DONE:
-            status = append_triangle(context, tile, i0, i1_, i2)
-        c.entries = c.entries + select(status == DONE, const(i32, 1), const(i32, 0))
-    elif bad:
+    if bad:
         c.bad_index = max_(i0, max_(i1_, i2))
         status = const(i32, BAD_INDEX)
     elif (load(i32, place + TriangleWindow.offset("some")) & OUT_CUT) != 0:

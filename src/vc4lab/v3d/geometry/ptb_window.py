@@ -33,9 +33,9 @@ from vc4lab.simd import (
     vec,
 )
 from vc4lab.v3d.geometry.clipper import OUT_BAD, OUT_CUT, OUT_VOLUME
-from vc4lab.v3d.geometry.list_writer import triangle_coding
+from vc4lab.v3d.geometry.list_writer import append_triangle, ready, triangle_coding
 from vc4lab.v3d.geometry.primitive_decoder import host
-from vc4lab.v3d.geometry.ptb_context import INDEX_8, INDEX_ARRAY, TileState
+from vc4lab.v3d.geometry.ptb_context import DONE, INDEX_8, INDEX_ARRAY, BinContext, TileState
 from vc4lab.v3d.geometry.ptb_tiles import away
 
 BATCH = 8
@@ -44,13 +44,15 @@ BATCH = 8
 TRIANGLES, TRIANGLE_STRIP, TRIANGLE_FAN = 4, 5, 6
 
 _i32x8 = vec(i32, BATCH)
+SHIFTED = [0, *range(BATCH - 1)]
+"""For each lane the one before it; lane 0 has none."""
 
 
 class TriangleWindow(Struct):
-    """Eight triangles: vertex numbers, packed positions, outcodes of any corner, tile offset.
+    """Eight triangles: vertex numbers, packed positions, outcodes of any corner, tile offsets.
 
-    `coding` and `size`: bytes of a triangle behind the one in the lane before (lane 0: behind the
-    tile's last one) and their number, for the lanes in `chained`.
+    `coding` and `size_`: bytes of a triangle behind the one in the lane before (lane 0: behind the
+    first tile's last one) and their number; they hold for the lanes in `chained`.
     """
 
     coding = Array(i64, BATCH)
@@ -62,6 +64,7 @@ class TriangleWindow(Struct):
     w2 = Array(i32, BATCH)
     some = Array(i32, BATCH)
     tile = Array(i32, BATCH)
+    second = Array(i32, BATCH)
     size_ = Array(i32, BATCH)
     rejected = i32  # lanes that no tile sees, as bits: outside a plane or not finite,
     outside = i32  # beyond all tiles,
@@ -69,7 +72,9 @@ class TriangleWindow(Struct):
     hidden = i32  # facing the wrong way, if the binner minds that
     bad = i32  # an index above the record's maximum
     single = i32  # lanes with one tile
-    chained = i32  # lanes whose coding holds
+    pair = i32  # lanes with two, side by side: each has a corner
+    chained = i32  # lanes whose coding holds in the first tile, above them those in the second
+    alike = i32  # lanes with the one tile of the lane before
 
 
 @staged
@@ -141,10 +146,12 @@ def look(c: Any, window: Any, first: Value, count: Value) -> None:
     x = [((word << 16) >> 16) + splat(c.viewport_x, BATCH) for word in words]
     y = [(word >> 16) + splat(c.viewport_y, BATCH) for word in words]
     shift_x, shift_y = splat(c.shift_x, BATCH), splat(c.shift_y, BATCH)
-    left = max_(min_(x[0], min_(x[1], x[2])) >> shift_x, splat(c.first_x, BATCH))
-    right = min_(max_(x[0], max_(x[1], x[2])) >> shift_x, splat(c.last_x, BATCH))
-    bottom = max_(min_(y[0], min_(y[1], y[2])) >> shift_y, splat(c.first_y, BATCH))
-    top = min_(max_(y[0], max_(y[1], y[2])) >> shift_y, splat(c.last_y, BATCH))
+    low_x = min_(x[0], min_(x[1], x[2])) >> shift_x
+    high_x = max_(x[0], max_(x[1], x[2])) >> shift_x
+    low_y = min_(y[0], min_(y[1], y[2])) >> shift_y
+    high_y = max_(y[0], max_(y[1], y[2])) >> shift_y
+    left, right = max_(low_x, splat(c.first_x, BATCH)), min_(high_x, splat(c.last_x, BATCH))
+    bottom, top = max_(low_y, splat(c.first_y, BATCH)), min_(high_y, splat(c.last_y, BATCH))
     # Products of 12.4 differences are exact in doubles.
     x1, x2 = (x[1] - x[0]).to_float(f64), (x[2] - x[0]).to_float(f64)
     y1, y2 = (y[1] - y[0]).to_float(f64), (y[2] - y[0]).to_float(f64)
@@ -158,40 +165,57 @@ def look(c: Any, window: Any, first: Value, count: Value) -> None:
         turn = x1 * y2 - x2 * y1
         hidden = select(away(c, turn < 0.0, turn > 0.0), const(_i32x8, 1), 0)
     shown = usual & (hidden == 0)
-    single = shown & ~flat & (left == right) & (bottom == top)
-    tile = (bottom * splat(c.width, BATCH) + left) * TileState.size
+    across, up = right - left, top - bottom
+    single = shown & ~flat & ((across | up) == 0)
+    whole = (low_x == left) & (high_x == right) & (low_y == bottom) & (high_y == top)
+    pair = shown & ~flat & whole & (across + up == 1) & ~outside
+    width = splat(c.width * TileState.size, BATCH)
+    tile = bottom * width + left * TileState.size
+    second = tile + select(up != 0, width, splat(const(i32, TileState.size), BATCH))
     store(window.field_ptr("tile"), tile)
+    store(window.field_ptr("second"), second)
     window.bad = mask_bits(bad)
     window.rejected = mask_bits(here & ~bad & rejected)
     window.outside = mask_bits(usual & outside)
     window.degenerate = mask_bits(usual & ~outside & flat)
     window.hidden = mask_bits(usual & (hidden != 0))
     window.single = mask_bits(single)
-    code(c, window, single, tile, (i0, i1_, i2))
+    window.pair = mask_bits(pair)
+    code(c, window, tile, second, (i0, i1_, i2))
 
 
 @staged
-def code(c: Any, window: Any, single: Value, tile: Value, indices: Any) -> None:
-    """How each triangle is coded behind the one before it in the same tile."""
-    singles = window.single
-    own: Any = TileState.at(c.tiles + select((singles & 1) != 0, tile[0], const(i32, 0)))
+def code(c: Any, window: Any, tile: Value, second: Value, indices: Any) -> None:
+    """How each triangle is coded behind the one before it, and in which tiles that stands there."""
+    singles, pairs = window.single, window.pair
+    plain = singles | pairs
+    own: Any = TileState.at(c.tiles + select((plain & 1) != 0, tile[0], const(i32, 0)))
     last = (own.p0, own.p1, own.p2)
-    before = [shuffle(i, [0, *range(BATCH - 1)]) for i in indices]
+    before = [shuffle(i, SHIFTED) for i in indices]
     before = [values.insert(0, p) for values, p in zip(before, last, strict=True)]
     words, sizes = triangle_coding(before, indices)
     store(window.field_ptr("coding"), words)
     store(window.field_ptr("size_"), sizes)
-    same = mask_bits(tile == shuffle(tile, [0, *range(BATCH - 1)]))
+    tile_before, second_before = shuffle(tile, SHIFTED), shuffle(second, SHIFTED)
+    same = mask_bits(tile == tile_before)
+    first_met = same & (plain << 1) | (mask_bits(tile == second_before) & (pairs << 1))
+    second_met = mask_bits(second == tile_before) & (plain << 1)
+    second_met = second_met | (mask_bits(second == second_before) & (pairs << 1))
     ready = select(own.key == c.key, const(i32, 1), const(i32, 0))
-    window.chained = singles & same & ((singles << 1) | ready)
+    first_met = (first_met & ~1 | ready) & plain
+    window.chained = first_met | (second_met & pairs & ~1) << BATCH
+    window.alike = same & singles & (singles << 1)
 
 
 @staged
 def append_run(c: Any, window: Any, lane: Value) -> Value:
-    """Append the chained triangles from `lane` on while there is room; their number."""
+    """Append the triangle of `lane`, whose coding holds, and those in the same tile behind it.
+
+    It ends where there is no room; their number.
+    """
     place = window.pointer + lane * 4
     t: Any = TileState.at(c.tiles + load(i32, place + TriangleWindow.offset("tile")))
-    rest = window.chained.shr(lane)
+    rest = window.alike.shr(lane) | 1
     count = popcount_((~rest & (rest + 1)) - 1)
     cursor, limit = t.cursor, t.limit
     codings = window.pointer + lane * 8
@@ -208,3 +232,44 @@ def append_run(c: Any, window: Any, lane: Value) -> Value:
         t.p1 = load(i32, newest + TriangleWindow.offset("i1"))
         t.p2 = load(i32, newest + TriangleWindow.offset("i2"))
     return k
+
+
+@staged
+def append_lane(context: Value, window: Any, lane: Value, tiles: Value) -> Value:
+    """Append the triangle of `lane` to its one or two tiles; a status.
+
+    When memory runs out before the second, `tile_x` and `tile_y` say where to go on.
+    """
+    c: Any = BinContext.at(context)
+    place = window.pointer + lane * 4
+    i0 = load(i32, place + TriangleWindow.offset("i0"))
+    i1_ = load(i32, place + TriangleWindow.offset("i1"))
+    i2 = load(i32, place + TriangleWindow.offset("i2"))
+    known = window.chained.shr(lane)
+    status = const(i32, DONE)
+    part = const(i32, 0)
+    while (part < tiles) & (status == DONE):
+        offset = load(i32, place + part * (4 * BATCH) + TriangleWindow.offset("tile"))
+        tile = c.tiles + offset.sext(i64)
+        t: Any = TileState.at(tile)
+        if ((known & 1) != 0) & (t.limit - t.cursor >= 8):
+            word = window.pointer + lane * 8 + TriangleWindow.offset("coding")
+            store(host(c.memory, t.cursor), load(i64, word))
+            t.cursor = t.cursor + load(i32, place + TriangleWindow.offset("size_"))
+            t.p0 = i0
+            t.p1 = i1_
+            t.p2 = i2
+        else:
+            status = ready(context, tile, const(i32, 0))
+            if status == DONE:
+                status = append_triangle(context, tile, i0, i1_, i2)
+        if status == DONE:
+            c.entries = c.entries + 1
+            known = known.shr(BATCH)
+            part = part + 1
+        elif part > 0:
+            number = offset.udiv(TileState.size)
+            c.tile_y = number.udiv(c.width)
+            c.tile_x = number.urem(c.width)
+    c.work = c.work - (tiles - 1)
+    return status
