@@ -158,6 +158,22 @@ def test_the_registers_of_the_secure_state(boot):
     assert "undefined instruction at 0x00008008" in result.message
 
 
+def test_from_the_secure_state_to_hyp_mode(boot, tmp_path):
+    """Without the stub a program is secure and has its own monitor; all cores begin together."""
+    machine = boot("secure", "kernel_old=1\ndisable_commandline_tags=1")
+    assert machine.run(seconds=0.01).reason is Stop.HALTED, machine.reporter.summary()
+    r = machine.cores[0].register
+    assert (r(4) & 0x1FF, r(5), r(6)) == (0x1D3, 0, 0)
+    assert r(7) & 0x1FF == 0x1DA
+    assert (r(8), r(9)) == (0, 1)
+    assert r(10) == 0x80000F00
+    save_state(machine, tmp_path / "state")
+    again = boot("secure", "kernel_old=1\ndisable_commandline_tags=1")
+    load_state(again, tmp_path / "state")
+    core, saved = (m.cores[0].hyp_core for m in (again, machine))
+    assert (core.scr, core.mvbar) == (saved.scr, saved.mvbar) == (0x131, saved.mvbar)
+
+
 def test_a_mode_that_cannot_be_changed(boot):
     """The A7 stays in HYP mode; an A53 takes the next instruction as undefined."""
     image = kernel("hyp_leave", NOP, CPS)

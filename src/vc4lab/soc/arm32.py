@@ -1,7 +1,7 @@
 """A core in AArch32 state: registers, exceptions, the instructions done by hand.
 
-HYP mode: `hyp.py` and `hyp_core.py`. Where the firmware does not leave a core there, NSACR and SCR,
-which are undefined on the model, read as 0, and writes are ignored.
+HYP mode: `hyp.py` and `hyp_core.py`. NSACR and SCR of an ARM1176, which are undefined on the model,
+read as 0, and writes are ignored.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ RESET_CPSR = 0x1D3
 """Supervisor mode, interrupts masked, ARM state: as the firmware's stub leaves it."""
 ENGINE_SVC, ENGINE_PREFETCH, ENGINE_DATA, ENGINE_BKPT = 2, 3, 4, 7
 ENGINE_HVC, ENGINE_SMC = 11, 13
-WFE_ARM, WFE_THUMB, YIELD_ARM, YIELD_THUMB = 0xE320F002, 0xBF20, 0xE320F001, 0xBF10
+WFE_ARM, WFE_THUMB, YIELD_ARM, YIELD_THUMB = 0x0320F002, 0xBF20, 0x0320F001, 0xBF10
+CONDITION = 0xF << 28
 MIDR, MPIDR = (15, 0, 0, 0, 0, 4, 0), (15, 0, 0, 0, 0, 4, 5)
 """VPIDR and VMPIDR: what MIDR and MPIDR read as outside of HYP mode."""
 MIDR_1176 = (15, 0, 0, 0, 0, 0, 0)
@@ -68,7 +69,7 @@ class Arm32(Cpu):
     affinity = 0x80000000
     """MPIDR of core 0."""
     hyp_core: HypCore | None = None
-    """What it needs for HYP mode, if the firmware leaves it there."""
+    """What it needs for HYP mode, if it has one."""
     _counter: NativeCounter | None = None
 
     def _make_engine(self, unicorn: Any) -> Any:
@@ -91,7 +92,9 @@ class Arm32(Cpu):
             security = engine.reg_read(arm.UC_ARM_REG_CP_REG, hyp.SCR)
             engine.reg_write(arm.UC_ARM_REG_CP_REG, (*hyp.SCR, security | SCR_FW | SCR_AW))
         if self.hyp_core is not None:
-            hyp.start(engine)
+            hyp.allow(engine)
+        if self.hyp_core is not None and self.hyp_core.has_stub:
+            hyp.enter_mode(engine, hyp.START)
         else:
             engine.reg_write(arm.UC_ARM_REG_CPSR, RESET_CPSR)
         for number, value in enumerate(registers):
@@ -117,8 +120,9 @@ class Arm32(Cpu):
         pages = self._pages
         asked = pages.more_traps
         if self.hyp_core is not None:
-            inside = IDENTITY_TRAPS + HYP_MISTAKE_TRAPS if self.in_hyp else ()
-            pages.more_traps += HYP_TRAPS + inside
+            pages.more_traps += HYP_TRAPS + IDENTITY_TRAPS
+            if self.in_hyp:
+                pages.more_traps += HYP_MISTAKE_TRAPS
         super()._meet_page(address)
         pages.more_traps = asked
         for place, pair in self._pairs.items():
@@ -326,7 +330,7 @@ class Arm32(Cpu):
         if thumb:
             waits = self.fetch(pc - 2, 2) in (WFE_THUMB, YIELD_THUMB)
         else:
-            waits = self.fetch(pc - 4) in (WFE_ARM, YIELD_ARM)
+            waits = self.fetch(pc - 4) & ~CONDITION in (WFE_ARM, YIELD_ARM)
         if waits:
             self._waits_for_event = True
             engine.emu_stop()
@@ -369,6 +373,9 @@ class Arm32(Cpu):
             self.set_register(target, links.cycles())
             return True
         if action in (Action.CORE_NUMBER, Action.CORE_NAME):
+            if self.mode not in (HYP, hyp.MONITOR):
+                self._release(address)
+                return False
             identity = self.system_register(MIDR) if self.identity is None else self.identity
             number = self.affinity + self.number
             self.set_register(target, number if action is Action.CORE_NUMBER else identity)

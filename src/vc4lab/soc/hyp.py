@@ -79,12 +79,11 @@ def enter_monitor(engine: Any, cpsr: int) -> None:
     engine.reg_write(arm.UC_ARM_REG_CP_REG, (*SCR, scr | NON_SECURE))
 
 
-def start(engine: Any) -> None:
-    """As the firmware's stub leaves a core."""
+def allow(engine: Any) -> None:
+    """Let the engine have HYP mode."""
     from unicorn import arm_const as arm
 
     engine.reg_write(arm.UC_ARM_REG_CP_REG, (*SCR, SCR_FIRMWARE))
-    enter_mode(engine, START)
 
 
 def enter(

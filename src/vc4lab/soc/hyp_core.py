@@ -1,10 +1,11 @@
 """What one core keeps of HYP and monitor mode: the instructions of both that are done by hand.
 
-The firmware's stub leaves a Pi 2 or 3 non-secure, and stays behind as the handler of smc: up to
-2020 it goes (back) to HYP mode, later smc is undefined (`monitor_call` in the table of unknowns). A
-program may put a handler of its own in its place, as the stub lies in RAM that everybody can
-write. The engine stays non-secure even if such a handler switches to the secure state: both states
-are one here, with the same copy of each system register.
+The firmware's stub leaves a Pi 2 or 3 in HYP mode, non-secure, and stays behind as the handler of
+smc: up to 2020 it goes (back) to HYP mode, later smc is undefined (`monitor_call` in the table of
+unknowns). A program may put a handler of its own in its place, as the stub lies in RAM that
+everybody can write. Without the stub (`kernel_old=1`) a program begins in the secure state and sets
+MVBAR itself. The engine is non-secure all the time: both states are one here, with the same copy of
+each system register.
 Source: ARM Architecture Reference Manual ARMv7-A, B1.5 (security), B1.8, B9.3; the stub's source.
 """
 
@@ -25,12 +26,14 @@ MODE_NAMES = {
 }  # fmt: skip
 NSACR_FIRMWARE = 0xC00
 """As the stub leaves it: a non-secure program may use floating point."""
-SCR_NUMBER, NSACR_NUMBER = 0, 2
+SCR_NUMBER, NSACR_NUMBER, MVBAR_NUMBER = 0, 2, -1
+VECTORS_CRN = 12
 READS = 1 << 20
 """Of MRC and MCR: which of both it is."""
 BELIEVED = 8
 """So often an instruction that may change the mode is looked at."""
-MONITOR_HANDLER = MONITOR_VECTORS + ArmException.MONITOR_CALL.value.vector
+LOW_VECTORS = 0x20
+STUB_MONITOR = MONITOR_VECTORS + ArmException.MONITOR_CALL.value.vector
 ONLY_IN_HYP = frozenset({Action.MODE_CHANGE, Action.OTHER_RETURN})
 """Of interest in HYP mode alone; elsewhere their hooks go away."""
 
@@ -40,19 +43,25 @@ class HypCore:
 
     Parameters
     ----------
+    has_stub
+        Whether the firmware's stub has run: the core begins in HYP mode.
     calls_monitor
         Whether smc reaches the stub's monitor; else it is undefined.
     illegal_state
         Whether a mode that cannot be changed makes the next instruction undefined (ARMv8).
     """
 
-    def __init__(self, cpu: Arm32, calls_monitor: bool, illegal_state: bool) -> None:
+    def __init__(
+        self, cpu: Arm32, has_stub: bool, calls_monitor: bool, illegal_state: bool
+    ) -> None:
         self._cpu = cpu
+        self.has_stub = has_stub
         self._calls_monitor = calls_monitor
         self._illegal_state = illegal_state
         self.elr = 0
         """ELR_hyp: where eret goes on."""
-        self.scr = hyp.SCR_FIRMWARE
+        self.scr = hyp.SCR_FIRMWARE if has_stub else 0
+        self.mvbar = MONITOR_VECTORS
         self.vectors_set = False
         """Whether the program has written HVBAR."""
         self.illegal = False
@@ -71,11 +80,12 @@ class HypCore:
     @property
     def about_vectors(self) -> str:
         """Where HYP mode has its vectors, for the end of a sentence."""
+        left = ", in which the firmware has left it" if self.has_stub else ""
         hvbar, vbar = (self._cpu.system_register(key) for key in (hyp.HVBAR, VBAR))
         how = "" if self.vectors_set else ", which the program has never set"
         return (
-            "; the core is in HYP mode, in which the firmware has left it: there the vectors are "
-            f"at HVBAR (0x{hvbar:08x}{how}), and VBAR (0x{vbar:08x}) does not count"
+            f"; the core is in HYP mode{left}: there the vectors are at HVBAR "
+            f"(0x{hvbar:08x}{how}), and VBAR (0x{vbar:08x}) does not count"
         )
 
     def tell(self, code: str, text: str, address: int) -> None:
@@ -159,12 +169,12 @@ class HypCore:
     # -- security ----------------------------------------------------------------------------------
 
     def _security(self, word: int, mode: int, address: int) -> bool:
-        """SCR, SDER and NSACR, which the engine lets only the monitor have.
+        """SCR, SDER, NSACR and MVBAR, which the engine lets only the monitor have.
 
         Non-secure programs that run on boards write NSACR to allow what the stub has allowed; that
         is ignored. The others do not exist for them.
         """
-        number = word >> 5 & 7
+        number = MVBAR_NUMBER if word >> 16 & 15 == VECTORS_CRN else word >> 5 & 7
         reads, target = bool(word & READS), word >> 12 & 15
         secure = mode == hyp.MONITOR or not self.scr & hyp.NON_SECURE
         if not secure and number != NSACR_NUMBER:
@@ -172,19 +182,22 @@ class HypCore:
             return False
         if number == SCR_NUMBER and not reads:
             self.scr = self._cpu.register(target)
+        elif number == MVBAR_NUMBER and not reads:
+            self.mvbar = self._cpu.register(target) & ~31
         elif reads:
-            value = {SCR_NUMBER: self.scr, NSACR_NUMBER: NSACR_FIRMWARE}.get(number, 0)
-            self._cpu.set_register(target, value)
+            values = {SCR_NUMBER: self.scr, NSACR_NUMBER: NSACR_FIRMWARE, MVBAR_NUMBER: self.mvbar}
+            self._cpu.set_register(target, values.get(number, 0))
         return True
 
     def call_monitor(self, address: int) -> tuple[int, bool] | None:
         """SMC: where it goes, and whether that is a vector at 0; None: it is undefined."""
-        if not self._calls_monitor:
+        if self.has_stub and not self._calls_monitor:
             return None
         cpu = self._cpu
         engine = cpu.engine
         back = address + 4 & 0xFFFFFFFF
-        if cpu.memory.u32(MONITOR_HANDLER) == 0:
+        handler = self.mvbar + ArmException.MONITOR_CALL.value.vector
+        if self.has_stub and handler == STUB_MONITOR and cpu.memory.u32(handler) == 0:
             cpu.set_register(0, hyp.START)
             cpu.set_register(1, hyp.SCR_FIRMWARE)
             self.scr = hyp.SCR_FIRMWARE
@@ -195,8 +208,8 @@ class HypCore:
         hyp.enter_monitor(engine, status)
         cpu.set_register(14, back)
         cpu.saved_status = status
-        cpu.set_pc(MONITOR_HANDLER)
-        return MONITOR_HANDLER, True
+        cpu.set_pc(handler)
+        return handler, handler < LOW_VECTORS
 
 
 def _mode_asked(word: int, thumb: bool, cpu: Arm32) -> int | None:

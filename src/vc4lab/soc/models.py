@@ -34,10 +34,10 @@ def make_cpu(
 
     cpu = Arm32(board.cpu, memory, board.peripherals, counter, links, number)
     cpu.affinity, cpu.identity = board.affinity, board.midr
-    firmware = board.has_hyp and plan.level == 2
-    if firmware and unknowns["hyp_start"] == "hyp":
+    if board.has_hyp:
         from vc4lab.soc.hyp_core import HypCore
 
-        armv8 = board.midr is not None
-        cpu.hyp_core = HypCore(cpu, unknowns["monitor_call"] == "stub", illegal_state=armv8)
+        has_stub = plan.level == 2 and unknowns["hyp_start"] == "hyp"
+        calls_monitor = unknowns["monitor_call"] == "stub"
+        cpu.hyp_core = HypCore(cpu, has_stub, calls_monitor, illegal_state=board.midr is not None)
     return cpu

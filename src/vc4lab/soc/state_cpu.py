@@ -133,7 +133,12 @@ def _snapshot_hyp(cpu: Cpu, core: HypCore, cpsr: int) -> dict[str, int]:
     hyp.enter_mode(engine, cpsr & ~MODE_MASK | HYP)
     saved |= {name: int(engine.reg_read(_cp(), row)) for name, row in hyp.REGISTERS.items()}
     saved |= {name: int(engine.reg_read(number)) for name, number in _hyp_banks("hyp")}
-    return saved | {"elr_hyp": core.elr, "scr": core.scr, "hvbar_set": int(core.vectors_set)}
+    return saved | {
+        "elr_hyp": core.elr,
+        "scr": core.scr,
+        "mvbar": core.mvbar,
+        "hvbar_set": int(core.vectors_set),
+    }
 
 
 def _restore_hyp(cpu: Cpu, core: HypCore, saved: dict[str, int], cpsr: int) -> None:
@@ -147,7 +152,8 @@ def _restore_hyp(cpu: Cpu, core: HypCore, saved: dict[str, int], cpsr: int) -> N
     for name, number in _hyp_banks("hyp"):
         engine.reg_write(number, saved.get(name, 0) & 0xFFFFFFFF)
     core.elr = saved.get("elr_hyp", 0) & 0xFFFFFFFF
-    core.scr = saved.get("scr", hyp.SCR_FIRMWARE) & 0xFFFFFFFF
+    core.scr = saved.get("scr", core.scr) & 0xFFFFFFFF
+    core.mvbar = saved.get("mvbar", core.mvbar) & 0xFFFFFFE0
     core.vectors_set = bool(saved.get("hvbar_set", saved.get("HVBAR", 0)))
 
 

@@ -31,7 +31,7 @@ class Action(Enum):
     HYP_VECTORS = "HVBAR"
     MODE_CHANGE = "cps or msr of the mode"
     OTHER_RETURN = "an exception return that HYP mode has not"
-    SECURITY = "SCR, SDER or NSACR"
+    SECURITY = "SCR, SDER, NSACR or MVBAR"
     SEND_EVENT = "sev"
     WAIT_FOR_EVENT = "wfe"
     CODE_CHANGED = "instruction cache maintenance"
@@ -95,8 +95,9 @@ HYP_TRAPS = (
     Trap(0xFFFFF0FF, 0xF3FE8030, Action.HYP_SAVED_STATUS, thumb=True),
     Trap(0x0FFF0FFF, 0x0E8C0F10, Action.HYP_VECTORS),  # mcr p15, 4, rt, c12, c0, 0
     Trap(0x0FEF0F1F, 0x0E010F11, Action.SECURITY),  # mrc, mcr p15, 0, rt, c1, c1, n
+    Trap(0x0FEF0FFF, 0x0E0C0F30, Action.SECURITY),  # mrc, mcr p15, 0, rt, c12, c0, 1: MVBAR
 )
-"""For cores that begin in HYP mode."""
+"""For cores that have a HYP mode."""
 HYP_MISTAKE_TRAPS = (
     Trap(0xFFF3FE20, 0xF1020000, Action.MODE_CHANGE),  # cps, cpsie, cpsid with a mode
     Trap(0x0FF1F000, 0x0321F000, Action.MODE_CHANGE),  # msr cpsr_c.., #immediate
