@@ -230,7 +230,7 @@ def test_runs_of_neighbours_are_coded_like_single_triangles(memory, start, starv
         if k % 11 == 7:
             x, y = rng.randrange(7000), rng.randrange(5000)
         x, y = x + rng.randrange(-60, 120), y + rng.randrange(-60, 120)
-        screen += [(x + rng.randrange(200), y + rng.randrange(200)) for _ in range(3)]
+        screen += [(x + rng.randrange(400), y + rng.randrange(400)) for _ in range(3)]
     points = coordinates(screen)
     order = list(range(start, len(screen)))
     results = []
@@ -248,8 +248,8 @@ def test_runs_of_neighbours_are_coded_like_single_triangles(memory, start, starv
             status = frame.binner.draw(4, source, points, clip=False)
             while status == pc.OUT_OF_MEMORY:
                 between += frame.binner.context.tile_x >= 0
-                frame.binner.supply_memory(place, 64)
-                place += 64
+                frame.binner.supply_memory(place, 32)
+                place += 32
                 status = frame.binner.resume()
             assert status == pc.DONE
         assert frame.binner.flush() == pc.DONE
