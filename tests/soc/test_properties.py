@@ -281,3 +281,14 @@ def test_services_that_are_not_there(machine):
     assert call(machine, (0x48010, [0xC0100000]))[0][0] != 0
     assert call(machine, (0x30049, [1, 0, 0]), size=12)[0] == [1, 0, 1]
     assert {item.code for item in machine.reporter.items} == {"SOC-088"}
+
+
+def test_misaligned_buffers_are_named(machine):
+    message = struct.pack("<8I", 32, 0, 0x10005, 8, 0, 0, 0, 0)
+    machine.memory.write(AT + 8, message)
+    machine.bus.write(MAILBOX + 0x20, 4, AT + 8 | 8)
+    machine.memory.write(AT + 4, message)
+    machine.bus.write(MAILBOX + 0x20, 4, AT + 4 | 8)
+    texts = [item.message for item in machine.reporter.items if "multiple of 16" in item.message]
+    assert [item.code for item in machine.reporter.items] == ["SOC-011", "SOC-010"]
+    assert len(texts) == 2

@@ -230,6 +230,7 @@ def test_binner_memory_runs_out_and_is_supplied() -> None:
         (0, b"\xf0", "CLE-001"),
         (1, b"\xf0", "CLE-001"),
         (0, build(33, mode=4, length=3), "CLE-011"),
+        (0, build(6) + build(5), "CLE-010"),
         (0, build(112, tiles_x=0, tiles_y=0, address=0x200000), "CLE-032"),
         (1, build(25), "CLE-019"),
         (1, build(4), "CLE-008"),

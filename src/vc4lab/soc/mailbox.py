@@ -21,6 +21,9 @@ DEPTH = 8
 MESSAGE_NS = 100_000
 """Guest time the firmware takes for a message."""
 EMPTY, FULL = 1 << 30, 1 << 31
+MISALIGNED = (
+    "; if a buffer was meant, its address is no multiple of 16: the low four bits are the channel"
+)
 CHANNELS = (
     "power", "framebuffer", "virtual UART", "VCHIQ", "LEDs", "buttons", "touch", "count",
     "property tags", "property tags (VC to ARM)",
@@ -91,9 +94,10 @@ class Mailbox(Block):
         channel = self.channels.get(number)
         if channel is None:
             name = CHANNELS[number] if number < len(CHANNELS) else "no such channel"
+            hint = "" if number < len(CHANNELS) else MISALIGNED
             self._reporter.report(
                 "SOC-010",
-                f"a message on mailbox channel {number} ({name}), which nobody answers",
+                f"a message on mailbox channel {number} ({name}), which nobody answers{hint}",
                 address=value & ~15,
                 block="mailbox",
             )

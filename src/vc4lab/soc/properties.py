@@ -26,6 +26,7 @@ RESPONSE_BIT = 1 << 31
 HEADER = 8
 LARGEST_MESSAGE = 1 << 20
 MOST_TAGS = 1024
+ALIGNMENT = "a buffer's address has to be a multiple of 16"
 
 Handler = Callable[..., Any]
 
@@ -117,12 +118,17 @@ class PropertyChannel:
     def __call__(self, address: int) -> int:
         """Answer the message at `address` (bus address) in place; gives the reply's data."""
         memory = self.vc.memory
-        if not memory.contains(address, 16) or memory.u32(address) == 0:
-            self._bad(address, "a property message that is empty or outside RAM")
+        if not memory.contains(address, 16):
+            self._bad(address, "a property message that is outside RAM")
             return address
         size = memory.u32(address)
         if size < 12 or size > LARGEST_MESSAGE or not memory.contains(address, size):
-            self._bad(address, f"a property message that says it is {size} bytes long")
+            moved = (
+                f"; one begins 8 bytes further: {ALIGNMENT}" if self._starts(address + 8) else ""
+            )
+            self._bad(address, f"a property message that says it is {size} bytes long{moved}")
+            if not size:
+                return address
             memory.set_u32(address + 4, FAILURE)
             return address
         places, complete = self._walk(address, size)
@@ -131,6 +137,14 @@ class PropertyChannel:
             self._answer(place)
         memory.set_u32(address + 4, SUCCESS if complete else FAILURE)
         return address
+
+    def _starts(self, address: int) -> bool:
+        """Whether a property message may begin here."""
+        memory = self.vc.memory
+        if not memory.contains(address, 20):
+            return False
+        size, code, number = (memory.u32(address + at) for at in (0, 4, 8))
+        return 12 <= size <= LARGEST_MESSAGE and code == REQUEST and number in self._tags
 
     def _walk(self, address: int, size: int) -> tuple[list[_Place], bool]:
         """The tags of a message, and whether it ends as it should."""

@@ -216,7 +216,10 @@ class BinningStage:
         self._ended = False
         self.binner.configure(mode)
 
-    def _on_start(self, _address: int) -> None:
+    def _on_start(self, address: int) -> None:
+        if not self.configured:
+            text = "binning starts (6) before any binning mode (112) has told where to"
+            self.reporter.report("CLE-010", text, address=address)
         self.started, self._ended = True, False
         self.thread.prefixing = False
         self.binner.start()
