@@ -62,11 +62,14 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
         "test_execute_qpu_fails_as_one_likes": ("execute_qpu_failure=one",),
     },
     "tests/v3d/compute/test_switches.py": {
+        "test_long_pitches": ("vdr_stride_bits=16",),
         "test_long_strides": ("vdw_stride_bits=13",),
         "test_relative_uniforms_addresses": ("uniforms_address_b=relative",),
         "test_rows_that_go_on_behind_column_15": ("dma_row_end=wrap",),
         "test_the_vpm_while_nobody_reserved_it": ("vpm_unreserved=none",),
         "test_uniforms_behind_the_length": ("uniforms_length=prefetch",),
+        "test_what_an_idle_dma_reads": ("dma_busy_read=unmapped",),
+        "test_what_the_mutex_reads": ("mutex_read=constant",),
         "test_which_bytes_a_store_takes": (
             "dma_subword=quarters",
             "dma_subword=lanes",

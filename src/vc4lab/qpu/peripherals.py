@@ -39,6 +39,10 @@ SOURCES: dict[tuple[str, int], str] = {
 """Names of where a read's word comes from, for `Environment.nan_free`."""
 
 
+MUTEX_WORD = 0xFC2FF000
+"""What VC4C's author read from MUTEX_ACQUIRE."""
+
+
 def _unmapped(env: Environment, ops: Ops, settings: Settings, file: str) -> Word:
     """Reads that no unit answers."""
     if settings["unmapped_read"] == "zero":
@@ -55,9 +59,10 @@ def read_peripheral(
     if address == Read.VPM:
         return env.vpm_read()
     if address == Read.MUTEX_ACQUIRE:
-        return env.mutex_acquire()
+        word = env.mutex_acquire()
+        return ops.const(MUTEX_WORD) if settings["mutex_read"] == "constant" else word
     side = "read" if file == "a" else "write"
-    if address == Read.VPM_BUSY:
+    if address == Read.VPM_BUSY and settings["dma_busy_read"] == "status":
         return env.dma_busy(side)
     if address == Read.VPM_WAIT:
         env.dma_wait(side)

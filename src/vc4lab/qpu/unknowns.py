@@ -211,6 +211,25 @@ ROWS = [
         "hardware reference 4.9",
     ),
     Unknown(
+        "mutex_read",
+        "Which word does a read of MUTEX_ACQUIRE give?",
+        {"element": "the lane number", "constant": "0xFC2FF000"},
+        "element",
+        "Acquire the mutex and store what was read.",
+        "AG100-R says unmapped-read data, VC4C's author saw the constant; hardware reference 4.11",
+    ),
+    Unknown(
+        "dma_busy_read",
+        "Which word does a read of VPM_LD_BUSY or VPM_ST_BUSY give?",
+        {
+            "status": "0 when the DMA is idle (here it always is)",
+            "unmapped": "that of an unmapped address",
+        },
+        "status",
+        "Read it with no DMA in progress.",
+        "AG100-R against what VC4C's author saw; hardware reference 4.11, 5.6",
+    ),
+    Unknown(
         "rotation_order",
         "Do condition and flags of a rotated mul result belong to its lanes before or after?",
         {

@@ -77,6 +77,28 @@ def test_rows_that_go_on_behind_column_15() -> None:
     assert found["wrap"].memory[:4].tolist() == [14, 15, 0, 1]
 
 
+def test_what_the_mutex_reads() -> None:
+    found = chosen("mutex_read", ROWS + "mov r0, mutex\nmov vpm, r0\nmov mutex, 0")
+    assert found["element"].vpm[0].tolist() == list(range(16))
+    assert set(found["constant"].vpm[0].tolist()) == {0xFC2FF000}
+
+
+def test_what_an_idle_dma_reads() -> None:
+    found = chosen("dma_busy_read", ROWS + "mov vpm, ra49\nmov vpm, rb49")
+    assert found["status"].vpm[:2].sum() == 0
+    assert found["unmapped"].vpm[0].tolist() == list(range(16))
+    assert set(found["unmapped"].vpm[1].tolist()) == {0}  # the number of the QPU
+
+
+def test_long_pitches() -> None:
+    setup = 1 << 31 | 1 << 20 | 2 << 16 | 1 << 12
+    program = f"ldi vr_setup, {9 << 28 | 8196}\nldi vr_setup, {setup}\nldi vr_addr, {DATA}\n"
+    data = np.arange(4096, dtype=np.uint32) + 100
+    found = chosen("vdr_stride_bits", program + "mov -, vr_wait", data=data)
+    rows = {choice: outcome.vpm[:2, 0].tolist() for choice, outcome in found.items()}
+    assert rows == {"13": [100, 101], "16": [100, 2149]}
+
+
 def test_long_strides() -> None:
     program = "ldi vw_setup, 0x1a00\nmov vpm, 7\nmov vpm, 9\n"
     setup = 2 << 30 | 2 << 23 | 1 << 16 | 1 << 14

@@ -83,7 +83,10 @@ def load(
 ) -> None:
     """VDR: read the block that `setup` describes from guest `address`."""
     width = mode_width(setup.mode)
-    pitch = 8 << int(setup.memory_pitch) if setup.memory_pitch else int(stride.pitch)
+    bits = int(unknowns["vdr_stride_bits"])
+    pitch = int(stride) & ((1 << bits) - 1)
+    if setup.memory_pitch:
+        pitch = 8 << int(setup.memory_pitch)
     step = int(setup.vpm_pitch) or 16
     read = {1: memory.u8, 2: memory.u16, 4: memory.u32}[width.bytes]
     for row in range(int(setup.rows) or 16):

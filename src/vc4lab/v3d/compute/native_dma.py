@@ -149,7 +149,7 @@ def store_kernel(layout: str, row_end: str, stride_bits: str, alignment: str) ->
 
 
 @lru_cache
-def load_kernel(layout: str, row_end: str, carry: str, alignment: str) -> Kernel:
+def load_kernel(layout: str, row_end: str, carry: str, alignment: str, stride_bits: str) -> Kernel:
     """VDR: (shared, qpu, guest address)."""
 
     @kernel(args=(ptr, ptr, i32))
@@ -159,7 +159,8 @@ def load_kernel(layout: str, row_end: str, carry: str, alignment: str) -> Kernel
         setup = state.load_setup
         _check_ram(shared, state, address)
         exponent = (setup >> 24) & 15
-        pitch = select(exponent == 0, state.load_stride & 0x1FFF, 8 << exponent)
+        stride = state.load_stride & ((1 << int(stride_bits)) - 1)
+        pitch = select(exponent == 0, stride, 8 << exponent)
         count, rows = _or((setup >> 20) & 15, 16), _or((setup >> 16) & 15, 16)
         _charge(state, count * rows)
         step = _or((setup >> 12) & 15, 16)

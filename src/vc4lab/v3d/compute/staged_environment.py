@@ -278,8 +278,8 @@ class StagedUserEnvironment(ResumableEnvironment):
         layout, row_end = unknowns["dma_subword"], unknowns["dma_row_end"]
         alignment = unknowns["dma_alignment"]
         if side == "read":
-            carry = unknowns["vdr_pitch_carry"]
-            function = native_dma.load_kernel(layout, row_end, carry, alignment)
+            carry, stride_bits = unknowns["vdr_pitch_carry"], unknowns["vdr_stride_bits"]
+            function = native_dma.load_kernel(layout, row_end, carry, alignment, stride_bits)
         else:
             stride_bits = unknowns["vdw_stride_bits"]
             function = native_dma.store_kernel(layout, row_end, stride_bits, alignment)

@@ -34,6 +34,14 @@ ROWS: list[Unknown] = [
         "vc4asm measured 16, AG100-R table 35 prints 13; hardware reference 5.4",
     ),
     Unknown(
+        "vdr_stride_bits",
+        "How many bits has the MPITCHB of a DMA load?",
+        {"13": "bits 12:0", "16": "bits 15:0, as the STRIDE of a store has"},
+        "13",
+        "Load two rows with a pitch of 8192.",
+        "AG100-R table 37 prints 13, nobody measured; hardware reference 5.5",
+    ),
+    Unknown(
         "uniforms_length",
         "What do uniform reads behind SRQUL words give?",
         {"limit": "0", "prefetch": "the words in memory: SRQUL only limits what is fetched ahead"},
