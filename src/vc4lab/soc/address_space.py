@@ -9,8 +9,9 @@ from vc4lab.soc.open_bus import OpenBus
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics.unknown import Unknowns
+    from vc4lab.soc.bus import Bus
     from vc4lab.soc.cpu import Cpu
-    from vc4lab.soc.machine import Machine
+    from vc4lab.soc.places import Places
 
 WINDOW = 0x01000000
 """Bytes of the peripherals' window."""
@@ -26,25 +27,34 @@ def repeats(board: Board, unknowns: Unknowns) -> tuple[int, ...]:
 
 
 class AddressSpace:
-    """The windows of a machine's cores; all cores see the same."""
+    """The windows of a board's cores; all cores see the same.
 
-    def __init__(self, machine: Machine, unknowns: Unknowns) -> None:
-        board = machine.board
+    Parameters
+    ----------
+    local
+        The bus of the local block, and how many bytes it has; None on a board without.
+    """
+
+    def __init__(
+        self,
+        board: Board,
+        bus: Bus,
+        local: tuple[Bus, int] | None,
+        places: Places,
+        unknowns: Unknowns,
+    ) -> None:
         self._again = repeats(board, unknowns)
         self._windows = [
-            (start + board.peripherals, WINDOW, machine.bus.native_window)
-            for start in (0, *self._again)
+            (start + board.peripherals, WINDOW, bus.native_window) for start in (0, *self._again)
         ]
         gap = board.peripherals + WINDOW
-        if board.local is not None and machine.local is not None:
-            size = machine.local.SIZE
-            self._windows.append((board.local, size, machine.local_bus.native_window))
+        if board.local is not None and local is not None:
+            local_bus, size = local
+            self._windows.append((board.local, size, local_bus.native_window))
             gap = board.local + size
         ends = (*self._again, END)
         self.nothing = [
-            OpenBus(
-                start + gap, machine.counter, machine.reporter, machine.places, board.peripherals
-            )
+            OpenBus(start + gap, bus.clock.counter, bus.reporter, places, board.peripherals)
             for start in (0, *self._again)
         ]
         for nothing, start, end in zip(self.nothing, (0, *self._again), ends, strict=True):

@@ -12,7 +12,7 @@ from vc4lab.soc.data_cache import DataCache
 from vc4lab.soc.dma_transfer import SRC_IGNORE, SRC_INC, Mover
 
 if TYPE_CHECKING:
-    from vc4lab.soc.machine import Machine
+    from vc4lab.soc.hardware import Hardware
     from vc4lab.v3d.lists.addresses import Use
 
 CHECK, STALE = "check", "stale"
@@ -51,7 +51,7 @@ class Caches:
     Raises ValueError for another mode.
     """
 
-    def __init__(self, machine: Machine, mode: str) -> None:
+    def __init__(self, machine: Hardware, mode: str) -> None:
         if mode not in MODES:
             raise ValueError(f"caches {mode!r}: {' or '.join(MODES)}")
         board = machine.board

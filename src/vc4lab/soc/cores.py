@@ -21,7 +21,7 @@ from vc4lab.soc.outcome import Outcome, UnhandledException
 if TYPE_CHECKING:
     from vc4lab.soc.bus import Bus
     from vc4lab.soc.clock import Event
-    from vc4lab.soc.machine import Machine
+    from vc4lab.soc.hardware import Hardware
 
 LONGEST_SLICE = 500_000
 """Instructions after which Python looks at a core in any case."""
@@ -61,7 +61,7 @@ def _longer(time: int, calm: int) -> int:
 class Cores:
     """The scheduler of a machine."""
 
-    def __init__(self, machine: Machine, cpus: list[Cpu]) -> None:
+    def __init__(self, machine: Hardware, cpus: list[Cpu]) -> None:
         self._machine = machine
         self.all = [Core(cpu, parked=True) for cpu in cpus]
         self.current = self.all[0]
@@ -254,7 +254,7 @@ class Cores:
         if not self._will_be_taken(core):
             return False
         count = machine.counter.count
-        if not core.interrupt_storm.grows(cpu.pc, count, machine.watchdog.signs()):
+        if not core.interrupt_storm.grows(cpu.pc, count, machine.signs()):
             return False
         machine.hang_in_interrupts(cpu.pc, core.number)
         return True

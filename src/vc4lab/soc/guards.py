@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from vc4lab.simd import Struct, Value, build, call_pointer, i8, i32, i64, kernel, load, ptr
 
 if TYPE_CHECKING:
-    from vc4lab.soc.machine import Machine
+    from vc4lab.soc.hardware import Hardware
     from vc4lab.soc.vc_memory import Allocation
 
 PATTERN = 0xA5
@@ -63,7 +63,7 @@ class Zone:
 class GuardZones:
     """The zones of a machine, from before its first instruction on."""
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: Hardware) -> None:
         self._machine = machine
         self._zones: dict[int, Zone] = {}
         self._pages = (ctypes.c_uint8 * PAGE_ENTRIES)()

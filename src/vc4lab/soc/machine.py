@@ -7,51 +7,26 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from vc4lab.diagnostics import Reporter, StrictStop
 from vc4lab.memory import GuestMemory
-from vc4lab.soc.address_space import AddressSpace
-from vc4lab.soc.board import Board, find_board
+from vc4lab.soc.board import find_board
 from vc4lab.soc.boot_extras import BootExtras
-from vc4lab.soc.bus import Bus
-from vc4lab.soc.clock import NANOSECONDS, Clock
+from vc4lab.soc.clock import NANOSECONDS
 from vc4lab.soc.cores import Cores
 from vc4lab.soc.cpu import Cpu
-from vc4lab.soc.display_lint import DisplayLint
 from vc4lab.soc.firmware import open_slot, plan_boot
 from vc4lab.soc.framebuffer import Screen
-from vc4lab.soc.frames import FrameCounter
-from vc4lab.soc.generic_timer import MICROSECONDS, WHOLE, GenericTimer
-from vc4lab.soc.gpio import Gpio
-from vc4lab.soc.interrupts import SMI, InterruptController
-from vc4lab.soc.local_block import LocalBlock
-from vc4lab.soc.mailbox import Mailbox
-from vc4lab.soc.mini_uart import Auxiliary
-from vc4lab.soc.models import make_cpu
-from vc4lab.soc.native import SliceCounter
+from vc4lab.soc.hardware import Hardware
+from vc4lab.soc.interrupts import SMI
 from vc4lab.soc.outcome import UnhandledException
 from vc4lab.soc.pace import Pace
-from vc4lab.soc.peripherals import add_absent, add_dma, add_emmc, add_sound
-from vc4lab.soc.places import Places
-from vc4lab.soc.power import ClockManager, PowerManager, Random
-from vc4lab.soc.properties import PropertyChannel
 from vc4lab.soc.result import RunResult, Stop
 from vc4lab.soc.serial import SerialPort
-from vc4lab.soc.smi import Smi
 from vc4lab.soc.storms import LONGEST_FAULTS, LONGEST_INTERRUPTS
-from vc4lab.soc.timers import ArmTimer, SystemTimer
-from vc4lab.soc.traps import CoreLinks
-from vc4lab.soc.uart import ENABLE as UART_ENABLE
-from vc4lab.soc.uart import Uart
 from vc4lab.soc.unknowns import DEFAULT_UNKNOWNS, Unknowns
-from vc4lab.soc.v3d_bridge import V3DBridge
-from vc4lab.soc.videocore import VideoCore
 from vc4lab.soc.watchdog import Watchdog, registers_of_another_board
-
-if TYPE_CHECKING:
-    from vc4lab.soc.caches import Caches
-    from vc4lab.soc.guards import GuardZones
 
 SETTLED = 2
 """After so many vsyncs without anything new the display shows what it will show."""
@@ -59,7 +34,7 @@ SETTLED = 2
 __all__ = ["Machine", "RunResult", "Screen", "Stop"]
 
 
-class Machine:
+class Machine(Hardware):
     """A board with a program in it.
 
     Parameters
@@ -101,28 +76,24 @@ class Machine:
         caches: str | None = None,
         extras: BootExtras | None = None,
     ) -> None:
-        self.board: Board = find_board(board)
-        self.reporter = reporter if reporter is not None else Reporter()
-        self.serial = serial if serial is not None else SerialPort()
-        self.plan = plan_boot(path, self.board, self.reporter, extras or BootExtras())
-        self.card_slot = open_slot(path, card, self.reporter)
-        self.config = self.plan.config
-        self.memory = GuestMemory(self.board.ram)
-        self.counter = SliceCounter()
-        self.clock = Clock(self.counter, self.board.ns_per_instruction)
-        self._v3d_settings = (engine, unknowns, v3d_factory)
-        self.caches: Caches | None = None
-        self.guards: GuardZones | None = None
-        self.places = Places(self.reporter)
-        self._build()
-        self.fake_vsync = self.config.flag("fake_vsync_isr")
+        found = find_board(board)
+        reporter = reporter if reporter is not None else Reporter()
+        super().__init__(
+            found,
+            plan_boot(path, found, reporter, extras or BootExtras()),
+            reporter,
+            serial if serial is not None else SerialPort(),
+            open_slot(path, card, reporter),
+            (engine, unknowns, v3d_factory),
+        )
+        self.processors = Cores(self, self.cores)
+        self.watchdog = Watchdog(self)
         self.vsyncs = 0
         self.on_vsync: Callable[[], None] | None = None
         """Called at every vsync, for those who show progress."""
         self._pace: Pace | None = None
-        self.before_slice: Callable[[], None] | None = None
         self.on_end: Callable[[RunResult], None] | None = None
-        """For debuggers: called before each slice, and when a run has ended."""
+        """For debuggers: called when a run has ended."""
         self._end: RunResult | None = None
         self._frames_wanted: int | None = None
         self._watching = True
@@ -148,143 +119,6 @@ class Machine:
 
             self.guards = GuardZones(self)
 
-    def _build(self) -> None:
-        board, clock, reporter = self.board, self.clock, self.reporter
-        unknowns = self._v3d_settings[1]
-        self.interrupts = InterruptController(self._attention)
-        self.v3d_bridge = V3DBridge(self._make_v3d, self.interrupts, reporter, self._render_done)
-        self.videocore = VideoCore(
-            board, self.config, self.memory, clock, reporter, self.v3d_bridge, unknowns
-        )
-        self.screen = Screen(self.videocore.framebuffer)
-        self.display_lint = DisplayLint(self.videocore.framebuffer, reporter)
-        self.mailbox = Mailbox(
-            self.interrupts,
-            clock,
-            reporter,
-            {
-                0: self.videocore.power_channel,
-                1: self.videocore.framebuffer_channel,
-                8: PropertyChannel(self.videocore),
-            },
-        )
-        self.gpio = Gpio(clock, self.interrupts)
-        self._connect_uarts()
-        self.smi = Smi(self.interrupts)
-        self.power = PowerManager(clock, self._on_reset, reporter)
-        self.timer = SystemTimer(clock, self.interrupts)
-        self.bus = Bus(board.peripherals, "P", clock, reporter)
-        for block in (
-            self.timer,
-            self.interrupts,
-            ArmTimer(clock, self.interrupts, board.core_clock),
-            self.mailbox,
-            self.power,
-            ClockManager(reporter),
-            Random(self.interrupts),
-            self.gpio,
-            self.uart,
-            self.mini_uart,
-            self.smi,
-            self.v3d_bridge,
-        ):
-            self.bus.attach(block)
-        add_absent(self)
-        self.pwm, self.pcm = add_sound(self)
-        self.emmc = add_emmc(self)
-        self.dma = add_dma(self)
-        self.frames = FrameCounter(
-            self.videocore.framebuffer,
-            lambda: self.v3d_bridge.powered,
-            lambda: self.smi.acknowledged,
-        )
-        self.frames.listeners += [lambda _count: self.display_lint.picture(), self._on_frame]
-        self.watchdog = Watchdog(self)
-        self._make_cores()
-
-    def _connect_uarts(self) -> None:
-        """Both UARTs as the firmware leaves them: which one the header has, and if it is on."""
-        uart, asked = self.board.header_uart, self.config.flag("enable_uart")
-        ready = asked or not uart.startswith("(")
-        line = self.serial, self.interrupts, self.gpio, self.reporter
-        self.uart = Uart(*line)
-        self.mini_uart = Auxiliary(*line, ready and "alt5" in uart)
-        if asked and "alt0" in uart:
-            self.uart.CR |= UART_ENABLE
-        if ready:
-            for pin in (14, 15):
-                self.gpio.select(pin, uart.strip("()"))
-
-    def _attention(self) -> None:
-        """An interrupt waits: no core goes on as if nothing had happened."""
-        self.clock.something_happened()
-        self.counter.stop()
-
-    def _make_cores(self) -> None:
-        """The cores, what they see of the address space, and who takes turns."""
-        board = self.board
-        attention = self.counter.stop
-        timers = [GenericTimer(self.clock, attention) for _core in range(board.cores)]
-        self.local_bus = Bus(board.local or 0, "L", self.clock, self.reporter)
-        self.local: LocalBlock | None = None
-        if board.local is not None:
-            self.local = LocalBlock(
-                self.interrupts,
-                self.clock,
-                timers,
-                lambda: self.processors.attention(),
-                self._start_core,
-                self._first_prescaler(),
-                board.arm_clock,
-            )
-            self.local_bus.attach(self.local)
-        cpus = [
-            make_cpu(
-                board,
-                self.plan,
-                self.memory,
-                self.counter,
-                CoreLinks(
-                    timer=timers[number] if board.local is not None else None,
-                    cycles=lambda: self.clock.now * board.arm_clock // NANOSECONDS,
-                    time_polled=self.bus.time_polled,
-                    send_event=lambda: self.processors.send_event(),
-                    code_changed=lambda: self.processors.code_changed(),
-                    report=self._tell,
-                    bus=self.bus.address,
-                ),
-                number,
-                self._v3d_settings[1],
-            )
-            for number in range(board.cores)
-        ]
-        self.address_space = AddressSpace(self, self._v3d_settings[1])
-        for cpu in cpus:
-            self.address_space.lay_out(cpu)
-        self.processors = Cores(self, cpus)
-
-    def _first_prescaler(self) -> int:
-        """The cores' timers' prescaler: the stub for AArch64 sets it, that for AArch32 does not."""
-        if self._v3d_settings[1]["timer_prescaler"] == "crystal":
-            return WHOLE
-        return WHOLE if self.plan.wide and not self.plan.all_cores else MICROSECONDS
-
-    def _make_v3d(self) -> Any:
-        engine, unknowns, factory = self._v3d_settings
-        if factory is not None:
-            return factory(self.memory, self.reporter)
-        from vc4lab.v3d.core import V3D
-
-        v3d = V3D(self.memory, self.reporter, engine=engine, unknowns=unknowns)
-        if self.caches is not None:
-            self.caches.adopt(v3d)
-        return v3d
-
-    @property
-    def cores(self) -> list[Cpu]:
-        """All cores; those behind the first are parked until they are released."""
-        return [core.cpu for core in self.processors.all]
-
     @property
     def cpu(self) -> Cpu:
         """The core whose turn it is."""
@@ -294,16 +128,6 @@ class Machine:
     def asleep(self) -> str:
         """What the cores wait for, "" if one works."""
         return self.processors.asleep
-
-    @property
-    def goes_on(self) -> bool:
-        """Whether something happens without the cores: the watchdog or the DMA."""
-        return self.power.armed or self.dma.busy
-
-    @property
-    def is_watched(self) -> bool:
-        """Whether somebody wants to see each instruction: a debugger or a model of caches."""
-        return self.before_slice is not None or self.caches is not None
 
     @property
     def pace(self) -> Pace | None:
@@ -320,11 +144,6 @@ class Machine:
     def ended(self) -> bool:
         """Whether the run is over."""
         return self._end is not None
-
-    @property
-    def v3d(self) -> Any:
-        """The V3D; None until the program has switched it on."""
-        return self.v3d_bridge.v3d
 
     def _repr_png_(self) -> bytes | None:
         return self.screen._repr_png_()
@@ -407,6 +226,10 @@ class Machine:
                 self.hang(hang)
         self._changes_seen = self.clock.changes
 
+    def signs(self) -> tuple[int, ...]:
+        """Changes when something happens that can be seen from outside."""
+        return self.watchdog.signs()
+
     def rest(self) -> None:
         """All cores wait: with `--realtime`, until something happens that somebody notices."""
         if self.pace is None:
@@ -443,13 +266,26 @@ class Machine:
             return
         self._finish(Stop.RESET, "the program asked for a restart through the watchdog")
 
-    def _start_core(self, core: int, address: int) -> bool:
+    def start_core(self, core: int, address: int) -> bool:
+        """Let a parked core begin; False if it runs already."""
         return self.processors.release(core, address)
+
+    def cores_look_again(self) -> None:
+        """A core was sent an interrupt or a mailbox word."""
+        self.processors.attention()
+
+    def send_event(self) -> None:
+        """A core has executed SEV."""
+        self.processors.send_event()
+
+    def code_changed(self) -> None:
+        """Somebody may have written over code that was executed."""
+        self.processors.code_changed()
 
     def hang(self, text: str) -> None:
         """The program makes no progress any more."""
         self._finish(Stop.HANG, text)
-        self._tell("SOC-040", text, self.cpu.pc)
+        self.tell("SOC-040", text, self.cpu.pc)
         self._look_for_other_board()
 
     def crash(self, crash: UnhandledException, told: bool = False) -> None:
@@ -461,7 +297,7 @@ class Machine:
     def tell_crash(self, crash: UnhandledException) -> None:
         """Report such an exception; the other cores may go on."""
         code = "SOC-048" if crash.storm else "SOC-042"
-        self._tell(code, self._crash_text(crash), crash.address)
+        self.tell(code, self._crash_text(crash), crash.address)
 
     def _crash_text(self, crash: UnhandledException) -> str:
         place, vector = self.places(crash.address), f"0x{crash.vector:08x}"
@@ -488,7 +324,7 @@ class Machine:
             f"cleared what asks for it ({names})"
         )
         self._finish(Stop.HANG, text)
-        self._tell("SOC-049", text, pc)
+        self.tell("SOC-049", text, pc)
 
     def fail_lost(self, address: int) -> None:
         """The program counter has left the program."""
@@ -503,13 +339,13 @@ class Machine:
     def _look_for_other_board(self) -> None:
         found = registers_of_another_board(self)
         if found is not None:
-            self._tell("SOC-087", *found)
+            self.tell("SOC-087", *found)
 
     def _fail(self, code: str, text: str, address: int) -> None:
         self._finish(Stop.CRASH, text)
-        self._tell(code, text, address)
+        self.tell(code, text, address)
 
-    def _tell(self, code: str, text: str, address: int) -> None:
+    def tell(self, code: str, text: str, address: int) -> None:
         """Report how the run ended; that it has ended is no reason for strict mode to stop."""
         try:
             self.reporter.report(code, text, address=address, block="cpu")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,11 @@ from vc4lab.soc.sd_card import SdCard
 from vc4lab.soc.usb import Usb
 
 if TYPE_CHECKING:
-    from vc4lab.soc.machine import Machine
+    from vc4lab.soc.bus import Bus
+    from vc4lab.soc.card_slot import CardSlot
+    from vc4lab.soc.interrupts import InterruptController
+    from vc4lab.soc.mini_uart import Auxiliary
+    from vc4lab.soc.serial import SerialPort
 
 PCM_TX, PCM_RX, PWM, EMMC, UART_RX = 2, 3, 5, 11, 14
 """Numbers of the devices in a control block (PERMAP)."""
@@ -27,60 +32,69 @@ TYPING_NS = 1_000_000
 """How often a channel looks whether somebody typed."""
 
 
-def add_absent(machine: Machine) -> None:
+def add_absent(bus: Bus, interrupts: InterruptController, aux: Auxiliary) -> None:
     """The buses to which nothing is attached."""
-    common = machine.reporter, machine.interrupts
+    common = bus.reporter, interrupts
     asking: set[str] = set()
-    machine.bus.attach(Spi(*common))
+    bus.attach(Spi(*common))
     for controller in (I2c0, I2c1, I2c2):
-        machine.bus.attach(controller(*common, asking))
-    machine.bus.attach(Usb(*common, machine.clock))
-    aux = machine.mini_uart
+        bus.attach(controller(*common, asking))
+    bus.attach(Usb(*common, bus.clock))
     for kind in (Spi1, Spi2):
         spi = kind(*common, partial(aux.is_enabled, kind.NUMBER), aux.update)
         aux.sources[kind.NUMBER] = partial(getattr, spi, "interrupts")
-        machine.bus.attach(spi)
+        bus.attach(spi)
 
 
-def _frequency(machine: Machine, control: int) -> Callable[[], float]:
-    clocks = next(block for _at, block in machine.bus.blocks if isinstance(block, ClockManager))
+def _frequency(bus: Bus, control: int) -> Callable[[], float]:
+    clocks = next(block for _at, block in bus.blocks if isinstance(block, ClockManager))
     return lambda: clocks.frequency(control)
 
 
-def add_sound(machine: Machine) -> tuple[Pwm, Pcm]:
+def add_sound(bus: Bus, interrupts: InterruptController) -> tuple[Pwm, Pcm]:
     """The PWM and the I2S interface, with their clocks."""
-    pwm = Pwm(machine.clock, _frequency(machine, CM_PWM), machine.reporter)
-    pcm = Pcm(machine.reporter, machine.interrupts, machine.clock, _frequency(machine, CM_PCM))
-    machine.bus.attach(pwm)
-    machine.bus.attach(pcm)
+    pwm = Pwm(bus.clock, _frequency(bus, CM_PWM), bus.reporter)
+    pcm = Pcm(bus.reporter, interrupts, bus.clock, _frequency(bus, CM_PCM))
+    bus.attach(pwm)
+    bus.attach(pcm)
     return pwm, pcm
 
 
-def add_emmc(machine: Machine) -> Emmc:
+def add_emmc(bus: Bus, interrupts: InterruptController, slot: CardSlot) -> Emmc:
     """The EMMC controller, with the card in its slot."""
-    card = SdCard(machine.card_slot, machine.reporter)
-    emmc = Emmc(card, machine.clock, machine.interrupts, machine.reporter)
-    machine.bus.attach(emmc)
+    card = SdCard(slot, bus.reporter)
+    emmc = Emmc(card, bus.clock, interrupts, bus.reporter)
+    bus.attach(emmc)
     return emmc
 
 
-def add_dma(machine: Machine) -> Dma:
-    """The DMA and its channels, on the machine's bus."""
-    unit = DmaUnit(
-        Mover(machine.memory, machine.bus),
-        machine.clock,
-        machine.interrupts,
-        machine.reporter,
-        lambda: machine.processors.code_changed(),
-    )
-    serial = machine.serial
+@dataclass(frozen=True)
+class Devices:
+    """Those that the DMA serves at their own pace."""
+
+    serial: SerialPort
+    pcm: Pcm
+    pwm: Pwm
+    emmc: Emmc
+
+
+def add_dma(
+    bus: Bus,
+    interrupts: InterruptController,
+    mover: Mover,
+    devices: Devices,
+    code_changed: Callable[[], None],
+) -> Dma:
+    """The DMA and its channels."""
+    unit = DmaUnit(mover, bus.clock, interrupts, bus.reporter, code_changed)
+    serial = devices.serial
     unit.pacers[UART_RX] = Pacer(lambda: serial.pending, lambda: TYPING_NS)
-    unit.pacers[PCM_TX] = Pacer(machine.pcm.room, machine.pcm.wait)
-    unit.pacers[PCM_RX] = Pacer(machine.pcm.data, machine.pcm.wait)
-    unit.pacers[PWM] = Pacer(machine.pwm.room, machine.pwm.wait)
-    unit.pacers[EMMC] = Pacer(machine.emmc.room, machine.emmc.wait)
+    unit.pacers[PCM_TX] = Pacer(devices.pcm.room, devices.pcm.wait)
+    unit.pacers[PCM_RX] = Pacer(devices.pcm.data, devices.pcm.wait)
+    unit.pacers[PWM] = Pacer(devices.pwm.room, devices.pwm.wait)
+    unit.pacers[EMMC] = Pacer(devices.emmc.room, devices.emmc.wait)
     dma = Dma(unit)
-    machine.bus.attach(dma)
+    bus.attach(dma)
     for offset, channel in dma.places():
-        machine.bus.attach(channel, offset)
+        bus.attach(channel, offset)
     return dma

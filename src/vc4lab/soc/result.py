@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory
     from vc4lab.soc.framebuffer import Screen
-    from vc4lab.soc.machine import Machine
     from vc4lab.soc.uart import Uart
 
 
@@ -25,6 +24,18 @@ class Stop(Enum):
     CRASH = "the program crashed"
 
 
+class Inspectable(Protocol):
+    """A machine, as somebody looks at it after a run."""
+
+    screen: Screen
+    uart: Uart
+    memory: GuestMemory
+
+    @property
+    def v3d(self) -> Any:
+        """The V3D, None if it was never switched on."""
+
+
 @dataclass(frozen=True)
 class RunResult:
     """How a run ended: why, frames presented since power-on, guest seconds, a sentence.
@@ -37,9 +48,9 @@ class RunResult:
     frames: int
     seconds: float
     message: str
-    machine: Machine | None = field(default=None, compare=False, repr=False)
+    machine: Inspectable | None = field(default=None, compare=False, repr=False)
 
-    def _of(self) -> Machine:
+    def _of(self) -> Inspectable:
         if self.machine is None:
             raise ValueError("this result has no machine")
         return self.machine

@@ -11,7 +11,7 @@ from vc4lab.soc.local_block import GPU_BIT
 from vc4lab.soc.v3d_bridge import V3DBridge
 
 if TYPE_CHECKING:
-    from vc4lab.soc.machine import Machine
+    from vc4lab.soc.hardware import Hardware
 
 V3D_INTCTL = 0x030
 WAITING_LIMIT = 10 * NANOSECONDS
@@ -35,7 +35,7 @@ DEVICE_PAGES = (0xB800, 0x200000, 0x201000, 0x215000, 0x3000)
 """Mailbox, GPIO, both UARTs, timer."""
 
 
-def registers_of_another_board(machine: Machine) -> tuple[str, int] | None:
+def registers_of_another_board(machine: Hardware) -> tuple[str, int] | None:
     """A sentence and an address if the program wrote to a Pi 1's registers, which are RAM here."""
     if machine.board.peripherals <= OTHER_PERIPHERALS or machine.board.ram <= OTHER_PERIPHERALS:
         return None
@@ -53,7 +53,7 @@ def registers_of_another_board(machine: Machine) -> tuple[str, int] | None:
 class Watchdog:
     """Looks at the machine at every vsync."""
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: Hardware) -> None:
         self._machine = machine
         self._seen: tuple[int, ...] = ()
         self._since = 0
