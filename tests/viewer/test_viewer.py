@@ -76,3 +76,16 @@ def test_a_picture_that_stands_still_is_kept_as_long(tmp_path, suffix):
         assert recorder.save()
         films.append(recorder.path.read_bytes())
     assert films[0] == films[1]
+
+
+def test_the_picture_that_is_left_is_not_dropped(tmp_path):
+    recorder = Recorder(tmp_path / "film.png")
+    recorder.add(Image.new("RGB", (4, 4), (0, 0, 200)), 0)
+    left = Image.new("RGB", (4, 4), (200, 0, 0))
+    assert not recorder.wants(MS)
+    recorder.add_last(left, MS)
+    assert recorder.save()
+    with Image.open(recorder.path) as film:
+        assert film.n_frames == 2
+        film.seek(1)
+        assert film.convert("RGB").getpixel((0, 0)) == (200, 0, 0)

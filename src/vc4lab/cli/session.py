@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from vc4lab.diagnostics.unknown import Unknowns
     from vc4lab.soc.boot_extras import BootExtras
     from vc4lab.soc.machine import Machine
+    from vc4lab.viewer.recorder import Recorder
 
 
 @dataclass
@@ -124,7 +125,9 @@ class _Run:
         self._tell = tell
         self.endings: list[str] = []
         self._machine: object = None
-        self._recorder: object = None
+        self._recorder: Recorder | None = None
+        self._left_out = -1
+        """`FrameCounter.moves` at the last frame that came too early for the recording."""
 
     def boot_and_run(self, port: object, progress: object) -> ExitCode:
         """Start and run; the exit code of how it ended."""
@@ -227,12 +230,15 @@ class _Run:
             if (count - 1) % every:
                 return
             at = machine.clock.now  # type: ignore[attr-defined]
-            if recorder.wants(at):
-                image = pictures.take()
-                if image is not None:
-                    recorder.add(image, at)
-                else:
-                    recorder.add_again(at)
+            if not recorder.wants(at):
+                self._left_out = machine.frames.moves  # type: ignore[attr-defined]
+                return
+            self._left_out = -1
+            image = pictures.take()
+            if image is not None:
+                recorder.add(image, at)
+            else:
+                recorder.add_again(at)
 
         machine.frames.listeners.insert(0, on_frame)  # type: ignore[attr-defined]
 
@@ -252,8 +258,11 @@ class _Run:
                     saved = screen.both_orders if settings.both_orders else image
                     saved.save(settings.screenshot)
                     say(f"picture: {settings.screenshot}")
-            if self._recorder is not None and self._recorder.save():  # type: ignore[attr-defined]
-                say(f"recording: {settings.record}")
+            if self._recorder is not None:
+                if image is not None and machine.frames.moves == self._left_out:  # type: ignore[attr-defined]
+                    self._recorder.add_last(image, machine.clock.now)  # type: ignore[attr-defined]
+                if self._recorder.save():
+                    say(f"recording: {settings.record}")
         except OSError as error:
             say(f"vc4lab: CLI-001: {error.filename or 'output'}: {error.strerror or error}")
             code = code or ExitCode.OUTPUT

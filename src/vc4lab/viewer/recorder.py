@@ -66,6 +66,12 @@ class Recorder:
         if self._frames and self.wants(at):
             self._keep(at, self._frames[-1][1])
 
+    def add_last(self, image: Image.Image, at: int) -> None:
+        """Add the picture that is left at guest time `at` (ns), even if it comes too early."""
+        if self._frames:
+            at = max(at, self._frames[-1][0] + self._step)
+        self.add(image, at)
+
     def wants(self, at: int) -> bool:
         """Whether a picture of guest time `at` (ns) would be kept."""
         return not self._frames or at - self._frames[-1][0] >= self._step
