@@ -10,8 +10,9 @@ import pytest
 from vc4lab.soc.code_pages import forget_addresses
 from vc4lab.soc.cpu import TRANSLATIONS
 from vc4lab.soc.exceptions import ArmException
-from vc4lab.soc.machine import Stop
+from vc4lab.soc.machine import Machine, Stop
 from vc4lab.soc.outcome import UnhandledException
+from vc4lab.soc.state import load_state, save_state
 from vc4lab.soc.unknowns import DEFAULT_UNKNOWNS
 
 KERNELS = Path(__file__).parent / "kernels"
@@ -182,3 +183,28 @@ def test_generic_timers_count_microseconds_until_a_stub_or_a_program_changes_tha
     assert _ticks_in_a_millisecond(narrow) == 19_200
     crystal = boot("monitor", unknowns=DEFAULT_UNKNOWNS.with_(timer_prescaler="crystal"))
     assert _ticks_in_a_millisecond(crystal) == 19_200
+
+
+MONITOR = (
+    0xE3A00A09,  # mov r0, #0x9000
+    0xEE0C0F30,  # mcr p15, 0, r0, c12, c0, 1: MVBAR
+    0xEE1C6F30,  # mrc p15, 0, r6, c12, c0, 1
+    0xE1600070,  # smc #0
+    0xE3A05007,  # mov r5, #7
+    0xEAFFFFFE,  # b .
+)
+
+
+def test_a_secure_program_has_its_own_monitor(tmp_path):
+    """A Pi 1's program, which nobody takes to HYP mode, sets MVBAR and calls the handler."""
+    handler = (0xE3A04008, 0xE1B0F00E)  # mov r4, #8; movs pc, lr
+    image = struct.pack(f"<{len(MONITOR)}I", *MONITOR).ljust(0x1008, b"\0")
+    (tmp_path / "kernel.img").write_bytes(image + struct.pack("<2I", *handler))
+    machine = Machine(tmp_path, board="zero")
+    machine.run(seconds=0.001)
+    register = machine.cpu.register
+    assert (register(4), register(5), register(6)) == (8, 7, 0x9000)
+    save_state(machine, tmp_path / "state")
+    again = Machine(tmp_path, board="zero")
+    load_state(again, tmp_path / "state")
+    assert again.cpu.monitor_vectors == 0x9000

@@ -103,6 +103,15 @@ class Arm32(Cpu):
         self.refresh()
 
     @property
+    def monitor_vectors(self) -> int:
+        """MVBAR, where the firmware does not leave the core in HYP mode."""
+        return self._entry_of_exceptions.monitor_vectors
+
+    @monitor_vectors.setter
+    def monitor_vectors(self, address: int) -> None:
+        self._entry_of_exceptions.monitor_vectors = address
+
+    @property
     def in_hyp(self) -> bool:
         """Whether it is in HYP mode."""
         return self.cpsr & MODE_MASK == HYP
@@ -342,12 +351,19 @@ class Arm32(Cpu):
         return True
 
     def _is_security_register(self, pc: int) -> bool:
-        """MRC/MCR p15, 0, rt, c1, c1, n (SCR, SDER, NSACR): step over it, a read gives 0."""
-        word = self.fetch(pc)
-        if self.hyp_core is not None or word & 0x0FEF0F1F != 0x0E010F11:
+        """MRC/MCR p15, 0, rt, c1, c1, n (SCR, SDER, NSACR): step over it, a read gives 0.
+
+        c12, c0, 1 (MVBAR) keeps what is written.
+        """
+        word, entry = self.fetch(pc), self._entry_of_exceptions
+        monitor = word & 0x0FEF0FFF == 0x0E0C0F30
+        if self.hyp_core is not None or (not monitor and word & 0x0FEF0F1F != 0x0E010F11):
             return False
+        target = word >> 12 & 15
         if word & 1 << 20:
-            self.set_register(word >> 12 & 15, 0)
+            self.set_register(target, entry.monitor_vectors if monitor else 0)
+        elif monitor:
+            entry.monitor_vectors = self.register(target) & ~31
         self.engine.reg_write(self._arm.UC_ARM_REG_PC, pc + 4)
         return True
 

@@ -66,6 +66,8 @@ class ExceptionEntry:
     def __init__(self, calls: EngineCalls) -> None:
         from unicorn import arm_const as arm
 
+        self.monitor_vectors = MONITOR_VECTORS
+        """MVBAR of a core that the firmware does not leave in HYP mode."""
         self._before = calls.batch(arm.UC_ARM_REG_CP_REG, (arm.UC_ARM_REG_CPSR, SCTLR, VBAR))
         self._after = calls.batch(
             arm.UC_ARM_REG_CP_REG,
@@ -80,7 +82,7 @@ class ExceptionEntry:
         kind = exception.value
         cpsr, control, base = self._before.read()
         if exception is ArmException.MONITOR_CALL:
-            base = MONITOR_VECTORS
+            base = self.monitor_vectors
         elif control & SCTLR_V:
             base = HIGH_VECTORS
         else:

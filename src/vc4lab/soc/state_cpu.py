@@ -72,6 +72,8 @@ def snapshot_cpu(cpu: Cpu) -> dict[str, int]:
     core = _hyp_core(cpu)
     if core is not None:
         saved |= _snapshot_hyp(cpu, core, saved["cpsr"])
+    elif isinstance(cpu, Arm32):
+        saved["mvbar"] = cpu.monitor_vectors
     _set_cpsr(cpu, saved["cpsr"])
     for name, register in SYSTEM_REGISTERS.items():
         try:
@@ -106,6 +108,8 @@ def restore_cpu(cpu: Cpu, saved: dict[str, int]) -> None:
     core = _hyp_core(cpu)
     if core is not None:
         _restore_hyp(cpu, core, saved, cpsr)
+    elif isinstance(cpu, Arm32):
+        cpu.monitor_vectors = saved.get("mvbar", 0) & 0xFFFFFFE0
     _set_cpsr(cpu, cpsr)
     engine.reg_write(names["pc"], saved["pc"] & 0xFFFFFFFE | (1 if cpsr & 1 << 5 else 0))
     cpu.refresh()
