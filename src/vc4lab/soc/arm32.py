@@ -241,7 +241,7 @@ class Arm32(Cpu):
         self.engine.emu_stop()
 
     def _translates(self) -> bool:
-        return bool(self.engine.reg_read(self._arm.UC_ARM_REG_CP_REG, SCTLR) & SCTLR_M)
+        return bool(self.system_register(hyp.HSCTLR if self.in_hyp else SCTLR) & SCTLR_M)
 
     # -- exceptions --------------------------------------------------------------------------------
 
