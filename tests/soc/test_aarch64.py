@@ -122,3 +122,14 @@ def test_an_mmu_that_is_switched_on_just_before_eret_waits_for_it(tmp_path):
 def test_an_mmu_that_is_switched_on_before_isb_takes_effect_there(tmp_path):
     isb = 0xD5033FDF
     assert _switches_on_the_mmu(tmp_path, isb).cores[0].register(5) == 0
+
+
+def test_floats_are_trapped_until_they_are_allowed(boot64):
+    machine = boot64("floats")
+    assert machine.run().reason is Stop.HALTED
+    x = machine.cores[0].register
+    assert (x(20), x(21)) == (0x1FE00000, 2)
+    assert x(24) == 7
+    assert x(22) >> 26 == 0x22
+    assert x(23) & 3 == 2
+    assert machine.reporter.counts["SOC-059"] == 2

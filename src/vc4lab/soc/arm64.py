@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from vc4lab.soc import float_trap
 from vc4lab.soc.code_pages import PAGE
 from vc4lab.soc.cpu import Cpu
 from vc4lab.soc.exceptions import ArmException
@@ -50,7 +51,7 @@ SYNCHRONOUS, IRQ_VECTOR, FIQ_VECTOR = 0x000, 0x080, 0x100
 ENGINE_UNDEFINED, ENGINE_SVC, ENGINE_PREFETCH, ENGINE_DATA, ENGINE_BKPT = 1, 2, 3, 4, 7
 ENGINE_HVC, ENGINE_TRAP, ENGINE_SMC = 11, 12, 13
 EC_UNKNOWN, EC_SVC, EC_HVC, EC_BRK = 0x00, 0x15, 0x16, 0x3C
-EC_PREFETCH, EC_DATA = 0x20, 0x24
+EC_PREFETCH, EC_DATA, EC_MISALIGNED_PC = 0x20, 0x24, 0x22
 IL = 1 << 25
 SMC_WORD, SMC_MASK = 0xD4000003, 0xFFE0001F
 MDSCR = (0, 2, 2, 0, 2)
@@ -69,6 +70,8 @@ class Arm64(Cpu):
     LAST_ADDRESS = (1 << 64) - 1
     affinity = 0x80000000
     start_level = 2
+    _float_hooks = 0
+    _float_forbidden = False
 
     def _make_engine(self, unicorn: Any) -> Any:
         from unicorn import arm64_const as a64
@@ -233,7 +236,12 @@ class Arm64(Cpu):
             self._write(ESR[target], kind << 26 | IL | immediate)
             return address + 4
         if exception is ArmException.UNDEFINED:
-            self._write(ESR[target], EC_UNKNOWN << 26 | IL)
+            kind = EC_MISALIGNED_PC if address & 3 else EC_UNKNOWN
+            syndrome = float_trap.SYNDROME if self._float_forbidden else kind << 26 | IL
+            self._float_forbidden = False
+            self._write(ESR[target], syndrome)
+            if kind == EC_MISALIGNED_PC:
+                self._write(FAR[target], address)
             return address
         if word & 0xFFE0001F == 0xD4200000:
             self._write(ESR[target], EC_BRK << 26 | IL | immediate)
@@ -269,6 +277,38 @@ class Arm64(Cpu):
         return True
 
     # -- switching the MMU on just before eret -----------------------------------------------------
+
+    def _meet_page(self, address: int) -> None:
+        pages = self._pages
+        asked = pages.more_traps
+        if self._float_hooks < float_trap.MOST_HOOKS and not float_trap.allowed(
+            self._read(CPACR), 0
+        ):
+            pages.more_traps += float_trap.FLOAT_TRAPS
+        super()._meet_page(address)
+        pages.more_traps = asked
+
+    def _hook_place(self, place: int, action: Action) -> None:
+        self._float_hooks += action is Action.FLOAT
+        super()._hook_place(place, action)
+
+    def _meet_float(self, address: int) -> None:
+        """An instruction of floating point or NEON: trap it, or never look at it again."""
+        if not float_trap.allowed(self._read(CPACR), self._current_level):
+            self.links.report(
+                "SOC-059",
+                f"floating point or NEON at 0x{address:08x}, which CPACR_EL1 does not allow",
+                address,
+            )
+            self._float_forbidden = True
+            self._pending = (ArmException.UNDEFINED, address)
+        self._release(address)
+
+    def _control_floats(self, value: int) -> None:
+        """CPACR_EL1 is about to be written: if it forbids again, all code is searched again."""
+        if float_trap.allowed(self._read(CPACR), 0) and not float_trap.allowed(value, 0):
+            self._float_hooks = 0
+            self._pages.forget()
 
     def _puts_off_translation(self, word: int, address: int) -> bool:
         """`msr SCTLR_ELn` at ELn that sets M takes effect at the `eret` behind it, not at once.
@@ -320,8 +360,14 @@ class Arm64(Cpu):
         if action is Action.WAIT_FOR_EVENT:
             self._waits_for_event = True
             return True
+        if action is Action.FLOAT:
+            self._meet_float(address)
+            return False
         word = self.fetch(address)
         target = word & 31
+        if action is Action.FLOAT_CONTROL:
+            self._control_floats(0 if target == 31 else self.register(target))
+            return False
         if action is Action.MMU_SWITCH:
             return self._puts_off_translation(word, address)
         if action is Action.CORE_NUMBER:

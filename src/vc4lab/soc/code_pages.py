@@ -59,6 +59,10 @@ class CodePages:
                 found.append((place, action))
         return found
 
+    def unhook(self, place: int) -> None:
+        """A place has lost its hook; it gets another when its page is met again."""
+        self._hooked.discard(place)
+
     def changed(self) -> list[int]:
         """Addresses of the pages whose memory has changed since they were met; forgets them."""
         stale = [page for page, (start, old) in self._sums.items() if self._sum(start) != old]

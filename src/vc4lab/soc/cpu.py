@@ -311,6 +311,7 @@ class Cpu(ABC):
     def _remove_hooks(self) -> None:
         for address in self._released:
             hook = self._hooks.pop(address, None)
+            self._pages.unhook(address)
             if hook is not None:
                 self.engine.hook_del(hook)
                 self._forget_translations(address & ~(PAGE - 1))

@@ -32,6 +32,8 @@ class Action(Enum):
     MODE_CHANGE = "cps or msr of the mode"
     OTHER_RETURN = "an exception return that HYP mode has not"
     SECURITY = "SCR, SDER, NSACR or MVBAR"
+    FLOAT = "floating point or NEON (AArch64)"
+    FLOAT_CONTROL = "CPACR_EL1"
     SEND_EVENT = "sev"
     WAIT_FOR_EVENT = "wfe"
     CODE_CHANGED = "instruction cache maintenance"
@@ -127,6 +129,7 @@ A64_TRAPS = (
     Trap(0xFFFFFE00, 0xD53BE200, Action.TIMER),  # mrs CNTP_*_EL0, CNTV_*_EL0
     Trap(0xFFFFFFE0, 0xD53B9D00, Action.CYCLES),  # mrs PMCCNTR_EL0
     Trap(0xFFFFFFE0, 0xD53800A0, Action.CORE_NUMBER),  # mrs MPIDR_EL1: 0 at EL2 in the engine
+    Trap(0xFFFFFFE0, 0xD5181040, Action.FLOAT_CONTROL),  # msr CPACR_EL1
     Trap(0xFFFFFFDF, 0xD503209F, Action.SEND_EVENT),  # sev, sevl
     Trap(0xFFFFFFFF, 0xD503205F, Action.WAIT_FOR_EVENT),
     Trap(0xFFFBFFE0, 0xD5181000, Action.MMU_SWITCH),  # msr SCTLR_EL1, SCTLR_EL2

@@ -196,6 +196,17 @@ ENTRIES = [
         Severity.HINT,
     ),
     Entry(
+        "SOC-059",
+        "Floating point that is not allowed",
+        "At EL1 and EL0 the instructions of floating point and NEON are exceptions until CPACR_EL1 "
+        "allows them. Compilers use these registers for copying and for variable arguments, too: "
+        "a program may stop in a function without any float.",
+        "ARM Architecture Reference Manual ARMv8-A, D13.2.29 CPACR_EL1",
+        "Set bits 21:20 of CPACR_EL1 at the program's beginning (mov x0, #3 << 20; msr cpacr_el1, "
+        "x0; isb), or compile with -mgeneral-regs-only.",
+        Severity.WARNING,
+    ),
+    Entry(
         "SOC-060",
         "There is no SD card",
         "The program talks to the EMMC controller, but the slot is empty: it was booted from a "
