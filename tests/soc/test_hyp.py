@@ -117,6 +117,20 @@ def test_thumb_handlers(boot):
     assert r(11) == 0x12
 
 
+def test_what_goes_to_it_from_below(boot):
+    """HCR.IMO: interrupts, even masked ones; HCR.TGE: the exceptions of user mode."""
+    machine = boot("hyp_route")
+    machine.run(seconds=0.01)
+    r = machine.cores[0].register
+    assert r(4) == 1
+    assert r(5) & 0xDF == 0xC0 | SUPERVISOR
+    assert r(6) == 0x11 << 26 | 1 << 25 | 9
+    assert r(7) & 31 == 0x10
+    assert r(10) == 3
+    assert mode(machine.cores[0]) == 0x10
+    assert not codes(machine)
+
+
 @pytest.mark.parametrize("setting", ["hyp", "svc"])
 def test_ways_to_leave_it(boot, setting):
     """As start-up codes do it that take both modes; smc brings a core back to HYP mode."""
