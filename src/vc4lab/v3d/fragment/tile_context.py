@@ -139,6 +139,7 @@ class TriangleBatch(Struct):
     """Triangles on their way from a list to their blocks, one in each lane of the arrays.
 
     Arrays of corners (edges, weights) hold all lanes of corner 0, then those of the next.
+    `ahead`: indices of those that come next, decoded already, how many and their flags.
     `words`: host addresses of the corners' word 0, `flat_words` of the provoking vertex's own.
     `edge_start` is that of the first block of the box; `weights` are those of `triangle_planes`.
     `live`, `forward`: bits of the lanes to trace and of those that face forward; `turned` face
@@ -158,6 +159,8 @@ class TriangleBatch(Struct):
     first_row = i32
     end_row = i32
     count = i32
+    ahead_count = i32
+    ahead_flags = i32
     live = i32
     forward = i32
     turned = i32
@@ -166,6 +169,7 @@ class TriangleBatch(Struct):
     words = Array(i64, CORNERS * BATCH)
     flat_words = Array(i64, BATCH)
     index = Array(i32, CORNERS * BATCH)
+    ahead = Array(i32, CORNERS * BATCH)
     position = Array(i32, CORNERS * BATCH)
     x2 = Array(i32, BATCH)
     y2 = Array(i32, BATCH)

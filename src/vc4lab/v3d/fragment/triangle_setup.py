@@ -94,11 +94,41 @@ def next_batch(
     raster: Any,
     weights: Any,
 ) -> None:
-    """Decodes and sets up the next triangles of a list; `count` is 0 behind the last one."""
+    """Sets up the next triangles of a list; `count` is 0 behind the last one.
+
+    They were decoded a call ago: what is written in small pieces cannot be read at once as a whole.
+    """
     context: Any = TileContext.at(context_pointer)
     params: Any = DrawParams.at(params_pointer)
     batch: Any = TriangleBatch.at(batch_pointer)
     lists = select(params.lists != 0, params.lists, context.memory)
+    fresh = batch.fresh != 0
+    going = const(i1, True)
+    while going:
+        more = fresh
+        if ~fresh:
+            count, flags = batch.ahead_count, batch.ahead_flags
+            for number in range(CORNERS):
+                set_corner(batch, "index", corner(batch, "ahead", number), number)
+            batch.count = count
+            batch.live = 0
+            batch.turned = 0
+            if count > 0:
+                source = VertexSource.load(context, params)
+                locate(source, batch, index_bits == 32)
+                if flags != 0:  # the list's first triangle has substitutes
+                    substitute_first(context.memory, batch, flags, weights)
+                set_up(source, window(context, params), params.facing, raster, batch)
+            more = count == BATCH
+        if more:
+            decode(lists, batch, index_bits)
+        going = fresh
+        fresh = const(i1, False)
+
+
+@staged
+def decode(lists: Value, batch: Any, index_bits: Any) -> None:
+    """Decodes the next triangles of a list into `ahead`."""
     decoder = Decoder(lists, TRIANGLES, INDEX_CODES[index_bits])
     if batch.fresh != 0:
         decoder.open(batch.cursor)
@@ -112,7 +142,7 @@ def next_batch(
     more = const(i1, True)
     quick = index_bits == 16
     while more & (count < BATCH):
-        place = batch.field_ptr("index") + count * 4
+        place = batch.field_ptr("ahead") + count * 4
         together = const(i1, False)
         if quick:
             together = (count <= BATCH - RUN) & runs(decoder)
@@ -133,15 +163,8 @@ def next_batch(
     batch.cursor = decoder.address.get()
     for name in _CELLS:
         setattr(batch, name, getattr(decoder, name).get())
-    batch.count = count
-    batch.live = 0
-    batch.turned = 0
-    if count > 0:
-        source = VertexSource.load(context, params)
-        locate(source, batch, index_bits == 32)
-        if flags != 0:  # the list's first triangle has substitutes
-            substitute_first(context.memory, batch, flags, weights)
-        set_up(source, window(context, params), params.facing, raster, batch)
+    batch.ahead_count = count
+    batch.ahead_flags = flags
 
 
 def corner(batch: Any, member: str, number: int = 0, kind: Any = _i32x8) -> Value:
