@@ -104,7 +104,7 @@ class Arm32(Cpu):
 
     @property
     def monitor_vectors(self) -> int:
-        """MVBAR, where the firmware does not leave the core in HYP mode."""
+        """MVBAR of a core without HYP mode."""
         return self._entry_of_exceptions.monitor_vectors
 
     @monitor_vectors.setter

@@ -67,7 +67,7 @@ class ExceptionEntry:
         from unicorn import arm_const as arm
 
         self.monitor_vectors = MONITOR_VECTORS
-        """MVBAR of a core that the firmware does not leave in HYP mode."""
+        """MVBAR of a core without HYP mode."""
         self._before = calls.batch(arm.UC_ARM_REG_CP_REG, (arm.UC_ARM_REG_CPSR, SCTLR, VBAR))
         self._after = calls.batch(
             arm.UC_ARM_REG_CP_REG,
