@@ -133,3 +133,12 @@ def test_floats_are_trapped_until_they_are_allowed(boot64):
     assert x(22) >> 26 == 0x22
     assert x(23) & 3 == 2
     assert machine.reporter.counts["SOC-059"] == 2
+
+
+def test_sevl_ends_the_next_wfe_as_spin_locks_expect(tmp_path):
+    words = (0xD50320BF, 0xD503205F, 0xD28000E5, 0xD503205F, 0xD2800105, 0x14000000)
+    # sevl; wfe; mov x5, #7; wfe; mov x5, #8; b .
+    (tmp_path / "kernel8.img").write_bytes(struct.pack(f"<{len(words)}I", *words))
+    machine = Machine(tmp_path, board="pi3", serial=SerialPort())
+    assert "wfe" in machine.run().message
+    assert machine.cores[0].register(5) == 7

@@ -337,10 +337,14 @@ class Arm32(Cpu):
         pc, cpsr = self._place.read()
         thumb = cpsr & THUMB
         if thumb:
-            waits = self.fetch(pc - 2, 2) in (WFE_THUMB, YIELD_THUMB)
+            word = self.fetch(pc - 2, 2)
         else:
-            waits = self.fetch(pc - 4) & ~CONDITION in (WFE_ARM, YIELD_ARM)
-        if waits:
+            word = self.fetch(pc - 4) & ~CONDITION
+        if word in (WFE_ARM, WFE_THUMB):
+            if self._wait_for_event():
+                engine.emu_stop()
+            return True
+        if word in (YIELD_ARM, YIELD_THUMB):
             self._waits_for_event = True
             engine.emu_stop()
             return True

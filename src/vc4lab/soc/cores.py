@@ -138,6 +138,7 @@ class Cores:
             self._calm = 0
             self._machine.counter.stop()
         for core in self.all:
+            core.cpu.event = True
             core.nap = 0
             core.naps = 0
 

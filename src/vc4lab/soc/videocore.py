@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from vc4lab.soc.board import Board
-from vc4lab.soc.boot_plan import vc_memory
+from vc4lab.soc.boot_plan import arm_memory, vc_memory
 from vc4lab.soc.framebuffer import BGR, RGB, Framebuffer, Geometry
 from vc4lab.soc.vc_memory import VideoCoreMemory
 
@@ -53,7 +53,7 @@ class VideoCore:
         self.v3d = v3d
         self.unknowns = unknowns
         self.vc_memory = vc_memory(board, config)
-        self.arm_memory = board.ram - self.vc_memory
+        self.arm_memory = arm_memory(board, config)
         end = min(board.ram, board.peripherals)
         self.pool = VideoCoreMemory(min(self.arm_memory, end), end)
         self.overscan = self._overscan_of_config()
