@@ -78,6 +78,24 @@ def session(boot):
     return lambda kernel, **options: Session(boot(kernel), **options)
 
 
+def test_steps_through_hyp_mode(session):
+    """Single steps over svc, eret and msr ELR_hyp, from HYP to supervisor mode and back by hvc."""
+
+    def script(gdb: GdbClient) -> None:
+        modes = []
+        for _step in range(100):
+            mode = gdb.register(CPSR) & 0x1F
+            if modes[-1:] != [mode]:
+                modes.append(mode)
+            if gdb.ask(f"m{gdb.register(PC):x},4") == "03f020e3":  # wfi
+                gdb.ask(f"P{PC:x}={(gdb.register(PC) + 16).to_bytes(4, 'little').hex()}")
+            gdb.ask("s")
+        assert modes[:4] == [0x1A, 0x13, 0x1A, 0x13]
+        gdb.ask("D")
+
+    session("hyp").run(script, seconds=0.01)
+
+
 def test_system_registers(boot):
     """What HYP mode returns to and where its vectors are; on a Pi 1 there is none of it."""
     machine = boot("hyp")
