@@ -135,10 +135,22 @@ def test_floats_are_trapped_until_they_are_allowed(boot64):
     assert machine.reporter.counts["SOC-059"] == 2
 
 
-def test_sevl_ends_the_next_wfe_as_spin_locks_expect(tmp_path):
-    words = (0xD50320BF, 0xD503205F, 0xD28000E5, 0xD503205F, 0xD2800105, 0x14000000)
-    # sevl; wfe; mov x5, #7; wfe; mov x5, #8; b .
+SEV, SEVL, WFE, STOP = 0xD503209F, 0xD50320BF, 0xD503205F, 0x14000000
+COUNT = 0x91000694
+"""add x20, x20, #1"""
+
+
+@pytest.mark.parametrize(
+    ("words", "count", "end"),
+    [
+        ((SEVL, WFE, COUNT, STOP), 1, "branch"),
+        ((SEV, COUNT, WFE, COUNT, WFE, COUNT), 2, "wfe"),
+        ((COUNT, WFE, COUNT), 1, "wfe"),
+    ],
+)
+def test_an_event_that_was_sent_before_the_wfe(tmp_path, words, count, end):
     (tmp_path / "kernel8.img").write_bytes(struct.pack(f"<{len(words)}I", *words))
-    machine = Machine(tmp_path, board="pi3", serial=SerialPort())
-    assert "wfe" in machine.run().message
-    assert machine.cores[0].register(5) == 7
+    machine = Machine(tmp_path, "pi3")
+    result = machine.run()
+    assert machine.cores[0].register(20) == count
+    assert end in result.message

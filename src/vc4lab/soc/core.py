@@ -24,6 +24,8 @@ class Core:
         self.idle = IdleLoop(cpu)
         self.steady = SteadyWait(cpu)
         self.asleep = ""
+        self.event = False
+        """The event register: sev or sevl has set it, and no wfe has taken it since."""
         self.wish = 0
         """The moment until which it polls."""
         self.wake_at = 0

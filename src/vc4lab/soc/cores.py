@@ -133,12 +133,12 @@ class Cores:
             core.polls = []
 
     def send_event(self) -> None:
-        """SEV: cores in wfe go on."""
+        """SEV: cores in wfe go on, the others' next wfe does not wait. (So does SEVL here.)"""
         if self._calm:
             self._calm = 0
             self._machine.counter.stop()
         for core in self.all:
-            core.cpu.event = True
+            core.event = not core.parked
             core.nap = 0
             core.naps = 0
 
@@ -352,6 +352,8 @@ class Cores:
                 else:
                     core.steady.forget()
                 return
+            if self._takes_event(core, outcome):
+                return
             core.asleep = outcome.value
             if outcome is Outcome.WAIT_FOR_EVENT:
                 self._note_rest(core)
@@ -359,8 +361,14 @@ class Cores:
                 return
         if machine.goes_on or self._can_be_interrupted(core):
             self._wait([core], machine.clock.next_event)
-        else:
+        elif not (self._spin_table and self._look_at_spin_table()):
             self._over([core])
+
+    def _takes_event(self, core: Core, outcome: Outcome) -> bool:
+        """Whether an event was there already when a core came to its wfe."""
+        event = core.event and outcome is Outcome.WAIT_FOR_EVENT
+        core.event = core.event and not event
+        return event
 
     def _watches_memory(self, core: Core) -> None:
         machine = self._machine
@@ -454,6 +462,8 @@ class Cores:
     def _works(self, core: Core, outcome: Outcome) -> bool:
         """Whether a core's turn was work; else it rests."""
         clock = self._machine.clock
+        if self._takes_event(core, outcome):
+            return True
         if outcome is not Outcome.LIMIT:
             core.rest(outcome.value)
             if outcome is Outcome.WAIT_FOR_EVENT:

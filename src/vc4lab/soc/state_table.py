@@ -114,7 +114,9 @@ def rows(machine: Machine) -> Iterator[Row]:
     yield Row("cores", machine.processors, ("_quiet", "_hopeless", "_calm", "_events_seen"))
     for core in machine.processors.all:
         name = f"core{core.number}"
-        scheduling = ("parked", "asleep", "wish", "wake_at", "vain", "naps", "nap", "probes")
+        scheduling = (
+            *("parked", "asleep", "event", "wish", "wake_at", "vain", "naps", "nap", "probes"),
+        )
         yield Row(name, core, scheduling)
         yield Row(f"{name}.cpu", core.cpu, ("exceptions_taken",))
         timer = core.cpu.links.timer
