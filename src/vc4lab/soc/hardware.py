@@ -46,9 +46,7 @@ from vc4lab.soc.videocore import VideoCore
 
 if TYPE_CHECKING:
     from vc4lab.soc.boot_plan import BootPlan
-    from vc4lab.soc.caches import Caches
     from vc4lab.soc.card_slot import CardSlot
-    from vc4lab.soc.guards import GuardZones
 
 V3DSettings = tuple[str, Unknowns, Callable[[GuestMemory, Reporter], Any] | None]
 """The engine's name, the choices for undocumented hardware, and a maker for tests."""
@@ -79,8 +77,8 @@ class Hardware(ABC):
         self.counter = SliceCounter()
         self.clock = Clock(self.counter, board.ns_per_instruction)
         self._v3d_settings = v3d_settings
-        self.caches: Caches | None = None
-        self.guards: GuardZones | None = None
+        self.on_v3d: Callable[[Any], None] | None = None
+        """Called with the V3D when the program first switches it on."""
         self.places = Places(reporter)
         self.fake_vsync = self.config.flag("fake_vsync_isr")
         self._make_blocks()
@@ -98,6 +96,11 @@ class Hardware(ABC):
     @abstractmethod
     def asleep(self) -> str:
         """What the cores wait for, "" if one works."""
+
+    @property
+    @abstractmethod
+    def is_watched(self) -> bool:
+        """Whether somebody wants to see each instruction: a debugger or a model of caches."""
 
     @property
     @abstractmethod
@@ -174,11 +177,6 @@ class Hardware(ABC):
     def goes_on(self) -> bool:
         """Whether something happens without the cores: the watchdog or the DMA."""
         return self.power.armed or self.dma.busy
-
-    @property
-    def is_watched(self) -> bool:
-        """Whether somebody wants to see each instruction: a debugger or a model of caches."""
-        return self.before_slice is not None or self.caches is not None
 
     @property
     def v3d(self) -> Any:
@@ -317,6 +315,6 @@ class Hardware(ABC):
         from vc4lab.v3d.core import V3D
 
         v3d = V3D(self.memory, self.reporter, engine=engine, unknowns=unknowns)
-        if self.caches is not None:
-            self.caches.adopt(v3d)
+        if self.on_v3d is not None:
+            self.on_v3d(v3d)
         return v3d

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vc4lab.diagnostics import Reporter, StrictStop
 from vc4lab.memory import GuestMemory
@@ -27,6 +27,10 @@ from vc4lab.soc.serial import SerialPort
 from vc4lab.soc.storms import LONGEST_FAULTS, LONGEST_INTERRUPTS
 from vc4lab.soc.unknowns import DEFAULT_UNKNOWNS, Unknowns
 from vc4lab.soc.watchdog import Watchdog, registers_of_another_board
+
+if TYPE_CHECKING:
+    from vc4lab.soc.caches import Caches
+    from vc4lab.soc.guards import GuardZones
 
 SETTLED = 2
 """After so many vsyncs without anything new the display shows what it will show."""
@@ -88,6 +92,8 @@ class Machine(Hardware):
         )
         self.processors = Cores(self, self.cores)
         self.watchdog = Watchdog(self)
+        self.caches: Caches | None = None
+        self.guards: GuardZones | None = None
         self.vsyncs = 0
         self.on_vsync: Callable[[], None] | None = None
         """Called at every vsync, for those who show progress."""
@@ -114,6 +120,7 @@ class Machine(Hardware):
             from vc4lab.soc.caches import Caches
 
             self.caches = Caches(self, caches)
+            self.on_v3d = self.caches.adopt
         if self.reporter.strict:
             from vc4lab.soc.guards import GuardZones
 
@@ -128,6 +135,11 @@ class Machine(Hardware):
     def asleep(self) -> str:
         """What the cores wait for, "" if one works."""
         return self.processors.asleep
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether somebody wants to see each instruction: a debugger or a model of caches."""
+        return self.before_slice is not None or self.caches is not None
 
     @property
     def pace(self) -> Pace | None:

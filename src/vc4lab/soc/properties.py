@@ -29,6 +29,15 @@ MOST_TAGS = 1024
 ALIGNMENT = "a buffer's address has to be a multiple of 16"
 
 Handler = Callable[..., Any]
+GEOMETRY_SETTERS: dict[int, tuple[str, ...]] = {
+    0x00048003: ("width", "height"),
+    0x00048004: ("virtual_width", "virtual_height"),
+    0x00048005: ("depth",),
+    0x00048006: ("order",),
+    0x00048007: ("alpha_mode",),
+    0x00048009: ("x", "y"),
+}
+"""Set tags that are collected: they are applied before the message's first answer."""
 
 
 @dataclass(frozen=True)
@@ -168,8 +177,6 @@ class PropertyChannel:
 
     def _apply_display(self, places: list[_Place]) -> None:
         """Collect what a message wants of the display and let the display change once."""
-        from vc4lab.soc.tags_display import GEOMETRY_SETTERS
-
         wanted: dict[str, int] = {}
         for place in places:
             names = GEOMETRY_SETTERS.get(place.number)

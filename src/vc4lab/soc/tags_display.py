@@ -11,16 +11,6 @@ from vc4lab.soc.properties import tag
 if TYPE_CHECKING:
     from vc4lab.soc.videocore import VideoCore
 
-GEOMETRY_SETTERS: dict[int, tuple[str, ...]] = {
-    0x00048003: ("width", "height"),
-    0x00048004: ("virtual_width", "virtual_height"),
-    0x00048005: ("depth",),
-    0x00048006: ("order",),
-    0x00048007: ("alpha_mode",),
-    0x00048009: ("x", "y"),
-}
-"""Set tags that are collected: they are applied before the message's first answer."""
-
 
 def _geometry_tags(get: int, name: str, names: tuple[str, ...]) -> None:
     """Declare the get, test and set tags of one part of the geometry."""
