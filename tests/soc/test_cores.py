@@ -210,15 +210,6 @@ def test_a_secure_program_has_its_own_monitor(tmp_path):
     assert again.cpu.monitor_vectors == 0x9000
 
 
-def test_an_event_that_was_sent_ends_the_next_wfe_only(tmp_path):
-    words = (0xE320F004, 0xE320F002, 0xE3A05007, 0xE320F002, 0xE3A05008, 0xEAFFFFFE)
-    # sev; wfe; mov r5, #7; wfe; mov r5, #8; b .
-    (tmp_path / "kernel7.img").write_bytes(struct.pack(f"<{len(words)}I", *words))
-    machine = Machine(tmp_path, board="pi2")
-    assert "wfe" in machine.run().message
-    assert machine.cpu.register(5) == 7
-
-
 def test_a_framebuffer_fits_into_the_least_memory_of_the_videocore(boot):
     """The last 16 MiB of a GiB are behind the peripherals, where the ARM would not find it."""
     machine = boot("framebuffer", "gpu_mem=16\n")

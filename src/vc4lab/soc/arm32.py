@@ -337,14 +337,10 @@ class Arm32(Cpu):
         pc, cpsr = self._place.read()
         thumb = cpsr & THUMB
         if thumb:
-            word = self.fetch(pc - 2, 2)
+            waits = self.fetch(pc - 2, 2) in (WFE_THUMB, YIELD_THUMB)
         else:
-            word = self.fetch(pc - 4) & ~CONDITION
-        if word in (WFE_ARM, WFE_THUMB):
-            if self._wait_for_event():
-                engine.emu_stop()
-            return True
-        if word in (YIELD_ARM, YIELD_THUMB):
+            waits = self.fetch(pc - 4) & ~CONDITION in (WFE_ARM, YIELD_ARM)
+        if waits:
             self._waits_for_event = True
             engine.emu_stop()
             return True

@@ -55,7 +55,7 @@ EC_PREFETCH, EC_DATA, EC_MISALIGNED_PC = 0x20, 0x24, 0x22
 IL = 1 << 25
 SMC_WORD, SMC_MASK = 0xD4000003, 0xFFE0001F
 MDSCR = (0, 2, 2, 0, 2)
-ERET, ISB, SEVL = 0xD69F03E0, 0xD5033FDF, 0xD50320BF
+ERET, ISB = 0xD69F03E0, 0xD5033FDF
 BRANCHES, SYSTEM = 5, 0xD5
 """Bits 28:26 of branches, exceptions and system instructions; bits 31:24 of the latter."""
 LOOK_AHEAD = 16
@@ -355,13 +355,10 @@ class Arm64(Cpu):
             links.code_changed()
             return False
         if action is Action.SEND_EVENT:
-            if self.fetch(address) == SEVL:
-                self.event = True
-            else:
-                links.send_event()
+            links.send_event()
             return False
         if action is Action.WAIT_FOR_EVENT:
-            self._wait_for_event()
+            self._waits_for_event = True
             return True
         if action is Action.FLOAT:
             self._meet_float(address)

@@ -103,8 +103,6 @@ class Cpu(ABC):
         self._context: Any = None
         """The engine's copy of its state that the status of aborts is read from."""
         self._waits_for_event = False
-        self.event = False
-        """The event register: sev and sevl set it, and the next wfe goes on at once."""
         self._onward: int | None = None
         """Where a trapped instruction goes on, if not behind itself."""
         self.on_stop: Callable[[], bool] | None = None
@@ -271,12 +269,6 @@ class Cpu(ABC):
             if counter.count >= counter.limit:
                 return Outcome.LIMIT
             return Outcome.WAIT_FOR_INTERRUPT
-
-    def _wait_for_event(self) -> bool:
-        """Do wfe; whether the core waits."""
-        self._waits_for_event = not self.event
-        self.event = False
-        return self._waits_for_event
 
     def _catch_up(self) -> bool:
         """Do what an instruction has put off until the engine stands still; whether to go on."""
