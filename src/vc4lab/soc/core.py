@@ -10,6 +10,9 @@ from vc4lab.soc.outcome import UnhandledException
 from vc4lab.soc.steady import SteadyWait
 from vc4lab.soc.storms import InterruptStorm
 
+IDLE_LOOP = "a loop that waits for memory to change"
+POLLING = "polling"
+"""Two of the ways in which a core is asleep; the others are outcomes of slices."""
 LONGEST_NAP = 8
 """Rounds for which a core in a wfe loop is left alone while others work."""
 

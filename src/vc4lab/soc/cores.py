@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from vc4lab.soc.block import Poll
 from vc4lab.soc.code_pages import forget_addresses
-from vc4lab.soc.core import Core
+from vc4lab.soc.core import IDLE_LOOP, POLLING, Core
+from vc4lab.soc.core_interrupts import CoreInterrupts
 from vc4lab.soc.cpu import Cpu
-from vc4lab.soc.exceptions import ArmException
-from vc4lab.soc.native import SPINS
 from vc4lab.soc.outcome import Outcome, UnhandledException
+from vc4lab.soc.waits import Waits
 
 if TYPE_CHECKING:
     from vc4lab.soc.bus import Bus
@@ -29,10 +29,6 @@ PROBE, PROBES = 5_000, 16
 """A core that waited for memory to change gets so many shorter slices: it may wait again."""
 TURN = 20_000
 """Instructions of a turn when several cores run."""
-IDLE_LOOP = "a loop that waits for memory to change"
-POLLING = "polling"
-LOOKING = (IDLE_LOOP, Outcome.WAIT_FOR_EVENT.value)
-"""What a core looks up from at every event."""
 ALONE = 200_000
 """Nanoseconds that a core runs while all others rest, before they may look again."""
 LONGEST_POLL = 200_000
@@ -63,6 +59,8 @@ class Cores:
 
     def __init__(self, machine: Hardware, cpus: list[Cpu]) -> None:
         self._machine = machine
+        self._interrupts = CoreInterrupts(machine)
+        self._waits = Waits(machine)
         self.all = [Core(cpu, parked=True) for cpu in cpus]
         self.current = self.all[0]
         plan = machine.plan
@@ -74,10 +72,6 @@ class Cores:
         self._events_seen = 0
         self._stirred = False
         """Whether an event has happened since the last round."""
-        self._undisturbed = -1
-        """`Clock.changes` when time skipped: all cores wait for what can only come later."""
-        self._turn: int | None = None
-        """Instructions of all cores' looks in vain, if they are known."""
         self.slices = 0
         """How often a core was let run, for those who measure."""
 
@@ -145,45 +139,6 @@ class Cores:
     def _running(self) -> list[Core]:
         return [core for core in self.all if not core.parked]
 
-    # -- interrupts --------------------------------------------------------------------------------
-
-    def _pending(self, core: Core, exception: ArmException) -> bool:
-        machine = self._machine
-        fast = exception is ArmException.FIQ
-        if machine.local is not None:
-            return bool(machine.local.sources(core.number, fast))
-        return machine.interrupts.pending_fiq if fast else machine.interrupts.pending_irq
-
-    def _can_be_interrupted(self, core: Core) -> bool:
-        """Whether anything can happen to a core; a masked interrupt ends only a wfi."""
-        machine = self._machine
-        cpu = core.cpu
-        awake = core.asleep != Outcome.WAIT_FOR_INTERRUPT.value
-        if awake and cpu.interrupts_masked and cpu.fast_interrupts_masked:
-            return False
-        if machine.local is not None:
-            return machine.local.can_interrupt(core.number)
-        return machine.interrupts.any_enabled
-
-    def _will_be_taken(self, core: Core) -> bool:
-        return any(
-            core.cpu.accepts(kind) and self._pending(core, kind)
-            for kind in (ArmException.FIQ, ArmException.IRQ)
-        )
-
-    def _deliver(self, core: Core) -> None:
-        """Let the core take a waiting interrupt, or stop as soon as it unmasks one."""
-        cpu, counter = core.cpu, self._machine.counter
-        pending = [
-            kind for kind in (ArmException.FIQ, ArmException.IRQ) if self._pending(core, kind)
-        ]
-        for kind in pending:
-            if cpu.accepts(kind):
-                cpu.interrupt(kind)
-                break
-        masks, register = cpu.mask_register if pending else (0, 0)
-        counter.watch_masks(masks, cpu.cpsr & masks, register)
-
     # -- turns -------------------------------------------------------------------------------------
 
     def step(self) -> None:
@@ -193,10 +148,13 @@ class Cores:
         if machine.ended:
             return
         if self._spin_table and self._look_at_spin_table():
-            self._undisturbed = -1
-        if machine.clock.changes == self._undisturbed and self._stay():
-            return
+            self._waits.disturb()
         running = self._running()
+        if self._waits.again(running):
+            if len(running) > 1:
+                self._events_seen = machine.clock.events_run
+                self._quiet += 1
+            return
         if len(running) == 1:
             self._alone(running[0])
         else:
@@ -212,8 +170,8 @@ class Cores:
         end = machine.counter.count + longest
         try:
             while True:
-                self._deliver(core)
-                outcome = self._execute(core, min(machine.clock.limit, end))
+                self._interrupts.deliver(core)
+                outcome = self._waits.execute(core, min(machine.clock.limit, end))
                 if not machine.counter.unmasked or machine.ended:
                     break
                 if self._interrupted_for_ever(core):
@@ -231,28 +189,11 @@ class Cores:
             return None
         return outcome
 
-    def _execute(self, core: Core, limit: int) -> Outcome:
-        """Run a core; block by block for a turn if there is something to prove by that."""
-        machine = self._machine
-        counter, cpu, steady = machine.counter, core.cpu, core.steady
-        if steady.wants_proof:
-            steady.begin()
-            outcome = cpu.run(counter.count)
-            while outcome is Outcome.LIMIT and counter.count < limit:
-                if not steady.note_block(counter.block, counter.size):
-                    break
-                outcome = cpu.run(counter.count + 1)
-                if self._touched(core) or machine.ended:
-                    return outcome
-            if outcome is not Outcome.LIMIT or counter.count >= limit:
-                return outcome
-        return cpu.run(limit)
-
     def _interrupted_for_ever(self, core: Core) -> bool:
         """Whether a core does nothing but serve an interrupt that nobody clears; ends the run."""
         machine = self._machine
         cpu = core.cpu
-        if not self._will_be_taken(core):
+        if not self._interrupts.will_be_taken(core):
             return False
         count = machine.counter.count
         if not core.interrupt_storm.grows(cpu.pc, count, machine.signs()):
@@ -262,86 +203,15 @@ class Cores:
 
     def _idles(self, core: Core) -> bool:
         """Whether the slice that has ended was part of a loop that only watches memory."""
-        core.idle.look(touched=self._touched(core))
+        core.idle.look(touched=self._waits.touched(core))
         return core.idle.waits
-
-    def _activity(self, core: Core) -> tuple[int, int, int]:
-        machine = self._machine
-        return machine.bus.accesses, machine.local_bus.accesses, core.cpu.exceptions_taken
-
-    def _note_activity(self, core: Core) -> None:
-        core.activity = self._activity(core)
-        core.began = self._machine.counter.count
-
-    def _touched(self, core: Core) -> bool:
-        """Whether there were device accesses or exceptions in the core's turn."""
-        return self._activity(core) != core.activity
-
-    def _note_rest(self, core: Core) -> None:
-        """A core's turn has ended in a wait that `SteadyWait` may prove steady."""
-        count = self._machine.counter.count - core.began
-        core.steady.rested(count, touched=self._touched(core))
-
-    def _steady_turn(self, running: list[Core]) -> int | None:
-        """Instructions that the cores would execute if they looked again, None if not known."""
-        turn = 0
-        for core in running:
-            if core.asleep == Outcome.BRANCH_TO_SELF.value:
-                turn += SPINS - 1 if len(running) == 1 else 0
-            elif core.asleep != Outcome.WAIT_FOR_INTERRUPT.value:
-                if not core.steady.turn or core.asleep == POLLING:
-                    return None
-                turn += core.steady.turn
-        return turn
-
-    def _stay(self) -> bool:
-        """Nothing noticeable has happened: count what the waiting cores would do again."""
-        machine = self._machine
-        clock = machine.clock
-        turn = self._turn
-        if turn is None or machine.is_watched:
-            return False
-        if clock.limit <= machine.counter.count + 2 * turn:
-            return False
-        machine.counter.add(turn)
-        running = self._running()
-        alone = len(running) == 1
-        for core in running:
-            if core.asleep == IDLE_LOOP:
-                core.idle.look_again()
-            if core.asleep in LOOKING and not alone:
-                core.rest(core.asleep)
-        if not alone:
-            self._events_seen = clock.events_run
-            self._quiet += 1
-        self._skip_to(clock.next_event)
-        return True
-
-    def _skip_to(self, moment: int) -> None:
-        """All cores wait: let time go on."""
-        machine = self._machine
-        machine.rest()
-        machine.clock.skip(max(moment - machine.clock.now, 0))
-        self._undisturbed = machine.clock.changes
-
-    def _wait(self, running: list[Core], moment: int) -> None:
-        """All cores wait: let time go on; what they do until then they may do again."""
-        self._turn = self._steady_turn(running)
-        self._skip_to(moment)
-
-    def _is_woken(self, core: Core) -> bool:
-        """Whether an interrupt ends what a core sleeps in; it need not be unmasked to end a wfi."""
-        if core.asleep == Outcome.WAIT_FOR_INTERRUPT.value:
-            irq = self._pending(core, ArmException.IRQ)
-            return irq or self._pending(core, ArmException.FIQ)
-        return self._will_be_taken(core)
 
     def _alone(self, core: Core) -> None:
         machine = self._machine
         machine.clock.company = False
         machine.clock.share = 1
-        if core.asleep != Outcome.WAIT_FOR_INTERRUPT.value or self._is_woken(core):
-            self._note_activity(core)
+        if core.asleep != Outcome.WAIT_FOR_INTERRUPT.value or self._interrupts.wake(core):
+            self._waits.begin_turn(core)
             outcome = self._slice(core, PROBE if core.probes else LONGEST_SLICE)
             if outcome is None or machine.ended:
                 return
@@ -356,11 +226,11 @@ class Cores:
                 return
             core.asleep = outcome.value
             if outcome is Outcome.WAIT_FOR_EVENT:
-                self._note_rest(core)
-            if self._is_woken(core):
+                self._waits.note(core)
+            if self._interrupts.wake(core):
                 return
-        if machine.goes_on or self._can_be_interrupted(core):
-            self._wait([core], machine.clock.next_event)
+        if machine.goes_on or self._interrupts.can_come(core):
+            self._waits.wait([core], machine.clock.next_event)
         elif not (self._spin_table and self._look_at_spin_table()):
             self._over([core])
 
@@ -373,10 +243,10 @@ class Cores:
     def _watches_memory(self, core: Core) -> None:
         machine = self._machine
         core.asleep = IDLE_LOOP
-        if machine.goes_on or self._can_be_interrupted(core):
+        if machine.goes_on or self._interrupts.can_come(core):
             core.probes = PROBES
-            self._note_rest(core)
-            self._wait([core], machine.clock.next_event)
+            self._waits.note(core)
+            self._waits.wait([core], machine.clock.next_event)
         elif core.idle.hangs:
             self._over([core])
         else:
@@ -396,7 +266,7 @@ class Cores:
             clock.company = marker is None
             clock.wish = None
             before = self._take_up_polls(core)
-            self._note_activity(core)
+            self._waits.begin_turn(core)
             outcome = self._slice(core, TURN if marker is None else LONGEST_SLICE)
             clock.company = False
             polls_in_vain = marker is not None and self._polls_in_vain()
@@ -447,7 +317,7 @@ class Cores:
 
     def _ready(self, core: Core) -> bool:
         """Whether a core gets a turn."""
-        if not core.asleep or self._is_woken(core):
+        if not core.asleep or self._interrupts.wake(core):
             return True
         if core.asleep == Outcome.WAIT_FOR_INTERRUPT.value:
             return False
@@ -467,7 +337,7 @@ class Cores:
         if outcome is not Outcome.LIMIT:
             core.rest(outcome.value)
             if outcome is Outcome.WAIT_FOR_EVENT:
-                self._note_rest(core)
+                self._waits.note(core)
             return False
         if clock.wish is not None:
             core.asleep = POLLING
@@ -477,7 +347,7 @@ class Cores:
             return False
         if self._idles(core):
             core.rest(IDLE_LOOP)
-            self._note_rest(core)
+            self._waits.note(core)
             return False
         core.steady.forget()
         core.naps = core.vain = 0
@@ -489,9 +359,9 @@ class Cores:
         if self._quiet < QUIET:
             return
         wishes = [core.wish for core in running if core.asleep == POLLING]
-        hope = machine.goes_on or any(self._can_be_interrupted(core) for core in running)
+        hope = machine.goes_on or any(self._interrupts.can_come(core) for core in running)
         if wishes or hope:
-            self._wait(running, min([machine.clock.next_event, *wishes]))
+            self._waits.wait(running, min([machine.clock.next_event, *wishes]))
             return
         self._hopeless += 1
         if self._hopeless > HOPELESS or all(core.asleep != IDLE_LOOP for core in running):
