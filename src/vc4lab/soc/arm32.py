@@ -68,6 +68,8 @@ class Arm32(Cpu):
     """MIDR, if it is another one than the model's."""
     affinity = 0x80000000
     """MPIDR of core 0."""
+    _routing = 0
+    """HCR, as the core last came back."""
     hyp_core: HypCore | None = None
     """What it needs for HYP mode, if it has one."""
     _counter: NativeCounter | None = None
@@ -158,8 +160,9 @@ class Arm32(Cpu):
         super()._install_hooks()
         timer, bus, arm = self.links.timer, self.links.bus, self._arm
         self._entry_of_exceptions = ExceptionEntry(self.calls)
+        routing = () if self.model == "1176" else (hyp.HCR,)
         self._place = self.calls.batch(
-            arm.UC_ARM_REG_CP_REG, (arm.UC_ARM_REG_PC, arm.UC_ARM_REG_CPSR)
+            arm.UC_ARM_REG_CP_REG, (arm.UC_ARM_REG_PC, arm.UC_ARM_REG_CPSR, *routing)
         )
         if timer is not None and bus:
             write = self.calls.address_of("uc_reg_write")
@@ -174,7 +177,8 @@ class Arm32(Cpu):
         return value
 
     def refresh(self) -> None:
-        self.pc, self.cpsr = self._place.read()
+        self.pc, self.cpsr, *routing = self._place.read()
+        self._routing = routing[0] if routing else 0
 
     def _entry(self) -> int:
         return self.pc | (1 if self.cpsr & THUMB else 0)
@@ -251,10 +255,15 @@ class Arm32(Cpu):
             return False
         if self.in_hyp or exception is ArmException.HYPERVISOR_CALL:
             return True
-        bits = {ArmException.IRQ: hyp.HCR_IMO, ArmException.FIQ: hyp.HCR_FMO}.get(exception, 0)
-        if self.cpsr & MODE_MASK == USER:
-            bits |= hyp.HCR_TGE
-        return bool(bits and self.system_register(hyp.HCR) & bits)
+        routing = self._routing
+        if not routing:
+            return False
+        bits = hyp.HCR_TGE if self.cpsr & MODE_MASK == USER else 0
+        if exception is ArmException.IRQ:
+            bits |= hyp.HCR_IMO
+        elif exception is ArmException.FIQ:
+            bits |= hyp.HCR_FMO
+        return bool(routing & bits)
 
     def accepts(self, exception: ArmException) -> bool:
         if not self.in_hyp and self._goes_to_hyp(exception):
@@ -309,7 +318,7 @@ class Arm32(Cpu):
             self.engine.reg_write(self._arm.UC_ARM_REG_CP_REG, (*register, value))
 
     def _on_interrupt_hook(self, engine: Any, number: int, _data: Any) -> None:
-        pc, cpsr = self._place.read()
+        pc, cpsr, *_routing = self._place.read()
         if number == ENGINE_SVC:
             thumb = cpsr & THUMB
             self._pending = (ArmException.SUPERVISOR_CALL, pc - (2 if thumb else 4))
@@ -334,7 +343,7 @@ class Arm32(Cpu):
         return self.fetch(pc - 4) & 0x0FFFFFF0 == 0x01600070
 
     def _on_invalid(self, engine: Any, _data: Any) -> bool:
-        pc, cpsr = self._place.read()
+        pc, cpsr, *_routing = self._place.read()
         thumb = cpsr & THUMB
         if thumb:
             waits = self.fetch(pc - 2, 2) in (WFE_THUMB, YIELD_THUMB)
