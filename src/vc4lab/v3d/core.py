@@ -192,7 +192,7 @@ class V3D:
         """The level of the interrupt line (IRQ 10 of the Pi)."""
         values = self.values
         programs = values["DBQITC"] & values["DBQITE"] & 0xFFFF
-        if self.unknowns["dbcfg_interrupts"] == "needed" and not values["DBCFG"] & 1:
+        if programs and not values["DBCFG"] & 1 and self.unknowns["dbcfg_interrupts"] == "needed":
             programs = 0
         return bool(values["INTCTL"] & values["INTENA"] or programs)
 
