@@ -97,6 +97,21 @@ BF800000 BF7FFC00 3F7FFB00 00000000 3EFFFE00
 """
 
 
+@pytest.mark.parametrize("name", ["RECIP", "RSQRT", "LOG2", "EXP2"])
+def test_sfu_fields_are_never_exceeded(name: str) -> None:
+    """The unit cuts slope, curve and sum to their fields; `interpolate` has no need to."""
+    table, rising = getattr(sfu, name), name == "EXP2"
+    m = np.arange(1 << 15, dtype=np.int64)
+    c0, c1, c2 = (np.array(column)[m >> 11] for column in table)
+    slope = (c1 * (m & 0x7FF) >> 11) & 0xFFF
+    if rising:
+        slope = ~slope & 0x7FFF
+    curve = (c2 * np.array(list(sfu.SQUARE))[(m >> 5) & 63] >> 5) & 0x7F
+    expected = ((c0 - slope - curve) & 0x7FFF) << 8
+    found = sfu.interpolate(NumpyOps(1 << 15), table, m.astype(np.uint32), rising)
+    assert np.array_equal(found, expected)
+
+
 def test_sfu_vectors_of_the_reference() -> None:
     rows = np.array([[int(w, 16) for w in r.split()] for r in VECTORS.split("\n") if r], np.uint32)
     ops = NumpyOps(len(rows))

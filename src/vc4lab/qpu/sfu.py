@@ -63,35 +63,41 @@ def square(ops: Ops, q: Word) -> Word:
 
 
 def interpolate(ops: Ops, table: Table, m: Word, rising: bool = False) -> Word:
-    """F(m): the 23-bit mantissa for a 15-bit argument; `rising` is the exp2 form (slope added)."""
+    """F(m): the 23-bit mantissa for a 15-bit argument; `rising` is the exp2 form (slope added).
+
+    The unit cuts slope, curve and sum to 12, 7 and 15 bits, which no table and argument exceed (a
+    test tries them all); the rising form, which adds the complement of its slope, wraps once.
+    """
     index = ops.shrc(m, 11)
     offset = ops.andc(m, 0x7FF)
     q = ops.andc(ops.shrc(m, 5), 63)
     slope = ops.shrc(ops.mul(ops.lookup16(index, table.c1), offset), 11)
-    slope = ops.andc(slope, 0xFFF)
-    if rising:
-        slope = ops.andc(ops.not_(slope), 0x7FFF)
     curve = ops.shrc(ops.mul(ops.lookup16(index, table.c2), square(ops, q)), 5)
-    curve = ops.andc(curve, 0x7F)
-    out = ops.sub(ops.sub(ops.lookup16(index, table.c0), slope), curve)
-    return ops.shlc(ops.andc(out, 0x7FFF), 8)
+    if rising:
+        out = ops.add(ops.lookup16(index, [c + 1 for c in table.c0]), slope)
+    else:
+        out = ops.sub(ops.lookup16(index, table.c0), slope)
+    return ops.shlc(ops.sub(out, curve), 8)
 
 
 def _exponent(ops: Ops, x: Word) -> Word:
     return ops.andc(ops.shrc(x, 23), 255)
 
 
+_EXPONENT = 0xFF << 23
+
+
 def recip(ops: Ops, x: Word, settings: Settings = DEFAULTS) -> Word:
     """1/x."""
-    e = _exponent(ops, x)
+    e = ops.andc(x, _EXPONENT)
     sign = ops.andc(x, 0x80000000)
-    exponent = ops.andc(ops.not_(ops.add(e, ops.const(2))), 255)
+    exponent = ops.sub(ops.const(253 << 23), e)
     mantissa = interpolate(ops, RECIP, ops.andc(ops.shrc(x, 8), 0x7FFF))
-    result = ops.or_(ops.shlc(exponent, 23), mantissa)
+    result = ops.or_(exponent, mantissa)
     if settings["recip_one"] == "exact":
         one = ops.const(0x3F800000)
         result = ops.select(ops.eq(ops.andc(x, 0x7FFFFFFF), one), one, result)
-    result = ops.select(ops.ugt(e, ops.const(252)), ops.const(0), result)
+    result = ops.select(ops.ugt(e, ops.const(252 << 23)), ops.const(0), result)
     result = ops.select(ops.eq(e, ops.const(0)), ops.const(0x7F800000), result)
     return ops.or_(result, sign)
 
@@ -99,13 +105,9 @@ def recip(ops: Ops, x: Word, settings: Settings = DEFAULTS) -> Word:
 def rsqrt(ops: Ops, x: Word, settings: Settings = DEFAULTS) -> Word:
     """1/sqrt(|x|)."""
     e = _exponent(ops, x)
-    exponent = ops.andc(ops.sub(ops.not_(e), ops.const(127)), 255)
-    exponent = ops.shrc(exponent, 1)
-    exponent = ops.or_(exponent, ops.shlc(ops.andc(exponent, 64), 1))
-    exponent = ops.andc(ops.add(exponent, ops.const(126)), 255)
-    even = ops.shlc(ops.andc(ops.not_(e), 1), 14)
-    m = ops.or_(even, ops.andc(ops.shrc(x, 9), 0x3FFF))
-    result = ops.or_(ops.shlc(exponent, 23), interpolate(ops, RSQRT, m))
+    exponent = ops.shlc(ops.shrc(ops.sub(ops.const(380), e), 1), 23)
+    m = ops.xor(ops.andc(ops.shrc(x, 9), 0x7FFF), ops.const(0x4000))  # bit 14: exponent is even
+    result = ops.or_(exponent, interpolate(ops, RSQRT, m))
     result = ops.select(ops.eq(e, ops.const(255)), ops.const(0), result)
     return ops.select(ops.eq(e, ops.const(0)), ops.const(0x7F800000), result)
 
