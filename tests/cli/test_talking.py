@@ -177,3 +177,12 @@ def test_states(tmp_path):
     assert "CLI-005" in bad.output
     missing = tmp_path / "no"
     assert "CLI-005" in vc4lab("boot", HELLO, "--load-state", missing, code=2).output
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+@pytest.mark.parametrize("option", ["--serial", "--trace-to"])
+def test_a_disk_that_is_full(option):
+    words = ["--trace", "mmio"] if option == "--trace-to" else []
+    result = vc4lab("boot", HELLO, *words, option, "/dev/full", code=ExitCode.OUTPUT)
+    assert "CLI-001: /dev/full" in result.output
+    assert "the program has ended" in result.output

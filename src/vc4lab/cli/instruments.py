@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from vc4lab.cli.exit_codes import ExitCode
@@ -32,6 +32,8 @@ class Instruments:
         self._machine = machine
         self._tell = tell
         self._stack = ExitStack()
+        self.outcome = ExitCode.OK
+        """Whether all that was to be recorded has been written."""
         self._opened: Window | None = None
 
     def attach(self) -> None:
@@ -59,6 +61,11 @@ class Instruments:
     def close(self) -> None:
         """Take everything off."""
         self._stack.close()
+
+    def _lose(self, path: Path, error: OSError, more: str = "") -> None:
+        """What was to be written into a file is lost."""
+        self.outcome = ExitCode.OUTPUT
+        self._tell(f"vc4lab: CLI-001: {path}: {error.strerror}{more}")
 
     def _card(self) -> None:
         """Whether there is an image to write to, if that is wanted."""
@@ -138,19 +145,25 @@ class Instruments:
             raise InstrumentError(text, ExitCode.OUTPUT) from None
         full = False
 
-        def write(line: str) -> None:
+        def fail(error: OSError) -> None:
             nonlocal full
+            if not full:
+                full = True
+                self._lose(path, error, "; the trace ends there")
+
+        def write(line: str) -> None:
             if full:
                 return
             try:
                 file.write(f"{line}\n")
             except OSError as error:
-                full = True
-                self._tell(f"vc4lab: CLI-001: {path}: {error.strerror}; the trace ends here")
+                fail(error)
 
         def close() -> None:
-            with suppress(OSError):
+            try:
                 file.close()
+            except OSError as error:
+                fail(error)
 
         self._stack.callback(close)
         return write
@@ -170,7 +183,7 @@ class Instruments:
         def close() -> None:
             recorder.close()
             if recorder.error is not None:
-                self._tell(f"vc4lab: CLI-001: {path}: {recorder.error.strerror}")
+                self._lose(path, recorder.error)
             elif recorder.samples:
                 seconds = recorder.samples / recorder.rate
                 self._tell(f"sound: {path}, {seconds:.2f} s at {recorder.rate} Hz")

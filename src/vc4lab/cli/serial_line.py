@@ -46,6 +46,8 @@ class SerialLine:
         self._show = show
         self._line = bytearray()
         self.port = SerialPort()
+        self.error: OSError | None = None
+        """Why the file could not take all of it."""
         if where in ("none", "null"):
             return
         if where is None or where == "stdio":
@@ -65,7 +67,7 @@ class SerialLine:
             tell(f"serial line: 127.0.0.1 port {port.port}")
         else:
             self._file = Path(where.removeprefix("file:")).open("wb")  # noqa: SIM115 - see close()
-            self.port.listener = self._file.write  # type: ignore[assignment]
+            self.port.listener = self._to_file
 
     def _connect(self, end: PseudoTerminal | TcpPort) -> None:
         self._end = end
@@ -81,6 +83,14 @@ class SerialLine:
 
         self.port.source = receive
         self.port.descriptors = end.descriptors
+
+    def _to_file(self, data: bytes) -> None:
+        if self._file is None or self.error is not None:
+            return
+        try:
+            self._file.write(data)
+        except OSError as error:
+            self.error = error
 
     def _to_stdout(self, data: bytes) -> None:
         stream = sys.stdout
@@ -107,7 +117,10 @@ class SerialLine:
         if self._end is not None:
             self._end.close()
         if self._file is not None:
-            self._file.close()
+            try:
+                self._file.close()
+            except OSError as error:
+                self.error = self.error or error
         if self._shown and self._show is None and self.port.sent:
             if not self.port.text.endswith("\n"):
                 sys.stdout.write("\n")

@@ -92,6 +92,9 @@ def run_session(settings: Settings) -> ExitCode:
             code = run.boot_and_run(line.port, progress)
         finally:
             line.close()
+    if line.error is not None:
+        say(f"vc4lab: CLI-001: {settings.serial}: {line.error.strerror}; the output ends there")
+        code = code or ExitCode.OUTPUT
     for text in run.endings:
         say(text)
     return run.save(code)
@@ -172,7 +175,7 @@ class _Run:
         instruments = Instruments(settings, machine, say)
         code = self._run(machine, instruments, started)
         written = instruments.write_card()
-        return code or written
+        return code or written or instruments.outcome
 
     def _run(self, machine: Machine, instruments: Instruments, started: float) -> ExitCode:
         from vc4lab.cli.instruments import InstrumentError
