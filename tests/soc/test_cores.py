@@ -216,3 +216,35 @@ def test_a_framebuffer_fits_into_the_least_memory_of_the_videocore(boot):
     assert machine.videocore.arm_memory == 992 << 20
     machine.run(seconds=0.1)
     assert machine.screen.image is not None
+
+
+POLLS_THE_DMA = (
+    0xEE100FB0,  # mrc p15, 0, r0, c0, c0, 5
+    0xE2100003,  # ands r0, r0, #3
+    0x1A00000A,  # bne stop
+    0xE3A0143F,  # mov r1, #0x3f000000
+    0xE3811A07,  # orr r1, r1, #0x7000
+    0xE3A03001,  # mov r3, #1
+    0xE5813FF0,  # str r3, [r1, #0xff0]: ENABLE
+    0xE3A02B01,  # mov r2, #0x400
+    0xE5812004,  # str r2, [r1, #4]: CONBLK_AD
+    0xE5813000,  # str r3, [r1]: CS.ACTIVE
+    0xE5914000,  # 1: ldr r4, [r1]
+    0xE3140001,  # tst r4, #1
+    0x1AFFFFFC,  # bne 1b
+    0xE3A05007,  # stop: mov r5, #7
+    0xEAFFFFFE,  # b .
+)
+
+
+def test_who_polls_beside_cores_that_have_ended_sees_what_happened(tmp_path):
+    """The end of a DMA transfer comes sooner than anything else that could wake the core."""
+    image = struct.pack(f"<{len(POLLS_THE_DMA)}I", *POLLS_THE_DMA).ljust(0x400, b"\0")
+    image += struct.pack("<8I", 0x110, 0x500, 0x600, 64, 0, 0, 0, 0)
+    (tmp_path / "kernel7.img").write_bytes(image)
+    (tmp_path / "config.txt").write_text("kernel_old=1\n")
+    machine = Machine(tmp_path, board="pi2")
+    result = machine.run(seconds=0.01)
+    assert machine.cores[0].register(5) == 7
+    assert result.reason is Stop.HALTED
+    assert result.seconds < 0.001

@@ -259,7 +259,7 @@ class Cores:
         self._stirred = clock.events_run != self._events_seen
         self._events_seen = clock.events_run
         ready = [core for core in running if self._ready(core)]
-        marker = self._marker(running) if len(ready) == 1 else None
+        marker = self._marker(running, ready[0]) if len(ready) == 1 else None
         for core in ready:
             if machine.ended:
                 return
@@ -290,10 +290,11 @@ class Cores:
         else:
             self._nobody_works(running)
 
-    def _marker(self, running: list[Core]) -> Event:
+    def _marker(self, running: list[Core], working: Core) -> Event:
         """An event that ends the slice of a core that runs while all others rest."""
         clock = self._machine.clock
-        moments = [core.wake_at for core in running if core.asleep == POLLING]
+        resting = [core for core in running if core is not working]
+        moments = [core.wake_at for core in resting if core.asleep == POLLING]
         return clock.at(min([clock.now + _longer(ALONE, self._calm), *moments]), _nothing)
 
     def _polls_in_vain(self) -> bool:
