@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from vc4lab.qpu.environment import Environment, Unsupported
 from vc4lab.qpu.interpreter import Interpreter
 from vc4lab.qpu.program import Program
 from vc4lab.qpu.unknowns import DEFAULTS
-from vc4lab.qpu.wide import WideEnvironment, run_wide
+from vc4lab.qpu.wide import PROBE_AFTER, WideEnvironment, run_wide
 
 BLOCKS = 7
 
@@ -27,7 +27,7 @@ class Wide(WideEnvironment):
         self.ended: list[int] = []
 
     def select(self, rows):
-        new = object.__new__(Wide)
+        new = object.__new__(type(self))
         new.__dict__.update(self.__dict__)
         new.rows, new.blocks = self.rows[rows], len(rows)
         return new
@@ -168,6 +168,21 @@ def test_a_run_without_end_is_given_up() -> None:
         run_wide(Program(tuple(assemble(text).words), 0), env, budget=1000)
 
 
+def test_one_block_finds_out_whether_a_program_ends() -> None:
+    class Counting(Wide):
+        limits: ClassVar[list[int]] = []
+
+        def loop_limit(self):
+            self.limits.append(self.blocks)
+            super().loop_limit()
+
+    text = ":again\n mov r0, 1 ; nop\n brr -, again\n nop\n nop\n nop\n"
+    program = Program(tuple(assemble(text).words), 0)
+    with pytest.raises(Unsupported, match="QPU-041"):
+        run_wide(program, Counting(np.zeros((3, 16), np.uint32)), budget=2 * PROBE_AFTER)
+    assert Counting.limits == [1]
+
+
 def test_an_instruction_at_a_time_for_groups_that_the_environment_wants() -> None:
     """Each group is at its end before the next one begins."""
     order: list[list[int]] = []
@@ -180,7 +195,6 @@ def test_an_instruction_at_a_time_for_groups_that_the_environment_wants() -> Non
 
         def select(self, rows):
             new = super().select(rows)
-            new.__class__ = Groups
             new.whole = False
             return new
 

@@ -41,6 +41,10 @@ WIDEST = 256
 _ZERO = np.zeros(1, np.uint32)
 
 
+class _Endless(Exception):  # noqa: N818 - a verdict on the program
+    """It does not end, or not where it should."""
+
+
 class InterpretedVertices(WideEnvironment):
     """VPM and uniforms of some batches; words are numpy arrays as `WideOps` has them.
 
@@ -60,7 +64,6 @@ class InterpretedVertices(WideEnvironment):
         self.reads = vpm.ReadQueue()
         self.write_setup, self.write_address = GenericSetup(WHOLE_ROWS), 0
         self.requests = self._new_requests()
-        self.stopped: list[bool] = []
 
     def select(self, rows: NDArray[np.intp]) -> InterpretedVertices:
         new = copy.copy(self)
@@ -149,10 +152,10 @@ class InterpretedVertices(WideEnvironment):
         """One thread per batch: switching is invisible."""
 
     def loop_limit(self) -> None:
-        self.stopped.append(True)
+        raise _Endless
 
     def left_program(self) -> None:
-        self.stopped.append(True)
+        raise _Endless
 
     def refuse(self, what: str) -> Any:
         raise Unsupported("VTX-002", f"{what} in a vertex shader", self.site)
@@ -213,5 +216,8 @@ class VertexInterpreter:
     def _run(self, context: VertexContext, inputs: Any) -> Any:
         """The VPM after the program, for each batch; None if it does not end."""
         env = InterpretedVertices(self, context, inputs)
-        run_wide(self.program, env, settings=self.key.unknowns)
-        return None if env.stopped else env.outputs
+        try:
+            run_wide(self.program, env, settings=self.key.unknowns)
+        except _Endless:
+            return None
+        return env.outputs
