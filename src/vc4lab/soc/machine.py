@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from vc4lab.diagnostics import Reporter, StrictStop
 from vc4lab.memory import GuestMemory
+from vc4lab.soc.block import Poll
 from vc4lab.soc.board import find_board
 from vc4lab.soc.boot_extras import BootExtras
 from vc4lab.soc.clock import NANOSECONDS
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from vc4lab.soc.caches import Caches
     from vc4lab.soc.guards import GuardZones
 
+CALM_AFTER = NANOSECONDS // 2
+"""Guest time without a sign of life after which a program need not be exactly at the wall's."""
 SETTLED = 2
 """After so many vsyncs without anything new the display shows what it will show."""
 
@@ -108,6 +111,9 @@ class Machine(Hardware):
         self._changes_seen = -1
         self._still = 0
         """Vsyncs in a row before which nothing has happened but the vsync before."""
+        self._signs: list[int] = []
+        self._sign_at = 0
+        """The last moment at which something could be seen from outside."""
         self.watches: list[Callable[[], list[int]]] = [self._serial_watches]
         """Each gives file descriptors that end a rest of `--realtime`."""
         self._schedule_vsync()
@@ -226,7 +232,7 @@ class Machine(Hardware):
                 self.guards.check()
         self.frames.vsync(still)
         if self.pace is not None and self._still < SETTLED:
-            self.pace.keep(self.clock.now)
+            self._keep_pace(self.pace)
         if self.pace is None or not self.pace.is_behind(self.clock.now):
             self.uart.poll_input()
             self.mini_uart.poll_input()
@@ -237,6 +243,18 @@ class Machine(Hardware):
             if hang is not None:
                 self.hang(hang)
         self._changes_seen = self.clock.changes
+
+    def _keep_pace(self, pace: Pace) -> None:
+        """A vsync of a program that works, or polls."""
+        _frames, *signs = self.signs()  # a picture that stands still is no sign
+        signs.append(self.videocore.framebuffer.flips)
+        now = self.clock.now
+        if signs != self._signs:
+            self._signs, self._sign_at = signs, now
+        calm = now - self._sign_at > CALM_AFTER and self._frames_wanted is None
+        polled = self.bus.polled
+        listens = calm and polled is not None and polled[2] is Poll.INPUT
+        pace.keep(now, calm, self.serial.watches() if listens else [])
 
     def signs(self) -> tuple[int, ...]:
         """Changes when something happens that can be seen from outside."""

@@ -20,6 +20,8 @@ MOST_BEHIND = NANOSECONDS // 4
 WORTH_TELLING = NANOSECONDS
 """Losses of this much in all are told; the compilation of a first frame is less."""
 LONGEST_SLEEP = NANOSECONDS
+CALM_SLACK = NANOSECONDS // 20
+"""A program that polls, and of which nothing is seen, may be so far ahead of the wall."""
 SHORTEST_REST = NANOSECONDS // 50
 """A guest that waits may be so far ahead of the wall: short waits are slept at the next vsync."""
 
@@ -65,23 +67,30 @@ class Pace:
         self._offset: int | None = None
         self._made_up = 0
         """Guest time up to which it has rested: until then it is behind, and that is no fault."""
+        self._slack = 0
         self.longest = LONGEST_SLEEP / NANOSECONDS
         self.sleeps = 0
         self.lost = 0
 
-    def keep(self, now: int) -> None:
-        """The guest has reached the moment `now` (ns of guest time)."""
+    def keep(self, now: int, calm: bool = False, descriptors: list[int] | None = None) -> None:
+        """The guest has reached the moment `now` (ns of guest time).
+
+        `calm`: nobody has seen anything of it for a while. It may then be a little ahead, so that
+        it is not woken for every vsync; descriptors that become readable end the sleep.
+        """
         ahead = self._ahead(now)
-        if ahead > 0:
-            self._sleep_for(min(ahead, LONGEST_SLEEP), [])
+        self._slack = min(CALM_SLACK, int(self.longest * NANOSECONDS)) if calm else 0
+        if ahead > self._slack:
+            self._sleep_for(min(ahead, LONGEST_SLEEP), descriptors or [])
         elif ahead < -MOST_BEHIND and now >= self._made_up:
             self._give_up(-ahead, now)
 
     def rest(self, now: int, until: int, descriptors: list[int]) -> None:
         """All cores wait at `now`, and nobody notices anything before `until`."""
-        if now < self._made_up or self._ahead(now) + until - now < SHORTEST_REST:
+        ahead = self._ahead(now) + until - now
+        if now < self._made_up or ahead < max(SHORTEST_REST, self._slack):
             return
-        ahead = min(self._ahead(until), int(self.longest * NANOSECONDS))
+        ahead = min(ahead, int(self.longest * NANOSECONDS))
         wanted = self._wall() + ahead
         self._sleep_for(ahead, descriptors)
         assert self._offset is not None
