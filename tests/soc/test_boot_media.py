@@ -234,7 +234,8 @@ def test_the_same_gpu_mem_for_everybody(tmp_path, lines, board, megabytes):
     (tmp_path / "prog.img").write_bytes(bytes.fromhex("feffffea"))
     (tmp_path / "config.txt").write_text(f"kernel=prog.img\n{lines}\n")
     machine = Machine(tmp_path, board)
-    arm = (machine.board.ram >> 20) - megabytes
+    visible = min(machine.board.ram, machine.board.peripherals) >> 20
+    arm = min((machine.board.ram >> 20) - megabytes, visible - 16)
     assert machine.videocore.vc_memory == megabytes << 20
     assert machine.videocore.arm_memory == arm << 20
     assert struct.unpack_from("<5I", machine.memory.read(0x114, 20))[2] == arm << 20

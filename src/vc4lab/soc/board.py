@@ -29,6 +29,8 @@ class Board:
         Top bits of the bus addresses the firmware hands out.
     kernels
         Names looked for, in this order; those with an 8 before .img are AArch64.
+    device_trees
+        Names of its device tree on the card, in this order.
     led_gpio, led_inverted
         The activity LED's pin; None: behind the firmware's GPIO expander.
     header_uart
@@ -57,6 +59,7 @@ class Board:
     machine_id: int
     revision: int
     kernels: tuple[str, ...]
+    device_trees: tuple[str, ...]
     uart_clock: int
     core_clock: int
     arm_clock: int
@@ -118,6 +121,7 @@ BOARDS: dict[str, Board] = {
         Board(
             **_BCM2835,
             name="zero",
+            device_trees=("bcm2708-rpi-zero.dtb", "bcm2835-rpi-zero.dtb"),
             title="Raspberry Pi Zero",
             revision=0x900093,
             uart_clock=48_000_000,
@@ -128,6 +132,7 @@ BOARDS: dict[str, Board] = {
         Board(
             **_BCM2835,
             name="pi1",
+            device_trees=("bcm2708-rpi-b.dtb", "bcm2708-rpi-b-plus.dtb"),
             title="Raspberry Pi 1",
             revision=0x000010,
             uart_clock=3_000_000,
@@ -138,6 +143,7 @@ BOARDS: dict[str, Board] = {
         Board(
             **_BCM2836,
             name="pi2",
+            device_trees=("bcm2709-rpi-2-b.dtb",),
             title="Raspberry Pi 2",
             chip="bcm2836",
             cpu="CORTEX_A7",
@@ -160,6 +166,7 @@ BOARDS: dict[str, Board] = {
             **_BCM2836,
             **_A53,
             name="pi2-1.2",
+            device_trees=("bcm2710-rpi-2-b.dtb",),
             title="Raspberry Pi 2 revision 1.2",
             revision=0xA22042,
             core_clock=250_000_000,
@@ -174,6 +181,7 @@ BOARDS: dict[str, Board] = {
             **_BCM2836,
             **_A53,
             name="pi3",
+            device_trees=("bcm2710-rpi-3-b.dtb",),
             title="Raspberry Pi 3",
             revision=0xA02082,
             core_clock=400_000_000,
@@ -236,6 +244,7 @@ _ROWS = (
     ("local block", lambda b: f"0x{b.local:08x}" if b.local else "–"),
     ("bus alias", lambda b: f"0x{b.alias:08x}"),
     ("kernel", lambda b: ", ".join(b.kernels)),
+    ("device tree", lambda b: ", ".join(b.device_trees)),
     ("machine id", lambda b: f"0x{b.machine_id:x}"),
     ("revision", lambda b: f"0x{b.revision:06x}"),
     ("PL011 clock", lambda b: _hertz(b.uart_clock)),

@@ -1,6 +1,7 @@
 """A minimal flattened device tree: what a program needs that looks for RAM and the command line.
 
-Source: Devicetree Specification 0.3, chapter 5. A card's own .dtb file goes before it.
+Source: Devicetree Specification 0.3, chapter 5. A card's own .dtb file goes before it, see
+`device_tree_file.py`.
 """
 
 from __future__ import annotations
@@ -14,7 +15,9 @@ HEADER = 40
 Value = str | int | bytes
 
 
-class _Writer:
+class TreeWriter:
+    """Writes a tree node by node."""
+
     def __init__(self) -> None:
         self.structure = bytearray()
         self._strings = bytearray()
@@ -63,7 +66,7 @@ def device_tree(
     ramdisk: tuple[int, int] | None = None,
 ) -> bytes:
     """The tree as bytes: root, memory (bytes from 0), chosen, and the board's numbers."""
-    tree = _Writer()
+    tree = TreeWriter()
     tree.begin("")
     tree.set("#address-cells", 1)
     tree.set("#size-cells", 1)

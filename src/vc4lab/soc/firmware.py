@@ -15,6 +15,7 @@ from vc4lab.soc.card import BareImage, Card, FolderCard
 from vc4lab.soc.card_slot import CardSlot
 from vc4lab.soc.config_txt import LONGEST_FILE, Config, parse_config
 from vc4lab.soc.device_tree import device_tree
+from vc4lab.soc.device_tree_file import BadTree, complete, read_tree, write_tree
 from vc4lab.soc.fat import BadCard, FatCard, looks_like_card
 from vc4lab.soc.symbols import BadElf, read_elf
 
@@ -132,7 +133,7 @@ def _plan(
     place = None if ramdisk is None else (ramdisk.address, len(ramdisk.data))
     described = 0
     if not config.flag("disable_commandline_tags"):
-        tree = _tree(card, wide, board, config, place)
+        tree = _tree(card, wide, board, config, place, reporter)
         if tree is not None:
             described = config.integer("device_tree_address", 0)
             if not 0 < described < board.peripherals - len(tree):
@@ -216,19 +217,27 @@ def _ramdisk(
 
 
 def _tree(
-    card: Card, wide: bool, board: Board, config: Config, ramdisk: tuple[int, int] | None
+    card: Card,
+    wide: bool,
+    board: Board,
+    config: Config,
+    ramdisk: tuple[int, int] | None,
+    reporter: Reporter,
 ) -> bytes | None:
     """The card's device tree, or for AArch64 (which has no tagged list) a small one of our own."""
-    asked = config.get("device_tree")
-    if asked and card.find(asked) is not None:
-        return card.read(asked, LARGEST_TREE)
-    if not wide:
-        return None
-    memory = arm_memory(board, config)
-    return device_tree(
-        board.title, board.chip, min(memory, board.peripherals), board.revision, SERIAL_NUMBER,
-        config.command_line, ramdisk,
-    )  # fmt: skip
+    memory = min(arm_memory(board, config), board.peripherals)
+    known = memory, board.revision, SERIAL_NUMBER, config.command_line, ramdisk
+    names = (config.get("device_tree"),) if "device_tree" in config.values else board.device_trees
+    for name in names:
+        if name and card.find(name) is not None:
+            try:
+                root = read_tree(card.read(name, LARGEST_TREE))
+            except BadTree as error:
+                reporter.report("BOOT-031", f"{card.find(name)}: {error}", block="firmware")
+                continue
+            complete(root, *known)
+            return write_tree(root)
+    return device_tree(board.title, board.chip, *known) if wide else None
 
 
 # -- the kernel ------------------------------------------------------------------------------------

@@ -142,4 +142,14 @@ ENTRIES = [
         "Build image and ELF file together (objcopy -O binary), and do not strip the ELF file.",
         Severity.HINT,
     ),
+    Entry(
+        "BOOT-031",
+        "A device tree that is not used",
+        "The file is no flattened device tree, or a damaged one. The program gets the tagged list "
+        "(32 bits) or a small tree instead.",
+        "Devicetree Specification 0.3, chapter 5",
+        "Copy the .dtb file anew, or take it from the card; `device_tree=` without a name in "
+        "config.txt switches them off.",
+        Severity.WARNING,
+    ),
 ]
