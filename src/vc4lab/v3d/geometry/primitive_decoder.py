@@ -105,11 +105,11 @@ class Decoder:
         return result
 
 
-CONSECUTIVE = 0x3333
-"""A triangle whose three indices are those before plus 3, as when vertices are drawn in order."""
-
 RUN = 4
 """Triangles that `runs` looks at and `take_run` takes."""
+
+CONSECUTIVE_RUN = 0x3333333333333333
+"""A run whose indices are always those before plus 3, as when vertices are drawn in order."""
 
 
 @staged

@@ -9,8 +9,8 @@ from vc4lab.simd import (
     const,
     i1,
     i8,
-    i16,
     i32,
+    i64,
     kernel,
     load,
     max_,
@@ -22,7 +22,7 @@ from vc4lab.simd import (
 )
 from vc4lab.v3d.geometry import scan_context as sc
 from vc4lab.v3d.geometry.primitive_decoder import (
-    CONSECUTIVE,
+    CONSECUTIVE_RUN,
     FORMATS,
     INDEX_16,
     INDEX_24,
@@ -32,7 +32,6 @@ from vc4lab.v3d.geometry.primitive_decoder import (
     XY_32,
     Decoder,
     host,
-    runs,
     take_run,
 )
 from vc4lab.v3d.geometry.scan_context import DrawEntry, ScanContext
@@ -42,19 +41,17 @@ from vc4lab.v3d.geometry.scan_context import DrawEntry, ScanContext
 def take_rows(decoder: Any, used: Value) -> Value:
     """Takes triangles of consecutive vertices behind the last one, which was such; their number."""
     taken = const(i32, 0)
-    i0, i2 = decoder.i0.get(), decoder.i2.get()
-    room = 0xFFFF - 3 * RUN - i2
-    plain = (decoder.i1.get() == i0 + 1) & (i2 == i0 + 2)
-    while plain & (room >= 0):
-        word = load(i16, host(decoder.base, decoder.address.get()))
-        plain = runs(decoder) & (word == CONSECUTIVE)
-        if plain:
-            next_one = used + decoder.i2.get() + 1
-            store(next_one, const(vec(i8, 8), 1))
-            store(next_one + 8, const(vec(i8, 4), 1))
+    going = load(i64, host(decoder.base, decoder.address.get())) == CONSECUTIVE_RUN
+    while going:
+        i0, i2 = decoder.i0.get(), decoder.i2.get()
+        plain = (decoder.i1.get() == i0 + 1) & (i2 == i0 + 2) & (i2 <= 0xFFFF - 3 * RUN)
+        going = plain & (decoder.budget.get() > RUN)
+        if going:
+            store(used + i2 + 1, const(vec(i8, 8), 1))
+            store(used + i2 + 9, const(vec(i8, 4), 1))
             take_run(decoder)
             taken = taken + RUN
-            room = room - 3 * RUN
+            going = load(i64, host(decoder.base, decoder.address.get())) == CONSECUTIVE_RUN
     return taken
 
 
