@@ -1,7 +1,9 @@
 """What a render state costs that was never seen before: its programs compiled, without any cache.
 
-Every recorded run is replayed once with an empty cache, after a first one that has made what all
-draws share (binner, tile loops). CPU time of one core.
+Every recorded run is replayed with nothing known but what all draws share (binner, tile loops, the
+loop over vertices), which a first replay has made. CPU time of the one thread that compiles: on an
+otherwise quiet machine that is how long a frame waits. A draw state is a fragment program with its
+vertex and coordinate shaders; of a run with several, the mean counts.
 """
 
 from __future__ import annotations
@@ -21,15 +23,12 @@ STAGES = ("fragment", "vertex")
 def run() -> list[dict[str, Any]]:
     """Milliseconds of CPU time for each kind of program, and for whole draw states."""
     before = os.environ.get("VC4LAB_CACHE")
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ["VC4LAB_CACHE"] = folder
-        try:
-            return _rows(_measure())
-        finally:
-            if before is None:
-                del os.environ["VC4LAB_CACHE"]
-            else:
-                os.environ["VC4LAB_CACHE"] = before
+    try:
+        return _rows(_measure())
+    finally:
+        os.environ.pop("VC4LAB_CACHE", None)
+        if before is not None:
+            os.environ["VC4LAB_CACHE"] = before
 
 
 def _measure() -> list[list[tuple[str, float]]]:
@@ -43,27 +42,32 @@ def _measure() -> list[list[tuple[str, float]]]:
     compiled: list[str] = []
     honest, build = native.compile_ir, native.build
 
-    def noting(ir: str, target: Any) -> bytes:
+    def noting(ir: str, target: Any, combine: bool = True) -> bytes:
         compiled.append(ir)
-        return honest(ir, target)
+        return honest(ir, target, combine)
 
     def timed(name: str, *arguments: Any, **options: Any) -> Any:
         compiled.clear()
-        start = time.process_time()
+        start = time.thread_time()
         module = build(name, *arguments, **options)
         if compiled:
-            found.append((name, 1000 * (time.process_time() - start)))
+            found.append((name, 1000 * (time.thread_time() - start)))
         return module
 
     runs = []
     users = (pipeline, vertex)
+    known = (pipeline.fragment_pipeline, vertex.vertex_pipeline)
     native.compile_ir = noting
     for user in users:
         user.build = timed  # type: ignore[attr-defined]
     try:
         for path in sorted(path for path in JOBS.iterdir() if (path / "job0001").exists()):
             found.clear()
-            replay(path, threads=1)
+            for made in known:
+                made.cache_clear()
+            with tempfile.TemporaryDirectory() as folder:
+                os.environ["VC4LAB_CACHE"] = folder
+                replay(path, threads=1)
             runs.append(list(found))
     finally:
         native.compile_ir = honest
@@ -84,6 +88,8 @@ def _rows(runs: list[list[tuple[str, float]]]) -> list[dict[str, Any]]:
         for run in runs
         if (count := sum(name == "fragment" for name, _ in run))
     ]
-    name = "compile a new draw state (fragment, vertex, coordinate), median of runs"
-    rows.append({"name": name, "value": statistics.median(states), "unit": "ms"})
+    name = "compile a new draw state (fragment, vertex, coordinate)"
+    last = sorted(states)[int(0.9 * (len(states) - 1) + 0.5)]
+    for what, value in (("median of runs", statistics.median(states)), ("90 % of runs", last)):
+        rows.append({"name": f"{name}, {what}", "value": value, "unit": "ms"})
     return rows

@@ -30,12 +30,17 @@ class FastSemantics(Semantics):
         super().__init__(FastOps(), settings)
         self.note = note
 
-    def _operand(self, word: FastWord) -> Any:
-        lanes = nan_lanes(word)
-        if lanes is not None:
-            self.note(lanes)
-            word.no_nan = True
-        return word.floats()
+    def _operands(self, a: FastWord, b: FastWord) -> tuple[Any, Any]:
+        """Both as native floats; NaN lanes are noted together (one comparison finds them)."""
+        found = None
+        for word in (a, b):
+            lanes = nan_lanes(word)
+            if lanes is not None:
+                found = lanes if found is None else found | lanes
+                word.no_nan = True
+        if found is not None:
+            self.note(found)
+        return a.floats(), b.floats()
 
     def word_flags(self, word: FastWord, c: Callable[[], Any] | None = None) -> Flags:
         if not word.lazy:
@@ -49,14 +54,17 @@ class FastSemantics(Semantics):
         return self.floating(word, c)
 
     def fadd(self, a: FastWord, b: FastWord) -> Result:
-        return self._lazy(self._operand(a) + self._operand(b), True)
+        x, y = self._operands(a, b)
+        return self._lazy(x + y, True)
 
     def fsub(self, a: FastWord, b: FastWord) -> Result:
-        return self._lazy(self._operand(a) - self._operand(b), True)
+        x, y = self._operands(a, b)
+        return self._lazy(x - y, True)
 
     def fmul(self, a: FastWord, b: FastWord) -> Result:
         carry = self.settings["fmul_carry"] == "positive"
-        return self._lazy(self._operand(a) * self._operand(b), carry)
+        x, y = self._operands(a, b)
+        return self._lazy(x * y, carry)
 
     def positive(self, word: FastWord) -> Any:
         if word.lazy:

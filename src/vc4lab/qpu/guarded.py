@@ -41,8 +41,8 @@ class GuardedSemantics(FastSemantics):
     def __init__(self, settings: Settings = DEFAULTS) -> None:
         super().__init__(lambda lanes: None, settings)
 
-    def _operand(self, word: FastWord) -> Any:
-        return word.floats()
+    def _operands(self, a: FastWord, b: FastWord) -> tuple[Any, Any]:
+        return a.floats(), b.floats()
 
     def _guard(self, name: str, a: FastWord, b: FastWord, single: Any) -> Any:
         strange = (single.bitcast(i32) & 0x7FFFFFFF).uge(_LARGEST)

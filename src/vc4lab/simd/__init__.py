@@ -2,7 +2,14 @@
 
 from vc4lab.simd.blocks import Block, enter, jump, jump_if, new_block, terminated
 from vc4lab.simd.control import unroll
-from vc4lab.simd.floatmode import FP_INVALID, FP_OVERFLOW, call_pointer, call_with_flags
+from vc4lab.simd.floatmode import (
+    FP_INVALID,
+    FP_OVERFLOW,
+    address_of,
+    call_pointer,
+    call_with_flags,
+    imported,
+)
 from vc4lab.simd.kernel import Function, Kernel, Staged, call, kernel, staged
 from vc4lab.simd.memory import (
     Cell,
@@ -94,6 +101,7 @@ __all__ = [
     "Type",
     "Value",
     "abs_",
+    "address_of",
     "all_",
     "alloca",
     "any_",
@@ -125,6 +133,7 @@ __all__ = [
     "i32x16",
     "i64",
     "i64x16",
+    "imported",
     "iota",
     "is_known",
     "is_nan",

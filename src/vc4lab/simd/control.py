@@ -83,7 +83,8 @@ class If:
         yes, self.no = trace.new_label("then"), trace.new_label("else")
         trace.terminate(f"br i1 {condition.text}, label %{yes}, label %{self.no}")
         if not self.dead:
-            trace.start(yes)
+            self.known = trace.knowledge()
+            trace.start(yes, self.known)
 
     def end(self, state: tuple[Any, ...]) -> None:
         """The end of either side."""
@@ -96,7 +97,7 @@ class If:
         if not self.staged:
             return state
         if not self.dead:
-            self.trace.start(self.no)
+            self.trace.start(self.no, self.known)
         result = restore(self.base)
         assert isinstance(result, tuple)
         return result
@@ -144,12 +145,13 @@ class _Loop:
         trace = self.trace
         body, out = trace.new_label("body"), trace.new_label("out")
         trace.terminate(f"br i1 {condition.text}, label %{body}, label %{out}")
+        known = trace.knowledge()
         trace.start(out)
         edge = trace.leave(tuple(self.state.header) if state is None else capture(state))
         assert edge is not None
         self.exits.append(edge)
         self.test_exit = edge
-        trace.start(body)
+        trace.start(body, known)
 
     def next(self, state: tuple[Any, ...]) -> tuple[Any, ...]:
         """The end of the body: goes round (native) or on to the next turn (unrolled)."""

@@ -5,9 +5,10 @@ x86: MXCSR. AArch64: FPCR and FPSR (compiles, but has never been run).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from vc4lab.simd.kernel import Function, call
+from vc4lab.simd.kernel import Function, call, function_in_module
 from vc4lab.simd.trace import FunctionTrace, ModuleTrace, current, function_trace, staged_error
 from vc4lab.simd.types import Type, i32, ptr
 from vc4lab.simd.value import Value, coerce
@@ -21,7 +22,10 @@ _MXCSR = {"default": 0x1F80, "qpu": 0x1F80 | 0x6000 | 0x8000 | 0x0040}
 # FPCR: RMode (bits 23:22) = 3 toward zero, FZ (bit 24)
 _FPCR = {"default": 0, "qpu": 3 << 22 | 1 << 24}
 
-FLOAT_MODES = tuple(_MXCSR)
+CALLERS = "caller"
+"""The float mode of modules whose entry points run in the mode of whoever calls them."""
+
+FLOAT_MODES = (*_MXCSR, CALLERS)
 
 
 def _x86(trace: FunctionTrace) -> bool:
@@ -33,6 +37,7 @@ def _x86(trace: FunctionTrace) -> bool:
 
 def save(trace: FunctionTrace) -> str:
     """Reads the control register; returns the slot (x86) or register that holds it."""
+    trace.forget()
     if _x86(trace):
         slot = trace.alloca("i32", 4)
         name = trace.module.declare("llvm.x86.sse.stmxcsr", "void @{} (ptr)")
@@ -44,6 +49,7 @@ def save(trace: FunctionTrace) -> str:
 
 def restore(trace: FunctionTrace, saved: str) -> None:
     """Writes back what save() read."""
+    trace.forget()
     if _x86(trace):
         name = trace.module.declare("llvm.x86.sse.ldmxcsr", "void @{} (ptr)")
         trace.emit(f"call void @{name}(ptr {saved})")
@@ -117,31 +123,56 @@ def call_pointer(
         enter(trace, "default")
     result = None
     if returns is None:
+        trace.forget()
         trace.emit(f"call void {target.text}({operands})")
     else:
-        text = trace.assign(f"call {_c_type(returns, True)} {target.text}({operands})")
+        text = trace.call(f"call {_c_type(returns, True)} {target.text}({operands})")
         result = Value(returns, text)
     if foreign:
         restore(trace, saved)
     return result
 
 
-def call_with_flags(kernel: Function, *args: Any) -> tuple[Value | None, Value]:
+def imported(name: str, returns: Type | None, arg_types: tuple[Type, ...]) -> Value:
+    """The address of a function of another module, for `call_pointer(…, float_mode="keep")`.
+
+    `build(…, imports={name: address})` says where it is; the address is not part of the code.
+    """
+    types = ", ".join(_c_type(t) for t in arg_types)
+    symbol = current().module.declare(name, f"{_c_type(returns, True)} @{{}} ({types})")
+    return Value(ptr, f"@{symbol}")
+
+
+def address_of(kernel: Function) -> Value:
+    """The address of a function of this module, for others to call while the module is loaded."""
+    return Value(ptr, f"@{function_in_module(current().module, kernel)}")
+
+
+def call_with_flags(
+    kernel: Function | Callable[..., Value | None], *args: Any
+) -> tuple[Value | None, Value]:
     """Calls `kernel` (noinline) and tells which float exceptions it raised.
 
-    Returns its result and the sticky flags as i32, e.g. `FP_INVALID | FP_OVERFLOW`. The flags are
-    conservative: an ordered comparison with a NaN raises FP_INVALID, too. The sticky flags of the
-    caller are cleared.
+    Anything else that is callable is traced here; it should do no more than call. Returns its
+    result and the sticky flags as i32, e.g. `FP_INVALID | FP_OVERFLOW`. The flags are conservative:
+    an ordered comparison with a NaN raises FP_INVALID, too. The sticky flags of the caller are
+    cleared.
     """
     trace = current()
+    if trace.module.float_mode == CALLERS:
+        raise staged_error("call_with_flags needs a module with a float mode of its own")
+
+    def called() -> Value | None:
+        return call(kernel, *args) if isinstance(kernel, Function) else kernel(*args)
+
     if _x86(trace):
         enter(trace, trace.module.float_mode)
-        result = call(kernel, *args)
+        result = called()
         word = Value(i32, trace.assign(f"load i32, ptr {save(trace)}, align 4"))
         return result, word & _STICKY
     clear = trace.module.declare("llvm.aarch64.set.fpsr", "void @{} (i64)")
     trace.emit(f"call void @{clear}(i64 0)")
-    result = call(kernel, *args)
+    result = called()
     read = trace.module.declare("llvm.aarch64.get.fpsr", "i64 @{} ()")
     # FPSR: IOC bit 0 and OFC bit 2, moved to the places of MXCSR's IE and OE
     fpsr = trace.assign(f"call i64 @{read}()")

@@ -34,3 +34,26 @@ FOLD: dict[str, Any] = {
     "sgt": lambda a, b, w: _signed(a, w) > _signed(b, w),
     "sge": lambda a, b, w: _signed(a, w) >= _signed(b, w),
 }
+
+NEUTRAL: dict[str, int] = {
+    "add": 0, "sub": 0, "mul": 1, "and": -1, "or": 0, "xor": 0, "shl": 0, "lshr": 0, "ashr": 0,
+}  # fmt: skip
+"""The second operand with which an operation gives back its first."""
+
+COMMUTATIVE = ("add", "mul", "and", "or", "xor")
+"""Operations whose operands may change places."""
+
+_INVERSE = {
+    "icmp": (("eq", "ne"), ("ult", "uge"), ("ule", "ugt"), ("slt", "sge"), ("sle", "sgt")),
+    "fcmp": (
+        ("oeq", "une"), ("olt", "uge"), ("ole", "ugt"), ("ogt", "ule"), ("oge", "ult"),
+        ("ord", "uno"),
+    ),
+}  # fmt: skip
+INVERSE = {
+    (kind, test): other
+    for kind, pairs in _INVERSE.items()
+    for pair in pairs
+    for test, other in (pair, pair[::-1])
+}
+"""The test that holds exactly where this one does not."""

@@ -148,7 +148,8 @@ def call(function: Function, *args: Any, cold: bool = False) -> Any:
     operands = ", ".join(f"{v.type.text} {v.text}" for v in values)
     note = " cold" if cold else ""
     if function.returns is None:
+        trace.forget()
         trace.emit(f"call void @{name}({operands}){note}")
         return None
     text = f"call {function.returns.text} @{name}({operands}){note}"
-    return Value(function.returns, trace.assign(text))
+    return Value(function.returns, trace.call(text))

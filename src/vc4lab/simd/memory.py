@@ -18,7 +18,7 @@ def _pointer(p: Any) -> Value:
 def load(type_: Type, p: Any, align: int = 1) -> Value:
     """The value of type `type_` at address `p`; `align` is a promise in bytes."""
     text = f"load {type_.text}, ptr {_pointer(p).text}, align {align}"
-    return Value(type_, current().assign(text))
+    return Value(type_, current().load(text))
 
 
 def store(p: Any, value: Any, align: int = 1) -> None:
@@ -55,11 +55,12 @@ class Cell:
 
     def get(self) -> Value:
         text = f"load {self.type.text}, ptr {self.slot}, align {self.align}"
-        return Value(self.type, current().assign(text))
+        return Value(self.type, current().read_cell(self.slot, text))
 
     def set(self, value: Any) -> None:
         v = coerce(value, self.type)
-        current().emit(f"store {v.type.text} {v.text}, ptr {self.slot}, align {self.align}")
+        line = f"store {v.type.text} {v.text}, ptr {self.slot}, align {self.align}"
+        current().write_cell(self.slot, v.text, line)
 
 
 def var(type_: Type, initial: Any = None) -> Cell:
@@ -112,7 +113,7 @@ def atomic_add(p: Any, value: Any) -> Value:
 
     v = as_value(value)
     text = f"atomicrmw add ptr {_pointer(p).text}, {v.type.text} {v.text} seq_cst"
-    return Value(v.type, current().assign(text))
+    return Value(v.type, current().call(text))
 
 
 # -- by lanes
@@ -143,7 +144,7 @@ def masked_load(type_: Type, p: Any, mask: Any, default: Any = 0) -> Value:
         f"{type_.text} @{{}} (ptr, {m.type.text}, {type_.text})",
     )
     args = f"ptr align 1 {_pointer(p).text}, {m.type.text} {m.text}, {type_.text} {d.text}"
-    return Value(type_, current().assign(f"call {type_.text} @{name}({args})"))
+    return Value(type_, current().load(f"call {type_.text} @{name}({args})"))
 
 
 def masked_store(p: Any, value: Value, mask: Any) -> None:
@@ -201,7 +202,7 @@ def gather(
             f"{pointers.type.text} align 1 {pointers.text}, {m.type.text} {m.text}, "
             f"{type_.text} {passthru.text}"
         )
-        return Value(type_, trace.assign(f"call {type_.text} @{name}({args})"))
+        return Value(type_, trace.load(f"call {type_.text} @{name}({args})"))
     result = Value(type_, "poison")
     if m.constant:
         start, wide = _pointer(base), offsets.sext(i64)
@@ -218,7 +219,7 @@ def gather(
 def _pointers(base: Any, offsets: Value) -> Value:
     type_ = vec(ptr, offsets.type.lanes)
     text = f"getelementptr i8, ptr {_pointer(base).text}, {offsets.type.text} {offsets.text}"
-    return Value(type_, current().assign(text))
+    return Value(type_, current().once(text))
 
 
 def scatter(base: Any, offsets: Value, value: Any, mask: Any = True) -> None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ctypes
+import gc
 import itertools
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from vc4lab.simd import cache
-from vc4lab.simd.floatmode import FLOAT_MODES, define_entry
+from vc4lab.simd.floatmode import CALLERS, FLOAT_MODES, define_entry
 from vc4lab.simd.kernel import Function, define, function_in_module
 from vc4lab.simd.target import Target, host_target, initialise
 from vc4lab.simd.trace import ModuleTrace
@@ -19,7 +21,7 @@ LARGE = 2_000_000
 """Bytes of LLVM text above which code is generated without optimising: the time for the optimised
 one grows faster than the text, and nobody wants to wait ten seconds for a program made to be long.
 """
-PASSES = f"sroa simplifycfg instcombine O1, O0 above {LARGE}"  # part of the cache key
+PASSES = f"sroa simplifycfg instcombine O1 unscheduled, O0 above {LARGE}"  # part of the cache key
 
 _CTYPES: dict[Type, Any] = {
     i1: ctypes.c_bool,
@@ -54,12 +56,19 @@ class NativeModule:
     """Compiled code in memory; it stays there as long as this object or a function of it lives."""
 
     def __init__(
-        self, name: str, image: bytes, functions: Mapping[str, Function], ir: str | None = None
+        self,
+        name: str,
+        image: bytes,
+        functions: Mapping[str, Function],
+        imports: Mapping[str, NativeFunction],
+        ir: str | None = None,
     ) -> None:
         self.name = name
         self.image = image
         self.ir = ir  # the LLVM text, None if the object came from the cache
-        self._tracker = _load(image, [_symbol(n) for n in functions])
+        self.imports = dict(imports)  # keeps their code loaded
+        places = {n: f.address for n, f in imports.items()}
+        self._tracker = _load(image, [_symbol(n) for n in functions], places)
         self.functions = {
             n: NativeFunction(self, n, self._tracker[_symbol(n)], f) for n, f in functions.items()
         }
@@ -77,7 +86,7 @@ _jit: Any = None
 _serial = itertools.count(1)
 
 
-def _load(image: bytes, symbols: list[str]) -> Any:
+def _load(image: bytes, symbols: list[str], imports: Mapping[str, int]) -> Any:
     import llvmlite.binding as llvm
 
     global _jit
@@ -91,6 +100,8 @@ def _load(image: bytes, symbols: list[str]) -> Any:
         builder = llvm.JITLibraryBuilder().add_object_img(image).add_current_process()
         for symbol in symbols:
             builder.export_symbol(symbol)
+        for symbol, address in imports.items():
+            builder.import_symbol(symbol, address)
         return builder.link(_jit, f"vc4lab.{next(_serial)}")
 
 
@@ -99,29 +110,51 @@ def effort(ir: str) -> int:
     return 1 if len(ir) <= LARGE else 0
 
 
-def compile_ir(ir: str, target: Target) -> bytes:
-    """Machine code (an object file) of LLVM text. Usable from several threads."""
+class _Machines(threading.local):
+    """This thread's code generators, by processor and effort."""
+
+    def __init__(self) -> None:
+        self.made: dict[tuple[Target, int], Any] = {}
+
+    def get(self, target: Target, opt: int) -> Any:
+        import llvmlite.binding as llvm
+
+        machine = self.made.get((target, opt))
+        if machine is None:
+            machine = llvm.Target.from_triple(target.triple).create_target_machine(
+                cpu=target.cpu,
+                features=target.features,
+                opt=opt,
+                reloc="pic",
+                codemodel="small",
+                jit=True,
+            )
+            self.made[target, opt] = machine
+        return machine
+
+
+_machines = _Machines()
+
+
+def compile_ir(ir: str, target: Target, combine: bool = True) -> bytes:
+    """Machine code (an object file) of LLVM text. Usable from several threads.
+
+    combine: as in `build`. Nothing verifies the module: the parser checks types and names already.
+    """
     import llvmlite.binding as llvm
 
     initialise()
-    machine = llvm.Target.from_triple(target.triple).create_target_machine(
-        cpu=target.cpu,
-        features=target.features,
-        opt=effort(ir),
-        reloc="pic",
-        codemodel="small",
-        jit=True,
-    )
+    machine = _machines.get(target, effort(ir))
     context = llvm.create_context()
     module = llvm.parse_assembly(ir, context)
     try:
-        module.verify()
         tuning = llvm.create_pipeline_tuning_options(speed_level=1)
         builder = llvm.create_pass_builder(machine, tuning)
         passes = llvm.create_new_module_pass_manager()
         passes.add_sroa_pass()
         passes.add_simplify_cfg_pass()  # first: fewer blocks to combine in, a tenth less in all
-        passes.add_instruction_combine_pass()
+        if combine:
+            passes.add_instruction_combine_pass()
         passes.run(module, builder)
         return bytes(machine.emit_object(module))
     finally:
@@ -135,11 +168,23 @@ def trace_module(functions: Mapping[str, Function], target: Target, float_mode: 
         for type_ in (*function.args, *([function.returns] if function.returns else [])):
             if type_ not in _CTYPES:
                 raise TypeError(f"entry point {name}: {type_} cannot cross the C interface")
-        if float_mode == "default":
+        if float_mode in ("default", CALLERS):
             define(module, function, _symbol(name), exported=True)
         else:
             define_entry(module, _symbol(name), function, function_in_module(module, function))
     return module.text()
+
+
+@contextmanager
+def _without_collections() -> Iterator[None]:
+    """Tracing makes tens of thousands of objects that all live to its end: nothing to collect."""
+    running = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if running:
+            gc.enable()
 
 
 def build(
@@ -149,6 +194,8 @@ def build(
     target: Target | None = None,
     float_mode: str = "qpu",
     key: str | None = None,
+    imports: Mapping[str, NativeFunction] | None = None,
+    combine: bool = True,
 ) -> NativeModule:
     """Compiles kernels into a module with one native entry point per item of `functions`.
 
@@ -156,8 +203,13 @@ def build(
         name: for people and messages.
         functions: entry point name → @kernel or Function.
         target: the processor, the host if None.
-        float_mode: "qpu" = round toward zero, denormals are zero; "default" = IEEE as C has it.
+        float_mode: "qpu" = round toward zero, denormals are zero; "default" = IEEE as C has it;
+            "caller" = what it is when an entry point is called, which must be one of the two.
         key: names the content; if the disk cache has its object, nothing is traced.
+        imports: the functions of other modules that these kernels call by `imported(name, …)`.
+        combine: look for instructions that simplify each other. In straight-line code tracing
+            (`trace`, `folding`) and code generation find nearly all of them as well, in a fifth
+            less time; values that go round loops want it.
     """
     if float_mode not in FLOAT_MODES:
         raise ValueError(f"float_mode is one of {FLOAT_MODES}, not {float_mode!r}")
@@ -167,16 +219,17 @@ def build(
         slot = _slot("key", name, key, float_mode, target, functions, cache.source_digest())
         image = cache.read(slot)
         if image is not None:
-            return NativeModule(name, image, functions)
-    ir = trace_module(functions, target, float_mode)
+            return NativeModule(name, image, functions, imports or {})
+    with _without_collections():
+        ir = trace_module(functions, target, float_mode)
     if slot is None:
         slot = _slot("ir", "", ir, "", target, functions, "")
         image = cache.read(slot)
         if image is not None:
-            return NativeModule(name, image, functions, ir)
-    image = compile_ir(ir, target)
+            return NativeModule(name, image, functions, imports or {}, ir)
+    image = compile_ir(ir, target, combine)
     cache.write(slot, image)
-    return NativeModule(name, image, functions, ir)
+    return NativeModule(name, image, functions, imports or {}, ir)
 
 
 def is_known(

@@ -44,6 +44,9 @@ def initialise() -> None:
 
         with _init_lock:
             if not _initialised:
+                # Scheduling machine code takes a tenth of the compile time and wins nothing on
+                # processors that reorder by themselves.
+                llvm.set_option("vc4lab", "-enable-misched=false")
                 llvm.initialize_native_target()
                 llvm.initialize_native_asmprinter()
                 _initialised = True

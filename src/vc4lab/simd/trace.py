@@ -14,6 +14,10 @@ if TYPE_CHECKING:
 _PACKAGE = __name__.rpartition(".")[0]
 
 
+Known = tuple[dict[str, str], dict[str, str], dict[str, str]]
+"""Results computed, loads made, values of cells."""
+
+
 class Edge:
     """A jump whose destination is not known yet: a reserved line at the end of `block`."""
 
@@ -36,12 +40,20 @@ class FunctionTrace:
         self.block: str | None = "entry.0"
         self._count = 0
         self._known: dict[str, str] = {}  # results already computed in this block
+        self._loaded: dict[str, str] = {}  # the same of loads, until memory is written
+        self._cells: dict[str, str] = {}  # what cells hold, as far as this block knows
+        self._stores: dict[str, int] = {}  # the line of a cell's last store in this block
+        self.offsets: dict[str, tuple[str, int]] = {}  # pointers: what they are counted from
+        self.casts: dict[str, Any] = {}  # results of bitcasts: the value before
+        self.splats: dict[str, Any] = {}  # vectors with equal lanes: the scalar
+        self.compares: dict[str, tuple[str, ...]] = {}  # kind, test, type, operands
 
     # -- instructions
     def emit(self, text: str) -> None:
-        """Appends an instruction without result; nothing is written at a dead place."""
+        """Appends an instruction that writes memory; nothing is written at a dead place."""
         if self.block is not None:
             self.lines.append(text)
+            self._loaded.clear()
 
     def assign(self, text: str) -> str:
         """Appends an instruction and returns the name of its result."""
@@ -51,6 +63,11 @@ class FunctionTrace:
             self.lines.append(f"{name} = {text}")
         return name
 
+    def call(self, text: str) -> str:
+        """As assign(), for an instruction that may write memory or change the float mode."""
+        self.forget()
+        return self.assign(text)
+
     def once(self, text: str) -> str:
         """Like assign(), but the same instruction is written once per block.
 
@@ -58,10 +75,52 @@ class FunctionTrace:
         """
         name = self._known.get(text)
         if name is None:
-            name = self.assign(text)
+            self._count += 1
+            name = f"%v{self._count}"
             if self.block is not None:
+                self.lines.append(f"{name} = {text}")
                 self._known[text] = name
         return name
+
+    def load(self, text: str) -> str:
+        """Like once(), for a load: written again after anything that may have written memory."""
+        name = self._loaded.get(text)
+        if name is None:
+            name = self.assign(text)
+            if self.block is not None:
+                self._loaded[text] = name
+        return name
+
+    def forget(self) -> None:
+        """What was computed or loaded is not to be used from here on (cells keep their values)."""
+        self._known.clear()
+        self._loaded.clear()
+
+    # -- cells: stack slots that nothing but these two touches
+    def read_cell(self, slot: str, load: str) -> str:
+        """The name of what the cell holds; `load` is the instruction, if nobody knows."""
+        name = self._cells.get(slot)
+        if name is None:
+            name = self.assign(load)
+            if self.block is not None:
+                self._cells[slot] = name
+        return name
+
+    def write_cell(self, slot: str, value: str, store: str) -> None:
+        """Writes a cell by the instruction `store`; only the last of a block is kept."""
+        if self.block is None or self._cells.get(slot) == value:
+            return
+        before = self._stores.get(slot)
+        if before is not None:
+            self.lines[before] = ""
+        self._cells[slot] = value
+        self._stores[slot] = len(self.lines)
+        self.lines.append(store)
+
+    def _forget_block(self) -> None:
+        self.forget()
+        self._cells.clear()
+        self._stores.clear()
 
     def alloca(self, type_text: str, align: int) -> str:
         """A stack slot in the entry block, whatever loop is being traced."""
@@ -75,11 +134,22 @@ class FunctionTrace:
         self._count += 1
         return f"{hint}.{self._count}"
 
-    def start(self, label: str) -> None:
-        """Opens the block `label`; whoever opens it has closed the one before."""
+    def start(self, label: str, known: Known | None = None) -> None:
+        """Opens the block `label`; whoever opens it has closed the one before.
+
+        known: what `knowledge()` gave at the end of the only block from which one gets here.
+        """
         self.lines.append(f"{label}:")
         self.block = label
-        self._known.clear()
+        self._stores.clear()
+        if known is None:
+            self._forget_block()
+        else:
+            self._known, self._loaded, self._cells = (dict(part) for part in known)
+
+    def knowledge(self) -> Known:
+        """What is known at this place, for blocks that only come after it."""
+        return dict(self._known), dict(self._loaded), dict(self._cells)
 
     def terminate(self, text: str) -> None:
         """Ends the current block with `text`; what follows is dead until a block starts."""
@@ -100,12 +170,14 @@ class FunctionTrace:
         self.lines[edge.line] = f"br label %{label}"
 
     def mark(self) -> tuple[int, str | None]:
+        """This place, for roll_back()."""
+        self._stores.clear()  # stores before it are not to vanish because of one after it
         return len(self.lines), self.block
 
     def roll_back(self, mark: tuple[int, str | None]) -> None:
         """Forgets everything written since `mark`."""
         del self.lines[mark[0] :]
-        self._known.clear()
+        self._forget_block()
         self.block = mark[1]
 
     def text(self, header: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from vc4lab.simd.folding import FOLD
+from vc4lab.simd.folding import COMMUTATIVE, FOLD, INVERSE, NEUTRAL
 from vc4lab.simd.operators import Operators
 from vc4lab.simd.trace import current, staged_error
 from vc4lab.simd.types import (
@@ -28,9 +28,18 @@ Number = int | float
 # -- making values
 
 
+_constants: dict[tuple[Type, int], Value] = {}
+_MOST_CONSTANTS = 1 << 15
+
+
 def const_bits(type_: Type, bits: int) -> Value:
     """A constant with the raw element bits in every lane."""
-    return Value(type_, splat_literal(type_, bits), bits)
+    known = _constants.get((type_, bits))
+    if known is None:
+        if len(_constants) >= _MOST_CONSTANTS:
+            _constants.clear()
+        known = _constants[type_, bits] = Value(type_, splat_literal(type_, bits), bits)
+    return known
 
 
 def const(type_: Type, number: Any) -> Value:
@@ -62,6 +71,7 @@ def splat(value: Any, n: int = 16) -> Value:
     text = trace.once(
         f"shufflevector {type_.text} {one}, {type_.text} poison, <{n} x i32> zeroinitializer"
     )
+    trace.splats[text] = scalar
     return Value(type_, text)
 
 
@@ -86,6 +96,8 @@ def coerce(value: Any, type_: Type) -> Value:
         if not value.type.lanes and type_.lanes and value.type is type_.elem:
             return splat(value, type_.lanes)
         raise staged_error(f"expected {type_}, found {value.type}")
+    if value.__class__ is int and type_.is_int:
+        return const_bits(type_, value & ((1 << type_.bits) - 1))
     if type_.is_ptr and value is None:
         value = 0
     if hasattr(value, "__index__"):
@@ -129,7 +141,18 @@ def arithmetic(int_op: str, float_op: str, a: Any, b: Any, hint: str = "") -> Va
         folded = FOLD[op](x._bits, y._bits, type_.bits)
         if folded is not None:
             return const_bits(type_, folded & ((1 << type_.bits) - 1))
-    return Value(type_, current().assign(f"{op} {type_.text} {x.text}, {y.text}"))
+    elif not type_.is_float:
+        if type_.elem is i1:
+            known = _logic(op, x, y)
+            if known is not None:
+                return known
+        if y._bits is not None and op in NEUTRAL:
+            if y._bits == NEUTRAL[op] & ((1 << type_.bits) - 1):
+                return x
+        elif x._bits is not None and op in COMMUTATIVE:
+            if x._bits == NEUTRAL[op] & ((1 << type_.bits) - 1):
+                return y
+    return Value(type_, current().once(f"{op} {type_.text} {x.text}, {y.text}"))
 
 
 def compare(int_op: str, float_op: str, a: Any, b: Any) -> Value:
@@ -142,7 +165,35 @@ def compare(int_op: str, float_op: str, a: Any, b: Any) -> Value:
     if x._bits is not None and y._bits is not None and type_.is_int:
         return const_bits(result, int(FOLD[op](x._bits, y._bits, type_.bits)))
     kind = "fcmp" if type_.is_float else "icmp"
-    return Value(result, current().assign(f"{kind} {op} {type_.text} {x.text}, {y.text}"))
+    return _compared(result, kind, op, type_.text, x.text, y.text)
+
+
+def _compared(result: Type, kind: str, test: str, type_text: str, x: str, y: str) -> Value:
+    trace = current()
+    name = trace.once(f"{kind} {test} {type_text} {x}, {y}")
+    trace.compares[name] = kind, test, type_text, x, y
+    return Value(result, name)
+
+
+def unordered(x: Value, y: Value) -> Value:
+    """Whether one of two floats is NaN."""
+    return _compared(i1.like(x.type), "fcmp", "uno", x.type.text, x.text, y.text)
+
+
+def _logic(op: str, x: Value, y: Value) -> Value | None:
+    """A simpler form of an operation on truth values, where there is one."""
+    compares = current().compares
+    first = compares.get(x.text)
+    if first is None:
+        return None
+    kind, test, type_text, a, b = first
+    if op == "xor" and y._bits == 1:
+        return _compared(x.type, kind, INVERSE[kind, test], type_text, a, b)
+    second = compares.get(y.text)
+    if op == "or" and second is not None and a == b and test == "uno":
+        if second[:3] == first[:3] and second[3] == second[4]:
+            return _compared(x.type, kind, test, type_text, a, second[3])
+    return None
 
 
 def divide(op: str, a: Any, b: Any) -> Value:
@@ -162,7 +213,7 @@ def divide(op: str, a: Any, b: Any) -> Value:
         y = const(x.type, 1)
     elif op[0] == "s" and y.constant == -1:
         return -x if op == "sdiv" else const(x.type, 0)
-    return Value(x.type, current().assign(f"{op} {x.type.text} {x.text}, {y.text}"))
+    return Value(x.type, current().once(f"{op} {x.type.text} {x.text}, {y.text}"))
 
 
 def offset_pointer(base: Value, offset: Any) -> Value:
@@ -170,10 +221,19 @@ def offset_pointer(base: Value, offset: Any) -> Value:
     step = coerce(offset, i64) if not isinstance(offset, Value) else offset
     if not step.type.is_int:
         raise staged_error(f"a pointer moves by integers (bytes), not {step.type}")
-    if step._bits == 0:
-        return base
+    trace = current()
+    if step._bits is not None and not step.type.lanes and not base.type.lanes:
+        # one step from where the pointer comes from, not a chain
+        number = step._bits - (step._bits >> (step.type.bits - 1) << step.type.bits)
+        start, before = trace.offsets.get(base.text, (base.text, 0))
+        number += before
+        if not number:
+            return Value(ptr, start)
+        name = trace.once(f"getelementptr i8, ptr {start}, i64 {number}")
+        trace.offsets[name] = start, number
+        return Value(ptr, name)
     text = f"getelementptr i8, {base.type.text} {base.text}, {step.type.text} {step.text}"
-    return Value(ptr.like(step.type) if step.type.lanes else base.type, current().once(text))
+    return Value(ptr.like(step.type) if step.type.lanes else base.type, trace.once(text))
 
 
 def select(condition: Any, a: Any, b: Any) -> Value:
@@ -190,9 +250,11 @@ def select(condition: Any, a: Any, b: Any) -> Value:
         raise staged_error(f"select: a {condition.type} cannot choose between {x.type}")
     if condition._bits is not None:
         return x if condition._bits else y
+    if x.text == y.text:
+        return x
     c = f"{condition.type.text} {condition.text}"
     t = x.type.text
-    return Value(x.type, current().assign(f"select {c}, {t} {x.text}, {t} {y.text}"))
+    return Value(x.type, current().once(f"select {c}, {t} {x.text}, {t} {y.text}"))
 
 
 # -- the values themselves
@@ -239,7 +301,7 @@ class Value(Operators):
     def _negate(self) -> Value:
         if self._bits is not None:
             return const_bits(self.type, self._bits ^ (1 << (self.type.bits - 1)))
-        return Value(self.type, current().assign(f"fneg {self.type.text} {self.text}"))
+        return Value(self.type, current().once(f"fneg {self.type.text} {self.text}"))
 
     # -- conversions: `to` may be the element type, lanes are kept
     def bitcast(self, to: Type) -> Value:
@@ -254,10 +316,15 @@ class Value(Operators):
         bits = self._bits if to.bits == mine.bits else None
         if bits is not None:
             return const_bits(to, bits)
-        op = "bitcast"
         if mine.is_ptr != to.is_ptr:
-            op = "ptrtoint" if mine.is_ptr else "inttoptr"
-        return self._convert(op, to)
+            return self._convert("ptrtoint" if mine.is_ptr else "inttoptr", to)
+        trace = current()
+        source = trace.casts.get(self.text, self)
+        if to is source.type:
+            return source
+        result = source._convert("bitcast", to)
+        trace.casts[result.text] = source
+        return result
 
     def sext(self, to: Type) -> Value:
         """Sign-extends integers (a mask becomes 0 / -1)."""
@@ -296,16 +363,21 @@ class Value(Operators):
             raise staged_error(f"to_float_unsigned wants integers, not {self.type}")
         return self._convert("uitofp", to.like(self.type))
 
-    def to_int(self, to: Type) -> Value:
-        """Float to signed integers: toward zero, saturating, NaN gives 0."""
+    def to_int(self, to: Type, inside: bool = False) -> Value:
+        """Float to signed integers: toward zero, saturating, NaN gives 0.
+
+        inside: a promise that there is nothing to saturate and no NaN.
+        """
         to = to.like(self.type)
         if not (self.type.is_float and to.is_int):
             raise staged_error(f"to_int from {self.type} to {to} is not possible")
+        if inside:
+            return self._convert("fptosi", to)
         limit = float(1 << (to.bits - 1))
         above, below = self >= limit, self < -limit
         safe = select(above | below | (self != self), 0.0, self)
-        inside = safe._convert("fptosi", to)
-        return select(above, (1 << (to.bits - 1)) - 1, select(below, -1 << (to.bits - 1), inside))
+        whole = safe._convert("fptosi", to)
+        return select(above, (1 << (to.bits - 1)) - 1, select(below, -1 << (to.bits - 1), whole))
 
     def fpext(self, to: Type = f64) -> Value:
         return self._convert("fpext", to.like(self.type))
@@ -314,7 +386,7 @@ class Value(Operators):
         return self._convert("fptrunc", to.like(self.type))
 
     def _convert(self, op: str, to: Type) -> Value:
-        return Value(to, current().assign(f"{op} {self.type.text} {self.text} to {to.text}"))
+        return Value(to, current().once(f"{op} {self.type.text} {self.text} to {to.text}"))
 
     # -- lanes
     def __getitem__(self, index: Any) -> Value:
@@ -322,7 +394,11 @@ class Value(Operators):
         position = self._lane(index)
         if self._bits is not None:
             return const_bits(self.type.elem, self._bits)
-        text = current().assign(f"extractelement {self.type.text} {self.text}, {position}")
+        trace = current()
+        same = trace.splats.get(self.text)
+        if same is not None:
+            return same
+        text = trace.once(f"extractelement {self.type.text} {self.text}, {position}")
         return Value(self.type.elem, text)
 
     def insert(self, index: Any, value: Any) -> Value:
@@ -330,7 +406,7 @@ class Value(Operators):
         position = self._lane(index)
         new = coerce(value, self.type.elem)
         text = f"insertelement {self.type.text} {self.text}, {new.type.text} {new.text}, {position}"
-        return Value(self.type, current().assign(text))
+        return Value(self.type, current().once(text))
 
     def _lane(self, index: Any) -> str:
         lanes = self.type.lanes

@@ -8,7 +8,7 @@ from typing import Any
 from vc4lab.simd.memory import gather, table
 from vc4lab.simd.trace import current, staged_error
 from vc4lab.simd.types import Type, f32, i1, i8, i16, i32, i64, vec
-from vc4lab.simd.value import Value, as_value, coerce, const, select, splat, unify
+from vc4lab.simd.value import Value, as_value, coerce, const, select, splat, unify, unordered
 
 
 def iota(n: int = 16) -> Value:
@@ -30,7 +30,7 @@ def _intrinsic(
     args = ", ".join(f"{o.type.text} {o.text}" for o in operands)
     if extra:
         args += f", i1 {extra}"
-    return Value(result, trace.assign(f"call {result.text} @{full}({args})"))
+    return Value(result, trace.once(f"call {result.text} @{full}({args})"))
 
 
 # -- shuffles
@@ -56,7 +56,7 @@ def shuffle(a: Value, b: Value | Sequence[int], lanes: Sequence[int] | None = No
     index = ", ".join(f"i32 {i}" for i in order)
     t = a.type.text
     text = f"shufflevector {t} {a.text}, {t} {second.text}, <{len(order)} x i32> <{index}>"
-    return Value(result, current().assign(text))
+    return Value(result, current().once(text))
 
 
 def permute(x: Value, index: Value) -> Value:
@@ -123,7 +123,7 @@ def _target_call(name: str, result: Type, *operands: Value) -> Value:
     types = ", ".join(o.type.text for o in operands)
     trace.module.declare(name, f"{result.text} @{{}} ({types})")
     args = ", ".join(f"{o.type.text} {o.text}" for o in operands)
-    return Value(result, trace.assign(f"call {result.text} @{name}({args})"))
+    return Value(result, trace.once(f"call {result.text} @{name}({args})"))
 
 
 def _permute_avx2(x: Value, index: Value) -> Value:
@@ -179,7 +179,7 @@ def _mask_integer(mask: Value) -> Value:
     )
     if mask._bits is not None:
         return const(whole, -mask._bits)
-    return Value(whole, current().assign(f"bitcast {mask.type.text} {mask.text} to {whole.text}"))
+    return Value(whole, current().once(f"bitcast {mask.type.text} {mask.text} to {whole.text}"))
 
 
 _WIDTHS: dict[int, Type] = {8: i8, 16: i16, 32: i32, 64: i64}
@@ -323,7 +323,7 @@ def sqrt_(x: Value) -> Value:
 
 
 def is_nan(x: Value) -> Value:
-    return Value(i1.like(x.type), current().assign(f"fcmp uno {x.type.text} {x.text}, {x.text}"))
+    return unordered(x, x)
 
 
 def floor_(x: Value) -> Value:

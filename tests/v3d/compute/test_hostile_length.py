@@ -42,7 +42,7 @@ def test_text_grows_with_the_places_only(
     """The compiler's input is bounded by the places, and a large one is not optimised."""
     texts: list[str] = []
 
-    def stop(ir: str, target: object) -> bytes:
+    def stop(ir: str, *_: object) -> bytes:
         texts.append(ir)
         raise TracedError
 

@@ -191,7 +191,7 @@ class BlockShader:
             z24 = z24 + offset
         if self.constants.key.unknowns["depth_rounding"] == "nearest":
             z24 = z24 + 0.5
-        return fmin_(fmax_(z24, 0.0), Z_SCALE).to_int(i32)
+        return fmin_(fmax_(z24, 0.0), Z_SCALE).to_int(i32, inside=True)  # NaN became 0
 
     def _accumulate(self, primitive: Primitive, block: Block) -> None:
         """The coverage pipe in place of a program."""

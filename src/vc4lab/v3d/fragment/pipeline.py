@@ -92,8 +92,9 @@ def fragment_pipeline(key: FragmentKey, target: Any = None) -> Pipeline:
     """
     check_supported(key)
     functions = {"draw": draw_function(key)}
-    module = build("fragment", functions, target=target, key=cache_key(key))
     program = Program(key.program, key.code_address).under(key.unknowns)
+    branches = program.has_branches
+    module = build("fragment", functions, target=target, key=cache_key(key), combine=branches)
     return Pipeline(key, program, module)
 
 

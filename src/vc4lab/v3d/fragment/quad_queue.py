@@ -70,6 +70,7 @@ _LANE_BIT = [1 << (lane & 3) for lane in range(16)]
 _LANE_X = [lane & 1 for lane in range(16)]
 _LANE_Y = [lane >> 1 & 1 for lane in range(16)]
 _i32x4 = vec(i32, 4)
+_f32x4 = vec(f32, 4)
 
 _SIDE_BY_SIDE = (Write.TLB_STENCIL_SETUP, Write.FLAGS, Write.QUAD, Write.ACC5)
 _SAME_IN_ANY_QUAD = (Read.UNIFORM, Read.VARYING, Read.NOP, Read.PIXEL_COORD)
@@ -128,7 +129,7 @@ class QuadQueue:
         self.size = record_bytes(key)
         self.quads = alloca(MAX_QUADS * 4 + 64)
         self.owners = alloca(MAX_QUADS * 4 + 64)
-        self.records = alloca(MAX_RECORDS * self.size)
+        self.records = alloca(MAX_RECORDS * self.size + 16)  # read four words at a time
 
     def write(self, number: Value, primitive: Primitive) -> Value:
         """Puts a triangle into record `number`; its offset."""
@@ -292,12 +293,20 @@ class QuadShader(BlockShader):
         """The triangles of four records, every number in the lanes of its quad."""
         key = self.constants.key
 
+        groups: dict[int, Value] = {}
+
+        def group(index: int) -> Value:
+            """Four neighbouring words of each record, record by record."""
+            if index not in groups:
+                words = [load(_f32x4, record + 16 * index) for record in records]
+                halves = [shuffle(words[k], words[k + 1], list(range(8))) for k in (0, 2)]
+                groups[index] = shuffle(halves[0], halves[1], list(range(16)))
+            return groups[index]
+
         def number(offset: int, kind: Any) -> Value:
-            value = splat(load(kind, records[0] + offset))
-            for quad in (1, 2, 3):
-                mine = const(vec(i1, 16), [lane == quad for lane in _QUAD_LANES])
-                value = select(mine, splat(load(kind, records[quad] + offset)), value)
-            return value
+            word = offset % 16 // 4
+            lanes = [4 * quad + word for quad in _QUAD_LANES]
+            return shuffle(group(offset // 16), lanes).bitcast(kind)
 
         def plane(k: int) -> tuple[Value, Value, Value]:
             a, b, c = (number(12 * k + part, f32) for part in (0, 4, 8))

@@ -168,12 +168,14 @@ def open_batch(tracer: PrimitiveTracer, address: Value) -> Any:
 def read_triangle(tracer: PrimitiveTracer, batch: Any, lane: Value) -> Primitive:
     """The triangle of one lane, with its planes."""
 
+    places = {size: batch.pointer + lane * size for size in (4, 8)}
+
     def member(name: str, number: int = 0, kind: Any = i32) -> Value:
         size = kind.bits // 8
-        return load(kind, batch.field_ptr(name) + (lane * size + number * BATCH * size))
+        return load(kind, places[size] + (TriangleBatch.offset(name) + number * BATCH * size))
 
     def pointer(name: str, number: int = 0) -> Value:
-        return load(ptr, batch.field_ptr(name) + (lane * 8 + number * BATCH * 8))
+        return member(name, number, ptr)
 
     box = Box(*(member(name) for name in ("left", "top", "right", "bottom")))
     x2, y2 = member("x2"), member("y2")

@@ -13,7 +13,7 @@ from typing import Any
 
 from vc4lab.qpu.environment import Unsupported
 from vc4lab.qpu.program import Program
-from vc4lab.simd import Function, NativeFunction, Value, build, i32, ptr
+from vc4lab.simd import Function, NativeFunction, Value, build, i32
 from vc4lab.v3d.geometry.vertex_context import (
     DEOPT,
     DONE,
@@ -22,6 +22,7 @@ from vc4lab.v3d.geometry.vertex_context import (
     VertexKey,
     buffer_bytes,
 )
+from vc4lab.v3d.geometry.vertex_driver import ENTRY, SHADE, driver
 from vc4lab.v3d.geometry.vpm import NeedsCells, check_program
 
 __all__ = ["VertexContext", "VertexKey", "VertexPipeline", "buffer_bytes", "vertex_pipeline"]
@@ -60,13 +61,21 @@ class VertexPipeline:
         cells = self._cells
 
         def body(context: Value, exact_entry: Value) -> Any:
-            from vc4lab.v3d.geometry.vertex_shader import shade_kernel  # only when it is compiled
+            from vc4lab.v3d.geometry.vertex_shader import shade_entry  # only when it is compiled
 
-            return shade_kernel(self.key, self.program, exact, cells)(context, exact_entry)
+            return shade_entry(self.key, self.program, exact, cells)(context, exact_entry)
 
-        entry = Function((ptr, ptr), i32, body, "shade")
+        entry = Function(ENTRY, i32, body, "shade")
         key = f"{key_digest(self.key)} {exact} {self._cells}"
-        return build("vertex", {"shade": entry}, float_mode="qpu", key=key)["shade"]
+        module = build(
+            "vertex",
+            {"shade": entry},
+            float_mode="caller",
+            key=key,
+            imports={SHADE: driver()},
+            combine=self.program.has_branches,
+        )
+        return module["shade"]
 
     def shade(self, context: VertexContext) -> int:
         """Shade the used vertices of `context.first`..`context.last`; DONE or ENDLESS.

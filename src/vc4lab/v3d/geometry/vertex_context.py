@@ -35,6 +35,7 @@ class VertexContext(Struct):
     """Inputs and outputs of one shading job."""
 
     places = Array(i32, BATCH * MAX_GROUPS)  # where each group of words is, lane by lane
+    fetched = Array(i32, BATCH * (MAX_GROUPS + 3))  # the words themselves, a row each
     memory = ptr  # host address of guest address 0
     output = ptr  # row r of vertex i: (i >> 4) * pitch + r * 64 + (i & 15) * 4
     used = ptr  # one byte per vertex, non-zero = wanted; 0: all of first..last

@@ -24,6 +24,7 @@ from vc4lab.simd import (
     splat,
     staged,
     store,
+    table,
     unroll,
     vec,
 )
@@ -32,7 +33,17 @@ from vc4lab.v3d.geometry.vpm import ROW_BYTES
 
 QUAD = vec(i32, 4)
 
-__all__ = ["batch_mask", "fetch_kernel", "fetch_rows", "lane_indices", "locate", "plan_words"]
+__all__ = [
+    "GROUP_WORDS",
+    "FetchedRows",
+    "batch_mask",
+    "describe",
+    "fetch",
+    "fetch_kernel",
+    "lane_indices",
+    "locate",
+    "plan_words",
+]
 
 
 def plan_words(key: VertexKey) -> list[tuple[int, int] | None]:
@@ -93,54 +104,106 @@ def groups(key: VertexKey) -> list[tuple[int, list[int]]]:
     return [(array, words) for (array, _), words in found.items()]
 
 
+GROUP_WORDS = 4
+"""Numbers that `describe` gives for each group."""
+
+
+def describe(key: VertexKey) -> list[int]:
+    """The groups as native code takes them: array, byte offset in it, number of words (0 for one
+    alone), byte offset of its first row in `VertexContext.fetched`.
+    """
+    numbers = []
+    row = 0
+    for array, words in groups(key):
+        length = words[-1] - words[0] + 1
+        numbers += [array, 4 * words[0], 0 if length == 1 else length, row * ROW_BYTES]
+        row += length
+    return numbers
+
+
+def fetched_rows(key: VertexKey) -> list[int | None]:
+    """For every input row its byte offset in `VertexContext.fetched` (None: the row is zero)."""
+    places: dict[tuple[int, int], int] = {}
+    row = 0
+    for array, words in groups(key):
+        for word in words:
+            places[array, word] = (row + word - words[0]) * ROW_BYTES
+        row += words[-1] - words[0] + 1
+    return [None if source is None else places[source] for source in plan_words(key)]
+
+
 @staged
-def locate(key: VertexKey, context: Value, batch: Value) -> None:
-    """Finds the wanted vertices of a batch, for `fetch_rows`: where each group of words is."""
+def locate(context: Value, description: Value, count: Any, batch: Value) -> None:
+    """Finds the wanted vertices of a batch, for `fetch`: where each of `count` groups is."""
     c: Any = VertexContext.at(context)
     wanted = batch_mask(c, batch)
     c.wanted = mask_bits(wanted)
     if c.wanted != 0:
         indices = lane_indices(wanted, batch)
-        for number, (array, words) in enumerate(groups(key)):
-            start = load(i32, c.field_ptr("bases") + 4 * array) + 4 * words[0]
+        for number in range(count):
+            group = description + number * (4 * GROUP_WORDS)
+            array = load(i32, group)
+            start = load(i32, c.field_ptr("bases") + 4 * array) + load(i32, group + 4)
             stride = load(i32, c.field_ptr("strides") + 4 * array)
             place = c.field_ptr("places") + 4 * BATCH * number
             store(place, (indices * stride + start) & MEMORY_MASK, align=64)
 
 
 @staged
-def fetch_rows(key: VertexKey, context: Value) -> list[Value]:
-    """The attribute rows of the batch that was located (i32x16 each).
+def fetch(context: Value, description: Value, count: Any) -> None:
+    """Reads the words of the batch that was located to `fetched`.
 
     A group of words is read from one masked address for each lane; at the very end of memory it
-    reaches into the pad instead of wrapping.
+    reaches into the pad instead of wrapping. It fills four rows: what is too much is overwritten by
+    the next group.
     """
     c: Any = VertexContext.at(context)
     memory = c.memory
-    found: dict[tuple[int, int] | None, Value] = {None: splat(const(i32, 0))}
-    for number, (array, words) in enumerate(groups(key)):
+    for number in range(count):
+        group = description + number * (4 * GROUP_WORDS)
         place = c.field_ptr("places") + 4 * BATCH * number
-        if len(words) == 1:
-            found[array, words[0]] = gather(i32, memory, load(i32x16, place))
+        target = c.field_ptr("fetched") + load(i32, group + 12)
+        if load(i32, group + 8) == 0:
+            store(target, gather(i32, memory, load(i32x16, place)), align=64)
         else:
             offsets = [load(i32, place + 4 * lane).zext(i64) for lane in unroll(BATCH)]
             rows = transpose([load(QUAD, memory + offset) for offset in offsets])
-            for word in words:
-                found[array, word] = rows[word - words[0]]
-    return [found[source] for source in plan_words(key)]
+            for k in unroll(4):
+                store(target + k * ROW_BYTES, rows[k], align=64)
+
+
+class FetchedRows:
+    """The input rows of the batch that was fetched, loaded where they are used."""
+
+    def __init__(self, key: VertexKey, context: Value) -> None:
+        self.places = fetched_rows(key)
+        self.base = VertexContext.at(context).field_ptr("fetched")
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def __getitem__(self, row: int) -> Value:
+        place = self.places[row]
+        if place is None:
+            return splat(const(i32, 0))
+        return load(i32x16, self.base + place, align=64)
 
 
 def fetch_kernel(key: VertexKey) -> Any:
     """Kernel (context, batch, target): a batch's rows to host memory; returns the wanted lanes."""
+    numbers = describe(key)
 
     @kernel(args=(ptr, i32, ptr), returns=i32)
-    def fetch(context: Value, batch: Value, target: Value) -> Value:
+    def fetch_batch(context: Value, batch: Value, target: Value) -> Value:
         c: Any = VertexContext.at(context)
-        locate(key, context, batch)
+        description = table(i32, numbers or [0])
+        count = const(i32, len(numbers) // GROUP_WORDS)
+        locate(context, description, count, batch)
         if c.wanted != 0:
-            rows = fetch_rows(key, context)
+            fetch(context, description, count)
+            rows = FetchedRows(key, context)
             for k in unroll(len(rows)):
                 store(target + k * ROW_BYTES, rows[k])
         return c.wanted
 
-    return fetch
+    return fetch_batch

@@ -1,4 +1,4 @@
-"""A vertex or coordinate shader compiled into the native loop over batches of 16 vertices."""
+"""A vertex or coordinate shader compiled for batches of 16 vertices (see `vertex_driver`)."""
 
 from __future__ import annotations
 
@@ -11,47 +11,39 @@ from vc4lab.qpu.environment import Environment, Noted, Unsupported
 from vc4lab.qpu.jit import emit_program
 from vc4lab.qpu.program import Program
 from vc4lab.simd import (
-    FP_INVALID,
-    FP_OVERFLOW,
     Value,
+    address_of,
     alloca,
-    any_,
     call,
     call_pointer,
-    call_with_flags,
     const,
-    f32,
     i32,
     i32x16,
-    i64,
+    imported,
     iota,
-    is_nan,
     kernel,
     load,
     mask16,
     mask_bits,
-    min_,
     ptr,
     select,
     splat,
     staged,
     store,
+    table,
     unroll,
     var,
 )
 from vc4lab.v3d.fragment.tmu_requests import Requests, texture_numbers
 from vc4lab.v3d.geometry.primitive_decoder import host
 from vc4lab.v3d.geometry.vertex_context import (
-    CHUNK,
-    DEOPT,
-    DONE,
     ENDLESS,
-    EXACT_AFTER,
     REFUSED,
     VertexContext,
     VertexKey,
 )
-from vc4lab.v3d.geometry.vertex_fetch import fetch_rows, locate
+from vc4lab.v3d.geometry.vertex_driver import BATCH_ARGS, SHADE, description
+from vc4lab.v3d.geometry.vertex_fetch import FetchedRows
 from vc4lab.v3d.geometry.vpm import (
     ROW_BYTES,
     WHOLE_ROWS,
@@ -99,21 +91,11 @@ class _VertexEnvironment(Environment):
         return splat(load(i32, host(memory, self.uniforms + position)))
 
     def uniform_check(self) -> Any:
-        """All batches have the same uniforms: `uniforms_with_nan` looks once."""
+        """All batches have the same uniforms: the driver looks once."""
         position = self.taken // 4 - 1
         if self.branchy or self.moved or position >= PAD // 8:
             return None
         return partial(self.checked.add, position)
-
-    def uniforms_with_nan(self) -> Value:
-        """Which words that met float arithmetic are NaN (mask16, of 16 words at a time)."""
-        place = host(self.context.memory, self.context.uniforms)
-        found = const(mask16, False)
-        for group in sorted({position // 16 for position in self.checked}):
-            looked = [group * 16 + lane in self.checked for lane in range(16)]
-            words = load(i32x16, place + 64 * group).bitcast(f32)
-            found = found | (is_nan(words) & const(mask16, looked))
-        return found
 
     def uniforms_address(self, value: Value, relative: bool) -> None:
         if relative:
@@ -193,7 +175,7 @@ class _VertexEnvironment(Environment):
 class RowEnvironment(_VertexEnvironment):
     """VPM rows as values: for straight-line programs whose setup words are constants."""
 
-    def __init__(self, context: Value, program: Program, rows: list[Value], key: VertexKey) -> None:
+    def __init__(self, context: Value, program: Program, rows: FetchedRows, key: VertexKey) -> None:
         super().__init__(context, program, key)
         self.rows = rows
         self.window = RowWindow(len(rows), key.rows)
@@ -226,7 +208,7 @@ class CellEnvironment(_VertexEnvironment):
     accesses other than whole rows.
     """
 
-    def __init__(self, context: Value, program: Program, rows: list[Value], key: VertexKey) -> None:
+    def __init__(self, context: Value, program: Program, rows: FetchedRows, key: VertexKey) -> None:
         super().__init__(context, program, key)
         self.inputs = alloca(WINDOW_ROWS * ROW_BYTES)
         self.outputs = alloca(WINDOW_ROWS * ROW_BYTES)
@@ -324,68 +306,31 @@ def _word(value: Value) -> Value:
     return value if value.type is i32x16 else value.bitcast(i32x16)
 
 
-def shade_kernel(key: VertexKey, program: Program, exact: bool, cells: bool) -> Any:
-    """Kernel (context, exact entry) that shades the batches `next_batch` … `until` - 1; a status.
-
-    The fast build lets the exact one shade chunks with special floats again; without (0) it
-    returns DEOPT before such a chunk.
-    """
+def shade_entry(key: VertexKey, program: Program, exact: bool, cells: bool) -> Any:
+    """What `vertex_driver.ENTRY` describes: hands the program for one batch to the driver."""
     environment = CellEnvironment if cells else RowEnvironment
+    made: list[Any] = []
 
-    @staged
-    def run_batch(context: Value, batch: Value, wild: Any, made: Any) -> None:
-        c: Any = VertexContext.at(context)
-        if (c.wanted != 0) & (c.stopped == 0):
-            rows = fetch_rows(key, context)
-            env = environment(context, program, rows, key)
-            env.wild = wild
-            made.append(env)
-            emit_program(program, env, exact=exact, settings=key.unknowns)
-            target = c.output + batch.sext(i64) * key.pitch
-            env.finish(target, key.rows)
-            c.stopped = env.stopped.get()
-            c.batches = c.batches + 1
-
-    @kernel(args=(ptr, i32, i32), returns=None)
-    def run(context: Value, start: Any, end: Any) -> None:
+    @kernel(args=BATCH_ARGS, returns=i32)
+    def batch(context: Value, target: Value) -> Value:
         c: Any = VertexContext.at(context)
         wild = var(mask16, False)
-        made: list[Any] = []
-        for batch in range(start - 1, end):
-            if batch >= start:
-                run_batch(context, batch, wild, made)
-            locate(key, context, min_(batch + 1, end - 1))  # early: addresses are there at once
-        found = wild.get() | made[-1].uniforms_with_nan()
-        c.wild = select(any_(found), const(i32, 1), const(i32, 0))
+        env = environment(context, program, FetchedRows(key, context), key)
+        env.wild = wild
+        made.append(env)
+        emit_program(program, env, exact=exact, settings=key.unknowns)
+        env.finish(target, key.rows)
+        c.stopped = env.stopped.get()
+        return mask_bits(wild.get())
 
-    @kernel(args=(ptr, ptr), returns=i32)
     def shade(context: Value, exact_entry: Value) -> Value:
-        c: Any = VertexContext.at(context)
-        status: Any = const(i32, DONE)
-        failures = const(i32, 0)
-        while (status == DONE) & (c.next_batch < c.until):
-            start, until = c.next_batch, c.until
-            end = min_(start + CHUNK, until)
-            _, flags = call_with_flags(run, context, start, end)
-            if exact:
-                c.next_batch = end
-                status = c.stopped
-            elif (c.wild != 0) | ((flags & (FP_INVALID | FP_OVERFLOW)) != 0):
-                c.stopped = 0
-                c.deopts = c.deopts + 1
-                failures = failures + 1
-                if exact_entry == 0:
-                    status = const(i32, DEOPT)
-                else:
-                    c.until = select(failures < EXACT_AFTER, end, until)
-                    arguments = (context, exact_entry)
-                    status = call_pointer(
-                        exact_entry, i32, (ptr, ptr), *arguments, float_mode="keep"
-                    )
-                    c.until = until
-            else:
-                c.next_batch = end
-                status = c.stopped
+        function = address_of(batch)  # traced here: `made` has its environment from now on
+        numbers = table(i32, description(key, exact, made[-1].checked))
+        types = (ptr, ptr, ptr, ptr)
+        arguments = (context, exact_entry, function, numbers)
+        shared = imported(SHADE, i32, types)
+        status = call_pointer(shared, i32, types, *arguments, float_mode="keep")
+        assert status is not None
         return status
 
     return shade
