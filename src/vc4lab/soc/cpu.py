@@ -303,6 +303,8 @@ class Cpu(ABC):
 
     def _release(self, address: int) -> None:
         """The trap met now is no longer needed: the engine comes back, and goes on alone."""
+        if address not in self._hooks:
+            return
         counter = self.counter
         counter.add(-max(counter.block + counter.size - address >> 2, 0))
         self._released.append(address)
