@@ -10,6 +10,7 @@ from typing import Any
 
 from vc4lab.memory import MEMORY_MASK
 from vc4lab.soc import hyp
+from vc4lab.soc.arm32_timer import do_timer
 from vc4lab.soc.code_pages import PAGE
 from vc4lab.soc.cpu import Cpu
 from vc4lab.soc.exceptions import (
@@ -28,12 +29,9 @@ from vc4lab.soc.hyp_core import HypCore
 from vc4lab.soc.native_counter import NativeCounter, NativePair
 from vc4lab.soc.traps import (
     HYP_MISTAKE_TRAPS,
-    HYP_REGISTERS,
     HYP_TRAPS,
     IDENTITY_TRAPS,
     Action,
-    timer_read,
-    timer_write,
 )
 
 HYP_ACTIONS = frozenset(trap.action for trap in HYP_TRAPS + HYP_MISTAKE_TRAPS)
@@ -52,13 +50,6 @@ DFAR, IFAR = (15, 0, 0, 6, 0, 0, 0), (15, 0, 0, 6, 0, 0, 2)
 SYNDROME_WRITE, DFSR_WRITE = 1 << 6, 1 << 11
 SCR_FW, SCR_AW = 1 << 4, 1 << 5
 """In SCR: whether a program that is not secure may unmask FIQs and aborts."""
-
-TIMER_PAIRS = {
-    0: (0, 1, 0), 1: (0, 2, 0), 2: (2, 2, 0), 3: (3, 2, 0), 4: (0, 3, HYP_REGISTERS),
-    6: (2, 2, HYP_REGISTERS),
-}  # fmt: skip
-"""Opc1 of mrrc and mcrr → CRm, op2 and level of CNTPCT, CNTVCT, CNTP_CVAL, CNTV_CVAL, CNTVOFF,
-CNTHP_CVAL."""
 
 
 class Arm32(Cpu):
@@ -412,37 +403,7 @@ class Arm32(Cpu):
             return bool(done)
         if links.timer is None:
             return False
-        if action is Action.TIMER:
-            crm, op2, level = word & 15, word >> 5 & 7, word >> 21 & 7
-            if level and not self._has_timer_of_hyp:
-                return False
-            if not word & 1 << 20:
-                timer_write(links, crm, op2, self.register(target), level)
-            else:
-                self.set_register(target, timer_read(links, crm, op2, level) or 0)
-            return True
-        return self._timer_pair(word, target)
-
-    def _timer_pair(self, word: int, low: int) -> bool:
-        """mrrc, mcrr of a register of `TIMER_PAIRS`."""
-        number, high = word >> 4 & 15, word >> 16 & 15
-        place = TIMER_PAIRS.get(number)
-        if place is None or (place[2] and not self._has_timer_of_hyp):
-            return False
-        crm, op2, level = place
-        if word & 1 << 20:
-            value = timer_read(self.links, crm, op2, level) or 0
-            self.set_register(low, value)
-            self.set_register(high, value >> 32)
-        elif number >= 2:
-            value = self.register(high) << 32 | self.register(low)
-            timer_write(self.links, crm, op2, value, level)
-        return True
-
-    @property
-    def _has_timer_of_hyp(self) -> bool:
-        """Whether the registers are there that belong to HYP mode; elsewhere they are undefined."""
-        return self.hyp_core is not None and self.mode in (HYP, hyp.MONITOR)
+        return do_timer(self, action, word)
 
     def _condition(self, condition: int) -> bool:
         """Whether the flags meet the condition of an instruction."""
