@@ -21,7 +21,7 @@ LARGE = 2_000_000
 """Bytes of LLVM text above which code is generated without optimising: the time for the optimised
 one grows faster than the text, and nobody wants to wait ten seconds for a program made to be long.
 """
-PASSES = f"sroa simplifycfg instcombine O1 unscheduled, O0 above {LARGE}"  # part of the cache key
+PASSES = f"sroa simplifycfg instcombine O1, no misched, no lsr, O0 above {LARGE}"  # in cache keys
 
 _CTYPES: dict[Type, Any] = {
     i1: ctypes.c_bool,
