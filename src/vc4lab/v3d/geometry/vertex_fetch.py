@@ -97,11 +97,18 @@ def transpose(quads: list[Value]) -> list[Value]:
 
 
 def groups(key: VertexKey) -> list[tuple[int, list[int]]]:
-    """What is read together: an array and up to four neighbouring words of it, in order."""
-    found: dict[tuple[int, int], list[int]] = {}
+    """What is read together: an array and up to four words of it that follow each other, in order.
+
+    A word that another array overwrote begins a new group, so all groups together have as many
+    rows as the column: there is no room for more.
+    """
+    found: list[tuple[int, list[int]]] = []
     for array, word in sorted({source for source in plan_words(key) if source is not None}):
-        found.setdefault((array, word // 4), []).append(word)
-    return [(array, words) for (array, _), words in found.items()]
+        if found and word % 4 and found[-1][0] == array and found[-1][1][-1] == word - 1:
+            found[-1][1].append(word)
+        else:
+            found.append((array, [word]))
+    return found
 
 
 GROUP_WORDS = 4
@@ -115,7 +122,7 @@ def describe(key: VertexKey) -> list[int]:
     numbers = []
     row = 0
     for array, words in groups(key):
-        length = words[-1] - words[0] + 1
+        length = len(words)
         numbers += [array, 4 * words[0], 0 if length == 1 else length, row * ROW_BYTES]
         row += length
     return numbers
@@ -127,8 +134,8 @@ def fetched_rows(key: VertexKey) -> list[int | None]:
     row = 0
     for array, words in groups(key):
         for word in words:
-            places[array, word] = (row + word - words[0]) * ROW_BYTES
-        row += words[-1] - words[0] + 1
+            places[array, word] = row * ROW_BYTES
+            row += 1
     return [None if source is None else places[source] for source in plan_words(key)]
 
 
