@@ -266,7 +266,7 @@ class V3D:
     def _look_for_vain_waits(self) -> None:
         for thread in self.threads:
             other = self.threads[1 - thread.number]
-            if waits_in_vain(thread, other):
+            if thread.stalled is not None and waits_in_vain(thread, other):
                 self.reporter.report(
                     "CLE-022",
                     f"the {thread.name} thread waits for a semaphore (record 8), but the "

@@ -49,11 +49,15 @@ class DrawEntry(Struct):
 
 
 class TileJob(Struct):
-    """The arrays of one frame. `order` lists the chains to run; `next` is the shared counter."""
+    """The arrays of one frame. `order` lists the chains to run; `next` is the shared counter.
+
+    `failed` is not 0 when a chain's status is not OK; only then do `statuses` tell anything new.
+    """
 
     memory = ptr
     next = i32
     order_count = i32
+    failed = i32
     order = ptr
     chains = ptr
     ops = ptr
@@ -275,10 +279,9 @@ class NativeFrame:
         if self._reordered:
             self._reordered = False
             ctypes.memmove(self.order, _numbers(self.count), ctypes.sizeof(self.order))
-        ctypes.memset(self.statuses, 0, ctypes.sizeof(self.statuses))
         self.ops, self.chains = ops, chains
         job = self.job
-        job.next, job.order_count = 0, self.count
+        job.next, job.order_count, job.failed = 0, self.count, 0
         job.ops, job.chains = ctypes.addressof(ops), ctypes.addressof(chains)
         job.segments, job.piece_first = segments, piece_first
 
@@ -293,11 +296,11 @@ class NativeFrame:
         for place, chain in enumerate(chains):
             self.order[place] = chain
             self.statuses[2 * chain] = 0
-        self.job.next, self.job.order_count = 0, len(chains)
+        self.job.next, self.job.order_count, self.job.failed = 0, len(chains), 0
 
     def failed(self) -> list[tuple[int, int, int]]:
         """(chain, draw, status) of the chains that a draw stopped."""
-        if not bytes(self.statuses).strip(b"\0"):
+        if not self.job.failed:
             return []
         pairs = list(zip(self.statuses[::2], self.statuses[1::2], strict=True))
         return [(k, draw, status) for k, (status, draw) in enumerate(pairs) if status]

@@ -70,6 +70,8 @@ def run_tiles(unknowns: Any, job_pointer: Value, context_pointer: Value) -> None
         store(result + 4, context.draw)
         if status == STATUS_OK:
             add_counters(context)
+        else:
+            job.failed = 1
         place = atomic_add(job.field_ptr("next"), const(i32, 1))
 
 

@@ -153,6 +153,8 @@ class _Arrays:
         self.context: Any = ScanContext()
         self.draws: Any = None
         self.maps: list[Any] = []
+        self._pieces = 0
+        self._offsets: Any = None
         self.grow_draws(draws)
         self.grow_segments(segments)
         self.grow_errors(errors)
@@ -162,6 +164,13 @@ class _Arrays:
         c = self.context
         c.tile = c.draw_count = c.segment_count = c.error_count = c.entries = 0
         ctypes.memset(self.table, 0, ctypes.sizeof(self.table))
+
+    def offsets_for(self, pieces: int) -> int:
+        """Address of room for the first segment of each piece, and of what is behind."""
+        if pieces >= self._pieces:
+            self._pieces = 2 * pieces + 64
+            self._offsets = (ctypes.c_int32 * (self._pieces + 1))()
+        return ctypes.addressof(self._offsets)
 
     def _grow(self, old: Any, size: int) -> Any:
         new = (ctypes.c_char * (size + 64))()
@@ -256,10 +265,10 @@ def scan_tile_lists(
     arrays = lease.arrays
     context = arrays.context
     pieces = tiles if isinstance(tiles, Pieces) else Pieces.of(tiles)
-    offsets = (ctypes.c_int32 * (pieces.count + 1))()
+    offsets = arrays.offsets_for(pieces.count)
     context.memory = memory.base
     context.tiles, context.ends, context.tile_count = pieces.starts, pieces.ends, pieces.count
-    context.tile_first = ctypes.addressof(offsets)
+    context.tile_first = offsets
     initial = initial_state if isinstance(initial_state, bytes) else state_bytes(initial_state)
     ctypes.memmove(context.address + _STATE_AT, initial, STATE_BYTES)
     global _met_all_formats
@@ -288,11 +297,11 @@ def scan_tile_lists(
         draw_count=context.draw_count,
         segments=context.segments,
         segment_count=context.segment_count,
-        tile_offsets=ctypes.addressof(offsets),
+        tile_offsets=offsets,
         errors=[_error(arrays.errors, k) for k in range(context.error_count)],
         entries=context.entries,
         final_bytes=final,
-        keep=(lease, offsets, direct, pieces),
+        keep=(lease, direct, pieces),
     )
 
 

@@ -48,6 +48,7 @@ class FrameRenderer:
         self.state = state_bytes(default_state())
         self.index_error = False
         self._frame: NativeFrame | None = None
+        self._direct = DirectLists(memory, reporter, unknowns)
         self._mode: FrameMode | None = None
         self._shape: tuple[int, list[int], Any] | None = None
         self.lint = lint or Lint(reporter)
@@ -71,7 +72,9 @@ class FrameRenderer:
     def draw(self, mode: FrameMode, collector: Collector) -> None:
         """Renders what was collected: when this returns, its stores are in guest memory."""
         pieces = collector.pieces()
-        direct = DirectLists(self.memory, self.reporter, self.unknowns)
+        direct = self._direct
+        if direct.count:
+            direct = self._direct = DirectLists(self.memory, self.reporter, self.unknowns)
         scan = scan_tile_lists(self.memory, pieces, self.state, depth=0, direct=direct)
         self.index_error |= direct.index_error
         self.state = scan.final_bytes
