@@ -377,13 +377,14 @@ class Arm32(Cpu):
         if action is Action.SEND_EVENT:
             links.send_event()
             return False
-        thumb = self.engine.reg_read(self._arm.UC_ARM_REG_CPSR) & THUMB
+        cpsr = self.engine.reg_read(self._arm.UC_ARM_REG_CPSR)
+        thumb = cpsr & THUMB
         if thumb:
             word = self.fetch(address, 2) << 16 | self.fetch(address + 2, 2)
         else:
             word = self.fetch(address)
         target = word >> 12 & 15
-        if not thumb and not self._condition(word >> 28):
+        if not thumb and not condition_met(word >> 28, cpsr):
             return False
         if action is Action.CYCLES:
             self.set_register(target, links.cycles())
@@ -397,7 +398,7 @@ class Arm32(Cpu):
             self.set_register(target, number if action is Action.CORE_NUMBER else identity)
             return True
         if action in HYP_ACTIONS and self.hyp_core is not None:
-            done = self.hyp_core.emulate(action, word, address, bool(thumb))
+            done = self.hyp_core.emulate(action, word, address, cpsr)
             if done is None:
                 self._release(address)
             return bool(done)
@@ -405,11 +406,12 @@ class Arm32(Cpu):
             return False
         return do_timer(self, action, word)
 
-    def _condition(self, condition: int) -> bool:
-        """Whether the flags meet the condition of an instruction."""
-        if condition >= 14:
-            return True
-        flags = self.engine.reg_read(self._arm.UC_ARM_REG_CPSR) >> 28
-        n, z, c, v = flags >> 3 & 1, flags >> 2 & 1, flags >> 1 & 1, flags & 1
-        met = (z, c, n, v, c and not z, n == v, n == v and not z)[condition >> 1]
-        return bool(met) != bool(condition & 1)
+
+def condition_met(condition: int, cpsr: int) -> bool:
+    """Whether the flags meet the condition of an instruction."""
+    if condition >= 14:
+        return True
+    flags = cpsr >> 28
+    n, z, c, v = flags >> 3 & 1, flags >> 2 & 1, flags >> 1 & 1, flags & 1
+    met = (z, c, n, v, c and not z, n == v, n == v and not z)[condition >> 1]
+    return bool(met) != bool(condition & 1)

@@ -9,7 +9,7 @@ hvc, mrs and msr of banked registers).
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vc4lab.soc.exceptions import (
     ABORT_MASKED,
@@ -23,6 +23,9 @@ from vc4lab.soc.exceptions import (
     THUMB,
     ArmException,
 )
+
+if TYPE_CHECKING:
+    from vc4lab.soc.engine_calls import EngineCalls
 
 MONITOR = 0x16
 START = 0x1C0 | HYP
@@ -152,13 +155,19 @@ def _syndrome(
     return (kind | inside) << 26 | INSTRUCTION_LENGTH | engine_syndrome & (INSTRUCTION_LENGTH - 1)
 
 
-def leave(engine: Any, address: int) -> int:
-    """eret: back to what SPSR_hyp says, at `address`; where to go on."""
-    from unicorn import arm_const as arm
+class Leaving:
+    """eret: back to what SPSR_hyp says."""
 
-    cpsr = engine.reg_read(arm.UC_ARM_REG_SPSR)
-    scr = engine.reg_read(arm.UC_ARM_REG_CP_REG, SCR)
-    engine.reg_write(arm.UC_ARM_REG_CPSR, cpsr)
-    # The engine looks at the new mode when a system register is written.
-    engine.reg_write(arm.UC_ARM_REG_CP_REG, (*SCR, scr))
-    return address & (~1 if cpsr & THUMB else ~3)
+    def __init__(self, calls: EngineCalls) -> None:
+        from unicorn import arm_const as arm
+
+        system = arm.UC_ARM_REG_CP_REG
+        self._before = calls.batch(system, (arm.UC_ARM_REG_SPSR, SCR))
+        # The engine looks at the new mode when a system register is written.
+        self._after = calls.batch(system, (arm.UC_ARM_REG_CPSR, SCR))
+
+    def leave(self, address: int) -> int:
+        """Back to the mode that was left, at `address`; where to go on."""
+        cpsr, scr = self._before.read()
+        self._after.write(cpsr, scr)
+        return address & (~1 if cpsr & THUMB else ~3)

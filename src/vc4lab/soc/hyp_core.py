@@ -11,6 +11,7 @@ Source: ARM Architecture Reference Manual ARMv7-A, B1.5 (security), B1.8, B9.3; 
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from vc4lab.soc import hyp
@@ -102,16 +103,21 @@ class HypCore:
 
     def leave(self) -> int:
         """Eret: to the mode that SPSR_hyp says; where to go on."""
-        return hyp.leave(self._cpu.engine, self.elr)
+        return self._leaving.leave(self.elr)
+
+    @cached_property
+    def _leaving(self) -> hyp.Leaving:
+        return hyp.Leaving(self._cpu.calls)
 
     # -- what is trapped ---------------------------------------------------------------------------
 
-    def emulate(self, action: Action, word: int, address: int, thumb: bool) -> bool | None:
+    def emulate(self, action: Action, word: int, address: int, cpsr: int) -> bool | None:
         """Do an instruction: whether to go on behind it; None: its hook is no longer needed."""
+        thumb = bool(cpsr & THUMB)
         if not any(trap.is_meant(action, word, thumb) for trap in HYP_TRAPS + HYP_MISTAKE_TRAPS):
             return None
         cpu = self._cpu
-        mode = cpu.mode
+        mode = cpsr & MODE_MASK
         if action is Action.SECURITY:
             return self._security(word, mode, address)
         if mode != HYP:
