@@ -207,6 +207,37 @@ def test_damaged_lists(run: Path, edit_list: Any, message: str) -> None:
     assert message in refused(run)
 
 
+@pytest.mark.parametrize(
+    ("changes", "code", "rule"),
+    [
+        ({"bos": lambda old: old[:3]}, "DRM-005", "9.3"),
+        ({"shader_rec_size": 40}, "DRM-008", "9.3"),
+        ({"uniforms_size": 8}, "DRM-009", "9.3"),
+        ({"bos": bos(0, shader=False)}, "DRM-011", "9.3"),
+        ({"bos": bos(0, size=16)}, "DRM-011", "9.5.2"),
+    ],
+)
+def test_a_refusal_names_job_record_and_rule(
+    run: Path, changes: dict[str, Any], code: str, rule: str
+) -> None:
+    """Also where the stream behind the record is what does not fit."""
+    edit(run, **changes)
+    (line,) = [line for line in refused(run).splitlines() if code in line]
+    assert "job0001: binning list, byte 75: " in line
+    assert f"(rule {rule})" in line
+
+
+def test_the_same_fault_in_two_jobs_is_told_twice(run: Path) -> None:
+    edit(run, uniforms_size=8)
+    shutil.copytree(run / "job0001", run / "job0002")
+    reporter = Reporter()
+    recorded = RecordedRun(run, reporter)
+    for job in recorded.jobs:
+        with pytest.raises(JobError):
+            job.build()
+    assert [item.message[:7] for item in reporter.items] == ["job0001", "job0002"]
+
+
 @pytest.mark.parametrize("name", ["bin_cl", "shader_rec", "uniforms"])
 @pytest.mark.parametrize("damage", ["missing", "half", "folder", "pipe"])
 def test_incomplete_streams(run: Path, name: str, damage: str) -> None:

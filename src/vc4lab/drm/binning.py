@@ -33,6 +33,8 @@ class ShaderUse:
     extended: bool
     address: int
     """Where the hardware's record goes."""
+    place: int = 0
+    """Byte of the binning list where the record stands."""
     maximum_index: int = 0
 
 
@@ -105,7 +107,12 @@ class BinningBuilder:
 
     def refuse(self, code: str, text: str) -> NoReturn:
         """Give up the job because of the record at `place`. Raises JobError."""
-        refuse(self.reporter, code, f"binning list, byte {self.place}: {text} (rule 9.2)")
+        refuse(self.reporter, code, f"{self.where}{text} (rule 9.2)")
+
+    @property
+    def where(self) -> str:
+        """The record at hand, in front of a finding about it."""
+        return place_in_list(self.place)
 
     def relocate(self, record: Record) -> bytes:
         """The hardware's bytes of one record."""
@@ -164,13 +171,17 @@ class BinningBuilder:
         use.maximum_index = max(use.maximum_index, maximum_index)
         if maximum_index > 0xFFFF:
             self.reporter.report(
-                "CLE-015", f"vertex number {maximum_index} does not fit in 16 bits", block="DRM"
+                "CLE-015",
+                f"{self.where}vertex number {maximum_index} does not fit in 16 bits",
+                block="DRM",
             )
 
     def indexed(self, payload: d.IndexedPrimitives) -> bytes:
         """Record 32 with the index buffer's address."""
         self.draw(payload.maximum_index)
-        buffer = buffer_at(self.submit, self.handle, self.reporter, "index buffer")
+        buffer = buffer_at(
+            self.submit, self.handle, self.reporter, f"{self.where}index buffer", "9.2"
+        )
         size = 1 if payload.index_type == IndexType.BYTE else 2
         offset = payload.address
         if offset + payload.length * size > buffer.size:
@@ -195,7 +206,7 @@ class BinningBuilder:
         extended = bool(payload.extended)
         address = self.next_record
         self.next_record = round_up(address + gl_record_size(count, extended), ALIGNMENT)
-        self.result.shaders.append(ShaderUse(count, extended, address))
+        self.result.shaders.append(ShaderUse(count, extended, address, self.place))
         return bytes([payload.id]) + payload.replace(address=address).to_bytes()
 
 
@@ -204,12 +215,17 @@ def round_up(value: int, unit: int) -> int:
     return -(-value // unit) * unit
 
 
-def buffer_at(submit: Submit, index: int, reporter: Reporter, what: str) -> Buffer:
-    """The buffer with that index in the job's list. Raises JobError."""
+def place_in_list(place: int) -> str:
+    """How findings about a record of the binning list begin."""
+    return f"binning list, byte {place}: "
+
+
+def buffer_at(submit: Submit, index: int, reporter: Reporter, what: str, rule: str) -> Buffer:
+    """The buffer with that index in the job's list. Raises JobError, naming the kernel's rule."""
     if index >= len(submit.buffers):
         refuse(
             reporter,
             "DRM-005",
-            f"{what}: buffer index {index} of a list of {len(submit.buffers)}",
+            f"{what}: buffer index {index} of a list of {len(submit.buffers)} (rule {rule})",
         )
     return submit.buffers[index]

@@ -23,6 +23,7 @@ from vc4lab.drm.submit import (
     Buffer,
     FieldError,
     JobError,
+    JobReporter,
     Submit,
     integer,
     parse_submit,
@@ -197,13 +198,14 @@ class RecordedJob:
             refuse(reporter, "DRM-002", f"{self.name}: nothing to run")
         if not self.whole:
             refuse(reporter, "DRM-003", f"{self.name}: not drawn, a part of it is missing")
+        named = JobReporter(self.name, reporter)
         for buffer in self.submit.buffers:
-            _check_buffer(buffer, reporter)
+            _check_buffer(buffer, named)
         workspace = self.run.workspace
         if workspace is None:
-            refuse(reporter, "DRM-004", "no room for the binner's memory between the buffers")
+            refuse(named, "DRM-004", "no room for the binner's memory between the buffers")
         self.run.contents.load(self.submit.buffers, memory)
-        return build_submit(self.submit, memory, workspace, reporter)
+        return build_submit(self.submit, memory, workspace, named)
 
 
 class RecordedRun:

@@ -202,7 +202,7 @@ class RenderingBuilder:
             surface = submit.surface(name)
             if not surface.present:
                 continue
-            buffer = buffer_at(submit, surface.hindex, self.reporter, name)
+            buffer = buffer_at(submit, surface.hindex, self.reporter, name, "9.6")
             if surface.flags & ~FLAG_FULL_RES or (surface.flags and not name.endswith("read")):
                 self.bad(name, f"flags 0x{surface.flags:x}")
             if surface.offset % 16:

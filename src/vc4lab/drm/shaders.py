@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from vc4lab.diagnostics import Reporter
-from vc4lab.drm.binning import ShaderUse, buffer_at
+from vc4lab.drm.binning import ShaderUse, buffer_at, place_in_list
 from vc4lab.drm.shader_rules import CheckedShader, Violation, check_shader
-from vc4lab.drm.submit import Submit, refuse
+from vc4lab.drm.submit import Buffer, Submit, refuse
 from vc4lab.drm.texture_rules import lookup_problem, texture_problem
 from vc4lab.qpu.disassembler import disassemble
 from vc4lab.qpu.isa import INSTRUCTION_BYTES, Branch, words_of
@@ -66,17 +66,30 @@ class ShaderBuilder:
         """Where the hardware's uniforms go; grows with every program."""
         self.fragment_programs: list[Program] = []
         self._streams: dict[tuple[int, int], Stream] = {}
+        self.place = 0
+        """Byte of the binning list where the record stands that is at hand."""
+
+    def refuse(self, code: str, text: str, rule: str, address: int | None = None) -> NoReturn:
+        """Give up the job because of the record at hand. Raises JobError."""
+        text = f"{place_in_list(self.place)}{text} (rule {rule})"
+        refuse(self.reporter, code, text, address)
+
+    def buffer(self, index: int, what: str, rule: str = "9.3") -> Buffer:
+        """A buffer that the record at hand names. Raises JobError."""
+        what = f"{place_in_list(self.place)}{what}"
+        return buffer_at(self.submit, index, self.reporter, what, rule)
 
     def record(self, use: ShaderUse) -> None:
         """Take the next record of the stream and write the hardware's form. Raises JobError."""
+        self.place = use.place
         count = 3 + use.attributes
         size = gl_record_size(use.attributes, use.extended)
         if len(self.records) < 4 * count + size:
-            refuse(
-                self.reporter,
+            self.refuse(
                 "DRM-008",
                 f"the stream has {len(self.records)} bytes left, a record with {use.attributes} "
                 f"attributes needs {4 * count + size}",
+                "9.3",
             )
         indices = struct.unpack_from(f"<{count}I", self.records)
         raw = self.records[4 * count : 4 * count + size]
@@ -84,11 +97,11 @@ class ShaderBuilder:
         shader = parse_gl(bytes_reader(raw), 0, use.attributes, use.extended)
         addresses: dict[str, int] = {}
         for (short, name), index in zip(PROGRAMS, indices, strict=False):
-            buffer = buffer_at(self.submit, index, self.reporter, f"{name} shader")
+            buffer = self.buffer(index, f"{name} shader")
             if getattr(shader.record, f"{short}_code") != 0:
-                refuse(self.reporter, "DRM-011", f"{name} shader: code not at a buffer's start")
+                self.refuse("DRM-011", f"{name} shader: code not at a buffer's start", "9.3")
             if not buffer.shader:
-                refuse(self.reporter, "DRM-011", f"{name} shader: its buffer is no shader buffer")
+                self.refuse("DRM-011", f"{name} shader: its buffer is no shader buffer", "9.3")
             stream = self.stream(buffer.address, buffer.size, name)
             self.check_threads(stream, name, bool(shader.record.fs_single_threaded))
             if short == "fs":
@@ -111,9 +124,7 @@ class ShaderBuilder:
             checked = self.check(address, size, name)
             program = Program.from_memory(self.memory, address, limit=checked.length)
             for problem in program.problems:
-                refuse(
-                    self.reporter, "DRM-011", f"{name} shader: {problem.message}", problem.address
-                )
+                self.refuse("DRM-011", f"{name} shader: {problem.message}", "9.5", problem.address)
             self._streams[key] = Stream.of(program, checked)
         return self._streams[key]
 
@@ -128,7 +139,8 @@ class ShaderBuilder:
             refuse(
                 self.reporter,
                 violation.code,
-                f"{name} shader, instruction {violation.index} `{text}`: {violation}",
+                f"{place_in_list(self.place)}{name} shader, instruction {violation.index} "
+                f"`{text}`: {violation}",
                 address=address + INSTRUCTION_BYTES * violation.index,
             )
 
@@ -137,25 +149,25 @@ class ShaderBuilder:
         threaded = stream.checked.threaded
         if name != "fragment":
             if threaded:
-                refuse(self.reporter, "DRM-011", f"a {name} shader switches threads (rule 9.3)")
+                self.refuse("DRM-011", f"a {name} shader switches threads", "9.3")
         elif threaded and single:
             text = "a fragment shader switches threads, its record says single threaded"
-            refuse(self.reporter, "DRM-011", f"{text} (rule 9.3)")
+            self.refuse("DRM-011", text, "9.3")
         elif not threaded and not single:
             text = "a fragment shader never switches threads, its record says it has two"
-            refuse(self.reporter, "DRM-011", f"{text} (rule 9.3)")
+            self.refuse("DRM-011", text, "9.3")
 
     def attribute(self, number: int, array: Attribute, index: int, use: ShaderUse) -> Attribute:
         """One attribute array with its buffer's address."""
-        buffer = buffer_at(self.submit, index, self.reporter, f"attribute {number}")
+        buffer = self.buffer(index, f"attribute {number}")
         end = array.address + array.size
         if end + array.stride * use.maximum_index > buffer.size:
-            refuse(
-                self.reporter,
+            self.refuse(
                 "DRM-012",
                 f"attribute {number}: vertex {use.maximum_index} x {array.stride} + {end} bytes "
-                f"in a buffer of {buffer.size} (rule 9.3)",
-                address=buffer.address,
+                f"in a buffer of {buffer.size}",
+                "9.3",
+                buffer.address,
             )
         return replace(array, address=(buffer.address + array.address) & 0xFFFFFFFF)
 
@@ -166,17 +178,18 @@ class ShaderBuilder:
         count = stream.words
         needed = 4 * (len(requests) + count)
         if len(self.words) < needed:
-            refuse(
-                self.reporter,
+            self.refuse(
                 "DRM-009",
-                f"{name} shader needs {needed} bytes, {len(self.words)} are left",
+                f"{name} shader needs {needed} bytes, the uniform stream has {len(self.words)} "
+                "left",
+                "9.3",
             )
         indices = struct.unpack_from(f"<{len(requests)}I", self.words)
         words = list(struct.unpack_from(f"<{count}I", self.words, 4 * len(requests)))
         self.words = self.words[needed:]
         address = self.next_uniforms
         for request, index in zip(requests, indices, strict=True):
-            buffer = buffer_at(self.submit, index, self.reporter, f"{name} shader's texture")
+            buffer = self.buffer(index, f"{name} shader's texture", "9.4")
             if request.is_direct:
                 at = request.instruction_index
                 first = next(site.index for site in sites if site.instruction_index == at)
@@ -186,12 +199,11 @@ class ShaderBuilder:
                 first = request.uniforms[0]
                 problem = texture_problem([words[n] for n in request.uniforms], buffer.size)
             if problem is not None:
-                refuse(
-                    self.reporter,
+                self.refuse(
                     "DRM-010",
-                    f"{name} shader, request {request.request} of TMU{request.unit}: {problem}"
-                    " (rule 9.4)",
-                    address=buffer.address,
+                    f"{name} shader, request {request.request} of TMU{request.unit}: {problem}",
+                    "9.4",
+                    buffer.address,
                 )
             words[first] = (words[first] + buffer.address) & 0xFFFFFFFF
         for index in stream.resets:

@@ -51,6 +51,29 @@ def refuse(reporter: Reporter, code: str, message: str, address: int | None = No
     raise JobError(reporter.report(code, message, address=address, block="DRM"))
 
 
+class JobReporter(Reporter):
+    """Findings about one job of a run, passed on under its name."""
+
+    def __init__(self, name: str, reporter: Reporter) -> None:
+        super().__init__(reporter.strict)
+        self.name = name
+        self.reporter = reporter
+
+    def report(
+        self,
+        code: str,
+        message: str,
+        *,
+        address: int | None = None,
+        block: str | None = None,
+        detail: str | None = None,
+    ) -> Diagnostic:
+        """Record a finding and return it. Raises StrictStop for an error in strict mode."""
+        return self.reporter.report(
+            code, f"{self.name}: {message}", address=address, block=block, detail=detail
+        )
+
+
 class LoadStoreBits(Layout, width=16):
     """`bits` of color_read, zs_read and zs_write, as in records 28 and 29."""
 
