@@ -1,15 +1,15 @@
 """The V3D as its bus sees it: registers with behaviour, the two list threads, the interrupt line.
 
-A register's behaviour is a method named after it (``_on_write_CT0EA``, ``_on_read_PCS``); registers
-without one just hold their value. Lists run to their end, their halt or their stall inside the
-write that starts them. Source: hardware reference 2.
+A register's behaviour is a method named after it (``_on_write_BPOS``, ``_on_read_PCS``), here or in
+`program_registers.py`; registers without one just hold their value. Lists run to their end, their
+halt or their stall inside the write that starts them. Source: hardware reference 2.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from vc4lab.diagnostics import Reporter
 from vc4lab.v3d.counters import PerformanceCounters, coverage_counts
@@ -21,12 +21,12 @@ from vc4lab.v3d.lists.lint import Lint
 from vc4lab.v3d.lists.order import OrderCheck
 from vc4lab.v3d.lists.rendering import RenderingStage
 from vc4lab.v3d.lists.thread import ListThread, waiting_reasons, waits_in_vain
+from vc4lab.v3d.program_registers import ProgramRegisters
 from vc4lab.v3d.registers import (
     INERT,
     REGISTERS,
     Access,
     BinnerDebug,
-    Errors,
     Interrupts,
     PipelineStatus,
     Register,
@@ -37,9 +37,7 @@ from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
 
 if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory
-    from vc4lab.qpu.program import Program
     from vc4lab.v3d.cache_watch import CacheWatch
-    from vc4lab.v3d.compute.qpu import Request
 
 FRDONE = Interrupts.FRDONE.mask
 FLDONE = Interrupts.FLDONE.mask
@@ -122,11 +120,11 @@ class V3D:
         )
         self.cache_watch: CacheWatch | None = None
         """Notices what is not cleared, if somebody wants to know."""
-        self.programs.on_start = self._program_started
         for number in (0, 1):
             self._install_list_registers(number)
         self.values: dict[str, int] = {register.name: register.reset for register in REGISTERS}
         self._line = False
+        self._blocks = (self, ProgramRegisters(self))
         self._readers = {
             r.offset: self._reader(r) for r in REGISTERS if r.access is not Access.WRITE
         }
@@ -155,13 +153,18 @@ class V3D:
         handler(value & _WORD)
         self._update_line()
 
+    def _behaviour(self, name: str) -> Any:
+        """The method of this name, if a block has one."""
+        found = (getattr(block, name, None) for block in self._blocks)
+        return next((method for method in found if method is not None), None)
+
     def _reader(self, register: Register) -> Callable[[], int]:
-        handler = getattr(self, f"_on_read_{register.name}", None)
+        handler = self._behaviour(f"_on_read_{register.name}")
         return handler or partial(self.values.__getitem__, register.name)
 
     def _writer(self, register: Register) -> tuple[Callable[[int], None], bool]:
         """What a write does, and whether it starts user programs."""
-        handler = getattr(self, f"_on_write_{register.name}", None)
+        handler = self._behaviour(f"_on_write_{register.name}")
         starts = register.name in _START_REGISTERS
         return handler or partial(self._hold, register), starts
 
@@ -382,52 +385,3 @@ class V3D:
 
     def _on_read_BPOS(self) -> int:
         return self.binning.overspill_size
-
-    # -- user programs and counters -----------------------------------------------------------
-
-    def _program_started(self, request: Request, program: Program) -> None:
-        if self.cache_watch is not None:
-            self.cache_watch.job()
-        uses = self.lint.addresses.uses
-        uses(Use.CODE, request.code, 8 * len(program.words))
-        count = request.length if request.limited else len(program.uniform_sites)
-        if count and request.uniforms:
-            uses(Use.UNIFORMS, request.uniforms, 4 * count)
-
-    def _on_write_SRQPC(self, value: int) -> None:
-        self.programs.request(value, self.values["SRQUA"], self.values["SRQUL"])
-
-    def _on_read_SRQCS(self) -> int:
-        self.programs.look()
-        return self.programs.status()
-
-    def _on_read_ERRSTAT(self) -> int:
-        idle = not any(thread.running for thread in self.threads) and not self.programs.busy
-        return (
-            self.values["ERRSTAT"]
-            | self.programs.errors
-            | self.binning.coordinates.errors
-            | self.frames.preparer.vertices.errors
-            | Errors.make(
-                VCMBE=self.binning.index_error,
-                VCMRE=self.frames.index_error,
-                VCDI=idle and self.unknowns["errstat_vcdi"] == "idle",
-            ).value
-        )
-
-    def _on_write_SRQCS(self, value: int) -> None:
-        self.programs.control(value)
-
-    def _on_write_SQRSV0(self, value: int) -> None:
-        self.values["SQRSV0"] = value
-        self.programs.reserve(0, value)
-
-    def _on_write_SQRSV1(self, value: int) -> None:
-        self.values["SQRSV1"] = value
-        self.programs.reserve(8, value)
-
-    def _on_write_VPMBASE(self, value: int) -> None:
-        if self.programs.busy or any(thread.running for thread in self.threads):
-            self.values["ERRSTAT"] |= Errors.VPAEABB.mask
-        self.values["VPMBASE"] = value & 0x1F
-        self.programs.reserved_rows = 4 * (value & 0x1F)

@@ -139,8 +139,9 @@ ROWS: list[Unknown] = [
         {"rejects": "yes", "passes": "no: as if there were no test"},
         "rejects",
         "Draw with function 0 and a program that writes TLB_Z and a colour.",
-        "Mesa's drivers mean never by it; kumaashi saw the cube of Sample_V3D_03 with a program "
-        "that does not write TLB_Z (cp.qasm), not with one that does (copy.h)",
+        "Hardware reference 7.9. Mesa's drivers mean never by it; kumaashi saw the cube of "
+        "Sample_V3D_03 with a program that does not write TLB_Z (cp.qasm), not with one that does "
+        "(copy.h)",
     ),
     Unknown(
         "z_only_stencil",
