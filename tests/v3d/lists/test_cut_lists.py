@@ -1,0 +1,118 @@
+"""Triangle lists that end anywhere: drawn as the same triangles written out one by one."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from tests.support.frames import BACKGROUND, Frame
+from tests.support.jobs import nv_vertex, viewport
+
+from vc4lab.memory import MEMORY_SIZE, GuestMemory
+from vc4lab.records.control import build
+from vc4lab.records.primitives import ListFormat, encode_compressed, walk_compressed
+
+TRIANGLES = 0x12
+VERTICES = 60
+PROGRAM = """
+    mov r0, vary ; nop
+    fmul r0, r0, ra15
+    fadd r0, r0, r5 ; mov r1, vary
+    nop ; mov r3.8a, r0
+    fmul r1, r1, ra15
+    fadd r1, r1, r5 ; mov r2, vary
+    nop ; mov r3.8b, r1
+    fmul r2, r2, ra15
+    fadd r2, r2, r5
+    nop ; mov r3.8c, r2
+    nop ; nop ; sbwait
+    mov tlbc, r3 ; nop ; thrend
+    nop ; nop
+    nop ; nop ; sbdone
+"""
+
+
+def triangles(rng: random.Random, count: int) -> list[tuple[int, ...]]:
+    """Neighbours mostly, as meshes have them; now and then the same vertex twice or any vertex."""
+    found: list[tuple[int, ...]] = [(0, 1, 2)]
+    while len(found) < count:
+        a, b, c = found[-1]
+        kind = rng.random()
+        if kind < 0.4:
+            step = rng.choice((1, 1, 1, 3, -2))
+            new = (a + step, b + step, c + step)
+        elif kind < 0.75:
+            new = rng.choice(((b, c, rng.randrange(VERTICES)), (a, c, c + 1), (c, b, c + 2)))
+        else:
+            new = tuple(rng.randrange(VERTICES) for _ in range(3))
+        found.append(tuple(k % VERTICES for k in new))
+    return found[:count]
+
+
+class Lists:
+    """A frame whose tiles branch to one list, which is written again and again."""
+
+    def __init__(self, rng: random.Random, memory: GuestMemory, **options: object) -> None:
+        self.frame = Frame(64, 64, memory=memory, **options)
+        vertices = b"".join(
+            nv_vertex(
+                rng.uniform(-20, 84), rng.uniform(-20, 84), 0.5, rng.uniform(0.3, 2),
+                *(rng.random() for _ in range(3)),
+            )
+            for _ in range(VERTICES)
+        )  # fmt: skip
+        self.state = viewport(self.frame.job) + self.frame.nv_shader(PROGRAM, vertices, varyings=3)
+        self.place = self.frame.job.room(0x1000)
+
+    def draw(self, data: bytes, place: int | None = None) -> np.ndarray:
+        """The picture of a compressed list; `data` goes on behind its end."""
+        place = self.place if place is None else place
+        self.frame.job.memory.write(place, bytes([56, TRIANGLES]) + build(48) + data)
+        return self.frame.render(self.state + build(17, address=place)).copy()
+
+
+def written_out(primitives: list[tuple[int, ...]]) -> bytes:
+    """Every triangle with its own three indices, and the way back."""
+    codes = b"".join(b"\x81" + b"".join(k.to_bytes(2, "little") for k in p) for p in primitives)
+    return codes + b"\x80\x12"
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_every_length(seed: int) -> None:
+    rng = random.Random(seed)
+    memory = GuestMemory(guard=True)
+    lists = Lists(rng, memory, threads=1)
+    whole = encode_compressed(triangles(rng, rng.choice((7, 9, 17, 26))), TRIANGLES)
+    assert whole[-1] == 0x80
+    shown = 0
+    for length in range(len(whole)):
+        data = whole[:length] + b"\x80" * 24
+        memory.write(lists.place, data)
+        walk = walk_compressed(memory.read, lists.place, ListFormat(TRIANGLES))
+        end = walk.next - lists.place
+        if walk.problem is not None or any(k >= VERTICES for p in walk.items for k in p):
+            continue
+        behind = b"\x12" + rng.randbytes(24)
+        picture = lists.draw(data[:end] + behind)
+        assert (picture == lists.draw(written_out(list(walk.items)))).all(), (length, data.hex())
+        shown += bool((picture != BACKGROUND).any())
+    assert shown > 5
+    assert not set(lists.frame.reporter.counts) - {"CLE-025"}, lists.frame.reporter.summary()
+
+
+@pytest.mark.parametrize("options", [{"threads": 1}, {"engine": "interpreter"}])
+def test_batches_of_every_size(options: dict[str, object]) -> None:
+    """Also where the list's last byte is the last of memory."""
+    rng = random.Random(5)
+    memory = GuestMemory(guard=True)
+    lists = Lists(rng, memory, **options)
+    for count in range(1, 41 if "threads" in options else 12):
+        data = encode_compressed(triangles(rng, count), TRIANGLES)
+        picture = lists.draw(data + b"\x12")
+        memory.write(lists.place, data)
+        walk = walk_compressed(memory.read, lists.place, ListFormat(TRIANGLES))
+        assert (picture == lists.draw(written_out(list(walk.items)))).all()
+        assert (picture != BACKGROUND).any()
+        last = MEMORY_SIZE - 3 - len(data) - 1
+        assert (picture == lists.draw(data + b"\x12", last)).all()
