@@ -154,6 +154,8 @@ def bos(index: int, **fields: Any) -> Any:
         ({"bin_cl_size": -1}, "DRM-002"),
         ({"bos": bos(0, addr=1 << 40)}, "DRM-004"),
         ({"bos": bos(0, size=0)}, "DRM-004"),
+        ({"bos": bos(1, addr=0xFFF)}, "0xfff is not the start of a page"),
+        ({"bos": bos(4, addr=0x90_0008)}, "DRM-004"),
         ({"bos": bos(4, addr=0, size=1 << 30)}, "DRM-004"),
         ({"bos": lambda old: old[:3]}, "DRM-005"),
         ({"shader_rec_count": 0}, "DRM-008"),

@@ -367,6 +367,12 @@ def _check_buffer(buffer: Buffer, reporter: Reporter) -> None:
             "DRM-004",
             f"buffer {buffer.handle}: {buffer.size} bytes at 0x{buffer.address:x}",
         )
+    if buffer.address % PAGE:
+        refuse(
+            reporter,
+            "DRM-004",
+            f"buffer {buffer.handle}: 0x{buffer.address:x} is not the start of a page",
+        )
 
 
 def _find_room(buffers: Iterable[Buffer]) -> int | None:

@@ -31,8 +31,8 @@ ENTRIES = [
     Entry(
         "DRM-004",
         "Buffer does not fit in memory",
-        "A buffer's address and size reach beyond the GPU's 1 GiB, it is larger than 256 MiB, or "
-        "no room is left for the binner.",
+        "A buffer's address and size reach beyond the GPU's 1 GiB, it is larger than 256 MiB, it "
+        "does not begin with a page of 4096 bytes, or no room is left for the binner.",
         "1 GiB of bus addresses, BCM2835 ARM Peripherals p. 5",
         "Check the recording's buffer list.",
     ),
