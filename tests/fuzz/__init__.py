@@ -2,6 +2,7 @@
 
 from tests.fuzz import (
     assembly,
+    attributes,
     boards,
     cache_files,
     cards,
@@ -20,6 +21,7 @@ from tests.fuzz.fuzzer import FUZZERS
 __all__ = [
     "FUZZERS",
     "assembly",
+    "attributes",
     "boards",
     "cache_files",
     "cards",
