@@ -61,6 +61,21 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
     "tests/soc/test_properties.py": {
         "test_execute_qpu_fails_as_one_likes": ("execute_qpu_failure=one",),
     },
+    "tests/soc/vpu/test_execution.py": {
+        "test_small_float_immediates": ("vpu_float_immediate=integer",),
+        "test_unknowns_can_be_switched": (
+            "vpu_signext=width",
+            "vpu_msb=leading_zeros",
+            "vpu_brev=shifted",
+            "vpu_saturation=flags",
+            "vpu_btest_carry=kept",
+            "vpu_float_flags=result",
+            "vpu_float_condition=ignored",
+            "vpu_float_to_int=wrap",
+            "vpu_divide_by_zero=zero",
+            "vpu_misaligned=works",
+        ),
+    },
     "tests/v3d/compute/test_switches.py": {
         "test_long_pitches": ("vdr_stride_bits=16",),
         "test_long_strides": ("vdw_stride_bits=13",),

@@ -43,6 +43,7 @@ from vc4lab.soc.uart import Uart
 from vc4lab.soc.unknowns import Unknowns
 from vc4lab.soc.v3d_bridge import V3DBridge
 from vc4lab.soc.videocore import VideoCore
+from vc4lab.soc.vpu.service import VpuService
 
 if TYPE_CHECKING:
     from vc4lab.soc.boot_plan import BootPlan
@@ -232,6 +233,17 @@ class Hardware(ABC):
         devices = Devices(self.serial, self.pcm, self.pwm, self.emmc)
         mover = Mover(self.memory, self.bus)
         self.dma = add_dma(self.bus, self.interrupts, mover, devices, self.code_changed)
+        vpu = VpuService(
+            self.memory,
+            self.bus,
+            clock,
+            board.core_clock,
+            self.videocore.pool,
+            unknowns,
+            reporter,
+            self.code_changed,
+        )
+        self.videocore.execute_code = vpu.call
         self.frames = FrameCounter(
             self.videocore.framebuffer,
             lambda: self.v3d_bridge.powered,

@@ -161,12 +161,11 @@ def execute_qpu(vc: VideoCore, count: int, control: int, noflush: int, timeout: 
     return 0 if vc.v3d.run_user_programs(pairs, flush=not noflush) else failed
 
 
-@tag(0x00030010, "execute code", "u32 function, u32 r0", "u32 r0")
-def execute_code(vc: VideoCore, function: int, r0: int) -> None:
-    vc.reporter.report(
-        "SOC-088",
-        f"the VideoCore's own processor is to call 0x{function:08x} with r0 = 0x{r0:08x}",
-        address=function,
-        block="mailbox",
-    )
-    return None
+@tag(
+    0x00030010,
+    "execute code",
+    "u32 function, u32 r0, u32 r1, u32 r2, u32 r3, u32 r4, u32 r5",
+    "u32 r0",
+)
+def execute_code(vc: VideoCore, function: int, *arguments: int) -> int | None:
+    return vc.execute_code(function, arguments)

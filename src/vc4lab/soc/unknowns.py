@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from vc4lab.diagnostics.unknown import DEFAULT_UNKNOWNS, Unknown, Unknowns, register
+from vc4lab.soc.vpu.unknowns import VPU_ROWS
 from vc4lab.v3d import unknowns as _v3d_rows  # noqa: F401 – the board has a V3D: its rows first
 
 __all__ = ["DEFAULT_UNKNOWNS", "ROWS", "Unknowns"]
@@ -105,6 +106,7 @@ ROWS = [
         "Execute a program that never ends.",
         "The mailbox documentation says non-zero; hardware reference 8.7",
     ),
+    *VPU_ROWS,
 ]
 
 register(ROWS)

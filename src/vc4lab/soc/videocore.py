@@ -86,6 +86,8 @@ class VideoCore:
         """Where the program wants to be told of touches, and GPIO 128 on; told as they were."""
         self.next_vsync: Callable[[], int] = lambda: clock.now
         """The moment of the display's next vertical sync."""
+        self.execute_code: Callable[[int, Sequence[int]], int | None] = lambda code, values: None
+        """Runs a function on the VPU with r0… as given; its r0, None if it does not come back."""
 
     def possible_overscan(self, wanted: Sequence[int]) -> list[int]:
         """Borders (top, bottom, left, right) that leave something of the display."""

@@ -7,6 +7,7 @@ from vc4lab.diagnostics.entry import Entry, Severity
 _PERIPHERALS = "BCM2835 ARM Peripherals"
 _SD = "SD Physical Layer Simplified Specification 3.01"
 _MAILBOX = "Raspberry Pi firmware wiki, mailbox property interface"
+_VPU = _MAILBOX + ", execute code (0x00030010); VideoCore IV Programmers Manual (hermanhermitage)"
 
 ENTRIES = [
     Entry(
@@ -349,9 +350,8 @@ ENTRIES = [
     Entry(
         "SOC-088",
         "A service of the firmware that is not there",
-        "Programs for the VideoCore's own processor (execute code) are not run, and there is no "
-        "VCHIQ, by which a board's firmware offers its own GL, sound and camera.",
-        _MAILBOX + ", execute code (0x00030010), VCHIQ init (0x00048010)",
+        "There is no VCHIQ, by which a board's firmware offers its own GL, sound and camera.",
+        _MAILBOX + ", VCHIQ init (0x00048010)",
         "Use the registers themselves: the V3D, the PWM, the framebuffer. A program that tests the "
         "answer sees that it was refused.",
         Severity.WARNING,
@@ -454,5 +454,40 @@ ENTRIES = [
         "BCM2835 ARM Peripherals 7.2; BCM2836 ARM-local peripherals 4.10",
         "Clear the cause in the handler: the bit of the system timer's CS, ICR of the UART, GPEDS, "
         "the timer's compare value or enable bit, the core mailbox.",
+    ),
+    Entry(
+        "SOC-090",
+        "An instruction of the VPU that is not done",
+        "Execute code runs a function on VideoCore's own processor. Here it does scalar "
+        "instructions only: no vector instructions, interrupts, sleep or privileged modes, and "
+        "nothing of which the public descriptions say too little. The function is ended there, and "
+        "the tag stays unanswered; what the function has stored until then is stored.",
+        _VPU,
+        "Look at the address and the word named: an address that is not the function's first "
+        "instruction, and ARM code, look like unknown instructions as well.",
+        Severity.WARNING,
+    ),
+    Entry(
+        "SOC-091",
+        "A function on the VPU goes wrong",
+        "The function divides by zero, uses an address where nothing is or that is not aligned to "
+        "the size of the access, or goes on where there is no RAM; or there is no room for its "
+        "stack. On a board most of that is an exception of the VPU, and the firmware stands still. "
+        "The VPU sees RAM at its bus addresses (0x00000000, 0x40000000, 0x80000000, 0xC0000000 "
+        "and up) and the peripherals at 0x7E000000.",
+        _VPU,
+        "Look at the instruction at the address named. Pass bus addresses to the function.",
+        Severity.WARNING,
+    ),
+    Entry(
+        "SOC-092",
+        "A function on the VPU that does not return",
+        "The function called by execute code has executed very many instructions and has not "
+        "returned. On a board the firmware would wait for ever and answer no message any more. "
+        "Here it is ended, and the tag stays unanswered.",
+        _VPU,
+        "Return by b lr or ldm pc, and see that loops end; a device that is waited for must become "
+        "ready by itself, since the ARM stands still meanwhile.",
+        Severity.WARNING,
     ),
 ]

@@ -1,0 +1,1 @@
+"""VideoCore's own processor (VPU): an interpreter of its scalar instructions."""
