@@ -133,6 +133,26 @@ def test_an_endless_function_is_named(machine):
     (item,) = machine.reporter.items
     assert item.code == "SOC-092"
     assert f"{BUDGET:,} instructions" in item.message
+    assert send(machine, code=b"\1\0")[0] == 0, "as on a board: the VPU does not come back"
+    assert codes(machine) == ["SOC-092"] * 2
+
+
+def test_the_functions_of_a_message_share_its_budget(machine, monkeypatch):
+    """A thousand tags of a message would take a quarter of an hour otherwise."""
+    monkeypatch.setattr("vc4lab.soc.vpu.service.BUDGET", 100)
+    machine.memory.write(PROGRAM, b"\1\0" * 39 + bytes.fromhex(RTS))
+    tags = [0x30010, 28, 0, PROGRAM | 0xC0000000, *[0] * 6] * 5
+    message = struct.pack(f"<2I{len(tags)}II", 12 + 4 * len(tags), 0, *tags, 0)
+    machine.memory.write(MESSAGE, message)
+    for _again in range(2):
+        machine.memory.write(MESSAGE, message[: 12 + 80 - 4] + bytes(4))
+        machine.bus.write(MAILBOX + 0x20, 4, MESSAGE | 0xC0000000 | 8)
+    assert codes(machine) == [], "twice eighty instructions"
+    machine.memory.write(MESSAGE, message)
+    machine.bus.write(MAILBOX + 0x20, 4, MESSAGE | 0xC0000000 | 8)
+    answered = [machine.memory.u32(MESSAGE + 16 + 40 * n) >> 31 for n in range(5)]
+    assert answered == [1, 1, 0, 0, 0]
+    assert machine.reporter.counts["SOC-092"] == 3
 
 
 def test_the_vpu_cannot_call_itself(machine):

@@ -484,7 +484,7 @@ ENTRIES = [
         "A function on the VPU that does not return",
         "The function called by execute code has executed very many instructions and has not "
         "returned. On a board the firmware would wait for ever and answer no message any more. "
-        "Here it is ended, and the tag stays unanswered.",
+        "Here it is ended, and neither this tag nor a later execute code is answered.",
         _VPU,
         "Return by b lr or ldm pc, and see that loops end; a device that is waited for must become "
         "ready by itself, since the ARM stands still meanwhile.",

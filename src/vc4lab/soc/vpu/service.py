@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 STACK = 64 << 10
 """Bytes of VideoCore memory that a function has while it runs."""
 BUDGET = 2_000_000
-"""Instructions after which a function is taken to be endless."""
+"""Instructions of one message's functions, after which the last is taken to be endless."""
 NANOSECONDS = 1_000_000_000
 
 
@@ -51,12 +51,23 @@ class VpuService:
         self._reporter = reporter
         self._code_changed = code_changed
         self._busy = False
+        self._stuck_at: int | None = None
+        """The endless function the VPU is executing for ever."""
+        self._message = -1
+        """The CPU's accesses when the message came whose budget is used."""
+        self._left = BUDGET
 
     def call(self, function: int, arguments: Sequence[int]) -> int | None:
         """r0 of the function at bus address `function`; None if it could not be run (reported)."""
         if self._busy:
             self._report("SOC-090", "execute code is asked for by the VPU itself", function)
             return None
+        if self._stuck_at is not None:
+            text = f"the VPU is still executing the function at 0x{self._stuck_at:08x}"
+            self._report("SOC-092", text, function)
+            return None
+        if self._bus.accesses != self._message:
+            self._message, self._left = self._bus.accesses, BUDGET
         stack = self._pool.allocate(STACK)
         if stack is None:
             text = f"there are no {STACK >> 10} KiB of VideoCore memory left for its stack"
@@ -77,16 +88,18 @@ class VpuService:
         memory = VpuMemory(self._memory, self._bus, misaligned)
         executor = Executor(memory, self._unknowns, self._pass_time)
         try:
-            return executor.call(function, arguments, stack, BUDGET)
+            return executor.call(function, arguments, stack, self._left)
         except Refused as problem:
             self._report("SOC-090", str(problem), executor.state.pc)
         except Fault as problem:
             at = executor.state.pc
             self._report("SOC-091", f"{problem} (at 0x{at:08x})", at)
-        except Endless as problem:
-            at = executor.state.pc
-            self._report("SOC-092", f"{problem}; it is at 0x{at:08x}", function)
+        except Endless:
+            self._stuck_at = function
+            text = f"{BUDGET:,} instructions and no return; it is at 0x{executor.state.pc:08x}"
+            self._report("SOC-092", text, function)
         finally:
+            self._left -= executor.executed
             if executor.stored:
                 self._code_changed()
         return None
