@@ -65,6 +65,22 @@ def test_the_sum_of_an_array(machine):
     assert not machine.videocore.pool.blocks, "the stack is given back"
 
 
+def test_a_kernel_lets_the_vpu_work(boot):
+    """ldr r0, =mailbox; ldr r1, =message; str r1, [r0]; b ."""
+    arm = [0xE59F0008, 0xE59F1008, 0xE5801000, 0xEAFFFFFE, 0x3F00B8A0, 0xC0008108]
+    message = [52, 0, 0x30010, 28, 0, 0xC0008200, 0xC0008300, 4, 0, 0, 0, 0, 0]
+    image = bytearray(0x310)
+    for at, words in ((0, arm), (0x100, message), (0x300, [1, 20, 300, 4000])):
+        struct.pack_into(f"<{len(words)}I", image, at, *words)
+    code = SUM + bytes.fromhex(RTS)
+    image[0x200 : 0x200 + len(code)] = code
+    machine = boot(bytes(image))
+    machine.run(seconds=0.01)
+    assert machine.memory.u32(0x8110) == 0x80000004
+    assert machine.memory.u32(0x8114) == 4321
+    assert codes(machine) == []
+
+
 def test_all_six_arguments_arrive(machine):
     total = b"".join(encode("alu_register", p=ADD, d=0, b=n) for n in range(1, 6))
     assert send(machine, 1, 20, 300, 4000, 50000, 600000, code=total)[1] == 654321
