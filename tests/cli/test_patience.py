@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from vc4lab.cli.serial_ends import Patience
-from vc4lab.soc.bus import INPUT_STEP
+from vc4lab.soc.address.bus import INPUT_STEP
 
 
 def test_guest_time_keeps_up_with_the_time_waited():

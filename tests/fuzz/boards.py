@@ -13,10 +13,10 @@ from typing import Any
 from tests.fuzz.fuzzer import Fuzzer, Plan, fuzzer, scribble, word
 
 from vc4lab.diagnostics import Reporter, StrictStop
-from vc4lab.soc.config_txt import KEYS
-from vc4lab.soc.firmware import BootError
+from vc4lab.soc.boot.config_txt import KEYS
+from vc4lab.soc.boot.firmware import BootError
 from vc4lab.soc.machine import Machine
-from vc4lab.soc.properties import tag_table
+from vc4lab.soc.videocore.properties import tag_table
 
 _KERNELS = Path(__file__).parents[1] / "soc" / "kernels"
 _HALT = bytes.fromhex("feffffea")

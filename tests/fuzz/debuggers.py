@@ -14,8 +14,8 @@ from typing import Any
 from tests.fuzz.fuzzer import Fuzzer, Plan, fuzzer
 
 from vc4lab.diagnostics import Reporter
-from vc4lab.soc.gdb_packets import PACKET_LIMIT, frame
-from vc4lab.soc.gdb_server import GdbServer
+from vc4lab.soc.debug.gdb_packets import PACKET_LIMIT, frame
+from vc4lab.soc.debug.gdb_server import GdbServer
 from vc4lab.soc.machine import Machine
 
 _KERNEL = Path(__file__).parents[1] / "soc" / "kernels" / "multicore.img"

@@ -10,8 +10,8 @@ import pytest
 
 from vc4lab.diagnostics import Reporter
 from vc4lab.memory import GuestMemory
+from vc4lab.soc.devices.serial import SerialPort
 from vc4lab.soc.machine import Machine
-from vc4lab.soc.serial import SerialPort
 
 KERNELS = Path(__file__).parent / "kernels"
 CT1EA = 0x10C

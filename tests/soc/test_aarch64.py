@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from vc4lab.soc.devices.serial import SerialPort
 from vc4lab.soc.machine import Machine, Stop
-from vc4lab.soc.serial import SerialPort
 
 KERNELS = Path(__file__).parent / "kernels64"
 

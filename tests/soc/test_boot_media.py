@@ -12,12 +12,12 @@ from tests.support.card_images import SECTOR, make_card
 from vc4lab.diagnostics import Reporter
 from vc4lab.memory import GuestMemory
 from vc4lab.soc.board import BOARDS, board_table
-from vc4lab.soc.boot_plan import BootPlan
-from vc4lab.soc.config_txt import parse_config
-from vc4lab.soc.fat import BadCard, FatCard
-from vc4lab.soc.firmware import BootError, plan_boot
+from vc4lab.soc.boot.boot_plan import BootPlan
+from vc4lab.soc.boot.config_txt import parse_config
+from vc4lab.soc.boot.firmware import BootError, plan_boot
+from vc4lab.soc.devices.serial import SerialPort
 from vc4lab.soc.machine import Machine, Stop
-from vc4lab.soc.serial import SerialPort
+from vc4lab.soc.sd.fat import BadCard, FatCard
 
 KERNELS = Path(__file__).parent / "kernels"
 CODE = bytes.fromhex("feffffea")

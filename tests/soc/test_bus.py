@@ -7,11 +7,11 @@ import struct
 import pytest
 
 from vc4lab.diagnostics import Reporter
-from vc4lab.soc.block import Block, Poll, Register
-from vc4lab.soc.bus import Bus, answer_slot
+from vc4lab.soc.address.block import Block, Poll, Register
+from vc4lab.soc.address.bus import Bus, answer_slot
 from vc4lab.soc.clock import Clock
+from vc4lab.soc.debug.trace import Tracer, parse_categories
 from vc4lab.soc.native import SliceCounter
-from vc4lab.soc.trace import Tracer, parse_categories
 
 STEADY, TICKET, PLAIN, SOURCE = 0x00, 0x04, 0x08, 0x0C
 TIMER = 0x3000

@@ -14,10 +14,10 @@ from vc4lab.diagnostics import Reporter
 from vc4lab.memory import GuestMemory
 from vc4lab.qpu.assembler import assemble
 from vc4lab.records.control import build
-from vc4lab.soc.cache_lines import DIRTY, READ_ALLOCATE, UNCACHED, WRITE_BACK, WRITE_THROUGH
+from vc4lab.soc.caches.cache_lines import DIRTY, READ_ALLOCATE, UNCACHED, WRITE_BACK, WRITE_THROUGH
+from vc4lab.soc.caches.page_tables import Mapping32, Mapping64
+from vc4lab.soc.devices.serial import SerialPort
 from vc4lab.soc.machine import Machine, Stop
-from vc4lab.soc.page_tables import Mapping32, Mapping64
-from vc4lab.soc.serial import SerialPort
 from vc4lab.v3d.cache_watch import CacheWatch
 from vc4lab.v3d.lists.addresses import Use
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
@@ -200,7 +200,7 @@ def test_a_range_of_an_arm1176(run: Run) -> None:
 
 
 def test_far_more_lines_than_a_cache_has(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vc4lab.soc.data_cache.MOST_LINES", 4)
+    monkeypatch.setattr("vc4lab.soc.caches.data_cache.MOST_LINES", 4)
     touched: list[Step] = [(LOAD, CACHED + 0x1000 * n, 0) for n in range(6)]
     machine = run("check", [*touched, *store(CACHED + 0x8000, 1), *POWER], one_tile)
     lines = machine.caches.data.lines

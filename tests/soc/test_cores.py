@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from vc4lab.soc.code_pages import forget_addresses
-from vc4lab.soc.cpu import TRANSLATIONS
-from vc4lab.soc.exceptions import ArmException
+from vc4lab.soc.cores.code_pages import forget_addresses
+from vc4lab.soc.cores.cpu import TRANSLATIONS
+from vc4lab.soc.cores.exceptions import ArmException
+from vc4lab.soc.cores.outcome import UnhandledException
 from vc4lab.soc.machine import Machine, Stop
-from vc4lab.soc.outcome import UnhandledException
-from vc4lab.soc.state import load_state, save_state
+from vc4lab.soc.states.state import load_state, save_state
 from vc4lab.soc.unknowns import DEFAULT_UNKNOWNS
 
 KERNELS = Path(__file__).parent / "kernels"
@@ -89,7 +89,7 @@ def test_a_core_that_polls_its_mailbox_leaves_the_timer_to_the_other(boot):
 
 def test_the_engine_forgets_addresses_once_a_frame(boot, monkeypatch):
     forgotten = []
-    monkeypatch.setattr("vc4lab.soc.cores.forget_addresses", forgotten.append)
+    monkeypatch.setattr("vc4lab.soc.cores.cores.forget_addresses", forgotten.append)
     machine = boot("wait")
     machine.run(seconds=0.1)
     assert machine.vsyncs > 4

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from vc4lab.diagnostics import Reporter
 from vc4lab.soc.board import BOARDS
-from vc4lab.soc.device_tree import TreeWriter, device_tree
-from vc4lab.soc.device_tree_file import BadTree, complete, read_tree, write_tree
-from vc4lab.soc.firmware import plan_boot
+from vc4lab.soc.boot.device_tree import TreeWriter, device_tree
+from vc4lab.soc.boot.device_tree_file import BadTree, complete, read_tree, write_tree
+from vc4lab.soc.boot.firmware import plan_boot
 
 HALT = bytes.fromhex("feffffea")
 

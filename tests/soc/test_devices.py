@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from vc4lab.soc.block import Block, Register
+from vc4lab.soc.address.block import Block, Register
 
 HALT = bytes.fromhex("feffffea")
 TIMER, IRQ, ARM_TIMER, GPIO, SMI = 0x3000, 0xB200, 0xB400, 0x200000, 0x600000

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from vc4lab.soc.state import load_state, save_state
+from vc4lab.soc.states.state import load_state, save_state
 
 HALT = bytes.fromhex("feffffea")
 DMA, IRQ = 0x7000, 0xB200

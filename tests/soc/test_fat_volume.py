@@ -9,10 +9,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from vc4lab.soc.fat import FatCard
-from vc4lab.soc.fat_names import is_possible, name_records
-from vc4lab.soc.fat_volume import CLUSTER, LARGEST, PER_CLUSTER, SMALLEST, START, FolderVolume
-from vc4lab.soc.sd_medium import SECTOR
+from vc4lab.soc.sd.fat import FatCard
+from vc4lab.soc.sd.fat_names import is_possible, name_records
+from vc4lab.soc.sd.fat_volume import CLUSTER, LARGEST, PER_CLUSTER, SMALLEST, START, FolderVolume
+from vc4lab.soc.sd.sd_medium import SECTOR
 
 
 def as_image(volume: FolderVolume, path: Path) -> FatCard:
@@ -173,7 +173,7 @@ def test_many_names_alike(tmp_path, monkeypatch):
     assert shorts[0] == b"ARATHE~1TXT"
     for number in range(5):
         (tmp_path / f"{number}").write_bytes(b"")
-    monkeypatch.setattr("vc4lab.soc.fat_volume.MOST_FILES", 3)
+    monkeypatch.setattr("vc4lab.soc.sd.fat_volume.MOST_FILES", 3)
     told: list[str] = []
     FolderVolume(tmp_path, told.append)
     assert "more than 3 files" in told[0]

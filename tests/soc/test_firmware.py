@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from vc4lab.diagnostics import Reporter
 from vc4lab.memory import GuestMemory
 from vc4lab.soc.board import BOARDS
-from vc4lab.soc.config_txt import parse_config
-from vc4lab.soc.firmware import BootError, plan_boot
+from vc4lab.soc.boot.config_txt import parse_config
+from vc4lab.soc.boot.firmware import BootError, plan_boot
 
 PI2 = BOARDS["pi2"]
 CODE = bytes.fromhex("feffffea")

@@ -6,7 +6,7 @@ import struct
 
 import pytest
 
-from vc4lab.soc.framebuffer import RGB
+from vc4lab.soc.videocore.framebuffer import RGB
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
 
 HALT = bytes.fromhex("feffffea")

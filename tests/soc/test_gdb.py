@@ -16,9 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.soc.gdb_client import GdbClient
 
-from vc4lab.soc.gdb_packets import Kind, PacketReader, frame, unescape
-from vc4lab.soc.gdb_registers import read_register, register_file, write_register
-from vc4lab.soc.gdb_server import GdbServer
+from vc4lab.soc.debug.gdb_packets import Kind, PacketReader, frame, unescape
+from vc4lab.soc.debug.gdb_registers import read_register, register_file, write_register
+from vc4lab.soc.debug.gdb_server import GdbServer
 from vc4lab.soc.machine import Machine, Stop
 
 LR, PC, CPSR = 14, 15, 16
@@ -361,7 +361,7 @@ def test_damaged_commands_get_an_answer(commands, letter, rest):
 
 @pytest.fixture(scope="module")
 def commands(tmp_path_factory):
-    from vc4lab.soc.gdb_commands import Commands
+    from vc4lab.soc.debug.gdb_commands import Commands
 
     image = tmp_path_factory.mktemp("card") / "kernel7.img"
     image.write_bytes(COUNT)

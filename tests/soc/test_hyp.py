@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from vc4lab.soc.debug.trace import Tracer, parse_categories
 from vc4lab.soc.machine import Stop
-from vc4lab.soc.state import load_state, save_state
-from vc4lab.soc.trace import Tracer, parse_categories
+from vc4lab.soc.states.state import load_state, save_state
 from vc4lab.soc.unknowns import Unknowns
 
 KERNELS = Path(__file__).parent / "kernels"

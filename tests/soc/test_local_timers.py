@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from vc4lab.soc.machine import Machine
-from vc4lab.soc.state import load_state, save_state
+from vc4lab.soc.states.state import load_state, save_state
 
 CONTROL, PRESCALER, LOW, HIGH = 0x00, 0x08, 0x1C, 0x20
 ROUTING, LOCAL_CONTROL, LOCAL_CLEAR, IRQ_SOURCE, FIQ_SOURCE = 0x24, 0x34, 0x38, 0x60, 0x70

@@ -13,9 +13,9 @@ from tests.support.jobs import nv_vertex
 from vc4lab.diagnostics import Reporter, StrictStop, catalogue, explain
 from vc4lab.qpu.assembler import assemble
 from vc4lab.records.control import build
+from vc4lab.soc.address.open_bus import why_nothing
+from vc4lab.soc.devices.serial import SerialPort
 from vc4lab.soc.machine import Machine, RunResult
-from vc4lab.soc.open_bus import why_nothing
-from vc4lab.soc.serial import SerialPort
 
 KERNELS = Path(__file__).parent / "kernels"
 SCRIPT, MESSAGE, DATA, SURFACE = 0x100000, 0x180000, 0x200000, 0x400000

@@ -6,9 +6,9 @@ import struct
 
 import pytest
 
-from vc4lab.soc.arm32 import Arm32
-from vc4lab.soc.cpu import Cpu
-from vc4lab.soc.generic_timer import NANOSECONDS, TICKS, GenericTimer
+from vc4lab.soc.cores.arm32 import Arm32
+from vc4lab.soc.cores.cpu import Cpu
+from vc4lab.soc.cores.generic_timer import NANOSECONDS, TICKS, GenericTimer
 from vc4lab.soc.machine import Machine
 
 READS = (0xD53BE021, 0xD53BE042, 0xD53BE03E, 0xD53BE003, 0x14000000)

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from vc4lab.soc.cores.steady import stores_nothing
+from vc4lab.soc.devices.serial import SerialPort
 from vc4lab.soc.machine import Machine
 from vc4lab.soc.pace import Pace
 from vc4lab.soc.result import Stop
-from vc4lab.soc.serial import SerialPort
-from vc4lab.soc.steady import stores_nothing
 
 SECONDS = 4
 LISTEN = (  # the receive interrupt of the PL011

@@ -9,8 +9,8 @@ import pytest
 
 from vc4lab.cli.exit_codes import ExitCode
 from vc4lab.cli.session import Settings, run_session
-from vc4lab.soc.audio import AudioRecorder
-from vc4lab.soc.state import load_state, save_state
+from vc4lab.soc.devices.audio import AudioRecorder
+from vc4lab.soc.states.state import load_state, save_state
 
 HALT = bytes.fromhex("feffffea")
 PWM, CM, DMA = 0x20C000, 0x101000, 0x7000

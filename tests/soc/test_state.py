@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from vc4lab.soc.machine import Machine, Stop
-from vc4lab.soc.state import StateError, load_state, save_state
-from vc4lab.soc.state_cpu64 import PSTATE, is_sane, restore_cpu, snapshot_cpu
-from vc4lab.soc.state_table import rows
+from vc4lab.soc.states.state import StateError, load_state, save_state
+from vc4lab.soc.states.state_cpu64 import PSTATE, is_sane, restore_cpu, snapshot_cpu
+from vc4lab.soc.states.state_table import rows
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

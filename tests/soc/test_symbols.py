@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.elf import make_elf
 
+from vc4lab.soc.address.symbols import BadElf, load_elf, read_elf
+from vc4lab.soc.debug.trace import Tracer, parse_categories
 from vc4lab.soc.machine import Machine
-from vc4lab.soc.symbols import BadElf, load_elf, read_elf
-from vc4lab.soc.trace import Tracer, parse_categories
 
 KERNELS = Path(__file__).parent / "kernels"
 HELLO = (KERNELS / "hello.img").read_bytes()

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from vc4lab.memory import GuestMemory
-from vc4lab.soc.trace import Tracer, UnknownCategory, parse_categories
-from vc4lab.soc.trace_text import describe_message
+from vc4lab.soc.debug.trace import Tracer, UnknownCategory, parse_categories
+from vc4lab.soc.debug.trace_text import describe_message
 
 
 @pytest.fixture

@@ -183,7 +183,7 @@ def boot(
     -M raspi2b -kernel F -serial stdio -display none -s -S are understood too.
     """
     from vc4lab.cli.session import Settings, run_session
-    from vc4lab.soc.boot_extras import BootExtras
+    from vc4lab.soc.boot.boot_extras import BootExtras
 
     settings = Settings(
         path, board, frames, seconds, screenshot, record, serial, headless, strict, engine.value,

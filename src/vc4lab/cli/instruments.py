@@ -81,7 +81,7 @@ class Instruments:
         path = self._settings.load_state
         if path is None:
             return
-        from vc4lab.soc.state import StateError, load_state
+        from vc4lab.soc.states.state import StateError, load_state
 
         try:
             load_state(self._machine, path)
@@ -109,7 +109,7 @@ class Instruments:
         path = self._settings.save_state
         if path is None:
             return ExitCode.OK
-        from vc4lab.soc.state import StateError, save_state
+        from vc4lab.soc.states.state import StateError, save_state
 
         try:
             save_state(self._machine, path)
@@ -126,7 +126,7 @@ class Instruments:
         settings = self._settings
         if settings.trace is None:
             return
-        from vc4lab.soc.trace import Tracer, UnknownCategory, parse_categories
+        from vc4lab.soc.debug.trace import Tracer, UnknownCategory, parse_categories
 
         try:
             categories = parse_categories(settings.trace)
@@ -172,7 +172,7 @@ class Instruments:
         path = self._settings.audio
         if path is None:
             return
-        from vc4lab.soc.audio import AudioRecorder
+        from vc4lab.soc.devices.audio import AudioRecorder
 
         try:
             recorder = AudioRecorder(path, self._machine.pwm)
@@ -235,7 +235,7 @@ class Instruments:
         settings = self._settings
         if settings.gdb is None:
             return
-        from vc4lab.soc.gdb_server import GdbServer
+        from vc4lab.soc.debug.gdb_server import GdbServer
 
         try:
             server = GdbServer(self._machine, settings.gdb, wait=settings.gdb_wait, tell=self._tell)

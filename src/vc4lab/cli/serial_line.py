@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import IO
 
 from vc4lab.cli.serial_ends import Keyboard, PseudoTerminal, TcpPort
-from vc4lab.soc.serial import SerialPort
+from vc4lab.soc.devices.serial import SerialPort
 
 
 class BadSerial(ValueError):  # noqa: N818 - said to the user as it is

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from vc4lab.cli.instruments import Instruments
     from vc4lab.diagnostics.unknown import Unknowns
-    from vc4lab.soc.boot_extras import BootExtras
+    from vc4lab.soc.boot.boot_extras import BootExtras
     from vc4lab.soc.machine import Machine
     from vc4lab.viewer.recorder import Recorder
 
@@ -138,7 +138,7 @@ class _Run:
         from vc4lab.cli.progress import INTERVAL
         from vc4lab.diagnostics import StrictStop
         from vc4lab.soc.board import UnknownBoard
-        from vc4lab.soc.firmware import BootError
+        from vc4lab.soc.boot.firmware import BootError
         from vc4lab.soc.machine import Machine
         from vc4lab.soc.unknowns import DEFAULT_UNKNOWNS
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from vc4lab.soc.framebuffer import ALPHA_IGNORED, ALPHA_REVERSED
+from vc4lab.soc.videocore.framebuffer import ALPHA_IGNORED, ALPHA_REVERSED
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
-    from vc4lab.soc.framebuffer import Framebuffer
+    from vc4lab.soc.videocore.framebuffer import Framebuffer
 
 MOST_LOOKS = 16
 """Pictures that are looked at."""

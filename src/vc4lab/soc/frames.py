@@ -15,7 +15,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable
 
-from vc4lab.soc.framebuffer import Framebuffer
+from vc4lab.soc.videocore.framebuffer import Framebuffer
 
 PATIENCE = 15
 """Vsyncs (a quarter of a second) an unfinished picture is waited for."""

@@ -12,42 +12,42 @@ from typing import TYPE_CHECKING, Any
 
 from vc4lab.diagnostics import Reporter
 from vc4lab.memory import GuestMemory
-from vc4lab.soc.address_space import AddressSpace
+from vc4lab.soc.address.address_space import AddressSpace
+from vc4lab.soc.address.bus import Bus
+from vc4lab.soc.address.places import Places
 from vc4lab.soc.board import Board
-from vc4lab.soc.bus import Bus
 from vc4lab.soc.clock import NANOSECONDS, Clock
-from vc4lab.soc.cpu import Cpu
+from vc4lab.soc.cores.cpu import Cpu
+from vc4lab.soc.cores.generic_timer import MICROSECONDS, WHOLE, GenericTimer
+from vc4lab.soc.cores.models import make_cpu
+from vc4lab.soc.cores.outcome import UnhandledException
+from vc4lab.soc.cores.traps import CoreLinks
+from vc4lab.soc.devices.dma_transfer import Mover
+from vc4lab.soc.devices.gpio import Gpio
+from vc4lab.soc.devices.interrupts import InterruptController
+from vc4lab.soc.devices.local_block import LocalBlock
+from vc4lab.soc.devices.mini_uart import Auxiliary
+from vc4lab.soc.devices.power import ClockManager, PowerManager, Random
+from vc4lab.soc.devices.serial import SerialPort
+from vc4lab.soc.devices.smi import Smi
+from vc4lab.soc.devices.timers import ArmTimer, SystemTimer
+from vc4lab.soc.devices.uart import ENABLE as UART_ENABLE
+from vc4lab.soc.devices.uart import Uart
+from vc4lab.soc.devices.v3d_bridge import V3DBridge
 from vc4lab.soc.display_lint import DisplayLint
-from vc4lab.soc.dma_transfer import Mover
-from vc4lab.soc.framebuffer import Screen
 from vc4lab.soc.frames import FrameCounter
-from vc4lab.soc.generic_timer import MICROSECONDS, WHOLE, GenericTimer
-from vc4lab.soc.gpio import Gpio
-from vc4lab.soc.interrupts import InterruptController
-from vc4lab.soc.local_block import LocalBlock
-from vc4lab.soc.mailbox import Mailbox
-from vc4lab.soc.mini_uart import Auxiliary
-from vc4lab.soc.models import make_cpu
 from vc4lab.soc.native import SliceCounter
-from vc4lab.soc.outcome import UnhandledException
 from vc4lab.soc.peripherals import Devices, add_absent, add_dma, add_emmc, add_sound
-from vc4lab.soc.places import Places
-from vc4lab.soc.power import ClockManager, PowerManager, Random
-from vc4lab.soc.properties import PropertyChannel
-from vc4lab.soc.serial import SerialPort
-from vc4lab.soc.smi import Smi
-from vc4lab.soc.timers import ArmTimer, SystemTimer
-from vc4lab.soc.traps import CoreLinks
-from vc4lab.soc.uart import ENABLE as UART_ENABLE
-from vc4lab.soc.uart import Uart
 from vc4lab.soc.unknowns import Unknowns
-from vc4lab.soc.v3d_bridge import V3DBridge
-from vc4lab.soc.videocore import VideoCore
-from vc4lab.soc.vpu.service import VpuService
+from vc4lab.soc.videocore.framebuffer import Screen
+from vc4lab.soc.videocore.mailbox import Mailbox
+from vc4lab.soc.videocore.properties import PropertyChannel
+from vc4lab.soc.videocore.videocore import VideoCore
+from vc4lab.soc.videocore.vpu.service import VpuService
 
 if TYPE_CHECKING:
-    from vc4lab.soc.boot_plan import BootPlan
-    from vc4lab.soc.card_slot import CardSlot
+    from vc4lab.soc.boot.boot_plan import BootPlan
+    from vc4lab.soc.sd.card_slot import CardSlot
 
 V3DSettings = tuple[str, Unknowns, Callable[[GuestMemory, Reporter], Any] | None]
 """The engine's name, the choices for undocumented hardware, and a maker for tests."""

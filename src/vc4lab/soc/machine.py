@@ -11,27 +11,27 @@ from typing import TYPE_CHECKING, Any
 
 from vc4lab.diagnostics import Reporter, StrictStop
 from vc4lab.memory import GuestMemory
-from vc4lab.soc.block import Poll
+from vc4lab.soc.address.block import Poll
 from vc4lab.soc.board import find_board
-from vc4lab.soc.boot_extras import BootExtras
+from vc4lab.soc.boot.boot_extras import BootExtras
+from vc4lab.soc.boot.firmware import open_slot, plan_boot
 from vc4lab.soc.clock import NANOSECONDS
-from vc4lab.soc.cores import Cores
-from vc4lab.soc.cpu import Cpu
-from vc4lab.soc.firmware import open_slot, plan_boot
-from vc4lab.soc.framebuffer import Screen
+from vc4lab.soc.cores.cores import Cores
+from vc4lab.soc.cores.cpu import Cpu
+from vc4lab.soc.cores.outcome import UnhandledException
+from vc4lab.soc.cores.storms import LONGEST_FAULTS, LONGEST_INTERRUPTS
+from vc4lab.soc.devices.interrupts import SMI
+from vc4lab.soc.devices.serial import SerialPort
 from vc4lab.soc.hardware import Hardware
-from vc4lab.soc.interrupts import SMI
-from vc4lab.soc.outcome import UnhandledException
 from vc4lab.soc.pace import Pace
 from vc4lab.soc.result import RunResult, Stop
-from vc4lab.soc.serial import SerialPort
-from vc4lab.soc.storms import LONGEST_FAULTS, LONGEST_INTERRUPTS
 from vc4lab.soc.unknowns import DEFAULT_UNKNOWNS, Unknowns
+from vc4lab.soc.videocore.framebuffer import Screen
 from vc4lab.soc.watchdog import Watchdog, registers_of_another_board
 
 if TYPE_CHECKING:
-    from vc4lab.soc.caches import Caches
-    from vc4lab.soc.guards import GuardZones
+    from vc4lab.soc.address.guards import GuardZones
+    from vc4lab.soc.caches.caches import Caches
 
 CALM_AFTER = NANOSECONDS // 2
 """Guest time without a sign of life after which a program need not be exactly at the wall's."""
@@ -123,12 +123,12 @@ class Machine(Hardware):
         self.places.find(path, self.plan)
         self.places.follow(lambda: self.cpu)
         if caches is not None:
-            from vc4lab.soc.caches import Caches
+            from vc4lab.soc.caches.caches import Caches
 
             self.caches = Caches(self, caches)
             self.on_v3d = self.caches.adopt
         if self.reporter.strict:
-            from vc4lab.soc.guards import GuardZones
+            from vc4lab.soc.address.guards import GuardZones
 
             self.guards = GuardZones(self)
 

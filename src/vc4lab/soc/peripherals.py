@@ -7,22 +7,22 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from vc4lab.soc.absent import I2c0, I2c1, I2c2, Spi, Spi1, Spi2
-from vc4lab.soc.dma import Dma, DmaUnit, Pacer
-from vc4lab.soc.dma_transfer import Mover
-from vc4lab.soc.emmc import Emmc
-from vc4lab.soc.pcm import Pcm
-from vc4lab.soc.power import ClockManager
-from vc4lab.soc.pwm import Pwm
-from vc4lab.soc.sd_card import SdCard
-from vc4lab.soc.usb import Usb
+from vc4lab.soc.devices.absent import I2c0, I2c1, I2c2, Spi, Spi1, Spi2
+from vc4lab.soc.devices.dma import Dma, DmaUnit, Pacer
+from vc4lab.soc.devices.dma_transfer import Mover
+from vc4lab.soc.devices.pcm import Pcm
+from vc4lab.soc.devices.power import ClockManager
+from vc4lab.soc.devices.pwm import Pwm
+from vc4lab.soc.devices.usb import Usb
+from vc4lab.soc.sd.emmc import Emmc
+from vc4lab.soc.sd.sd_card import SdCard
 
 if TYPE_CHECKING:
-    from vc4lab.soc.bus import Bus
-    from vc4lab.soc.card_slot import CardSlot
-    from vc4lab.soc.interrupts import InterruptController
-    from vc4lab.soc.mini_uart import Auxiliary
-    from vc4lab.soc.serial import SerialPort
+    from vc4lab.soc.address.bus import Bus
+    from vc4lab.soc.devices.interrupts import InterruptController
+    from vc4lab.soc.devices.mini_uart import Auxiliary
+    from vc4lab.soc.devices.serial import SerialPort
+    from vc4lab.soc.sd.card_slot import CardSlot
 
 PCM_TX, PCM_RX, PWM, EMMC, UART_RX = 2, 3, 5, 11, 14
 """Numbers of the devices in a control block (PERMAP)."""

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory
-    from vc4lab.soc.framebuffer import Screen
-    from vc4lab.soc.uart import Uart
+    from vc4lab.soc.devices.uart import Uart
+    from vc4lab.soc.videocore.framebuffer import Screen
 
 
 class Stop(Enum):

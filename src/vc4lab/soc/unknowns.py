@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from vc4lab.diagnostics.unknown import DEFAULT_UNKNOWNS, Unknown, Unknowns, register
-from vc4lab.soc.vpu.unknowns import VPU_ROWS
+from vc4lab.soc.videocore.vpu.unknowns import VPU_ROWS
 from vc4lab.v3d import unknowns as _v3d_rows  # noqa: F401 – the board has a V3D: its rows first
 
 __all__ = ["DEFAULT_UNKNOWNS", "ROWS", "Unknowns"]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from vc4lab.soc.block import Poll
+from vc4lab.soc.address.block import Poll
 from vc4lab.soc.clock import NANOSECONDS
-from vc4lab.soc.interrupts import MINI_UART, SMI, UART0, V3D
-from vc4lab.soc.local_block import GPU_BIT
-from vc4lab.soc.v3d_bridge import V3DBridge
+from vc4lab.soc.devices.interrupts import MINI_UART, SMI, UART0, V3D
+from vc4lab.soc.devices.local_block import GPU_BIT
+from vc4lab.soc.devices.v3d_bridge import V3DBridge
 
 if TYPE_CHECKING:
     from vc4lab.soc.hardware import Hardware

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from tests.soc.card.host import Host, pattern
 
+from vc4lab.soc.devices.serial import SerialPort
 from vc4lab.soc.machine import Machine
-from vc4lab.soc.serial import SerialPort
 
 HALT = bytes.fromhex("feffffea")
 SECTORS = 3000

@@ -34,7 +34,7 @@ from tests.soc.card.host import (
     pattern,
 )
 
-from vc4lab.soc.sd_medium import SECTOR
+from vc4lab.soc.sd.sd_medium import SECTOR
 
 
 def test_identification(make):

@@ -16,8 +16,8 @@ from tests.soc.card.host import (
 )
 
 from vc4lab.soc.machine import Stop
-from vc4lab.soc.sd_medium import SECTOR, ImageFile, Overlay
-from vc4lab.soc.state import StateError, load_state, save_state
+from vc4lab.soc.sd.sd_medium import SECTOR, ImageFile, Overlay
+from vc4lab.soc.states.state import StateError, load_state, save_state
 
 
 def test_overlay_ranges(image):
@@ -59,8 +59,8 @@ def test_the_image_goes_away(host, image):
 
 
 def test_a_full_overlay(host, monkeypatch):
-    monkeypatch.setattr("vc4lab.soc.sd_medium.MOST_KEPT", 2)
-    monkeypatch.setattr("vc4lab.soc.sd_medium.MOST_RANGES", 1)
+    monkeypatch.setattr("vc4lab.soc.sd.sd_medium.MOST_KEPT", 2)
+    monkeypatch.setattr("vc4lab.soc.sd.sd_medium.MOST_RANGES", 1)
     host.write_block(1, pattern(1))
     host.write_block(2, pattern(1))
     host.write_block(2, pattern(2))

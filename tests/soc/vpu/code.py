@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 
-from vc4lab.soc.vpu.forms import ALWAYS, FORMS, SCALES, Form
+from vc4lab.soc.videocore.vpu.forms import ALWAYS, FORMS, SCALES, Form
 
 RTS = "5a00"
 

@@ -10,11 +10,11 @@ from tests.soc.vpu.code import RTS, encode
 
 from vc4lab.memory import GuestMemory
 from vc4lab.soc.unknowns import Unknowns
-from vc4lab.soc.vpu.executor import RETURN, Endless, Executor, Refused
-from vc4lab.soc.vpu.floats import pattern_of
-from vc4lab.soc.vpu.forms import FORMS
-from vc4lab.soc.vpu.memory import Fault, VpuMemory
-from vc4lab.soc.vpu.operations import OPERATIONS
+from vc4lab.soc.videocore.vpu.executor import RETURN, Endless, Executor, Refused
+from vc4lab.soc.videocore.vpu.floats import pattern_of
+from vc4lab.soc.videocore.vpu.forms import FORMS
+from vc4lab.soc.videocore.vpu.memory import Fault, VpuMemory
+from vc4lab.soc.videocore.vpu.operations import OPERATIONS
 
 CODE, DATA, STACK = 0x8000, 0x10000, 0x20000
 NUMBER = {operation.name: n for n, operation in reversed(list(enumerate(OPERATIONS)))}
@@ -232,7 +232,7 @@ def test_addressing(vpu, width):
 
 
 def _letters(code: bytes) -> set[str]:
-    from vc4lab.soc.vpu.instructions import decode
+    from vc4lab.soc.videocore.vpu.instructions import decode
 
     if len(code) != 4:
         return set()
@@ -332,7 +332,7 @@ def test_floats(vpu, name, a, b, result):
 
 
 def test_every_float_operation_is_tested():
-    from vc4lab.soc.vpu.floats import NAMES, REFUSED
+    from vc4lab.soc.videocore.vpu.floats import NAMES, REFUSED
 
     assert set(FLOATS) == {name for n, name in enumerate(NAMES) if n not in REFUSED}
 

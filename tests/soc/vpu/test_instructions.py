@@ -7,8 +7,8 @@ import random
 import pytest
 from tests.soc.vpu.code import pack
 
-from vc4lab.soc.vpu.forms import FORMS
-from vc4lab.soc.vpu.instructions import UNDEFINED, VECTORS, class_of, decode
+from vc4lab.soc.videocore.vpu.forms import FORMS
+from vc4lab.soc.videocore.vpu.instructions import UNDEFINED, VECTORS, class_of, decode
 
 ASSEMBLER = """
 a002 stm r6, (--sp)

@@ -12,10 +12,10 @@ from tests.soc.vpu.test_execution import CODE, DATA, STACK, Devices, three
 
 from vc4lab.memory import GuestMemory
 from vc4lab.soc.unknowns import Unknowns
-from vc4lab.soc.vpu.executor import Endless, Executor, Refused
-from vc4lab.soc.vpu.forms import FORMS
-from vc4lab.soc.vpu.memory import Fault, VpuMemory
-from vc4lab.soc.vpu.service import BUDGET
+from vc4lab.soc.videocore.vpu.executor import Endless, Executor, Refused
+from vc4lab.soc.videocore.vpu.forms import FORMS
+from vc4lab.soc.videocore.vpu.memory import Fault, VpuMemory
+from vc4lab.soc.videocore.vpu.service import BUDGET
 
 HALT = bytes.fromhex("feffffea")
 MESSAGE, PROGRAM, ARRAY = 0x100000, 0x200000, 0x300000
@@ -155,7 +155,7 @@ def test_an_endless_function_is_named(machine):
 
 def test_the_functions_of_a_message_share_its_budget(machine, monkeypatch):
     """A thousand tags of a message would take a quarter of an hour otherwise."""
-    monkeypatch.setattr("vc4lab.soc.vpu.service.BUDGET", 100)
+    monkeypatch.setattr("vc4lab.soc.videocore.vpu.service.BUDGET", 100)
     machine.memory.write(PROGRAM, b"\1\0" * 39 + bytes.fromhex(RTS))
     tags = [0x30010, 28, 0, PROGRAM | 0xC0000000, *[0] * 6] * 5
     message = struct.pack(f"<2I{len(tags)}II", 12 + 4 * len(tags), 0, *tags, 0)

@@ -1,0 +1,1 @@
+"""Addresses: how register blocks are declared, who is behind an address, where nobody is, names."""

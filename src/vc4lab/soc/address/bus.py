@@ -1,0 +1,349 @@
+"""The bus: finds the register behind an address, and lets time go on for programs that poll.
+
+A program that reads the same few registers over and over without writing anything waits for
+something: then guest time skips ahead, by how much is said by the register's `Poll`. Counting and
+skipping are native (`native_bus.py`), and so are the answers of polled registers; the handlers of
+the blocks are called from there.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from vc4lab.soc.address.block import Block, Poll, Rate, ReadHandler, WriteHandler
+from vc4lab.soc.address.native_bus import (
+    AGAIN,
+    ALWAYS,
+    ANSWERS,
+    ASK,
+    FAR_POLL,
+    NOBODY,
+    OWN_TIME,
+    PATIENCE,
+    POLLED_TOGETHER,
+    POLLS_BEFORE_SKIP,
+    TIME_STEP,
+    WAITING,
+    Answer,
+    BusState,
+    PollState,
+    answer_slot,
+    functions,
+)
+from vc4lab.soc.clock import FAR, Clock
+from vc4lab.soc.native import words_of
+
+if TYPE_CHECKING:
+    from vc4lab.diagnostics import Reporter
+
+SOON_STEP = 20_000
+"""Nanoseconds per read of a polled status register of which no event is known."""
+INPUT_STEP = 100_000
+"""Nanoseconds per look whether somebody has typed."""
+STEPS = {
+    Poll.TIME: TIME_STEP,
+    Poll.EVENT: FAR,
+    Poll.SOON: SOON_STEP,
+    Poll.INPUT: INPUT_STEP,
+    Poll.DATA: 0,
+}
+ASK_READ = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_int64, ctypes.c_int32)
+ASK_WRITE = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_uint64)
+WORD = 0xFFFFFFFF
+LARGEST = (1 << 62) - 1
+SEEN = PollState.offset("seen") // 8
+
+
+def _new_polling(patience: int) -> Any:
+    state: Any = PollState(patience=patience)
+    state.seen = [NOBODY] * POLLED_TOGETHER
+    return state
+
+
+def _shared(name: str, doc: str) -> Any:
+    """A member of the `BusState` as an attribute."""
+    index = BusState.offset(name) // 8
+
+    def get(bus: Bus) -> int:
+        return bus._words[index]
+
+    def put(bus: Bus, value: int) -> None:
+        bus._words[index] = max(-LARGEST, min(value, LARGEST))
+
+    return property(get, put, doc=doc)
+
+
+def _polling(name: str, doc: str) -> Any:
+    """A member of the `PollState` of the core whose turn it is."""
+
+    def get(bus: Bus) -> int:
+        value: int = getattr(bus._polling, name)
+        return value
+
+    def put(bus: Bus, value: int) -> None:
+        setattr(bus._polling, name, max(0, min(value, LARGEST)))
+
+    return property(get, put, doc=doc)
+
+
+class Bus:
+    """A window of physical address space with register blocks in it.
+
+    Parameters
+    ----------
+    base
+        Physical address of the window.
+    name
+        For messages.
+    """
+
+    def __init__(self, base: int, name: str, clock: Clock, reporter: Reporter) -> None:
+        self.base = base
+        self.name = name
+        self.clock = clock
+        self.reporter = reporter
+        self.blocks: list[tuple[int, Block]] = []
+        self._reads: dict[int, ReadHandler] = {}
+        self._writes: dict[int, WriteHandler] = {}
+        self._pages: dict[int, tuple[int, Block]] = {}
+        self._kinds: dict[int, Poll] = {}
+        self._steady: set[int] = set()
+        """Offsets of registers whose value stays until something happens."""
+        self._all_to_python = False
+        self.asks_about_input = True
+        """Whether a program that polls for typed bytes is told of them at once, not only at the
+        next event; guest time is the same."""
+        self._callbacks = ASK_READ(self._answer_read), ASK_WRITE(self._answer_write)
+        read, write = (ctypes.cast(call, ctypes.c_void_p).value for call in self._callbacks)
+        self._polling = _new_polling(patience=0)
+        self._state: Any = BusState(
+            last=NOBODY,
+            polling=self._polling.address,
+            slice=clock.counter.address,
+            time=clock.address,
+            ask_read=read,
+            ask_write=write,
+        )
+        self._words = words_of(self._state)
+        self._forget_answers()
+        self._native = functions()
+        self._native_read = self._native["read"]
+        self._native_write = self._native["write"]
+
+    def attach(self, block: Block, offset: int | None = None) -> None:
+        """Put a block at `offset` of the window (its own `OFFSET` if None)."""
+        start = block.OFFSET if offset is None else offset
+        self.blocks.append((start, block))
+        for at, read in block.read_handlers().items():
+            self._reads[start + at] = read
+        for at, write in block.write_handlers().items():
+            self._writes[start + at] = write
+        self._steady.update(start + at for at in block.steady())
+        for at, rate in block.rates().items():
+            self._enter_rate(start + at, rate)
+        for page in range(start >> 12, (start + block.SIZE - 1 >> 12) + 1):
+            self._pages.setdefault(page, (start, block))
+
+    def wrap(
+        self,
+        around_read: Callable[[int, ReadHandler], ReadHandler],
+        around_write: Callable[[int, WriteHandler], WriteHandler],
+    ) -> None:
+        """Put something around the handlers of every declared register; for traces."""
+        self.ask_always()
+        self._reads = {at: around_read(at, read) for at, read in self._reads.items()}
+        self._writes = {at: around_write(at, write) for at, write in self._writes.items()}
+
+    def ask_always(self) -> None:
+        """From now on every access comes to the handlers; guest time stays the same."""
+        self._all_to_python = True
+        self._forget_answers()
+
+    @property
+    def native_window(self) -> tuple[int, int, int]:
+        """For the engine: host addresses of the functions for reads and writes, and their state."""
+        return self._native_read.address, self._native_write.address, self._state.address
+
+    @property
+    def address(self) -> int:
+        """Host address of the `BusState`."""
+        address: int = self._state.address
+        return address
+
+    # -- the CPU's side ----------------------------------------------------------------------------
+
+    def read(self, offset: int, size: int) -> int:
+        """A read of `size` bytes at `offset` of the window, as the CPU does it."""
+        value: int = self._native_read(None, offset, size, self._state.address)
+        self.clock.counter.raise_fault()
+        return value & ((1 << 8 * size) - 1)
+
+    def write(self, offset: int, size: int, value: int) -> None:
+        """A write of `size` bytes at `offset` of the window; a part of a word zeroes the rest."""
+        self._native_write(None, offset, size, value, self._state.address)
+        self.clock.counter.raise_fault()
+
+    def _answer_read(self, offset: int, told: int) -> int:
+        """What native code does not know; `told`: whether the program waits, reads it again."""
+        try:
+            if told & WAITING:
+                self._wait(offset)
+            handler = self._reads.get(offset)
+            value = handler() if handler is not None else self._read_other(offset)
+            if told & AGAIN and not self._all_to_python:
+                self._keep_answer(offset, value)
+            return value
+        except BaseException as error:
+            self.clock.counter.fail(error)
+            return 0
+
+    def _answer_write(self, offset: int, value: int) -> None:
+        try:
+            self._deliver(offset, value)
+        except BaseException as error:
+            self.clock.counter.fail(error)
+
+    def _read_other(self, offset: int) -> int:
+        place = self._pages.get(offset >> 12)
+        if place is not None:
+            return place[1].read_other(offset - place[0])
+        self._nobody("read of", offset)
+        return 0
+
+    def _nobody(self, what: str, offset: int) -> None:
+        self.reporter.report(
+            "SOC-001",
+            f"{what} peripheral space where nothing is built yet "
+            f"({self.name} + 0x{offset & ~0xFFF:06x})",
+            address=self.base + (offset & ~0xFFF),
+            block="bus",
+        )
+
+    def peek(self, offset: int) -> int:
+        """The register's value, without side effects of polling (a read may still take data)."""
+        if offset == OWN_TIME:
+            return 0
+        self.clock.something_happened()
+        handler = self._reads.get(offset)
+        return handler() if handler is not None else self._read_other(offset)
+
+    def poke(self, offset: int, value: int) -> None:
+        """A write by somebody else than the CPU: the DMA."""
+        self.clock.something_happened()
+        self._deliver(offset, value)
+
+    def _deliver(self, offset: int, value: int) -> None:
+        handler = self._writes.get(offset)
+        if handler is not None:
+            handler(value)
+            return
+        place = self._pages.get(offset >> 12)
+        if place is not None:
+            place[1].write_other(offset - place[0], value)
+        else:
+            self._nobody("write to", offset)
+
+    # -- native answers ----------------------------------------------------------------------------
+
+    def _keep_answer(self, offset: int, value: int) -> None:
+        """Let native code answer this register until something happens, if its value stays."""
+        if offset not in self._steady:
+            place = self._pages.get(offset >> 12)
+            if offset in self._reads or place is None:
+                return
+            if not place[1].is_steady(offset - place[0]):
+                return
+        answer = self._answer(offset)
+        if answer.generation == ALWAYS:
+            return
+        kind = self._poll_kind(offset)
+        answer.register, answer.value = offset, value & WORD
+        answer.generation = self.clock.changes
+        answer.step = ASK if kind is Poll.INPUT and self.asks_about_input else STEPS[kind]
+
+    def _answer(self, offset: int) -> Any:
+        """Where the native answer for a register is kept."""
+        return self._state.element("answers", answer_slot(offset))
+
+    def _enter_rate(self, offset: int, rate: Rate) -> None:
+        answer = self._answer(offset)
+        answer.register, answer.generation, answer.step = offset, ALWAYS, TIME_STEP
+        answer.multiply, answer.divide, answer.shift = rate.multiply, rate.divide, rate.shift
+
+    def _forget_answers(self) -> None:
+        nothing: Any = Answer(register=NOBODY, divide=1)
+        place = self._state.address + BusState.offset("answers")
+        ctypes.memmove(place, bytes(nothing) * ANSWERS, Answer.size * ANSWERS)
+
+    # -- waiting -----------------------------------------------------------------------------------
+
+    def time_polled(self) -> None:
+        """A core has read a counter of its own: the same as a read of a timer register."""
+        if self._native["note"](self._state.address, OWN_TIME):
+            self._wait(OWN_TIME)
+
+    def exchange_polls(self, state: Any) -> Any:
+        """Another core's turn: take up its `PollState` (None: a new one), give back the old one."""
+        old = self._polling
+        self._polling = state if state is not None else _new_polling(POLLS_BEFORE_SKIP)
+        self._state.polling = self._polling.address
+        self._last_count = self.clock.counter.count
+        return old
+
+    accesses = _shared("accesses", "Reads and writes of the CPU.")
+    _last = _shared("last", "Offset of the register that was polled last.")
+    _last_count = _shared("last_count", "Instructions executed until the last read.")
+    _events_seen = _shared("events_seen", "Events that had happened when patience began.")
+    polls = _polling("polls", "Reads of the same few registers without a write, by `NEAR`.")
+    _patience = _polling("patience", "Polls before time skips.")
+
+    @property
+    def _seen(self) -> bytes:
+        """The registers that are polled, as they are saved and restored."""
+        words = words_of(self._polling)[SEEN : SEEN + self._polling.known]
+        return words.tobytes()
+
+    @_seen.setter
+    def _seen(self, raw: bytes) -> None:
+        known = min(len(raw) // 8, POLLED_TOGETHER)
+        words = words_of(self._polling)
+        for index in range(POLLED_TOGETHER):
+            place = raw[8 * index : 8 * index + 8] if index < known else b""
+            offset = int.from_bytes(place, "little", signed=True) if place else NOBODY
+            words[SEEN + index] = offset
+        self._polling.known = known
+
+    def _wait(self, offset: int) -> None:
+        self._native["wait"](self._state.address, STEPS[self._poll_kind(offset)])
+
+    def _poll_kind(self, offset: int) -> Poll:
+        kind = self._kinds.get(offset)
+        if kind is None:
+            found = self.find(offset)
+            kind = self._kinds[offset] = found[1] if found else Poll.SOON
+        return kind
+
+    @property
+    def polled(self) -> tuple[str, int, Poll] | None:
+        """Name, offset and kind of the register the program is polling, None if it is not."""
+        recent = self.clock.counter.count - self._last_count < 2 * FAR_POLL
+        if self.polls <= PATIENCE or not recent:
+            return None
+        found = self.find(self._last)
+        name, kind = found if found else (f"0x{self.base + self._last:08x}", Poll.SOON)
+        return name, self._last, kind
+
+    def find(self, offset: int) -> tuple[str, Poll] | None:
+        """ "block.REGISTER" and poll kind of the register at `offset`."""
+        if offset == OWN_TIME:
+            return "its own counter", Poll.TIME
+        for start, block in self.blocks:
+            found = block.register_at(offset - start)
+            if found is not None:
+                return f"{block.NAME}.{found[0]}", found[1].poll
+        place = self._pages.get(offset >> 12)
+        if place is not None:
+            return place[1].describe(offset - place[0]), Poll.SOON
+        return None

@@ -1,0 +1,73 @@
+"""What a person gives beside the card, as QEMU's -append, -initrd, -dtb and loader do."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from vc4lab.soc.boot.card import Card
+from vc4lab.soc.boot.config_txt import Config
+
+RAMDISK, DEVICE_TREE = "/initrd", "/dtb"
+"""Names under which `CardWithExtras` has them."""
+
+
+@dataclass(frozen=True)
+class BootExtras:
+    """Each goes before what the card has.
+
+    Attributes
+    ----------
+    command_line
+        Instead of cmdline.txt.
+    ramdisk, device_tree
+        Files of the host: instead of config.txt's initramfs and device_tree.
+    address
+        Where the kernel is loaded to; its first instruction is there.
+    """
+
+    command_line: str | None = None
+    ramdisk: Path | None = None
+    device_tree: Path | None = None
+    address: int | None = None
+
+    def apply(self, config: Config) -> None:
+        """Change what config.txt says."""
+        if self.command_line is not None:
+            config.command_line = self.command_line
+        if self.ramdisk is not None:
+            config.ramdisk = RAMDISK, None
+        if self.device_tree is not None:
+            config.values["device_tree"] = DEVICE_TREE
+        if self.address is not None:
+            config.values["kernel_address"] = str(self.address)
+            config.values["kernel_old"] = "0"
+
+    def files(self) -> dict[str, Path]:
+        """The host's files by name."""
+        pairs = {RAMDISK: self.ramdisk, DEVICE_TREE: self.device_tree}
+        return {name: path for name, path in pairs.items() if path is not None}
+
+
+class CardWithExtras:
+    """A card with a few files of the host on top."""
+
+    def __init__(self, card: Card, files: dict[str, Path]) -> None:
+        self.title = card.title
+        self._card = card
+        self._files = files
+
+    def find(self, name: str) -> str | None:
+        path = self._files.get(name)
+        return self._card.find(name) if path is None else path.name
+
+    def size(self, name: str) -> int:
+        path = self._files.get(name)
+        return self._card.size(name) if path is None else path.stat().st_size
+
+    def read(self, name: str, limit: int) -> bytes:
+        path = self._files.get(name)
+        if path is None:
+            return self._card.read(name, limit)
+        with path.open("rb") as file:
+            return file.read(limit)

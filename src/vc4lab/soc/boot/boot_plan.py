@@ -1,0 +1,99 @@
+"""What lies in RAM when the kernel begins, and how the cores enter it."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from vc4lab.soc.board import MIB, Board
+from vc4lab.soc.boot.config_txt import Config
+
+if TYPE_CHECKING:
+    from vc4lab.diagnostics import Reporter
+    from vc4lab.memory import GuestMemory
+
+ATAGS = 0x100
+ATAG_NONE, ATAG_CORE, ATAG_MEM = 0, 0x54410001, 0x54410002
+ATAG_INITRD2, ATAG_CMDLINE = 0x54420005, 0x54410009
+DEFAULT_GPU_MEM, LEAST_GPU_MEM, MOST_GPU_MEM = 64, 16, 512
+"""MiB; boards with less RAM give three quarters of it at most."""
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Bytes the firmware puts into RAM; `name` for messages."""
+
+    name: str
+    address: int
+    data: bytes
+
+
+@dataclass(frozen=True)
+class BootPlan:
+    """What to load where, and how to enter it.
+
+    Attributes
+    ----------
+    wide
+        AArch64.
+    level
+        Exception level of the start (AArch64).
+    all_cores
+        Every core enters the kernel (`kernel_old=1`); else core 0 alone.
+    """
+
+    name: str
+    image: bytes
+    address: int
+    config: Config
+    entry_registers: tuple[int, ...]
+    entry: int
+    wide: bool = False
+    level: int = 2
+    all_cores: bool = False
+    pieces: tuple[Piece, ...] = ()
+
+    def place(self, memory: GuestMemory, board: Board, reporter: Reporter) -> None:
+        """Write the image and what the firmware hands over into RAM."""
+        memory.write(self.address, self.image)
+        end = self.address + len(self.image)
+        for piece in self.pieces:
+            if piece.address < end and piece.address + len(piece.data) > self.address:
+                reporter.report(
+                    "BOOT-021",
+                    f"{piece.name} at 0x{piece.address:x} overwrites the image loaded to "
+                    f"0x{self.address:x}",
+                    address=piece.address,
+                    block="firmware",
+                )
+            memory.write(piece.address, piece.data)
+
+
+def vc_memory(board: Board, config: Config) -> int:
+    """Bytes of RAM that the VideoCore keeps: gpu_mem, or gpu_mem_512 and gpu_mem_1024."""
+    ram = board.ram // MIB
+    asked = config.integer(f"gpu_mem_{ram}", config.integer("gpu_mem", DEFAULT_GPU_MEM))
+    return min(max(asked, LEAST_GPU_MEM), MOST_GPU_MEM, ram * 3 // 4) * MIB
+
+
+def arm_memory(board: Board, config: Config) -> int:
+    """Bytes of RAM that the firmware leaves to the ARM.
+
+    The last 16 MiB of a GiB are behind the peripherals; framebuffers must be where the ARM finds
+    them, so it gets less with gpu_mem=16 (992 MiB, as 1008 with the 16 of the VideoCore).
+    """
+    visible = min(board.ram, board.peripherals)
+    return min(board.ram - vc_memory(board, config), visible - LEAST_GPU_MEM * MIB)
+
+
+def atags(board: Board, config: Config, ramdisk: tuple[int, int] | None = None) -> bytes:
+    """The tagged list at 0x100: core, memory, RAM disk, command line, end."""
+    out = struct.pack("<5I", 5, ATAG_CORE, 0, 0, 0)
+    out += struct.pack("<4I", 4, ATAG_MEM, arm_memory(board, config), 0)
+    if ramdisk is not None:
+        out += struct.pack("<4I", 4, ATAG_INITRD2, *ramdisk)
+    line = config.command_line.encode("ascii", "replace") + b"\0"
+    line += bytes(-len(line) % 4)
+    out += struct.pack("<2I", 2 + len(line) // 4, ATAG_CMDLINE) + line
+    return out + struct.pack("<2I", 0, ATAG_NONE)

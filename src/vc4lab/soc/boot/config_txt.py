@@ -1,0 +1,231 @@
+"""config.txt as the firmware reads it: `key=value` lines and `[pi2]`-style filters."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from vc4lab.soc.devices.gpio import PULL_UP_AT_RESET
+from vc4lab.soc.videocore.display_modes import CEA, DEFAULT_MODE, DMT, MODES
+
+if TYPE_CHECKING:
+    from vc4lab.diagnostics import Reporter
+
+LONGEST_FILE = 1 << 20
+LONGEST_LINE = 98
+"""The firmware cuts lines behind this many characters."""
+OTHER_FILTERS = re.compile(
+    r"all|none|pi0|pi0w|pi02|pi1|pi2|pi3|pi3\+|pi4|pi400|pi5|cm\d\w*|board-type=.*|edid=.*|"
+    r"gpio\d+=[01]|hdmi:[01]|tryboot|0x[0-9a-f]{1,8}|bootloader.*|partition=.*",
+    re.IGNORECASE,
+)
+
+KEYS = frozenset(
+    """
+    arm_64bit arm_boost arm_control arm_freq arm_freq_min armstub audio_pwm_mode auto_initramfs
+    avoid_pwm_pll avoid_safe_mode avoid_warnings boot_delay boot_delay_ms bootcode_delay
+    camera_auto_detect cmdline config_hdmi_boost core_freq core_freq_min decode_mpg2 decode_wvc1
+    device_tree device_tree_address device_tree_end disable_audio_dither disable_camera_led
+    disable_commandline_tags disable_fw_kms_setup disable_l2cache disable_overscan disable_pvt
+    disable_splash disable_touchscreen display_auto_detect display_default_lcd
+    display_hdmi_rotate display_lcd_rotate display_rotate dtdebug dtoverlay dtparam enable_jtag_gpio
+    enable_l2cache enable_tvout enable_uart fake_vsync_isr force_eeprom_read force_turbo
+    framebuffer_align framebuffer_depth framebuffer_height framebuffer_ignore_alpha
+    framebuffer_priority framebuffer_swap framebuffer_width gpio gpu_freq gpu_freq_min gpu_mem
+    gpu_mem_1024 gpu_mem_256 gpu_mem_512 h264_freq hdmi_blanking hdmi_boost hdmi_channel_map
+    hdmi_cvt hdmi_drive hdmi_edid_file hdmi_enable_4kp60 hdmi_force_cec_address hdmi_force_edid_3d
+    hdmi_force_edid_audio hdmi_force_hotplug hdmi_force_mode hdmi_group hdmi_ignore_cec
+    hdmi_ignore_cec_init hdmi_ignore_composite hdmi_ignore_edid hdmi_ignore_edid_audio
+    hdmi_ignore_hotplug hdmi_max_pixel_freq hdmi_mode hdmi_pixel_encoding hdmi_pixel_freq_limit
+    hdmi_safe hdmi_timings ignore_lcd include init_emmc_clock init_uart_baud init_uart_clock
+    initial_turbo initramfs isp_freq kernel kernel_address kernel_old max_framebuffer_height
+    max_framebuffer_width max_framebuffers max_usb_current mask_gpu_interrupt0
+    mask_gpu_interrupt1 os_prefix overlay_prefix over_voltage over_voltage_min over_voltage_sdram
+    overscan_bottom overscan_left overscan_right overscan_scale overscan_top pause_burst_frames
+    program_usb_boot_mode ramfsaddr ramfsfile scaling_kernel sdram_freq sdram_freq_min
+    sdtv_aspect sdtv_disable_colourburst sdtv_mode start_debug start_file start_x fixup_file
+    sdram_schmoo temp_limit test_mode total_mem uart_2ndstage v3d_freq v3d_freq_min
+    """.split()  # noqa: SIM905
+)
+"""Keys the firmware knows; others are reported as a hint (it ignores them silently)."""
+
+
+@dataclass
+class Config:
+    """The settings that apply to this board. Values are text; the last one of a key counts."""
+
+    values: dict[str, str] = field(default_factory=dict)
+    command_line: str = ""
+    ramdisk: tuple[str, int | None] = ("", None)
+    """File of the initramfs line and its address; None: behind the kernel."""
+    present: bool = False
+
+    def get(self, key: str, default: str = "") -> str:
+        """The value as text."""
+        return self.values.get(key, default)
+
+    def integer(self, key: str, default: int = 0) -> int:
+        """The value as a number (decimal or 0x…), `default` if absent or no number."""
+        text = self.values.get(key)
+        if text is None:
+            return default
+        number = _number(text)
+        return default if number is None else number
+
+    def flag(self, key: str) -> bool:
+        """Whether the key is set to a number other than 0."""
+        return self.integer(key) != 0
+
+    def display_mode(self) -> tuple[int, int, int]:
+        """Width, height and refresh rate of the display by hdmi_group and hdmi_mode."""
+        group = self.integer("hdmi_group")
+        mode = self.integer("hdmi_mode")
+        if group == DMT and mode == 87 and "hdmi_cvt" in self.values:
+            custom = [_number(part) or 0 for part in self.values["hdmi_cvt"].split()[:3]]
+            if len(custom) >= 2 and all(0 < side <= 4096 for side in custom[:2]):
+                rate = custom[2] if len(custom) > 2 and 10 <= custom[2] <= 240 else 60
+                return custom[0], custom[1], rate
+        if group in (CEA, DMT):
+            return MODES.get((group, mode), DEFAULT_MODE)
+        return DEFAULT_MODE
+
+
+def _number(text: str) -> int | None:
+    match = re.fullmatch(r"\s*(-?)(0x[0-9a-fA-F]{1,16}|\d{1,19})\s*", text)
+    if match is None:
+        return None
+    value = int(match[2], 0 if match[2].startswith("0x") else 10)
+    return -value if match[1] else value
+
+
+@dataclass(frozen=True)
+class _Board:
+    """What the filters ask for."""
+
+    filters: frozenset[str]
+    revision: int
+    serial: int
+
+    def meets(self, title: str) -> bool:
+        """Whether the lines below `[title]` apply to this board."""
+        title = title.lower()
+        if title.startswith("board-type="):
+            return _number(title[11:]) == self.revision >> 4 & 0xFF
+        if re.fullmatch(r"0x[0-9a-f]{1,8}", title):
+            return int(title, 16) == self.serial
+        pin = re.fullmatch(r"gpio(\d{1,2})=([01])", title)
+        if pin:  # nothing is attached: it reads as it is pulled
+            return PULL_UP_AT_RESET >> int(pin[1]) & 1 == int(pin[2])
+        return title in self.filters
+
+
+def _kind(title: str) -> str:
+    """Filters of one kind replace each other, those of different kinds must all be met."""
+    found = re.match(r"0x|edid|gpio|hdmi|tryboot|partition", title.lower())
+    return found[0] if found else "model"
+
+
+def _no_file(_name: str) -> str | None:
+    return None
+
+
+def parse_config(
+    text: str,
+    filters: Iterable[str],
+    reporter: Reporter,
+    name: str = "config.txt",
+    *,
+    read: Callable[[str], str | None] = _no_file,
+    revision: int = 0,
+    serial: int = 0,
+) -> Config:
+    """Read config.txt; lines of other boards are skipped, nonsense is reported and skipped.
+
+    Parameters
+    ----------
+    filters
+        Names of sections that apply; `[all]` always does.
+    read
+        Gives the text of a file that a line includes, None if there is none (or too many).
+    revision, serial
+        The board's numbers, for the filters that ask for them.
+    """
+    config = Config(present=True)
+    board = _Board(frozenset(filters) | {"all"}, revision, serial)
+    _parse(config, text, board, reporter, name, read)
+    return config
+
+
+def _parse(
+    config: Config,
+    text: str,
+    board: _Board,
+    reporter: Reporter,
+    name: str,
+    read: Callable[[str], str | None],
+) -> None:
+    unmet: set[str] = set()
+    for number, raw in enumerate(text.splitlines(), 1):
+        line = raw.strip().lstrip("\ufeff")
+        if not line or line.startswith("#"):
+            continue
+        where = f"{name} line {number}"
+        if len(line) > LONGEST_LINE:
+            reporter.report("BOOT-012", f"{where} is longer than {LONGEST_LINE} characters")
+            line = line[:LONGEST_LINE]
+        section = re.fullmatch(r"\[([^\]]*)\]", line)
+        if section:
+            title = section[1].strip()
+            if OTHER_FILTERS.fullmatch(title) is None:
+                reporter.report("BOOT-011", f"{where}: there is no filter [{_short(title)}]")
+            if title.lower() == "all":
+                unmet.clear()
+            elif board.meets(title):
+                unmet.discard(_kind(title))
+            else:
+                unmet.add(_kind(title))
+            continue
+        if unmet:
+            continue
+        command = re.fullmatch(r"(include|initramfs)\s+(.+)", line)
+        if command is None:
+            _setting(config, line, where, reporter)
+        elif command[1] == "initramfs":
+            _initramfs(config, command[2].split(), where, reporter)
+        else:
+            included = read(command[2].strip())
+            if included is None:
+                text = f"no file {_short(command[2])} to include, or one that leads back here"
+                reporter.report("BOOT-013", f"{where}: {text}")
+            else:
+                _parse(config, included, board, reporter, _short(command[2]), read)
+
+
+def _initramfs(config: Config, words: list[str], where: str, reporter: Reporter) -> None:
+    """`initramfs FILE [followkernel|ADDRESS]`"""
+    place = words[1] if len(words) > 1 else "followkernel"
+    address = None if place == "followkernel" else _number(place)
+    if address is None and place != "followkernel":
+        reporter.report("BOOT-010", f"{where} makes no sense: {_short(place)!r} is no address")
+    config.ramdisk = (words[0], address)
+
+
+def _setting(config: Config, line: str, where: str, reporter: Reporter) -> None:
+    key, equals, value = line.partition("=")
+    key, value = key.strip(), value.strip()
+    if not equals or not re.fullmatch(r"[A-Za-z0-9_:]+", key):
+        reporter.report("BOOT-010", f"{where} makes no sense: {_short(line)!r}")
+        return
+    plain = key.partition(":")[0].lower()
+    if plain not in KEYS:
+        reporter.report("BOOT-014", f"{where}: the firmware knows no key {_short(key)!r}")
+    if plain == "initramfs":
+        _initramfs(config, value.split() or [""], where, reporter)
+    config.values[plain] = value
+
+
+def _short(text: str) -> str:
+    """Hostile text made printable."""
+    return "".join(c if c.isprintable() else "?" for c in text[:60])

@@ -1,0 +1,417 @@
+"""A core in AArch32 state: registers, exceptions, the instructions done by hand.
+
+HYP mode: `hyp.py` and `hyp_core.py`. NSACR and SCR of an ARM1176, which are undefined on the model,
+read as 0, and writes are ignored.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vc4lab.memory import MEMORY_MASK
+from vc4lab.soc.cores import hyp
+from vc4lab.soc.cores.arm32_timer import do_timer
+from vc4lab.soc.cores.code_pages import PAGE
+from vc4lab.soc.cores.cpu import Cpu
+from vc4lab.soc.cores.exceptions import (
+    FIQ_MASKED,
+    HYP,
+    IRQ_MASKED,
+    MODE_MASK,
+    SCTLR,
+    SCTLR_M,
+    THUMB,
+    USER,
+    ArmException,
+    ExceptionEntry,
+)
+from vc4lab.soc.cores.hyp_core import HypCore
+from vc4lab.soc.cores.native_counter import NativeCounter, NativePair
+from vc4lab.soc.cores.traps import (
+    HYP_MISTAKE_TRAPS,
+    HYP_TRAPS,
+    IDENTITY_TRAPS,
+    Action,
+)
+
+HYP_ACTIONS = frozenset(trap.action for trap in HYP_TRAPS + HYP_MISTAKE_TRAPS)
+RESET_CPSR = 0x1D3
+"""Supervisor mode, interrupts masked, ARM state: as the firmware's stub leaves it."""
+ENGINE_SVC, ENGINE_PREFETCH, ENGINE_DATA, ENGINE_BKPT = 2, 3, 4, 7
+ENGINE_HVC, ENGINE_SMC = 11, 13
+WFE_ARM, WFE_THUMB, YIELD_ARM, YIELD_THUMB = 0x0320F002, 0xBF20, 0x0320F001, 0xBF10
+CONDITION = 0xF << 28
+MIDR, MPIDR = (15, 0, 0, 0, 0, 4, 0), (15, 0, 0, 0, 0, 4, 5)
+"""VPIDR and VMPIDR: what MIDR and MPIDR read as outside of HYP mode."""
+MIDR_1176 = (15, 0, 0, 0, 0, 0, 0)
+CPACR = (15, 0, 0, 1, 0, 0, 2)
+DFSR, IFSR = (15, 0, 0, 5, 0, 0, 0), (15, 0, 0, 5, 0, 0, 1)
+DFAR, IFAR = (15, 0, 0, 6, 0, 0, 0), (15, 0, 0, 6, 0, 0, 2)
+SYNDROME_WRITE, DFSR_WRITE = 1 << 6, 1 << 11
+SCR_FW, SCR_AW = 1 << 4, 1 << 5
+"""In SCR: whether a program that is not secure may unmask FIQs and aborts."""
+
+
+class Arm32(Cpu):
+    """ARM1176, Cortex-A7, or a Cortex-A53 in AArch32 state (as an A7 with another name)."""
+
+    identity: int | None = None
+    """MIDR, if it is another one than the model's."""
+    affinity = 0x80000000
+    """MPIDR of core 0."""
+    _routing = 0
+    """HCR, as the core last came back."""
+    hyp_core: HypCore | None = None
+    """What it needs for HYP mode, if it has one."""
+    _counter: NativeCounter | None = None
+
+    def _make_engine(self, unicorn: Any) -> Any:
+        from unicorn import arm_const as arm
+
+        self._arm = arm
+        self._pairs: dict[int, NativePair] = {}
+        engine = unicorn.Uc(unicorn.UC_ARCH_ARM, unicorn.UC_MODE_ARM)
+        engine.ctl_set_cpu_model(getattr(arm, f"UC_CPU_ARM_{self.model}"))
+        return engine
+
+    def start(self, pc: int, registers: tuple[int, ...]) -> None:
+        arm = self._arm
+        engine = self.engine
+        if self.model != "1176":
+            engine.reg_write(arm.UC_ARM_REG_CP_REG, (*MPIDR, self.affinity + self.number))
+            if self.identity is not None:
+                engine.reg_write(arm.UC_ARM_REG_CP_REG, (*MIDR, self.identity))
+        else:  # the model runs non-secure; a Pi 1's program is secure, and its masks are its own
+            security = engine.reg_read(arm.UC_ARM_REG_CP_REG, hyp.SCR)
+            engine.reg_write(arm.UC_ARM_REG_CP_REG, (*hyp.SCR, security | SCR_FW | SCR_AW))
+        if self.hyp_core is not None:
+            hyp.allow(engine)
+        if self.hyp_core is not None and self.hyp_core.has_stub:
+            hyp.enter_mode(engine, hyp.START)
+        else:
+            engine.reg_write(arm.UC_ARM_REG_CPSR, RESET_CPSR)
+        for number, value in enumerate(registers):
+            engine.reg_write(arm.UC_ARM_REG_R0 + number, value & 0xFFFFFFFF)
+        engine.reg_write(arm.UC_ARM_REG_PC, pc)
+        self.refresh()
+
+    @property
+    def monitor_vectors(self) -> int:
+        """MVBAR of a core without HYP mode."""
+        return self._entry_of_exceptions.monitor_vectors
+
+    @monitor_vectors.setter
+    def monitor_vectors(self, address: int) -> None:
+        self._entry_of_exceptions.monitor_vectors = address
+
+    @property
+    def in_hyp(self) -> bool:
+        """Whether it is in HYP mode."""
+        return self.cpsr & MODE_MASK == HYP
+
+    @property
+    def about_vectors(self) -> str:
+        if self.hyp_core is None or not self.in_hyp:
+            return ""
+        return self.hyp_core.about_vectors
+
+    def goes_where(self, exception: ArmException) -> str:
+        return " to HYP mode" if self._goes_to_hyp(exception) else ""
+
+    def _meet_page(self, address: int) -> None:
+        pages = self._pages
+        asked = pages.more_traps
+        if self.hyp_core is not None:
+            pages.more_traps += HYP_TRAPS + IDENTITY_TRAPS
+            if self.in_hyp:
+                pages.more_traps += HYP_MISTAKE_TRAPS
+        super()._meet_page(address)
+        pages.more_traps = asked
+        for place, pair in self._pairs.items():
+            code = self._host_address(place) if (place ^ address) < PAGE else None
+            if code is not None:
+                pair.move(code)
+
+    def _hook_place(self, place: int, action: Action) -> None:
+        code = self._host_address(place) if action is Action.TIMER_PAIR else None
+        if code is None or self._counter is None:
+            super()._hook_place(place, action)
+            return
+        trap = self._trap(action)
+        pair = self._counter.place(code, lambda at, size: trap(self.engine, at, size, None))
+        self._pairs[place] = pair
+        self.calls.add_hook(self._unicorn.UC_HOOK_CODE, *pair.hook, place=place)
+
+    def _host_address(self, place: int) -> int | None:
+        """Where the host has the word at an address, if that is in RAM."""
+        physical = self.translate(place)
+        return None if physical is None else self.memory.base + (physical & MEMORY_MASK)
+
+    def _install_hooks(self) -> None:
+        super()._install_hooks()
+        timer, bus, arm = self.links.timer, self.links.bus, self._arm
+        self._entry_of_exceptions = ExceptionEntry(self.calls)
+        routing = () if self.model == "1176" else (hyp.HCR,)
+        self._place = self.calls.batch(
+            arm.UC_ARM_REG_CP_REG, (arm.UC_ARM_REG_PC, arm.UC_ARM_REG_CPSR, *routing)
+        )
+        if timer is not None and bus:
+            write = self.calls.address_of("uc_reg_write")
+            numbers = arm.UC_ARM_REG_R0, arm.UC_ARM_REG_PC
+            self._counter = NativeCounter(bus, timer, write, *numbers)
+
+    # -- registers ---------------------------------------------------------------------------------
+
+    @property
+    def engine_pc(self) -> int:
+        value: int = self.engine.reg_read(self._arm.UC_ARM_REG_PC)
+        return value
+
+    def refresh(self) -> None:
+        self.pc, self.cpsr, *routing = self._place.read()
+        self._routing = routing[0] if routing else 0
+
+    def _entry(self) -> int:
+        return self.pc | (1 if self.cpsr & THUMB else 0)
+
+    def _set_pc(self, address: int) -> None:
+        thumb = self.engine.reg_read(self._arm.UC_ARM_REG_CPSR) & THUMB
+        self.engine.reg_write(self._arm.UC_ARM_REG_PC, address | (1 if thumb else 0))
+
+    def state(self) -> tuple[int, ...]:
+        arm = self._arm
+        names = [arm.UC_ARM_REG_R0 + n for n in range(13)]
+        names += [arm.UC_ARM_REG_SP, arm.UC_ARM_REG_LR, arm.UC_ARM_REG_CPSR]
+        return tuple(self.engine.reg_read_batch(names))
+
+    def _name(self, number: int) -> int:
+        arm = self._arm
+        if number < 13:
+            return int(arm.UC_ARM_REG_R0) + number
+        return int((arm.UC_ARM_REG_SP, arm.UC_ARM_REG_LR, arm.UC_ARM_REG_PC)[number - 13])
+
+    def register(self, number: int) -> int:
+        value: int = self.engine.reg_read(self._name(number))
+        return value
+
+    def system_register(self, key: tuple[int, ...]) -> int:
+        value: int = self.engine.reg_read(self._arm.UC_ARM_REG_CP_REG, key)
+        return value
+
+    @property
+    def executes_thumb(self) -> bool:
+        return bool(self.engine.reg_read(self._arm.UC_ARM_REG_CPSR) & THUMB)
+
+    def set_register(self, number: int, value: int) -> None:
+        """Set one of r0 to r14."""
+        if number != 15:
+            self.engine.reg_write(self._name(number), value & 0xFFFFFFFF)
+
+    @property
+    def mode(self) -> int:
+        """The mode, in hooks, too."""
+        return int(self.engine.reg_read(self._arm.UC_ARM_REG_CPSR)) & MODE_MASK
+
+    @property
+    def saved_status(self) -> int:
+        """The mode's SPSR."""
+        value: int = self.engine.reg_read(self._arm.UC_ARM_REG_SPSR)
+        return value
+
+    @saved_status.setter
+    def saved_status(self, value: int) -> None:
+        self.engine.reg_write(self._arm.UC_ARM_REG_SPSR, value)
+
+    def set_pc(self, address: int) -> None:
+        """Go on at `address` in the instruction set of the CPSR."""
+        self._set_pc(address)
+
+    def go_on_at(self, address: int) -> None:
+        """Where the trapped instruction that is being done goes on."""
+        self._onward = address
+
+    def raise_exception(self, exception: ArmException, address: int) -> None:
+        """Let a trapped instruction end in an exception."""
+        self._pending = (exception, address)
+        self.engine.emu_stop()
+
+    def _translates(self) -> bool:
+        return bool(self.system_register(hyp.HSCTLR if self.in_hyp else SCTLR) & SCTLR_M)
+
+    # -- exceptions --------------------------------------------------------------------------------
+
+    def _goes_to_hyp(self, exception: ArmException) -> bool:
+        """Whether HYP mode takes an exception."""
+        if self.hyp_core is None:
+            return False
+        if self.in_hyp or exception is ArmException.HYPERVISOR_CALL:
+            return True
+        routing = self._routing
+        if not routing:
+            return False
+        bits = hyp.HCR_TGE if self.cpsr & MODE_MASK == USER else 0
+        if exception is ArmException.IRQ:
+            bits |= hyp.HCR_IMO
+        elif exception is ArmException.FIQ:
+            bits |= hyp.HCR_FMO
+        return bool(routing & bits)
+
+    def accepts(self, exception: ArmException) -> bool:
+        if not self.in_hyp and self._goes_to_hyp(exception):
+            return True
+        return not self.cpsr & (FIQ_MASKED if exception is ArmException.FIQ else IRQ_MASKED)
+
+    @property
+    def mask_register(self) -> tuple[int, int]:
+        return IRQ_MASKED | FIQ_MASKED, int(self._arm.UC_ARM_REG_CPSR)
+
+    def _enter(self, exception: ArmException, address: int) -> tuple[int, bool]:
+        if exception in (ArmException.DATA_ABORT, ArmException.PREFETCH_ABORT):
+            self._write_fault_status(exception)
+        core = self.hyp_core
+        if core is not None and exception is ArmException.MONITOR_CALL:
+            where = core.call_monitor(address)
+            if where is not None:
+                return where
+            exception = ArmException.UNDEFINED
+        if core is not None and self._goes_to_hyp(exception):
+            vector, core.elr = hyp.enter(
+                self.engine,
+                exception,
+                address,
+                self._instruction(address),
+                self._fault_status,
+                core.illegal,
+            )
+            core.illegal = False
+            if self.memory.u32(vector) and vector < 0x20:
+                core.note_vector(exception, address)
+            return vector, vector < 0x20
+        vector = self._entry_of_exceptions.enter(exception, address)
+        return vector, vector < 0x20
+
+    def _instruction(self, address: int) -> int:
+        """The one at an address; of 32 bits in Thumb code the first half is the upper one."""
+        if not self.cpsr & THUMB:
+            return self.fetch(address)
+        first = self.fetch(address, 2)
+        return first if first >> 11 < 0x1D else first << 16 | self.fetch(address + 2, 2)
+
+    def _write_fault_status(self, exception: ArmException) -> None:
+        syndrome, status, address = self._fault_status
+        data = exception is ArmException.DATA_ABORT
+        if data and syndrome & SYNDROME_WRITE:
+            status |= DFSR_WRITE
+        for register, value in (
+            (DFSR if data else IFSR, status),
+            (DFAR if data else IFAR, address & 0xFFFFFFFF),
+        ):
+            self.engine.reg_write(self._arm.UC_ARM_REG_CP_REG, (*register, value))
+
+    def _on_interrupt_hook(self, engine: Any, number: int, _data: Any) -> None:
+        pc, cpsr, *_routing = self._place.read()
+        if number == ENGINE_SVC:
+            thumb = cpsr & THUMB
+            self._pending = (ArmException.SUPERVISOR_CALL, pc - (2 if thumb else 4))
+        elif number in (ENGINE_PREFETCH, ENGINE_BKPT):
+            self._note_fault_status()
+            self._pending = (ArmException.PREFETCH_ABORT, pc)
+        elif number == ENGINE_DATA:
+            self._note_fault_status()
+            self._pending = (ArmException.DATA_ABORT, pc)
+        elif number == ENGINE_HVC:
+            self._pending = (ArmException.HYPERVISOR_CALL, pc - 4)
+        elif number == ENGINE_SMC or self._is_monitor_call(pc):
+            self._pending = (ArmException.MONITOR_CALL, pc - 4)
+        else:
+            self._pending = (ArmException.UNDEFINED, pc)
+        engine.emu_stop()
+
+    def _is_monitor_call(self, pc: int) -> bool:
+        """SMC before `pc` (32 bits in Thumb code, too)."""
+        if self.engine.reg_read(self._arm.UC_ARM_REG_CPSR) & THUMB:
+            return self.fetch(pc - 4) & 0x8000FFF0 == 0x8000F7F0
+        return self.fetch(pc - 4) & 0x0FFFFFF0 == 0x01600070
+
+    def _on_invalid(self, engine: Any, _data: Any) -> bool:
+        pc, cpsr, *_routing = self._place.read()
+        thumb = cpsr & THUMB
+        if thumb:
+            waits = self.fetch(pc - 2, 2) in (WFE_THUMB, YIELD_THUMB)
+        else:
+            waits = self.fetch(pc - 4) & ~CONDITION in (WFE_ARM, YIELD_ARM)
+        if waits:
+            self._waits_for_event = True
+            engine.emu_stop()
+            return True
+        if not thumb and self._is_security_register(pc):
+            return True
+        self._pending = (ArmException.UNDEFINED, pc)
+        engine.emu_stop()
+        return True
+
+    def _is_security_register(self, pc: int) -> bool:
+        """MRC/MCR p15, 0, rt, c1, c1, n (SCR, SDER, NSACR): step over it, a read gives 0.
+
+        c12, c0, 1 (MVBAR) keeps what is written.
+        """
+        word, entry = self.fetch(pc), self._entry_of_exceptions
+        monitor = word & 0x0FEF0FFF == 0x0E0C0F30
+        if self.hyp_core is not None or (not monitor and word & 0x0FEF0F1F != 0x0E010F11):
+            return False
+        target = word >> 12 & 15
+        if word & 1 << 20:
+            self.set_register(target, entry.monitor_vectors if monitor else 0)
+        elif monitor:
+            entry.monitor_vectors = self.register(target) & ~31
+        self.engine.reg_write(self._arm.UC_ARM_REG_PC, pc + 4)
+        return True
+
+    # -- trapped instructions ----------------------------------------------------------------------
+
+    def _emulate(self, action: Action, address: int) -> bool:
+        links = self.links
+        if action is Action.CODE_CHANGED:
+            links.code_changed()
+            return False
+        if action is Action.SEND_EVENT:
+            links.send_event()
+            return False
+        cpsr = self.engine.reg_read(self._arm.UC_ARM_REG_CPSR)
+        thumb = cpsr & THUMB
+        if thumb:
+            word = self.fetch(address, 2) << 16 | self.fetch(address + 2, 2)
+        else:
+            word = self.fetch(address)
+        target = word >> 12 & 15
+        if not thumb and not condition_met(word >> 28, cpsr):
+            return False
+        if action is Action.CYCLES:
+            self.set_register(target, links.cycles())
+            return True
+        if action in (Action.CORE_NUMBER, Action.CORE_NAME):
+            if self.mode not in (HYP, hyp.MONITOR):
+                self._release(address)
+                return False
+            identity = self.system_register(MIDR) if self.identity is None else self.identity
+            number = self.affinity + self.number
+            self.set_register(target, number if action is Action.CORE_NUMBER else identity)
+            return True
+        if action in HYP_ACTIONS and self.hyp_core is not None:
+            done = self.hyp_core.emulate(action, word, address, cpsr)
+            if done is None:
+                self._release(address)
+            return bool(done)
+        if links.timer is None:
+            return False
+        return do_timer(self, action, word)
+
+
+def condition_met(condition: int, cpsr: int) -> bool:
+    """Whether the flags meet the condition of an instruction."""
+    if condition >= 14:
+        return True
+    flags = cpsr >> 28
+    n, z, c, v = flags >> 3 & 1, flags >> 2 & 1, flags >> 1 & 1, flags & 1
+    met = (z, c, n, v, c and not z, n == v, n == v and not z)[condition >> 1]
+    return bool(met) != bool(condition & 1)

@@ -1,0 +1,389 @@
+"""A core in AArch64 state: exception levels, registers, exceptions, the instructions done by hand.
+
+Exceptions go to the level the architecture names (ARM ARM D1): EL0 and EL1 to EL1, an interrupt to
+EL2 or EL3 where HCR_EL2 or SCR_EL3 route it there, HVC to EL2. There is no EL3 firmware behind SMC.
+Writes of PSTATE do not exchange stack pointers in the engine; that is done here, followed by a
+write of a system register, after which the engine looks at the new level.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vc4lab.soc.cores import float_trap
+from vc4lab.soc.cores.code_pages import PAGE
+from vc4lab.soc.cores.cpu import Cpu
+from vc4lab.soc.cores.exceptions import ArmException
+from vc4lab.soc.cores.generic_timer import FREQUENCY
+from vc4lab.soc.cores.native_counter import NativeCounter
+from vc4lab.soc.cores.traps import HYP_REGISTERS, Action, timer_read, timer_write
+from vc4lab.soc.native import FOREVER
+
+SystemRegister = tuple[int, int, int, int, int]
+"""CRn, CRm, op0, op1, op2: the engine's order."""
+
+
+def _banked(crn: int, crm: int, op2: int) -> dict[int, SystemRegister]:
+    """A register of EL1, EL2 and EL3."""
+    return {level: (crn, crm, 3, op1, op2) for level, op1 in ((1, 0), (2, 4), (3, 6))}
+
+
+VBAR, ELR, SPSR = _banked(12, 0, 0), _banked(4, 0, 1), _banked(4, 0, 0)
+ESR, FAR, SCTLR = _banked(5, 2, 0), _banked(6, 0, 0), _banked(1, 0, 0)
+STACK = {0: (4, 1, 3, 0, 0), 1: (4, 1, 3, 4, 0), 2: (4, 1, 3, 6, 0)}
+"""SP_EL0..SP_EL2; EL3's own cannot be reached, and need not be."""
+SCR, HCR = (1, 1, 3, 6, 0), (1, 1, 3, 4, 0)
+CNTFRQ, CNTHCTL, CPACR = (14, 0, 3, 3, 0), (14, 1, 3, 4, 0), (1, 0, 3, 0, 2)
+VMPIDR = (0, 0, 3, 4, 5)
+SCR_FIRMWARE = 0x5B1
+HCR_FIRMWARE = 1 << 31
+"""EL1 is AArch64."""
+MASKED = 0x3C0
+START_EL2, START_EL3 = MASKED | 0x9, MASKED | 0xD
+IRQ_MASKED, FIQ_MASKED = 1 << 7, 1 << 6
+LEVEL = 3 << 2
+"""The exception level in PSTATE."""
+FLAGS = 0xF0000000
+HCR_FMO, HCR_IMO, HCR_TGE = 1 << 3, 1 << 4, 1 << 27
+SCR_IRQ, SCR_FIQ = 1 << 1, 1 << 2
+CURRENT_SPX, LOWER = 0x200, 0x400
+SYNCHRONOUS, IRQ_VECTOR, FIQ_VECTOR = 0x000, 0x080, 0x100
+ENGINE_UNDEFINED, ENGINE_SVC, ENGINE_PREFETCH, ENGINE_DATA, ENGINE_BKPT = 1, 2, 3, 4, 7
+ENGINE_HVC, ENGINE_TRAP, ENGINE_SMC = 11, 12, 13
+EC_UNKNOWN, EC_SVC, EC_HVC, EC_BRK = 0x00, 0x15, 0x16, 0x3C
+EC_PREFETCH, EC_DATA, EC_MISALIGNED_PC = 0x20, 0x24, 0x22
+IL = 1 << 25
+SMC_WORD, SMC_MASK = 0xD4000003, 0xFFE0001F
+MDSCR = (0, 2, 2, 0, 2)
+ERET, ISB = 0xD69F03E0, 0xD5033FDF
+BRANCHES, SYSTEM = 5, 0xD5
+"""Bits 28:26 of branches, exceptions and system instructions; bits 31:24 of the latter."""
+LOOK_AHEAD = 16
+"""So many instructions at most execute before a core notices that SCTLR was written."""
+LOW = 0x1000
+
+
+class Arm64(Cpu):
+    """Cortex-A53 in AArch64 state."""
+
+    WIDE = True
+    LAST_ADDRESS = (1 << 64) - 1
+    affinity = 0x80000000
+    start_level = 2
+    _float_hooks = 0
+    _float_forbidden = False
+
+    def _make_engine(self, unicorn: Any) -> Any:
+        from unicorn import arm64_const as a64
+
+        self._a64 = a64
+        self._names = [a64.UC_ARM64_REG_X0 + n for n in range(29)]
+        self._names += [a64.UC_ARM64_REG_X29, a64.UC_ARM64_REG_X30, a64.UC_ARM64_REG_SP]
+        self._fault_level = 0
+        self._hypervisor_call = False
+        self._put_off: tuple[SystemRegister, int, int] | None = None
+        """What `eret` is to write: register and value, and how many instructions away it is."""
+        engine = unicorn.Uc(unicorn.UC_ARCH_ARM64, unicorn.UC_MODE_ARM)
+        engine.ctl_set_cpu_model(getattr(a64, f"UC_CPU_ARM64_{self.model}"))
+        return engine
+
+    def _install_hooks(self) -> None:
+        super()._install_hooks()
+        timer = self.links.timer
+        if timer is None or not self.links.bus:
+            return
+        write_register = self.calls.address_of("uc_reg_write")
+        counter = NativeCounter(self.links.bus, timer, write_register)
+        self._keep.append(counter)
+        self.calls.add_hook(self._unicorn.UC_HOOK_INSN, *counter.hook, self._a64.UC_ARM64_INS_MRS)
+
+    def start(self, pc: int, registers: tuple[int, ...]) -> None:
+        self._write(VMPIDR, self.affinity + self.number)
+        self._write(CNTHCTL, 3)
+        self._write(CNTFRQ, FREQUENCY)
+        self._write(SCR, SCR_FIRMWARE)
+        self._write(HCR, HCR_FIRMWARE)
+        self.engine.reg_write(
+            self._a64.UC_ARM64_REG_PSTATE, START_EL2 if self.start_level == 2 else START_EL3
+        )
+        self._write(VBAR[1], 0)
+        for number, value in enumerate(registers):
+            self.engine.reg_write(self._names[number], value)
+        self.engine.reg_write(self._a64.UC_ARM64_REG_PC, pc)
+        self.refresh()
+
+    # -- registers ---------------------------------------------------------------------------------
+
+    def _read(self, register: SystemRegister) -> int:
+        value: int = self.engine.reg_read(self._a64.UC_ARM64_REG_CP_REG, register)
+        return value
+
+    def _write(self, register: SystemRegister, value: int) -> None:
+        self.engine.reg_write(self._a64.UC_ARM64_REG_CP_REG, (*register, value))
+
+    @property
+    def level(self) -> int:
+        """The exception level."""
+        return self.cpsr >> 2 & 3
+
+    @property
+    def _current_level(self) -> int:
+        """The exception level, in hooks, too."""
+        return int(self.engine.reg_read(self._a64.UC_ARM64_REG_PSTATE)) >> 2 & 3
+
+    @property
+    def engine_pc(self) -> int:
+        value: int = self.engine.reg_read(self._a64.UC_ARM64_REG_PC)
+        return value
+
+    def refresh(self) -> None:
+        self.pc = self.engine.reg_read(self._a64.UC_ARM64_REG_PC)
+        self.cpsr = self.engine.reg_read(self._a64.UC_ARM64_REG_PSTATE)
+
+    def _entry(self) -> int:
+        return self.pc
+
+    def _set_pc(self, address: int) -> None:
+        self.engine.reg_write(self._a64.UC_ARM64_REG_PC, address)
+
+    def state(self) -> tuple[int, ...]:
+        names = [*self._names, self._a64.UC_ARM64_REG_PSTATE]
+        return tuple(self.engine.reg_read_batch(names))
+
+    def register(self, number: int) -> int:
+        value: int = self.engine.reg_read(self._names[number])
+        return value
+
+    def system_register(self, key: tuple[int, ...]) -> int:
+        value: int = self.engine.reg_read(self._a64.UC_ARM64_REG_CP_REG, key)
+        return value
+
+    def _set_register(self, number: int, value: int) -> None:
+        if number != 31:
+            self.engine.reg_write(self._names[number], value)
+
+    def _translates(self) -> bool:
+        return bool(self._read(SCTLR[max(self.level, 1)]) & 1)
+
+    # -- exceptions --------------------------------------------------------------------------------
+
+    def _interrupt_level(self, fast: bool) -> int:
+        """The level that takes an interrupt."""
+        if self._read(SCR) & (SCR_FIQ if fast else SCR_IRQ):
+            return 3
+        if self._read(HCR) & (HCR_TGE | (HCR_FMO if fast else HCR_IMO)):
+            return 2
+        return 1
+
+    def accepts(self, exception: ArmException) -> bool:
+        fast = exception is ArmException.FIQ
+        target = self._interrupt_level(fast)
+        if self.level != target:
+            return self.level < target
+        return not self.cpsr & (FIQ_MASKED if fast else IRQ_MASKED)
+
+    @property
+    def mask_register(self) -> tuple[int, int]:
+        return IRQ_MASKED | FIQ_MASKED | LEVEL, int(self._a64.UC_ARM64_REG_PSTATE)
+
+    def _enter(self, exception: ArmException, address: int) -> tuple[int, bool]:
+        interrupt = exception in (ArmException.IRQ, ArmException.FIQ)
+        before = self.level
+        if interrupt:
+            target = self._interrupt_level(exception is ArmException.FIQ)
+        elif self._hypervisor_call:
+            target = max(before, 2)
+        else:
+            target = max(before, 2 if before == 0 and self._read(HCR) & HCR_TGE else 1)
+        base = self._read(VBAR[target])
+        if before < target:
+            vector = base + LOWER
+        else:
+            vector = base + (CURRENT_SPX if self.cpsr & 1 else 0)
+        if interrupt:
+            vector += FIQ_VECTOR if exception is ArmException.FIQ else IRQ_VECTOR
+            back = address
+        else:
+            back = self._write_syndrome(exception, address, before, target)
+        self._hypervisor_call = False
+        self._write(ELR[target], back)
+        self._write(SPSR[target], self.cpsr)
+        self._exchange_stacks(before, target)
+        new = self.cpsr & FLAGS | MASKED | target << 2 | 1
+        self.engine.reg_write(self._a64.UC_ARM64_REG_PSTATE, new)
+        self._write(VBAR[target], base)
+        self.engine.reg_write(self._a64.UC_ARM64_REG_PC, vector)
+        return vector, base < LOW and not self._read(SCTLR[target]) & 1
+
+    def _exchange_stacks(self, before: int, target: int) -> None:
+        bank = before if self.cpsr & 1 else 0
+        if bank == target:
+            return
+        stack = self._a64.UC_ARM64_REG_SP
+        if bank in STACK:
+            self._write(STACK[bank], self.engine.reg_read(stack))
+        if target in STACK:
+            self.engine.reg_write(stack, self._read(STACK[target]))
+
+    def _write_syndrome(
+        self, exception: ArmException, address: int, before: int, target: int
+    ) -> int:
+        """ESR and FAR; gives the address to return to."""
+        word = self.fetch(address)
+        immediate = word >> 5 & 0xFFFF
+        if exception is ArmException.SUPERVISOR_CALL:
+            kind = EC_HVC if self._hypervisor_call else EC_SVC
+            self._write(ESR[target], kind << 26 | IL | immediate)
+            return address + 4
+        if exception is ArmException.UNDEFINED:
+            kind = EC_MISALIGNED_PC if address & 3 else EC_UNKNOWN
+            syndrome = float_trap.SYNDROME if self._float_forbidden else kind << 26 | IL
+            self._float_forbidden = False
+            self._write(ESR[target], syndrome)
+            if kind == EC_MISALIGNED_PC:
+                self._write(FAR[target], address)
+            return address
+        if word & 0xFFE0001F == 0xD4200000:
+            self._write(ESR[target], EC_BRK << 26 | IL | immediate)
+            return address
+        syndrome, _status, fault = self._fault_status
+        kind = EC_DATA if exception is ArmException.DATA_ABORT else EC_PREFETCH
+        same = before == target
+        self._write(ESR[target], (kind | same) << 26 | IL | syndrome & (IL - 1))
+        self._write(FAR[target], fault)
+        return address
+
+    def _on_interrupt_hook(self, engine: Any, number: int, _data: Any) -> None:
+        pc = engine.reg_read(self._a64.UC_ARM64_REG_PC)
+        if number in (ENGINE_SVC, ENGINE_HVC):
+            self._hypervisor_call = number == ENGINE_HVC
+            self._pending = (ArmException.SUPERVISOR_CALL, pc - 4)
+        elif number == ENGINE_DATA:
+            self._note_fault_status()
+            self._pending = (ArmException.DATA_ABORT, pc)
+        elif number in (ENGINE_PREFETCH, ENGINE_BKPT):
+            self._note_fault_status()
+            self._pending = (ArmException.PREFETCH_ABORT, pc)
+        elif number == ENGINE_SMC:
+            self._set_pc(pc)
+            return
+        else:
+            self._pending = (ArmException.UNDEFINED, pc)
+        engine.emu_stop()
+
+    def _on_invalid(self, engine: Any, _data: Any) -> bool:
+        self._pending = (ArmException.UNDEFINED, self.engine_pc)
+        engine.emu_stop()
+        return True
+
+    # -- switching the MMU on just before eret -----------------------------------------------------
+
+    def _meet_page(self, address: int) -> None:
+        pages = self._pages
+        asked = pages.more_traps
+        if self._float_hooks < float_trap.MOST_HOOKS and not float_trap.allowed(
+            self._read(CPACR), 0
+        ):
+            pages.more_traps += float_trap.FLOAT_TRAPS
+        super()._meet_page(address)
+        pages.more_traps = asked
+
+    def _hook_place(self, place: int, action: Action) -> None:
+        self._float_hooks += action is Action.FLOAT
+        super()._hook_place(place, action)
+
+    def _meet_float(self, address: int) -> None:
+        """An instruction of floating point or NEON: trap it, or never look at it again."""
+        if not float_trap.allowed(self._read(CPACR), self._current_level):
+            self.links.report(
+                "SOC-059",
+                f"floating point or NEON at 0x{address:08x}, which CPACR_EL1 does not allow",
+                address,
+            )
+            self._float_forbidden = True
+            self._pending = (ArmException.UNDEFINED, address)
+        self._release(address)
+
+    def _control_floats(self, value: int) -> None:
+        """CPACR_EL1 is about to be written: if it forbids again, all code is searched again."""
+        if float_trap.allowed(self._read(CPACR), 0) and not float_trap.allowed(value, 0):
+            self._float_hooks = 0
+            self._pages.forget()
+
+    def _puts_off_translation(self, word: int, address: int) -> bool:
+        """`msr SCTLR_ELn` at ELn that sets M takes effect at the `eret` behind it, not at once.
+
+        A core need not look at it before a context synchronization event (ARM ARM D13.1), and on
+        boards a few more instructions are executed as before; the engine looks at once.
+        """
+        level, target = 2 if word & 1 << 18 else 1, word & 31
+        value = 0 if target == 31 else self.register(target)
+        status = self.engine.reg_read(self._a64.UC_ARM64_REG_PSTATE)
+        if status >> 2 & 3 != level or not value & 1 or self._read(SCTLR[level]) & 1:
+            return False
+        place = address + 4
+        for count in range(1, LOOK_AHEAD + 1):
+            following = self.fetch(place) if (place ^ address) < PAGE else 0
+            if following == ERET:
+                self._put_off = SCTLR[level], value, count
+                self.engine.emu_stop()
+                return True
+            branches = following >> 26 & 7 == BRANCHES and following >> 24 != SYSTEM
+            if branches or following in (ISB, 0):
+                return False
+            place += 4
+        return False
+
+    def _catch_up(self) -> bool:
+        if self._put_off is None:
+            return False
+        register, value, count = self._put_off
+        self._put_off = None
+        counter = self.counter
+        limit, counter.limit = counter.limit, FOREVER
+        self.engine.emu_start(self._entry(), self.LAST_ADDRESS, count=count)
+        counter.limit = limit
+        self._write(register, value)
+        self.refresh()
+        return True
+
+    # -- trapped instructions ----------------------------------------------------------------------
+
+    def _emulate(self, action: Action, address: int) -> bool:
+        links = self.links
+        if action is Action.CODE_CHANGED:
+            links.code_changed()
+            return False
+        if action is Action.SEND_EVENT:
+            links.send_event()
+            return False
+        if action is Action.WAIT_FOR_EVENT:
+            self._waits_for_event = True
+            return True
+        if action is Action.FLOAT:
+            self._meet_float(address)
+            return False
+        word = self.fetch(address)
+        target = word & 31
+        if action is Action.FLOAT_CONTROL:
+            self._control_floats(0 if target == 31 else self.register(target))
+            return False
+        if action is Action.MMU_SWITCH:
+            return self._puts_off_translation(word, address)
+        if action is Action.CORE_NUMBER:
+            self._set_register(target, self.affinity + self.number)
+            return True
+        if action is Action.CYCLES:
+            self._set_register(target, links.cycles())
+            return True
+        if links.timer is None:
+            return False
+        crm, op2 = word >> 8 & 15, word >> 5 & 7
+        level = HYP_REGISTERS if word >> 16 & 7 == HYP_REGISTERS else 0
+        if level and self._current_level < 2:
+            return False
+        if word & 1 << 21:
+            self._set_register(target, timer_read(links, crm, op2, level) or 0)
+        else:
+            timer_write(links, crm, op2, 0 if target == 31 else self.register(target), level)
+        return True

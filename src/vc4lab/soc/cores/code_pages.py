@@ -1,0 +1,160 @@
+"""The pages a core has executed: searched for trapped instructions, watched for foreign writes.
+
+The engine notices when a core changes its own code; writes of other cores, the GPU and the
+firmware it does not see. So each page's checksum is kept, and when the program maintains its
+instruction cache (or a vsync passes) changed pages lose their translations.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import zlib
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from vc4lab.soc.cores.traps import A64_TRAPS, ARM_TRAPS, THUMB_SEV, Action, Trap
+from vc4lab.soc.native import PAGE_MASK, SEEN, THUMB, UNSEEN
+
+if TYPE_CHECKING:
+    from vc4lab.memory import GuestMemory
+
+PAGE = 4096
+LONGEST_BLOCK = 512
+"""A block that begins in a page may go on in the next."""
+MOST_HOOKS = 4096
+"""Hooks for trapped instructions; a hostile program gets no more."""
+
+Found = Callable[[int, Action, int], None]
+
+
+class CodePages:
+    """Executed pages of one core; `seen` is shared with the native block hook."""
+
+    def __init__(self, memory: GuestMemory, wide: bool) -> None:
+        self.seen = (ctypes.c_uint8 * (PAGE_MASK + 1))()
+        self._memory = memory
+        self._wide = wide
+        self.more_traps: tuple[Trap, ...] = ()
+        """Searched for as well; set before any page is met."""
+        self._sums: dict[int, tuple[int, int]] = {}
+        self._hooked: set[int] = set()
+
+    def meet(
+        self, address: int, physical: int | None, thumb: bool = False
+    ) -> list[tuple[int, Action]]:
+        """Enter the page of `address`; returns the new places to hook: address and action."""
+        page = address & ~(PAGE - 1)
+        plain = thumb and physical == address
+        self.seen[address >> 12 & PAGE_MASK] = THUMB if plain else SEEN
+        if physical is None:
+            return []
+        start = physical & ~(PAGE - 1)
+        self._sums[page] = start, self._sum(start)
+        found: list[tuple[int, Action]] = []
+        for offset, action in self._search(start):
+            place = page + offset
+            if place not in self._hooked and len(self._hooked) < MOST_HOOKS:
+                self._hooked.add(place)
+                found.append((place, action))
+        return found
+
+    def unhook(self, place: int) -> None:
+        """A place has lost its hook; it gets another when its page is met again."""
+        self._hooked.discard(place)
+
+    def changed(self) -> list[int]:
+        """Addresses of the pages whose memory has changed since they were met; forgets them."""
+        stale = [page for page, (start, old) in self._sums.items() if self._sum(start) != old]
+        for page in stale:
+            del self._sums[page]
+            self.seen[page >> 12 & PAGE_MASK] = UNSEEN
+        return stale
+
+    def forget(self) -> None:
+        """All pages are met anew (the address space has changed)."""
+        ctypes.memset(self.seen, 0, PAGE_MASK + 1)
+        self._sums.clear()
+
+    def _sum(self, start: int) -> int:
+        return zlib.crc32(self._memory.view(start, PAGE))
+
+    def _search(self, start: int) -> list[tuple[int, Action]]:
+        raw = self._memory.read(start, PAGE + LONGEST_BLOCK)
+        if self._wide:
+            return _matches(raw, self.more_traps + A64_TRAPS)
+        traps = self.more_traps + ARM_TRAPS
+        words, thumb = _by_state(traps)
+        found = _matches(raw, words) + _thumb_matches(raw, thumb)
+        return found + [(2 * at, Action.SEND_EVENT) for at in _halves(raw, THUMB_SEV)]
+
+
+@cache
+def _by_state(traps: tuple[Trap, ...]) -> tuple[tuple[Trap, ...], tuple[Trap, ...]]:
+    """Those of ARM code and those of Thumb code; coprocessor instructions are in both."""
+    words = tuple(t for t in traps if not t.thumb)
+    both = (t for t in words if t.of_coprocessor)
+    return words, (*(t for t in traps if t.thumb), *both)
+
+
+_UNCONDITIONAL = 0xE0000000
+"""The upper bits of a Thumb coprocessor instruction, as its two halves stand in order."""
+
+
+@cache
+def _first_bytes(traps: tuple[Trap, ...], top: int) -> bytes:
+    """For each value of bits 31:24 whether a trapped instruction can begin with it (0, 1)."""
+    ways = [((t.mask >> 24) | (0xF0 if top else 0), (t.match | top) >> 24) for t in traps]
+    return bytes(any(value & mask == match for mask, match in ways) for value in range(256))
+
+
+def _marked(column: bytes, table: bytes) -> Iterator[int]:
+    """Places of a column of bytes that the table marks; quick, because hardly any is."""
+    marks = column.translate(table)
+    place = marks.find(1)
+    while place >= 0:
+        yield place
+        place = marks.find(1, place + 1)
+
+
+def _matches(raw: bytes, traps: tuple[Trap, ...]) -> list[tuple[int, Action]]:
+    found = []
+    for place in _marked(raw[3::4], _first_bytes(traps, 0)):
+        word = int.from_bytes(raw[4 * place : 4 * place + 4], "little")
+        found += [(4 * place, t.action) for t in traps if word & t.mask == t.match]
+    return found
+
+
+def _thumb_matches(raw: bytes, traps: tuple[Trap, ...]) -> list[tuple[int, Action]]:
+    found = []
+    for place in _marked(raw[1:-2:2], _first_bytes(traps, _UNCONDITIONAL)):
+        first, second = (
+            int.from_bytes(raw[at : at + 2], "little") for at in (2 * place, 2 * place + 2)
+        )
+        pair = first << 16 | second
+        found += [
+            (2 * place, t.action)
+            for t in traps
+            if pair & (t.mask | 0xF0000000) == (t.match | _UNCONDITIONAL)
+        ]
+    return found
+
+
+def _halves(raw: bytes, half: int) -> Iterator[int]:
+    """Numbers of the 16-bit units that hold `half`."""
+    wanted = half.to_bytes(2, "little")
+    place = raw.find(wanted)
+    while place >= 0:
+        if place % 2 == 0:
+            yield place // 2
+        place = raw.find(wanted, place + 1)
+
+
+def forget_addresses(engine: Any) -> None:
+    """Empty the engine's TLB; where it was full, the engine takes one twice as large.
+
+    It never grows else, and programs that draw columns touch another page with every pixel.
+    """
+    from unicorn import unicorn_const as const
+
+    engine.ctl(const.UC_CTL_TLB_FLUSH, const.UC_CTL_IO_WRITE)

@@ -1,0 +1,61 @@
+"""What interrupts a core: now, when its masks allow it, or some day."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from vc4lab.soc.cores.exceptions import ArmException
+from vc4lab.soc.cores.outcome import Outcome
+
+if TYPE_CHECKING:
+    from vc4lab.soc.cores.core import Core
+    from vc4lab.soc.hardware import Hardware
+
+KINDS = (ArmException.FIQ, ArmException.IRQ)
+"""In the order in which they are taken."""
+
+
+class CoreInterrupts:
+    """The interrupts of a board as its cores see them."""
+
+    def __init__(self, hardware: Hardware) -> None:
+        self._hardware = hardware
+
+    def _pending(self, core: Core, exception: ArmException) -> bool:
+        hardware = self._hardware
+        fast = exception is ArmException.FIQ
+        if hardware.local is not None:
+            return bool(hardware.local.sources(core.number, fast))
+        return hardware.interrupts.pending_fiq if fast else hardware.interrupts.pending_irq
+
+    def can_come(self, core: Core) -> bool:
+        """Whether anything can happen to a core; a masked interrupt ends only a wfi."""
+        hardware = self._hardware
+        cpu = core.cpu
+        awake = core.asleep != Outcome.WAIT_FOR_INTERRUPT.value
+        if awake and cpu.interrupts_masked and cpu.fast_interrupts_masked:
+            return False
+        if hardware.local is not None:
+            return hardware.local.can_interrupt(core.number)
+        return hardware.interrupts.any_enabled
+
+    def will_be_taken(self, core: Core) -> bool:
+        """Whether the core takes one before its next instruction."""
+        return any(core.cpu.accepts(kind) and self._pending(core, kind) for kind in KINDS)
+
+    def wake(self, core: Core) -> bool:
+        """Whether one ends what a core sleeps in; it need not be unmasked to end a wfi."""
+        if core.asleep == Outcome.WAIT_FOR_INTERRUPT.value:
+            return any(self._pending(core, kind) for kind in KINDS)
+        return self.will_be_taken(core)
+
+    def deliver(self, core: Core) -> None:
+        """Let the core take a waiting interrupt, or stop as soon as it unmasks one."""
+        cpu, counter = core.cpu, self._hardware.counter
+        pending = [kind for kind in KINDS if self._pending(core, kind)]
+        for kind in pending:
+            if cpu.accepts(kind):
+                cpu.interrupt(kind)
+                break
+        masks, register = cpu.mask_register if pending else (0, 0)
+        counter.watch_masks(masks, cpu.cpsr & masks, register)

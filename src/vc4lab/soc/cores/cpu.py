@@ -1,0 +1,412 @@
+"""A core: the Unicorn engine, run in slices of basic blocks, with exceptions taken by hand.
+
+`arm32.py` and `arm64.py` hold what differs between AArch32 and AArch64. Where the engine differs
+from the real core and what is done about it:
+
+* Interrupts have no interface: `interrupt()` writes the banked registers between two slices.
+* SVC, aborts, BKPT and undefined instructions are only reported: `_take` goes to the vector.
+* Aborts leave no status: it is dug out of the engine's saved context.
+* WFI returns as if the slice had ended early; SEV, WFE, the generic timer and the cycle counter are
+  trapped where they stand in the code (`code_pages.py`, `traps.py`).
+* Writes of others to a page that was executed go unnoticed: see `code_pages.py`.
+* Stopping inside a device access repeats the access, so stops wait for the end of the block.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from vc4lab.soc.cores.code_pages import PAGE, CodePages
+from vc4lab.soc.cores.engine_calls import EngineCalls
+from vc4lab.soc.cores.exceptions import THUMB, ArmException
+from vc4lab.soc.cores.outcome import Outcome, UnhandledException
+from vc4lab.soc.cores.storms import FAULTS, FaultStorm
+from vc4lab.soc.cores.traps import Action, CoreLinks, Trap
+from vc4lab.soc.native import SliceCounter
+
+if TYPE_CHECKING:
+    from vc4lab.memory import GuestMemory
+
+INSTRUCTIONS_PER_EXCEPTION = 10
+"""Time an exception takes, so that a storm of them ends with its slice."""
+TRANSLATIONS = 32 << 20
+"""Bytes of translated code that a core's engine keeps (1 GiB if nobody says so); when they are
+full it begins again."""
+EMPTY = 256
+"""So many bytes of zeros at the PC are no program."""
+CONTEXT_VERSION = (2, 1)
+"""The offsets below were found in this version of the engine."""
+SYNDROME_AT, STATUS_AT, FAULT_ADDRESS_AT = 3064, 3068, 3072
+
+
+class Cpu(ABC):
+    """One core.
+
+    Parameters
+    ----------
+    model
+        Name of the core's model in the engine.
+    memory
+        Guest RAM; the engine works on it in place.
+    ram_end
+        First physical address behind the RAM that the ARM sees.
+    counter
+        Counts instructions, for all cores together.
+    links
+        What the core's own registers outside of the engine are.
+    number
+        0 for the boot core.
+    """
+
+    WIDE = False
+    """Whether it is AArch64."""
+    LAST_ADDRESS = 0xFFFFFFFF
+
+    def __init__(
+        self,
+        model: str,
+        memory: GuestMemory,
+        ram_end: int,
+        counter: SliceCounter,
+        links: CoreLinks,
+        number: int = 0,
+    ) -> None:
+        import unicorn
+
+        self.model = model
+        self.memory = memory
+        self.counter = counter
+        self.links = links
+        self.number = number
+        self.exceptions_taken = 0
+        self._storm = FaultStorm()
+        self.last_exception: tuple[ArmException, int] | None = None
+        self.stale = False
+        """Whether somebody may have changed the code this core has executed."""
+        self._unicorn = unicorn
+        self.engine: Any = self._make_engine(unicorn)
+        self.engine.ctl_set_tcg_buffer_size(TRANSLATIONS)
+        self._ram_end = ram_end
+        self.repeat_memory(0)
+        self._pages = CodePages(memory, self.WIDE)
+        self.calls = EngineCalls(self.engine)
+        self._keep: list[Any] = []
+        self._hooks: dict[int, Any] = {}
+        """The engine's handles of the trapped instructions' hooks, by address."""
+        self._released: list[int] = []
+        self._watchers: dict[Action, Callable[[int], None]] = {}
+        self._pending: tuple[ArmException, int] | None = None
+        self._fault_status = (0, 0, 0)
+        self._context: Any = None
+        """The engine's copy of its state that the status of aborts is read from."""
+        self._waits_for_event = False
+        self._onward: int | None = None
+        """Where a trapped instruction goes on, if not behind itself."""
+        self.on_stop: Callable[[], bool] | None = None
+        """For debuggers: called when the engine has come back; True: go on where it stands."""
+        self._install_hooks()
+        self.pc = 0
+        self.cpsr = 0
+
+    # -- what differs ------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _make_engine(self, unicorn: Any) -> Any:
+        """The engine with its model chosen."""
+
+    @abstractmethod
+    def start(self, pc: int, registers: tuple[int, ...]) -> None:
+        """Set the entry point, the first registers and the state the firmware leaves."""
+
+    @abstractmethod
+    def _enter(self, exception: ArmException, address: int) -> tuple[int, bool]:
+        """Write the registers an exception changes; its vector, and whether it is a low one."""
+
+    @abstractmethod
+    def accepts(self, exception: ArmException) -> bool:
+        """Whether an interrupt (IRQ or FIQ) would be taken now."""
+
+    @property
+    @abstractmethod
+    def mask_register(self) -> tuple[int, int]:
+        """The bits of `cpsr` that `accepts` looks at, and the engine's number of that register."""
+
+    @abstractmethod
+    def _on_interrupt_hook(self, engine: Any, number: int, _data: Any) -> None:
+        """The engine met an exception: `_pending` is set and the engine stopped."""
+
+    @abstractmethod
+    def _on_invalid(self, engine: Any, _data: Any) -> bool:
+        """The engine cannot decode an instruction."""
+
+    @abstractmethod
+    def _emulate(self, action: Action, address: int) -> bool:
+        """Do a trapped instruction; whether to go on behind it (else the engine executes it)."""
+
+    @abstractmethod
+    def state(self) -> tuple[int, ...]:
+        """The integer registers and the flags, to be compared."""
+
+    @abstractmethod
+    def register(self, number: int) -> int:
+        """Value of r0..r15 or x0..x30, sp."""
+
+    @abstractmethod
+    def system_register(self, key: tuple[int, ...]) -> int:
+        """Value of a system register by the engine's name for it."""
+
+    @property
+    def about_vectors(self) -> str:
+        """What somebody should know whose exception met no handler."""
+        return ""
+
+    def goes_where(self, exception: ArmException) -> str:
+        """Which mode an exception would go to, for a sentence, if that is to be told."""
+        return ""
+
+    @property
+    def executes_thumb(self) -> bool:
+        """Whether the instruction of a hook that runs now is Thumb code."""
+        return False
+
+    @property
+    def _is_thumb(self) -> bool:
+        """Whether it executes Thumb code."""
+        return not self.WIDE and bool(self.cpsr & THUMB)
+
+    @abstractmethod
+    def _translates(self) -> bool:
+        """Whether the MMU is on."""
+
+    @property
+    @abstractmethod
+    def engine_pc(self) -> int:
+        """The PC while the engine runs: exact in hooks, else the block's."""
+
+    @abstractmethod
+    def _set_pc(self, address: int) -> None:
+        """Go on at `address` (in the same instruction set)."""
+
+    @abstractmethod
+    def refresh(self) -> None:
+        """Read `pc` and `cpsr` from the engine."""
+
+    @abstractmethod
+    def _entry(self) -> int:
+        """Where the engine is to go on, in its own form."""
+
+    # -- set-up -----------------------------------------------------------------------------------
+
+    def _install_hooks(self) -> None:
+        unicorn = self._unicorn
+        counter = self.counter
+        stop, read = (self.calls.address_of(name) for name in ("uc_emu_stop", "uc_reg_read"))
+        self.calls.add_hook(unicorn.UC_HOOK_BLOCK, counter.hook(stop, read), counter.address)
+        self.engine.hook_add(unicorn.UC_HOOK_INTR, self._on_interrupt_hook)
+        self.engine.hook_add(unicorn.UC_HOOK_INSN_INVALID, self._on_invalid)
+
+    def watch_instructions(
+        self, traps: tuple[Trap, ...], watchers: dict[Action, Callable[[int], None]]
+    ) -> None:
+        """Call with its address before an instruction is executed; before any code has run."""
+        self._pages.more_traps += traps
+        self._watchers.update(watchers)
+
+    def repeat_memory(self, start: int) -> None:
+        """RAM is found at this physical address (too)."""
+        self.engine.mem_map_ptr(start, self._ram_end, self._unicorn.UC_PROT_ALL, self.memory.base)
+
+    # -- running -----------------------------------------------------------------------------------
+
+    def run(self, limit: int) -> Outcome:
+        """Run until `counter.count` reaches `limit` or the core waits. Errors of devices come out.
+
+        Raises
+        ------
+        UnhandledException
+            The guest met an exception without a handler.
+        """
+        counter = self.counter
+        counter.limit = limit
+        self._storm.resume(counter.count)
+        counter.watch_pages(self._pages.seen, self.memory.base)
+        if self.stale:
+            self._drop_changed_code()
+        while True:
+            self._waits_for_event = False
+            counter.forget_spins()
+            try:
+                self.engine.emu_start(self._entry(), self.LAST_ADDRESS)
+            except self._unicorn.UcError as error:
+                self._on_engine_error(error)
+            self.refresh()
+            counter.raise_fault()
+            if self._released:
+                self._remove_hooks()
+                if self._pending is None:
+                    continue
+            if counter.met_new_page():
+                self._meet_page(counter.block)
+                continue
+            if self._catch_up():
+                continue
+            if self._pending is None and self.on_stop is not None and self.on_stop():
+                continue
+            if self._pending is not None:
+                exception, address = self._pending
+                self._pending = None
+                self._take(exception, address)
+                if counter.count < counter.limit:
+                    continue
+                return Outcome.LIMIT
+            if self._waits_for_event:
+                return Outcome.WAIT_FOR_EVENT
+            if counter.spinning:
+                return Outcome.BRANCH_TO_SELF
+            if counter.count >= counter.limit:
+                return Outcome.LIMIT
+            return Outcome.WAIT_FOR_INTERRUPT
+
+    def _catch_up(self) -> bool:
+        """Do what an instruction has put off until the engine stands still; whether to go on."""
+        return False
+
+    def _on_engine_error(self, error: Any) -> None:
+        self.refresh()
+        unicorn = self._unicorn
+        if error.errno == unicorn.UC_ERR_INSN_INVALID:
+            self._pending = (ArmException.UNDEFINED, self.pc)
+        elif error.errno in (unicorn.UC_ERR_FETCH_PROT, unicorn.UC_ERR_FETCH_UNMAPPED):
+            self._pending = (ArmException.PREFETCH_ABORT, self.pc)
+        else:
+            self._pending = (ArmException.DATA_ABORT, self.pc)
+
+    # -- code --------------------------------------------------------------------------------------
+
+    def _meet_page(self, address: int) -> None:
+        """A page is executed for the first time: hook the instructions that need help."""
+        found = self._pages.meet(address, self.translate(address), self._is_thumb)
+        for place, action in found:
+            self._hook_place(place, action)
+        if found:
+            self._forget_translations(address & ~(PAGE - 1))
+
+    def _hook_place(self, place: int, action: Action) -> None:
+        """Stop before the instruction at an address to do it here."""
+        self._keep.append(hook := self._trap(action))
+        self._hooks[place] = self.engine.hook_add(
+            self._unicorn.UC_HOOK_CODE, hook, begin=place, end=place
+        )
+
+    def _release(self, address: int) -> None:
+        """The trap met now is no longer needed: the engine comes back, and goes on alone."""
+        if address not in self._hooks:
+            return
+        counter = self.counter
+        counter.add(-max(counter.block + counter.size - address >> 2, 0))
+        self._released.append(address)
+        self.engine.emu_stop()
+
+    def _remove_hooks(self) -> None:
+        for address in self._released:
+            hook = self._hooks.pop(address, None)
+            self._pages.unhook(address)
+            if hook is not None:
+                self.engine.hook_del(hook)
+                self._forget_translations(address & ~(PAGE - 1))
+        self._released.clear()
+
+    def _trap(self, action: Action) -> Callable[[Any, int, int, Any], None]:
+        watcher = self._watchers.get(action)
+
+        def on_instruction(engine: Any, address: int, size: int, _data: Any) -> None:
+            try:
+                if watcher is not None:
+                    watcher(address)
+                elif self._emulate(action, address):
+                    counter = self.counter
+                    rest = (counter.block + counter.size - address - size) >> 2
+                    counter.add(-max(rest, 0))
+                    onward, self._onward = self._onward, None
+                    self._set_pc(address + size if onward is None else onward)
+                    if self._waits_for_event:
+                        engine.emu_stop()
+            except BaseException as error:
+                self.counter.fail(error)
+
+        return on_instruction
+
+    def _drop_changed_code(self) -> None:
+        self.stale = False
+        for page in self._pages.changed():
+            self._forget_translations(page)
+
+    def _forget_translations(self, page: int) -> None:
+        self.engine.ctl_remove_cache(page, page + PAGE)
+
+    def fetch(self, address: int, size: int = 4) -> int:
+        """The code at a virtual address; 0 where nothing is mapped."""
+        place = self.translate(address)
+        if place is None:
+            return 0
+        return self.memory.u16(place) if size == 2 else self.memory.u32(place)
+
+    # -- exceptions --------------------------------------------------------------------------------
+
+    @property
+    def interrupts_masked(self) -> bool:
+        """Whether an IRQ would wait."""
+        return not self.accepts(ArmException.IRQ)
+
+    @property
+    def fast_interrupts_masked(self) -> bool:
+        """Whether a FIQ would wait."""
+        return not self.accepts(ArmException.FIQ)
+
+    def interrupt(self, exception: ArmException = ArmException.IRQ) -> None:
+        """Take an interrupt; the core must not have it masked."""
+        self._take(exception, self.pc)
+
+    def _take(self, exception: ArmException, address: int) -> None:
+        vector, low = self._enter(exception, address)
+        self.exceptions_taken += 1
+        self.last_exception = (exception, address)
+        self.counter.add(INSTRUCTIONS_PER_EXCEPTION)
+        self.refresh()
+        unreadable = exception is ArmException.PREFETCH_ABORT and address == vector
+        if unreadable or (low and self.memory.u32(vector) == 0):
+            raise UnhandledException(exception, address, vector)
+        if exception in FAULTS and self._storm.grows(self.counter.count, address == vector):
+            raise UnhandledException(exception, address, vector, storm=True)
+
+    def _note_fault_status(self) -> None:
+        """Keep syndrome, AArch32 status and address of an abort, in the hook that reports it.
+
+        The engine shows them nowhere but in its saved context.
+        """
+        if self._unicorn.uc_version()[:2] != CONTEXT_VERSION:
+            return
+        if self._context is None:
+            self._context = self.engine.context_save()
+        at = self.calls.save_context(self._context)
+        self._fault_status = (
+            ctypes.c_uint32.from_address(at + SYNDROME_AT).value,
+            ctypes.c_uint32.from_address(at + STATUS_AT).value,
+            ctypes.c_uint64.from_address(at + FAULT_ADDRESS_AT).value,
+        )
+
+    # -- looking -----------------------------------------------------------------------------------
+
+    @property
+    def lost(self) -> bool:
+        """Whether the next instructions are nothing but zeros (with the MMU off)."""
+        if any(self.memory.view(self.pc, EMPTY)):
+            return False
+        return not self._translates()
+
+    def translate(self, address: int) -> int | None:
+        """The physical address behind a virtual one as the core sees it now, None if none is."""
+        return self.calls.translate(address, self._unicorn.UC_PROT_READ)

@@ -1,0 +1,84 @@
+"""The engine's C functions under our own prototypes: addresses of native code go in unwrapped."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from typing import Any
+
+from vc4lab.soc.cores.register_batch import Name, RegisterBatch
+
+
+class EngineCalls:
+    """What Python's binding of the engine has no words for, for one core's engine."""
+
+    def __init__(self, engine: Any) -> None:
+        from unicorn.unicorn_py3 import unicorn as binding
+
+        self._library = ctypes.CDLL(binding.uclib._name)
+        self._handle = ctypes.c_void_p(engine._uch.value)
+
+    def address_of(self, name: str) -> int:
+        """Host address of one of the engine's functions."""
+        return ctypes.cast(getattr(self._library, name), ctypes.c_void_p).value or 0
+
+    def add_hook(
+        self, kind: int, function: int, state: int, *more: int, place: int | None = None
+    ) -> None:
+        """Let the engine call native code at every event of a kind, or only at one address.
+
+        `more`: which instruction.
+        """
+        begin, end = (1, 0) if place is None else (place, place)
+        error = self._library.uc_hook_add(
+            self._handle,
+            ctypes.byref(ctypes.c_size_t()),
+            ctypes.c_int(kind),
+            ctypes.c_void_p(function),
+            ctypes.c_void_p(state),
+            ctypes.c_uint64(begin),
+            ctypes.c_uint64(end),
+            *map(ctypes.c_int, more),
+        )
+        if error:
+            raise RuntimeError(f"the CPU engine refuses a hook (error {error})")
+
+    def map_window(self, base: int, size: int, functions: tuple[int, int, int]) -> None:
+        """Send loads and stores in a window to native functions (`Bus.native_window`)."""
+        read, write, state = (ctypes.c_void_p(address) for address in functions)
+        error = self._library.uc_mmio_map(
+            self._handle,
+            ctypes.c_uint64(base),
+            ctypes.c_size_t(size),
+            read,
+            state,
+            write,
+            state,
+        )
+        if error:
+            raise RuntimeError(f"the CPU engine refuses a device window (error {error})")
+
+    def batch(self, coprocessor: int, names: Sequence[Name]) -> RegisterBatch:
+        """These registers, to be read or written together."""
+        read, write = self._library.uc_reg_read_batch, self._library.uc_reg_write_batch
+        handle = self._handle
+        return RegisterBatch(
+            lambda *rest: int(read(handle, *rest)),
+            lambda *rest: int(write(handle, *rest)),
+            coprocessor,
+            names,
+        )
+
+    def save_context(self, context: Any) -> int:
+        """Save the engine's state into a context of this engine again; its host address."""
+        address = context._context
+        self._library.uc_context_save(self._handle, address)
+        return int(address.value)
+
+    def translate(self, address: int, right: int) -> int | None:
+        """The physical address behind a virtual one, None if none is."""
+        place = ctypes.c_uint64()
+        error = self._library.uc_vmem_translate(
+            self._handle, ctypes.c_uint64(address), ctypes.c_int(right), ctypes.byref(place)
+        )
+        return None if error else place.value

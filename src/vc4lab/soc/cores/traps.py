@@ -1,0 +1,200 @@
+"""Instructions that the CPU engine has not or has wrong: found in the code, done here.
+
+When a page of code is met for the first time it is searched for these patterns, and a hook stops
+at each place that matches (see `code_pages.py`). What only looks like such an instruction, because
+it is data, costs nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from vc4lab.soc.cores.generic_timer import HYPERVISOR, PHYSICAL, VIRTUAL, GenericTimer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class Action(Enum):
+    """What a trapped instruction is."""
+
+    TIMER = "a register of the generic timer"
+    TIMER_PAIR = "a 64-bit register of the generic timer"
+    CYCLES = "the cycle counter"
+    CORE_NUMBER = "MPIDR"
+    CORE_NAME = "MIDR"
+    HYP_RETURN = "eret"
+    HYP_RETURN_ADDRESS = "ELR_hyp"
+    HYP_SAVED_STATUS = "SPSR_hyp"
+    HYP_VECTORS = "HVBAR"
+    MODE_CHANGE = "cps or msr of the mode"
+    OTHER_RETURN = "an exception return that HYP mode has not"
+    SECURITY = "SCR, SDER, NSACR or MVBAR"
+    FLOAT = "floating point or NEON (AArch64)"
+    FLOAT_CONTROL = "CPACR_EL1"
+    SEND_EVENT = "sev"
+    WAIT_FOR_EVENT = "wfe"
+    CODE_CHANGED = "instruction cache maintenance"
+    CACHE = "data cache maintenance"
+    CACHE_RANGE = "data cache maintenance of a range (ARM1176)"
+    MMU_SWITCH = "SCTLR, just before eret"
+    TRANSLATION = "a register of the MMU, or TLB maintenance"
+
+
+COPROCESSOR = 0x0C000000
+"""Bits that are set in the instructions of coprocessors."""
+
+
+@dataclass(frozen=True)
+class Trap:
+    """Words with `word & mask == match`."""
+
+    mask: int
+    match: int
+    action: Action
+    thumb: bool = False
+    """A Thumb instruction: its first half is the upper one. Coprocessor instructions are known in
+    both forms by their Arm one."""
+
+    @property
+    def of_coprocessor(self) -> bool:
+        """Whether it is one of a coprocessor."""
+        return self.mask & self.match & COPROCESSOR == COPROCESSOR
+
+    def is_meant(self, action: Action, word: int, thumb: bool) -> bool:
+        """Whether a word that is executed in a state is such an instruction.
+
+        Two Thumb instructions can look like one of the other state.
+        """
+        found = word & self.mask == self.match and self.action is action
+        return found and (self.thumb == thumb or self.of_coprocessor)
+
+
+ARM_TRAPS = (
+    Trap(0x0FEF0FFF, 0x0E0E0F10, Action.TIMER),  # mrc, mcr p15, 0, rt, c14, c0, 0: CNTFRQ
+    Trap(0x0FEF0F1E, 0x0E0E0F12, Action.TIMER),  # mrc, mcr p15, 0, rt, c14, c2 or c3, n
+    Trap(0x0FEF0F1F, 0x0E8E0F12, Action.TIMER),  # mrc, mcr p15, 4, rt, c14, c2, n: CNTHP
+    Trap(0x0FE00F8E, 0x0C400F0E, Action.TIMER_PAIR),  # mrrc, mcrr p15, 0..7, rt, rt2, c14
+    Trap(0x0FFF0FFF, 0x0E190F1D, Action.CYCLES),  # mrc p15, 0, rt, c9, c13, 0
+    Trap(0x0FFF0FFF, 0x0E1F0F3C, Action.CYCLES),  # mrc p15, 0, rt, c15, c12, 1 (ARM1176)
+    Trap(0x0FFFFFFF, 0x0320F004, Action.SEND_EVENT),
+    Trap(0x0FFF0FDF, 0x0E070F15, Action.CODE_CHANGED),  # ICIALLU, ICIMVAU: c7, c5, 0 or 2..
+    Trap(0x0FFF0FFF, 0x0E070F35, Action.CODE_CHANGED),  # c7, c5, 1
+    Trap(0x0FFF0FFF, 0x0E070F11, Action.CODE_CHANGED),  # ICIALLUIS
+)
+HYP_TRAPS = (
+    Trap(0x0FFFFFFF, 0x0160006E, Action.HYP_RETURN),
+    Trap(0xFFFFFFFF, 0xF3DE8F00, Action.HYP_RETURN, thumb=True),
+    Trap(0x0FFFFFF0, 0x012EF300, Action.HYP_RETURN_ADDRESS),  # msr ELR_hyp, rt
+    Trap(0x0FFF0FFF, 0x010E0300, Action.HYP_RETURN_ADDRESS),  # mrs rt, ELR_hyp
+    Trap(0xFFF0FFFF, 0xF3808E30, Action.HYP_RETURN_ADDRESS, thumb=True),
+    Trap(0xFFFFF0FF, 0xF3EE8030, Action.HYP_RETURN_ADDRESS, thumb=True),
+    Trap(0x0FFFFFF0, 0x016EF300, Action.HYP_SAVED_STATUS),  # msr SPSR_hyp, rt
+    Trap(0x0FFF0FFF, 0x014E0300, Action.HYP_SAVED_STATUS),  # mrs rt, SPSR_hyp
+    Trap(0xFFF0FFFF, 0xF3908E30, Action.HYP_SAVED_STATUS, thumb=True),
+    Trap(0xFFFFF0FF, 0xF3FE8030, Action.HYP_SAVED_STATUS, thumb=True),
+    Trap(0x0FFF0FFF, 0x0E8C0F10, Action.HYP_VECTORS),  # mcr p15, 4, rt, c12, c0, 0
+    Trap(0x0FEF0F1F, 0x0E010F11, Action.SECURITY),  # mrc, mcr p15, 0, rt, c1, c1, n
+    Trap(0x0FEF0FFF, 0x0E0C0F30, Action.SECURITY),  # mrc, mcr p15, 0, rt, c12, c0, 1: MVBAR
+)
+"""For cores that have a HYP mode."""
+HYP_MISTAKE_TRAPS = (
+    Trap(0xFFF3FE20, 0xF1020000, Action.MODE_CHANGE),  # cps, cpsie, cpsid with a mode
+    Trap(0x0FF1F000, 0x0321F000, Action.MODE_CHANGE),  # msr cpsr_c.., #immediate
+    Trap(0x0FF1FFF0, 0x0121F000, Action.MODE_CHANGE),  # msr cpsr_c.., rn
+    Trap(0xFFFFF900, 0xF3AF8100, Action.MODE_CHANGE, thumb=True),
+    Trap(0xFFF0F1FF, 0xF3808100, Action.MODE_CHANGE, thumb=True),
+    Trap(0x0FFFF000, 0x025EF000, Action.OTHER_RETURN),  # subs pc, lr, #n
+    Trap(0xFFFFFF00, 0xF3DE8F00, Action.OTHER_RETURN, thumb=True),
+    Trap(0x0FFFFFFF, 0x01B0F00E, Action.OTHER_RETURN),  # movs pc, lr
+    Trap(0x0E508000, 0x08508000, Action.OTHER_RETURN),  # ldm with pc and ^
+    Trap(0xFE50FFFF, 0xF8100A00, Action.OTHER_RETURN),  # rfe
+)
+"""Looked for in code that is met in HYP mode; elsewhere they mean what they say."""
+IDENTITY_TRAPS = (
+    Trap(0x0FFF0FFF, 0x0E100FB0, Action.CORE_NUMBER),  # mrc p15, 0, rt, c0, c0, 5
+    Trap(0x0FFF0FFF, 0x0E100F10, Action.CORE_NAME),  # mrc p15, 0, rt, c0, c0, 0
+)
+"""In HYP mode the engine gives its own numbers for these."""
+THUMB_SEV = 0xBF40
+HYP_REGISTERS = 4
+"""Op1 of the system registers of HYP mode and EL2."""
+A64_TRAPS = (
+    # mrs CNTFRQ_EL0, CNTPCT_EL0, CNTVCT_EL0: native_counter.py
+    Trap(0xFFFFF000, 0xD51BE000, Action.TIMER),  # msr CNT*_EL0
+    Trap(0xFFDFFF80, 0xD51CE200, Action.TIMER),  # msr, mrs CNTHP_*_EL2
+    Trap(0xFFDFFFE0, 0xD51CE060, Action.TIMER),  # msr, mrs CNTVOFF_EL2
+    Trap(0xFFFFFE00, 0xD53BE200, Action.TIMER),  # mrs CNTP_*_EL0, CNTV_*_EL0
+    Trap(0xFFFFFFE0, 0xD53B9D00, Action.CYCLES),  # mrs PMCCNTR_EL0
+    Trap(0xFFFFFFE0, 0xD53800A0, Action.CORE_NUMBER),  # mrs MPIDR_EL1: 0 at EL2 in the engine
+    Trap(0xFFFFFFE0, 0xD5181040, Action.FLOAT_CONTROL),  # msr CPACR_EL1
+    Trap(0xFFFFFFDF, 0xD503209F, Action.SEND_EVENT),  # sev, sevl
+    Trap(0xFFFFFFFF, 0xD503205F, Action.WAIT_FOR_EVENT),
+    Trap(0xFFFBFFE0, 0xD5181000, Action.MMU_SWITCH),  # msr SCTLR_EL1, SCTLR_EL2
+    Trap(0xFFFFFBFF, 0xD508711F, Action.CODE_CHANGED),  # ic iallu(is)
+    Trap(0xFFFFFFE0, 0xD50B7520, Action.CODE_CHANGED),  # ic ivau
+)
+
+
+@dataclass
+class CoreLinks:
+    """What a core's trapped instructions reach outside of it."""
+
+    timer: GenericTimer | None
+    cycles: Callable[[], int]
+    time_polled: Callable[[], None]
+    send_event: Callable[[], None]
+    code_changed: Callable[[], None]
+    report: Callable[[str, str, int], None]
+    """For mistakes that only a core notices: code, sentence, address."""
+    bus: int = 0
+    """Host address of the `BusState` that counts what is polled."""
+
+
+TIMER_UNITS = {(0, 2): PHYSICAL, (0, 3): VIRTUAL, (HYP_REGISTERS, 2): HYPERVISOR}
+"""Level and CRm of the registers of a unit."""
+CNTVOFF = (HYP_REGISTERS, 0, 3)
+
+
+def timer_read(links: CoreLinks, crm: int, op2: int, level: int = 0) -> int | None:
+    """A read of CNT register (CRm, op2) of a level; None if there is none."""
+    timer = links.timer
+    if timer is None:
+        return None
+    if (level, crm, op2) == CNTVOFF:
+        return timer.offset
+    if crm == 0:
+        if op2 == 0:
+            return timer.frequency
+        links.time_polled()
+        return timer.count_of(VIRTUAL if op2 == 2 else PHYSICAL) if op2 < 3 else None
+    unit = TIMER_UNITS.get((level, crm))
+    if unit is None or op2 > 2:
+        return 0
+    if op2 == 0:
+        links.time_polled()
+        return timer.read_value(unit)
+    if op2 == 1:
+        links.time_polled()
+        return timer.read_control(unit)
+    return timer.read_compare(unit)
+
+
+def timer_write(links: CoreLinks, crm: int, op2: int, value: int, level: int = 0) -> None:
+    """A write of CNT register (CRm, op2) of a level."""
+    timer = links.timer
+    if timer is not None and (crm, op2) == (0, 0):
+        timer.frequency = value & 0xFFFFFFFF
+    if timer is not None and (level, crm, op2) == CNTVOFF:
+        timer.offset = value
+    unit = TIMER_UNITS.get((level, crm))
+    if timer is None or unit is None:
+        return
+    if op2 == 0:
+        timer.write_value(unit, value)
+    elif op2 == 1:
+        timer.write_control(unit, value)
+    elif op2 == 2:
+        timer.write_compare(unit, value)

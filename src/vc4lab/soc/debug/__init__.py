@@ -1,0 +1,1 @@
+"""Looking inside: GDB, breakpoints, traces."""

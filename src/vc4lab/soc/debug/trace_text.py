@@ -1,0 +1,85 @@
+"""Words for traces: the fields of a register, the tags of a property message."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import TYPE_CHECKING
+
+from vc4lab.soc.videocore.properties import HEADER, tag_table
+
+if TYPE_CHECKING:
+    from vc4lab.memory import GuestMemory
+    from vc4lab.soc.address.block import Register
+
+MOST_TAGS = 64
+LONGEST_VALUE = 256
+MOST_BYTES = 16
+FIELD = re.compile(r"(\d+)(?::(\d+))? ([A-Za-z][\w ]*)")
+
+
+@cache
+def _fields(doc: str) -> tuple[tuple[str, int, int], ...]:
+    """(name, highest bit, lowest bit) of a register's doc: "31 full, 30 empty, 7:0 level"."""
+    found = []
+    for part in doc.removeprefix("bit ").split(", "):
+        match = FIELD.fullmatch(part.strip())
+        if match is not None and int(match[1]) < 32:
+            high = int(match[1])
+            found.append((match[3], high, int(match[2] or high)))
+    return tuple(found)
+
+
+def describe_fields(register: Register, value: int) -> str:
+    """The fields that are not 0, as " (full=1, level=3)"; "" if there are none."""
+    parts = []
+    for name, high, low in _fields(register.doc):
+        number = value >> low & ((1 << high - low + 1) - 1)
+        if number:
+            parts.append(f"{name}={number}")
+    return f" ({', '.join(parts)})" if parts else ""
+
+
+def describe_message(memory: GuestMemory, address: int, *, answered: bool) -> list[str]:
+    """One text a tag of the property message at `address`: the request's or response's values."""
+    table = tag_table()
+    texts: list[str] = []
+    if not memory.contains(address, HEADER):
+        return texts
+    end = address + min(memory.u32(address), 1 << 20)
+    at = address + HEADER
+    while at + 12 <= end and memory.contains(at, 12) and len(texts) < MOST_TAGS:
+        number, room = memory.u32(at), memory.u32(at + 4)
+        if number == 0 or room > end - at - 12:
+            break
+        value = memory.read(at + 12, min(room, LONGEST_VALUE))
+        known = table.get(number)
+        if not answered:
+            name = known.name if known else "an unknown tag"
+            texts.append(f"{number:08x} {name}{_values(known.request if known else '', value)}")
+        elif memory.u32(at + 8) >> 31:
+            texts.append(_values(known.response if known else "", value).strip() or "done")
+        else:
+            texts.append("not answered")
+        at += 12 + (room + 3 & ~3)
+    return texts
+
+
+def _values(kinds: str, value: bytes) -> str:
+    """ " (width=640, height=480)" by a tag's declaration."""
+    parts = []
+    at = 0
+    for one in kinds.split(","):
+        words = one.split()
+        if not words:
+            continue
+        size = {"u64": 8, "bytes": len(value)}.get(words[0], 4)
+        part = value[at : at + size]
+        if words[0] == "bytes":
+            shown = part[:MOST_BYTES].hex() + ("…" if len(part) > MOST_BYTES else "")
+        else:
+            number = int.from_bytes(part, "little")
+            shown = str(number) if number < 100_000 else f"0x{number:x}"
+        parts.append(f"{words[-1]}={shown}")
+        at += size
+    return f" ({', '.join(parts)})" if parts else ""

@@ -1,0 +1,1 @@
+"""Devices: interrupts, timers, serial lines, GPIO, DMA, sound, buses without anybody."""

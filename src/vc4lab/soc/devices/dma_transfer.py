@@ -1,0 +1,110 @@
+"""How the DMA moves bytes between RAM and device registers (hardware reference 8.10).
+
+Bus addresses: 0x7Ennnnnn are peripherals, everything else is RAM under one of its four aliases.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from vc4lab.memory import GuestMemory
+    from vc4lab.soc.address.bus import Bus
+
+DEST_INC, DEST_WIDE, DEST_DREQ, DEST_IGNORE = 1 << 4, 1 << 5, 1 << 6, 1 << 7
+SRC_INC, SRC_WIDE, SRC_DREQ, SRC_IGNORE = 1 << 8, 1 << 9, 1 << 10, 1 << 11
+DEVICES = 0x7E
+WINDOW = 0x01000000
+ADDRESS_MASK = 0x3FFFFFFF
+
+
+class BadAddress(Exception):  # noqa: N818 - becomes a sentence for the user
+    """The DMA finds nothing at an address; the text says why."""
+
+    def __init__(self, address: int, text: str) -> None:
+        super().__init__(text)
+        self.address = address
+
+
+@dataclass(frozen=True)
+class Mover:
+    """Moves runs of bytes as a control block's transfer information says."""
+
+    memory: GuestMemory
+    bus: Bus
+
+    def is_device(self, address: int) -> bool:
+        """Whether a bus address names a peripheral."""
+        return address >> 24 == DEVICES
+
+    def physical(self, address: int, size: int) -> int:
+        """The RAM behind `size` bytes at a bus address. Raises BadAddress."""
+        start = address & ADDRESS_MASK
+        window = self.bus.base
+        if window <= start < window + WINDOW:
+            raise BadAddress(
+                address,
+                f"0x{address:08x} is a peripheral's address as the ARM sees it; the DMA finds it "
+                f"at 0x{DEVICES << 24 | start - window:08x}",
+            )
+        if not self.memory.contains(start, size):
+            raise BadAddress(address, f"{size} bytes at 0x{address:08x} are not in RAM")
+        return start
+
+    def control_block(self, address: int) -> list[int]:
+        """The eight words of a control block. Raises BadAddress."""
+        start = self.physical(address, 32)
+        return [self.memory.u32(start + 4 * index) for index in range(8)]
+
+    def move(self, info: int, source: int, dest: int, size: int) -> bool:
+        """Move `size` bytes; whether RAM was written. Raises BadAddress."""
+        ignored = bool(info & DEST_IGNORE)
+        device = self.is_device(dest)
+        if not ignored and not device:
+            self.physical(dest, size if info & DEST_INC else _unit(info & DEST_WIDE))
+        data = self._fetch(info, source, dest, size)
+        if ignored:
+            return False
+        if device:
+            self._send(dest, data, bool(info & DEST_INC))
+            return False
+        start = dest & ADDRESS_MASK
+        self.memory.write(start, data if info & DEST_INC else data[-_unit(info & DEST_WIDE) :])
+        return True
+
+    def _fetch(self, info: int, source: int, dest: int, size: int) -> bytes:
+        if info & SRC_IGNORE:
+            return bytes(size)
+        if self.is_device(source):
+            offset = source & (WINDOW - 4)
+            step = 4 if info & SRC_INC else 0
+            words = range(-(-size // 4))
+            found = b"".join(
+                self.bus.peek((offset + step * i) % WINDOW).to_bytes(4, "little") for i in words
+            )
+            return found[:size]
+        if not info & SRC_INC:
+            unit = _unit(info & SRC_WIDE)
+            return _repeat(self.memory.read(self.physical(source, unit), unit), size)
+        start = self.physical(source, size)
+        distance = (dest & ADDRESS_MASK) - start
+        overlaps = 0 < distance < size and not self.is_device(dest)
+        if overlaps and info & DEST_INC:
+            return _repeat(self.memory.read(start, distance), size)
+        return self.memory.read(start, size)
+
+    def _send(self, dest: int, data: bytes, increments: bool) -> None:
+        offset = dest & (WINDOW - 4)
+        for at in range(0, len(data), 4):
+            word = int.from_bytes(data[at : at + 4], "little")
+            self.bus.poke((offset + (at if increments else 0)) % WINDOW, word)
+
+
+def _unit(wide: int) -> int:
+    """Bytes of one access."""
+    return 16 if wide else 4
+
+
+def _repeat(pattern: bytes, size: int) -> bytes:
+    return (pattern * (-(-size // len(pattern))))[:size]

@@ -1,0 +1,221 @@
+"""The per-core block at 0x40000000 (BCM2836/7, "QA7"): routing, core mailboxes, core timers.
+
+It decides which core sees which interrupt. A mailbox 3 that is written while its core is parked
+holds the address at which the core begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from vc4lab.soc.address.block import Block, Poll, Register
+from vc4lab.soc.clock import Clock, Event
+from vc4lab.soc.cores.generic_timer import (
+    HYPERVISOR,
+    MICROSECONDS,
+    PHYSICAL,
+    VIRTUAL,
+    GenericTimer,
+)
+from vc4lab.soc.devices.core_timer import CoreTimer
+from vc4lab.soc.devices.interrupts import InterruptController
+from vc4lab.soc.devices.timers import SHORTEST_PERIOD
+
+CORES = 4
+GPU_BIT, LOCAL_TIMER_BIT = 8, 11
+TIMER_UNITS = (PHYSICAL, PHYSICAL, HYPERVISOR, VIRTUAL)
+"""Bits 0-3 of a core's timer lines: secure and non-secure physical, hypervisor, virtual."""
+EDGE_NS = 625, 24
+"""The local timer counts both edges of the crystal, 38.4 MHz: 24 of them in 625 ns."""
+START_MAILBOX = 3
+
+
+class LocalBlock(Block):
+    """Routing of the GPU's lines, four mailboxes and four timer lines a core, a local timer."""
+
+    NAME = "local"
+    OFFSET = 0
+    CONTROL = Register(0x00, doc="of the core timer: 9 counts by 2, 8 half the ARM's clock")
+    PRESCALER = Register(0x08, doc="0x80000000 divides by 1")
+    GPU_ROUTING = Register(0x0C, doc="1:0 core of the IRQ, 3:2 core of the FIQ")
+    PMU_ROUTING_SET = Register(0x10)
+    PMU_ROUTING_CLEAR = Register(0x14)
+    TIMER_LOW = Register(0x1C, poll=Poll.TIME, doc="core timer; a read holds the high word")
+    TIMER_HIGH = Register(0x20, poll=Poll.TIME, doc="as held; a write sets the timer")
+    LOCAL_ROUTING = Register(0x24, doc="1:0 core of the local timer, 2 as FIQ")
+    AXI_COUNT = Register(0x2C)
+    AXI_INTERRUPT = Register(0x30)
+    LOCAL_CONTROL = Register(0x34, doc="31 fired, 29 interrupt, 28 enable, 27:0 reload")
+    LOCAL_CLEAR = Register(0x38, access="w", doc="31 clear, 30 reload")
+    TIMER_INTERRUPTS = Register(0x40, count=CORES, doc="3:0 IRQ, 7:4 FIQ")
+    MAILBOX_INTERRUPTS = Register(0x50, count=CORES, doc="3:0 IRQ, 7:4 FIQ")
+    IRQ_SOURCE = Register(0x60, access="r", count=CORES, poll=Poll.EVENT)
+    FIQ_SOURCE = Register(0x70, access="r", count=CORES, poll=Poll.EVENT)
+    MAILBOX_SET = Register(0x80, access="w", count=16, doc="mailbox m of core n at 16 n + 4 m")
+    MAILBOX_CLEAR = Register(0xC0, count=16, poll=Poll.EVENT, steady=True)
+
+    FIRED, INTERRUPT, ENABLE, RELOAD = 1 << 31, 1 << 29, 1 << 28, (1 << 28) - 1
+
+    def __init__(
+        self,
+        interrupts: InterruptController,
+        clock: Clock,
+        timers: list[GenericTimer],
+        attention: Callable[[], None],
+        start_core: Callable[[int, int], bool],
+        prescaler: int = MICROSECONDS,
+        arm_clock: int = 0,
+    ) -> None:
+        super().__init__()
+        self._interrupts = interrupts
+        self._clock = clock
+        self._timers = timers
+        self._core_timer = CoreTimer(timers, arm_clock)
+        self._attention = attention
+        self._start_core = start_core
+        self._mailboxes = [0] * 16
+        self._held_low = self._held_high = 0
+        """The other half of the core timer, between two accesses."""
+        self._local_event: Event | None = None
+        self._carry = 0
+        """24ths of a nanosecond that the local timer's last period was too short."""
+        self.on_write_PRESCALER(prescaler)
+
+    # -- who is interrupted ------------------------------------------------------------------------
+
+    @property
+    def irq_core(self) -> int:
+        """The core that gets the GPU's interrupts."""
+        return self.GPU_ROUTING & 3
+
+    def sources(self, core: int, fast: bool) -> int:
+        """IRQ_SOURCE or FIQ_SOURCE of a core."""
+        shift = 4 if fast else 0
+        value = 0
+        lines = self.values[0x40 + 4 * core]
+        if lines:
+            enabled = lines >> 4 & 15 if fast else lines & ~(lines >> 4) & 15
+            for bit, unit in enumerate(TIMER_UNITS):
+                if enabled >> bit & 1 and self._timers[core].level(unit):
+                    value |= 1 << bit
+        lines = self.values[0x50 + 4 * core]
+        if lines:
+            enabled = lines >> 4 & 15 if fast else lines & ~(lines >> 4) & 15
+            for mailbox in range(4):
+                if enabled >> mailbox & 1 and self._mailboxes[4 * core + mailbox]:
+                    value |= 1 << 4 + mailbox
+        routed = self.GPU_ROUTING >> (2 if fast else 0) & 3
+        if core == routed:
+            raised = self._interrupts.pending_fiq if fast else self._interrupts.pending_irq
+            value |= raised << GPU_BIT
+        if self.LOCAL_CONTROL & self.FIRED and self.LOCAL_CONTROL & self.INTERRUPT:
+            route = self.LOCAL_ROUTING & 7
+            if route == core + shift:
+                value |= 1 << LOCAL_TIMER_BIT
+        return value
+
+    def can_interrupt(self, core: int) -> bool:
+        """Whether anything could interrupt a core some day."""
+        if self.values[0x50 + 4 * core] or self.LOCAL_CONTROL & self.INTERRUPT:
+            return True
+        if self.values[0x40 + 4 * core] and self._timers[core].armed:
+            return True
+        routed = core in (self.GPU_ROUTING & 3, self.GPU_ROUTING >> 2 & 3)
+        return routed and self._interrupts.any_enabled
+
+    def on_read_IRQ_SOURCE(self, core: int) -> int:
+        return self.sources(core, False)
+
+    def on_read_FIQ_SOURCE(self, core: int) -> int:
+        return self.sources(core, True)
+
+    def on_write_GPU_ROUTING(self, value: int) -> None:
+        self.GPU_ROUTING = value
+        self._attention()
+
+    def on_write_TIMER_INTERRUPTS(self, core: int, value: int) -> None:
+        self.values[0x40 + 4 * core] = value & 0xFF
+        self._attention()
+
+    def on_write_MAILBOX_INTERRUPTS(self, core: int, value: int) -> None:
+        self.values[0x50 + 4 * core] = value & 0xFF
+        self._attention()
+
+    # -- mailboxes ---------------------------------------------------------------------------------
+
+    def on_write_MAILBOX_SET(self, index: int, value: int) -> None:
+        core, mailbox = index >> 2, index & 3
+        if mailbox == START_MAILBOX and value and self._start_core(core, value):
+            return
+        self._mailboxes[index] |= value
+        self._attention()
+
+    def on_read_MAILBOX_CLEAR(self, index: int) -> int:
+        return self._mailboxes[index]
+
+    def on_write_MAILBOX_CLEAR(self, index: int, value: int) -> None:
+        self._mailboxes[index] &= ~value
+
+    # -- timers ------------------------------------------------------------------------------------
+
+    def on_write_CONTROL(self, value: int) -> None:
+        self.CONTROL = value
+        self._core_timer.clock(self.CONTROL, self.PRESCALER)
+
+    def on_write_PRESCALER(self, value: int) -> None:
+        self.PRESCALER = value
+        self._core_timer.clock(self.CONTROL, self.PRESCALER)
+
+    def on_read_TIMER_LOW(self) -> int:
+        self._held_high, low = divmod(self._core_timer.count, 1 << 32)
+        return low
+
+    def on_read_TIMER_HIGH(self) -> int:
+        return self._held_high
+
+    def on_write_TIMER_LOW(self, value: int) -> None:
+        self._held_low = value
+
+    def on_write_TIMER_HIGH(self, value: int) -> None:
+        self._core_timer.write(value << 32 | self._held_low)
+
+    def on_write_LOCAL_CONTROL(self, value: int) -> None:
+        was = self.LOCAL_CONTROL
+        self.LOCAL_CONTROL = value & ~self.FIRED | was & self.FIRED
+        if (was ^ value) & self.ENABLE or self._local_event is None:
+            self._restart_local()
+        if was & self.FIRED and value & self.INTERRUPT:
+            self._attention()
+
+    def on_write_LOCAL_CLEAR(self, value: int) -> None:
+        if value & self.FIRED:
+            self.LOCAL_CONTROL &= ~self.FIRED
+        if value & 1 << 30:
+            self._restart_local()
+
+    def _restart_local(self) -> None:
+        self._carry = 0
+        self._reload_local()
+
+    def _reload_local(self) -> None:
+        """Count down from the reload value."""
+        if self._local_event is not None:
+            self._local_event.cancel()
+            self._local_event = None
+        reload = self.LOCAL_CONTROL & self.RELOAD
+        if self.LOCAL_CONTROL & self.ENABLE and reload:
+            wait, self._carry = divmod(reload * EDGE_NS[0] + self._carry, EDGE_NS[1])
+            self._local_event = self._clock.after(
+                max(wait, SHORTEST_PERIOD), self._local_fired, self._is_unheard
+            )
+
+    def _is_unheard(self) -> bool:
+        """Whether nobody is interrupted when the local timer reloads."""
+        return not self.LOCAL_CONTROL & self.INTERRUPT
+
+    def _local_fired(self) -> None:
+        self._local_event = None
+        self.LOCAL_CONTROL |= self.FIRED
+        if self.LOCAL_CONTROL & self.INTERRUPT:
+            self._attention()
+        self._reload_local()

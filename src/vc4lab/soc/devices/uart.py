@@ -1,0 +1,149 @@
+"""The PL011 UART at P + 0x201000; the other one is in `mini_uart.py`.
+
+Source: ARM PrimeCell UART (PL011) Technical Reference Manual r1p5, 2.8 (interrupts), 3.3.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+from vc4lab.soc.address.block import Block, Poll, Register
+from vc4lab.soc.devices.interrupts import UART0, InterruptController
+from vc4lab.soc.devices.serial import Header, SerialPort
+
+if TYPE_CHECKING:
+    from vc4lab.diagnostics import Reporter
+    from vc4lab.soc.devices.gpio import Gpio
+
+RX, TX, RX_TIMEOUT = 1 << 4, 1 << 5, 1 << 6
+RX_EMPTY, RX_FULL, TX_EMPTY = 1 << 4, 1 << 6, 1 << 7
+FIFO = 16
+TRIGGERS = (2, 4, 8, 12, 14)
+"""IFLS bits 5:3: so many received bytes raise RX; fewer raise RX_TIMEOUT, as no more come."""
+FIFO_ENABLE = 1 << 4
+ENABLE, LOOPBACK, TX_ENABLE, RX_ENABLE = 1, 1 << 7, 1 << 8, 1 << 9
+FUNCTION = "alt0"
+
+
+class Uart(Block):
+    """The PL011. Transmission takes no time; the receive FIFO is what was typed.
+
+    A program that has not enabled it, or has not connected it to the header, is told so; its bytes
+    are shown all the same.
+    """
+
+    NAME = "uart0"
+    OFFSET = 0x201000
+    DR = Register(0x00, poll=Poll.INPUT, doc="data")
+    RSRECR = Register(0x04, access="r")
+    FR = Register(
+        0x18, access="r", poll=Poll.INPUT, steady=True, doc="7 TXFE, 5 TXFF, 4 RXFE, 3 BUSY"
+    )
+    IBRD = Register(0x24)
+    FBRD = Register(0x28)
+    LCRH = Register(0x2C)
+    CR = Register(0x30, reset=TX_ENABLE | RX_ENABLE, doc="9 RX, 8 TX, 7 loopback, 0 enable")
+    IFLS = Register(0x34, reset=0x12)
+    IMSC = Register(0x38)
+    RIS = Register(0x3C, access="r", poll=Poll.INPUT, steady=True)
+    MIS = Register(0x40, access="r", poll=Poll.INPUT, steady=True)
+    ICR = Register(0x44, access="w")
+    DMACR = Register(0x48)
+    PERIPHERAL_ID = Register(0xFE0, access="r", count=4)
+    CELL_ID = Register(0xFF0, access="r", count=4)
+
+    def __init__(
+        self, port: SerialPort, interrupts: InterruptController, gpio: Gpio, reporter: Reporter
+    ) -> None:
+        super().__init__()
+        self.port = port
+        self._interrupts = interrupts
+        self._header = Header(gpio, reporter, "the PL011", FUNCTION)
+        self._sent = 0
+        self._looped: deque[int] = deque(maxlen=FIFO)
+        """What it has sent to itself."""
+        for index, value in enumerate((0x11, 0x10, 0x34, 0x00)):
+            self.values[0xFE0 + 4 * index] = value
+        for index, value in enumerate((0x0D, 0xF0, 0x05, 0xB1)):
+            self.values[0xFF0 + 4 * index] = value
+
+    @property
+    def text(self) -> str:
+        """Everything the program printed on the serial line."""
+        return self.port.text
+
+    # -- data --------------------------------------------------------------------------------------
+
+    @property
+    def _received(self) -> int:
+        """Bytes that wait to be read, as many as the FIFO holds."""
+        return min(len(self._looped) or self.port.pending, FIFO)
+
+    def on_write_DR(self, value: int) -> None:
+        if self.CR & LOOPBACK:
+            self._looped.append(value & 0xFF)
+        else:
+            enabled = self.CR & (ENABLE | TX_ENABLE) == ENABLE | TX_ENABLE
+            self._header.sends("" if enabled else f"it is not enabled (CR is 0x{self.CR:03x})")
+            self.port.send(value)
+        self._sent = TX
+        self._update()
+
+    def on_read_DR(self) -> int:
+        value = self._looped.popleft() if self._looped else self.port.receive()
+        self._update()
+        return value
+
+    def on_read_FR(self) -> int:
+        received = self._received
+        value = TX_EMPTY | (0 if received else RX_EMPTY)
+        full = FIFO if self.LCRH & FIFO_ENABLE else 1
+        return value | (RX_FULL if received >= full else 0)
+
+    # -- interrupts --------------------------------------------------------------------------------
+
+    def on_read_RIS(self) -> int:
+        received = self._received
+        trigger = TRIGGERS[min(self.IFLS >> 3 & 7, 4)] if self.LCRH & FIFO_ENABLE else 1
+        value = self._sent
+        if received:
+            value |= RX if received >= trigger else RX_TIMEOUT
+        return value
+
+    def on_read_MIS(self) -> int:
+        return self.on_read_RIS() & self.IMSC
+
+    def on_write_IMSC(self, value: int) -> None:
+        self.IMSC = value
+        self._update()
+
+    def on_write_LCRH(self, value: int) -> None:
+        self.LCRH = value & 0xFF
+        self._update()
+
+    def on_write_IFLS(self, value: int) -> None:
+        self.IFLS = value & 0x3F
+        self._update()
+
+    def on_write_CR(self, value: int) -> None:
+        self.CR = value & 0xFF87
+        self._update()
+
+    def on_write_ICR(self, value: int) -> None:
+        self._sent &= ~value
+        self._update()
+
+    def _update(self) -> None:
+        if self.IMSC or self._interrupts.lines >> UART0 & 1:
+            self._interrupts.set_line(UART0, bool(self.on_read_MIS()))
+
+    @property
+    def awaits_input(self) -> bool:
+        """Whether the program uses the receive interrupt."""
+        return bool(self.IMSC & (RX | RX_TIMEOUT))
+
+    def poll_input(self) -> None:
+        """Look for typed bytes on behalf of a program that uses the receive interrupt."""
+        if self.awaits_input:
+            self._update()

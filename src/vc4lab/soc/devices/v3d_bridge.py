@@ -1,0 +1,190 @@
+"""The V3D as the ARM sees it, at P + 0xC00000: poison until it has power and clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING, Any
+
+from vc4lab.soc.address.block import Block
+from vc4lab.soc.devices.interrupts import V3D as V3D_LINE
+from vc4lab.soc.devices.interrupts import InterruptController
+
+if TYPE_CHECKING:
+    from vc4lab.diagnostics import Reporter
+
+POISON = 0xDEADBEEF
+BUS_ADDRESS = 0x7EC00000
+L2CACTL, SLCACTL = 0x020, 0x024
+SRQPC, SRQUA, SRQUL, SRQCS = 0x430, 0x434, 0x438, 0x43C
+STARTS = frozenset((0x100, 0x104, 0x108, 0x10C, 0x30C, SRQPC))
+"""Registers whose writes may let the V3D work: CTnCS, CTnEA, BPOS, SRQPC."""
+RESET_QUEUE = 1 << 7 | 1 << 8 | 1 << 16
+V3DFactory = Callable[[], Any]
+
+
+class V3DBridge(Block):
+    """Passes accesses on to the V3D once `switch` was called for one of its supplies.
+
+    Parameters
+    ----------
+    factory
+        Makes the V3D when it is first switched on, so that programs without graphics start fast.
+    on_frame
+        Called when the V3D has completed a rendered frame.
+    """
+
+    NAME = "v3d"
+    OFFSET = 0xC00000
+
+    def __init__(
+        self,
+        factory: V3DFactory,
+        interrupts: InterruptController,
+        reporter: Reporter,
+        on_frame: Callable[[], None],
+    ) -> None:
+        super().__init__()
+        self._factory = factory
+        self._interrupts = interrupts
+        self._reporter = reporter
+        self._on_frame = on_frame
+        self._supplies: set[str] = set()
+        self.v3d: Any = None
+        self.foreign: Callable[[], AbstractContextManager[None]] | None = None
+        """Entered while the V3D works, by a model of the ARM's caches."""
+        self.writes = 0
+        self.lost = ""
+        """When power was taken away again, in words."""
+        self._told_unpowered: tuple[str, int] | None = None
+
+    @property
+    def powered(self) -> bool:
+        """Whether the registers answer."""
+        return bool(self._supplies)
+
+    def switch(self, supply: str, on: bool) -> None:
+        """One of the ways to power the V3D: "enable QPU", "domain", "clock".
+
+        Taking the power domain away resets the V3D.
+        """
+        if on:
+            self._supplies.add(supply)
+            self.lost = ""
+            if self.v3d is None:
+                self.v3d = self._factory()
+                self.v3d.on_interrupt = self._update_line
+                self.v3d.on_frame = self._on_frame
+        else:
+            self._supplies.discard(supply)
+            if supply == "domain":
+                self.v3d = None
+                self._supplies.clear()
+                self.lost = "since its power domain was switched off"
+                self._interrupts.set_line(V3D_LINE, False)
+
+    def read_other(self, offset: int) -> int:
+        if not self._supplies:
+            self._report_unpowered(offset, "read")
+            return POISON
+        if self.foreign is not None and self._programs_wait:
+            self.settle()
+        value: int = self.v3d.read(offset)
+        return value
+
+    def is_steady(self, offset: int) -> bool:
+        """Lists and programs run inside of writes, so the V3D changes only then."""
+        return self.powered
+
+    def write_other(self, offset: int, value: int) -> None:
+        if not self._supplies:
+            self._report_unpowered(offset, f"written (0x{value:08x})")
+            return
+        v3d = self.v3d
+        self.writes += 1
+        if self.foreign is not None and offset in STARTS:
+            with self.foreign():
+                v3d.write(offset, value)
+        else:
+            v3d.write(offset, value)
+        self._update_line()
+
+    def _update_line(self, *_details: object) -> None:
+        self._interrupts.set_line(V3D_LINE, bool(self.v3d.interrupt_pending))
+
+    def _report_unpowered(self, offset: int | None, what: str) -> None:
+        if self._told_unpowered == (self.lost, len(self._supplies)):
+            return
+        self._told_unpowered = self.lost, len(self._supplies)
+        name = "the V3D" if offset is None else self.describe(offset)
+        when = self.lost or "before the V3D has power and clock"
+        self._reporter.report(
+            "SOC-030",
+            f"{name} is {what} {when}; reads give 0x{POISON:08X}, writes are lost",
+            address=None if offset is None else BUS_ADDRESS + offset,
+            block="v3d",
+        )
+
+    @property
+    def _programs_wait(self) -> bool:
+        programs = getattr(self.v3d, "programs", None)
+        return programs is not None and programs.waits_to_run
+
+    @property
+    def works(self) -> bool:
+        """Whether lists or user programs that were started are not through."""
+        v3d = self.v3d
+        if v3d is None or not hasattr(v3d, "threads"):
+            return False
+        return v3d.programs.busy or any(thread.running for thread in v3d.threads)
+
+    def explain(self, offset: int, value: int) -> str | None:
+        """Why a register that is read again and again stays as it is, in words."""
+        if self.v3d is None or not hasattr(self.v3d, "threads") or not self._supplies:
+            return None
+        from vc4lab.v3d.waits import describe_wait
+
+        return describe_wait(self.v3d, offset, value)
+
+    @property
+    def waiting(self) -> str | None:
+        """Who in the V3D waits for what, None if nobody does."""
+        if self.v3d is None:
+            return None
+        waiting: str | None = self.v3d.waiting
+        return waiting
+
+    def describe(self, offset: int) -> str:
+        from vc4lab.v3d.registers import BY_OFFSET
+
+        register = BY_OFFSET.get(offset)
+        return f"v3d.{register.name}" if register else f"v3d+0x{offset:03x}"
+
+    def run_user_programs(self, programs: list[tuple[int, int]], flush: bool) -> bool:
+        """The firmware's "execute QPU": run (uniforms, code) pairs to their end."""
+        if self.v3d is None or not self._supplies:
+            self._report_unpowered(None, "used (execute QPU)")
+            return False
+        v3d = self.v3d
+        if flush:
+            v3d.write(L2CACTL, 4)
+            v3d.write(SLCACTL, 0x0F0F0F0F)
+        v3d.write(SRQCS, RESET_QUEUE)
+        for uniforms, code in programs:
+            v3d.write(SRQUA, uniforms)
+            v3d.write(SRQPC, code)
+        completed: int = v3d.read(SRQCS) >> 16 & 0xFF
+        if completed != len(programs):
+            v3d.read(SRQCS)  # whoever asks twice is told who waits for what
+        self._update_line()
+        return completed == len(programs)
+
+    def settle(self) -> None:
+        """Run queued user programs; called between two slices of the CPU."""
+        if self.v3d is None or not self._supplies:
+            return
+        if self.foreign is not None and self._programs_wait:
+            with self.foreign():
+                self.v3d.settle()
+        else:
+            self.v3d.settle()

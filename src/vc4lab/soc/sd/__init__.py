@@ -1,0 +1,1 @@
+"""The SD controller, the card behind it, and what holds the card's blocks."""

@@ -1,0 +1,380 @@
+"""An SD card as its controller meets it: commands, states, blocks of data.
+
+An SDHC card (addresses are block numbers) that knows version 3 of the protocol, without 1.8 V
+signalling. A command it does not take in its state is not answered, as the protocol has it.
+Source: SD Physical Layer Simplified Specification 3.01, chapter 4 (commands, states, status) and 5
+(registers).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from vc4lab.soc.sd.sd_medium import SECTOR, UNIT, Overlay, OverlayFull
+from vc4lab.soc.sd.sd_registers import CID, SCR, csd, sd_status, switch_status
+
+if TYPE_CHECKING:
+    from vc4lab.diagnostics import Reporter
+
+IDLE, READY, IDENT, STANDBY, TRANSFER, DATA, RECEIVE, PROGRAM, DISCONNECT, INACTIVE = range(10)
+STATES = (
+    "idle", "ready", "identification", "stand-by", "transfer", "sending data", "receiving data",
+    "programming", "disconnect", "inactive",
+)  # fmt: skip
+OUT_OF_RANGE, BLOCK_LENGTH, ERASE_SEQUENCE, ERASE_PARAMETER = 1 << 31, 1 << 29, 1 << 28, 1 << 27
+ILLEGAL, ECC_FAILED, ERROR = 1 << 22, 1 << 21, 1 << 19
+READY_FOR_DATA, APP_COMMAND = 1 << 8, 1 << 5
+RCA = 0x1234
+OCR_VOLTAGES, OCR_READY, OCR_HIGH_CAPACITY = 0x00FF8000, 1 << 31, 1 << 30
+TRIES = 1
+"""ACMD41s with which the card still says that it is busy."""
+ENDLESS = -1
+VOLTAGE = 0x100
+
+Answer = int | bytes | None
+"""48 bits' content, 120 bits' content (without the CRC), or no answer."""
+
+
+class SdCard:
+    """The card in the slot.
+
+    Parameters
+    ----------
+    slot
+        What is in the slot, None if it is empty; asked at the first command.
+    """
+
+    def __init__(self, slot: Callable[[], Overlay | None], reporter: Reporter) -> None:
+        self._slot = slot
+        self._reporter = reporter
+        self._power_on()
+
+    def _power_on(self) -> None:
+        self.state = IDLE
+        self.errors = 0
+        """Bits of the status that the next answer shows."""
+        self.app = False
+        """Whether the next command is an application command."""
+        self._told_voltage = False
+        self._asked = 0
+        self._position = 0
+        self._left = 0
+        self._count = 0
+        """Blocks announced by CMD23 for the next transfer, 0 if none were."""
+        self._announced = 0
+        self._register = b""
+        self._written = 0
+        self._erase_first = self._erase_last = ENDLESS
+        self.wide = False
+        self._fast = False
+
+    # -- commands ----------------------------------------------------------------------------------
+
+    def command(self, index: int, argument: int) -> Answer:
+        """The card's answer to a command."""
+        if self._slot() is None:
+            self._tell("SOC-060", "the program looks for an SD card, but there is none in the slot")
+            return None
+        app, self.app = self.app, False
+        name = f"{'ACMD' if app and index in _APPLICATION else 'CMD'}{index}"
+        row = _APPLICATION.get(index) if app else None
+        row = row or _COMMANDS.get(index)
+        if row is None or self.state not in row[1]:
+            if index not in _PROBES:
+                why = f"in the {self._state_name} state" if row else "at all"
+                self._tell("SOC-061", f"the SD card does not take {name} {why}{self._advice}")
+            self.errors |= ILLEGAL
+            return None
+        self._announced = self._count
+        if index not in (12, 13, 55):
+            self._count = 0
+        return row[0](self, argument)
+
+    @property
+    def _state_name(self) -> str:
+        return STATES[self.state] if 0 <= self.state < len(STATES) else "no"
+
+    @property
+    def _advice(self) -> str:
+        if self.state in (DATA, RECEIVE):
+            return ": a transfer of several blocks is to be ended by CMD12, or announced by CMD23"
+        if self.state < STANDBY:
+            return ": its identification (CMD0, 8, 55, 41, 2, 3) has not come so far"
+        if self.state == STANDBY:
+            return ": it has not been selected (CMD7)"
+        return ""
+
+    def _tell(self, code: str, text: str) -> None:
+        self._reporter.report(code, text, block="sd card")
+
+    def _status(self, extra: int = 0) -> int:
+        """The 32 bits of an R1 answer; reading them clears the errors."""
+        value = self.errors | extra | self.state << 9
+        if self.state != PROGRAM:
+            value |= READY_FOR_DATA
+        self.errors = 0
+        return value & 0xFFFFFFFF
+
+    def _is_meant(self, argument: int) -> bool:
+        return argument >> 16 == RCA
+
+    def _go_idle(self, _argument: int) -> Answer:
+        self._power_on()
+        return None
+
+    def _interface_condition(self, argument: int) -> Answer:
+        if argument & 0xF00 != VOLTAGE:
+            return None
+        self._told_voltage = True
+        return argument & 0xFFF
+
+    def _operating_condition(self, argument: int) -> Answer:
+        if not argument & OCR_VOLTAGES:
+            return OCR_VOLTAGES
+        if not self._told_voltage or not argument & OCR_HIGH_CAPACITY:
+            self._tell(
+                "SOC-061",
+                "the SD card stays busy: it holds more than 2 GB, so it wants CMD8 before ACMD41, "
+                "and bit 30 (HCS) in the argument of ACMD41",
+            )
+            return OCR_VOLTAGES
+        self._asked += 1
+        if self._asked <= TRIES:
+            return OCR_VOLTAGES
+        self.state = READY
+        return OCR_VOLTAGES | OCR_READY | OCR_HIGH_CAPACITY
+
+    def _all_send_cid(self, _argument: int) -> Answer:
+        self.state = IDENT
+        return CID
+
+    def _relative_address(self, _argument: int) -> Answer:
+        status = self._status()
+        self.state = STANDBY
+        bits = status >> 23 & 1, status >> 22 & 1, status >> 19 & 1
+        return RCA << 16 | bits[0] << 15 | bits[1] << 14 | bits[2] << 13 | status & 0x1FFF
+
+    def _select(self, argument: int) -> Answer:
+        if not self._is_meant(argument):
+            if self.state in (TRANSFER, DATA):
+                self.state = STANDBY
+            return None
+        status = self._status()
+        self.state = TRANSFER
+        return status
+
+    def _send_csd(self, argument: int) -> Answer:
+        medium = self._slot()
+        return csd(medium.sectors // UNIT) if medium and self._is_meant(argument) else None
+
+    def _send_cid(self, argument: int) -> Answer:
+        return CID if self._is_meant(argument) else None
+
+    def _send_status(self, argument: int) -> Answer:
+        return self._status() if self._is_meant(argument) else None
+
+    def _inactive(self, argument: int) -> Answer:
+        if self._is_meant(argument):
+            self.state = INACTIVE
+        return None
+
+    def _app_command(self, argument: int) -> Answer:
+        if self.state > IDENT and not self._is_meant(argument):
+            return None
+        self.app = True
+        return self._status(APP_COMMAND)
+
+    def _stop(self, _argument: int) -> Answer:
+        status = self._status()
+        self.state = TRANSFER
+        self._left = 0
+        self._register = b""
+        return status
+
+    def _block_length(self, argument: int) -> Answer:
+        return self._status(BLOCK_LENGTH if argument > SECTOR else 0)
+
+    def _block_count(self, argument: int) -> Answer:
+        self._count = argument & 0xFFFFFFFF
+        return self._status()
+
+    def _app_status(self, _argument: int) -> Answer:
+        return self._status(APP_COMMAND)
+
+    def _bus_width(self, argument: int) -> Answer:
+        self.wide = argument & 3 == 2
+        return self._status(APP_COMMAND)
+
+    # -- data --------------------------------------------------------------------------------------
+
+    def _send_register(self, data: bytes, extra: int = 0) -> Answer:
+        status = self._status(extra)
+        self._register = data
+        self._left = 1
+        self.state = DATA
+        return status
+
+    def _send_scr(self, _argument: int) -> Answer:
+        return self._send_register(SCR, APP_COMMAND)
+
+    def _send_sd_status(self, _argument: int) -> Answer:
+        return self._send_register(sd_status(self.wide), APP_COMMAND)
+
+    def _send_written(self, _argument: int) -> Answer:
+        return self._send_register(self._written.to_bytes(4, "big"), APP_COMMAND)
+
+    def _switch(self, argument: int) -> Answer:
+        data, fast = switch_status(argument, self._fast)
+        self._fast = fast
+        return self._send_register(data)
+
+    def _begin(self, argument: int, state: int, blocks: int) -> Answer:
+        medium = self._slot()
+        if medium is None or argument >= medium.sectors:
+            self._beyond(argument)
+            return self._status(OUT_OF_RANGE)
+        status = self._status()
+        self._position, self._left = argument, blocks
+        self.state = state
+        self._register = b""
+        self._written = 0
+        return status
+
+    def _beyond(self, sector: int) -> None:
+        medium = self._slot()
+        size = medium.sectors if medium else 0
+        self._tell(
+            "SOC-062", f"the program wants block {sector} of the SD card, which has {size} blocks"
+        )
+
+    def _read_one(self, argument: int) -> Answer:
+        return self._begin(argument, DATA, 1)
+
+    def _read_many(self, argument: int) -> Answer:
+        return self._begin(argument, DATA, self._announced or ENDLESS)
+
+    def _write_one(self, argument: int) -> Answer:
+        return self._begin(argument, RECEIVE, 1)
+
+    def _write_many(self, argument: int) -> Answer:
+        return self._begin(argument, RECEIVE, self._announced or ENDLESS)
+
+    def read_block(self) -> bytes | None:
+        """The next block the card sends; None if nothing comes."""
+        medium = self._slot()
+        if self.state != DATA or medium is None:
+            return None
+        if self._register:
+            data, self._register = self._register, b""
+            self._advance()
+            return data
+        if not 0 <= self._position < medium.sectors:
+            self._beyond(self._position)
+            self.errors |= OUT_OF_RANGE
+            return None
+        try:
+            data = medium.read(self._position)
+        except OSError as error:
+            text = f"block {self._position} cannot be read from {medium.medium.title}"
+            self._tell("SOC-065", f"{text}: {error.strerror or error}")
+            self.errors |= ECC_FAILED
+            return None
+        self._position += 1
+        self._advance()
+        return data
+
+    def write_block(self, data: bytes) -> bool:
+        """Take a block; whether it was taken."""
+        medium = self._slot()
+        if self.state != RECEIVE or medium is None or len(data) != SECTOR:
+            return False
+        if not 0 <= self._position < medium.sectors:
+            self._beyond(self._position)
+            self.errors |= OUT_OF_RANGE
+            return False
+        try:
+            medium.write(self._position, data)
+        except OverlayFull:
+            self._full()
+            return False
+        self._position += 1
+        self._written += 1
+        self._advance()
+        return True
+
+    def _full(self) -> None:
+        self._tell("SOC-066", "the program has written more to the SD card than is kept in memory")
+        self.errors |= ERROR
+
+    def _advance(self) -> None:
+        if self._left > 0:
+            self._left -= 1
+            if self._left == 0:
+                self.state = TRANSFER
+
+    # -- erasing -----------------------------------------------------------------------------------
+
+    def _erase_from(self, argument: int) -> Answer:
+        self._erase_first, self._erase_last = argument, ENDLESS
+        return self._status()
+
+    def _erase_to(self, argument: int) -> Answer:
+        if self._erase_first < 0:
+            return self._status(ERASE_SEQUENCE)
+        self._erase_last = argument
+        return self._status()
+
+    def _erase(self, _argument: int) -> Answer:
+        medium = self._slot()
+        first, last = self._erase_first, self._erase_last
+        self._erase_first = self._erase_last = ENDLESS
+        if first < 0 or last < 0 or medium is None:
+            return self._status(ERASE_SEQUENCE)
+        if last < first or last >= medium.sectors:
+            return self._status(ERASE_PARAMETER)
+        try:
+            medium.erase(first, last + 1)
+        except OverlayFull:
+            self._full()
+        return self._status()
+
+
+_Handler = Callable[[SdCard, int], Answer]
+_SELECTED = frozenset({TRANSFER})
+_ADDRESSED = frozenset({STANDBY, TRANSFER, DATA, RECEIVE, PROGRAM, DISCONNECT})
+_COMMANDS: dict[int, tuple[_Handler, frozenset[int]]] = {
+    0: (SdCard._go_idle, frozenset(range(INACTIVE))),
+    2: (SdCard._all_send_cid, frozenset({READY})),
+    3: (SdCard._relative_address, frozenset({IDENT, STANDBY})),
+    6: (SdCard._switch, _SELECTED),
+    7: (SdCard._select, _ADDRESSED - {RECEIVE}),
+    8: (SdCard._interface_condition, frozenset({IDLE})),
+    9: (SdCard._send_csd, frozenset({STANDBY})),
+    10: (SdCard._send_cid, frozenset({STANDBY})),
+    12: (SdCard._stop, frozenset({DATA, RECEIVE})),
+    13: (SdCard._send_status, _ADDRESSED),
+    15: (SdCard._inactive, _ADDRESSED),
+    16: (SdCard._block_length, _SELECTED),
+    17: (SdCard._read_one, _SELECTED),
+    18: (SdCard._read_many, _SELECTED),
+    23: (SdCard._block_count, _SELECTED),
+    24: (SdCard._write_one, _SELECTED),
+    25: (SdCard._write_many, _SELECTED),
+    32: (SdCard._erase_from, _SELECTED),
+    33: (SdCard._erase_to, _SELECTED),
+    38: (SdCard._erase, _SELECTED),
+    55: (SdCard._app_command, frozenset({IDLE}) | _ADDRESSED),
+}
+"""By number: what it does, and the states in which the card takes it (table 4-35)."""
+_APPLICATION: dict[int, tuple[_Handler, frozenset[int]]] = {
+    6: (SdCard._bus_width, _SELECTED),
+    13: (SdCard._send_sd_status, _SELECTED),
+    22: (SdCard._send_written, _SELECTED),
+    23: (SdCard._app_status, _SELECTED),
+    41: (SdCard._operating_condition, frozenset({IDLE})),
+    42: (SdCard._app_status, _SELECTED),
+    51: (SdCard._send_scr, _SELECTED),
+}
+_PROBES = frozenset({1, 5, 52})
+"""Commands of other kinds of cards: hosts send them to see whether they are answered."""

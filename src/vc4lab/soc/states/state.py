@@ -1,0 +1,366 @@
+"""Saved states: a machine in the middle of a program, in a file that strangers may send.
+
+The file is a zip archive with `state.json` (format, version, board, a digest of the program, the
+table of `state_table.py`, registers, events), `ram.bin` (the pages of RAM that are not zero) and
+`card.bin` (the blocks written to the SD card).
+Everything is checked before anything is set; what does not fit ends in `StateError`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zipfile
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from vc4lab.soc.clock import Event
+from vc4lab.soc.cores.generic_timer import UNITS
+from vc4lab.soc.sd.sd_medium import MOST_KEPT, MOST_RANGES, SECTOR
+from vc4lab.soc.states import state_cpu, state_cpu64
+from vc4lab.soc.states.state_cores import check_core, snapshot_core
+from vc4lab.soc.states.state_table import BadValue, Row, rows
+from vc4lab.soc.videocore.framebuffer import Geometry
+from vc4lab.soc.videocore.vc_memory import Allocation
+
+if TYPE_CHECKING:
+    from vc4lab.soc.machine import Machine
+
+FORMAT, VERSION = "vc4lab machine state", 4
+PAGE = 1 << 16
+LARGEST_TABLE = 64 << 20
+MOST_BLOCKS = 10_000
+SUPPLIES = frozenset({"enable QPU", "domain", "clock"})
+
+
+class StateError(Exception):
+    """The state cannot be saved or loaded; the text says why."""
+
+
+def save_state(machine: Machine, path: Path) -> None:
+    """Write the machine's state. Raises StateError, OSError."""
+    v3d = machine.v3d
+    if v3d is not None and (v3d.waiting or not _v3d_idle(v3d)):
+        raise StateError("the V3D is at work; its state can be saved between two frames")
+    pages = _used_pages(machine)
+    card = machine.card_slot() if machine.card_slot.changed else None
+    state = {
+        "format": FORMAT,
+        "version": VERSION,
+        "board": machine.board.name,
+        "program": _digest(machine),
+        "instructions": machine.counter.count,
+        "supplies": sorted(machine.v3d_bridge._supplies),
+        "v3d": v3d is not None,
+        "tables": {row.name: row.snapshot() for row in rows(machine)},
+        "registers": [
+            (state_cpu64 if core.cpu.WIDE else state_cpu).snapshot_cpu(core.cpu)
+            for core in machine.processors.all
+        ],
+        "scheduler": [snapshot_core(core) for core in machine.processors.all],
+        "events": _pending_events(machine),
+        "timers": [[t._control, t._compare, [t.offset]] for t in _generic_timers(machine)],
+        "display": _snapshot_display(machine),
+        "pages": pages,
+        "card": {
+            "written": sorted(card.written) if card else [],
+            "erased": card.erased if card else [],
+        },
+    }
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        archive.writestr("state.json", json.dumps(state))
+        with archive.open("ram.bin", "w") as file:
+            for page in pages:
+                file.write(machine.memory.view(page * PAGE, PAGE))
+        with archive.open("card.bin", "w") as file:
+            for _sector, data in sorted(card.written.items()) if card else ():
+                file.write(data)
+
+
+def load_state(machine: Machine, path: Path) -> None:
+    """Bring a fresh machine with the same program into a saved state. Raises StateError, OSError.
+
+    After a StateError the machine is as it was, unless the RAM's data are cut off.
+    """
+    if path.exists() and not path.is_file():
+        raise StateError("it is no plain file")
+    try:
+        with zipfile.ZipFile(path) as archive:
+            state = _read_table(archive)
+            _check_identity(machine, state)
+            _restore(machine, state, archive)
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+        raise StateError(f"the file is damaged ({error})") from None
+    except (BadValue, KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        raise StateError(f"the file does not hold a machine's state ({error})") from None
+
+
+def _digest(machine: Machine) -> str:
+    return hashlib.sha256(machine.plan.image).hexdigest()
+
+
+def _v3d_idle(v3d: Any) -> bool:
+    if not hasattr(v3d, "threads"):
+        return True
+    threads = any(thread.running or thread.stalled for thread in v3d.threads)
+    return not (threads or v3d.programs.queue or v3d.programs.running)
+
+
+def _used_pages(machine: Machine) -> list[int]:
+    import numpy as np
+
+    words = machine.memory.array(0, machine.memory.ram_bytes // 8, "u8")
+    used = words.reshape(-1, PAGE // 8).any(axis=1)
+    return [int(page) for page in np.flatnonzero(used)]
+
+
+def _read_table(archive: zipfile.ZipFile) -> dict[str, Any]:
+    names = sorted(archive.namelist())
+    if names != ["card.bin", "ram.bin", "state.json"]:
+        raise StateError("the file is not a saved state")
+    if archive.getinfo("state.json").file_size > LARGEST_TABLE:
+        raise StateError("the file's table is too large")
+    with archive.open("state.json") as file:
+        state = json.loads(file.read(LARGEST_TABLE))
+    if not isinstance(state, dict) or state.get("format") != FORMAT:
+        raise StateError("the file is not a saved state")
+    if state.get("version") != VERSION:
+        raise StateError(f"the file has version {state.get('version')}, this is {VERSION}")
+    return state
+
+
+def _check_identity(machine: Machine, state: dict[str, Any]) -> None:
+    if state["board"] != machine.board.name:
+        raise StateError(f"the state is that of a {str(state['board'])[:40]!r} board")
+    if state["program"] != _digest(machine):
+        raise StateError("the state is that of another program")
+
+
+def _restore(machine: Machine, state: dict[str, Any], archive: zipfile.ZipFile) -> None:
+    cores = machine.processors.all
+    supplies = state["supplies"]
+    registers = state["registers"]
+    timers = _generic_timers(machine)
+    scheduler = [check_core(saved) for saved in state["scheduler"]]
+    if len(registers) != len(cores) or len(scheduler) != len(cores):
+        raise BadValue("registers")
+    for core, saved in zip(cores, registers, strict=True):
+        sane = (state_cpu64 if core.cpu.WIDE else state_cpu).is_sane
+        if not all(type(value) is int for value in saved.values()) or not sane(saved):
+            raise BadValue("registers")
+    if not SUPPLIES.issuperset(supplies) or bool(supplies) > bool(state["v3d"]):
+        raise BadValue("supplies")
+    if len(state["timers"]) != len(timers):
+        raise BadValue("timers")
+    settings = [_check_timer(*saved) for saved in state["timers"]]
+    events = {name: at for name, at in state["events"].items() if type(at) is int and at >= 0}
+    instructions = state["instructions"]
+    if type(instructions) is not int or not 0 <= instructions < 1 << 62:
+        raise BadValue("instructions")
+    if state["v3d"]:
+        for supply in supplies or ["clock"]:
+            machine.v3d_bridge.switch(supply, True)
+        if not supplies:
+            machine.v3d_bridge.switch("clock", False)
+    table = [(row, row.check(state["tables"][row.name])) for row in rows(machine)]
+    display = _check_display(machine, state["display"])
+    card = _check_card(machine, state["card"], archive)
+    _restore_pages(machine, state["pages"], archive)
+    card()
+    _apply(machine, table, display)
+    machine.counter.add(instructions - machine.counter.count)
+    for core, saved, put_back in zip(cores, registers, scheduler, strict=True):
+        put_back(core)
+        if not core.parked:
+            core.cpu.start(0, ())
+            (state_cpu64 if core.cpu.WIDE else state_cpu).restore_cpu(core.cpu, saved)
+        core.cpu.stale = True
+    _restore_events(machine, events)
+    for timer, (control, compare, offset) in zip(timers, settings, strict=True):
+        timer.offset = offset
+        timer._control[:] = [value & 3 for value in control]
+        timer._compare[:] = compare
+        for unit in UNITS:
+            timer._schedule(unit)
+
+
+def _check_timer(
+    control: list[int], compare: list[int], offset: Sequence[int] = (0,)
+) -> tuple[list[int], list[int], int]:
+    """A core's timers; files of before have neither that of HYP mode nor CNTVOFF."""
+    if not all(type(v) is int and 0 <= v < 1 << 64 for v in (*control, *compare, *offset)):
+        raise BadValue("timers")
+    missing = [0] * (len(UNITS) - len(control))
+    if not 2 <= len(control) == len(compare) <= len(UNITS) or len(offset) != 1:
+        raise BadValue("timers")
+    return control + missing, compare + missing, offset[0]
+
+
+def _apply(
+    machine: Machine,
+    table: list[tuple[Row, dict[str, Any]]],
+    display: tuple[Geometry, list[Allocation], int, int],
+) -> None:
+    for row, values in table:
+        row.restore(values)
+    geometry, blocks, next_handle, shown = display
+    framebuffer, pool = machine.videocore.framebuffer, machine.videocore.pool
+    pool.blocks = {block.handle: block for block in blocks}
+    pool._next_handle = next_handle
+    framebuffer.geometry = geometry
+    framebuffer.allocation = pool.blocks.get(shown)
+
+
+def _restore_pages(machine: Machine, pages: list[int], archive: zipfile.ZipFile) -> None:
+    memory = machine.memory
+    limit = memory.ram_bytes // PAGE
+    if len(set(pages)) != len(pages) or not all(type(p) is int and 0 <= p < limit for p in pages):
+        raise BadValue("pages")
+    if archive.getinfo("ram.bin").file_size != len(pages) * PAGE:
+        raise BadValue("pages")
+    keep = set(pages)
+    for page in _used_pages(machine):
+        if page not in keep:
+            memory.fill(page * PAGE, PAGE)
+    with archive.open("ram.bin") as file:
+        for page in pages:
+            data = file.read(PAGE)
+            if len(data) != PAGE:
+                raise BadValue("the RAM is cut off")
+            memory.write(page * PAGE, data)
+
+
+def _check_card(
+    machine: Machine, saved: dict[str, Any], archive: zipfile.ZipFile
+) -> Callable[[], None]:
+    """What puts the blocks written to the SD card back."""
+    written, erased = saved["written"], [tuple(item) for item in saved["erased"]]
+    size = archive.getinfo("card.bin").file_size
+    if size != len(written) * SECTOR or len(written) > MOST_KEPT or len(erased) > MOST_RANGES:
+        raise BadValue("card")
+    card = machine.card_slot() if written or erased or machine.card_slot.changed else None
+    if card is None:
+        if written or erased:
+            raise StateError("the program had written to an SD card, and there is none here")
+        return lambda: None
+    places = [*written, *(place for item in erased for place in item)]
+    if not all(type(place) is int and 0 <= place <= card.sectors for place in places):
+        raise BadValue("card")
+    if len(set(written)) != len(written) or card.sectors in written:
+        raise BadValue("card")
+    edges = [place for item in erased for place in item]
+    if any(len(item) != 2 for item in erased) or edges != sorted(set(edges)):
+        raise BadValue("card")
+    data = archive.read("card.bin")
+    if len(data) != size:
+        raise BadValue("card")
+
+    def restore() -> None:
+        card.written = {
+            sector: data[SECTOR * n : SECTOR * (n + 1)] for n, sector in enumerate(written)
+        }
+        card.erased = erased
+
+    return restore
+
+
+# -- the display -----------------------------------------------------------------------------------
+
+
+def _snapshot_display(machine: Machine) -> dict[str, Any]:
+    framebuffer, pool = machine.videocore.framebuffer, machine.videocore.pool
+    return {
+        "geometry": asdict(framebuffer.geometry),
+        "blocks": [asdict(block) for block in pool.blocks.values()],
+        "next_handle": pool._next_handle,
+        "shown": framebuffer.allocation.handle if framebuffer.allocation else 0,
+    }
+
+
+def _check_display(
+    machine: Machine, saved: dict[str, Any]
+) -> tuple[Geometry, list[Allocation], int, int]:
+    pool = machine.videocore.pool
+    wanted = saved["geometry"]
+    if not all(type(value) is int for value in wanted.values()):
+        raise BadValue("display")
+    geometry = Geometry(**wanted)
+    if geometry != geometry.sane():
+        raise BadValue("display")
+    blocks = [Allocation(**block) for block in saved["blocks"][:MOST_BLOCKS]]
+    for block in blocks:
+        numbers = (block.handle, block.address, block.size, block.flags)
+        if not all(type(value) is int and value >= 0 for value in numbers):
+            raise BadValue("memory")
+        if block.address < pool.start or block.address + block.size > pool.end:
+            raise BadValue("memory")
+    shown, next_handle = saved["shown"], saved["next_handle"]
+    sizes = {block.handle: block.size for block in blocks}
+    if type(shown) is not int or type(next_handle) is not int or len(sizes) != len(blocks):
+        raise BadValue("display")
+    if shown and sizes.get(shown, 0) < geometry.size:
+        raise BadValue("display")
+    return geometry, blocks, max([next_handle, *(handle + 1 for handle in sizes)]), shown
+
+
+# -- events ----------------------------------------------------------------------------------------
+
+EventRow = tuple[str, Callable[[], Event | None], Callable[[Event], None], Callable[[], None]]
+
+
+def _generic_timers(machine: Machine) -> list[Any]:
+    return machine.local._timers if machine.local is not None else []
+
+
+def _events(machine: Machine) -> list[EventRow]:
+    """Name, the pending event, how to set it, what it does; the vsync has its own moment."""
+    found: list[EventRow] = []
+
+    def add(name: str, target: Any, attribute: str, action: Callable[[], None]) -> None:
+        def put(event: Event) -> None:
+            setattr(target, attribute, event)
+
+        def get() -> Event | None:
+            event: Event | None = getattr(target, attribute)
+            return event
+
+        found.append((name, get, put, action))
+
+    timer = machine.timer
+    for channel in range(4):
+        get = partial(timer._events.__getitem__, channel)
+        put = partial(timer._events.__setitem__, channel)
+        found.append((f"timer {channel}", get, put, partial(timer._match, channel)))
+    for _start, block in machine.bus.blocks:
+        if block.NAME == "arm_timer":
+            add("ARM timer", block, "_event", block._expired)  # type: ignore[attr-defined]
+    add("EMMC", machine.emmc, "_event", machine.emmc._step)
+    add("watchdog", machine.power, "_event", machine.power._on_reset)
+    add("PCM", machine.pcm, "_event", machine.pcm._update)
+    for dma in machine.dma.channels:
+        add(f"DMA {dma.NUMBER}", dma, "_event", dma._step)
+    if machine.local is not None:
+        add("local timer", machine.local, "_local_event", machine.local._local_fired)
+    return found
+
+
+def _pending_events(machine: Machine) -> dict[str, int]:
+    moments = {}
+    for name, get, _put, _action in _events(machine):
+        event = get()
+        if event is not None and not event.cancelled:
+            moments[name] = event.at
+    return moments
+
+
+def _restore_events(machine: Machine, events: dict[str, int]) -> None:
+    clock = machine.clock
+    clock._queue.clear()
+    machine._schedule_vsync()
+    for name, _get, put, action in _events(machine):
+        if name in events:
+            put(clock.at(events[name], action))

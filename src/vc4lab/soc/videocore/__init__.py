@@ -1,0 +1,1 @@
+"""The firmware's side of the mailbox: properties, memory handles, display."""

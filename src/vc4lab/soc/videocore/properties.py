@@ -1,0 +1,211 @@
+"""Property messages (mailbox channel 8): the walk over a message, and the table of tags.
+
+A tag is declared by decorating its handler:
+
+    @tag(0x00030002, "get clock rate", "u32 clock", "u32 clock, u32 hertz")
+    def get_clock_rate(vc, clock):
+        return clock, vc.clock_rates.get(clock, 0)
+
+The request and the response are comma-separated words; "u64", "bytes" (the rest of the value
+buffer) exist too. A handler that gives None has said why there is no answer.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from vc4lab.soc.videocore.videocore import VideoCore
+
+REQUEST, SUCCESS, FAILURE = 0, 0x80000000, 0x80000001
+RESPONSE_BIT = 1 << 31
+HEADER = 8
+LARGEST_MESSAGE = 1 << 20
+MOST_TAGS = 1024
+ALIGNMENT = "a buffer's address has to be a multiple of 16"
+
+Handler = Callable[..., Any]
+GEOMETRY_SETTERS: dict[int, tuple[str, ...]] = {
+    0x00048003: ("width", "height"),
+    0x00048004: ("virtual_width", "virtual_height"),
+    0x00048005: ("depth",),
+    0x00048006: ("order",),
+    0x00048007: ("alpha_mode",),
+    0x00048009: ("x", "y"),
+}
+"""Set tags that are collected: they are applied before the message's first answer."""
+
+
+@dataclass(frozen=True)
+class Tag:
+    """One row of the table."""
+
+    id: int
+    name: str
+    request: str
+    response: str
+    handler: Handler
+    display: bool
+    """Display tags take effect together, before any of them is answered."""
+
+    def arguments(self, value: bytes) -> list[Any]:
+        """The value buffer's words as the handler wants them; a short buffer is read as zeros."""
+        arguments: list[Any] = []
+        at = 0
+        for kind in _kinds(self.request):
+            if kind == "bytes":
+                arguments.append(value[at:])
+                break
+            size = 8 if kind == "u64" else 4
+            arguments.append(int.from_bytes(value[at : at + size], "little"))
+            at += size
+        return arguments
+
+    def pack(self, answer: Any) -> bytes:
+        """The handler's answer as response bytes."""
+        values = answer if isinstance(answer, (tuple, list)) else (answer,)
+        out = bytearray()
+        for kind, value in zip(_kinds(self.response), values, strict=False):
+            if kind == "bytes":
+                out += value
+            else:
+                size = 8 if kind == "u64" else 4
+                out += (int(value) & ((1 << 8 * size) - 1)).to_bytes(size, "little")
+        return bytes(out)
+
+
+TAGS: dict[int, Tag] = {}
+
+
+def tag(
+    number: int, name: str, request: str = "", response: str = "", *, display: bool = False
+) -> Callable[[Handler], Handler]:
+    """Declare the decorated function as the handler of tag `number`."""
+
+    def register(handler: Handler) -> Handler:
+        if number in TAGS:
+            raise ValueError(f"tag 0x{number:08x} is declared twice")
+        TAGS[number] = Tag(number, name, request, response, handler, display)
+        return handler
+
+    return register
+
+
+def tag_table() -> dict[int, Tag]:
+    """Every tag the firmware knows, by number."""
+    for area in ("board", "display", "power"):
+        import_module(f"vc4lab.soc.videocore.tags_{area}")
+    return TAGS
+
+
+def _kinds(fields: str) -> Iterator[str]:
+    for one in fields.split(","):
+        if one.strip():
+            yield one.split()[0]
+
+
+@dataclass(frozen=True)
+class _Place:
+    """A tag in a message: its number and where its value buffer is."""
+
+    number: int
+    at: int
+    size: int
+
+
+class PropertyChannel:
+    """Answers property messages for a `VideoCore`."""
+
+    def __init__(self, vc: VideoCore) -> None:
+        self.vc = vc
+        self._tags = tag_table()
+
+    def __call__(self, address: int) -> int:
+        """Answer the message at `address` (bus address) in place; gives the reply's data."""
+        memory = self.vc.memory
+        if not memory.contains(address, 16):
+            self._bad(address, "a property message that is outside RAM")
+            return address
+        size = memory.u32(address)
+        if size < 12 or size > LARGEST_MESSAGE or not memory.contains(address, size):
+            moved = (
+                f"; one begins 8 bytes further: {ALIGNMENT}" if self._starts(address + 8) else ""
+            )
+            self._bad(address, f"a property message that says it is {size} bytes long{moved}")
+            if not size:
+                return address
+            memory.set_u32(address + 4, FAILURE)
+            return address
+        places, complete = self._walk(address, size)
+        self._apply_display(places)
+        for place in places:
+            self._answer(place)
+        memory.set_u32(address + 4, SUCCESS if complete else FAILURE)
+        return address
+
+    def _starts(self, address: int) -> bool:
+        """Whether a property message may begin here."""
+        memory = self.vc.memory
+        if not memory.contains(address, 20):
+            return False
+        size, code, number = (memory.u32(address + at) for at in (0, 4, 8))
+        return 12 <= size <= LARGEST_MESSAGE and code == REQUEST and number in self._tags
+
+    def _walk(self, address: int, size: int) -> tuple[list[_Place], bool]:
+        """The tags of a message, and whether it ends as it should."""
+        memory = self.vc.memory
+        places: list[_Place] = []
+        at, end = address + HEADER, address + size
+        while at + 4 <= end and len(places) < MOST_TAGS:
+            number = memory.u32(at)
+            if number == 0:
+                return places, True
+            if at + 12 > end:
+                break
+            room = memory.u32(at + 4)
+            if room > end - at - 12:
+                self._bad(at, f"tag 0x{number:08x} with a value of {room} bytes, beyond the end")
+                return places, False
+            places.append(_Place(number, at + 12, room))
+            at += 12 + (room + 3 & ~3)
+        self._bad(address, "a property message without its end tag (a word of 0)", "SOC-013")
+        return places, True
+
+    def _apply_display(self, places: list[_Place]) -> None:
+        """Collect what a message wants of the display and let the display change once."""
+        wanted: dict[str, int] = {}
+        for place in places:
+            names = GEOMETRY_SETTERS.get(place.number)
+            if names and place.size >= 4 * len(names):
+                words = struct.unpack(
+                    f"<{len(names)}I", self.vc.memory.read(place.at, 4 * len(names))
+                )
+                wanted.update(zip(names, words, strict=True))
+        if wanted:
+            self.vc.framebuffer.change(**wanted)
+
+    def _answer(self, place: _Place) -> None:
+        memory = self.vc.memory
+        known = self._tags.get(place.number)
+        if known is None:
+            self.vc.reporter.report(
+                "SOC-012",
+                f"property tag 0x{place.number:08x} is not known and stays unanswered",
+                address=place.at - 12,
+                block="mailbox",
+            )
+            return
+        arguments = known.arguments(memory.read(place.at, place.size))
+        answer = known.handler(self.vc, *arguments)
+        if answer is None:
+            return
+        response = known.pack(answer)
+        memory.write(place.at, response[: place.size])
+        memory.set_u32(place.at - 4, RESPONSE_BIT | len(response))
+
+    def _bad(self, address: int, text: str, code: str = "SOC-011") -> None:
+        self.vc.reporter.report(code, text, address=address, block="mailbox")

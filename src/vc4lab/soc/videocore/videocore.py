@@ -1,0 +1,205 @@
+"""The firmware's state on the VideoCore side of the mailbox: power, clocks, memory, display."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from vc4lab.soc.board import Board
+from vc4lab.soc.boot.boot_plan import arm_memory, vc_memory
+from vc4lab.soc.videocore.framebuffer import BGR, RGB, Framebuffer, Geometry
+from vc4lab.soc.videocore.vc_memory import VideoCoreMemory
+
+if TYPE_CHECKING:
+    from vc4lab.diagnostics import Reporter
+    from vc4lab.memory import GuestMemory
+    from vc4lab.soc.boot.config_txt import Config
+    from vc4lab.soc.clock import Clock
+    from vc4lab.soc.devices.v3d_bridge import V3DBridge
+    from vc4lab.soc.unknowns import Unknowns
+
+EMMC, UART, ARM, CORE, V3D_CLOCK, H264, ISP, SDRAM, PIXEL, PWM = range(1, 11)
+ORDERS = {"rgb": RGB, "bgr": BGR}
+V3D_DOMAIN = 11
+DOMAINS = 24
+OTP_WORDS = 8
+FIRST_EXPANDER_PIN, EXPANDER_PINS = 128, 8
+MAC = bytes((0xB8, 0x27, 0xEB, 0x00, 0x56, 0xC4))
+SERIAL_NUMBER = 0x0000_0000_00C4_0001
+FIRMWARE_REVISION = 0x5B0B9A3F
+CUT_DOWN_GPU_MEM = 16
+"""MiB with which the cut-down firmware is loaded."""
+
+
+class VideoCore:
+    """What the firmware knows, asked by property tags and the older mailbox channels."""
+
+    def __init__(
+        self,
+        board: Board,
+        config: Config,
+        memory: GuestMemory,
+        clock: Clock,
+        reporter: Reporter,
+        v3d: V3DBridge,
+        unknowns: Unknowns,
+    ) -> None:
+        self.board = board
+        self.config = config
+        self.memory = memory
+        self.clock = clock
+        self.reporter = reporter
+        self.v3d = v3d
+        self.unknowns = unknowns
+        self.vc_memory = vc_memory(board, config)
+        self.arm_memory = arm_memory(board, config)
+        end = min(board.ram, board.peripherals)
+        self.pool = VideoCoreMemory(min(self.arm_memory, end), end)
+        self.overscan = self._overscan_of_config()
+        alias = board.alias if unknowns["framebuffer_address"] == "bus" else 0
+        self.framebuffer = Framebuffer(memory, self.pool, reporter, alias, self._default_geometry())
+        self.framebuffer.low_first = unknowns["framebuffer_small_pixels"] == "low"
+        self.clock_rates = {
+            EMMC: 250_000_000,
+            UART: config.integer("init_uart_clock", board.uart_clock),
+            ARM: board.arm_clock,
+            CORE: board.core_clock,
+            V3D_CLOCK: board.v3d_clock,
+            H264: 250_000_000,
+            ISP: 250_000_000,
+            SDRAM: 450_000_000,
+            PIXEL: 148_500_000,
+            PWM: 100_000_000,
+        }
+        self.clock_states = dict.fromkeys(self.clock_rates, 1)
+        self.clock_states[V3D_CLOCK] = 0
+        self.domains = [0] * (DOMAINS + 1)
+        self.devices = [1] * 9
+        self.expander = [0] * EXPANDER_PINS
+        self.expander_setup = [[1, 0, 0, 0] for _pin in range(EXPANDER_PINS)]
+        """Direction, polarity, termination and pull of each."""
+        self.turbo = 0
+        self.otp = [0] * OTP_WORDS
+        """Those for customers."""
+        self.touch_buffer = self.gpio_buffer = 0
+        """Where the program wants to be told of touches, and GPIO 128 on; told as they were."""
+        self.next_vsync: Callable[[], int] = lambda: clock.now
+        """The moment of the display's next vertical sync."""
+        self.execute_code: Callable[[int, Sequence[int]], int | None] = lambda code, values: None
+        """Runs a function on the VPU with r0… as given; its r0, None if it does not come back."""
+
+    def possible_overscan(self, wanted: Sequence[int]) -> list[int]:
+        """Borders (top, bottom, left, right) that leave something of the display."""
+        width, height, _rate = self.config.display_mode()
+        sides = (height, height, width, width)
+        return [min(value, side // 4) for value, side in zip(wanted, sides, strict=True)]
+
+    def _overscan_of_config(self) -> list[int]:
+        if self.config.flag("disable_overscan"):
+            return [0, 0, 0, 0]
+        names = ("top", "bottom", "left", "right")
+        return self.possible_overscan(
+            [max(self.config.integer(f"overscan_{name}"), 0) for name in names]
+        )
+
+    def _default_geometry(self) -> Geometry:
+        width, height, _rate = self.config.display_mode()
+        top, bottom, left, right = self.overscan
+        width, height = width - left - right, height - top - bottom
+        width = self.config.integer("framebuffer_width", width)
+        height = self.config.integer("framebuffer_height", height)
+        depth = self.config.integer("framebuffer_depth", 16)
+        order = ORDERS[self.unknowns["framebuffer_order"]]
+        if "framebuffer_swap" in self.config.values:
+            order = ORDERS["bgr" if self.config.flag("framebuffer_swap") else "rgb"]
+        return Geometry(width, height, width, height, depth, order=order).sane()
+
+    # -- power -------------------------------------------------------------------------------------
+
+    def set_clock_state(self, number: int, on: int) -> None:
+        """Switch a clock; the V3D's makes the V3D usable."""
+        if number in self.clock_states:
+            self.clock_states[number] = on & 1
+            if number == V3D_CLOCK:
+                self._switch_v3d("clock", bool(on & 1))
+
+    def set_domain(self, number: int, on: int) -> None:
+        """Switch a power domain; the V3D's makes the V3D usable."""
+        if 0 < number <= DOMAINS:
+            self.domains[number] = on & 1
+            if number == V3D_DOMAIN:
+                self._switch_v3d("domain", bool(on & 1))
+
+    def enable_qpu(self, on: bool) -> None:
+        """The firmware gives the V3D to the ARM, or takes it back."""
+        self._switch_v3d("enable QPU", on)
+
+    def _switch_v3d(self, supply: str, on: bool) -> None:
+        self.v3d.switch(supply, on)
+        if on and self.vc_memory >> 20 <= CUT_DOWN_GPU_MEM:
+            self.reporter.report(
+                "SOC-082",
+                f"the V3D gets power with gpu_mem={self.vc_memory >> 20}, for which a board loads "
+                "the cut-down firmware (start_cd.elf)",
+                block="firmware",
+            )
+
+    # -- the older channels ------------------------------------------------------------------------
+
+    def power_channel(self, data: int) -> int:
+        """Channel 0: the mask of devices to be on, answered with the mask that is."""
+        return data
+
+    def framebuffer_channel(self, data: int) -> int:
+        """Channel 1: a 40-byte structure at `data`; 0 in the reply means it worked."""
+        memory = self.memory
+        if not memory.contains(data, 40):
+            self.reporter.report(
+                "SOC-011",
+                "a framebuffer structure outside RAM",
+                address=data,
+                block="mailbox",
+            )
+            return 0x10
+        if not data >> 30:
+            self.reporter.report(
+                "SOC-080",
+                f"the framebuffer structure is named by its ARM address 0x{data:08x}; add "
+                f"0x{self.board.alias:08x}, or the answer may stay in the VideoCore's L2 cache",
+                address=data,
+                block="mailbox",
+            )
+        width, height, virtual_width, virtual_height = struct.unpack("<4I", memory.read(data, 16))
+        depth, x, y = (memory.u32(data + at) for at in (20, 24, 28))
+        if width == 0 or height == 0:
+            width, height = self.framebuffer.geometry.width, self.framebuffer.geometry.height
+        self.framebuffer.change(
+            width=width,
+            height=height,
+            virtual_width=virtual_width or width,
+            virtual_height=virtual_height or height,
+            depth=depth,
+            x=x,
+            y=y,
+            order=ORDERS[self.unknowns["framebuffer_order_channel_1"]],
+        )
+        if depth <= 8:
+            self.framebuffer.palette = [
+                _from_rgb565(memory.u16(data + 40 + 2 * i)) for i in range(256)
+            ]
+        worked = self.framebuffer.allocate()
+        geometry = self.framebuffer.geometry
+        memory.set_u32(data, geometry.width)
+        memory.set_u32(data + 4, geometry.height)
+        memory.set_u32(data + 16, geometry.pitch)
+        memory.set_u32(data + 32, self.framebuffer.bus_address)
+        memory.set_u32(data + 36, self.framebuffer.allocated_size)
+        return 0 if worked else 0x10
+
+
+def _from_rgb565(word: int) -> int:
+    """A 565 palette entry as a BGR palette word (byte 0 blue)."""
+    red, green, blue = word >> 11 & 31, word >> 5 & 63, word & 31
+    red, green, blue = red * 255 // 31, green * 255 // 63, blue * 255 // 31
+    return 0xFF000000 | red << 16 | green << 8 | blue
