@@ -45,7 +45,7 @@ class Reporter:
         self.counts: Counter[str] = Counter()
         self.listeners: list[Listener] = []
         self.where: Callable[[], str | None] | None = None
-        self._seen: dict[str, set[tuple[str, int | None]]] = {}
+        self._seen: dict[str, dict[tuple[str, int | None], Diagnostic]] = {}
         self._lock = threading.Lock()
 
     def report(
@@ -58,16 +58,19 @@ class Reporter:
         detail: str | None = None,
     ) -> Diagnostic:
         """Record a finding and return it. Raises StrictStop for an error in strict mode."""
-        item = Diagnostic(code, message, address, block, detail, severity_of(code))
+        key = (message, address)
         with self._lock:
             self.counts[code] += 1
-            seen = self._seen.setdefault(code, set())
-            key = (message, address)
-            new = key not in seen and len(seen) < KEEP_PER_CODE
+            seen = self._seen.setdefault(code, {})
+            known = seen.get(key)
+            if known is not None and not self.strict:
+                return known  # some programs make the same mistake a million times
+            item = Diagnostic(code, message, address, block, detail, severity_of(code))
+            new = known is None and len(seen) < KEEP_PER_CODE
             if new:
-                seen.add(key)
                 if self.where is not None:
                     item = replace(item, pc=self.where())
+                seen[key] = item
                 self.items.append(item)
         if new:
             for listener in list(self.listeners):
