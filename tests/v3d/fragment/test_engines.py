@@ -123,6 +123,26 @@ def test_strange_floats_are_rendered_exactly(odd):
     assert (image == scene.render("interpreter")).all()
 
 
+@pytest.mark.parametrize("primitive", ["lines", "triangles"])
+def test_a_nan_met_by_another_is_the_same_on_all_instruction_sets(primitive):
+    """Which of two NaNs an x86 operation keeps depends on the order that a compiler chose."""
+    scene = Scene(100, 80)
+    corners = [vertex(2, 3, 0.5, 1, 0.2, 0.4, 0.9), vertex(95, 20, 0.5, 1, 0.3, 0.1, 0.5)]
+    corners.append(vertex(10, 79, 0.5, 1, 0.8, 0.9, 0.1))
+    positive_nan, minus_infinity = 0x7FC00000, 0xFF800000
+    corners[1][2] = positive_nan  # 1/Wc
+    corners[1][3] = corners[0][4] = minus_infinity
+    corners[2][5] = positive_nan
+    key = FragmentKey(program=COLOURED, n_varyings=3, primitive=primitive)
+    order = [(0, 1), (1, 2), (2, 0)] if primitive == "lines" else [(0, 1, 2)]
+    scene.add(key, corners, order, line_width=5.0)
+    golden = scene.render("interpreter")
+    assert golden.any()
+    for target in targets():
+        assert (scene.render("fast", target=target) == golden).all()
+        assert (scene.render("exact", target=target) == golden).all()
+
+
 def test_zero_one_over_w_is_drawn_without_suspicion():
     scene = Scene(100, 80)
     flat = [(0.0, 0.0), (99.0, 0.0), (0.0, 79.0)]

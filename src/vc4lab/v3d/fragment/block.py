@@ -20,6 +20,7 @@ from vc4lab.simd import (
     fmin_,
     i32,
     i32x16,
+    is_nan,
     load,
     mask16,
     mask_bits,
@@ -52,6 +53,7 @@ from vc4lab.v3d.fragment.tile_context import (
 from vc4lab.v3d.fragment.tlb import flags_word
 
 Z_SCALE = float(0xFFFFFF)
+_NAN = 0x7FC00000
 
 
 @dataclass
@@ -218,15 +220,26 @@ class BlockShader:
         slope = interpolate(a, block.row[1], block.dx)
         reciprocal = splat(c) if slope is None else slope + splat(c)
         usable = in_quads & (reciprocal != 0.0)
-        return const(f32, 1.0) / select(usable, reciprocal, splat(const(f32, 1.0)))
+        w = const(f32, 1.0) / select(usable, reciprocal, splat(const(f32, 1.0)))
+        return self._one_nan(w)
 
     def _varyings(self, primitive: Primitive, block: Block) -> list[Interpolants]:
         planes = primitive.varyings
         result = []
         for a, row, c, flat in zip(planes.a, block.row[2:], planes.c, planes.flat, strict=True):
             vp = interpolate(a, row, block.dx)
-            result.append(Interpolants(splat(const(f32, 0.0)) if vp is None else vp, c, flat))
+            vp = splat(const(f32, 0.0)) if vp is None else self._one_nan(vp)
+            result.append(Interpolants(vp, c, flat))
         return result
+
+    def _one_nan(self, value: Value) -> Value:
+        """A NaN that was computed is the same on all processors: theirs keep an operand's, or not.
+
+        Programs of the fast engine see none (`suspect`).
+        """
+        if self.constants.key.engine == "fast":
+            return value
+        return select(is_nan(value), const(i32x16, _NAN).bitcast(f32), value)
 
     def _environment(self, inputs: BlockInputs) -> FragmentEnvironment:
         if not self.constants.key.counting:
