@@ -81,8 +81,9 @@ class VpuService:
             self._pool.release(stack.handle)
 
     def _run(self, function: int, arguments: Sequence[int], stack: int) -> int | None:
-        from vc4lab.soc.videocore.vpu.executor import Endless, Executor, Refused
+        from vc4lab.soc.videocore.vpu.executor import Executor
         from vc4lab.soc.videocore.vpu.memory import Fault, VpuMemory
+        from vc4lab.soc.videocore.vpu.state import Endless, Refused
 
         misaligned = self._unknowns["vpu_misaligned"] == "works"
         memory = VpuMemory(self._memory, self._bus, misaligned)
