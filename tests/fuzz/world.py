@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.jobs import CT0CA, CT0EA, CT1CA, CT1EA, Job, nv_vertex, viewport
+from tests.support.programs import GOURAUD
 
 from vc4lab.diagnostics import Reporter
 from vc4lab.drm.jobs import WORKSPACE, RecordedRun
@@ -101,21 +102,7 @@ END = """
     nop ; nop
     nop ; nop ; sbdone
 """
-COLOURED = (
-    """
-    mov r0, vary ; nop
-    fmul r0, r0, ra15
-    fadd r0, r0, r5 ; mov r1, vary
-    nop ; mov r3.8a, r0
-    fmul r1, r1, ra15
-    fadd r1, r1, r5 ; mov r2, vary
-    nop ; mov r3.8b, r1
-    fmul r2, r2, ra15
-    fadd r2, r2, r5
-    nop ; mov r3.8c, r2
-"""
-    + END
-)
+COLOURED = GOURAUD + END
 TEXTURED = (
     """
     mov r0, vary

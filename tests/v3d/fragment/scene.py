@@ -31,19 +31,6 @@ FLAT = """
 """
 """Colour is uniform 0."""
 
-GOURAUD = """
-    mov r0, vary ; nop
-    fmul r0, r0, ra15
-    fadd r0, r0, r5 ; mov r1, vary
-    nop ; mov r3.8a, r0
-    fmul r1, r1, ra15
-    fadd r1, r1, r5 ; mov r2, vary
-    nop ; mov r3.8b, r1
-    fmul r2, r2, ra15
-    fadd r2, r2, r5
-    nop ; mov r3.8c, r2
-"""
-
 
 def words(text: str) -> tuple[int, ...]:
     """Words of an assembled program."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.v3d.fragment.scene import GOURAUD, Scene, vertex, words
+from tests.support.programs import GOURAUD
+from tests.v3d.fragment.scene import Scene, vertex, words
 
 from vc4lab.qpu.environment import Unsupported
 from vc4lab.simd import targets

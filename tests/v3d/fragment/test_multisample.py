@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.v3d.fragment.scene import GOURAUD, ZS_DUMP, Scene, vertex, words
+from tests.support.programs import GOURAUD
+from tests.v3d.fragment.scene import ZS_DUMP, Scene, vertex, words
 
 from vc4lab.simd import targets
 from vc4lab.v3d.fragment.samples import PATTERNS

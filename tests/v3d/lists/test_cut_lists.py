@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from tests.support.frames import BACKGROUND, Frame
 from tests.support.jobs import nv_vertex, viewport
+from tests.support.programs import GOURAUD
 
 from vc4lab.memory import MEMORY_SIZE, GuestMemory
 from vc4lab.records.control import build
@@ -15,22 +16,15 @@ from vc4lab.records.primitives import ListFormat, encode_compressed, walk_compre
 
 TRIANGLES = 0x12
 VERTICES = 60
-PROGRAM = """
-    mov r0, vary ; nop
-    fmul r0, r0, ra15
-    fadd r0, r0, r5 ; mov r1, vary
-    nop ; mov r3.8a, r0
-    fmul r1, r1, ra15
-    fadd r1, r1, r5 ; mov r2, vary
-    nop ; mov r3.8b, r1
-    fmul r2, r2, ra15
-    fadd r2, r2, r5
-    nop ; mov r3.8c, r2
+PROGRAM = (
+    GOURAUD
+    + """
     nop ; nop ; sbwait
     mov tlbc, r3 ; nop ; thrend
     nop ; nop
     nop ; nop ; sbdone
 """
+)
 
 
 def triangles(rng: random.Random, count: int) -> list[tuple[int, ...]]:
