@@ -141,7 +141,7 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
         "test_rounding_of_depth": ("depth_rounding=nearest",),
         "test_units_of_the_depth_offset": ("depth_offset_unit=float",),
     },
-    "tests/v3d/fragment/test_tmu.py": {
+    "tests/v3d/fragment/test_tmu_switches.py": {
         "test_half_floats_are_filtered": (
             "tmu_half_filter=truncate",
             "tmu_half_filter=point",

@@ -2,10 +2,20 @@
 
 import random
 from dataclasses import replace
-from functools import cache
 
 import numpy as np
 import pytest
+from tests.v3d.fragment.sampling import (
+    BASE,
+    SPECIAL,
+    TARGETS,
+    check,
+    coordinates,
+    memory,
+    quads,
+    reference,
+    words,
+)
 
 from vc4lab.memory import GuestMemory
 from vc4lab.records.texture import MinFilter, TextureConfig, TextureType, Wrap
@@ -16,82 +26,18 @@ from vc4lab.simd import (
     Target,
     build,
     call_with_flags,
-    host_target,
     i32,
     i32x16,
     load,
     ptr,
     store,
-    targets,
 )
-from vc4lab.v3d.fragment.texture_reference import ReferenceSampler
 from vc4lab.v3d.fragment.texture_state import (
     LevelLayout,
-    TextureDescriptor,
-    TextureKind,
     describe_texture,
 )
 from vc4lab.v3d.fragment.tmu import sample
 from vc4lab.v3d.fragment.tmu_kernels import lookup_words, sample_words
-from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
-
-BASE = 0x400000
-TARGETS = targets()
-ZEROS = [0] * 16
-
-
-@cache
-def memory() -> GuestMemory:
-    """6 MiB of noise around BASE."""
-    ram = GuestMemory()
-    ram.write(0x200000, np.random.default_rng(7).integers(0, 256, 6 << 20, np.uint8).tobytes())
-    return ram
-
-
-def words(values) -> list[int]:
-    return np.asarray(values, np.float32).view(np.uint32).tolist()
-
-
-def check(
-    config: TextureConfig | tuple[int, ...],
-    s: list[int],
-    t: list[int],
-    r: list[int] = ZEROS,
-    b: list[int] = ZEROS,
-    *,
-    only: tuple[Target, ...] | None = None,
-    unknowns=DEFAULT_UNKNOWNS,
-) -> TextureKind:
-    parameters = config.parameters() if isinstance(config, TextureConfig) else config
-    kind, descriptor = describe_texture(*parameters, 4, unknowns=unknowns)
-    golden = reference(kind, descriptor).sample(s, t, r, b)
-    arrays = [np.array(values, np.uint32) for values in (s, t, r, b)]
-    for target in only or (host_target(),):
-        got = sample_words(kind, descriptor, memory(), *arrays, target=target).tolist()
-        assert got == golden, (kind, target)
-    return kind
-
-
-def reference(kind: TextureKind, descriptor: TextureDescriptor) -> ReferenceSampler:
-    ram = memory()
-
-    def fetch(address: int, size: int) -> int:
-        return int.from_bytes(ram.read(address, size), "little")
-
-    return ReferenceSampler(kind, descriptor, fetch)
-
-
-def coordinates(seed: int, low: float = -2.2, high: float = 3.2) -> list[int]:
-    rng = np.random.default_rng(seed)
-    values = rng.uniform(low, high, 16).astype(np.float32)
-    values[:8] = [0.0, 1.0, 0.5, -1e-9, 1 - 2**-24, 2.0, -1.0, 1 / 3]
-    return words(rng.permutation(values))
-
-
-SPECIAL = [
-    0x7F800000, 0xFF800000, 0x7FC00000, 0x7F800001, 0x80000000, 0x00000001, 0x807FFFFF, 0x7F7FFFFF,
-    0xFF7FFFFF, 0x4B800001, 0xCB7FFFFF, 0x00800000, 0x80800000, 0x3F7FFFFF, 0x4F000000, 0xCF000001,
-]  # fmt: skip
 
 
 @pytest.mark.parametrize("texture_type", list(TextureType))
@@ -129,15 +75,6 @@ def test_border_colour_layouts(texture_type: TextureType) -> None:
         min_filter=filter_code, wrap_s=Wrap.BORDER, wrap_t=Wrap.BORDER,
     )  # fmt: skip
     check(config, coordinates(6), coordinates(7), [0xA1B2C3D4] * 16)
-
-
-def quads(seed: int, spread: float) -> tuple[list[int], list[int]]:
-    """Coordinates of four quads with a footprint of roughly ``spread`` of the texture."""
-    rng = np.random.default_rng(seed)
-    base = np.repeat(rng.uniform(0, 1, (2, 4)), 4, axis=1)
-    steps = rng.uniform(-spread, spread, (2, 16)) * np.repeat([[0.01, 0.1, 1, 3]], 4, axis=1)
-    both = (base + steps).astype(np.float32)
-    return words(both[0]), words(both[1])
 
 
 @pytest.mark.parametrize("min_filter", list(MinFilter))
@@ -286,109 +223,6 @@ def test_flipped_and_child_images() -> None:
     assert check(config, coordinates(13), coordinates(14)).child
 
 
-@pytest.mark.parametrize(
-    "switch",
-    [
-        {"tmu_filter_rounding": "once"},
-        {"tmu_lod_log2": "linear"},
-        {"tmu_lod_lane": "lane"},
-        {"tmu_lod_footprint": "sum"},
-    ],
-)
-def test_switches(switch: dict[str, str]) -> None:
-    unknowns = DEFAULT_UNKNOWNS.with_(**switch)
-    changed = False
-    for explicit in (False, True):
-        config = TextureConfig(
-            base=BASE, width=256, height=256, levels=8, mag_filter=0, explicit_lod=explicit,
-            min_filter=MinFilter.LINEAR_MIP_LINEAR,
-        )  # fmt: skip
-        s, t = quads(15, 0.05)
-        b = words(np.linspace(0, 4, 16))
-        check(config, s, t, b=b, unknowns=unknowns)
-        changed |= golden_words(config, s, t, b, unknowns) != golden_words(config, s, t, b)
-    assert changed
-
-
-def golden_words(
-    config: TextureConfig,
-    s: list[int],
-    t: list[int],
-    b: list[int] = ZEROS,
-    unknowns=DEFAULT_UNKNOWNS,
-) -> list[int]:
-    """What the definition says of the noise."""
-    kind, descriptor = describe_texture(*config.parameters(), 4, unknowns=unknowns)
-    return reference(kind, descriptor).sample(s, t, ZEROS, b)
-
-
-@pytest.mark.parametrize(
-    ("name", "choice", "texture_type"),
-    [
-        ("tmu_yuyv_order", "uyv", TextureType.YUYV422R),
-        ("tmu_yuyv_order", "vuy", TextureType.YUYV422R),
-        ("tmu_alpha_colour", "alpha", TextureType.A4),
-        ("tmu_alpha_colour", "alpha", TextureType.A1),
-        ("tmu_bw1_utile", "64x8", TextureType.BW1),
-        ("tmu_bw1_utile", "64x8", TextureType.A1),
-    ],
-)
-def test_switches_of_single_types(name: str, choice: str, texture_type: TextureType) -> None:
-    """Levels of all sizes, so that both tiled layouts come; every target."""
-    unknowns = DEFAULT_UNKNOWNS.with_(**{name: choice})
-    for size, levels in (((256, 256), 1), ((1024, 512), 1), ((40, 20), 1), ((1024, 512), 8)):
-        if texture_type is TextureType.YUYV422R and levels > 1:
-            continue
-        config = TextureConfig(
-            base=BASE, type=texture_type, width=size[0], height=size[1], levels=levels,
-            mag_filter=0, min_filter=MinFilter.LINEAR_MIP_NEAREST if levels > 1 else 0,
-        )  # fmt: skip
-        only = tuple(TARGETS) if size == (256, 256) else None
-        s, t = quads(32, 0.05)
-        check(config, s, t, only=only, unknowns=unknowns)
-        assert golden_words(config, s, t, unknowns=unknowns) != golden_words(config, s, t)
-
-
-def test_a_bit_texture_with_wide_utiles() -> None:
-    """The first 64 bits are the first row of the picture."""
-    ram = GuestMemory()
-    ram.write(BASE, bytes([0xFF] * 8 + [0] * 56))
-    config = TextureConfig(
-        base=BASE, type=TextureType.BW1, width=64, height=16, mag_filter=1, min_filter=1
-    )
-    s = (np.arange(16, dtype=np.float32) * 4 + 2) / 64
-    t = np.full(16, 0.5 / 16, np.float32)
-    zero = np.zeros(16, np.uint32)
-    for choice, white in (("32x16", 8), ("64x8", 16)):
-        unknowns = DEFAULT_UNKNOWNS.with_(tmu_bw1_utile=choice)
-        kind, descriptor = describe_texture(*config.parameters(), unknowns=unknowns)
-        found = sample_words(
-            kind, descriptor, ram, s.view(np.uint32), t.view(np.uint32), zero, zero
-        )
-        assert (found == 0xFFFFFFFF).sum() == white, choice
-
-
-@pytest.mark.parametrize("wrap", list(Wrap))
-def test_infinite_coordinates_can_be_far_away(wrap: Wrap) -> None:
-    unknowns = DEFAULT_UNKNOWNS.with_(tmu_not_finite="far")
-    for levels, min_filter in ((1, MinFilter.NEAREST), (6, MinFilter.LINEAR_MIP_LINEAR)):
-        config = TextureConfig(
-            base=BASE, width=64, height=64, levels=levels, mag_filter=1, min_filter=min_filter,
-            wrap_s=wrap, wrap_t=wrap,
-        )  # fmt: skip
-        only = tuple(TARGETS) if wrap is Wrap.CLAMP else None
-        check(config, SPECIAL, SPECIAL[::-1], b=SPECIAL, only=only, unknowns=unknowns)
-        check(config, SPECIAL, coordinates(40), b=ZEROS, only=only, unknowns=unknowns)
-    cube = replace(config, cube=True, cube_stride=0x8000)
-    check(cube, SPECIAL, SPECIAL[::-1], coordinates(41), unknowns=unknowns)
-    if wrap is Wrap.CLAMP:
-        edge = replace(config, levels=1, min_filter=MinFilter.NEAREST)
-        infinity, middle, one = [0x7F800000] * 16, words([0.5] * 16), words([1.0] * 16)
-        far = golden_words(edge, infinity, middle, unknowns=unknowns)
-        assert far == golden_words(edge, one, middle)
-        assert golden_words(edge, infinity, middle) == golden_words(edge, ZEROS, middle)
-
-
 def test_where_one_level_gives_way_to_the_next() -> None:
     """Explicit levels around every half, in the steps of 1/256 that there are."""
     config = TextureConfig(
@@ -402,38 +236,6 @@ def test_where_one_level_gives_way_to_the_next() -> None:
     both = replace(config, min_filter=MinFilter.LINEAR)  # magnified: nearest, up to 0
     for step in (-1, 0, 1):
         check(both, s, t, b=words([step / 256] * 16))
-
-
-def test_short_samples_can_sit_high() -> None:
-    unknowns = DEFAULT_UNKNOWNS.with_(tmu_short_position="high")
-    for texture_type in (TextureType.S8, TextureType.S16, TextureType.S16F):
-        config = TextureConfig(base=BASE, type=texture_type, width=32, height=32)
-        s, t = coordinates(16), coordinates(17)
-        check(config, s, t, unknowns=unknowns)
-        low = golden_words(config, s, t)
-        assert golden_words(config, s, t, unknowns=unknowns) == [word << 16 for word in low]
-
-
-@pytest.mark.parametrize("texture_type", [TextureType.S16F, TextureType.RGBA64])
-@pytest.mark.parametrize("choice", ["round", "truncate", "point"])
-def test_half_floats_are_filtered(texture_type: TextureType, choice: str) -> None:
-    """Noise holds every kind of half: denormal, infinite, NaN; no float flag is raised."""
-    unknowns = DEFAULT_UNKNOWNS.with_(tmu_half_filter=choice)
-    config = TextureConfig(
-        base=BASE, type=texture_type, width=256, height=128, levels=7, mag_filter=0,
-        min_filter=MinFilter.LINEAR_MIP_LINEAR, wrap_s=Wrap.BORDER,
-    )  # fmt: skip
-    only = tuple(TARGETS) if choice == "round" else None
-    for seed, spread in ((21, 0.05), (22, 0.002), (23, 2.0)):
-        s, t = quads(seed, spread)
-        kind = check(config, s, t, [0x3C00C001] * 16, only=only, unknowns=unknowns)
-        assert kind.min_linear == (choice != "point")
-        default = golden_words(config, s, t)
-        assert (golden_words(config, s, t, unknowns=unknowns) != default) == (choice != "round")
-    nearest = TextureConfig(
-        base=BASE, type=texture_type, width=256, height=128, mag_filter=1, min_filter=0
-    )
-    check(nearest, *quads(24, 0.01), unknowns=unknowns)
 
 
 def test_half_way_between_two_halves() -> None:
