@@ -149,6 +149,16 @@ def test_ways_to_leave_it(boot, setting):
     assert not codes(machine)
 
 
+@pytest.mark.parametrize("masks", [0x00, 0x40, 0x80, 0xC0])
+def test_eret_restores_the_masks_of_interrupts(boot, masks):
+    """What SPSR_hyp says, not what HYP mode had."""
+    old = bytes.fromhex("1f 00 c0 e3 d3 00 80 e3")  # bic r0, r0, #0x1f; orr r0, r0, #0xd3
+    new = bytes([0xDF]) + old[1:4] + bytes([0x13 | masks]) + old[5:]
+    machine = boot(kernel("hyp_leave", old, new))
+    assert machine.run().reason is Stop.HALTED, machine.reporter.summary()
+    assert machine.cores[0].register(9) & 0xDF == masks | SUPERVISOR
+
+
 def test_smc_without_a_monitor(boot):
     machine = boot("hyp_leave", unknowns=Unknowns({"monitor_call": "undefined"}))
     result = machine.run(seconds=0.01)

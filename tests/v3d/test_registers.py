@@ -314,6 +314,19 @@ def test_a_halt_is_named_where_somebody_waits() -> None:
     assert f"binning thread stands at a halt (CT0CA = 0x{halting + 1:08x})" in text
 
 
+@pytest.mark.parametrize("number", [0, 1])
+def test_the_return_address_of_a_halted_sub_list(number: int) -> None:
+    frame = Frame()
+    v3d = frame.v3d
+    halting = frame.job.put(build(0) + build(1))
+    calling = frame.job.put(build(1) + build(17, address=halting) + build(1))
+    assert read(v3d, f"CT0{number}RA0") == 0
+    write(v3d, f"CT{number}CA", calling)
+    write(v3d, f"CT{number}EA", calling + 7)
+    assert read(v3d, f"CT{number}CA") == halting + 1
+    assert read(v3d, f"CT0{number}RA0") == calling + 6
+
+
 def test_errors_are_named() -> None:
     frame = Frame()
     wrong = frame.job.put(b"\xf0")

@@ -286,11 +286,13 @@ def test_hostile_parameter_words_describe_and_stay_in_memory() -> None:
 
 @pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.level)
 @pytest.mark.parametrize("wrap", list(Wrap))
-def test_no_coordinate_raises_sticky_float_flags(wrap: Wrap, target: Target) -> None:
+@pytest.mark.parametrize("mip", [True, False])
+def test_no_coordinate_raises_sticky_float_flags(wrap: Wrap, mip: bool, target: Target) -> None:
     """The QPU's fast path takes them for a sign of infinities in the shader's own arithmetic."""
     config = TextureConfig(
-        base=BASE, width=64, height=64, levels=4, mag_filter=0, wrap_s=wrap, wrap_t=wrap,
-        min_filter=MinFilter.NEAREST_MIP_LINEAR, cube=wrap is Wrap.BORDER, cube_stride=0x8000,
+        base=BASE, width=64, height=64, levels=4 if mip else 1, mag_filter=0, wrap_s=wrap,
+        wrap_t=wrap, min_filter=MinFilter.NEAREST_MIP_LINEAR if mip else MinFilter.LINEAR,
+        cube=mip and wrap is Wrap.BORDER, cube_stride=0x8000,
     )  # fmt: skip
     kind, descriptor = describe_texture(*config.parameters(), 4)
 

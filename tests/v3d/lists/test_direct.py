@@ -6,7 +6,7 @@ import struct
 
 import pytest
 from tests.support.frames import BACKGROUND, RED, Frame, inside, solid
-from tests.support.jobs import nv_vertex, viewport
+from tests.support.jobs import CT1CA, CT1EA, nv_vertex, viewport
 from tests.v3d.lists.test_vg import DUMMY, END, FAN, RHT, RHT_STRIP, STRIP, TRIANGLES, array, inline
 
 from vc4lab.records.control import build
@@ -58,6 +58,35 @@ def test_every_mode_as_through_the_binner(options: dict[str, object], mode: int)
         assert not frame.reporter.items, frame.reporter.summary()
     for (_, binned), (_, direct) in zip(pictures[:3], pictures[3:], strict=True):
         assert (binned == direct).all()
+
+
+def test_a_list_whose_indices_have_changed_is_made_again() -> None:
+    """The same rendering list twice, at the same address."""
+    frame = Frame()
+    places: list[tuple[int, int]] = []
+
+    def run(data: bytes) -> None:
+        places.append((frame.job.put(data), len(data)))
+        again()
+
+    def again() -> None:
+        start, size = places[-1]
+        frame.v3d.write(CT1CA, start)
+        frame.v3d.write(CT1EA, start + size)
+
+    frame.run = run  # type: ignore[method-assign]
+    shader = frame.nv_shader(COLOURS, vertices(), 1)
+    byte = frame.job.put(bytes([0, 1, 2]))
+    record = build(32, mode=4, index_type=0, length=3, address=byte, maximum_index=5)
+    first = frame.render(viewport(frame.job) + shader + record)
+    frame.job.memory.write(byte, bytes([3, 4, 5]))
+    again()
+    second = frame.pixels()
+    assert (first != BACKGROUND).any()
+    assert (second != BACKGROUND).any()
+    assert (first != second).any()
+    fresh = frame.render(viewport(frame.job) + shader + record)
+    assert (fresh == second).all()
 
 
 @pytest.mark.parametrize("options", ENGINES)

@@ -313,7 +313,6 @@ def _move(
     plain = const(i1, 0)
     if not (mover.multisample | mover.wide | mover.mask):
         plain = (op.part == COLOUR) & ((context.clean & CLEAN_COLOUR) != 0)
-        plain = plain & (context.clean_low == context.clean_high)
     job = Transfer(
         context.memory, op.base, op.pitch, words, plain, keep, x, y, columns, rows, format_,
         tiling, unknowns,
