@@ -42,9 +42,9 @@ def _measure() -> list[list[tuple[str, float]]]:
     compiled: list[str] = []
     honest, build = native.compile_ir, native.build
 
-    def noting(ir: str, target: Any, combine: bool = True) -> bytes:
+    def noting(ir: str, *arguments: Any) -> bytes:
         compiled.append(ir)
-        return honest(ir, target, combine)
+        return honest(ir, *arguments)
 
     def timed(name: str, *arguments: Any, **options: Any) -> Any:
         compiled.clear()

@@ -10,7 +10,7 @@ from typing import Any
 from vc4lab.simd.merge import LoopState, Unbound, capture, join, restore
 from vc4lab.simd.trace import Edge, FunctionTrace, current, staged_error
 from vc4lab.simd.types import i1, i32
-from vc4lab.simd.value import Value, coerce, compare, is_staged, select
+from vc4lab.simd.value import Value, branch, coerce, compare, is_staged, select
 
 __all__ = ["For", "Frame", "If", "Unbound", "While", "alive", "and_", "chain", "not_", "or_",
            "range_", "ternary", "truth", "unroll"]  # fmt: skip
@@ -81,7 +81,9 @@ class If:
         self.base = capture(state)
         self.dead = trace.block is None
         yes, self.no = trace.new_label("then"), trace.new_label("else")
-        trace.terminate(f"br i1 {condition.text}, label %{yes}, label %{self.no}")
+        jump, self._jump_over = branch(condition, yes, self.no)
+        self._line = len(trace.lines)
+        trace.terminate(jump)
         if not self.dead:
             self.known = trace.knowledge()
             trace.start(yes, self.known)
@@ -97,6 +99,9 @@ class If:
         if not self.staged:
             return state
         if not self.dead:
+            lines = self.trace.lines
+            if len(lines) == self._line + 3:  # the branch, a label, a jump: `if …: break`
+                lines[self._line] = self._jump_over
             self.trace.start(self.no, self.known)
         result = restore(self.base)
         assert isinstance(result, tuple)
@@ -144,7 +149,7 @@ class _Loop:
         assert self.state is not None
         trace = self.trace
         body, out = trace.new_label("body"), trace.new_label("out")
-        trace.terminate(f"br i1 {condition.text}, label %{body}, label %{out}")
+        trace.terminate(branch(condition, body, out)[0])
         known = trace.knowledge()
         trace.start(out)
         edge = trace.leave(tuple(self.state.header) if state is None else capture(state))

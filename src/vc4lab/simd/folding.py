@@ -40,6 +40,9 @@ NEUTRAL: dict[str, int] = {
 }  # fmt: skip
 """The second operand with which an operation gives back its first."""
 
+ABSORBING: dict[str, int] = {"and": 0, "mul": 0, "or": -1}
+"""The operand with which an operation gives that operand, whatever the other one is."""
+
 COMMUTATIVE = ("add", "mul", "and", "or", "xor")
 """Operations whose operands may change places."""
 

@@ -13,7 +13,7 @@ from typing import Any
 from vc4lab.simd import cache
 from vc4lab.simd.floatmode import CALLERS, FLOAT_MODES, define_entry
 from vc4lab.simd.kernel import Function, define, function_in_module
-from vc4lab.simd.target import Target, host_target, initialise
+from vc4lab.simd.target import Target, code_generation, host_target, initialise
 from vc4lab.simd.trace import ModuleTrace
 from vc4lab.simd.types import Type, f32, f64, i1, i8, i16, i32, i64, ptr
 
@@ -136,10 +136,11 @@ class _Machines(threading.local):
 _machines = _Machines()
 
 
-def compile_ir(ir: str, target: Target, combine: bool = True) -> bytes:
+def compile_ir(ir: str, target: Target, combine: bool = True, quick: bool = False) -> bytes:
     """Machine code (an object file) of LLVM text. Usable from several threads.
 
-    combine: as in `build`. Nothing verifies the module: the parser checks types and names already.
+    combine, quick: as in `build`. Nothing verifies the module: the parser checks types and names
+    already.
     """
     import llvmlite.binding as llvm
 
@@ -156,7 +157,8 @@ def compile_ir(ir: str, target: Target, combine: bool = True) -> bytes:
         if combine:
             passes.add_instruction_combine_pass()
         passes.run(module, builder)
-        return bytes(machine.emit_object(module))
+        with code_generation(quick):
+            return bytes(machine.emit_object(module))
     finally:
         module.close()
 
@@ -196,6 +198,7 @@ def build(
     key: str | None = None,
     imports: Mapping[str, NativeFunction] | None = None,
     combine: bool = True,
+    quick: bool = False,
 ) -> NativeModule:
     """Compiles kernels into a module with one native entry point per item of `functions`.
 
@@ -210,6 +213,8 @@ def build(
         combine: look for instructions that simplify each other. In straight-line code tracing
             (`trace`, `folding`) and code generation find nearly all of them as well, in a fifth
             less time; values that go round loops want it.
+        quick: generate code without a search for cheaper forms of what it meets: a quarter to a
+            third less time in all, for programs that somebody waits for. Tracing has to find them.
     """
     if float_mode not in FLOAT_MODES:
         raise ValueError(f"float_mode is one of {FLOAT_MODES}, not {float_mode!r}")
@@ -223,11 +228,11 @@ def build(
     with _without_collections():
         ir = trace_module(functions, target, float_mode)
     if slot is None:
-        slot = _slot("ir", "", ir, "", target, functions, "")
+        slot = _slot("ir", f"{combine} {quick}", ir, "", target, functions, "")
         image = cache.read(slot)
         if image is not None:
             return NativeModule(name, image, functions, imports or {}, ir)
-    image = compile_ir(ir, target, combine)
+    image = compile_ir(ir, target, combine, quick)
     cache.write(slot, image)
     return NativeModule(name, image, functions, imports or {}, ir)
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 
@@ -52,6 +54,31 @@ def initialise() -> None:
                 llvm.initialize_native_asmprinter()
                 _initialised = True
 
+
+_generating = threading.Lock()
+_combiner = True
+
+
+@contextmanager
+def code_generation(quick: bool) -> Iterator[None]:
+    """Holds the back end for one module, with or without its combiner of selection nodes.
+
+    That is an option of the whole process (of LLVM 22 and later; older ones always combine), so
+    nobody else may generate code meanwhile. The bindings let only one thread compile anyway.
+    """
+    global _combiner
+    import llvmlite.binding as llvm
+
+    with _generating:
+        wanted = not quick or llvm.llvm_version_info < _COMBINER_IS_AN_OPTION
+        if wanted != _combiner:
+            _combiner = wanted
+            llvm.set_option("vc4lab", f"-combiner-disabled={'false' if wanted else 'true'}")
+        yield
+
+
+_COMBINER_IS_AN_OPTION = (22,)
+"""LLVM's version from which on; an option it does not know would end the process."""
 
 _AVX512 = ("avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl")
 _AVX2 = ("avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe")

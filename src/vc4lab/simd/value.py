@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from vc4lab.simd.folding import COMMUTATIVE, FOLD, INVERSE, NEUTRAL
+from vc4lab.simd.folding import ABSORBING, COMMUTATIVE, FOLD, INVERSE, NEUTRAL
 from vc4lab.simd.operators import Operators
 from vc4lab.simd.trace import current, staged_error
 from vc4lab.simd.types import (
@@ -146,12 +146,16 @@ def arithmetic(int_op: str, float_op: str, a: Any, b: Any, hint: str = "") -> Va
             known = _logic(op, x, y)
             if known is not None:
                 return known
-        if y._bits is not None and op in NEUTRAL:
-            if y._bits == NEUTRAL[op] & ((1 << type_.bits) - 1):
+        if x._bits is not None and op in COMMUTATIVE:
+            x, y = y, x
+        if y._bits is not None:
+            ones = (1 << type_.bits) - 1
+            if op in NEUTRAL and y._bits == NEUTRAL[op] & ones:
                 return x
-        elif x._bits is not None and op in COMMUTATIVE:
-            if x._bits == NEUTRAL[op] & ((1 << type_.bits) - 1):
+            if op in ABSORBING and y._bits == ABSORBING[op] & ones:
                 return y
+        if op == "mul" and y._bits is not None and y._bits.bit_count() == 1:
+            op, y = "shl", const_bits(type_, y._bits.bit_length() - 1)
     return Value(type_, current().once(f"{op} {type_.text} {x.text}, {y.text}"))
 
 
@@ -173,6 +177,21 @@ def _compared(result: Type, kind: str, test: str, type_text: str, x: str, y: str
     name = trace.once(f"{kind} {test} {type_text} {x}, {y}")
     trace.compares[name] = kind, test, type_text, x, y
     return Value(result, name)
+
+
+def branch(condition: Value, yes: str, no: str) -> tuple[str, str]:
+    """A jump to `yes` if `condition` (i1) holds, else to `no`, written in two ways.
+
+    The first is for a place where `yes` follows, the second for one where `no` does: code is made
+    without a detour if the block jumped to on the condition is not the next one.
+    """
+    plain = f"br i1 {condition.text}, label %{yes}, label %{no}"
+    known = current().compares.get(condition.text)
+    if known is None:
+        return plain, plain
+    kind, test, *operands = known
+    other = _compared(i1, kind, INVERSE[kind, test], *operands)
+    return f"br i1 {other.text}, label %{no}, label %{yes}", plain
 
 
 def unordered(x: Value, y: Value) -> Value:

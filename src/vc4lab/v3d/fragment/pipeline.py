@@ -94,7 +94,9 @@ def fragment_pipeline(key: FragmentKey, target: Any = None) -> Pipeline:
     functions = {"draw": draw_function(key)}
     program = Program(key.program, key.code_address).under(key.unknowns)
     branches = program.has_branches
-    module = build("fragment", functions, target=target, key=cache_key(key), combine=branches)
+    module = build(
+        "fragment", functions, target=target, key=cache_key(key), combine=branches, quick=True
+    )
     return Pipeline(key, program, module)
 
 

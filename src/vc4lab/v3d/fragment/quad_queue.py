@@ -29,6 +29,7 @@ from vc4lab.simd import (
     iota,
     load,
     mask_bits,
+    masked_store,
     popcount_,
     ptr,
     select,
@@ -183,8 +184,7 @@ class QuadLayout(TileLayout):
         """Quad by quad: two of them may be the same."""
         for quad, place in enumerate(pointer.pointers):
             lanes = list(range(4 * quad, 4 * quad + 4))
-            now = load(_i32x4, place)
-            store(place, select(shuffle(active, lanes), shuffle(value, lanes), now))
+            masked_store(place, shuffle(value, lanes), shuffle(active, lanes))
 
 
 PACKED = QuadLayout()

@@ -74,6 +74,7 @@ class VertexPipeline:
             key=key,
             imports={SHADE: driver()},
             combine=self.program.has_branches,
+            quick=True,
         )
         return module["shade"]
 
