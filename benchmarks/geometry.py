@@ -13,12 +13,12 @@ from vc4lab.memory import GuestMemory
 from vc4lab.qpu.assembler import assemble
 from vc4lab.records import control
 from vc4lab.records.declarations import TileBinningMode
+from vc4lab.v3d.geometry.list_scanner import ListScanner
 from vc4lab.v3d.geometry.ptb import Binner
 from vc4lab.v3d.geometry.ptb_input import Coordinates, IndexSource
-from vc4lab.v3d.geometry.tile_lists import scan_tile_lists
+from vc4lab.v3d.geometry.scan_context import NO_END
 from vc4lab.v3d.geometry.vertex import VertexContext, VertexKey, vertex_pipeline
 from vc4lab.v3d.geometry.vertex_context import buffer_bytes
-from vc4lab.v3d.lists.render_state import default_state
 
 SIDE = 250
 """The mesh is a grid of SIDE x SIDE vertices."""
@@ -132,9 +132,12 @@ def run() -> list[dict[str, Any]]:
             }
         )
         binners[-1].flush()
-        lists = [LISTS + 32 * k for k in range(130)]
-        found = scan_tile_lists(memory, lists, default_state())
-        seconds = _best(lambda: scan_tile_lists(memory, lists, default_state()))  # noqa: B023
+        starts = (ctypes.c_int32 * 130)(*(LISTS + 32 * k for k in range(130)))
+        ends = (ctypes.c_int32 * 130)(*[NO_END] * 130)
+        where = ctypes.addressof(starts), ctypes.addressof(ends), 130
+        scanner = ListScanner(memory)
+        found = scanner.scan(*where)
+        seconds = _best(lambda: scanner.scan(*where))  # noqa: B023
         rows.append(
             {
                 "name": f"tile list scan, {found.entries} entries",

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory
     from vc4lab.v3d.core import V3D
 
+RFC, CT0CA, CT0EA, CT1CA, CT1EA = (
+    BY_NAME[name].offset for name in ("RFC", "CT0CA", "CT0EA", "CT1CA", "CT1EA")
+)
+
 Progress = Callable[[int, int, str], None]
 """`progress(number, total, name)` before each job."""
 
@@ -132,13 +136,13 @@ def replay(
 
 def submit(v3d: V3D, job: BuiltJob, name: str = "job") -> bool:
     """Feed one job to the V3D's registers; whether its frame was finished."""
-    frames = v3d.read(BY_NAME["RFC"].offset)
+    frames = v3d.read(RFC)
     if job.bin_start != job.bin_end:
-        v3d.write(BY_NAME["CT0CA"].offset, job.bin_start)
-        v3d.write(BY_NAME["CT0EA"].offset, job.bin_end)
-    v3d.write(BY_NAME["CT1CA"].offset, job.render_start)
-    v3d.write(BY_NAME["CT1EA"].offset, job.render_end)
-    if v3d.read(BY_NAME["RFC"].offset) != frames:
+        v3d.write(CT0CA, job.bin_start)
+        v3d.write(CT0EA, job.bin_end)
+    v3d.write(CT1CA, job.render_start)
+    v3d.write(CT1EA, job.render_end)
+    if v3d.read(RFC) != frames:
         return True
     states = ", ".join(
         f"{register} 0x{v3d.read(BY_NAME[register].offset):08x}"
@@ -152,8 +156,8 @@ def submit(v3d: V3D, job: BuiltJob, name: str = "job") -> bool:
 def bin_only(v3d: V3D, job: BuiltJob) -> None:
     """Make a job's tile lists without drawing them."""
     if job.bin_start != job.bin_end:
-        v3d.write(BY_NAME["CT0CA"].offset, job.bin_start)
-        v3d.write(BY_NAME["CT0EA"].offset, job.bin_end)
+        v3d.write(CT0CA, job.bin_start)
+        v3d.write(CT0EA, job.bin_end)
         _reset(v3d)
 
 

@@ -139,7 +139,8 @@ class V3D:
         handler = self._readers.get(offset & ~3)
         if handler is None:
             return 0
-        self.settle()
+        if self.programs.used:
+            self.settle()
         return handler()
 
     def write(self, offset: int, value: int) -> None:
@@ -148,10 +149,12 @@ class V3D:
         if found is None:
             return
         handler, starts = found
-        if not starts:
+        if self.programs.used and not starts:
             self.settle()
         handler(value & _WORD)
-        self._update_line()
+        values = self.values
+        if self._line or values["INTENA"] or values["DBQITE"]:  # else it stays low
+            self._update_line()
 
     def _behaviour(self, name: str) -> Any:
         """The method of this name, if a block has one."""
@@ -268,8 +271,10 @@ class V3D:
 
     def _look_for_vain_waits(self) -> None:
         for thread in self.threads:
+            if thread.stalled is None:
+                continue
             other = self.threads[1 - thread.number]
-            if thread.stalled is not None and waits_in_vain(thread, other):
+            if waits_in_vain(thread, other):
                 self.reporter.report(
                     "CLE-022",
                     f"the {thread.name} thread waits for a semaphore (record 8), but the "

@@ -51,6 +51,8 @@ class UserPrograms:
         self.budget = budget
         self.queue: deque[Request] = deque()
         self.running: dict[int, Qpu] = {}
+        self.used = False
+        """Whether a program was ever requested; else there is nothing to settle."""
         self.made = 0
         self.completed = 0
         self.dropping = False
@@ -88,6 +90,7 @@ class UserPrograms:
         """
         from vc4lab.v3d.compute.qpu import Request
 
+        self.used = True
         self.made = (self.made + 1) & 0xFF
         if len(self.queue) + len(self.running) >= FIFO_DEPTH + QPUS or not self._free():
             self.settle()

@@ -12,6 +12,7 @@ from vc4lab.memory import GuestMemory
 from vc4lab.records import control
 from vc4lab.records.primitives import ListFormat, encode_compressed, walk_compressed
 from vc4lab.v3d.geometry import scan_context as sc
+from vc4lab.v3d.geometry.list_scanner import ListScanner
 from vc4lab.v3d.geometry.tile_lists import scan_tile_lists
 from vc4lab.v3d.lists.render_state import (
     STATE_RECORD_BYTES,
@@ -193,13 +194,15 @@ def test_no_tiles(memory):
     state = default_state()
     state.config = 7
     result = scan_tile_lists(memory, [], copy_state(state))
-    assert (result.segment_count, result.draws, result.errors) == (0, [], [])
+    assert (result.segment_count, result.draws, list(result.errors)) == (0, [], [])
     assert result.final_state.config == 7
 
 
 def test_used_maps_hold_nothing_of_earlier_scans(memory):
     """Arrays go from scan to scan; marks of the one before must not."""
     rng = random.Random(9)
+    scanner = ListScanner(memory)
+    starts, ends = (ctypes.c_int32 * 1)(0x500000), (ctypes.c_int32 * 1)(sc.NO_END)
     for _ in range(12):
         draws = rng.randrange(1, 40)  # some need more room
         data, expected = b"", []
@@ -209,12 +212,12 @@ def test_used_maps_hold_nothing_of_earlier_scans(memory):
             data += control.build(99, line_width=float(number)) + control.build(48)
             data += b"\x81" + b"".join(k.to_bytes(2, "little") for k in triangle) + b"\x80"
         memory.write(0x500000, data + b"\x12")
-        result = scan_tile_lists(memory, [0x500000], default_state())
+        scanner.set_state(state_bytes(default_state()))
+        result = scanner.scan(ctypes.addressof(starts), ctypes.addressof(ends), 1)
         assert not result.errors
         assert [used_set(draw) for draw in result.draws] == expected
         ranges = [(min(used), max(used)) for used in expected]
         assert [(draw.first, draw.last) for draw in result.draws] == ranges
-        del result
 
 
 @pytest.mark.parametrize("seed", range(8))

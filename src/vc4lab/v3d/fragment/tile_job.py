@@ -246,6 +246,8 @@ class NativeFrame:
             ctypes.memmove(place, surface.as_bytes, SurfaceOp.size)
         job: Any = TileJob()
         self.job = job
+        self.address: int = job.address
+        """Host address of the `TileJob`."""
         job.memory = memory.base
         job.next, job.order_count = 0, count
         for name in ("order", "chains", "ops", "draws", "surfaces", "statuses"):
@@ -279,10 +281,11 @@ class NativeFrame:
         if self._reordered:
             self._reordered = False
             ctypes.memmove(self.order, _numbers(self.count), ctypes.sizeof(self.order))
-        self.ops, self.chains = ops, chains
         job = self.job
+        if ops is not self.ops or chains is not self.chains:
+            self.ops, self.chains = ops, chains
+            job.ops, job.chains = ctypes.addressof(ops), ctypes.addressof(chains)
         job.next, job.order_count, job.failed = 0, self.count, 0
-        job.ops, job.chains = ctypes.addressof(ops), ctypes.addressof(chains)
         job.segments, job.piece_first = segments, piece_first
 
     def set_mover(self, number: int, to_memory: bool, address: int) -> None:

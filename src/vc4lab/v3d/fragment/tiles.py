@@ -12,7 +12,7 @@ import threading
 from dataclasses import dataclass, field
 from functools import lru_cache
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from vc4lab.simd import Function, NativeFunction, NativeModule, Value, build, ptr
 from vc4lab.v3d.fragment.interpreted import batch_callback
@@ -30,9 +30,6 @@ from vc4lab.v3d.fragment.tile_context import (
 from vc4lab.v3d.fragment.tile_job import FrameWork, NativeFrame
 from vc4lab.v3d.fragment.tile_layout import MULTISAMPLE, WIDE
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
-
-if TYPE_CHECKING:
-    pass
 
 
 @lru_cache(maxsize=8)
@@ -74,11 +71,16 @@ class RenderResult:
     exact_tiles: int = 0
 
 
+FLAWLESS = RenderResult()
+"""Of a frame in which nothing happened; nobody changes it."""
+
+
 class Worker:
     """The native state of one thread."""
 
     def __init__(self) -> None:
         self.context: Any = TileContext()
+        self.address: int = self.context.address
         self.queue = (ctypes.c_char * QUEUE_BYTES)()  # memory that nobody touches costs nothing
         self.context.batch = ctypes.addressof(self.queue)
         self.context.callback = batch_callback()
@@ -116,13 +118,17 @@ class TileScheduler:
                 for number in range(len(frame.surface_list)):
                     self._provide(frame, number, to_memory=True)
                     self._provide(frame, number, to_memory=False, only_known=True)
-            self._exact.clear()
-            result = RenderResult()
             self._pass(frame, frame.count)
-            while failed := self._replace(frame, result):
-                frame.again(failed)
-                self._pass(frame, len(failed))
-            return result
+            return self._finish(frame) if frame.job.failed else FLAWLESS
+
+    def _finish(self, frame: NativeFrame) -> RenderResult:
+        """Renders chains again that a draw stopped, until none is left."""
+        self._exact.clear()
+        result = RenderResult()
+        while failed := self._replace(frame, result):
+            frame.again(failed)
+            self._pass(frame, len(failed))
+        return result
 
     def _replace(self, frame: NativeFrame, result: RenderResult) -> list[int]:
         """Exchanges or leaves out draws that failed; returns the chains to render again."""
@@ -202,13 +208,15 @@ class TileScheduler:
         self._tasks.clear()
 
     def _pass(self, frame: NativeFrame, chains: int) -> None:
+        if self.threads == 1:
+            self._native(frame.address, self._workers[0].address)
+            return
         helpers = min(self.threads, chains) - 1
         while len(self._tasks) < helpers:
             self._start()
-        address = frame.job.address
         for queue in self._tasks[:helpers]:
-            queue.put(address)
-        self._native(address, self._workers[0].context.address)
+            queue.put(frame.address)
+        self._native(frame.address, self._workers[0].address)
         for _ in range(helpers):
             self._done.get()
 
@@ -223,7 +231,7 @@ class TileScheduler:
 
         def loop() -> None:
             while (job := queue.get()) is not None:
-                native(job, worker.context.address)
+                native(job, worker.address)
                 done.put(None)
 
         threading.Thread(target=loop, name="vc4lab-tiles", daemon=True).start()

@@ -97,6 +97,7 @@ class ScanContext(Struct):
     error_count = i32
     error_capacity = i32
     sub_depth = i32  # sub-list levels still free (each tile list starts with this many)
+    fresh = i32  # a new scan: the counts, the hash table and the budget are set up first
     budget = i32
     entries = i32  # primitives decoded, for the counters
     walk_end = i32  # address behind the list walked last

@@ -304,9 +304,25 @@ def _scan_tile(walkers: Any, draw_record: Any, context: Value, tile: Value) -> V
 
 
 @staged
+def _begin(c: Any) -> None:
+    """Nothing is found yet; the state stays as it is."""
+    c.fresh = 0
+    c.tile = 0
+    c.draw_count = 0
+    c.segment_count = 0
+    c.error_count = 0
+    c.budget = sc.FRAME_BUDGET
+    c.list_base = c.memory
+    for group in range((c.table_mask + 1) >> 4):  # of 16 places; there are 64 or more
+        store(c.table + group * 64, splat(const(i32, 0)))
+
+
+@staged
 def _scan(scan_tile: Any, context: Value) -> Value:
     """Walk all tiles from the resume point; NEED_x leaves the current tile untouched."""
     c: Any = ScanContext.at(context)
+    if c.fresh != 0:
+        _begin(c)
     state = c.field_ptr("state")
     saved = c.field_ptr("saved_state")
     status = const(i32, sc.DONE)

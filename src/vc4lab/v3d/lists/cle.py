@@ -91,14 +91,12 @@ class ControlListExecutor:
         while progress:
             progress = False
             for thread in self.threads:
-                if thread.running and self._may_run(thread):
+                if thread.running and (thread.stalled is None or self._may_go_on(thread)):
                     self._run(thread)
                     progress = True
 
-    def _may_run(self, thread: ListThread) -> bool:
+    def _may_go_on(self, thread: ListThread) -> bool:
         """Whether a stalled thread's reason has gone; only semaphore stalls end here."""
-        if thread.stalled is None:
-            return True
         other = self.threads[1 - thread.number]
         if thread.stalled == SEMAPHORE_STALL and other.increments:
             other.increments -= 1

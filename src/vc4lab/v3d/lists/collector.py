@@ -14,7 +14,6 @@ from vc4lab.bits import signed32
 from vc4lab.simd import Function, NativeFunction, Value, build, i32, ptr
 from vc4lab.v3d.fragment.tile_job import OP_LOAD, TileOp
 from vc4lab.v3d.fragment.tile_layout import TILE_SIZE
-from vc4lab.v3d.geometry.tile_lists import Pieces
 from vc4lab.v3d.lists.collect_context import (
     FULL,
     LAST_FRAME,
@@ -112,39 +111,34 @@ class Collector:
 
     @property
     def surfaces(self) -> list[int]:
-        """Masked payloads of the surfaces; number 0 stands for that of record 113."""
-        return list(self._surfaces[: self.context.surface_count])
-
-    def pieces(self) -> Pieces:
-        """Every piece of list, in order; valid until the next frame is collected."""
-        context = self.context
-        return Pieces(context.pieces, context.piece_ends, context.piece_count)
+        """Masked payloads of the surfaces from number 1 on; number 0 is that of record 113."""
+        count = self.context.surface_count
+        return self._surfaces[1:count] if count > 1 else []
 
     def reset(self) -> None:
         """The frame was drawn; the arrays are empty again, the tile buffer stays as it is."""
         context = self.context
         context.op_count = context.chain_count = context.piece_count = context.tasks = 0
         context.first_piece = 0
-        self._forget_surfaces()
-        context.frame = context.frame % LAST_FRAME + 1
-        if context.frame == 1:
+        context.surface_count = self._pending_surfaces() if context.load_count else 1
+        frame = context.frame + 1
+        if frame > LAST_FRAME:
+            frame = 1
             ctypes.memset(self._stored, 0, MAX_TILES)
+        context.frame = frame
         if not context.fresh:
             context.chain_open = 0
             self._chains[0] = 0
             context.chain_count = 1
 
-    def _forget_surfaces(self) -> None:
-        """Empties the table of surfaces, but for those of loads that wait for the next tile."""
-        if not self.context.load_count:
-            self.context.surface_count = 1
-            return
+    def _pending_surfaces(self) -> int:
+        """Keeps the surfaces of loads that wait for the next tile; how many there are, and one."""
         kinds = range(0, LOAD_WORDS * self.context.load_count, LOAD_WORDS)
         waiting = [place + 1 for place in kinds if self._loads[place] == OP_LOAD]
         payloads = [self._surfaces[self._loads[place]] for place in waiting]
         for number, (place, payload) in enumerate(zip(waiting, payloads, strict=True), 1):
             self._loads[place], self._surfaces[number] = number, payload
-        self.context.surface_count = 1 + len(waiting)
+        return 1 + len(waiting)
 
     def _grow_ops(self, capacity: int) -> None:
         old, chains = self._ops, self._chains

@@ -86,7 +86,8 @@ class DrawPreparer:
         self.fallbacks: Counter[FragmentKey] = Counter()
         self._known: dict[tuple[Any, ...], tuple[Program, FragmentKey, Pipeline]] = {}
         self.programs = ProgramCache(memory, reporter, unknowns)
-        self._layout, self._vg_mask = SINGLE, False
+        self._layout, self._layout_number = SINGLE, LAYOUTS.index(SINGLE)
+        self._vg_mask = False
         self._expanded = 0
         self.lint = lint or Lint(reporter)
         self.ranges = DrawRanges(self.lint.addresses)
@@ -102,33 +103,29 @@ class DrawPreparer:
         )
 
     def prepare_all(
-        self,
-        scan: ScanResult,
-        layout: TileLayout = SINGLE,
-        expanded: int = 0,
-        vg_mask: bool = False,
+        self, scan: ScanResult, layout: TileLayout = SINGLE, vg_mask: bool = False
     ) -> FrameDraws:
         """The draws of one frame; those of the frame before are given up, with their vertices.
 
-        `layout` is that of the tile buffer; `expanded`: host address of the lists made of primitive
-        records; `vg_mask`: the tile buffer has a VG mask.
+        `layout` is that of the tile buffer, which has a VG mask if `vg_mask`.
         """
         self.vertices.arena.reset()
-        self._layout, self._vg_mask = layout, vg_mask
-        self._expanded = expanded
+        if layout is not self._layout:
+            self._layout, self._layout_number = layout, LAYOUTS.index(layout)
+        self._vg_mask = vg_mask
+        self._expanded = scan.expanded
         self._draws.fill(
             scan,
             lambda number: self.prepare(scan.draw(number)),
             native=self.lint.addresses.listener is None,
             mode=self._mode,
-            expanded=expanded,
         )
         return self._draws
 
     @property
     def _mode(self) -> int:
         """What pipelines of this frame have in common, as a number."""
-        return LAYOUTS.index(self._layout) << 2 | self._vg_mask << 1 | self.counting
+        return self._layout_number << 2 | self._vg_mask << 1 | self.counting
 
     def prepare(self, use: DrawUse) -> Draw:
         """The draw for a distinct render state; `NOTHING` (and a message) if it cannot be drawn."""

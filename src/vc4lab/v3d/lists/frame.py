@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 from vc4lab.records.declarations import StoreGeneral
 from vc4lab.v3d.fragment.surface import Surface
 from vc4lab.v3d.fragment.tile_job import Draw, NativeFrame
-from vc4lab.v3d.fragment.tiles import TileScheduler
+from vc4lab.v3d.fragment.tiles import FLAWLESS, RenderResult, TileScheduler
 from vc4lab.v3d.geometry.direct_lists import DirectLists
-from vc4lab.v3d.geometry.tile_lists import ScanResult, scan_tile_lists
+from vc4lab.v3d.geometry.list_scanner import ListScanner
 from vc4lab.v3d.lists.draws import DrawPreparer
 from vc4lab.v3d.lists.lint import Lint
 from vc4lab.v3d.lists.render_state import default_state, state_bytes
@@ -23,6 +23,7 @@ from vc4lab.v3d.lists.render_state import default_state, state_bytes
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
     from vc4lab.memory import GuestMemory
+    from vc4lab.v3d.geometry.tile_lists import ScanResult
     from vc4lab.v3d.lists.collector import Collector
     from vc4lab.v3d.lists.rendering import FrameMode
     from vc4lab.v3d.unknowns import Unknowns
@@ -45,11 +46,11 @@ class FrameRenderer:
         self.reporter = reporter
         self.unknowns = unknowns
         self.threads = threads
-        self.state = state_bytes(default_state())
         self.index_error = False
-        self._frame: NativeFrame | None = None
-        self._direct = DirectLists(memory, reporter, unknowns)
+        self._scanner = ListScanner(memory, DirectLists(memory, reporter, unknowns), depth=0)
         self._mode: FrameMode | None = None
+        self._tile = 0, 0
+        self._frame: NativeFrame | None = None
         self._shape: tuple[int, list[int], Any] | None = None
         self.lint = lint or Lint(reporter)
         self.preparer = DrawPreparer(
@@ -63,7 +64,7 @@ class FrameRenderer:
 
     def forget_state(self) -> None:
         """The state of the rendering list is as after power on."""
-        self.state = state_bytes(default_state())
+        self._scanner.set_state(state_bytes(default_state()))
 
     def events(self) -> dict[str, int]:
         """What the tile threads counted since the start."""
@@ -71,52 +72,45 @@ class FrameRenderer:
 
     def draw(self, mode: FrameMode, collector: Collector) -> None:
         """Renders what was collected: when this returns, its stores are in guest memory."""
-        pieces = collector.pieces()
-        direct = self._direct
-        if direct.count:
-            direct = self._direct = DirectLists(self.memory, self.reporter, self.unknowns)
-        scan = scan_tile_lists(self.memory, pieces, self.state, depth=0, direct=direct)
-        self.index_error |= direct.index_error
-        self.state = scan.final_bytes
-        self._report_errors(scan)
-        tile = mode.tile(self.unknowns)
-        self.lint.frame(mode, tile, scan.entries)
+        if mode is not self._mode:
+            self._mode, self._frame = mode, None
+            self._tile = mode.tile(self.unknowns)
+        scan = self._scan(collector)
+        self.lint.frame(mode, self._tile, scan.entries)
         ops, chains, count = collector.arrays()
         if not count:
             return
-        draws = self.preparer.prepare_all(scan, mode.layout, direct.address, mode.vg_mask)
-        payloads = collector.surfaces
-        shape = count, payloads, draws.table
+        draws = self.preparer.prepare_all(scan, mode.layout, mode.vg_mask)
+        shape = count, collector.surfaces, draws.table
         frame = self._frame
-        if frame is not None and mode is self._mode and shape == self._shape:
+        if frame is not None and shape == self._shape:
             frame.renew(ops, chains, scan.segments, scan.tile_offsets)
         else:
-            self._mode, self._shape = mode, shape
+            self._shape = shape
             self._frame = frame = NativeFrame(
                 self.memory,
                 *mode.drawn_size(self.unknowns),
                 draws=draws,
-                surfaces=_surfaces(mode, payloads),
+                surfaces=_surfaces(mode, shape[1]),
                 ops=ops,
                 chains=chains,
                 count=count,
                 segments=scan.segments,
                 piece_first=scan.tile_offsets,
-                tile=tile,
+                tile=self._tile,
                 layout=mode.layout,
             )
-        self._run(frame, draws)
-
-    def _run(self, frame: NativeFrame, draws: Sequence[Draw]) -> None:
         result = self.scheduler.run(frame)
-        for number in result.bad_lists:
-            self.reporter.report(
-                "CLE-017", f"a compressed primitive list of draw {number} does not end"
-            )
-        for number in result.unsupported:
-            self.preparer.report_unsupported(draws[number])
+        if result is not FLAWLESS:
+            self._report_draws(result, draws)
 
-    def _report_errors(self, scan: ScanResult) -> None:
+    def _scan(self, collector: Collector) -> ScanResult:
+        """The lists of all pieces, in order."""
+        scanner, pieces = self._scanner, collector.context
+        if scanner.direct.count:  # what the frame before had
+            scanner.use(DirectLists(self.memory, self.reporter, self.unknowns))
+        scan = scanner.scan(pieces.pieces, pieces.piece_ends, pieces.piece_count)
+        self.index_error |= scanner.direct.index_error
         for error in scan.errors:
             self.reporter.report(
                 "CLE-034",
@@ -124,12 +118,21 @@ class FrameRenderer:
                 " left out",
                 address=error.address,
             )
+        return scan
+
+    def _report_draws(self, result: RenderResult, draws: Sequence[Draw]) -> None:
+        for number in result.bad_lists:
+            self.reporter.report(
+                "CLE-017", f"a compressed primitive list of draw {number} does not end"
+            )
+        for number in result.unsupported:
+            self.preparer.report_unsupported(draws[number])
 
 
 def _surfaces(mode: FrameMode, payloads: list[int]) -> list[Surface]:
     """Surface 0 is that of record 113, the others are payloads of records 28 and 29."""
     shape = mode.width, mode.height, mode.wide_colour
-    return [mode.surface, *(_surface(payload, *shape) for payload in payloads[1:])]
+    return [mode.surface, *(_surface(payload, *shape) for payload in payloads)]
 
 
 @lru_cache(maxsize=256)

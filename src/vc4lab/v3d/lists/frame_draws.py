@@ -68,7 +68,7 @@ class FrameDraws(Sequence[Draw]):
         self._nv: Any = NvContext()
         self._nv.memory = memory.base
         context: Any = PrepareContext()
-        self._context = context
+        self._context, self._address = context, context.address
         vertices.shaders.attach(context, memory.base, addresses)
         self.pipelines.attach(context)
         context.nv = self._nv.address
@@ -93,22 +93,24 @@ class FrameDraws(Sequence[Draw]):
         *,
         native: bool,
         mode: int,
-        expanded: int,
     ) -> None:
         """Prepares all draws of a scan; those that need Python by `prepare(number)`.
 
-        `mode` numbers the modes of a frame that pipelines depend on (8 bits), `expanded` is the
-        host address of lists made of primitive records.
+        `mode` numbers the modes of a frame that pipelines depend on (8 bits).
         """
         context, count = self._context, scan.draw_count
-        self.pipelines.begin()
+        if self.pipelines.stale:
+            self.pipelines.renew()
         native = native and self._patience.over()
-        self._by_python.clear()
+        if self._by_python:
+            self._by_python.clear()
         self._count = count
+        if not count:
+            return
         if count > self._capacity:
             self._grow(2 * count)
         context.draws, context.draw_count, context.draw = scan.draw_entries, count, 0
-        context.mode, context.expanded = mode, expanded
+        context.mode, context.expanded = mode, scan.expanded
         while context.draw < count:
             if native and self.pipelines.made and self._run() == PREPARED:
                 return
@@ -122,7 +124,7 @@ class FrameDraws(Sequence[Draw]):
         context, arena = self._context, self._vertices.arena
         while True:
             context.room, context.room_end = arena.window
-            status = int(_native()(context.address))
+            status = int(_native()(self._address))
             arena.take_up_to(context.room)
             if status != ROOM:
                 return status

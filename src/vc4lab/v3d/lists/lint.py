@@ -87,12 +87,13 @@ class Lint:
             self.reporter.report("CLE-030", "tiles are stored, but the frame has no size")
         elif primitives and self.grids:
             columns, rows = -(-mode.width // tile[0]), -(-mode.height // tile[1])
-            if all(columns != x or rows > y for x, y in self.grids):
-                x, y = self.grids[-1]
-                self.reporter.report(
-                    "CLE-024",
-                    f"the frame has {columns} x {rows} tiles, binned were {x} x {y}",
-                )
+            for x, y in self.grids:
+                if columns == x and rows <= y:
+                    return
+            x, y = self.grids[-1]
+            self.reporter.report(
+                "CLE-024", f"the frame has {columns} x {rows} tiles, binned were {x} x {y}"
+            )
 
     def draw(self, state: Any, shader: ShaderState) -> None:
         """A distinct render state is about to be drawn."""

@@ -87,14 +87,13 @@ class PipelineTable:
         context.pipelines = ctypes.addressof(self._pipelines.data)
         context.pipeline_mask = PIPELINES - 1
 
-    def begin(self) -> None:
-        """A new frame: nobody uses what the last one had found."""
-        if self.stale:
-            self.stale = False
-            for table in (self._programs, self._pipelines):
-                table.clear()
-            self._keep.clear()
-            self.made.clear()
+    def renew(self) -> None:
+        """Forgets what is stale, in a new frame: nobody uses what the last one had found."""
+        self.stale = False
+        for table in (self._programs, self._pipelines):
+            table.clear()
+        self._keep.clear()
+        self.made.clear()
 
     def enter(
         self,

@@ -55,47 +55,42 @@ class Arena:
     """Host memory for shaded vertices, reused from frame to frame."""
 
     def __init__(self) -> None:
-        self._blocks: list[Any] = []
+        self._blocks: list[tuple[int, int, Any]] = []
         self._block = 0
-        self._used = 0
+        self.window = 0, 0
+        """Host addresses: what is free in a row, from a multiple of 64 on."""
 
     def reset(self) -> None:
         """Everything handed out is free again."""
-        self._block = self._used = 0
+        if self._blocks:
+            self._enter(0)
 
-    @property
-    def window(self) -> tuple[int, int]:
-        """Host addresses: what is free in a row, from a multiple of 64 on."""
-        if self._block >= len(self._blocks):
-            return 0, 0
-        block = self._blocks[self._block]
-        base = ctypes.addressof(block)
-        start = (base + self._used + _ALIGNMENT - 1) & -_ALIGNMENT
-        return start, base + ctypes.sizeof(block)
+    def _enter(self, number: int) -> None:
+        self._block = number
+        self.window = self._blocks[number][:2]
 
     def take_up_to(self, address: int) -> None:
         """Of the window, what lies before a host address was taken."""
-        if self._block < len(self._blocks):
-            self._used = address - ctypes.addressof(self._blocks[self._block])
+        self.window = (address + _ALIGNMENT - 1) & -_ALIGNMENT, self.window[1]
 
     def reserve(self, size: int) -> None:
         """Makes sure that the window has ``size`` bytes."""
-        self.take_up_to(self.take(size))
+        while self.window[1] - self.window[0] < size:
+            if self._block + 1 < len(self._blocks):
+                self._enter(self._block + 1)
+                continue
+            room = max(size, 1 << 20)
+            buffer = (ctypes.c_char * (room + _ALIGNMENT))()
+            start = (ctypes.addressof(buffer) + _ALIGNMENT - 1) & -_ALIGNMENT
+            self._blocks.append((start, start + room, buffer))
+            self._enter(len(self._blocks) - 1)
 
     def take(self, size: int) -> int:
         """The host address of ``size`` bytes, aligned to 64; contents are anything."""
-        size = (size + _ALIGNMENT - 1) & -_ALIGNMENT
-        while self._block < len(self._blocks):
-            block = self._blocks[self._block]
-            start = (ctypes.addressof(block) + self._used + _ALIGNMENT - 1) & -_ALIGNMENT
-            end = start + size - ctypes.addressof(block)
-            if end <= ctypes.sizeof(block):
-                self._used = end
-                return start
-            self._block += 1
-            self._used = 0
-        self._blocks.append((ctypes.c_char * (max(size, 1 << 20) + _ALIGNMENT))())
-        return self.take(size)
+        self.reserve(size)
+        start = self.window[0]
+        self.take_up_to(start + size)
+        return start
 
 
 @dataclass(frozen=True)
