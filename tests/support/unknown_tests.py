@@ -33,35 +33,35 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
             "rotation_order=last",
         ),
     },
-    "tests/soc/test_address_space.py": {
+    "tests/soc/address/test_address_space.py": {
         "test_older_firmware_gives_the_framebuffers_physical_address": (
             "framebuffer_address=physical",
         ),
         "test_the_switch_takes_the_repetitions_away": ("arm_upper_addresses=nothing",),
     },
-    "tests/soc/test_caches.py": {
+    "tests/soc/caches/test_caches.py": {
         "test_whether_the_l2_is_on_at_first": ("l2c_at_power_on=disabled",),
     },
-    "tests/soc/test_cores.py": {
+    "tests/soc/cores/test_cores.py": {
         "test_generic_timers_count_microseconds_until_a_stub_or_a_program_changes_that": (
             "timer_prescaler=crystal",
         ),
     },
-    "tests/soc/test_framebuffer.py": {
+    "tests/soc/videocore/test_framebuffer.py": {
         "test_small_depths": ("framebuffer_small_pixels=high",),
         "test_the_order_of_channel_1": ("framebuffer_order_channel_1=rgb",),
     },
-    "tests/soc/test_hyp.py": {
+    "tests/soc/cores/test_hyp.py": {
         "test_smc_without_a_monitor": ("monitor_call=undefined",),
         "test_the_mode_at_the_start": ("hyp_start=svc",),
     },
     "tests/soc/test_machine.py": {
         "test_the_order_nobody_documented_is_a_switch": ("framebuffer_order=rgb",),
     },
-    "tests/soc/test_properties.py": {
+    "tests/soc/videocore/test_properties.py": {
         "test_execute_qpu_fails_as_one_likes": ("execute_qpu_failure=one",),
     },
-    "tests/soc/vpu/test_execution.py": {
+    "tests/soc/videocore/vpu/test_execution.py": {
         "test_small_float_immediates": ("vpu_float_immediate=integer",),
         "test_unknowns_can_be_switched": (
             "vpu_signext=width",

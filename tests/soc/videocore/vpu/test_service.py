@@ -7,8 +7,8 @@ import struct
 
 import pytest
 from tests.soc.conftest import boot as boot
-from tests.soc.vpu.code import RTS, encode, pack
-from tests.soc.vpu.test_execution import CODE, DATA, STACK, Devices, three
+from tests.soc.videocore.vpu.code import RTS, encode, pack
+from tests.soc.videocore.vpu.test_execution import CODE, DATA, STACK, Devices, three
 
 from vc4lab.memory import GuestMemory
 from vc4lab.soc.unknowns import Unknowns

@@ -14,7 +14,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.soc.gdb_client import GdbClient
+from tests.soc.debug.gdb_client import GdbClient
 
 from vc4lab.soc.debug.gdb_packets import Kind, PacketReader, frame, unescape
 from vc4lab.soc.debug.gdb_registers import read_register, register_file, write_register

@@ -15,7 +15,7 @@ from vc4lab.soc.machine import Machine, Stop
 from vc4lab.soc.states.state import load_state, save_state
 from vc4lab.soc.unknowns import DEFAULT_UNKNOWNS
 
-KERNELS = Path(__file__).parent / "kernels"
+KERNELS = Path(__file__).parents[1] / "kernels"
 
 
 def test_four_cores_add_to_one_word(boot):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.soc.card.host import (
+from tests.soc.sd.host import (
     BAD_DATA,
     BUSY,
     NO_DATA,

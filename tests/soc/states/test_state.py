@@ -16,7 +16,7 @@ from vc4lab.soc.states.state import StateError, load_state, save_state
 from vc4lab.soc.states.state_cpu64 import PSTATE, is_sane, restore_cpu, snapshot_cpu
 from vc4lab.soc.states.state_table import rows
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+EXAMPLES = Path(__file__).parents[3] / "examples"
 
 
 def summary(machine: Machine, result) -> tuple[object, ...]:
@@ -176,7 +176,7 @@ def test_the_table_is_complete(boot):
 @pytest.fixture
 def boot64(tmp_path):
     def make(name: str, config: str = "") -> Machine:
-        kernel = Path(__file__).parent / "kernels64" / f"{name}.img"
+        kernel = Path(__file__).parents[1] / "kernels64" / f"{name}.img"
         (tmp_path / "kernel8.img").write_bytes(kernel.read_bytes())
         (tmp_path / "config.txt").write_text(config)
         return Machine(tmp_path, "pi3")

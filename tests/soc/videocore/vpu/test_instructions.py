@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from tests.soc.vpu.code import pack
+from tests.soc.videocore.vpu.code import pack
 
 from vc4lab.soc.videocore.vpu.forms import FORMS
 from vc4lab.soc.videocore.vpu.instructions import UNDEFINED, VECTORS, class_of, decode

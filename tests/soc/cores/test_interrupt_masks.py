@@ -9,8 +9,8 @@ import pytest
 
 from vc4lab.soc.machine import Machine, Stop
 
-KERNELS = Path(__file__).parent / "kernels"
-KERNELS_64 = Path(__file__).parent / "kernels64"
+KERNELS = Path(__file__).parents[1] / "kernels"
+KERNELS_64 = Path(__file__).parents[1] / "kernels64"
 
 
 @pytest.mark.parametrize(

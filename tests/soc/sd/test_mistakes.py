@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.soc.card.host import (
+from tests.soc.sd.host import (
     AUTO_FAILED,
     AUTO_STOP,
     BAD_DATA,

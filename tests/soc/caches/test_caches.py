@@ -20,7 +20,7 @@ from vc4lab.v3d.cache_watch import CacheWatch
 from vc4lab.v3d.lists.addresses import Use
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).parents[1]
 SCRIPT, MESSAGE, CACHED, SURFACE = 0x100000, 0x180000, 0x200000, 0x400000
 STORE, LOAD, CLEAN, INVALIDATE, BOTH, INVALIDATE_ALL, RANGE, DEVICE = range(1, 9)
 """What the test kernel knows; DEVICE is a store at an offset of the peripherals."""

@@ -13,7 +13,7 @@ from vc4lab.soc.address.symbols import BadElf, load_elf, read_elf
 from vc4lab.soc.debug.trace import Tracer, parse_categories
 from vc4lab.soc.machine import Machine
 
-KERNELS = Path(__file__).parent / "kernels"
+KERNELS = Path(__file__).parents[1] / "kernels"
 HELLO = (KERNELS / "hello.img").read_bytes()
 SYMBOLS = {"_start": (0x8000, 0xC), "print": (0x800C, 0x1C), "halt": (0x8028, 0)}
 

@@ -6,7 +6,7 @@ import math
 import struct
 
 import pytest
-from tests.soc.vpu.code import RTS, encode
+from tests.soc.videocore.vpu.code import RTS, encode
 
 from vc4lab.memory import GuestMemory
 from vc4lab.soc.unknowns import Unknowns

@@ -9,7 +9,7 @@ import pytest
 from vc4lab.soc.cores.storms import LONGEST_FAULTS, FaultStorm, InterruptStorm
 from vc4lab.soc.machine import Stop
 
-KERNELS = Path(__file__).parent / "kernels"
+KERNELS = Path(__file__).parents[1] / "kernels"
 UDF, NOP, STR = (bytes.fromhex(word) for word in ("f100f0e7", "00f020e3", "001088e5"))
 TO_FIRST = bytes.fromhex("010000ea")
 

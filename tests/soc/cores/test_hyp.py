@@ -11,7 +11,7 @@ from vc4lab.soc.machine import Stop
 from vc4lab.soc.states.state import load_state, save_state
 from vc4lab.soc.unknowns import Unknowns
 
-KERNELS = Path(__file__).parent / "kernels"
+KERNELS = Path(__file__).parents[1] / "kernels"
 HYP, SUPERVISOR = 0x1A, 0x13
 NOP, CPS, ERET, SUBS = (
     bytes.fromhex(word) for word in ("00f020e3", "130002f1", "6e0060e1", "04f05ee2")

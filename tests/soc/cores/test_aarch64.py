@@ -12,7 +12,7 @@ import pytest
 from vc4lab.soc.devices.serial import SerialPort
 from vc4lab.soc.machine import Machine, Stop
 
-KERNELS = Path(__file__).parent / "kernels64"
+KERNELS = Path(__file__).parents[1] / "kernels64"
 
 
 @pytest.fixture

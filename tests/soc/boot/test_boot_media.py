@@ -19,7 +19,7 @@ from vc4lab.soc.devices.serial import SerialPort
 from vc4lab.soc.machine import Machine, Stop
 from vc4lab.soc.sd.fat import BadCard, FatCard
 
-KERNELS = Path(__file__).parent / "kernels"
+KERNELS = Path(__file__).parents[1] / "kernels"
 CODE = bytes.fromhex("feffffea")
 CODE64 = bytes.fromhex("00000014")
 
@@ -213,7 +213,7 @@ def test_the_table_of_boards_is_complete():
 
 
 def test_the_boards_page_is_the_table():
-    page = Path(__file__).parents[2] / "docs" / "boards.md"
+    page = Path(__file__).parents[3] / "docs" / "boards.md"
     text = page.read_text(encoding="utf-8")
     for row in board_table()[1:]:
         assert "| " + " | ".join(row) + " |" in text

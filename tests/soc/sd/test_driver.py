@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 
 import pytest
-from tests.soc.card.host import (
+from tests.soc.sd.host import (
     ARG1,
     ARG2,
     AUTO_COUNT,
