@@ -35,7 +35,10 @@ _NUMPY = {"i8": "i1", "i16": "i2", "i32": "i4", "i64": "i8", "f32": "f4", "f64":
 
 @pytest.fixture
 def apply(target: Target) -> Callable[..., list[np.ndarray]]:
-    """apply(types, body, *arrays): runs body(*vectors) -> list of vectors, gives numpy arrays."""
+    """apply(types, body, *arrays): runs body(*vectors) -> list of vectors, gives numpy arrays.
+
+    It runs twice, the second time compiled quickly; both must give the same bytes.
+    """
 
     def run(
         types: list[Type], body: Callable[..., Any], *arrays: Any, mode: str = "qpu"
@@ -50,16 +53,20 @@ def apply(target: Target) -> Callable[..., list[np.ndarray]]:
                 results.append(value.type)
                 store(destination + 256 * i, value)
 
-        module = build(
-            "apply", {"f": Function((ptr, ptr), None, traced)}, target=target, float_mode=mode
-        )
         source = ctypes.create_string_buffer(256 * max(1, len(types)))
         for i, (t, array) in enumerate(zip(types, arrays, strict=True)):
             data = np.asarray(array).astype(_NUMPY[t.elem.name]).tobytes()
             assert len(data) == t.size
             ctypes.memmove(ctypes.addressof(source) + 256 * i, data, len(data))
-        destination = ctypes.create_string_buffer(256 * max(1, len(results)))
-        module["f"](ctypes.addressof(source), ctypes.addressof(destination))
+        outcomes = []
+        for quick in (False, True):
+            results.clear()
+            function = {"f": Function((ptr, ptr), None, traced)}
+            module = build("apply", function, target=target, float_mode=mode, quick=quick)
+            destination = ctypes.create_string_buffer(256 * max(1, len(results)))
+            module["f"](ctypes.addressof(source), ctypes.addressof(destination))
+            outcomes.append(destination.raw)
+        assert outcomes[0] == outcomes[1]
         return [
             np.frombuffer(destination, _NUMPY[t.elem.name], t.lanes or 1, 256 * i).copy()
             for i, t in enumerate(results)

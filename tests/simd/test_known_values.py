@@ -12,6 +12,7 @@ from vc4lab.simd import (
     build,
     call,
     call_pointer,
+    const,
     f32,
     f32x16,
     i32,
@@ -99,6 +100,70 @@ def test_cells_through_branches_and_loops(target, combine):
                 last = 2 * k
             total += 1
         assert native(n) == total * 10000 + last
+
+
+def test_constant_operands(target):
+    """Shifts for multiplications, nothing for operands that change nothing or decide alone."""
+
+    @kernel(args=(i32,), returns=i32)
+    def some(x):
+        odd = (x * 8) + (8 * x) * 2 + (x * -(2**31)) + (x * 1) + (0 * x)
+        return odd ^ (x & 0) ^ (x | -1) ^ (0 | x)
+
+    native = build("some", {"some": some}, target=target)["some"]
+    text = build("some again", {"some": some}).ir or ""
+    assert " mul " not in text and text.count(" shl ") == 3
+    for x in (0, 1, -1, 7, 2**31 - 1, -(2**31)):
+        total = 8 * x + 16 * x + x * -(2**31) + x
+        wanted = (total ^ -1 ^ x) & 0xFFFFFFFF
+        assert native(x) & 0xFFFFFFFF == wanted
+
+
+@pytest.mark.parametrize("quick", [True, False])
+def test_branches_to_and_fro(target, quick):
+    """Whatever side is written first, whichever of them ends at once."""
+
+    @kernel(args=(i32, f32), returns=i32)
+    def count(n, f):
+        total = const(i32, 0)
+        for k in range(n):
+            if k == 3:
+                continue
+            if f != f:
+                total = total + 1000
+            else:
+                total = total + 1
+            if k >= 6:
+                break
+            if f > 0.0:
+                total = total + 10
+        while total > 50:
+            total = total - 50
+            if total == 21:
+                return const(i32, -1)
+        return total
+
+    native = build("count", {"count": count}, target=target, quick=quick)["count"]
+
+    def model(n, f):
+        total = 0
+        for k in range(n):
+            if k == 3:
+                continue
+            total += 1000 if f != f else 1
+            if k >= 6:
+                break
+            if f > 0:
+                total += 10
+        while total > 50:
+            total -= 50
+            if total == 21:
+                return -1
+        return total
+
+    for n in range(10):
+        for f in (1.0, -1.0, 0.0, float("nan")):
+            assert native(n, f) == model(n, f)
 
 
 def test_results_of_one_branch_stay_there(target):

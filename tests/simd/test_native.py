@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import itertools
 import os
 import subprocess
 import sys
@@ -242,7 +243,7 @@ def test_threads_compile_and_run_at_once():
         try:
             for k in range(5):
                 function = Function((i32,), i32, lambda x, n=seed * 10 + k: x * 3 + n)
-                module = build(f"t{seed}", {"f": function})
+                module = build(f"t{seed}", {"f": function}, quick=bool(k & 1))
                 assert module["f"](2) == 6 + seed * 10 + k
         except Exception as error:
             failures.append(error)
@@ -359,9 +360,9 @@ def test_instruction_sets_agree(seed):
     start[:64] = (rng.normal(size=64) * 10.0 ** rng.integers(-42, 38, 64)).astype("f4").view("i4")
     function = _mix(seed, 150)
     results = []
-    for t in targets():
+    for t, quick in itertools.product(targets(), (False, True)):
         data = start.copy()
-        build("mix", {"f": function}, target=t)["f"](data.ctypes.data, 1)
+        build("mix", {"f": function}, target=t, quick=quick)["f"](data.ctypes.data, 1)
         nan = np.isnan(data.view("f4"))
         data[nan] = 0x7FC00000  # which NaN it is, is no promise
         results.append(data.tolist())
