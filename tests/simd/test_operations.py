@@ -22,6 +22,8 @@ from vc4lab.simd import (
     floor_,
     fmax_,
     fmin_,
+    fused_,
+    has_fused,
     i1,
     i8,
     i8x16,
@@ -350,6 +352,20 @@ def test_scale_round(apply, lanes):
     x[:3], factor[:3] = -32768, (-32768, 32767, 1)
     (got,) = apply([vec(i16, lanes)] * 2, lambda a, b: [scale_round(a, b)], x, factor)
     assert list(got) == list(wrap((x * factor + (1 << 14)) >> 15, 16))
+
+
+def test_fused_rounds_once(apply):
+    ulp = 2.0**-23
+    x = np.array([1 + ulp, 1 - ulp, 3.0, 1 + ulp] * 4, "f4")
+    c = np.array([-1.0, -1.0, 0.5, -(1 + 2 * ulp)] * 4, "f4")
+
+    def either(a, b):
+        return [fused_(a, a, b) if has_fused() else a * a + b, splat(const(i32, has_fused()))]
+
+    got, fused = apply([f32x16] * 2, either, x, c)
+    want = x.astype("f8") ** 2 + c if fused[0] else x * x + c
+    assert got.tolist() == want.astype("f4").tolist()
+    assert not fused[0] or got[3] == ulp * ulp
 
 
 def test_permute_two(apply):

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from vc4lab.simd import f32, f32x16, i32, i32x16, max_, opaque, select
+from vc4lab.simd import f32, f32x16, fused_, has_fused, i32, max_, opaque, select
 
 from .semantics import Flags, Result, Semantics
 from .simd_ops import hide
@@ -19,6 +19,9 @@ from .unknowns import DEFAULTS, Settings
 from .words import FastOps, FastWord, nan_lanes
 
 _REPLICATE_255 = 0.003921568859368563  # 0x3B808081: 1/255 rounded up
+_PART_255_HIGH = 0.003921568393707275  # 0x3B808080: 1/255 rounded down
+_PART_255_LOW = 2.3374371882489697e-10  # 0x2F808081: what it lacks, rounded up
+_BESIDE = 32768.0
 
 
 class FastSemantics(Semantics):
@@ -110,23 +113,35 @@ class FastSemantics(Semantics):
         return self.floating(self.ops.itof_rtz(a), lambda: self.ops.gt(a, self.ops.const(0)))
 
     def byte_to_float(self, byte: FastWord) -> FastWord:
-        # The product is one unit too large for 1..254 and right for 0 and 255 (a test compares all
-        # 256).
-        bits = hide(byte.bits()) if byte.fixed else byte.bits()
+        bits = byte.bits()
+        if has_fused():
+            # 1/255 in two parts, a bit too large together: 255 gives 1.0, and no other byte comes
+            # near the next float (a test compares all 256).
+            number = bits.to_float(f32)
+            product = number * opaque(f32x16, _PART_255_LOW)
+            quotient = fused_(number, opaque(f32x16, _PART_255_HIGH), product)
+            return FastWord(quotient.bitcast(i32), clean=True)
+        # The product is one unit too large for 1..254 and right for 0 and 255.
+        bits = hide(bits) if byte.fixed else bits
         product = (bits.to_float(f32) * opaque(f32x16, _REPLICATE_255)).bitcast(i32)
         return FastWord(max_(product + ((bits + 1).shr(8) - 1), 0), clean=True)
 
     def colour_byte(self, word: FastWord) -> FastWord:
+        """The byte in bits 7:0; those above are anything."""
         if not word.clean:
             return super().colour_byte(word)
-        scaled = word.floats() * opaque(f32x16, 255.0)
-        if self.settings["colour_rounding"] == "nearest":
-            # Truncating sums keep "at least a half": this is round half up, like the integer form.
-            scaled = scaled + opaque(f32x16, 0.5)
-        zero, full = opaque(f32x16, 0.0), opaque(f32x16, 255.0)
+        # Beside 2**15 the integer part of a float is in its byte 1. Truncating sums keep "at least
+        # a half": this is round half up, like the integer form.
+        half = 0.5 if self.settings["colour_rounding"] == "nearest" else 0.0
+        scale, start = opaque(f32x16, 255.0), opaque(f32x16, _BESIDE + half)
+        if has_fused():
+            scaled = fused_(word.floats(), scale, start)
+        else:
+            scaled = word.floats() * scale + start
+        zero, full = opaque(f32x16, _BESIDE), opaque(f32x16, _BESIDE + 255.0)
         scaled = select(scaled < full, scaled, full)
         scaled = select(scaled > zero, scaled, zero)
-        return FastWord(scaled._convert("fptosi", i32x16))
+        return FastWord(scaled.bitcast(i32).shr(8))
 
     def special(self, address: int, word: FastWord) -> FastWord:
         result: FastWord = super().special(address, word)

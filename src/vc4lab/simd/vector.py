@@ -293,6 +293,17 @@ def fmax_(a: Any, b: Any) -> Value:
     return select(x > y, x, y)
 
 
+def has_fused() -> bool:
+    """Whether `fused_` is one instruction of the processor the code is for."""
+    return current().module.target.level in ("avx512", "avx2")
+
+
+def fused_(a: Any, b: Any, c: Any) -> Value:
+    """`a * b + c` with one rounding; only where `has_fused` says so."""
+    x, y = unify(a, b, "factors of fused_")
+    return _intrinsic("fma", x.type, x, y, coerce(c, x.type))
+
+
 def abs_(x: Value) -> Value:
     """The absolute value of integers (the most negative one stays)."""
     return _intrinsic("abs", x.type, x, extra="false")
