@@ -182,7 +182,8 @@ def boot(
     Without --frames and --seconds it runs until the program ends, hangs, or Ctrl-C. QEMU's
     -M raspi2b -kernel F -serial stdio -display none -s -S are understood too.
     """
-    from vc4lab.cli.session import Settings, run_session
+    from vc4lab.cli.session import run_session
+    from vc4lab.cli.settings import Settings
     from vc4lab.soc.boot.boot_extras import BootExtras
 
     settings = Settings(

@@ -21,7 +21,8 @@ def demo(
     from importlib.resources import as_file, files
 
     from vc4lab.cli.exit_codes import ExitCode
-    from vc4lab.cli.session import Settings, run_session, say
+    from vc4lab.cli.session import run_session, say
+    from vc4lab.cli.settings import Settings
 
     try:
         output.mkdir(parents=True, exist_ok=True)

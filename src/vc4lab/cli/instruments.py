@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from vc4lab.cli.session import Settings
+    from vc4lab.cli.settings import Settings
     from vc4lab.soc.machine import Machine
     from vc4lab.viewer.window import Window
 

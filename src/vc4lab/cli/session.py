@@ -5,8 +5,6 @@ from __future__ import annotations
 import shutil
 import sys
 import time
-from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
@@ -17,43 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from vc4lab.cli.instruments import Instruments
-    from vc4lab.diagnostics.unknown import Unknowns
-    from vc4lab.soc.boot.boot_extras import BootExtras
+    from vc4lab.cli.settings import Settings
     from vc4lab.soc.machine import Machine
     from vc4lab.viewer.recorder import Recorder
-
-
-@dataclass
-class Settings:
-    """What the command line asked for."""
-
-    path: Path
-    board: str = "pi2"
-    frames: int | None = None
-    seconds: float | None = None
-    screenshot: Path | None = None
-    record: Path | None = None
-    serial: str | None = None
-    headless: bool = False
-    strict: bool = False
-    engine: str = "jit"
-    gdb: int | None = None
-    gdb_wait: bool = True
-    trace: str | None = None
-    trace_to: Path | None = None
-    symbols: Path | None = None
-    window: bool = False
-    save_state: Path | None = None
-    load_state: Path | None = None
-    every: int = 1
-    audio: Path | None = None
-    card: Path | None = None
-    write_image: bool = False
-    caches: str | None = None
-    both_orders: bool = False
-    unknowns: Unknowns | None = None
-    realtime: bool = False
-    extras: BootExtras | None = None
 
 
 def say(text: str) -> None:

@@ -13,7 +13,7 @@ from vc4lab.qpu.flow import LONGEST, Flow
 from vc4lab.qpu.plan import plan
 from vc4lab.qpu.program import Program
 from vc4lab.simd import native
-from vc4lab.v3d.compute.native import compile_user_program
+from vc4lab.v3d.compute.compiled import compile_user_program
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
 
 

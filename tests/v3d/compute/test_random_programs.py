@@ -14,7 +14,8 @@ from vc4lab.qpu.isa import NOP, Alu
 from vc4lab.qpu.operations import Signal
 from vc4lab.qpu.unknowns import ROWS as QPU_ROWS
 from vc4lab.simd import native, targets
-from vc4lab.v3d.compute.native import NativeQpu, compile_user_program
+from vc4lab.v3d.compute.compiled import compile_user_program
+from vc4lab.v3d.compute.native import NativeQpu
 from vc4lab.v3d.compute.qpu import Condition, Request
 from vc4lab.v3d.compute.textures import TextureSlots
 from vc4lab.v3d.compute.unknowns import ROWS as COMPUTE_ROWS

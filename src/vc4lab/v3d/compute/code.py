@@ -40,7 +40,7 @@ class UserProgram:
 
     def native(self, unknowns: Unknowns, limited: bool) -> NativeFunction | None:
         """(SharedState address, QpuState address) -> Status; None if it must be interpreted."""
-        from vc4lab.v3d.compute.native import compile_user_program
+        from vc4lab.v3d.compute.compiled import compile_user_program
 
         with self.lock:
             if self.verdict is not None:

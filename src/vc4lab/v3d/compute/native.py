@@ -2,52 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from vc4lab.bits import signed32
 from vc4lab.qpu.plan import plan
-from vc4lab.qpu.resumable import emit_resumable
-from vc4lab.simd import Function, NativeFunction, Target, build, i32, ptr
+from vc4lab.simd import NativeFunction
 from vc4lab.v3d.compute.budget import NATIVE
 from vc4lab.v3d.compute.needs import need_of
 from vc4lab.v3d.compute.qpu import Condition, Qpu, Request, Setups
-from vc4lab.v3d.compute.staged_environment import REFUSALS, StagedUserEnvironment
+from vc4lab.v3d.compute.staged_environment import REFUSALS
 from vc4lab.v3d.compute.state import STALLS, QpuState, SharedState, Status
 
 if TYPE_CHECKING:
-    from vc4lab.qpu.program import Program
     from vc4lab.v3d.compute.code import UserProgram
     from vc4lab.v3d.unknowns import Unknowns
 
 SLICE = 1 << 22
 """Instructions after which a looping program lets the others run."""
-
-
-def compile_user_program(
-    program: Program,
-    unknowns: Unknowns,
-    limited: bool,
-    learned: frozenset[int] = frozenset(),
-    target: Target | None = None,
-) -> NativeFunction:
-    """(SharedState address, QpuState address) -> Status. Raises Unsupported.
-
-    learned: instructions that register branches go to, besides the likely ones.
-    """
-
-    def body(shared: Any, qpu: Any) -> Any:
-        env = StagedUserEnvironment(shared, qpu, program, unknowns, limited)
-        state: Any = env.qpu
-        saved = state.field_ptr("saved")
-        state.resume = emit_resumable(
-            program, env, state.resume, saved, settings=unknowns, learned=learned
-        )
-        env.leave()
-        return env.status.get()
-
-    entry = Function((ptr, ptr), i32, body, "user_program")
-    name = f"{program.digest} {unknowns.digest()} {limited} {sorted(learned)}"
-    return build("user program", {"run": entry}, target=target, key=name)["run"]
 
 
 class NativeQpu(Qpu):
