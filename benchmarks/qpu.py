@@ -210,7 +210,7 @@ def compile_loop(program: Program, target: Target | None, together: int = 1) -> 
         wild, flags = call_with_flags(inner, inputs, uniforms, outputs, count)
         return wild | (flags & (FP_INVALID | FP_OVERFLOW))
 
-    return build("qpu benchmark", {"run": entry}, target=target)["run"]
+    return build("qpu benchmark", {"run": entry}, target=target, quick=True)["run"]
 
 
 def _memory() -> tuple[Any, Any, Any]:

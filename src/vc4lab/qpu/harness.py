@@ -260,7 +260,7 @@ def compile_program(
         return wild | (flags & (FP_INVALID | FP_OVERFLOW))
 
     outer = Function((ptr,), i32, entry, "run")
-    return build("qpu program", {"run": outer}, target=target)["run"]
+    return build("qpu program", {"run": outer}, target=target, quick=True)["run"]
 
 
 def _store(base: Any, final: Final) -> None:
