@@ -33,7 +33,7 @@ BIAS_LIMIT = 0x42800000
 _SIGN = -0x80000000
 _MAGNITUDE = 0x7FFFFFFF
 _INFINITY = 0x7F800000
-_ONE = 0x3F800000
+_BELOW_ONE = 0x3F7FFFFF
 
 
 def splat_lane(x: Value, lane: int) -> Value:
@@ -62,12 +62,13 @@ def finite(word: Value, limit: int, not_finite: str = "zero") -> Value:
 def unit(word: Value, not_finite: str = "zero") -> Value:
     """A float word clamped to 0 .. 1: `finite` and clamping in one.
 
-    Positive floats are ordered like integers, and negative ones are negative.
+    Positive floats are ordered like integers, negative ones are negative, and above all others
+    without a sign. 1 becomes the next float below: in the last texel as well.
     """
     if not_finite == "zero":
-        limited = select(word < _INFINITY, min_(max_(word, 0), _ONE), 0)
+        limited = select(word.ult(_INFINITY), min_(word, _BELOW_ONE), 0)
     else:
-        limited = min_(max_(word, 0), _ONE)
+        limited = min_(max_(word, 0), _BELOW_ONE)
     return limited.bitcast(f32)
 
 
@@ -82,7 +83,7 @@ def floor_to_int(value: Value) -> Value:
 
 
 def fixed_coordinate(value: Value, scale: Value, wrap: Wrap, is_unit: bool = False) -> Value:
-    """Texel coordinate with 8 fractional bits; ``scale`` holds 256 * size as float bits.
+    """Texel coordinate times ``scale`` / size (float bits): with 8 fractional bits for 256 * size.
 
     ``is_unit``: the value comes from `unit`.
     """
@@ -99,17 +100,23 @@ def fixed_coordinate(value: Value, scale: Value, wrap: Wrap, is_unit: bool = Fal
     return floor_to_int(fmin_(fmax_(value, -1.0), 2.0) * size)
 
 
-def wrap_index(index: Value, last: Value, wrap: Wrap, upper: bool) -> Value:
-    """The texel index 0 .. ``last``, for what `fixed_coordinate` (less 1/2) can yield.
+def wrap_index(index: Value, last: Value, wrap: Wrap, which: str, is_unit: bool) -> Value:
+    """The texel index 0 .. ``last``, for what `fixed_coordinate` can yield.
 
-    ``upper`` tells the second texel of a bilinear pair, which is between 0 and ``last`` + 1.
+    ``which``: the "lower" or "upper" texel of a bilinear pair (the coordinate less 1/2, one more),
+    or the "only" one of nearest sampling; ``is_unit`` as in `fixed_coordinate`.
     """
     if wrap is Wrap.REPEAT:
-        return select(index > last, 0, index) if upper else umin(index, last)
+        if which == "only":  # the fraction is below 1
+            return index
+        return select(index > last, 0, index) if which == "upper" else umin(index, last)
     if wrap is Wrap.CLAMP:
-        return min_(index, last) if upper else min_(max_(index, 0), last)
+        if is_unit:  # below 1 as well
+            return {"lower": max_(index, 0), "upper": min_(index, last), "only": index}[which]
+        return min_(max_(index, 0), last) if which == "lower" else min_(index, last)
     if wrap is Wrap.MIRROR:
-        return max_(min_(index, last * 2 + 1 - index), 0)
+        mirrored = min_(index, last * 2 + 1 - index)
+        return mirrored if which == "only" else max_(mirrored, 0)
     return min_(max_(index, 0), last)
 
 

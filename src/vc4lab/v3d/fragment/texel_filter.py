@@ -11,7 +11,19 @@ from typing import Any, NamedTuple
 
 from vc4lab.memory import MEMORY_MASK
 from vc4lab.records.texture import TextureType, Wrap
-from vc4lab.simd import StructRef, Value, const, gather, i16, i32, i32x16, select, staged, vec
+from vc4lab.simd import (
+    StructRef,
+    Value,
+    const,
+    gather,
+    i16,
+    i32,
+    i32x16,
+    select,
+    shuffle,
+    staged,
+    vec,
+)
 from vc4lab.simd.trace import current
 from vc4lab.simd.vector import scale_round
 from vc4lab.v3d.fragment.half_filter import blend_half_pairs, blend_halves
@@ -26,10 +38,11 @@ from vc4lab.v3d.fragment.tile_address import (
     mixed_row,
     row_offset,
 )
-from vc4lab.v3d.fragment.tiling import Tiling
+from vc4lab.v3d.fragment.tiling import UTILE_BYTES, Tiling
 from vc4lab.v3d.fragment.utile_block import UtileBlock
 
 _i16x32 = vec(i16, 32)
+_LANES = 16
 
 
 @dataclass(frozen=True)
@@ -51,7 +64,10 @@ class Request:
 
 
 class Level(NamedTuple):
-    """One mip level, either of all lanes (scalars) or per lane (vectors; `number` given)."""
+    """One mip level, either of all lanes (scalars) or per lane (vectors; `number` given).
+
+    `scale_s`, `scale_t`: 256 * size as float bits; just the size where the kind never filters.
+    """
 
     base: Value
     last_x: Value
@@ -77,9 +93,7 @@ def filter_level(request: Request, level: Level, linear: Any) -> Any:
     y = fixed_coordinate(request.v, level.scale_t, kind.wrap_t, kind.unit_t)
     texels = Texels(request, level)
     if linear is False:
-        # A clamped index is not negative, like the second one of a bilinear pair.
-        column, row = texels.column(x >> 8, kind.unit_s), texels.row(y >> 8, kind.unit_t)
-        return texels.fetch([column], [row])[0]
+        return texels.fetch([texels.column(x, "only")], [texels.row(y, "only")])[0]
     half: Any = 128
     weights: Any = 255
     if linear is not True:
@@ -87,8 +101,8 @@ def filter_level(request: Request, level: Level, linear: Any) -> Any:
     x, y = x - half, y - half
     fx, fy = x & weights, y & weights
     x, y = x >> 8, y >> 8
-    columns = [texels.column(x, False), texels.column(x + 1, True)]
-    rows = [texels.row(y, False), texels.row(y + 1, True)]
+    columns = [texels.column(x, "lower"), texels.column(x + 1, "upper")]
+    rows = [texels.row(y, "lower"), texels.row(y + 1, "upper")]
     corners = texels.fetch(columns, rows)
     if kind.filter_rounding == "once" and not kind.format.half:
         return bilinear_once(corners, fx, fy)
@@ -108,30 +122,34 @@ class Texels:
         self.shape = request.kind.utile
         self.block_shift = request.kind.format.block.bit_length() - 1
 
-    def column(self, x: Value, upper: bool) -> Tap:
+    def column(self, x: Value, which: str) -> Tap:
         """The texel column meant by index ``x`` of the wrapped coordinate."""
         kind, last = self.kind, self.level.last_x
         outside = x.ugt(last) if kind.wrap_s is Wrap.BORDER else None
-        x = wrap_index(x, last, kind.wrap_s, upper)
+        x = wrap_index(x, last, kind.wrap_s, which, kind.unit_s)
         return Tap(x + self.request.descriptor.child_x if kind.child else x, outside)
 
-    def row(self, y: Value, upper: bool) -> Tap:
+    def row(self, y: Value, which: str) -> Tap:
         """The texel row meant by index ``y`` of the wrapped coordinate."""
         kind, last = self.kind, self.level.last_y
         outside = y.ugt(last) if kind.wrap_t is Wrap.BORDER else None
-        y = wrap_index(y, last, kind.wrap_t, upper)
+        y = wrap_index(y, last, kind.wrap_t, which, kind.unit_t)
         if kind.flip_y:
             y = last - y
         return Tap(y + self.request.descriptor.child_y if kind.child else y, outside)
 
-    def addresses(self, columns: list[Value], rows: list[Value]) -> list[Value]:
-        """Guest addresses of the units at every column and row (row by row), inside memory.
+    def addresses(
+        self, columns: list[Value], rows: list[Value], inside: int = MEMORY_MASK
+    ) -> list[Value]:
+        """Guest addresses of the units at every column and row (row by row), masked by `inside`.
 
-        For scalar columns and rows the level of lane 0 counts.
+        Columns and rows have 16 lanes, or fewer: then the level of lane 0 counts.
         """
         level, shape, base = self.level, self.shape, self.base
-        if not columns[0].type.lanes:
-            level, base = Level(*(_first_lane(part) for part in level)), _first_lane(base)
+        lanes = columns[0].type.lanes
+        if lanes < _LANES:
+            level = Level(*(_of_first_lane(part, lanes) for part in level))
+            base = _of_first_lane(base, lanes)
         if level.linear_tile is not None:
             parts = [mixed_column(x, shape, level.linear_tile) for x in columns]
             row_parts = [mixed_row(y, level.pitch, shape, level.linear_tile) for y in rows]
@@ -141,7 +159,11 @@ class Texels:
             row_parts = [row_offset(y, level.pitch, shape, tiling) for y in rows]
         # The base joins the row: one addition less per texel.
         with_base = [RowAddress(row.xor, row.add + base) for row in row_parts]
-        return [combine(x, y) & MEMORY_MASK for y in with_base for x in parts]
+        return [combine(x, y) & inside for y in with_base for x in parts]
+
+    def utiles(self, x: Value, y: Value) -> Value:
+        """Guest addresses of the utiles at one column and row of units in each lane."""
+        return self.addresses([x], [y], MEMORY_MASK & -UTILE_BYTES)[0]
 
     def fetch(self, columns: list[Tap], rows: list[Tap]) -> list[Any]:
         """Filter words (RGBA64: pairs of raw words) of the texels at every column and row."""
@@ -209,8 +231,9 @@ class Texels:
         return gather(i32, self.request.memory_base, address, compact=True)
 
 
-def _first_lane(part: Any) -> Any:
-    return part[0] if part is not None and part.type.lanes else part
+def _of_first_lane(part: Any, lanes: int) -> Any:
+    """What lane 0 of a vector holds, in a vector of so many lanes; scalars stay."""
+    return shuffle(part, [0] * lanes) if part is not None and part.type.lanes else part
 
 
 @staged
@@ -219,7 +242,7 @@ def _block_words(texels: Texels, columns: list[Value], rows: list[Value]) -> tup
     if block.missed:
         words = texels.gathered(columns, rows)
     else:
-        words = block.words(texels.addresses, texels.request.memory_base)
+        words = block.words(texels.utiles, texels.request.memory_base)
     return words
 
 

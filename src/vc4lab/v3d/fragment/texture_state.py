@@ -131,8 +131,9 @@ class TextureDescriptor(Struct):
     """Addresses and sizes for the native sampler, one element per mip level.
 
     ``base`` is the guest address of the level (of face +x for a cube); ``pitch`` the bytes
-    between two rows (raster), utile rows (LT) or tile rows (T); ``scale_s``/``scale_t`` are
-    256 * size as float32 bits. ``linear_tile`` is -1 for levels stored as LT, else 0.
+    between two rows (raster), utile rows (LT) or tile rows (T); ``size_s``/``size_t`` are the size
+    as float32 bits, ``scale_s``/``scale_t`` 256 times that. ``linear_tile`` is -1 for levels stored
+    as LT, else 0.
     """
 
     base = Array(i32, MAX_LEVELS)
@@ -142,6 +143,8 @@ class TextureDescriptor(Struct):
     last_y = Array(i32, MAX_LEVELS)
     scale_s = Array(i32, MAX_LEVELS)
     scale_t = Array(i32, MAX_LEVELS)
+    size_s = Array(i32, MAX_LEVELS)
+    size_t = Array(i32, MAX_LEVELS)
     pitch = Array(i32, MAX_LEVELS)
     linear_tile = Array(i32, MAX_LEVELS)
     last_level = i32
@@ -293,6 +296,8 @@ def _descriptor(
     descriptor.last_y = _levels(height - 1 for _, height in sizes)
     descriptor.scale_s = _levels(_float_bits(256.0 * width) for width, _ in sizes)
     descriptor.scale_t = _levels(_float_bits(256.0 * height) for _, height in sizes)
+    descriptor.size_s = _levels(_float_bits(width) for width, _ in sizes)
+    descriptor.size_t = _levels(_float_bits(height) for _, height in sizes)
     descriptor.pitch = _levels(level.pitch for level in chain)
     descriptor.linear_tile = _levels(-(level.tiling is Tiling.LT) for level in chain)
     descriptor.last_level = len(chain) - 1

@@ -146,13 +146,19 @@ def _with_next_level(
     return filtered
 
 
-LEVEL_FIELDS = ("base", "last_x", "last_y", "scale_s", "scale_t", "pitch")
+def level_fields(kind: TextureKind) -> dict[str, str]:
+    """Fields of a `Level` and of the descriptor."""
+    fields = {name: name for name in ("base", "last_x", "last_y", "scale_s", "scale_t", "pitch")}
+    if not (kind.mag_linear or kind.min_linear):
+        fields |= {"scale_s": "size_s", "scale_t": "size_t"}
+    return fields
 
 
 def base_level(request: Request) -> Level:
     """Level 0, the same for all lanes."""
     d = request.descriptor
-    return Level(**{name: load(i32, d.field_ptr(name)) for name in LEVEL_FIELDS})
+    fields = level_fields(request.kind)
+    return Level(**{field: load(i32, d.field_ptr(name)) for field, name in fields.items()})
 
 
 def numbered_level(request: Request, number: Value) -> Level:
@@ -163,7 +169,7 @@ def numbered_level(request: Request, number: Value) -> Level:
 
     mixed = request.kind.layout is LevelLayout.MIXED
     return Level(
-        **{name: per_lane(name) for name in LEVEL_FIELDS},
+        **{field: per_lane(name) for field, name in level_fields(request.kind).items()},
         linear_tile=per_lane("linear_tile") != 0 if mixed else None,
         number=number,
     )
@@ -176,8 +182,8 @@ def level_of_detail(request: Request, b: Value) -> Value:
     bias = floor_to_int(finite(bias_word, BIAS_LIMIT, kind.not_finite) * 256.0)
     if kind.explicit_lod:
         return bias
-    level = base_level(request)
-    rho_s, rho_t = footprint(request.u, level.scale_s), footprint(request.v, level.scale_t)
+    scale_s, scale_t = (load(i32, request.descriptor.field_ptr(f"scale_{c}")) for c in "st")
+    rho_s, rho_t = footprint(request.u, scale_s), footprint(request.v, scale_t)
     if kind.lod_footprint == "sum":
         rho = (rho_s.bitcast(f32) + rho_t.bitcast(f32)).bitcast(i32)
     else:

@@ -13,19 +13,30 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from vc4lab.simd import Value, any_, i32x16, i64, load, min_, prefetch, select, shuffle
+from vc4lab.simd import (
+    Value,
+    any_,
+    const,
+    i32,
+    i32x16,
+    i64,
+    load,
+    min_,
+    prefetch,
+    select,
+    shuffle,
+    vec,
+)
 from vc4lab.simd.vector import permute_two
 
 if TYPE_CHECKING:
     from vc4lab.v3d.fragment.tiling import UtileShape
 
-Addresses = Callable[[list[Value], list[Value]], list[Value]]
-"""Columns and rows (scalars) to guest addresses, row by row."""
+Addresses = Callable[[Value, Value], Value]
+"""Columns and rows (four lanes) to the guest addresses of the utiles there, inside memory."""
 
 #: Lanes at the corners of the 4x4 pixel block (quads in raster order, pixels in raster order).
 _CORNERS = (0, 5, 10, 15)
-
-_UTILE_ALIGNED = -64
 
 UTILE_ROW_BYTES = 256
 """From a utile to the one below it in the same sub-tile of a T-format image."""
@@ -43,14 +54,17 @@ class UtileBlock:
         self, shape: UtileShape, columns: list[Value], rows: list[Value], same: Value | None
     ) -> None:
         self.shape = shape
-        left = _corner_minimum(columns[0]) & -shape.width
-        top = _corner_minimum(rows[0]) & -shape.height
-        self.x, self.y = left[0], top[0]
-        self.dx = [x - shuffle(left, [0] * 16) for x in columns]
-        self.dy = [y - shuffle(top, [0] * 16) for y in rows]
-        beyond = (_any_bit(self.dx) & (-2 * shape.width)) | (
-            _any_bit(self.dy) & (-2 * shape.height)
-        )
+        smallest = _corner_minima(columns[0], rows[0])
+        aligned = [-shape.width] * 4 + [-shape.height] * 4
+        self.corner = smallest & const(vec(i32, 8), aligned)
+        left, top = (shuffle(self.corner, [lane] * 16) for lane in (0, 4))
+        self.dx = [x - left for x in columns]
+        self.dy = [y - top for y in rows]
+        beyond_x, beyond_y = -2 * shape.width, -2 * shape.height
+        if beyond_x == beyond_y:
+            beyond = _any_bit(self.dx + self.dy) & beyond_x
+        else:
+            beyond = (_any_bit(self.dx) & beyond_x) | (_any_bit(self.dy) & beyond_y)
         if same is not None:
             beyond = beyond | (same ^ shuffle(same, [0] * 16))
         #: Whether some texel is not in the block.
@@ -59,29 +73,34 @@ class UtileBlock:
     def words(self, addresses: Addresses, memory_base: Value) -> tuple[Value, ...]:
         """Words whose low bits are the texels of each column and row (row by row)."""
         shape = self.shape
-        places = addresses([self.x, self.x + shape.width], [self.y, self.y + shape.height])
-        pointers = [memory_base + (place & _UTILE_ALIGNED).zext(i64) for place in places]
+        right, below = [0, shape.width] * 2, [0, 0, shape.height, shape.height]
+        x = shuffle(self.corner, [0, 1, 2, 3]) + const(vec(i32, 4), right)
+        y = shuffle(self.corner, [4, 5, 6, 7]) + const(vec(i32, 4), below)
+        places = addresses(x, y)
+        pointers = [memory_base + places[k].zext(i64) for k in range(4)]
         # The next row of blocks will want the utiles below, and no processor guesses T format.
         for pointer in (pointers[0], pointers[2]):
             prefetch(pointer + UTILE_ROW_BYTES)
-        utiles = [load(i32x16, pointer) for pointer in pointers]
-        # 32-bit texels: one in a word; smaller ones: several, to be shifted down.
+        upper_left, upper_right, lower_left, lower_right = (load(i32x16, p) for p in pointers)
+        # 32-bit texels: one in a word; smaller ones: several, to be shifted down. The words of two
+        # utiles, one below the other, are numbered by row and place in the row.
         per_word_log2 = 6 - shape.bits_per_texel.bit_length()
-        indices, shifts = [], []
-        for dx in self.dx:
-            indices.append(bits_of(dx << (4 - shape.width_log2), 16, dx.shr(per_word_log2)))
-            shifts.append((dx & ((1 << per_word_log2) - 1)) * shape.bits_per_texel)
+        row_shift = shape.row_bytes_log2 - 2
+        words_in_row = [dx.shr(per_word_log2) if per_word_log2 else dx for dx in self.dx]
+        on_right = [(dx & shape.width) != 0 for dx in self.dx]
+        shifts = [
+            (dx & ((1 << per_word_log2) - 1)) << (shape.bits_per_texel.bit_length() - 1)
+            for dx in self.dx
+        ]
         words = []
         for dy in self.dy:
-            row_shift = shape.row_bytes_log2 - 2
-            row, row_bits = dy << row_shift, (shape.height - 1) << row_shift
-            lower = (dy & shape.height) != 0
-            for index, shift in zip(indices, shifts, strict=True):
-                lane = bits_of(row, row_bits, index)  # what is above bit 4 does not count
+            row = dy << row_shift
+            for place, right_half, shift in zip(words_in_row, on_right, shifts, strict=True):
+                lane = bits_of(place, (1 << row_shift) - 1, row)  # above bit 4 nothing counts
                 word = select(
-                    lower,
-                    permute_two(utiles[2], utiles[3], lane),
-                    permute_two(utiles[0], utiles[1], lane),
+                    right_half,
+                    permute_two(upper_right, lower_right, lane),
+                    permute_two(upper_left, lower_left, lane),
                 )
                 words.append(word.shr(shift) if per_word_log2 else word)
         return tuple(words)
@@ -93,11 +112,14 @@ def bits_of(chosen: Value, mask: int, others: Value) -> Value:
 
 
 def _any_bit(parts: list[Value]) -> Value:
-    return parts[0] if len(parts) == 1 else parts[0] | parts[1]
+    found = parts[0]
+    for part in parts[1:]:
+        found = found | part
+    return found
 
 
-def _corner_minimum(x: Value) -> Value:
-    """The smallest of the four corner lanes, in four lanes."""
-    corners = shuffle(x, list(_CORNERS))
-    pairs = min_(corners, shuffle(corners, [1, 0, 3, 2]))
-    return min_(pairs, shuffle(pairs, [2, 3, 0, 1]))
+def _corner_minima(x: Value, y: Value) -> Value:
+    """The smallest of the four corner lanes, in four lanes for `x` and four for `y`."""
+    corners = shuffle(x, y, [*_CORNERS, *(16 + lane for lane in _CORNERS)])
+    pairs = min_(corners, shuffle(corners, [1, 0, 3, 2, 5, 4, 7, 6]))
+    return min_(pairs, shuffle(pairs, [2, 3, 0, 1, 6, 7, 4, 5]))
