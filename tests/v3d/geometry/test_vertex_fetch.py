@@ -10,7 +10,7 @@ import pytest
 from vc4lab.memory import MEMORY_SIZE, GuestMemory
 from vc4lab.simd import build, i32, kernel, ptr
 from vc4lab.v3d.geometry.vertex_context import BATCH, MAX_ARRAYS, VertexContext, VertexKey
-from vc4lab.v3d.geometry.vertex_fetch import GROUP_WORDS, describe, fetch, fetched_rows, locate
+from vc4lab.v3d.geometry.vertex_fetch import GROUP_WORDS, describe, fetch, fetched_rows, find_wanted
 
 AREA = 0x10_0000
 SIZE = 0x4_0000
@@ -28,14 +28,14 @@ def memory():
 
 @pytest.fixture(scope="module")
 def run():
-    """(context, description, groups, batch): locates and fetches; returns the wanted lanes."""
+    """(context, description, groups, batch): fetches; returns the wanted lanes."""
 
     @kernel(args=(ptr, ptr, i32, i32), returns=i32)
     def one(context, description, count, batch):
         c = VertexContext.at(context)
-        locate(context, description, count, batch)
+        find_wanted(context, batch)
         if c.wanted != 0:
-            fetch(context, description, count)
+            fetch(context, description, count, batch)
         return c.wanted
 
     return build("test_fetch", {"one": one})["one"]
@@ -128,3 +128,11 @@ def test_arrays_that_end_where_memory_ends(memory, run):
         for alias in (0, 0x4000_0000, 0xC000_0000):
             bases = [(base + alias) & 0xFFFFFFFF] * MAX_ARRAYS
             compare(memory, run, key, bases, [stride] * MAX_ARRAYS, 0, last)
+
+
+@pytest.mark.parametrize("stride", [-24, -1, 0xFFFF, 0x1_0000, 0x1234_5678, -(1 << 31)])
+def test_strides_of_extended_records(memory, run, stride):
+    """Vertices that stand backwards, far apart, or all over the memory, round its end and back."""
+    key = VertexKey((), ((0, 12, 0), (3, 4, 12), (5, 20, 16)), 36, 7)
+    bases = [AREA + 0x1_0000] * 3 + [MEMORY_SIZE - 0x100] * 2 + [0x4000_0040] * 3
+    compare(memory, run, key, bases, [stride] * MAX_ARRAYS, 0, 50)

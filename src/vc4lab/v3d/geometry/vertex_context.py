@@ -34,8 +34,7 @@ EXACT_AFTER = 4
 class VertexContext(Struct):
     """Inputs and outputs of one shading job."""
 
-    places = Array(i32, BATCH * MAX_GROUPS)  # where each group of words is, lane by lane
-    fetched = Array(i32, BATCH * (MAX_GROUPS + 3))  # the words themselves, a row each
+    fetched = Array(i32, BATCH * (MAX_GROUPS + 3))  # words of vertices, a row each
     memory = ptr  # host address of guest address 0
     output = ptr  # row r of vertex i: (i >> 4) * pitch + r * 64 + (i & 15) * 4
     used = ptr  # one byte per vertex, non-zero = wanted; 0: all of first..last
@@ -51,7 +50,7 @@ class VertexContext(Struct):
     stopped = i32  # 0, or the status that ended a shader early
     batches = i32  # batches shaded
     deopts = i32  # chunks that only the exact build could shade
-    wanted = i32  # lanes of the batch that `places` is about, as bits
+    wanted = i32  # lanes of the batch that is shaded, as bits
     textures = Array(ptr, MAX_REQUESTS)  # TextureDescriptor of each request
 
 

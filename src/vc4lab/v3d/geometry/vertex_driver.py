@@ -43,7 +43,7 @@ from vc4lab.v3d.geometry.vertex_context import (
     VertexContext,
     VertexKey,
 )
-from vc4lab.v3d.geometry.vertex_fetch import GROUP_WORDS, describe, fetch, locate
+from vc4lab.v3d.geometry.vertex_fetch import GROUP_WORDS, describe, fetch, find_wanted
 
 SHADE = "vc4_vertex_shade"
 """Name under which a shader's module imports `shade`."""
@@ -87,17 +87,15 @@ def run_batches(context: Value, function: Value, numbers: Value, start: Any, end
     groups, count = numbers + _HEAD, load(i32, numbers + _GROUPS)
     pitch = load(i32, numbers + _PITCH).sext(i64)
     wild = var(i32, 0)
-    before: Any = start - 1
-    for number in range(before, end):
+    for number in range(start, end):
         batch: Any = number
-        if batch >= start:
-            if (c.wanted != 0) & (c.stopped == 0):
-                fetch(context, groups, count)
-                target = c.output + batch.sext(i64) * pitch
-                found = call_pointer(function, i32, BATCH_ARGS, context, target, float_mode="keep")
-                wild.set(wild.get() | found)
-                c.batches = c.batches + 1
-        locate(context, groups, count, min_(batch + 1, end - 1))  # early: found when it is needed
+        find_wanted(context, batch)
+        if (c.wanted != 0) & (c.stopped == 0):
+            fetch(context, groups, count, batch)
+            target = c.output + batch.sext(i64) * pitch
+            found = call_pointer(function, i32, BATCH_ARGS, context, target, float_mode="keep")
+            wild.set(wild.get() | found)
+            c.batches = c.batches + 1
     nan = uniforms_with_nan(c, numbers)
     c.wild = select((wild.get() != 0) | nan, const(i32, 1), const(i32, 0))
 

@@ -9,7 +9,6 @@ from vc4lab.simd import (
     Value,
     clz_,
     const,
-    gather,
     i8x16,
     i32,
     i32x16,
@@ -18,6 +17,7 @@ from vc4lab.simd import (
     kernel,
     load,
     mask_bits,
+    mask_from_bits,
     ptr,
     select,
     shuffle,
@@ -33,6 +33,11 @@ from vc4lab.v3d.geometry.vpm import ROW_BYTES
 
 QUAD = vec(i32, 4)
 
+EVERY = (1 << BATCH) - 1
+"""All lanes of a batch, as bits."""
+LONGEST_STRIDE = 0xFFFF
+"""Of arrays whose vertices are read without looking at each address."""
+
 __all__ = [
     "GROUP_WORDS",
     "FetchedRows",
@@ -40,8 +45,8 @@ __all__ = [
     "describe",
     "fetch",
     "fetch_kernel",
+    "find_wanted",
     "lane_indices",
-    "locate",
     "plan_words",
 ]
 
@@ -116,14 +121,14 @@ GROUP_WORDS = 4
 
 
 def describe(key: VertexKey) -> list[int]:
-    """The groups as native code takes them: array, byte offset in it, number of words (0 for one
-    alone), byte offset of its first row in `VertexContext.fetched`.
+    """The groups as native code takes them: array, byte offset in it, number of words, byte offset
+    of its first row in `VertexContext.fetched`.
     """
     numbers = []
     row = 0
     for array, words in groups(key):
         length = len(words)
-        numbers += [array, 4 * words[0], 0 if length == 1 else length, row * ROW_BYTES]
+        numbers += [array, 4 * words[0], length, row * ROW_BYTES]
         row += length
     return numbers
 
@@ -140,25 +145,15 @@ def fetched_rows(key: VertexKey) -> list[int | None]:
 
 
 @staged
-def locate(context: Value, description: Value, count: Any, batch: Value) -> None:
-    """Finds the wanted vertices of a batch, for `fetch`: where each of `count` groups is."""
+def find_wanted(context: Value, batch: Value) -> None:
+    """Notes which vertices of a batch are wanted, for `fetch`."""
     c: Any = VertexContext.at(context)
-    wanted = batch_mask(c, batch)
-    c.wanted = mask_bits(wanted)
-    if c.wanted != 0:
-        indices = lane_indices(wanted, batch)
-        for number in range(count):
-            group = description + number * (4 * GROUP_WORDS)
-            array = load(i32, group)
-            start = load(i32, c.field_ptr("bases") + 4 * array) + load(i32, group + 4)
-            stride = load(i32, c.field_ptr("strides") + 4 * array)
-            place = c.field_ptr("places") + 4 * BATCH * number
-            store(place, (indices * stride + start) & MEMORY_MASK, align=64)
+    c.wanted = mask_bits(batch_mask(c, batch))
 
 
 @staged
-def fetch(context: Value, description: Value, count: Any) -> None:
-    """Reads the words of the batch that was located to `fetched`.
+def fetch(context: Value, description: Value, count: Any, batch: Value) -> None:
+    """Reads the words of the wanted vertices of a batch, `count` groups of them, to `fetched`.
 
     A group of words is read from one masked address for each lane; at the very end of memory it
     reaches into the pad instead of wrapping. It fills four rows: what is too much is overwritten by
@@ -168,15 +163,24 @@ def fetch(context: Value, description: Value, count: Any) -> None:
     memory = c.memory
     for number in range(count):
         group = description + number * (4 * GROUP_WORDS)
-        place = c.field_ptr("places") + 4 * BATCH * number
+        array = load(i32, group) << 2
+        start = load(i32, c.field_ptr("bases") + array) + load(i32, group + 4)
+        stride = load(i32, c.field_ptr("strides") + array)
         target = c.field_ptr("fetched") + load(i32, group + 12)
-        if load(i32, group + 8) == 0:
-            store(target, gather(i32, memory, load(i32x16, place)), align=64)
+        first = (start + (batch << 4) * stride) & MEMORY_MASK
+        span = stride * (BATCH - 1)
+        plain = (c.wanted == EVERY) & stride.ule(LONGEST_STRIDE) & (first + span <= MEMORY_MASK)
+        if plain:
+            place, step = memory + first.zext(i64), stride.zext(i64)
+            quads = [load(QUAD, place + step * lane) for lane in unroll(BATCH)]
         else:
-            offsets = [load(i32, place + 4 * lane).zext(i64) for lane in unroll(BATCH)]
-            rows = transpose([load(QUAD, memory + offset) for offset in offsets])
-            for k in unroll(4):
-                store(target + k * ROW_BYTES, rows[k], align=64)
+            wanted = mask_from_bits(c.wanted)
+            indices = lane_indices(wanted, batch)
+            offsets = ((indices * stride + start) & MEMORY_MASK).zext(i64)
+            quads = [load(QUAD, memory + offsets[lane]) for lane in unroll(BATCH)]
+        rows = transpose(quads)
+        for k in unroll(4):
+            store(target + k * ROW_BYTES, rows[k], align=64)
 
 
 class FetchedRows:
@@ -205,9 +209,9 @@ def fetch_kernel(key: VertexKey) -> Any:
         c: Any = VertexContext.at(context)
         description = table(i32, numbers or [0])
         count = const(i32, len(numbers) // GROUP_WORDS)
-        locate(context, description, count, batch)
+        find_wanted(context, batch)
         if c.wanted != 0:
-            fetch(context, description, count)
+            fetch(context, description, count, batch)
             rows = FetchedRows(key, context)
             for k in unroll(len(rows)):
                 store(target + k * ROW_BYTES, rows[k])
