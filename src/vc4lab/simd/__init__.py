@@ -23,6 +23,7 @@ from vc4lab.simd.memory import (
     prefetch,
     scatter,
     store,
+    store_packed,
     table,
     var,
 )
@@ -175,6 +176,7 @@ __all__ = [
     "sqrt_",
     "staged",
     "store",
+    "store_packed",
     "table",
     "targets",
     "terminated",

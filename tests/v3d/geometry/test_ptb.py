@@ -262,6 +262,31 @@ def test_runs_of_neighbours_are_coded_like_single_triangles(memory, start, starv
     assert results[0] == results[2]
 
 
+@pytest.mark.parametrize("count", [1, 2, 5, 15, 16, 63, 64, 65, 129])
+def test_triangles_without_a_trace_are_counted(memory, count):
+    """Whether a draw ends inside a window of triangles, with it or behind it."""
+    shapes = {
+        "degenerate": [(100, 100), (200, 200), (300, 300)],
+        "outside": [(-100, 100), (-200, 200), (-300, 100)],
+        "entries": [(100, 100), (200, 200), (300, 100)],
+    }
+    for name, shape in shapes.items():
+        frame = Frame(memory, 8, 6)
+        frame.start()
+        points = coordinates(shape * count)
+        assert frame.binner.draw(4, IndexSource(3 * count), points, clip=False) == pc.DONE
+        assert {k: v for k, v in frame.binner.counters.items() if v and k != "blocks"} == {
+            name: count
+        }
+    frame = Frame(memory, 8, 6)
+    frame.start()
+    unseen = coordinates(shapes["entries"] * count, [(9.0, 0.0, 0.0, 1.0)] * (3 * count))
+    assert frame.binner.draw(4, IndexSource(3 * count), unseen) == pc.DONE
+    assert {k: v for k, v in frame.binner.counters.items() if v and k != "blocks"} == {
+        "rejected": count
+    }
+
+
 def test_small_declared_pool_goes_on_behind_the_fixed_area(memory):
     frame = Frame(memory, 8, 6, pool=64)
     assert frame.reporter.has("CLE-027")

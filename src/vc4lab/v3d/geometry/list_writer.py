@@ -113,6 +113,7 @@ def close_list(c: Any, t: Any) -> None:
         store(host(c.memory, t.cursor), const(i8, ESCAPE_END))
         t.cursor = t.cursor + 1
         t.key = 0
+        t.newest = 0
 
 
 @staged
@@ -227,30 +228,48 @@ def append_triangle(context: Value, tile: Value, i0: Value, i1_: Value, i2: Valu
 @kernel(args=(ptr, ptr, i32, i32, i32), returns=i32)
 def append_coded(context: Value, tile: Value, i0: Value, i1_: Value, i2: Value) -> Value:
     """`append_triangle`, a function of its own: it is long, and several places need it."""
+    c: Any = BinContext.at(context)
     t: Any = TileState.at(tile)
-    status = const(i32, DONE)
-    word, size = triangle_coding((t.p0, t.p1, t.p2), (i0, i1_, i2))
-    if t.limit - t.cursor < 8:
-        status = append_at_end(context, tile, (i0, i1_, i2), word, size)
-    else:
-        # Which coding fits is anybody's guess: no branch, and always eight bytes, of which only the
-        # coding's count. They stay inside the block.
-        store(host(BinContext.at(context).memory, t.cursor), word)
-        t.cursor = t.cursor + size
+    word, size = triangle_coding(previous(t), (i0, i1_, i2))
+    status = room(context, tile, size)
     if status == DONE:
-        t.p0 = i0
-        t.p1 = i1_
-        t.p2 = i2
+        if (t.p0 == FAR_INDEX) & (size < 4):  # the link started a new list: nothing to refer to
+            word, size = absolute_coding(i0, i1_, i2), const(i32, 7)
+            status = room(context, tile, size)
+    if status == DONE:
+        here = host(c.memory, t.cursor)
+        if t.limit - t.cursor >= 8 - LINK_RESERVE:
+            store(here, word)  # eight bytes end inside the block, and only the coding's count
+        else:
+            store(here, word.trunc(i8))
+        t.cursor = t.cursor + size
+        remember(t, i0, i1_, i2)
     return status
 
 
 @staged
-def triangle_coding(previous: Any, indices: Any) -> Any:
+def previous(t: Any) -> Any:
+    """The indices of the tile's newest triangle; of three in a row only the first is kept."""
+    p0, p1, p2 = t.p0, t.p1, t.p2
+    row = t.newest > 0
+    return p0, select(row, p0 + 1, p1), select(row, p0 + 2, p2)
+
+
+def remember(t: Any, i0: Value, i1_: Value, i2: Value) -> None:
+    """These are the indices of the tile's newest triangle."""
+    t.p0 = i0
+    t.p1 = i1_
+    t.p2 = i2
+    t.newest = 0
+
+
+@staged
+def triangle_coding(before: Any, indices: Any) -> Any:
     """The shortest coding of a triangle behind the previous one: bytes (i64), their number.
 
     The vertex numbers may be vectors, a triangle in each lane.
     """
-    p0, p1, p2 = previous
+    p0, p1, p2 = before
     i0, i1_, i2 = indices
     delta = i2 - p2
     d1, d2 = i1_ - i0, i2 - i0
@@ -275,25 +294,6 @@ def absolute_coding(i0: Value, i1_: Value, i2: Value) -> Value:
     """A triangle as it stands anywhere: seven bytes (i64)."""
     indices = i0.zext(i64) | (i1_.zext(i64) << 16) | (i2.zext(i64) << 32)
     return (indices << 8) | ESCAPE_ABSOLUTE
-
-
-@staged
-def append_at_end(context: Value, tile: Value, indices: Any, word: Value, size: Any) -> Value:
-    """Writes a triangle near the end of a block: byte by byte, perhaps in a new one; a status."""
-    c: Any = BinContext.at(context)
-    t: Any = TileState.at(tile)
-    status = room(context, tile, size)
-    if status == DONE:
-        if (t.p2 == FAR_INDEX) & (size < 4):  # the link started a new list: nothing to refer to
-            word, size = absolute_coding(*indices), const(i32, 7)
-            status = room(context, tile, size)
-    if status == DONE:
-        here = host(c.memory, t.cursor)
-        for byte in range(size):
-            store(here + byte, word.trunc(i8))
-            word = word.shr(8)
-        t.cursor = t.cursor + size
-    return status
 
 
 @staged
@@ -407,11 +407,19 @@ def finish_all(context: Value, everything: Value) -> Value:
 
 @kernel(args=(ptr, i32, i32), returns=None)
 def reset_tiles(context: Value, base: Value, initial: Value) -> None:
-    """Start every tile's list in the fixed area: block y * width + x of `initial` bytes."""
+    """Start every tile's list in the fixed area: block y * width + x of `initial` bytes.
+
+    Behind the last tile stands a state without a list, for what has no tile (`ptb_window`).
+    """
     c: Any = BinContext.at(context)
-    for k in range(c.width * c.height):
+    tiles = c.width * c.height
+    for k in range(tiles):
         t: Any = TileState.at(c.tiles + k * TileState.size)
         t.cursor = base + k * initial
         t.limit = base + k * initial + (initial - LINK_RESERVE)
         t.seen = 0
         t.key = 0
+        t.newest = 0
+    none: Any = TileState.at(c.tiles + tiles * TileState.size)
+    none.newest = 0
+    c.stamp = 0

@@ -54,6 +54,10 @@ MAX_POLYGON = 3 + CLIP_PLANES
 """A triangle cut by n planes has at most 3 + n corners."""
 
 
+STAMPED = 1 << 31
+"""Set in stamps: no `key` has it."""
+
+
 class TileState(Struct):
     """Where a tile's list is being written; layout of the tiles array (32 bytes per tile)."""
 
@@ -64,7 +68,7 @@ class TileState(Struct):
     p0 = i32  # indices of the previous primitive of the open list
     p1 = i32
     p2 = i32
-    reserved = i32
+    newest = i32  # of the triangle p0..p2: `key` = three vertices in a row, or its stamp, or 0
 
 
 class BinContext(Struct):
@@ -145,6 +149,7 @@ class BinContext(Struct):
     vg_odd = i32  # the next triangle of a strip has its first two vertices exchanged
     vg_restart = i32  # a strip or fan begins anew behind VG_DUMMY
     rht_boundary = i32  # viewport offset included
+    stamp = i32  # the last that a triangle got (`ptb_window`)
     work = i32  # primitives and tile entries left before PAUSED
     # counters, since the last configure()
     rejected = i32  # all vertices outside one plane, or not finite

@@ -1,275 +1,299 @@
-"""Eight triangles on their way into tile lists: indices, outcodes, positions, tiles, codings.
+"""Triangles on their way into tile lists, many at a time: which tiles they go to, in list order.
 
-Vectors fetch what belongs to eight triangles and find those that are rejected, those that touch one
-tile and those that need a closer look. How a triangle is coded behind the one before it is found
-here as well, for all at once; it holds where both go to the same tile, as neighbours mostly do.
+Vectors fetch the positions of sixteen triangles and find those that are rejected, those that touch
+one tile or two side by side, and those that need a closer look. What is to be written becomes a row
+of entries without a branch; `ptb_triangles` then walks it with everything at hand.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from vc4lab.memory import MEMORY_MASK
+from vc4lab.memory import MEMORY_MASK, MEMORY_SIZE
 from vc4lab.simd import (
     Array,
     Struct,
     Value,
     const,
-    f64,
     gather,
+    i8x16,
+    i16,
+    i16x16,
     i32,
+    i32x16,
     i64,
     iota,
     load,
+    mask16,
     mask_bits,
     max_,
     min_,
-    popcount_,
     select,
     shuffle,
     splat,
     staged,
     store,
+    store_packed,
     vec,
 )
 from vc4lab.v3d.geometry.clipper import OUT_BAD, OUT_CUT, OUT_VOLUME
-from vc4lab.v3d.geometry.list_writer import append_triangle, ready, triangle_coding
+from vc4lab.v3d.geometry.list_writer import triangle_coding
 from vc4lab.v3d.geometry.primitive_decoder import host
-from vc4lab.v3d.geometry.ptb_context import DONE, INDEX_8, INDEX_ARRAY, BinContext, TileState
+from vc4lab.v3d.geometry.ptb_context import INDEX_8, INDEX_ARRAY, STAMPED, TileState
 from vc4lab.v3d.geometry.ptb_tiles import away
 
-BATCH = 8
+LANES = 16
+"""Triangles that are looked at together."""
+WINDOW = 64
 """Triangles in a window."""
 
 TRIANGLES, TRIANGLE_STRIP, TRIANGLE_FAN = 4, 5, 6
 
-_i32x8 = vec(i32, BATCH)
-SHIFTED = [0, *range(BATCH - 1)]
-"""For each lane the one before it; lane 0 has none."""
+TILE_MASK, NUMBER_AT = 0xFFFF, 16
+SECOND, SPECIAL = 1 << 24, 1 << 25
+"""An entry: tile in bits 15:0, triangle of the window in 21:16; the second tile of a triangle; one
+that is to be clipped, has many tiles or a bad index. None has a negative one."""
+
+_HALVES = vec(i16, 2 * LANES)
+
+FIRST_HALVES = [n // 2 + LANES * (n % 2) for n in range(LANES)]
+SECOND_HALVES = [n + LANES // 2 for n in FIRST_HALVES]
+"""Lanes of two vectors one by one: a, b, a, b, …"""
 
 
 class TriangleWindow(Struct):
-    """Eight triangles: vertex numbers, packed positions, outcodes of any corner, tile offsets.
+    """What is to be written for the triangles of a window, their vertices, and the others.
 
-    `coding` and `size_`: bytes of a triangle behind the one in the lane before (lane 0: behind the
-    first tile's last one) and their number; they hold for the lanes in `chained`.
+    Triangle k of a window has the stamp `BinContext.stamp` + k + 1 in the tiles it went to: those
+    that have the stamp before it take its `coding`.
     """
 
-    coding = Array(i64, BATCH)
-    i0 = Array(i32, BATCH)
-    i1 = Array(i32, BATCH)
-    i2 = Array(i32, BATCH)
-    w0 = Array(i32, BATCH)
-    w1 = Array(i32, BATCH)
-    w2 = Array(i32, BATCH)
-    some = Array(i32, BATCH)
-    tile = Array(i32, BATCH)
-    second = Array(i32, BATCH)
-    size_ = Array(i32, BATCH)
-    rejected = i32  # lanes that no tile sees, as bits: outside a plane or not finite,
-    outside = i32  # beyond all tiles,
-    degenerate = i32  # without area,
-    hidden = i32  # facing the wrong way, if the binner minds that
-    bad = i32  # an index above the record's maximum
-    single = i32  # lanes with one tile
-    pair = i32  # lanes with two, side by side: each has a corner
-    chained = i32  # lanes whose coding holds in the first tile, above them those in the second
-    alike = i32  # lanes with the one tile of the lane before
+    entries = Array(i32, 2 * WINDOW + 2 * LANES)  # with room behind for whole vectors
+    where = Array(i32, 2 * WINDOW + 2 * LANES)  # byte offset of the entry's tile; special: no tile
+    vertex = Array(i32, 2 * WINDOW + 2 * LANES)  # first vertex of a triangle of a plain window
+    coding = Array(i64, WINDOW)  # other windows: a triangle's bytes behind the one before it
+    bytes_ = Array(i32, WINDOW)  # and their number
+    i0 = Array(i32, WINDOW)
+    i1 = Array(i32, WINDOW)
+    i2 = Array(i32, WINDOW)
+    scratch = Array(i32, LANES)
+    rejected = i64  # triangles that no tile sees, as bits: outside a plane or not finite,
+    outside = i64  # beyond all tiles,
+    degenerate = i64  # without area
+    count = i32  # of entries
+    plain = i32  # vertices follow each other in lists of three: nothing else to look at
 
 
 @staged
-def window_indices(c: Any, first: Value) -> Any:
-    """Vertex numbers of the triangles from number `first` on, within the coordinate buffer.
-
-    The fourth result: the largest of each triangle as the list has it.
-    """
-    number = splat(first, BATCH) + iota(BATCH)
-    odd = number & splat(select(c.mode == TRIANGLE_STRIP, const(i32, 1), const(i32, 0)), BATCH)
-    base = number * splat(select(c.mode == TRIANGLES, const(i32, 3), const(i32, 1)), BATCH)
-    anchor = splat(select(c.mode == TRIANGLE_FAN, const(i32, 0), const(i32, -1)), BATCH)
-    positions = ((base + odd) & anchor, base + 1 - odd, base + 2)
-    j0, j1, j2 = positions
+def index_row(c: Any, window: Any, position: Value) -> Value:
+    """Vertex numbers at 16 positions of the draw, held within the coordinate buffer."""
     if c.index_type == INDEX_ARRAY:
-        start = splat(c.first_index, BATCH)
-        j0, j1, j2 = (start + p for p in positions)
-    elif c.index_type == INDEX_8:
-        start = splat(c.index_address, BATCH)
-        j0, j1, j2 = (gather(i32, c.memory, (start + p) & MEMORY_MASK) & 0xFF for p in positions)
+        row = splat(c.first_index + position, LANES) + iota(LANES)
     else:
-        start = splat(c.index_address, BATCH)
-        j0, j1, j2 = (gather(i32, c.memory, (start + (p << 1)) & MEMORY_MASK) for p in positions)
-    low, high = splat(c.first_vertex, BATCH), splat(c.last_vertex, BATCH)
-    clamped = [max_(min_(j & 0xFFFF, high), low) for j in (j0, j1, j2)]
-    return (*clamped, max_(clamped[0], max_(clamped[1], clamped[2])))
+        wide = select(c.index_type == INDEX_8, const(i32, 0), const(i32, 1))
+        start = (c.index_address + (position << wide)) & MEMORY_MASK
+        if start > MEMORY_SIZE - 2 * LANES:  # round the end of memory
+            k: Any
+            for k in range(LANES):
+                place = host(c.memory, start + (k << wide))
+                store(window.field_ptr("scratch") + k * 4, load(i16, place).zext(i32))
+            row = load(i32x16, window.field_ptr("scratch"))
+        elif wide == 0:
+            row = load(i8x16, c.memory + start.zext(i64)).zext(i32)
+        else:
+            row = load(i16x16, c.memory + start.zext(i64)).zext(i32)
+        row = row & select(wide == 0, const(i32, 0xFF), const(i32, 0xFFFF))
+    return max_(min_(row & 0xFFFF, c.last_vertex), c.first_vertex)
+
+
+def corners(rows: tuple[Value, ...]) -> list[Value]:
+    """What 48 values in a row are to the three corners of 16 triangles."""
+    found = []
+    for corner in range(3):
+        wanted = [3 * lane + corner for lane in range(LANES)]
+        low = shuffle(rows[0], rows[1], [w if w < 2 * LANES else 0 for w in wanted])
+        order = [k if w < 2 * LANES else w - LANES for k, w in enumerate(wanted)]
+        found.append(shuffle(low, rows[2], order))
+    return found
 
 
 @staged
-def packed_positions(c: Any, first: Value, i0: Value, i1_: Value, i2: Value) -> Any:
+def window_indices(c: Any, window: Any, plain: Value, first: Value) -> Any:
+    """Vertex numbers of 16 triangles from number `first` on."""
+    if plain:
+        i0 = splat(c.first_index + first * 3, LANES) + const(i32x16, list(range(0, 48, 3)))
+        i1_, i2 = i0 + 1, i0 + 2
+    elif c.mode == TRIANGLES:
+        at = first * 3
+        i0, i1_, i2 = corners(tuple(index_row(c, window, at + LANES * k) for k in (0, 1, 2)))
+    else:
+        i0, i1_ = index_row(c, window, first), index_row(c, window, first + 1)
+        i2 = index_row(c, window, first + 2)
+        if c.mode == TRIANGLE_FAN:
+            i0 = splat(index_row(c, window, const(i32, 0))[0], LANES)
+        else:
+            odd = ((splat(first, LANES) + iota(LANES)) & 1) != 0
+            i0, i1_ = select(odd, i1_, i0), select(odd, i0, i1_)
+    return i0, i1_, i2
+
+
+@staged
+def packed_positions(c: Any, plain: Value, i0: Value, i1_: Value, i2: Value) -> Any:
     """Ys:Xs of the three corners of each triangle."""
     rows = c.vertices + c.xy_row
-    start = c.first_index + first * 3
-    inside = (start >= c.first_vertex) & (start + (3 * BATCH - 1) <= c.last_vertex)
-    plain = (c.mode == TRIANGLES) & (c.index_type == INDEX_ARRAY) & ((start & 7) == 0)
-    if plain & inside:  # 24 vertices in a row
-        places = [start + 8 * k for k in range(3)]
-        parts = [load(_i32x8, rows + v.shr(4) * c.pitch + ((v & 15) << 2)) for v in places]
-        low = shuffle(parts[0], parts[1], list(range(16)))
-        high = shuffle(parts[2], parts[2], list(range(16)))
-        w0, w1, w2 = (shuffle(low, high, list(range(k, 24, 3))) for k in (0, 1, 2))
+    start = i0[0]
+    if plain & ((start & (LANES - 1)) == 0):  # 48 vertices in a row
+        last = c.last_vertex >> 4
+        batches = [min_((start >> 4) + k, last) for k in (0, 1, 2)]
+        w0, w1, w2 = corners(tuple(load(i32x16, rows + k * c.pitch) for k in batches))
     else:
-        pitch = splat(c.pitch, BATCH)
-        corners = (i0, i1_, i2)
-        w0, w1, w2 = (gather(i32, rows, i.shr(4) * pitch + ((i & 15) << 2)) for i in corners)
+        pitch = splat(c.pitch, LANES)
+        of = (i0, i1_, i2)
+        w0, w1, w2 = (gather(i32, rows, i.shr(4) * pitch + ((i & 15) << 2)) for i in of)
     return w0, w1, w2
+
+
+def _least(words: Any, combine: Any) -> Value:
+    """The smallest (or largest) X and Y of three packed positions, both halves at once."""
+    a, b, e = (word.bitcast(_HALVES) for word in words)
+    found: Value = combine(combine(a, b), e).bitcast(i32x16)
+    return found
+
+
+@staged
+def differences(words: Any) -> Any:
+    """Edges 0-1 and 0-2 as X and Y; they hold while no difference has more than 16 bits."""
+    w0, w1, w2 = (word.bitcast(_HALVES) for word in words)
+    one, two = (w1 - w0).bitcast(i32x16), (w2 - w0).bitcast(i32x16)
+    return (one << 16) >> 16, one >> 16, (two << 16) >> 16, two >> 16
+
+
+@staged
+def facing(c: Any, words: Any) -> Value:
+    """Whether the binner leaves out triangles of at most two tiles, for how they face."""
+    x1, y1, x2, y2 = differences(words)
+    turn = x1 * y2 - x2 * y1
+    return away(c, turn < 0, turn > 0)
+
+
+@staged
+def find_tiles(c: Any, words: Any) -> Any:
+    """Masks of the triangles that are beyond all tiles, near (in one tile or two side by side),
+    in two, flat (if near); the tiles of those that are near.
+    """
+    low, high = _least(words, min_), _least(words, max_)
+    view_x, view_y = splat(c.viewport_x, LANES), splat(c.viewport_y, LANES)
+    shift_x, shift_y = splat(c.shift_x, LANES), splat(c.shift_y, LANES)
+    low_x = (((low << 16) >> 16) + view_x) >> shift_x
+    high_x = (((high << 16) >> 16) + view_x) >> shift_x
+    low_y = ((low >> 16) + view_y) >> shift_y
+    high_y = ((high >> 16) + view_y) >> shift_y
+    left, right = max_(low_x, splat(c.first_x, LANES)), min_(high_x, splat(c.last_x, LANES))
+    bottom, top = max_(low_y, splat(c.first_y, LANES)), min_(high_y, splat(c.last_y, LANES))
+    cropped = (low_x ^ left) | (high_x ^ right) | (low_y ^ bottom) | (high_y ^ top)
+    across, up = right - left, top - bottom
+    beyond = (across | up) < 0
+    near = (across + up).ule(1) & (cropped == 0) & ~beyond
+    # two tiles, each with a corner of the triangle: edges are shorter than 16 bits
+    x1, y1, x2, y2 = differences(words)
+    flat = x1 * y2 == x2 * y1
+    tile = bottom * splat(c.width, LANES) + left
+    second = tile + select(up != 0, splat(c.width, LANES), splat(const(i32, 1), LANES))
+    return beyond, near, (across | up) == 1, flat, tile, second
 
 
 @staged
 def look(c: Any, window: Any, first: Value, count: Value) -> None:
     """Fill the window with `count` triangles from number `first` on."""
-    i0, i1_, i2, highest = window_indices(c, first)
-    store(window.field_ptr("i0"), i0)
-    store(window.field_ptr("i1"), i1_)
-    store(window.field_ptr("i2"), i2)
-    here = iota(BATCH) < splat(count, BATCH)
-    some = const(_i32x8, 0)
-    every = const(_i32x8, 0)
+    start = c.first_index + first * 3
+    inside = (start >= c.first_vertex) & (start + 3 * count - 1 <= c.last_vertex)
+    inside = inside & (c.last_vertex <= 0xFFFF) & c.last_vertex.ule(c.max_index)
+    plain = inside & (c.mode == TRIANGLES) & (c.index_type == INDEX_ARRAY)
+    window.plain = select(plain, const(i32, 1), const(i32, 0))
+    c.stamp = (c.stamp + 2 * WINDOW) | STAMPED
+    previous: Any = (const(i32x16, 0), const(i32x16, 0), const(i32x16, 0))
+    part: Any = const(i32, 0)
+    entries: Any = const(i32, 0)
+    rejected, outside, degenerate = const(i64, 0), const(i64, 0), const(i64, 0)
+    while part < count:
+        i0, i1_, i2 = window_indices(c, window, plain, first + part)
+        for name, index in (("i0", i0), ("i1", i1_), ("i2", i2)):
+            store(window.field_ptr(name) + part * 4, index, align=64)
+        if ~plain:
+            code(window, part, previous, (i0, i1_, i2))
+        previous = (i0, i1_, i2)
+        here = iota(LANES) < splat(count - part, LANES)
+        bad, gone, cut = find_outside(c, plain, here, i0, i1_, i2)
+        usual = here & ~(bad | gone | cut)
+        words = packed_positions(c, plain, i0, i1_, i2)
+        beyond, near, pair, flat, tile, second = find_tiles(c, words)
+        special = bad | cut | (usual & ~beyond & ~near)
+        beyond, flat = beyond & usual, flat & near & usual
+        normal = near & usual & ~flat
+        if c.leave_facing != 0:
+            normal = normal & ~facing(c, words)
+        if (part == 0) & (c.tile_x >= 0):  # the first goes on where memory ran out
+            one = const(mask16, [1] + [0] * (LANES - 1))
+            special = special | (normal & one)
+            normal = normal & ~one
+        numbers = (iota(LANES) + splat(part, LANES)) << NUMBER_AT
+        a = select(special, numbers | SPECIAL, splat(const(i32, -1), LANES))
+        a = select(normal, tile | numbers, a)
+        b = select(normal & pair, second | numbers | SECOND, splat(const(i32, -1), LANES))
+        for order in FIRST_HALVES, SECOND_HALVES:
+            both = shuffle(a, b, order)
+            place = window.field_ptr("entries") + entries * 4
+            entries = entries + store_packed(place, both, both >= 0)
+        shift = part.zext(i64)
+        rejected = rejected | (mask_bits(gone).zext(i64) << shift)
+        outside = outside | (mask_bits(beyond).zext(i64) << shift)
+        degenerate = degenerate | (mask_bits(flat).zext(i64) << shift)
+        part = part + LANES
+    unpack_entries(c, window, first, entries)
+    window.rejected = rejected
+    window.outside = outside
+    window.degenerate = degenerate
+    window.count = entries
+
+
+@staged
+def code(window: Any, part: Value, previous: Any, indices: Any) -> None:
+    """How each triangle is coded behind the one with the number before it."""
+    last = [LANES - 1, *range(LANES, 2 * LANES - 1)]
+    before = [shuffle(p, i, last) for p, i in zip(previous, indices, strict=True)]
+    words, sizes = triangle_coding(before, indices)
+    store(window.field_ptr("coding") + part * 8, words, align=64)
+    store(window.field_ptr("bytes_") + part * 4, sizes, align=64)
+
+
+@staged
+def unpack_entries(c: Any, window: Any, first: Value, count: Value) -> None:
+    """Tiles and vertices of `count` entries."""
+    start = c.first_index + first * 3
+    none = c.width * c.height
+    k: Any = const(i32, 0)
+    while k < count:
+        entry = load(i32x16, window.field_ptr("entries") + k * 4, align=64)
+        tile = select(entry >= SPECIAL, splat(none, LANES), entry & TILE_MASK)
+        number = (entry >> NUMBER_AT) & (WINDOW - 1)
+        store(window.field_ptr("where") + k * 4, tile * TileState.size, align=64)
+        store(window.field_ptr("vertex") + k * 4, start + number * 3, align=64)
+        k = k + LANES
+
+
+@staged
+def find_outside(c: Any, plain: Value, here: Value, i0: Value, i1_: Value, i2: Value) -> Any:
+    """Masks of triangles with an index above the record's maximum, of those that no tile sees, and
+    of those that are to be clipped.
+    """
+    bad = const(mask16, False)
+    if ~plain:
+        bad = max_(i0, max_(i1_, i2)).ugt(splat(c.max_index, LANES)) & here
+    gone, cut = const(mask16, False), const(mask16, False)
     if c.clipping != 0:
         codes = [gather(i32, c.codes, index) & 0xFF for index in (i0, i1_, i2)]
         some = codes[0] | codes[1] | codes[2]
         every = codes[0] & codes[1] & codes[2]
-    store(window.field_ptr("some"), some)
-    rejected = ((every & OUT_VOLUME) != 0) | ((some & OUT_BAD) != 0)
-
-    words = packed_positions(c, first, i0, i1_, i2)
-    for name, word in zip(("w0", "w1", "w2"), words, strict=True):
-        store(window.field_ptr(name), word)
-    x = [((word << 16) >> 16) + splat(c.viewport_x, BATCH) for word in words]
-    y = [(word >> 16) + splat(c.viewport_y, BATCH) for word in words]
-    shift_x, shift_y = splat(c.shift_x, BATCH), splat(c.shift_y, BATCH)
-    low_x = min_(x[0], min_(x[1], x[2])) >> shift_x
-    high_x = max_(x[0], max_(x[1], x[2])) >> shift_x
-    low_y = min_(y[0], min_(y[1], y[2])) >> shift_y
-    high_y = max_(y[0], max_(y[1], y[2])) >> shift_y
-    left, right = max_(low_x, splat(c.first_x, BATCH)), min_(high_x, splat(c.last_x, BATCH))
-    bottom, top = max_(low_y, splat(c.first_y, BATCH)), min_(high_y, splat(c.last_y, BATCH))
-    # Products of 12.4 differences are exact in doubles.
-    x1, x2 = (x[1] - x[0]).to_float(f64), (x[2] - x[0]).to_float(f64)
-    y1, y2 = (y[1] - y[0]).to_float(f64), (y[2] - y[0]).to_float(f64)
-    flat = x1 * y2 == x2 * y1
-
-    bad = here & highest.ugt(splat(c.max_index, BATCH))
-    usual = here & ~bad & ~rejected & ((some & OUT_CUT) == 0)
-    outside = (left > right) | (bottom > top)
-    hidden = const(_i32x8, 0)
-    if c.leave_facing != 0:
-        turn = x1 * y2 - x2 * y1
-        hidden = select(away(c, turn < 0.0, turn > 0.0), const(_i32x8, 1), 0)
-    shown = usual & (hidden == 0)
-    across, up = right - left, top - bottom
-    single = shown & ~flat & ((across | up) == 0)
-    whole = (low_x == left) & (high_x == right) & (low_y == bottom) & (high_y == top)
-    pair = shown & ~flat & whole & (across + up == 1) & ~outside
-    width = splat(c.width * TileState.size, BATCH)
-    tile = bottom * width + left * TileState.size
-    second = tile + select(up != 0, width, splat(const(i32, TileState.size), BATCH))
-    store(window.field_ptr("tile"), tile)
-    store(window.field_ptr("second"), second)
-    window.bad = mask_bits(bad)
-    window.rejected = mask_bits(here & ~bad & rejected)
-    window.outside = mask_bits(usual & outside)
-    window.degenerate = mask_bits(usual & ~outside & flat)
-    window.hidden = mask_bits(usual & (hidden != 0))
-    window.single = mask_bits(single)
-    window.pair = mask_bits(pair)
-    code(c, window, tile, second, (i0, i1_, i2))
-
-
-@staged
-def code(c: Any, window: Any, tile: Value, second: Value, indices: Any) -> None:
-    """How each triangle is coded behind the one before it, and in which tiles that stands there."""
-    singles, pairs = window.single, window.pair
-    plain = singles | pairs
-    own: Any = TileState.at(c.tiles + select((plain & 1) != 0, tile[0], const(i32, 0)))
-    last = (own.p0, own.p1, own.p2)
-    before = [shuffle(i, SHIFTED) for i in indices]
-    before = [values.insert(0, p) for values, p in zip(before, last, strict=True)]
-    words, sizes = triangle_coding(before, indices)
-    store(window.field_ptr("coding"), words)
-    store(window.field_ptr("size_"), sizes)
-    tile_before, second_before = shuffle(tile, SHIFTED), shuffle(second, SHIFTED)
-    same = mask_bits(tile == tile_before)
-    first_met = same & (plain << 1) | (mask_bits(tile == second_before) & (pairs << 1))
-    second_met = mask_bits(second == tile_before) & (plain << 1)
-    second_met = second_met | (mask_bits(second == second_before) & (pairs << 1))
-    ready = select(own.key == c.key, const(i32, 1), const(i32, 0))
-    first_met = (first_met & ~1 | ready) & plain
-    window.chained = first_met | (second_met & pairs & ~1) << BATCH
-    window.alike = same & singles & (singles << 1)
-
-
-@staged
-def append_run(c: Any, window: Any, lane: Value) -> Value:
-    """Append the triangle of `lane`, whose coding holds, and those in the same tile behind it.
-
-    It ends where there is no room; their number.
-    """
-    place = window.pointer + lane * 4
-    t: Any = TileState.at(c.tiles + load(i32, place + TriangleWindow.offset("tile")))
-    rest = window.alike.shr(lane) | 1
-    count = popcount_((~rest & (rest + 1)) - 1)
-    cursor, limit = t.cursor, t.limit
-    codings = window.pointer + lane * 8
-    k = const(i32, 0)
-    while (k < count) & (limit - cursor >= 8):  # always eight bytes: they stay inside the block
-        word = load(i64, codings + k * 8 + TriangleWindow.offset("coding"))
-        store(host(c.memory, cursor), word)
-        cursor = cursor + load(i32, place + k * 4 + TriangleWindow.offset("size_"))
-        k = k + 1
-    if k > 0:
-        newest = place + (k - 1) * 4
-        t.cursor = cursor
-        t.p0 = load(i32, newest + TriangleWindow.offset("i0"))
-        t.p1 = load(i32, newest + TriangleWindow.offset("i1"))
-        t.p2 = load(i32, newest + TriangleWindow.offset("i2"))
-    return k
-
-
-@staged
-def append_lane(context: Value, window: Any, lane: Value, tiles: Value) -> Value:
-    """Append the triangle of `lane` to its one or two tiles; a status.
-
-    When memory runs out before the second, `tile_x` and `tile_y` say where to go on.
-    """
-    c: Any = BinContext.at(context)
-    place = window.pointer + lane * 4
-    i0 = load(i32, place + TriangleWindow.offset("i0"))
-    i1_ = load(i32, place + TriangleWindow.offset("i1"))
-    i2 = load(i32, place + TriangleWindow.offset("i2"))
-    known = window.chained.shr(lane)
-    status = const(i32, DONE)
-    part = const(i32, 0)
-    while (part < tiles) & (status == DONE):
-        offset = load(i32, place + part * (4 * BATCH) + TriangleWindow.offset("tile"))
-        tile = c.tiles + offset.sext(i64)
-        t: Any = TileState.at(tile)
-        if ((known & 1) != 0) & (t.limit - t.cursor >= 8):
-            word = window.pointer + lane * 8 + TriangleWindow.offset("coding")
-            store(host(c.memory, t.cursor), load(i64, word))
-            t.cursor = t.cursor + load(i32, place + TriangleWindow.offset("size_"))
-            t.p0 = i0
-            t.p1 = i1_
-            t.p2 = i2
-        else:
-            status = ready(context, tile, const(i32, 0))
-            if status == DONE:
-                status = append_triangle(context, tile, i0, i1_, i2)
-        if status == DONE:
-            c.entries = c.entries + 1
-            known = known.shr(BATCH)
-            part = part + 1
-        elif part > 0:
-            number = offset.udiv(TileState.size)
-            c.tile_y = number.udiv(c.width)
-            c.tile_x = number.urem(c.width)
-    c.work = c.work - (tiles - 1)
-    return status
+        gone = (((every & OUT_VOLUME) != 0) | ((some & OUT_BAD) != 0)) & here & ~bad
+        cut = ((some & OUT_CUT) != 0) & here & ~bad & ~gone
+    return bad, gone, cut
