@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import random
 import struct
 
@@ -11,6 +12,8 @@ from tests.v3d.geometry.binning import Frame, coordinates
 
 from vc4lab.memory import GuestMemory
 from vc4lab.v3d.geometry import ptb_context as pc
+from vc4lab.v3d.geometry.ptb import native
+from vc4lab.v3d.geometry.ptb_context import BinContext
 from vc4lab.v3d.geometry.ptb_input import IndexSource
 
 HALF_W, HALF_H = 256 * 16.0, 192 * 16.0
@@ -235,3 +238,36 @@ def test_end_of_a_line_loop_is_a_switch(memory):
         assert frame.binner.draw(2, IndexSource(3), buffer) == 0
         assert frame.binner.flush() == 0
         assert {k[0] for k in parts_of(memory, frame)} == {(0, 1), (1, 2), closing}
+
+
+@pytest.mark.parametrize("guard", [(32752.0, 32752.0), (3000.0, 32752.0), (4000.0, 3000.0)])
+def test_outcodes_of_batches(guard):
+    """Bits of each vertex against numpy: batches all inside, partly outside, and of odd numbers."""
+    rng = np.random.default_rng(7)
+    batches = 200
+    words = rng.uniform(-1, 1, (batches, 4, 16)).astype("f4")
+    words[:, 3] = rng.uniform(1, 1.5, (batches, 16))
+    odd = [0.0, -0.0, np.inf, -np.inf, np.nan, 1e-21, 1e-20, -1.0, 1.0, 3.4e38, 1e-45, 8.2]
+    for batch in range(60, batches):
+        for _ in range(int(rng.integers(1, 8)) if batch < 180 else 60):
+            words[batch, rng.integers(4), rng.integers(16)] = rng.choice(odd)
+    words[::7, :2] = words[::7, 3:]  # exactly on the planes
+    half = (np.float32(4000.0), np.float32(-3000.0))
+    codes = (ctypes.c_uint8 * (batches * 16))()
+    context = BinContext(vertices=words.ctypes.data, codes=ctypes.addressof(codes), pitch=256)
+    context.half_width, context.half_height = half
+    context.guard_x, context.guard_y = guard
+    x, y, z, w = (words[:, k] for k in range(4))
+    with np.errstate(all="ignore"):
+        expected = (x < -w) * 1 | (x > w) * 2 | (y < -w) * 4 | (y > w) * 8
+        expected |= (z < -w) * 16 | (z > w) * 32
+        wide = np.abs(x * half[0]) > w * np.float32(guard[0])
+        wide |= np.abs(y * half[1]) > w * np.float32(guard[1])
+        expected |= (wide | (w < np.float32(1e-20))) * 64
+        expected |= ~np.isfinite(words).all(axis=1) * 128
+    context.clipping = 1
+    native("outcodes")(context.address, 0, batches - 1)
+    assert np.array_equal(np.array(codes).reshape(batches, 16), expected)
+    assert context.clipping == 1
+    native("outcodes")(context.address, 1, 6)
+    assert context.clipping == int(guard[0] < half[0])

@@ -13,6 +13,7 @@ from typing import Any
 
 from vc4lab.simd import (
     Value,
+    all_,
     alloca,
     any_,
     call,
@@ -41,6 +42,8 @@ from vc4lab.v3d.geometry.ptb_context import CLIP_PLANES, MAX_POLYGON, BinContext
 
 SMALLEST_W = 1e-20
 """Wc of a corner is kept above this, so that 1/Wc is finite."""
+LARGEST = 3.4028234663852886e38
+"""The largest finite float."""
 
 # outcode bits: outside one plane of the view volume, needs cutting, not a finite number
 OUT_LEFT, OUT_RIGHT, OUT_BELOW, OUT_ABOVE, OUT_NEAR, OUT_FAR = 1, 2, 4, 8, 16, 32
@@ -242,23 +245,37 @@ def make_outcodes(context: Value, first_batch: Any, last_batch: Any) -> None:
     If all are 0, nothing of the draw needs clipping, which is noted.
     """
     c: Any = BinContext.at(context)
+    # What is inside the view volume is inside the guard band as well, if that is no smaller.
+    usual = (fabs_(c.half_width) <= c.guard_x) & (fabs_(c.half_height) <= c.guard_y)
     found = splat(const(i32, 0))
     for batch in range(first_batch, last_batch + 1):
         source = c.vertices + batch * c.pitch
         x, y = load(f32x16, source), load(f32x16, source + 64)
         z, w = load(f32x16, source + 128), load(f32x16, source + 192)
-        # a number that is not finite gives NaN, which differs from 0
-        bad = ((x - x) + (y - y) + (z - z) + (w - w)) != 0.0
-        code = bits(x < -w, OUT_LEFT) | bits(x > w, OUT_RIGHT)
-        code = code | bits(y < -w, OUT_BELOW) | bits(y > w, OUT_ABOVE)
-        code = code | bits(z < -w, OUT_NEAR) | bits(z > w, OUT_FAR)
-        wide = fabs_(x * c.half_width) > w * c.guard_x
-        wide = wide | (fabs_(y * c.half_height) > w * c.guard_y)
-        code = code | bits(wide | (w < SMALLEST_W), OUT_GUARD) | bits(bad, OUT_BAD)
-        store(c.codes + batch * 16, code.trunc(i8))
-        found = found | code
+        inside = (fabs_(x) <= w) & (fabs_(y) <= w) & (fabs_(z) <= w)
+        inside = inside & (w >= SMALLEST_W) & (w <= LARGEST)
+        target = c.codes + batch * 16
+        if usual & all_(inside):
+            store(target, splat(const(i8, 0)))
+        else:
+            code = outcodes(c, x, y, z, w)
+            store(target, code.trunc(i8))
+            found = found | code
     if ~any_(found != 0):
         c.clipping = 0
+
+
+@staged
+def outcodes(c: Any, x: Value, y: Value, z: Value, w: Value) -> Value:
+    """Outcodes of 16 vertices as i32."""
+    # a number that is not finite gives NaN, which differs from 0
+    bad = ((x - x) + (y - y) + (z - z) + (w - w)) != 0.0
+    code = bits(x < -w, OUT_LEFT) | bits(x > w, OUT_RIGHT)
+    code = code | bits(y < -w, OUT_BELOW) | bits(y > w, OUT_ABOVE)
+    code = code | bits(z < -w, OUT_NEAR) | bits(z > w, OUT_FAR)
+    wide = fabs_(x * c.half_width) > w * c.guard_x
+    wide = wide | (fabs_(y * c.half_height) > w * c.guard_y)
+    return code | bits(wide | (w < SMALLEST_W), OUT_GUARD) | bits(bad, OUT_BAD)
 
 
 def bits(mask: Value, value: int) -> Value:
