@@ -365,10 +365,10 @@ class V3D:
     # -- binner memory -----------------------------------------------------------------------
 
     def _on_read_BPCA(self) -> int:
-        return self.binning.pool_address
+        return self.binning.binner.pool_address
 
     def _on_read_BPCS(self) -> int:
-        return self.binning.pool_size & _WORD
+        return self.binning.binner.pool_bytes
 
     def _on_write_BPOS(self, value: int) -> None:
         self.values["BPOS"] = value

@@ -9,9 +9,13 @@ import numpy as np
 import pytest
 from tests.v3d.geometry.binning import BASE, Frame, coordinates
 
+from vc4lab.diagnostics import Reporter
 from vc4lab.memory import GuestMemory
+from vc4lab.records.declarations import TileBinningMode
 from vc4lab.v3d.geometry import ptb_context as pc
+from vc4lab.v3d.geometry.ptb import Binner
 from vc4lab.v3d.geometry.ptb_input import IndexSource, primitive_count, tile_size
+from vc4lab.v3d.unknowns import Unknowns
 
 INDICES = 0x00800000
 
@@ -407,3 +411,41 @@ def pc_size(identifier):
     from vc4lab.records.control import RECORD_SIZES
 
     return RECORD_SIZES[identifier] - 1
+
+
+@pytest.mark.parametrize("choice", ["half", "full"])
+def test_the_grid_of_record_112(choice: str) -> None:
+    """Tiles, their first blocks and the pool behind them, for any record."""
+    rng = random.Random(112)
+    memory = GuestMemory()
+    reporter = Reporter()
+    binner = Binner(memory, reporter, Unknowns({"double_buffer_tile": choice}))
+    short = 0
+    for _ in range(300):
+        mode = TileBinningMode(rng.getrandbits(120))
+        if rng.random() < 0.5:
+            place, size = rng.choice((0, 0xFFFFFFE0)), rng.getrandbits(rng.randrange(1, 32))
+            mode = mode.replace(address=place, tiles_x=rng.randrange(9), memory_size=size)
+        binner.configure(mode)
+        c, double = binner.context, bool(mode.double_buffer) and choice == "half"
+        columns, rows = int(mode.tiles_x), int(mode.tiles_y)
+        shape = tile_size(bool(mode.multisample), bool(mode.colour64), double)
+        assert (c.width, c.height) == (columns, rows)
+        assert (1 << (c.shift_x - 4), 1 << (c.shift_y - 4)) == shape
+        initial, block = 32 << int(mode.initial_block), 32 << int(mode.block)
+        end = int(mode.address) + columns * rows * initial
+        pool = -(-end // block) * block
+        left = int(mode.memory_size) - (pool - int(mode.address))
+        assert (binner.pool_address, binner.pool_bytes) == (pool % 2**32, left % 2**32)
+        assert c.block_bytes == block
+        assert (c.last_x, c.last_y) == (columns - 1, rows - 1)
+        short += left < 0
+        for k in range(columns * rows):
+            tile = pc.TileState.python.from_buffer(binner._tiles, k * pc.TileState.size)
+            first = int(mode.address) + k * initial
+            assert tile.cursor & 0xFFFFFFFF == first % 2**32
+            assert tile.limit & 0xFFFFFFFF == (first + initial - pc.LINK_RESERVE) % 2**32
+            assert (tile.seen, tile.key) == (0, 0)
+            if k > 20:
+                break
+    assert reporter.counts["CLE-027"] == short > 10

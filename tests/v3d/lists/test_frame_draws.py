@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.frames import GREEN, RED, Frame, inside, solid
+from tests.support.golden_lists import in_python
 from tests.support.jobs import VARYING_COLOURS, nv_vertex, viewport
 
 from vc4lab.diagnostics import Reporter
@@ -27,9 +28,9 @@ JOBS = Path(__file__).parents[2] / "data" / "vc4-jobs"
 TEXTURED, PLAIN = "glmark2_texture_texture-filter_nearest", "tri_arm64"
 
 
-def in_python(v3d: V3D) -> None:
+def all_in_python(v3d: V3D) -> None:
     """Every draw is prepared and binned in Python."""
-    v3d.binning._walker.provide = lambda *_, **__: None  # type: ignore[method-assign]
+    in_python(v3d)
     draws = v3d.frames.preparer._draws
     fill = draws.fill
     draws.fill = lambda *a, **o: fill(*a, **(o | {"native": False}))  # type: ignore[method-assign]
@@ -44,7 +45,7 @@ class Run:
         self.memory: GuestMemory = run.memory
         self.v3d = V3D(run.memory, self.reporter, threads=1)
         if not native:
-            in_python(self.v3d)
+            all_in_python(self.v3d)
         for job in run.jobs:
             self.job: BuiltJob = job.build(run.memory)
         self.pictures: list[bytes] = []
@@ -203,7 +204,7 @@ def test_many_vertices_in_many_draws() -> None:
     def picture(native: bool) -> tuple[bytes, int]:
         frame = Frame()
         if not native:
-            in_python(frame.v3d)
+            all_in_python(frame.v3d)
         count = 5000
         body = viewport(frame.job)
         shader = frame.nv_shader(VARYING_COLOURS + COLOUR_OUT, triangles(count), 3)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 import pytest
 from tests.support.frames import RED, Frame, solid
+from tests.support.golden_lists import in_python
 from tests.support.jobs import BFC, CT0CA, CT0EA, nv_vertex, viewport
 
 from vc4lab.memory import MEMORY_SIZE
@@ -70,7 +71,7 @@ class Scene:
 
         stage.binner.draw = counted  # type: ignore[method-assign]
         if not self.native:
-            stage._walker.provide = lambda *_, **__: None  # type: ignore[method-assign]
+            in_python(self.frame.v3d)
 
     def record(self, coordinate: int, stride: int = STRIDE, flags: int = 5, base: int = 0) -> bytes:
         """A GL shader record."""

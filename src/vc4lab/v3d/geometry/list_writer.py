@@ -40,7 +40,6 @@ from vc4lab.v3d.geometry.ptb_context import (
     FAR_INDEX,
     FORMAT_KIND,
     LINK_RESERVE,
-    NEVER,
     OUT_OF_MEMORY,
     RECORD_SLOT,
     SHADER_KIND,
@@ -367,59 +366,3 @@ def append_point(context: Value, tile: Value, index: Value) -> Value:
         t.cursor = t.cursor + size
         t.p0 = index
     return status
-
-
-@kernel(args=(ptr, ptr, i32), returns=i32)
-def finish_tile(context: Value, tile: Value, everything: Value) -> Value:
-    """End a tile's list with Return (18), behind all state if `everything` is not 0; a status."""
-    c: Any = BinContext.at(context)
-    t: Any = TileState.at(tile)
-    status = const(i32, DONE)
-    if everything != 0:
-        status = call(write_state, context, tile, 1)
-    if status == DONE:
-        close_list(c, t)
-        store(host(c.memory, t.cursor), const(i8, RETURN))
-        t.cursor = t.cursor + 1
-    return status
-
-
-@kernel(args=(ptr, i32), returns=i32)
-def finish_all(context: Value, everything: Value) -> Value:
-    """End the lists of all tiles from the resume point (`primitive`) on; a status."""
-    c: Any = BinContext.at(context)
-    status = const(i32, DONE)
-    k = c.primitive
-    while (k < c.width * c.height) & (status == DONE):
-        status = call(finish_tile, context, c.tiles + k * TileState.size, everything)
-        if status == DONE:
-            k = k + 1
-    c.primitive = k
-    if status == DONE:  # what changed so far is prefix state of the next list
-        c.counter = 0
-        c.drawn = 0
-        changed = c.field_ptr("changed")
-        for kind in range(len(STATE_KINDS)):
-            if load(i32, changed + kind * 4) != NEVER:
-                store(changed + kind * 4, const(i32, 0))
-    return status
-
-
-@kernel(args=(ptr, i32, i32), returns=None)
-def reset_tiles(context: Value, base: Value, initial: Value) -> None:
-    """Start every tile's list in the fixed area: block y * width + x of `initial` bytes.
-
-    Behind the last tile stands a state without a list, for what has no tile (`ptb_window`).
-    """
-    c: Any = BinContext.at(context)
-    tiles = c.width * c.height
-    for k in range(tiles):
-        t: Any = TileState.at(c.tiles + k * TileState.size)
-        t.cursor = base + k * initial
-        t.limit = base + k * initial + (initial - LINK_RESERVE)
-        t.seen = 0
-        t.key = 0
-        t.newest = 0
-    none: Any = TileState.at(c.tiles + tiles * TileState.size)
-    none.newest = 0
-    c.stamp = 0

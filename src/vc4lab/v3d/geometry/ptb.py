@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from functools import cache, lru_cache
+from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from vc4lab.bits import signed32
 from vc4lab.records.declarations import TileBinningMode
 from vc4lab.simd import (
     Function,
@@ -34,7 +33,6 @@ from vc4lab.v3d.geometry.ptb_input import (
     Coordinates,
     IndexSource,
     primitive_count,
-    tile_size,
 )
 from vc4lab.v3d.geometry.scan_context import MAX_VERTICES
 from vc4lab.v3d.lists.render_state import (
@@ -49,8 +47,6 @@ if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
     from vc4lab.memory import GuestMemory
     from vc4lab.v3d.unknowns import Unknowns
-
-COUNTERS = ("rejected", "clipped", "degenerate", "outside", "entries", "blocks")
 
 KERNELS = ("points", "lines", "triangles")
 
@@ -75,8 +71,8 @@ _GROUPS: dict[str, dict[str, Function]] = {
     "frame": {
         "set_state": _late("ptb_state", "set_state", ptr, ptr),
         "update_limits": _late("ptb_state", "update_limits", ptr),
-        "reset": _late("list_writer", "reset_tiles", ptr, i32, i32),
-        "finish_all": _late("list_writer", "finish_all", ptr, i32, returns=i32),
+        "configure": _late("ptb_frame", "configure", ptr, ptr),
+        "finish_all": _late("ptb_frame", "finish_all", ptr, i32, returns=i32),
     },
     "walk": {"walk": _late("walk_kernel", "walk", ptr, returns=i32)},
     "triangles": {
@@ -116,33 +112,6 @@ def native(entry: str) -> NativeFunction:
     return _module(_GROUP.get(entry, "frame"))[entry]
 
 
-class _Grid(NamedTuple):
-    """What record 112 says, and what follows from it."""
-
-    columns: int
-    rows: int
-    tile: tuple[int, int]
-    initial: int
-    block: int
-    base: int
-    memory_bytes: int
-    pool: int
-    pool_bytes: int
-
-
-@lru_cache(maxsize=64)
-def _grid(value: int, halves: bool) -> _Grid:
-    """Frame after frame has the same few records 112. `halves`: double buffering halves tiles."""
-    mode = TileBinningMode(value)
-    columns, rows = int(mode.tiles_x), int(mode.tiles_y)
-    tile = tile_size(mode.multisample, mode.colour64, mode.double_buffer and halves)
-    initial, block = 32 << int(mode.initial_block), 32 << int(mode.block)
-    base, memory_bytes = int(mode.address), int(mode.memory_size)
-    pool = (base + columns * rows * initial + block - 1) & -block
-    left = memory_bytes - (pool - base)
-    return _Grid(columns, rows, tile, initial, block, base, memory_bytes, pool, left)
-
-
 class Binner:
     """One PTB. Statuses: DONE, OUT_OF_MEMORY (supply memory, then `resume`), PAUSED, BAD_INDEX.
 
@@ -158,14 +127,13 @@ class Binner:
         self.state = default_state()
         self.context = BinContext()
         self.interrupted: Callable[[], bool] = lambda: False
-        self.tile_width, self.tile_height = 64, 64
         self.context.memory = memory.base
         self.context.close_first = int(unknowns["line_loop_end"] == "first_last")
         self.context.vg_restart = int(unknowns["vg_dummy"] == "restart")
         self.context.vg_keep_second = int(unknowns["vg_continuation"] == "one")
         self._fan_open = False
         self._tiles: Any = None
-        self._halves = unknowns["double_buffer_tile"] == "half"
+        self.context.halves = int(unknowns["double_buffer_tile"] == "half")
         self._codes = (ctypes.c_char * (MAX_VERTICES + 64))()
         self.context.codes = ctypes.addressof(self._codes)
         self.context.state = self.state.address
@@ -181,37 +149,30 @@ class Binner:
         self._record = ctypes.create_string_buffer(pc.RECORD_SLOT)
         self._pending: tuple[str, int] | None = None
         self._flush_tile = 0
-        self._earlier = dict.fromkeys(COUNTERS, 0)
         self.forget_state()
 
     # -- records 112 and 6 -----------------------------------------------------------------------
 
     def configure(self, mode: TileBinningMode) -> None:
         """Record 112: the grid of tiles and their memory. Does not touch the state counter."""
-        c, g = self.context, _grid(mode.value, self._halves)
-        c.width, c.height = g.columns, g.rows
-        self.tile_width, self.tile_height = g.tile
-        c.shift_x = (self.tile_width * 16).bit_length() - 1
-        c.shift_y = (self.tile_height * 16).bit_length() - 1
-        c.block_bytes = g.block
-        count = g.columns * g.rows
-        if g.pool_bytes < 0:
+        c, count = self.context, int(mode.tiles_x * mode.tiles_y)
+        if self._tiles is None or count > c.tile_room:
+            self._tiles = (ctypes.c_char * (count * TileState.size + 64))()
+            c.tiles, c.tile_room = ctypes.addressof(self._tiles), count
+        self._record.raw = mode.to_bytes().ljust(pc.RECORD_SLOT, b"\0")
+        native("configure")(c.address, ctypes.addressof(self._record))
+        if c.pool_missing:
             self.reporter.report(
                 "CLE-027",
-                f"{g.memory_bytes} bytes for {count} tiles of {g.initial} bytes",
-                address=g.base,
+                f"{int(mode.memory_size)} bytes for {count} tiles of {c.initial_bytes} bytes",
+                address=int(mode.address),
             )
-        c.pool_address, c.pool_bytes, c.spill_used = g.pool, g.pool_bytes, 0
-        if self._tiles is None or ctypes.sizeof(self._tiles) < count * TileState.size + 64:
-            self._tiles = (ctypes.c_char * (count * TileState.size + 64))()
-        c.tiles = ctypes.addressof(self._tiles)
-        native("reset")(c.address, signed32(g.base), g.initial)
-        for name in COUNTERS:
-            self._earlier[name] += getattr(c, name)
-            setattr(c, name, 0)
+        self.forget_rest()
+
+    def forget_rest(self) -> None:
+        """Nothing of a draw or flush is left to do: record 112 was executed."""
         self._pending = None
         self._flush_tile = 0
-        native("update_limits")(c.address)
 
     def start(self) -> None:
         """Record 6: what was set before counts as prefix and stays out of the tile lists."""
@@ -349,6 +310,11 @@ class Binner:
         self._pending = (KERNELS[(self.context.key - 1) & 3], 0)
         return self._settle(self._run(self._pending[0], status))
 
+    def settle_flush(self, status: int, all_state: bool) -> int:
+        """A flush was begun natively and ended with `status`."""
+        self._pending, self._flush_tile = ("finish", int(all_state)), self.context.primitive
+        return self._settle(status)
+
     def _run(self, name: str, status: int | None = None) -> int:
         """Calls a binning kernel until it is done; `status`: what it returned already."""
         kernel = native(name)
@@ -407,12 +373,13 @@ class Binner:
     @property
     def counters(self) -> dict[str, int]:
         """Counts since `configure`: rejected, clipped, degenerate, outside, entries, blocks."""
-        return {name: int(getattr(self.context, name)) for name in COUNTERS}
+        return {name: int(getattr(self.context, name)) for name in pc.COUNTERS}
 
     @property
     def totals(self) -> dict[str, int]:
         """The same counts since the start."""
-        return {name: count + self._earlier[name] for name, count in self.counters.items()}
+        counters = zip(self.counters.items(), self.context.earlier, strict=True)
+        return {name: count + earlier for (name, count), earlier in counters}
 
     def _set(self, **values: int) -> None:
         context = self.context

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from vc4lab.simd import Array, Struct, f32, i8, i32, ptr
+from vc4lab.simd import Array, Struct, f32, i8, i32, i64, ptr
 from vc4lab.v3d.lists.render_state import PRIMITIVE_LIST_FORMAT, STATE_RECORD_BYTES
 
 STATE_KINDS: tuple[tuple[int, ...], ...] = (
@@ -57,6 +57,9 @@ MAX_POLYGON = 3 + CLIP_PLANES
 STAMPED = 1 << 31
 """Set in stamps: no `key` has it."""
 
+COUNTERS = ("rejected", "clipped", "degenerate", "outside", "entries", "blocks")
+"""Members of `BinContext` that count since the last record 112, side by side."""
+
 
 class TileState(Struct):
     """Where a tile's list is being written; layout of the tiles array (32 bytes per tile)."""
@@ -76,6 +79,7 @@ class BinContext(Struct):
 
     memory = ptr
     tiles = ptr
+    tile_room = i32  # so many of them
     vertices = ptr  # coordinate buffer, SoA batches of 16
     codes = ptr  # one outcode byte per vertex
     state = ptr  # RenderState
@@ -114,6 +118,7 @@ class BinContext(Struct):
     leave_facing = i32  # triangles that face the wrong way are left out
     weights_projected = i32  # weights of clip records are for varyings divided by Wc
     keep_far = i32  # nothing is cut at the far plane
+    halves = i32  # double buffering halves tiles
     key = i32  # counter << 2 | primitive type, + 1 so that it is never 0
     changed = Array(i32, len(STATE_KINDS))
     record_bytes = Array(i32, len(STATE_KINDS))
@@ -124,6 +129,8 @@ class BinContext(Struct):
     spill_address = i32
     spill_bytes = i32
     spill_used = i32
+    pool_missing = i32  # record 112 gives less memory than its tiles need
+    initial_bytes = i32  # of a tile's first block
     block_bytes = i32
     # the draw
     mode = i32
@@ -158,6 +165,7 @@ class BinContext(Struct):
     outside = i32  # no tile touched
     entries = i32  # primitives written into tile lists
     blocks = i32  # blocks taken from the pool
+    earlier = Array(i64, len(COUNTERS))  # what was counted before
     # clipper scratch
     polygon_size = i32
     bad_index = i32

@@ -44,7 +44,7 @@ from vc4lab.v3d.lists.render_state import (
 
 
 @staged
-def _limits(c: Any) -> None:
+def limits(c: Any) -> None:
     """Tiles primitives can touch: the frame, and the clip window once it was programmed."""
     c.first_x = 0
     c.first_y = 0
@@ -70,8 +70,8 @@ def _limits(c: Any) -> None:
 
 @kernel(args=(ptr,), returns=None)
 def update_limits(context: Value) -> None:
-    """After the frame's size has changed."""
-    _limits(BinContext.at(context))
+    """After the clip window was forgotten."""
+    limits(BinContext.at(context))
 
 
 @staged
@@ -116,7 +116,7 @@ def _cached(c: Any, identifier: int, record: Value) -> None:
     if identifier in (VIEWPORT_OFFSET, RHT_BOUNDARY):
         c.rht_boundary = s.rht_boundary + (s.viewport_x & c.rht_moved)
     if identifier == CLIP_WINDOW:
-        _limits(c)
+        limits(c)
 
 
 @kernel(args=(ptr, i32, ptr), returns=None)

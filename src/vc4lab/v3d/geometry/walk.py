@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from vc4lab.v3d.geometry import ptb
 from vc4lab.v3d.geometry.nv_vertices import NvContext, copy_function
-from vc4lab.v3d.geometry.ptb_context import INDEX_8, INDEX_16
+from vc4lab.v3d.geometry.ptb_context import DONE, INDEX_8, INDEX_16
 from vc4lab.v3d.geometry.ptb_input import PRIMITIVE_TYPE, IndexSource
 from vc4lab.v3d.geometry.scan_context import MAX_VERTICES
 from vc4lab.v3d.geometry.vertex_context import BATCH, COORDINATE_ROWS
 from vc4lab.v3d.geometry.vertex_indices import range_function
 from vc4lab.v3d.geometry.vpm import ROW_BYTES
-from vc4lab.v3d.geometry.walk_context import INTERRUPTED, WalkContext
+from vc4lab.v3d.geometry.walk_context import FLUSHED, INTERRUPTED, WalkContext
 from vc4lab.v3d.patience import Patience
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ class ListWalker:
     """Executes the records of a binning list that need no Python.
 
     `shaders` are the coordinate shaders it may use, `addresses` knows which need no message.
-    `context.ready` says whether primitives may be
-    drawn now, `context.indices` counts the vertices of all draws of the list.
+    `context` says what the list has come to, whoever executed its records; `context.indices` counts
+    the vertices of all its draws.
     """
 
     def __init__(
@@ -55,20 +55,28 @@ class ListWalker:
         context.used = (ctypes.addressof(self._memory) + 63) & ~63
         context.output = context.used + MAX_VERTICES
 
-    def run(self, here: int, end: int) -> tuple[int, int | None]:
+    def run(self, here: int, end: int) -> tuple[int, int]:
         """Executes records from guest address `here` on.
 
         Returns
         -------
         tuple
-            The address of the next record, and None; or the status of a draw that the binner did
-            not finish, as `Binner.draw` returns it.
+            The address of the next record, and why it stopped there: `OTHER`, or `INTERRUPTED` or
+            `FLUSHED` with `context.status`.
         """
         context = self.context
         context.here, context.end = here, end  # members take the low 32 bits
-        result = ptb.native("walk")(self._address)
-        status = self.binner.settle_draw(context.status) if result == INTERRUPTED else None
-        return int(context.here) & 0xFFFFFFFF, status
+        result = int(ptb.native("walk")(self._address))
+        return context.here & 0xFFFFFFFF, result
+
+    def settle(self, result: int) -> int:
+        """The rest of a draw or flush that the binner did not finish; the status, as of these."""
+        context, binner = self.context, self.binner
+        if result == INTERRUPTED:
+            return binner.settle_draw(context.status)
+        if result == FLUSHED:
+            return binner.settle_flush(context.status, bool(context.flushed_all))
+        return DONE
 
     def provide(self, mode: int, source: IndexSource, *, nv: bool) -> None:
         """A draw was done in Python; the native code it needed may be called from now on."""
@@ -82,3 +90,10 @@ class ListWalker:
             context.shorts_used = range_function(16).address
         if nv and not context.copy_nv:
             context.copy_nv = copy_function().address
+
+    def provide_frame(self) -> None:
+        """Records 112 and 4 were done in Python, and may be done natively from now on."""
+        context = self.context
+        if not context.configure:
+            context.configure = ptb.native("configure").address
+            context.finish = ptb.native("finish_all").address

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from vc4lab.records.declarations import IndexedPrimitives, VertexArrayPrimitives
+from vc4lab.records.declarations import (
+    IndexedPrimitives,
+    TileBinningMode,
+    VertexArrayPrimitives,
+)
 from vc4lab.simd import Array, i8, i32, i64, ptr
 from vc4lab.v3d.geometry.ptb_context import CLIPPER_XY, CLIPPER_Z, RECORD_SLOT
 from vc4lab.v3d.geometry.shader_lookup import ShaderLookup
@@ -11,8 +15,15 @@ from vc4lab.v3d.lists.render_state import STATE_RECORD_BYTES
 NOTHING = (1, 2, 3)
 """NOP and both marker records."""
 
+FLUSH, FLUSH_ALL, START, INCREMENT, MODE = 4, 5, 6, 7, TileBinningMode.id
+
 WALKED = (
     *NOTHING,
+    FLUSH,
+    FLUSH_ALL,
+    START,
+    INCREMENT,
+    MODE,
     IndexedPrimitives.id,
     VertexArrayPrimitives.id,
     *STATE_RECORD_BYTES,
@@ -21,9 +32,12 @@ WALKED = (
 )
 """Records the walker executes, if it can."""
 
-GOES_ON, OTHER, INTERRUPTED = 0, 1, 2
+GOES_ON, OTHER, INTERRUPTED, FLUSHED = 0, 1, 2, 3
 """What the walker does with a record: executes it · leaves it to Python · has begun to draw, but
-the binner stopped with the status in `WalkContext.status`."""
+the binner stopped with the status in `WalkContext.status` · has flushed, with that status."""
+
+CONFIGURED, BEGUN, ARMED = 1, 2, 4
+"""Bits of `WalkContext.events`: records 112, 6 and 7 were executed since Python looked."""
 
 WORK_PER_CALL = 1 << 20
 """Records, draws (`DRAW_WORK` each), indices and batches of vertices one call looks at."""
@@ -39,7 +53,12 @@ class WalkContext(ShaderLookup):
     output = ptr  # room for the coordinates of one draw
     here = i32  # guest address of the next record
     end = i32
-    ready = i32  # primitives may be drawn
+    watched = i32  # somebody wants to know every address: nothing is drawn here
+    configured = i32  # record 112 has given a grid of tiles
+    started = i32  # record 6 was executed, no flush since
+    ended = i32  # a flush was executed, neither record 6 nor 112 since
+    events = i32
+    flushed_all = i32  # the flush was a record 5
     clipping_disabled = i32  # register BXCF
     drawn = i32  # primitive records executed since Python looked
     status = i32
@@ -52,5 +71,7 @@ class WalkContext(ShaderLookup):
     bytes_used = ptr  # range and used map of indices of 8 bits
     shorts_used = ptr  # of 16 bits
     copy_nv = ptr
+    configure = ptr
+    finish = ptr
     outcodes = ptr
     binners = Array(ptr, 3)  # by primitive type of the list

@@ -1,4 +1,4 @@
-"""Executes a binning list natively: state records, and draws whose shader is known.
+"""Executes a binning list natively: state records, draws whose shader is known, begin and end.
 
 Everything else is left to `lists.binning`, which does the same in Python: records of another kind
 or out of order, unknown programs, whatever needs a message. The walker touches nothing before it
@@ -12,7 +12,11 @@ from typing import Any
 from vc4lab.memory import MEMORY_MASK, MEMORY_SIZE
 from vc4lab.records.codes import PrimitiveMode
 from vc4lab.records.control import RECORD_SIZES
-from vc4lab.records.declarations import IndexedPrimitives, VertexArrayPrimitives
+from vc4lab.records.declarations import (
+    IndexedPrimitives,
+    TileBinningMode,
+    VertexArrayPrimitives,
+)
 from vc4lab.records.shader import GlShaderRecord, NvShaderRecord
 from vc4lab.simd import (
     Value,
@@ -59,7 +63,8 @@ from vc4lab.v3d.geometry.shader_lookup import (
 )
 from vc4lab.v3d.geometry.vertex_context import BATCH, COORDINATE_ROWS, VertexContext
 from vc4lab.v3d.geometry.vpm import ROW_BYTES
-from vc4lab.v3d.geometry.walk_context import GOES_ON, INTERRUPTED, OTHER, WalkContext
+from vc4lab.v3d.geometry.walk_context import FLUSHED, GOES_ON, INTERRUPTED, OTHER, WalkContext
+from vc4lab.v3d.lists.lint import LIST_ALIGNMENT, RECORD_ALIGNMENT
 from vc4lab.v3d.lists.render_state import (
     GL_SHADER,
     NV_SHADER,
@@ -67,6 +72,7 @@ from vc4lab.v3d.lists.render_state import (
     RenderState,
 )
 
+_MODE = TileBinningMode
 INDEXED, ARRAY = IndexedPrimitives.id, VertexArrayPrimitives.id
 NV_BYTES = NvShaderRecord.bit_width // 8
 
@@ -193,7 +199,8 @@ def execute_draw(context: Value, record: Value, op: Value) -> Value:
         maximum = load(i32, record + 10)
     kind = load(i8, table(i8, [*PRIMITIVE_TYPE, 0]) + umin(mode, len(PRIMITIVE_TYPE))).zext(i32)
     binner = load(ptr, w.field_ptr("binners") + kind * 8)
-    ready = (w.ready != 0) & mode.ult(len(PRIMITIVE_TYPE)) & source.ule(INDEX_16) & (top <= limit)
+    ready = (w.started != 0) & (w.configured != 0) & (w.ended == 0) & (w.watched == 0)
+    ready = ready & mode.ult(len(PRIMITIVE_TYPE)) & source.ule(INDEX_16) & (top <= limit)
     ready = ready & (w.indices + length.zext(i64) <= MAX_LENGTH) & (binner != 0)
     ready = ready & ((source != INDEX_8) | (w.bytes_used != 0))
     ready = ready & ((source != INDEX_16) | (w.shorts_used != 0))
@@ -264,9 +271,74 @@ def execute_draw(context: Value, record: Value, op: Value) -> Value:
     return result
 
 
+@staged
+def _configure(w: Any, c: Any, record: Value) -> Value:
+    """Record 112, if there is nothing to say about it."""
+    payload = record + 1
+    address, state = field(payload, _MODE.address), field(payload, _MODE.state_address)
+    tiles = field(payload, _MODE.tiles_x) * field(payload, _MODE.tiles_y)
+    aligned = ((address & (LIST_ALIGNMENT - 1)) | (state & (RECORD_ALIGNMENT - 1))) == 0
+    known = aligned & is_named(w, address, const(i64, 1)) & is_named(w, state, const(i64, 1))
+    known = known & (tiles != 0) & (tiles <= c.tile_room) & (w.configure != 0) & (w.watched == 0)
+    known = known & (w.drawn == 0) & ((w.events & wc.CONFIGURED) == 0)  # Python looks in between
+    result = const(i32, OTHER)
+    if known:
+        call_pointer(w.configure, None, (ptr, ptr), w.binner, payload)
+        if c.pool_missing == 0:  # else Python does it again, and tells
+            w.configured = 1
+            w.ended = 0
+            w.events = w.events | wc.CONFIGURED
+            result = const(i32, GOES_ON)
+    return result
+
+
+@staged
+def _start(w: Any, c: Any) -> Value:
+    """Record 6, unless there is no record 112 before it."""
+    result = const(i32, OTHER)
+    if w.configured != 0:
+        w.started = 1
+        w.ended = 0
+        w.events = w.events | wc.BEGUN
+        if c.counter == 0:  # what was set before is prefix state
+            c.counter = 1
+            c.drawn = 0
+        result = const(i32, GOES_ON)
+    return result
+
+
+@staged
+def _flush(w: Any, c: Any, everything: Value) -> Value:
+    """Record 4 or 5; Python then sees to what follows."""
+    result = const(i32, OTHER)
+    if (w.finish != 0) & (c.tiles != 0):
+        c.primitive = 0
+        w.flushed_all = everything
+        w.status = call_pointer(w.finish, i32, (ptr, i32), w.binner, everything)
+        result = const(i32, FLUSHED)
+    return result
+
+
+@kernel(args=(ptr, ptr, i32), returns=i32)
+def execute_system(context: Value, record: Value, op: Value) -> Value:
+    """Record 4, 5, 6, 7 or 112 at a host address: GOES_ON, OTHER or FLUSHED."""
+    w: Any = WalkContext.at(context)
+    c: Any = BinContext.at(w.binner)
+    result = const(i32, GOES_ON)
+    if op == wc.MODE:
+        result = _configure(w, c, record)
+    elif op == wc.START:
+        result = _start(w, c)
+    elif op == wc.INCREMENT:
+        w.events = w.events | wc.ARMED
+    else:
+        result = _flush(w, c, op - wc.FLUSH)
+    return result
+
+
 @kernel(args=(ptr,), returns=i32)
 def walk(context: Value) -> Value:
-    """Executes records from `here` on; OTHER or INTERRUPTED, `here` is behind the last one.
+    """Executes records from `here` to OTHER, INTERRUPTED or FLUSHED; `here` is behind the last one.
 
     It stops before any record that is not for here, one that the list's end cuts off, one behind
     which the counter of changes would be full, and when the work of one call is done.
@@ -290,6 +362,8 @@ def walk(context: Value) -> Value:
             result = const(i32, OTHER)
         elif (op == INDEXED) | (op == ARRAY):
             result = call(execute_draw, context, record, op)
+        elif ((op >= wc.FLUSH) & (op <= wc.INCREMENT)) | (op == wc.MODE):
+            result = call(execute_system, context, record, op)
         elif size > 1:
             call(apply_state, w.binner, op, record)
         if result != OTHER:

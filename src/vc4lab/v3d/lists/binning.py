@@ -27,7 +27,14 @@ from vc4lab.v3d.geometry.ptb import Binner
 from vc4lab.v3d.geometry.ptb_input import MAX_LENGTH, IndexSource
 from vc4lab.v3d.geometry.vg_list import inline_length
 from vc4lab.v3d.geometry.walk import ListWalker
-from vc4lab.v3d.geometry.walk_context import WALKED
+from vc4lab.v3d.geometry.walk_context import (
+    ARMED,
+    BEGUN,
+    CONFIGURED,
+    FLUSHED,
+    INTERRUPTED,
+    WALKED,
+)
 from vc4lab.v3d.lists.addresses import Use
 from vc4lab.v3d.lists.draw_ranges import DrawRanges
 from vc4lab.v3d.lists.lint import Lint
@@ -55,8 +62,26 @@ def _binning_mode(payload: bytes) -> TileBinningMode:
     return TileBinningMode.from_bytes(payload)
 
 
+def _shared(name: str) -> property:
+    """A truth about the list that the native walker sets and reads, too."""
+
+    def get(stage: BinningStage) -> bool:
+        return bool(getattr(stage._walker.context, name))
+
+    def put(stage: BinningStage, value: bool) -> None:
+        setattr(stage._walker.context, name, int(value))
+
+    return property(get, put)
+
+
 class BinningStage:
-    """Runs binning lists; ``flushed()`` is called when a flush is complete."""
+    """Runs binning lists; ``flushed()`` is called when a flush is complete.
+
+    ``configured``: record 112 has given a grid; ``started``: record 6 was met, no flush since;
+    ``_ended``: a flush was met, neither record 6 nor 112 since.
+    """
+
+    configured, started, _ended = _shared("configured"), _shared("started"), _shared("ended")
 
     def __init__(
         self,
@@ -87,11 +112,9 @@ class BinningStage:
         self.index_error = False
         self.clipping_disabled = False
         self.out_of_memory = False
-        self.configured = False
-        self.started = False
         self.spills_taken = 0
         self._refuses, self._refused = unknowns["bpos_small"] == "refused", 0
-        self._unflushed = self._ended = False
+        self._unflushed = False
         self._flushing = False
         self._walked = 0
         self._walks = False
@@ -100,16 +123,6 @@ class BinningStage:
         )
         executor.install(0, self._handlers())
         executor.accelerate(0, self._walk, WALKED)
-
-    @property
-    def pool_address(self) -> int:
-        """BPCA."""
-        return self.binner.pool_address
-
-    @property
-    def pool_size(self) -> int:
-        """BPCS."""
-        return self.binner.pool_bytes
 
     @property
     def overspill_size(self) -> int:
@@ -137,10 +150,11 @@ class BinningStage:
 
     def begin(self) -> None:
         """The thread starts or goes on; behind a flush, state is prefix state until record 6."""
-        if self._ended:
+        context = self._walker.context
+        if context.ended:
             self.thread.prefixing = True
         self._walked = 0
-        self._walker.context.indices = 0
+        context.indices = 0
         self._walks = self._walker.patience.over()
 
     def supply(self, address: int, size: int) -> None:
@@ -163,20 +177,37 @@ class BinningStage:
         """Executes the records that come next natively, as far as that is possible."""
         if not self._walks:
             return
-        thread, context = self.thread, self._walker.context
-        watched = self.lint.addresses.listener is not None
-        context.ready = self.started and self.configured and not self._ended and not watched
+        thread, walker = self.thread, self._walker
+        context = walker.context
+        context.watched = self.lint.addresses.listener is not None
         context.clipping_disabled = self.clipping_disabled
-        here, status = self._walker.run(thread.current, thread.end)
+        here, result = walker.run(thread.current, thread.end)
         self._walked += here - thread.current & 0xFFFFFFFF
         thread.current = here
+        if context.events:
+            self._catch_up(context.events)
+            context.events = 0
         if context.drawn:
             context.drawn = 0
             self._unflushed = True
-            self._after(pc.DONE if status is None else status)
-        if self._walked > MEMORY_SIZE:
+            self._after(walker.settle(result) if result == INTERRUPTED else pc.DONE)
+        if result == FLUSHED:
+            self._flushing = True
+            self._after(walker.settle(result))
+        elif self._walked > MEMORY_SIZE:
             self._walked = 0
             self.executor.runs_in_a_circle(thread)
+
+    def _catch_up(self, events: int) -> None:
+        """What the walker did concerns others, too."""
+        if events & CONFIGURED:
+            context = self.binner.context
+            self.lint.grids.append((context.width, context.height))
+            self.binner.forget_rest()
+        if events & BEGUN:
+            self.thread.prefixing = False
+        if events & ARMED:
+            self.thread.increment_armed = self.thread.signals = True
 
     # -- handlers ----------------------------------------------------------------------------
 
@@ -215,6 +246,7 @@ class BinningStage:
         self.lint.binning_mode(address, mode)
         self._ended = False
         self.binner.configure(mode)
+        self._walker.provide_frame()
 
     def _on_start(self, address: int) -> None:
         if not self.configured:
@@ -350,8 +382,9 @@ class BinningStage:
         if status == pc.OUT_OF_MEMORY:
             self.out_of_memory = True
             self.thread.stalled = _OUT_OF_MEMORY
+            place = self.binner.pool_address
             self.reporter.report(
-                "CLE-028", f"tile memory is used up at 0x{self.pool_address:08x}, no block in BPOS"
+                "CLE-028", f"tile memory is used up at 0x{place:08x}, no block in BPOS"
             )
         elif self._flushing:
             self._flushing = False

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from vc4lab.simd import Struct, i32, ptr
+from vc4lab.records.declarations import TileRenderingMode
+from vc4lab.simd import Array, Struct, i8, i32, ptr
 from vc4lab.v3d.lists.render_state import STATE_RECORD_BYTES
 
 OTHER, FULL, FRAME_END, TILE_AGAIN, MISPLACED, EXHAUSTED = range(6)
@@ -22,7 +23,7 @@ FRAME_SURFACE = 0
 LAST_FRAME = 127
 """Frames are numbered up to here, then again from 1."""
 
-COLLECTED = (1, 2, 3, 17, *range(24, 30), 114, 115, *STATE_RECORD_BYTES)
+COLLECTED = (1, 2, 3, 8, 17, *range(24, 30), 113, 114, 115, *STATE_RECORD_BYTES)
 """Records the kernel executes, if it can."""
 
 MAX_SURFACES = 64
@@ -31,6 +32,9 @@ MAX_TILES = 1 << 16
 LOAD_WORDS = 3
 MAX_LOADS = 8
 """Loads that may wait for one Tile Coordinates record."""
+
+
+MODE_BYTES = TileRenderingMode.size - 1
 
 
 class CollectContext(Struct):
@@ -75,3 +79,6 @@ class CollectContext(Struct):
     stored = ptr  # one byte a tile: the frame in which it was stored last
     frame = i32  # 1 to LAST_FRAME
     tasks = i32  # stores of anything since the arrays were emptied
+    increments = i32  # of the semaphore, by the binning thread, that no record 8 has consumed
+    mode_known = i32  # record 113 as below is in force, and there is nothing to say about it
+    mode = Array(i8, MODE_BYTES)

@@ -15,7 +15,12 @@ from typing import Any
 from vc4lab.memory import MEMORY_MASK
 from vc4lab.records.codes import TileBuffer
 from vc4lab.records.control import RECORD_SIZES
-from vc4lab.records.declarations import ClearColours, StoreFull, StoreGeneral
+from vc4lab.records.declarations import (
+    ClearColours,
+    StoreFull,
+    StoreGeneral,
+    TileRenderingMode,
+)
 from vc4lab.simd import (
     Value,
     const,
@@ -56,6 +61,7 @@ from vc4lab.v3d.lists.collect_context import (
     MAX_LOADS,
     MAX_SURFACES,
     MISPLACED,
+    MODE_BYTES,
     OPS_PER_RECORD,
     OTHER,
     TILE_AGAIN,
@@ -63,7 +69,8 @@ from vc4lab.v3d.lists.collect_context import (
 )
 from vc4lab.v3d.lists.render_state import PRIMITIVE_LIST_FORMAT, STATE_RECORD_BYTES
 
-COORDINATES, SUB_LIST, CLEAR_COLOURS = 115, 17, ClearColours.id
+COORDINATES, SUB_LIST, WAIT = 115, 17, 8
+CLEAR_COLOURS, MODE = ClearColours.id, TileRenderingMode.id
 STORE, STORE_END, STORE_FULL, LOAD_FULL, STORE_GENERAL, LOAD_GENERAL = range(24, 30)
 
 _STORED = (TileBuffer.COLOUR, TileBuffer.ZS, TileBuffer.Z, TileBuffer.VG_MASK)
@@ -174,6 +181,16 @@ def _clear_colours(c: Any, payload: Value) -> None:
 
 
 @staged
+def _mode_in_force(c: Any, payload: Value) -> Value:
+    """Whether a record 113 says what the last one said, and Python need not see it."""
+    mode = c.field_ptr("mode")
+    last = MODE_BYTES - 2
+    different = load(i64, payload) ^ load(i64, mode)
+    rest = load(i16, payload + last) ^ load(i16, mode + last)
+    return (c.mode_known != 0) & (different == 0) & (rest == 0)
+
+
+@staged
 def _skipped(op: Value) -> Value:
     """Bytes of a record that is walked later, 0 for any other."""
     size = select((op >= 1) & (op <= 3), const(i32, 1), const(i32, 0))
@@ -212,6 +229,11 @@ def collect(context: Value) -> Value:
         elif (op == CLEAR_COLOURS) & whole:
             _clear_colours(c, pointer + 1)
             c.here = address + RECORD_SIZES[CLEAR_COLOURS]
+        elif (op == WAIT) & (c.increments > 0):
+            c.increments = c.increments - 1
+            c.here = address + RECORD_SIZES[WAIT]
+        elif (op == MODE) & whole & _mode_in_force(c, pointer + 1):
+            c.here = address + RECORD_SIZES[MODE]
         elif (op == SUB_LIST) & (c.has_coordinates != 0):
             c.here = address + RECORD_SIZES[SUB_LIST]
         elif is_store & (not_room(room)):

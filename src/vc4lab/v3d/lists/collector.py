@@ -98,10 +98,17 @@ class Collector:
         context.colour, context.colour_high = signed32(colour), signed32(colour_high)
         context.zs, context.mask = signed32(zs), mask
 
-    def set_mode(self, width: int, height: int, uses_mask: bool) -> None:
-        """Record 113: pixels of a tile, and whether there is a VG mask."""
-        self.context.tile_width, self.context.tile_height = width, height
-        self.context.uses_mask = int(uses_mask)
+    def set_mode(
+        self, payload: bytes, tile: tuple[int, int], *, uses_mask: bool, quiet: bool
+    ) -> None:
+        """Record 113: pixels of a tile, and whether there is a VG mask.
+
+        `quiet`: there was nothing to say about it; if it comes again, nothing has changed.
+        """
+        context = self.context
+        context.tile_width, context.tile_height = tile
+        context.uses_mask, context.mode_known = int(uses_mask), int(quiet)
+        context.mode = payload
 
     def arrays(self) -> tuple[Any, Any, int]:
         """The operations, the first operation of each chain (and their number), the chains."""

@@ -60,12 +60,13 @@ class Lint:
         uses(Use.TILE_MEMORY, int(mode.address), int(mode.memory_size), address)
         uses(Use.TILE_STATE, int(mode.state_address), TILE_STATE_BYTES * tiles, address)
 
-    def rendering_mode(self, address: int, mode: TileRenderingMode) -> None:
-        """Record 113."""
+    def rendering_mode(self, address: int, mode: TileRenderingMode) -> bool:
+        """Record 113. Whether there is nothing to say about it, however often it comes."""
         if (mode.id, address, mode.value) in self._quiet and self.addresses.listener is None:
-            return
+            return True
         codes = [int(getattr(mode, name)) for name in ("format", "decimate", "tiling")]
-        if NO_CODE not in codes and not mode.address % RECORD_ALIGNMENT:
+        quiet = NO_CODE not in codes and not (mode.address % RECORD_ALIGNMENT or mode.coverage)
+        if quiet:
             self._remember(address, mode, (0, 0))
         self._aligned(address, "the frame buffer", int(mode.address), RECORD_ALIGNMENT)
         self.addresses.uses(Use.SURFACE, int(mode.address), 4, address)
@@ -74,6 +75,11 @@ class Lint:
                 self.reporter.report(
                     "CLE-007", f"{name} {NO_CODE} of the rendering mode (113)", address=address
                 )
+        if mode.coverage:
+            self.reporter.report(
+                "CLE-031", "coverage mode (record 113 bit 73) is ignored", address=address
+            )
+        return quiet and self.addresses.listener is None
 
     def _remember(self, address: int, mode: Payload, grid: tuple[int, int]) -> None:
         """There is nothing to say about a mode record, however often it comes."""

@@ -163,12 +163,19 @@ class RenderingStage:
     def _collect(self) -> None:
         """Executes the regular records from the thread's address on, frame by frame."""
         thread, collector = self.thread, self.collector
+        context, binning = collector.context, self.executor.threads[0]
+        if self.lint.addresses.listener is not None:  # who wants to see every mode, too
+            context.mode_known = 0
         while True:
+            context.increments = binning.increments
             reason = collector.run(thread.current, thread.end)
             thread.current = collector.address
+            binning.increments = context.increments
             if reason == FRAME_END:
                 self._draw()
                 self.finished()
+                if thread.current == thread.end:
+                    return
             elif reason == TILE_AGAIN:
                 self._draw()
             elif reason == MISPLACED:
@@ -231,15 +238,11 @@ class RenderingStage:
     def _on_mode(self, address: int) -> None:
         data = self.executor.memory.read(address + 1, TileRenderingMode.size - 1)
         record, mode = _frame_mode(data)
-        self.lint.rendering_mode(address, record)
-        if record.coverage:
-            self.reporter.report(
-                "CLE-031", "coverage mode (record 113 bit 73) is ignored", address=address
-            )
+        quiet = self.lint.rendering_mode(address, record)
         if mode is not self.mode and mode != self.mode and self.collector.context.tasks:
             self._draw()
         self.mode = mode
-        self.collector.set_mode(*mode.tile(self.unknowns), mode.vg_mask)
+        self.collector.set_mode(data, mode.tile(self.unknowns), uses_mask=mode.vg_mask, quiet=quiet)
 
     def _on_clear_colours(self, address: int) -> None:
         record = self.executor.payload(address, ClearColours)

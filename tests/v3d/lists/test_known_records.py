@@ -1,0 +1,420 @@
+"""Records that begin and end a frame, executed natively once they are known, and in Python.
+
+Whatever changes between two frames, both give the same memory, registers and messages.
+"""
+
+from __future__ import annotations
+
+import random
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import pytest
+from tests.support.frames import BLUE, GREEN, RED, Frame, solid
+from tests.support.golden_lists import in_python
+from tests.support.jobs import BFC, CT0CA, CT0EA, CT1CA, CT1EA, RFC, nv_vertex, viewport
+
+from vc4lab.records.control import build
+from vc4lab.v3d.registers import BY_NAME, BinnerDebug
+from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
+
+SIZE = 0x8000
+RESET = 1 << 15
+REGISTERS = (
+    *("CT0CS", "CT1CS", "CT0CA", "CT1CA", "CT0LC", "CT1LC", "PCS", "BFC", "RFC", "INTCTL"),
+    *("BPCA", "BPCS", "BPOS", "CT0PC", "ERRSTAT"),
+)
+
+
+def offset(name: str) -> int:
+    return BY_NAME[name].offset
+
+
+@dataclass
+class Scene:
+    """A V3D, lists that are written where the last ones were, and what came of them."""
+
+    native: bool
+    frame: Frame = field(default_factory=Frame)
+    seen: list[object] = field(default_factory=list)
+    modes: int = 0
+
+    def __post_init__(self) -> None:
+        job = self.frame.job
+        if not self.native:
+            in_python(self.frame.v3d)
+        corners = ((3.0, 3.0), (120.0, 9.0), (40.0, 110.0))
+        vertices = b"".join(nv_vertex(*corner, 0.5, 1.0) for corner in corners)
+        self.shaders = {c: self.frame.nv_shader(solid(c), vertices) for c in (RED, GREEN, BLUE)}
+        self.lists, self.state = job.room(SIZE), job.room(SIZE)
+        self.bin_at, self.render_at = job.room(SIZE), job.room(SIZE)
+        self.surfaces = self.frame.surface, job.room(SIZE * 4)
+        for stage in (self.frame.v3d.binning, self.frame.v3d.rendering):
+            table = self.frame.v3d.executor._tables[stage.thread.number]
+            identity = 113 if stage.thread.number else 112
+            table[identity] = self._counted(table[identity])
+
+    def _counted(self, handler: Callable[[int], None]) -> Callable[[int], None]:
+        def counted(address: int) -> None:
+            self.modes += 1
+            handler(address)
+
+        return counted
+
+    def grid(self, **fields: int) -> bytes:
+        """A record 112."""
+        columns, rows = self.frame.job.tiles
+        values = {"address": self.lists, "memory_size": SIZE, "state_address": self.state}
+        return build(112, **(values | {"tiles_x": columns, "tiles_y": rows} | fields))
+
+    def mode(self, **fields: int) -> bytes:
+        """A record 113."""
+        job = self.frame.job
+        values = {"address": self.surfaces[0], "width": job.width, "height": job.height}
+        return build(113, **(values | {"format": 1} | fields))
+
+    def triangle(self, colour: int = RED) -> bytes:
+        """State, shader, and a draw."""
+        draw = build(33, mode=4, length=3, first=0)
+        return viewport(self.frame.job) + self.shaders[colour] + draw
+
+    def tiles(self, columns: int = 2, rows: int = 2, wait: bytes = b"") -> bytes:
+        """Records of a rendering list behind the mode."""
+        data = build(115) + build(28) + wait
+        for tile in range(columns * rows):
+            data += build(115, column=tile % columns, row=tile // columns)
+            data += build(17, address=self.lists + 32 * tile)
+            data += build(25 if tile == columns * rows - 1 else 24)
+        return data
+
+    def start(self, thread: int, data: bytes) -> None:
+        """Runs a list in the place of the one before, and looks at everything."""
+        memory, v3d = self.frame.job.memory, self.frame.v3d
+        place = self.render_at if thread else self.bin_at
+        memory.write(place, data)
+        current, end = ((CT0CA, CT0EA), (CT1CA, CT1EA))[thread]
+        v3d.write(current, place)
+        v3d.write(end, place + len(data))
+        self.look()
+
+    def look(self) -> None:
+        """Notes what a program can see."""
+        memory, v3d = self.frame.job.memory, self.frame.v3d
+        registers = [v3d.read(offset(name)) for name in REGISTERS]
+        ranges = ((self.lists, SIZE), (self.surfaces[0], 0x10000), (self.surfaces[1], 0x10000))
+        self.seen.append((registers, [hash(memory.read(*item)) for item in ranges]))
+        self.seen.append((list(v3d.lint.grids), v3d.waiting, v3d.binning.binner.totals))
+
+    def draw(
+        self,
+        colour: int = RED,
+        binning: bytes | None = None,
+        mode: bytes | None = None,
+    ) -> None:
+        """A frame, with semaphores as drivers use them."""
+        head = self.grid() if binning is None else binning
+        self.start(0, head + build(6) + self.triangle(colour) + build(7) + build(4))
+        behind = self.mode() if mode is None else mode
+        clear = build(114, colour=0xFF402010, colour_high=0xFF402010, z=0xFFFFFF)
+        self.start(1, clear + behind + self.tiles(wait=build(8)))
+
+    def reset(self) -> None:
+        """Both threads."""
+        for name in ("CT0CS", "CT1CS"):
+            self.frame.v3d.write(offset(name), RESET)
+        self.look()
+
+
+def both(run: Callable[[Scene], None], **options: object) -> Scene:
+    """Runs the same in Python and natively, compares, returns the native scene."""
+    golden, fast = (Scene(native, Frame(threads=1, **options)) for native in (False, True))  # type: ignore[arg-type]
+    for scene in (golden, fast):
+        run(scene)
+    for there, here in zip(golden.seen, fast.seen, strict=True):
+        assert there == here
+    assert golden.frame.reporter.items == fast.frame.reporter.items
+    assert golden.frame.reporter.counts == fast.frame.reporter.counts
+    return fast
+
+
+def test_known_frames_need_no_python() -> None:
+    def run(scene: Scene) -> None:
+        for colour in (RED, GREEN, BLUE, RED):
+            scene.draw(colour)
+
+    fast = both(run)
+    assert fast.modes == 2, "one of each, once"
+    assert not fast.frame.reporter.items
+    pixels = fast.frame.pixels()
+    assert {int(word) for word in pixels.ravel()} == {RED, 0xFF402010}
+    assert [fast.frame.v3d.read(name) for name in (BFC, RFC)] == [4, 4]
+
+
+def test_a_changed_mode_is_seen() -> None:
+    """Another surface, size or format in the same place, and back again."""
+
+    def run(scene: Scene) -> None:
+        changes: tuple[dict[str, int], ...] = (
+            {"address": scene.surfaces[1]},
+            {"width": 100, "height": 70},
+            {"format": 2},
+            {"tiling": 1},
+            {"decimate": 1},
+            {"early_z_disable": 1},
+        )
+        for fields in ({}, *changes, {}):
+            scene.draw(RED)
+            scene.draw(GREEN, mode=scene.mode(**fields))
+            scene.draw(BLUE, mode=scene.mode(**fields))
+
+    assert both(run).modes > 10
+
+
+def test_a_changed_grid_is_seen() -> None:
+    """Another size of the first block, of the grid, of tiles, another place; each twice."""
+
+    def run(scene: Scene) -> None:
+        changes: tuple[dict[str, int], ...] = (
+            {"initial_block": 2},
+            {"block": 3},
+            {"tiles_x": 1, "tiles_y": 1},
+            {"tiles_x": 5, "tiles_y": 9},
+            {"multisample": 1},
+            {"colour64": 1},
+            {"double_buffer": 1},
+            {"multisample": 1, "double_buffer": 1, "colour64": 1},
+            {"address": scene.lists + 0x1000},
+            {"memory_size": 0x1000},
+        )
+        for fields in changes:
+            for _ in range(2):
+                scene.start(0, scene.grid(**fields) + build(6) + scene.triangle() + build(4))
+
+    both(run)
+    both(run, unknowns=DEFAULT_UNKNOWNS.with_(double_buffer_tile="full"))
+
+
+@pytest.mark.parametrize(
+    ("fields", "code"),
+    [
+        ({"address": 0x200010}, "CLE-009"),
+        ({"state_address": 0x200004}, "CLE-009"),
+        ({"memory_size": 16}, "CLE-027"),
+        ({"tiles_x": 0}, "CLE-032"),
+        ({"address": 0x7E000000}, "CLE-003"),
+        ({"state_address": 0xFFFFFFF0}, "CLE-023"),
+    ],
+)
+def test_grids_with_something_to_say(fields: dict[str, int], code: str) -> None:
+    def run(scene: Scene) -> None:
+        scene.draw()
+        if code == "CLE-023":
+            fields["state_address"] = scene.state | 0xC0000000
+        for _ in range(2):
+            scene.start(0, scene.grid(**fields) + build(6) + scene.triangle() + build(4))
+            scene.draw(GREEN)
+
+    fast = both(run)
+    assert fast.frame.reporter.has(code)
+
+
+@pytest.mark.parametrize(
+    ("fields", "code"),
+    [
+        ({"format": 3}, "CLE-007"),
+        ({"coverage": 1}, "CLE-031"),
+        ({"width": 0}, "CLE-030"),
+        ({"width": 1000}, "CLE-024"),
+    ],
+)
+def test_modes_with_something_to_say(fields: dict[str, int], code: str) -> None:
+    """As often as it is said in Python, where each frame says it."""
+
+    def run(scene: Scene) -> None:
+        for _ in range(2):
+            scene.draw()
+            scene.draw(GREEN, mode=scene.mode(**fields))
+            scene.draw(BLUE, mode=scene.mode(**fields))
+
+    fast = both(run)
+    assert fast.frame.reporter.counts[code] >= 4
+
+
+def test_errors_and_then_a_good_frame() -> None:
+    def run(scene: Scene) -> None:
+        for bad in (b"\x7f", build(0), build(17, address=scene.bin_at), b"\x70\0"):
+            scene.draw()
+            scene.start(0, scene.grid() + build(6) + scene.triangle() + bad + build(4))
+            scene.reset()
+            scene.draw(GREEN)
+            scene.start(1, scene.mode() + build(115) + build(24) + bad + scene.tiles())
+            scene.reset()
+            scene.draw(BLUE)
+
+    assert both(run).frame.reporter.has("CLE-001")
+
+
+def test_records_out_of_order() -> None:
+    """No record 6 or 112, two of them, two flushes, draws behind the flush, cut-off records."""
+
+    def run(scene: Scene) -> None:
+        body, grid = scene.triangle(), scene.grid()
+        other = scene.grid(tiles_x=1)
+        scene.start(0, build(6) + body + build(4))
+        scene.draw()
+        for data in (
+            grid + body + build(4),
+            build(6) + body + build(4),
+            grid + other + build(6) + body + build(4),
+            grid + build(6) + body + other + build(6) + body + build(4),
+            grid + build(6) + body + build(4) + body + build(4),
+            grid + build(6) + body + build(4) + grid + build(6) + body + build(5),
+            grid + build(6) + build(6) + body + build(7) + build(7) + build(4) + build(7),
+            grid + build(6) + body,
+            grid[:7],
+            grid + build(6) + body + build(5),
+            build(4),
+        ):
+            scene.start(0, data)
+            scene.draw(GREEN)
+
+    fast = both(run)
+    assert {"CLE-010", "CLE-012", "CLE-021"} <= set(fast.frame.reporter.counts)
+
+
+def test_semaphores() -> None:
+    """Waits in vain, waits that are over, more increments than a semaphore holds."""
+
+    def run(scene: Scene) -> None:
+        empty = scene.grid() + build(6) + scene.triangle() + build(7) + build(4)
+        for _ in range(2):
+            scene.draw()
+            for _ in range(9):
+                scene.start(0, empty)
+            scene.start(1, scene.mode() + 9 * build(8) + scene.tiles())
+            scene.start(0, empty)
+            scene.start(0, empty)
+            scene.start(1, scene.mode() + build(7) + scene.tiles())
+            scene.start(0, scene.grid() + build(8) + build(6) + scene.triangle() + build(4))
+            scene.start(0, scene.grid() + build(8) + build(6) + scene.triangle() + build(4))
+            scene.reset()
+            scene.start(0, scene.grid() + build(6) + scene.triangle() + build(4))
+            scene.start(1, scene.mode() + build(8) + scene.tiles())
+            scene.reset()
+
+    assert {"CLE-022", "CLE-035"} <= set(both(run).frame.reporter.counts)
+
+
+def test_memory_that_runs_out() -> None:
+    """In a draw and in the flush; the block comes late, or the thread is reset before."""
+
+    def run(scene: Scene) -> None:
+        v3d = scene.frame.v3d
+        spill = scene.frame.job.room(SIZE)
+        body = b"".join(
+            build(99, line_width=float(k)) + scene.triangle(colour)
+            for k, colour in enumerate((RED, GREEN, BLUE) * 8)
+        )
+        for flush in (4, 5):
+            for size in (128, 192, 256, 320, 352, 384, 512, 1024):
+                scene.draw()
+                grid = scene.grid(memory_size=size)
+                scene.start(0, grid + build(6) + body + build(7) + build(flush))
+                v3d.write(offset("BPOA"), spill)
+                v3d.write(offset("BPOS"), 4096)
+                scene.look()
+                v3d.write(offset("INTCTL"), 0xF)
+                scene.start(0, grid + build(6) + body + build(flush))
+                scene.reset()
+                scene.start(0, scene.grid() + build(6))
+                v3d.write(offset("BPOS"), 4096)
+                scene.look()
+                scene.draw(BLUE)
+                begin = scene.grid() + build(6)  # in the same list: the block was used before
+                for first in (grid, scene.grid(memory_size=size, address=scene.lists + 16)):
+                    v3d.write(offset("BPOS"), 4096)
+                    v3d.write(offset("INTCTL"), 0xF)
+                    scene.start(0, first + build(6) + body + begin + body + build(flush))
+                v3d.write(offset("BPOS"), 0)
+
+    fast = both(run)
+    assert fast.frame.reporter.has("CLE-028")
+
+
+def test_a_listener_hears_of_every_mode() -> None:
+    """Who wants to know every address gets them, also of records that were known before."""
+
+    def run(scene: Scene) -> None:
+        heard: list[object] = []
+        scene.draw()
+        scene.draw()
+        scene.frame.v3d.lint.addresses.listener = lambda *use: heard.append(use)
+        scene.draw(GREEN)
+        scene.draw(GREEN)
+        scene.frame.v3d.lint.addresses.listener = None
+        scene.draw(BLUE)
+        scene.seen.append(heard)
+        assert len(heard) > 10
+
+    both(run)
+
+
+def test_clipping_may_be_switched_off() -> None:
+    def run(scene: Scene) -> None:
+        for value in (0, BinnerDebug.CLIPDISA.mask, 0):
+            scene.frame.v3d.write(offset("BXCF"), value)
+            scene.draw()
+
+    both(run)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_lists(seed: int) -> None:
+    """System records in any order, frames between them."""
+
+    def run(scene: Scene) -> None:
+        rng = random.Random(seed)
+        scene.draw()
+        for _ in range(12):
+            data = b""
+            for _ in range(rng.randrange(1, 12)):
+                data += rng.choice((
+                    scene.grid(), scene.grid(tiles_x=rng.randrange(4)), build(6), build(6),
+                    build(7), build(4), build(5), scene.triangle(), build(1), build(8),
+                    build(99, line_width=2.0), scene.grid(memory_size=rng.randrange(400)),
+                ))  # fmt: skip
+            scene.start(0, data)
+            data = b""
+            for _ in range(rng.randrange(1, 9)):
+                data += rng.choice((
+                    scene.mode(), scene.mode(width=rng.randrange(130)), build(8), build(1),
+                    scene.tiles(), build(115) + build(24), build(114, colour=rng.getrandbits(32)),
+                    scene.mode(format=rng.randrange(4)), build(7), build(24), build(25),
+                ))  # fmt: skip
+            scene.start(1, data)
+            if rng.random() < 0.5:
+                scene.reset()
+        scene.reset()
+        scene.draw(GREEN)
+
+    both(run)
+
+
+def test_payload_bytes() -> None:
+    """Every byte of both records: each change counts."""
+
+    def run(scene: Scene) -> None:
+        scene.draw()
+        for at in range(1, 11):
+            mode = bytearray(scene.mode())
+            mode[at] ^= 1 if at != 4 else 0x40
+            scene.draw(GREEN, mode=bytes(mode))
+        for at in range(1, 16):
+            grid = bytearray(scene.grid())
+            grid[at] ^= 1 if at not in (4, 8, 12) else 0x40
+            scene.start(0, bytes(grid) + build(6) + scene.triangle() + build(4))
+            assert struct.unpack_from("<B", grid)[0] == 112
+        scene.draw(BLUE)
+
+    both(run)
