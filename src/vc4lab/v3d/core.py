@@ -262,7 +262,8 @@ class V3D:
         self.executor.pump()
         self.rendering.stopped()
         self.binning.stopped()
-        self._look_for_vain_waits()
+        if self.threads[0].stalled is not None or self.threads[1].stalled is not None:
+            self._look_for_vain_waits()
         if self.binning.out_of_memory:
             self._raise(OUTOMEM)
         if self.binning.spills_taken:
@@ -271,8 +272,6 @@ class V3D:
 
     def _look_for_vain_waits(self) -> None:
         for thread in self.threads:
-            if thread.stalled is None:
-                continue
             other = self.threads[1 - thread.number]
             if waits_in_vain(thread, other):
                 self.reporter.report(

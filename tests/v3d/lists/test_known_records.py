@@ -342,6 +342,28 @@ def test_memory_that_runs_out() -> None:
     assert fast.frame.reporter.has("CLE-028")
 
 
+def test_a_flush_that_was_given_up() -> None:
+    """Memory ran out in it and the thread was reset: the next list has one flush, not two."""
+
+    def run(scene: Scene) -> None:
+        v3d = scene.frame.v3d
+        body = build(97, flags=1) + scene.triangle()
+        small = scene.grid(memory_size=4 << 6, initial_block=1)
+        for head in (build(6), scene.grid() + build(6)):
+            scene.draw()
+            scene.start(0, small + build(6) + body + build(5))
+            assert v3d.binning.out_of_memory
+            assert v3d.read(offset("CT0CA")) == scene.bin_at + len(small + build(6) + body) + 1
+            scene.reset()
+            before = v3d.read(BFC)
+            scene.start(0, head + body + build(4))
+            assert v3d.read(BFC) == before + v3d.threads[0].closed
+            scene.reset()
+            scene.draw()
+
+    both(run)
+
+
 def test_a_listener_hears_of_every_mode() -> None:
     """Who wants to know every address gets them, also of records that were known before."""
 

@@ -32,7 +32,6 @@ from vc4lab.v3d.geometry.walk_context import (
     BEGUN,
     CONFIGURED,
     FLUSHED,
-    INTERRUPTED,
     WALKED,
 )
 from vc4lab.v3d.lists.addresses import Use
@@ -188,13 +187,13 @@ class BinningStage:
             self._catch_up(context.events)
             context.events = 0
         if context.drawn:
-            context.drawn = 0
-            self._unflushed = True
-            self._after(walker.settle(result) if result == INTERRUPTED else pc.DONE)
+            self._unflushed, self._flushing = True, False
         if result == FLUSHED:
             self._flushing = True
+        if context.drawn or result == FLUSHED:
+            context.drawn = 0
             self._after(walker.settle(result))
-        elif self._walked > MEMORY_SIZE:
+        if self._walked > MEMORY_SIZE:
             self._walked = 0
             self.executor.runs_in_a_circle(thread)
 
@@ -204,6 +203,7 @@ class BinningStage:
             context = self.binner.context
             self.lint.grids.append((context.width, context.height))
             self.binner.forget_rest()
+            self._flushing = False
         if events & BEGUN:
             self.thread.prefixing = False
         if events & ARMED:
@@ -244,7 +244,7 @@ class BinningStage:
         if not self.configured:
             self.reporter.report("CLE-032", "a grid of no tiles", address=address)
         self.lint.binning_mode(address, mode)
-        self._ended = False
+        self._ended = self._flushing = False
         self.binner.configure(mode)
         self._walker.provide_frame()
 
@@ -365,7 +365,7 @@ class BinningStage:
         elif not self.configured:
             code, text = "CLE-010", "a primitive comes before any binning mode (112)"
         elif self.binner.state.shader_kind:
-            self._unflushed = True
+            self._unflushed, self._flushing = True, False
             return True
         self.reporter.report(code, text, address=address)
         return False
@@ -387,7 +387,6 @@ class BinningStage:
                 "CLE-028", f"tile memory is used up at 0x{place:08x}, no block in BPOS"
             )
         elif self._flushing:
-            self._flushing = False
-            self.started = self._unflushed = False
-            self._ended = True
+            self._flushing = self._unflushed = False
+            self._walker.context.started, self._walker.context.ended = 0, 1
             self.flushed()
