@@ -7,6 +7,7 @@ from typing import Any
 from vc4lab.memory import MEMORY_MASK
 from vc4lab.simd import (
     Value,
+    call,
     clz_,
     const,
     i8x16,
@@ -172,15 +173,36 @@ def fetch(context: Value, description: Value, count: Any, batch: Value) -> None:
         plain = (c.wanted == EVERY) & stride.ule(LONGEST_STRIDE) & (first + span <= MEMORY_MASK)
         if plain:
             place, step = memory + first.zext(i64), stride.zext(i64)
-            quads = [load(QUAD, place + step * lane) for lane in unroll(BATCH)]
+            store_rows(target, transpose(quads_in_a_row(place, step)))
         else:
-            wanted = mask_from_bits(c.wanted)
-            indices = lane_indices(wanted, batch)
-            offsets = ((indices * stride + start) & MEMORY_MASK).zext(i64)
-            quads = [load(QUAD, memory + offsets[lane]) for lane in unroll(BATCH)]
-        rows = transpose(quads)
-        for k in unroll(4):
-            store(target + k * ROW_BYTES, rows[k], align=64)
+            call(fetch_scattered, context, batch, start, stride, target)
+
+
+def quads_in_a_row(place: Value, step: Value) -> list[Value]:
+    """The first four words of 16 vertices, one every `step` bytes."""
+    steps = (step << 1, step + (step << 1))  # few sums: the processor adds one to each address
+    quads = []
+    for k in range(0, BATCH, 4):
+        base = place + step * k
+        quads += [load(QUAD, p) for p in (base, base + step, base + steps[0], base + steps[1])]
+    return quads
+
+
+def store_rows(target: Value, rows: list[Value]) -> None:
+    """Four rows of a group to their place in `fetched`."""
+    for k, row in enumerate(rows):
+        store(target + k * ROW_BYTES, row, align=64)
+
+
+@kernel(args=(ptr, i32, i32, i32, ptr), returns=None)
+def fetch_scattered(
+    context: Value, batch: Value, start: Value, stride: Value, target: Value
+) -> None:
+    """Reads a group of words lane by lane: some are not wanted, or stand far apart."""
+    c: Any = VertexContext.at(context)
+    indices = lane_indices(mask_from_bits(c.wanted), batch)
+    offsets = ((indices * stride + start) & MEMORY_MASK).zext(i64)
+    store_rows(target, transpose([load(QUAD, c.memory + offsets[lane]) for lane in unroll(BATCH)]))
 
 
 class FetchedRows:
