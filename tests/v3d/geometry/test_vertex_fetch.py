@@ -136,3 +136,14 @@ def test_strides_of_extended_records(memory, run, stride):
     key = VertexKey((), ((0, 12, 0), (3, 4, 12), (5, 20, 16)), 36, 7)
     bases = [AREA + 0x1_0000] * 3 + [MEMORY_SIZE - 0x100] * 2 + [0x4000_0040] * 3
     compare(memory, run, key, bases, [stride] * MAX_ARRAYS, 0, 50)
+
+
+@pytest.mark.parametrize("words", [1, 2, 3, 4, 5])
+def test_arrays_without_gaps(memory, run, words):
+    """Vertices one behind the other, up to the last byte of memory; whole and partial batches."""
+    last = 60
+    size = 4 * words
+    bases = [AREA + 0x40, AREA + 0x1003] + [MEMORY_SIZE - size * (last + 1)] * (MAX_ARRAYS - 2)
+    key = VertexKey((), ((0, size, 0), (1, size, size), (2, size, 2 * size)), 255, 7)
+    compare(memory, run, key, bases, [size] * MAX_ARRAYS, 0, last)
+    compare(memory, run, key, bases, [size] * MAX_ARRAYS, 5, last, range(0, 50))

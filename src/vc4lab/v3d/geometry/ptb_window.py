@@ -41,6 +41,7 @@ from vc4lab.v3d.geometry.list_writer import triangle_coding
 from vc4lab.v3d.geometry.primitive_decoder import host
 from vc4lab.v3d.geometry.ptb_context import INDEX_8, INDEX_ARRAY, STAMPED, TileState
 from vc4lab.v3d.geometry.ptb_tiles import away
+from vc4lab.v3d.geometry.vertex_fetch import deinterleave
 
 LANES = 16
 """Triangles that are looked at together."""
@@ -106,17 +107,6 @@ def index_row(c: Any, window: Any, position: Value) -> Value:
     return max_(min_(row & 0xFFFF, c.last_vertex), c.first_vertex)
 
 
-def corners(rows: tuple[Value, ...]) -> list[Value]:
-    """What 48 values in a row are to the three corners of 16 triangles."""
-    found = []
-    for corner in range(3):
-        wanted = [3 * lane + corner for lane in range(LANES)]
-        low = shuffle(rows[0], rows[1], [w if w < 2 * LANES else 0 for w in wanted])
-        order = [k if w < 2 * LANES else w - LANES for k, w in enumerate(wanted)]
-        found.append(shuffle(low, rows[2], order))
-    return found
-
-
 @staged
 def window_indices(c: Any, window: Any, plain: Value, first: Value) -> Any:
     """Vertex numbers of 16 triangles from number `first` on."""
@@ -125,7 +115,7 @@ def window_indices(c: Any, window: Any, plain: Value, first: Value) -> Any:
         i1_, i2 = i0 + 1, i0 + 2
     elif c.mode == TRIANGLES:
         at = first * 3
-        i0, i1_, i2 = corners(tuple(index_row(c, window, at + LANES * k) for k in (0, 1, 2)))
+        i0, i1_, i2 = deinterleave([index_row(c, window, at + LANES * k) for k in (0, 1, 2)])
     else:
         i0, i1_ = index_row(c, window, first), index_row(c, window, first + 1)
         i2 = index_row(c, window, first + 2)
@@ -145,7 +135,7 @@ def packed_positions(c: Any, plain: Value, i0: Value, i1_: Value, i2: Value) -> 
     if plain & ((start & (LANES - 1)) == 0):  # 48 vertices in a row
         last = c.last_vertex >> 4
         batches = [min_((start >> 4) + k, last) for k in (0, 1, 2)]
-        w0, w1, w2 = corners(tuple(load(i32x16, rows + k * c.pitch) for k in batches))
+        w0, w1, w2 = deinterleave([load(i32x16, rows + k * c.pitch) for k in batches])
     else:
         pitch = splat(c.pitch, LANES)
         of = (i0, i1_, i2)

@@ -43,6 +43,7 @@ __all__ = [
     "GROUP_WORDS",
     "FetchedRows",
     "batch_mask",
+    "deinterleave",
     "describe",
     "fetch",
     "fetch_kernel",
@@ -149,7 +150,11 @@ def fetched_rows(key: VertexKey) -> list[int | None]:
 def find_wanted(context: Value, batch: Value) -> None:
     """Notes which vertices of a batch are wanted, for `fetch`."""
     c: Any = VertexContext.at(context)
-    c.wanted = mask_bits(batch_mask(c, batch))
+    start = batch << 4
+    if (c.used == 0) & (start >= c.first) & (start + (BATCH - 1) <= c.last):
+        c.wanted = EVERY
+    else:
+        c.wanted = mask_bits(batch_mask(c, batch))
 
 
 @staged
@@ -157,8 +162,8 @@ def fetch(context: Value, description: Value, count: Any, batch: Value) -> None:
     """Reads the words of the wanted vertices of a batch, `count` groups of them, to `fetched`.
 
     A group of words is read from one masked address for each lane; at the very end of memory it
-    reaches into the pad instead of wrapping. It fills four rows: what is too much is overwritten by
-    the next group.
+    reaches into the pad instead of wrapping. It may fill four rows: what is too much is overwritten
+    by the next group.
     """
     c: Any = VertexContext.at(context)
     memory = c.memory
@@ -172,8 +177,17 @@ def fetch(context: Value, description: Value, count: Any, batch: Value) -> None:
         span = stride * (BATCH - 1)
         plain = (c.wanted == EVERY) & stride.ule(LONGEST_STRIDE) & (first + span <= MEMORY_MASK)
         if plain:
-            place, step = memory + first.zext(i64), stride.zext(i64)
-            store_rows(target, transpose(quads_in_a_row(place, step)))
+            place, step, length = memory + first.zext(i64), stride.zext(i64), load(i32, group + 8)
+            if length << 2 != stride:
+                store_rows(target, transpose(quads_in_a_row(place, step)))
+            elif length == 3:
+                store_rows(target, packed_rows(place, 3))
+            elif length == 4:
+                store_rows(target, packed_rows(place, 4))
+            elif length == 2:
+                store_rows(target, packed_rows(place, 2))
+            else:
+                store_rows(target, packed_rows(place, 1))
         else:
             call(fetch_scattered, context, batch, start, stride, target)
 
@@ -188,8 +202,30 @@ def quads_in_a_row(place: Value, step: Value) -> list[Value]:
     return quads
 
 
+def packed_rows(place: Value, count: int) -> list[Value]:
+    """`count` words of 16 vertices that stand one behind the other."""
+    return deinterleave([load(i32x16, place + ROW_BYTES * k) for k in range(count)])
+
+
+def deinterleave(parts: list[Value]) -> list[Value]:
+    """Up to four vectors, of which every n-th lane belongs together, as n rows of 16 lanes."""
+    count = len(parts)
+    rows = []
+    for row in range(count):
+        wanted = [count * lane + row for lane in range(BATCH)]
+        found, order = parts[0], [w % BATCH for w in wanted]
+        for k in range(1, count):  # lanes that came from the parts before keep their places
+            order = [
+                w % BATCH + BATCH if w // BATCH == k else order[lane] if k == 1 else lane
+                for lane, w in enumerate(wanted)
+            ]
+            found = shuffle(found, parts[k], order)
+        rows.append(found)
+    return rows
+
+
 def store_rows(target: Value, rows: list[Value]) -> None:
-    """Four rows of a group to their place in `fetched`."""
+    """Rows of a group to their place in `fetched`."""
     for k, row in enumerate(rows):
         store(target + k * ROW_BYTES, row, align=64)
 
