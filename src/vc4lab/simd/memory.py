@@ -33,7 +33,7 @@ def prefetch(p: Any) -> None:
     """Tells the processor that the cache line at `p` will be read soon; any address will do."""
     trace = current()
     name = trace.module.declare("llvm.prefetch.p0", "void @{} (ptr, i32, i32, i32)")
-    trace.emit(f"call void @{name}(ptr {_pointer(p).text}, i32 0, i32 3, i32 1)")
+    trace.hint(f"call void @{name}(ptr {_pointer(p).text}, i32 0, i32 3, i32 1)")
 
 
 def alloca(what: Type | int, align: int = ALIGN) -> Value:

@@ -10,7 +10,7 @@ from tests.v3d.fragment.scene import Scene, vertex, words
 from vc4lab.qpu.environment import Unsupported
 from vc4lab.simd import targets
 from vc4lab.v3d.fragment.pipeline import fragment_pipeline
-from vc4lab.v3d.fragment.texture_state import describe_texture
+from vc4lab.v3d.fragment.texture_state import describe_texture, same_textures
 from vc4lab.v3d.fragment.tile_context import FragmentKey
 
 END = """
@@ -36,6 +36,32 @@ TEXTURED = words(
 """
     + END
 )
+FOUR_TEXELS = words(
+    """
+    mov r0, vary
+    fmul r0, r0, ra15
+    fadd r0, r0, r5 ; mov r1, vary
+    nop
+    fmul r1, r1, ra15
+    fadd r1, r1, r5
+    fadd r2, r0, 0.125
+    mov t0t, r1
+    mov t0s, r0
+    mov t0t, r1
+    mov t0s, r2
+    nop ; nop ; ldtmu0
+    mov r3, r4 ; nop ; ldtmu0
+    xor r3, r3, r4
+    mov t0t, r2
+    mov t0s, r0
+    mov t0t, r0
+    mov t0s, r0
+    nop ; nop ; ldtmu0
+    xor r3, r3, r4 ; nop ; ldtmu0
+    xor r3, r3, r4
+    """
+    + END
+)
 TEXTURE_AT = 0x40000
 
 
@@ -53,6 +79,24 @@ def textured_scene(kind: int, minify: int = 1, size: int = 16) -> Scene:
         vertex(10, 95, 0.5, 0.7, 0, 3), vertex(149, 80, 0.5, 0.2, 3, 3),
     ]  # fmt: skip
     scene.add(key, corners, [(0, 1, 2), (2, 1, 3)], (p0, p1), textures=[descriptor])
+    return scene
+
+
+def repeated_scene(minify: int, texture_of: tuple[int, ...] = (0, 0, 2, 0)) -> Scene:
+    """Four requests, three of them of one texture, with coordinates in common."""
+    scene = textured_scene(0)
+    parameters = [(TEXTURE_AT, 32 << 20 | 16 << 8 | (minify == 1) << 7 | minify << 4)] * 4
+    parameters[2] = (TEXTURE_AT + 0x1000, 16 << 20 | 32 << 8 | (minify == 1) << 7 | minify << 4)
+    kinds, descriptors = zip(*(describe_texture(*words) for words in parameters), strict=True)
+    assert same_textures(descriptors) == (0, 0, 2, 0)
+    key = FragmentKey(program=FOUR_TEXELS, n_varyings=2, textures=kinds, texture_of=texture_of)
+    corners = [
+        vertex(-3, 2, 0.5, 1, 0, 0),
+        vertex(149, 0, 0.5, 0.5, 2, 0),
+        vertex(9, 99, 0.5, 1, 0, 2),
+    ]
+    uniforms = tuple(word for pair in parameters for word in pair)
+    scene.add(key, corners, [(0, 1, 2)], uniforms, textures=descriptors)
     return scene
 
 
@@ -78,6 +122,8 @@ SCENES = {
     "nearest": lambda: textured_scene(0),
     "bilinear": lambda: textured_scene(0, 0),
     "raster": lambda: textured_scene(16),
+    "nearest again": lambda: repeated_scene(1),
+    "bilinear again": lambda: repeated_scene(0),
 }
 
 
@@ -92,13 +138,21 @@ def test_interpreter_exact_and_fast_draw_the_same(name):
         assert (scene.depth() == depth).all()
 
 
-@pytest.mark.parametrize("name", ["coloured", "bilinear"])
+@pytest.mark.parametrize("name", ["coloured", "bilinear", "nearest again"])
 def test_all_instruction_sets_draw_the_same(name):
     scene = SCENES[name]()
     pictures = [(scene.render("fast", target=target), scene.depth()) for target in targets()]
     for image, depth in pictures[1:]:
         assert (image == pictures[0][0]).all()
         assert (depth == pictures[0][1]).all()
+
+
+@pytest.mark.parametrize("minify", [0, 1])
+def test_requests_of_one_texture_share_its_descriptor(minify):
+    """To know that parameters are equal changes no pixel, but shortens the program."""
+    shared, alone = repeated_scene(minify), repeated_scene(minify, ())
+    assert (shared.render() == alone.render()).all()
+    assert same_textures([]) == ()
 
 
 @pytest.mark.parametrize("threads", [2, 8])

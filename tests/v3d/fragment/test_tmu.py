@@ -133,6 +133,23 @@ def test_coherent_batches(texture_type: TextureType, target: Target) -> None:
             check(config, s, t, only=(target,))
 
 
+@pytest.mark.parametrize("texels_per_pixel", [0.5, 1.4, 2.0, 2.6, 3.5])
+@pytest.mark.parametrize(
+    "texture_type", [TextureType.RGBA8888, TextureType.RGBA4444, TextureType.ALPHA]
+)
+def test_batches_over_more_utiles(texture_type: TextureType, texels_per_pixel: float) -> None:
+    """Minified without mip levels: 2x2, 3x3 and more utiles, at every edge of the image."""
+    for number, size in enumerate([(256, 256), (64, 32), (200, 150), (24, 40)]):
+        for nearest in (0, 1):
+            config = TextureConfig(
+                base=BASE, type=texture_type, width=size[0], height=size[1], mag_filter=nearest,
+                min_filter=nearest, wrap_s=Wrap(number), wrap_t=Wrap(3 - number),
+            )  # fmt: skip
+            for seed in range(6):
+                s, t = screen_block(seed, size, texels_per_pixel)
+                check(config, s, t)
+
+
 def test_coherent_batches_of_levels_and_faces() -> None:
     for min_filter in (MinFilter.LINEAR_MIP_NEAREST, MinFilter.LINEAR_MIP_LINEAR):
         config = TextureConfig(

@@ -39,6 +39,9 @@ from vc4lab.v3d.geometry.primitive_decoder import host
 INLINED_REQUESTS = 2
 """Programs with more requests of one texture kind call a function for them: they compile faster."""
 
+INLINED_NEAREST = 8
+"""The same where a request is little more than an address."""
+
 
 @dataclass
 class Interpolants:
@@ -103,7 +106,8 @@ class DrawConstants:
                 if site.kind == "uniform"
             ]
         base = params.field_ptr("textures")
-        textures = [load(ptr, base + 8 * k, align=8) for k in range(len(key.textures))]
+        numbers = key.texture_of or range(len(key.textures))
+        textures = [load(ptr, base + 8 * k, align=8) for k in numbers]
         return cls(key, program, memory, address, uniforms, textures)
 
 
@@ -232,10 +236,12 @@ class FragmentEnvironment(Environment):
     def _sample(self, number: int, coordinates: list[Value]) -> tuple[Value, ...]:
         constants, kinds = self.constants, self.constants.key.textures
         kind = kinds[number]
-        shared = kinds.count(kind) > INLINED_REQUESTS
+        shared = kinds.count(kind) > (INLINED_NEAREST if kind.plain else INLINED_REQUESTS)
+        same = constants.key.texture_of
         result = sample(
-            kind, constants.textures[number], constants.memory, *coordinates, shared=shared
-        )
+            kind, constants.textures[number], constants.memory, *coordinates,
+            shared=shared, ahead=not same or same[number] == number,
+        )  # fmt: skip
         return result if isinstance(result, tuple) else (result,)
 
     def tmu_noswap(self, value: Value) -> None:

@@ -19,6 +19,7 @@ from vc4lab.simd import (
     i16,
     i32,
     i32x16,
+    i64,
     select,
     shuffle,
     staged,
@@ -29,7 +30,7 @@ from vc4lab.simd.vector import scale_round
 from vc4lab.v3d.fragment.half_filter import blend_half_pairs, blend_halves
 from vc4lab.v3d.fragment.texel_codecs import unpack, unpack_etc1, unpack_yuyv
 from vc4lab.v3d.fragment.texel_coordinates import fixed_coordinate, wrap_index
-from vc4lab.v3d.fragment.texture_state import LevelLayout, TextureKind
+from vc4lab.v3d.fragment.texture_state import LevelLayout, MipMode, TextureKind
 from vc4lab.v3d.fragment.tile_address import (
     RowAddress,
     column_offset,
@@ -39,10 +40,11 @@ from vc4lab.v3d.fragment.tile_address import (
     row_offset,
 )
 from vc4lab.v3d.fragment.tiling import UTILE_BYTES, Tiling
-from vc4lab.v3d.fragment.utile_block import UtileBlock
+from vc4lab.v3d.fragment.utile_block import Spread, UtileBlock, prefetch_below
 
 _i16x32 = vec(i16, 32)
 _LANES = 16
+_LOWER_LEFT = 10
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,7 @@ class Request:
 
     ``u``, ``v``: finite coordinates (f32x16), where `TextureKind.unit_s`, `unit_t` say so clamped
     already; ``face``: byte offset of the cube face or None; ``border``: the border colour as a
-    filter word.
+    filter word; ``ahead`` as for `sample`.
     """
 
     kind: TextureKind
@@ -61,6 +63,7 @@ class Request:
     v: Value
     face: Value | None
     border: Value
+    ahead: bool
 
 
 class Level(NamedTuple):
@@ -138,10 +141,24 @@ class Texels:
             y = last - y
         return Tap(y + self.request.descriptor.child_y if kind.child else y, outside)
 
-    def addresses(
-        self, columns: list[Value], rows: list[Value], inside: int = MEMORY_MASK
-    ) -> list[Value]:
-        """Guest addresses of the units at every column and row (row by row), masked by `inside`.
+    def addresses(self, columns: list[Value], rows: list[Value]) -> list[Value]:
+        """Guest addresses of the units at every column and row (row by row), inside memory."""
+        parts, row_parts = self._parts(columns, rows)
+        return [combine(x, y) & MEMORY_MASK for y in row_parts for x in parts]
+
+    def utiles(self, x: Value, y: Value, spread: Spread | None) -> Value:
+        """Guest addresses of the utiles at columns and rows of units, in the level of lane 0."""
+        (column,), (row,) = self._parts([x], [y])
+        if spread is not None:
+            column = shuffle(column, spread[0])
+            xor = None if row.xor is None else shuffle(row.xor, spread[1])
+            row = RowAddress(xor, shuffle(row.add, spread[1]))
+        return combine(column, row) & (MEMORY_MASK & -UTILE_BYTES)
+
+    def _parts(
+        self, columns: list[Value], rows: list[Value]
+    ) -> tuple[list[Value], list[RowAddress]]:
+        """What columns and rows contribute to addresses, the base with the rows.
 
         Columns and rows have 16 lanes, or fewer: then the level of lane 0 counts.
         """
@@ -158,23 +175,21 @@ class Texels:
             parts = [column_offset(x, shape, tiling) for x in columns]
             row_parts = [row_offset(y, level.pitch, shape, tiling) for y in rows]
         # The base joins the row: one addition less per texel.
-        with_base = [RowAddress(row.xor, row.add + base) for row in row_parts]
-        return [combine(x, y) & inside for y in with_base for x in parts]
-
-    def utiles(self, x: Value, y: Value) -> Value:
-        """Guest addresses of the utiles at one column and row of units in each lane."""
-        return self.addresses([x], [y], MEMORY_MASK & -UTILE_BYTES)[0]
+        return parts, [RowAddress(row.xor, row.add + base) for row in row_parts]
 
     def fetch(self, columns: list[Tap], rows: list[Tap]) -> list[Any]:
         """Filter words (RGBA64: pairs of raw words) of the texels at every column and row."""
         shift = self.block_shift
         x = [column.texel.shr(shift) if shift else column.texel for column in columns]
         y = [row.texel.shr(shift) if shift else row.texel for row in rows]
-        if self._fits_utiles():
+        if len(columns) > 1 and self._fits_utiles():
             words = _block_words(self, x, y)
             decoded = [unpack(self.kind.type, word) for word in words]
         else:
-            places = iter(self.addresses(x, y))
+            addresses = self.addresses(x, y)
+            if self.request.ahead:
+                prefetch_below(self.request.memory_base + addresses[0][_LOWER_LEFT].zext(i64))
+            places = iter(addresses)
             decoded = [
                 self._decoded(next(places), column.texel, row.texel)
                 for row in rows
@@ -184,7 +199,10 @@ class Texels:
         return [self._bordered(w, *corner) for w, corner in zip(decoded, corners, strict=True)]
 
     def _fits_utiles(self) -> bool:
-        """Whether the fast path applies: tiled, texels of whole bytes that stand alone."""
+        """Whether whole utiles are read: tiled, texels of whole bytes that stand alone.
+
+        Only for bilinear sampling: the one gather of nearest sampling takes no longer.
+        """
         return (
             current().module.target.level == "avx512"
             and self.kind.layout is not LevelLayout.RASTER
@@ -239,10 +257,26 @@ def _of_first_lane(part: Any, lanes: int) -> Any:
 @staged
 def _block_words(texels: Texels, columns: list[Value], rows: list[Value]) -> tuple[Value, ...]:
     block = UtileBlock(texels.shape, columns, rows, texels.same())
+    memory = texels.request.memory_base
     if block.missed:
+        # Where mip levels keep texels as large as pixels hardly a batch is larger.
+        if texels.kind.mip is MipMode.BASE:
+            words = _words_further_apart(texels, block, columns, rows)
+        else:
+            words = texels.gathered(columns, rows)
+    else:
+        words = block.words(texels.utiles, memory)
+    return words
+
+
+@staged
+def _words_further_apart(
+    texels: Texels, block: UtileBlock, columns: list[Value], rows: list[Value]
+) -> tuple[Value, ...]:
+    if block.far():
         words = texels.gathered(columns, rows)
     else:
-        words = block.words(texels.utiles, texels.request.memory_base)
+        words = block.more_words(texels.utiles, texels.request.memory_base)
     return words
 
 

@@ -11,7 +11,7 @@ Source: AG100-R pp. 39-45; Mesa ``vc4_uniforms.c`` (how drivers fill the words).
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
 from functools import lru_cache
@@ -110,6 +110,12 @@ class TextureKind:
     def needs_lod(self) -> bool:
         """Whether the level of detail changes the result at all."""
         return self.mip is not MipMode.BASE or self.mag_linear != self.min_linear
+
+    @property
+    def plain(self) -> bool:
+        """Whether a sample is a texel of level 0 as it is stored."""
+        filters = self.mag_linear or self.min_linear or self.needs_lod or self.cube
+        return not filters and self.type in (TextureType.RGBA8888, TextureType.RGBA32R)
 
     @property
     def unit_s(self) -> bool:
@@ -304,6 +310,13 @@ def _descriptor(
     descriptor.cube_stride = config.cube_stride
     descriptor.child_x, descriptor.child_y = child[:2] if child is not None else (0, 0)
     return descriptor
+
+
+def same_textures(descriptors: Sequence[TextureDescriptor]) -> tuple[int, ...]:
+    """For each descriptor the number of its first appearance; empty if each appears once."""
+    first: dict[int, int] = {}
+    numbers = tuple(first.setdefault(d.address, n) for n, d in enumerate(descriptors))
+    return numbers if len(first) < len(numbers) else ()
 
 
 def _levels(values: Iterable[int]) -> list[int]:

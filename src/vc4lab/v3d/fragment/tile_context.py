@@ -247,6 +247,8 @@ class FragmentKey:
         Shader-record flag bit 1: word 3 of a vertex is the point size.
     textures
         Kind of each texture request, in the order of the S writes, without direct lookups.
+    texture_of
+        For each request the number of the first one with the same parameters; empty if no two have.
     index_bits
         16 or 24 (record 56 data type 1, 2), or 32 for x/y lists (data type 3).
     code_address
@@ -279,6 +281,7 @@ class FragmentKey:
     depth_offset: bool = False
     point_size_in_vertex: bool = False
     textures: tuple[TextureKind, ...] = ()
+    texture_of: tuple[int, ...] = ()
     index_bits: int = 16
     code_address: int = 0
     multisample: bool = False

@@ -67,6 +67,7 @@ def sample(
     b: Value,
     *,
     shared: bool = False,
+    ahead: bool = False,
 ) -> Any:
     """Results of one request: i32x16 of RGBA8888 words; for RGBA64 a pair of them (RG, BA).
 
@@ -74,6 +75,7 @@ def sample(
     ``s``, ``t``, ``r``, ``b``: float words per lane, 0 where the program wrote none.
     ``shared``: call one function per kind and module instead of inlining. A shader with several
     requests compiles much faster that way, for about a nanosecond (and spills) per request.
+    ``ahead``: lets the processor fetch what the blocks below will want (nearest sampling only).
     """
     if shared and kind.result_words == 1:
         uses_r = kind.cube or Wrap.BORDER in (kind.wrap_s, kind.wrap_t)
@@ -90,7 +92,7 @@ def sample(
         face, u, v = cube_face(u, v, finite(r, COORDINATE_LIMIT, strange))
         face = face * d.cube_stride
     border = border_filter_word(kind.type, splat_lane(r, 0))
-    request = Request(kind, d, memory_base, u, v, face, border)
+    request = Request(kind, d, memory_base, u, v, face, border, ahead)
     filtered = filter_request(request, b)
     if kind.type is TextureType.RGBA64:
         return filtered

@@ -1,11 +1,10 @@
-"""Fast path of sampling: all texels of a batch lie in 2x2 neighbouring utiles.
+"""Bilinear sampling of batches whose texels all lie in 2x2 or 3x3 neighbouring utiles.
 
 A 4x4 block of pixels that is magnified or drawn about one to one touches a small square of the
-texture. Four whole utiles (one 64-byte load each) are then permuted in registers, instead of one
-memory access per lane and texel: about 1.5 times as fast. Only where the processor permutes two
-registers at once (AVX-512); elsewhere, and for batches that do not fit, the texels are gathered.
-Nearest sampling gains more than bilinear: its one gather was most of its time.
-The words are the same either way, in the bits that belong to the texel.
+texture. Its utiles (one 64-byte load each) are then permuted in registers, instead of one memory
+access per lane and texel. Only where the processor permutes two registers at once (AVX-512);
+elsewhere, and for batches that do not fit, the texels are gathered. The words are the same either
+way, in the bits that belong to the texel.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from vc4lab.simd import (
     Value,
+    alloca,
     any_,
     const,
     i32,
@@ -22,9 +22,11 @@ from vc4lab.simd import (
     i64,
     load,
     min_,
+    permute,
     prefetch,
     select,
     shuffle,
+    store,
     vec,
 )
 from vc4lab.simd.vector import permute_two
@@ -32,7 +34,10 @@ from vc4lab.simd.vector import permute_two
 if TYPE_CHECKING:
     from vc4lab.v3d.fragment.tiling import UtileShape
 
-Addresses = Callable[[Value, Value], Value]
+Spread = tuple[list[int], list[int]]
+"""For each lane of a result which of four columns and which of four rows it is of."""
+
+Addresses = Callable[[Value, Value, Spread | None], Value]
 """Columns and rows (four lanes) to the guest addresses of the utiles there, inside memory."""
 
 #: Lanes at the corners of the 4x4 pixel block (quads in raster order, pixels in raster order).
@@ -43,11 +48,10 @@ UTILE_ROW_BYTES = 256
 
 
 class UtileBlock:
-    """The 2x2 utiles from the smallest texel coordinates of a batch on.
+    """The utiles from the smallest texel coordinates of a batch on.
 
-    ``columns``, ``rows``: the one (nearest) or two (bilinear) texel columns and rows of every lane
-    (i32x16);
-    ``same``: must be equal in all lanes as well (mip level), or None.
+    ``columns``, ``rows``: the two texel columns and rows of every lane (i32x16); ``same``: must be
+    equal in all lanes as well (mip level), or None.
     """
 
     def __init__(
@@ -65,10 +69,20 @@ class UtileBlock:
             beyond = _any_bit(self.dx + self.dy) & beyond_x
         else:
             beyond = (_any_bit(self.dx) & beyond_x) | (_any_bit(self.dy) & beyond_y)
+        self.differs = None
         if same is not None:
-            beyond = beyond | (same ^ shuffle(same, [0] * 16))
-        #: Whether some texel is not in the block.
+            self.differs = same ^ shuffle(same, [0] * 16)
+            beyond = beyond | self.differs
+        #: Whether some texel is not in the 2x2 utiles.
         self.missed = any_(beyond != 0)
+
+    def far(self) -> Value:
+        """Whether some texel is not in the 3x3 utiles either."""
+        limits = ((self.dx, 3 * self.shape.width), (self.dy, 3 * self.shape.height))
+        beyond = [part.ugt(limit - 1) for parts, limit in limits for part in parts]
+        if self.differs is not None:
+            beyond.append(self.differs != 0)
+        return any_(_any_bit(beyond))
 
     def words(self, addresses: Addresses, memory_base: Value) -> tuple[Value, ...]:
         """Words whose low bits are the texels of each column and row (row by row)."""
@@ -76,18 +90,41 @@ class UtileBlock:
         right, below = [0, shape.width] * 2, [0, 0, shape.height, shape.height]
         x = shuffle(self.corner, [0, 1, 2, 3]) + const(vec(i32, 4), right)
         y = shuffle(self.corner, [4, 5, 6, 7]) + const(vec(i32, 4), below)
-        places = addresses(x, y)
+        places = addresses(x, y, None)
         pointers = [memory_base + places[k].zext(i64) for k in range(4)]
-        # The next row of blocks will want the utiles below, and no processor guesses T format.
         for pointer in (pointers[0], pointers[2]):
-            prefetch(pointer + UTILE_ROW_BYTES)
-        upper_left, upper_right, lower_left, lower_right = (load(i32x16, p) for p in pointers)
-        # 32-bit texels: one in a word; smaller ones: several, to be shifted down. The words of two
-        # utiles, one below the other, are numbered by row and place in the row.
+            prefetch_below(pointer)
+        utiles = [load(i32x16, pointer) for pointer in pointers]
+        return self._permuted([utiles[0::2], utiles[1::2]])
+
+    def more_words(self, addresses: Addresses, memory_base: Value) -> tuple[Value, ...]:
+        """The same out of 3x3 utiles."""
+        steps, shape = (0, 1, 2, 0), self.shape
+        across, down = ([size * k for k in steps] for size in (shape.width, shape.height))
+        x = shuffle(self.corner, [0, 1, 2, 3]) + const(vec(i32, 4), across)
+        y = shuffle(self.corner, [4, 5, 6, 7]) + const(vec(i32, 4), down)
+        spread = [lane & 3 for lane in range(16)], [lane >> 2 for lane in range(16)]
+        places = alloca(64)
+        store(places, addresses(x, y, spread))
+
+        def utile(column: int, row: int) -> Value:
+            place = load(i32, places + 4 * (4 * row + column))
+            return load(i32x16, memory_base + place.zext(i64))
+
+        return self._permuted([[utile(c, r) for r in range(3)] for c in range(3)])
+
+    def _permuted(self, utiles: list[list[Value]]) -> tuple[Value, ...]:
+        """The texels' words out of columns of utiles.
+
+        32-bit texels: one in a word; smaller ones: several, to be shifted down. The words of two
+        utiles, one below the other, are numbered by row and place in the row.
+        """
+        shape = self.shape
         per_word_log2 = 6 - shape.bits_per_texel.bit_length()
         row_shift = shape.row_bytes_log2 - 2
         words_in_row = [dx.shr(per_word_log2) if per_word_log2 else dx for dx in self.dx]
-        on_right = [(dx & shape.width) != 0 for dx in self.dx]
+        columns = range(1, len(utiles))
+        chosen = [[(dx & (column * shape.width)) != 0 for column in columns] for dx in self.dx]
         shifts = [
             (dx & ((1 << per_word_log2) - 1)) << (shape.bits_per_texel.bit_length() - 1)
             for dx in self.dx
@@ -95,15 +132,25 @@ class UtileBlock:
         words = []
         for dy in self.dy:
             row = dy << row_shift
-            for place, right_half, shift in zip(words_in_row, on_right, shifts, strict=True):
-                lane = bits_of(place, (1 << row_shift) - 1, row)  # above bit 4 nothing counts
-                word = select(
-                    right_half,
-                    permute_two(upper_right, lower_right, lane),
-                    permute_two(upper_left, lower_left, lane),
-                )
+            third = (dy & (2 * shape.height)) != 0 if len(utiles) > 2 else None
+            for place, lanes, shift in zip(words_in_row, chosen, shifts, strict=True):
+                index = bits_of(place, (1 << row_shift) - 1, row)  # above bit 4 nothing counts
+                word = _of_column(utiles[0], index, third)
+                for column, here in zip(columns, lanes, strict=True):
+                    word = select(here, _of_column(utiles[column], index, third), word)
                 words.append(word.shr(shift) if per_word_log2 else word)
         return tuple(words)
+
+
+def _of_column(utiles: list[Value], index: Value, third: Value | None) -> Value:
+    """Words by index from utiles one below the other; lanes of `third` from the third one."""
+    word = permute_two(utiles[0], utiles[1], index)
+    return word if third is None else select(third, permute(utiles[2], index), word)
+
+
+def prefetch_below(pointer: Value) -> None:
+    """The next row of blocks will want the utiles below, and no processor guesses T format."""
+    prefetch(pointer + UTILE_ROW_BYTES)
 
 
 def bits_of(chosen: Value, mask: int, others: Value) -> Value:

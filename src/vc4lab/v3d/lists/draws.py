@@ -17,6 +17,7 @@ from vc4lab.records.codes import Compare, CoverageUpdate, ListData
 from vc4lab.records.declarations import ConfigurationBits, PrimitiveListFormat
 from vc4lab.v3d.fragment.interpreted import GoldenDraw, register
 from vc4lab.v3d.fragment.pipeline import Pipeline, fragment_pipeline
+from vc4lab.v3d.fragment.texture_state import same_textures
 from vc4lab.v3d.fragment.tile_context import (
     MAX_TEXTURE_REQUESTS,
     PRIMITIVES,
@@ -163,7 +164,7 @@ class DrawPreparer:
         kinds, descriptors = self.programs.textures(program, shader.uniforms, self.unknowns)
         if len(descriptors) > MAX_TEXTURE_REQUESTS:
             raise Unsupported("FRG-001", f"a fragment program makes {len(descriptors)} lookups")
-        key, pipeline = self._pipeline(use, shader, program, kinds)
+        key, pipeline = self._pipeline(use, shader, program, kinds, same_textures(descriptors))
         if self.fallbacks and self.fallbacks[key] >= EXACT_AFTER:
             pipeline = pipeline.exact
         vertices = self.vertices.shade(use, shader)
@@ -221,6 +222,7 @@ class DrawPreparer:
         shader: ShaderState,
         program: Program,
         kinds: tuple[TextureKind, ...],
+        texture_of: tuple[int, ...],
     ) -> tuple[FragmentKey, Pipeline]:
         """`fragment_pipeline` and its key, without comparing whole programs for every draw."""
         state: Any = use.state
@@ -233,13 +235,14 @@ class DrawPreparer:
             state.flat_flags,
             state.list_format,
             kinds,
+            texture_of,
             self._layout,
             self._vg_mask,
             self.counting,
         )
         known = self._known.get(short)
         if known is None:
-            key = self._key(use, shader, program, kinds)
+            key = self._key(use, shader, program, kinds, texture_of)
             if len(self._known) >= _MAX_KNOWN:
                 self._known.clear()
             known = self._known[short] = program, key, fragment_pipeline(key)
@@ -251,6 +254,7 @@ class DrawPreparer:
         shader: ShaderState,
         program: Program,
         kinds: tuple[TextureKind, ...],
+        texture_of: tuple[int, ...],
     ) -> FragmentKey:
         state: Any = use.state
         config = ConfigurationBits(state.config & 0xFFFFFF)
@@ -288,6 +292,7 @@ class DrawPreparer:
             depth_offset=bool(config.enable_depth_offset),
             point_size_in_vertex=shader.point_size,
             textures=kinds,
+            texture_of=texture_of,
             index_bits=_INDEX_BITS[int(form.data)],
             code_address=program.address if program.has_branches else 0,
             vg_mask=self._vg_mask,
