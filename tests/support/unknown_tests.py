@@ -147,6 +147,7 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
             "tmu_half_filter=point",
         ),
         "test_infinite_coordinates_can_be_far_away": ("tmu_not_finite=far",),
+        "test_levels_that_are_no_power_of_two": ("tmu_level_size=room",),
         "test_short_samples_can_sit_high": ("tmu_short_position=high",),
         "test_switches": (
             "tmu_filter_rounding=once",

@@ -91,6 +91,18 @@ ROWS: list[Unknown] = [
         "AG100-R p. 43; hardware reference 6.6",
     ),
     Unknown(
+        "tmu_level_size",
+        "How large is mip level i of a texture whose size is no power of two?",
+        {
+            "halved": "the true size, halved i times: the corner of the room that it takes",
+            "room": "all of its room, which is that of the next power of two",
+        },
+        "halved",
+        "Sample level 1 of a 640x480 texture at S = 1.",
+        "a program's need: Mesa's driver draws and stores only the corner; AG100-R does not say; "
+        "hardware reference 6.5",
+    ),
+    Unknown(
         "tmu_short_position",
         "Where is the sample of types S16F, S8 and S16 in the result word?",
         {"low": "bits 15:0 (7:0)", "high": "bits 31:16 (23:16)"},

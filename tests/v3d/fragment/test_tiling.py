@@ -86,10 +86,16 @@ def test_mip_offsets_of_a_recorded_512x512_texture() -> None:
     assert [level.width for level in chain] == [512 >> n for n in range(10)]
 
 
-def test_mip_chain_of_other_sizes_uses_the_power_of_two_above() -> None:
+def test_levels_of_other_sizes_stand_in_the_room_of_the_power_of_two_above() -> None:
     chain = mip_chain(800, 600, 32, 3)
-    assert [(level.width, level.height) for level in chain] == [(800, 600), (512, 512), (256, 256)]
-    assert chain[0].size == 800 * 608 * 4
+    assert [(level.width, level.height) for level in chain] == [(800, 600), (400, 300), (200, 150)]
+    assert [level.size for level in chain] == [800 * 608 * 4, 512 * 512 * 4, 256 * 256 * 4]
+    assert [level.pitch for level in chain[1:]] == [65536, 32768]  # rows of 4 KiB tiles
+    rooms = mip_chain(800, 600, 32, 3, padded=True)
+    assert [(level.width, level.height) for level in rooms] == [(800, 600), (512, 512), (256, 256)]
+    assert [level.offset for level in rooms] == [level.offset for level in chain]
+    narrow = mip_chain(300, 5, 32, 9)
+    assert [(level.width, level.height) for level in narrow[-2:]] == [(2, 1), (1, 1)]
 
 
 def test_block_compressed_chain_counts_blocks() -> None:

@@ -21,6 +21,7 @@ from vc4lab.records.texture import MinFilter, TextureConfig, TextureType, Wrap
 from vc4lab.v3d.fragment.texture_state import (
     describe_texture,
 )
+from vc4lab.v3d.fragment.tiling import Tiling, tile
 from vc4lab.v3d.fragment.tmu_kernels import sample_words
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
 
@@ -93,6 +94,33 @@ def test_a_bit_texture_with_wide_utiles() -> None:
             kind, descriptor, ram, s.view(np.uint32), t.view(np.uint32), zero, zero
         )
         assert (found == 0xFFFFFFFF).sum() == white, choice
+
+
+@pytest.mark.parametrize("wrap", list(Wrap))
+def test_levels_that_are_no_power_of_two(wrap: Wrap) -> None:
+    """Level 1 of 40x24 is 20x12, at the corner of a room of 32x16."""
+    room = np.zeros((16, 32), np.uint32)
+    room[:12, :20] = np.arange(1, 241).reshape(12, 20)
+    config = TextureConfig(
+        base=BASE, width=40, height=24, levels=2, mag_filter=1,
+        min_filter=MinFilter.NEAREST_MIP_NEAREST, wrap_s=wrap, wrap_t=wrap, explicit_lod=True,
+    )  # fmt: skip
+    ram = GuestMemory()
+    ram.write(BASE - room.nbytes, bytes(tile(room, 32, Tiling.LT)))
+    columns = np.arange(16)
+    s = ((columns + 0.5) / 20).astype(np.float32)
+    t = np.full(16, 11.5 / 12, np.float32)
+    one = np.full(16, 0x3F800000, np.uint32)
+    zero = np.zeros(16, np.uint32)
+    for choice, column, row in (
+        ("halved", columns, 11),
+        ("room", (columns + 0.5) * 32 // 20, 15),
+    ):
+        unknowns = DEFAULT_UNKNOWNS.with_(tmu_level_size=choice)
+        kind, descriptor = describe_texture(*config.parameters(), unknowns=unknowns)
+        found = sample_words(kind, descriptor, ram, s.view(np.uint32), t.view(np.uint32), zero, one)
+        assert np.array_equal(found, room[row, column.astype(int)]), choice
+        check(config, words(s), words(t), b=words(np.ones(16)), unknowns=unknowns)
 
 
 @pytest.mark.parametrize("wrap", list(Wrap))

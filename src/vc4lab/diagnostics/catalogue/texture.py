@@ -50,7 +50,8 @@ ENTRIES = [
         "TMU-006",
         "Texture size is not a power of two",
         "Repeating wrap modes and mip levels are defined for powers of two. vc4lab wraps at the "
-        "true size and lays out levels from the next power of two, as drivers do.",
+        "true size and lays out levels from the next power of two, as drivers do; the picture of "
+        "a level is the true size, halved (--unknown tmu_level_size).",
         "OpenGL ES 2.0 section 3.8.2; Mesa vc4_resource.c",
         "Clamp to the edge and use one level, or use a power of two.",
         Severity.HINT,

@@ -231,6 +231,7 @@ def _described(
         config.width, config.height, texture_format.unit_bits, levels,
         raster=texture_format.type.raster, block=texture_format.block,
         shape=texture_format.utile(unknowns["tmu_bw1_utile"]),
+        padded=unknowns["tmu_level_size"] == "room",
     )  # fmt: skip
     used = chain if mip is not MipMode.BASE else chain[:1]
     tilings = {level.tiling for level in used}

@@ -263,26 +263,29 @@ def power_of_two(value: int) -> int:
 
 
 def _minified(width: int, height: int, level: int) -> tuple[int, int]:
-    return max(power_of_two(width) >> level, 1), max(power_of_two(height) >> level, 1)
+    return max(width >> level, 1), max(height >> level, 1)
 
 
 def mip_chain(
     width: int, height: int, bits_per_texel: int, levels: int, *, raster: bool = False,
-    block: int = 1, shape: UtileShape | None = None,
+    block: int = 1, shape: UtileShape | None = None, padded: bool = False,
 ) -> tuple[MipLevel, ...]:  # fmt: skip
     """Levels 0 .. ``levels`` - 1; level i lies directly *below* level i - 1 in memory.
 
     ``bits_per_texel`` is the size of the addressed unit; for block-compressed types that is the
     block (``block`` texels square), and ``width``/``height`` of the result stay in texels.
-    Level 0 has the true size, the others that of the next power of two (Mesa's setup_slices).
+    Level i takes the room of the next power of two (Mesa's setup_slices); its picture has the true
+    size, halved i times, and fills the corner. ``padded``: it has the size of the room.
     """
     units = (-(-width // block), -(-height // block))
+    room = (power_of_two(units[0]), power_of_two(units[1]))
+    picture = (power_of_two(width), power_of_two(height)) if padded else (width, height)
     chain: list[MipLevel] = []
     offset = 0
     for level in range(levels):
         size, unit_size = (width, height), units
         if level:
-            size, unit_size = _minified(*size, level), _minified(*units, level)
+            size, unit_size = _minified(*picture, level), _minified(*room, level)
         if raster:
             tiling = Tiling.RASTER
             # The texture unit assumes a power-of-two width of raster images (HW-2898).
