@@ -341,3 +341,16 @@ def test_the_viewport_moves_a_triangle_into_another_tile() -> None:
         moved = build(103, x=x * 16, y=y * 16)
         picture = frame.draw(state + moved + shader + ARRAY) == RED
         assert (picture == np.roll(inside(frame, corners), (y, x), (0, 1))).all()
+
+
+def test_helpers_are_woken_for_draws_only() -> None:
+    """Clearing and storing waits for memory; another thread would only have to be woken."""
+    frame = Frame(threads=3)
+    shader = frame.nv_shader(solid(RED), triangle(*CORNERS), 0)
+    pictures = []
+    for body, helpers in ((b"", 0), (viewport(frame.job) + shader + ARRAY, 2), (b"", 2)):
+        pictures.append(frame.draw(body))
+        assert len(frame.v3d.frames.scheduler._tasks) == helpers
+    assert (pictures[0] == BACKGROUND).all()
+    assert ((pictures[1] == RED) == inside(frame)).all()
+    assert (pictures[2] == pictures[0]).all()

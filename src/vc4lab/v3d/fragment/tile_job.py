@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from vc4lab.simd import Struct, i32, ptr
 from vc4lab.v3d.fragment.surface import Surface, SurfaceOp
-from vc4lab.v3d.fragment.tile_layout import LAYOUTS, SINGLE, TileLayout
+from vc4lab.v3d.fragment.tile_layout import LAYOUTS, MULTISAMPLE, SINGLE, TileLayout
 
 if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory
@@ -287,6 +287,11 @@ class NativeFrame:
             job.ops, job.chains = ctypes.addressof(ops), ctypes.addressof(chains)
         job.next, job.order_count, job.failed = 0, self.count, 0
         job.segments, job.piece_first = segments, piece_first
+
+    @property
+    def is_work(self) -> bool:
+        """Whether more is to be done than moving words: draws, or samples that become pixels."""
+        return bool(self.draw_list) or bool(self.job.mode & MULTISAMPLE)
 
     def set_mover(self, number: int, to_memory: bool, address: int) -> None:
         """Host address of the native code that stores to (or loads from) a surface."""

@@ -87,7 +87,8 @@ class Worker:
 
 
 class TileScheduler:
-    """Persistent threads that run frames. Threads start at the first frame worth sharing.
+    """Persistent threads that run frames. Threads start at the first frame worth sharing: one that
+    only clears and stores tiles waits for memory, and others would have to be woken.
 
     Parameters
     ----------
@@ -208,7 +209,7 @@ class TileScheduler:
         self._tasks.clear()
 
     def _pass(self, frame: NativeFrame, chains: int) -> None:
-        if self.threads == 1:
+        if self.threads == 1 or not frame.is_work:
             self._native(frame.address, self._workers[0].address)
             return
         helpers = min(self.threads, chains) - 1
