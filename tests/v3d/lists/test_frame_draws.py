@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
+from ctypes import memset
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -23,6 +25,7 @@ from vc4lab.v3d.core import V3D
 from vc4lab.v3d.fragment.tile_context import DrawParams
 from vc4lab.v3d.lists.draws import DrawPreparer
 from vc4lab.v3d.lists.pipeline_table import parameter_places
+from vc4lab.v3d.lists.vertices import Arena
 
 JOBS = Path(__file__).parents[2] / "data" / "vc4-jobs"
 TEXTURED, PLAIN = "glmark2_texture_texture-filter_nearest", "tri_arm64"
@@ -274,3 +277,23 @@ def test_parameters_are_the_same(name: str) -> None:
         assert any(block.textures[0] for block in blocks) == (name == TEXTURED)
     assert found[0] == found[1]
     assert found[0]
+
+
+def test_room_for_vertices_becomes_one_block() -> None:
+    arena = Arena()
+    sizes = (100, 3 << 20, 64, 2 << 20, 1)
+    for _ in range(3):
+        arena.gather()
+        places = [arena.take(size) for size in sizes]
+        ends = [place + size for place, size in zip(places, sizes, strict=True)]
+        assert all(place % 64 == 0 for place in places)
+        ranges = sorted(zip(places, ends, strict=True))
+        assert all(end <= start for (_, end), (start, _) in pairwise(ranges))
+        for place, size in zip(places, sizes, strict=True):
+            memset(place, 0xAA, size)
+    assert len(arena._blocks) == 1
+    assert places == sorted(places)
+    arena.reset()
+    assert arena.take(8) == places[0]
+    arena.reserve(1 << 24)
+    assert arena.window[1] - arena.window[0] >= 1 << 24

@@ -110,7 +110,7 @@ class DrawPreparer:
 
         `layout` is that of the tile buffer, which has a VG mask if `vg_mask`.
         """
-        self.vertices.arena.reset()
+        self.vertices.arena.gather()
         if layout is not self._layout:
             self._layout, self._layout_number = layout, LAYOUTS.index(layout)
         self._vg_mask = vg_mask
