@@ -1,8 +1,9 @@
 """The V3D as its bus sees it: registers with behaviour, the two list threads, the interrupt line.
 
-A register's behaviour is a method named after it (``_on_write_BPOS``, ``_on_read_PCS``), here or in
-`program_registers.py`; registers without one just hold their value. Lists run to their end, their
-halt or their stall inside the write that starts them. Source: hardware reference 2.
+A register's behaviour is a method named after it (``_on_write_INTCTL``, ``_on_read_PCS``), here, in
+`list_registers.py` or in `program_registers.py`; registers without one just hold their value. Lists
+run to their end, their halt or their stall inside the write that starts them. Source: hardware
+reference 2.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from vc4lab.diagnostics import Reporter
 from vc4lab.v3d.counters import PerformanceCounters, coverage_counts
+from vc4lab.v3d.list_registers import ListRegisters
 from vc4lab.v3d.lists.addresses import Use
 from vc4lab.v3d.lists.binning import BinningStage
 from vc4lab.v3d.lists.cle import ControlListExecutor
@@ -26,11 +28,8 @@ from vc4lab.v3d.registers import (
     INERT,
     REGISTERS,
     Access,
-    BinnerDebug,
     Interrupts,
-    PipelineStatus,
     Register,
-    ThreadControl,
 )
 from vc4lab.v3d.scheduler import UserPrograms
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
@@ -120,11 +119,9 @@ class V3D:
         )
         self.cache_watch: CacheWatch | None = None
         """Notices what is not cleared, if somebody wants to know."""
-        for number in (0, 1):
-            self._install_list_registers(number)
         self.values: dict[str, int] = {register.name: register.reset for register in REGISTERS}
         self._line = False
-        self._blocks = (self, ProgramRegisters(self))
+        self._blocks = (self, ListRegisters(self), ProgramRegisters(self))
         self._readers = {
             r.offset: self._reader(r) for r in REGISTERS if r.access is not Access.WRITE
         }
@@ -244,7 +241,8 @@ class V3D:
 
     # -- list threads ------------------------------------------------------------------------
 
-    def _start(self, number: int) -> None:
+    def start(self, number: int) -> None:
+        """Thread `number` runs from now on."""
         if number == 0:
             self.binning.begin()
         else:
@@ -255,9 +253,10 @@ class V3D:
         size = (thread.end - thread.current) & _WORD
         self.lint.addresses.uses(Use.LIST, thread.current, size if size < LONGEST_LIST else 1)
         self.order.list(thread.current, thread.end)
-        self._run()
+        self.run()
 
-    def _run(self) -> None:
+    def run(self) -> None:
+        """Both threads, as far as they get."""
         self.frames.preparer.counting = self.counters.detailed
         self.executor.pump()
         self.rendering.stopped()
@@ -280,38 +279,6 @@ class V3D:
                     f"{other.name} list has ended without a record 7",
                     address=thread.current - 1,
                 )
-
-    def _install_list_registers(self, number: int) -> None:
-        """The behaviour of thread `number`'s registers (its number is in their names)."""
-        thread = self.threads[number]
-
-        def starts(write: Callable[[int], bool]) -> Callable[[int], None]:
-            return lambda value: self._start(number) if write(value) else None
-
-        registers: dict[str, tuple[Callable[[], int], Callable[[int], None] | None]] = {
-            f"CT{number}CS": (
-                partial(self._status, number),
-                starts(partial(self._write_control, number)),
-            ),
-            f"CT{number}CA": (lambda: thread.current, thread.set_current),
-            f"CT{number}EA": (lambda: thread.end, starts(thread.set_end)),
-            f"CT0{number}RA0": (lambda: thread.stack[-1] if thread.stack else 0, None),
-            f"CT{number}LC": (thread.list_counters, thread.clear_counters),
-        }
-        for name, (read, write) in registers.items():
-            setattr(self, f"_on_read_{name}", read)
-            if write is not None:
-                setattr(self, f"_on_write_{name}", write)
-
-    def _write_control(self, number: int, value: int) -> bool:
-        """CTnCS as written; whether the thread starts."""
-        if ThreadControl(value).CTRSTA and self.unknowns["state_after_reset"] == "reset":
-            (self.frames if number else self.binning.binner).forget_state()
-        return self.threads[number].write_control(value)
-
-    def _status(self, number: int) -> int:
-        shown = number if self.unknowns["ctsema"] == "sent" else 1 - number
-        return self.threads[number].status(self.threads[shown].increments)
 
     # -- progress ----------------------------------------------------------------------------
 
@@ -344,15 +311,6 @@ class V3D:
         totals = self.binning.binner.totals | self.frames.events()
         return totals | coverage_counts(totals, self.unknowns["counter_coverage"])
 
-    def _on_read_PCS(self) -> int:
-        binning, rendering = (t.running for t in self.threads)
-        return PipelineStatus.make(
-            BMOOM=self.binning.out_of_memory,
-            BMACTIVE=binning,
-            BMBUSY=binning and self.binning.out_of_memory,
-            RMACTIVE=rendering,
-        ).value
-
     @property
     def waiting(self) -> str | None:
         """Who waits for what, in words; None when nobody does."""
@@ -360,32 +318,3 @@ class V3D:
         if self.programs.waiting:
             reasons.append(self.programs.waiting)
         return "; ".join(reasons) or None
-
-    # -- binner memory -----------------------------------------------------------------------
-
-    def _on_read_BPCA(self) -> int:
-        return self.binning.binner.pool_address
-
-    def _on_read_BPCS(self) -> int:
-        return self.binning.binner.pool_bytes
-
-    def _on_write_BPOS(self, value: int) -> None:
-        self.values["BPOS"] = value
-        if value:
-            self.lint.addresses.uses(Use.OVERSPILL, self.values["BPOA"], 4)
-        self.binning.supply(self.values["BPOA"], value)
-        if self.threads[0].running:
-            self._run()
-
-    def _on_write_BXCF(self, value: int) -> None:
-        self.values["BXCF"] = value
-        self.binning.clipping_disabled = bool(BinnerDebug(value).CLIPDISA)
-
-    def _on_read_CT0PC(self) -> int:
-        return self.binning.remaining
-
-    def _on_write_BPOA(self, value: int) -> None:
-        self.values["BPOA"] = value
-
-    def _on_read_BPOS(self) -> int:
-        return self.binning.overspill_size
