@@ -193,3 +193,19 @@ def test_bytes_become_floats_and_colours_natively(target: Target, rounding: str)
         lanes = base * np.uint32(0x01010101)
         returned = first.registers["r", 2].tolist() == lanes.tolist()
         assert returned or rounding == "truncate", "byte -> float -> byte"
+
+
+@pytest.mark.parametrize("rounding", ["nearest", "truncate"])
+def test_constant_colours_are_packed_while_compiling(rounding: str) -> None:
+    """Small immediates into colour bytes: all floats, and integers as floats."""
+    settings = {**DEFAULTS, "colour_rounding": rounding}
+    immediates = [*range(48)]
+    for first in range(0, len(immediates), 3):
+        words = [
+            alu(op_mul=4, cond_mul=1, mul_a=7, mul_b=7, raddr_b=immediate, signal=13,
+                waddr_mul=32 + number, pm=1, pack=3 + number)
+            for number, immediate in enumerate(immediates[first : first + 3])
+        ]  # fmt: skip
+        golden = Runner(words + END, settings=settings).run({})
+        native = Runner(words + END, "jit", settings=settings).run({})
+        assert golden.differences(native) == []

@@ -128,7 +128,7 @@ class FastSemantics(Semantics):
 
     def colour_byte(self, word: FastWord) -> FastWord:
         """The byte in bits 7:0; those above are anything."""
-        if not word.clean:
+        if not word.clean or word.number is not None:  # constants fold in the integer form
             return super().colour_byte(word)
         # Beside 2**15 the integer part of a float is in its byte 1. Truncating sums keep "at least
         # a half": this is round half up, like the integer form.
