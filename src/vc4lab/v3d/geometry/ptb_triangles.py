@@ -152,9 +152,9 @@ def append_entry(context: Value, window: Value, entry: Value) -> Value:
             status = append_triangle(context, tile, i0, i1_, i2)
         if status == DONE:
             c.entries = c.entries + 1
-            t: Any = TileState.at(tile)
-            stamp = c.stamp + 1 + (entry.shr(NUMBER_AT) & (WINDOW - 1))
-            t.newest = select(w.plain != 0, c.key, stamp)
+            if w.plain == 0:
+                t: Any = TileState.at(tile)
+                t.newest = c.stamp + 1 + (entry.shr(NUMBER_AT) & (WINDOW - 1))
         elif (entry & SECOND) != 0:
             c.tile_y = number.udiv(c.width)
             c.tile_x = number.urem(c.width)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from vc4lab.simd import Value, const, i8, i16, i32, select, staged, store
-from vc4lab.v3d.geometry.list_writer import fits, remember, room
+from vc4lab.v3d.geometry.list_writer import fits, room
 from vc4lab.v3d.geometry.primitive_decoder import ESCAPE_ABSOLUTE, host
 from vc4lab.v3d.geometry.ptb_context import DONE, FAR_INDEX, BinContext, TileState
 
@@ -82,7 +82,10 @@ def append_xy_triangle(context: Value, tile: Value, w0: Value, w1: Value, w2: Va
             store(here + 5, w1)
             store(here + 9, w2)
         t.cursor = t.cursor + size
-        remember(t, w0, w1, w2)
+        t.p0 = w0
+        t.p1 = w1
+        t.p2 = w2
+        t.newest = 0
     return status
 
 
