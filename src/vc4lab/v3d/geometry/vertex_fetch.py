@@ -151,10 +151,12 @@ def find_wanted(context: Value, batch: Value) -> None:
     """Notes which vertices of a batch are wanted, for `fetch`."""
     c: Any = VertexContext.at(context)
     start = batch << 4
-    if (c.used == 0) & (start >= c.first) & (start + (BATCH - 1) <= c.last):
+    if (start < c.first) | (start + (BATCH - 1) > c.last):
+        c.wanted = mask_bits(batch_mask(c, batch))
+    elif c.used == 0:
         c.wanted = EVERY
     else:
-        c.wanted = mask_bits(batch_mask(c, batch))
+        c.wanted = mask_bits(load(i8x16, c.used + start) != 0)
 
 
 @staged
