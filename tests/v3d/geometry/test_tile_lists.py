@@ -220,7 +220,7 @@ def test_used_maps_hold_nothing_of_earlier_scans(memory):
         assert [(draw.first, draw.last) for draw in result.draws] == ranges
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(40))
 def test_runs_of_consecutive_vertices(memory, seed):
     """Triangles of a vertex array, now and then something else, up to the last vertex."""
     rng = random.Random(seed)
