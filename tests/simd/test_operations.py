@@ -14,6 +14,7 @@ from vc4lab.simd import (
     bswap_,
     ceil_,
     clz_,
+    compress,
     const,
     f32,
     f32x16,
@@ -373,3 +374,12 @@ def test_permute_two(apply):
     both = np.concatenate([A, B])
     (got,) = apply([i32x16] * 3, lambda a, b, i: [permute_two(a, b, i)], A, B, index)
     assert list(got) == list(both[index])
+
+
+@pytest.mark.parametrize("kind", [i32, i64, f32])
+@pytest.mark.parametrize("kept", [[], [7], [0, 3, 4], list(range(8))])
+def test_compress(apply, kind, kept):
+    values = np.arange(8) * 3 + 5
+    wanted = np.isin(np.arange(8), kept)
+    (got,) = apply([vec(kind, 8), vec(i32, 8)], lambda x, m: [compress(x, m != 0)], values, wanted)
+    assert list(got[: len(kept)]) == list(values[wanted])

@@ -97,6 +97,14 @@ def permute_two(a: Value, b: Value, index: Value) -> Value:
     return select((index & 16) != 0, permute(b, index), permute(a, index))
 
 
+def compress(x: Value, mask: Value) -> Value:
+    """The lanes of `x` where `mask` holds, in their order, in front; what follows is undefined."""
+    if not x.type.lanes or mask.type is not i1.like(x.type):
+        raise staged_error(f"compress wants a vector and its mask, not {x.type}, {mask.type}")
+    rest = Value(x.type, "poison")
+    return _intrinsic("experimental.vector.compress", x.type, x, mask, rest)
+
+
 def scale_round(x: Value, factor: Value) -> Value:
     """`(x * factor + 2**14) >> 15` of signed 16-bit lanes: a multiply by a fraction, rounded."""
     if x.type.bits != 16 or not x.type.is_int or factor.type is not x.type:

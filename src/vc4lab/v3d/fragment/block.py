@@ -34,7 +34,14 @@ from vc4lab.simd import (
     store,
     var,
 )
-from vc4lab.v3d.fragment.coverage import LANE_X, LANE_Y, Block, lanes_of_quads, quads_of
+from vc4lab.v3d.fragment.coverage import (
+    LANE_X,
+    LANE_Y,
+    QUAD_OF_LANE,
+    Block,
+    lanes_of_quads,
+    quads_of,
+)
 from vc4lab.v3d.fragment.samples import CENTRE, sample_points
 from vc4lab.v3d.fragment.setup import Box, Edge, Planes
 from vc4lab.v3d.fragment.shader import (
@@ -48,6 +55,7 @@ from vc4lab.v3d.fragment.tile_context import (
     QUEUED_BLOCKS,
     STATUS_OK,
     FragmentBatch,
+    FragmentKey,
     FragmentQueue,
 )
 from vc4lab.v3d.fragment.tlb import flags_word
@@ -72,6 +80,18 @@ class Primitive:
     z_offset: Value | None
     reverse: Value
     z_steps: list[Value] | None = None
+    z_scaled: bool = False
+    """`z_low` and `z_high` are 24-bit depths (as floats), not Zs: see `clamps_scaled`."""
+
+
+def clamps_scaled(key: FragmentKey) -> bool:
+    """Whether a draw's depths are clamped to a triangle's range after they are scaled, not before.
+
+    It gives the same numbers, with fewer operations, if nothing comes in between, and if NaNs are
+    not an issue: the fast engine gives them up anyway.
+    """
+    plain = not key.depth_offset and key.unknowns["depth_rounding"] != "nearest"
+    return plain and key.engine == "fast"
 
 
 def interpolate(a: Value | None, row: Value | None, dx: Value) -> Value | None:
@@ -154,24 +174,35 @@ class BlockShader:
         if self.constants.key.coverage:
             self._accumulate(primitive, block)
             return
-        depth = self._depth(primitive, block)
+        depth = self.depth(primitive, block)
         in_range = self.in_range(depth)
         flags = [mask_from_bits(bits) & in_range for bits in block.samples]
+        self.run(primitive, block, in_quads, flags, self.depth_word(depth, primitive.z_offset))
+
+    def shade_listed(self, primitive: Primitive, block: Block) -> None:
+        """As `shade`, of a block whose `samples` have gone through the Z planes and are counted."""
+        in_quads = (splat(block.bits) & const(i32x16, QUAD_OF_LANE)) != 0
+        flags = [mask_from_bits(bits) for bits in block.samples]
+        self.run(primitive, block, in_quads, flags, self.clamped_depth(primitive, block))
+
+    def run(
+        self, primitive: Primitive, block: Block, in_quads: Value, flags: list[Value], z: Value
+    ) -> None:
+        """Runs the program; `in_quads`: lanes of covered quads, `z`: 24-bit depths."""
         if len(flags) < self.layout.samples:
             flags = flags * self.layout.samples  # they share the coverage of the centre
-        offset = None if primitive.z_offset is None else splat(primitive.z_offset)
-        z24 = self.depth_word(depth, offset)
+        offset = self._offset(block)
         inputs = BlockInputs(
             x=splat(self.tile_x + block.x) + const(i32x16, LANE_X),
             y=splat(self.tile_y + block.y) + const(i32x16, LANE_Y),
             flags=flags,
             reverse=primitive.reverse,
             w=self._w(primitive, block, in_quads),
-            z=z24,
+            z=z,
             varyings=self._varyings(primitive, block),
-            colour=self.colour + self._offset(block),
-            zs=self.zs + self._offset(block),
-            mask=self.mask + self._offset(block),
+            colour=self.colour + offset,
+            zs=self.zs + offset,
+            mask=self.mask + offset,
             z_steps=primitive.z_steps,
         )
         if self.constants.key.engine == "interpreter":
@@ -190,7 +221,7 @@ class BlockShader:
         """The 24-bit depth of Zs, `offset` included (in steps, per lane)."""
         z24 = depth * Z_SCALE
         if offset is not None:
-            z24 = z24 + offset
+            z24 = z24 + splat(offset)
         if self.constants.key.unknowns["depth_rounding"] == "nearest":
             z24 = z24 + 0.5
         return fmin_(fmax_(z24, 0.0), Z_SCALE).to_int(i32, inside=True)  # NaN became 0
@@ -205,14 +236,25 @@ class BlockShader:
         coverage_pipe.set_accumulator(key, place, word)
 
     def _offset(self, block: Block) -> Value:
-        return self.layout.offset(block.x, block.y)
+        return self.layout.even_offset(block.x, block.y)
 
-    def _depth(self, primitive: Primitive, block: Block) -> Value:
-        """Zs per lane. It cannot leave the range of the vertices, so rounding must not either."""
+    def _plane_depth(self, primitive: Primitive, block: Block) -> Value:
         a, _, c = primitive.depth
         slope = interpolate(a, block.row[0], block.dx)
-        depth = splat(c) if slope is None else slope + splat(c)
+        return splat(c) if slope is None else slope + splat(c)
+
+    def depth(self, primitive: Primitive, block: Block) -> Value:
+        """Zs per lane. It cannot leave the range of the vertices, so rounding must not either."""
+        depth = self._plane_depth(primitive, block)
         return fmin_(fmax_(depth, splat(primitive.z_low)), splat(primitive.z_high))
+
+    def clamped_depth(self, primitive: Primitive, block: Block) -> Value:
+        """The 24-bit depths of a block."""
+        if not primitive.z_scaled:
+            return self.depth_word(self.depth(primitive, block), primitive.z_offset)
+        scaled = self._plane_depth(primitive, block) * Z_SCALE
+        clamped = fmin_(fmax_(scaled, splat(primitive.z_low)), splat(primitive.z_high))
+        return clamped.to_int(i32, inside=True)
 
     def _w(self, primitive: Primitive, block: Block, in_quads: Value) -> Value:
         """W = 1 / (1/Wc); 1.0 in quads without coverage, so that nothing odd is computed there."""

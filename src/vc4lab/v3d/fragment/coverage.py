@@ -33,6 +33,8 @@ BLOCK = 4
 LANE_X = [(lane & 1) + 2 * ((lane >> 2) & 1) for lane in range(16)]
 LANE_Y = [((lane >> 1) & 1) + 2 * (lane >> 3) for lane in range(16)]
 """Column and row of each lane inside its block."""
+QUAD_OF_LANE = [15 << (lane & ~3) for lane in range(16)]
+"""The lanes of each lane's quad, as bits."""
 
 
 @dataclass

@@ -13,7 +13,6 @@ from vc4lab.simd import (
     abs_,
     const,
     f32,
-    fabs_,
     fmax_,
     fmin_,
     i1,
@@ -41,13 +40,12 @@ from vc4lab.v3d.fragment.setup import (
     VertexSource,
     bounding_box,
     fetch,
+    float_unit,
     number,
+    offset_of_slopes,
     oriented_edge,
 )
 from vc4lab.v3d.fragment.tile_context import VERTICES
-
-EXPONENT, ONE = 0x7F800000, 0x3F800000
-"""Exponent field of a float, and 1.0."""
 
 MIN_POINT_SIZE, MAX_POINT_SIZE = 0.125, 2048.0
 MIN_LINE_WIDTH, MAX_LINE_WIDTH = 0.125, 512.0
@@ -153,12 +151,10 @@ def depth_offset(tracer: PrimitiveTracer, a: Value, b: Value, high: Value) -> Va
     """
     if not tracer.key.depth_offset:
         return None
-    slope = fmax_(fabs_(a), fabs_(b)) * float(0xFFFFFF)
     unit: Any = 1.0
     if tracer.key.unknowns["depth_offset_unit"] == "float":
-        power = min_(high.bitcast(i32) & EXPONENT, ONE).bitcast(f32)  # 1.0, 0.5, 0.25 ...
-        unit = power * (2.0**-23 * 0xFFFFFF)
-    return tracer.depth_factor * slope + tracer.depth_units * unit
+        unit = float_unit(high)
+    return offset_of_slopes(tracer.depth_factor, tracer.depth_units, a, b, unit)
 
 
 def add_constant(planes: Planes, value: Value) -> None:

@@ -40,7 +40,8 @@ from vc4lab.simd import (
     vec,
 )
 from vc4lab.simd.trace import current
-from vc4lab.v3d.fragment.block import BlockShader, Primitive
+from vc4lab.v3d.fragment.batch import FIXED_PLANES, BlockPlace
+from vc4lab.v3d.fragment.block import BlockShader, Primitive, clamps_scaled
 from vc4lab.v3d.fragment.coverage import Block
 from vc4lab.v3d.fragment.setup import Box, Planes
 from vc4lab.v3d.fragment.shader import (
@@ -55,16 +56,12 @@ from vc4lab.v3d.fragment.tile_layout import QUAD_BYTES, QUAD_ROW_BYTES, SINGLE, 
 
 FULL = 64
 """Quads after which the queue is emptied before the next triangle."""
-MAX_QUADS = FULL + 4 * 17 * 17
-"""Blocks of a tile begin at even pixels: 17 in a row of 64 pixels."""
-MAX_RECORDS = FULL + 1
+MAX_QUADS = FULL + 4
+MAX_RECORDS = FULL
 """A triangle in the queue has a quad there."""
 
 SHORTEST = 40
 """Instructions from which the program is worth the packing."""
-
-FIXED_PLANES = 2
-"""Depth and 1/Wc, before the varyings."""
 
 _QUAD_LANES = [lane >> 2 for lane in range(16)]
 _LANE_BIT = [1 << (lane & 3) for lane in range(16)]
@@ -123,7 +120,8 @@ def record_bytes(key: FragmentKey) -> int:
 class QuadQueue:
     """The queue of a draw while its triangles are rasterised.
 
-    A quad is a word: its offset in the tile buffer in 15:0, covered pixels in 19:16.
+    A quad is a word: its offset in the tile buffer in 15:0, covered pixels in 19:16, those between
+    the Z planes in 23:20.
     """
 
     def __init__(self, key: FragmentKey) -> None:
@@ -132,10 +130,9 @@ class QuadQueue:
         self.owners = alloca(MAX_QUADS * 4 + 64)
         self.records = alloca(MAX_RECORDS * self.size + 16)  # read four words at a time
 
-    def write(self, number: Value, primitive: Primitive) -> Value:
-        """Puts a triangle into record `number`; its offset."""
-        offset = number * self.size
-        place = self.records + offset
+    def write(self, number: Value, primitive: Primitive) -> None:
+        """Puts a triangle into record `number`."""
+        place = self.records + number * self.size
         planes = primitive.varyings
         attributes = zip(planes.a, planes.b, planes.c, strict=True)
         for k, plane in enumerate([primitive.depth, primitive.reciprocal_w, *attributes]):
@@ -147,17 +144,19 @@ class QuadQueue:
         tail.z_low, tail.z_high = primitive.z_low, primitive.z_high
         if primitive.z_offset is not None:
             tail.z_offset = primitive.z_offset
-        return offset
 
-    def push(self, count: Value, record: Value, block: Block) -> Value:
+    def push(self, count: Value, record: Value, listed: Any, place: BlockPlace) -> Value:
         """Appends the covered quads of a block; the new number of quads."""
-        place = SINGLE.offset(block.x, block.y)
+        first = SINGLE.even_offset(place.x, place.y)
+        covered, flags = listed.covered.zext(i32), listed.flags.zext(i32)
+        owner = record * self.size
         for quad in range(4):
-            covered = block.bits.shr(4 * quad) & 15
-            offset = place + (quad & 1) * QUAD_BYTES + (quad >> 1) * QUAD_ROW_BYTES
-            store(self.quads + count * 4, offset | (covered << 16))
-            store(self.owners + count * 4, record)
-            count = count + (covered != 0).zext(i32)
+            mine = covered.shr(4 * quad) & 15
+            offset = first + (quad & 1) * QUAD_BYTES + (quad >> 1) * QUAD_ROW_BYTES
+            word = offset | (mine << 16) | ((flags.shr(4 * quad) & 15) << 20)
+            store(self.quads + count * 4, word)
+            store(self.owners + count * 4, owner)
+            count = count + (mine != 0).zext(i32)
         return count
 
 
@@ -276,7 +275,7 @@ class QuadShader(BlockShader):
     def _four(self, words: Value, owners: Value, records: Value) -> tuple[BlockInputs, Value]:
         """What the program sees of four quads, and the lanes of those that have a pixel."""
         covered = shuffle(words.shr(16), _QUAD_LANES)
-        lanes = (covered & const(i32x16, _LANE_BIT)) != 0
+        lanes = (covered.shr(4) & const(i32x16, _LANE_BIT)) != 0
         places = words & 0xFFFF
         x = shuffle((places & (QUAD_ROW_BYTES - 1)).shr(3), _QUAD_LANES) + const(i32x16, _LANE_X)
         y = shuffle(places.shr(QUAD_ROW_BYTES.bit_length() - 1) << 1, _QUAD_LANES) + const(
@@ -286,7 +285,7 @@ class QuadShader(BlockShader):
         dx = ((x << 4) + 8 - primitive.x0).to_float(f32) * 0.0625
         dy = ((y << 4) + 8 - primitive.y0).to_float(f32) * 0.0625
         block = Block(x, y, const(i32, 0), [], dx, dy, self.row(primitive, dy))
-        in_quads = covered != 0
+        in_quads = (covered & 15) != 0
         return self._inputs(primitive, block, lanes, in_quads, places), in_quads
 
     def _read(self, records: list[Value]) -> Primitive:
@@ -329,22 +328,19 @@ class QuadShader(BlockShader):
             plane(0), plane(1), varyings,
             number(tail + Tail.offset("z_low"), f32), number(tail + Tail.offset("z_high"), f32),
             number(tail + Tail.offset("z_offset"), f32) if key.depth_offset else None,
-            const(i1, False),
+            const(i1, False), z_scaled=clamps_scaled(key),
         )  # fmt: skip
 
     def _inputs(
         self, primitive: Primitive, block: Block, lanes: Value, in_quads: Value, places: Value
     ) -> BlockInputs:
-        depth = self._depth(primitive, block)
-        in_range = self.in_range(depth)
-        z24 = self.depth_word(depth, primitive.z_offset)
         return BlockInputs(
             x=splat(self.tile_x) + block.x,
             y=splat(self.tile_y) + block.y,
-            flags=[lanes & in_range],
+            flags=[lanes],
             reverse=primitive.reverse,
             w=self._w(primitive, block, in_quads),
-            z=z24,
+            z=self.clamped_depth(primitive, block),
             varyings=self._varyings(primitive, block),
             colour=QuadPlaces([self.colour + places[quad] for quad in range(4)]),
             zs=QuadPlaces([self.zs + places[quad] for quad in range(4)]),

@@ -13,13 +13,12 @@ from typing import Any
 from vc4lab.simd import (
     Value,
     alloca,
-    any_,
     const,
     f32,
-    f64,
+    fabs_,
+    fmax_,
     i32,
     i64,
-    is_nan,
     load,
     max_,
     min_,
@@ -276,63 +275,17 @@ def number(value: Value) -> Value:
     return value + opaque(value.type, 0.0)
 
 
-def rows_vector(words: Value, rows: list[int], size: int) -> Any:
-    """Words `rows` of a vertex as a vector of doubles (f32 → f64 is exact); unused lanes 0."""
-    values: Any = const(vec(f32, size), 0.0)
-    for lane, row in enumerate(rows):
-        values = values.insert(lane, load(f32, words + row * ROW_BYTES))
-    return values.fpext(f64)
+EXPONENT, ONE = 0x7F800000, 0x3F800000
+"""Exponent field of a float, and 1.0."""
 
 
-def lanes_for(count: int) -> int:
-    """Vector length used for `count` attributes."""
-    return max(2, 1 << (count - 1).bit_length())
+def float_unit(high: Value) -> Value:
+    """A unit of the depth offset that is one step of a float as large as the largest Zs."""
+    power = min_(high.bitcast(i32) & EXPONENT, ONE).bitcast(f32)  # 1.0, 0.5, 0.25 ...
+    return power * (2.0**-23 * 0xFFFFFF)
 
 
-MAX_GROUP = 8
-"""Attributes set up together in one vector of doubles."""
-
-
-def triangle_planes(
-    vertices: list[Vertex],
-    weights: tuple[Value, ...],
-    varying_rows: list[int],
-    flat: list[bool],
-    flat_words: Value,
-) -> tuple[Planes, Planes, Value]:
-    """Planes of (Zs, 1/Wc) and of the varyings, relative to vertex 2.
-
-    Varyings are planes of (v - v2) / Wc, so that VP * W + C is perspective-correct (7.6); flat ones
-    have no plane and the provoking vertex's value. `weights` (f64, 1 / pixel) are y1 - y2, y2 - y0,
-    x2 - x1, x0 - x2 over the doubled area. The third result tells if a NaN is among the numbers.
-    """
-    v2 = vertices[2]
-
-    def plane(q0: Value, q1: Value) -> tuple[Value, Value]:
-        a = q0 * weights[0] + q1 * weights[1]
-        b = q0 * weights[2] + q1 * weights[3]
-        return a.fptrunc(f32), b.fptrunc(f32)
-
-    first = [rows_vector(v.words, [DEPTH, RECIPROCAL_W], 2) for v in vertices]
-    a, b = plane(first[0] - first[2], first[1] - first[2])
-    c = [number(load(f32, v2.words + row * ROW_BYTES)) for row in (DEPTH, RECIPROCAL_W)]
-    base = Planes([a[0], a[1]], [b[0], b[1]], c, [False, False])
-    suspect = any_(is_nan(a + b))
-
-    count = len(varying_rows)
-    varyings = Planes([None] * count, [None] * count, [], flat)
-    for k, row in enumerate(varying_rows):
-        source = flat_words if flat[k] else v2.words
-        value = load(f32, source + row * ROW_BYTES)
-        varyings.c.append(value if flat[k] else number(value))
-    smooth = [k for k in range(count) if not flat[k]]
-    for start in range(0, len(smooth), MAX_GROUP):
-        group = smooth[start : start + MAX_GROUP]
-        size = lanes_for(len(group))
-        rows = [varying_rows[k] for k in group]
-        x0, x1, x2 = (rows_vector(v.words, rows, size) for v in vertices)
-        a, b = plane((x0 - x2) * first[0][1], (x1 - x2) * first[1][1])
-        suspect = suspect | any_(is_nan(a + b + x2.fptrunc(f32)))
-        for lane, k in enumerate(group):
-            varyings.a[k], varyings.b[k] = a[lane], b[lane]
-    return base, varyings, suspect
+def offset_of_slopes(factor: Value, units: Value, a: Value, b: Value, unit: Any) -> Value:
+    """Offset of the 24-bit depth: factor * steepest slope + units (record 101)."""
+    slope = fmax_(fabs_(a), fabs_(b)) * float(0xFFFFFF)
+    return factor * slope + units * unit

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from vc4lab.simd import Array, Struct, f32, f64, i32, i64, ptr
+from vc4lab.simd import Array, Struct, f32, i32, i64, ptr
 from vc4lab.v3d.fragment.tile_layout import TILE_WORDS, TileLayout
 from vc4lab.v3d.fragment.tmu_requests import MAX_REQUESTS
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
@@ -44,12 +44,6 @@ STATUS_NEEDS_SETUP = 16
 
 SETUPS = tuple((bits, separate) for bits in (16, 24, 32) for separate in (False, True))
 """Triangle setups: index bits of the lists, and whether samples have a coverage of their own."""
-
-BATCH = 8
-"""Triangles that are set up together."""
-CORNERS = 3
-MAX_DELTAS = 3
-"""Samples of a pixel besides the first."""
 
 COUNTERS = (
     "primitives_reversed",
@@ -133,55 +127,6 @@ class TileContext(Struct):
     zs = Array(i32, TILE_WORDS + TILE_PAD_WORDS)
     mask = Array(i32, TILE_WORDS + TILE_PAD_WORDS)
     resolved = Array(i32, TILE_WORDS // 2 + TILE_PAD_WORDS)
-
-
-class TriangleBatch(Struct):
-    """Triangles on their way from a list to their blocks, one in each lane of the arrays.
-
-    Arrays of corners (edges, weights) hold all lanes of corner 0, then those of the next.
-    `ahead`: indices of those that come next, decoded already, how many and their flags.
-    `words`: host addresses of the corners' word 0, `flat_words` of the provoking vertex's own.
-    `edge_start` is that of the first block of the box; `weights` are those of `triangle_planes`.
-    `live`, `forward`: bits of the lanes to trace and of those that face forward; `turned` face
-    away and are not drawn. `first_row`, `end_row`: offsets in bytes of a vertex's varyings.
-    `scratch`, `clip_scratch`: vertices of lists with positions, and those of a clip record.
-    """
-
-    fresh = i32
-    cursor = i32
-    i0 = i32
-    i1 = i32
-    i2 = i32
-    clip_record = i32
-    clipped = i32
-    status = i32
-    budget = i32
-    first_row = i32
-    end_row = i32
-    count = i32
-    ahead_count = i32
-    ahead_flags = i32
-    live = i32
-    forward = i32
-    turned = i32
-    scratch = ptr
-    clip_scratch = ptr
-    words = Array(i64, CORNERS * BATCH)
-    flat_words = Array(i64, BATCH)
-    index = Array(i32, CORNERS * BATCH)
-    ahead = Array(i32, CORNERS * BATCH)
-    position = Array(i32, CORNERS * BATCH)
-    x2 = Array(i32, BATCH)
-    y2 = Array(i32, BATCH)
-    left = Array(i32, BATCH)
-    top = Array(i32, BATCH)
-    right = Array(i32, BATCH)
-    bottom = Array(i32, BATCH)
-    edge_start = Array(i32, CORNERS * BATCH)
-    step_x = Array(i32, CORNERS * BATCH)
-    step_y = Array(i32, CORNERS * BATCH)
-    deltas = Array(i32, CORNERS * MAX_DELTAS * BATCH)
-    weights = Array(f64, 4 * BATCH)
 
 
 class DrawParams(Struct):

@@ -65,6 +65,11 @@ class TileLayout:
         """Byte offset of the block at pixel (x, y), both even; sample k is 16 * k bytes on."""
         return y.shr(1) * self.quad_row_bytes + x.shr(1) * self.quad_bytes
 
+    def even_offset(self, x: Value, y: Value) -> Value:
+        """The same, in fewer steps, where x and y certainly are even."""
+        rows, columns = (n.bit_length() - 2 for n in (self.quad_row_bytes, self.quad_bytes))
+        return (y << rows) + (x << columns)
+
     def load_block(self, pointer: Value) -> Value:
         """16 words, lane by lane, of the block whose first quad is at `pointer`."""
         row = self.quad_row_bytes

@@ -1,4 +1,4 @@
-"""The triangles of a list, eight at a time: set up together, traced one after the other."""
+"""The triangles of a list: block by block, as the setup of triangles hands them over."""
 
 from __future__ import annotations
 
@@ -10,37 +10,40 @@ from vc4lab.simd import (
     call,
     call_pointer,
     const,
-    f64,
+    f32,
+    f32x16,
     i1,
+    i16,
     i32,
+    i64,
     load,
-    popcount_,
     ptr,
+    splat,
     staged,
     var,
 )
-from vc4lab.v3d.fragment.block import Primitive
-from vc4lab.v3d.fragment.coverage import for_each_block
-from vc4lab.v3d.fragment.primitives import PrimitiveTracer, depth_offset, depth_range
+from vc4lab.v3d.fragment.batch import (
+    FIXED_PLANES,
+    LIST_BYTES,
+    OPTION_CLIPPED_QUADS,
+    OPTION_DEPTH_OFFSET,
+    OPTION_FLOAT_UNIT,
+    PLANE_PART,
+    PLANE_ROW,
+    BlockPlace,
+    CoveredBlock,
+    TriangleBatch,
+    block_bytes,
+)
+from vc4lab.v3d.fragment.block import Primitive, clamps_scaled
+from vc4lab.v3d.fragment.coverage import LANE_X, LANE_Y, Block
+from vc4lab.v3d.fragment.primitives import PrimitiveTracer
 from vc4lab.v3d.fragment.quad_queue import FULL, QuadQueue, shade_queue
 from vc4lab.v3d.fragment.samples import separate_samples
-from vc4lab.v3d.fragment.setup import (
-    ROW_BYTES,
-    Box,
-    Edge,
-    PositionSource,
-    Vertex,
-    triangle_planes,
-)
-from vc4lab.v3d.fragment.tile_context import (
-    BATCH,
-    CORNERS,
-    MAX_DELTAS,
-    SETUPS,
-    STATUS_NEEDS_SETUP,
-    FragmentKey,
-    TriangleBatch,
-)
+from vc4lab.v3d.fragment.setup import ROW_BYTES, Box, Planes, PositionSource
+from vc4lab.v3d.fragment.tile_context import SETUPS, STATUS_NEEDS_SETUP, FragmentKey
+
+NO_LANE = -1
 
 
 def setup_number(key: FragmentKey) -> int:
@@ -59,41 +62,73 @@ def setup_function(tracer: Any) -> Value:
 
 
 def fill(tracer: PrimitiveTracer, function: Value, batch: Any) -> None:
-    """Sets up the next triangles of the list."""
-    places = (tracer.shader.context.pointer, tracer.shader.params.pointer, batch.pointer)
+    """Has the next blocks of the list set up, and counts."""
+    shader = tracer.shader
+    places = (shader.context.pointer, shader.params.pointer, batch.pointer)
     call_pointer(function, None, (ptr, ptr, ptr), *places, float_mode="keep")
+    shader.suspect(batch.suspects != 0)
+    shader.count("primitives_reversed", batch.turned)
+    if tracer.key.counting:
+        shader.count("primitives_valid", batch.valid)
+        shader.count("primitives_empty", batch.valid - batch.drawn)
 
 
 @staged
 def draw_triangles(tracer: Any, address: Value) -> Value:
     """Draws the triangles of the list at `address`; the decoder's last status."""
+    key, shader = tracer.key, tracer.shader
     batch: Any = open_batch(tracer, address)
     function = setup_function(tracer)
     more = function != 0
+    steps = DepthSteps(tracer, batch) if key.multisample else None
     while more:
         fill(tracer, function, batch)
-        count = batch.count
-        more = count == BATCH
-        if count > 0:
-            turned = batch.turned
-            tracer.shader.count("primitives_reversed", turned)
-            if tracer.key.counting:
-                tracer.shader.count("primitives_valid", count - turned)
-                tracer.shader.count("primitives_empty", count - turned)
-            live = batch.live
-            while live != 0:
-                lane = popcount_((live & -live) - 1)
-                quads = tracer.shader.counted("quads_valid")
-                tracer.run(read_triangle(tracer, batch, lane))
-                if tracer.key.counting:
-                    if tracer.shader.counted("quads_valid") != quads:
-                        tracer.shader.count("primitives_empty", const(i32, -1))
-                live = live & (live - 1)
-                if tracer.shader.running() is not None:
-                    if ~tracer.shader.running():
-                        live = const(i32, 0)
-                        more = const(i1, False)
+        more = batch.more != 0
+        shader.count("quads_valid", batch.quads)
+        if steps is not None:
+            steps.forget()
+        end = batch.end.zext(i64)
+        place = const(i64, 0)
+        while place < end:
+            listed: Any = CoveredBlock.at(batch.blocks + place, 1)
+            where = BlockPlace.of(listed)
+            primitive = read_triangle(tracer, batch, where)
+            if steps is not None:
+                primitive.z_steps = steps.of(where.lane, primitive)
+            shader.shade_listed(primitive, read_block(tracer, primitive, listed, where))
+            place = place + block_bytes(len(tracer.raster.points))
+            if shader.running() is not None:
+                if ~shader.running():
+                    place = end
+                    more = const(i1, False)
     return batch.status
+
+
+class DepthSteps:
+    """`BlockShader.depth_steps` of the triangle whose blocks are being shaded."""
+
+    def __init__(self, tracer: PrimitiveTracer, batch: Any) -> None:
+        self.shader = tracer.shader
+        self.lane = var(i32, NO_LANE)
+        self.cells = [var(i32, 0) for _ in range(self.shader.layout.samples)]
+
+    def forget(self) -> None:
+        """The next block is of another triangle."""
+        self.lane.set(NO_LANE)
+
+    def of(self, lane: Value, primitive: Primitive) -> list[Value]:
+        """The steps of a block's triangle."""
+        _renew(self, lane, primitive)
+        return [cell.get() for cell in self.cells]
+
+
+@staged
+def _renew(steps: Any, lane: Value, primitive: Any) -> None:
+    if lane != steps.lane.get():
+        steps.lane.set(lane)
+        values = steps.shader.depth_steps(primitive)
+        for cell, value in zip(steps.cells, values, strict=True):
+            cell.set(value)
 
 
 @staged
@@ -104,22 +139,26 @@ def draw_packed(tracer: Any, address: Value) -> Value:
     function = setup_function(tracer)
     queue = QuadQueue(key)
     shade = shade_queue(key, tracer.shader.constants.program)
-    quads, records, live = const(i32, 0), const(i32, 0), const(i32, 0)
+    quads, records, lane = const(i32, 0), const(i32, 0), const(i32, NO_LANE)
+    place, end = const(i64, 0), const(i64, 0)
     more = function != 0
     going = more
     while going:
-        if live == 0:
+        if place >= end:
             fill(tracer, function, batch)
-            live = batch.live
-            more = batch.count == BATCH
-            tracer.shader.count("primitives_reversed", batch.turned)
-        while (live != 0) & (quads < FULL):
-            lane = popcount_((live & -live) - 1)
-            before = quads
-            quads = queue_triangle(tracer, batch, lane, queue, records, quads)
-            records = records + (quads != before).zext(i32)
-            live = live & (live - 1)
-        going = more | (live != 0)
+            more = batch.more != 0
+            place, end = const(i64, 0), batch.end.zext(i64)
+            lane = const(i32, NO_LANE)
+        while (place < end) & (quads < FULL):
+            listed: Any = CoveredBlock.at(batch.blocks + place, 1)
+            where = BlockPlace.of(listed)
+            if where.lane != lane:
+                lane = where.lane
+                queue.write(records, read_triangle(tracer, batch, where))
+                records = records + 1
+            quads = queue.push(quads, records - 1, listed, where)
+            place = place + block_bytes(1)
+        going = more | (place < end)
         if (quads >= FULL) | ~going:
             outcome = call(
                 shade, context.pointer, tracer.shader.params.pointer, queue.quads, queue.owners,
@@ -127,27 +166,8 @@ def draw_packed(tracer: Any, address: Value) -> Value:
             )  # fmt: skip
             tracer.shader.status.set(tracer.shader.status.get() | (outcome & 0xFF))
             tracer.shader.suspect(outcome.shr(16) != 0)
-            quads, records = const(i32, 0), const(i32, 0)
+            quads, records, lane = const(i32, 0), const(i32, 0), const(i32, NO_LANE)
     return batch.status
-
-
-def queue_triangle(
-    tracer: PrimitiveTracer, batch: Any, lane: Value, queue: QuadQueue, record: Value, quads: Value
-) -> Value:
-    """Puts the quads of one lane's triangle into the queue; the number of quads then."""
-    primitive = read_triangle(tracer, batch, lane)
-    offset = queue.write(record, primitive)
-    count = var(i32, quads)
-    for_each_block(
-        primitive.box,
-        primitive.edges,
-        primitive.x0,
-        primitive.y0,
-        lambda dy: None,
-        lambda block: count.set(queue.push(count.get(), offset, block)),
-        lambda: None,
-    )
-    return count.get()
 
 
 def open_batch(tracer: PrimitiveTracer, address: Value) -> Any:
@@ -157,48 +177,61 @@ def open_batch(tracer: PrimitiveTracer, address: Value) -> Any:
     rows = key.first_varying + key.n_varyings
     batch.fresh = 1
     batch.cursor = address
+    options = OPTION_DEPTH_OFFSET if key.depth_offset else 0
+    if key.unknowns["depth_offset_unit"] == "float":
+        options |= OPTION_FLOAT_UNIT
+    if key.unknowns["z_clip_pixels"] == "quads":
+        options |= OPTION_CLIPPED_QUADS
+    batch.options = options
+    batch.flat = key.flat_flags
     batch.status = 0
     batch.clip_scratch = alloca(rows * ROW_BYTES + 64)
+    batch.planes = alloca((FIXED_PLANES + key.n_varyings) * PLANE_ROW)
+    batch.blocks = alloca(LIST_BYTES)
     batch.first_row, batch.end_row = key.first_varying * ROW_BYTES, rows * ROW_BYTES
     if isinstance(tracer.source, PositionSource):
         batch.scratch = tracer.source.scratch
     return batch
 
 
-def read_triangle(tracer: PrimitiveTracer, batch: Any, lane: Value) -> Primitive:
-    """The triangle of one lane, with its planes."""
+def read_triangle(tracer: PrimitiveTracer, batch: Any, where: BlockPlace) -> Primitive:
+    """The triangle of a block in the list."""
+    key = tracer.key
+    lane = where.lane.zext(i64)
+    planes, members = batch.planes + lane, batch.pointer + lane
 
-    places = {size: batch.pointer + lane * size for size in (4, 8)}
+    def member(name: str, kind: Any = f32) -> Value:
+        return load(kind, members + TriangleBatch.offset(name))
 
-    def member(name: str, number: int = 0, kind: Any = i32) -> Value:
-        size = kind.bits // 8
-        return load(kind, places[size] + (TriangleBatch.offset(name) + number * BATCH * size))
+    def part(row: int, number: int) -> Value:
+        return load(f32, planes + (row * PLANE_ROW + number * PLANE_PART))
 
-    def pointer(name: str, number: int = 0) -> Value:
-        return member(name, number, ptr)
-
-    box = Box(*(member(name) for name in ("left", "top", "right", "bottom")))
-    x2, y2 = member("x2"), member("y2")
-    others = len(tracer.raster.points) - 1
-    edges = [
-        Edge(
-            member("edge_start", k), member("step_x", k), member("step_y", k),
-            [member("deltas", k * MAX_DELTAS + d) for d in range(others)], from_box=True,
-        )
-        for k in range(CORNERS)
-    ]  # fmt: skip
-    vertices = [Vertex(pointer("words", k), x2, y2) for k in range(CORNERS)]
-    weights = tuple(member("weights", k, f64) for k in range(4))
-    base, varyings, suspect = triangle_planes(
-        vertices, weights, tracer.rows, tracer.flat, pointer("flat_words")
-    )
-    tracer.shader.suspect(suspect)
-    low, high = depth_range(vertices)
-    a, b = base.a[0], base.b[0]
-    assert a is not None
-    assert b is not None
-    reverse = (batch.forward.shr(lane) & 1) == 0
+    varyings = Planes([], [], [], tracer.flat)
+    for k, flat in enumerate(tracer.flat):
+        row = FIXED_PLANES + k
+        varyings.a.append(None if flat else part(row, 0))
+        varyings.b.append(None if flat else part(row, 1))
+        varyings.c.append(part(row, 2))
+    scaled = clamps_scaled(key)
+    none = const(i32, 0)
+    depth, reciprocal = ((part(row, 0), part(row, 1), part(row, 2)) for row in range(FIXED_PLANES))
     return Primitive(
-        box, edges, x2, y2, (a, b, base.c[0]), (base.a[1], base.b[1], base.c[1]),
-        varyings, low, high, depth_offset(tracer, a, b, high), reverse,
+        Box(none, none, none, none), [], member("x2", i32), member("y2", i32),
+        depth, reciprocal, varyings,
+        member("z_first" if scaled else "z_low"), member("z_last" if scaled else "z_high"),
+        member("z_offset") if key.depth_offset else None,
+        where.reverse, z_scaled=scaled,
     )  # fmt: skip
+
+
+def read_block(
+    tracer: PrimitiveTracer, primitive: Primitive, listed: Any, where: BlockPlace
+) -> Block:
+    """A block of the list as the shader takes it."""
+    others = listed.field_ptr("others")
+    samples = [load(i16, others + 2 * k) for k in range(len(tracer.raster.points) - 1)]
+    dx = const(f32x16, [float(x) for x in LANE_X]) + splat(listed.dx)
+    dy = const(f32x16, [float(y) for y in LANE_Y]) + splat(listed.dy)
+    covered = load(i32, listed.field_ptr("covered"))  # what stands above is of no consequence
+    bits = [flags.zext(i32) for flags in (listed.flags, *samples)]
+    return Block(where.x, where.y, covered, bits, dx, dy, tracer.shader.row(primitive, dy))

@@ -1,0 +1,176 @@
+"""What the setup of triangles and the pipelines share: triangles in groups of eight, their blocks.
+
+A pipeline opens a `TriangleBatch` on its stack and has it filled by `triangle_setup.py`, again and
+again: each time the planes of a few groups are in it, and their covered blocks stand in a list.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from vc4lab.simd import Array, Struct, Value, f32, i16, i32, i64, ptr
+
+SLOT_SHIFT = 3
+BATCH = 1 << SLOT_SHIFT
+"""Triangles that are set up together."""
+GROUPS = 4
+"""Groups of which the planes are kept: a pipeline calls, and leaves its loop, less often."""
+LANES = GROUPS * BATCH
+CORNERS = 3
+MAX_DELTAS = 3
+"""Samples of a pixel besides the first."""
+WAITING = 2 * BATCH
+"""Places for triangles that wait to be set up: fewer than eight, and what the next eight leave."""
+
+OPTION_DEPTH_OFFSET, OPTION_FLOAT_UNIT, OPTION_CLIPPED_QUADS = 1, 2, 4
+"""Bits of `TriangleBatch.options`: the draw has a depth offset; its unit depends on the depth
+(unknown "depth_offset_unit"); Z planes clip whole quads (unknown "z_clip_pixels").
+"""
+
+
+class CoveredBlock(Struct):
+    """A 4x4 block of which a triangle covers a pixel.
+
+    `dx`, `dy`: its first pixel's centre minus the planes' reference point, in pixels. `place`: a
+    whole number, as a float, so that all three move to the next block in one addition; as an
+    integer its corner in the tile (x in 7:0, y in 15:8), four times the triangle's lane among
+    all groups (22:16), and whether that faces backwards (23). `covered`: lanes that any
+    sample covers; `flags` and `others`: what of it lies between the Z planes, for the first sample
+    and the others.
+    """
+
+    dx = f32
+    dy = f32
+    place = f32
+    covered = i16
+    flags = i16
+    others = Array(i16, 4)
+
+
+PLACE_REVERSE = 23
+
+
+@dataclass
+class BlockPlace:
+    """`CoveredBlock.place`, taken apart: corner, bytes to the triangle's lane, facing."""
+
+    x: Value
+    y: Value
+    lane: Value
+    reverse: Value
+
+    @classmethod
+    def of(cls, listed: Any) -> BlockPlace:
+        """Of a `CoveredBlock`."""
+        word = listed.place.to_int(i32, inside=True)
+        lane = word.shr(16) & (4 * LANES - 1)
+        return cls(word & 0xFF, word.shr(8) & 0xFF, lane, word.shr(PLACE_REVERSE) != 0)
+
+
+def block_bytes(samples: int) -> int:
+    """Distance of the blocks in the list of a draw whose samples are told apart."""
+    return CoveredBlock.size if samples > 1 else CoveredBlock.offset("others")
+
+
+FULL_LIST = 256
+"""Blocks after which the list is handed over before the next triangle."""
+LIST_BYTES = (FULL_LIST + 17 * 17 + 16) * CoveredBlock.size
+"""Blocks of a tile begin at even pixels: 17 in a row of 64 pixels. Reading may go 16 too far."""
+
+PLANE_PART = 4 * LANES
+PLANE_ROW = 3 * PLANE_PART
+"""Bytes of a plane of all triangles: all A, all B, all C (`setup.Planes`)."""
+FIXED_PLANES = 2
+"""Depth and 1/Wc, before the varyings."""
+
+
+class TriangleBatch(Struct):
+    """Triangles on their way from a list to their blocks.
+
+    Arrays of corners and edges hold all lanes of number 0, then those of the next.
+
+    Filled in by who opens it: `fresh` (1), `cursor` (the list's address), `status` (0), `options`,
+    `first_row`
+    and `end_row` (offsets in bytes of a vertex's varyings), `flat` (bits: varyings that are not
+    interpolated), `scratch` and `clip_scratch` (vertices of lists with positions, and those of a
+    clip record), `planes` and `blocks` (where they go).
+
+    What a call tells: `more`, whether to call again; `end`, bytes in the list of blocks; `quads` in
+    them; `suspects`, lanes with a NaN in their planes; `turned`, triangles that face away and are
+    not drawn, `valid` others, of which `drawn` have blocks.
+
+    `ahead`: two pieces of indices decoded already, how many and their flags; `ahead_at` says which
+    comes next. `words`: of triangles being looked at, where the corners' word 0 is, counted from
+    `DrawParams.vertices`; `flat_words` the provoking vertex's own; `waiting_…`: the same of those
+    to be set up, and of the group, in front.
+
+    Of the group being listed, lane by lane: `place`, `dx`, `dy` of its first block; `width`,
+    `height` (pixels from there to the box's end); lanes in the box of its first blocks
+    (`first_columns`, `first_rows`); edges at its pixel (0, 0), their steps to the next pixel and to
+    the next block. `ready` are in it, `lane` is the next to be listed; `clipped_lanes`: bits of
+    those that the Z planes may cut. Of all groups, this one in lanes from 8 * `slot` on: `x2`, `y2`
+    (where planes are counted from), `z_low`, `z_high` (range of Zs), `z_first`, `z_last` (as 24-bit
+    depths), `z_offset`.
+    """
+
+    fresh = i32
+    cursor = i32
+    i0 = i32
+    i1 = i32
+    i2 = i32
+    clip_record = i32
+    clipped = i32
+    status = i32
+    budget = i32
+    options = i32
+    first_row = i32
+    end_row = i32
+    flat = i32
+    ended = i32
+    ahead_at = i32
+    ahead_count = Array(i32, 2)
+    ahead_flags = Array(i32, 2)
+    waiting = i32
+    ready = i32
+    lane = i32
+    slot = i32
+    clipped_lanes = i32
+    more = i32
+    end = i32
+    quads = i32
+    suspects = i32
+    turned = i32
+    valid = i32
+    drawn = i32
+    scratch = ptr
+    clip_scratch = ptr
+    planes = ptr
+    blocks = ptr
+    words = Array(i64, CORNERS * BATCH)
+    flat_words = Array(i64, BATCH)
+    position = Array(i32, CORNERS * BATCH)
+    ahead = Array(i32, 2 * CORNERS * BATCH)
+    waiting_words = Array(i64, CORNERS * WAITING)
+    waiting_flat = Array(i64, WAITING)
+    first_columns = Array(i64, BATCH)
+    first_rows = Array(i64, BATCH)
+    waiting_position = Array(i32, CORNERS * WAITING)
+    place = Array(f32, BATCH)
+    dx = Array(f32, BATCH)
+    dy = Array(f32, BATCH)
+    width = Array(i32, BATCH)
+    height = Array(i32, BATCH)
+    edge_start = Array(i32, CORNERS * BATCH)
+    step_x = Array(i32, CORNERS * BATCH)
+    step_y = Array(i32, CORNERS * BATCH)
+    right = Array(i32, CORNERS * BATCH)
+    down = Array(i32, CORNERS * BATCH)
+    deltas = Array(i32, CORNERS * MAX_DELTAS * BATCH)
+    x2 = Array(i32, LANES)
+    y2 = Array(i32, LANES)
+    z_low = Array(f32, LANES)
+    z_high = Array(f32, LANES)
+    z_first = Array(f32, LANES)
+    z_last = Array(f32, LANES)
+    z_offset = Array(f32, LANES)
