@@ -18,7 +18,7 @@ from vc4lab.v3d.fragment.tile_context import (
     FragmentKey,
     TileContext,
 )
-from vc4lab.v3d.fragment.triangle_batch import draw_packed, draw_triangles
+from vc4lab.v3d.fragment.triangle_batch import TriangleTracer, draw_packed, draw_triangles
 from vc4lab.v3d.fragment.triangle_setup import INDEX_CODES
 from vc4lab.v3d.geometry.primitive_decoder import ENDED, EXHAUSTED, MALFORMED, Decoder
 
@@ -33,14 +33,15 @@ def draw_list(
     memory = context.memory
     constants = DrawConstants.load(key, program, memory, params)
     shader = BlockShader(constants, context, params)
-    tracer = PrimitiveTracer(shader, vertex_source(key, context, params), window(context, params))
     has_vertices = const(i1, True) if key.index_bits == 32 else params.vertex_count > 0
     ended = const(i32, ENDED)
     draw = draw_packed if packs_quads(key, program) else draw_triangles
     if key.primitive == "triangles" and not key.coverage:
         if has_vertices:
-            ended = draw(tracer, address)
+            ended = draw(TriangleTracer(shader), address)
     else:
+        source = vertex_source(key, context, params)
+        tracer = PrimitiveTracer(shader, source, window(context, params))
         lists = select(params.lists != 0, params.lists, memory)
         decoder = Decoder(lists, PRIMITIVES.index(key.primitive), INDEX_CODES[key.index_bits])
         decoder.open(address)

@@ -146,6 +146,15 @@ VG_DEPTH, VG_RECIPROCAL_W = 0.5, 1.0
 """Zs and 1/Wc of vertices that are only a position (VG mode, x/y lists)."""
 
 
+def position_rows(rows: int) -> Value:
+    """Memory for the words of vertices that are only a position, in `rows` rows."""
+    scratch = alloca(rows * ROW_BYTES + 64)
+    for row in range(rows):
+        value = {DEPTH: VG_DEPTH, RECIPROCAL_W: VG_RECIPROCAL_W}.get(row, 0.0)
+        store(scratch + row * ROW_BYTES, const(vec(f32, 4), value))
+    return scratch
+
+
 @dataclass
 class PositionSource(VertexSource):
     """Vertices whose position stands in the list itself: no vertex buffer, varyings are zero."""
@@ -156,11 +165,7 @@ class PositionSource(VertexSource):
     def open(cls, context: Any, params: Any, rows: int) -> PositionSource:
         """As `load`; a vertex has `rows` words, of which only the first differs from 0, .5, 1."""
         base = VertexSource.load(context, params)
-        scratch = alloca(rows * ROW_BYTES + 64)
-        for row in range(rows):
-            value = {DEPTH: VG_DEPTH, RECIPROCAL_W: VG_RECIPROCAL_W}.get(row, 0.0)
-            store(scratch + row * ROW_BYTES, const(vec(f32, 4), value))
-        return cls(**vars(base), scratch=scratch)
+        return cls(**vars(base), scratch=position_rows(rows))
 
     def locate(self, cells: Any) -> list[Value]:
         """Puts the packed coordinates in their places."""

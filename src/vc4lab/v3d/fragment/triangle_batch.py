@@ -35,15 +35,30 @@ from vc4lab.v3d.fragment.batch import (
     TriangleBatch,
     block_bytes,
 )
-from vc4lab.v3d.fragment.block import Primitive, clamps_scaled
+from vc4lab.v3d.fragment.block import BlockShader, Primitive, clamps_scaled
 from vc4lab.v3d.fragment.coverage import LANE_X, LANE_Y, Block
-from vc4lab.v3d.fragment.primitives import PrimitiveTracer
 from vc4lab.v3d.fragment.quad_queue import FULL, QuadQueue, shade_queue
-from vc4lab.v3d.fragment.samples import separate_samples
-from vc4lab.v3d.fragment.setup import ROW_BYTES, Box, Planes, PositionSource
+from vc4lab.v3d.fragment.samples import raster_of, separate_samples
+from vc4lab.v3d.fragment.setup import POINT_SIZE, ROW_BYTES, Box, Planes, position_rows
 from vc4lab.v3d.fragment.tile_context import SETUPS, STATUS_NEEDS_SETUP, FragmentKey
 
 NO_LANE = -1
+
+
+class TriangleTracer:
+    """What is needed to trace the drawing of a list of triangles."""
+
+    def __init__(self, shader: BlockShader) -> None:
+        self.shader = shader
+        self.key = shader.constants.key
+        self.flat = [bool(self.key.flat_flags >> k & 1) for k in range(self.key.n_varyings)]
+        self.others = len(raster_of(self.key).points) - 1
+        """Samples with a coverage of their own, besides the first."""
+        self.step = block_bytes(self.others + 1)
+        self.rows = self.key.first_varying + self.key.n_varyings
+        self.batch: Any = TriangleBatch.at(alloca(TriangleBatch.size))
+        self.planes = alloca((FIXED_PLANES + self.key.n_varyings) * PLANE_ROW)
+        self.blocks = alloca(LIST_BYTES)
 
 
 def setup_number(key: FragmentKey) -> int:
@@ -61,7 +76,7 @@ def setup_function(tracer: Any) -> Value:
     return function
 
 
-def fill(tracer: PrimitiveTracer, function: Value, batch: Any) -> None:
+def fill(tracer: TriangleTracer, function: Value, batch: Any) -> None:
     """Has the next blocks of the list set up, and counts."""
     shader = tracer.shader
     places = (shader.context.pointer, shader.params.pointer, batch.pointer)
@@ -77,10 +92,11 @@ def fill(tracer: PrimitiveTracer, function: Value, batch: Any) -> None:
 def draw_triangles(tracer: Any, address: Value) -> Value:
     """Draws the triangles of the list at `address`; the decoder's last status."""
     key, shader = tracer.key, tracer.shader
-    batch: Any = open_batch(tracer, address)
+    batch = tracer.batch
+    open_batch(tracer, address)
     function = setup_function(tracer)
     more = function != 0
-    steps = DepthSteps(tracer, batch) if key.multisample else None
+    steps = DepthSteps(tracer) if key.multisample else None
     while more:
         fill(tracer, function, batch)
         more = batch.more != 0
@@ -90,13 +106,13 @@ def draw_triangles(tracer: Any, address: Value) -> Value:
         end = batch.end.zext(i64)
         place = const(i64, 0)
         while place < end:
-            listed: Any = CoveredBlock.at(batch.blocks + place, 1)
+            listed: Any = CoveredBlock.at(tracer.blocks + place, 1)
             where = BlockPlace.of(listed)
-            primitive = read_triangle(tracer, batch, where)
+            primitive = read_triangle(tracer, where)
             if steps is not None:
                 primitive.z_steps = steps.of(where.lane, primitive)
             shader.shade_listed(primitive, read_block(tracer, primitive, listed, where))
-            place = place + block_bytes(len(tracer.raster.points))
+            place = place + tracer.step
             if shader.running() is not None:
                 if ~shader.running():
                     place = end
@@ -107,7 +123,7 @@ def draw_triangles(tracer: Any, address: Value) -> Value:
 class DepthSteps:
     """`BlockShader.depth_steps` of the triangle whose blocks are being shaded."""
 
-    def __init__(self, tracer: PrimitiveTracer, batch: Any) -> None:
+    def __init__(self, tracer: TriangleTracer) -> None:
         self.shader = tracer.shader
         self.lane = var(i32, NO_LANE)
         self.cells = [var(i32, 0) for _ in range(self.shader.layout.samples)]
@@ -135,7 +151,8 @@ def _renew(steps: Any, lane: Value, primitive: Any) -> None:
 def draw_packed(tracer: Any, address: Value) -> Value:
     """As `draw_triangles`, with the quads of several triangles together."""
     context, key = tracer.shader.context, tracer.key
-    batch: Any = open_batch(tracer, address)
+    batch = tracer.batch
+    open_batch(tracer, address)
     function = setup_function(tracer)
     queue = QuadQueue(key)
     shade = shade_queue(key, tracer.shader.constants.program)
@@ -150,14 +167,18 @@ def draw_packed(tracer: Any, address: Value) -> Value:
             place, end = const(i64, 0), batch.end.zext(i64)
             lane = const(i32, NO_LANE)
         while (place < end) & (quads < FULL):
-            listed: Any = CoveredBlock.at(batch.blocks + place, 1)
+            listed: Any = CoveredBlock.at(tracer.blocks + place, 1)
             where = BlockPlace.of(listed)
             if where.lane != lane:
                 lane = where.lane
-                queue.write(records, read_triangle(tracer, batch, where))
+                primitive = read_triangle(tracer, where)
+                primitive.x0, primitive.y0 = (
+                    load(i32, batch.field_ptr(name) + lane.zext(i64)) for name in ("x2", "y2")
+                )
+                queue.write(records, primitive)
                 records = records + 1
             quads = queue.push(quads, records - 1, listed, where)
-            place = place + block_bytes(1)
+            place = place + tracer.step
         going = more | (place < end)
         if (quads >= FULL) | ~going:
             outcome = call(
@@ -170,11 +191,9 @@ def draw_packed(tracer: Any, address: Value) -> Value:
     return batch.status
 
 
-def open_batch(tracer: PrimitiveTracer, address: Value) -> Any:
-    """A `TriangleBatch` on the stack, at the beginning of a list."""
-    key = tracer.key
-    batch: Any = TriangleBatch.at(alloca(TriangleBatch.size))
-    rows = key.first_varying + key.n_varyings
+def open_batch(tracer: TriangleTracer, address: Value) -> None:
+    """Puts the `TriangleBatch` at the beginning of a list."""
+    key, batch, rows = tracer.key, tracer.batch, tracer.rows
     batch.fresh = 1
     batch.cursor = address
     options = OPTION_DEPTH_OFFSET if key.depth_offset else 0
@@ -186,19 +205,17 @@ def open_batch(tracer: PrimitiveTracer, address: Value) -> Any:
     batch.flat = key.flat_flags
     batch.status = 0
     batch.clip_scratch = alloca(rows * ROW_BYTES + 64)
-    batch.planes = alloca((FIXED_PLANES + key.n_varyings) * PLANE_ROW)
-    batch.blocks = alloca(LIST_BYTES)
+    batch.planes, batch.blocks = tracer.planes, tracer.blocks
     batch.first_row, batch.end_row = key.first_varying * ROW_BYTES, rows * ROW_BYTES
-    if isinstance(tracer.source, PositionSource):
-        batch.scratch = tracer.source.scratch
-    return batch
+    if key.index_bits == 32:
+        batch.scratch = position_rows(max(rows, POINT_SIZE + 1))
 
 
-def read_triangle(tracer: PrimitiveTracer, batch: Any, where: BlockPlace) -> Primitive:
-    """The triangle of a block in the list."""
+def read_triangle(tracer: TriangleTracer, where: BlockPlace) -> Primitive:
+    """The triangle of a block in the list, without its box, edges and reference point."""
     key = tracer.key
     lane = where.lane.zext(i64)
-    planes, members = batch.planes + lane, batch.pointer + lane
+    planes, members = tracer.planes + lane, tracer.batch.pointer + lane
 
     def member(name: str, kind: Any = f32) -> Value:
         return load(kind, members + TriangleBatch.offset(name))
@@ -216,7 +233,7 @@ def read_triangle(tracer: PrimitiveTracer, batch: Any, where: BlockPlace) -> Pri
     none = const(i32, 0)
     depth, reciprocal = ((part(row, 0), part(row, 1), part(row, 2)) for row in range(FIXED_PLANES))
     return Primitive(
-        Box(none, none, none, none), [], member("x2", i32), member("y2", i32),
+        Box(none, none, none, none), [], none, none,
         depth, reciprocal, varyings,
         member("z_first" if scaled else "z_low"), member("z_last" if scaled else "z_high"),
         member("z_offset") if key.depth_offset else None,
@@ -225,11 +242,10 @@ def read_triangle(tracer: PrimitiveTracer, batch: Any, where: BlockPlace) -> Pri
 
 
 def read_block(
-    tracer: PrimitiveTracer, primitive: Primitive, listed: Any, where: BlockPlace
+    tracer: TriangleTracer, primitive: Primitive, listed: Any, where: BlockPlace
 ) -> Block:
     """A block of the list as the shader takes it."""
-    others = listed.field_ptr("others")
-    samples = [load(i16, others + 2 * k) for k in range(len(tracer.raster.points) - 1)]
+    samples = [load(i16, listed.field_ptr("others") + 2 * k) for k in range(tracer.others)]
     dx = const(f32x16, [float(x) for x in LANE_X]) + splat(listed.dx)
     dy = const(f32x16, [float(y) for y in LANE_Y]) + splat(listed.dy)
     covered = load(i32, listed.field_ptr("covered"))  # what stands above is of no consequence
