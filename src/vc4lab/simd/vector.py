@@ -98,10 +98,10 @@ def permute_two(a: Value, b: Value, index: Value) -> Value:
 
 
 def compress(x: Value, mask: Value) -> Value:
-    """The lanes of `x` where `mask` holds, in their order, in front; zeros follow."""
+    """The lanes of `x` where `mask` holds, in their order, in front; what follows is undefined."""
     if not x.type.lanes or mask.type is not i1.like(x.type):
         raise staged_error(f"compress wants a vector and its mask, not {x.type}, {mask.type}")
-    rest = coerce(0, x.type)
+    rest = Value(x.type, "poison")
     return _intrinsic("experimental.vector.compress", x.type, x, mask, rest)
 
 
