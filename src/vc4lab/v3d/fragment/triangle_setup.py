@@ -112,8 +112,7 @@ def next_batch(
     source = VertexSource.load(context, params)
     limits = window(context, params)
     groups = const(i32, 0)
-    going = const(i1, True)
-    while going:
+    while True:
         if batch.lane >= batch.ready:
             drop_group(batch)
             while (batch.waiting < BATCH) & (batch.ended == 0):
@@ -127,7 +126,8 @@ def next_batch(
         full = list_blocks(params, batch, raster)
         left = (batch.waiting > batch.ready) | (batch.ended == 0)
         groups = groups + 1
-        going = left & ~full & (groups < GROUPS)
+        if full | ~left | (groups == GROUPS):
+            break
     more = (batch.lane < batch.ready) | (batch.waiting > batch.ready) | (batch.ended == 0)
     batch.more = more.zext(i32)
 
@@ -178,7 +178,7 @@ def decode(lists: Value, batch: Any, piece: Value, index_bits: Any) -> None:
     more = const(i1, True)
     quick = index_bits == 16
     ahead = ahead_ptr(batch, piece)
-    while more & (count < BATCH):
+    while True:
         place = ahead + (count << 2)
         together = const(i1, False)
         if quick:
@@ -197,6 +197,8 @@ def decode(lists: Value, batch: Any, piece: Value, index_bits: Any) -> None:
                 store(place + 8 * BATCH, decoder.i2.get())
                 flags = flags | decoder.flags.get()
                 count = count + 1
+        if ~more | (count == BATCH):
+            break
     batch.cursor = decoder.address.get()
     for name in _CELLS:
         setattr(batch, name, getattr(decoder, name).get())
