@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from vc4lab.simd import Value, select
+from vc4lab.simd import Value, const, i32x16, permute_two, select
+from vc4lab.simd.trace import current
 from vc4lab.v3d.fragment.tiling import TILE_BYTES, Tiling, UtileShape
 
 _BELOW_TILE = TILE_BYTES - 1
@@ -41,6 +42,8 @@ def column_offset(x: Value, shape: UtileShape, tiling: Tiling) -> Value:
     inner = _field(x, texel_shift, inner_bytes - 1 & ~((1 << max(texel_shift, 0)) - 1))
     if tiling is Tiling.LT:
         return inner | _field(x, 6 - low, -64)
+    if _looked_up(x, low):
+        return _lookup(x, column_table(shape)) | _field(x, 9 - low, ~_BELOW_TILE)
     utile = _field(x, 6 - low, 0xC0)
     # Bit 2 of the utile column sits at bits 10 and 11, the tile column above.
     subtile = _field(x, 8 - low, 0x400)
@@ -55,10 +58,37 @@ def row_offset(y: Value, pitch: Value, shape: UtileShape, tiling: Tiling) -> Row
     inner = _field(y, shape.row_bytes_log2, (shape.height - 1) << shape.row_bytes_log2)
     if tiling is Tiling.LT:
         return RowAddress(inner, y.shr(low) * pitch)
-    utile = _field(y, 8 - low, 0xF00)
-    odd_rows = ((y << (28 - low)) >> 31) & ~_BELOW_TILE
+    odd_rows = (y << (28 - low)) >> 31
     tile_pairs = (y + 8 * shape.height).shr(low + 4)
-    return RowAddress(inner | utile | odd_rows, tile_pairs * (pitch << 1))
+    if _looked_up(y, low):
+        # The bit that tells odd tile rows is bit 11 of the offset as well.
+        within = _lookup(y, row_table(shape)) | (odd_rows & ~(_BELOW_TILE >> 1))
+    else:
+        within = inner | _field(y, 8 - low, 0xF00) | (odd_rows & ~_BELOW_TILE)
+    return RowAddress(within, tile_pairs * (pitch << 1))
+
+
+def _looked_up(position: Value, low: int) -> bool:
+    """Whether the offset inside a tile depends on five bits: one permutation of 32 numbers."""
+    return low <= 2 and position.type.lanes == 16 and current().module.target.level == "avx512"
+
+
+def _lookup(position: Value, numbers: list[int]) -> Value:
+    halves = [const(i32x16, numbers[k : k + 16]) for k in (0, 16)]
+    return permute_two(halves[0], halves[1], position)
+
+
+def column_table(shape: UtileShape) -> list[int]:
+    """Offsets inside a T tile of an even tile row by the low five bits of x."""
+    low, texel = shape.width_log2, shape.bits_per_texel // 8
+    inner = [(x % shape.width) * texel for x in range(32)]
+    return [inner[x] | (x >> low & 3) << 6 | (x >> (low + 2) & 1) * 0xC00 for x in range(32)]
+
+
+def row_table(shape: UtileShape) -> list[int]:
+    """What rows add to that, by the low five bits of y, without the odd tile rows' part."""
+    low = shape.height_log2
+    return [(y % shape.height) << shape.row_bytes_log2 | (y >> low & 7) << 8 for y in range(32)]
 
 
 def mixed_column(x: Value, shape: UtileShape, linear_tile: Value) -> Value:
