@@ -44,7 +44,7 @@ from vc4lab.v3d.fragment.utile_block import Spread, UtileBlock, prefetch_below
 
 _i16x32 = vec(i16, 32)
 _LANES = 16
-_LOWER_LEFT = 10
+_LOWER_LEFT = 8
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,8 @@
 The split makes bilinear sampling cheap: two columns and two rows give four addresses. It works for
 every size because an odd tile row, which runs right to left, is the exclusive or of the tile
 column with all ones (-1 - x) plus one whole row: `ty * n + (n - 1 - x) = (ty + 1) * n + ~x`.
-The sub-tile order (0,3,1,2 / 2,1,3,0) is `sy ^ 3*sx ^ 2*odd`.
+The sub-tile order (0,3,1,2 / 2,1,3,0) is `sy ^ 3*sx ^ 2*odd`. For texels of 32 bits and more the
+place inside a tile depends on five bits of x and of y: a permutation of two registers looks it up.
 """
 
 from __future__ import annotations
