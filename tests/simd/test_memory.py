@@ -35,7 +35,6 @@ from vc4lab.simd import (
     scatter,
     select,
     store,
-    store_packed,
     table,
     vec,
 )
@@ -278,25 +277,3 @@ def test_prefetch_takes_any_address_and_changes_nothing():
 
     word = ctypes.c_int32(77)
     assert build("prefetch", {"f": fetched})["f"](ctypes.addressof(word)) == 77
-
-
-@pytest.mark.parametrize("elem", [i16, i32, i64, f32])
-def test_store_packed(target, elem):
-    """Wanted lanes stand one behind the other; behind them no more than a vector's bytes change."""
-    lanes = vec(elem, 16)
-
-    def body(source, out, bits, counts):
-        found = store_packed(out, load(lanes, source), mask_from_bits(bits))
-        store(counts, found)
-
-    function = Function((ptr, ptr, i32, ptr), None, body)
-    native = build("p", {"p": function}, target=target)["p"]
-    kind = {i16: "i2", i32: "i4", i64: "i8", f32: "f4"}[elem]
-    source = np.arange(1, 17).astype(kind)
-    for bits in (0, 1, 0x8000, 0xFFFF, 0x5555, 0b0101_1100_0000_0011):
-        out, count = np.full(48, 99, kind), np.zeros(1, "i4")
-        native(address(source), address(out[8:]), bits, address(count))
-        wanted = [k + 1 for k in range(16) if bits >> k & 1]
-        assert count[0] == len(wanted)
-        assert out[8 : 8 + len(wanted)].tolist() == wanted
-        assert set(out[:8]) == set(out[24:]) == {99}

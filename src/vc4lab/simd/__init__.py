@@ -23,7 +23,6 @@ from vc4lab.simd.memory import (
     prefetch,
     scatter,
     store,
-    store_packed,
     table,
     var,
 )
@@ -178,7 +177,6 @@ __all__ = [
     "sqrt_",
     "staged",
     "store",
-    "store_packed",
     "table",
     "targets",
     "terminated",

@@ -222,30 +222,6 @@ def _pointers(base: Any, offsets: Value) -> Value:
     return Value(type_, current().once(text))
 
 
-def store_packed(p: Any, value: Value, mask: Value) -> Value:
-    """Writes the lanes where `mask` holds one behind the other to `p`; their number (i32).
-
-    Up to as many bytes behind them as the vector has may be overwritten.
-    """
-    from vc4lab.simd.vector import mask_bits, popcount_
-
-    type_, trace = value.type, current()
-    m = _mask(mask, type_.lanes)
-    if trace.module.target.level == "avx512" and type_.elem.bits == 32 and type_.lanes == 16:
-        name = trace.module.declare(
-            f"llvm.x86.avx512.mask.compress.{_mangle(type_)}",
-            f"{type_.text} @{{}} ({type_.text}, {type_.text}, {m.type.text})",
-        )
-        args = f"{type_.text} {value.text}, {type_.text} zeroinitializer, {m.type.text} {m.text}"
-        store(p, Value(type_, trace.once(f"call {type_.text} @{name}({args})")))
-        return popcount_(mask_bits(m))
-    place, bits = _pointer(p), mask_bits(m)
-    for lane in range(type_.lanes):
-        store(place, value[lane])
-        place = place + ((bits.shr(lane) & 1) * type_.elem.size).zext(i64)
-    return popcount_(bits)
-
-
 def scatter(base: Any, offsets: Value, value: Any, mask: Any = True) -> None:
     """Writes lane by lane, lowest first, to `base + offsets[lane]` bytes where `mask` holds."""
     lanes = offsets.type.lanes

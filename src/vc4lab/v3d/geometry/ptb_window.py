@@ -14,6 +14,7 @@ from vc4lab.simd import (
     Array,
     Struct,
     Value,
+    compress,
     const,
     gather,
     i8x16,
@@ -28,12 +29,12 @@ from vc4lab.simd import (
     mask_bits,
     max_,
     min_,
+    popcount_,
     select,
     shuffle,
     splat,
     staged,
     store,
-    store_packed,
     vec,
 )
 from vc4lab.v3d.geometry.clipper import OUT_BAD, OUT_CUT, OUT_VOLUME
@@ -232,14 +233,13 @@ def look(c: Any, window: Any, first: Value, count: Value) -> None:
         b = select(normal & pair, second | numbers | SECOND, splat(const(i32, -1), LANES))
         for order in FIRST_HALVES, SECOND_HALVES:
             both = shuffle(a, b, order)
-            place = window.field_ptr("entries") + entries * 4
-            entries = entries + store_packed(place, both, both >= 0)
+            store_entries(c, window, first, entries, compress(both, both >= 0))
+            entries = entries + popcount_(mask_bits(both >= 0))
         shift = part.zext(i64)
         rejected = rejected | (mask_bits(gone).zext(i64) << shift)
         outside = outside | (mask_bits(beyond).zext(i64) << shift)
         degenerate = degenerate | (mask_bits(flat).zext(i64) << shift)
         part = part + LANES
-    unpack_entries(c, window, first, entries)
     window.rejected = rejected
     window.outside = outside
     window.degenerate = degenerate
@@ -257,18 +257,15 @@ def code(window: Any, part: Value, previous: Any, indices: Any) -> None:
 
 
 @staged
-def unpack_entries(c: Any, window: Any, first: Value, count: Value) -> None:
-    """Tiles and vertices of `count` entries."""
-    start = c.first_index + first * 3
-    none = c.width * c.height
-    k: Any = const(i32, 0)
-    while k < count:
-        entry = load(i32x16, window.field_ptr("entries") + k * 4, align=64)
-        tile = select(entry >= SPECIAL, splat(none, LANES), entry & TILE_MASK)
-        number = (entry >> NUMBER_AT) & (WINDOW - 1)
-        store(window.field_ptr("where") + k * 4, tile * TileState.size, align=64)
-        store(window.field_ptr("vertex") + k * 4, start + number * 3, align=64)
-        k = k + LANES
+def store_entries(c: Any, window: Any, first: Value, count: Value, entry: Value) -> None:
+    """A vector of entries behind the `count` that are there, with their tiles and vertices."""
+    place = window.pointer + count * 4
+    number = (entry >> NUMBER_AT) & (WINDOW - 1)
+    tile = select(entry >= SPECIAL, splat(c.width * c.height, LANES), entry & TILE_MASK)
+    vertex = (c.first_index + first * 3) + number * 3
+    store(place + TriangleWindow.offset("entries"), entry)
+    store(place + TriangleWindow.offset("where"), tile * TileState.size)
+    store(place + TriangleWindow.offset("vertex"), vertex)
 
 
 @staged
