@@ -8,7 +8,8 @@ import wave
 import pytest
 
 from vc4lab.cli.exit_codes import ExitCode
-from vc4lab.cli.session import Settings, run_session
+from vc4lab.cli.session import run_session
+from vc4lab.cli.settings import Settings
 from vc4lab.soc.devices.audio import AudioRecorder
 from vc4lab.soc.states.state import load_state, save_state
 
