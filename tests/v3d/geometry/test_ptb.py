@@ -266,6 +266,40 @@ def test_runs_of_neighbours_are_coded_like_single_triangles(memory, start, starv
     assert results[0] == results[2]
 
 
+@pytest.mark.parametrize("spread", [1, 4, 20, 300])
+@pytest.mark.parametrize("starved", [False, True])
+def test_triangles_of_any_vertices_are_coded_like_single_ones(memory, spread, starved):
+    """All codings, from strips to absolute ones: bytes are those of a draw for each triangle."""
+    rng = random.Random(spread)
+    screen = [(900 + 13 * k % 2400, 900 + 7 * k % 1700) for k in range(300)]
+    points = coordinates([(x + rng.randrange(200), y + rng.randrange(200)) for x, y in screen])
+    order, at = [0, 1, 2], 2
+    for _ in range(199):
+        at = max(0, min(299, at + rng.randrange(-spread, spread + 1)))
+        kept = rng.choice([order[-2:], order[-1:] + order[-2:-1], [order[-3], order[-1]], None])
+        order += [*(kept or (rng.randrange(300), max(0, at - 2))), at]
+    results = []
+    for alone in (False, True):
+        memory.write(BASE, bytes(1 << 16))
+        frame = Frame(memory, 8, 6, pool=48 * 32 + 256 if starved else 1 << 22)
+        frame.start()
+        whole = indexed(memory, order)
+        sources = [whole]
+        if alone:
+            sources = [IndexSource(3, address=INDICES + 6 * k, bits=16) for k in range(200)]
+        place = BASE + 0x8000
+        for source in sources:
+            status = frame.binner.draw(4, source, points, clip=False)
+            while status == pc.OUT_OF_MEMORY:
+                frame.binner.supply_memory(place, 32)
+                place += 32
+                status = frame.binner.resume()
+            assert status == pc.DONE
+        assert frame.binner.flush() == pc.DONE
+        results.append((memory.read(BASE, 1 << 16), frame.all_tiles(), frame.binner.counters))
+    assert results[0] == results[1]
+
+
 @pytest.mark.parametrize("count", [1, 2, 5, 15, 16, 63, 64, 65, 129])
 def test_triangles_without_a_trace_are_counted(memory, count):
     """Whether a draw ends inside a window of triangles, with it or behind it."""
