@@ -252,12 +252,14 @@ class FragmentEnvironment(Environment):
     def tlb_z(self, value: Value, mask: Value) -> None:
         key = self.constants.key
         test = tlb.DepthTest(self.layout, key.depth_function, key.z_update)
+        fits = value.text == self.inputs.z.text  # the depth as it came
         for number, cell in enumerate(self.flags):
             flags = cell.get()
             step = self.inputs.z_steps[number] if self.inputs.z_steps else None
+            depth = value if fits and step is None else tlb.sample_depth(value, step)
             passed = tlb.z_test(
                 test, self.stencil, self.reverse.get(), self.inputs.zs + SAMPLE_BYTES * number,
-                tlb.sample_depth(value, step), flags & mask,
+                depth, flags & mask,
             )  # fmt: skip
             cell.set(passed | (flags & ~mask))
 
