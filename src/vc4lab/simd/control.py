@@ -10,7 +10,7 @@ from typing import Any
 from vc4lab.simd.merge import LoopState, Unbound, capture, join, restore
 from vc4lab.simd.trace import Edge, FunctionTrace, current, staged_error
 from vc4lab.simd.types import i1, i32
-from vc4lab.simd.value import Value, branch, coerce, compare, is_staged, select
+from vc4lab.simd.value import Value, coerce, compare, inverted, is_staged, select
 
 __all__ = ["For", "Frame", "If", "Unbound", "While", "alive", "and_", "chain", "not_", "or_",
            "range_", "ternary", "truth", "unroll"]  # fmt: skip
@@ -37,6 +37,17 @@ def _branch_condition(value: Any) -> Any:
             f"a {condition.type} cannot decide a branch: use any_(), all_() or select()"
         )
     return condition
+
+
+def _branch(condition: Value, yes: str, no: str) -> tuple[str, str]:
+    """A jump to `yes` if `condition` (i1) holds, else to `no`, written in two ways.
+
+    The first is for a place where `yes` follows, the second for one where `no` does: code is made
+    without a detour if the block jumped to on the condition is not the next one.
+    """
+    plain = f"br i1 {condition.text}, label %{yes}, label %{no}"
+    other = inverted(condition)
+    return plain if other is None else f"br i1 {other.text}, label %{no}, label %{yes}", plain
 
 
 class Frame:
@@ -81,7 +92,7 @@ class If:
         self.base = capture(state)
         self.dead = trace.block is None
         yes, self.no = trace.new_label("then"), trace.new_label("else")
-        jump, self._jump_over = branch(condition, yes, self.no)
+        jump, self._jump_over = _branch(condition, yes, self.no)
         self._line = len(trace.lines)
         trace.terminate(jump)
         if not self.dead:
@@ -149,7 +160,7 @@ class _Loop:
         assert self.state is not None
         trace = self.trace
         body, out = trace.new_label("body"), trace.new_label("out")
-        trace.terminate(branch(condition, body, out)[0])
+        trace.terminate(_branch(condition, body, out)[0])
         known = trace.knowledge()
         trace.start(out)
         edge = trace.leave(tuple(self.state.header) if state is None else capture(state))

@@ -179,19 +179,13 @@ def _compared(result: Type, kind: str, test: str, type_text: str, x: str, y: str
     return Value(result, name)
 
 
-def branch(condition: Value, yes: str, no: str) -> tuple[str, str]:
-    """A jump to `yes` if `condition` (i1) holds, else to `no`, written in two ways.
-
-    The first is for a place where `yes` follows, the second for one where `no` does: code is made
-    without a detour if the block jumped to on the condition is not the next one.
-    """
-    plain = f"br i1 {condition.text}, label %{yes}, label %{no}"
+def inverted(condition: Value) -> Value | None:
+    """The opposite comparison, if `condition` is one."""
     known = current().compares.get(condition.text)
     if known is None:
-        return plain, plain
+        return None
     kind, test, *operands = known
-    other = _compared(i1, kind, INVERSE[kind, test], *operands)
-    return f"br i1 {other.text}, label %{no}, label %{yes}", plain
+    return _compared(condition.type, kind, INVERSE[kind, test], *operands)
 
 
 def unordered(x: Value, y: Value) -> Value:
@@ -205,9 +199,9 @@ def _logic(op: str, x: Value, y: Value) -> Value | None:
     first = compares.get(x.text)
     if first is None:
         return None
-    kind, test, type_text, a, b = first
     if op == "xor" and y._bits == 1:
-        return _compared(x.type, kind, INVERSE[kind, test], type_text, a, b)
+        return inverted(x)
+    kind, test, type_text, a, b = first
     second = compares.get(y.text)
     if op == "or" and second is not None and a == b and test == "uno":
         if second[:3] == first[:3] and second[3] == second[4]:
