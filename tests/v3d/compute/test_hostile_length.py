@@ -13,6 +13,7 @@ from vc4lab.qpu.flow import LONGEST, Flow
 from vc4lab.qpu.plan import plan
 from vc4lab.qpu.program import Program
 from vc4lab.simd import native
+from vc4lab.v3d.compute.budget import UNCOMPILED
 from vc4lab.v3d.compute.compiled import compile_user_program
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
 
@@ -74,3 +75,12 @@ def test_a_refused_program_still_runs() -> None:
     assert board.reporter.counts["QPU-057"] == 1
     assert outcome.completed == 1
     assert outcome.codes == {}
+
+
+def test_a_refused_program_without_an_end_is_named_soon() -> None:
+    """It has the budget of programs that nobody wanted interpreted, but more than its length."""
+    board = Board("jit")
+    board.start("mov r0, r0\n" * (LONGEST + 1) + ":again\nbrr -, again\nnop\nnop\nnop")
+    outcome = board.finish()
+    assert "QPU-041" in outcome.codes or "QPU-001" in outcome.codes, outcome.codes
+    assert UNCOMPILED <= max(outcome.instructions) <= 4 * (LONGEST + 8) + UNCOMPILED

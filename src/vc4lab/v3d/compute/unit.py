@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from vc4lab.v3d.compute.budget import chosen_budget
+from vc4lab.v3d.compute.budget import UNCOMPILED, chosen_budget
 from vc4lab.v3d.compute.code import CodeCache
 from vc4lab.v3d.compute.engine import run_until_quiet
 from vc4lab.v3d.compute.qpu import Condition, GoldenQpu, Qpu, Request
@@ -89,20 +89,22 @@ class ComputeUnit:
                 self.reporter.report(
                     problem.code, problem.message, address=problem.address, block="QPU"
                 )
+        budget = self.budget
         if self.engine == "jit":
             from vc4lab.v3d.compute.native import NativeQpu
 
             function = code.native(self.unknowns, request.limited)
             if function is not None:
                 return NativeQpu(
-                    number, request, code, function, self.shared, self.unknowns, self.budget
+                    number, request, code, function, self.shared, self.unknowns, budget
                 )
             verdict = code.verdict
             assert verdict is not None
             text = f"{verdict.code}: {verdict.message}"
             self.reporter.report("QPU-057", text, address=request.code, block="QPU")
+            budget = budget or max(UNCOMPILED, 4 * len(program))
         return GoldenQpu(
-            number, request, program, self.shared, self.memory, self.unknowns, self.budget
+            number, request, program, self.shared, self.memory, self.unknowns, budget
         )
 
     def run(self, qpus: Sequence[Qpu], reserved_rows: int) -> None:
