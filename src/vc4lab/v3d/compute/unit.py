@@ -103,9 +103,7 @@ class ComputeUnit:
             text = f"{verdict.code}: {verdict.message}"
             self.reporter.report("QPU-057", text, address=request.code, block="QPU")
             budget = budget or max(UNCOMPILED, 4 * len(program))
-        return GoldenQpu(
-            number, request, program, self.shared, self.memory, self.unknowns, budget
-        )
+        return GoldenQpu(number, request, program, self.shared, self.memory, self.unknowns, budget)
 
     def run(self, qpus: Sequence[Qpu], reserved_rows: int) -> None:
         """Run until each has ended or waits; report what was noticed."""
