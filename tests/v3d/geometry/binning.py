@@ -12,12 +12,13 @@ from vc4lab.records import control
 from vc4lab.records.declarations import TileBinningMode
 from vc4lab.records.primitives import ListFormat, walk_compressed
 from vc4lab.v3d.geometry.ptb import Binner
-from vc4lab.v3d.geometry.ptb_input import Coordinates
+from vc4lab.v3d.geometry.ptb_input import Coordinates, IndexSource
 from vc4lab.v3d.lists.render_state import STATE_RECORD_BYTES
 from vc4lab.v3d.unknowns import Unknowns
 
 BASE = 0xC0100000
 SHADER = 0x00001230
+INDICES = 0x00800000
 
 
 @dataclass
@@ -65,11 +66,16 @@ class Frame:
         self.memory = memory
         self.reporter = Reporter()
         self.binner = Binner(memory, self.reporter, Unknowns(switches))
+        self.pool, self.mode = pool, mode
+        self.initial = 32 << mode.get("initial_block", 0)
+        self.configure(tiles_x, tiles_y)
+
+    def configure(self, tiles_x, tiles_y):
+        """Record 112."""
         self.tiles = (tiles_x, tiles_y)
         record = control.build(
-            112, address=BASE, memory_size=pool, tiles_x=tiles_x, tiles_y=tiles_y, **mode
+            112, address=BASE, memory_size=self.pool, tiles_x=tiles_x, tiles_y=tiles_y, **self.mode
         )
-        self.initial = 32 << mode.get("initial_block", 0)
         self.binner.configure(TileBinningMode(int.from_bytes(record[1:], "little")))
 
     def state(self, identifier, payload):
@@ -108,3 +114,9 @@ def coordinates(screen, clip=None, sizes=None):
     return Coordinates(
         ctypes.addressof(buffer), pitch, 0, len(screen) - 1, clip is not None, bool(sizes), buffer
     )
+
+
+def indexed(memory, indices, bits=16, **more):
+    """Indices in guest memory."""
+    memory.write(INDICES, struct.pack(f"<{len(indices)}{'H' if bits == 16 else 'B'}", *indices))
+    return IndexSource(len(indices), address=INDICES, bits=bits, **more)

@@ -7,7 +7,7 @@ import struct
 
 import numpy as np
 import pytest
-from tests.v3d.geometry.binning import BASE, Frame, coordinates
+from tests.v3d.geometry.binning import BASE, INDICES, Frame, coordinates, indexed
 
 from vc4lab.diagnostics import Reporter
 from vc4lab.memory import GuestMemory
@@ -17,17 +17,10 @@ from vc4lab.v3d.geometry.ptb import Binner
 from vc4lab.v3d.geometry.ptb_input import IndexSource, primitive_count, tile_size
 from vc4lab.v3d.unknowns import Unknowns
 
-INDICES = 0x00800000
-
 
 @pytest.fixture(scope="module")
 def memory():
     return GuestMemory()
-
-
-def indexed(memory, indices, bits=16, **more):
-    memory.write(INDICES, struct.pack(f"<{len(indices)}{'H' if bits == 16 else 'B'}", *indices))
-    return IndexSource(len(indices), address=INDICES, bits=bits, **more)
 
 
 def assemble(mode, order):
@@ -221,108 +214,6 @@ def test_overspill_and_resume(memory):
         assert expected is None or lists == expected
         expected = lists
     assert supplied >= 2
-
-
-@pytest.mark.parametrize("start", [0, 8, 3])
-@pytest.mark.parametrize("starved", [False, True])
-def test_runs_of_neighbours_are_coded_like_single_triangles(memory, start, starved):
-    """Small triangles side by side: bytes and counters are those of one draw for each."""
-    rng = random.Random(start)
-    screen = [(0, 0)] * start
-    x = y = 900
-    for k in range(150):
-        if k % 11 == 7:
-            x, y = rng.randrange(7000), rng.randrange(5000)
-        x, y = x + rng.randrange(-60, 120), y + rng.randrange(-60, 120)
-        screen += [(x + rng.randrange(400), y + rng.randrange(400)) for _ in range(3)]
-    points = coordinates(screen)
-    order = list(range(start, len(screen)))
-    results = []
-    for sources in (
-        [IndexSource(450, first=start)],
-        [indexed(memory, order)],
-        [IndexSource(3, first=k) for k in order[::3]],
-    ):
-        memory.write(BASE, bytes(1 << 16))
-        frame = Frame(memory, 8, 6, pool=48 * 32 + 256 if starved else 1 << 22)
-        frame.start()
-        place = BASE + 0x8000
-        between = 0
-        for source in sources:
-            status = frame.binner.draw(4, source, points, clip=False)
-            while status == pc.OUT_OF_MEMORY:
-                between += frame.binner.context.tile_x >= 0
-                frame.binner.supply_memory(place, 32)
-                place += 32
-                status = frame.binner.resume()
-            assert status == pc.DONE
-        assert frame.binner.flush() == pc.DONE
-        lists = {k: [p[0] for p in t.primitives] for k, t in frame.all_tiles().items()}
-        assert sum(map(len, lists.values())) == frame.binner.counters["entries"]
-        results.append((memory.read(BASE, 1 << 16), lists, frame.binner.counters))
-        assert (place > BASE + 0x8000) == starved
-        assert (between > 0) == starved  # memory ran out between a triangle's tiles, too
-    assert results[0] == results[1]
-    assert results[0] == results[2]
-
-
-@pytest.mark.parametrize("spread", [1, 4, 20, 300])
-@pytest.mark.parametrize("starved", [False, True])
-def test_triangles_of_any_vertices_are_coded_like_single_ones(memory, spread, starved):
-    """All codings, from strips to absolute ones: bytes are those of a draw for each triangle."""
-    rng = random.Random(spread)
-    screen = [(900 + 13 * k % 2400, 900 + 7 * k % 1700) for k in range(300)]
-    points = coordinates([(x + rng.randrange(200), y + rng.randrange(200)) for x, y in screen])
-    order, at = [0, 1, 2], 2
-    for _ in range(199):
-        at = max(0, min(299, at + rng.randrange(-spread, spread + 1)))
-        kept = rng.choice([order[-2:], order[-1:] + order[-2:-1], [order[-3], order[-1]], None])
-        order += [*(kept or (rng.randrange(300), max(0, at - 2))), at]
-    results = []
-    for alone in (False, True):
-        memory.write(BASE, bytes(1 << 16))
-        frame = Frame(memory, 8, 6, pool=48 * 32 + 256 if starved else 1 << 22)
-        frame.start()
-        whole = indexed(memory, order)
-        sources = [whole]
-        if alone:
-            sources = [IndexSource(3, address=INDICES + 6 * k, bits=16) for k in range(200)]
-        place = BASE + 0x8000
-        for source in sources:
-            status = frame.binner.draw(4, source, points, clip=False)
-            while status == pc.OUT_OF_MEMORY:
-                frame.binner.supply_memory(place, 32)
-                place += 32
-                status = frame.binner.resume()
-            assert status == pc.DONE
-        assert frame.binner.flush() == pc.DONE
-        results.append((memory.read(BASE, 1 << 16), frame.all_tiles(), frame.binner.counters))
-    assert results[0] == results[1]
-
-
-@pytest.mark.parametrize("count", [1, 2, 5, 15, 16, 63, 64, 65, 129])
-def test_triangles_without_a_trace_are_counted(memory, count):
-    """Whether a draw ends inside a window of triangles, with it or behind it."""
-    shapes = {
-        "degenerate": [(100, 100), (200, 200), (300, 300)],
-        "outside": [(-100, 100), (-200, 200), (-300, 100)],
-        "entries": [(100, 100), (200, 200), (300, 100)],
-    }
-    for name, shape in shapes.items():
-        frame = Frame(memory, 8, 6)
-        frame.start()
-        points = coordinates(shape * count)
-        assert frame.binner.draw(4, IndexSource(3 * count), points, clip=False) == pc.DONE
-        assert {k: v for k, v in frame.binner.counters.items() if v and k != "blocks"} == {
-            name: count
-        }
-    frame = Frame(memory, 8, 6)
-    frame.start()
-    unseen = coordinates(shapes["entries"] * count, [(9.0, 0.0, 0.0, 1.0)] * (3 * count))
-    assert frame.binner.draw(4, IndexSource(3 * count), unseen) == pc.DONE
-    assert {k: v for k, v in frame.binner.counters.items() if v and k != "blocks"} == {
-        "rejected": count
-    }
 
 
 def test_small_declared_pool_goes_on_behind_the_fixed_area(memory):

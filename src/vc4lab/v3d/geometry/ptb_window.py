@@ -138,8 +138,8 @@ def packed_positions(c: Any, plain: Value, i0: Value, i1_: Value, i2: Value) -> 
         batches = [min_((start >> 4) + k, last) for k in (0, 1, 2)]
         w0, w1, w2 = deinterleave([load(i32x16, rows + k * c.pitch) for k in batches])
     else:
-        pitch = splat(c.pitch, LANES)
-        of = (i0, i1_, i2)
+        pitch, last = splat(c.pitch, LANES), splat(c.last_vertex, LANES)
+        of = [min_(i, last) for i in (i0, i1_, i2)]  # behind the draw there may be no memory
         w0, w1, w2 = (gather(i32, rows, i.shr(4) * pitch + ((i & 15) << 2)) for i in of)
     return w0, w1, w2
 
