@@ -240,7 +240,9 @@ def test_end_of_a_line_loop_is_a_switch(memory):
         assert {k[0] for k in parts_of(memory, frame)} == {(0, 1), (1, 2), closing}
 
 
-@pytest.mark.parametrize("guard", [(32752.0, 32752.0), (3000.0, 32752.0), (4000.0, 3000.0)])
+@pytest.mark.parametrize(
+    "guard", [(32752.0, 32752.0), (3000.0, 32752.0), (32752.0, 2000.0), (4000.0, 3000.0)]
+)
 def test_outcodes_of_batches(guard):
     """Bits of each vertex against numpy: batches all inside, partly outside, and of odd numbers."""
     rng = np.random.default_rng(7)
@@ -270,4 +272,4 @@ def test_outcodes_of_batches(guard):
     assert np.array_equal(np.array(codes).reshape(batches, 16), expected)
     assert context.clipping == 1
     native("outcodes")(context.address, 1, 6)
-    assert context.clipping == int(guard[0] < half[0])
+    assert context.clipping == int(guard[0] < half[0] or guard[1] < -half[1])

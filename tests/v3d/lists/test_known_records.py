@@ -151,6 +151,18 @@ def test_known_frames_need_no_python() -> None:
     assert [fast.frame.v3d.read(name) for name in (BFC, RFC)] == [4, 4]
 
 
+def test_a_loaded_state_has_no_tiles_yet() -> None:
+    """It says that there was a grid; the tiles themselves are not kept from frame to frame."""
+
+    def run(scene: Scene) -> None:
+        scene.frame.v3d.binning.configured = True
+        for _ in range(3):
+            scene.start(0, build(6) + scene.triangle() + build(4))
+        scene.draw()
+
+    both(run)
+
+
 def test_a_changed_mode_is_seen() -> None:
     """Another surface, size or format in the same place, and back again."""
 
