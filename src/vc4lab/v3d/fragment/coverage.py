@@ -6,7 +6,6 @@ one. Source: hardware reference 7.2, 7.3, 7.6.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,9 +51,6 @@ class Block:
     dx: Value
     dy: Value
     row: Any
-
-
-BlockFunction = Callable[[Block], None]
 
 
 COLUMNS_BELOW = [
@@ -120,7 +116,7 @@ def for_each_block(
     start_x = box.left & ~1
     y = box.top & ~1
     row_edges = [
-        splat(edge.value if edge.from_box else edge.value + start_x * edge.step_x + y * edge.step_y)
+        splat(edge.value + start_x * edge.step_x + y * edge.step_y)
         + lane_x * splat(edge.step_x)
         + lane_y * splat(edge.step_y)
         for edge in edges

@@ -59,14 +59,12 @@ class Edge:
     """E(x, y) = value + x * step_x + y * step_y for pixel (x, y) of the tile; inside if >= 0.
 
     `value` is that of sample 0 (or the centre); `deltas` lead from it to the other samples.
-    With `from_box` it belongs to the first block of the primitive's box, not to pixel (0, 0).
     """
 
     value: Value
     step_x: Value
     step_y: Value
     deltas: list[Value] = field(default_factory=list)
-    from_box: bool = False
 
 
 @dataclass

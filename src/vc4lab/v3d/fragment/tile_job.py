@@ -29,7 +29,6 @@ PART_COLOUR, PART_ZS, PART_MASK = 1, 2, 4
 """Parts of the tile buffer that a full-resolution load or store moves, in this order."""
 
 OP_WORDS = 4
-SEGMENT_WORDS = 4
 
 
 class TileOp(Struct):

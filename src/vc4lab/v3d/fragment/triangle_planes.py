@@ -1,7 +1,8 @@
 """Attribute planes of eight triangles at once: depth, 1/Wc, varyings, and the range of the depths.
 
-Row by row of the shaded vertices, so that one function serves draws of any number of varyings. The
-arithmetic is that of `setup.triangle_planes`. Source: hardware reference 7.6.
+Row by row of the shaded vertices, so that one function serves draws of any number of varyings.
+Those are planes of (v - v2) / Wc, so that VP * W + C is perspective-correct; flat ones have no
+plane and the provoking vertex's value, bit by bit. Source: hardware reference 7.6.
 """
 
 from __future__ import annotations
@@ -52,7 +53,8 @@ def set_planes(
     batch: Any, params: Any, vertices: Value, words: Any, flat_words: Value, weights: Any
 ) -> None:
     """Planes relative to vertex 2. `words`, `flat_words`: pointers to eight offsets each, from
-    `vertices` to word 0 of a corner.
+    `vertices` to word 0 of a corner; `weights` (f64, 1 / pixel): y1 - y2, y2 - y0, x2 - x1,
+    x0 - x2 over the doubled area.
     """
     slot = (batch.slot * (4 * BATCH)).zext(i64)
     place = batch.planes + slot
