@@ -219,6 +219,34 @@ def test_windows_that_begin_at_odd_pixels(window):
         assert np.array_equal(cut.render(target=target), expected)
 
 
+@pytest.mark.parametrize("turned", [(), (2,), (1, 4), (0, 3, 6), (0, 1, 2, 5, 6)])
+def test_lists_that_end_anywhere(turned):
+    """Some of each eight face away: groups and calls end with the list, before or behind it."""
+    vertices = []
+    for number in range(64):
+        three = around(8 * (number % 8) + 4, 8 * (number // 8) + 4, 0.9, 0.6, 0.7, size=3)
+        vertices += three[::-1] if number % 8 in turned else three
+    key = FragmentKey(program=PROGRAM, n_varyings=3)
+    facing = next(
+        bits
+        for bits in (CLOCKWISE_ONLY, COUNTER_CLOCKWISE_ONLY)
+        if len(np.unique(picture_of(key, vertices[21:24], bits))) > 1
+    )
+    background = Scene(64, 64).render()
+    for count in range(1, 65):
+        changed = picture_of(key, vertices[: 3 * count], facing) != background
+        cells = changed.reshape(8, 8, 8, 8).any(axis=(1, 3)).ravel()
+        wanted = [number < count and number % 8 not in turned for number in range(64)]
+        assert cells.tolist() == wanted
+
+
+def picture_of(key: FragmentKey, vertices: list[list[int]], facing: int) -> np.ndarray:
+    """The picture of triangles of which only some face the right way."""
+    scene = Scene(64, 64)
+    scene.add(key, vertices, facing=facing)
+    return scene.render()
+
+
 def test_more_blocks_than_a_list_holds():
     """Large triangles, one over the other: lists are handed over in between, groups begin anew."""
     count = GROUPS * BATCH + 3
