@@ -120,6 +120,25 @@ def test_constant_operands(target):
         assert native(x) & 0xFFFFFFFF == wanted
 
 
+@pytest.mark.parametrize("operand", [0, 1, 2, 3, -1, -2, -(2**31)])
+def test_operands_that_decide_alone_and_others(target, operand):
+    """On either side, each operation by itself."""
+
+    @kernel(args=(i32, ptr), returns=None)
+    def each(x, results):
+        for number, value in enumerate(
+            (x & operand, operand & x, x | operand, operand | x, x * operand, operand * x)
+        ):
+            store(results + 4 * number, value)
+
+    native = build("each", {"each": each}, target=target)["each"]
+    found = (ctypes.c_int32 * 6)()
+    for x in (0, 1, -1, 6, 2**31 - 1, -(2**31)):
+        native(x, ctypes.addressof(found))
+        product = ctypes.c_int32(x * operand).value
+        assert list(found) == [x & operand] * 2 + [x | operand] * 2 + [product] * 2
+
+
 @pytest.mark.parametrize("quick", [True, False])
 def test_branches_to_and_fro(target, quick):
     """Whatever side is written first, whichever of them ends at once."""
