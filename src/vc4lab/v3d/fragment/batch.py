@@ -91,10 +91,9 @@ class TriangleBatch(Struct):
     Arrays of corners and edges hold all lanes of number 0, then those of the next.
 
     Filled in by who opens it: `fresh` (1), `cursor` (the list's address), `status` (0), `options`,
-    `first_row`
-    and `end_row` (offsets in bytes of a vertex's varyings), `flat` (bits: varyings that are not
-    interpolated), `scratch` and `clip_scratch` (vertices of lists with positions, and those of a
-    clip record), `planes` and `blocks` (where they go).
+    `first_row` and `end_row` (offsets in bytes of a vertex's varyings), `flat` (bits: varyings that
+    are not interpolated), `scratch` and `clip_scratch` (vertices of lists with positions, and those
+    of a clip record), `planes` and `blocks` (where they go).
 
     What a call tells: `more`, whether to call again; `end`, bytes in the list of blocks; `quads` in
     them; `suspects`, lanes with a NaN in their planes; `turned`, triangles that face away and are

@@ -1,7 +1,8 @@
 """Turns decoded primitives into edges, boxes and planes, and runs their blocks.
 
-Triangles as the manual has them; points are squares, lines are parallelograms along their major
-axis or rectangles (undocumented, see `vc4lab unknowns`). Source: hardware reference 7.2-7.6.
+Points are squares, lines are parallelograms along their major axis or rectangles (undocumented, see
+`vc4lab unknowns`). Triangles are set up in groups (`triangle_batch.py`), except those of paths.
+Source: hardware reference 7.2-7.6.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Primitive setup (PSE): fetches vertices, decides facing, makes exact edges and attribute planes.
+"""Primitive setup (PSE): where vertices are, what clip records replace, exact edges, boxes.
 
-Everything here is traced into the tile function of a draw. Positions are 12.4 fixed point relative
-to the tile's first pixel; an edge is kept as an integer E(x, y) that is >= 0 exactly at the pixel
+For lines, points and trapezoids, whose setup is traced into the tile function of a draw, and what
+they have in common with triangles (`triangle_group.py`). Positions are 12.4 fixed point relative to
+the tile's first pixel; an edge is kept as an integer E(x, y) that is >= 0 exactly at the pixel
 centres the fill rule gives to the primitive. Source: hardware reference 7.2-7.6.
 """
 
