@@ -12,6 +12,7 @@ from tests.v3d.fragment.scene import Scene, vertex, words
 from vc4lab.simd import targets
 from vc4lab.v3d.fragment.batch import BATCH, FULL_LIST, GROUPS
 from vc4lab.v3d.fragment.tile_context import FragmentKey
+from vc4lab.v3d.fragment.tile_layout import TileLayout
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
 
 END = """
@@ -245,6 +246,31 @@ def picture_of(key: FragmentKey, vertices: list[list[int]], facing: int) -> np.n
     scene = Scene(64, 64)
     scene.add(key, vertices, facing=facing)
     return scene.render()
+
+
+@pytest.mark.parametrize("kind", ["packed", "multisample"])
+def test_planes_whose_place_is_used_again(kind):
+    """Groups without a pixel come between two triangles that stand in the same place."""
+    filler = "fadd r0, r0, r1\nfmul r0, r0, 0.5\n" * 20 if kind == "packed" else ""
+    end = END.replace("mov tlbc, r3 ; nop ; thrend", "nop ; nop\n mov tlbc, r3 ; nop ; thrend")
+    key = FragmentKey(
+        program=words(GOURAUD + filler + end), n_varyings=3, depth_function=1, z_update=True,
+        multisample=kind == "multisample",
+    )  # fmt: skip
+    first = [vertex(x, y, 0.5, 1.0, 0.9, 0.2, 0.1) for x, y in ((1, 1), (30, 2), (3, 29))]
+    between = [vertex(x / 16, y / 16, 0.5, 1.0, 1, 1, 1) for x, y in ((7, 2), (8, 5), (7, 14))]
+    last = [vertex(x, y, x / 31, 1.0, 0.1, 0.9, 0.3) for x, y in ((1, 1), (31, 3), (4, 27))]
+    vertices = [*first, *between * (GROUPS * BATCH - 1), *last]
+    options = {"layout": TileLayout(multisample=True), "tile": (32, 32)} if not filler else {}
+    together, apart = Scene(32, 32, **options), Scene(32, 32, **options)
+    together.add(key, vertices, facing=3)
+    for number in (0, len(vertices) - 3):
+        apart.add(key, vertices, [(number, number + 1, number + 2)], facing=3)
+    expected = apart.render()
+    for target in targets():
+        for engine in ("fast", "exact"):
+            assert np.array_equal(together.render(engine, target=target), expected)
+    assert together.counters["quads_valid"] == apart.counters["quads_valid"]
 
 
 def test_more_blocks_than_a_list_holds():
