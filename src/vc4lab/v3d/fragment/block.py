@@ -6,7 +6,6 @@ The program is inlined by the QPU compiler, or, for the golden engine, the block
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from vc4lab.qpu.jit import emit_program
@@ -43,7 +42,7 @@ from vc4lab.v3d.fragment.coverage import (
     quads_of,
 )
 from vc4lab.v3d.fragment.samples import CENTRE, sample_points
-from vc4lab.v3d.fragment.setup import Box, Edge, Planes
+from vc4lab.v3d.fragment.setup import Primitive
 from vc4lab.v3d.fragment.shader import (
     BlockInputs,
     DrawConstants,
@@ -58,30 +57,10 @@ from vc4lab.v3d.fragment.tile_context import (
     FragmentKey,
     FragmentQueue,
 )
-from vc4lab.v3d.fragment.tlb import flags_word
+from vc4lab.v3d.fragment.tlb import any_lane, flags_word
 
 Z_SCALE = float(0xFFFFFF)
 _NAN = 0x7FC00000
-
-
-@dataclass
-class Primitive:
-    """A primitive after setup. (x0, y0) is the planes' reference point, 12.4 in the tile."""
-
-    box: Box
-    edges: list[Edge]
-    x0: Value
-    y0: Value
-    depth: tuple[Value | None, Value | None, Value]
-    reciprocal_w: tuple[Value | None, Value | None, Value]
-    varyings: Planes
-    z_low: Value
-    z_high: Value
-    z_offset: Value | None
-    reverse: Value
-    z_steps: list[Value] | None = None
-    z_scaled: bool = False
-    """`z_low` and `z_high` are 24-bit depths (as floats), not Zs: see `clamps_scaled`."""
 
 
 def clamps_scaled(key: FragmentKey) -> bool:
@@ -341,11 +320,3 @@ def run_queue(context: Any, params: Any, needed: int) -> Value:
 def add_to(place: Value, amount: Value) -> None:
     """Adds to a word in memory."""
     store(place, load(i32, place) + amount)
-
-
-def any_lane(masks: list[Value]) -> Value:
-    """Lanes that at least one sample has on."""
-    lanes = masks[0]
-    for mask in masks[1:]:
-        lanes = lanes | mask
-    return lanes

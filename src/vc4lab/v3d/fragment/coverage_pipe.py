@@ -48,7 +48,7 @@ _LOW = 0x55555555
 @staged
 def draw_path_triangle(tracer: Any, vertices: Any) -> None:
     """A triangle of a path: only its area counts, and which way round it is."""
-    from vc4lab.v3d.fragment.block import Primitive
+    from vc4lab.v3d.fragment.setup import Primitive
 
     v0, v1, v2 = vertices
     ax, ay, bx, by = (

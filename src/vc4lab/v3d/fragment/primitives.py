@@ -26,7 +26,7 @@ from vc4lab.simd import (
     sqrt_,
     staged,
 )
-from vc4lab.v3d.fragment.block import BlockShader, Primitive
+from vc4lab.v3d.fragment.block import BlockShader
 from vc4lab.v3d.fragment.coverage import for_each_block
 from vc4lab.v3d.fragment.samples import raster_of
 from vc4lab.v3d.fragment.setup import (
@@ -37,6 +37,7 @@ from vc4lab.v3d.fragment.setup import (
     Box,
     Edge,
     Planes,
+    Primitive,
     Vertex,
     VertexSource,
     bounding_box,

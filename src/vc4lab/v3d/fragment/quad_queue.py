@@ -41,9 +41,9 @@ from vc4lab.simd import (
 )
 from vc4lab.simd.trace import current
 from vc4lab.v3d.fragment.batch import FIXED_PLANES, BlockPlace
-from vc4lab.v3d.fragment.block import BlockShader, Primitive, clamps_scaled
+from vc4lab.v3d.fragment.block import BlockShader, clamps_scaled
 from vc4lab.v3d.fragment.coverage import Block
-from vc4lab.v3d.fragment.setup import Box, Planes
+from vc4lab.v3d.fragment.setup import Box, Planes, Primitive
 from vc4lab.v3d.fragment.shader import (
     BlockInputs,
     DrawConstants,

@@ -90,6 +90,26 @@ class Box:
 
 
 @dataclass
+class Primitive:
+    """A primitive after setup. (x0, y0) is the planes' reference point, 12.4 in the tile."""
+
+    box: Box
+    edges: list[Edge]
+    x0: Value
+    y0: Value
+    depth: tuple[Value | None, Value | None, Value]
+    reciprocal_w: tuple[Value | None, Value | None, Value]
+    varyings: Planes
+    z_low: Value
+    z_high: Value
+    z_offset: Value | None
+    reverse: Value
+    z_steps: list[Value] | None = None
+    z_scaled: bool = False
+    """`z_low` and `z_high` are 24-bit depths (as floats), not Zs: see `block.clamps_scaled`."""
+
+
+@dataclass
 class VertexSource:
     """Where a draw's vertices are and how positions become tile-relative; loaded once per list.
 

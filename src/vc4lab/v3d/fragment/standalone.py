@@ -170,9 +170,11 @@ def _z(parts: Accesses, context: Any, batch: Any, values: Value, masks: Value) -
         left.append(passed | (flags & ~wanted))
     store(batch.field_ptr("flags"), tlb.flags_word(left))
     if parts.counting:
-        from vc4lab.v3d.fragment.counting import any_lane, count_depth
+        from vc4lab.v3d.fragment.counting import count_depth
 
-        count_depth(context, any_lane(taking), any_lane(matched), any_lane(left) & wanted)
+        count_depth(
+            context, tlb.any_lane(taking), tlb.any_lane(matched), tlb.any_lane(left) & wanted
+        )
 
 
 def _stencil(batch: Any, word: Value) -> None:
@@ -195,9 +197,9 @@ def _colour(
     colour = _place(context, batch, "colour") + access.word * PLANE_BYTES
     sample = access.sample
     if parts.counting:
-        from vc4lab.v3d.fragment.counting import any_lane, count_colour
+        from vc4lab.v3d.fragment.counting import count_colour
 
-        count_colour(context, batch.valid, any_lane(_flags(batch, layout)) & wanted)
+        count_colour(context, batch.valid, tlb.any_lane(_flags(batch, layout)) & wanted)
     for number, flags in enumerate(_flags(batch, layout)):
         chosen = splat((sample == number) | (sample == ALL))
         place = colour + SAMPLE_BYTES * number

@@ -216,3 +216,11 @@ def sample_masks(word: Value, samples: int) -> list[Value]:
     if samples == 1:
         return [(word & ALL_SAMPLES) != 0]
     return [(word & (1 << number)) != 0 for number in range(samples)]
+
+
+def any_lane(masks: list[Value]) -> Value:
+    """Lanes that at least one sample has on."""
+    lanes = masks[0]
+    for mask in masks[1:]:
+        lanes = lanes | mask
+    return lanes

@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any
 
 from vc4lab.simd import Value, const, f32, i32, is_nan, load, max_, min_, select, staged
-from vc4lab.v3d.fragment.block import Primitive
 from vc4lab.v3d.fragment.primitives import (
     PrimitiveTracer,
     add_constant,
@@ -26,6 +25,7 @@ from vc4lab.v3d.fragment.setup import (
     Box,
     Edge,
     Planes,
+    Primitive,
     Vertex,
     bounding_box,
     number,

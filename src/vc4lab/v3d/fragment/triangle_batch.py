@@ -35,11 +35,18 @@ from vc4lab.v3d.fragment.batch import (
     TriangleBatch,
     block_bytes,
 )
-from vc4lab.v3d.fragment.block import BlockShader, Primitive, clamps_scaled
+from vc4lab.v3d.fragment.block import BlockShader, clamps_scaled
 from vc4lab.v3d.fragment.coverage import LANE_X, LANE_Y, Block
 from vc4lab.v3d.fragment.quad_queue import FULL, QuadQueue, shade_queue
 from vc4lab.v3d.fragment.samples import raster_of, separate_samples
-from vc4lab.v3d.fragment.setup import POINT_SIZE, ROW_BYTES, Box, Planes, position_rows
+from vc4lab.v3d.fragment.setup import (
+    POINT_SIZE,
+    ROW_BYTES,
+    Box,
+    Planes,
+    Primitive,
+    position_rows,
+)
 from vc4lab.v3d.fragment.tile_context import SETUPS, STATUS_NEEDS_SETUP, FragmentKey
 
 NO_LANE = -1
