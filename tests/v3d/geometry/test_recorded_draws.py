@@ -13,9 +13,9 @@ from vc4lab.drm.jobs import RecordedRun
 from vc4lab.qpu.program import Program
 from vc4lab.records.control import parse_list
 from vc4lab.records.shader import parse_gl_state
+from vc4lab.v3d.geometry.list_scanner import scan_tile_lists
 from vc4lab.v3d.geometry.ptb import Binner
 from vc4lab.v3d.geometry.ptb_input import Coordinates, IndexSource
-from vc4lab.v3d.geometry.tile_lists import scan_tile_lists
 from vc4lab.v3d.geometry.vertex import VertexKey, vertex_pipeline
 from vc4lab.v3d.geometry.vertex_context import DONE, VertexContext, buffer_bytes
 from vc4lab.v3d.geometry.vertex_indices import index_range

@@ -12,8 +12,7 @@ from vc4lab.memory import GuestMemory
 from vc4lab.records import control
 from vc4lab.records.primitives import ListFormat, encode_compressed, walk_compressed
 from vc4lab.v3d.geometry import scan_context as sc
-from vc4lab.v3d.geometry.list_scanner import ListScanner
-from vc4lab.v3d.geometry.tile_lists import scan_tile_lists
+from vc4lab.v3d.geometry.list_scanner import ListScanner, scan_tile_lists
 from vc4lab.v3d.lists.render_state import (
     STATE_RECORD_BYTES,
     apply_record,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from vc4lab.v3d.geometry.tile_lists import ScanError, ScanResult
 from vc4lab.v3d.lists.render_state import (
     STATE_BYTES,
     TRIANGLES_16_BIT,
+    RenderState,
     default_state,
     state_bytes,
 )
@@ -179,3 +181,37 @@ def _grown(old: Any, size: int) -> Any:
     if old is not None:
         ctypes.memmove(new, old, min(ctypes.sizeof(old), size))
     return new
+
+
+def scan_tile_lists(
+    memory: GuestMemory,
+    tiles: Sequence[int | tuple[int, int]],
+    initial_state: RenderState,
+    depth: int = 1,
+) -> ScanResult:
+    """Walk the tile lists at the guest addresses `tiles`, in order, with arrays of their own.
+
+    Parameters
+    ----------
+    tiles
+        Guest address of each tile's list, or (start, end) of a piece of rendering list, in which
+        system records are skipped; results refer to positions in this sequence.
+    initial_state
+        State in force before the first list; it carries over from list to list.
+    depth
+        Sub-list levels already in use (1: the tile list was entered by record 17); pieces of
+        rendering list want 0.
+
+    Returns
+    -------
+    ScanResult
+        Broken lists become entries in `errors`; what came before the error stays valid.
+    """
+    pairs = [(tile, sc.NO_END) if isinstance(tile, int) else tile for tile in tiles]
+    columns = [[pair[side] & 0xFFFFFFFF for pair in pairs] for side in (0, 1)]
+    starts, ends = ((ctypes.c_uint32 * max(len(c), 1))(*c) for c in columns)
+    scanner = ListScanner(memory, depth=depth)
+    scanner.set_state(state_bytes(initial_state))
+    result = scanner.scan(ctypes.addressof(starts), ctypes.addressof(ends), len(pairs))
+    result.keep = scanner
+    return result

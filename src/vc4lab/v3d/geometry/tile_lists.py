@@ -5,14 +5,11 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from vc4lab.v3d.geometry import scan_context as sc
 from vc4lab.v3d.geometry.scan_context import DrawEntry
-from vc4lab.v3d.lists.render_state import STATE_BYTES, RenderState, state_bytes, state_from_bytes
-
-if TYPE_CHECKING:
-    from vc4lab.memory import GuestMemory
+from vc4lab.v3d.lists.render_state import STATE_BYTES, RenderState, state_from_bytes
 
 REASONS = {
     sc.ILLEGAL_RECORD: "a record that is not allowed in a tile list",
@@ -102,39 +99,3 @@ class ScanResult:
         """The segments as (tile, draw, address, primitives) tuples, for tests and listings."""
         words = (ctypes.c_uint32 * (self.segment_count * 4)).from_address(self.segments)
         return [tuple(words[i : i + 4]) for i in range(0, len(words), 4)]  # type: ignore[misc]
-
-
-def scan_tile_lists(
-    memory: GuestMemory,
-    tiles: Sequence[int | tuple[int, int]],
-    initial_state: RenderState,
-    depth: int = 1,
-) -> ScanResult:
-    """Walk the tile lists at the guest addresses `tiles`, in order, with arrays of their own.
-
-    Parameters
-    ----------
-    tiles
-        Guest address of each tile's list, or (start, end) of a piece of rendering list, in which
-        system records are skipped; results refer to positions in this sequence.
-    initial_state
-        State in force before the first list; it carries over from list to list.
-    depth
-        Sub-list levels already in use (1: the tile list was entered by record 17); pieces of
-        rendering list want 0.
-
-    Returns
-    -------
-    ScanResult
-        Broken lists become entries in `errors`; what came before the error stays valid.
-    """
-    from vc4lab.v3d.geometry.list_scanner import ListScanner
-
-    pairs = [(tile, sc.NO_END) if isinstance(tile, int) else tile for tile in tiles]
-    columns = [[pair[side] & 0xFFFFFFFF for pair in pairs] for side in (0, 1)]
-    starts, ends = ((ctypes.c_uint32 * max(len(c), 1))(*c) for c in columns)
-    scanner = ListScanner(memory, depth=depth)
-    scanner.set_state(state_bytes(initial_state))
-    result = scanner.scan(ctypes.addressof(starts), ctypes.addressof(ends), len(pairs))
-    result.keep = scanner
-    return result
