@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from tests.support.programs import GOURAUD
 
 from vc4lab.memory import GuestMemory
 from vc4lab.qpu.assembler import assemble
@@ -35,18 +36,6 @@ FULL_TILES, SMALL_TRIANGLES = 50, 1000
 
 _END = "nop ; nop ; sbwait\n {z} \n mov tlbc, {colour} ; nop ; thrend\n nop\n nop ; nop ; sbdone\n"
 FLAT = _END.format(z="nop", colour="unif")
-GOURAUD = """
-    mov r0, vary ; nop
-    fmul r0, r0, ra15
-    fadd r0, r0, r5 ; mov r1, vary
-    nop ; mov r3.8a, r0
-    fmul r1, r1, ra15
-    fadd r1, r1, r5 ; mov r2, vary
-    nop ; mov r3.8b, r1
-    fmul r2, r2, ra15
-    fadd r2, r2, r5
-    nop ; mov r3.8c, r2
-"""
 TEXTURED = """
     mov r0, vary
     fmul r0, r0, ra15

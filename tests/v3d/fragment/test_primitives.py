@@ -18,21 +18,6 @@ END = """
     nop ; nop ; sbdone
 """
 COLOUR = words(GOURAUD + END.format(colour="r3"))
-XY = words(
-    """
-    mov r0, vary
-    fmul r0, r0, ra15
-    fadd r0, r0, r5 ; mov r1, vary
-    nop ; mov r3.8a, r0
-    fmul r1, r1, ra15
-    fadd r1, r1, r5 ; mov r2, vary
-    nop ; mov r3.8b, r1
-    fmul r2, r2, ra15
-    fadd r2, r2, r5
-    nop ; mov r3.8c, r2
-"""
-    + END.format(colour="r3")
-)
 LINE = words(
     """
     mov r0, vary
@@ -55,7 +40,9 @@ ENGINES = ("fast", "exact", "interpreter")
 @pytest.mark.parametrize("in_vertex", [False, True])
 def test_point_is_a_square_with_coordinates(in_vertex):
     scene = Scene(40, 40)
-    key = FragmentKey(program=XY, primitive="points", n_varyings=1, point_size_in_vertex=in_vertex)
+    key = FragmentKey(
+        program=COLOUR, primitive="points", n_varyings=1, point_size_in_vertex=in_vertex
+    )
     point = [0.25] if not in_vertex else [16.0, 0.25]
     scene.add(key, [vertex(20, 18, 0.5, 0.5, *point)], point_size=16.0 if not in_vertex else 3.0)
     pictures = [scene.render(engine) for engine in ENGINES]

@@ -371,12 +371,6 @@ class Arm32(Cpu):
 
     def _emulate(self, action: Action, address: int) -> bool:
         links = self.links
-        if action is Action.CODE_CHANGED:
-            links.code_changed()
-            return False
-        if action is Action.SEND_EVENT:
-            links.send_event()
-            return False
         cpsr = self.engine.reg_read(self._arm.UC_ARM_REG_CPSR)
         thumb = cpsr & THUMB
         if thumb:

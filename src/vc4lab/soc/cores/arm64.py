@@ -351,12 +351,6 @@ class Arm64(Cpu):
 
     def _emulate(self, action: Action, address: int) -> bool:
         links = self.links
-        if action is Action.CODE_CHANGED:
-            links.code_changed()
-            return False
-        if action is Action.SEND_EVENT:
-            links.send_event()
-            return False
         if action is Action.WAIT_FOR_EVENT:
             self._waits_for_event = True
             return True

@@ -97,7 +97,10 @@ class Cpu(ABC):
         self._hooks: dict[int, Any] = {}
         """The engine's handles of the trapped instructions' hooks, by address."""
         self._released: list[int] = []
-        self._watchers: dict[Action, Callable[[int], None]] = {}
+        self._watchers: dict[Action, Callable[[int], None]] = {
+            Action.CODE_CHANGED: lambda address: self.links.code_changed(),
+            Action.SEND_EVENT: lambda address: self.links.send_event(),
+        }
         self._pending: tuple[ArmException, int] | None = None
         self._fault_status = (0, 0, 0)
         self._context: Any = None

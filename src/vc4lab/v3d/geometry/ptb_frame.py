@@ -34,17 +34,10 @@ from vc4lab.v3d.geometry.ptb_context import (
     TileState,
 )
 from vc4lab.v3d.geometry.ptb_state import limits
+from vc4lab.v3d.geometry.shader_lookup import field
 
 _SMALLEST_BLOCK = 32
 """Bytes of a block of tile list memory whose code is 0; each next code doubles them."""
-
-
-def _mode_field(payload: Value, bits: Any) -> Value:
-    """A field of record 112, as i32."""
-    at, lo = divmod(bits.lo, 8)
-    if bits.width == 32:
-        return load(i32, payload + at)
-    return load(i8, payload + at).zext(i32).shr(lo) & ((1 << bits.width) - 1)
 
 
 @kernel(args=(ptr, ptr), returns=None)
@@ -55,22 +48,22 @@ def configure(context: Value, payload: Value) -> None:
     """
     c: Any = BinContext.at(context)
     m = TileBinningMode
-    c.width = _mode_field(payload, m.tiles_x)
-    c.height = _mode_field(payload, m.tiles_y)
-    multisample = _mode_field(payload, m.multisample)
-    halved = _mode_field(payload, m.double_buffer) & c.halves & (multisample ^ 1)
-    halved = halved | _mode_field(payload, m.colour64)
+    c.width = field(payload, m.tiles_x)
+    c.height = field(payload, m.tiles_y)
+    multisample = field(payload, m.multisample)
+    halved = field(payload, m.double_buffer) & c.halves & (multisample ^ 1)
+    halved = halved | field(payload, m.colour64)
     c.shift_x = 10 - multisample  # 64 or 32 pixels
     c.shift_y = 10 - multisample - halved
-    initial = const(i32, _SMALLEST_BLOCK) << _mode_field(payload, m.initial_block)
-    block = const(i32, _SMALLEST_BLOCK) << _mode_field(payload, m.block)
+    initial = const(i32, _SMALLEST_BLOCK) << field(payload, m.initial_block)
+    block = const(i32, _SMALLEST_BLOCK) << field(payload, m.block)
     c.initial_bytes = initial
     c.block_bytes = block
-    base = _mode_field(payload, m.address)
+    base = field(payload, m.address)
     lists = (c.width * c.height).zext(i64) * initial.zext(i64)
     pool = base.zext(i64) + lists + (block - 1).zext(i64)
     pool = pool & (const(i64, 0) - block.zext(i64))
-    left = _mode_field(payload, m.memory_size).zext(i64) - (pool - base.zext(i64))
+    left = field(payload, m.memory_size).zext(i64) - (pool - base.zext(i64))
     c.pool_address = pool.trunc(i32)
     c.pool_bytes = left.trunc(i32)
     c.pool_missing = select(left < 0, const(i32, 1), const(i32, 0))

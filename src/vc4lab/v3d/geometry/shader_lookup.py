@@ -82,15 +82,14 @@ class ShaderLookup(Struct):
 
 
 def field(record: Value, bits: Bits) -> Value:
-    """A field of whole bytes of a record at a host address, as i32."""
-    kind = {8: i8, 16: i16, 32: i32}[bits.width]
-    value = load(kind, record + bits.lo // 8)
-    return value if kind is i32 else value.zext(i32)
-
-
-def flag(record: Value, bits: Bits) -> Value:
-    """A flag of a record, as 0 or 1."""
-    return load(i8, record + bits.lo // 8).zext(i32).shr(bits.lo % 8) & 1
+    """A field of a record at a host address, as i32: whole words or bytes, or bits of one byte."""
+    at, low = divmod(bits.lo, 8)
+    kind = {16: i16, 32: i32}.get(bits.width, i8)
+    value = load(kind, record + at)
+    if kind is i32:
+        return value
+    value = value.zext(i32)
+    return value if bits.width in (8, 16) else value.shr(low) & ((1 << bits.width) - 1)
 
 
 @staged

@@ -57,7 +57,6 @@ from vc4lab.v3d.geometry.shader_lookup import (
     ShaderEntry,
     arrays_named,
     field,
-    flag,
     gl_pipeline,
     is_named,
 )
@@ -210,17 +209,17 @@ def execute_draw(context: Value, record: Value, op: Value) -> Value:
     header, point_size, clipping = const(i32, 1), const(i32, 0), const(i32, 0)
     if s.shader_kind == GL_SHADER:
         shader_record = host(w.memory, s.shader_word & ~15)
-        point_size = flag(shader_record, GlShaderRecord.point_size)
-        clipping = flag(shader_record, GlShaderRecord.clipping)
+        point_size = field(shader_record, GlShaderRecord.point_size)
+        clipping = field(shader_record, GlShaderRecord.clipping)
         if ready:
             rows = point_size + COORDINATE_ROWS
             shader = call(gl_pipeline, context, s.shader_word, rows, const(i32, 0))
             pitch = rows * ROW_BYTES
         ready = ready & (shader != 0)
     elif s.shader_kind == NV_SHADER:
-        point_size = flag(shader_record, NvShaderRecord.point_size)
-        clipping = flag(shader_record, NvShaderRecord.clipping)
-        header = flag(shader_record, NvShaderRecord.clip_header)
+        point_size = field(shader_record, NvShaderRecord.point_size)
+        clipping = field(shader_record, NvShaderRecord.clipping)
+        header = field(shader_record, NvShaderRecord.clip_header)
         inside = (s.shader_word & MEMORY_MASK) <= MEMORY_SIZE - NV_BYTES
         ready = ready & (w.copy_nv != 0) & inside & is_named(w, s.shader_word, const(i64, NV_BYTES))
         ready = ready & ((s.shader_word & MEMORY_MASK) != 0)

@@ -35,7 +35,6 @@ from vc4lab.v3d.geometry.shader_lookup import (
     ShaderEntry,
     arrays_named,
     field,
-    flag,
     gl_pipeline,
     is_named,
     same_code,
@@ -201,7 +200,7 @@ def prepare_draw(context: Value, place: Value, number: Value) -> Value:
     ready = ready & (s.clip_width != 0) & (s.clip_height != 0) & is_named(c, where, const(i64, 16))
     gl, nv = GlShaderRecord, NvShaderRecord
     varyings = select(is_gl, field(record, gl.fs_varyings), field(record, nv.varyings))
-    point_size = select(is_gl, flag(record, gl.point_size), flag(record, nv.point_size))
+    point_size = select(is_gl, field(record, gl.point_size), field(record, nv.point_size))
     code = select(is_gl, field(record, gl.fs_code), field(record, nv.code))
     uniforms = select(is_gl, field(record, gl.fs_uniforms), field(record, nv.uniforms))
     rows = varyings + point_size + PSE_WORDS
@@ -224,7 +223,7 @@ def prepare_draw(context: Value, place: Value, number: Value) -> Value:
     elif ready:
         n: Any = NvContext.at(c.nv)
         start = field(record, nv.vertices)
-        header = flag(record, nv.clip_header)
+        header = field(record, nv.clip_header)
         n.stride = field(record, nv.stride)
         n.base = start + header * (4 * CLIP_HEADER_WORDS)
         ready = (header == 0) | ((start & (RECORD_ALIGNMENT - 1)) == 0)
