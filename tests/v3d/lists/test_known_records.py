@@ -160,7 +160,7 @@ def test_a_loaded_state_has_no_tiles_yet() -> None:
             scene.start(0, build(6) + scene.triangle() + build(4))
         scene.draw()
 
-    both(run)
+    assert both(run).frame.reporter.counts == {"CLE-010": 3}
 
 
 def test_a_changed_mode_is_seen() -> None:

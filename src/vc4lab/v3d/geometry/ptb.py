@@ -180,6 +180,11 @@ class Binner:
             self.context.counter = 1
             self.context.drawn = 0
 
+    @property
+    def has_tiles(self) -> bool:
+        """Whether record 112 was met: a saved state does not hold the tiles it made."""
+        return self._tiles is not None
+
     # -- state -----------------------------------------------------------------------------------
 
     def forget_state(self) -> None:

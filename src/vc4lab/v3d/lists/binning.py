@@ -362,7 +362,7 @@ class BinningStage:
             code, text = "CLE-021", "a primitive comes behind the flush; nothing is drawn"
         elif not self.started:
             code, text = "CLE-011", "a primitive comes before record 6; nothing is drawn"
-        elif not self.configured:
+        elif not (self.configured and self.binner.has_tiles):
             code, text = "CLE-010", "a primitive comes before any binning mode (112)"
         elif self.binner.state.shader_kind:
             self._unflushed, self._flushing = True, False
