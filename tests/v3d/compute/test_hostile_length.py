@@ -13,6 +13,7 @@ from vc4lab.qpu.flow import LONGEST, Flow
 from vc4lab.qpu.plan import plan
 from vc4lab.qpu.program import Program
 from vc4lab.simd import native
+from vc4lab.v3d.compute import unit
 from vc4lab.v3d.compute.budget import UNCOMPILED
 from vc4lab.v3d.compute.compiled import compile_user_program
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
@@ -84,3 +85,13 @@ def test_a_refused_program_without_an_end_is_named_soon() -> None:
     outcome = board.finish()
     assert "QPU-041" in outcome.codes or "QPU-001" in outcome.codes, outcome.codes
     assert UNCOMPILED <= max(outcome.instructions) <= 4 * (LONGEST + 8) + UNCOMPILED
+
+
+def test_a_refused_program_may_execute_all_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its length counts, where that is more than the budget."""
+    monkeypatch.setattr(unit, "UNCOMPILED", 100)
+    board = Board("jit")
+    board.start("mov r0, r0\n" * (LONGEST + 1) + "nop\nthrend\nnop\nnop")
+    outcome = board.finish()
+    assert board.reporter.counts["QPU-057"] == 1
+    assert (outcome.completed, outcome.codes) == (1, {})
