@@ -248,3 +248,27 @@ def test_who_polls_beside_cores_that_have_ended_sees_what_happened(tmp_path):
     assert machine.cores[0].register(5) == 7
     assert result.reason is Stop.HALTED
     assert result.seconds < 0.001
+
+
+@pytest.mark.parametrize(
+    ("file", "board", "maintenance"),
+    [
+        ("kernel7.img", "pi2", (0xEE070F15, 0xEE070F35)),  # ICIALLU, ICIMVAU
+        ("kernel8.img", "pi3", (0xD508751F, 0xD50B7520)),  # ic iallu, ic ivau
+    ],
+)
+def test_instruction_cache_maintenance_tells_all_cores(tmp_path, file, board, maintenance):
+    """What one core wrote, the others may have translated already."""
+    halt = 0xEAFFFFFE if board == "pi2" else 0x14000000
+
+    def told(words: tuple[int, ...]) -> int:
+        (tmp_path / file).write_bytes(struct.pack(f"<{len(words) + 1}I", *words, halt))
+        machine = Machine(tmp_path, board=board)
+        calls = []
+        tell = machine.processors.code_changed
+        machine.processors.code_changed = lambda: (calls.append(1), tell())
+        assert machine.run().reason is Stop.HALTED
+        return len(calls)
+
+    nothing = 0xE1A00000 if board == "pi2" else 0xD503201F
+    assert told(maintenance) - told((nothing,) * len(maintenance)) == len(maintenance)
