@@ -34,5 +34,8 @@ def unknowns(
         for choice, meaning in row.choices.items():
             mark = "*" if choice == row.default else " "
             typer.echo(f"  {mark} {choice}: {meaning}")
-        typer.echo(f"    decided by: {row.decided_by}")
+        if row.settled:
+            typer.echo(f"    settled by: {row.settled}")
+        else:
+            typer.echo(f"    decided by: {row.decided_by}")
         typer.echo(f"    reference: {row.reference}\n")

@@ -19,8 +19,8 @@ HEAD = """\
 Where the published documents leave a question open, this simulator makes a choice, and here they
 are. Every row is a switch: `vc4lab replay RUN --unknown fill_rule=bottom-left`, and so for `boot`
 and `run`; from Python `DEFAULT_UNKNOWNS.with_(fill_rule="bottom-left")`. Compiled code and the
-golden interpreter obey alike, bit for bit. The choice printed **bold** is the default. Whoever has
-a board and measures one of these: please tell.
+golden interpreter obey alike, bit for bit. The choice printed **bold** is the default. A row that
+is settled names its evidence; for the others, a measurement on a board is welcome.
 
 Chapter numbers are those of the hardware reference this simulator was written from; AG100-R is
 Broadcom's *VideoCore IV 3D Architecture Reference Guide*.
@@ -85,7 +85,10 @@ def _row(row: Unknown) -> list[str]:
     for choice, meaning in row.choices.items():
         shown = f"**`{choice}`**" if choice == row.default else f"`{choice}`"
         lines.append(f"* {shown}: {meaning}")
-    lines += ["", f"What would decide it: {row.decided_by}", f"Source: {row.reference}.", ""]
+    evidence = (
+        f"Settled by: {row.settled}" if row.settled else f"Would be settled by: {row.decided_by}"
+    )
+    lines += ["", evidence, f"Source: {row.reference}.", ""]
     return lines
 
 

@@ -30,6 +30,9 @@ class Unknown:
         Which measurement or document would decide it.
     reference
         Where the question comes up in the hardware documents.
+    settled
+        The evidence that settled the row for `default`, or "" while it is open. A settled row
+        keeps its switch: the other choices show what a program would meet without it.
     """
 
     name: str
@@ -38,6 +41,7 @@ class Unknown:
     default: str
     decided_by: str
     reference: str
+    settled: str = ""
 
     def __post_init__(self) -> None:
         if self.default not in self.choices:

@@ -1,0 +1,55 @@
+"""Recorded conformance tests: pixels that real Raspberry Pi 3 boards are known to draw.
+
+`tests/data/vc4-conformance/README.md` says which test each run is and what it settles. A case
+here names the run, the job, and pixels of the picture after it; both engines must draw them.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from PIL.Image import Image
+
+from vc4lab.drm.replay import replay
+
+RUNS = Path(__file__).parents[1] / "data" / "vc4-conformance"
+
+RGB = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class Case:
+    """Pixels that are due after one job; None: the last job that writes colour."""
+
+    run: str
+    job: str | None
+    pixels: dict[tuple[int, int], RGB]
+    messages: frozenset[str] = frozenset()
+    """Codes of the diagnostics that belong to the run; no others may come."""
+
+    def __str__(self) -> str:
+        return f"{self.run}-{self.job or 'last'}"
+
+
+CASES: list[Case] = []
+
+
+@functools.cache
+def pictures(run: str, engine: str) -> tuple[dict[str, Image], frozenset[str]]:
+    """The picture after each job of a run, in order, and the codes of its diagnostics."""
+    found: dict[str, Image] = {}
+    result = replay(RUNS / run, engine=engine, on_image=found.__setitem__)
+    assert result.drawn == result.jobs
+    return found, frozenset(item.code for item in result.reporter.items)
+
+
+@pytest.mark.parametrize("engine", ["jit", "interpreter"])
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_pixels_of_the_chip(case: Case, engine: str) -> None:
+    found, messages = pictures(case.run, engine)
+    image = found[case.job or list(found)[-1]]
+    assert {at: image.getpixel(at) for at in case.pixels} == case.pixels
+    assert messages == case.messages
