@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: demo test check lint types bench gallery fuzz examples clean packages peer env
+.PHONY: demo test check lint types bench bench-compare gallery fuzz examples clean packages peer env
 
 demo: env
 	$(BIN)/vc4lab demo
@@ -21,6 +21,11 @@ types: env
 
 bench: env peer
 	$(BIN)/python -m benchmarks
+
+# The working tree against a commit, both in turn: make bench-compare BASE=COMMIT [MODULES="qpu scenes"].
+bench-compare: env
+	@test -n "$(BASE)" || { echo 'usage: make bench-compare BASE=COMMIT [MODULES="qpu scenes"]'; exit 2; }
+	$(BIN)/python -m benchmarks._compare $(BASE) $(MODULES)
 
 # Every recorded run beside llvmpipe's picture of the scene: out/gallery.html and out/gallery.png.
 gallery: env peer
