@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from benchmarks._compare import Comparison, compare, interval, is_rate, main
-
 from benchmarks import _compare
+from benchmarks._compare import Comparison, compare, interval, is_rate, main
 
 STEADY = (10.0, 10.1, 9.9, 10.0, 10.05, 9.95, 10.0)
 
