@@ -17,7 +17,7 @@ import numpy
 from PIL import Image, ImageDraw
 
 from benchmarks._llvmpipe import SCENES, Llvmpipe, llvmpipe
-from vc4lab.drm.replay import replay
+from vc4lab.drm.recorded.replay import replay
 
 ROOT = Path(__file__).resolve().parent.parent
 RUNS = ROOT / "tests" / "data" / "vc4-jobs"

@@ -33,7 +33,7 @@ def run() -> list[dict[str, Any]]:
 
 def _measure() -> list[list[tuple[str, float]]]:
     """(kind of program, milliseconds) of everything compiled for each run but the first."""
-    from vc4lab.drm.replay import replay
+    from vc4lab.drm.recorded.replay import replay
     from vc4lab.simd import native
     from vc4lab.v3d.fragment import pipeline
     from vc4lab.v3d.geometry import vertex

@@ -15,8 +15,9 @@ from typing import Any
 
 from benchmarks._llvmpipe import SCENES, Llvmpipe, llvmpipe
 from vc4lab.diagnostics import Reporter
-from vc4lab.drm.jobs import BuiltJob, RecordedRun
-from vc4lab.drm.replay import submit
+from vc4lab.drm.kernel.hardware import run_job
+from vc4lab.drm.kernel.jobs import BuiltJob
+from vc4lab.drm.recorded.jobs import RecordedRun
 from vc4lab.v3d.core import V3D
 
 RUNS = Path(__file__).resolve().parent.parent / "tests" / "data" / "vc4-jobs"
@@ -36,17 +37,17 @@ class Scene:
         built: BuiltJob | None = None
         for job in self.run.jobs:
             built = job.build(self.run.memory)
-            submit(self.v3d, built)
+            run_job(self.v3d, built)
         assert built is not None
         self.job = built
-        submit(self.v3d, built)
+        run_job(self.v3d, built)
 
     def frame_times(self, seconds: float = SECONDS) -> tuple[float, float]:
         """(CPU, wall) milliseconds a frame."""
         count = 0
         wall, cpu = time.perf_counter(), time.process_time()
         while time.perf_counter() - wall < seconds:
-            submit(self.v3d, self.job)
+            run_job(self.v3d, self.job)
             count += 1
         spent = time.process_time() - cpu, time.perf_counter() - wall
         return 1000 * spent[0] / count, 1000 * spent[1] / count

@@ -14,7 +14,7 @@ from tests.fuzz import world
 from tests.fuzz.fuzzer import Fuzzer, Plan, fuzzer, scribble, word
 
 from vc4lab.diagnostics import StrictStop
-from vc4lab.drm.replay import replay
+from vc4lab.drm.recorded.replay import replay
 
 _RUNS = (("tri_arm64", "job0001"), ("glmark2_texture_texture-filter_mipmap", "job0003"))
 _STREAMS = ("bin_cl", "shader_rec", "uniforms")

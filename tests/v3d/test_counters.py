@@ -7,8 +7,8 @@ import pytest
 from typer.testing import CliRunner
 
 from vc4lab.diagnostics import Reporter
-from vc4lab.drm.jobs import RecordedRun
-from vc4lab.drm.replay import submit
+from vc4lab.drm.kernel.hardware import run_job
+from vc4lab.drm.recorded.jobs import RecordedRun
 from vc4lab.v3d.core import V3D
 from vc4lab.v3d.counters import SOURCES, PerformanceCounters, counts, table
 from vc4lab.v3d.registers import BY_NAME
@@ -116,7 +116,7 @@ def test_a_driver_reads_counters() -> None:
     built = run.jobs[1].build(run.memory)
     v3d.write(BY_NAME["PCTRC"].offset, 0xF)
     v3d.write(BY_NAME["PCTRE"].offset, ENABLE | 0xF)
-    assert submit(v3d, built)
+    assert run_job(v3d, built)
     values = [v3d.read(BY_NAME[f"PCTR{number}"].offset) for number in range(5)]
     v3d.write(BY_NAME["PCTRE"].offset, 0)
     assert values[0] == counts(v3d.events())[3] > 1000

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from vc4lab.diagnostics import Reporter
-from vc4lab.drm.jobs import RecordedRun
-from vc4lab.drm.replay import submit
+from vc4lab.drm.kernel.hardware import run_job
+from vc4lab.drm.recorded.jobs import RecordedRun
 from vc4lab.v3d.core import V3D
 from vc4lab.v3d.geometry import ptb
 from vc4lab.v3d.lists import frame_draws
@@ -41,7 +41,7 @@ def test_first_frames_are_the_same_with_and_without(monkeypatch):
         walks.clear()
         for job in run.jobs:
             built = job.build(run.memory)
-            submit(v3d, built)
+            run_job(v3d, built)
         pictures.append(bytes(run.memory.view(0, 1 << 24)))
         walked.append("walk" in walks)
     assert walked == [False, False, True, True]

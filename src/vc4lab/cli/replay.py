@@ -92,8 +92,8 @@ def _draw(
     reporter: Reporter,
     unknowns: Unknowns,
 ) -> None:
-    from vc4lab.drm.byte_order import ByteOrder
-    from vc4lab.drm.replay import replay as run
+    from vc4lab.drm.recorded.byte_order import ByteOrder
+    from vc4lab.drm.recorded.replay import replay as run
 
     def save(image: Image, target: Path) -> None:
         try:
@@ -146,7 +146,7 @@ def _print_counters(name: str, values: dict[int, int]) -> None:
 
 def _print_lists(path: Path, reporter: Reporter, job: int | None) -> None:
     from vc4lab.diagnostics import Severity
-    from vc4lab.drm.listing import list_run
+    from vc4lab.drm.recorded.listing import list_run
 
     for line in list_run(path, reporter, job):
         typer.echo(line)

@@ -1,1 +1,1 @@
-"""The kernel's half of a driver's job."""
+"""The Linux side: the kernel's half of a job, recorded jobs, and the virtual device."""

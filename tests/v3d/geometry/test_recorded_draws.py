@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from vc4lab.diagnostics import Reporter
-from vc4lab.drm.jobs import RecordedRun
+from vc4lab.drm.recorded.jobs import RecordedRun
 from vc4lab.qpu.program import Program
 from vc4lab.records.control import parse_list
 from vc4lab.records.shader import parse_gl_state

@@ -14,8 +14,9 @@ from tests.support.golden_lists import in_python
 from tests.support.jobs import VARYING_COLOURS, nv_vertex, viewport
 
 from vc4lab.diagnostics import Reporter
-from vc4lab.drm.jobs import BuiltJob, RecordedRun
-from vc4lab.drm.replay import submit
+from vc4lab.drm.kernel.hardware import run_job
+from vc4lab.drm.kernel.jobs import BuiltJob
+from vc4lab.drm.recorded.jobs import RecordedRun
 from vc4lab.memory import GuestMemory
 from vc4lab.qpu.assembler import assemble
 from vc4lab.qpu.program import Program
@@ -90,7 +91,7 @@ class Run:
 
     def frame(self) -> None:
         """Draws the job."""
-        submit(self.v3d, self.job)
+        run_job(self.v3d, self.job)
         surface = self.job.colour
         assert surface is not None
         self.pictures.append(self.memory.read(surface.address, 4 * surface.width * surface.height))

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import NoReturn
 
 from vc4lab.diagnostics import Reporter
-from vc4lab.drm.submit import Buffer, Submit, refuse
+from vc4lab.drm.uapi.submit import Buffer, Submit, refuse
 from vc4lab.records import declarations as d
 from vc4lab.records.codes import BlockSize, IndexType
 from vc4lab.records.control import Record, build, bytes_reader, parse_list

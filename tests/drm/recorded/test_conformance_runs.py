@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from PIL.Image import Image
 
-from vc4lab.drm.replay import replay
+from vc4lab.drm.recorded.replay import replay
 
-RUNS = Path(__file__).parents[1] / "data" / "vc4-conformance"
+RUNS = Path(__file__).parents[2] / "data" / "vc4-conformance"
 
 RGB = tuple[int, int, int]
 

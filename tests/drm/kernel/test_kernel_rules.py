@@ -7,16 +7,16 @@ from pathlib import Path
 import pytest
 
 from vc4lab.diagnostics import Reporter
-from vc4lab.drm.binning import BinningList
-from vc4lab.drm.jobs import check_submit, check_tiles
-from vc4lab.drm.shader_rules import Violation, check_shader
-from vc4lab.drm.submit import Buffer, JobError, Submit
-from vc4lab.drm.texture_rules import lookup_problem, texture_problem
+from vc4lab.drm.kernel.binning import BinningList
+from vc4lab.drm.kernel.jobs import check_submit, check_tiles
+from vc4lab.drm.kernel.shader_rules import Violation, check_shader
+from vc4lab.drm.kernel.texture_rules import lookup_problem, texture_problem
+from vc4lab.drm.uapi.submit import Buffer, JobError, Submit
 from vc4lab.qpu.assembler import assemble
 from vc4lab.qpu.isa import Instruction, words_of
 from vc4lab.records.texture import TextureConfig, TextureType
 
-JOBS = Path(__file__).parents[1] / "data" / "vc4-jobs"
+JOBS = Path(__file__).parents[2] / "data" / "vc4-jobs"
 END = "\nnop ; nop ; thrend\nnop\nnop\n"
 
 

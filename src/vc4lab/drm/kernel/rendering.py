@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from vc4lab.diagnostics import Reporter
-from vc4lab.drm.binning import buffer_at, round_up
-from vc4lab.drm.submit import (
+from vc4lab.drm.kernel.binning import buffer_at, round_up
+from vc4lab.drm.uapi.submit import (
     FLAG_CLEAR,
     FLAG_FIXED_ORDER,
     FLAG_FULL_RES,

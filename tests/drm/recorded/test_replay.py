@@ -15,11 +15,11 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from vc4lab.cli.exit_codes import ExitCode
-from vc4lab.drm.byte_order import ByteOrder
-from vc4lab.drm.replay import replay
+from vc4lab.drm.recorded.byte_order import ByteOrder
+from vc4lab.drm.recorded.replay import replay
 
-JOBS = Path(__file__).parents[1] / "data" / "vc4-jobs"
-PICTURES = Path(__file__).parents[1] / "data" / "replay-pictures"
+JOBS = Path(__file__).parents[2] / "data" / "vc4-jobs"
+PICTURES = Path(__file__).parents[2] / "data" / "replay-pictures"
 RUNS = sorted(path.name for path in JOBS.iterdir() if path.is_dir() and path.name != "blobs")
 
 

@@ -2,7 +2,7 @@
 
 import struct
 
-from vc4lab.drm.listing import INDENT, JobListing
+from vc4lab.drm.recorded.listing import INDENT, JobListing
 from vc4lab.memory import GuestMemory
 from vc4lab.qpu.assembler import assemble
 from vc4lab.records.control import build

@@ -13,10 +13,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from vc4lab.diagnostics import Reporter
-from vc4lab.drm.byte_order import ByteOrder, ByteOrders, shader_byte_order
-from vc4lab.drm.jobs import BuiltJob, JobError, RecordedRun
-from vc4lab.drm.rendering import ColourSurface
-from vc4lab.drm.shaders import needs_extra_word, reset_indices
+from vc4lab.drm.kernel.jobs import BuiltJob
+from vc4lab.drm.kernel.rendering import ColourSurface
+from vc4lab.drm.kernel.shaders import needs_extra_word, reset_indices
+from vc4lab.drm.recorded.byte_order import ByteOrder, ByteOrders, shader_byte_order
+from vc4lab.drm.recorded.jobs import RecordedRun
+from vc4lab.drm.uapi.submit import JobError
 from vc4lab.memory import GuestMemory
 from vc4lab.qpu.assembler import assemble
 from vc4lab.qpu.program import Program
@@ -24,7 +26,7 @@ from vc4lab.records.codes import Tiling
 from vc4lab.records.control import Record, build, parse_list
 from vc4lab.records.shader import parse_gl_state
 
-JOBS = Path(__file__).parents[1] / "data" / "vc4-jobs"
+JOBS = Path(__file__).parents[2] / "data" / "vc4-jobs"
 RUNS = sorted(path for path in JOBS.iterdir() if path.is_dir() and path.name != "blobs")
 
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy
 import pytest
 
-from vc4lab.drm.replay import replay
+from vc4lab.drm.recorded.replay import replay
 
-JOBS = Path(__file__).parents[1] / "data" / "vc4-jobs"
+JOBS = Path(__file__).parents[2] / "data" / "vc4-jobs"
 
 
 def conditional(d: numpy.ndarray) -> numpy.ndarray:

@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NoReturn
 
 from vc4lab.diagnostics import Reporter
-from vc4lab.drm.binning import ShaderUse, buffer_at, place_in_list
-from vc4lab.drm.shader_rules import CheckedShader, Violation, check_shader
-from vc4lab.drm.submit import Buffer, Submit, refuse
-from vc4lab.drm.texture_rules import lookup_problem, texture_problem
+from vc4lab.drm.kernel.binning import ShaderUse, buffer_at, place_in_list
+from vc4lab.drm.kernel.shader_rules import CheckedShader, Violation, check_shader
+from vc4lab.drm.kernel.texture_rules import lookup_problem, texture_problem
+from vc4lab.drm.uapi.submit import Buffer, Submit, refuse
 from vc4lab.qpu.disassembler import disassemble
 from vc4lab.qpu.isa import INSTRUCTION_BYTES, Branch, words_of
 from vc4lab.qpu.program import DEFAULT_LIMIT, Program

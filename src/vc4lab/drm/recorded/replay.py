@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.diagnostics import Reporter
-from vc4lab.drm.byte_order import ByteOrder, ByteOrders
-from vc4lab.drm.jobs import BuiltJob, JobError, RecordedRun
-from vc4lab.drm.rendering import FULL_RES_TILE, FULL_RES_TILE_PIXELS, ColourSurface
-from vc4lab.v3d.registers import BY_NAME
+from vc4lab.drm.kernel.hardware import run_job
+from vc4lab.drm.kernel.rendering import FULL_RES_TILE, FULL_RES_TILE_PIXELS, ColourSurface
+from vc4lab.drm.recorded.byte_order import ByteOrder, ByteOrders
+from vc4lab.drm.recorded.jobs import RecordedRun
+from vc4lab.drm.uapi.submit import JobError
 
 if TYPE_CHECKING:
     import numpy
@@ -19,11 +20,6 @@ if TYPE_CHECKING:
 
     from vc4lab.diagnostics.unknown import Unknowns
     from vc4lab.memory import GuestMemory
-    from vc4lab.v3d.core import V3D
-
-RFC, CT0CA, CT0EA, CT1CA, CT1EA = (
-    BY_NAME[name].offset for name in ("RFC", "CT0CA", "CT0EA", "CT1CA", "CT1EA")
-)
 
 Progress = Callable[[int, int, str], None]
 """`progress(number, total, name)` before each job."""
@@ -113,7 +109,7 @@ def replay(
         except JobError:
             continue  # reported already; later jobs may still be whole
         before = counts(v3d.events())
-        drawn += submit(v3d, built, job.name)
+        drawn += run_job(v3d, built, job.name)
         if on_counters is not None and job in run.wanted:
             after = counts(v3d.events())
             on_counters(job.name, {number: after[number] - before[number] for number in after})
@@ -132,39 +128,6 @@ def replay(
     used = order or (orders.of(colour.address) if colour else ByteOrder.RGBA)
     bits = colour.bits_per_pixel if colour else 32
     return Replay(image, len(run.jobs), drawn, reporter, used, bits)
-
-
-def submit(v3d: V3D, job: BuiltJob, name: str = "job") -> bool:
-    """Feed one job to the V3D's registers; whether its frame was finished."""
-    frames = v3d.read(RFC)
-    if job.bin_start != job.bin_end:
-        v3d.write(CT0CA, job.bin_start)
-        v3d.write(CT0EA, job.bin_end)
-    v3d.write(CT1CA, job.render_start)
-    v3d.write(CT1EA, job.render_end)
-    if v3d.read(RFC) != frames:
-        return True
-    states = ", ".join(
-        f"{register} 0x{v3d.read(BY_NAME[register].offset):08x}"
-        for register in ("CT0CS", "CT0CA", "CT1CS", "CT1CA", "PCS")
-    )
-    v3d.reporter.report("DRM-016", f"{name}: no frame ended ({states})", block="DRM")
-    _reset(v3d)
-    return False
-
-
-def bin_only(v3d: V3D, job: BuiltJob) -> None:
-    """Make a job's tile lists without drawing them."""
-    if job.bin_start != job.bin_end:
-        v3d.write(CT0CA, job.bin_start)
-        v3d.write(CT0EA, job.bin_end)
-        _reset(v3d)
-
-
-def _reset(v3d: V3D) -> None:
-    """A clean start for the next job, semaphores included."""
-    for register in ("CT0CS", "CT1CS"):
-        v3d.write(BY_NAME[register].offset, 1 << 15)  # CTRSTA
 
 
 def picture(

@@ -3,9 +3,9 @@
 import numpy
 import pytest
 
-from vc4lab.drm.byte_order import ByteOrder
-from vc4lab.drm.rendering import ColourSurface
-from vc4lab.drm.replay import picture, rgba
+from vc4lab.drm.kernel.rendering import ColourSurface
+from vc4lab.drm.recorded.byte_order import ByteOrder
+from vc4lab.drm.recorded.replay import picture, rgba
 from vc4lab.memory import GuestMemory
 from vc4lab.records.codes import Tiling
 

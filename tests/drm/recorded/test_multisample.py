@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy
 import pytest
 
-from vc4lab.drm.replay import replay
+from vc4lab.drm.recorded.replay import replay
 from vc4lab.memory import GuestMemory
 from vc4lab.records.control import parse_list
 
-JOBS = Path(__file__).parents[1] / "data" / "vc4-jobs"
+JOBS = Path(__file__).parents[2] / "data" / "vc4-jobs"
 COLOUR, SAMPLES, DEPTH = 0x20_0000, 0x21_0000, 0x22_0000
 MULTISAMPLE, DECIMATE_4X = 0x01, 0x10
 """Bits of color_write, as in record 113."""

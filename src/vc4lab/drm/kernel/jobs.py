@@ -1,0 +1,125 @@
+"""The kernel's half of a submit: what it does between the ioctl and the hardware's registers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from vc4lab.diagnostics import Reporter
+from vc4lab.drm.kernel.binning import BinningBuilder, BinningList, round_up
+from vc4lab.drm.kernel.rendering import ColourSurface, RenderingBuilder
+from vc4lab.drm.kernel.shaders import ShaderBuilder
+from vc4lab.drm.uapi.submit import KNOWN_FLAGS, PAGE, Submit, refuse
+from vc4lab.qpu.program import Program
+
+if TYPE_CHECKING:
+    from vc4lab.memory import GuestMemory
+
+TILE_MEMORY = 32 << 20
+"""For tile state and tile lists of one job; pages that stay untouched cost nothing."""
+REGION = 256 << 20
+"""Tile memory must not cross a boundary of this size."""
+LISTS = 64 << 20
+"""For a job's lists, shader records and uniforms: three streams of 16 MiB at most."""
+WORKSPACE = TILE_MEMORY + LISTS
+MAX_RECORDS = (1 << 32) // 64
+"""Announced shader records at which the kernel's own table would overflow."""
+
+
+@dataclass(frozen=True)
+class BuiltJob:
+    """Two lists in guest memory, ready for CT0CA/CT0EA and CT1CA/CT1EA.
+
+    `bin_start == bin_end` when the job has nothing to bin; `colour` is None when it writes none.
+    """
+
+    bin_start: int
+    bin_end: int
+    render_start: int
+    render_end: int
+    width: int
+    height: int
+    colour: ColourSurface | None
+    tile_count: int
+    fragment_programs: tuple[Program, ...] = ()
+
+
+def build_submit(
+    submit: Submit, memory: GuestMemory, workspace: int, reporter: Reporter
+) -> BuiltJob:
+    """Do what the kernel does between the ioctl and the hardware's registers.
+
+    Parameters
+    ----------
+    workspace
+        Address of `WORKSPACE` bytes for lists and tile memory, inside one 256 MiB region; the
+        job's buffers must be in memory already.
+
+    Raises JobError when the kernel would refuse the job.
+    """
+    check_submit(submit, reporter)
+    lists = workspace + TILE_MEMORY
+    binned = BinningList()
+    bin_end = lists
+    programs: tuple[Program, ...] = ()
+    if submit.bin_cl:
+        records = round_up(lists + 2 * len(submit.bin_cl), PAGE)
+        builder = BinningBuilder(
+            submit,
+            reporter,
+            tile_memory=workspace,
+            tile_memory_size=TILE_MEMORY,
+            shader_records=records,
+        )
+        binned = builder.run()
+        uniforms = round_up(builder.next_record, PAGE)
+        shaders = ShaderBuilder(submit, memory, reporter, uniforms)
+        for use in binned.shaders:
+            shaders.record(use)
+        programs = tuple(shaders.fragment_programs)
+        bin_end = lists + len(binned.data)
+        memory.write(lists, bytes(binned.data))
+        check_tiles(submit, binned, reporter)
+        render_start = round_up(shaders.next_uniforms, PAGE)
+    else:
+        render_start = round_up(lists, PAGE)
+    rendering = RenderingBuilder(
+        submit, reporter, bin_tiles_x=binned.tiles_x, tile_lists=binned.tile_lists
+    )
+    data = rendering.run()
+    memory.write(render_start, data)
+    columns = submit.max_x_tile - submit.min_x_tile + 1
+    rows = submit.max_y_tile - submit.min_y_tile + 1
+    return BuiltJob(
+        lists,
+        bin_end,
+        render_start,
+        render_start + len(data),
+        submit.width,
+        submit.height,
+        rendering.colour,
+        columns * rows,
+        programs,
+    )
+
+
+def check_submit(submit: Submit, reporter: Reporter) -> None:
+    """What the kernel demands of the description itself (rules 9.1). Raises JobError."""
+    if submit.flags & ~KNOWN_FLAGS:
+        refuse(reporter, "DRM-017", f"flags 0x{submit.flags:x} (rule 9.1)")
+    if submit.padding:
+        refuse(reporter, "DRM-017", f"pad2 is 0x{submit.padding:x}, not 0 (rule 9.1)")
+    if not submit.buffers:
+        refuse(reporter, "DRM-023", "the job names no buffer (rule 9.1)")
+    if submit.shader_rec_count > MAX_RECORDS:
+        refuse(reporter, "DRM-023", f"{submit.shader_rec_count} shader records (rule 9.1)")
+
+
+def check_tiles(submit: Submit, binned: BinningList, reporter: Reporter) -> None:
+    """Tiles to render must have lists. The kernel lets one column or row too many pass."""
+    last = submit.max_x_tile, submit.max_y_tile
+    text = f"tile {last} of {binned.tiles_x} x {binned.tiles_y}"
+    if last[0] > binned.tiles_x or last[1] > binned.tiles_y:
+        refuse(reporter, "DRM-014", f"{text} (rule 9.1)")
+    if last[0] == binned.tiles_x or last[1] == binned.tiles_y:
+        reporter.report("DRM-024", f"{text}: it has no list of its own", block="DRM")

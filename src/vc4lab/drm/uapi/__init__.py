@@ -1,0 +1,1 @@
+"""What programs and the kernel hand each other: numbers and structures of the ioctls."""
