@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 import typer
 from typer.testing import CliRunner
 
@@ -72,3 +73,20 @@ def test_bad_input(tmp_path: Path) -> None:
         assert "none" in result.output or "no instruction" in result.output
     source.write_bytes(b"\xff\xfe\x00")
     assert "not a text file" in RUN.invoke(APP, ["asm", str(source)]).output
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="no devices here")
+@pytest.mark.parametrize("command", ["asm", "disasm"])
+def test_endless_files(command: str) -> None:
+    result = RUN.invoke(APP, [command, "/dev/zero"])
+    assert result.exit_code == 2
+    assert result.output == "/dev/zero: has more than 16 MiB, the most that is read\n"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
+def test_output_without_room(tmp_path: Path) -> None:
+    source = tmp_path / "a.qasm"
+    source.write_text("nop\n")
+    result = RUN.invoke(APP, ["asm", str(source), "-o", "/dev/full"])
+    assert result.exit_code == 5
+    assert result.output.startswith("/dev/full: ")

@@ -146,3 +146,22 @@ def test_switches(tmp_path: Path) -> None:
     code, output = run(*arguments, "--unknown", "ftoi_out_of_range=no")
     assert code == ExitCode.BAD_INPUT
     assert "saturate" in output
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="no devices here")
+def test_endless_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A device is read up to a limit, and the message names it."""
+    from vc4lab.cli import run as command
+    from vc4lab.v3d.compute import experiment
+
+    monkeypatch.setattr(command, "LARGEST_PROGRAM", 1 << 20)
+    monkeypatch.setattr(experiment, "LARGEST_AREA", 1 << 20)
+    code, output = run(Path("/dev/zero"))
+    assert (code, output) == (
+        ExitCode.BAD_INPUT, "/dev/zero: has more than 1 MiB, the most that is read\n"
+    )  # fmt: skip
+    path = tmp_path / "p.qasm"
+    path.write_text("nop; nop; thrend\nnop\nnop\n")
+    code, output = run(path, "-m", "x=@/dev/zero")
+    assert code == ExitCode.BAD_INPUT
+    assert output == "/dev/zero: has more than 1 MiB, the most that is read\n"

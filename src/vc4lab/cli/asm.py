@@ -10,6 +10,10 @@ from typing import Annotated
 import typer
 
 from vc4lab.cli.exit_codes import ExitCode
+from vc4lab.files import read_source, why, write_file
+
+LARGEST_SOURCE = 16 << 20
+"""Bytes of assembly text: ten times the longest program that can be run, generously written."""
 
 
 class Format(StrEnum):
@@ -50,10 +54,9 @@ def asm(
 
     shown = "<stdin>" if file == "-" else file
     try:
-        data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
-        assembly = assemble(data.decode("utf-8-sig"))
+        assembly = assemble(read_source(file, LARGEST_SOURCE).decode("utf-8-sig"))
     except OSError as error:
-        raise _failed(f"{shown}: {error.strerror}") from None
+        raise _failed(f"{shown}: {why(error)}") from None
     except UnicodeDecodeError as error:
         raise _failed(f"{shown}: not a text file (byte {error.start} is not UTF-8)") from None
     except AssemblyError as error:
@@ -80,9 +83,9 @@ def asm(
         sys.stdout.flush()
         return
     try:
-        output.write_bytes(result)
+        write_file(output, result)
     except OSError as error:
-        raise _failed(f"{output}: {error.strerror}", ExitCode.OUTPUT) from None
+        raise _failed(f"{output}: {why(error)}", ExitCode.OUTPUT) from None
 
 
 def _identifier(text: str) -> str:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from vc4lab.cli.exit_codes import ExitCode
+from vc4lab.files import read_source, why
+
+LARGEST_INPUT = 16 << 20
+"""Bytes to disassemble, or of hex text: a kernel image with its QPU programs in it."""
 
 
 def disasm(
@@ -31,9 +33,9 @@ def disasm(
     from vc4lab.qpu.isa import INSTRUCTION_BYTES, words_of
 
     try:
-        data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+        data = read_source(file, LARGEST_INPUT)
     except OSError as error:
-        raise _failed(f"{file}: {error.strerror}") from None
+        raise _failed(f"{file}: {why(error)}") from None
     if hex_:
         data = _from_hex(data.decode("utf-8", "replace"))
     words = words_of(data[offset:])

@@ -9,12 +9,15 @@ import typer
 
 from vc4lab.cli.exit_codes import ExitCode
 from vc4lab.cli.unknown_choices import HELP, METAVAR, unknowns_of
+from vc4lab.files import read_file, why, write_file
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Diagnostic
     from vc4lab.v3d.compute.experiment import Experiment, Report
 
 BINARY, HEX = ".bin", ".hex"
+LARGEST_PROGRAM = 16 << 20
+"""Bytes of a program's file, whatever its form."""
 
 
 def run(
@@ -82,7 +85,7 @@ def run(
     except ValueError as error:
         raise _failed(str(error)) from None
     except OSError as error:
-        raise _failed(f"{error.filename}: {error.strerror}") from None
+        raise _failed(f"{error.filename}: {why(error)}") from None
     except StrictStop as stop:
         typer.echo(f"stopped (strict): {stop.diagnostic.code}", err=True)
         raise typer.Exit(ExitCode.STRICT_STOP) from None
@@ -97,7 +100,7 @@ def _read(path: Path, entry: str | None) -> tuple[bytes, int]:
     from vc4lab.qpu.assembler import AssemblyError, assemble
 
     try:
-        data = path.read_bytes()
+        data = read_file(path, LARGEST_PROGRAM)
         if path.suffix.lower() == BINARY:
             return data, 0
         text = data.decode("utf-8-sig")
@@ -106,7 +109,7 @@ def _read(path: Path, entry: str | None) -> tuple[bytes, int]:
             return b"".join(word.to_bytes(8, "little") for word in words), 0
         assembly = assemble(text)
     except OSError as error:
-        raise _failed(f"{path}: {error.strerror}") from None
+        raise _failed(f"{path}: {why(error)}") from None
     except UnicodeDecodeError as error:
         raise _failed(f"{path}: not a text file (byte {error.start} is not UTF-8)") from None
     except AssemblyError as error:
@@ -138,9 +141,9 @@ def _save(experiment: Experiment, text: str) -> None:
     if area is None or not file:
         raise _failed(f"--output {text}: NAME=FILE with the name of a memory")
     try:
-        Path(file).write_bytes(experiment.memory.read(area.address, area.size))
+        write_file(file, experiment.memory.read(area.address, area.size))
     except OSError as error:
-        typer.echo(f"{file}: {error.strerror}", err=True)
+        typer.echo(f"{file}: {why(error)}", err=True)
         raise typer.Exit(ExitCode.OUTPUT) from None
 
 

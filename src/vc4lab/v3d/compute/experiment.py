@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from vc4lab.diagnostics import Reporter
+from vc4lab.files import read_file
 from vc4lab.memory import MEMORY_SIZE, GuestMemory
 from vc4lab.v3d.registers import QPUS
 from vc4lab.v3d.scheduler import UserPrograms
@@ -29,6 +30,8 @@ UNIFORM_SPACE = 0x100000
 
 AREAS = UNIFORMS + QPUS * UNIFORM_SPACE
 ALIGNMENT = 4096
+LARGEST_AREA = 256 << 20
+"""Bytes that are read from one file."""
 PER_LINE = 8
 SHOWN = {"hex": "u4", "int": "i4", "float": "f4"}
 _NAME = re.compile(r"[A-Za-z_]\w*$")
@@ -94,7 +97,8 @@ class Experiment:
         if what.startswith("@"):
             from pathlib import Path as Place
 
-            data = ((folder or Place()) / what[1:]).read_bytes()
+            room = max(MEMORY_SIZE - self._end, 0)
+            data = read_file((folder or Place()) / what[1:], min(room, LARGEST_AREA))
             size = len(data)
         else:
             size = _integer(what)
