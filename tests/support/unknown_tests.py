@@ -77,7 +77,7 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
         ),
     },
     "tests/v3d/compute/test_switches.py": {
-        "test_long_pitches": ("vdr_stride_bits=16",),
+        "test_long_pitches": ("vdr_stride_bits=13", "vdr_stride_bits=16"),
         "test_long_strides": ("vdw_stride_bits=13",),
         "test_relative_uniforms_addresses": ("uniforms_address_b=relative",),
         "test_rows_that_go_on_behind_column_15": ("dma_row_end=wrap",),
@@ -92,9 +92,14 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "tests/v3d/compute/test_vpm_dma.py": {
         "test_a_stride_survives_the_program": ("dma_setup_start=kept",),
+        "test_block_mode_of_other_shapes": ("vdw_blockmode=packed",),
         "test_narrow_reads_with_a_sign": ("vpm_read_extension=sign",),
         "test_the_pitch_of_a_load_wraps": ("vdr_pitch_carry=low",),
         "test_unaligned_transfers": ("dma_alignment=rounded",),
+        "test_vertical_blocks_that_leave_their_rows": (
+            "vdw_vertical_wrap=start",
+            "vdr_vertical_wrap=group",
+        ),
     },
     "tests/v3d/fragment/test_coverage.py": {
         "test_bottom_left_rule_gives_the_lowest_row_to_the_other_side": ("fill_rule=bottom-left",),

@@ -91,12 +91,20 @@ def test_what_an_idle_dma_reads() -> None:
 
 
 def test_long_pitches() -> None:
+    """Pitches of 8 KiB, as sgemm's 12,288 (right on boards), and of 16 KiB, which wrap there."""
     setup = 1 << 31 | 1 << 20 | 2 << 16 | 1 << 12
-    program = f"ldi vr_setup, {9 << 28 | 8196}\nldi vr_setup, {setup}\nldi vr_addr, {DATA}\n"
-    data = np.arange(4096, dtype=np.uint32) + 100
-    found = chosen("vdr_stride_bits", program + "mov -, vr_wait", data=data)
-    rows = {choice: outcome.vpm[:2, 0].tolist() for choice, outcome in found.items()}
-    assert rows == {"13": [100, 101], "16": [100, 2149]}
+    program = ""
+    for y, pitch in ((0, 8196), (2, 16388)):
+        program += f"ldi vr_setup, {9 << 28 | pitch}\nldi vr_setup, {setup | y << 4}\n"
+        program += f"ldi vr_addr, {DATA}\nmov -, vr_wait\n"
+    data = np.arange(8192, dtype=np.uint32) + 100
+    found = chosen("vdr_stride_bits", program, data=data)
+    rows = {choice: outcome.vpm[:4, 0].tolist() for choice, outcome in found.items()}
+    assert rows == {
+        "13": [100, 101, 100, 101],
+        "14": [100, 2149, 100, 101],
+        "16": [100, 2149, 100, 4197],
+    }
 
 
 def test_long_strides() -> None:

@@ -138,6 +138,73 @@ def test_store_stride_is_a_gap_and_kept(engine: str) -> None:
     assert outcome.memory[:12].tolist() == [0, 1, 2, 3, 0, 0, 0, 0, 100, 101, 102, 103]
 
 
+def vector_in_column(column: int) -> str:
+    """100 * column + lane as a vertical vector in a column of rows 0 to 15."""
+    return f"ldi vw_setup, {0x1200 | column}\nldi r0, {100 * column}\nadd vpm, r0, elem_num\n"
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("choice", ["ignored", "packed"])
+def test_block_mode_packs_nothing_of_sixteen_units_of_depth_1(engine: str, choice: str) -> None:
+    """Each store of QPULib: a vertical vector, 16 horizontal units of 1, BLOCKMODE = 1."""
+    setup = 2 << 30 | 16 << 23 | 1 << 16 | 1 << 14 | 5 << 3
+    program = vector_in_column(5) + f"ldi vw_setup, {setup}\nldi vw_setup, 0xc0010000\n"
+    program += f"ldi vw_addr, {DATA}\nmov -, vw_wait"
+    unknowns = DEFAULT_UNKNOWNS.with_(vdw_blockmode=choice)
+    outcome = run(engine, program + END, unknowns=unknowns)
+    assert outcome.memory[:17].tolist() == [*range(500, 516), 0]
+
+
+@pytest.mark.parametrize(
+    ("units", "depth", "horizontal", "apart", "packed"),
+    [
+        (2, 4, 1, [0, 1, 2, 3, 100, 101, 102, 103], [0, 1, 2, 3, 4, 5, 6, 7]),
+        (8, 1, 1, [100 * n for n in range(8)], list(range(8))),
+        (2, 4, 0, [0, 100, 200, 300, 1, 101, 201, 301], [100 * n for n in range(8)]),
+    ],
+)
+def test_block_mode_of_other_shapes(
+    units: int, depth: int, horizontal: int, apart: Any, packed: Any
+) -> None:
+    setup = 2 << 30 | units << 23 | depth << 16 | horizontal << 14
+    program = write_rows(0, 8) + f"ldi vw_setup, {setup}\nldi vw_setup, 0xc0010000\n"
+    program += f"ldi vw_addr, {DATA}\nmov -, vw_wait"
+    default, other = switched("vdw_blockmode", "packed", program)
+    assert default.memory[:9].tolist() == [*apart, 0]
+    assert other.memory[:9].tolist() == [*packed, 0]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("mode", [0, 2])
+def test_vertical_stores_wrap_inside_sixteen_rows(engine: str, mode: int) -> None:
+    """vc4asm issue 27: 16 units of depth 32 give the first 16 rows twice."""
+    depth = 32 if mode == 0 else 64
+    setup = 2 << 30 | 16 << 23 | depth << 16 | mode
+    program = write_rows(0, 32) + f"ldi vw_setup, {setup}\nldi vw_setup, 0xc0000000\n"
+    outcome = run(engine, program + f"ldi vw_addr, {DATA}\nmov -, vw_wait" + END)
+    found = outcome.memory[: 16 * 32].reshape(16, 32)
+    expected = (100 * np.arange(16)[:, None] + np.arange(16)).T
+    assert np.array_equal(found[:, :16], expected)
+    assert np.array_equal(found[:, 16:], expected)
+
+
+def test_vertical_blocks_that_leave_their_rows() -> None:
+    """20 words of a column stored from row 4; 16 words loaded into one from row 4."""
+    setup = 2 << 30 | 1 << 23 | 20 << 16 | 4 << 7
+    program = write_rows(0, 32) + f"ldi vw_setup, {setup}\nldi vw_setup, 0xc0000000\n"
+    program += f"ldi vw_addr, {DATA}\nmov -, vw_wait"
+    default, other = switched("vdw_vertical_wrap", "start", program)
+    turned = [*range(400, 1600, 100), 0, 100, 200, 300]
+    assert default.memory[:20].tolist() == [*turned, *turned[:4]]
+    assert other.memory[:20].tolist() == [*range(400, 2000, 100), *range(400, 800, 100)]
+    setup = 1 << 31 | 1 << 16 | 1 << 11 | 4 << 4
+    program = f"ldi vr_setup, {setup}\nldi vr_addr, {DATA}\nmov -, vr_wait"
+    data = np.arange(16, dtype=np.uint32) + 1
+    default, other = switched("vdr_vertical_wrap", "group", program, data=data)
+    assert default.vpm[4:20, 0].tolist() == list(range(1, 17))
+    assert other.vpm[:16, 0].tolist() == [13, 14, 15, 16, *range(1, 13)]
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 def test_read_setup_is_ignored_while_two_vectors_are_unread(engine: str) -> None:
     program = write_rows(0, 4) + "ldi vr_setup, 0x301a00\nldi vr_setup, 0x101a03\nnop\n"
@@ -198,9 +265,15 @@ def accesses(r: random.Random) -> str:
 
 CHOICES = (
     {},
-    {"dma_subword": "quarters", "dma_row_end": "wrap"},
-    {"dma_subword": "lanes", "vdw_stride_bits": "13"},
-    {"vpm_read_extension": "sign", "vdr_pitch_carry": "low", "dma_alignment": "rounded"},
+    {"dma_subword": "quarters", "dma_row_end": "wrap", "vdw_blockmode": "packed"},
+    {"dma_subword": "lanes", "vdw_stride_bits": "13", "vdr_vertical_wrap": "group"},
+    {
+        "vpm_read_extension": "sign",
+        "vdr_pitch_carry": "low",
+        "dma_alignment": "rounded",
+        "vdw_vertical_wrap": "start",
+        "vdw_blockmode": "packed",
+    },
 )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from vc4lab.v3d.compute.setup import (
     DMA_ROWS,
+    LANES,
     ROW_BYTES,
     VPM_BYTES,
     LoadSetup,
@@ -19,6 +20,7 @@ from vc4lab.v3d.compute.setup import (
     StoreStride,
     Width,
     first_sub_index,
+    is_packed,
     mode_width,
 )
 from vc4lab.v3d.unknowns import Unknowns
@@ -56,18 +58,22 @@ def store(
     if unknowns["vdw_stride_bits"] == "13":
         gap &= 0x1FFF
     write = {1: memory.set_u8, 2: memory.set_u16, 4: memory.set_u32}[width.bytes]
+    packed = is_packed(setup, stride, unknowns["vdw_blockmode"])
     for unit in range(units):
         y, x, number = int(setup.y), int(setup.x), 0
-        if stride.block_mode:
+        if packed:
             number = unit * depth
         elif setup.horizontal:
             y += unit
-        else:  # the next column; behind the last one 16 rows down
+        else:  # the next column; after the last one 16 rows down
             y, x = y + (x + unit) // 16 * 16, (x + unit) % 16
         start = _memory_row(address, width, unknowns)
         for element in range(depth):
             sub = first_sub_index(width, number + element, unknowns["dma_subword"])
-            at = _place(width, bool(setup.horizontal), y, x, sub, unknowns)
+            if setup.horizontal:
+                at = _across(y, x, sub, width, unknowns)
+            else:
+                at = _down(y, x, sub, width, unknowns["vdw_vertical_wrap"])
             value = int.from_bytes(vpm[at : at + width.bytes].tobytes(), "little")
             write((start + element * width.bytes) & _WORD, value)
         address = (address + depth * width.bytes + gap) & _WORD
@@ -99,7 +105,10 @@ def load(
         y, part = number // width.per_word, Width(width.bytes, number % width.per_word)
         for element in range(int(setup.row_length) or 16):
             sub = first_sub_index(part, element, unknowns["dma_subword"])
-            at = _place(width, not setup.vertical, y, int(setup.x), sub, unknowns)
+            if setup.vertical:
+                at = _down(y, int(setup.x), sub, width, unknowns["vdr_vertical_wrap"])
+            else:
+                at = _across(y, int(setup.x), sub, width, unknowns)
             value = read((start + element * width.bytes) & _WORD)
             vpm[at : at + width.bytes] = np.frombuffer(
                 value.to_bytes(width.bytes, "little"), np.uint8
@@ -111,12 +120,25 @@ def _memory_row(address: int, width: Width, unknowns: Unknowns) -> int:
     return address & -width.bytes if unknowns["dma_alignment"] == "rounded" else address
 
 
-def _place(width: Width, horizontal: bool, y: int, x: int, sub: int, unknowns: Unknowns) -> int:
-    """Byte offset in the VPM of an element."""
-    if not horizontal:
-        row = y + sub // width.per_word
-        return row % DMA_ROWS * ROW_BYTES + 4 * x + sub % width.per_word * width.bytes
+def _across(y: int, x: int, sub: int, width: Width, unknowns: Unknowns) -> int:
+    """Byte offset in the VPM of an element of a horizontal block."""
     column = 4 * x + sub * width.bytes
     if unknowns["dma_row_end"] == "wrap":
         column %= ROW_BYTES
     return (y * ROW_BYTES + column) % VPM_BYTES
+
+
+def _down(y: int, x: int, sub: int, width: Width, wrap: str) -> int:
+    """Byte offset in the VPM of an element of a vertical block.
+
+    wrap: what follows after 16 rows or at the end of a group of 16, as `vdw_vertical_wrap` and
+    `vdr_vertical_wrap` name it.
+    """
+    down = sub // width.per_word
+    if wrap == "group":
+        row = y & -LANES | (y + down) % LANES
+    elif wrap == "start":
+        row = y + down % LANES
+    else:
+        row = y + down
+    return row % DMA_ROWS * ROW_BYTES + 4 * x + sub % width.per_word * width.bytes

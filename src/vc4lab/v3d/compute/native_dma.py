@@ -13,7 +13,9 @@ from vc4lab.memory import MEMORY_MASK, MEMORY_SIZE
 from vc4lab.simd import (
     Kernel,
     Value,
+    const,
     gather,
+    i1,
     i8,
     i16,
     i32,
@@ -32,7 +34,14 @@ from vc4lab.simd import (
     store,
 )
 from vc4lab.v3d.compute.budget import DMA_START
-from vc4lab.v3d.compute.setup import DMA_ROWS, ROW_BYTES, VPM_BYTES
+from vc4lab.v3d.compute.setup import (
+    DMA_ROWS,
+    LANES,
+    ROW_BYTES,
+    STORE_SHAPE_BITS,
+    UNPACKED_SHAPE,
+    VPM_BYTES,
+)
 from vc4lab.v3d.compute.state import FINDING_OUTSIDE_RAM, QpuState, SharedState
 from vc4lab.v3d.geometry.primitive_decoder import host
 
@@ -56,15 +65,27 @@ def _sub_index(number: Any, shift: Value, offset: Value, layout: str) -> Any:
     return number + offset
 
 
-def _place(horizontal: Value, y: Value, x: Value, sub: Value, shift: Value, row_end: str) -> Any:
-    """Byte offset in the VPM of an element."""
-    row = y + (sub >> shift)
-    within = (sub & ((1 << shift) - 1)) << (2 - shift)
-    down = (row & (DMA_ROWS - 1)) * ROW_BYTES + (x << 2) + within
+def _across(y: Value, x: Value, sub: Value, shift: Value, row_end: str) -> Any:
+    """Byte offset in the VPM of an element of a horizontal block."""
     column = (x << 2) + (sub << (2 - shift))
     if row_end == "wrap":
         column = column & (ROW_BYTES - 1)
-    return select(horizontal, (y * ROW_BYTES + column) & (VPM_BYTES - 1), down)
+    return (y * ROW_BYTES + column) & (VPM_BYTES - 1)
+
+
+def _row_down(y: Any, down: Any, wrap: str) -> Any:
+    """VPM row of a vertical block, `down` rows after y."""
+    if wrap == "group":
+        return ((y & -LANES) | ((y + down) & (LANES - 1))) & (DMA_ROWS - 1)
+    if wrap == "start":
+        return (y + (down & (LANES - 1))) & (DMA_ROWS - 1)
+    return (y + down) & (DMA_ROWS - 1)
+
+
+def _down(y: Value, x: Value, sub: Value, shift: Value, wrap: str) -> Any:
+    """Byte offset in the VPM of an element of a vertical block."""
+    within = (sub & ((1 << shift) - 1)) << (2 - shift)
+    return _row_down(y, sub >> shift, wrap) * ROW_BYTES + (x << 2) + within
 
 
 def _memory_row(address: Value, shift: Value, alignment: str) -> Value:
@@ -99,7 +120,9 @@ def _charge(state: Any, elements: Value) -> None:
 
 
 @lru_cache
-def store_kernel(layout: str, row_end: str, stride_bits: str, alignment: str) -> Kernel:
+def store_kernel(
+    layout: str, row_end: str, stride_bits: str, alignment: str, block_mode: str, wrap: str
+) -> Kernel:
     """VDW: (shared, qpu, guest address)."""
 
     @kernel(args=(ptr, ptr, i32))
@@ -114,7 +137,9 @@ def store_kernel(layout: str, row_end: str, stride_bits: str, alignment: str) ->
         y0, x0 = (setup >> 7) & 127, (setup >> 3) & 15
         shift, offset = _mode(setup & 7)
         gap = stride & ((1 << int(stride_bits)) - 1)
-        packed = ((stride >> 16) & 1) != 0
+        packed = const(i1, 0)
+        if block_mode == "packed":  # as setup.is_packed
+            packed = (((stride >> 16) & 1) != 0) & ((setup & STORE_SHAPE_BITS) != UNPACKED_SHAPE)
         length = depth << (2 - shift)
         following = address
         for unit in range(units):
@@ -125,7 +150,7 @@ def store_kernel(layout: str, row_end: str, stride_bits: str, alignment: str) ->
             x = select(packed | horizontal, x0, column & 15)
             number = select(packed, unit * depth, 0)
             inside = (at & MEMORY_MASK) <= MEMORY_SIZE - length
-            start = _place(horizontal, y, x, number, shift, row_end)
+            start = _across(y, x, number, shift, row_end)
             whole = start + length <= VPM_BYTES
             if row_end == "wrap":
                 whole = whole & ((start & (ROW_BYTES - 1)) + length <= ROW_BYTES)
@@ -135,13 +160,14 @@ def store_kernel(layout: str, row_end: str, stride_bits: str, alignment: str) ->
                     if horizontal:
                         words = load(i32x16, vpm + (start + (k << 2)))
                     else:
-                        rows = (lanes + (y + number)) & (DMA_ROWS - 1)
+                        rows = _row_down(splat(y), lanes + number, wrap)
                         words = gather(i32, vpm, rows * ROW_BYTES + (x << 2))
                     masked_store(host(memory, at) + (k << 2), words, lanes < splat(depth))
             else:
                 for element in range(depth):
                     sub = _sub_index(number + element, shift, offset, layout)
-                    place = _place(horizontal, y, x, sub, shift, row_end)
+                    across = _across(y, x, sub, shift, row_end)
+                    place = select(horizontal, across, _down(y, x, sub, shift, wrap))
                     _copy(host(memory, at + (element << (2 - shift))), vpm + place, shift)
             following = following + length + gap
 
@@ -149,7 +175,9 @@ def store_kernel(layout: str, row_end: str, stride_bits: str, alignment: str) ->
 
 
 @lru_cache
-def load_kernel(layout: str, row_end: str, carry: str, alignment: str, stride_bits: str) -> Kernel:
+def load_kernel(
+    layout: str, row_end: str, carry: str, alignment: str, stride_bits: str, wrap: str
+) -> Kernel:
     """VDR: (shared, qpu, guest address)."""
 
     @kernel(args=(ptr, ptr, i32))
@@ -176,7 +204,7 @@ def load_kernel(layout: str, row_end: str, carry: str, alignment: str, stride_bi
             y, part = number >> shift, number & ((1 << shift) - 1)
             at = _memory_row(address + row * pitch, shift, alignment)
             inside = (at & MEMORY_MASK) <= MEMORY_SIZE - length
-            start = _place(horizontal, y, x, part, shift, row_end)
+            start = _across(y, x, part, shift, row_end)
             whole = start + length <= VPM_BYTES
             if row_end == "wrap":
                 whole = whole & ((start & (ROW_BYTES - 1)) + length <= ROW_BYTES)
@@ -186,12 +214,13 @@ def load_kernel(layout: str, row_end: str, carry: str, alignment: str, stride_bi
                 if horizontal:
                     masked_store(vpm + start, words, lanes)
                 else:
-                    down = (iota() + y) & (DMA_ROWS - 1)
+                    down = _row_down(splat(y), iota(), wrap)
                     scatter(vpm, down * ROW_BYTES + (x << 2), words, lanes)
             else:
                 for element in range(count):
                     sub = _sub_index(element, shift, part, layout)
-                    place = _place(horizontal, y, x, sub, shift, row_end)
+                    across = _across(y, x, sub, shift, row_end)
+                    place = select(horizontal, across, _down(y, x, sub, shift, wrap))
                     _copy(vpm + place, host(memory, at + (element << (2 - shift))), shift)
 
     return vdr

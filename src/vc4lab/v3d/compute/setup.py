@@ -50,7 +50,7 @@ class StoreStride(Layout, width=32):
     """VDW stride (table 35; the width of the stride is vc4asm's measurement)."""
 
     kind = Bits(31, 30, doc="3")
-    block_mode = Bits(16, doc="1: rows follow each other without a gap in the VPM")
+    block_mode = Bits(16, doc="1: rows packed in the VPM, says the guide; see is_packed")
     stride = Bits(15, 0, doc="bytes between the end of a row and the start of the next")
 
 
@@ -69,10 +69,10 @@ class LoadSetup(Layout, width=32):
 
 
 class LoadStride(Layout, width=32):
-    """VDR extended stride (table 37)."""
+    """VDR extended stride (table 37; boards have a bit more than its 12:0)."""
 
     kind = Bits(31, 28, doc="9")
-    pitch = Bits(12, 0, doc="bytes from the start of a row to the start of the next")
+    pitch = Bits(13, 0, doc="bytes from the start of a row to the start of the next")
 
 
 STORE_KIND, STORE_STRIDE_KIND = 2, 3
@@ -101,6 +101,26 @@ def mode_width(mode: int) -> Width:
     if mode >= 4:
         return Width(1, mode & 3)
     return Width(2, mode & 1) if mode >= 2 else Width(4)
+
+
+STORE_SHAPE_BITS = sum(
+    field.mask
+    for field in (StoreSetup.units, StoreSetup.depth, StoreSetup.horizontal, StoreSetup.mode)
+)
+"""Bits of a StoreSetup that describe the shape of its block."""
+
+UNPACKED_SHAPE = StoreSetup.make(units=16, depth=1, horizontal=1).value
+"""The shape that BLOCKMODE does not pack on boards, whatever it does to others."""
+
+
+def is_packed(setup: StoreSetup, stride: StoreStride, choice: str) -> bool:
+    """Whether a memory row continues in the VPM where the last one ended.
+
+    choice: the unknown "vdw_blockmode".
+    """
+    if choice == "ignored" or not stride.block_mode:
+        return False
+    return int(setup) & STORE_SHAPE_BITS != UNPACKED_SHAPE
 
 
 def first_sub_index(width: Width, number: int, layout: str) -> int:

@@ -9,7 +9,7 @@ ROWS: list[Unknown] = [
         "dma_subword",
         "Which elements of a row does the half or byte offset of an 8- or 16-bit DMA choose?",
         {
-            "elements": "packed, starting so many elements behind the first word",
+            "elements": "packed, starting so many elements after the first word",
             "quarters": "packed, starting at that half or quarter row, as in generic accesses",
             "lanes": "that half or byte of each word, as in laned generic accesses",
         },
@@ -19,11 +19,48 @@ ROWS: list[Unknown] = [
     ),
     Unknown(
         "dma_row_end",
-        "Where does a horizontal DMA row go on behind word column 15?",
+        "Where does a horizontal DMA row go on after word column 15?",
         {"next": "in the next VPM row", "wrap": "at the beginning of the same row"},
         "next",
         "Store 32 words from X = 8 and look at the memory.",
         "not measured; V3DLib's emulator wraps; hardware reference 5.4",
+    ),
+    Unknown(
+        "vdw_blockmode",
+        "What does BLOCKMODE of a DMA store change?",
+        {
+            "ignored": "nothing: every memory row comes from its own VPM row or column",
+            "packed": "memory rows follow each other without a gap in the VPM, but for 32-bit "
+            "horizontal stores of 16 units of depth 1, which boards do not pack",
+        },
+        "ignored",
+        "Store two units of depth 4 with BLOCKMODE = 1.",
+        "AG100-R table 35 says packed; every store of QPULib, right on Pi 1-3 since 2016, sets "
+        "the bit with 16 units of depth 1 and is not packed; other shapes were not measured; "
+        "hardware reference 5.4",
+    ),
+    Unknown(
+        "vdw_vertical_wrap",
+        "Where does a vertical DMA store go on after 16 rows, if Y is not a multiple of 16?",
+        {
+            "group": "at the end of Y's group of 16 rows it returns to the group's first row",
+            "start": "after 16 rows it returns to Y",
+        },
+        "group",
+        "Store one unit of depth 20 from Y = 4.",
+        "vc4asm issue 27, on a board: depth 32 from Y = 0 repeats the first 16 elements, which "
+        "both choices do; hardware reference 5.4",
+    ),
+    Unknown(
+        "vdr_vertical_wrap",
+        "Where does a row of a vertical DMA load go on at the end of a group of 16 VPM rows?",
+        {
+            "next": "in the next group",
+            "group": "in the group's first row, as a vertical store does",
+        },
+        "next",
+        "Load one row of 16 words from Y = 4.",
+        "published programs load vertically from multiples of 16 only; hardware reference 5.5",
     ),
     Unknown(
         "vdw_stride_bits",
@@ -31,15 +68,24 @@ ROWS: list[Unknown] = [
         {"16": "bits 15:0", "13": "bits 12:0"},
         "16",
         "Store two rows with a stride of 8192.",
-        "vc4asm measured 16, AG100-R table 35 prints 13; hardware reference 5.4",
+        "AG100-R table 35 prints 13; hardware reference 5.4",
+        settled="vc4asm measured 16; py-videocore's and qmkl's sgemm with gaps of 18,368 and "
+        "61,376 leaves no element unwritten on a Pi 3 (qmkl issue 42)",
     ),
     Unknown(
         "vdr_stride_bits",
         "How many bits has the MPITCHB of a DMA load?",
-        {"13": "bits 12:0", "16": "bits 15:0, as the STRIDE of a store has"},
-        "13",
-        "Load two rows with a pitch of 8192.",
-        "AG100-R table 37 prints 13, nobody measured; hardware reference 5.5",
+        {
+            "14": "bits 13:0",
+            "13": "bits 12:0, as the guide prints",
+            "16": "bits 15:0, as the STRIDE of a store has",
+        },
+        "14",
+        "Load two rows with pitches of 8192 and 16384.",
+        "AG100-R table 37 prints 13; hardware reference 5.5",
+        settled="sgemm of py-videocore and qmkl on a Pi 3: a pitch of 12,288 is exact (qmkl "
+        "issue 1), pitches of 18,432 and 61,440 give wrong sums (qmkl issue 42), and 14 bits give "
+        "the reported maximum of the latter to the digit",
     ),
     Unknown(
         "uniforms_length",
