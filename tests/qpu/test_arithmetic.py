@@ -18,7 +18,7 @@ from vc4lab.qpu.unknowns import DEFAULTS
 from vc4lab.simd import Target, targets
 
 sys.path.insert(0, str(Path(__file__).parent))
-from qpu_programs import END, alu
+from qpu_programs import END, alu, ldi
 
 
 def value(bits: int) -> Fraction:
@@ -77,6 +77,40 @@ def test_sums_and_products_truncate(engine: str) -> None:
             assert got["r", 0][lane] == truncated(p + q), f"fadd {pair}"
             assert got["r", 1][lane] == truncated(p * q), f"fmul {pair}"
             assert got["r", 2][lane] == truncated(p - q), f"fsub {pair}"
+
+
+FTOI = [alu(op_add=7, cond_add=1, raddr_a=0, add_a=6, add_b=6, waddr_add=33)]
+DRIVERS_SCALE = 0x4F7FFFFE
+"""4294966784.0: Mesa's integer division converts reciprocals times this."""
+
+
+@pytest.mark.parametrize("engine", ["interpreter", "exact", "jit"])
+@pytest.mark.parametrize("target", targets(), ids=lambda target: target.level)
+def test_ftoi_keeps_the_low_32_bits(engine: str, target: Target) -> None:
+    """Also of numbers beyond 2^31; Inf and NaN give 0. As a constant, too: nothing may fold."""
+    runner = Runner(FTOI + END, engine, target=target)
+    edges = [s << 31 | e << 23 | m for s in (0, 1) for e in (0, 126, 127, *range(149, 190), 253)
+             for m in (0, 1, 0x7FFFFF, 0x7FFFFE, 0x400000)]  # fmt: skip
+    special = [0x7F800000, 0xFF800000, 0x7FC00000, 0xFFFFFFFF, 0x7F7FFFFF, 0xFF7FFFFF]
+    numbers = np.array([*edges, *special, DRIVERS_SCALE, DRIVERS_SCALE | 1 << 31], np.uint32)
+    numbers = np.concatenate([numbers, finite_floats(512, 3)])
+    numbers = numbers[: len(numbers) // 16 * 16]
+    for start in range(0, len(numbers), 16):
+        x = numbers[start : start + 16]
+        got = runner.run({("a", 0): x}).registers["r", 1]
+        for lane in range(16):
+            finite = int(x[lane]) >> 23 & 255 != 255
+            expected = int(value(int(x[lane]))) & 0xFFFFFFFF if finite else 0
+            assert got[lane] == expected, f"ftoi {x[lane]:#x}"
+
+
+@pytest.mark.parametrize("engine", ["interpreter", "exact", "jit"])
+def test_ftoi_of_a_constant(engine: str) -> None:
+    """The compiler knows the number; it must not know another integer."""
+    for bits, expected in ((DRIVERS_SCALE, 0xFFFFFE00), (0xCF000000, 0x80000000), (0xFF800000, 0)):
+        words = [ldi(bits, waddr_add=32), alu(op_add=7, cond_add=1, waddr_add=33)]
+        got = Runner(words + END, engine).run().registers["r", 1]
+        assert (got == expected).all()
 
 
 def test_square_is_what_the_chip_has() -> None:

@@ -274,6 +274,10 @@ DIFFERENCES: dict[tuple[str, str], tuple[list[int], Any]] = {
         [alu(op_add=7, cond_add=1, add_a=0, waddr_add=33)],
         {("r", 0): 0x7F7FFFFF},
     ),
+    ("ftoi_out_of_range", "zero"): (
+        [alu(op_add=7, cond_add=1, add_a=0, waddr_add=33)],
+        {("r", 0): 0x4F7FFFFE},
+    ),
     ("infinity_order", "a-first"): (
         [alu(op_add=1, cond_add=1, add_a=0, add_b=1, waddr_add=34)],
         {("r", 0): 0x7F800000, ("r", 1): 0xFF800000},

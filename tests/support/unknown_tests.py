@@ -19,6 +19,7 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
             "recip_one=model",
             "thread_switch_registers=zero",
             "ftoi_out_of_range=saturate",
+            "ftoi_out_of_range=zero",
             "infinity_order=a-first",
             "unmapped_read=zero",
             "peripheral_unpack=raw",

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .ops import Mask, Ops, Word
+from .ops import FTOI_LIMIT, Mask, Ops, Word
 
 _EXP64_BIAS = 1023 - 127
 _LANES = np.arange(16)
@@ -167,6 +167,10 @@ class NumpyOps(Ops):
 
     def ftoi_trunc(self, a: Word) -> Word:
         return a.view(np.float32).astype(np.int32).view(np.uint32)
+
+    def ftoi_low(self, a: Word) -> Word:
+        inside = np.where((a & np.uint32(0x7FFFFFFF)) < FTOI_LIMIT, a, np.uint32(0))
+        return inside.view(np.float32).astype(np.int64).astype(np.uint32)
 
     def lookup16(self, index: Word, table: Sequence[int]) -> Word:
         return _table(tuple(table))[index]

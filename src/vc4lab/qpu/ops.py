@@ -15,6 +15,11 @@ from typing import Any
 Word = Any
 Mask = Any
 
+FTOI_PLAIN, FTOI_LIMIT = 0x4F000000, 0x5E000000
+"""Bits of 2^31 and 2^61. From 2^55 on the low 32 bits of a float's integer are 0, so a conversion
+may stop anywhere beyond; what is above bit 30 of a smaller one still fits 32 bits.
+"""
+
 
 class Ops(ABC):
     """Primitives over words and masks. Shift counts are words whose lanes are already 0..31."""
@@ -102,6 +107,10 @@ class Ops(ABC):
     @abstractmethod
     def ftoi_trunc(self, a: Word) -> Word:
         """Toward zero; operands below 2^31 in magnitude."""
+
+    @abstractmethod
+    def ftoi_low(self, a: Word) -> Word:
+        """The low 32 bits of the integer toward zero; 0 for Inf and NaN."""
 
     # lanes
     @abstractmethod

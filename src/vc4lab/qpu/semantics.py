@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from .conversions import byte_to_float, colour_byte
 from .operations import AddOp, MulOp
-from .ops import Mask, Ops, Word
+from .ops import FTOI_PLAIN, Mask, Ops, Word
 from .sfu import FUNCTIONS
 from .unknowns import DEFAULTS, Settings
 
@@ -177,11 +177,13 @@ class Semantics:
         return self.floating(self.ops.select(greater, x, y), lambda: greater)
 
     def ftoi(self, a: Word, _: Word) -> Result:
-        ops = self.ops
-        small = ops.ugt(ops.const(0x4F000000), ops.andc(a, 0x7FFFFFFF))
+        ops, rule = self.ops, self.settings["ftoi_out_of_range"]
+        if rule == "modulo":
+            return self.integer(ops.ftoi_low(a))
+        small = ops.ugt(ops.const(FTOI_PLAIN), ops.andc(a, 0x7FFFFFFF))
         whole = ops.ftoi_trunc(ops.select(small, a, ops.const(0)))
         beyond = ops.const(0)
-        if self.settings["ftoi_out_of_range"] == "saturate":
+        if rule == "saturate":
             beyond = ops.add(ops.const(0x7FFFFFFF), ops.shrc(a, 31))
         return self.integer(ops.select(small, whole, beyond))
 

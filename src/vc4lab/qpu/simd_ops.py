@@ -12,8 +12,10 @@ from typing import Any
 
 from vc4lab.simd import (
     Value,
+    any_,
     clz_,
     const,
+    enter,
     f32,
     f32x16,
     i8,
@@ -22,10 +24,13 @@ from vc4lab.simd import (
     i32x16,
     i64,
     iota,
+    jump,
+    jump_if,
     lookup16,
     mask16,
     max_,
     min_,
+    new_block,
     opaque,
     permute,
     rotate_lanes,
@@ -36,10 +41,11 @@ from vc4lab.simd import (
     umax,
     umin,
     usub_sat,
+    var,
     vec,
 )
 
-from .ops import Mask, Ops, Word
+from .ops import FTOI_LIMIT, FTOI_PLAIN, Mask, Ops, Word
 
 _BYTES = vec(i8, 64)
 _HALVES = vec(i16, 32)
@@ -58,6 +64,29 @@ def _seen_alone(result: Value) -> Value:
     not see where they are from.
     """
     return hide(result.bitcast(i32x16))
+
+
+def integer_low(x: Value) -> Value:
+    """The low 32 bits of the integers of f32 lanes; 0 for Inf and NaN.
+
+    The result of a native conversion that overflows is anything. Where a lane's would, the part
+    above bit 30 and the rest are converted alone; all steps are exact, so it does not matter how
+    the compiler would round them. That is rare enough for a branch, which costs nothing.
+    """
+    magnitude = x.bitcast(i32) & 0x7FFFFFFF
+    result = var(i32x16, 0)
+    plain, large, on = new_block(), new_block(), new_block()
+    jump_if(any_(magnitude.uge(FTOI_PLAIN)), large, plain)
+    enter(large)
+    number = select(magnitude.ult(FTOI_LIMIT), x, const(f32x16, 0.0))
+    high = (number * (2.0**-31))._convert("fptosi", i32x16)
+    rest = number - high.to_float(f32) * (2.0**31)
+    result.set(rest._convert("fptosi", i32x16) + (high << 31))
+    jump(on)
+    enter(plain)
+    result.set(x._convert("fptosi", i32x16))
+    enter(on)
+    return result.get()
 
 
 class SimdOps(Ops):
@@ -177,6 +206,9 @@ class SimdOps(Ops):
 
     def ftoi_trunc(self, a: Word) -> Word:
         return a.bitcast(f32).to_int(i32)
+
+    def ftoi_low(self, a: Word) -> Word:
+        return integer_low(hide(a).bitcast(f32))
 
     def lookup16(self, index: Word, table: Sequence[int]) -> Word:
         return lookup16(index, list(table))

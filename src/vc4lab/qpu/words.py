@@ -14,7 +14,7 @@ from typing import Any
 from vc4lab.simd import Value, const, f32, f32x16, i32, i32x16, is_nan, mask16, opaque, select
 
 from .ops import Mask, Ops
-from .simd_ops import SimdOps, hide
+from .simd_ops import SimdOps, hide, integer_low
 
 _NAN_FROM = 0x7F800001
 _DENORMAL_BELOW = 0x00800000
@@ -215,6 +215,9 @@ class FastOps(Ops):
 
     def ftoi_trunc(self, a: FastWord) -> FastWord:
         return FastWord(a.floats()._convert("fptosi", i32x16))  # in range by contract
+
+    def ftoi_low(self, a: FastWord) -> FastWord:
+        return FastWord(integer_low(a.floats()))
 
     # ---------------------------------------------------------------- lanes
     def lookup16(self, index: FastWord, table: Sequence[int]) -> FastWord:

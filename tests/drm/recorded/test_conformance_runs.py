@@ -34,7 +34,9 @@ class Case:
         return f"{self.run}-{self.job or 'last'}"
 
 
-CASES: list[Case] = []
+CASES: list[Case] = [
+    Case("div_int", "job0001", {(105, 5): (10, 255, 255)}),
+]
 
 
 @functools.cache
