@@ -1,25 +1,92 @@
-"""Object files on disk, so that a pipeline is compiled once per machine and not once per start."""
+"""Object files on disk, so that a pipeline is compiled once per machine and not once per start.
+
+What is read here is executed, so it is trusted only when no one else can have written it: the
+folder, the folders in it and each file belong to the user and may be written by no one else. All is
+opened by descriptor, without following links, and what was opened is checked, not what a path says.
+Anything else is not used, with a message; the code is compiled then.
+"""
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import errno
 import functools
 import hashlib
 import os
-import threading
+import secrets
+import stat
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 _MAGIC = b"vc4lab object 1\n"
 _LIMIT = 256 << 20  # bytes; above it the files unused for longest go
+_LARGEST = 64 << 20  # bytes of one object
+_NEW = ".new-"
+_LEFT_OVER = 3600.0  # seconds after which a file that was never completed goes
+_OTHERS = stat.S_IWGRP | stat.S_IWOTH
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class _NotOurs(OSError):  # noqa: N818 - its text goes into a sentence
+    """Someone else may have written it: a path, in the folder or its own, and why."""
 
 
 def directory() -> Path:
-    """Where objects are kept: $VC4LAB_CACHE or ~/.cache/vc4lab."""
+    """Where objects are kept: $VC4LAB_CACHE, $XDG_CACHE_HOME/vc4lab or ~/.cache/vc4lab.
+
+    Without a home folder it is a private temporary folder, which goes when the process ends.
+    """
     chosen = os.environ.get("VC4LAB_CACHE")
     if chosen:
         return Path(chosen)
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "vc4lab"
+    if _private is not None:
+        return _private
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    if os.path.isabs(base):
+        return Path(base) / "vc4lab"
+    home = os.environ.get("HOME", "")
+    if os.path.isabs(home) and os.path.isdir(home):
+        return Path(home) / ".cache" / "vc4lab"
+    return _make_private(f"$HOME is {home or 'empty'!r}, which is no folder")
+
+
+_private: Path | None = None
+"""Used in place of the home folder."""
+_told: set[str] = set()
+
+
+def _make_private(why: str) -> Path:
+    global _private
+    import shutil
+    import tempfile
+
+    _private = Path(tempfile.mkdtemp(prefix="vc4lab-"))
+    process, made = os.getpid(), _private
+
+    def remove() -> None:
+        if os.getpid() == process:  # not in a child
+            shutil.rmtree(made, ignore_errors=True)
+
+    atexit.register(remove)
+    _tell(
+        "JIT-002",
+        f"there is no place for compiled code ({why}): it is kept in {_private} until the program "
+        "ends; set HOME or VC4LAB_CACHE",
+    )
+    return _private
+
+
+def _tell(code: str, text: str) -> None:
+    """Say it once a process, on standard error unless the program set up logging."""
+    if code not in _told:
+        _told.add(code)
+        import logging
+
+        logging.getLogger("vc4lab").warning("vc4lab: %s: %s", code, text)
 
 
 @functools.cache
@@ -49,62 +116,192 @@ def digest(*parts: str) -> str:
     return total.hexdigest()
 
 
-def _path(name: str) -> Path:
-    return directory() / name[:2] / (name + ".o")
+# -- trust -----------------------------------------------------------------------------------------
+
+
+def _open(path: str, flags: int, kind: int, parent: int | None = None) -> tuple[int, int]:
+    """Descriptor and size of what is of that kind and of this user alone. Raises OSError."""
+    try:
+        descriptor = os.open(path, flags, dir_fd=parent)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENOTDIR):
+            raise _NotOurs(path, "is a link, or no folder") from None
+        raise
+    status = os.fstat(descriptor)
+    if stat.S_IFMT(status.st_mode) != kind:
+        why = "is no plain file"
+    elif status.st_uid != os.geteuid():
+        why = f"belongs to user {status.st_uid}, not to you"
+    elif status.st_mode & _OTHERS:
+        why = f"may be written by others (its mode is {stat.S_IMODE(status.st_mode):04o})"
+    else:
+        return descriptor, status.st_size
+    os.close(descriptor)
+    raise _NotOurs(path, why)
+
+
+def _open_folder(path: str, parent: int | None = None) -> int:
+    return _open(path, _FOLDER, stat.S_IFDIR, parent)[0]
+
+
+def _open_place(name: str) -> int:
+    """The folder in which the object `name` is. Raises OSError."""
+    root = _open_folder(str(directory()))
+    try:
+        return _open_folder(name[:2], root)
+    finally:
+        os.close(root)
+
+
+def _make_place(name: str) -> int:
+    """The same, made if it is not there."""
+    try:
+        os.makedirs(directory(), 0o700, exist_ok=True)
+    except FileExistsError:
+        pass  # no folder; opening it says so
+    except OSError as error:
+        if os.environ.get("VC4LAB_CACHE"):
+            raise
+        os.makedirs(_make_private(f"{error.filename}: {error.strerror}"), 0o700, exist_ok=True)
+    root = _open_folder(str(directory()))
+    try:
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(name[:2], 0o700, dir_fd=root)
+        return _open_folder(name[:2], root)
+    finally:
+        os.close(root)
+
+
+def _open_object(name: str) -> tuple[int, int]:
+    """Descriptor and size of the object `name`. Raises OSError."""
+    place = _open_place(name)
+    try:
+        return _open(name + ".o", _READ, stat.S_IFREG, place)
+    finally:
+        os.close(place)
+
+
+def _refuse(error: _NotOurs) -> None:
+    path, why = error.args
+    if path.endswith(".o"):
+        path = os.path.join(path[:2], path)
+    _tell(
+        "JIT-001",
+        f"{directory() / path} {why}: compiled code is not taken from there; delete it, and it is "
+        "made anew",
+    )
+
+
+# -- objects ---------------------------------------------------------------------------------------
 
 
 def holds(name: str) -> bool:
     """Whether there is an object called `name`; it may still be damaged."""
-    return _path(name).exists()
+    try:
+        descriptor, _size = _open_object(name)
+    except OSError:
+        return False
+    os.close(descriptor)
+    return True
 
 
 def read(name: str) -> bytes | None:
-    """The object called `name`, or None if there is none that is whole."""
-    path = _path(name)
+    """The object called `name`, or None if there is none that is whole and ours."""
     try:
-        data = path.read_bytes()
+        descriptor, size = _open_object(name)
+    except _NotOurs as error:
+        _refuse(error)
+        return None
     except OSError:
         return None
-    head = len(_MAGIC)
-    image = data[head + 32 :]
-    if data[:head] != _MAGIC or hashlib.sha256(image).digest() != data[head : head + 32]:
+    try:
+        data = os.read(descriptor, min(size, _LARGEST))
+        head = len(_MAGIC)
+        image = data[head + 32 :]
+        if data[:head] != _MAGIC or hashlib.sha256(image).digest() != data[head : head + 32]:
+            return None
+        with contextlib.suppress(OSError):
+            os.utime(descriptor)
+        return image
+    except OSError:
         return None
-    with contextlib.suppress(OSError):
-        os.utime(path)
-    return image
+    finally:
+        os.close(descriptor)
 
 
 def write(name: str, image: bytes) -> None:
     """Keeps an object; a full or read-only disk is no error."""
-    path = _path(name)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.with_name(f".new-{os.getpid()}-{threading.get_ident()}")
+        place = _make_place(name)
         try:
-            with open(temporary, "wb") as file:
-                file.write(_MAGIC + hashlib.sha256(image).digest() + image)
-            os.replace(temporary, path)
-        except BaseException:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
-            raise
+            _write(place, name + ".o", _MAGIC + hashlib.sha256(image).digest() + image)
+        finally:
+            os.close(place)
+    except _NotOurs as error:
+        _refuse(error)
+        return
     except OSError:
         return
     if int(name[:4], 16) % 64 == 0:  # now and then
         prune(_LIMIT)
 
 
+def _write(place: int, name: str, data: bytes) -> None:
+    temporary = _NEW + secrets.token_hex(16)
+    descriptor = os.open(temporary, _CREATE, 0o600, dir_fd=place)
+    try:
+        with open(descriptor, "wb") as file:
+            file.write(data)
+        os.replace(temporary, name, src_dir_fd=place, dst_dir_fd=place)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary, dir_fd=place)
+        raise
+
+
 def prune(limit: int) -> None:
-    """Deletes the objects unused for longest until `limit` bytes remain."""
-    entries = []
-    for path in directory().glob("*/*.o"):
+    """Deletes what was never completed, and the objects unused for longest until `limit` bytes
+    remain.
+    """
+    try:
+        root = _open_folder(str(directory()))
+    except OSError:
+        return
+    try:
+        kept = []
+        for path, status in _files(root):
+            if not path.endswith(".o"):
+                if time.time() - status.st_mtime > _LEFT_OVER:
+                    _delete(root, path)
+            else:
+                kept.append((status.st_mtime, status.st_size, path))
+        total = sum(size for _, size, _ in kept)
+        for _, size, path in sorted(kept):
+            if total <= limit:
+                break
+            _delete(root, path)
+            total -= size
+    finally:
+        os.close(root)
+
+
+def _files(root: int) -> Iterator[tuple[str, os.stat_result]]:
+    """Objects and unfinished ones, as paths in the folder `root`."""
+    for folder in os.listdir(root):
+        if len(folder) != 2:
+            continue
         with contextlib.suppress(OSError):
-            status = path.stat()
-            entries.append((status.st_mtime, status.st_size, path))
-    total = sum(size for _, size, _ in entries)
-    for _, size, path in sorted(entries, key=lambda e: e[0]):
-        if total <= limit:
-            break
-        with contextlib.suppress(OSError):
-            path.unlink()
-        total -= size
+            place = _open_folder(folder, root)
+            try:
+                for name in os.listdir(place):
+                    if name.endswith(".o") or name.startswith(_NEW):
+                        with contextlib.suppress(OSError):
+                            status = os.stat(name, dir_fd=place, follow_symlinks=False)
+                            yield f"{folder}/{name}", status
+            finally:
+                os.close(place)
+
+
+def _delete(root: int, path: str) -> None:
+    with contextlib.suppress(OSError):
+        os.unlink(path, dir_fd=root)

@@ -21,6 +21,7 @@ AREAS = {
     "caches": "CACHE",
     "drm": "DRM",
     "cli": "CLI",
+    "compiler": "JIT",
 }
 """File name of an area → prefix of its codes."""
 

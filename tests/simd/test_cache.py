@@ -1,0 +1,184 @@
+"""The cache of compiled code loads nothing that someone else may have written."""
+
+from __future__ import annotations
+
+import logging
+import os
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from vc4lab.simd import Function, build, cache, i32
+
+NAME = "ab" * 32
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    place = tmp_path / "objects"
+    monkeypatch.setenv("VC4LAB_CACHE", str(place))
+    return place
+
+
+@pytest.fixture(autouse=True)
+def _fresh(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cache, "_told", set())
+    monkeypatch.setattr(cache, "_private", None)
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_what_is_written_is_private(folder):
+    before = os.umask(0)
+    try:
+        cache.write(NAME, b"code")
+    finally:
+        os.umask(before)
+    assert mode(folder) == mode(folder / "ab") == 0o700
+    (path,) = folder.glob("*/*")
+    assert path.name == NAME + ".o"
+    assert mode(path) == 0o600
+    assert cache.holds(NAME)
+    assert cache.read(NAME) == b"code"
+
+
+@pytest.mark.parametrize("which", ["", "ab", f"ab/{NAME}.o"])
+@pytest.mark.parametrize("bits", [0o020, 0o002])
+def test_what_others_may_write_is_not_read(folder, which, bits, caplog):
+    cache.write(NAME, b"code")
+    path = folder / which
+    path.chmod(mode(path) | bits)
+    assert cache.read(NAME) is None
+    assert not cache.holds(NAME)
+    assert cache.read(NAME) is None
+    (record,) = caplog.records  # once
+    assert record.levelno == logging.WARNING
+    assert f"JIT-001: {path} may be written by others" in record.getMessage()
+
+
+@pytest.mark.parametrize("which", ["", "ab", f"ab/{NAME}.o"])
+def test_links_are_not_followed(folder, which, tmp_path, caplog):
+    cache.write(NAME, b"code")
+    path = folder / which
+    path.rename(tmp_path / "elsewhere")
+    path.symlink_to(tmp_path / "elsewhere")
+    assert cache.read(NAME) is None
+    assert "is a link" in caplog.text
+
+
+def test_what_belongs_to_another_user_is_neither_read_nor_written(folder, monkeypatch, caplog):
+    cache.write(NAME, b"code")
+    user = os.geteuid()
+    monkeypatch.setattr(os, "geteuid", lambda: user + 1)
+    assert cache.read(NAME) is None
+    cache.write("cd" * 32, b"code")
+    assert "belongs to user" in caplog.text
+    assert not (folder / "cd").exists()
+
+
+def test_a_pipe_is_not_waited_for(folder, caplog):
+    cache.write(NAME, b"code")
+    path = folder / "ab" / f"{NAME}.o"
+    path.unlink()
+    os.mkfifo(path, 0o600)
+    assert cache.read(NAME) is None
+    assert "no plain file" in caplog.text
+
+
+def test_planted_code_is_not_executed(folder):
+    """An object that is whole in itself, in a folder that everyone may write to."""
+    function = Function((i32,), i32, lambda x: x * 3)
+    build("planted", {"f": function}, key="1")
+    (path,) = folder.glob("*/*.o")
+    wrong = Function((i32,), i32, lambda x: x * 5)
+    image = build("planted", {"f": wrong}).image
+    cache.write(path.stem, image)
+    assert build("planted", {"f": function}, key="1")["f"](1) == 5  # that much trust there is
+    folder.chmod(0o777)
+    assert build("planted", {"f": function}, key="1")["f"](1) == 3
+
+
+def test_a_refused_file_is_replaced(folder):
+    cache.write(NAME, b"code")
+    path = folder / "ab" / f"{NAME}.o"
+    path.chmod(0o666)
+    assert cache.read(NAME) is None
+    cache.write(NAME, b"other")
+    assert mode(path) == 0o600
+    assert cache.read(NAME) == b"other"
+
+
+def test_temporary_names_differ_and_leftovers_go(folder, monkeypatch):
+    names = []
+    replace = os.replace
+    monkeypatch.setattr(os, "replace", lambda a, b, **k: (names.append(a), replace(a, b, **k)))
+    cache.write(NAME, b"code")
+    cache.write(NAME, b"code")
+    assert len({*names}) == 2
+    assert all(len(name) >= len(".new-") + 32 for name in names)
+    old, young = folder / "ab" / ".new-1", folder / "ab" / ".new-2"
+    old.write_bytes(b"")
+    young.write_bytes(b"")
+    os.utime(old, (time.time() - 7200,) * 2)
+    cache.prune(1 << 20)
+    assert sorted(p.name for p in folder.glob("*/*")) == sorted([".new-2", NAME + ".o"])
+    cache.prune(0)
+    assert not cache.holds(NAME)
+
+
+def test_pruning_follows_no_links(folder, tmp_path):
+    cache.write(NAME, b"code")
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "mine.o").write_bytes(b"x")
+    (folder / "cd").symlink_to(other)
+    cache.prune(0)
+    assert (other / "mine.o").exists()
+
+
+HOMELESS = """
+import os
+from vc4lab.simd import cache
+cache.write("ab" * 32, b"code")
+assert cache.read("ab" * 32) == b"code"
+print(cache.directory())
+"""
+
+
+@pytest.mark.parametrize("home", [None, "", "/nonexistent", "relative", "file"])
+def test_without_a_home(home, tmp_path):
+    """Compiled code goes to a private folder, which is gone afterwards, and that is said once."""
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in ("HOME", "XDG_CACHE_HOME", "VC4LAB_CACHE")
+    }
+    (tmp_path / "file").write_bytes(b"")
+    if home is not None:
+        environment["HOME"] = str(tmp_path / "file") if home == "file" else home
+    environment["TMPDIR"] = str(tmp_path)
+    done = subprocess.run(
+        [sys.executable, "-c", HOMELESS], env=environment, capture_output=True, text=True,
+        cwd=tmp_path,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert Path(done.stdout.strip()).parent == tmp_path
+    assert done.stderr.count("JIT-002") == 1
+    assert os.listdir(tmp_path) == ["file"]
+
+
+def test_a_home_that_cannot_be_written(tmp_path, monkeypatch, caplog):
+    monkeypatch.delenv("VC4LAB_CACHE")
+    (tmp_path / ".cache").write_bytes(b"a file")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    cache.write(NAME, b"code")
+    assert cache.read(NAME) == b"code"
+    assert "JIT-002" in caplog.text
+    assert mode(cache.directory()) == 0o700
