@@ -144,7 +144,7 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
         "test_masks_in_dumps": ("dump_mask=bytes",),
         "test_ms_flags_of_one_sample": ("ms_flags_single=one",),
         "test_pixels_beyond_the_z_planes": ("z_clip_pixels=quads",),
-        "test_rounding_of_depth": ("depth_rounding=nearest",),
+        "test_depth_in_steps": ("depth_rounding=truncate", "depth_rounding=nearest"),
         "test_units_of_the_depth_offset": ("depth_offset_unit=float",),
     },
     "tests/v3d/fragment/test_tmu_switches.py": {

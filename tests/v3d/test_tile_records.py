@@ -158,7 +158,7 @@ class Buffer:
                 mask = word >> (0 if forward else 8) & 255
             elif word >> 30 & (1 if forward else 2):
                 setup, mask = word, (1, 3, 15, 255)[word >> 28 & 3]
-        depth = np.int64(np.float32(rectangle.depth) * np.float32(0xFFFFFF))
+        depth = min(int(np.float32(rectangle.depth) * 2**24), 0xFFFFFF)
         passed = nearer = COMPARE[config >> 12 & 7](depth, self.z)
         if setup is not None:
             reference, old = setup >> 8 & 255, self.s

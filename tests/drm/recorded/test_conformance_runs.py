@@ -36,6 +36,7 @@ class Case:
 
 CASES: list[Case] = [
     Case("div_int", "job0001", {(105, 5): (10, 255, 255)}),
+    Case("depth_equal_0.75", "job0001", {(61, 61): (0, 0, 0)}),
 ]
 
 

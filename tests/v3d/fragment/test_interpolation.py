@@ -72,7 +72,7 @@ def test_w_is_the_reciprocal_of_the_linear_one_over_w():
 def test_z_is_linear_in_24_bits():
     depths = np.array([0.25, 0.75, 1.0])
     image = scene_of(Z_BITS, depths[:, None].tolist()).render()
-    expected = (weights(CORNERS, 128, 128) * depths[:, None, None]).sum(0) * 0xFFFFFF
+    expected = (weights(CORNERS, 128, 128) * depths[:, None, None]).sum(0) * 2**24
     assert np.abs(image - expected)[image != 0].max() < 4
 
 

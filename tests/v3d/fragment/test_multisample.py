@@ -136,7 +136,7 @@ def test_depth_of_each_sample(choice):
     places = np.array(PATTERNS["rotated"]) / 8 if choice == "plane" else np.full((4, 2), 0.5)
     x = np.arange(32)[None, :, None] + places[None, None, :, 0]
     y = np.arange(32)[:, None, None] + places[None, None, :, 1]
-    expected = (0.1 + 0.8 * x / 64 + 0.2 * y / 64) * 0xFFFFFF
+    expected = (0.1 + 0.8 * x / 64 + 0.2 * y / 64) * 2**24
     inside = covered(points, 32, 32)
     assert inside.all()
     assert np.abs(z - expected).max() < 8

@@ -118,9 +118,32 @@ def test_rounding_of_depth(size: int) -> None:
     key, corners = sloped(0.1, 0.1003)
     scene = Scene(size, size)
     scene.add(key, corners, uniforms=(1,))
-    low, high = drawn(scene)[1] >> 8, drawn(scene, depth_rounding="nearest")[1] >> 8
-    steps = (high - low)[drawn(scene)[0] != 0]
-    assert set(np.unique(steps)) == {0, 1}
+    choices = ("truncate", "nearest", "times_2_24")
+    low, high, settled = (drawn(scene, depth_rounding=choice)[1] >> 8 for choice in choices)
+    covered = drawn(scene)[0] != 0
+    assert set(np.unique((high - low)[covered])) == {0, 1}
+    assert set(np.unique((settled - low)[covered])) == {0, 1}
+
+
+@pytest.mark.parametrize("primitive", ["triangles", "lines", "points"])
+@pytest.mark.parametrize(
+    ("zs", "steps"),
+    [(0.0, 0), (0.5, 0x800000), (0.75, 0xC00000), (1 - 2.0**-24, 0xFFFFFF), (1.0, 0xFFFFFF)],
+)
+def test_depth_in_steps(primitive: str, zs: float, steps: int) -> None:
+    """Zs x 2^24, which saturates; the other choices know 2^24 - 1 steps."""
+    key = FragmentKey(
+        program=program("mov tlbz, rb15\nmov tlbc, unif"), primitive=primitive, z_update=True
+    )
+    corners = {"triangles": full(zs), "lines": [vertex(0, 8, zs), vertex(16, 8, zs)]}
+    scene = Scene(16, 16)
+    points = corners.get(primitive, [vertex(8, 8, zs)])
+    scene.add(key, points, uniforms=(1,), line_width=4.0, point_size=4.0)
+    image, depth = drawn(scene)
+    assert set(np.unique(depth[image != 0] >> 8)) == {steps}
+    for choice, half in (("truncate", 0.0), ("nearest", 0.5)):
+        depth = drawn(scene, depth_rounding=choice)[1]
+        assert set(np.unique(depth[image != 0] >> 8)) == {int(zs * 0xFFFFFF + half)}
 
 
 @pytest.mark.parametrize("primitive", ["triangles", "lines", "points"])
@@ -132,7 +155,7 @@ def test_units_of_the_depth_offset(primitive: str) -> None:
     scene = Scene(16, 16)
     points = corners.get(primitive, [vertex(8, 8, 0.0625)])
     scene.add(key, points, uniforms=(1,), depth_units=512.0, line_width=4.0, point_size=4.0)
-    plain = int(0.0625 * 0xFFFFFF)
+    plain = 0.0625 * 2**24
     image, depth = drawn(scene)
     assert set(np.unique(depth[image != 0] >> 8)) == {plain + 512}
     depth = drawn(scene, depth_offset_unit="float")[1]

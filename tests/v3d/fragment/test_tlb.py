@@ -94,7 +94,7 @@ def test_depth_offset_moves_z():
         scene.add(key, sloped, **params)
         scene.render()
         results.append((scene.depth() >> 8).astype(int))
-    slope = 0.25 / 64 * 0xFFFFFF
+    slope = 0.25 / 64 * 2**24
     assert np.abs((results[1] - results[0])[:30, :30] - (2 * slope + 100)).max() <= 2
 
 

@@ -68,5 +68,5 @@ def test_attributes_change_along_the_edge_only() -> None:
         assert (inside == inside[0]).all()
     assert red[5, 10] < red[30, 10] < red[55, 10]
     depth = drawn.depth()[:, 10] >> 8
-    expected = (0.25 + 0.5 * (np.arange(64) + 0.5 - 2) / 58) * 0xFFFFFF
+    expected = (0.25 + 0.5 * (np.arange(64) + 0.5 - 2) / 58) * 2**24
     assert np.abs(depth[2:60] - expected[2:60]).max() < 4

@@ -91,9 +91,10 @@ class TriangleBatch(Struct):
     Arrays of corners and edges hold all lanes of number 0, then those of the next.
 
     Filled in by who opens it: `fresh` (1), `cursor` (the list's address), `status` (0), `options`,
-    `first_row` and `end_row` (offsets in bytes of a vertex's varyings), `flat` (bits: varyings that
-    are not interpolated), `scratch` and `clip_scratch` (vertices of lists with positions, and those
-    of a clip record), `planes` and `blocks` (where they go).
+    `depth_scale` (steps in a Zs of 1.0), `first_row` and `end_row` (offsets in bytes of a vertex's
+    varyings), `flat` (bits: varyings that are not interpolated), `scratch` and `clip_scratch`
+    (vertices of lists with positions, and those of a clip record), `planes` and `blocks` (where
+    they go).
 
     What a call tells: `more`, whether to call again; `end`, bytes in the list of blocks; `quads` in
     them; `suspects`, lanes with a NaN in their planes; `turned`, triangles that face away and are
@@ -123,6 +124,7 @@ class TriangleBatch(Struct):
     status = i32
     budget = i32
     options = i32
+    depth_scale = f32
     first_row = i32
     end_row = i32
     flat = i32

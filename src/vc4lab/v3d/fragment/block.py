@@ -42,7 +42,7 @@ from vc4lab.v3d.fragment.coverage import (
     quads_of,
 )
 from vc4lab.v3d.fragment.samples import CENTRE, sample_points
-from vc4lab.v3d.fragment.setup import Primitive
+from vc4lab.v3d.fragment.setup import Primitive, depth_scale
 from vc4lab.v3d.fragment.shader import (
     BlockInputs,
     DrawConstants,
@@ -57,9 +57,8 @@ from vc4lab.v3d.fragment.tile_context import (
     FragmentKey,
     FragmentQueue,
 )
-from vc4lab.v3d.fragment.tlb import any_lane, flags_word
+from vc4lab.v3d.fragment.tlb import Z_MAX, any_lane, flags_word
 
-Z_SCALE = float(0xFFFFFF)
 _NAN = 0x7FC00000
 
 
@@ -98,6 +97,7 @@ class BlockShader:
         self.mask = context.field_ptr("mask")
         self.z_min = params.z_min
         self.z_max = params.z_max
+        self.depth_scale = depth_scale(constants.key.unknowns)
 
     def running(self) -> Value | None:
         """Whether to go on with the next block; None if programs of this draw always end."""
@@ -136,7 +136,7 @@ class BlockShader:
                 for slope, distance in ((a, x - CENTRE), (b, y - CENTRE)):
                     if slope is not None:
                         step = step + slope * (distance / 16)
-            step = fmin_(fmax_(step * Z_SCALE, -Z_SCALE), Z_SCALE)
+            step = fmin_(fmax_(step * self.depth_scale, float(-Z_MAX)), float(Z_MAX))
             steps.append(step.to_int(i32))
         return steps
 
@@ -198,12 +198,12 @@ class BlockShader:
 
     def depth_word(self, depth: Value, offset: Value | None) -> Value:
         """The 24-bit depth of Zs, `offset` included (in steps, per lane)."""
-        z24 = depth * Z_SCALE
+        z24 = depth * self.depth_scale
         if offset is not None:
             z24 = z24 + splat(offset)
         if self.constants.key.unknowns["depth_rounding"] == "nearest":
             z24 = z24 + 0.5
-        return fmin_(fmax_(z24, 0.0), Z_SCALE).to_int(i32, inside=True)  # NaN became 0
+        return fmin_(fmax_(z24, 0.0), float(Z_MAX)).to_int(i32, inside=True)  # NaN became 0
 
     def _accumulate(self, primitive: Primitive, block: Block) -> None:
         """The coverage pipe in place of a program."""
@@ -231,7 +231,7 @@ class BlockShader:
         """The 24-bit depths of a block."""
         if not primitive.z_scaled:
             return self.depth_word(self.depth(primitive, block), primitive.z_offset)
-        scaled = self._plane_depth(primitive, block) * Z_SCALE
+        scaled = self._plane_depth(primitive, block) * self.depth_scale
         clamped = fmin_(fmax_(scaled, splat(primitive.z_low)), splat(primitive.z_high))
         return clamped.to_int(i32, inside=True)
 

@@ -41,6 +41,7 @@ from vc4lab.v3d.fragment.setup import (
     Vertex,
     VertexSource,
     bounding_box,
+    depth_scale,
     fetch,
     float_unit,
     number,
@@ -154,9 +155,10 @@ def depth_offset(tracer: PrimitiveTracer, a: Value, b: Value, high: Value) -> Va
     if not tracer.key.depth_offset:
         return None
     unit: Any = 1.0
+    scale = depth_scale(tracer.key.unknowns)
     if tracer.key.unknowns["depth_offset_unit"] == "float":
-        unit = float_unit(high)
-    return offset_of_slopes(tracer.depth_factor, tracer.depth_units, a, b, unit)
+        unit = float_unit(high, scale)
+    return offset_of_slopes(tracer.depth_factor, tracer.depth_units, a, b, unit, scale)
 
 
 def add_constant(planes: Planes, value: Value) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from vc4lab.diagnostics.unknown import Unknowns
 from vc4lab.simd import (
     Value,
     alloca,
@@ -303,13 +304,20 @@ EXPONENT, ONE = 0x7F800000, 0x3F800000
 """Exponent field of a float, and 1.0."""
 
 
-def float_unit(high: Value) -> Value:
+def depth_scale(unknowns: Unknowns) -> float:
+    """Steps of the 24-bit depth in a Zs of 1.0; 2^24 saturates there."""
+    return 2.0**24 if unknowns["depth_rounding"] == "times_2_24" else 2.0**24 - 1
+
+
+def float_unit(high: Value, scale: Any) -> Value:
     """A unit of the depth offset that is one step of a float as large as the largest Zs."""
     power = min_(high.bitcast(i32) & EXPONENT, ONE).bitcast(f32)  # 1.0, 0.5, 0.25 ...
-    return power * (2.0**-23 * 0xFFFFFF)
+    return power * 2.0**-23 * scale
 
 
-def offset_of_slopes(factor: Value, units: Value, a: Value, b: Value, unit: Any) -> Value:
+def offset_of_slopes(
+    factor: Value, units: Value, a: Value, b: Value, unit: Any, scale: Any
+) -> Value:
     """Offset of the 24-bit depth: factor * steepest slope + units (record 101)."""
-    slope = fmax_(fabs_(a), fabs_(b)) * float(0xFFFFFF)
+    slope = fmax_(fabs_(a), fabs_(b)) * scale
     return factor * slope + units * unit

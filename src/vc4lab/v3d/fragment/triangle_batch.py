@@ -45,6 +45,7 @@ from vc4lab.v3d.fragment.setup import (
     Box,
     Planes,
     Primitive,
+    depth_scale,
     position_rows,
 )
 from vc4lab.v3d.fragment.tile_context import SETUPS, STATUS_NEEDS_SETUP, FragmentKey
@@ -209,6 +210,7 @@ def open_batch(tracer: TriangleTracer, address: Value) -> None:
     if key.unknowns["z_clip_pixels"] == "quads":
         options |= OPTION_CLIPPED_QUADS
     batch.options = options
+    batch.depth_scale = depth_scale(key.unknowns)
     batch.flat = key.flat_flags
     batch.status = 0
     batch.clip_scratch = alloca(rows * ROW_BYTES + 64)

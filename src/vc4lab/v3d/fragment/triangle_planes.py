@@ -126,13 +126,14 @@ def set_depths(batch: Any, params: Any, slot: Value, low: Value, high: Value) ->
     store(batch.field_ptr("z_high") + slot, high)
     for name, bound in (("z_first", low), ("z_last", high)):
         # Rounding keeps order: clamping before or after the product is the same. 2: no overflow.
-        scaled = fmin_(fmax_(bound, 0.0), 2.0) * float(Z_MAX)
+        scaled = fmin_(fmax_(bound, 0.0), 2.0) * splat(batch.depth_scale, BATCH)
         store(batch.field_ptr(name) + slot, fmin_(scaled, float(Z_MAX)))
 
 
 def depth_offset(batch: Any, params: Any, a: Value, b: Value, high: Value) -> Value:
     """As `primitives.depth_offset`, of eight triangles."""
     by_depth = splat((batch.options & OPTION_FLOAT_UNIT) != 0, BATCH)
-    unit = select(by_depth, float_unit(high), const(_f32x8, 1.0))
+    scale = splat(batch.depth_scale, BATCH)
+    unit = select(by_depth, float_unit(high, scale), const(_f32x8, 1.0))
     factor, units = (splat(v, BATCH) for v in (params.depth_factor, params.depth_units))
-    return offset_of_slopes(factor, units, a, b, unit)
+    return offset_of_slopes(factor, units, a, b, unit, scale)
