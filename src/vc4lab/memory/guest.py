@@ -10,7 +10,11 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy
+
+    from vc4lab.memory.shared import SharedFile
 
 ADDRESS_BITS = 30
 MEMORY_SIZE = 1 << ADDRESS_BITS
@@ -45,9 +49,18 @@ class GuestMemory:
         Surround block and pad with address space that nobody may touch, so that native code which
         leaves them ends in a segmentation fault at once (for tests). None: if the environment has
         a VC4LAB_GUARD. Raises OSError where mprotect fails.
+    shared
+        Files that lie at their places in the address space instead of private memory: other
+        processes that map them see the same bytes.
     """
 
-    def __init__(self, ram_bytes: int = MEMORY_SIZE, *, guard: bool | None = None) -> None:
+    def __init__(
+        self,
+        ram_bytes: int = MEMORY_SIZE,
+        *,
+        guard: bool | None = None,
+        shared: Sequence[SharedFile] = (),
+    ) -> None:
         if not 0 < ram_bytes <= MEMORY_SIZE:
             raise ValueError(f"guest RAM of {ram_bytes} bytes: 1 to {MEMORY_SIZE} possible")
         self.ram_bytes = ram_bytes
@@ -63,6 +76,9 @@ class GuestMemory:
         if guard:
             _forbid(self.base - margin, margin)
             _forbid(self.base + size, margin)
+        for file in shared:
+            file.map_over(self.base + file.address)
+        self._shared = tuple(shared)  # their descriptors stay open as long as the memory
 
     # -- scalars ---------------------------------------------------------------------------------
 

@@ -1,0 +1,80 @@
+"""Guest memory on a descriptor: a file without a name that other processes can map."""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import os
+from typing import Any
+
+from vc4lab.memory.guest import MEMORY_SIZE
+
+PAGE = 4096
+
+_ADD_SEALS = getattr(fcntl, "F_ADD_SEALS", 1033)
+_SEAL_SEAL, _SEAL_SHRINK, _SEAL_GROW = 1, 2, 4
+_PROT_READ_WRITE = 3
+_MAP_SHARED, _MAP_FIXED, _MAP_NORESERVE = 0x01, 0x10, 0x4000
+_KEEP_SIZE, _PUNCH_HOLE = 1, 2
+
+
+class SharedFile:
+    """`size` bytes of the guest's address space from `address` on, zero at first.
+
+    A byte's offset in the file is its guest address minus `start` (0 by default, so that offsets
+    are addresses; what lies before `address` is then never used). The file can neither shrink nor
+    grow: a process that maps it cannot make another one's access fail. Untouched pages cost
+    nothing.
+    """
+
+    def __init__(self, address: int, size: int, *, start: int = 0, name: str = "guest") -> None:
+        if address % PAGE or size % PAGE or start % PAGE or size <= 0:
+            raise ValueError("shared memory begins and ends with a page")
+        if not 0 <= start <= address or address + size > MEMORY_SIZE:
+            raise ValueError("shared memory outside of the guest's address space")
+        self.address = address
+        self.size = size
+        self.start = start
+        self.descriptor = os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        os.ftruncate(self.descriptor, address + size - start)
+        fcntl.fcntl(self.descriptor, _ADD_SEALS, _SEAL_SHRINK | _SEAL_GROW | _SEAL_SEAL)
+
+    def __del__(self) -> None:
+        descriptor = getattr(self, "descriptor", -1)
+        if descriptor >= 0:
+            os.close(descriptor)
+
+    def map_over(self, host_address: int) -> None:
+        """Put the file in the place of what is mapped there. Raises OSError."""
+        flags = _MAP_SHARED | _MAP_FIXED | _MAP_NORESERVE
+        library = _library()
+        found = library.mmap(
+            host_address,
+            self.size,
+            _PROT_READ_WRITE,
+            flags,
+            self.descriptor,
+            self.address - self.start,
+        )
+        if found != host_address:
+            raise OSError(ctypes.get_errno(), "shared guest memory cannot be mapped")
+
+    def release(self, address: int, size: int) -> None:
+        """Give whole pages back: they read as zero from now on, everywhere. Raises OSError."""
+        if address % PAGE or size % PAGE or address < self.address:
+            raise ValueError("not pages of this file")
+        mode = _KEEP_SIZE | _PUNCH_HOLE
+        if _library().fallocate(self.descriptor, mode, address - self.start, size):
+            raise OSError(ctypes.get_errno(), "pages of guest memory cannot be released")
+
+
+def _library() -> Any:
+    library = ctypes.CDLL(None, use_errno=True)
+    library.mmap.restype = ctypes.c_size_t
+    library.mmap.argtypes = (
+        *(ctypes.c_size_t, ctypes.c_size_t),
+        *(ctypes.c_int, ctypes.c_int, ctypes.c_int),
+        ctypes.c_long,
+    )
+    library.fallocate.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_long, ctypes.c_long)
+    return library
