@@ -57,6 +57,22 @@ def test_lint_warnings(tmp_path: Path) -> None:
     assert "QPU-101" not in RUN.invoke(APP, ["asm", str(source), "--no-lint"]).output
 
 
+def test_hex_text_is_read_in_one_go() -> None:
+    """Comments that are opened and never closed do not make reading slow."""
+    text = "/* 12345678 */ 0x15827d80, /* x */ 0x10020827 // 99999999\n" + "/*" * 200_000
+    result = RUN.invoke(APP, ["disasm", "-", "--hex"], input=text)
+    assert result.output == "/* 00000000: 15827d80 10020827 */  mov r0, unif\n"
+
+
+def test_more_mistakes_than_are_shown(tmp_path: Path) -> None:
+    source = tmp_path / "many.qasm"
+    source.write_text("foo r0\n" * 5000)
+    result = RUN.invoke(APP, ["asm", str(source)])
+    assert result.exit_code == 2
+    assert result.output.count("unknown operation") == 20
+    assert result.output.endswith(f"{source}: and 4980 more mistakes\n")
+
+
 def test_bad_input(tmp_path: Path) -> None:
     source = tmp_path / "bad.qasm"
     source.write_text("nop\nfoo r0\n")
@@ -76,11 +92,11 @@ def test_bad_input(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/zero").exists(), reason="no devices here")
-@pytest.mark.parametrize("command", ["asm", "disasm"])
-def test_endless_files(command: str) -> None:
+@pytest.mark.parametrize(("command", "limit"), [("asm", 4), ("disasm", 16)])
+def test_endless_files(command: str, limit: int) -> None:
     result = RUN.invoke(APP, [command, "/dev/zero"])
     assert result.exit_code == 2
-    assert result.output == "/dev/zero: has more than 16 MiB, the most that is read\n"
+    assert result.output == f"/dev/zero: has more than {limit} MiB, the most that is read\n"
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")

@@ -124,6 +124,23 @@ def test_branches_and_labels() -> None:
     assert word("brr.allz -, 0x40")[-8:] == "00000020"
 
 
+def test_branch_forms() -> None:
+    """As docs/qpu-assembly.md lists them."""
+    for short, full in (
+        ("brr a", "brr -, a"),
+        ("brr.anynz a", "brr.anynz -, -32"),
+        ("bra a", "bra -, 0"),
+        ("bra ra5", "bra -, ra5"),
+        ("brr ra5 + 8", "brr -, ra5+0x8"),
+        ("brr +8", "brr -, b + 8"),
+        ("brr.all_zs a", "brr.allz a"),
+    ):
+        text = f"a: {short}\nnop\nnop\nnop\nb: nop"
+        assert words(text) == words(text.replace(short, full)), short
+    assert assemble("brr ra1, rb2, +0").words[0] >> 32 & 0xFFF == 1 << 6 | 2
+    assert assemble("brr.setf +0").words[0] >> 45 & 1
+
+
 def test_symbols_from_outside() -> None:
     assert assemble("ldi r0, base + 4", symbols={"base": 0x100}).words[0] & 0xFFFF == 0x104
 
@@ -164,6 +181,7 @@ MISTAKES = [
     ("mov r0, r1, ; nop", 12, "operand is missing"),
     ("mov.xy r0, r1", 1, "unknown suffix 'xy'"),
     ("brr.zz -, +8", 1, "unknown branch condition"),
+    ("bra r0", 5, "a branch register is one of ra0..ra31"),
     ("brr -, nowhere", 8, "unknown symbol 'nowhere'"),
     (".foo", 1, "unknown directive"),
     (".set x", 1, r"write .set name, expression"),
@@ -177,9 +195,14 @@ MISTAKES = [
     ("sacq -, 16", 9, "not in 0..15"),
     ("mov r0, 1; nop; ldtmu0", 1, "leaves no room for a signal"),
     ("nop; nop; ldtmu0; sbwait", 19, "only one signal"),
-    ("mov r0, r1 >> 3", 9, "only the mul ALU rotates"),
+    ("add r0, r1 >> 3, r2", 9, "only the mul ALU rotates: write `nop; mov r0, r1 >> 3` before"),
+    ("fsub r0, r1, ra2 << r5", 21, "r5 rotates upward only"),
+    ("nop; fmul r0, r1 >> 3, r2", 24, "every operand rotates alike: r2 too"),
+    ("mov r0, r1 >> 3; mov r2, r3 >> r5", 26, "`nop; mov r0, r3 >> r5` before"),
     ("nop; mov r0, r1 >> 16", 20, "1 to 15"),
-    ("a: nop\na: nop", 1, "exists already"),
+    ("a: nop\na: nop", 1, "exists already, in line 1"),
+    ("mov r0, r1 /* why\n*/ nop /* x */ /* never\nnop\nnop", 16, "this comment is never closed"),
+    ("nop\n/* nop", 1, "this comment is never closed"),
     (".quad 1<<63<<1", 7, "64-bit"),
     ("ldi r0, 1/0", 10, "division by zero"),
     ("ldi r0, 0x100000000", 9, "doesn't fit in 32 bits"),
@@ -193,7 +216,7 @@ def test_mistakes(text: str, column: int, message: str) -> None:
         assemble(text)
     error = caught.value.errors[0]
     assert error.column == column
-    assert error.line == text.count("\n") + 1
+    assert error.line == (text.split("/* n")[0].count("\n") + 1)
     assert "^" in error.shown("file.s")
 
 
@@ -201,6 +224,69 @@ def test_all_mistakes_are_collected() -> None:
     with pytest.raises(AssemblyError) as caught:
         assemble("foo\nnop\nbar\n")
     assert [error.line for error in caught.value.errors] == [1, 3]
+
+
+def test_a_label_given_twice_hides_nothing() -> None:
+    with pytest.raises(AssemblyError) as caught:
+        assemble("foo r0\na: nop\na: nop\nb: bar r0\nb: b: nop\nbrr a\n")
+    assert [error.line for error in caught.value.errors] == [1, 3, 4, 5, 5]
+
+
+def test_more_mistakes_are_counted() -> None:
+    with pytest.raises(AssemblyError) as caught:
+        assemble("foo\n" * 30 + "x: nop\n" * 30)
+    assert [error.line for error in caught.value.errors] == list(range(1, 21))
+    assert caught.value.more == 30 + 29 - 20
+    assert str(caught.value).endswith("\nand 39 more mistakes")
+
+
+def test_a_comment_that_is_never_closed_comes_first() -> None:
+    with pytest.raises(AssemblyError) as caught:
+        assemble("brr -, later\nnop /* open\nlater: nop\n")
+    assert str(caught.value.errors[0]) == "line 2, column 5: this comment is never closed"
+
+
+def test_reserved_operations_are_not_suggested() -> None:
+    for name in ("addop", "addop8", "frob"):
+        with pytest.raises(AssemblyError) as caught:
+            assemble(f"{name} r0, r1, r2")
+        assert "addop" not in str(caught.value).split("; ", 1)[1]
+    with pytest.raises(AssemblyError) as caught:
+        assemble("brr.zz -, 0")
+    assert "cc1" not in str(caught.value)
+    assert "all_" not in str(caught.value)
+
+
+def test_a_rotation_goes_to_the_mul_alu() -> None:
+    assert words("mov r0, r1 >> 3") == words("nop; mov r0, r1 >> 3")
+    assert words("mov r0, r1 >> 3; add r2, r0, r1") == words("add r2, r0, r1; mov r0, r1 >> 3")
+    two = "fmul r0, r1 >> 1, r2 >> 1"
+    assert words(two) == words(f"nop; {two}")
+
+
+def test_sizes_have_limits() -> None:
+    with pytest.raises(AssemblyError, match="at most 4194304 characters"):
+        assemble(" " * (4 << 20) + "\n")
+    with pytest.raises(AssemblyError, match="131073 instructions: a program has at most 131072"):
+        assemble(".quad " + "0," * (1 << 17) + "0")
+
+
+def test_macros_that_double_their_work_end() -> None:
+    lines = [".set f0, function f0(a) { return a; } f0"]
+    for n in range(1, 36):
+        body = f"f{n - 1}(a) + f{n - 1}(a)"
+        lines.append(f".set f{n}, function f{n}(a) {{ return {body}; }} f{n}")
+    with pytest.raises(AssemblyError, match="more than 10000 macro calls"):
+        assemble("\n".join([*lines, "ldi r0, f35(1)"]))
+
+
+def test_long_lines_are_cut_in_messages() -> None:
+    with pytest.raises(AssemblyError) as caught:
+        assemble("nop; " * 3000 + "foo")
+    message, line, mark = caught.value.errors[0].shown("x").splitlines()
+    assert len(message) < 200
+    assert len(line) <= 130
+    assert line[mark.index("^") :].startswith("nop") or line[mark.index("^") :].startswith("foo")
 
 
 @given(st.text(alphabet=st.sampled_from("mov r0a1,;.8#/*:<>[](){}fn-+|\n\t0x9_brldi"), max_size=60))

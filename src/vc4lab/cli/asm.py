@@ -12,9 +12,6 @@ import typer
 from vc4lab.cli.exit_codes import ExitCode
 from vc4lab.files import read_source, why, write_file
 
-LARGEST_SOURCE = 16 << 20
-"""Bytes of assembly text: ten times the longest program that can be run, generously written."""
-
 
 class Format(StrEnum):
     """What `asm` writes."""
@@ -49,18 +46,18 @@ def asm(
 
     Broken instruction restrictions are shown as warnings.
     """
-    from vc4lab.qpu.assembler import AssemblyError, assemble
+    from vc4lab.qpu.assembler import MAX_SOURCE, AssemblyError, assemble
     from vc4lab.qpu.lint import lint
 
     shown = "<stdin>" if file == "-" else file
     try:
-        assembly = assemble(read_source(file, LARGEST_SOURCE).decode("utf-8-sig"))
+        assembly = assemble(read_source(file, MAX_SOURCE).decode("utf-8-sig"))
     except OSError as error:
         raise _failed(f"{shown}: {why(error)}") from None
     except UnicodeDecodeError as error:
         raise _failed(f"{shown}: not a text file (byte {error.start} is not UTF-8)") from None
     except AssemblyError as error:
-        raise _failed("\n".join(mistake.shown(shown) for mistake in error.errors)) from None
+        raise _failed(error.shown(shown)) from None
     if warn:
         for finding in lint(assembly.words):
             line, text = assembly.lines[finding.index]

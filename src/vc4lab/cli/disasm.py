@@ -10,6 +10,10 @@ import typer
 from vc4lab.cli.exit_codes import ExitCode
 from vc4lab.files import read_source, why
 
+LINES_AT_ONCE = 1024
+_HEX = re.compile(
+    r"/\*|//[^\n]*|#[^\n]*|\b(?:0[xX])?(?P<word>[0-9a-fA-F]{16}|[0-9a-fA-F]{8})(?:[uU]|[lL])*\b"
+)
 LARGEST_INPUT = 16 << 20
 """Bytes to disassemble, or of hex text: a kernel image with its QPU programs in it."""
 
@@ -42,10 +46,16 @@ def disasm(
     if not words:
         size = f"{len(data)} bytes"
         raise _failed(f"{file}: no instruction of 8 bytes at offset {offset} ({size} in all)")
+    lines = []
     for index, word in enumerate(words[:count]):
         at = address + offset + INSTRUCTION_BYTES * index
-        typer.echo(f"/* {at:08x}: {word & 0xFFFFFFFF:08x} {word >> 32:08x} */  "
-                   f"{disassemble(word, at & 0xFFFFFFFF)}")  # fmt: skip
+        lines.append(f"/* {at:08x}: {word & 0xFFFFFFFF:08x} {word >> 32:08x} */  "
+                     f"{disassemble(word, at & 0xFFFFFFFF)}")  # fmt: skip
+        if len(lines) == LINES_AT_ONCE:
+            typer.echo("\n".join(lines))
+            lines.clear()
+    if lines:
+        typer.echo("\n".join(lines))
     left = len(data[offset:]) % INSTRUCTION_BYTES
     if left and (count is None or count > len(words)):
         typer.echo(f"{file}: the last {left} bytes are no whole instruction", err=True)
@@ -53,9 +63,17 @@ def disasm(
 
 def _from_hex(text: str) -> bytes:
     """Bytes of hex words; comments and everything that is no word of 8 or 16 digits is skipped."""
-    text = re.sub(r"/\*.*?\*/|//[^\n]*|#[^\n]*", " ", text, flags=re.DOTALL)
-    found = re.findall(r"\b(?:0[xX])?([0-9a-fA-F]{16}|[0-9a-fA-F]{8})(?:[uU]|[lL])*\b", text)
-    return b"".join(int(word, 16).to_bytes(len(word) // 2, "little") for word in found)
+    found = []
+    position = 0
+    while match := _HEX.search(text, position):
+        position = match.end()
+        if match[0] == "/*":
+            position = text.find("*/", position) + 2
+            if position < 2:
+                break  # the comment is never closed
+        elif word := match["word"]:
+            found.append(int(word, 16).to_bytes(len(word) // 2, "little"))
+    return b"".join(found)
 
 
 def _failed(message: str, code: ExitCode = ExitCode.BAD_INPUT) -> typer.Exit:

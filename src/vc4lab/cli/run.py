@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from vc4lab.v3d.compute.experiment import Experiment, Report
 
 BINARY, HEX = ".bin", ".hex"
-LARGEST_PROGRAM = 16 << 20
+LARGEST_PROGRAM = 4 << 20
 """Bytes of a program's file, whatever its form."""
 
 
@@ -113,7 +113,7 @@ def _read(path: Path, entry: str | None) -> tuple[bytes, int]:
     except UnicodeDecodeError as error:
         raise _failed(f"{path}: not a text file (byte {error.start} is not UTF-8)") from None
     except AssemblyError as error:
-        raise _failed("\n".join(m.shown(str(path)) for m in error.errors)) from None
+        raise _failed(error.shown(str(path))) from None
     except (ValueError, OverflowError):
         raise _failed(f"{path}: one hexadecimal 64-bit word a line is expected") from None
     if entry is not None and entry not in assembly.labels:

@@ -13,20 +13,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from vc4lab.qpu.assembly_encoder import AluEncoder
 from vc4lab.qpu.assembly_operands import NotSmall, value_of
-from vc4lab.qpu.assembly_special import (
-    BRANCHES,
-    LOADS,
-    SEMAPHORES,
-    encode_branch,
-    encode_load,
-    is_only_move,
-)
+from vc4lab.qpu.assembly_special import encode_branch, encode_load, is_only_move
 from vc4lab.qpu.assembly_syntax import (
     MAX_ERRORS,
+    MAX_INSTRUCTIONS,
+    MAX_SOURCE,
     AssemblyError,
     Line,
     Mistake,
@@ -39,6 +34,7 @@ from vc4lab.qpu.assembly_syntax import (
 )
 from vc4lab.qpu.expressions import Macro, Value, parse_macro
 from vc4lab.qpu.isa import INSTRUCTION_BYTES, WORD_MASK
+from vc4lab.qpu.mnemonics import BRANCHES, LOADS, SEMAPHORES
 
 DIRECTIVES: Final = (".global", ".set", ".quad")
 
@@ -116,36 +112,60 @@ def assemble(
     Raises
     ------
     AssemblyError
-        With up to 20 mistakes, each with line and column.
+        With the first 20 mistakes, each with line and column, and the number of the others.
     """
     return _Assembler(text, dict(symbols or {}), address).run()
 
 
+class _Names(dict[str, Value | Macro]):
+    """The symbols, and whether anyone asked for one since `asked` was cleared."""
+
+    asked = False
+
+    def get(self, name: str, default: Any = None) -> Any:
+        self.asked = True
+        return super().get(name, default)
+
+
 class _Assembler:
     def __init__(self, text: str, symbols: dict[str, Value], address: int) -> None:
-        self.source = read_lines(text)
-        self.symbols: dict[str, Value | Macro] = dict(symbols)
+        if len(text) > MAX_SOURCE:
+            raise AssemblyError(
+                [SourceError(1, 1, f"a source has at most {MAX_SOURCE} characters")]
+            )
+        self.source, self.open_comment = read_lines(text)
+        self.symbols = _Names(symbols)
+        self.known: dict[str, int] = {}  # words of instructions without symbols, by their text
         self.start = address
         self.address = address
         self.labels: dict[str, int] = {}
+        self.label_lines: dict[str, int] = {}
         self.exported: dict[str, tuple[Line, Text]] = {}
         self.words: list[int] = []
         self.lines: list[tuple[int, str]] = []
         self.errors: list[SourceError] = []
+        self.kept = self.more = 0  # mistakes of this pass: kept; of all passes: only counted
 
     def run(self) -> Assembly:
         for line in self.source:
             self.guarded(line, self.place)
+        if self.address - self.start > INSTRUCTION_BYTES * MAX_INSTRUCTIONS:
+            count = (self.address - self.start) // INSTRUCTION_BYTES
+            limit = f"{count} instructions: a program has at most {MAX_INSTRUCTIONS}"
+            raise AssemblyError([SourceError(1, 1, limit)])
         self.symbols.update(self.labels)
         self.address = self.start
-        if not self.errors:
-            for line in self.source:
-                self.guarded(line, self.translate)
-        for name, (line, text) in self.exported.items():
+        self.kept = 0
+        for line in self.source:
+            self.guarded(line, self.translate)
+        for name, (line, place) in self.exported.items():
             if name not in self.labels and name not in self.symbols:
-                self.fail(line, Mistake(f"no label {name!r} to export", text.column))
-        if self.errors:
-            raise AssemblyError(sorted(self.errors, key=lambda e: (e.line, e.column)))
+                self.fail(line, Mistake(f"no label {name!r} to export", place.column))
+        errors = sorted(self.errors, key=lambda e: (e.line, e.column))
+        if self.open_comment is not None:  # first, because it explains what is missing
+            errors.insert(0, self.open_comment)
+        if errors:
+            raise AssemblyError(errors[:MAX_ERRORS], self.more + len(errors[MAX_ERRORS:]))
         values = {
             name: value
             for name, value in self.symbols.items()
@@ -157,9 +177,12 @@ class _Assembler:
         )  # fmt: skip
 
     def fail(self, line: Line, mistake: Mistake) -> None:
-        if len(self.errors) < MAX_ERRORS:
-            error = SourceError(line.number, mistake.column + 1, str(mistake), line.source)
-            self.errors.append(error)
+        if self.kept == MAX_ERRORS:
+            self.more += 1
+            return
+        self.kept += 1
+        error = SourceError(line.number, mistake.column + 1, str(mistake), line.source)
+        self.errors.append(error)
 
     def guarded(self, line: Line, action: object) -> None:
         assert callable(action)
@@ -172,8 +195,13 @@ class _Assembler:
         """First pass: addresses of labels."""
         for label in line.labels:
             if label.text in self.labels:
-                raise Mistake(f"label {label.text!r} exists already", label.column)
+                text = (
+                    f"label {label.text!r} exists already, in line {self.label_lines[label.text]}"
+                )
+                self.fail(line, Mistake(text, label.column))
+                continue
             self.labels[label.text] = self.address
+            self.label_lines[label.text] = line.number
         if line.body is not None:
             self.address += INSTRUCTION_BYTES
         if line.directive is not None:
@@ -188,7 +216,8 @@ class _Assembler:
         if line.body is not None:
             body = line.body
             self.emit(line, 0)  # keeps later addresses right if this line fails
-            self.words[-1] = self.instruction(body)
+            word = self.known.get(body.text)
+            self.words[-1] = self.instruction(body) if word is None else word
 
     def emit(self, line: Line, word: int) -> None:
         text = line.body or (line.directive[0] if line.directive else None)
@@ -241,14 +270,18 @@ class _Assembler:
         if first.name in LOADS or first.name in SEMAPHORES:
             return encode_load(slots, first, self.symbols)
         encoder = AluEncoder(self.symbols)
+        self.symbols.asked = False
         try:
             for slot in slots:
                 encoder.take(slot)
-            return encoder.encode()
+            word = encoder.encode()
+            if not self.symbols.asked:
+                self.known[body.text] = word
+            return word
         except NotSmall:
             if not is_only_move(slots):
                 raise
             return encode_load(slots, first, self.symbols)
 
 
-__all__ = ["Assembly", "AssemblyError", "SourceError", "assemble"]
+__all__ = ["MAX_SOURCE", "Assembly", "AssemblyError", "SourceError", "assemble"]

@@ -13,6 +13,7 @@ from vc4lab.qpu.assembly_operands import (
     Destination,
     NotSmall,
     Source,
+    is_rotation,
     parse_destination,
     parse_source,
     parse_suffixes,
@@ -29,8 +30,15 @@ from vc4lab.qpu.isa import (
     Mux,
     Signal,
 )
-from vc4lab.qpu.mnemonics import ADD_OPS, MUL_OPS, ONE_OPERAND, READ_REGISTERS, SIGNALS
-from vc4lab.qpu.operations import MUL_PACKS, AddOp, MulOp
+from vc4lab.qpu.mnemonics import (
+    ADD_OPS,
+    MUL_OPS,
+    ONE_OPERAND,
+    OPERATION_NAMES,
+    READ_REGISTERS,
+    SIGNALS,
+)
+from vc4lab.qpu.operations import MUL_PACKS, ROTATE_BY_R5, AddOp, MulOp
 
 
 @dataclass
@@ -62,13 +70,14 @@ class AluEncoder:
     # Slots -----------------------------------------------------------------------------------
 
     def take(self, slot: Slot) -> None:
-        """Add a slot; operations of both ALUs go to the add ALU first."""
+        """Add a slot; operations of both ALUs go to the add ALU first, unless they rotate."""
         name = slot.name
+        turns = name in MUL_OPS and any(is_rotation(text) for text in slot.operands[1:])
         if name in ("pm0", "pm1"):
             self.pm = int(name[2])
         elif name == "read":
             self.force_read(slot)
-        elif self.add is None and self.mul is None and name in ADD_OPS:
+        elif self.add is None and self.mul is None and name in ADD_OPS and not turns:
             self.add = self.operation(slot, ADD_OPS[name])
         elif self.mul is None and name in MUL_OPS:
             self.mul = self.operation(slot, MUL_OPS[name])
@@ -84,8 +93,7 @@ class AluEncoder:
             alu = "add" if name in ADD_OPS else "mul"
             raise Mistake(f"the {alu} ALU has already an operation; {name} needs it", slot.column)
         else:
-            known = [*ADD_OPS, *MUL_OPS, *SIGNALS, "ldi", "bra", "brr", "sacq", "srel"]
-            raise unknown("operation", name, known, slot.column)
+            raise unknown("operation", name, OPERATION_NAMES, slot.column)
 
     def operation(self, slot: Slot, op: AddOp | MulOp) -> _Operation:
         condition, sets_flags = parse_suffixes(slot)
@@ -146,13 +154,20 @@ class AluEncoder:
         """Take the rotation, which sits in the small immediate field."""
         for source in self.add.sources if self.add else ():
             if source.rotation is not None:
-                raise Mistake("only the mul ALU rotates", source.column)
+                amount = source.rotation - ROTATE_BY_R5 or "r5"
+                cure = f"nop; mov r0, {source.name} >> {amount}"
+                text = f"only the mul ALU rotates: write `{cure}` before and use r0 here"
+                raise Mistake(text, source.column)
         for source in self.mul.sources if self.mul else ():
             if source.rotation is None:
                 continue
             if self.immediate not in (None, source.rotation):
                 raise Mistake("an instruction has only one rotation", source.column)
             self.immediate = source.rotation
+        for source in self.mul.sources if self.mul else ():
+            if source.rotation is None and self.immediate is not None and source.immediate is None:
+                text = f"the result is rotated, so every operand rotates alike: {source.name} too"
+                raise Mistake(text, source.column)
 
     def choose_unpack(self) -> None:
         unpacked = [s for s in self.sources() if s.unpack]

@@ -99,6 +99,12 @@ def parse_source(text: Text, symbols: Symbols) -> Source:
         raise mistake from None
 
 
+def is_rotation(text: Text) -> bool:
+    """Whether an operand is a register with a rotation."""
+    match = _ROTATION.match(text.text)
+    return match is not None and _register_name(match[1])
+
+
 def _register_name(text: str) -> bool:
     name, _, suffix = text.lower().partition(".")
     if name == "-":  # a minus sign otherwise

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from vc4lab.qpu.assembly_operands import (
     NOP_ADDRESS,
     Destination,
@@ -26,12 +24,16 @@ from vc4lab.qpu.isa import (
     Semaphore,
     Signal,
 )
-from vc4lab.qpu.mnemonics import BRANCH_CONDITIONS, READ_REGISTERS
+from vc4lab.qpu.mnemonics import (
+    ACCUMULATORS,
+    BRANCH_CONDITION_NAMES,
+    BRANCH_CONDITIONS,
+    BRANCHES,
+    LOADS,
+    READ_REGISTERS,
+    SEMAPHORES,
+)
 from vc4lab.qpu.operations import MUL_PACKS
-
-LOADS: Final = frozenset({"ldi", "li", "load_imm"})
-SEMAPHORES: Final = {"sacq": 1, "srel": 0}
-BRANCHES: Final = {"bra": 0, "brr": 1}
 
 
 def is_only_move(slots: list[Slot]) -> bool:
@@ -52,7 +54,7 @@ def encode_branch(slots: list[Slot], symbols: Symbols, address: int) -> int:
         elif suffix in BRANCH_CONDITIONS:
             condition = BRANCH_CONDITIONS[suffix]
         else:
-            raise unknown("branch condition", suffix, BRANCH_CONDITIONS, slot.column)
+            raise unknown("branch condition", suffix, BRANCH_CONDITION_NAMES, slot.column)
     if not 1 <= len(slot.operands) <= 3:
         raise Mistake(f"write {slot.name} [link register,] target", slot.column)
     *links, target = slot.operands
@@ -92,7 +94,7 @@ def _target(text: Text, relative: int, symbols: Symbols, here: int) -> tuple[int
     if name.strip() and "a" in files and (register := files["a"]) < REGFILE_SIZE:
         offset = word_of(text.part(len(name) + 1), symbols) if sign else 0
         return register, offset
-    if name.strip() and files:
+    if name.strip() and (files or name.strip().lower() in ACCUMULATORS):
         raise Mistake("a branch register is one of ra0..ra31", text.column)
     value = word_of(text, symbols)
     if text.text[0] in "+-":

@@ -12,9 +12,22 @@ from dataclasses import dataclass
 from typing import Final
 
 MAX_ERRORS: Final = 20
+"""Mistakes shown; the rest is counted."""
+
+MAX_SOURCE: Final = 4 << 20
+"""Bytes of a source text: a hundred thousand instructions."""
+
+MAX_INSTRUCTIONS: Final = 1 << 17
+"""Instructions of a program: a megabyte of code."""
+
+_SHOWN_COLUMNS: Final = 120
+_HINT_CHOICES: Final = 2000
+"""Names among which similar ones are looked for; more would take seconds."""
 
 _LABEL: Final = re.compile(r"\s*(?:([A-Za-z_.$][\w.$]*)\s*:|:([A-Za-z_$][\w.$]*))")
 _MNEMONIC: Final = re.compile(r"[^\s,]+")
+_STRUCTURE: Final = re.compile(r"[][(){},;]")
+_COMMENT: Final = re.compile(r"/\*|//|#")
 
 
 @dataclass(frozen=True)
@@ -30,18 +43,34 @@ class SourceError(Exception):
         return f"line {self.line}, column {self.column}: {self.message}"
 
     def shown(self, name: str = "") -> str:
-        """Message with the source line and a mark under the place."""
+        """Message with the source line (of a long one the part around) and a mark under the
+        place.
+        """
         where = f"{name}:{self.line}:{self.column}: " if name else f"{self}".split(self.message)[0]
-        line = self.source.expandtabs(1)
-        return f"{where}{self.message}\n    {line}\n    {' ' * (self.column - 1)}^"
+        start = max(0, self.column - _SHOWN_COLUMNS // 2)
+        start = 0 if len(self.source) <= _SHOWN_COLUMNS else start
+        line = self.source[start : start + _SHOWN_COLUMNS].expandtabs(1)
+        return f"{where}{self.message}\n    {line}\n    {' ' * (self.column - 1 - start)}^"
 
 
 class AssemblyError(ValueError):
-    """Everything wrong with a source text, in line order."""
+    """What is wrong with a source text, in line order: the first MAX_ERRORS mistakes, and how many
+    more there are.
+    """
 
-    def __init__(self, errors: Iterable[SourceError]) -> None:
+    def __init__(self, errors: Iterable[SourceError], more: int = 0) -> None:
         self.errors = tuple(errors)
-        super().__init__("\n".join(str(error) for error in self.errors))
+        self.more = more
+        super().__init__("\n".join([*(str(error) for error in self.errors), *self._rest()]))
+
+    def _rest(self) -> list[str]:
+        return [f"and {self.more} more mistakes"] if self.more else []
+
+    def shown(self, name: str = "") -> str:
+        """All mistakes with their source lines, and the number of the others."""
+        place = f"{name}: " if name else ""
+        lines = [error.shown(name) for error in self.errors]
+        return "\n".join([*lines, *(f"{place}{text}" for text in self._rest())])
 
 
 @dataclass(frozen=True)
@@ -66,17 +95,31 @@ class Mistake(Exception):  # noqa: N818
         self.column = column
 
 
+class _Unknown(Mistake):
+    """A name that does not exist. Similar names are looked for only if the mistake is shown."""
+
+    def __init__(self, kind: str, name: str, allowed: Iterable[str], column: int) -> None:
+        super().__init__("", column)
+        self.kind, self.name, self.allowed = kind, name, allowed
+
+    def __str__(self) -> str:
+        choices = sorted(set(self.allowed) - {""})
+        name = self.name if len(self.name) <= _SHOWN_COLUMNS else self.name[:_SHOWN_COLUMNS] + "…"
+        close = []
+        if len(choices) <= _HINT_CHOICES and len(self.name) <= _SHOWN_COLUMNS:
+            close = difflib.get_close_matches(name, choices, 3)
+        if close:
+            hint = f"; did you mean {' or '.join(close)}?"
+        elif len(choices) <= 60:
+            hint = "; possible: " + ", ".join(choices)
+        else:
+            hint = ""
+        return f"unknown {self.kind} {name!r}{hint}"
+
+
 def unknown(kind: str, name: str, allowed: Iterable[str], column: int) -> Mistake:
     """A mistake that says what could have stood there."""
-    choices = sorted(set(allowed) - {""})
-    close = difflib.get_close_matches(name, choices, 3)
-    if close:
-        hint = f"did you mean {' or '.join(close)}?"
-    elif len(choices) <= 60:
-        hint = "possible: " + ", ".join(choices)
-    else:
-        hint = "see the register map"
-    return Mistake(f"unknown {kind} {name!r}; {hint}", column)
+    return _Unknown(kind, name, allowed, column)
 
 
 @dataclass(frozen=True)
@@ -102,16 +145,19 @@ class Line:
 
 def split_outside(text: Text, separator: str) -> list[Text]:
     """Pieces between separators that are not inside parentheses, brackets or braces."""
+    if separator not in text.text:
+        return [text.part(0)]
     pieces = []
     depth = start = 0
-    for position, character in enumerate(text.text):
+    for match in _STRUCTURE.finditer(text.text):
+        character = match[0]
         if character in "([{":
             depth += 1
         elif character in ")]}":
             depth -= 1
         elif character == separator and depth <= 0:
-            pieces.append(text.part(start, position))
-            start = position + 1
+            pieces.append(text.part(start, match.start()))
+            start = match.end()
     pieces.append(text.part(start))
     return pieces
 
@@ -130,12 +176,19 @@ def parse_slot(text: Text) -> Slot:
     return Slot(name.lower(), tuple(s.lower() for s in suffixes), operands, text.column)
 
 
-def read_lines(source: str) -> list[Line]:
-    """All lines of a text; labels keep their spelling, everything after a comment mark is gone."""
+def read_lines(source: str) -> tuple[list[Line], SourceError | None]:
+    """All lines of a text, and the comment that is never closed, if there is one.
+
+    Labels keep their spelling, everything after a comment mark is gone.
+    """
     lines = []
-    in_comment = False
+    opened: SourceError | None = None
     for number, original in enumerate(source.splitlines(), 1):
-        text, in_comment = _without_comments(original, in_comment)
+        text, begin = _without_comments(original, opened is not None)
+        if begin is None:
+            opened = None
+        elif begin >= 0:
+            opened = SourceError(number, begin + 1, "this comment is never closed", original)
         labels = []
         position = 0
         while match := _LABEL.match(text, position):
@@ -149,28 +202,28 @@ def read_lines(source: str) -> list[Line]:
             directive = (Text(name, rest.column), rest.part(len(name)))
         body = rest if rest.text and directive is None else None
         lines.append(Line(number, tuple(labels), directive, body, original))
-    return lines
+    return lines, opened
 
 
-def _without_comments(line: str, in_comment: bool) -> tuple[str, bool]:
-    """The line with comments blanked out, so that columns stay."""
-    text = list(line)
+def _without_comments(line: str, in_comment: bool) -> tuple[str, int | None]:
+    """The line with comments blanked out, so that columns stay; and where the comment begins that
+    goes on in the next line (-1: in an earlier line; None: there is none).
+    """
+    pieces: list[str] = []
     position = 0
-    while position < len(text):
-        pair = line[position : position + 2]
-        if in_comment:
-            if pair == "*/":
-                in_comment = False
-                text[position : position + 2] = "  "
-                position += 2
-                continue
-            text[position] = " "
-        elif pair == "/*":
-            in_comment = True
-            text[position : position + 2] = "  "
-            position += 2
-            continue
-        elif pair == "//" or line[position] == "#":
-            return "".join(text[:position]), False
-        position += 1
-    return "".join(text), in_comment
+    begin = -1 if in_comment else None
+    while True:
+        if begin is not None:
+            start = position if begin < 0 else begin
+            end = line.find("*/", position)
+            if end < 0:
+                return "".join(pieces), begin
+            pieces.append(" " * (end + 2 - start))
+            position, begin = end + 2, None
+        match = _COMMENT.search(line, position)
+        if match is None:
+            return "".join([*pieces, line[position:]]), None
+        pieces.append(line[position : match.start()])
+        if match[0] != "/*":
+            return "".join(pieces), None
+        begin, position = match.start(), match.end()

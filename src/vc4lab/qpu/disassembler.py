@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from functools import lru_cache
 
 from vc4lab.qpu.isa import (
     NOP_WORD,
@@ -20,6 +21,7 @@ from vc4lab.qpu.isa import (
     LoadMode,
     Mux,
     Semaphore,
+    Signal,
 )
 from vc4lab.qpu.mnemonics import (
     ADD_NAMES,
@@ -45,11 +47,18 @@ def disassemble(word: int, address: int | None = None) -> str:
 
     With the byte ``address`` of the instruction, a relative branch gets its target as a comment.
     """
+    if word >> 60 == Signal.BRANCH:
+        return _branch(Branch(word), address)
+    return _no_branch(word)
+
+
+@lru_cache(maxsize=16384)
+def _no_branch(word: int) -> str:
+    """Text of an instruction that means the same at every address; programs repeat many."""
     instruction = Instruction.decode(word)
-    if isinstance(instruction, Branch):
-        return _branch(instruction, address)
     if isinstance(instruction, Alu):
         return _AluText(instruction).text()
+    assert isinstance(instruction, LoadImmediate | Semaphore)
     return _load(instruction)
 
 

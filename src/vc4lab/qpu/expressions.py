@@ -11,14 +11,19 @@ from __future__ import annotations
 import math
 import re
 import struct
-from collections.abc import Mapping
+from collections import ChainMap
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from itertools import count
+from typing import Any, Final, NamedTuple, cast
 
 Number = int | float
 Value = int | float | tuple[int, ...]
 
 MAX_NESTING: Final = 40
+MAX_CALLS: Final = 10000
+"""Macro calls in one expression: macros that call others twice double the work at each level."""
+
 MAX_MAGNITUDE: Final = 1 << 64
 
 _TOKEN: Final = re.compile(
@@ -68,9 +73,11 @@ def parse_macro(text: str) -> Macro | None:
     return Macro(names, match["body"])
 
 
-def evaluate(text: str, symbols: Symbols, _depth: int = 0) -> Value:
+def evaluate(
+    text: str, symbols: Symbols, _depth: int = 0, _calls: Iterator[int] | None = None
+) -> Value:
     """Value of an expression: int, float, or the elements of a vector. Raises ExpressionError."""
-    return _Parser(text, symbols, _depth).parse()
+    return _Parser(text, symbols, _depth, _calls).parse()
 
 
 def to_word(value: Value, offset: int = 0) -> int:
@@ -89,10 +96,13 @@ def to_word(value: Value, offset: int = 0) -> int:
 
 
 class _Parser:
-    def __init__(self, text: str, symbols: Symbols, depth: int) -> None:
+    def __init__(
+        self, text: str, symbols: Symbols, depth: int, calls: Iterator[int] | None
+    ) -> None:
         self.text = text
         self.symbols = symbols
         self.depth = depth
+        self.calls = count(1) if calls is None else calls  # macro calls of the whole expression
         self.tokens: list[_Token] = []
         self.next = 0
         position = 0
@@ -233,8 +243,11 @@ class _Parser:
             most = len(value.parameters)
             raise ExpressionError(f"{token.text} takes at most {most} arguments", token.offset)
         given += [0] * (len(value.parameters) - len(given))
-        local = {**self.symbols, **dict(zip(value.parameters, given, strict=True))}
+        if next(self.calls) > MAX_CALLS:
+            raise ExpressionError(f"more than {MAX_CALLS} macro calls", token.offset)
+        arguments = dict(zip(value.parameters, given, strict=True))
+        local = ChainMap(arguments, cast("dict[str, Any]", self.symbols))  # never written to
         try:
-            return evaluate(value.body, local, self.depth)
+            return evaluate(value.body, local, self.depth, self.calls)
         except ExpressionError as error:
             raise ExpressionError(f"in {token.text}: {error}", token.offset) from None

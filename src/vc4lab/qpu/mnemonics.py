@@ -26,6 +26,11 @@ MUL_NAMES: Final = {op: op.name.lower() for op in MulOp}
 
 ADD_OPS: Final = {name: op for op, name in ADD_NAMES.items()} | {"mov": AddOp.OR}
 MUL_OPS: Final = {name: op for op, name in MUL_NAMES.items()} | {"mov": MulOp.V8MIN}
+LOADS: Final = ("ldi", "li", "load_imm")
+SEMAPHORES: Final = {"sacq": 1, "srel": 0}
+"""Name -> the bit that means decrement."""
+BRANCHES: Final = {"bra": 0, "brr": 1}
+"""Name -> whether the target counts from the branch."""
 ONE_OPERAND: Final = frozenset({"mov", *(ADD_NAMES[op] for op in ONE_OPERAND_ADD_OPS)})
 
 SIGNAL_NAMES: Final = {
@@ -48,6 +53,13 @@ SIGNALS: Final = {name: signal for signal, name in SIGNAL_NAMES.items()} | {
     "bpt": Signal.BREAKPOINT,
     "loadc_end": Signal.LOAD_COLOUR_END,
 }
+
+OPERATION_NAMES: Final = tuple(
+    name
+    for name in (*ADD_OPS, *MUL_OPS, *SIGNALS, *LOADS, *SEMAPHORES, *BRANCHES, "read", "pm0", "pm1")
+    if not name.startswith("addop")
+)
+"""What a programmer may write as an operation: not the reserved codes, which have names as well."""
 
 CONDITION_NAMES: Final = {c: "" if c == Condition.ALWAYS else c.name.lower() for c in Condition}
 CONDITIONS: Final = {name: c for c, name in CONDITION_NAMES.items() if name}
@@ -73,6 +85,8 @@ BRANCH_NAMES: Final = {
 BRANCH_CONDITIONS: Final = {name: c for c, name in BRANCH_NAMES.items() if name} | {
     c.name.lower(): c for c in BranchCondition if "_" in c.name and "RESERVED" not in c.name
 }
+BRANCH_CONDITION_NAMES: Final = tuple(name for name in BRANCH_NAMES.values() if name.isalpha())
+"""What a programmer may write after `brr.` and `bra.`."""
 
 PACK_NAMES: Final = {
     Pack.NONE: "",
