@@ -274,6 +274,12 @@ class FlatShadeFlags(Payload, id=97, size=5, title="Flat shade flags", legal="BR
     flags = Flags(31, 0)
 
 
+MAX_POINT_SIZE = 512.0
+"""Pixels, for binner and setup alike. Larger ones act as this: on a Pi 3 dEQP-GLES2 finds one of
+528 so (rasterization.limits.points).
+"""
+
+
 class PointSize(Payload, id=98, size=5, title="Point size", legal="BRT"):
     """Pixels; used when vertices carry no size of their own."""
 

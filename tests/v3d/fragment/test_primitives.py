@@ -59,6 +59,24 @@ def test_point_is_a_square_with_coordinates(in_vertex):
     assert set(np.unique(blue[inner])) == {64}
 
 
+@pytest.mark.parametrize("in_vertex", [False, True])
+def test_points_larger_than_512_pixels(in_vertex):
+    """They act as points of 512, their coordinates too."""
+    key = FragmentKey(
+        program=COLOUR, primitive="points", n_varyings=1, point_size_in_vertex=in_vertex
+    )
+    pictures = {}
+    for size in (512.0, 528.0, 4096.0, float("inf")):
+        scene = Scene(300, 8)
+        point = [size, 1.0] if in_vertex else [1.0]
+        scene.add(key, [vertex(10, 4, 0.5, 1.0, *point)], point_size=3.0 if in_vertex else size)
+        for engine in ENGINES:
+            pictures[size, engine] = scene.render(engine)
+    first = pictures[512.0, "fast"]
+    assert all(np.array_equal(picture, first) for picture in pictures.values())
+    assert np.array_equal(np.nonzero(first[0])[0], np.arange(266))
+
+
 def test_small_points_hit_one_pixel():
     scene = Scene(16, 16)
     key = FragmentKey(program=words(FLAT), primitive="points")

@@ -263,6 +263,24 @@ def test_points_and_lines_reach_as_far_as_their_size(memory):
     assert all(y < 2 for _, y in lines)
 
 
+@pytest.mark.parametrize("in_vertex", [False, True])
+def test_points_reach_no_farther_than_512_pixels(memory, in_vertex):
+    """Larger sizes, and nonsense, act as 512 (or as nothing)."""
+    reached = {}
+    for size in (512.0, 528.0, 1e9, float("inf"), float("nan"), -1.0):
+        frame = Frame(memory, 16, 1)
+        frame.state(98, struct.pack("<f", 4.0 if in_vertex else size))
+        frame.start()
+        centre = coordinates([(512 * 16 + 8, 32 * 16)], sizes=[size] if in_vertex else None)
+        assert frame.binner.draw(0, IndexSource(1), centre) == pc.DONE
+        assert frame.binner.flush() == pc.DONE
+        reached[size] = sorted(x for (x, _), t in frame.all_tiles().items() if t.primitives)
+    inside = list(range(4, 13))
+    found = list(reached.values())
+    assert found[:4] == [inside] * 4
+    assert all(set(tiles) <= {7, 8} for tiles in found[4:])
+
+
 def test_clip_window_limits_the_tiles(memory):
     big = coordinates([(-9000, -9000), (30000, -9000), (-9000, 30000)])
     frame = Frame(memory, 8, 6)

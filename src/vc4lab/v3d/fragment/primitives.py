@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from vc4lab.records.declarations import MAX_POINT_SIZE
 from vc4lab.simd import (
     Value,
     abs_,
@@ -50,7 +51,7 @@ from vc4lab.v3d.fragment.setup import (
 )
 from vc4lab.v3d.fragment.tile_context import VERTICES
 
-MIN_POINT_SIZE, MAX_POINT_SIZE = 0.125, 2048.0
+MIN_POINT_SIZE = 0.125
 MIN_LINE_WIDTH, MAX_LINE_WIDTH = 0.125, 512.0
 """Sizes are clamped to these: below, the hardware misbehaves (HW-2726); above, 12.4 overflows."""
 

@@ -7,14 +7,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from vc4lab.records.declarations import MAX_POINT_SIZE
 from vc4lab.simd import (
     Value,
     alloca,
     call,
     const,
     f32,
+    fabs_,
     fmax_,
     fmin_,
+    i1,
     i8,
     i16,
     i32,
@@ -30,7 +33,11 @@ from vc4lab.v3d.geometry.clipper import (
     CORNER_BYTES,
     OUT_BAD,
     OUT_CUT,
+    OUT_FAR,
+    OUT_GUARD,
+    OUT_NEAR,
     OUT_VOLUME,
+    SMALLEST_W,
     clip_segment,
     screen_position,
     vertex_pointer,
@@ -40,6 +47,7 @@ from vc4lab.v3d.geometry.primitive_decoder import host
 from vc4lab.v3d.geometry.ptb_context import (
     BAD_INDEX,
     DONE,
+    GUARD_BAND,
     INDEX_8,
     INDEX_ARRAY,
     OUT_OF_MEMORY,
@@ -101,9 +109,9 @@ def bin_clipped_line(context: Value, i0: Value, i1_: Value, reach: Value) -> Val
 
 
 @staged
-def _reach(size: Value) -> Value:
+def _reach(size: Value, largest: float) -> Value:
     """Half of a size in pixels, in 1/16 pixels, rounded up; NaN and nonsense are limited."""
-    limited = fmin_(fmax_(size, const(f32, 0.0)), const(f32, 4096.0))
+    limited = fmin_(fmax_(size, const(f32, 0.0)), const(f32, largest))
     return (limited * 8.0).to_int(i32) + 1
 
 
@@ -123,7 +131,7 @@ def draw_lines(context: Value) -> Value:
     k = c.primitive
     status = const(i32, DONE)
     stride = select(c.mode == LINES, const(i32, 2), const(i32, 1))
-    reach = _reach(c.line_width)
+    reach = _reach(c.line_width, 4096.0)
     while (k < c.primitive_count) & (status == DONE):
         after = k * stride + 1
         i0 = vertex_index(c, after - 1)
@@ -154,20 +162,38 @@ def draw_lines(context: Value) -> Value:
     return status
 
 
+@staged
+def _point_culled(c: Any, index: Value) -> Value:
+    """Whether a point is left out (i1): its Z or W is outside the view volume.
+
+    One whose centre lies beside the volume may still reach into it, as far as its position can
+    be said in 12.4.
+    """
+    code = _code(c, index)
+    culled = (code & (OUT_NEAR | OUT_FAR | OUT_BAD)) != 0
+    if (code & OUT_GUARD) != 0:  # a guard band may be as narrow as the viewport
+        vertex = vertex_pointer(c, index)
+        x, y, w = (load(f32, vertex + 64 * k) for k in (0, 1, 3))
+        limit = w * GUARD_BAND
+        away = (fabs_(x * c.half_width) > limit) | (fabs_(y * c.half_height) > limit)
+        culled = culled | away | (w < SMALLEST_W)
+    return culled
+
+
 @kernel(args=(ptr,), returns=i32)
 def draw_points(context: Value) -> Value:
-    """Bin points from the resume point on; a point outside the volume is culled, never clipped."""
+    """Bin points from the resume point on; they are culled by Z and W only, never clipped."""
     c: Any = BinContext.at(context)
     k = c.primitive
     status = const(i32, DONE)
     while (k < c.primitive_count) & (status == DONE):
         index = vertex_index(c, k)
         status = _checked(c, index, status)
-        code = const(i32, 0)
-        if c.clipping != 0:
-            code = _code(c, index)
+        culled = const(i1, False)
+        if (c.clipping != 0) & (status == DONE):
+            culled = _point_culled(c, index)
         if status == DONE:
-            if (code & (OUT_VOLUME | OUT_BAD)) != 0:
+            if culled:
                 c.rejected = c.rejected + 1
             else:
                 size = c.point_size
@@ -175,7 +201,12 @@ def draw_points(context: Value) -> Value:
                     size = load(f32, vertex_pointer(c, index) + c.size_row)
                 word = _xy(c, index)
                 status = bin_box(
-                    context, POINTS, (word, word), _reach(size), (index,), const(i32, 0)
+                    context,
+                    POINTS,
+                    (word, word),
+                    _reach(size, MAX_POINT_SIZE),
+                    (index,),
+                    const(i32, 0),
                 )
         if status == DONE:
             k = k + 1
