@@ -148,18 +148,21 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
         "test_units_of_the_depth_offset": ("depth_offset_unit=float",),
     },
     "tests/v3d/fragment/test_tmu_switches.py": {
+        "test_cube_maps_can_take_each_lanes_own_face": ("tmu_cube_lod=each_face",),
         "test_half_floats_are_filtered": (
             "tmu_half_filter=truncate",
             "tmu_half_filter=point",
         ),
         "test_infinite_coordinates_can_be_far_away": ("tmu_not_finite=far",),
         "test_levels_that_are_no_power_of_two": ("tmu_level_size=room",),
+        "test_the_border_colour_of_4444_reversed": ("tmu_border_4444=reversed",),
         "test_short_samples_can_sit_high": ("tmu_short_position=high",),
         "test_switches": (
             "tmu_filter_rounding=once",
             "tmu_lod_log2=linear",
             "tmu_lod_footprint=sum",
-            "tmu_lod_lane=lane",
+            "tmu_lod_lane=quad",
+            "tmu_bias_lane=quad",
         ),
         "test_switches_of_single_types": (
             "tmu_alpha_colour=alpha",

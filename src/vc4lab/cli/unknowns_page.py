@@ -9,6 +9,7 @@ from vc4lab.diagnostics.unknown import Unknown
 from vc4lab.qpu.unknowns import ROWS as QPU
 from vc4lab.soc.unknowns import ROWS as BOARD
 from vc4lab.v3d.compute.unknowns import ROWS as COMPUTE
+from vc4lab.v3d.fragment.texture_unknowns import ROWS as TEXTURES
 from vc4lab.v3d.fragment.unknowns import ROWS as TILES
 from vc4lab.v3d.register_unknowns import ROWS as REGISTERS
 from vc4lab.v3d.unknowns import ROWS as LISTS
@@ -30,9 +31,10 @@ same for programs.
 """
 
 AREAS: tuple[tuple[str, list[Unknown]], ...] = (
-    ("Control lists, binner, textures", LISTS),
+    ("Control lists, binner", LISTS),
     ("Registers", REGISTERS),
     ("QPU", QPU),
+    ("Textures", TEXTURES),
     ("Rasteriser and tile buffer", TILES),
     ("User programs, VPM and DMA", COMPUTE),
     ("Board and firmware", BOARD),

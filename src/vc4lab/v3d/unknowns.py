@@ -1,8 +1,8 @@
 """Every undocumented behaviour of the V3D: the question, our choice, the alternatives, a switch.
 
 No such choice hides in code. A block asks `unknowns["fill_rule"]`; `vc4lab unknowns` prints the
-table. Rows of the lists and of the binner are here; registers, tiles, user programs and QPU have
-theirs in their own rooms, and this module puts all of them into the table.
+table. Rows of the lists and of the binner are here; registers, textures, tiles, user programs and
+QPU have theirs in their own rooms, and this module puts all of them into the table.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from vc4lab.diagnostics.unknown import DEFAULT_UNKNOWNS, Unknown, Unknowns, register
 from vc4lab.qpu.unknowns import ROWS as QPU_ROWS
 from vc4lab.v3d.compute.unknowns import ROWS as COMPUTE_ROWS
+from vc4lab.v3d.fragment.texture_unknowns import ROWS as TEXTURE_ROWS
 from vc4lab.v3d.fragment.unknowns import ROWS as FRAGMENT_ROWS
 from vc4lab.v3d.register_unknowns import ROWS as REGISTER_ROWS
 
@@ -35,88 +36,6 @@ ROWS: list[Unknown] = [
         "Increment in thread 0, do not wait in thread 1, read both registers.",
         "AG100-R CTnCS; Broadcom's driver tests CT0CS.CTSEMA before submitting a bin list; "
         "hardware reference 3.2",
-    ),
-    Unknown(
-        "tmu_filter_rounding",
-        "How precise is bilinear filtering? (weights: 8 fractional bits)",
-        {
-            "each": "each of the three blends rounds to the nearest 8 bits",
-            "once": "exact 16 bit weights of four texels, rounded once",
-        },
-        "each",
-        "Sample a black to white edge at 256 positions on a board and compare the steps.",
-        "AG100-R p. 39 does not say; hardware reference 6.6",
-    ),
-    Unknown(
-        "tmu_half_filter",
-        "How are textures of half floats (types S16F, RGBA64) filtered?",
-        {
-            "round": "in single precision, each blend rounded to the nearest half",
-            "truncate": "in single precision, each blend rounded toward zero",
-            "point": "not at all: the nearest texel",
-        },
-        "round",
-        "Sample an S16F texture with two texels at 256 positions between them.",
-        "AG100-R p. 40 forbids filtering of S16 only; HW-2619, HW-2645 name problems, no "
-        "precision; hardware reference 6.3",
-    ),
-    Unknown(
-        "tmu_lod_log2",
-        "How is log2 of the texel footprint computed for the level of detail?",
-        {
-            "smooth": "mantissa plus a parabola, error below 0.01",
-            "linear": "the mantissa itself, error up to 0.086",
-        },
-        "smooth",
-        "Blend two mip levels of different colours under a slowly changing scale.",
-        "AG100-R does not say; hardware reference 6.6",
-    ),
-    Unknown(
-        "tmu_lod_footprint",
-        "Which size has the footprint of a pixel, from the differences of S and T in its quad?",
-        {
-            "largest": "the larger of both, in texels of level 0",
-            "sum": "both added: GL's upper bound",
-        },
-        "largest",
-        "Blend two mip levels of different colours under a plane turned by 45 degrees.",
-        "AG100-R does not give the formula; hardware reference 6.6",
-    ),
-    Unknown(
-        "tmu_lod_lane",
-        "Which lane's B is the level of detail with BSLOD = 1?",
-        {"quad": "lane 0 of each quad", "lane": "every lane its own"},
-        "quad",
-        "Explicit levels that differ inside a quad.",
-        "AG100-R p. 43; hardware reference 6.6",
-    ),
-    Unknown(
-        "tmu_level_size",
-        "How large is mip level i of a texture whose size is no power of two?",
-        {
-            "halved": "the true size, halved i times: the corner of the room that it takes",
-            "room": "all of its room, which is that of the next power of two",
-        },
-        "halved",
-        "Sample level 1 of a 640x480 texture at S = 1.",
-        "a program's need: Mesa's driver draws and stores only the corner; AG100-R does not say; "
-        "hardware reference 6.5",
-    ),
-    Unknown(
-        "tmu_short_position",
-        "Where is the sample of types S16F, S8 and S16 in the result word?",
-        {"low": "bits 15:0 (7:0)", "high": "bits 31:16 (23:16)"},
-        "low",
-        "Sample one of these types and store r4 unchanged.",
-        "AG100-R p. 40; hardware reference 6.3",
-    ),
-    Unknown(
-        "tmu_alpha_colour",
-        "Which colour has the result word of types A4 and A1?",
-        {"zero": "0, 0, 0", "alpha": "the alpha, three times"},
-        "zero",
-        "Sample one of these types and store r4 unchanged.",
-        "AG100-R p. 40 names alpha only; hardware reference 6.3",
     ),
     Unknown(
         "binner_clip_window",
@@ -262,34 +181,6 @@ ROWS: list[Unknown] = [
         "Broadcom khrn_image.c rounds; hardware reference 7.10",
     ),
     Unknown(
-        "tmu_bw1_utile",
-        "Which shape has a utile of 1-bit texels (type BW1, A1)?",
-        {"32x16": "32 columns and 16 rows", "64x8": "64 columns and 8 rows"},
-        "32x16",
-        "Sample a texture of type 12 whose words are all different.",
-        "AG100-R says 32x16, Broadcom's library addresses 64x8; hardware reference 6.4",
-    ),
-    Unknown(
-        "tmu_yuyv_order",
-        "In which order are Y, U and V in the result word of type YUYV422R?",
-        {
-            "yuv": "Y in byte 0, U in byte 1, V in byte 2, 255 in byte 3",
-            "uyv": "U, Y, V, 255",
-            "vuy": "V, U, Y, 255",
-        },
-        "yuv",
-        "Sample one pair with three different values.",
-        "no source; hardware reference 6.3",
-    ),
-    Unknown(
-        "tmu_not_finite",
-        "Which texel does an infinite or NaN coordinate mean?",
-        {"zero": "that of coordinate 0", "far": "that of 2^24 with its sign"},
-        "zero",
-        "Sample with S = infinity in each wrap mode.",
-        "no source; hardware reference 6.6",
-    ),
-    Unknown(
         "state_after_reset",
         "Does CTRSTA reset the state that records 96 to 106 have set?",
         {
@@ -365,5 +256,5 @@ ROWS: list[Unknown] = [
     ),
 ]
 
-for _rows in (ROWS, REGISTER_ROWS, QPU_ROWS, FRAGMENT_ROWS, COMPUTE_ROWS):
+for _rows in (ROWS, REGISTER_ROWS, QPU_ROWS, FRAGMENT_ROWS, TEXTURE_ROWS, COMPUTE_ROWS):
     register(_rows)

@@ -87,6 +87,24 @@ def quads(seed: int, spread: float) -> tuple[list[int], list[int]]:
     return words(both[0]), words(both[1])
 
 
+def cube_block(
+    middle: tuple[float, float, float], step: float, *, scale: float = 1.0
+) -> tuple[list[int], list[int], list[int]]:
+    """Directions of a 4x4 pixel block of a plane that is seen from the middle of a cube.
+
+    `middle` is that of the first quad. The largest component of each becomes `scale`, as a program
+    divides by it.
+    """
+    lanes = np.arange(16)
+    x, y = (lanes >> 1 & 2) + (lanes & 1), (lanes >> 2 & 2) + (lanes >> 1 & 1)
+    axis = np.array(middle) / np.linalg.norm(middle)
+    right = np.cross(axis, (0.3, 0.5, -0.8))
+    up = np.cross(axis, right)
+    xyz = axis[:, None] + step * (np.outer(right, x - 0.5) + np.outer(up, y - 0.5))
+    xyz = xyz * scale / np.abs(xyz).max(axis=0)
+    return words(xyz[0]), words(xyz[1]), words(xyz[2])
+
+
 def golden_words(
     config: TextureConfig,
     s: list[int],

@@ -11,8 +11,10 @@ from tests.v3d.fragment.sampling import (
     ZEROS,
     check,
     coordinates,
+    cube_block,
     golden_words,
     quads,
+    reference,
     words,
 )
 
@@ -31,7 +33,8 @@ from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
     [
         {"tmu_filter_rounding": "once"},
         {"tmu_lod_log2": "linear"},
-        {"tmu_lod_lane": "lane"},
+        {"tmu_lod_lane": "quad"},
+        {"tmu_bias_lane": "quad"},
         {"tmu_lod_footprint": "sum"},
     ],
 )
@@ -142,6 +145,40 @@ def test_infinite_coordinates_can_be_far_away(wrap: Wrap) -> None:
         far = golden_words(edge, infinity, middle, unknowns=unknowns)
         assert far == golden_words(edge, one, middle)
         assert golden_words(edge, infinity, middle) == golden_words(edge, ZEROS, middle)
+
+
+def test_the_border_colour_of_4444_reversed() -> None:
+    unknowns = DEFAULT_UNKNOWNS.with_(tmu_border_4444="reversed")
+    for texture_type, due in (
+        (TextureType.RGBA4444, 0xD4C3B2A1),
+        (TextureType.RGBA5551, 0xA1B2C3D4),
+    ):
+        config = TextureConfig(
+            base=BASE, type=texture_type, width=64, height=64, mag_filter=0, min_filter=0,
+            wrap_s=Wrap.BORDER, wrap_t=Wrap.BORDER,
+        )  # fmt: skip
+        border = [0xA1B2C3D4] * 16
+        check(config, coordinates(6), coordinates(7), border, unknowns=unknowns)
+        kind, descriptor = describe_texture(*config.parameters(), 2, unknowns=unknowns)
+        far = words([1.9] * 16)
+        assert reference(kind, descriptor).sample(far, far, border, ZEROS) == [due] * 16
+
+
+def test_cube_maps_can_take_each_lanes_own_face() -> None:
+    unknowns = DEFAULT_UNKNOWNS.with_(tmu_cube_lod="each_face")
+    config = TextureConfig(
+        base=BASE, width=64, height=64, levels=7, cube=True, cube_stride=0x8000, mag_filter=0,
+        min_filter=MinFilter.LINEAR_MIP_LINEAR,
+    )  # fmt: skip
+    s, t, r = cube_block((1.0, 1.0, 0.2), 0.05)
+    check(config, s, t, r, unknowns=unknowns)
+    words_of = [
+        reference(*describe_texture(*config.parameters(), 4, unknowns=choice)).sample(
+            s, t, r, ZEROS
+        )
+        for choice in (unknowns, DEFAULT_UNKNOWNS)
+    ]
+    assert words_of[0] != words_of[1]
 
 
 def test_short_samples_can_sit_high() -> None:

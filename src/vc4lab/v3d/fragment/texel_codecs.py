@@ -83,14 +83,14 @@ def expand(
             return word
 
 
-def border_filter_word(texture_type: TextureType, colour: Value) -> Value:
-    """The border colour (R coordinate) as a filter word; its raw layout depends on the type."""
+def border_filter_word(texture_type: TextureType, colour: Value, order_4444: str) -> Value:
+    """The border colour (R coordinate) as a filter word: what a texel with this result word has.
+
+    `order_4444`: `TextureKind.border_4444`.
+    """
     match texture_type:
-        case _T.RGBA4444 | _T.RGBA5551:
+        case _T.RGBA4444 if order_4444 == "reversed":
             return bswap_(colour)
-        case _T.RGB565:
-            swapped = bswap_(colour)
-            return (swapped.shr(8) & 0xFFFFFF) | (colour & OPAQUE)
         case _T.LUMINANCE | _T.BW1 | _T.S8:
             return colour & 0xFF
         case _T.LUMALPHA:

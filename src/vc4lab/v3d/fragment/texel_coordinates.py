@@ -10,14 +10,11 @@ from __future__ import annotations
 from vc4lab.records.texture import Wrap
 from vc4lab.simd import (
     Value,
-    const,
     f32,
-    fabs_,
     floor_,
     fmax_,
     fmin_,
     i32,
-    i32x16,
     max_,
     min_,
     select,
@@ -118,17 +115,3 @@ def wrap_index(index: Value, last: Value, wrap: Wrap, which: str, is_unit: bool)
         mirrored = min_(index, last * 2 + 1 - index)
         return mirrored if which == "only" else max_(mirrored, 0)
     return min_(max_(index, 0), last)
-
-
-def cube_face(x: Value, y: Value, z: Value) -> tuple[Value, Value, Value]:
-    """Face number (+x, -x, +y, -y, +z, -z) and s, t of a direction, by the table of GL."""
-    ax, ay, az = fabs_(x), fabs_(y), fabs_(z)
-    x_major = (ax >= ay) & (ax >= az)
-    y_major = ~x_major & (ay >= az)
-    major = select(x_major, x, select(y_major, y, z))
-    negative = major < 0.0
-    face = select(x_major, const(i32x16, 0), select(y_major, const(i32x16, 2), const(i32x16, 4)))
-    face = face + negative.zext(i32)
-    sc = select(x_major, select(negative, z, -z), select(y_major | ~negative, x, -x))
-    tc = select(y_major, select(negative, -z, z), -y)
-    return face, (sc + 1.0) * 0.5, (tc + 1.0) * 0.5

@@ -27,6 +27,7 @@ from vc4lab.simd import (
 )
 from vc4lab.simd.trace import current
 from vc4lab.simd.vector import scale_round
+from vc4lab.v3d.fragment.cube_map import Direction
 from vc4lab.v3d.fragment.half_filter import blend_half_pairs, blend_halves
 from vc4lab.v3d.fragment.texel_codecs import unpack, unpack_etc1, unpack_yuyv
 from vc4lab.v3d.fragment.texel_coordinates import fixed_coordinate, wrap_index
@@ -53,7 +54,7 @@ class Request:
 
     ``u``, ``v``: finite coordinates (f32x16), where `TextureKind.unit_s`, `unit_t` say so clamped
     already; ``face``: byte offset of the cube face or None; ``border``: the border colour as a
-    filter word; ``ahead`` as for `sample`.
+    filter word; ``ahead`` as for `sample`; ``where``: the direction of a cube map's lookup.
     """
 
     kind: TextureKind
@@ -64,6 +65,7 @@ class Request:
     face: Value | None
     border: Value
     ahead: bool
+    where: Direction | None = None
 
 
 class Level(NamedTuple):

@@ -148,14 +148,21 @@ class ReferenceSampler:
         faces = [0] * 16
         rows = [[self._number(word) for word in words] for words in (s, t, r)]
         coordinates = list(zip(rows[0], rows[1], strict=True))
+        directions = list(zip(*rows, strict=True))
         if self.kind.cube:
-            placed = [cube_face(*direction) for direction in zip(*rows, strict=True)]
+            placed = [cube_face(*direction) for direction in directions]
             faces = [face for face, _, _ in placed]
             coordinates = [(x, y) for _, x, y in placed]
         results = []
         for lane in range(16):
-            quad = lane & ~3
-            lod = self._lod(coordinates[quad : quad + 3], b, lane) if self.kind.needs_lod else 0
+            corners = []
+            for other in range(lane & ~3, (lane & ~3) + 3):
+                projected = self.kind.cube and self.kind.cube_lod == "projected"
+                if projected and faces[other] != faces[lane]:
+                    corners.append(project(faces[lane], *directions[other]))
+                else:
+                    corners.append(coordinates[other])
+            lod = self._lod(corners, b, lane) if self.kind.needs_lod else 0
             results.append(self._placed(self._lane(*coordinates[lane], faces[lane], lod)))
         return [word & 0xFFFFFFFF for word in results] + (
             [word >> 32 for word in results] if self.kind.result_words == 2 else []
@@ -168,10 +175,8 @@ class ReferenceSampler:
         self, corners: Sequence[tuple[Fraction, Fraction]], b: Sequence[int], lane: int
     ) -> int:
         kind, d = self.kind, self.descriptor
-        if kind.explicit_lod and kind.lod_lane == "lane":
-            bias = b[lane]
-        else:
-            bias = b[lane & ~3]
+        whose = kind.lod_lane if kind.explicit_lod else kind.bias_lane
+        bias = b[lane] if whose == "lane" else b[lane & ~3]
         limited = min(max(self._number(bias), Fraction(-64)), Fraction(64))
         fixed_bias = math.floor(limited * 256)
         if kind.explicit_lod:
@@ -237,7 +242,7 @@ class ReferenceSampler:
         column = wrap_texel(x, d.width[level], kind.wrap_s)
         row = wrap_texel(y, d.height[level], kind.wrap_t)
         if column is None or row is None:
-            return border_word(kind.type, self.border)
+            return border_word(kind.type, self.border, kind.border_4444)
         if kind.flip_y:
             row = d.height[level] - 1 - row
         column, row = column + d.child_x, row + d.child_y
@@ -285,14 +290,15 @@ def _per_channel(function: Callable[..., int], *words: int) -> int:
     return result
 
 
-def border_word(texture_type: TextureType, colour: int) -> int:
-    """The border colour (R coordinate) as a result word; the raw layout depends on the type."""
+def border_word(texture_type: TextureType, colour: int, order_4444: str) -> int:
+    """The border colour (R coordinate) as a result word: as it stands, R in byte 0, A in byte 3.
+
+    Types with fewer channels take theirs from it. `order_4444`: `TextureKind.border_4444`.
+    """
     red, green, blue, alpha = (colour >> shift & 255 for shift in (0, 8, 16, 24))
     match texture_type:
-        case TextureType.RGBA4444 | TextureType.RGBA5551:
+        case TextureType.RGBA4444 if order_4444 == "reversed":
             return alpha | blue << 8 | green << 16 | red << 24
-        case TextureType.RGB565:
-            return blue | green << 8 | red << 16 | alpha << 24
         case TextureType.LUMINANCE | TextureType.BW1:
             return red | red << 8 | red << 16 | 0xFF000000
         case TextureType.LUMALPHA:
@@ -310,10 +316,33 @@ def border_word(texture_type: TextureType, colour: int) -> int:
 def cube_face(x: Fraction, y: Fraction, z: Fraction) -> tuple[int, Fraction, Fraction]:
     """Face (+x, -x, +y, -y, +z, -z) and (s, t) of a direction, by the table of GL."""
     if abs(x) >= abs(y) and abs(x) >= abs(z):
-        face, sc, tc = (0, -z, -y) if x >= 0 else (1, z, -y)
+        face = 0 if x >= 0 else 1
     elif abs(y) >= abs(z):
-        face, sc, tc = (2, x, z) if y >= 0 else (3, x, -z)
+        face = 2 if y >= 0 else 3
     else:
-        face, sc, tc = (4, x, -y) if z >= 0 else (5, -x, -y)
-    half = Fraction(1, 2)
-    return face, toward_zero(sc + 1) * half, toward_zero(tc + 1) * half
+        face = 4 if z >= 0 else 5
+    sc, tc = on_face(face, x, y, z)
+    return face, _texture_coordinate(sc), _texture_coordinate(tc)
+
+
+def on_face(face: int, x: Fraction, y: Fraction, z: Fraction) -> tuple[Fraction, Fraction]:
+    """(sc, tc) of a direction on a face that it may not meet."""
+    return ((-z, -y), (z, -y), (x, z), (x, -z), (x, -y), (-x, -y))[face]
+
+
+FLATTEST = Fraction(1, 1 << 20)
+"""The least component along a face's axis that a projection divides by."""
+
+
+def project(face: int, x: Fraction, y: Fraction, z: Fraction) -> tuple[Fraction, Fraction]:
+    """(s, t) of the point in which a direction meets the plane of a face.
+
+    One that points away from it goes as far as one that hardly points toward it.
+    """
+    along = max((x, y, z)[face // 2] * (-1 if face & 1 else 1), FLATTEST)
+    sc, tc = (toward_zero(c / along) for c in on_face(face, x, y, z))
+    return _texture_coordinate(sc), _texture_coordinate(tc)
+
+
+def _texture_coordinate(c: Fraction) -> Fraction:
+    return toward_zero(c + 1) * Fraction(1, 2)

@@ -88,7 +88,9 @@ class TextureKind:
     etc_flip: bool = False
     filter_rounding: str = "each"
     lod_log2: str = "smooth"
-    lod_lane: str = "quad"
+    lod_lane: str = "lane"
+    bias_lane: str = "lane"
+    cube_lod: str = "projected"
     short_position: str = "low"
     half_rounding: str = "round"
     lod_footprint: str = "largest"
@@ -96,6 +98,7 @@ class TextureKind:
     yuyv_order: str = "yuv"
     alpha_colour: str = "zero"
     bit_utile: str = "32x16"
+    border_4444: str = "result"
 
     @property
     def format(self) -> TextureFormat:
@@ -250,6 +253,8 @@ def _described(
         filter_rounding=unknowns["tmu_filter_rounding"],
         lod_log2=unknowns["tmu_lod_log2"],
         lod_lane=unknowns["tmu_lod_lane"],
+        bias_lane=unknowns["tmu_bias_lane"],
+        cube_lod=unknowns["tmu_cube_lod"],
         short_position=unknowns["tmu_short_position"],
         half_rounding=unknowns["tmu_half_filter"] if texture_format.half else "round",
         lod_footprint=unknowns["tmu_lod_footprint"],
@@ -257,6 +262,7 @@ def _described(
         yuyv_order=unknowns["tmu_yuyv_order"],
         alpha_colour=unknowns["tmu_alpha_colour"],
         bit_utile=unknowns["tmu_bw1_utile"],
+        border_4444=unknowns["tmu_border_4444"],
     )
     if kind.needs_lod and config.explicit_lod:
         kind = replace(kind, explicit_lod=True)

@@ -20,7 +20,6 @@ from vc4lab.simd import (
     call,
     const,
     f32,
-    fabs_,
     gather,
     i32,
     i32x16,
@@ -32,11 +31,11 @@ from vc4lab.simd import (
     select,
     staged,
 )
+from vc4lab.v3d.fragment.cube_map import cube_footprint, direction, footprint
 from vc4lab.v3d.fragment.texel_codecs import border_filter_word, expand
 from vc4lab.v3d.fragment.texel_coordinates import (
     BIAS_LIMIT,
     COORDINATE_LIMIT,
-    cube_face,
     finite,
     floor_to_int,
     quad_lane,
@@ -84,15 +83,16 @@ def sample(
         extra = [value for value, used in ((r, uses_r), (b, uses_b)) if used]
         return call(function, descriptor, memory_base, s, t, *extra)
     d = TextureDescriptor.at(descriptor)
-    face = None
+    face = where = None
     strange = kind.not_finite
     u = unit(s, strange) if kind.unit_s else finite(s, COORDINATE_LIMIT, strange)
     v = unit(t, strange) if kind.unit_t else finite(t, COORDINATE_LIMIT, strange)
     if kind.cube:
-        face, u, v = cube_face(u, v, finite(r, COORDINATE_LIMIT, strange))
-        face = face * d.cube_stride
-    border = border_filter_word(kind.type, splat_lane(r, 0))
-    request = Request(kind, d, memory_base, u, v, face, border, ahead)
+        where = direction(u, v, finite(r, COORDINATE_LIMIT, strange))
+        u, v = where.coordinates(where.x, where.y, where.z)
+        face = where.face * d.cube_stride
+    border = border_filter_word(kind.type, splat_lane(r, 0), kind.border_4444)
+    request = Request(kind, d, memory_base, u, v, face, border, ahead, where)
     filtered = filter_request(request, b)
     if kind.type is TextureType.RGBA64:
         return filtered
@@ -178,14 +178,18 @@ def numbered_level(request: Request, number: Value) -> Level:
 
 
 def level_of_detail(request: Request, b: Value) -> Value:
-    """log2 of the texels per pixel plus bias, 8 fractional bits, per quad."""
+    """log2 of the texels per pixel plus bias, 8 fractional bits."""
     kind = request.kind
-    bias_word = b if kind.explicit_lod and kind.lod_lane == "lane" else quad_lane(b, 0)
+    whose = kind.lod_lane if kind.explicit_lod else kind.bias_lane
+    bias_word = b if whose == "lane" else quad_lane(b, 0)
     bias = floor_to_int(finite(bias_word, BIAS_LIMIT, kind.not_finite) * 256.0)
     if kind.explicit_lod:
         return bias
     scale_s, scale_t = (load(i32, request.descriptor.field_ptr(f"scale_{c}")) for c in "st")
-    rho_s, rho_t = footprint(request.u, scale_s), footprint(request.v, scale_t)
+    if request.where is not None and kind.cube_lod == "projected":
+        rho_s, rho_t = cube_footprint(request.where, request.u, request.v, scale_s, scale_t)
+    else:
+        rho_s, rho_t = footprint(request.u, scale_s), footprint(request.v, scale_t)
     if kind.lod_footprint == "sum":
         rho = (rho_s.bitcast(f32) + rho_t.bitcast(f32)).bitcast(i32)
     else:
@@ -197,11 +201,3 @@ def level_of_detail(request: Request, b: Value) -> Value:
     exponent = rho.shr(23) - (127 + 8)
     lod = (exponent << 8) + mantissa.shr(7)
     return lod if b.constant == 0 else lod + bias
-
-
-def footprint(x: Value, scale: Value) -> Value:
-    """Bits of the larger difference between neighbours in the quad, times ``scale``."""
-    corner = quad_lane(x, 0)
-    across, down = fabs_(quad_lane(x, 1) - corner), fabs_(quad_lane(x, 2) - corner)
-    widest = max_(across.bitcast(i32), down.bitcast(i32)).bitcast(f32)
-    return (widest * scale.bitcast(f32)).bitcast(i32)

@@ -1,0 +1,155 @@
+"""Undocumented behaviour of the texture unit: rows of `vc4lab unknowns`."""
+
+from __future__ import annotations
+
+from vc4lab.diagnostics.unknown import Unknown
+
+ROWS: list[Unknown] = [
+    Unknown(
+        "tmu_filter_rounding",
+        "How precise is bilinear filtering? (weights: 8 fractional bits)",
+        {
+            "each": "each of the three blends rounds to the nearest 8 bits",
+            "once": "exact 16 bit weights of four texels, rounded once",
+        },
+        "each",
+        "Sample a black to white edge at 256 positions on a board and compare the steps.",
+        "AG100-R p. 39 does not say; hardware reference 6.6",
+    ),
+    Unknown(
+        "tmu_half_filter",
+        "How are textures of half floats (types S16F, RGBA64) filtered?",
+        {
+            "round": "in single precision, each blend rounded to the nearest half",
+            "truncate": "in single precision, each blend rounded toward zero",
+            "point": "not at all: the nearest texel",
+        },
+        "round",
+        "Sample an S16F texture with two texels at 256 positions between them.",
+        "AG100-R p. 40 forbids filtering of S16 only; HW-2619, HW-2645 name problems, no "
+        "precision; hardware reference 6.3",
+    ),
+    Unknown(
+        "tmu_lod_log2",
+        "How is log2 of the texel footprint computed for the level of detail?",
+        {
+            "smooth": "mantissa plus a parabola, error below 0.01",
+            "linear": "the mantissa itself, error up to 0.086",
+        },
+        "smooth",
+        "Blend two mip levels of different colours under a slowly changing scale.",
+        "AG100-R does not say; hardware reference 6.6",
+    ),
+    Unknown(
+        "tmu_lod_footprint",
+        "Which size has the footprint of a pixel, from the differences of S and T in its quad?",
+        {
+            "largest": "the larger of both, in texels of level 0",
+            "sum": "both added: GL's upper bound",
+        },
+        "largest",
+        "Blend two mip levels of different colours under a plane turned by 45 degrees.",
+        "AG100-R does not give the formula; hardware reference 6.6",
+    ),
+    Unknown(
+        "tmu_lod_lane",
+        "Which lane's B is the level of detail with BSLOD = 1?",
+        {"quad": "lane 0 of each quad", "lane": "every lane its own"},
+        "lane",
+        "Explicit levels that differ inside a quad.",
+        "AG100-R p. 43; hardware reference 6.6",
+        settled="dEQP-GLES2 texture_functions.vertex.texture2dlod, texturecubelod and nine of "
+        "texture.vertex.cube pass on a Raspberry Pi 3, where vertices side by side ask for other "
+        "levels",
+    ),
+    Unknown(
+        "tmu_bias_lane",
+        "Which lane's B is the bias of the level of detail with BSLOD = 0?",
+        {"lane": "every lane its own", "quad": "lane 0 of each quad"},
+        "lane",
+        "Sample with a bias that differs inside a quad.",
+        "by analogy with BSLOD = 1, which is settled; hardware reference 6.6",
+    ),
+    Unknown(
+        "tmu_cube_lod",
+        "What is the footprint of a quad of a cube map whose lanes lie on several faces?",
+        {
+            "projected": "that of lanes 0 to 2 projected onto the face of the lane that samples",
+            "each_face": "that of the coordinates which each lane has on its own face",
+        },
+        "projected",
+        "Sample a cube map with mip levels along its edges.",
+        "AG100-R does not say; hardware reference 6.6",
+        settled="42 mipmapped cases of dEQP-GLES2 texture.size.cube and texture.mipmap.cube and "
+        "six tests of piglit pass on a Raspberry Pi 3; differences of the raw S, T and R do not "
+        "give their pictures either",
+    ),
+    Unknown(
+        "tmu_level_size",
+        "How large is mip level i of a texture whose size is no power of two?",
+        {
+            "halved": "the true size, halved i times: the corner of the room that it takes",
+            "room": "all of its room, which is that of the next power of two",
+        },
+        "halved",
+        "Sample level 1 of a 640x480 texture at S = 1.",
+        "a program's need: Mesa's driver draws and stores only the corner; AG100-R does not say; "
+        "hardware reference 6.5",
+    ),
+    Unknown(
+        "tmu_border_4444",
+        "In which order does R give the border colour of type RGBA4444?",
+        {
+            "result": "as in the result word: red in byte 0, alpha in byte 3",
+            "reversed": "alpha in byte 0, red in byte 3",
+        },
+        "result",
+        "Sample outside of such a texture with wrap mode 3.",
+        "inferred from RGB565 and RGBA5551, which piglit's texwrap bordercolor shows on a "
+        "Raspberry Pi 3; hardware reference 6.6",
+    ),
+    Unknown(
+        "tmu_short_position",
+        "Where is the sample of types S16F, S8 and S16 in the result word?",
+        {"low": "bits 15:0 (7:0)", "high": "bits 31:16 (23:16)"},
+        "low",
+        "Sample one of these types and store r4 unchanged.",
+        "AG100-R p. 40; hardware reference 6.3",
+    ),
+    Unknown(
+        "tmu_alpha_colour",
+        "Which colour has the result word of types A4 and A1?",
+        {"zero": "0, 0, 0", "alpha": "the alpha, three times"},
+        "zero",
+        "Sample one of these types and store r4 unchanged.",
+        "AG100-R p. 40 names alpha only; hardware reference 6.3",
+    ),
+    Unknown(
+        "tmu_bw1_utile",
+        "Which shape has a utile of 1-bit texels (type BW1, A1)?",
+        {"32x16": "32 columns and 16 rows", "64x8": "64 columns and 8 rows"},
+        "32x16",
+        "Sample a texture of type 12 whose words are all different.",
+        "AG100-R says 32x16, Broadcom's library addresses 64x8; hardware reference 6.4",
+    ),
+    Unknown(
+        "tmu_yuyv_order",
+        "In which order are Y, U and V in the result word of type YUYV422R?",
+        {
+            "yuv": "Y in byte 0, U in byte 1, V in byte 2, 255 in byte 3",
+            "uyv": "U, Y, V, 255",
+            "vuy": "V, U, Y, 255",
+        },
+        "yuv",
+        "Sample one pair with three different values.",
+        "no source; hardware reference 6.3",
+    ),
+    Unknown(
+        "tmu_not_finite",
+        "Which texel does an infinite or NaN coordinate mean?",
+        {"zero": "that of coordinate 0", "far": "that of 2^24 with its sign"},
+        "zero",
+        "Sample with S = infinity in each wrap mode.",
+        "no source; hardware reference 6.6",
+    ),
+]
