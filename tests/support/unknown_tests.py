@@ -214,6 +214,10 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
         "test_facing_of_trapezoids": ("rht_facing=any",),
         "test_sub_lists_in_sub_lists": ("sublist_depth=1",),
         "test_the_boundary_of_trapezoids": ("rht_boundary_offset=fixed",),
+        "test_clip_windows_without_pixels": (
+            "clip_window_empty=each",
+            "clip_window_empty=nothing",
+        ),
         "test_the_clip_window_in_the_binner": ("binner_clip_window=ignored",),
         "test_the_side_of_a_line_where_its_coordinate_is_0": ("line_coordinate=left-is-1",),
         "test_whose_semaphore_is_shown": ("ctsema=own",),

@@ -65,6 +65,32 @@ def test_the_clip_window_in_the_binner(choice: str, tiles: int) -> None:
     assert sum(used) == tiles
 
 
+@pytest.mark.parametrize("engine", ["jit", "interpreter"])
+@pytest.mark.parametrize("binner", ["used", "ignored"])
+@pytest.mark.parametrize("choice", ["both", "each", "nothing"])
+def test_clip_windows_without_pixels(choice: str, binner: str, engine: str) -> None:
+    """Pixels that are left of a window of these sizes at (9, 70), and what the hint says."""
+    whole, strip, column, none = (128, 128), (128, 9), (20, 128), (0, 0)
+    expected = {
+        "both": {(0, 0): whole, (0, 9): none, (20, 0): none},
+        "each": {(0, 0): whole, (0, 9): strip, (20, 0): column},
+        "nothing": {(0, 0): none, (0, 9): none, (20, 0): none},
+    }[choice]
+    unknowns = DEFAULT_UNKNOWNS.with_(clip_window_empty=choice, binner_clip_window=binner)
+    places = [(0, 0), (300, 0), (0, 300)]
+    vertices = b"".join(nv_vertex(x, y, 0.5, 1.0) for x, y in places)
+    for (width, height), size in expected.items():
+        frame = Frame(unknowns=unknowns, engine=engine)
+        state = viewport(frame.job) + build(102, left=9, bottom=70, width=width, height=height)
+        shader = frame.nv_shader(solid(RED), vertices)
+        picture = frame.bin(state + shader + build(33, mode=4, length=3))
+        rows, columns = np.nonzero(picture == RED)
+        assert (len(set(columns)), len(set(rows))) == size, (width, height)
+        (hint,) = [item.message for item in frame.reporter.items if item.code == "CLE-026"]
+        assert ("nothing is drawn" in hint) == (size == none)
+        assert ("limits nothing" in hint) == (size == whole)
+
+
 @pytest.mark.parametrize("engine", ["fast", "interpreter"])
 def test_the_side_of_a_line_where_its_coordinate_is_0(engine: str) -> None:
     """The picture with the other choice has the sides exchanged."""

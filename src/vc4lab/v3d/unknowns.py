@@ -47,6 +47,20 @@ ROWS: list[Unknown] = [
         "hardware reference 3.6",
     ),
     Unknown(
+        "clip_window_empty",
+        "What does a clip window (102) without pixels limit?",
+        {
+            "both": "nothing if width and height are 0; with a single 0 nothing is drawn",
+            "each": "nothing in the direction, or both, in which it has size 0",
+            "nothing": "everything: nothing is drawn",
+        },
+        "both",
+        "Draw with a window of 0x64, and with one of 64x0.",
+        "Broadcom's drivers skip the draw, Mesa sends 0x0; hardware reference 3.6",
+        "For 0x0: on a Pi 3 piglit's gl-1.0-scissor-offscreen fails, drawing all, and dEQP's "
+        "scissor.outside_render_line overflows the binner; windows with a single 0 were not seen",
+    ),
+    Unknown(
         "guard_band",
         "Where does the clipper cut in X and Y?",
         {

@@ -37,6 +37,12 @@ class Case:
 CASES: list[Case] = [
     Case("div_int", "job0001", {(105, 5): (10, 255, 255)}),
     Case(
+        "clip_window_0x0",
+        "job0001",
+        {(0, 80): (0, 0, 255), (159, 159): (0, 0, 255)},
+        frozenset({"CLE-026"}),
+    ),
+    Case(
         "wide_point",
         "job0002",
         {

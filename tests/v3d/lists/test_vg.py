@@ -133,7 +133,7 @@ def test_positions_are_those_of_the_list() -> None:
     picture = frame.bin(
         viewport(frame.job) + frame.vg_shader(program) + array(frame, TRIANGLES, A, B, C)
     )
-    assert set(np.unique(picture)) == {BACKGROUND, 0x7FFFFF}
+    assert set(np.unique(picture)) == {BACKGROUND, 0x800000}
 
 
 @pytest.mark.parametrize("kind", [STRIP, RHT_STRIP])

@@ -36,6 +36,7 @@ from vc4lab.v3d.geometry.ptb_input import (
 )
 from vc4lab.v3d.geometry.scan_context import MAX_VERTICES
 from vc4lab.v3d.lists.render_state import (
+    EMPTY_WINDOWS,
     PRIMITIVE_LIST_FORMAT,
     STATE_BYTES,
     default_state,
@@ -138,6 +139,7 @@ class Binner:
         self.context.codes = ctypes.addressof(self._codes)
         self.context.state = self.state.address
         self.context.clip_used = int(unknowns["binner_clip_window"] == "used")
+        self.context.empty_windows = EMPTY_WINDOWS[unknowns["clip_window_empty"]]
         self.context.guard_follows = int(unknowns["guard_band"] == "viewport")
         self.context.offset_first = int(unknowns["clipper_z_order"] == "offset_first")
         self.context.rht_moved = -int(unknowns["rht_boundary_offset"] == "moved")
@@ -186,6 +188,11 @@ class Binner:
         return self._tiles is not None
 
     # -- state -----------------------------------------------------------------------------------
+
+    @property
+    def draws_nothing(self) -> bool:
+        """Whether the clip window leaves no tile at all."""
+        return self.context.last_x < 0 or self.context.last_y < 0
 
     def forget_state(self) -> None:
         """All state is as after power on: nothing was programmed."""

@@ -17,7 +17,9 @@ from vc4lab.simd import (
     i32,
     kernel,
     load,
+    min_,
     ptr,
+    select,
     staged,
     store,
     vec,
@@ -40,6 +42,7 @@ from vc4lab.v3d.lists.render_state import (
     VIEWPORT_OFFSET,
     RenderState,
     apply_record_native,
+    unlimited,
 )
 
 
@@ -53,19 +56,17 @@ def limits(c: Any) -> None:
     programmed = load(i32, c.changed + KIND_OF_RECORD[CLIP_WINDOW] * 4) != NEVER
     if programmed & (c.clip_used != 0):
         s: Any = RenderState.at(c.state)
-        log_x, log_y = c.shift_x - 4, c.shift_y - 4
-        c.first_x = s.clip_left >> log_x
-        c.first_y = s.clip_bottom >> log_y
-        right = (s.clip_left + s.clip_width - 1) >> log_x
-        top = (s.clip_bottom + s.clip_height - 1) >> log_y
-        if s.clip_width == 0:
-            c.last_x = -1
-        elif right < c.last_x:
-            c.last_x = right
-        if s.clip_height == 0:
-            c.last_y = -1
-        elif top < c.last_y:
-            c.last_y = top
+        width, height = s.clip_width, s.clip_height
+        if ~unlimited(width, height, c.empty_windows):
+            log = c.shift_x - 4
+            right = (s.clip_left + width - 1) >> log
+            c.first_x = s.clip_left >> log
+            c.last_x = select(width == 0, const(i32, -1), min_(right, c.last_x))
+        if ~unlimited(height, width, c.empty_windows):
+            log = c.shift_y - 4
+            top = (s.clip_bottom + height - 1) >> log
+            c.first_y = s.clip_bottom >> log
+            c.last_y = select(height == 0, const(i32, -1), min_(top, c.last_y))
 
 
 @kernel(args=(ptr,), returns=None)

@@ -200,6 +200,7 @@ def execute_draw(context: Value, record: Value, op: Value) -> Value:
     binner = load(ptr, w.field_ptr("binners") + kind * 8)
     ready = (w.started != 0) & (w.configured != 0) & (w.ended == 0) & (w.watched == 0)
     ready = ready & (c.tiles != 0)  # none yet in a machine whose state was loaded
+    ready = ready & ((c.last_x | c.last_y) >= 0)  # else there is something to say
     ready = ready & mode.ult(len(PRIMITIVE_TYPE)) & source.ule(INDEX_16) & (top <= limit)
     ready = ready & (w.indices + length.zext(i64) <= MAX_LENGTH) & (binner != 0)
     ready = ready & ((source != INDEX_8) | (w.bytes_used != 0))

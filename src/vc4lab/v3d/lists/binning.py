@@ -366,6 +366,9 @@ class BinningStage:
             code, text = "CLE-010", "a primitive comes before any binning mode (112)"
         elif self.binner.state.shader_kind:
             self._unflushed, self._flushing = True, False
+            if self.binner.draws_nothing:  # else the rendering thread has it, and says so
+                choice = self.binner.context.empty_windows
+                self.lint.clip_window(self.binner.state, choice, address)
             return True
         self.reporter.report(code, text, address=address)
         return False

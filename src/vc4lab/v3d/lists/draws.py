@@ -32,6 +32,7 @@ from vc4lab.v3d.lists.draw_ranges import DrawRanges
 from vc4lab.v3d.lists.frame_draws import FrameDraws
 from vc4lab.v3d.lists.lint import Lint
 from vc4lab.v3d.lists.pipeline_table import parameter_places
+from vc4lab.v3d.lists.render_state import EMPTY_WINDOWS, clip_box
 from vc4lab.v3d.lists.shader_state import (
     ProgramCache,
     ShaderState,
@@ -91,6 +92,7 @@ class DrawPreparer:
         self._vg_mask = False
         self._expanded = 0
         self.lint = lint or Lint(reporter)
+        self._empty_windows = EMPTY_WINDOWS[unknowns["clip_window_empty"]]
         self.ranges = DrawRanges(self.lint.addresses)
         self.vertices = VertexStage(
             memory, reporter, self.programs, unknowns=unknowns, engine=engine
@@ -139,7 +141,7 @@ class DrawPreparer:
                 "CLE-013", "primitives are drawn, but no shader state record precedes them"
             )
             return NOTHING
-        self.lint.draw(state, shader)
+        self.lint.draw(state, shader, self._empty_windows)
         try:
             return self._prepare(use, shader)
         except Unsupported as refusal:
@@ -326,9 +328,8 @@ class DrawPreparer:
         params.vertex_count = vertices.count
         params.uniforms = signed32(shader.uniforms)
         params.viewport_x, params.viewport_y = state.viewport_x, state.viewport_y
-        params.clip_left, params.clip_bottom = state.clip_left, state.clip_bottom
-        params.clip_right = state.clip_left + state.clip_width
-        params.clip_top = state.clip_bottom + state.clip_height
+        box = clip_box(state, self._empty_windows)
+        params.clip_left, params.clip_bottom, params.clip_right, params.clip_top = box
         params.facing = state.config & _FACING
         params.z_min, params.z_max = state.z_min, state.z_max
         params.depth_factor = _upper_half(state.depth_offset)

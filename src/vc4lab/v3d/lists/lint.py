@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from vc4lab.memory import MEMORY_SIZE
 from vc4lab.v3d.lists.addresses import AddressCheck, Use
-from vc4lab.v3d.lists.render_state import VG_INLINE_SHADER
+from vc4lab.v3d.lists.render_state import VG_INLINE_SHADER, clip_box
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
@@ -101,11 +101,22 @@ class Lint:
                 "CLE-024", f"the frame has {columns} x {rows} tiles, binned were {x} x {y}"
             )
 
-    def draw(self, state: Any, shader: ShaderState) -> None:
-        """A distinct render state is about to be drawn."""
-        if not state.clip_width or not state.clip_height:
-            text = f"the clip window (102) is {state.clip_width} x {state.clip_height} pixels"
-            self.reporter.report("CLE-026", text)
+    def clip_window(self, state: Any, empty_windows: int, address: int | None = None) -> None:
+        """A primitive goes through the clip window of `state`."""
+        width, height = state.clip_width, state.clip_height
+        if not width or not height:
+            left, bottom, right, top = clip_box(state, empty_windows)
+            effect = "drawn are all pixels that the other one leaves"
+            if left == right or bottom == top:
+                effect = "nothing is drawn"
+            elif not width and not height:
+                effect = "it limits nothing"
+            text = f"the clip window (102) is {width} x {height} pixels: {effect}"
+            self.reporter.report("CLE-026", text, address=address)
+
+    def draw(self, state: Any, shader: ShaderState, empty_windows: int) -> None:
+        """A distinct render state is about to be drawn. `empty_windows`: an `EMPTY_WINDOWS`."""
+        self.clip_window(state, empty_windows)
         if state.shader_kind != VG_INLINE_SHADER:  # there it is the code, with flags below
             self._aligned(None, "a shader record", shader.address, RECORD_ALIGNMENT)
         if shader.nv is not None and shader.nv.clip_header:
