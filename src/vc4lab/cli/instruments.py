@@ -6,6 +6,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from vc4lab.cli.exit_codes import ExitCode
+from vc4lab.files import why
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,12 +52,19 @@ class Instruments:
             self.close()
             raise
 
-    def stay(self) -> None:
-        """The program has ended by itself: its picture stays until the window is closed."""
+    def stay(self) -> bool:
+        """The program has ended by itself: its picture stays until the window is closed.
+
+        False if Ctrl-C closed it.
+        """
         window = self._opened
         if window is not None and window.is_open:
             self._tell("the window stays until it is closed")
-            window.stay()
+            try:
+                window.stay()
+            except KeyboardInterrupt:
+                return False
+        return True
 
     def close(self) -> None:
         """Take everything off."""
@@ -65,7 +73,7 @@ class Instruments:
     def _lose(self, path: Path, error: OSError, more: str = "") -> None:
         """What was to be written into a file is lost."""
         self.outcome = ExitCode.OUTPUT
-        self._tell(f"vc4lab: CLI-001: {path}: {error.strerror}{more}")
+        self._tell(f"vc4lab: CLI-001: {path}: {why(error)}{more}")
 
     def _card(self) -> None:
         """Whether there is an image to write to, if that is wanted."""
@@ -86,8 +94,7 @@ class Instruments:
         try:
             load_state(self._machine, path)
         except (StateError, OSError) as error:
-            why = error.strerror if isinstance(error, OSError) else error
-            text = f"vc4lab: CLI-005: {path}: {why}"
+            text = f"vc4lab: CLI-005: {path}: {getattr(error, 'strerror', None) or error}"
             raise InstrumentError(text, ExitCode.BAD_INPUT) from None
 
     def write_card(self) -> ExitCode:
@@ -98,7 +105,7 @@ class Instruments:
         try:
             count = slot.save()
         except OSError as error:
-            self._tell(f"vc4lab: CLI-001: {slot.image}: {error.strerror}")
+            self._tell(f"vc4lab: CLI-001: {slot.image}: {why(error)}")
             return ExitCode.OUTPUT
         if count:
             self._tell(f"card: {count} blocks written to {slot.image}")
@@ -114,11 +121,14 @@ class Instruments:
         try:
             save_state(self._machine, path)
         except StateError as error:
-            self._tell(f"vc4lab: CLI-005: {error}")
+            self._tell(f"vc4lab: CLI-005: {path}: the state is not saved: {error}")
             return ExitCode.OUTPUT
         except OSError as error:
-            self._tell(f"vc4lab: CLI-001: {path}: {error.strerror}")
+            self._tell(f"vc4lab: CLI-001: {path}: the state is not saved: {why(error)}")
             return ExitCode.OUTPUT
+        except KeyboardInterrupt:
+            self._tell(f"{path}: the state is not saved: interrupted while it was written")
+            return ExitCode.INTERRUPTED
         self._tell(f"state: {path}")
         return ExitCode.OK
 
@@ -141,7 +151,7 @@ class Instruments:
         try:
             file = path.open("w", encoding="utf-8")
         except OSError as error:
-            text = f"vc4lab: CLI-001: {path}: {error.strerror}"
+            text = f"vc4lab: CLI-001: {path}: {why(error)}"
             raise InstrumentError(text, ExitCode.OUTPUT) from None
         full = False
 
@@ -177,7 +187,7 @@ class Instruments:
         try:
             recorder = AudioRecorder(path, self._machine.pwm)
         except OSError as error:
-            text = f"vc4lab: CLI-001: {path}: {error.strerror}"
+            text = f"vc4lab: CLI-001: {path}: {why(error)}"
             raise InstrumentError(text, ExitCode.OUTPUT) from None
 
         def close() -> None:

@@ -10,6 +10,7 @@ import typer
 
 from vc4lab.cli.exit_codes import ExitCode
 from vc4lab.cli.unknown_choices import HELP, METAVAR, unknowns_of
+from vc4lab.files import why
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -94,14 +95,14 @@ def _draw(
 ) -> None:
     from vc4lab.drm.recorded.byte_order import ByteOrder
     from vc4lab.drm.recorded.replay import replay as run
+    from vc4lab.viewer.pictures import save_picture
 
     def save(image: Image, target: Path) -> None:
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
-            image.save(target)
-        except (OSError, ValueError) as error:
-            text = f"{target}: {getattr(error, 'strerror', None) or error}"
-            raise _failed(text, ExitCode.OUTPUT) from None
+            save_picture(image, target)
+        except OSError as error:
+            raise _failed(f"{target}: {why(error)}", ExitCode.OUTPUT) from None
 
     def progress(number: int, total: int, name: str) -> None:
         if sys.stderr.isatty():

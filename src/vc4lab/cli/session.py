@@ -5,14 +5,17 @@ from __future__ import annotations
 import shutil
 import sys
 import time
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 import typer
 
 from vc4lab.cli.exit_codes import ExitCode
+from vc4lab.files import why
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from vc4lab.cli.instruments import Instruments
     from vc4lab.cli.settings import Settings
@@ -127,6 +130,10 @@ class _Run:
             return ExitCode.BAD_INPUT
         except StrictStop as stop:
             return self._strict(stop)
+        except KeyboardInterrupt:
+            self.endings.append("interrupted before the program began")
+            self._not_saved("the machine was not ready")
+            return ExitCode.INTERRUPTED
         self._machine = machine
         if settings.realtime:
             from vc4lab.soc.pace import Pace
@@ -143,15 +150,19 @@ class _Run:
 
     def _run(self, machine: Machine, instruments: Instruments, started: float) -> ExitCode:
         from vc4lab.cli.instruments import InstrumentError
+        from vc4lab.cli.interrupts import SavedInterrupt
         from vc4lab.diagnostics import StrictStop
         from vc4lab.soc.result import Stop
 
         settings = self.settings
+        interrupt = SavedInterrupt(machine) if settings.save_state is not None else None
         try:
-            instruments.attach()
-            result = machine.run(settings.frames, settings.seconds)
+            with interrupt or nullcontext():
+                instruments.attach()
+                result = machine.run(settings.frames, settings.seconds)
+            interrupted = interrupt is not None and interrupt.asked
             if result.reason in (Stop.HALTED, Stop.HANG, Stop.CRASH):
-                instruments.stay()
+                interrupted = not instruments.stay() or interrupted
         except InstrumentError as error:
             self.endings.append(str(error))
             return error.code
@@ -159,6 +170,7 @@ class _Run:
             return self._strict(stop)
         except KeyboardInterrupt:
             self.endings.append(f"interrupted after {machine.seconds:.2f} s of guest time")
+            self._not_saved("it was interrupted in the middle of an instruction")
             return ExitCode.INTERRUPTED
         finally:
             instruments.close()
@@ -172,11 +184,19 @@ class _Run:
         if machine.pace is not None and machine.pace.lost:
             lost = machine.pace.lost / 1e9
             self.endings.append(f"--realtime: {lost:.2f} s were lost, the board would be quicker")
-        return _code(result, settings.frames) or instruments.save_state()
+        saved = instruments.save_state()
+        if interrupted:
+            return ExitCode.INTERRUPTED
+        return _code(result, settings.frames) or saved
+
+    def _not_saved(self, why: str) -> None:
+        if self.settings.save_state is not None:
+            self.endings.append(f"{self.settings.save_state}: the state is not saved: {why}")
 
     def _strict(self, stop: Exception) -> ExitCode:
         diagnostic = stop.diagnostic  # type: ignore[attr-defined]
         self.endings.append(f"stopped by --strict at {diagnostic.code}")
+        self._not_saved("--strict stopped in the middle of an instruction")
         if diagnostic.code.startswith("BOOT-"):
             return ExitCode.BAD_INPUT
         return ExitCode.STRICT_STOP
@@ -211,6 +231,8 @@ class _Run:
 
     def save(self, code: ExitCode) -> ExitCode:
         """Write the pictures and show the preview; gives the final exit code."""
+        from vc4lab.viewer.pictures import save_picture
+
         settings, machine = self.settings, self._machine
         if machine is None:
             return code
@@ -223,22 +245,29 @@ class _Run:
                 else:
                     screen = machine.screen  # type: ignore[attr-defined]
                     saved = screen.both_orders if settings.both_orders else image
-                    saved.save(settings.screenshot)
+                    save_picture(saved, settings.screenshot)
                     say(f"picture: {settings.screenshot}")
+        except OSError as error:
+            code = code or _lost(settings.screenshot, error)
+        try:
             if self._recorder is not None:
                 if image is not None and machine.frames.moves == self._left_out:  # type: ignore[attr-defined]
                     self._recorder.add_last(image, machine.clock.now)  # type: ignore[attr-defined]
                 if self._recorder.save():
                     say(f"recording: {settings.record}")
         except OSError as error:
-            say(f"vc4lab: CLI-001: {error.filename or 'output'}: {error.strerror or error}")
-            code = code or ExitCode.OUTPUT
+            code = code or _lost(settings.record, error)
         if image is not None and not settings.headless and sys.stdout.isatty():
             from vc4lab.viewer.preview import preview
 
             columns, _rows = shutil.get_terminal_size()
             typer.echo(preview(image, min(columns, 100)))
         return code
+
+
+def _lost(path: Path | None, error: OSError) -> ExitCode:
+    say(f"vc4lab: CLI-001: {path}: {why(error)}")
+    return ExitCode.OUTPUT
 
 
 def _code(result: object, frames: int | None) -> ExitCode:

@@ -6,6 +6,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from vc4lab.viewer.pictures import save_picture
+
 if TYPE_CHECKING:
     from PIL import Image
 
@@ -90,7 +92,7 @@ class Recorder:
         return picture.quantize(palette=palette, dither=Pillow.Dither.NONE)
 
     def save(self) -> bool:
-        """Write the file; False if no frame came. Raises OSError."""
+        """Write the file whole; False if no frame came. Raises OSError with its name."""
         if not self._frames:
             return False
         times = [at // MILLISECOND for at, _image in self._frames]
@@ -105,5 +107,5 @@ class Recorder:
             options |= {"lossless": True, "method": 0}
         if len(self._frames) == 1:
             options["duration"] = durations[0]
-        first.save(self.path, self.format, save_all=True, append_images=rest, **options)
+        save_picture(first, self.path, self.format, save_all=True, append_images=rest, **options)
         return True

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import resource
+import signal
+
 import pytest
 from tests.soc.sd.host import (
     BAD_DATA,
@@ -46,6 +49,26 @@ def test_saving_into_the_image(host, image):
     assert after[6 * SECTOR : 2990 * SECTOR] == before[6 * SECTOR : 2990 * SECTOR]
     assert after[2990 * SECTOR : 3050 * SECTOR] == bytes(60 * SECTOR)
     assert after[3050 * SECTOR :] == pattern(98)
+
+
+def test_a_disk_without_room_changes_nothing(image):
+    """Two sectors: one inside of the image, one where it would have to become longer."""
+    before = image.read_bytes()
+    card = Overlay(ImageFile(image))
+    card.write(5, pattern(99))
+    card.write(len(before) // SECTOR + 9, pattern(98))
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before), limits[1]))
+    try:
+        with pytest.raises(OSError, match="too large"):
+            card.save_to(image)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, handler)
+    assert image.read_bytes() == before
+    assert card.save_to(image) == 2
+    assert image.read_bytes()[-SECTOR:] == pattern(98)
 
 
 def test_the_image_goes_away(host, image):

@@ -269,3 +269,14 @@ def test_no_plain_file(boot, tmp_path, place):
     with pytest.raises(StateError, match="plain file"):
         load_state(machine, path)
     assert not machine.places.use(path, machine.plan)
+
+
+def test_a_table_of_contents_that_would_eat_the_memory(boot, tmp_path):
+    machine = boot("hello")
+    path = tmp_path / "state"
+    save_state(machine, path)
+    data = bytearray(path.read_bytes())
+    data[-10:-6] = (1 << 30).to_bytes(4, "little")
+    path.write_bytes(data)
+    with pytest.raises(StateError, match="not a saved state"):
+        load_state(machine, path)

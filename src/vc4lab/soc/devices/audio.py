@@ -1,10 +1,15 @@
-"""Records what the PWM plays into a WAV file: 16 bits, stereo, at the rate of the first sample."""
+"""Records what the PWM plays into a WAV file: 16 bits, stereo, at the rate of the first sample.
+
+The file takes its place when the recording is closed; until then, and if the disk is full, an old
+one stays.
+"""
 
 from __future__ import annotations
 
 import wave
 from pathlib import Path
 
+from vc4lab.files import written_whole
 from vc4lab.soc.devices.pwm import Pwm
 
 NANOSECONDS = 1_000_000_000
@@ -28,7 +33,8 @@ class AudioRecorder:
         self.rate = 0
         self.error: OSError | None = None
         self._pwm = pwm
-        self._file = path.open("wb")
+        self._whole = written_whole(path)
+        self._file = self._whole.__enter__()
         self._wave: wave.Wave_write | None = None
         self._begin = 0
         self._level = bytes(FRAME)
@@ -68,6 +74,10 @@ class AudioRecorder:
             if self._wave is not None:
                 self._hold_until(self._begin + (self.samples + 1) * NANOSECONDS // self.rate)
                 self._wave.close()
-            self._file.close()
+        except OSError as error:
+            self.error = self.error or error
+        try:
+            lost = self.error
+            self._whole.__exit__(type(lost) if lost else None, lost, None)
         except OSError as error:
             self.error = error

@@ -6,9 +6,11 @@ asked for it.
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from bisect import bisect_right
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
 
@@ -113,11 +115,14 @@ class Overlay:
     def save_to(self, path: Path) -> int:
         """Write what was changed into an image file that exists; how many sectors. Raises OSError.
 
-        Sectors behind the end of the file make it longer, erased ones there do not.
+        Sectors behind the end of the file make it longer, erased ones there do not. A card is too
+        large to be written beside and renamed; a disk without room for all of it is noticed before
+        anything is changed.
         """
         count = 0
         with path.open("r+b") as file:
             length = file.seek(0, os.SEEK_END)
+            self._reserve(file.fileno(), length)
             for start, stop in self.erased:
                 at, end = start * SECTOR, min(stop * SECTOR, length)
                 count += max(end - at, 0) // SECTOR
@@ -130,3 +135,24 @@ class Overlay:
             file.flush()
             os.fsync(file.fileno())
         return count + len(self.written)
+
+    def _reserve(self, descriptor: int, length: int) -> None:
+        """Room on the disk for the sectors written. Raises OSError, with the file as it was."""
+        if not hasattr(os, "posix_fallocate"):
+            return
+        try:
+            for first, count in _runs(sorted(self.written)):
+                os.posix_fallocate(descriptor, first * SECTOR, count * SECTOR)
+        except OSError as error:
+            os.ftruncate(descriptor, length)
+            if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL):
+                raise
+
+
+def _runs(sectors: list[int]) -> Iterator[tuple[int, int]]:
+    """First sector and length of each run of neighbours."""
+    start = 0
+    for at in range(1, len(sectors) + 1):
+        if at == len(sectors) or sectors[at] != sectors[at - 1] + 1:
+            yield sectors[start], at - start
+            start = at

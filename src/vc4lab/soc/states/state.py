@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import zipfile
 import zlib
 from collections.abc import Callable, Sequence
@@ -18,6 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from vc4lab.files import written_whole
 from vc4lab.soc.clock import Event
 from vc4lab.soc.cores.generic_timer import UNITS
 from vc4lab.soc.sd.sd_medium import MOST_KEPT, MOST_RANGES, SECTOR
@@ -33,6 +35,9 @@ if TYPE_CHECKING:
 FORMAT, VERSION = "vc4lab machine state", 4
 PAGE = 1 << 16
 LARGEST_TABLE = 64 << 20
+LARGEST_FILE, LARGEST_DIRECTORY = 2 << 30, 4096
+DIRECTORY_END, DIRECTORY_END_REST = b"PK\5\6", 18
+"""How the end of a zip archive's table of contents begins, and the bytes after that."""
 MOST_BLOCKS = 10_000
 SUPPLIES = frozenset({"enable QPU", "domain", "clock"})
 
@@ -42,9 +47,9 @@ class StateError(Exception):
 
 
 def save_state(machine: Machine, path: Path) -> None:
-    """Write the machine's state. Raises StateError, OSError."""
+    """Write the machine's state whole, or leave the old file. Raises StateError, OSError."""
     v3d = machine.v3d
-    if v3d is not None and (v3d.waiting or not _v3d_idle(v3d)):
+    if not can_be_saved(machine):
         raise StateError("the V3D is at work; its state can be saved between two frames")
     pages = _used_pages(machine)
     card = machine.card_slot() if machine.card_slot.changed else None
@@ -71,7 +76,10 @@ def save_state(machine: Machine, path: Path) -> None:
             "erased": card.erased if card else [],
         },
     }
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+    with (
+        written_whole(path) as whole,
+        zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive,
+    ):
         archive.writestr("state.json", json.dumps(state))
         with archive.open("ram.bin", "w") as file:
             for page in pages:
@@ -81,13 +89,18 @@ def save_state(machine: Machine, path: Path) -> None:
                 file.write(data)
 
 
+def can_be_saved(machine: Machine) -> bool:
+    """Whether this is a moment at which the state can be saved: the V3D is not at work."""
+    v3d = machine.v3d
+    return v3d is None or (not v3d.waiting and _v3d_idle(v3d))
+
+
 def load_state(machine: Machine, path: Path) -> None:
     """Bring a fresh machine with the same program into a saved state. Raises StateError, OSError.
 
     After a StateError the machine is as it was, unless the RAM's data are cut off.
     """
-    if path.exists() and not path.is_file():
-        raise StateError("it is no plain file")
+    _check_archive(path)
     try:
         with zipfile.ZipFile(path) as archive:
             state = _read_table(archive)
@@ -97,6 +110,20 @@ def load_state(machine: Machine, path: Path) -> None:
         raise StateError(f"the file is damaged ({error})") from None
     except (BadValue, KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         raise StateError(f"the file does not hold a machine's state ({error})") from None
+
+
+def _check_archive(path: Path) -> None:
+    """Whether the archive's table of contents is that of three files, before zipfile reads it."""
+    if path.exists() and not path.is_file():
+        raise StateError("it is no plain file")
+    with path.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(size - len(DIRECTORY_END) - DIRECTORY_END_REST, 0))
+        end = file.read()
+    if not end.startswith(DIRECTORY_END) or size > LARGEST_FILE:
+        raise StateError("the file is not a saved state")
+    if int.from_bytes(end[12:16], "little") > LARGEST_DIRECTORY:
+        raise StateError("the file is not a saved state")
 
 
 def _digest(machine: Machine) -> str:
