@@ -142,6 +142,10 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
         "test_dumps_of_one_sample": ("dump_single=rows",),
         "test_lane_of_the_stencil_setup": ("stencil_setup_lane=15",),
         "test_masks_in_dumps": ("dump_mask=bytes",),
+        "test_what_a_write_of_ms_flags_acts_on": (
+            "ms_flags_write=nothing",
+            "ms_flags_write=all",
+        ),
         "test_ms_flags_of_one_sample": ("ms_flags_single=one",),
         "test_pixels_beyond_the_z_planes": ("z_clip_pixels=quads",),
         "test_depth_in_steps": ("depth_rounding=truncate", "depth_rounding=nearest"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -85,8 +86,73 @@ def test_ms_flags_of_one_sample() -> None:
     assert set(np.unique(drawn(scene)[0])) == {15}
     assert set(np.unique(drawn(scene, ms_flags_single="one")[0])) == {1}
     scene = small("mov ms_flags, unif\nnop\nnop\nmov tlbc, unif", (2, 7))
-    assert set(np.unique(drawn(scene)[0])) == {7}
-    assert set(np.unique(drawn(scene, ms_flags_single="one")[0])) == {0}
+    assert set(np.unique(drawn(scene, ms_flags_write="all")[0])) == {7}
+    choices = {"ms_flags_single": "one", "ms_flags_write": "all"}
+    assert set(np.unique(drawn(scene, **choices)[0])) == {0}
+
+
+def multisampled(scene: Scene) -> Scene:
+    """The same frame with four samples a pixel."""
+    scene.layout, scene.tile = TileLayout(multisample=True), (32, 32)
+    scene.draws = [(replace(key, oversample=True), params, at) for key, params, at in scene.draws]
+    return scene
+
+
+@pytest.mark.parametrize("samples", [1, 4])
+def test_what_a_write_of_ms_flags_acts_on(samples: int) -> None:
+    """Flags of odd columns off: without a depth test, with one, and read after the write."""
+    off = "mov r0, x_coord\nand.setf r0, r0, 1\nmov.zc ms_flags, 0\nnop\nnop\n"
+    depth, colour, read = "mov tlbz, unif\nnop\nnop\n", "mov tlbc, unif", "mov tlbc, ms_flags"
+    even, every = [7, 0], [7, 7]
+    expected = {
+        ("tlb_z", off + colour): every,
+        ("tlb_z", off + depth + colour): even,
+        ("tlb_z", off + read): [15, 0],
+        ("nothing", off + colour): every,
+        ("nothing", off + depth + colour): every,
+        ("nothing", off + read): [15, 15],
+        ("all", off + colour): even,
+        ("all", off + depth + colour): even,
+    }
+    for (choice, text), row in expected.items():
+        uniforms = (9, 7) if "tlbz" in text else (7,)
+        scene = small(text, uniforms, z_update=True, depth_function=7)
+        if samples > 1:
+            scene = multisampled(scene)
+        image, zs = drawn(scene, ms_flags_write=choice)
+        assert (image == np.array(row * 8)).all(), (choice, text)
+        if "tlbz" in text:
+            assert (zs[:, 0] >> 8 == 9).all()
+            assert (zs[:, 1] >> 8 == (9 if choice == "nothing" else 0xFFFFFF)).all()
+
+
+def test_two_depth_tests_with_flags_of_one_half_each() -> None:
+    """As Broadcom's driver draws front and back faces of one vector (HW-2924): each lane is tested
+    and drawn once, by the write of TLB_Z whose flags have it.
+    """
+    text = """
+        mov r0, x_coord ; mov r1, unif
+        and.setf -, r0, r1
+        mov r2, ms_flags
+        nop
+        mov.zc ms_flags, 0
+        nop
+        mov tlbz, unif
+        mov tlbc, unif
+        mov.zs r2, 0
+        nop
+        mov ms_flags, r2
+        nop
+        mov tlbz, unif
+        mov tlbc, unif
+    """
+    for samples in (1, 4):
+        scene = small(text, (1, 5, 6, 8, 9), z_update=True, depth_function=7)
+        if samples > 1:
+            scene = multisampled(scene)
+        image, zs = drawn(scene)
+        assert (image == np.array([6, 9] * 8)).all()
+        assert (zs >> 8 == np.array([5, 8] * 8)).all()
 
 
 def test_lane_of_the_stencil_setup() -> None:

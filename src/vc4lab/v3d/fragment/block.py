@@ -287,7 +287,8 @@ class BlockShader:
         for name in ("x", "y", "z"):
             store(batch.field_ptr(name), getattr(inputs, name))
         store(batch.field_ptr("w"), inputs.w + zero)
-        store(batch.field_ptr("flags"), flags_word(inputs.flags))
+        for name in ("flags", "asked"):
+            store(batch.field_ptr(name), flags_word(inputs.flags))
         for number, step in enumerate(inputs.z_steps or ()):
             store(batch.field_ptr("z_steps") + 4 * number, step)
         batch.reverse = inputs.reverse.zext(i32)

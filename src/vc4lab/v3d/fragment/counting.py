@@ -61,7 +61,7 @@ class CountingEnvironment(FragmentEnvironment):
         super().tmu_write(unit, register, value, mask, site)
 
     def tlb_z(self, value: Value, mask: Value) -> None:
-        before = [cell.get() & mask for cell in self.flags]
+        before = [cell.get() & mask for cell in self.asked]
         matched = None
         if self.stencil is not None:
             places = [self.inputs.zs + SAMPLE_BYTES * k for k in range(len(before))]

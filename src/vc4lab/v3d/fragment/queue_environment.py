@@ -203,7 +203,7 @@ class QueueEnvironment(WideEnvironment):
     def ms_flags(self) -> Words:
         if self._flags_changed:
             self.make()
-        flags = self._column("flags")
+        flags = self._column("asked")
         return flags & np.uint32(1) if self.shared.key.one_flag else flags
 
     def rev_flag(self) -> Words:
@@ -212,8 +212,10 @@ class QueueEnvironment(WideEnvironment):
         return self._lanes(self._column("reverse", 1))
 
     def set_ms_flags(self, value: Words, mask: Lanes) -> None:
-        bits = np.uint32(1 if self.shared.key.one_flag else ALL_SAMPLES)
-        self._note(WRITE_FLAGS, value & bits, mask)
+        choice = self.shared.key.unknowns["ms_flags_write"]
+        if choice != "nothing":
+            bits = np.uint32(1 if self.shared.key.one_flag else ALL_SAMPLES)
+            self._note(WRITE_FLAGS, value & bits, mask, (0, int(choice == "tlb_z")))
 
     def set_rev_flag(self, value: Words, mask: Lanes) -> None:
         self._note(WRITE_REVERSE, value, mask)

@@ -120,6 +120,12 @@ class FragmentEnvironment(Environment):
         self.status = status
         self.layout = constants.key.layout
         self.flags = [var(mask16, mask) for mask in inputs.flags]
+        """Lanes of each sample that colour writes take."""
+        self.asked = self.flags
+        """The same as MS_FLAGS has them, for TLB_Z; they part where a write acts only there."""
+        tested_first = constants.key.unknowns["ms_flags_write"] == "tlb_z"
+        if tested_first and writes(constants.program, Write.FLAGS):
+            self.asked = [var(mask16, mask) for mask in inputs.flags]
         self.reverse = var(i1, inputs.reverse)
         self.stencil: tlb.StencilState | None = None
         counted = StagedColourAccesses if self._counts_while_running() else ColourAccesses
@@ -206,15 +212,17 @@ class FragmentEnvironment(Environment):
         return const(i32x16, 0)
 
     def ms_flags(self) -> Value:
-        word = tlb.flags_word([cell.get() for cell in self.flags])
+        word = tlb.flags_word([cell.get() for cell in self.asked])
         return word & 1 if self._one_flag else word
 
     def rev_flag(self) -> Value:
         return splat(self.reverse.get().zext(i32))
 
     def set_ms_flags(self, value: Value, mask: Value) -> None:
+        if self.constants.key.unknowns["ms_flags_write"] == "nothing":
+            return
         masks = tlb.sample_masks(value & 1 if self._one_flag else value, self.layout.samples)
-        for cell, new in zip(self.flags, masks, strict=True):
+        for cell, new in zip(self.asked, masks, strict=True):
             cell.set(select(mask, new, cell.get()))
 
     @property
@@ -253,7 +261,7 @@ class FragmentEnvironment(Environment):
         key = self.constants.key
         test = tlb.DepthTest(self.layout, key.depth_function, key.z_update)
         fits = value.text == self.inputs.z.text  # the depth as it came
-        for number, cell in enumerate(self.flags):
+        for number, cell in enumerate(self.asked):
             flags = cell.get()
             step = self.inputs.z_steps[number] if self.inputs.z_steps else None
             depth = value if fits and step is None else tlb.sample_depth(value, step)
@@ -262,6 +270,8 @@ class FragmentEnvironment(Environment):
                 depth, flags & mask,
             )  # fmt: skip
             cell.set(passed | (flags & ~mask))
+            if cell is not self.flags[number]:
+                self.flags[number].set(passed | (self.flags[number].get() & ~mask))
 
     def tlb_stencil(self, value: Value) -> None:
         assert self.stencil is not None

@@ -114,7 +114,7 @@ def _one(parts: Any, context: Any, batch: Any, access: Any, values: Value, masks
     elif kind == WRITE_STENCIL:
         _stencil(batch, load(i32, values))
     elif kind == WRITE_FLAGS:
-        _set_flags(parts.test.layout, batch, values, masks)
+        _set_flags(parts.test.layout, batch, access.word, values, masks)
     elif kind == WRITE_REVERSE:
         batch.reverse = select(load(i32, masks) != 0, load(i32, values) & 1, batch.reverse)
     if parts.vg_mask:
@@ -139,8 +139,8 @@ def _lane_mask(pointer: Value) -> Value:
     return load(i32x16, pointer) != 0
 
 
-def _flags(batch: Any, layout: TileLayout) -> list[Value]:
-    return tlb.sample_masks(load(i32x16, batch.field_ptr("flags")), layout.samples)
+def _flags(batch: Any, layout: TileLayout, name: str = "flags") -> list[Value]:
+    return tlb.sample_masks(load(i32x16, batch.field_ptr(name)), layout.samples)
 
 
 def _stencil_cells(batch: Any) -> tlb.StencilState:
@@ -153,8 +153,9 @@ def _z(parts: Accesses, context: Any, batch: Any, values: Value, masks: Value) -
     test, wanted = parts.test, _lane_mask(masks)
     reverse = batch.reverse != 0
     z = load(i32x16, values)
-    left, taking, matched = [], [], []
-    for number, flags in enumerate(_flags(batch, test.layout)):
+    left, drawn, taking, matched = [], [], [], []
+    before = _flags(batch, test.layout)
+    for number, flags in enumerate(_flags(batch, test.layout, "asked")):
         step = None
         if test.layout.multisample:
             step = load(i32, batch.field_ptr("z_steps") + 4 * number)
@@ -168,7 +169,9 @@ def _z(parts: Accesses, context: Any, batch: Any, values: Value, masks: Value) -
             test, _stencil_cells(batch), reverse, place, tlb.sample_depth(z, step), flags & wanted
         )
         left.append(passed | (flags & ~wanted))
-    store(batch.field_ptr("flags"), tlb.flags_word(left))
+        drawn.append(passed | (before[number] & ~wanted))
+    store(batch.field_ptr("asked"), tlb.flags_word(left))
+    store(batch.field_ptr("flags"), tlb.flags_word(drawn))
     if parts.counting:
         from vc4lab.v3d.fragment.counting import count_depth
 
@@ -184,10 +187,14 @@ def _stencil(batch: Any, word: Value) -> None:
         store(batch.field_ptr("stencil") + 4 * k, getattr(state, name).get())
 
 
-def _set_flags(layout: TileLayout, batch: Any, values: Value, masks: Value) -> None:
-    place = batch.field_ptr("flags")
+@staged
+def _set_flags(layout: Any, batch: Any, only_asked: Value, values: Value, masks: Value) -> None:
+    place = batch.field_ptr("asked")
     word = tlb.flags_word(tlb.sample_masks(load(i32x16, values), layout.samples))
-    store(place, select(_lane_mask(masks), word, load(i32x16, place)))
+    word = select(_lane_mask(masks), word, load(i32x16, place))
+    store(place, word)
+    if only_asked == 0:
+        store(batch.field_ptr("flags"), word)
 
 
 def _colour(

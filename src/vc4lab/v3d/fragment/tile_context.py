@@ -72,11 +72,15 @@ class FragmentQueue(Struct):
 
 
 class FragmentBatch(Struct):
-    """One 4x4 block on its way through the golden interpreter; all lanes as 16 words."""
+    """One 4x4 block on its way through the golden interpreter; all lanes as 16 words.
+
+    `flags` are what colour writes take, `asked` what MS_FLAGS says.
+    """
 
     x = Array(i32, 16)
     y = Array(i32, 16)
     flags = Array(i32, 16)
+    asked = Array(i32, 16)
     w = Array(i32, 16)
     z = Array(i32, 16)
     reverse = i32

@@ -160,6 +160,22 @@ ROWS: list[Unknown] = [
         "only not zero is certain; hardware reference 7.6",
     ),
     Unknown(
+        "ms_flags_write",
+        "On what does a program's write of MS_FLAGS act?",
+        {
+            "tlb_z": "on the next write of TLB_Z: it tests these samples, and colours follow it",
+            "nothing": "on nothing: MS_FLAGS stays as it is",
+            "all": "on all that comes after it, as the guide has it",
+        },
+        "tlb_z",
+        "Switch all samples off and write a colour, without TLB_Z and after it.",
+        "AG100-R p. 51; hardware reference 7.9",
+        "On a Pi 3 piglit's sample-alpha-to-coverage color and unaligned-blit color msaa (2 and 4 "
+        "samples) fail as if it did nothing; the programs, where recorded, do not write TLB_Z. "
+        "With it, it acts: Broadcom's driver gets round HW-2924 by two writes of TLB_Z, each after "
+        "the flags of one facing",
+    ),
+    Unknown(
         "stencil_setup_lane",
         "Which lane of TLB_STENCIL_SETUP counts?",
         {"0": "lane 0", "15": "lane 15"},
