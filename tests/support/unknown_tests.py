@@ -222,6 +222,7 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
             "clip_window_empty=each",
             "clip_window_empty=nothing",
         ),
+        "test_a_resolved_store_without_decimate": ("resolve_without_decimate=sample_0",),
         "test_the_clip_window_in_the_binner": ("binner_clip_window=ignored",),
         "test_the_side_of_a_line_where_its_coordinate_is_0": ("line_coordinate=left-is-1",),
         "test_whose_semaphore_is_shown": ("ctsema=own",),

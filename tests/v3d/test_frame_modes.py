@@ -11,6 +11,7 @@ from tests.support.jobs import Job, nv_vertex, viewport
 from vc4lab.diagnostics import Reporter
 from vc4lab.records.control import build
 from vc4lab.v3d.core import V3D
+from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
 
 DRAW, OVERSAMPLE_4X, Z_UPDATE = 0x7003, 0x40, 0x8000
 """Record 96: both faces and a depth test that always passes; four samples; Z written."""
@@ -37,10 +38,13 @@ CLEAR = 0xFF402010
 class Frame:
     """A triangle in a frame of some mode."""
 
-    def __init__(self, tile: tuple[int, int], **mode: int) -> None:
+    def __init__(
+        self, tile: tuple[int, int], choices: dict[str, str] | None = None, **mode: int
+    ) -> None:
         self.reporter = Reporter(strict=True)
         self.job = Job(width=128, height=128, tile=tile)
-        self.v3d = V3D(self.job.memory, self.reporter, threads=2)
+        unknowns = DEFAULT_UNKNOWNS.with_(**(choices or {}))
+        self.v3d = V3D(self.job.memory, self.reporter, threads=2, unknowns=unknowns)
         self.mode = mode
 
     def bin(self, config: int, program: str = COLOURS, corners=CORNERS) -> int:
@@ -156,7 +160,8 @@ def test_one_full_store_has_colour_and_depth_and_ends_the_frame():
 
 @pytest.mark.parametrize(("decimate", "tiling"), [(0, 0), (0, 1), (1, 2), (2, 0)])
 def test_general_stores_of_a_multisample_frame(decimate, tiling):
-    frame = Frame((32, 32), multisample=1)
+    """Record 28 does as its own field says; records 24 and 25 only with this choice."""
+    frame = Frame((32, 32), {"resolve_without_decimate": "sample_0"}, multisample=1)
     at, other = frame.job.room(65536), frame.job.room(65536)
     lists = frame.bin(DRAW | OVERSAMPLE_4X)
     size = 64 if decimate == 2 else 128

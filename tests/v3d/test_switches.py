@@ -65,6 +65,27 @@ def test_the_clip_window_in_the_binner(choice: str, tiles: int) -> None:
     assert sum(used) == tiles
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_resolved_store_without_decimate(engine: str) -> None:
+    """Records 24 and 25 average, whatever record 113 says of it."""
+
+    def stored(decimate: int, **choices: str) -> np.ndarray:
+        frame = Frame(tile=(32, 32), unknowns=DEFAULT_UNKNOWNS.with_(**choices), engine=engine)
+        vertices = b"".join(nv_vertex(x, y, 0.5, 1.0) for x, y in ((3, 3), (20, 4), (7, 29)))
+        four = bytes([96]) + (3 | 1 << 6).to_bytes(3, "little")
+        shader = frame.nv_shader(solid(RED), vertices)
+        state = viewport(frame.job) + four + bytes([56, 0x12]) + shader
+        triangle = bytes([48, 0x81]) + bytes([0, 0, 1, 0, 2, 0, 0x80])
+        return frame.render(state + triangle, multisample=1, decimate=decimate)
+
+    average = stored(1)
+    assert len(np.unique(average[:32, :32])) == 5  # 0 to 4 samples
+    assert np.array_equal(stored(0), average)
+    first = stored(0, resolve_without_decimate="sample_0")
+    assert set(np.unique(first[:32, :32])) == {RED, BACKGROUND}
+    assert np.array_equal(stored(1, resolve_without_decimate="sample_0"), average)
+
+
 @pytest.mark.parametrize("engine", ["jit", "interpreter"])
 @pytest.mark.parametrize("binner", ["used", "ignored"])
 @pytest.mark.parametrize("choice", ["both", "each", "nothing"])

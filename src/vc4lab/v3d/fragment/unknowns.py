@@ -98,6 +98,20 @@ ROWS: list[Unknown] = [
         "AG100-R names a 4x4 block, for OpenVG's oversampling; hardware reference 7.10",
     ),
     Unknown(
+        "resolve_without_decimate",
+        "What do records 24 and 25 store of a multisample frame whose record 113 has decimate 0?",
+        {
+            "average": "the average of a pixel's four samples, as with decimate 1",
+            "sample_0": "the first sample of each pixel, as record 28 with mode 0",
+        },
+        "average",
+        "Draw a slanted edge so, store it with record 25 and count its colours.",
+        "AG100-R table 38 calls the records Store multisample resolved; every public multisample "
+        "program leaves decimate at 0; hardware reference 7.10",
+        "Straight edges in a capture of a real screen (kumaashi tex_06_02_depth) are 0.07 to 0.10 "
+        "pixels rms off a line, as an average of four gives; one sample gives 0.26 to 0.33",
+    ),
+    Unknown(
         "resolve_rounding",
         "How is the average of 4 (or 16) samples rounded when colours are resolved?",
         {"nearest": "to nearest, halves up", "truncate": "down"},

@@ -91,7 +91,7 @@ class FrameRenderer:
                 self.memory,
                 *mode.drawn_size(self.unknowns),
                 draws=draws,
-                surfaces=_surfaces(mode, shape[1]),
+                surfaces=_surfaces(mode, shape[1], self.unknowns),
                 ops=ops,
                 chains=chains,
                 count=count,
@@ -129,10 +129,10 @@ class FrameRenderer:
             self.preparer.report_unsupported(draws[number])
 
 
-def _surfaces(mode: FrameMode, payloads: list[int]) -> list[Surface]:
+def _surfaces(mode: FrameMode, payloads: list[int], unknowns: Unknowns) -> list[Surface]:
     """Surface 0 is that of record 113, the others are payloads of records 28 and 29."""
     shape = mode.width, mode.height, mode.wide_colour
-    return [mode.surface, *(_surface(payload, *shape) for payload in payloads)]
+    return [mode.surface(unknowns), *(_surface(payload, *shape) for payload in payloads)]
 
 
 @lru_cache(maxsize=256)

@@ -71,9 +71,11 @@ class FrameMode:
         """How the tile buffer is arranged."""
         return TileLayout(self.multisample, self.wide_colour)
 
-    @cached_property
-    def surface(self) -> Surface:
+    def surface(self, unknowns: Unknowns) -> Surface:
         """What records 24 and 25 store to."""
+        decimate = self.decimate
+        if self.multisample and unknowns["resolve_without_decimate"] == "average":
+            decimate = decimate or Decimate.X4
         return Surface(
             self.address,
             self.width,
@@ -81,7 +83,7 @@ class FrameMode:
             int(self.tiling),
             int(self.format),
             COLOUR,
-            self.decimate,
+            int(decimate),
             self.wide_colour,
         )
 
