@@ -105,4 +105,4 @@ def test_output_without_room(tmp_path: Path) -> None:
     source.write_text("nop\n")
     result = RUN.invoke(APP, ["asm", str(source), "-o", "/dev/full"])
     assert result.exit_code == 5
-    assert result.output.startswith("/dev/full: ")
+    assert "\n/dev/full: " in result.output

@@ -46,6 +46,7 @@ def asm(
 
     Broken instruction restrictions are shown as warnings.
     """
+    from vc4lab.diagnostics.catalogue import severity_of
     from vc4lab.qpu.assembler import MAX_SOURCE, AssemblyError, assemble
     from vc4lab.qpu.lint import lint
 
@@ -59,10 +60,11 @@ def asm(
     except AssemblyError as error:
         raise _failed(error.shown(shown)) from None
     if warn:
-        for finding in lint(assembly.words):
+        for finding in lint(assembly.words, assembly.raw):
             line, text = assembly.lines[finding.index]
             message = f"{finding.code}: {finding.message}: {text}"
-            typer.echo(f"{shown}:{line}: warning {message}", err=True)
+            sort = severity_of(finding.code).name.lower()
+            typer.echo(f"{shown}:{line}: {sort} {message}", err=True)
     suffix = output.suffix.lower() if output else ""
     if format_ is None:
         by_suffix = {".h": Format.C, ".c": Format.C, ".hex": Format.HEX}

@@ -49,6 +49,7 @@ class Assembly:
     exported: tuple[str, ...] = ()
     symbols: Mapping[str, Value] = field(default_factory=dict)
     lines: tuple[tuple[int, str], ...] = ()  # source line number and text of each word
+    raw: frozenset[int] = frozenset()  # indices of words given by ``.quad``
 
     @property
     def bytes(self) -> bytes:
@@ -143,6 +144,7 @@ class _Assembler:
         self.exported: dict[str, tuple[Line, Text]] = {}
         self.words: list[int] = []
         self.lines: list[tuple[int, str]] = []
+        self.raw: list[int] = []
         self.errors: list[SourceError] = []
         self.kept = self.more = 0  # mistakes of this pass: kept; of all passes: only counted
 
@@ -173,7 +175,7 @@ class _Assembler:
         }
         return Assembly(
             tuple(self.words), self.labels, self.start, tuple(self.exported), values,
-            tuple(self.lines),
+            tuple(self.lines), frozenset(self.raw),
         )  # fmt: skip
 
     def fail(self, line: Line, mistake: Mistake) -> None:
@@ -243,6 +245,7 @@ class _Assembler:
                 if not isinstance(value, int) or not -(1 << 63) <= value <= WORD_MASK:
                     raise Mistake(".quad takes 64-bit integers", piece.column)
                 self.words[-1] = value & WORD_MASK
+                self.raw.append(len(self.words) - 1)
         else:
             raise unknown("directive", name.text, DIRECTIVES, name.column)
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from .environment import Environment, RegisterKey
+from .hazards import SFU
 from .operations import Condition, Mux, Signal
 from .ops import Mask, Word
 from .packing import pack_colour, pack_register, unpack
@@ -20,7 +21,7 @@ from .registers import ACCUMULATOR_WRITE, Read, Write
 from .semantics import Flags, Result, Semantics
 from .sfu import FUNCTIONS
 
-SFU_LATENCY = 2
+SFU_LATENCY = SFU - 1  # instructions between
 _QUAD_FIRST = tuple(lane & ~3 for lane in range(16))
 _QUAD_THREE = tuple(12 | lane & 3 for lane in range(16))
 _FIRST = (0,) * 16

@@ -1,49 +1,46 @@
-"""Checks a QPU program against the instruction restrictions the hardware does not enforce.
+"""Checks a QPU program against the restrictions that the hardware has and does not enforce.
 
     for finding in lint(words):
         print(finding.index, finding.code, finding.message)
 
-Every rule is a function below and an entry in the catalogue (`vc4lab explain QPU-101`). Rules about
-neighbours look along every way the program can go, branches included.
+The rules are the tables of `hazards.py`; every code is an entry in the catalogue (`vc4lab explain
+QPU-101`). Rules about neighbours look along every way the program can go, branches included. What
+a table cannot say is here: a program without its end, and what a thread switch destroys.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
+from vc4lab.qpu.accesses import Accesses, Kind, accesses
+from vc4lab.qpu.hazards import (
+    CONSUMERS,
+    FARTHEST,
+    FORMS,
+    HAZARDS,
+    PAIRINGS,
+    PLACEMENTS,
+    PRODUCERS,
+    SINGLES,
+    Hazard,
+)
 from vc4lab.qpu.isa import (
     BRANCH_DELAY_SLOTS,
     END_DELAY_SLOTS,
     INSTRUCTION_BYTES,
-    LOAD_R4_SIGNALS,
-    REGFILE_SIZE,
-    Alu,
     Branch,
     BranchCondition,
-    Condition,
     Instruction,
-    MulOp,
-    Mux,
-    Semaphore,
-    Signal,
 )
-from vc4lab.qpu.operations import MUL_PACKS
-from vc4lab.qpu.registers import (
-    ACCUMULATOR_WRITE,
-    SFU_WRITES,
-    TLB_WRITES,
-    TMU_WRITES,
-    VPM_READS,
-    VPM_WRITES,
-    Read,
-    Write,
-)
+from vc4lab.qpu.registers import TMU_WRITES
 
-_NO_WRITE: Final = 39
-_TMU_S: Final = frozenset({Write.TMU0_S, Write.TMU1_S})
-_TLB_LOADS: Final = LOAD_R4_SIGNALS - {Signal.LOAD_TMU0, Signal.LOAD_TMU1}
+_LOST: Final = ("r0", "r1", "r2", "r3", "flags")
+"""What does not survive a thread switch."""
+
+_NEVER: Final = -1 << 30
+"""As a distance from the program end: there is none."""
 
 
 @dataclass(frozen=True)
@@ -55,51 +52,88 @@ class Finding:
     message: str
 
 
-def lint(words: Sequence[int]) -> list[Finding]:
+class Pair(NamedTuple):
+    """Two instructions of a way through the program that break a hazard, and the register at fault
+    ("" for none).
+    """
+
+    hazard: Hazard
+    before: int
+    after: int
+    distance: int
+    place: str
+
+    @property
+    def finding(self) -> Finding:
+        return Finding(self.hazard.code, self.after, self.hazard.message(self.place, self.distance))
+
+
+def lint(words: Sequence[int], raw: Collection[int] = ()) -> list[Finding]:
     """Findings of all programs in a sequence of words, ordered by instruction.
 
-    A new program begins behind each program end's delay slots, as in a file that holds several
-    shaders.
+    A new program begins after each program end's delay slots, as in a file that holds several
+    shaders. raw: indices of words that need not be instructions.
     """
-    instructions = [Instruction.decode(word) for word in words]
     findings: list[Finding] = []
-    for start, stop in _programs(instructions):
-        part = _Part(instructions, start, stop)
-        for rule in _RULES:
+    for part in parts(words):
+        findings += (pair.finding for pair in pairs(part))
+        for rule in (singles, _ends, _lost_at_switches):
             findings += rule(part)
-    return sorted(dict.fromkeys(findings), key=lambda f: (f.index, f.code))
+    raw = frozenset(raw)
+    kept = dict.fromkeys(finding for finding in findings if finding.index not in raw)
+    return sorted(kept, key=lambda f: (f.index, f.code))
 
 
-def _programs(instructions: Sequence[Instruction]) -> Iterator[tuple[int, int]]:
+def parts(words: Sequence[int]) -> Iterator[Part]:
+    """The programs in a sequence of words."""
+    instructions = [Instruction.decode(word) for word in words]
+    touched = [accesses(word) for word in words]
     start = 0
-    reach = 0  # a branch over an end shows that the program goes on behind it
+    reach = 0  # a branch over an end shows that the program goes on after it
     for index, instruction in enumerate(instructions):
         if isinstance(instruction, Branch) and instruction.relative and not instruction.register:
             target = instruction.target(index * INSTRUCTION_BYTES) // INSTRUCTION_BYTES
             reach = max(reach, target if target < len(instructions) else 0)
         stop = min(index + END_DELAY_SLOTS + 1, len(instructions))
-        if instruction.ends_program and index >= start and reach < stop:
-            yield start, stop
+        if touched[index].kinds & Kind.PROGRAM_END and index >= start and reach < stop:
+            yield Part(instructions, touched, start, stop)
             start = stop
     if start < len(instructions):
-        yield start, len(instructions)
+        yield Part(instructions, touched, start, len(instructions))
 
 
-class _Part:
+class Part:
     """One program: instructions ``start`` to ``stop`` of a sequence, and who follows whom."""
 
-    def __init__(self, instructions: Sequence[Instruction], start: int, stop: int) -> None:
+    def __init__(
+        self,
+        instructions: Sequence[Instruction],
+        touched: Sequence[Accesses],
+        start: int,
+        stop: int,
+    ) -> None:
         self.all = instructions
+        self.touched = touched
         self.start = start
         self.stop = stop
-        self.ends = [index for index in range(start, stop) if instructions[index].ends_program]
+        self.ends = frozenset(
+            index for index in range(start, stop) if touched[index].kinds & Kind.PROGRAM_END
+        )
+        self._after: dict[int, tuple[int, ...]] = {}
 
-    def __iter__(self) -> Iterator[tuple[int, Instruction]]:
-        for index in range(self.start, self.stop):
-            yield index, self.all[index]
+    def indices(self) -> range:
+        return range(self.start, self.stop)
 
-    def successors(self, index: int) -> Iterator[int]:
-        """Indices of the instructions that may execute next."""
+    def successors(self, index: int) -> tuple[int, ...]:
+        """Indices of the instructions that may execute next; `stop` where the program has no more
+        instructions.
+        """
+        found = self._after.get(index)
+        if found is None:
+            found = self._after[index] = tuple(self._successors(index))
+        return found
+
+    def _successors(self, index: int) -> Iterator[int]:
         source = index - BRANCH_DELAY_SLOTS
         branch = self.all[source] if source >= self.start else None
         falls_through = True
@@ -112,289 +146,155 @@ class _Part:
                     yield target
         if index - END_DELAY_SLOTS in self.ends:
             return
-        if falls_through and index + 1 < self.stop:
+        if falls_through:
             yield index + 1
 
-    def following(self, index: int, distance: int) -> Iterator[Instruction]:
-        """Every instruction that may execute within ``distance`` steps after one."""
+    def following(self, index: int, distance: int) -> Iterator[tuple[int, int]]:
+        """(index, distance) of every instruction that may execute so soon after one."""
         level = {index}
-        for _ in range(distance):
-            level = {after for before in level for after in self.successors(before)}
-            for after in level:
-                yield self.all[after]
+        for step in range(1, distance + 1):
+            level = {
+                after for before in level for after in self.successors(before) if after < self.stop
+            }
+            for after in sorted(level):
+                yield after, step
 
-    def last_three(self) -> Iterator[tuple[int, Instruction]]:
-        """The program-end instructions and their delay slots."""
-        for end in self.ends:
-            for index in range(end, min(end + END_DELAY_SLOTS + 1, self.stop)):
-                yield index, self.all[index]
-
-
-Rule = Callable[[_Part], Iterator[Finding]]
-
-
-# What an instruction touches ---------------------------------------------------------------------
+    def after_end(self, index: int) -> int:
+        """How many instructions after a program end; negative if there is none before it."""
+        for distance in range(END_DELAY_SLOTS + 1):
+            if index - distance in self.ends:
+                return distance
+        return _NEVER
 
 
-def _writes(instruction: Instruction) -> Iterator[tuple[str, int, int]]:
-    """(address space, address, condition) of the results that go anywhere."""
-    conditions = (
-        (Condition.ALWAYS, Condition.ALWAYS)
-        if isinstance(instruction, Branch)
-        else (instruction.cond_add, instruction.cond_mul)  # type: ignore[attr-defined]
-    )
-    ops = (instruction.op_add, instruction.op_mul) if isinstance(instruction, Alu) else (1, 1)
-    for (file, address), condition, op in zip(
-        instruction.write_addresses(), conditions, ops, strict=True
-    ):
-        if address != _NO_WRITE and op and condition != Condition.NEVER:
-            yield file, address, condition
+# Rules of the tables ----------------------------------------------------------------------------
 
 
-def _written(instruction: Instruction) -> set[int]:
-    return {address for _, address, _ in _writes(instruction)}
+def pairs(part: Part) -> Iterator[Pair]:
+    """Hazards that are broken on some way through the program."""
+    for index in part.indices():
+        before = part.touched[index]
+        if before.kinds & PRODUCERS:
+            for after, distance in part.following(index, FARTHEST):
+                yield from between(part.touched, index, after, distance)
 
 
-def _reads(instruction: Instruction) -> set[int]:
-    """Read addresses with side effects or values, through either file."""
-    return {address for _, address in instruction.read_addresses()}
+def between(touched: Sequence[Accesses], before: int, after: int, distance: int) -> Iterator[Pair]:
+    """Hazards that two instructions break at a distance."""
+    first, second = touched[before], touched[after]
+    if not (first.kinds & PRODUCERS and second.kinds & CONSUMERS):
+        return
+    for hazard in HAZARDS:
+        places = hazard.broken(first, second, distance)
+        if places is not None:
+            for place in sorted(places) or ("",):
+                yield Pair(hazard, before, after, distance, place)
 
 
-def _register_reads(instruction: Instruction) -> set[tuple[str, int]]:
-    """Physical registers whose value an operation uses."""
-    if isinstance(instruction, Branch):
-        return {("a", instruction.raddr_a)} if instruction.register else set()
-    if not isinstance(instruction, Alu):
-        return set()
-    muxes = instruction.muxes()
+def singles(part: Part) -> Iterator[Finding]:
+    """Instructions at fault by themselves, by what they combine or by where they stand."""
+    parameters = _texture_parameters(part)
+    for index in part.indices():
+        touched = part.touched[index]
+        if touched.kinds & SINGLES:
+            for form in FORMS:
+                if touched.kinds & form.kind:
+                    place = ", ".join(sorted(touched.at(form.kind)))
+                    yield Finding(form.code, index, form.text.format(place=place))
+        if len(touched.units) > 1 or index in parameters:
+            for pairing in PAIRINGS:
+                message = pairing.broken(touched, index in parameters)
+                if message:
+                    yield Finding(pairing.code, index, message)
+        after_end = part.after_end(index)
+        for placement in PLACEMENTS:
+            if touched.kinds & placement.kinds:
+                if placement.where.holds(index - part.start, after_end):
+                    yield Finding(placement.code, index, placement.text)
+
+
+def _texture_parameters(part: Part) -> set[int]:
+    """Instructions that take a uniform for the texture unit, in textual order of the program."""
     found = set()
-    if Mux.A in muxes:
-        found.add(("a", instruction.raddr_a))
-    if (
-        Mux.B in muxes
-        and not instruction.has_small_immediate
-        and instruction.raddr_b < REGFILE_SIZE
-    ):
-        found.add(("b", instruction.raddr_b))
+    pending = [False, False]
+    for index in part.indices():
+        if not part.touched[index].kinds & Kind.TMU_WRITE:
+            continue
+        for _, address in part.all[index].write_addresses():
+            if address in TMU_WRITES:
+                unit, coordinate = TMU_WRITES[address]
+                if coordinate != "s" or pending[unit]:
+                    found.add(index)
+                pending[unit] = coordinate != "s"
     return found
 
 
-def _uses_r4(instruction: Instruction) -> bool:
-    return isinstance(instruction, Alu) and Mux.R4 in instruction.muxes()
+# Rules about a program as a whole ---------------------------------------------------------------
 
 
-def _uses_uniforms(instruction: Instruction) -> bool:
-    return Read.UNIFORM in _reads(instruction)
+def _ends(part: Part) -> Iterator[Finding]:
+    """A program that runs past its last instruction, or never comes to an end."""
+    if part.start and not any(part.touched[index].kinds for index in part.indices()):
+        return  # padding after a program
+    last = part.stop - 1
+    if part.stop in part.successors(last):
+        missing = part.after_end(last)
+        if missing >= 0:
+            count = END_DELAY_SLOTS - missing
+            text = f"thrend needs two more instructions after it, {count} missing"
+        elif any(
+            isinstance(part.all[i], Branch) for i in range(max(last - 2, part.start), last + 1)
+        ):
+            text = "a branch needs three more instructions after it: its delay slots"
+        else:
+            text = "the program goes on past this instruction, its last; thrend is missing"
+        yield Finding("QPU-121", last, text)
+    elif not part.ends and not _returns(part):
+        yield Finding("QPU-121", last, "the program has no thrend: it never ends")
 
 
-def _uses_tile_buffer(instruction: Instruction) -> bool:
-    return (
-        bool(_written(instruction) & (TLB_WRITES - {Write.TLB_STENCIL_SETUP}))
-        or instruction.signal in _TLB_LOADS
-        or instruction.signal == Signal.SCOREBOARD_WAIT
-    )
+def _returns(part: Part) -> bool:
+    """Whether it may be left by a branch to somewhere else."""
+    for index in part.indices():
+        branch = part.all[index]
+        if isinstance(branch, Branch):
+            if branch.register or not branch.relative:
+                return True
+            target = branch.target(index * INSTRUCTION_BYTES) // INSTRUCTION_BYTES
+            if not part.start <= target < part.stop:
+                return True
+    return False
 
 
-# Rules -------------------------------------------------------------------------------------------
-
-
-def _read_after_write(part: _Part) -> Iterator[Finding]:
-    for index, instruction in part:
-        written = {(f, a) for f, a, _ in _writes(instruction) if a < REGFILE_SIZE}
-        for after in part.successors(index):
-            for file, address in written & _register_reads(part.all[after]):
-                text = f"r{file}{address} is read, but was written by the instruction before"
-                yield Finding("QPU-101", after, text)
-
-
-def _sfu_latency(part: _Part) -> Iterator[Finding]:
-    for index, instruction in part:
-        if not _written(instruction) & set(SFU_WRITES):
+def _lost_at_switches(part: Part) -> Iterator[Finding]:
+    """Accumulators and flags that are read after a thread switch and before they are written."""
+    seen: dict[int, frozenset[str]] = {}
+    todo: list[tuple[int, frozenset[str]]] = []
+    for index in part.indices():
+        if part.touched[index].kinds & Kind.THREAD_SWITCH:
+            slot = index + END_DELAY_SLOTS
+            if slot < part.stop and index not in part.ends:
+                todo += [(after, frozenset(_LOST)) for after in part.successors(slot)]
+    while todo:
+        index, lost = todo.pop()
+        known = seen.get(index, frozenset())
+        if index >= part.stop or lost <= known:
             continue
-        for later in part.following(index, 2):
-            if _uses_r4(later):
-                text = "the SFU result is in r4 only three instructions later"
-                yield Finding("QPU-102", index, text)
-            elif later.signal in LOAD_R4_SIGNALS or _written(later) & set(SFU_WRITES):
-                text = "one of the next two instructions overwrites r4 before the result is there"
-                yield Finding("QPU-102", index, text)
+        lost |= known
+        seen[index] = lost
+        for name in sorted(lost & _used(part.touched[index])):
+            text = f"{name} is read, but was lost by the thread switch before"
+            yield Finding("QPU-123", index, text)
+        left = lost - _used(part.touched[index]) - _filled(part.touched[index])
+        if left:
+            todo += [(after, left) for after in part.successors(index)]
 
 
-def _same_target(part: _Part) -> Iterator[Finding]:
-    for index, instruction in part:
-        targets = [(f if a < REGFILE_SIZE else "", a) for f, a, _ in _writes(instruction)]
-        if len(targets) == 2 and targets[0] == targets[1]:
-            text = f"add and mul both write {instruction.add_target}"
-            yield Finding("QPU-103", index, text)
+def _used(touched: Accesses) -> frozenset[str]:
+    flags = {"flags"} if touched.kinds & Kind.FLAGS_READ else set()
+    return touched.at(Kind.ACCUMULATOR_READ) | flags
 
 
-def _end_streams(part: _Part) -> Iterator[Finding]:
-    for index, instruction in part.last_three():
-        reads, written = _reads(instruction), _written(instruction)
-        if reads & {Read.UNIFORM, Read.VARYING} or written & {Write.UNIFORMS_ADDRESS}:
-            yield Finding("QPU-104", index, "uniform or varying access in the last three")
-        elif reads & VPM_READS or written & VPM_WRITES:
-            yield Finding("QPU-104", index, "VPM access in the last three instructions")
-
-
-def _end_registers(part: _Part) -> Iterator[Finding]:
-    for index, instruction in part.last_three():
-        if instruction.ends_program and any(a < REGFILE_SIZE for a in _written(instruction)):
-            yield Finding("QPU-105", index, "the program-end instruction writes a register")
-        uses_14 = {a for _, a in _register_reads(instruction)} | _written(instruction)
-        if 14 in uses_14:
-            yield Finding("QPU-105", index, "register 14 is used in the last three instructions")
-
-
-def _early_tile_buffer(part: _Part) -> Iterator[Finding]:
-    for index in range(part.start, min(part.start + 2, part.stop)):
-        if _uses_tile_buffer(part.all[index]):
-            yield Finding("QPU-107", index, "tile buffer access in the first two instructions")
-
-
-def _rotation(part: _Part) -> Iterator[Finding]:
-    for index, instruction in part:
-        accumulators = {ACCUMULATOR_WRITE[a] for a in _written(instruction) & {*ACCUMULATOR_WRITE}}
-        for after in part.successors(index):
-            later = part.all[after]
-            if not isinstance(later, Alu) or later.rotation is None or later.op_mul == MulOp.NOP:
-                continue
-            turned = accumulators & {int(later.mul_a), int(later.mul_b)} & {0, 1, 2, 3}
-            if turned:
-                text = f"r{min(turned)} is rotated right after its write"
-                yield Finding("QPU-108", after, text)
-            if later.rotation == "r5" and 5 in accumulators:
-                yield Finding("QPU-108", after, "rotation by r5 right after a write of r5")
-
-
-def _one_access(part: _Part) -> Iterator[Finding]:
-    for index, instruction in part:
-        written = [a for _, a, _ in _writes(instruction)]
-        names = [
-            *("TMU write" for a in written if a in TMU_WRITES),
-            *("SFU write" for a in written if a in SFU_WRITES),
-            *("tile buffer write" for a in written if a in TLB_WRITES),
-        ]
-        if instruction.signal in (Signal.LOAD_TMU0, Signal.LOAD_TMU1):
-            names.append("TMU load")
-        if instruction.signal in _TLB_LOADS:
-            colour = {Write.TLB_COLOUR_MS, Write.TLB_COLOUR_ALL}
-            names = [n for n in names if n != "tile buffer write" or not colour & set(written)]
-            names.append("tile buffer load")
-        if Read.MUTEX_ACQUIRE in _reads(instruction):
-            names.append("mutex")
-        if isinstance(instruction, Semaphore):
-            names.append("semaphore")
-        if len(names) > 1:
-            yield Finding("QPU-109", index, f"{' and '.join(names)} in one instruction")
-
-
-def _uniform_address(part: _Part) -> Iterator[Finding]:
-    for index, instruction in part:
-        if Write.UNIFORMS_ADDRESS not in _written(instruction):
-            continue
-        if any(_uses_uniforms(later) for later in part.following(index, 2)):
-            yield Finding("QPU-110", index, "a uniform is read within two instructions")
-
-
-def _uniform_with_texture(part: _Part) -> Iterator[Finding]:
-    pending = [False, False]
-    for index, instruction in part:
-        for address in _written(instruction):
-            if address not in TMU_WRITES:
-                continue
-            unit, coordinate = TMU_WRITES[address]
-            is_texture = coordinate != "s" or pending[unit]
-            pending[unit] = coordinate != "s"
-            if is_texture and _uses_uniforms(instruction):
-                yield Finding("QPU-111", index, "the texture write takes the uniform itself")
-
-
-def _branch_spacing(part: _Part) -> Iterator[Finding]:
-    for index, instruction in part:
-        if not isinstance(instruction, Branch):
-            continue
-        for slot in range(index + 1, min(index + 1 + BRANCH_DELAY_SLOTS, part.stop)):
-            if isinstance(part.all[slot], Branch):
-                yield Finding("QPU-112", slot, "branch in a delay slot of another")
-
-
-def _switch_spacing(part: _Part) -> Iterator[Finding]:
-    switches = (Signal.THREAD_SWITCH, Signal.LAST_THREAD_SWITCH)
-    for index, instruction in part:
-        close = any(later.signal in switches for later in part.following(index, 2))
-        if instruction.signal in switches and close:
-            yield Finding("QPU-113", index, "another thread switch follows too soon")
-
-
-def _conditional_peripheral(part: _Part) -> Iterator[Finding]:
-    for index, instruction in part:
-        for _, address, condition in _writes(instruction):
-            if condition != Condition.ALWAYS and (address in _TMU_S or address == Write.VPM):
-                yield Finding("QPU-114", index, "a condition does not hold this write back")
-
-
-def _tmu_swap(part: _Part) -> Iterator[Finding]:
-    for index, instruction in part:
-        if Write.TMU_NOSWAP not in _written(instruction):
-            continue
-        if any(_written(later) & set(TMU_WRITES) for later in part.following(index, 2)):
-            yield Finding("QPU-115", index, "a TMU write follows within two instructions")
-
-
-def _flags_of_nothing(part: _Part) -> Iterator[Finding]:
-    for index, instruction in part:
-        if not isinstance(instruction, Alu) or not instruction.op_add or not instruction.sf:
-            continue
-        if instruction.cond_add == Condition.NEVER:
-            yield Finding("QPU-116", index, "the add operation never happens, so no flags are set")
-
-
-def _packed_peripheral(part: _Part) -> Iterator[Finding]:
-    for index, instruction in part:
-        if not isinstance(instruction, Alu) or not instruction.pm or not instruction.op_mul:
-            continue
-        packs = instruction.pack != 0 and instruction.pack in MUL_PACKS
-        if packs and instruction.waddr_mul not in {*range(REGFILE_SIZE), *ACCUMULATOR_WRITE, 39}:
-            yield Finding("QPU-117", index, f"byte pack into {instruction.mul_target}")
-
-
-def _depth_write(part: _Part) -> Iterator[Finding]:
-    for index, instruction in part:
-        if Write.TLB_Z not in _written(instruction):
-            continue
-        if index - END_DELAY_SLOTS in part.ends:
-            yield Finding("QPU-119", index, "depth is written by the last instruction")
-        for later in part.following(index, 2):
-            if ("a", Read.FLAGS) in later.read_addresses():
-                yield Finding("QPU-119", index, "sample flags are read within two instructions")
-
-
-def _double_read(part: _Part) -> Iterator[Finding]:
-    for index, instruction in part:
-        addresses = [address for _, address in instruction.read_addresses()]
-        if len(addresses) == 2 and addresses[0] == addresses[1]:
-            if addresses[0] in (Read.UNIFORM, Read.VARYING, Read.VPM):
-                yield Finding("QPU-120", index, "read through both files: one word, seen twice")
-
-
-_RULES: Final[tuple[Rule, ...]] = (
-    _read_after_write,
-    _sfu_latency,
-    _same_target,
-    _end_streams,
-    _end_registers,
-    _early_tile_buffer,
-    _rotation,
-    _one_access,
-    _uniform_address,
-    _uniform_with_texture,
-    _branch_spacing,
-    _switch_spacing,
-    _conditional_peripheral,
-    _tmu_swap,
-    _flags_of_nothing,
-    _packed_peripheral,
-    _depth_write,
-    _double_read,
-)
+def _filled(touched: Accesses) -> frozenset[str]:
+    flags = {"flags"} if touched.kinds & Kind.FLAGS_WRITE else set()
+    return touched.at(Kind.ACCUMULATOR_WRITE) | flags

@@ -54,10 +54,11 @@ LINT_ENTRIES = [
         "QPU-107",
         "Tile buffer access in the first two instructions",
         "A scoreboard wait, explicit (sbwait) or by a first tile buffer access, must not stand in "
-        "the first two instructions: drawing may go into the previous tile (HW-2796).",
+        "the first two instructions: drawing may go into the previous tile (HW-2796). Some "
+        "programs do it and run on boards.",
         _GUIDE,
         "Put two other instructions in front.",
-        Severity.WARNING,
+        Severity.HINT,
     ),
     Entry(
         "QPU-108",
@@ -137,7 +138,7 @@ LINT_ENTRIES = [
         "source of flags unless the add operation is nop.",
         "AG100-R p. 28 and vc4asm (measured)",
         "Use nop for the add operation, or remove the condition.",
-        Severity.WARNING,
+        Severity.HINT,
     ),
     Entry(
         "QPU-117",
@@ -164,6 +165,73 @@ LINT_ENTRIES = [
         "takes one word, not two.",
         "Linux vc4 validator counts one",
         "Read twice, in two instructions.",
+        Severity.WARNING,
+    ),
+    Entry(
+        "QPU-121",
+        "Program without its end",
+        "The program runs past its last instruction, or has no program end (thrend) at all. The "
+        "hardware goes on with whatever the memory holds after it; zeroed memory is a breakpoint, "
+        "at which the QPU stops for ever.",
+        "AG100-R p. 29: program end takes effect after two delay slots; p. 34: branches have three",
+        "End every way through the program with `nop; nop; thrend` and two more instructions, and "
+        "put three instructions after a branch.",
+        Severity.WARNING,
+    ),
+    Entry(
+        "QPU-122",
+        "Lost at the program's end",
+        "The program ends two instructions after thrend: a branch or thread switch there goes "
+        "nowhere, and a request to the texture unit or the SFU has no one to take its result.",
+        "AG100-R p. 29, program end",
+        "Move it before thrend, or remove it.",
+        Severity.WARNING,
+    ),
+    Entry(
+        "QPU-123",
+        "Read after it was lost at a thread switch",
+        "A thread switch (thrsw, lthrsw) takes effect after two delay slots. The other thread then "
+        "uses the accumulators and flags: r0 to r3, Z, N and C do not survive.",
+        "AG100-R p. 20, threads; Mesa vc4 keeps nothing in accumulators across a switch",
+        "Keep values in ra0-ra15 and rb0-rb15 across the switch, and set the flags again after it.",
+        Severity.WARNING,
+    ),
+    Entry(
+        "QPU-124",
+        "Rotation inside each quad",
+        "A rotation goes through all 16 lanes only if every operand of the mul operation is one of "
+        "r0 to r3. With a register of the files, r4 or r5 the lanes of each quad rotate among "
+        "themselves.",
+        "py-videocore's tests (measured)",
+        "Move the value to r0-r3 first, and rotate it an instruction later. If the rotation inside "
+        "quads is what you want, this is no mistake.",
+        Severity.HINT,
+    ),
+    Entry(
+        "QPU-125",
+        "Branch in the last delay slot",
+        "A branch stands in the third delay slot of another. The chip executes both; Linux refuses "
+        "such shaders.",
+        "Linux vc4 validator; hardware reference 4.12 (measured)",
+        "Put another instruction between, if the program is to run under Linux as a shader.",
+        Severity.HINT,
+    ),
+    Entry(
+        "QPU-126",
+        "Program end in a branch's delay slot",
+        "The three instructions after a branch are executed whether or not it is taken. With "
+        "thrend among them the program ends either way.",
+        "AG100-R p. 34, branch; p. 29, program end",
+        "Put three instructions (nop if there is nothing to do) between the branch and thrend.",
+        Severity.WARNING,
+    ),
+    Entry(
+        "QPU-127",
+        "VPM access together with a texture result",
+        "An instruction reads or writes the VPM and takes a result of a texture unit (ldtmu0, "
+        "ldtmu1). On the chip one of the two goes wrong.",
+        "vc4asm addendum (measured)",
+        "Split the instruction.",
         Severity.WARNING,
     ),
 ]
