@@ -61,6 +61,19 @@ def test_no_end() -> None:
     assert len(program) == 200
 
 
+def test_zeroed_memory() -> None:
+    program = read_program(memory([NO, NO]), 0x1000)
+    assert [(p.code, p.address) for p in program.problems] == [("QPU-047", 0x1010)]
+    assert len(program) == 3
+    assert "last instruction at 0x00001008" in program.zeroed(2)
+    astray = read_program(memory([branch(8 * 8), NO, NO, NO]), 0x1000)
+    assert [(p.code, p.address) for p in astray.problems] == [("QPU-047", 0x1060)]
+    assert "branch" in astray.zeroed(12)
+    one = read_program(memory([NO, 0, END, NO, NO]), 0x1000)
+    assert one.problems == ()
+    assert len(one) == 5
+
+
 def test_backward_branch_out_of_the_program() -> None:
     program = read_program(memory([branch(-64, 0), NO, NO, NO, END, NO, NO]), 0x1000)
     assert [p.code for p in program.problems] == ["QPU-002"]

@@ -99,6 +99,16 @@ def test_a_red_triangle_covers_exactly_its_pixels(engine: str) -> None:
     assert not frame.reporter.items
 
 
+@pytest.mark.parametrize("engine", ["jit", "interpreter"])
+def test_a_shader_that_runs_into_zeroed_memory_is_one_message(engine: str) -> None:
+    frame = Frame(engine=engine)
+    text = "mov r0, 1\nnop\nnop\nmov tlbc, r0\n.quad 0, 0, 0"
+    shader = frame.nv_shader(text, triangle(*CORNERS), 0)
+    picture = frame.draw(viewport(frame.job) + shader + ARRAY)
+    assert set(np.unique(picture)) == {BACKGROUND}
+    assert {item.code for item in frame.reporter.items} == {"QPU-047"}
+
+
 def test_colours_are_interpolated_and_engines_agree() -> None:
     pictures = []
     for options in ({}, {"threads": 1}, {"threads": 8}, {"engine": "interpreter"}):

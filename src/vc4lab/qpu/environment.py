@@ -206,6 +206,11 @@ class Environment:
     def breakpoint(self) -> None:
         self.refuse("a breakpoint")
 
+    def zeroed(self) -> None:
+        """The word 0, which is a breakpoint, too, but hardly one that somebody wrote."""
+        text = "execution runs past the program's last instruction into zeroed memory"
+        raise Unsupported("QPU-047", text, self.site)
+
     def loop_limit(self) -> None:
         """The program's budget is used up; the engine stops it after this call."""
         raise Unsupported("QPU-041", "the program does not end within its budget", self.site)

@@ -121,7 +121,10 @@ class Core:
         a, b, c = self._read_ports(p)
         loaded = self._signal_load(p.signal)
         if p.signal == Signal.BREAKPOINT:
-            env.breakpoint()
+            if p.instruction.value:
+                env.breakpoint()
+            else:
+                env.zeroed()
         cache: dict[int, Word] = {}
 
         def operand(mux: int) -> Word:

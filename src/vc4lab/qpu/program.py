@@ -143,6 +143,13 @@ class Program:
         """Byte address of an instruction."""
         return self.address + INSTRUCTION_BYTES * index
 
+    def zeroed(self, site: int) -> str:
+        """How execution came to a zero word, in words."""
+        if site and self.words[site - 1]:
+            last = self.address_of(site - 1)
+            return f"execution ran past the last instruction at 0x{last:08x} into zeroed memory"
+        return "a branch led into zeroed memory"
+
     @cached_property
     def _streams(self) -> tuple[tuple[UniformSite, ...], tuple[TextureRequest, ...]]:
         sites: list[UniformSite] = []
@@ -201,7 +208,7 @@ def read_program(
     Follows relative branches, so that code behind an early end belongs to the program when a
     branch reaches it. Branches to registers or backwards past the entry cannot be followed and
     are left to the executing side. A program without an end has a problem ``QPU-001`` and
-    ``limit`` words.
+    ``limit`` words, or ends with the first word of zeroed memory and has a problem ``QPU-047``.
     """
     words: list[int] = []
 
@@ -227,6 +234,11 @@ def read_program(
                 break
             seen.add(state)
             last = max(last, index)
+            if not raw and not word(index + 1):  # a breakpoint after the other, as far as it goes
+                at = address + INSTRUCTION_BYTES * index
+                text = "no program end: from here the memory holds zeros"
+                problems.append(Problem("QPU-047", text, at))
+                break
             instruction = Instruction.decode(raw)
             if stop is None and instruction.ends_program:
                 stop = index + END_DELAY_SLOTS

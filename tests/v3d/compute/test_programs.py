@@ -140,6 +140,24 @@ def test_graphics_are_refused(engine: str, text: str) -> None:
     assert f"0x{CODE + 8:08x}" in outcome.messages
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(
+    ("text", "place", "message"),
+    [
+        ("mov r0, 1\nmov r1, 2", 16, "ran past the last instruction at 0x00010008 into zeroed"),
+        ("brr +80\nnop\nnop\nnop" + END, 112, "a branch led into zeroed memory"),
+        ("nop; nop; thrend\nnop", 16, "ran past the last instruction at 0x00010008"),
+    ],
+)
+def test_zeroed_memory_is_one_message(engine: str, text: str, place: int, message: str) -> None:
+    board = Board(engine)
+    board.start(text)
+    outcome = board.finish()
+    assert outcome.codes == {"QPU-047": 1}
+    assert f"0x{CODE + place:08x}" in outcome.messages
+    assert message in outcome.messages
+
+
 def test_matrix_product() -> None:
     results = []
     for engine in ENGINES:

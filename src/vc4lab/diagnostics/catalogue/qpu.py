@@ -91,6 +91,16 @@ ENTRIES = [
         "request, as drivers do, or use --engine interpreter.",
         Severity.ERROR,
     ),
+    Entry(
+        "QPU-047",
+        "Execution ran into zeroed memory",
+        "Execution went past the program's last instruction, or a branch led to where no code is, "
+        "and met words of 0. To the hardware they are breakpoints: the QPU stops there for ever.",
+        "AG100-R p. 29, signalling bits: 0 is a breakpoint",
+        "End every way through the program with `nop; nop; thrend` and two more instructions; "
+        "branch targets count from after the three delay slots; copy the whole program.",
+        Severity.ERROR,
+    ),
     *COMPUTE_ENTRIES,
     *LINT_ENTRIES,
 ]

@@ -124,6 +124,8 @@ class ShaderBuilder:
             checked = self.check(address, size, name)
             program = Program.from_memory(self.memory, address, limit=checked.length)
             for problem in program.problems:
+                if problem.code == "QPU-047":  # breakpoints are not the kernel's business
+                    continue
                 self.refuse("DRM-011", f"{name} shader: {problem.message}", "9.5", problem.address)
             self._streams[key] = Stream.of(program, checked)
         return self._streams[key]

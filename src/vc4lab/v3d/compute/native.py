@@ -83,6 +83,8 @@ class NativeQpu(Qpu):
         elif status == Status.REFUSED:
             what = REFUSALS[state.detail]
             self.stop("QPU-040", f"{what} is not available to this program")
+        elif status == Status.ZEROED:
+            self.stop("QPU-047", self.program.zeroed(self.site))
         elif status == Status.LEFT:
             self.stop("QPU-042", "execution leaves the program")
         else:

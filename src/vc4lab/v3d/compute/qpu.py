@@ -196,7 +196,9 @@ class GoldenQpu(Qpu):
             self.condition, self.reason = Condition.STUCK, str(stall)
             return False
         except Unsupported as verdict:
-            self.stop(verdict.code, verdict.message)
+            zeroed = verdict.code == "QPU-047"
+            text = self.program.zeroed(site) if zeroed else verdict.message
+            self.stop(verdict.code, text)
             return False
         self.instructions = machine.count
         if machine.finished == "end":

@@ -147,6 +147,9 @@ class StagedUserEnvironment(ResumableEnvironment):
     def tlb_coverage_load(self) -> Any:
         return self.refuse("a TLB coverage load")
 
+    def zeroed(self) -> None:
+        self.stop(Status.ZEROED)
+
     def left_program(self) -> None:
         self.status.set(int(Status.LEFT))
         self.qpu.site = self.site

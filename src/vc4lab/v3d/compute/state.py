@@ -27,6 +27,7 @@ class Status(IntEnum):
     STUCK = 4  # a stall that nobody can end; `detail` is an index of STALLS
     LOST = 6  # at a branch to the address `detail`, which may have to be compiled first
     LEFT = 5  # execution left the program
+    ZEROED = 7  # execution ran into zeroed memory
 
 
 STALLS = (
