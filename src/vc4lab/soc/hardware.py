@@ -42,7 +42,7 @@ from vc4lab.soc.unknowns import Unknowns
 from vc4lab.soc.videocore.framebuffer import Screen
 from vc4lab.soc.videocore.mailbox import Mailbox
 from vc4lab.soc.videocore.properties import PropertyChannel
-from vc4lab.soc.videocore.videocore import VideoCore
+from vc4lab.soc.videocore.videocore import V3D_CLOCK, VideoCore
 from vc4lab.soc.videocore.vpu.service import VpuService
 
 if TYPE_CHECKING:
@@ -176,8 +176,8 @@ class Hardware(ABC):
 
     @property
     def goes_on(self) -> bool:
-        """Whether something happens without the cores: the watchdog or the DMA."""
-        return self.power.armed or self.dma.busy
+        """Whether something happens without the cores: the watchdog, the DMA or the V3D."""
+        return self.power.armed or self.dma.busy or self.v3d_bridge.is_busy
 
     @property
     def v3d(self) -> Any:
@@ -190,7 +190,14 @@ class Hardware(ABC):
         board, clock, reporter = self.board, self.clock, self.reporter
         unknowns = self._v3d_settings[1]
         self.interrupts = InterruptController(self._attention)
-        self.v3d_bridge = V3DBridge(self._make_v3d, self.interrupts, reporter, self._render_done)
+        self.v3d_bridge = V3DBridge(
+            self._make_v3d,
+            self.interrupts,
+            reporter,
+            self._render_done,
+            clock,
+            lambda: self.videocore.clock_rates[V3D_CLOCK],
+        )
         self.videocore = VideoCore(
             board, self.config, self.memory, clock, reporter, self.v3d_bridge, unknowns
         )

@@ -74,6 +74,8 @@ class Watchdog:
         seen = self.signs()
         if seen != self._seen:
             self._seen, self._since = seen, now
+        if machine.v3d_bridge.is_busy:
+            self._since = self._frames_since = now
         quiet = now - self._since
         if quiet > WAITING_LIMIT and (waits := self.waiting()) is not None:
             if machine.serial.may_receive and self._awaits_input():

@@ -24,6 +24,7 @@ from vc4lab.v3d.lists.order import OrderCheck
 from vc4lab.v3d.lists.rendering import RenderingStage
 from vc4lab.v3d.lists.thread import ListThread, waiting_reasons, waits_in_vain
 from vc4lab.v3d.program_registers import ProgramRegisters
+from vc4lab.v3d.progress import ENDS, FLUSH, FRAME, INTERRUPT, PROGRAM, Progress
 from vc4lab.v3d.registers import (
     INERT,
     REGISTERS,
@@ -37,6 +38,7 @@ from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
 if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory
     from vc4lab.v3d.cache_watch import CacheWatch
+    from vc4lab.v3d.job_time import JobCounts
 
 FRDONE = Interrupts.FRDONE.mask
 FLDONE = Interrupts.FLDONE.mask
@@ -117,6 +119,8 @@ class V3D:
         self.programs = UserPrograms(
             memory, self.reporter, unknowns, engine=engine, threads=threads
         )
+        self._progress: Progress | None = None
+        self._unfinished = [False, False]
         self.cache_watch: CacheWatch | None = None
         """Notices what is not cleared, if somebody wants to know."""
         self.values: dict[str, int] = {register.name: register.reset for register in REGISTERS}
@@ -128,6 +132,49 @@ class V3D:
         self._writers = {
             r.offset: self._writer(r) for r in REGISTERS if r.access is not Access.READ
         }
+
+    # -- time --------------------------------------------------------------------------------
+
+    @property
+    def progress(self) -> Progress | None:
+        """Decides when things become visible; None where there is no guest time."""
+        return self._progress
+
+    @progress.setter
+    def progress(self, progress: Progress) -> None:
+        self._progress = self.programs.progress = progress
+        progress.show = self._show
+        self.executor.waited = progress.wait
+
+    def seems_busy(self, thread: int) -> bool:
+        """Whether a list thread is through, but its time is not over."""
+        return self._progress is not None and self._progress.is_busy(thread)
+
+    def _spend(self, thread: int) -> None:
+        """A list thread takes its time for what it has done since it was asked last."""
+        if self._progress is None:
+            return
+        counts: JobCounts = (self.frames if thread else self.binning).take_counts()
+        if any(counts):
+            self._progress.spend(thread, counts)
+
+    def _show(self, kind: int, detail: int = 0) -> None:
+        """Something that is done becomes visible."""
+        if kind == FLUSH:
+            self.values["BFC"] = (self.values["BFC"] + 1) & 0xFF
+            self._raise(FLDONE)
+            self.threads[0].flushes += 1
+        elif kind == FRAME:
+            self.values["RFC"] = (self.values["RFC"] + 1) & 0xFF
+            self._raise(FRDONE)
+            if self.on_frame is not None:
+                self.on_frame()
+        elif kind == PROGRAM:
+            self.programs.completed = (self.programs.completed + 1) & 0xFF
+        elif kind == INTERRUPT:
+            self.values["DBQITC"] |= detail
+        if self._line or self.values["INTENA"] or self.values["DBQITE"]:
+            self._update_line()
 
     # -- the bus -----------------------------------------------------------------------------
 
@@ -176,9 +223,10 @@ class V3D:
         interrupts = self.programs.take_interrupts()
         if interrupts and self.unknowns["dbqitc_set"] == "enabled":
             interrupts &= self.values["DBQITE"]
-        if interrupts:
-            self.values["DBQITC"] |= interrupts
-            self._update_line()
+        if interrupts and self._progress is not None:
+            self._progress.interrupt(self.programs.last_end, interrupts)
+        elif interrupts:
+            self._show(INTERRUPT, interrupts)
 
     def _hold(self, register: Register, value: int) -> None:
         if register.name in INERT and self.unknowns["undocumented_registers"] == "zero":
@@ -243,6 +291,10 @@ class V3D:
 
     def start(self, number: int) -> None:
         """Thread `number` runs from now on."""
+        if self._progress is not None:
+            self._progress.finish(number)
+            self._progress.begin(number)
+        self._unfinished[number] = True
         if number == 0:
             self.binning.begin()
         else:
@@ -268,6 +320,18 @@ class V3D:
         if self.binning.spills_taken:
             self.binning.spills_taken = 0
             self._raise(SPILLUSE)
+        if self._progress is not None:
+            for thread in self.threads:
+                self._end(thread, self._progress)
+
+    def _end(self, thread: ListThread, progress: Progress) -> None:
+        """A list thread that has stopped goes on running in the guest's eyes, until its moment."""
+        number = thread.number
+        if self._unfinished[number] and not thread.running:
+            self._unfinished[number] = False
+            if not thread.closed:  # else all it did was counted then
+                self._spend(number)
+            progress.tell(number, ENDS[number])
 
     def _look_for_vain_waits(self) -> None:
         for thread in self.threads:
@@ -283,17 +347,20 @@ class V3D:
     # -- progress ----------------------------------------------------------------------------
 
     def _flush_done(self) -> None:
-        self.values["BFC"] = (self.values["BFC"] + 1) & 0xFF
-        self._raise(FLDONE)
-        self.threads[0].flushes += 1
-        self.executor.signal(self.threads[0])
+        self._done(0, FLUSH)
 
     def _frame_done(self) -> None:
-        self.values["RFC"] = (self.values["RFC"] + 1) & 0xFF
-        self._raise(FRDONE)
-        self.executor.signal(self.threads[1])
-        if self.on_frame is not None:
-            self.on_frame()
+        self._done(1, FRAME)
+
+    def _done(self, number: int, kind: int) -> None:
+        """A flush is complete, or the last store of a frame."""
+        if self._progress is None:
+            self._show(kind)
+        else:
+            self._spend(number)
+            self._progress.tell(number, kind)
+            self._progress.signal(number)
+        self.executor.signal(self.threads[number])
 
     def _on_write_BFC(self, value: int) -> None:
         if value & 1 or self._zero_clears(value):

@@ -32,17 +32,20 @@ class ListRegisters:
 
     def _install(self, number: int) -> None:
         """The behaviour of thread `number`'s registers (its number is in their names)."""
-        thread = self._threads[number]
+        thread, v3d = self._threads[number], self._v3d
 
         def starts(write: Callable[[int], bool]) -> Callable[[int], None]:
-            return lambda value: self._v3d.start(number) if write(value) else None
+            return lambda value: v3d.start(number) if write(value) else None
+
+        def current() -> int:
+            return thread.first if v3d.seems_busy(number) else thread.current
 
         registers: dict[str, tuple[Callable[[], int], Callable[[int], None] | None]] = {
             f"CT{number}CS": (
                 partial(self._status, number),
                 starts(partial(self._write_control, number)),
             ),
-            f"CT{number}CA": (lambda: thread.current, thread.set_current),
+            f"CT{number}CA": (current, thread.set_current),
             f"CT{number}EA": (lambda: thread.end, starts(thread.set_end)),
             f"CT0{number}RA0": (lambda: thread.stack[-1] if thread.stack else 0, None),
             f"CT{number}LC": (thread.list_counters, thread.clear_counters),
@@ -54,17 +57,21 @@ class ListRegisters:
 
     def _write_control(self, number: int, value: int) -> bool:
         """CTnCS as written; whether the thread starts."""
+        if ThreadControl(value).CTRSTA and self._v3d.progress is not None:
+            self._v3d.progress.finish(number)
         if ThreadControl(value).CTRSTA and self._v3d.unknowns["state_after_reset"] == "reset":
             v3d = self._v3d
             (v3d.frames if number else v3d.binning.binner).forget_state()
         return self._threads[number].write_control(value)
 
     def _status(self, number: int) -> int:
+        if self._v3d.seems_busy(number):
+            return ThreadControl.make(CTRUN=1, CTMODE=0).value
         shown = number if self._v3d.unknowns["ctsema"] == "sent" else 1 - number
         return self._threads[number].status(self._threads[shown].increments)
 
     def _on_read_PCS(self) -> int:
-        binning, rendering = (t.running for t in self._threads)
+        binning, rendering = (t.running or self._v3d.seems_busy(t.number) for t in self._threads)
         return PipelineStatus.make(
             BMOOM=self._binning.out_of_memory,
             BMACTIVE=binning,
@@ -84,6 +91,8 @@ class ListRegisters:
         self._values["BPOS"] = value
         if value:
             self._v3d.lint.addresses.uses(Use.OVERSPILL, self._values["BPOA"], 4)
+            if self._v3d.progress is not None:
+                self._v3d.progress.begin(0)
         self._binning.supply(self._values["BPOA"], value)
         if self._threads[0].running:
             self._v3d.run()

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from vc4lab.qpu.program import Program
     from vc4lab.v3d.compute.qpu import Qpu, Request
     from vc4lab.v3d.compute.unit import ComputeUnit
+    from vc4lab.v3d.progress import Progress
     from vc4lab.v3d.unknowns import Unknowns
 
 FIFO_DEPTH = 16
@@ -61,6 +62,10 @@ class UserPrograms:
         self.instructions = 0
         self.on_start: Callable[[Request, Program], None] | None = None
         """Called with each program that gets a QPU."""
+        self.progress: Progress | None = None
+        """Decides when the end of a program is visible, where there is guest time."""
+        self.last_end = 0
+        """When the programs that have ended last are visible."""
         self._unit: ComputeUnit | None = None
         self._seen: str | None = None
         self._told: str | None = None
@@ -94,6 +99,10 @@ class UserPrograms:
         self.made = (self.made + 1) & 0xFF
         if len(self.queue) + len(self.running) >= FIFO_DEPTH + QPUS or not self._free():
             self.settle()
+        now = 0
+        if self.progress is not None:
+            self.progress.make_room(FIFO_DEPTH + QPUS - 1)
+            now = self.progress.time.now()
         self._start()
         if self.dropping or len(self.queue) >= FIFO_DEPTH:
             self.dropping = True
@@ -105,7 +114,7 @@ class UserPrograms:
                 block="SRQ",
             )
             return
-        self.queue.append(Request(code, uniforms, length & 0xFFF))
+        self.queue.append(Request(code, uniforms, length & 0xFFF, now))
         self._quiet = False
         self._seen = self._told = None
         self._start()
@@ -116,7 +125,7 @@ class UserPrograms:
             QPURQCC=self.completed,
             QPURQCM=self.made,
             QPURQERR=self.dropping,
-            QPURQL=len(self.queue),
+            QPURQL=len(self.queue) + self._seem_queued,
         ).value
 
     def control(self, value: int) -> None:
@@ -186,10 +195,22 @@ class UserPrograms:
             self.unit.run([self.running[n] for n in sorted(self.running)], self.reserved_rows)
             ended = [n for n, qpu in self.running.items() if self.unit.has_ended(qpu)]
             for number in ended:
-                self.instructions += self.running.pop(number).instructions
-                self.completed = (self.completed + 1) & 0xFF
+                self._end(self.running.pop(number))
             if not ended or not (self.queue or self.running):
                 break
+
+    def _end(self, qpu: Qpu) -> None:
+        """A program has ended."""
+        self.instructions += qpu.instructions
+        if self.progress is None:
+            self.completed = (self.completed + 1) & 0xFF
+        else:
+            self.last_end = self.progress.program(qpu.request.at, qpu.counts())
+
+    @property
+    def _seem_queued(self) -> int:
+        """Programs that are through, but would still wait for a QPU."""
+        return 0 if self.progress is None else max(0, self.progress.programs - QPUS)
 
     def look(self) -> None:
         """The host polls: say what is wrong if nothing can ever change by itself."""

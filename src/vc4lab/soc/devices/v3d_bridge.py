@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 from vc4lab.soc.address.block import Block
 from vc4lab.soc.devices.interrupts import V3D as V3D_LINE
 from vc4lab.soc.devices.interrupts import InterruptController
+from vc4lab.soc.devices.v3d_time import V3DTime
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
+    from vc4lab.soc.clock import Clock
 
 POISON = 0xDEADBEEF
 BUS_ADDRESS = 0x7EC00000
@@ -32,6 +34,8 @@ class V3DBridge(Block):
         Makes the V3D when it is first switched on, so that programs without graphics start fast.
     on_frame
         Called when the V3D has completed a rendered frame.
+    clock, hertz
+        Guest time, and how fast the V3D runs.
     """
 
     NAME = "v3d"
@@ -43,8 +47,11 @@ class V3DBridge(Block):
         interrupts: InterruptController,
         reporter: Reporter,
         on_frame: Callable[[], None],
+        clock: Clock,
+        hertz: Callable[[], int],
     ) -> None:
         super().__init__()
+        self.time = V3DTime(clock, hertz, self._show)
         self._factory = factory
         self._interrupts = interrupts
         self._reporter = reporter
@@ -75,10 +82,12 @@ class V3DBridge(Block):
                 self.v3d = self._factory()
                 self.v3d.on_interrupt = self._update_line
                 self.v3d.on_frame = self._on_frame
+                self.v3d.progress = self.time.progress
         else:
             self._supplies.discard(supply)
             if supply == "domain":
                 self.v3d = None
+                self.time.progress.clear()
                 self._supplies.clear()
                 self.lost = "since its power domain was switched off"
                 self._interrupts.set_line(V3D_LINE, False)
@@ -93,7 +102,7 @@ class V3DBridge(Block):
         return value
 
     def is_steady(self, offset: int) -> bool:
-        """Lists and programs run inside of writes, so the V3D changes only then."""
+        """Work is done inside of writes and becomes visible by events: only then it changes."""
         return self.powered
 
     def write_other(self, offset: int, value: int) -> None:
@@ -129,6 +138,16 @@ class V3DBridge(Block):
     def _programs_wait(self) -> bool:
         programs = getattr(self.v3d, "programs", None)
         return programs is not None and programs.waits_to_run
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether something is to become visible yet."""
+        return bool(self.time.progress.pending)
+
+    def _show(self) -> None:
+        """Something has become visible."""
+        if self.v3d is not None:
+            self._update_line()
 
     @property
     def works(self) -> bool:
@@ -173,6 +192,8 @@ class V3DBridge(Block):
         for uniforms, code in programs:
             v3d.write(SRQUA, uniforms)
             v3d.write(SRQPC, code)
+        self.settle()
+        self.time.progress.finish_programs()
         completed: int = v3d.read(SRQCS) >> 16 & 0xFF
         if completed != len(programs):
             v3d.read(SRQCS)  # whoever asks twice is told who waits for what

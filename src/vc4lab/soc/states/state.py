@@ -32,7 +32,7 @@ from vc4lab.soc.videocore.vc_memory import Allocation
 if TYPE_CHECKING:
     from vc4lab.soc.machine import Machine
 
-FORMAT, VERSION = "vc4lab machine state", 4
+FORMAT, VERSION = "vc4lab machine state", 5
 PAGE = 1 << 16
 LARGEST_TABLE = 64 << 20
 LARGEST_FILE, LARGEST_DIRECTORY = 2 << 30, 4096
@@ -391,3 +391,4 @@ def _restore_events(machine: Machine, events: dict[str, int]) -> None:
     for name, _get, put, action in _events(machine):
         if name in events:
             put(clock.at(events[name], action))
+    machine.v3d_bridge.time.restored()

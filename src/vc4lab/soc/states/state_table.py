@@ -101,8 +101,8 @@ V3D_STATE: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("frames", ("index_error",)),
 )  # fmt: skip
 THREAD_STATE = (
-    "current", "end", "halted", "error", "prefixing", "increments", "increment_armed", "flushes",
-    "returns", "primitives", "started", "signals", "closed",
+    "current", "end", "first", "halted", "error", "prefixing", "increments", "increment_armed",
+    "flushes", "returns", "primitives", "started", "signals", "closed",
 )  # fmt: skip
 
 
@@ -146,6 +146,8 @@ def rows(machine: Machine) -> Iterator[Row]:
             "_unsettled", "_last_acknowledged", "_vsyncs_with_v3d",
         ),
     )  # fmt: skip
+    progress = machine.v3d_bridge.time.progress
+    yield Row("V3D time", progress, ("pending", "threads", "qpus", "dma", "_signals"))
     v3d = machine.v3d
     if v3d is not None and hasattr(v3d, "threads"):
         for path, attributes in V3D_STATE:

@@ -84,6 +84,7 @@ class UserEnvironment(Environment):
         self.findings = 0
         self.outside = 0
         self.dma_time = 0  # what its DMA counts for the budget
+        self.lookups = self.loaded_rows = self.loaded = self.stored_rows = self.stored = 0
 
     def note(self, finding: int) -> None:
         self.findings |= finding
@@ -201,11 +202,15 @@ class UserEnvironment(Environment):
         self.check_ram(address)
         if side == "read":
             self.dma_time += DMA_START + dma.load_elements(self.load_setup)
+            self.loaded_rows += int(self.load_setup.rows) or 16
+            self.loaded += dma.load_elements(self.load_setup)
             dma.load(
                 self.vpm, self.memory, self.load_setup, self.load_stride, address, self.unknowns
             )
         else:
             self.dma_time += DMA_START + dma.store_elements(self.store_setup)
+            self.stored_rows += int(self.store_setup.units) or 128
+            self.stored += dma.store_elements(self.store_setup)
             dma.store(
                 self.vpm, self.memory, self.store_setup, self.store_stride, address, self.unknowns
             )
@@ -232,6 +237,7 @@ class UserEnvironment(Environment):
         direct = register == "s" and not parameters
         if register == "s" and len(self.results[unit]) >= LOOKUPS:
             raise Stuck(STALLS[NO_ROOM + unit])
+        self.lookups += register == "s"
         if direct:
             from vc4lab.v3d.fragment.tmu_kernels import lookup_words
 

@@ -9,9 +9,10 @@ from vc4lab.qpu.plan import plan
 from vc4lab.simd import NativeFunction
 from vc4lab.v3d.compute.budget import NATIVE
 from vc4lab.v3d.compute.needs import need_of
-from vc4lab.v3d.compute.qpu import Condition, Qpu, Request, Setups
+from vc4lab.v3d.compute.qpu import Condition, Qpu, Request, Setups, counts_of
 from vc4lab.v3d.compute.staged_environment import REFUSALS
 from vc4lab.v3d.compute.state import STALLS, QpuState, SharedState, Status
+from vc4lab.v3d.job_time import JobCounts
 
 if TYPE_CHECKING:
     from vc4lab.v3d.compute.code import UserProgram
@@ -59,6 +60,9 @@ class NativeQpu(Qpu):
         state = self.state
         state.load_setup, state.load_stride = signed32(words.load), signed32(words.pitch)
         state.store_setup, state.store_stride = signed32(words.store), signed32(words.gap)
+
+    def counts(self) -> JobCounts:
+        return counts_of(self.instructions, self.state)
 
     def advance(self) -> bool:
         state = self.state

@@ -133,6 +133,8 @@ def store_kernel(
         _check_ram(shared, state, address)
         units, depth = _or((setup >> 23) & 127, 128), _or((setup >> 16) & 127, 128)
         _charge(state, units * depth)
+        state.stored_rows = state.stored_rows + units.sext(i64)
+        state.stored = state.stored + (units * depth).sext(i64)
         horizontal = ((setup >> 14) & 1) != 0
         y0, x0 = (setup >> 7) & 127, (setup >> 3) & 15
         shift, offset = _mode(setup & 7)
@@ -191,6 +193,8 @@ def load_kernel(
         pitch = select(exponent == 0, stride, 8 << exponent)
         count, rows = _or((setup >> 20) & 15, 16), _or((setup >> 16) & 15, 16)
         _charge(state, count * rows)
+        state.loaded_rows = state.loaded_rows + rows.sext(i64)
+        state.loaded = state.loaded + (count * rows).sext(i64)
         step = _or((setup >> 12) & 15, 16)
         horizontal = ((setup >> 11) & 1) == 0
         x = setup & 15

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vc4lab.qpu.environment import Unsupported
 from vc4lab.qpu.isa import INSTRUCTION_BYTES
@@ -12,6 +12,7 @@ from vc4lab.v3d.compute.budget import GOLDEN, HINT
 from vc4lab.v3d.compute.environment import Stuck, UserEnvironment
 from vc4lab.v3d.compute.needs import Need, need_of
 from vc4lab.v3d.compute.setup import LoadSetup, LoadStride, StoreSetup, StoreStride
+from vc4lab.v3d.job_time import JobCounts
 
 if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory
@@ -37,11 +38,12 @@ class Condition(Enum):
 
 @dataclass(frozen=True)
 class Request:
-    """A user program to run: code address, SRQUA, SRQUL."""
+    """A user program to run: code address, SRQUA, SRQUL; the moment of guest time it came at."""
 
     code: int
     uniforms: int = 0
     length: int = 0
+    at: int = 0
 
     @property
     def limited(self) -> bool:
@@ -58,6 +60,18 @@ class Setups(NamedTuple):
     pitch: int
     store: int
     gap: int
+
+
+def counts_of(instructions: int, places: Any) -> JobCounts:
+    """The counts of a user program, from what its engine keeps."""
+    return JobCounts(
+        instructions=instructions,
+        user_lookups=places.lookups,
+        loaded_rows=places.loaded_rows,
+        loaded=places.loaded,
+        stored_rows=places.stored_rows,
+        stored=places.stored,
+    )
 
 
 class Qpu:
@@ -107,6 +121,10 @@ class Qpu:
 
     def set_dma_setups(self, words: Setups) -> None:
         """Give it these before it begins."""
+        raise NotImplementedError
+
+    def counts(self) -> JobCounts:
+        """What it has done."""
         raise NotImplementedError
 
     def stop(self, code: str, reason: str) -> None:
@@ -171,6 +189,9 @@ class GoldenQpu(Qpu):
     def take_findings(self) -> tuple[int, int]:
         found, self.env.findings = self.env.findings, 0
         return found, self.env.outside
+
+    def counts(self) -> JobCounts:
+        return counts_of(self.instructions, self.env)
 
     def dma_setups(self) -> Setups:
         env = self.env

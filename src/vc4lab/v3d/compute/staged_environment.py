@@ -310,6 +310,7 @@ class StagedUserEnvironment(ResumableEnvironment):
         state = self._unit(unit)
         if register == "s":
             self.stop_unless(state.count < LOOKUPS, Status.STUCK, NO_ROOM + unit)
+            self.qpu.lookups = self.qpu.lookups + 1
             if unit not in self.textured:
                 native_tmu.push(state, native_tmu.lookup(self.memory, value))
                 return

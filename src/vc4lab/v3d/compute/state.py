@@ -91,6 +91,7 @@ class QpuState(Struct):
 
     saved: registers and flags while suspended. findings: FINDING_... bits; outside: a DMA address.
     dma_time: how many instructions its DMA counts for; slice_end: of instructions, less that.
+    lookups, loaded_rows … stored: of the TMUs and of its DMA in rows and elements, for `job_time`.
     """
 
     saved = Array(i32x16, SAVED_VECTORS)
@@ -99,6 +100,11 @@ class QpuState(Struct):
     instructions = i64
     slice_end = i64
     dma_time = i64
+    lookups = i64
+    loaded_rows = i64
+    loaded = i64
+    stored_rows = i64
+    stored = i64
     number = i32
     findings = i32
     outside = i32

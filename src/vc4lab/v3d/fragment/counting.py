@@ -23,9 +23,15 @@ def quads(lanes: Value) -> Value:
     return quads_of(mask_bits(lanes))
 
 
+def place_of(context: Any, name: str) -> Value:
+    """Where a counter of the tile context is."""
+    place: Value = context.field_ptr("counters") + 4 * COUNTERS.index(name)
+    return place
+
+
 def add(context: Any, name: str, amount: Value) -> None:
     """Adds to a counter of the tile context."""
-    place = context.field_ptr("counters") + 4 * COUNTERS.index(name)
+    place = place_of(context, name)
     store(place, load(i32, place) + amount)
 
 

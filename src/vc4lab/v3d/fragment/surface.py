@@ -32,6 +32,7 @@ class SurfaceOp(Struct):
     part = i32
     variant = i32
     decimate = i32
+    pixel_bytes = i32
 
 
 VARIANTS: tuple[tuple[int, Tiling], ...] = tuple(
@@ -127,4 +128,5 @@ class Surface:
         op.width, op.height = self.width, self.height
         op.pitch, op.part = self.pitch, self.buffer
         op.decimate = self.decimate
+        op.pixel_bytes = self.bits // 8
         op.variant = self.variant

@@ -47,7 +47,6 @@ SETUPS = tuple((bits, separate) for bits in (16, 24, 32) for separate in (False,
 
 COUNTERS = (
     "primitives_reversed",
-    "quads_valid",
     "primitives_valid",
     "primitives_empty",
     "quads_stencil_failed",
@@ -56,8 +55,20 @@ COUNTERS = (
     "quads_uncovered",
     "quads_covered",
     "texture_quads",
+    "quads_valid",
+    "tiles_moved",
+    "bytes_moved",
+    "primitives",
+    "fragment_instructions",
+    "lookups",
 )
-"""Names of `TileContext.counters`, in order; all but the first two need `FragmentKey.counting`."""
+"""Names of `TileContext.counters`, in order. From `primitives_valid` to `texture_quads` they need
+`FragmentKey.counting`; the others are always counted.
+"""
+
+FIRST_OF_WORK = COUNTERS.index("quads_valid")
+WORK = COUNTERS[FIRST_OF_WORK:]
+"""What rendering a frame takes its time for, see `job_time`."""
 
 
 QUEUED_BLOCKS = 512
@@ -139,7 +150,8 @@ class DrawParams(Struct):
     `lists` is what list addresses are relative to, 0 for guest memory.
     `vertices` is the address that vertex 0 would have in the shaded vertex buffer; only vertices
     `first_vertex` … `first_vertex + vertex_count - 1` exist, other indices are clamped into the
-    range. Viewport offsets are 12.4 fixed point, the clip window is in pixels, `facing` is bits 2:0
+    range. `instructions` and `lookups` are those of the program for a quad, for `job_time`.
+    Viewport offsets are 12.4 fixed point, the clip window is in pixels, `facing` is bits 2:0
     of record 96; `depth_factor` and `depth_units` are record 101 as floats; `rht_boundary` is 12.4,
     the viewport offset (if it counts) already added.
     """
@@ -165,6 +177,8 @@ class DrawParams(Struct):
     line_width = f32
     rht_boundary = i32
     callback_id = i32
+    instructions = i32
+    lookups = i32
     textures = Array(ptr, MAX_TEXTURE_REQUESTS)
 
 

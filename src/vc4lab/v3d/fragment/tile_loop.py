@@ -12,10 +12,12 @@ from vc4lab.simd import (
     i32,
     i64,
     load,
+    popcount_,
     ptr,
     staged,
     store,
 )
+from vc4lab.v3d.fragment.counting import add, place_of
 from vc4lab.v3d.fragment.surface import SurfaceOp
 from vc4lab.v3d.fragment.tile_context import (
     CLEAN_COLOUR,
@@ -24,6 +26,7 @@ from vc4lab.v3d.fragment.tile_context import (
     COUNTERS,
     STATUS_NEEDS_MOVER,
     STATUS_OK,
+    DrawParams,
     TileContext,
 )
 from vc4lab.v3d.fragment.tile_job import (
@@ -44,6 +47,9 @@ from vc4lab.v3d.fragment.tile_job import (
 from vc4lab.v3d.fragment.tile_layout import TILE_WORDS
 from vc4lab.v3d.fragment.whole_tile import clear_colour, fill_words, move_full
 from vc4lab.v3d.geometry.scan_context import Segment
+
+FULL_BYTES = 4 * TILE_WORDS
+"""Bytes of a part of the tile buffer."""
 
 _DRAW = (ptr, ptr, i32)
 """Arguments of a pipeline: context, parameters, guest address of the list."""
@@ -102,8 +108,10 @@ def run_chain(unknowns: Any, job: Any, context: Any, context_pointer: Value, cha
         elif kind == OP_LOAD_FULL:
             context.clean = 0
             move_full(context, op.a, op.b, False, unknowns)
+            count_move(context, op.b, FULL_BYTES)
         elif kind == OP_STORE_FULL:
             move_full(context, op.a, op.b, True, unknowns)
+            count_move(context, op.b, FULL_BYTES)
         elif kind == OP_LOAD:
             context.clean = 0
             status = move(job, context, context_pointer, op.a, "loader")
@@ -153,7 +161,16 @@ def move(job: Any, context: Any, context_pointer: Value, number: Value, member: 
         status = const(i32, STATUS_NEEDS_MOVER)
     else:
         call_pointer(function, None, (ptr, ptr), context_pointer, pointer)
+        add(context, "tiles_moved", const(i32, 1))
+        add(context, "bytes_moved", surface.pixel_bytes * job.tile_width * job.tile_height)
     return status
+
+
+@staged
+def count_move(context: Any, parts: Value, part_bytes: int) -> None:
+    """A load or store of some parts of the tile buffer as they are."""
+    add(context, "tiles_moved", const(i32, 1))
+    add(context, "bytes_moved", popcount_(parts) * part_bytes)
 
 
 @staged
@@ -168,10 +185,16 @@ def run_segments(job: Any, context: Any, context_pointer: Value, first: Value, e
         function = entry.function
         if function != 0:
             context.clean = 0
+            before = load(i32, place_of(context, "quads_valid"))
             outcome = call_pointer(
                 function, i32, _DRAW, context_pointer, entry.params, segment.list_address
             )
             assert outcome is not None
             status = outcome
+            params: Any = DrawParams.at(entry.params)
+            quads = load(i32, place_of(context, "quads_valid")) - before
+            add(context, "primitives", segment.primitives)
+            add(context, "fragment_instructions", quads * params.instructions)
+            add(context, "lookups", quads * params.lookups)
         first = first + 1
     return status

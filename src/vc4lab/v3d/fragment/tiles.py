@@ -19,6 +19,7 @@ from vc4lab.v3d.fragment.interpreted import batch_callback
 from vc4lab.v3d.fragment.surface import Mover
 from vc4lab.v3d.fragment.tile_context import (
     COUNTERS,
+    FIRST_OF_WORK,
     QUEUE_BYTES,
     SETUPS,
     STATUS_BAD_LIST,
@@ -81,6 +82,8 @@ class Worker:
     def __init__(self) -> None:
         self.context: Any = TileContext()
         self.address: int = self.context.address
+        totals = self.address + TileContext.offset("totals")
+        self.totals = (ctypes.c_int64 * len(COUNTERS)).from_address(totals)
         self.queue = (ctypes.c_char * QUEUE_BYTES)()  # memory that nobody touches costs nothing
         self.context.batch = ctypes.addressof(self.queue)
         self.context.callback = batch_callback()
@@ -198,9 +201,14 @@ class TileScheduler:
         """Totals of `COUNTERS` since the start."""
         totals = dict.fromkeys(COUNTERS, 0)
         for worker in self._workers:
-            for name, value in zip(COUNTERS, worker.context.totals, strict=True):
+            for name, value in zip(COUNTERS, worker.totals, strict=True):
                 totals[name] += value
         return totals
+
+    def work(self) -> list[int]:
+        """Totals since the start of the counters named in `WORK`."""
+        parts = [worker.totals[FIRST_OF_WORK:] for worker in self._workers]
+        return parts[0] if len(parts) == 1 else [sum(part) for part in zip(*parts, strict=True)]
 
     def close(self) -> None:
         """Ends the threads."""

@@ -393,6 +393,11 @@ class Binner:
         counters = zip(self.counters.items(), self.context.earlier, strict=True)
         return {name: count + earlier for (name, count), earlier in counters}
 
+    @property
+    def entries(self) -> int:
+        """Primitives in tile lists since the start."""
+        return int(self.context.entries) + int(self.context.earlier[pc.COUNTERS.index("entries")])
+
     def _set(self, **values: int) -> None:
         context = self.context
         for name, value in values.items():  # 32-bit members take the low bits of what is set

@@ -79,6 +79,7 @@ class ShaderLookup(Struct):
     vertex = ptr  # the VertexContext that is filled in
     pages = ptr  # `AddressCheck.pages`
     ram_bytes = i64
+    instructions = i64  # of shaders: batches times the program's length, for `job_time`
 
 
 def field(record: Value, bits: Bits) -> Value:
@@ -141,6 +142,13 @@ def same_code(memory: Value, address: Value, copy: Value, size: Value) -> Value:
         same = load(i64, place + done) == load(i64, copy + done)
         done = done + 8
     return same
+
+
+@staged
+def count_batches(t: Any, entry: Any, batches: Value) -> None:
+    """So many batches of vertices were shaded by a ShaderEntry."""
+    length = entry.code_bytes.shr(3).zext(i64)
+    t.instructions = t.instructions + batches.zext(i64) * length
 
 
 @kernel(args=(ptr, i32, i32, i32), returns=ptr)

@@ -44,6 +44,7 @@ class ShaderTable:
         self._places: dict[tuple[int, int, int], int] = {}
         self._keep: dict[int, Any] = {}
         self.vertex: Any = VertexContext()
+        self._context: Any = None
 
     def attach(self, context: Any, memory_base: int, addresses: AddressCheck) -> None:
         """Makes the table that of a native context (`ShaderLookup`)."""
@@ -52,6 +53,12 @@ class ShaderTable:
         context.shaders = ctypes.addressof(self._entries)
         context.shader_mask = SLOTS - 1
         context.vertex = self.vertex.address
+        self._context = context
+
+    @property
+    def instructions(self) -> int:
+        """Of the batches that native code has shaded by itself since the start."""
+        return 0 if self._context is None else int(self._context.instructions)
 
     def enter(self, pipeline: VertexPipeline, address: int, *, vertex: bool) -> None:
         """Native code may use the pipeline of the program at `address` from now on.

@@ -117,7 +117,7 @@ def shade(context: Value, exact_entry: Value, function: Value, numbers: Value) -
     status: Any = const(i32, DONE)
     failures = const(i32, 0)
     while (status == DONE) & (c.next_batch < c.until):
-        start, until = c.next_batch, c.until
+        start, until, batches = c.next_batch, c.until, c.batches
         end = min_(start + CHUNK, until)
         _, flags = call_with_flags(_run, context, function, numbers, start, end)
         special = (c.wild != 0) | ((flags & (FP_INVALID | FP_OVERFLOW)) != 0)
@@ -126,6 +126,7 @@ def shade(context: Value, exact_entry: Value, function: Value, numbers: Value) -
             status = c.stopped
         else:
             c.stopped = 0
+            c.batches = batches
             c.deopts = c.deopts + 1
             failures = failures + 1
             if exact_entry == 0:

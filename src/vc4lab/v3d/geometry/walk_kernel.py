@@ -56,6 +56,7 @@ from vc4lab.v3d.geometry.ptb_state import apply_state
 from vc4lab.v3d.geometry.shader_lookup import (
     ShaderEntry,
     arrays_named,
+    count_batches,
     field,
     gl_pipeline,
     is_named,
@@ -146,7 +147,10 @@ def _shade(w: Any, shader: Value, pitch: Value, used: Value) -> Value:
         v.until = (w.last >> 4) + 1
         v.pitch = pitch
         v.stopped = 0
+        v.batches = 0
         done = call_pointer(entry.first, i32, (ptr, ptr), w.vertex, entry.exact) == DONE
+        if done:
+            count_batches(w, entry, v.batches)
     c: Any = BinContext.at(w.binner)
     c.vertices = output
     c.pitch = pitch

@@ -34,6 +34,7 @@ from vc4lab.v3d.geometry.walk_context import (
     FLUSHED,
     WALKED,
 )
+from vc4lab.v3d.job_time import JobCounts
 from vc4lab.v3d.lists.addresses import Use
 from vc4lab.v3d.lists.draw_ranges import DrawRanges
 from vc4lab.v3d.lists.lint import Lint
@@ -117,6 +118,7 @@ class BinningStage:
         self._flushing = False
         self._walked = 0
         self._walks = False
+        self._indices = self._entries = self._instructions = 0
         self._walker = ListWalker(
             executor.memory, self.binner, self.coordinates.shaders, self.lint.addresses
         )
@@ -136,6 +138,16 @@ class BinningStage:
             return 0
         return max(0, int(c.primitive_count - c.primitive))
 
+    def take_counts(self) -> JobCounts:
+        """What was binned since the last call."""
+        indices, entries = int(self._walker.context.indices), self.binner.entries
+        instructions = self.coordinates.instructions
+        counts = JobCounts(
+            indices - self._indices, entries - self._entries, instructions - self._instructions
+        )
+        self._indices, self._entries, self._instructions = indices, entries, instructions
+        return counts
+
     def stopped(self) -> None:
         """The thread stopped: were the primitives flushed? (Behind a halt it may go on.)"""
         thread = self.thread
@@ -153,7 +165,7 @@ class BinningStage:
         if context.ended:
             self.thread.prefixing = True
         self._walked = 0
-        context.indices = 0
+        context.indices = self._indices = 0
         self._walks = self._walker.patience.over()
 
     def supply(self, address: int, size: int) -> None:

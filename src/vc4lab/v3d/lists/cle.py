@@ -54,6 +54,8 @@ class ControlListExecutor:
         self.threads = threads
         self.depth = depth
         self.addresses: AddressCheck | None = None
+        self.waited: Callable[[int], None] = lambda _thread: None
+        """Called with the number of a thread that takes an increment of the other's semaphore."""
         self.ram = memory.view(0, MEMORY_MASK + 1)
         self._accelerators: dict[int, tuple[Callable[[], None], frozenset[int]]] = {}
         self._jumps: dict[tuple[int, ...], int] = {}
@@ -101,6 +103,7 @@ class ControlListExecutor:
         if thread.stalled == SEMAPHORE_STALL and other.increments:
             other.increments -= 1
             thread.stalled = None
+            self.waited(thread.number)
             return True
         return False
 
@@ -190,6 +193,7 @@ class ControlListExecutor:
             other = self.threads[1 - thread.number]
             if other.increments:
                 other.increments -= 1
+                self.waited(thread.number)
             else:
                 thread.stalled = SEMAPHORE_STALL
 

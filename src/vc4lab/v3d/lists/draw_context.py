@@ -36,6 +36,8 @@ class PipelineEntry(Struct):
     words = ptr  # texture parameters, as many as the program has
     textures = ptr  # addresses of the descriptors made from them
     texture_count = i32
+    instructions = i32  # of the program, for a quad: DrawParams
+    lookups = i32
 
 
 class PrepareContext(ShaderLookup):

@@ -34,6 +34,7 @@ from vc4lab.v3d.geometry.shader_lookup import (
     LARGEST_RECORD,
     ShaderEntry,
     arrays_named,
+    count_batches,
     field,
     gl_pipeline,
     is_named,
@@ -152,6 +153,8 @@ def _fill(c: Any, target: Value, state: Value, uniforms: Value, entry: Value) ->
     p.callback_id = 0
     e: Any = PipelineEntry.at(entry)
     textures = p.field_ptr("textures")
+    p.instructions = e.instructions
+    p.lookups = e.lookups
     for k in range(e.texture_count):
         store(textures + k * 8, load(ptr, e.textures + k * 8))
 
@@ -181,7 +184,10 @@ def _shade(c: Any, draw: Any, shader: Value, rows: Value, output: Value) -> Valu
         v.until = (draw.last >> 4) + 1
         v.pitch = pitch
         v.stopped = 0
+        v.batches = 0
         done = call_pointer(e.first, i32, (ptr, ptr), c.vertex, e.exact) == DONE
+        if done:
+            count_batches(c, e, v.batches)
     return done
 
 

@@ -17,7 +17,7 @@ from vc4lab.records.codes import Compare, CoverageUpdate, ListData
 from vc4lab.records.declarations import ConfigurationBits, PrimitiveListFormat
 from vc4lab.v3d.fragment.interpreted import GoldenDraw, register
 from vc4lab.v3d.fragment.pipeline import Pipeline, fragment_pipeline
-from vc4lab.v3d.fragment.texture_state import same_textures
+from vc4lab.v3d.fragment.texture_state import LevelLayout, same_textures
 from vc4lab.v3d.fragment.tile_context import (
     MAX_TEXTURE_REQUESTS,
     PRIMITIVES,
@@ -27,6 +27,7 @@ from vc4lab.v3d.fragment.tile_context import (
 from vc4lab.v3d.fragment.tile_job import Draw
 from vc4lab.v3d.fragment.tile_layout import LAYOUTS, SINGLE, TileLayout
 from vc4lab.v3d.geometry.scan_context import EXPANDED
+from vc4lab.v3d.job_time import RASTER_LOOKUPS
 from vc4lab.v3d.lists.draw_context import MODE_AT, POINT_SIZE_AT, VARYINGS_AT
 from vc4lab.v3d.lists.draw_ranges import DrawRanges
 from vc4lab.v3d.lists.frame_draws import FrameDraws
@@ -171,12 +172,13 @@ class DrawPreparer:
             pipeline = pipeline.exact
         vertices = self.vertices.shade(use, shader)
         params = self._params(use, shader, vertices, descriptors)
+        quad = params.instructions, params.lookups = quad_work(program, key)
         golden = None
         if self.engine == "interpreter":
             golden = GoldenDraw(key, self.memory)
             params.callback_id = register(golden)
         elif not shader.vector_graphics:
-            self._enter(use.state, shader, program, descriptors, (key, pipeline))
+            self._enter(use.state, shader, program, descriptors, (key, pipeline), quad)
         keep = (params, golden, vertices, descriptors, pipeline)
         return self._draw(pipeline.address, params.address, (key, pipeline), keep)
 
@@ -196,6 +198,7 @@ class DrawPreparer:
         program: Program,
         descriptors: tuple[TextureDescriptor, ...],
         made: tuple[FragmentKey, Pipeline],
+        quad: tuple[int, int],
     ) -> None:
         """Draws with this state, program and textures need no Python from the next one on."""
         shape = shader.varyings << VARYINGS_AT | shader.point_size << POINT_SIZE_AT
@@ -209,6 +212,7 @@ class DrawPreparer:
             descriptors,
             made[1].address,
             made,
+            quad,
         )
         self._draws.provide(nv=shader.nv is not None)
 
@@ -341,6 +345,16 @@ class DrawPreparer:
         for number, descriptor in enumerate(descriptors):
             params.textures[number] = descriptor.address
         return params
+
+
+def quad_work(program: Program, key: FragmentKey) -> tuple[int, int]:
+    """What a quad costs the QPUs and the texture units, for `job_time`: instructions and lookups.
+
+    A loop counts once. A lookup in a raster texture counts as several.
+    """
+    direct = len(program.texture_requests) - len(key.textures)
+    raster = sum(kind.layout is LevelLayout.RASTER for kind in key.textures)
+    return len(key.program), direct + len(key.textures) + (RASTER_LOOKUPS - 1) * raster
 
 
 def _upper_half(bits: int) -> float:

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from vc4lab.records.declarations import StoreGeneral
 from vc4lab.v3d.fragment.surface import Surface
+from vc4lab.v3d.fragment.tile_context import WORK
 from vc4lab.v3d.fragment.tile_job import Draw, NativeFrame
 from vc4lab.v3d.fragment.tiles import FLAWLESS, RenderResult, TileScheduler
 from vc4lab.v3d.geometry.direct_lists import DirectLists
 from vc4lab.v3d.geometry.list_scanner import ListScanner
+from vc4lab.v3d.job_time import JobCounts
 from vc4lab.v3d.lists.draws import DrawPreparer
 from vc4lab.v3d.lists.lint import Lint
 from vc4lab.v3d.lists.render_state import default_state, state_bytes
@@ -47,6 +49,7 @@ class FrameRenderer:
         self.unknowns = unknowns
         self.threads = threads
         self.index_error = False
+        self._counted = (0,) * (1 + len(WORK))
         self._scanner = ListScanner(memory, DirectLists(memory, reporter, unknowns), depth=0)
         self._mode: FrameMode | None = None
         self._tile = 0, 0
@@ -61,6 +64,14 @@ class FrameRenderer:
     def scheduler(self) -> TileScheduler:
         """The worker threads; made at the first frame, because that compiles the tile loop."""
         return TileScheduler(self.threads, self.unknowns)
+
+    def take_counts(self) -> JobCounts:
+        """What was rendered since the last call."""
+        tiles = self.scheduler.work() if "scheduler" in self.__dict__ else [0] * len(WORK)
+        totals = self.preparer.vertices.instructions, *tiles
+        shading, *work = map(int.__sub__, totals, self._counted)
+        self._counted = totals
+        return JobCounts(0, 0, shading, *work)
 
     def forget_state(self) -> None:
         """The state of the rendering list is as after power on."""

@@ -105,6 +105,7 @@ class PipelineTable:
         textures: Sequence[TextureDescriptor],
         function: int,
         made: Any,
+        quad: tuple[int, int],
     ) -> None:
         """Native code may draw with `function` from now on.
 
@@ -118,6 +119,8 @@ class PipelineTable:
             Texture parameters in the order of `parameter_places`, the descriptors made of them.
         made
             What `made` gives for this entry.
+        quad
+            `DrawParams.instructions` and `lookups`.
         """
         code = b"".join(word.to_bytes(8, "little") for word in program.words)
         if not address or (address & MEMORY_MASK) + len(code) > MEMORY_SIZE:
@@ -148,6 +151,7 @@ class PipelineTable:
         found.config, found.flat_flags, found.list_format, found.shader = fields
         found.words, found.textures = ctypes.addressof(copied), ctypes.addressof(descriptors)
         found.texture_count, found.function = len(textures), function
+        found.instructions, found.lookups = quad
         self._keep[ctypes.addressof(found)] = copied, descriptors, tuple(textures)
         self.made[ctypes.addressof(found)] = made
 

@@ -172,7 +172,9 @@ class RenderingStage:
             context.increments = binning.increments
             reason = collector.run(thread.current, thread.end)
             thread.current = collector.address
-            binning.increments = context.increments
+            if binning.increments != context.increments:
+                binning.increments = context.increments
+                self.executor.waited(1)
             if reason == FRAME_END:
                 self._draw()
                 self.finished()

@@ -37,6 +37,8 @@ class ListThread:
     flushes: int = 0
     returns: int = 0
     primitives: int = 0
+    first: int = 0
+    """Where the list started last begins."""
     started: int = 0
     """How often a list was started."""
     signals: bool = False
@@ -96,6 +98,7 @@ class ListThread:
         self.running = self.current != address
         if self.running:
             self.started += 1
+            self.first = self.current
             self.signals = self.closed = False
         return self.running
 

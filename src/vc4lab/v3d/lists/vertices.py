@@ -158,6 +158,12 @@ class VertexStage:
         """Pipelines that native code may use by itself."""
         self.errors = 0
         """Bits of ERRSTAT that shaders have caused."""
+        self._instructions = 0
+
+    @property
+    def instructions(self) -> int:
+        """Instructions of all batches shaded since the start; a loop counts once."""
+        return self._instructions + self.shaders.instructions
 
     def shade(self, use: DrawUse, shader: ShaderState) -> ShadedVertices:
         """The vertices a draw uses, in the form of the primitive setup. Raises Unsupported."""
@@ -237,7 +243,10 @@ class VertexStage:
         context.output = output = self._output(rows, wanted)
         context.used = wanted.used
         context.first, context.last = wanted.first, wanted.last
-        if job.pipeline.shade(context) == ENDLESS:
+        context.batches = 0
+        status = job.pipeline.shade(context)
+        self._instructions += context.batches * len(job.program.words)
+        if status == ENDLESS:
             self.reporter.report("VTX-005", "a vertex shader does not end", address=job.code)
         self.shaders.enter(job.pipeline, job.code, vertex=vertex)
         return output
