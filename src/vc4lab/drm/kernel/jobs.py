@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vc4lab.diagnostics import Reporter
 from vc4lab.drm.kernel.binning import BinningBuilder, BinningList, round_up
 from vc4lab.drm.kernel.rendering import ColourSurface, RenderingBuilder
-from vc4lab.drm.kernel.shaders import ShaderBuilder
+from vc4lab.drm.kernel.shaders import ShaderBuilder, Stream
 from vc4lab.drm.uapi.submit import KNOWN_FLAGS, PAGE, Submit, refuse
 from vc4lab.qpu.program import Program
 
@@ -44,21 +45,40 @@ class BuiltJob:
     fragment_programs: tuple[Program, ...] = ()
 
 
+@dataclass(frozen=True)
+class Workspace:
+    """Private memory for one job: tile state and tile lists, and what is built for it."""
+
+    tile_memory: int
+    tile_memory_size: int
+    lists: int
+
+    @classmethod
+    def at(cls, address: int) -> Workspace:
+        """`WORKSPACE` bytes in one piece, inside one 256 MiB region."""
+        return cls(address, TILE_MEMORY, address + TILE_MEMORY)
+
+
 def build_submit(
-    submit: Submit, memory: GuestMemory, workspace: int, reporter: Reporter
+    submit: Submit,
+    memory: GuestMemory,
+    workspace: Workspace,
+    reporter: Reporter,
+    known: Mapping[int, Stream] | None = None,
 ) -> BuiltJob:
     """Do what the kernel does between the ioctl and the hardware's registers.
 
     Parameters
     ----------
     workspace
-        Address of `WORKSPACE` bytes for lists and tile memory, inside one 256 MiB region; the
-        job's buffers must be in memory already.
+        Where lists and tile memory go; the job's buffers must be in memory already.
+    known
+        Shaders that were checked when their buffers were made, by address.
 
     Raises JobError when the kernel would refuse the job.
     """
     check_submit(submit, reporter)
-    lists = workspace + TILE_MEMORY
+    lists = workspace.lists
     binned = BinningList()
     bin_end = lists
     programs: tuple[Program, ...] = ()
@@ -67,13 +87,13 @@ def build_submit(
         builder = BinningBuilder(
             submit,
             reporter,
-            tile_memory=workspace,
-            tile_memory_size=TILE_MEMORY,
+            tile_memory=workspace.tile_memory,
+            tile_memory_size=workspace.tile_memory_size,
             shader_records=records,
         )
         binned = builder.run()
         uniforms = round_up(builder.next_record, PAGE)
-        shaders = ShaderBuilder(submit, memory, reporter, uniforms)
+        shaders = ShaderBuilder(submit, memory, reporter, uniforms, known)
         for use in binned.shaders:
             shaders.record(use)
         programs = tuple(shaders.fragment_programs)

@@ -9,6 +9,7 @@ Source: Linux vc4_validate.c and vc4_validate_shaders.c.
 from __future__ import annotations
 
 import struct
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NoReturn
 
@@ -51,17 +52,39 @@ class Stream:
         return cls(program, count, tuple(resets), checked)
 
 
+def analyse(memory: GuestMemory, address: int, size: int) -> Stream:
+    """Check a shader's buffer as the kernel does when it is made. Raises Violation."""
+    length = INSTRUCTION_BYTES * min(size // INSTRUCTION_BYTES, DEFAULT_LIMIT)
+    checked = check_shader(words_of(memory.read(address, length)))
+    program = Program.from_memory(memory, address, limit=checked.length)
+    for problem in program.problems:
+        index = (problem.address - address) // INSTRUCTION_BYTES
+        raise Violation("DRM-011", 2, index, problem.message)
+    return Stream.of(program, checked)
+
+
 class ShaderBuilder:
     """Consumes the record and uniform streams of one job, in order."""
 
     def __init__(
-        self, submit: Submit, memory: GuestMemory, reporter: Reporter, uniforms: int
+        self,
+        submit: Submit,
+        memory: GuestMemory,
+        reporter: Reporter,
+        uniforms: int,
+        known: Mapping[int, Stream] | None = None,
     ) -> None:
+        self.known = known if known is not None else {}
+        """Shaders that were checked when their buffers were made, by address."""
         self.submit = submit
         self.memory = memory
         self.reporter = reporter
         self.records = submit.shader_rec
+        self.next_index = 0
+        """Byte of the record stream that comes next."""
         self.words = submit.uniforms
+        self.next_word = 0
+        """Byte of the uniform stream that comes next."""
         self.next_uniforms = uniforms
         """Where the hardware's uniforms go; grows with every program."""
         self.fragment_programs: list[Program] = []
@@ -84,16 +107,18 @@ class ShaderBuilder:
         self.place = use.place
         count = 3 + use.attributes
         size = gl_record_size(use.attributes, use.extended)
-        if len(self.records) < 4 * count + size:
+        start = self.next_index
+        left = len(self.records) - start
+        if left < 4 * count + size:
             self.refuse(
                 "DRM-008",
-                f"the stream has {len(self.records)} bytes left, a record with {use.attributes} "
+                f"the stream has {left} bytes left, a record with {use.attributes} "
                 f"attributes needs {4 * count + size}",
                 "9.3",
             )
-        indices = struct.unpack_from(f"<{count}I", self.records)
-        raw = self.records[4 * count : 4 * count + size]
-        self.records = self.records[4 * count + size :]
+        indices = struct.unpack_from(f"<{count}I", self.records, start)
+        self.next_index = start + 4 * count + size
+        raw = self.records[start + 4 * count : self.next_index]
         shader = parse_gl(bytes_reader(raw), 0, use.attributes, use.extended)
         addresses: dict[str, int] = {}
         for (short, name), index in zip(PROGRAMS, indices, strict=False):
@@ -119,6 +144,9 @@ class ShaderBuilder:
 
     def stream(self, address: int, size: int, name: str) -> Stream:
         """The program in a buffer and its uniforms. Raises JobError when it has no end there."""
+        found = self.known.get(address)
+        if found is not None:
+            return found
         key = (address, size)
         if key not in self._streams:
             checked = self.check(address, size, name)
@@ -179,16 +207,17 @@ class ShaderBuilder:
         sites = stream.program.uniform_sites
         count = stream.words
         needed = 4 * (len(requests) + count)
-        if len(self.words) < needed:
+        start = self.next_word
+        left = len(self.words) - start
+        if left < needed:
             self.refuse(
                 "DRM-009",
-                f"{name} shader needs {needed} bytes, the uniform stream has {len(self.words)} "
-                "left",
+                f"{name} shader needs {needed} bytes, the uniform stream has {left} left",
                 "9.3",
             )
-        indices = struct.unpack_from(f"<{len(requests)}I", self.words)
-        words = list(struct.unpack_from(f"<{count}I", self.words, 4 * len(requests)))
-        self.words = self.words[needed:]
+        indices = struct.unpack_from(f"<{len(requests)}I", self.words, start)
+        words = list(struct.unpack_from(f"<{count}I", self.words, start + 4 * len(requests)))
+        self.next_word = start + needed
         address = self.next_uniforms
         for request, index in zip(requests, indices, strict=True):
             buffer = self.buffer(index, f"{name} shader's texture", "9.4")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from vc4lab.diagnostics import Reporter
 from vc4lab.drm.kernel.binning import round_up
-from vc4lab.drm.kernel.jobs import REGION, WORKSPACE, BuiltJob, build_submit
+from vc4lab.drm.kernel.jobs import REGION, WORKSPACE, BuiltJob, Workspace, build_submit
 from vc4lab.drm.uapi.submit import (
     MAX_BUFFER,
     PAGE,
@@ -89,7 +89,7 @@ class RecordedJob:
         if workspace is None:
             refuse(named, "DRM-004", "no room for the binner's memory between the buffers")
         self.run.contents.load(self.submit.buffers, memory)
-        return build_submit(self.submit, memory, workspace, named)
+        return build_submit(self.submit, memory, Workspace.at(workspace), named)
 
 
 class RecordedRun:

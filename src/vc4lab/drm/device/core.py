@@ -1,0 +1,161 @@
+"""The ioctls that every DRM device has: version, names, rights, capabilities."""
+
+from __future__ import annotations
+
+import errno
+import itertools
+
+from vc4lab.drm.device.files import OpenFile
+from vc4lab.drm.uapi.ioctls import Call, Refused, invalid, ioctl
+
+CAPABILITIES = {
+    0x1: 1,  # dumb buffers
+    0x2: 0,  # vblank: high CRTC numbers
+    0x3: 24,  # preferred depth of a dumb buffer
+    0x4: 0,  # prefer a shadow of a dumb buffer
+    0x5: 3,  # PRIME: import and export
+    0x6: 1,  # monotonic time stamps
+    0x7: 1,  # page flips without waiting for vblank
+    0x8: 64,  # width of the cursor
+    0x9: 64,  # height of the cursor
+    0x10: 1,  # frame buffers with modifiers
+    0x11: 0,  # page flips with a target
+    0x12: 1,  # the CRTC's number in vblank events
+    0x13: 1,  # sync objects
+    0x14: 0,  # timelines of sync objects
+    0x15: 0,  # page flips without waiting, atomic
+}
+CLIENT_CAPABILITIES = {1: 1, 2: 1, 3: 2, 4: 1}
+"""Stereo 3D, universal planes, atomic, aspect ratio: the highest value of each."""
+UNIVERSAL_PLANES, ATOMIC = 2, 3
+INTERFACE = (1, 4)
+
+
+class Core:
+    """Ioctls about the device itself and about who may show pictures."""
+
+    def __init__(self, name: str, date: str, description: str, unique: str) -> None:
+        self.texts = name.encode(), date.encode(), description.encode()
+        self.unique = unique.encode()
+        self.master: OpenFile | None = None
+        self._magics = itertools.count(1)
+        self.files: list[OpenFile] = []
+
+    # -- identity ----------------------------------------------------------------------------------
+
+    @ioctl(
+        0x00, "VERSION",
+        "i32 major, i32 minor, i32 patch, u64 name_len, u64 name, u64 date_len, u64 date, "
+        "u64 desc_len, u64 desc",
+        render=True,
+    )  # fmt: skip
+    def version(self, call: Call) -> None:
+        a = call.args
+        a.major, a.minor, a.patch = 0, 0, 0
+        for field, text in zip(("name", "date", "desc"), self.texts, strict=True):
+            self._text(call, field, f"{field}_len", text)
+
+    def _text(self, call: Call, field: str, length: str, text: bytes) -> None:
+        room, place = getattr(call.args, length), getattr(call.args, field)
+        if room and place:
+            call.write(place, text[:room])
+        setattr(call.args, length, len(text))
+
+    @ioctl(0x01, "GET_UNIQUE", "u64 unique_len, u64 unique")
+    def get_unique(self, call: Call) -> None:
+        text = self.unique if call.file.has_interface_version else b""
+        if call.args.unique_len >= len(text):
+            self._text(call, "unique", "unique_len", text)
+        call.args.unique_len = len(text)
+
+    @ioctl(
+        0x05, "GET_CLIENT",
+        "i32 idx, i32 auth, u64 pid, u64 uid, u64 magic, u64 iocs",
+    )  # fmt: skip
+    def get_client(self, call: Call) -> None:
+        if call.args.idx:
+            raise invalid()
+        call.args.auth = int(call.file.is_authenticated)
+        call.args.pid = call.file.process
+        call.args.uid = call.args.magic = call.args.iocs = 0
+
+    @ioctl(
+        0x07, "SET_VERSION",
+        "i32 drm_di_major, i32 drm_di_minor, i32 drm_dd_major, i32 drm_dd_minor",
+        master=True,
+    )  # fmt: skip
+    def set_version(self, call: Call) -> None:
+        a = call.args
+        asked, driver = (a.drm_di_major, a.drm_di_minor), (a.drm_dd_major, a.drm_dd_minor)
+        a.drm_di_major, a.drm_di_minor = INTERFACE
+        a.drm_dd_major, a.drm_dd_minor = 0, 0
+        if asked[0] != -1:
+            if asked[0] != INTERFACE[0] or not 0 <= asked[1] <= INTERFACE[1]:
+                raise invalid(f"interface {asked}")
+            call.file.has_interface_version = True
+        if driver[0] != -1 and driver != (0, 0):
+            raise invalid(f"driver version {driver}")
+
+    # -- rights ------------------------------------------------------------------------------------
+
+    @ioctl(0x02, "GET_MAGIC", "u32 magic", direction=2)
+    def get_magic(self, call: Call) -> None:
+        if not call.file.magic:
+            call.file.magic = next(self._magics)
+        call.args.magic = call.file.magic
+
+    @ioctl(0x11, "AUTH_MAGIC", "u32 magic", direction=1, master=True)
+    def auth_magic(self, call: Call) -> None:
+        for file in self.files:
+            if file.magic and file.magic == call.args.magic:
+                file.is_authenticated = True
+                return
+        raise invalid(f"no file has the number {call.args.magic}")
+
+    @ioctl(0x1E, "SET_MASTER", "", direction=0)
+    def set_master(self, call: Call) -> None:
+        if self.master is None:
+            self.make_master(call.file)
+        elif self.master is not call.file:
+            raise Refused(errno.EBUSY, f"{self.master} has the display")
+
+    @ioctl(0x1F, "DROP_MASTER", "", direction=0)
+    def drop_master(self, call: Call) -> None:
+        if not call.file.is_master:
+            raise invalid("it does not have the display")
+        call.file.is_master = False
+        self.master = None
+
+    def make_master(self, file: OpenFile) -> None:
+        """The file has the display from now on."""
+        self.master = file
+        file.is_master = file.is_authenticated = True
+
+    def opened(self, file: OpenFile) -> None:
+        """A node was opened: the first file of a card has the display."""
+        self.files.append(file)
+        if not file.is_render and self.master is None:
+            self.make_master(file)
+
+    def released(self, file: OpenFile) -> None:
+        """A file is gone."""
+        self.files.remove(file)
+        if self.master is file:
+            self.master = None
+
+    # -- capabilities ------------------------------------------------------------------------------
+
+    @ioctl(0x0C, "GET_CAP", "u64 capability, u64 value", render=True)
+    def get_cap(self, call: Call) -> None:
+        if call.args.capability not in CAPABILITIES:
+            raise invalid(f"capability {call.args.capability}")
+        call.args.value = CAPABILITIES[call.args.capability]
+
+    @ioctl(0x0D, "SET_CLIENT_CAP", "u64 capability, u64 value", direction=1)
+    def set_client_cap(self, call: Call) -> None:
+        a = call.args
+        if a.value > CLIENT_CAPABILITIES.get(a.capability, -1):
+            raise invalid(f"client capability {a.capability} = {a.value}")
+        call.file.client_caps[a.capability] = a.value
+        if a.capability == ATOMIC:
+            call.file.client_caps[UNIVERSAL_PLANES] = int(bool(a.value))

@@ -1,0 +1,325 @@
+"""The virtual device as a whole: memory, GPU, display and ioctls behind the supervisor."""
+
+from __future__ import annotations
+
+import errno
+import stat
+import struct
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from vc4lab.diagnostics import Reporter, StrictStop
+from vc4lab.drm.device.core import Core
+from vc4lab.drm.device.files import OpenFile
+from vc4lab.drm.device.gem import Buffers, DmaBuf
+from vc4lab.drm.device.gpu import Gpu, Job
+from vc4lab.drm.device.memory import DEFAULT_BYTES, GpuMemory
+from vc4lab.drm.device.syncobjs import SyncObjects
+from vc4lab.drm.device.vc4 import Vc4
+from vc4lab.drm.kms.atomic import Atomic
+from vc4lab.drm.kms.commits import Commits
+from vc4lab.drm.kms.frames import FrameBuffers
+from vc4lab.drm.kms.legacy import Legacy
+from vc4lab.drm.kms.modes import STANDARD, Mode
+from vc4lab.drm.kms.resources import Resources
+from vc4lab.drm.kms.screen import Screen
+from vc4lab.drm.nodes.platform_gpu import MAJOR, MINORS, platform_gpu
+from vc4lab.drm.supervisor.answers import Answer, Caller, Outcome
+from vc4lab.drm.supervisor.descriptors import Opened
+from vc4lab.drm.supervisor.file_status import FileStatus
+from vc4lab.drm.supervisor.supervisor import Supervisor
+from vc4lab.drm.uapi.ioctls import (
+    DRM_TYPE,
+    READ,
+    WRITE,
+    Call,
+    Ioctl,
+    Later,
+    Refused,
+    table_of,
+)
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+    from vc4lab.diagnostics.unknown import Unknowns
+
+DMA_BUF_SYNC = 0x40086200
+DMA_BUF_NAME = 0x62, 1
+_SYNC_FLAGS = 7
+FIRST_INODE = 2000
+
+
+class DrmDevice:
+    """A Pi's GPU for unmodified Linux programs.
+
+    Parameters
+    ----------
+    modes
+        What the connector offers, the preferred one first.
+    paced
+        Whether pictures appear at the mode's rate; else as fast as they come.
+    gpu_memory
+        Bytes that programs can have in all.
+    trace
+        Called with a line for each ioctl.
+    """
+
+    def __init__(
+        self,
+        *,
+        modes: Sequence[Mode] = STANDARD,
+        paced: bool = True,
+        gpu_memory: int = DEFAULT_BYTES,
+        engine: str = "jit",
+        threads: int | None = None,
+        unknowns: Unknowns | None = None,
+        reporter: Reporter | None = None,
+        trace: Callable[[str], None] | None = None,
+        deep: bool = False,
+    ) -> None:
+        from vc4lab.v3d.core import V3D
+        from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
+
+        self.reporter = reporter if reporter is not None else Reporter()
+        self.memory = GpuMemory(gpu_memory)
+        self.v3d = V3D(
+            self.memory.guest, self.reporter, engine=engine, threads=threads,
+            unknowns=unknowns if unknowns is not None else DEFAULT_UNKNOWNS,
+        )  # fmt: skip
+        self.trace = trace
+        self.gpu = Gpu(self.v3d, self.reporter)
+        self.gpu.on_finished = self._job_finished
+        self.gpu.on_strict = self._strict_stop
+        self.strict_stop: StrictStop | None = None
+        self.core = Core("vc4", "20140616", "Broadcom VC4 graphics", "soc:gpu")
+        self.buffers = Buffers(self.memory)
+        self.buffers.finished = lambda: self.gpu.finished
+        self.syncobjs = SyncObjects()
+        self.vc4 = Vc4(self.v3d, self.gpu, self.buffers, self.syncobjs, self.reporter)
+        self.screen = Screen(modes, paced=paced)
+        self.screen.on_frame = self._frame_shown
+        self.screen.on_leaving = self._leaving
+        commits = Commits(self.screen, self.vc4)
+        self.frames = FrameBuffers(self.screen, self.buffers)
+        self.resources = Resources(self.screen)
+        legacy = Legacy(self.screen, commits, self.resources, self.frames, self.buffers)
+        atomic = Atomic(self.screen, commits, self.resources, self.syncobjs)
+        self.table = table_of(
+            self.core, self.buffers, self.syncobjs, self.vc4, self.frames, self.resources,
+            legacy, atomic,
+        )  # fmt: skip
+        self.supervisor = Supervisor(self, platform_gpu(), self.memory.file.descriptor, deep=deep)
+        self.buffers.mappings = self.supervisor.mappings
+        self.picture: Image | None = None
+        """The last picture that went away, if `keep_pictures`."""
+        self.keep_pictures = False
+        self.stop_after: int | None = None
+        """End the programs after so many frames."""
+        self.on_frame: Callable[[int], None] | None = None
+
+    def __enter__(self) -> DrmDevice:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the GPU's thread."""
+        self.gpu.stop()
+
+    def run(self, program: Sequence[str], *, frames: int | None = None, **options: Any) -> int:
+        """Run a program to its end, or until so many frames were shown; its exit code.
+
+        Raises NotPossible where programs cannot be supervised, OSError if it cannot be started.
+        """
+        self.stop_after = self.screen.frames + frames if frames is not None else None
+        code = self.supervisor.run(program, **options)
+        self.vc4.let_go()
+        return code
+
+    def screenshot(self) -> Image | None:
+        """What the screen shows, or what it showed last."""
+        from vc4lab.drm.kms.scanout import compose
+
+        return compose(self.screen, self.memory.guest) or self.picture
+
+    # -- events inside -----------------------------------------------------------------------------
+
+    def _job_finished(self, job: Job) -> None:
+        self.supervisor.wake()
+
+    def _strict_stop(self, stop: StrictStop) -> None:
+        self.strict_stop = self.strict_stop or stop
+        self.supervisor.stop()
+
+    def _frame_shown(self) -> None:
+        if self.on_frame is not None:
+            self.on_frame(self.screen.frames)
+        if self.stop_after is not None and self.screen.frames == self.stop_after:
+            self._leaving()
+            self.supervisor.stop()
+
+    def _leaving(self) -> None:
+        from vc4lab.drm.kms.scanout import compose
+
+        ended = self.stop_after is not None and self.screen.frames > self.stop_after
+        if (self.keep_pictures or self.stop_after is not None) and not ended:
+            self.picture = compose(self.screen, self.memory.guest) or self.picture
+
+    # -- as the supervisor sees it -----------------------------------------------------------------
+
+    def open(self, name: str, caller: Caller) -> OpenFile:
+        """Open a node."""
+        file = OpenFile(name, caller.process, caller.name)
+        self.core.opened(file)
+        if self.trace is not None:
+            self.trace(f"{file}: open, file {file.number}")
+        return file
+
+    def released(self, opened: Opened) -> None:
+        """The last descriptor and mapping of something are gone."""
+        if isinstance(opened, DmaBuf):
+            self.buffers.dma_buf_released(opened)
+        elif isinstance(opened, OpenFile):
+            if opened not in self.core.files:
+                return
+            if self.trace is not None:
+                self.trace(f"{opened}: closed, file {opened.number}")
+            for flip in self.screen.flips:
+                if flip.file is opened:
+                    flip.wants_event = False
+            self.screen.waiters = [w for w in self.screen.waiters if w.file is not opened]
+            self.frames.released(opened)
+            self.resources.released(opened)
+            self.vc4.let_go()
+            self.buffers.released(opened)
+            self.core.released(opened)
+            opened.close()
+
+    def ioctl(self, opened: Opened, caller: Caller, request: int, argument: int) -> Answer:
+        """An ioctl on one of our descriptors."""
+        if isinstance(opened, DmaBuf):
+            return self._dma_buf(caller, request, argument)
+        if not isinstance(opened, OpenFile):
+            raise Refused(errno.ENOTTY)
+        if request >> 8 & 0xFF != DRM_TYPE:
+            raise Refused(errno.ENOTTY)
+        found = self.table.get(request & 0xFF)
+        if found is None:
+            if self.trace is not None:
+                self.trace(f"{opened}: ioctl 0x{request & 0xFF:02x}: not there")
+            raise Refused(errno.EINVAL if request & 0xFF < 0xA0 else errno.EOPNOTSUPP)
+        declared, handler = found
+        if declared.master and not opened.is_master:
+            raise Refused(errno.EACCES, "another file has the display")
+        if opened.is_render and not declared.render:
+            raise Refused(errno.EACCES, "not on a render node")
+        size = request >> 16 & 0x3FFF
+        structure = declared.structure
+        data = caller.read(argument, size) if request >> 30 & WRITE and size else b""
+        call = Call(
+            opened, caller, structure.parse(data[: structure.size].ljust(structure.size, b"\0"))
+        )
+        copied = min(size, structure.size) if request >> 30 & READ else 0
+
+        def finish(result: int) -> int:
+            if copied and result >= 0:
+                caller.write(argument, _packed(declared, call)[:copied])
+            return result
+
+        try:
+            result = handler(call)
+            if isinstance(result, Later):
+                if self.trace is not None:
+                    self.trace(f"{opened}: {call.args} waits")
+                return _then(result, finish)
+            answer = finish(result or 0)
+        except Refused as refused:
+            if self.trace is not None:
+                name = errno.errorcode.get(refused.number, str(refused.number))
+                self.trace(f"{opened}: {call.args} = {name} ({refused})")
+            raise
+        if self.trace is not None:
+            name = errno.errorcode.get(-answer, str(-answer)) if answer < 0 else str(answer)
+            self.trace(f"{opened}: {call.args} = {name}")
+        return answer
+
+    def plain_ioctl(self, caller: Caller, number: int, request: int, argument: int) -> Answer:
+        """A sync file's ioctl; others are the kernel's."""
+        if request >> 8 & 0xFF == 0x3E:
+            result = self.syncobjs.file_ioctl(caller, number, request, argument)
+            if result is not None:
+                return result
+        return Outcome.PROCEED
+
+    def _dma_buf(self, caller: Caller, request: int, argument: int) -> int:
+        if request == DMA_BUF_SYNC:
+            (flags,) = struct.unpack("<Q", caller.read(argument, 8))
+            if flags & ~_SYNC_FLAGS or not flags & 3:
+                raise Refused(errno.EINVAL)
+            return 0  # processor and GPU see the same bytes
+        if (request >> 8 & 0xFF, request & 0xFF) == DMA_BUF_NAME:
+            return 0
+        raise Refused(errno.ENOTTY)
+
+    def check_mapping(self, opened: Opened, offset: int, size: int) -> None:
+        """Only the file's own buffers can be mapped."""
+        if isinstance(opened, OpenFile):
+            target = self.buffers.find_mapping(opened, offset, -(-size // 4096) * 4096)
+            if target is None or target.private:
+                raise Refused(errno.EINVAL, f"no buffer of the file at 0x{offset:x}")
+            target.was_mapped = True
+            return
+        raise Refused(errno.ENODEV, "a dma-buf cannot be mapped yet")
+
+    def is_readable(self, opened: Opened) -> bool:
+        """Whether events wait."""
+        return isinstance(opened, OpenFile) and bool(opened.events)
+
+    def take_events(self, opened: Opened, room: int) -> bytes:
+        """Events for read()."""
+        return opened.take_events(room) if isinstance(opened, OpenFile) else b""
+
+    def event_descriptor(self, opened: Opened) -> int | None:
+        """For epoll."""
+        return opened.event_descriptor if isinstance(opened, OpenFile) else None
+
+    def status(self, opened: Opened) -> FileStatus:
+        """fstat."""
+        if isinstance(opened, OpenFile):
+            return FileStatus.character_device(MAJOR, MINORS[opened.node])
+        size = self.size_of(opened) or 0
+        return FileStatus(stat.S_IFREG | 0o600, FIRST_INODE + id(opened) % (1 << 40), size)
+
+    def size_of(self, opened: Opened) -> int | None:
+        """Bytes of a dma-buf."""
+        return opened.object.size if isinstance(opened, DmaBuf) else None
+
+    def name_of(self, opened: Opened) -> str:
+        """What a link in /proc shows."""
+        if isinstance(opened, OpenFile):
+            return f"/dev/dri/{opened.node}"
+        return "/dmabuf:" if isinstance(opened, DmaBuf) else "anon_inode:syncobj_file"
+
+    def next_event(self) -> float | None:
+        """When the display needs attention."""
+        return self.screen.next_event()
+
+    def tick(self, now: float) -> None:
+        """Time has come that far."""
+        self.screen.tick(now)
+
+
+def _packed(declared: Ioctl, call: Call) -> bytes:
+    return declared.structure.pack(call.args)
+
+
+def _then(later: Later, finish: Callable[[int], int]) -> Later:
+    """The same wait, with results written back at its end."""
+
+    def done() -> int | None:
+        result = later.done()
+        return None if result is None else finish(result)
+
+    return Later(done, later.deadline, later.late, later.watch, later.drop)

@@ -1,0 +1,113 @@
+"""Fences: something that will be done. A job of the GPU, a picture on the screen."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterable
+
+
+class Fence:
+    """Done or not yet; callbacks run once, in the thread that is done."""
+
+    def __init__(self, *, done: bool = False) -> None:
+        self._done = threading.Event()
+        self._callbacks: list[Callable[[], None]] = []
+        self._lock = threading.Lock()
+        if done:
+            self._done.set()
+
+    @property
+    def is_done(self) -> bool:
+        return self._done.is_set()
+
+    def signal(self) -> None:
+        """It is done."""
+        with self._lock:
+            if self._done.is_set():
+                return
+            self._done.set()
+            callbacks, self._callbacks = self._callbacks, []
+        for callback in callbacks:
+            callback()
+
+    def then(self, callback: Callable[[], None]) -> None:
+        """Call when it is done, at once if it is."""
+        with self._lock:
+            if not self._done.is_set():
+                self._callbacks.append(callback)
+                return
+        callback()
+
+    def wait(self, seconds: float) -> bool:
+        """Wait in this thread; whether it is done."""
+        return self._done.wait(seconds)
+
+
+def all_of(fences: Iterable[Fence]) -> Fence:
+    """A fence that is done when all others are."""
+    pending = [fence for fence in fences if not fence.is_done]
+    result = Fence(done=not pending)
+    left = len(pending)
+    lock = threading.Lock()
+
+    def one() -> None:
+        nonlocal left
+        with lock:
+            left -= 1
+            last = left == 0
+        if last:
+            result.signal()
+
+    for fence in pending:
+        fence.then(one)
+    return result
+
+
+class SyncFiles:
+    """Fences as descriptors of programs: eventfds, which can be polled.
+
+    An eventfd is known by the number that /proc shows. Our copy is closed when the fence is done;
+    an eventfd that we do not know and that is readable stands for a fence that was done.
+    """
+
+    def __init__(self) -> None:
+        self._pending: dict[int, tuple[int, Fence]] = {}
+        self._lock = threading.Lock()
+
+    def make(self, fence: Fence) -> int:
+        """A descriptor of ours for a fence, to be copied and closed by the caller."""
+        descriptor = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        with open(f"/proc/self/fdinfo/{descriptor}", "rb") as file:
+            number = event_number(file.read())
+        kept = os.dup(descriptor)
+        with self._lock:
+            self._pending[number] = kept, fence
+
+        def done() -> None:
+            with self._lock:
+                if self._pending.get(number, (0, None))[1] is fence:
+                    del self._pending[number]
+            os.eventfd_write(kept, 1)
+            os.close(kept)
+
+        fence.then(done)
+        return descriptor
+
+    def find(self, text: bytes) -> Fence | None:
+        """The fence of a descriptor with this fdinfo; None if it is no sync file."""
+        if b"eventfd-count:" not in text:
+            return None
+        with self._lock:
+            found = self._pending.get(event_number(text))
+        if found is not None:
+            return found[1]
+        count = text.split(b"eventfd-count:")[1].split(b"\n")[0].strip()
+        return Fence(done=True) if int(count, 16) else None
+
+
+def event_number(text: bytes) -> int:
+    """The number of an eventfd in its fdinfo; -1 before kernel 5.2."""
+    if b"eventfd-id:" not in text:
+        return -1
+    return int(text.split(b"eventfd-id:")[1].split(b"\n")[0])

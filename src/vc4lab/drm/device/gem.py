@@ -1,0 +1,276 @@
+"""Buffer objects: handles, names, dumb buffers, mapping, dma-bufs."""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from vc4lab.drm.device.memory import PAGE, GpuMemory, OutOfMemory
+from vc4lab.drm.kernel.binning import round_up
+from vc4lab.drm.supervisor.descriptors import Opened
+from vc4lab.drm.uapi.ioctls import Call, Refused, invalid, ioctl, missing
+from vc4lab.drm.uapi.submit import MAX_BUFFER, Buffer
+
+if TYPE_CHECKING:
+    from vc4lab.drm.device.files import OpenFile
+    from vc4lab.drm.kernel.shaders import Stream
+
+MAX_DUMB_SIDE = 1 << 16
+DUMB_PITCH_UNIT = 64
+RETIRED_BYTES = 64 << 20
+"""So much freed memory may wait until it is looked at whether programs still map it."""
+
+
+class GemObject:
+    """A buffer. `holders` counts handles, frame buffers, dma-bufs and jobs that need it."""
+
+    def __init__(
+        self, address: int, size: int, asked: int, kind: str, *, private: bool = False
+    ) -> None:
+        self.address = address
+        self.size = size
+        self.asked = asked
+        """Bytes that were asked for, before rounding to pages."""
+        self.kind = kind
+        self.private = private
+        self.label = ""
+        self.modifier = 0
+        self.holders = 0
+        self.name = 0
+        """Global name (FLINK), 0 for none."""
+        self.was_mapped = False
+        self.exported: DmaBuf | None = None
+        self.seqno = 0
+        """The last job that uses it."""
+        self.write_seqno = 0
+        self.is_needed = True
+        self.was_purged = False
+        self.stream: Stream | None = None
+        """What a shader takes, found when its buffer was made."""
+        self.submit = Buffer(0, address, size, shader=private)
+        """As jobs see it."""
+
+    def __str__(self) -> str:
+        label = f" {self.label!r}" if self.label else ""
+        return f"{self.kind}{label} 0x{self.address:x}+0x{self.size:x}"
+
+
+class DmaBuf(Opened):
+    """A buffer as a descriptor."""
+
+    def __init__(self, target: GemObject) -> None:
+        self.object = target
+
+
+class Buffers:
+    """All buffer objects of the device, and the ioctls about them."""
+
+    def __init__(self, memory: GpuMemory) -> None:
+        self.memory = memory
+        self.names: dict[int, GemObject] = {}
+        self.at: dict[int, GemObject] = {}
+        """Live buffers by address."""
+        self._next_name = 1
+        self.count = 0
+        self.bytes = 0
+        self.retired: list[GemObject] = []
+        """Freed, but perhaps still mapped somewhere or used by a job."""
+        self.retired_bytes = 0
+        self.mappings: Callable[[], list[tuple[int, int]]] = list
+        """Ranges of the memory file that programs map, (start, end)."""
+        self.finished: Callable[[], int] = lambda: 0
+        """Sequence number of the last finished job."""
+
+    # -- life --------------------------------------------------------------------------------------
+
+    def create(self, size: int, kind: str, *, private: bool = False) -> GemObject:
+        """A new object, without a holder yet. Raises Refused (ENOMEM)."""
+        rounded = round_up(size, PAGE)
+        if not 0 < rounded <= MAX_BUFFER:
+            raise Refused(errno.ENOMEM if size else errno.EINVAL, f"a buffer of {size} bytes")
+        if self.retired_bytes > RETIRED_BYTES:
+            self.reclaim()
+        address = self._take(rounded, private=private)
+        self.count += 1
+        self.bytes += rounded
+        target = GemObject(address, rounded, size, kind, private=private)
+        self.at[address] = target
+        return target
+
+    def _take(self, size: int, *, private: bool) -> int:
+        for attempt in (lambda: None, self.reclaim, self.purge):
+            attempt()
+            try:
+                return self.memory.take(size, private=private)
+            except OutOfMemory:
+                pass
+        raise Refused(errno.ENOMEM, f"no room for {size} bytes")
+
+    def hold(self, target: GemObject) -> GemObject:
+        """One more holder."""
+        target.holders += 1
+        return target
+
+    def drop(self, target: GemObject) -> None:
+        """One holder less; without any the memory is free for others."""
+        target.holders -= 1
+        if target.holders:
+            return
+        if target.name:
+            del self.names[target.name]
+        self.count -= 1
+        if target.was_purged:
+            return
+        del self.at[target.address]
+        self.bytes -= target.size
+        self.retired.append(target)
+        self.retired_bytes += target.size
+        if not target.was_mapped:
+            self.reclaim(mapped=False)
+
+    def reclaim(self, *, mapped: bool = True) -> None:
+        """Give freed memory back that no job uses and, if asked, what no program maps any more."""
+        if not self.retired:
+            return
+        finished = self.finished()
+        ranges = self.mappings() if mapped else []
+        left = []
+        for target in self.retired:
+            busy = target.seqno > finished
+            if busy or (target.was_mapped and (not mapped or _overlaps(target, ranges))):
+                left.append(target)
+            else:
+                self.memory.give(target.address, target.size, private=target.private)
+                self.retired_bytes -= target.size
+        self.retired = left
+
+    def purge(self) -> None:
+        """Take the memory of buffers whose owners said that they do not need it."""
+        finished = self.finished()
+        ranges = self.mappings()
+        for target in list(self.at.values()):
+            if target.is_needed or target.seqno > finished or _overlaps(target, ranges):
+                continue
+            target.was_purged = True
+            self.bytes -= target.size
+            del self.at[target.address]
+            self.memory.give(target.address, target.size, private=target.private)
+
+    def add_handle(self, file: OpenFile, target: GemObject) -> int:
+        """The file's handle of an object; the same one each time."""
+        known = file.handle_of.get(id(target))
+        if known is not None:
+            return known
+        handle = file.buffers.add(self.hold(target))
+        file.handle_of[id(target)] = handle
+        return handle
+
+    def lookup(self, file: OpenFile, handle: int) -> GemObject:
+        """The object of a handle. Raises Refused (ENOENT)."""
+        target = file.buffers.get(handle)
+        if target is None:
+            raise missing(f"no buffer has handle {handle}")
+        return target
+
+    def close_handle(self, file: OpenFile, handle: int) -> None:
+        """Free a handle. Raises Refused (EINVAL)."""
+        target = file.buffers.remove(handle)
+        if target is None:
+            raise invalid(f"no buffer has handle {handle}")
+        del file.handle_of[id(target)]
+        self.drop(target)
+
+    def released(self, file: OpenFile) -> None:
+        """The file is gone with its handles."""
+        for handle in list(file.buffers.objects):
+            self.close_handle(file, handle)
+
+    def find_mapping(self, file: OpenFile, offset: int, size: int) -> GemObject | None:
+        """The file's buffer whose pages these are."""
+        first = self.at.get(offset)
+        candidates = [first] if first is not None and id(first) in file.handle_of else None
+        for target in candidates or file.buffers.objects.values():
+            if target.address <= offset and offset + size <= target.address + target.size:
+                return target
+        return None
+
+    def offset_of(self, target: GemObject) -> int:
+        """Where a buffer is to be mapped. Raises Refused (EINVAL) for what clients must not see."""
+        if target.private or target.was_purged:
+            raise invalid("a shader's or a purged buffer cannot be mapped")
+        return target.address
+
+    # -- ioctls ------------------------------------------------------------------------------------
+
+    @ioctl(0x09, "GEM_CLOSE", "u32 handle, u32 pad", direction=1, render=True)
+    def gem_close(self, call: Call) -> None:
+        self.close_handle(call.file, call.args.handle)
+
+    @ioctl(0x0A, "GEM_FLINK", "u32 handle, u32 name")
+    def gem_flink(self, call: Call) -> None:
+        target = self.lookup(call.file, call.args.handle)
+        if not target.name:
+            target.name = self._next_name
+            self._next_name += 1
+            self.names[target.name] = target
+        call.args.name = target.name
+
+    @ioctl(0x0B, "GEM_OPEN", "u32 name, u32 handle, u64 size")
+    def gem_open(self, call: Call) -> None:
+        target = self.names.get(call.args.name)
+        if target is None:
+            raise missing(f"no buffer has the name {call.args.name}")
+        call.args.handle = self.add_handle(call.file, target)
+        call.args.size = target.size
+
+    @ioctl(
+        0xB2, "MODE_CREATE_DUMB",
+        "u32 height, u32 width, u32 bpp, u32 flags, u32 handle, u32 pitch, u64 size",
+    )  # fmt: skip
+    def create_dumb(self, call: Call) -> None:
+        a = call.args
+        if not (a.width and a.height and a.bpp) or a.bpp > 64:
+            raise invalid("a dumb buffer without pixels")
+        if a.width > MAX_DUMB_SIDE or a.height > MAX_DUMB_SIDE:
+            raise invalid(f"a dumb buffer of {a.width}x{a.height}")
+        pitch = round_up(a.width * -(-a.bpp // 8), DUMB_PITCH_UNIT)
+        target = self.create(pitch * a.height, "dumb")
+        a.handle, a.pitch, a.size = self.add_handle(call.file, target), pitch, target.size
+
+    @ioctl(0xB3, "MODE_MAP_DUMB", "u32 handle, u32 pad, u64 offset")
+    def map_dumb(self, call: Call) -> None:
+        call.args.offset = self.offset_of(self.lookup(call.file, call.args.handle))
+
+    @ioctl(0xB4, "MODE_DESTROY_DUMB", "u32 handle")
+    def destroy_dumb(self, call: Call) -> None:
+        self.close_handle(call.file, call.args.handle)
+
+    @ioctl(0x2D, "PRIME_HANDLE_TO_FD", "u32 handle, u32 flags, i32 fd", render=True)
+    def handle_to_fd(self, call: Call) -> None:
+        if call.args.flags & ~(0o2000000 | 2):
+            raise invalid(f"flags 0x{call.args.flags:x}")
+        target = self.lookup(call.file, call.args.handle)
+        if target.private:
+            raise invalid("a shader's buffer cannot be exported")
+        if target.exported is None:
+            target.exported = DmaBuf(self.hold(target))
+        call.args.fd = call.task.give(target.exported, call.args.flags & 0o2000000)
+
+    @ioctl(0x2E, "PRIME_FD_TO_HANDLE", "u32 handle, u32 flags, i32 fd", render=True)
+    def fd_to_handle(self, call: Call) -> None:
+        number = call.args.fd
+        found = call.task.find(number) if number >= 0 else None
+        if not isinstance(found, DmaBuf):
+            raise Refused(errno.EBADF if found is None else errno.EINVAL, "not a dma-buf of ours")
+        call.args.handle = self.add_handle(call.file, found.object)
+
+    def dma_buf_released(self, buffer: DmaBuf) -> None:
+        """The last descriptor of a dma-buf is gone."""
+        buffer.object.exported = None
+        self.drop(buffer.object)
+
+
+def _overlaps(target: GemObject, ranges: list[tuple[int, int]]) -> bool:
+    end = target.address + target.size
+    return any(low < end and target.address < high for low, high in ranges)

@@ -1,0 +1,125 @@
+"""The GPU's thread: jobs in the order of their sequence numbers, beside the programs."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from vc4lab.diagnostics import Reporter, StrictStop
+from vc4lab.drm.device.fences import Fence
+from vc4lab.drm.kernel.hardware import run_job
+from vc4lab.v3d.counters import counts
+
+if TYPE_CHECKING:
+    from vc4lab.drm.kernel.jobs import BuiltJob
+    from vc4lab.v3d.core import V3D
+
+LONGEST_WAIT = 10.0
+"""Seconds that a job waits for a fence of others before it is drawn anyway."""
+
+
+class PerformanceMonitor:
+    """A set of counters that adds up what the jobs with it did."""
+
+    def __init__(self, sources: list[int]) -> None:
+        self.sources = sources
+        self.values = [0] * len(sources)
+
+
+@dataclass
+class Job:
+    """One job that waits or runs."""
+
+    seqno: int
+    name: str
+    built: BuiltJob
+    after: Fence | None = None
+    """Another one's fence that must be done first."""
+    done: Fence = field(default_factory=Fence)
+    perfmon: PerformanceMonitor | None = None
+    failed: bool = False
+
+
+class Gpu:
+    """Takes jobs; `finished` is the sequence number of the last one that is through."""
+
+    def __init__(self, v3d: V3D, reporter: Reporter) -> None:
+        self.v3d = v3d
+        self.reporter = reporter
+        self.submitted = 0
+        self.finished = 0
+        self.jobs = 0
+        self.on_finished: Callable[[Job], None] | None = None
+        """Called in the GPU's thread."""
+        self.on_strict: Callable[[StrictStop], None] | None = None
+        self._queue: deque[Job] = deque()
+        self._open: dict[int, Job] = {}
+        self._wake = threading.Condition()
+        self._stop = False
+        self._thread: threading.Thread | None = None
+
+    @property
+    def waiting(self) -> int:
+        """Jobs that are not through."""
+        return self.submitted - self.finished
+
+    def submit(self, job: Job) -> None:
+        """Put a job at the end of the queue."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name="vc4lab-gpu", daemon=True)
+            self._thread.start()
+        self.submitted = job.seqno
+        self._open[job.seqno] = job
+        with self._wake:
+            self._queue.append(job)
+            self._wake.notify()
+
+    def fence_after(self, seqno: int) -> Fence:
+        """Done when that job is through."""
+        job = self._open.get(seqno)
+        return job.done if job is not None else Fence(done=True)
+
+    def stop(self) -> None:
+        """End the thread after the job at hand."""
+        with self._wake:
+            self._stop = True
+            self._wake.notify()
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+
+    def _run(self) -> None:
+        while True:
+            with self._wake:
+                while not self._queue and not self._stop:
+                    self._wake.wait()
+                if self._stop:
+                    return
+                job = self._queue.popleft()
+            self._do(job)
+
+    def _do(self, job: Job) -> None:
+        if job.after is not None and not job.after.wait(LONGEST_WAIT):
+            self.reporter.report(
+                "DRM-016", f"{job.name}: the fence it waits for is not done", block="DRM"
+            )
+        before = counts(self.v3d.events()) if job.perfmon is not None else {}
+        try:
+            job.failed = not run_job(self.v3d, job.built, job.name)
+        except StrictStop as stop:
+            job.failed = True
+            if self.on_strict is not None:
+                self.on_strict(stop)
+        if job.perfmon is not None:
+            after = counts(self.v3d.events())
+            for number, source in enumerate(job.perfmon.sources):
+                job.perfmon.values[number] += after.get(source, 0) - before.get(source, 0)
+        self.jobs += 1
+        self.finished = job.seqno
+        self._open.pop(job.seqno, None)
+        job.done.signal()
+        if self.on_finished is not None:
+            self.on_finished(job)

@@ -1,0 +1,95 @@
+"""Where buffers lie: what clients may map in one file, what only the GPU may see outside of it.
+
+Shader code, validated lists, records, uniforms and tile memory lie in private memory, which no
+client can open: what was checked cannot change.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+
+from vc4lab.drm.kernel.binning import round_up
+from vc4lab.memory import MEMORY_SIZE, GuestMemory, SharedFile
+
+PAGE = 4096
+SHADERS = 0x0010_0000
+SHADERS_SIZE = 63 << 20
+TILE_MEMORY = 0x0400_0000
+TILE_MEMORY_SIZE = 64 << 20
+"""Tile state and tile lists of the job that runs."""
+LISTS = 0x0800_0000
+LISTS_SIZE = 128 << 20
+"""Lists, shader records and uniforms of the jobs that wait, in a ring."""
+CLIENTS = 0x1000_0000
+"""From here on: buffers that clients map. A buffer's offset in the file is its address."""
+MAX_CLIENT_BYTES = MEMORY_SIZE - CLIENTS
+DEFAULT_BYTES = 512 << 20
+
+
+class OutOfMemory(Exception):  # noqa: N818 - an answer of the allocator
+    """No room of that size."""
+
+
+class Allocator:
+    """Pages of one range of addresses, lowest place first."""
+
+    def __init__(self, start: int, size: int) -> None:
+        self._free: list[tuple[int, int]] = [(start, size)]
+        self.free_bytes = size
+
+    def take(self, size: int) -> int:
+        """A place for `size` bytes. Raises OutOfMemory."""
+        size = round_up(size, PAGE)
+        for number, (start, room) in enumerate(self._free):
+            if room >= size:
+                if room == size:
+                    del self._free[number]
+                else:
+                    self._free[number] = start + size, room - size
+                self.free_bytes -= size
+                return start
+        raise OutOfMemory
+
+    def give(self, start: int, size: int) -> None:
+        """Take a place back."""
+        size = round_up(size, PAGE)
+        self.free_bytes += size
+        place = bisect_left(self._free, (start, 0))
+        if place < len(self._free) and self._free[place][0] == start + size:
+            size += self._free.pop(place)[1]
+        if place and sum(self._free[place - 1]) == start:
+            before = self._free.pop(place - 1)
+            start, size = before[0], before[1] + size
+        insort(self._free, (start, size))
+
+
+class GpuMemory:
+    """The memory of the virtual device."""
+
+    def __init__(self, client_bytes: int = DEFAULT_BYTES) -> None:
+        client_bytes = round_up(client_bytes, PAGE)
+        if not PAGE <= client_bytes <= MAX_CLIENT_BYTES:
+            raise ValueError(f"GPU memory of {client_bytes} bytes: up to {MAX_CLIENT_BYTES}")
+        self.client_bytes = client_bytes
+        self.file = SharedFile(CLIENTS, client_bytes, name="vc4lab-gpu")
+        self.guest = GuestMemory(shared=[self.file])
+        self.clients = Allocator(CLIENTS, client_bytes)
+        self.shaders = Allocator(SHADERS, SHADERS_SIZE)
+
+    def take(self, size: int, *, private: bool = False) -> int:
+        """Zeroed pages for a buffer. Raises OutOfMemory."""
+        return (self.shaders if private else self.clients).take(size)
+
+    def give(self, address: int, size: int, *, private: bool = False) -> None:
+        """Pages that nothing uses any more; the next owner reads zeros."""
+        size = round_up(size, PAGE)
+        if private:
+            self.guest.fill(address, size)
+            self.shaders.give(address, size)
+        else:
+            self.file.release(address, size)
+            self.clients.give(address, size)
+
+    def discard(self, address: int, size: int) -> None:
+        """Purge a client's buffer: it reads zeros, and its place stays taken."""
+        self.file.release(address, round_up(size, PAGE))

@@ -1,0 +1,193 @@
+"""Sync objects: boxes for a fence, shared between jobs, files and the display."""
+
+from __future__ import annotations
+
+import errno
+import os
+import struct
+import time
+
+from vc4lab.drm.device.fences import Fence, SyncFiles, all_of
+from vc4lab.drm.device.files import OpenFile
+from vc4lab.drm.supervisor.answers import Caller
+from vc4lab.drm.supervisor.descriptors import Opened
+from vc4lab.drm.uapi.ioctls import Call, Later, Refused, invalid, ioctl, missing
+from vc4lab.drm.uapi.structures import Structure
+
+CREATE_SIGNALED = 1
+AS_SYNC_FILE = 1
+WAIT_ALL, WAIT_FOR_SUBMIT = 1, 2
+MAX_HANDLES = 4096
+CLOSE_ON_EXEC = 0o2000000
+
+MERGE, FILE_INFO = 0xC0303E03, 0xC0383E04
+_MERGE = Structure("sync_merge_data", "char[32] name, i32 fd2, i32 fence, u32 flags, u32 pad")
+_FILE_INFO = Structure(
+    "sync_file_info",
+    "char[32] name, i32 status, u32 flags, u32 num_fences, u32 pad, u64 fences",
+)
+_FENCE_INFO = Structure(
+    "sync_fence_info",
+    "char[32] obj_name, char[32] driver_name, i32 status, u32 flags, u64 timestamp_ns",
+)
+
+
+class SyncObject(Opened):
+    """A box for a fence."""
+
+    def __init__(self, fence: Fence | None = None) -> None:
+        self.fence = fence
+
+
+class SyncObjects:
+    """The ioctls of sync objects and of sync files."""
+
+    def __init__(self) -> None:
+        self.files = SyncFiles()
+
+    def lookup(self, file: OpenFile, handle: int) -> SyncObject:
+        """Raises Refused (ENOENT)."""
+        found = file.syncobjs.get(handle)
+        if found is None:
+            raise missing(f"no sync object has handle {handle}")
+        return found
+
+    def fence_of(self, file: OpenFile, handle: int) -> Fence:
+        """The fence in a sync object. Raises Refused (ENOENT, EINVAL)."""
+        fence = self.lookup(file, handle).fence
+        if fence is None:
+            raise invalid(f"sync object {handle} has no fence")
+        return fence
+
+    def give_file(self, caller: Caller, fence: Fence) -> int:
+        """A sync file for the caller; its number there. Raises Refused."""
+        descriptor = self.files.make(fence)
+        try:
+            return caller.give_copy(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def fence_in(self, caller: Caller, number: int) -> Fence:
+        """The fence of a caller's sync file. Raises Refused (EBADF, EINVAL)."""
+        info = caller.info(number)
+        if info is None:
+            raise Refused(errno.EBADF)
+        fence = self.files.find(info.text)
+        if fence is None:
+            raise invalid("not a sync file")
+        return fence
+
+    # -- sync objects ------------------------------------------------------------------------------
+
+    @ioctl(0xBF, "SYNCOBJ_CREATE", "u32 handle, u32 flags", render=True)
+    def create(self, call: Call) -> None:
+        if call.args.flags & ~CREATE_SIGNALED:
+            raise invalid(f"flags 0x{call.args.flags:x}")
+        fence = Fence(done=True) if call.args.flags & CREATE_SIGNALED else None
+        call.args.handle = call.file.syncobjs.add(SyncObject(fence))
+
+    @ioctl(0xC0, "SYNCOBJ_DESTROY", "u32 handle, u32 pad", render=True)
+    def destroy(self, call: Call) -> None:
+        if call.args.pad or call.file.syncobjs.remove(call.args.handle) is None:
+            raise invalid(f"no sync object has handle {call.args.handle}")
+
+    @ioctl(0xC1, "SYNCOBJ_HANDLE_TO_FD", "u32 handle, u32 flags, i32 fd, u32 pad", render=True)
+    def handle_to_fd(self, call: Call) -> None:
+        a = call.args
+        if a.pad or a.flags & ~AS_SYNC_FILE:
+            raise invalid(f"flags 0x{a.flags:x}")
+        found = self.lookup(call.file, a.handle)
+        if a.flags & AS_SYNC_FILE:
+            a.fd = self.give_file(call.task, self.fence_of(call.file, a.handle))
+        else:
+            a.fd = call.task.give(found, CLOSE_ON_EXEC)
+
+    @ioctl(0xC2, "SYNCOBJ_FD_TO_HANDLE", "u32 handle, u32 flags, i32 fd, u32 pad", render=True)
+    def fd_to_handle(self, call: Call) -> None:
+        a = call.args
+        if a.pad or a.flags & ~AS_SYNC_FILE or a.fd < 0:
+            raise invalid(f"flags 0x{a.flags:x}, descriptor {a.fd}")
+        if a.flags & AS_SYNC_FILE:
+            self.lookup(call.file, a.handle).fence = self.fence_in(call.task, a.fd)
+            return
+        found = call.task.find(a.fd)
+        if not isinstance(found, SyncObject):
+            raise invalid("not a sync object's descriptor")
+        a.handle = call.file.syncobjs.add(found)
+
+    @ioctl(
+        0xC3, "SYNCOBJ_WAIT",
+        "u64 handles, i64 timeout_nsec, u32 count_handles, u32 flags, u32 first_signaled, u32 pad",
+        render=True,
+    )  # fmt: skip
+    def wait(self, call: Call) -> Later | int | None:
+        a = call.args
+        if a.flags & ~(WAIT_ALL | WAIT_FOR_SUBMIT | 4):
+            raise invalid(f"flags 0x{a.flags:x}")
+        objects = self._objects(call)
+        for target in objects:
+            if target.fence is None and not a.flags & WAIT_FOR_SUBMIT:
+                raise invalid("a sync object without a fence")
+
+        def done() -> int | None:
+            states = [target.fence is not None and target.fence.is_done for target in objects]
+            if all(states) if a.flags & WAIT_ALL else any(states):
+                a.first_signaled = states.index(True)
+                return 0
+            return None
+
+        if done() is not None:
+            return None
+        deadline = a.timeout_nsec / 1e9  # absolute, of the monotonic clock
+        if deadline <= time.monotonic():
+            return -errno.ETIME
+        return Later(done, min(deadline, time.monotonic() + 1e6))
+
+    @ioctl(0xC4, "SYNCOBJ_RESET", "u64 handles, u32 count_handles, u32 pad", render=True)
+    def reset(self, call: Call) -> None:
+        for target in self._objects(call):
+            target.fence = None
+
+    @ioctl(0xC5, "SYNCOBJ_SIGNAL", "u64 handles, u32 count_handles, u32 pad", render=True)
+    def signal(self, call: Call) -> None:
+        for target in self._objects(call):
+            target.fence = Fence(done=True)
+
+    def _objects(self, call: Call) -> list[SyncObject]:
+        count = call.args.count_handles
+        if not 0 < count <= MAX_HANDLES:
+            raise invalid(f"{count} handles")
+        handles = struct.unpack(f"<{count}I", call.read(call.args.handles, 4 * count))
+        return [self.lookup(call.file, handle) for handle in handles]
+
+    # -- sync files --------------------------------------------------------------------------------
+
+    def file_ioctl(self, caller: Caller, number: int, request: int, argument: int) -> int | None:
+        """SYNC_IOC_MERGE and SYNC_IOC_FILE_INFO; None for a descriptor that is no sync file."""
+        info = caller.info(number)
+        fence = self.files.find(info.text) if info is not None else None
+        if fence is None:
+            return None
+        if request == MERGE:
+            values = _MERGE.parse(caller.read(argument, _MERGE.size))
+            if values.flags or values.pad:
+                raise invalid()
+            both = all_of([fence, self.fence_in(caller, values.fd2)])
+            values.fence = self.give_file(caller, both)
+            caller.write(argument, _MERGE.pack(values))
+            return 0
+        if request == FILE_INFO:
+            values = _FILE_INFO.parse(caller.read(argument, _FILE_INFO.size))
+            if values.flags or values.pad:
+                raise invalid()
+            state = int(fence.is_done)
+            if values.num_fences:
+                one = _FENCE_INFO.make(
+                    obj_name=b"vc4lab", driver_name=b"vc4", status=state,
+                    timestamp_ns=time.monotonic_ns() if state else 0,
+                )  # fmt: skip
+                caller.write(values.fences, _FENCE_INFO.pack(one))
+            values.name, values.status, values.num_fences = b"vc4lab", state, 1
+            caller.write(argument, _FILE_INFO.pack(values))
+            return 0
+        raise Refused(errno.ENOTTY)

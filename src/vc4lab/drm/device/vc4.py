@@ -1,0 +1,336 @@
+"""The ioctls of the vc4 driver: buffers, shaders, jobs, waiting, performance monitors."""
+
+from __future__ import annotations
+
+import errno
+import struct
+import time
+from collections import deque
+from typing import TYPE_CHECKING
+
+from vc4lab.diagnostics import Reporter
+from vc4lab.drm.device.fences import Fence
+from vc4lab.drm.device.gem import Buffers, GemObject
+from vc4lab.drm.device.gpu import Gpu, Job, PerformanceMonitor
+from vc4lab.drm.device.memory import LISTS, LISTS_SIZE, TILE_MEMORY, TILE_MEMORY_SIZE
+from vc4lab.drm.device.syncobjs import SyncObjects
+from vc4lab.drm.kernel.binning import round_up
+from vc4lab.drm.kernel.jobs import Workspace, build_submit
+from vc4lab.drm.kernel.shader_rules import Violation
+from vc4lab.drm.kernel.shaders import Stream, analyse
+from vc4lab.drm.uapi.ioctls import Call, Later, Refused, invalid, ioctl, missing
+from vc4lab.drm.uapi.structures import Structure
+from vc4lab.drm.uapi.submit import MAX_BUFFERS, PAGE, JobError, JobReporter
+from vc4lab.drm.uapi.vc4 import HANG_REGISTERS, PARAMETERS, SUBMIT_FIELDS, submit_of
+from vc4lab.qpu.disassembler import disassemble
+from vc4lab.v3d.registers import BY_NAME
+
+if TYPE_CHECKING:
+    from vc4lab.v3d.core import V3D
+
+MAX_STREAM = 16 << 20
+MAX_SHADER = 1 << 20
+MAX_LABEL = 4096
+MAX_WAITING = 64
+"""Jobs in the queue; a program that submits more has to wait."""
+T_TILED = 0x0700_0000_0000_0001
+WILL_NEED, DO_NOT_NEED = 0, 1
+COUNTERS = 30
+MAX_COUNTERS = 16
+_TILE_BYTES = 64
+"""At most, of the rendering list."""
+_HANG_BUFFER = Structure("drm_vc4_get_hang_state_bo", "u32 handle, u32 paddr, u32 size, u32 pad")
+
+
+class _Ring:
+    """Places for the lists of jobs that are not through, one after the other."""
+
+    def __init__(self) -> None:
+        self._used: deque[tuple[int, int, int]] = deque()
+        self._next = LISTS
+
+    def take(self, size: int, seqno: int, finished: int) -> int | None:
+        """A place for a job's lists; None if the jobs before it have to end first."""
+        while self._used and self._used[0][2] <= finished:
+            self._used.popleft()
+        start = self._next
+        if start + size > LISTS + LISTS_SIZE:
+            start = LISTS
+        if any(low < start + size and start < high for low, high, _ in self._used):
+            return None
+        self._used.append((start, start + size, seqno))
+        self._next = start + round_up(size, PAGE)
+        return start
+
+
+class Vc4:
+    """Driver-specific ioctls, from DRM_COMMAND_BASE on."""
+
+    def __init__(
+        self, v3d: V3D, gpu: Gpu, buffers: Buffers, syncobjs: SyncObjects, reporter: Reporter
+    ) -> None:
+        self.v3d = v3d
+        self.gpu = gpu
+        self.buffers = buffers
+        self.syncobjs = syncobjs
+        self.reporter = reporter
+        self.known: dict[int, Stream] = {}
+        """Checked shaders by address."""
+        self.hang: tuple[list[GemObject], Job] | None = None
+        self.perfmons = 0
+        self._ring = _Ring()
+        self._held: deque[tuple[int, list[GemObject]]] = deque()
+
+    # -- buffers -----------------------------------------------------------------------------------
+
+    @ioctl(0x43, "VC4_CREATE_BO", "u32 size, u32 flags, u32 handle, u32 pad", render=True)
+    def create_bo(self, call: Call) -> None:
+        if call.args.flags or call.args.pad:
+            raise invalid(f"flags 0x{call.args.flags:x}")
+        target = self.buffers.create(call.args.size, "bo")
+        call.args.handle = self.buffers.add_handle(call.file, target)
+
+    @ioctl(0x44, "VC4_MMAP_BO", "u32 handle, u32 flags, u64 offset", render=True)
+    def mmap_bo(self, call: Call) -> None:
+        if call.args.flags:
+            raise invalid(f"flags 0x{call.args.flags:x}")
+        target = self._lookup(call, call.args.handle)
+        call.args.offset = self.buffers.offset_of(target)
+
+    @ioctl(
+        0x45, "VC4_CREATE_SHADER_BO",
+        "u32 size, u32 flags, u64 data, u32 handle, u32 pad", render=True,
+    )  # fmt: skip
+    def create_shader_bo(self, call: Call) -> None:
+        a = call.args
+        if a.flags or a.pad or not a.size or a.size % 8 or a.size > MAX_SHADER:
+            raise invalid(f"a shader of {a.size} bytes, flags 0x{a.flags:x}")
+        code = call.read(a.data, a.size)
+        target = self.buffers.create(a.size, "shader", private=True)
+        memory = self.buffers.memory.guest
+        memory.write(target.address, code)
+        try:
+            target.stream = analyse(memory, target.address, target.size)
+        except Violation as violation:
+            word = int.from_bytes(code[8 * violation.index : 8 * violation.index + 8], "little")
+            self.reporter.report(
+                violation.code,
+                f"{call.file.program}: shader, instruction {violation.index} "
+                f"`{disassemble(word)}`: {violation}",
+                block="DRM",
+            )
+            self.buffers.drop(self.buffers.hold(target))
+            raise invalid(str(violation)) from None
+        self.known[target.address] = target.stream
+        a.handle = self.buffers.add_handle(call.file, target)
+
+    @ioctl(0x47, "VC4_GET_PARAM", "u32 param, u32 pad, u64 value", render=True)
+    def get_param(self, call: Call) -> None:
+        a = call.args
+        if a.pad:
+            raise invalid()
+        if a.param < 3:
+            a.value = self.v3d.read(BY_NAME[f"IDENT{a.param}"].offset)
+        elif a.param in PARAMETERS:
+            a.value = PARAMETERS[a.param]
+        else:
+            raise invalid(f"parameter {a.param}")
+
+    @ioctl(0x48, "VC4_SET_TILING", "u32 handle, u32 flags, u64 modifier", render=True)
+    def set_tiling(self, call: Call) -> None:
+        a = call.args
+        if a.flags or a.modifier not in (0, T_TILED):
+            raise invalid(f"modifier 0x{a.modifier:x}")
+        self._lookup(call, a.handle, private="a shader's buffer").modifier = a.modifier
+
+    @ioctl(0x49, "VC4_GET_TILING", "u32 handle, u32 flags, u64 modifier", render=True)
+    def get_tiling(self, call: Call) -> None:
+        a = call.args
+        if a.flags or a.modifier:
+            raise invalid()
+        a.modifier = self._lookup(call, a.handle).modifier
+
+    @ioctl(0x4A, "VC4_LABEL_BO", "u32 handle, u32 len, u64 name", render=True)
+    def label_bo(self, call: Call) -> None:
+        if not call.args.len or call.args.len > MAX_LABEL:
+            raise invalid("a label without text")
+        text = call.read(call.args.name, call.args.len)
+        target = self._lookup(call, call.args.handle)
+        target.label = text.split(b"\0")[0].decode("utf-8", "replace")
+
+    @ioctl(0x4B, "VC4_GEM_MADVISE", "u32 handle, u32 madv, u32 retained, u32 pad", render=True)
+    def gem_madvise(self, call: Call) -> None:
+        a = call.args
+        if a.madv not in (WILL_NEED, DO_NOT_NEED) or a.pad:
+            raise invalid(f"advice {a.madv}")
+        target = self._lookup(call, a.handle, private="a shader's buffer")
+        target.is_needed = a.madv == WILL_NEED
+        a.retained = int(not target.was_purged)
+
+    def _lookup(self, call: Call, handle: int, private: str = "") -> GemObject:
+        target = self.buffers.lookup(call.file, handle)
+        if private and target.private:
+            raise invalid(private)
+        return target
+
+    # -- jobs --------------------------------------------------------------------------------------
+
+    @ioctl(0x40, "VC4_SUBMIT_CL", SUBMIT_FIELDS, render=True)
+    def submit_cl(self, call: Call) -> Later | None:
+        a = call.args
+        for name in ("bin_cl", "shader_rec", "uniforms"):
+            if getattr(a, f"{name}_size") > MAX_STREAM:
+                raise Refused(errno.ENOMEM, f"{name} of {getattr(a, f'{name}_size')} bytes")
+        if not 0 < a.bo_handle_count <= MAX_BUFFERS:
+            raise invalid(f"{a.bo_handle_count} buffers")
+        handles = struct.unpack(
+            f"<{a.bo_handle_count}I", call.read(a.bo_handles, 4 * a.bo_handle_count)
+        )
+        objects = self._objects(call, handles)
+        streams = [
+            call.read(getattr(a, name), getattr(a, f"{name}_size"))
+            for name in ("bin_cl", "shader_rec", "uniforms")
+        ]
+        perfmon = None
+        if a.perfmonid:
+            found = call.file.perfmons.get(a.perfmonid)
+            if not isinstance(found, PerformanceMonitor):
+                raise missing(f"no performance monitor {a.perfmonid}")
+            perfmon = found
+        after = self.syncobjs.fence_of(call.file, a.in_sync) if a.in_sync else None
+        out = self.syncobjs.lookup(call.file, a.out_sync) if a.out_sync else None
+        submit = submit_of(a, tuple(streams), tuple(target.submit for target in objects))
+        columns = a.max_x_tile - a.min_x_tile + 1
+        tiles = max(0, columns) * max(0, a.max_y_tile - a.min_y_tile + 1)
+        size = 2 * len(streams[0]) + 2 * len(streams[1]) + len(streams[2])
+        size += tiles * _TILE_BYTES + 8 * PAGE
+
+        def go() -> int | None:
+            seqno = self.gpu.submitted + 1
+            if self.gpu.waiting >= MAX_WAITING:
+                return None
+            lists = self._ring.take(size, seqno, self.gpu.finished)
+            if lists is None:
+                return None
+            name = f"{call.file.program} job {seqno}"
+            workspace = Workspace(TILE_MEMORY, TILE_MEMORY_SIZE, lists)
+            try:
+                built = build_submit(
+                    submit, self.buffers.memory.guest, workspace,
+                    JobReporter(name, self.reporter), self.known,
+                )  # fmt: skip
+            except JobError as error:
+                raise invalid(str(error)) from None
+            job = Job(seqno, name, built, after, perfmon=perfmon)
+            for target in objects:
+                target.seqno = seqno
+                target.holders += 1
+            self._held.append((seqno, objects))
+            if out is not None:
+                out.fence = job.done
+            a.seqno = seqno
+            self.gpu.submit(job)
+            return 0
+
+        self.let_go()
+        return None if go() is not None else Later(go)
+
+    def _objects(self, call: Call, handles: tuple[int, ...]) -> list[GemObject]:
+        table = call.file.buffers.objects
+        try:
+            objects = [table[handle] for handle in handles]
+        except KeyError as key:
+            raise invalid(f"no buffer has handle {key}") from None
+        for target in objects:
+            if target.was_purged:
+                raise invalid(f"{target} was purged")
+        return objects
+
+    def let_go(self) -> None:
+        """Drop what jobs held that are through."""
+        while self._held and self._held[0][0] <= self.gpu.finished:
+            for target in self._held.popleft()[1]:
+                self.buffers.drop(target)
+
+    @ioctl(0x41, "VC4_WAIT_SEQNO", "u64 seqno, u64 timeout_ns", render=True)
+    def wait_seqno(self, call: Call) -> Later | int | None:
+        return self._wait(call.args.seqno, call.args.timeout_ns)
+
+    @ioctl(0x42, "VC4_WAIT_BO", "u32 handle, u32 pad, u64 timeout_ns", render=True)
+    def wait_bo(self, call: Call) -> Later | int | None:
+        if call.args.pad:
+            raise invalid()
+        target = self.buffers.lookup(call.file, call.args.handle)
+        return self._wait(target.seqno, call.args.timeout_ns)
+
+    def _wait(self, seqno: int, timeout: int) -> Later | int | None:
+        gpu = self.gpu
+        if gpu.finished >= seqno:
+            return None
+        if not timeout:
+            return -errno.ETIME
+        deadline = time.monotonic() + min(timeout / 1e9, 1e6)
+        return Later(lambda: 0 if gpu.finished >= seqno else None, deadline)
+
+    def fence_of(self, target: GemObject) -> Fence | None:
+        """Done when no job uses the buffer; None if that is so already."""
+        if self.gpu.finished >= target.seqno:
+            return None
+        return self.gpu.fence_after(target.seqno)
+
+    # -- a job that hung ---------------------------------------------------------------------------
+
+    @ioctl(
+        0x46, "VC4_GET_HANG_STATE",
+        "u64 bo, u32 bo_count, u32 start_bin, u32 start_render, "
+        + ", ".join(f"u32 {name.lower()}" for name in HANG_REGISTERS)
+        + ", u32[16] pad",
+    )  # fmt: skip
+    def get_hang_state(self, call: Call) -> None:
+        a = call.args
+        if self.hang is None:
+            raise missing("no job hung")
+        objects, job = self.hang
+        room, a.bo_count = a.bo_count, len(objects)
+        if room < len(objects):
+            return
+        self.hang = None
+        entries = [
+            _HANG_BUFFER.make(
+                handle=self.buffers.add_handle(call.file, target),
+                paddr=target.address,
+                size=target.size,
+            )
+            for target in objects
+        ]
+        call.write(a.bo, _HANG_BUFFER.pack_all(entries))
+        a.start_bin, a.start_render = job.built.bin_start, job.built.render_start
+        for name in HANG_REGISTERS:
+            register = BY_NAME.get(name)
+            value = self.v3d.read(register.offset) if register is not None else 0
+            setattr(a, name.lower(), value)
+
+    # -- performance monitors ----------------------------------------------------------------------
+
+    @ioctl(0x4C, "VC4_PERFMON_CREATE", "u32 id, u32 ncounters, u8[16] events", render=True)
+    def perfmon_create(self, call: Call) -> None:
+        a = call.args
+        sources = a.events[: a.ncounters]
+        if not 0 < a.ncounters <= MAX_COUNTERS or any(n >= COUNTERS for n in sources):
+            raise invalid(f"counters {sources}")
+        self.v3d.counters.everything = True
+        a.id = call.file.perfmons.add(PerformanceMonitor(sources))
+
+    @ioctl(0x4D, "VC4_PERFMON_DESTROY", "u32 id", render=True)
+    def perfmon_destroy(self, call: Call) -> None:
+        if call.file.perfmons.remove(call.args.id) is None:
+            raise invalid(f"no performance monitor {call.args.id}")
+
+    @ioctl(0x4E, "VC4_PERFMON_GET_VALUES", "u32 id, u64 values_ptr", render=True)
+    def perfmon_get_values(self, call: Call) -> None:
+        found = call.file.perfmons.get(call.args.id)
+        if not isinstance(found, PerformanceMonitor):
+            raise invalid(f"no performance monitor {call.args.id}")
+        mask = (1 << 64) - 1
+        values = [value & mask for value in found.values]
+        call.write(call.args.values_ptr, struct.pack(f"<{len(values)}Q", *values))

@@ -1,0 +1,1 @@
+"""Kernel mode setting: connectors, modes, planes, frame buffers, flips, scan-out."""

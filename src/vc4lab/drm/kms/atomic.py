@@ -1,0 +1,124 @@
+"""MODE_ATOMIC: many properties of many objects, together or not at all."""
+
+from __future__ import annotations
+
+import errno
+import struct
+
+from vc4lab.drm.device.core import ATOMIC
+from vc4lab.drm.device.fences import Fence
+from vc4lab.drm.device.syncobjs import SyncObjects
+from vc4lab.drm.kms import objects as o
+from vc4lab.drm.kms.commits import Commit, Commits
+from vc4lab.drm.kms.resources import Resources
+from vc4lab.drm.kms.screen import Screen
+from vc4lab.drm.uapi.ioctls import Call, Later, Refused, invalid, ioctl, missing
+
+FLIP_EVENT, FLIP_ASYNC, TEST_ONLY, NON_BLOCK, ALLOW_MODESET = 1, 2, 0x100, 0x200, 0x400
+MAX_OBJECTS, MAX_PROPERTIES = 256, 4096
+NO_FENCE = o.U64
+
+
+class Atomic:
+    """The atomic ioctl."""
+
+    def __init__(
+        self, screen: Screen, commits: Commits, resources: Resources, syncobjs: SyncObjects
+    ) -> None:
+        self.screen = screen
+        self.commits = commits
+        self.resources = resources
+        self.syncobjs = syncobjs
+
+    @ioctl(
+        0xBC, "MODE_ATOMIC",
+        "u32 flags, u32 count_objs, u64 objs_ptr, u64 count_props_ptr, u64 props_ptr, "
+        "u64 prop_values_ptr, u64 reserved, u64 user_data",
+        master=True,
+    )  # fmt: skip
+    def atomic(self, call: Call) -> Later | None:
+        a = call.args
+        if not call.file.client_caps.get(ATOMIC):
+            raise invalid("the client has not asked for atomic")
+        known = FLIP_EVENT | TEST_ONLY | NON_BLOCK | ALLOW_MODESET
+        if a.flags & ~known or a.reserved:
+            raise invalid(f"flags 0x{a.flags:x}")
+        if a.flags & TEST_ONLY and a.flags & FLIP_EVENT:
+            raise invalid("an event of a test")
+        commit = Commit(
+            call.file,
+            user=a.user_data,
+            wants_event=bool(a.flags & FLIP_EVENT),
+            waits=not a.flags & NON_BLOCK,
+            allows_mode=bool(a.flags & ALLOW_MODESET),
+        )
+        out_places: list[int] = []
+        for number, name, value in self._values(call):
+            self._take(call, commit, out_places, number, name, value)
+        if a.flags & TEST_ONLY:
+            self.commits.check(commit)
+            return None
+        if commit.wants_event and not call.file.has_room:
+            raise Refused(errno.ENOMEM, "too many events wait to be read")
+        if self.screen.is_busy and not commit.waits:
+            raise Refused(errno.EBUSY, "the flip before this one is not through")
+        self.commits.check(commit)
+        for place in out_places:
+            commit.out_fence = commit.out_fence or Fence()
+            number = self.syncobjs.give_file(call.task, commit.out_fence)
+            call.write(place, struct.pack("<i", number))
+        return self.commits.make(commit)
+
+    def _values(self, call: Call) -> list[tuple[int, str, int]]:
+        """(object, property, value) of the whole request. Raises Refused."""
+        a = call.args
+        if a.count_objs > MAX_OBJECTS:
+            raise invalid(f"{a.count_objs} objects")
+        count = a.count_objs
+        objects = struct.unpack(f"<{count}I", call.read(a.objs_ptr, 4 * count))
+        counts = struct.unpack(f"<{count}I", call.read(a.count_props_ptr, 4 * count))
+        total = sum(counts)
+        if total > MAX_PROPERTIES:
+            raise invalid(f"{total} properties")
+        props = struct.unpack(f"<{total}I", call.read(a.props_ptr, 4 * total))
+        values = struct.unpack(f"<{total}Q", call.read(a.prop_values_ptr, 8 * total))
+        result = []
+        place = 0
+        for number, many in zip(objects, counts, strict=True):
+            thing = self.screen.registry.find(number)
+            if thing is None or not thing.properties:
+                raise missing(f"no object {number}")
+            for prop_id, value in zip(
+                props[place : place + many], values[place : place + many], strict=True
+            ):
+                prop = self.screen.registry.properties.get(prop_id)
+                if prop is None or prop.name not in thing.properties:
+                    raise missing(f"object {number} has no property {prop_id}")
+                if prop.flags & o.IMMUTABLE or not prop.accepts(value):
+                    raise invalid(f"{prop.name} = {value}")
+                if prop.flags & o.IS_OBJECT and value:
+                    self._check_object(prop, value)
+                result.append((number, prop.name, value))
+            place += many
+        return result
+
+    def _check_object(self, prop: o.Property, value: int) -> None:
+        if prop.values[0] == o.FRAME_BUFFER:
+            known = value in self.screen.frame_buffers
+        else:
+            known = self.screen.registry.find(value, prop.values[0]) is not None
+        if not known:
+            raise invalid(f"{prop.name}: no object {value}")
+
+    def _take(
+        self, call: Call, commit: Commit, out: list[int], number: int, name: str, value: int
+    ) -> None:
+        if name == "IN_FENCE_FD":
+            if value != NO_FENCE:
+                commit.fences.append(self.syncobjs.fence_in(call.task, value))
+        elif name == "OUT_FENCE_PTR":
+            if value:
+                call.write(value, struct.pack("<i", -1))
+                out.append(value)
+        else:
+            commit.changes[number, name] = value

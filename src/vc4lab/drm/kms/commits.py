@@ -1,0 +1,149 @@
+"""Changes of the display: checked as a whole, then made as a whole."""
+
+from __future__ import annotations
+
+import errno
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from vc4lab.drm.device.fences import Fence
+from vc4lab.drm.kms import objects as o
+from vc4lab.drm.kms.modes import MODE, problem_of
+from vc4lab.drm.kms.screen import Flip, Screen
+from vc4lab.drm.uapi.ioctls import Later, Refused, invalid, missing
+
+if TYPE_CHECKING:
+    from vc4lab.drm.device.files import OpenFile
+    from vc4lab.drm.device.vc4 import Vc4
+
+LONGEST_FLIP = 5.0
+"""Seconds after which a blocking change gives up waiting."""
+
+
+@dataclass
+class Commit:
+    """A change: values by object and property name."""
+
+    file: OpenFile
+    changes: dict[tuple[int, str], int] = field(default_factory=dict)
+    fences: list[Fence] = field(default_factory=list)
+    user: int = 0
+    wants_event: bool = False
+    out_fence: Fence | None = None
+    waits: bool = True
+    """The program's call ends when the change is visible."""
+    allows_mode: bool = True
+    immediately: bool = False
+
+    def set(self, thing: o.DisplayObject, **values: int) -> None:
+        """Values for an object's properties."""
+        for name, value in values.items():
+            self.changes[thing.id, name] = value
+
+
+class Commits:
+    """Checks and makes changes."""
+
+    def __init__(self, screen: Screen, vc4: Vc4 | None) -> None:
+        self.screen = screen
+        self.vc4 = vc4
+
+    def check(self, commit: Commit) -> None:
+        """Whether the display could show that. Raises Refused."""
+        screen = self.screen
+        new = {
+            thing.id: dict(thing.state) for thing in (screen.crtc, screen.connector, *screen.planes)
+        }
+        for (number, name), value in commit.changes.items():
+            new[number][name] = value
+        crtc = new[screen.crtc.id]
+        blob = screen.blobs.get(crtc["MODE_ID"])
+        if crtc["MODE_ID"]:
+            if blob is None or len(blob.data) != MODE.size:
+                raise invalid("MODE_ID is no mode")
+            problem = problem_of(MODE.parse(blob.data))
+            if problem:
+                raise invalid(problem)
+        if crtc["ACTIVE"] and not crtc["MODE_ID"]:
+            raise invalid("the CRTC is active without a mode")
+        connected = new[screen.connector.id]["CRTC_ID"]
+        if bool(crtc["MODE_ID"]) != bool(connected):
+            raise invalid("a mode without a connector, or a connector without a mode")
+        if not commit.allows_mode and self._changes_mode(new):
+            raise invalid("a change of the mode without ALLOW_MODESET")
+        for plane in screen.planes:
+            self._check_plane(new[plane.id], crtc)
+
+    def _changes_mode(self, new: dict[int, dict[str, int]]) -> bool:
+        screen = self.screen
+        pairs = ((screen.crtc, "ACTIVE"), (screen.crtc, "MODE_ID"), (screen.connector, "CRTC_ID"))
+        return any(new[thing.id][name] != thing.state[name] for thing, name in pairs)
+
+    def _check_plane(self, plane: dict[str, int], crtc: dict[str, int]) -> None:
+        if bool(plane["FB_ID"]) != bool(plane["CRTC_ID"]):
+            raise invalid("a plane needs both a frame buffer and a CRTC, or neither")
+        if not plane["FB_ID"]:
+            return
+        if not crtc["MODE_ID"]:
+            raise invalid("a plane on a CRTC without a mode")
+        frame = self.screen.frame_buffers.get(plane["FB_ID"])
+        if frame is None:
+            raise missing(f"no frame buffer {plane['FB_ID']}")
+        right = plane["SRC_X"] + plane["SRC_W"]
+        bottom = plane["SRC_Y"] + plane["SRC_H"]
+        if right > frame.width << 16 or bottom > frame.height << 16:
+            raise Refused(errno.ENOSPC, "the source lies outside of the frame buffer")
+        if not (plane["SRC_W"] and plane["SRC_H"] and plane["CRTC_W"] and plane["CRTC_H"]):
+            raise invalid("a plane without a size")
+
+    def make(self, commit: Commit) -> Later | None:
+        """Check the change and make it; visible at the next vblank. Raises Refused."""
+        screen = self.screen
+        self.check(commit)
+        if screen.is_busy and not commit.waits:
+            raise Refused(errno.EBUSY, "the flip before this one is not through")
+        shows = any(name == "FB_ID" and value for (_, name), value in commit.changes.items())
+        if not screen.is_active and not self._activates(commit):
+            commit.immediately = True
+            shows = False
+        self._apply(commit)
+        fences = list(commit.fences)
+        for plane in screen.planes:
+            frame = screen.frame_buffer_of(plane)
+            fence = self.vc4.fence_of(frame.buffer) if frame and self.vc4 else None
+            if fence is not None:
+                fences.append(fence)
+        flip = Flip(
+            fences, commit.file, commit.user, commit.wants_event, commit.out_fence,
+            shows=shows, immediately=commit.immediately,
+        )  # fmt: skip
+        screen.add_flip(flip)
+        if not commit.waits:
+            return None
+        return Later(lambda: 0 if flip.done else None, _soon(), 0)
+
+    def _activates(self, commit: Commit) -> bool:
+        return bool(commit.changes.get((self.screen.crtc.id, "ACTIVE")))
+
+    def _apply(self, commit: Commit) -> None:
+        screen = self.screen
+        gone = any(
+            (name in ("FB_ID", "ACTIVE", "MODE_ID")) and not value
+            for (_, name), value in commit.changes.items()
+        )
+        if gone and screen.is_active:
+            screen.leaving()
+        old = screen.crtc.state["MODE_ID"]
+        things = {t.id: t for t in (screen.crtc, screen.connector, *screen.planes)}
+        for (number, name), value in commit.changes.items():
+            things[number].state[name] = value
+        blob = screen.blobs.get(old)
+        if old != screen.crtc.state["MODE_ID"] and blob is not None and blob.owner is None:
+            if old != screen.in_formats:
+                del screen.blobs[old]
+
+
+def _soon() -> float:
+    import time
+
+    return time.monotonic() + LONGEST_FLIP

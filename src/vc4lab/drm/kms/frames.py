@@ -1,0 +1,148 @@
+"""Frame buffers: ADDFB, ADDFB2, RMFB, GETFB, DIRTYFB."""
+
+from __future__ import annotations
+
+import errno
+
+from vc4lab.drm.device.files import OpenFile
+from vc4lab.drm.device.gem import Buffers
+from vc4lab.drm.kernel.binning import round_up
+from vc4lab.drm.kms.formats import FORMATS, LEGACY, LINEAR, MODIFIERS, T_TILED
+from vc4lab.drm.kms.screen import FrameBuffer, Screen
+from vc4lab.drm.uapi.ioctls import Call, Refused, invalid, ioctl, missing
+
+WITH_MODIFIERS = 2
+MAX_SIDE = 8192
+MAX_FRAME_BUFFERS = 65536
+
+
+class FrameBuffers:
+    """The ioctls of frame buffers."""
+
+    def __init__(self, screen: Screen, buffers: Buffers) -> None:
+        self.screen = screen
+        self.buffers = buffers
+
+    def add(
+        self, call: Call, handle: int, code: int, pitch: int, offset: int, modifier: int
+    ) -> int:
+        """A new frame buffer's number. Raises Refused."""
+        a = call.args
+        kind = FORMATS.get(code)
+        if kind is None:
+            raise invalid(f"format 0x{code:08x}")
+        if not (0 < a.width <= MAX_SIDE and 0 < a.height <= MAX_SIDE):
+            raise invalid(f"a frame buffer of {a.width}x{a.height}")
+        if modifier not in MODIFIERS:
+            raise invalid(f"modifier 0x{modifier:x}")
+        target = self.buffers.lookup(call.file, handle)
+        if target.private or target.was_purged:
+            raise invalid("a shader's or a purged buffer")
+        least = a.width * kind.bits // 8
+        rows = round_up(a.height, 32) if modifier == T_TILED else a.height
+        last = pitch * (rows - 1) + (pitch if modifier == T_TILED else least)
+        if pitch < least or offset + last > target.size:
+            raise invalid(f"{a.width}x{a.height}, pitch {pitch} in {target}")
+        if len(self.screen.frame_buffers) >= MAX_FRAME_BUFFERS:
+            raise Refused(errno.ENOMEM, "too many frame buffers")
+        number = self.screen.registry.number()
+        self.screen.frame_buffers[number] = FrameBuffer(
+            number, self.buffers.hold(target), a.width, a.height, pitch, offset, kind, modifier
+        )
+        call.file.frame_buffers.add(number)
+        return number
+
+    def remove(self, file: OpenFile, number: int) -> None:
+        """Take a frame buffer away, from the screen too. Raises Refused."""
+        if number not in file.frame_buffers:
+            raise missing(f"no frame buffer {number} of this file")
+        file.frame_buffers.discard(number)
+        for plane in self.screen.planes:
+            if plane.state["FB_ID"] == number:
+                self.screen.leaving()
+                plane.state["FB_ID"] = plane.state["CRTC_ID"] = 0
+                if plane is self.screen.planes[0]:
+                    self.screen.crtc.state["ACTIVE"] = 0
+        frame = self.screen.frame_buffers.pop(number)
+        self.buffers.drop(frame.buffer)
+
+    def released(self, file: OpenFile) -> None:
+        """The file is gone with its frame buffers."""
+        for number in list(file.frame_buffers):
+            self.remove(file, number)
+
+    def find(self, number: int) -> FrameBuffer:
+        """Raises Refused (ENOENT)."""
+        found = self.screen.frame_buffers.get(number)
+        if found is None:
+            raise missing(f"no frame buffer {number}")
+        return found
+
+    @ioctl(
+        0xAE, "MODE_ADDFB",
+        "u32 fb_id, u32 width, u32 height, u32 pitch, u32 bpp, u32 depth, u32 handle",
+    )  # fmt: skip
+    def add_fb(self, call: Call) -> None:
+        a = call.args
+        code = LEGACY.get((a.bpp, a.depth))
+        if code is None:
+            raise invalid(f"{a.bpp} bits of depth {a.depth}")
+        modifier = self._implied(call, a.handle)
+        a.fb_id = self.add(call, a.handle, code, a.pitch, 0, modifier)
+
+    def _implied(self, call: Call, handle: int) -> int:
+        return self.buffers.lookup(call.file, handle).modifier
+
+    @ioctl(
+        0xB8, "MODE_ADDFB2",
+        "u32 fb_id, u32 width, u32 height, u32 pixel_format, u32 flags, u32[4] handles, "
+        "u32[4] pitches, u32[4] offsets, u64[4] modifier",
+    )  # fmt: skip
+    def add_fb2(self, call: Call) -> None:
+        a = call.args
+        if a.flags & ~(1 | WITH_MODIFIERS) or a.flags & 1:
+            raise invalid(f"flags 0x{a.flags:x}")
+        if any(a.handles[1:]) or any(a.pitches[1:]) or any(a.offsets[1:]):
+            raise invalid("formats of several planes are not supported")
+        if a.flags & WITH_MODIFIERS:
+            modifier = a.modifier[0]
+        else:
+            modifier = self._implied(call, a.handles[0]) or LINEAR
+        a.fb_id = self.add(call, a.handles[0], a.pixel_format, a.pitches[0], a.offsets[0], modifier)
+
+    @ioctl(0xAF, "MODE_RMFB", "u32 fb_id")
+    def rm_fb(self, call: Call) -> None:
+        self.remove(call.file, call.args.fb_id)
+
+    @ioctl(
+        0xAD, "MODE_GETFB",
+        "u32 fb_id, u32 width, u32 height, u32 pitch, u32 bpp, u32 depth, u32 handle",
+    )  # fmt: skip
+    def get_fb(self, call: Call) -> None:
+        a = call.args
+        frame = self.find(a.fb_id)
+        a.width, a.height, a.pitch = frame.width, frame.height, frame.pitch
+        a.bpp, a.depth = frame.format.bits, frame.format.depth
+        a.handle = self.buffers.add_handle(call.file, frame.buffer) if call.file.is_master else 0
+
+    @ioctl(
+        0xCE, "MODE_GETFB2",
+        "u32 fb_id, u32 width, u32 height, u32 pixel_format, u32 flags, u32[4] handles, "
+        "u32[4] pitches, u32[4] offsets, u64[4] modifier",
+    )  # fmt: skip
+    def get_fb2(self, call: Call) -> None:
+        a = call.args
+        frame = self.find(a.fb_id)
+        handle = self.buffers.add_handle(call.file, frame.buffer) if call.file.is_master else 0
+        a.width, a.height, a.pixel_format = frame.width, frame.height, frame.format.code
+        a.flags = WITH_MODIFIERS
+        a.handles, a.pitches = [handle, 0, 0, 0], [frame.pitch, 0, 0, 0]
+        a.offsets, a.modifier = [frame.offset, 0, 0, 0], [frame.modifier, 0, 0, 0]
+
+    @ioctl(
+        0xB1, "MODE_DIRTYFB",
+        "u32 fb_id, u32 flags, u32 color, u32 num_clips, u64 clips_ptr",
+    )  # fmt: skip
+    def dirty_fb(self, call: Call) -> None:
+        self.find(call.args.fb_id)
+        self.screen.touched()

@@ -1,0 +1,291 @@
+"""The ioctls of before atomic: SETCRTC, PAGE_FLIP, cursors, SETPLANE, gamma, vblank, DPMS."""
+
+from __future__ import annotations
+
+import errno
+from typing import TYPE_CHECKING
+
+from vc4lab.drm.kms import objects as o
+from vc4lab.drm.kms.commits import Commit, Commits
+from vc4lab.drm.kms.frames import FrameBuffers
+from vc4lab.drm.kms.modes import MODE, MODE_FIELDS
+from vc4lab.drm.kms.resources import Resources
+from vc4lab.drm.kms.screen import CURSOR, MAX_VBLANKS, PRIMARY, FrameBuffer, Screen, Waiter
+from vc4lab.drm.uapi.ioctls import Call, Later, Refused, invalid, ioctl
+
+if TYPE_CHECKING:
+    from vc4lab.drm.device.gem import Buffers
+
+FLIP_EVENT, FLIP_ASYNC = 1, 2
+CURSOR_BUFFER, CURSOR_MOVE = 1, 2
+CURSOR_SIDE = 64
+VBLANK_RELATIVE, VBLANK_EVENT, VBLANK_NEXT_ON_MISS, VBLANK_SIGNAL = (
+    1, 0x4000000, 0x10000000, 0x40000000,
+)  # fmt: skip
+GAMMA_SIZE = 256
+KEEP = 0xFFFFFFFF
+
+
+class Legacy:
+    """The older ioctls, each as one commit."""
+
+    def __init__(
+        self,
+        screen: Screen,
+        commits: Commits,
+        resources: Resources,
+        frames: FrameBuffers,
+        buffers: Buffers,
+    ) -> None:
+        self.screen = screen
+        self.commits = commits
+        self.resources = resources
+        self.frames = frames
+        self.buffers = buffers
+        self._cursors: dict[int, FrameBuffer] = {}
+
+    def show(self, commit: Commit, frame: FrameBuffer, x: int, y: int) -> None:
+        """The primary plane shows a frame buffer from a place on."""
+        mode = self.screen.mode
+        width = mode.hdisplay if mode is not None else frame.width
+        height = mode.vdisplay if mode is not None else frame.height
+        commit.set(
+            self.screen.plane(PRIMARY),
+            FB_ID=frame.id, CRTC_ID=self.screen.crtc.id, SRC_X=x << 16, SRC_Y=y << 16,
+            SRC_W=width << 16, SRC_H=height << 16, CRTC_X=0, CRTC_Y=0, CRTC_W=width,
+            CRTC_H=height,
+        )  # fmt: skip
+
+    @ioctl(
+        0xA2, "MODE_SETCRTC",
+        "u64 set_connectors_ptr, u32 count_connectors, u32 crtc_id, u32 fb_id, u32 x, u32 y, "
+        "u32 gamma_size, u32 mode_valid, " + MODE_FIELDS,
+        master=True,
+    )  # fmt: skip
+    def set_crtc(self, call: Call) -> Later | None:
+        a, screen = call.args, self.screen
+        self.resources.find(a.crtc_id, o.CRTC)
+        commit = Commit(call.file)
+        if not a.mode_valid:
+            if a.count_connectors:
+                raise invalid("connectors without a mode")
+            commit.set(screen.crtc, ACTIVE=0, MODE_ID=0)
+            commit.set(screen.connector, CRTC_ID=0)
+            for plane in screen.planes:
+                commit.set(plane, FB_ID=0, CRTC_ID=0)
+            return self.commits.make(commit)
+        if a.count_connectors != 1:
+            raise invalid(f"{a.count_connectors} connectors")
+        number = call.task.u32(a.set_connectors_ptr)
+        self.resources.find(number, o.CONNECTOR)
+        if a.fb_id == KEEP:
+            current = screen.frame_buffer_of(screen.plane(PRIMARY))
+            if current is None:
+                raise invalid("no frame buffer to keep")
+            frame = current
+        else:
+            frame = self.frames.find(a.fb_id)
+        if a.x + a.hdisplay > frame.width or a.y + a.vdisplay > frame.height:
+            raise Refused(errno.ENOSPC, "the frame buffer is smaller than the mode")
+        data = MODE.pack(MODE.make(**{name: getattr(a, name) for name in MODE.names}))
+        blob = screen.add_blob(data)
+        commit.set(screen.crtc, ACTIVE=1, MODE_ID=blob)
+        commit.set(screen.connector, CRTC_ID=screen.crtc.id)
+        commit.set(
+            screen.plane(PRIMARY),
+            FB_ID=frame.id, CRTC_ID=screen.crtc.id, SRC_X=a.x << 16, SRC_Y=a.y << 16,
+            SRC_W=a.hdisplay << 16, SRC_H=a.vdisplay << 16, CRTC_X=0, CRTC_Y=0,
+            CRTC_W=a.hdisplay, CRTC_H=a.vdisplay,
+        )  # fmt: skip
+        try:
+            return self.commits.make(commit)
+        except Refused:
+            screen.blobs.pop(blob, None)
+            raise
+
+    @ioctl(
+        0xB0, "MODE_PAGE_FLIP",
+        "u32 crtc_id, u32 fb_id, u32 flags, u32 reserved, u64 user_data", master=True,
+    )  # fmt: skip
+    def page_flip(self, call: Call) -> None:
+        a, screen = call.args, self.screen
+        if a.flags & ~(FLIP_EVENT | FLIP_ASYNC) or a.reserved:
+            raise invalid(f"flags 0x{a.flags:x}")
+        self.resources.find(a.crtc_id, o.CRTC)
+        frame = self.frames.find(a.fb_id)
+        primary = screen.plane(PRIMARY)
+        current = screen.frame_buffer_of(primary)
+        if current is None or not screen.is_active:
+            raise Refused(errno.EBUSY, "the CRTC shows nothing")
+        if current.format != frame.format:
+            raise invalid("a flip to another format")
+        if a.flags & FLIP_EVENT and not call.file.has_room:
+            raise Refused(errno.ENOMEM, "too many events wait to be read")
+        commit = Commit(
+            call.file, user=a.user_data, wants_event=bool(a.flags & FLIP_EVENT), waits=False,
+            immediately=bool(a.flags & FLIP_ASYNC),
+        )  # fmt: skip
+        self.show(commit, frame, primary.state["SRC_X"] >> 16, primary.state["SRC_Y"] >> 16)
+        self.commits.make(commit)
+
+    # -- planes and cursors ------------------------------------------------------------------------
+
+    @ioctl(
+        0xB7, "MODE_SETPLANE",
+        "u32 plane_id, u32 crtc_id, u32 fb_id, u32 flags, i32 crtc_x, i32 crtc_y, u32 crtc_w, "
+        "u32 crtc_h, u32 src_x, u32 src_y, u32 src_h, u32 src_w",
+        master=True,
+    )  # fmt: skip
+    def set_plane(self, call: Call) -> Later | None:
+        a = call.args
+        plane = self.resources.find(a.plane_id, o.PLANE)
+        commit = Commit(call.file)
+        if not a.fb_id:
+            commit.set(plane, FB_ID=0, CRTC_ID=0)
+            return self.commits.make(commit)
+        self.resources.find(a.crtc_id, o.CRTC)
+        self.frames.find(a.fb_id)
+        commit.set(
+            plane,
+            FB_ID=a.fb_id, CRTC_ID=a.crtc_id, SRC_X=a.src_x, SRC_Y=a.src_y, SRC_W=a.src_w,
+            SRC_H=a.src_h, CRTC_X=a.crtc_x & o.U64, CRTC_Y=a.crtc_y & o.U64, CRTC_W=a.crtc_w,
+            CRTC_H=a.crtc_h,
+        )  # fmt: skip
+        return self.commits.make(commit)
+
+    @ioctl(
+        0xA3, "MODE_CURSOR",
+        "u32 flags, u32 crtc_id, i32 x, i32 y, u32 width, u32 height, u32 handle", master=True,
+    )  # fmt: skip
+    def cursor(self, call: Call) -> None:
+        self._cursor(call)
+
+    @ioctl(
+        0xBB, "MODE_CURSOR2",
+        "u32 flags, u32 crtc_id, i32 x, i32 y, u32 width, u32 height, u32 handle, i32 hot_x, "
+        "i32 hot_y",
+        master=True,
+    )  # fmt: skip
+    def cursor2(self, call: Call) -> None:
+        self._cursor(call)
+
+    def _cursor(self, call: Call) -> None:
+        a, screen = call.args, self.screen
+        if not a.flags or a.flags & ~(CURSOR_BUFFER | CURSOR_MOVE):
+            raise invalid(f"flags 0x{a.flags:x}")
+        self.resources.find(a.crtc_id, o.CRTC)
+        plane = screen.plane(CURSOR)
+        if a.flags & CURSOR_BUFFER:
+            if a.handle and (a.width > CURSOR_SIDE or a.height > CURSOR_SIDE):
+                raise invalid(f"a cursor of {a.width}x{a.height}")
+            frame = self._cursor_frame(call) if a.handle else None
+            state = plane.state
+            state["FB_ID"] = frame.id if frame is not None else 0
+            state["CRTC_ID"] = screen.crtc.id if frame is not None else 0
+            state.update(SRC_X=0, SRC_Y=0, SRC_W=a.width << 16, SRC_H=a.height << 16)
+            state.update(CRTC_W=a.width, CRTC_H=a.height)
+        if a.flags & CURSOR_MOVE:
+            plane.state.update(CRTC_X=a.x & o.U64, CRTC_Y=a.y & o.U64)
+        screen.touched()
+
+    def _cursor_frame(self, call: Call) -> FrameBuffer:
+        """The frame buffer of a legacy cursor; there is one at a time."""
+        from vc4lab.drm.kms.formats import FORMATS, LINEAR, fourcc
+
+        old = self.screen.plane(CURSOR).state["FB_ID"]
+        if old in self._cursors and old in call.file.frame_buffers:
+            self._cursors.pop(old)
+            self.frames.remove(call.file, old)
+        pitch = call.args.width * 4
+        code = fourcc("AR24")
+        number = self.frames.add(call, call.args.handle, code, pitch, 0, LINEAR)
+        assert code in FORMATS
+        self._cursors[number] = self.screen.frame_buffers[number]
+        return self._cursors[number]
+
+    # -- gamma, DPMS -------------------------------------------------------------------------------
+
+    @ioctl(0xA4, "MODE_GETGAMMA", "u32 crtc_id, u32 gamma_size, u64 red, u64 green, u64 blue")
+    def get_gamma(self, call: Call) -> None:
+        a = call.args
+        self.resources.find(a.crtc_id, o.CRTC)
+        if a.gamma_size != GAMMA_SIZE:
+            raise invalid(f"{a.gamma_size} entries")
+        ramp = b"".join((n * 257).to_bytes(2, "little") for n in range(GAMMA_SIZE))
+        for place, held in zip((a.red, a.green, a.blue), self.screen.gamma, strict=True):
+            call.write(place, held or ramp)
+
+    @ioctl(
+        0xA5, "MODE_SETGAMMA", "u32 crtc_id, u32 gamma_size, u64 red, u64 green, u64 blue",
+        master=True,
+    )  # fmt: skip
+    def set_gamma(self, call: Call) -> None:
+        a = call.args
+        self.resources.find(a.crtc_id, o.CRTC)
+        if a.gamma_size != GAMMA_SIZE:
+            raise invalid(f"{a.gamma_size} entries")
+        red, green, blue = (call.read(p, 2 * GAMMA_SIZE) for p in (a.red, a.green, a.blue))
+        self.screen.gamma = red, green, blue
+
+    @ioctl(0xAB, "MODE_SETPROPERTY", "u64 value, u32 prop_id, u32 connector_id", master=True)
+    def set_property(self, call: Call) -> Later | None:
+        a = call.args
+        return self._set(call, a.connector_id, o.CONNECTOR, a.prop_id, a.value)
+
+    @ioctl(
+        0xBA, "MODE_OBJ_SETPROPERTY",
+        "u64 value, u32 prop_id, u32 obj_id, u32 obj_type", master=True,
+    )  # fmt: skip
+    def set_object_property(self, call: Call) -> Later | None:
+        a = call.args
+        return self._set(call, a.obj_id, a.obj_type, a.prop_id, a.value)
+
+    def _set(self, call: Call, number: int, kind: int, prop_id: int, value: int) -> Later | None:
+        thing = self.resources.find(number, kind)
+        prop = self.screen.registry.properties.get(prop_id)
+        if prop is None or prop.name not in thing.properties:
+            raise invalid(f"object {number} has no property {prop_id}")
+        if prop.flags & (o.IMMUTABLE | o.ATOMIC) or not prop.accepts(value):
+            raise invalid(f"{prop.name} = {value}")
+        thing.state[prop.name] = value
+        if prop.name == "DPMS" and self.screen.crtc.state["MODE_ID"]:
+            self.screen.crtc.state["ACTIVE"] = int(value == 0)
+        return None
+
+    # -- vblank ------------------------------------------------------------------------------------
+
+    @ioctl(0x3A, "WAIT_VBLANK", "u32 type, u32 sequence, i64 tval_sec, i64 tval_usec")
+    def wait_vblank(self, call: Call) -> Later | None:
+        import time
+
+        a, screen = call.args, self.screen
+        if a.type & VBLANK_SIGNAL:
+            raise invalid("signals at vblank")
+        if not screen.is_active:
+            raise invalid("the CRTC is off")
+        now = time.monotonic()
+        screen.catch_up(now)
+        wanted = screen.sequence + a.sequence if a.type & VBLANK_RELATIVE else a.sequence
+        passed = (screen.sequence - wanted) & 0xFFFFFFFF < 1 << 31
+        if a.type & VBLANK_NEXT_ON_MISS and passed:
+            wanted, passed = screen.sequence + 1, False
+        if a.type & VBLANK_EVENT:
+            if not call.file.has_room or len(screen.waiters) >= MAX_VBLANKS:
+                raise Refused(errno.ENOMEM, "too many events wait to be read")
+            screen.waiters.append(Waiter(wanted & 0xFFFFFFFF, call.file, a.tval_sec & o.U64))
+            a.sequence = wanted & 0xFFFFFFFF
+            return None
+
+        def fill() -> int | None:
+            screen.catch_up(time.monotonic())
+            if (screen.sequence - wanted) & 0xFFFFFFFF >= 1 << 31:
+                return None
+            a.type, a.sequence = 1, screen.sequence & 0xFFFFFFFF
+            a.tval_sec, a.tval_usec = int(screen.moment), int(screen.moment % 1 * 1e6)
+            return 0
+
+        if fill() is not None:
+            return None
+        vblanks = (wanted - screen.sequence) & 0xFFFFFFFF
+        screen.alarms.append(screen.moment + vblanks * screen.period)
+        return Later(fill, now + 3.0 + vblanks * screen.period, -errno.EBUSY)

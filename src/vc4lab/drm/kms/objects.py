@@ -1,0 +1,93 @@
+"""Objects of the display and their properties, which are its whole state."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+CRTC, CONNECTOR, ENCODER, MODE, PROPERTY, FRAME_BUFFER, BLOB, PLANE = (
+    0xCCCCCCCC, 0xC0C0C0C0, 0xE0E0E0E0, 0xDEDEDEDE, 0xB0B0B0B0, 0xFBFBFBFB, 0xBBBBBBBB,
+    0xEEEEEEEE,
+)  # fmt: skip
+ANY = 0
+RANGE, IMMUTABLE, ENUM, IS_BLOB, BITMASK = 2, 4, 8, 16, 32
+IS_OBJECT, SIGNED_RANGE = 1 << 6, 2 << 6
+ATOMIC = 0x80000000
+U32, U64, I32 = (1 << 32) - 1, (1 << 64) - 1, (1 << 31) - 1
+I32_RANGE = ((1 << 64) - (1 << 31), I32)
+
+
+@dataclass(frozen=True)
+class Property:
+    """What a property may be. `values`: a range's ends, or the type of the object."""
+
+    id: int
+    name: str
+    flags: int
+    values: tuple[int, ...] = ()
+    enums: tuple[tuple[int, str], ...] = ()
+
+    def accepts(self, value: int) -> bool:
+        """Whether the value is of the property's kind; objects are looked up elsewhere."""
+        if self.flags & SIGNED_RANGE:
+            low, high = (v - (1 << 64) if v >> 63 else v for v in self.values)
+            return low <= (value - (1 << 64) if value >> 63 else value) <= high
+        if self.flags & RANGE:
+            return self.values[0] <= value <= self.values[1]
+        if self.flags & ENUM:
+            return any(value == number for number, _ in self.enums)
+        return True
+
+
+@dataclass
+class DisplayObject:
+    """A CRTC, a connector, an encoder or a plane: properties by id."""
+
+    id: int
+    kind: int
+    state: dict[str, int] = field(default_factory=dict)
+    """Property values by name."""
+    properties: dict[str, Property] = field(default_factory=dict)
+
+    def add(self, prop: Property, value: int = 0) -> None:
+        """Give it a property."""
+        self.properties[prop.name] = prop
+        self.state[prop.name] = value
+
+
+class Registry:
+    """Numbers of all objects; properties are shared by name."""
+
+    def __init__(self) -> None:
+        self._next = 1
+        self.objects: dict[int, DisplayObject] = {}
+        self.properties: dict[int, Property] = {}
+        self._by_name: dict[str, Property] = {}
+
+    def number(self) -> int:
+        """A new one; no number is used twice."""
+        self._next += 1
+        return self._next - 1
+
+    def make(self, kind: int) -> DisplayObject:
+        """A new object."""
+        made = DisplayObject(self.number(), kind)
+        self.objects[made.id] = made
+        return made
+
+    def find(self, number: int, kind: int = ANY) -> DisplayObject | None:
+        """The object with that number and kind."""
+        found = self.objects.get(number)
+        return found if found is not None and kind in (ANY, found.kind) else None
+
+    def prop(
+        self,
+        name: str,
+        flags: int,
+        values: tuple[int, ...] = (),
+        enums: tuple[tuple[int, str], ...] = (),
+    ) -> Property:
+        """The property with that name, made when it is first asked for."""
+        if name not in self._by_name:
+            made = Property(self.number(), name, flags, values, enums)
+            self._by_name[name] = self.properties[made.id] = made
+        return self._by_name[name]

@@ -1,0 +1,259 @@
+"""What hangs on the display's state: one CRTC, one connector, planes, and the time of pictures."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from vc4lab.drm.device.fences import Fence
+from vc4lab.drm.device.files import EVENT_FLIP, EVENT_VBLANK, OpenFile
+from vc4lab.drm.device.gem import GemObject
+from vc4lab.drm.kms import objects as o
+from vc4lab.drm.kms.formats import Format, in_formats
+from vc4lab.drm.kms.modes import MODE, STANDARD, Mode, refresh_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+PRIMARY, CURSOR, OVERLAY = 1, 2, 0
+HDMI_A = 11
+TMDS = 2
+WIDTH_MM, HEIGHT_MM = 510, 290
+MAX_VBLANKS = 64
+
+
+@dataclass
+class FrameBuffer:
+    """A buffer with a shape."""
+
+    id: int
+    buffer: GemObject
+    width: int
+    height: int
+    pitch: int
+    offset: int
+    format: Format
+    modifier: int
+    handle: int = 0
+
+
+@dataclass
+class Blob:
+    """Bytes as a property's value."""
+
+    data: bytes
+    owner: OpenFile | None = None
+
+
+@dataclass
+class Flip:
+    """A state that becomes visible at a vblank."""
+
+    fences: list[Fence]
+    file: OpenFile | None
+    user: int = 0
+    wants_event: bool = False
+    out_fence: Fence | None = None
+    shows: bool = True
+    """Whether a plane has a new picture."""
+    immediately: bool = False
+    done: bool = False
+
+
+@dataclass
+class Waiter:
+    """A program that waits for a vblank."""
+
+    sequence: int
+    file: OpenFile
+    user: int
+
+
+class Screen:
+    """The display hardware. All calls come from the supervisor's thread."""
+
+    def __init__(self, modes: Sequence[Mode] = STANDARD, *, paced: bool = True) -> None:
+        self.registry = registry = o.Registry()
+        self.modes = tuple(modes)
+        self.paced = paced
+        self.frame_buffers: dict[int, FrameBuffer] = {}
+        self.blobs: dict[int, Blob] = {}
+        self.gamma: tuple[bytes, bytes, bytes] = (b"", b"", b"")
+        self.flips: list[Flip] = []
+        self.waiters: list[Waiter] = []
+        self.alarms: list[float] = []
+        """When programs that wait for a vblank are to be asked."""
+        self.sequence = 0
+        self.frames = 0
+        """Pictures shown."""
+        self.started = self.moment = time.monotonic()
+        """When the last vblank was."""
+        self.on_frame: Callable[[], None] | None = None
+        self.on_leaving: Callable[[], None] | None = None
+        """Called before what is shown goes away."""
+        self.in_formats = self.add_blob(in_formats())
+        self.connector = registry.make(o.CONNECTOR)
+        self.encoder = registry.make(o.ENCODER)
+        self.crtc = registry.make(o.CRTC)
+        self._make_connector()
+        self._make_crtc()
+        self.planes = [self._make_plane(kind) for kind in (PRIMARY, OVERLAY, CURSOR)]
+
+    # -- objects -----------------------------------------------------------------------------------
+
+    def _make_connector(self) -> None:
+        prop = self.registry.prop
+        add = self.connector.add
+        add(prop("EDID", o.IS_BLOB | o.IMMUTABLE))
+        states = ((0, "On"), (1, "Standby"), (2, "Suspend"), (3, "Off"))
+        add(prop("DPMS", o.ENUM, enums=states))
+        add(prop("link-status", o.ENUM, enums=((0, "Good"), (1, "Bad"))))
+        add(prop("non-desktop", o.RANGE | o.IMMUTABLE, (0, 1)))
+        add(prop("CRTC_ID", o.IS_OBJECT | o.ATOMIC, (o.CRTC,)))
+
+    def _make_crtc(self) -> None:
+        prop = self.registry.prop
+        add = self.crtc.add
+        add(prop("ACTIVE", o.RANGE | o.ATOMIC, (0, 1)))
+        add(prop("MODE_ID", o.IS_BLOB | o.ATOMIC))
+        add(prop("OUT_FENCE_PTR", o.RANGE | o.ATOMIC, (0, o.U64)))
+        add(prop("VRR_ENABLED", o.RANGE, (0, 1)))
+
+    def _make_plane(self, kind: int) -> o.DisplayObject:
+        prop = self.registry.prop
+        plane = self.registry.make(o.PLANE)
+        kinds = ((OVERLAY, "Overlay"), (PRIMARY, "Primary"), (CURSOR, "Cursor"))
+        plane.add(prop("type", o.ENUM | o.IMMUTABLE, enums=kinds), kind)
+        plane.add(prop("IN_FORMATS", o.IS_BLOB | o.IMMUTABLE), self.in_formats)
+        plane.add(prop("FB_ID", o.IS_OBJECT | o.ATOMIC, (o.FRAME_BUFFER,)))
+        plane.add(prop("CRTC_ID", o.IS_OBJECT | o.ATOMIC, (o.CRTC,)))
+        for name in ("SRC_X", "SRC_Y", "SRC_W", "SRC_H"):
+            plane.add(prop(name, o.RANGE | o.ATOMIC, (0, o.U32)))
+        for name in ("CRTC_X", "CRTC_Y"):
+            plane.add(prop(name, o.SIGNED_RANGE | o.ATOMIC, o.I32_RANGE))
+        for name in ("CRTC_W", "CRTC_H"):
+            plane.add(prop(name, o.RANGE | o.ATOMIC, (0, o.I32)))
+        fence = prop("IN_FENCE_FD", o.SIGNED_RANGE | o.ATOMIC, (o.U64, o.I32))
+        plane.add(fence, o.U64)
+        plane.add(prop("alpha", o.RANGE, (0, 0xFFFF)), 0xFFFF)
+        blends = ((0, "None"), (1, "Pre-multiplied"), (2, "Coverage"))
+        plane.add(prop("pixel blend mode", o.ENUM, enums=blends), 1)
+        order = {PRIMARY: 0, OVERLAY: 1, CURSOR: 2}[kind]
+        plane.add(prop("zpos", o.RANGE | o.IMMUTABLE, (0, 2)), order)
+        return plane
+
+    def plane(self, kind: int) -> o.DisplayObject:
+        """The plane of that kind."""
+        return next(plane for plane in self.planes if plane.state["type"] == kind)
+
+    def add_blob(self, data: bytes, owner: OpenFile | None = None) -> int:
+        """A new blob's number."""
+        number = self.registry.number()
+        self.blobs[number] = Blob(data, owner)
+        return number
+
+    def leaving(self) -> None:
+        """What is shown goes away now."""
+        if self.on_leaving is not None:
+            self.on_leaving()
+
+    def touched(self) -> None:
+        """A program drew into the buffer that is shown."""
+        self.add_flip(Flip([], None))
+
+    # -- state -------------------------------------------------------------------------------------
+
+    @property
+    def mode(self) -> Any:
+        """The mode that is set."""
+        blob = self.blobs.get(self.crtc.state["MODE_ID"])
+        return MODE.parse(blob.data) if blob is not None else None
+
+    @property
+    def is_active(self) -> bool:
+        """Whether pictures come."""
+        return bool(self.crtc.state["ACTIVE"] and self.crtc.state["MODE_ID"])
+
+    def frame_buffer_of(self, plane: o.DisplayObject) -> FrameBuffer | None:
+        """What a plane shows."""
+        return self.frame_buffers.get(plane.state["FB_ID"])
+
+    # -- time --------------------------------------------------------------------------------------
+
+    @property
+    def period(self) -> float:
+        """Seconds between vblanks."""
+        mode = self.mode
+        return 1.0 / refresh_of(mode) if mode is not None else 1.0 / 60.0
+
+    def next_vblank(self, now: float) -> float:
+        """When the next one is."""
+        count = int((now - self.moment) / self.period) + 1
+        return self.moment + count * self.period
+
+    def catch_up(self, now: float) -> None:
+        """Count the vblanks that have passed."""
+        count = int((now - self.moment) / self.period + 1e-9)
+        if count > 0:
+            self.sequence += count
+            self.moment += count * self.period
+
+    def next_event(self) -> float | None:
+        """When `tick` has something to do."""
+        ready = [flip for flip in self.flips if all(fence.is_done for fence in flip.fences)]
+        if ready and (not self.paced or any(flip.immediately for flip in ready)):
+            return 0.0
+        moments = list(self.alarms)
+        if ready or self.waiters:
+            moments.append(self.moment + self.period)
+        return min(moments) if moments else None
+
+    def tick(self, now: float) -> None:
+        """Do what is due."""
+        before = self.sequence
+        self.catch_up(now)
+        vblank = self.sequence != before
+        self.alarms = [moment for moment in self.alarms if moment > now]
+        while self.flips and all(fence.is_done for fence in self.flips[0].fences):
+            flip = self.flips[0]
+            if self.paced and not vblank and not flip.immediately:
+                break
+            self.flips.pop(0)
+            if not self.paced and not vblank:
+                self.sequence += 1
+            self._show(flip, self.moment if self.paced else now)
+            vblank = vblank and flip.immediately
+        for waiter in list(self.waiters):
+            if _reached(self.sequence, waiter.sequence):
+                self.waiters.remove(waiter)
+                waiter.file.add_event(
+                    EVENT_VBLANK, waiter.user, self.moment, self.sequence, self.crtc.id
+                )
+
+    def _show(self, flip: Flip, moment: float) -> None:
+        flip.done = True
+        if flip.shows:
+            self.frames += 1
+        if flip.wants_event and flip.file is not None:
+            flip.file.add_event(EVENT_FLIP, flip.user, moment, self.sequence, self.crtc.id)
+        if flip.out_fence is not None:
+            flip.out_fence.signal()
+        if flip.shows and self.on_frame is not None:
+            self.on_frame()
+
+    def add_flip(self, flip: Flip) -> None:
+        """A flip becomes visible at the next vblank after its fences are done."""
+        self.catch_up(time.monotonic())
+        self.flips.append(flip)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a program's flip has not become visible."""
+        return any(flip.file is not None for flip in self.flips)
+
+
+def _reached(sequence: int, wanted: int) -> bool:
+    """Whether a 32-bit counter has come that far."""
+    return (sequence - wanted) & 0xFFFFFFFF < 1 << 31

@@ -1,0 +1,1 @@
+"""What programs find under /dev and /sys."""

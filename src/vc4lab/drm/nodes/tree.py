@@ -1,0 +1,170 @@
+"""A small tree of files in front of the host's own: directories, text files, links, device nodes.
+
+It lies on disk too, so that opened directories and files are real ones. Directories are either
+whole (what is not in them does not exist) or lie over the host's (other names are the host's).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+
+MAX_LINKS = 40
+
+
+@dataclass
+class Node:
+    """One entry. Exactly one of `text`, `link`, `device` is set, or it is a directory."""
+
+    path: str
+    text: str | None = None
+    link: str | None = None
+    device: str | None = None
+    """Name of the device that opens here."""
+    number: tuple[int, int] = (0, 0)
+    """A device's major and minor."""
+    over_host: bool = False
+    children: dict[str, Node] = field(default_factory=dict)
+
+    @property
+    def is_directory(self) -> bool:
+        return self.text is None and self.link is None and self.device is None
+
+
+class HostPath(str):
+    """A path that is the host's own."""
+
+
+class Tree:
+    """Nodes by path, and their likeness on disk below `root`."""
+
+    def __init__(self) -> None:
+        self.top = Node("/", over_host=True)
+        self.root = ""
+
+    # -- building ----------------------------------------------------------------------------------
+
+    def directory(self, path: str, *, over_host: bool = False) -> Node:
+        """Make a directory and those above it; these lie over the host's."""
+        node = self.top
+        for name in _names(path):
+            place = f"{node.path.rstrip('/')}/{name}"
+            node = node.children.setdefault(name, Node(place, over_host=True))
+        node.over_host = over_host
+        return node
+
+    def _add(self, node: Node) -> None:
+        parent, _, name = node.path.rpartition("/")
+        found = self.find(parent)
+        if found is None:
+            found = self.directory(parent)
+        found.children[name] = node
+
+    def find(self, path: str) -> Node | None:
+        """The node at a path without links; None if there is none."""
+        node = self.top
+        for name in _names(path):
+            if name not in node.children:
+                return None
+            node = node.children[name]
+        return node
+
+    def file(self, path: str, text: str) -> None:
+        """Add a text file."""
+        self._add(Node(path, text=text))
+
+    def link(self, path: str, target: str) -> None:
+        """Add a link to an absolute path; it is stored relative, as in sysfs."""
+        self._add(Node(path, link=os.path.relpath(target, os.path.dirname(path))))
+
+    def device(self, path: str, name: str, number: tuple[int, int]) -> None:
+        """Add a character device."""
+        self._add(Node(path, device=name, number=number))
+
+    # -- on disk -----------------------------------------------------------------------------------
+
+    def write(self) -> None:
+        """Lay the tree down in a temporary folder. Raises OSError."""
+        self.root = tempfile.mkdtemp(prefix="vc4lab-nodes-")
+        self._write(self.top)
+
+    def _write(self, node: Node) -> None:
+        place = Path(self.root + node.path)
+        if node.link is not None:
+            place.symlink_to(node.link)
+        elif not node.is_directory:
+            place.write_text(node.text or "")
+        else:
+            place.mkdir(exist_ok=True)
+            for child in node.children.values():
+                self._write(child)
+            if node.over_host:
+                self._link_host(node, place)
+
+    def _link_host(self, node: Node, place: Path) -> None:
+        try:
+            names = os.listdir(node.path) if node.path.startswith("/sys/") else []
+        except OSError:
+            names = []
+        for name in names:
+            if name not in node.children:
+                (place / name).symlink_to(f"{node.path}/{name}")
+
+    def remove(self) -> None:
+        """Take the files away again."""
+        if self.root:
+            shutil.rmtree(self.root, ignore_errors=True)
+            self.root = ""
+
+    # -- looking up --------------------------------------------------------------------------------
+
+    def virtual(self, place: str) -> str:
+        """The path that a file below `root` stands for; other paths as they are."""
+        if self.root and (place == self.root or place.startswith(self.root + "/")):
+            return place[len(self.root) :] or "/"
+        return place
+
+    def resolve(self, path: str, *, follow: bool = True) -> Node | HostPath | None:
+        """What an absolute path leads to.
+
+        A node, the host's path (with all links of ours followed), or None for what does not
+        exist. `follow`: also follow a link at the end. A directory over the host's counts as the
+        host's unless something of it has to be listed: see `is_listed`.
+        """
+        names = _names(path)
+        node, done, links = self.top, list[str](), 0
+        trail = [self.top]
+        while names:
+            name = names.pop(0)
+            if name == "..":
+                if len(trail) > 1:
+                    trail.pop()
+                    done.pop()
+                node = trail[-1]
+                continue
+            child = node.children.get(name) if node.is_directory else None
+            if child is None:
+                if not node.is_directory or not node.over_host:
+                    return None
+                return HostPath("/" + "/".join([*done, name, *names]))
+            if child.link is not None and (names or follow):
+                links += 1
+                if links > MAX_LINKS:
+                    return None
+                names = child.link.split("/") + names
+                continue
+            node = child
+            trail.append(node)
+            done.append(name)
+        return node
+
+    def is_listed(self, node: Node) -> bool:
+        """Whether opening the directory must show ours: below /sys it does."""
+        return not node.over_host or node.path in ("/sys/class", "/sys/bus")
+
+
+def _names(path: str) -> list[str]:
+    return [name for name in path.split("/") if name not in ("", ".")]

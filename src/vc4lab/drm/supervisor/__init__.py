@@ -1,0 +1,1 @@
+"""System calls of programs answered from Python: seccomp user notifications."""

@@ -1,0 +1,106 @@
+"""What a handler of a system call hands back, and the device as the supervisor sees it."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING, Protocol
+
+from vc4lab.drm.supervisor.descriptors import Descriptors, Opened
+from vc4lab.drm.supervisor.notifications import Listener, Notification
+from vc4lab.drm.supervisor.targets import DescriptorInfo, Task
+from vc4lab.drm.uapi.ioctls import Later, Refused
+
+if TYPE_CHECKING:
+    from vc4lab.drm.supervisor.file_status import FileStatus
+
+
+class Outcome(Enum):
+    """Answers that are no numbers."""
+
+    PROCEED = "the kernel does the call as it stands"
+    ANSWERED = "answered already"
+
+
+Answer = int | Later | Outcome
+
+
+class Caller(Task):
+    """The thread whose call is being answered; it can be given descriptors."""
+
+    def __init__(
+        self, task: Task, call: Notification, listener: Listener, descriptors: Descriptors
+    ) -> None:
+        super().__init__(task.tid, task._memories)
+        self.call = call
+        self.listener = listener
+        self.descriptors = descriptors
+
+    def give(self, opened: Opened, flags: int = 0) -> int:
+        """A new descriptor of a device's object; its number there. Raises Refused."""
+        return self._given(
+            self.descriptors.give(self.listener, self.call, self, opened, flags=flags, reply=False)
+        )
+
+    def give_copy(self, descriptor: int, *, close_on_exec: bool = True) -> int:
+        """A copy of one of our own descriptors; its number there. Raises Refused."""
+        return self._given(
+            self.listener.give(self.call, descriptor, close_on_exec=close_on_exec, reply=False)
+        )
+
+    def find(self, number: int) -> Opened | None:
+        """What one of the caller's descriptors stands for."""
+        return self.descriptors.find(self, number)
+
+    def info(self, number: int) -> DescriptorInfo | None:
+        """/proc's text about one of the caller's descriptors."""
+        return self.position(number)
+
+    def _given(self, number: int | None) -> int:
+        if number is None:
+            raise Refused(4, "the call was interrupted")
+        if number < 0:
+            raise Refused(-number, "no descriptor could be given")
+        return number
+
+
+class Device(Protocol):
+    """What the supervisor asks of the device behind the nodes."""
+
+    def open(self, name: str, caller: Caller) -> Opened:
+        """Open a node. Raises Refused."""
+
+    def ioctl(self, opened: Opened, caller: Caller, request: int, argument: int) -> Answer:
+        """An ioctl on an open file or a dma-buf. Raises Refused."""
+
+    def plain_ioctl(self, caller: Caller, number: int, request: int, argument: int) -> Answer:
+        """An ioctl on a descriptor that is not the device's own: a sync file. Raises Refused."""
+
+    def check_mapping(self, opened: Opened, offset: int, size: int) -> None:
+        """Whether the file may map this. Raises Refused."""
+
+    def is_readable(self, opened: Opened) -> bool:
+        """Whether events wait."""
+
+    def take_events(self, opened: Opened, room: int) -> bytes:
+        """Whole events that fit."""
+
+    def event_descriptor(self, opened: Opened) -> int | None:
+        """An eventfd that is readable while events wait."""
+
+    def status(self, opened: Opened) -> FileStatus:
+        """What fstat says."""
+
+    def size_of(self, opened: Opened) -> int | None:
+        """Bytes of a dma-buf; None for a file without a position."""
+
+    def name_of(self, opened: Opened) -> str:
+        """What a link in /proc/…/fd shows."""
+
+    def released(self, opened: Opened) -> None:
+        """The last descriptor is gone."""
+
+    def next_event(self) -> float | None:
+        """When the device wants to be called again (time.monotonic)."""
+
+    def tick(self, now: float) -> None:
+        """It is that late."""

@@ -1,0 +1,209 @@
+"""Descriptors of the device inside of programs.
+
+A device descriptor is a description of the memory file of its own, so that a program can map it.
+Its file position says which open file it is: that survives dup, fork, exec and sockets. A lock on
+the byte at that position is the kernel's own reference count: it goes away with the last
+descriptor and the last mapping, wherever they are.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from vc4lab.drm.supervisor.filters import WINDOW
+from vc4lab.drm.supervisor.notifications import Listener, Notification
+from vc4lab.drm.supervisor.targets import Task
+
+_GET_LOCK, _SET_LOCK = 36, 37
+"""F_OFD_GETLK, F_OFD_SETLK: locks of open file descriptions."""
+_LOCK = struct.Struct("hhxxxxqqixxxx")
+FIRST_COOKIE = 1 << 40
+COOKIE_STEP = 16
+EVENT_POLL_MARK = 0x7663_346C << 32
+"""Upper half of the data by which an epoll of ours is known."""
+
+
+class Opened:
+    """What a device descriptor stands for: an open file or a dma-buf."""
+
+    descriptions: int = 0
+
+    def released(self) -> None:
+        """The last descriptor and mapping are gone."""
+
+
+@dataclass(frozen=True)
+class Description:
+    """One description of the memory file."""
+
+    cookie: int
+    opened: Opened
+
+
+class Descriptors:
+    """All descriptions that programs hold."""
+
+    def __init__(self, memory_file: int) -> None:
+        self.memory_file = memory_file
+        found = os.fstat(memory_file)
+        self.identity = found.st_dev, found.st_ino
+        self._next = FIRST_COOKIE
+        self._known: dict[int, Description] = {}
+
+    def __iter__(self) -> Iterator[Description]:
+        return iter(list(self._known.values()))
+
+    # -- giving ------------------------------------------------------------------------------------
+
+    def give(
+        self,
+        listener: Listener,
+        call: Notification,
+        task: Task,
+        opened: Opened,
+        *,
+        number: int | None = None,
+        at_least: int = 0,
+        flags: int = 0,
+        reply: bool = True,
+    ) -> int | None:
+        """Put a descriptor of `opened` into the program: at `number`, else in the window.
+
+        Returns its number, a negative errno, or None if the call does not wait any more.
+        """
+        if number is None:
+            number = self.free_number(task, at_least)
+        if number is None:
+            return -24  # EMFILE
+        mode = os.O_RDWR | os.O_CLOEXEC | flags & os.O_NONBLOCK
+        file = os.open(f"/proc/self/fd/{self.memory_file}", mode)
+        try:
+            cookie = self._next
+            self._next += COOKIE_STEP
+            os.lseek(file, cookie, os.SEEK_SET)
+            fcntl.fcntl(file, _SET_LOCK, _LOCK.pack(fcntl.F_WRLCK, 0, cookie, 1, 0))
+            self._known[cookie] = Description(cookie, opened)
+            opened.descriptions += 1
+            close_on_exec = bool(flags & os.O_CLOEXEC)
+            result = listener.give(call, file, number, close_on_exec=close_on_exec, reply=reply)
+        finally:
+            os.close(file)
+        if result is None or result < 0:
+            self._forget(cookie)
+        return result
+
+    def free_number(self, task: Task, at_least: int = 0) -> int | None:
+        """A number of the window that the program does not use."""
+        for number in range(max(WINDOW.start, at_least), WINDOW.stop):
+            if not task.is_open(number):
+                return number
+        return None
+
+    # -- recognising -------------------------------------------------------------------------------
+
+    def find(self, task: Task, number: int) -> Opened | None:
+        """What a descriptor of a program stands for; None if it is not ours."""
+        if number >= 1 << 31:
+            return None
+        info = task.position(number)
+        if info is None:
+            return None
+        description = self._known.get(info.position)
+        if description is None:
+            return None
+        inode = info.value(b"ino")
+        if inode is not None:
+            if int(inode) != self.identity[1]:
+                return None
+        elif task.inode_of(number) != self.identity:
+            return None
+        return description.opened
+
+    # -- letting go --------------------------------------------------------------------------------
+
+    def sweep(self) -> list[Opened]:
+        """Forget descriptions that no program holds; what had its last one is returned."""
+        gone = []
+        for cookie in [cookie for cookie in self._known if not self._is_held(cookie)]:
+            opened = self._forget(cookie)
+            if opened is not None:
+                gone.append(opened)
+        return gone
+
+    def _is_held(self, cookie: int) -> bool:
+        asked = _LOCK.pack(fcntl.F_WRLCK, 0, cookie, 1, 0)
+        answer = fcntl.fcntl(self.memory_file, _GET_LOCK, asked)
+        return bool(_LOCK.unpack(answer)[0] != fcntl.F_UNLCK)
+
+    def _forget(self, cookie: int) -> Opened | None:
+        opened = self._known.pop(cookie).opened
+        opened.descriptions -= 1
+        return opened if not opened.descriptions else None
+
+
+class EventPolls:
+    """epoll instances of programs: the supervisor made them and keeps a copy of each.
+
+    An epoll is known by an entry that never fires, whose data is its number.
+    """
+
+    def __init__(self) -> None:
+        self._never = os.eventfd(0, os.EFD_CLOEXEC)
+        self._copies: dict[int, int] = {}
+        self._next = 1
+
+    def make(self) -> tuple[int, int]:
+        """A new one: its number and our descriptor. Raises OSError."""
+        import select
+
+        poll = select.epoll(flags=select.EPOLL_CLOEXEC)
+        descriptor = os.dup(poll.fileno())
+        poll.close()
+        os.set_inheritable(descriptor, False)
+        number = self._next
+        self._next += 1
+        control(descriptor, 1, self._never, 0, EVENT_POLL_MARK | number)
+        self._copies[number] = descriptor
+        return number, descriptor
+
+    def find(self, task: Task, number: int) -> int | None:
+        """Our descriptor of a program's epoll; None if it is not one of ours."""
+        info = task.position(number)
+        if info is None:
+            return None
+        mark = b"data: %16x" % EVENT_POLL_MARK
+        place = info.text.find(mark[:-8])
+        if place < 0:
+            return None
+        start = place + len(mark) - 8
+        return self._copies.get(int(info.text[start : start + 8], 16))
+
+    def forget(self, number: int) -> None:
+        """Drop one that did not reach its program."""
+        os.close(self._copies.pop(number))
+
+    def close(self) -> None:
+        """Drop all copies."""
+        for descriptor in self._copies.values():
+            os.close(descriptor)
+        self._copies.clear()
+        os.close(self._never)
+
+
+def control(poll: int, operation: int, descriptor: int, events: int, data: int) -> None:
+    """epoll_ctl with data of the caller's. Raises OSError."""
+    import ctypes
+
+    library = ctypes.CDLL(None, use_errno=True)
+    event = ctypes.create_string_buffer(struct.pack("=IQ" if _PACKED else "=IxxxxQ", events, data))
+    if library.epoll_ctl(poll, operation, descriptor, event):
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+
+
+_PACKED = os.uname().machine == "x86_64"
+"""struct epoll_event has no padding there."""

@@ -1,0 +1,206 @@
+"""poll and select on device descriptors.
+
+The kernel sees a file of memory, which is always readable. So a call with a device descriptor in
+its set is answered here: the device says about its own, and the program's other descriptors are
+copied (pidfd_getfd) and asked. Where copying is not allowed (Docker's default profile) the kernel
+answers, and says "readable" at once.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import select
+import struct
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from vc4lab.drm.supervisor.answers import Answer, Caller, Device, Outcome
+from vc4lab.drm.supervisor.filters import WINDOW
+from vc4lab.drm.uapi.ioctls import Later
+
+if TYPE_CHECKING:
+    from vc4lab.drm.supervisor.descriptors import Opened
+
+_PIDFD_GETFD = 438
+_ENTRY = struct.Struct("<ihh")
+_MAX_ENTRIES = 4096
+_IN = select.POLLIN | select.POLLRDNORM
+_OUT = select.POLLOUT | select.POLLWRNORM
+_PRIORITY = select.POLLPRI
+
+
+class PollCalls:
+    """poll, ppoll, select and pselect6."""
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+        self.may_copy = True
+        self.on_refused: Callable[[], None] | None = None
+        self._library = ctypes.CDLL(None, use_errno=True)
+
+    def poll(self, caller: Caller, address: int, count: int, timeout: float | None) -> Answer:
+        """poll and ppoll. `timeout` in seconds; None: forever."""
+        if not 0 < count <= _MAX_ENTRIES:
+            return Outcome.PROCEED
+        raw = caller.read(address, _ENTRY.size * count)
+        entries = list(_ENTRY.iter_unpack(raw))
+        if not any(number in WINDOW for number, _, _ in entries):
+            return Outcome.PROCEED
+        wanted = [(number, events & 0xFFFF) for number, events, _ in entries]
+
+        def finish(results: list[int]) -> int:
+            packed = b"".join(
+                _ENTRY.pack(number, events, _signed(found))
+                for (number, events, _), found in zip(entries, results, strict=True)
+            )
+            caller.write(address, packed)
+            return sum(1 for found in results if found)
+
+        return self._wait(caller, wanted, timeout, finish)
+
+    def select(
+        self, caller: Caller, args: tuple[int, ...], timeout: float | None, remaining: bool
+    ) -> Answer:
+        """select and pselect6."""
+        size = 8 * -(-min(args[0], 1024) // 64)
+        masks = [
+            int.from_bytes(caller.read(place, size), "little") if place else 0
+            for place in args[1:4]
+        ]
+        numbers = [n for n in range(min(args[0], 1024)) if any(mask >> n & 1 for mask in masks)]
+        if not any(number in WINDOW for number in numbers):
+            return Outcome.PROCEED
+        kinds = (_IN | select.POLLHUP | select.POLLERR, _OUT | select.POLLERR, _PRIORITY)
+        asked = (_IN, _OUT, _PRIORITY)
+        wanted = [
+            (n, sum(bits for mask, bits in zip(masks, asked, strict=True) if mask >> n & 1))
+            for n in numbers
+        ]
+
+        def finish(results: list[int]) -> int:
+            total = 0
+            for place, mask, bits in zip(args[1:4], masks, kinds, strict=True):
+                if not place:
+                    continue
+                out = 0
+                for n, found in zip(numbers, results, strict=True):
+                    if mask >> n & 1 and found & bits:
+                        out |= 1 << n
+                caller.write(place, out.to_bytes(size, "little"))
+                total += out.bit_count()
+            return total
+
+        return self._wait(caller, wanted, timeout, finish)
+
+    def _wait(
+        self,
+        caller: Caller,
+        wanted: list[tuple[int, int]],
+        timeout: float | None,
+        finish: Callable[[list[int]], int],
+    ) -> Answer:
+        ours: dict[int, Opened] = {}
+        for number, _ in wanted:
+            if number in WINDOW and number not in ours:
+                opened = caller.find(number)
+                if opened is not None and self.device.size_of(opened) is None:
+                    ours[number] = opened
+        if not ours:
+            return Outcome.PROCEED
+        foreign = self._copies(caller, [n for n, _ in wanted if n >= 0 and n not in ours])
+        if foreign is None:
+            return Outcome.PROCEED
+        poller = select.poll()
+        watch = select.epoll() if foreign else None
+        for number, copy in foreign.items():
+            if copy >= 0:
+                bits = 0
+                for other, events in wanted:
+                    bits |= events if other == number else 0
+                poller.register(copy, bits)
+                _watch(watch, copy, bits)
+        places = {copy: number for number, copy in foreign.items()}
+
+        def look() -> list[int]:
+            ready = {places[copy]: bits for copy, bits in poller.poll(0)} if foreign else {}
+            results = []
+            for number, events in wanted:
+                if number < 0:
+                    results.append(0)
+                elif number in ours:
+                    readable = self.device.is_readable(ours[number])
+                    results.append(events & _IN if readable else 0)
+                elif foreign[number] < 0:
+                    results.append(select.POLLNVAL)
+                else:
+                    always = select.POLLERR | select.POLLHUP
+                    results.append(ready.get(number, 0) & (events | always))
+            return results
+
+        def done() -> int | None:
+            results = look()
+            return None if not any(results) and not late() else finish(results)
+
+        def drop() -> None:
+            for copy in foreign.values():
+                if copy >= 0:
+                    os.close(copy)
+            if watch is not None:
+                watch.close()
+
+        deadline = None if timeout is None else time.monotonic() + timeout
+
+        def late() -> bool:
+            return deadline is not None and time.monotonic() >= deadline
+
+        answer = None
+        try:
+            answer = done()
+        finally:
+            if answer is not None:
+                drop()
+        if answer is not None:
+            return answer
+        watched = watch.fileno() if watch is not None else None
+        return Later(done, deadline, 0, watch=watched, drop=drop)
+
+    def _copies(self, caller: Caller, numbers: list[int]) -> dict[int, int] | None:
+        """Our copies of a program's descriptors (-1: closed); None if that is not allowed."""
+        if not numbers:
+            return {}
+        if not self.may_copy:
+            return None
+        copies: dict[int, int] = {}
+        try:
+            process = os.pidfd_open(caller.process)
+        except OSError:
+            return None
+        try:
+            for number in set(numbers):
+                copy = self._library.syscall(_PIDFD_GETFD, process, number, 0)
+                if copy < 0 and ctypes.get_errno() != 9:
+                    self.may_copy = False
+                    for other in copies.values():
+                        if other >= 0:
+                            os.close(other)
+                    if self.on_refused is not None:
+                        self.on_refused()
+                    return None
+                copies[number] = copy
+        finally:
+            os.close(process)
+        return copies
+
+
+def _watch(watch: select.epoll | None, copy: int, bits: int) -> None:
+    try:
+        if watch is not None:
+            watch.register(copy, bits)
+    except OSError:
+        pass  # files are always ready, poll says so at once
+
+
+def _signed(events: int) -> int:
+    return events - 0x10000 if events & 0x8000 else events

@@ -1,0 +1,70 @@
+"""struct drm_vc4_submit_cl as programs pass it, and the parameters of the device.
+
+Source: Linux include/uapi/drm/vc4_drm.h.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from vc4lab.drm.uapi.submit import NO_BUFFER, SURFACES, Buffer, Submit, Surface
+
+_STREAMS = "bin_cl", "shader_rec", "uniforms", "bo_handles"
+SUBMIT_FIELDS = ", ".join(
+    [
+        *(f"u64 {name}" for name in _STREAMS),
+        "u32 bin_cl_size, u32 shader_rec_size, u32 shader_rec_count, u32 uniforms_size",
+        "u32 bo_handle_count, u16 width, u16 height",
+        "u8 min_x_tile, u8 min_y_tile, u8 max_x_tile, u8 max_y_tile",
+        *(
+            f"u32 {name}_index, u32 {name}_offset, u16 {name}_bits, u16 {name}_flags"
+            for name in SURFACES
+        ),
+        "u32[2] clear_color, u32 clear_z, u8 clear_s, u32 flags, u64 seqno",
+        "u32 perfmonid, u32 in_sync, u32 out_sync, u32 pad2",
+    ]
+)
+SHARED_NAMES = (
+    "shader_rec_count", "width", "height", "min_x_tile", "min_y_tile", "max_x_tile",
+    "max_y_tile", "clear_z", "clear_s", "flags",
+)  # fmt: skip
+HANG_REGISTERS = (
+    "CT0CA", "CT0EA", "CT1CA", "CT1EA", "CT0CS", "CT1CS", "CT00RA0", "CT01RA0", "BPCA", "BPCS",
+    "BPOA", "BPOS", "VPMBASE", "DBGE", "FDBGO", "FDBGB", "FDBGR", "FDBGS", "ERRSTAT",
+)  # fmt: skip
+"""Registers in struct drm_vc4_get_hang_state, in its order."""
+PARAMETERS = {
+    3: 1,  # branches
+    4: 1,  # ETC1
+    5: 1,  # threaded fragment shaders
+    6: 1,  # fixed order of the rendering list
+    7: 1,  # MADVISE
+    8: 1,  # performance monitors
+}
+"""Beside 0, 1 and 2: the registers V3D_IDENT0 to 2."""
+
+
+def submit_of(values: Any, streams: Sequence[bytes], buffers: tuple[Buffer, ...]) -> Submit:
+    """The job in the form that the kernel's half takes. `streams`: list, records, uniforms."""
+    bin_cl, shader_rec, uniforms = streams
+    surfaces = {}
+    for name in SURFACES:
+        index = getattr(values, f"{name}_index")
+        if index != NO_BUFFER:
+            surfaces[name] = Surface(
+                index,
+                getattr(values, f"{name}_offset"),
+                getattr(values, f"{name}_bits"),
+                getattr(values, f"{name}_flags"),
+            )
+    return Submit(
+        bin_cl,
+        shader_rec,
+        uniforms,
+        buffers,
+        surfaces=surfaces,
+        clear_color=(values.clear_color[0], values.clear_color[1]),
+        padding=values.pad2,
+        **{name: getattr(values, name) for name in SHARED_NAMES},
+    )
