@@ -17,22 +17,32 @@ from .ops import Mask, Word
 RegisterKey = tuple[str, int]
 """("a", 0..31), ("b", 0..31) or ("r", 0..5)."""
 
-INSTRUCTION_BUDGET = 1 << 18
-"""Instructions that one run of a shader may execute before it counts as endless: on a board such a
-shader would draw one picture in many seconds. The JIT counts only what lies in loops."""
+INSTRUCTION_BUDGET = 1 << 22
+"""Instructions that one run of a shader may execute before it counts as endless: on a board its
+pixels alone would take many seconds. The JIT counts only what lies in loops.
+"""
+
+GOLDEN_BUDGET = 3 << 17
+"""The same for the interpreter, which takes some seconds for it; loops of 4,095 rounds of 90
+instructions, which drivers' conformance tests have, fit in.
+"""
 
 
 class Unsupported(Exception):  # noqa: N818 - it is a verdict on the program, not an error of ours
     """The program does something that this environment or engine cannot do.
 
-    code: a diagnostic code; message: a sentence; site: index of the instruction at fault, if known.
+    code: a diagnostic code; message: a sentence; site: index of the instruction at fault, if known;
+    address: guest address of the program or instruction at fault, if known.
     """
 
-    def __init__(self, code: str, message: str, site: int | None = None) -> None:
+    def __init__(
+        self, code: str, message: str, site: int | None = None, address: int | None = None
+    ) -> None:
         super().__init__(f"{code}: {message}")
         self.code = code
         self.message = message
         self.site = site
+        self.address = address
 
 
 class Noted(NamedTuple):
@@ -54,12 +64,14 @@ class Environment:
     known to hold no NaN (because the caller looked before), so that the fast build need not check
     them. wild: JIT only, a staged `var(mask16)` in which the fast build notes lanes whose unknown
     operands it cannot compute exactly; created by `emit_program` when None. If any lane of it is
-    set, the caller runs the exact build instead.
+    set, the caller runs the exact build instead. budget: JIT only; instructions in loops as a
+    staged i32, in place of the constant that `emit_program` is given.
     """
 
     site: int = 0
     nan_free: frozenset[str] = frozenset()
     wild: Any = None
+    budget: Any = None
 
     def refuse(self, what: str) -> NoReturn:
         """Raise the Unsupported verdict for a facility this stage does not have."""

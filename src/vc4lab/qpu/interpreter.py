@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from .control import Event, age, branch_event, signal_events
-from .environment import INSTRUCTION_BUDGET, Environment, RegisterKey
+from .environment import GOLDEN_BUDGET, Environment, RegisterKey
 from .execute import Core
 from .isa import INSTRUCTION_BYTES, LINK_OFFSET
 from .numpy_ops import NumpyOps
@@ -135,7 +135,7 @@ class Interpreter:
             return False
         return True
 
-    def run(self, max_instructions: int = INSTRUCTION_BUDGET) -> str:
+    def run(self, max_instructions: int = GOLDEN_BUDGET) -> str:
         """Run to the end; "end", "limit" (budget used up, see `env.loop_limit`) or "left"."""
         while self.step():
             if self.count >= max_instructions:

@@ -17,6 +17,7 @@ from vc4lab.simd import (
     Value,
     all_,
     any_,
+    const,
     enter,
     i32,
     i32x16,
@@ -24,6 +25,7 @@ from vc4lab.simd import (
     jump_if,
     mask16,
     new_block,
+    select,
     var,
 )
 
@@ -205,12 +207,15 @@ class _Emitter:
         self._note(place)
         jump(self._block(place))
 
-    def _count(self, instructions: int) -> None:
-        """One more trip around a loop of so many instructions; stop at the budget."""
+    def _count(self, instructions: Any) -> None:
+        """One more trip around a loop of so many instructions (an int or an i32); stop at the
+        budget.
+        """
         spent = self.spent.get() + instructions
         self.spent.set(spent)
         over, on = new_block(), new_block()
-        jump_if(spent > self.budget, over, on)
+        limit = self.budget if self.env.budget is None else self.env.budget
+        jump_if(spent > limit, over, on)
         enter(over)
         self.env.loop_limit()
         jump(self.end)
@@ -256,7 +261,7 @@ class _Emitter:
         elif exit_.why == "left":
             self.env.left_program()
         elif exit_.why == "dynamic":
-            self._choose(core, exit_)
+            self._choose(core, exit_, place.at)
             return None
         if exit_.place is None:
             self._finish(core)
@@ -278,16 +283,19 @@ class _Emitter:
             core.values["target", 0] = core.ops.add(core.branch_register(p), base)
         core.link(p, address + LINK_OFFSET)
 
-    def _choose(self, core: JitCore, exit_: Exit) -> None:
-        """A register branch: compare the target with the address of every instruction."""
+    def _choose(self, core: JitCore, exit_: Exit, at: int) -> None:
+        """A register branch that is left at instruction `at`: compare the target with the address
+        of every instruction.
+        """
         lane = int(self.settings["branch_register_lane"])
         target = core.export(core.get(("target", 0)))[lane]
         # All options have the same pending state up to the registers they read.
         for place in exit_.options:
             self._save(core, place)
             self._note(place)
-        self._count(len(self.plans))
         offset = target - (self.program.address & 0xFFFFFFFF)
+        back = at + 1 - offset.shr(INSTRUCTION_BYTES.bit_length() - 1)
+        self._count(select(offset.ult((at + 1) * INSTRUCTION_BYTES), back, const(i32, 0)))
         for place in exit_.options:
             other = new_block()
             jump_if(offset == place.at * INSTRUCTION_BYTES, self._block(place), other)

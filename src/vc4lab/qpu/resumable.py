@@ -250,7 +250,7 @@ class _ResumableEmitter(_Emitter):
         self._flush(core)
         super()._go(core, place)
 
-    def _choose(self, core: JitCore, exit_: Exit) -> None:
+    def _choose(self, core: JitCore, exit_: Exit, at: int) -> None:
         """A register branch: all is saved, so that it can be tried again with more options."""
         self._flush(core)
         pending = exit_.pending
@@ -277,7 +277,7 @@ class _ResumableEmitter(_Emitter):
         self._flush(core)
         super()._finish(core)
 
-    def _count(self, instructions: int) -> None:
+    def _count(self, instructions: Any) -> None:
         """Loops are watched at their points."""
 
     def abandon(self) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .environment import INSTRUCTION_BUDGET, Environment
+from .environment import GOLDEN_BUDGET, Environment
 from .execute import ALL_FLAGS, Core
 from .interpreter import Interpreter
 from .numpy_ops import WideOps, lane_of
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     """Numbers of blocks."""
 
 
-PROBE_AFTER = 1 << 13
+PROBE_AFTER = 1 << 10
 """Instructions after which one block goes ahead alone: if it never ends, the rest need not try."""
 
 
@@ -136,7 +136,7 @@ def run_wide(
     env: WideEnvironment,
     *,
     settings: Settings = DEFAULTS,
-    budget: int = INSTRUCTION_BUDGET,
+    budget: int = GOLDEN_BUDGET,
 ) -> None:
     """Runs all blocks of `env` to their end.
 

@@ -298,6 +298,7 @@ class V3D:
         if number == 0:
             self.binning.begin()
         else:
+            self.frames.preparer.begin_list()
             self.rendering.begin()
         if self.cache_watch is not None:
             self.cache_watch.job()

@@ -250,7 +250,7 @@ def test_a_program_without_end_leaves_its_draw_out():
     scene.add(FragmentKey(program=endless, n_varyings=3), corners * 40)
     scene.add(FragmentKey(program=COLOURED, n_varyings=3), corners)
     assert (scene.render() == 0xFFFFFF).any()
-    assert scene.result.unsupported == [0]
+    assert scene.result.endless == [0]
 
 
 def test_what_is_not_simulated_is_said():

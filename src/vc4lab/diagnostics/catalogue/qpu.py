@@ -39,7 +39,9 @@ ENTRIES = [
         "Program does not end",
         "The program executed more instructions than its budget without reaching its end. A loop "
         "whose condition depends on lanes that hold no data is a usual cause: such lanes never "
-        "leave it.",
+        "leave it. A fragment shader may execute four million instructions for a block of pixels "
+        "(in the golden interpreter, 400 thousand); what is drawn with one that does not end is "
+        "left out.",
         "AG100-R p. 34, branches look at all 16 lanes",
         "Bound the loop, or test only lanes with data. A user program that really computes this "
         "long gets more by VC4LAB_BUDGET=N in the environment (instructions for each program), or "

@@ -40,7 +40,9 @@ ENTRIES = [
     Entry(
         "VTX-005",
         "Vertex shader does not end",
-        "A coordinate or vertex shader ran over its budget of instructions: a loop without end.",
+        "A coordinate or vertex shader ran over its budget of instructions (four million for 16 "
+        "vertices; in the golden interpreter, 400 thousand): a loop without end. What is drawn "
+        "with it is left out until the control list ends.",
         "AG100-R p. 37, branches",
         "Look at the loop's counter and flags in the debugger.",
     ),

@@ -301,7 +301,8 @@ class BlockShader:
             store(batch.field_ptr("varyings_c") + 4 * k, varying.c)
         queue.count = waiting + 1
         status = run_queue(self.context, self.params, QUEUED_BLOCKS)
-        self.status.set(self.status.get() | status)
+        before = self.status.get()
+        self.status.set(select(before == STATUS_OK, status, before))
 
 
 @staged

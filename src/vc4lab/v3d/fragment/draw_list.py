@@ -14,6 +14,7 @@ from vc4lab.v3d.fragment.tile_context import (
     PRIMITIVES,
     STATUS_BAD_LIST,
     STATUS_DEOPT,
+    STATUS_OK,
     DrawParams,
     FragmentKey,
     TileContext,
@@ -31,7 +32,7 @@ def draw_list(
     context: Any = TileContext.at(context_pointer)
     params: Any = DrawParams.at(params_pointer)
     memory = context.memory
-    constants = DrawConstants.load(key, program, memory, params)
+    constants = DrawConstants.load(key, program, context, params)
     shader = BlockShader(constants, context, params)
     has_vertices = const(i1, True) if key.index_bits == 32 else params.vertex_count > 0
     ended = const(i32, ENDED)
@@ -54,7 +55,8 @@ def draw_list(
         ended = decoder.status.get()
     status = shader.status.get()
     if key.engine == "interpreter":
-        status = status | run_queue(context, params, 1)
+        if status == STATUS_OK:
+            status = run_queue(context, params, 1)
     if (ended == EXHAUSTED) | (ended == MALFORMED):
         status = const(i32, STATUS_BAD_LIST)
     if key.engine == "fast":

@@ -14,9 +14,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
-from vc4lab.qpu.environment import Unsupported
+from vc4lab.qpu.environment import GOLDEN_BUDGET, INSTRUCTION_BUDGET, Unsupported
 from vc4lab.qpu.program import Program
 from vc4lab.v3d.fragment.tile_context import (
+    STATUS_ENDLESS,
+    STATUS_LEFT,
     STATUS_OK,
     STATUS_UNSUPPORTED,
     DrawParams,
@@ -31,6 +33,12 @@ if TYPE_CHECKING:
 
 _FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)
 _HIGHEST_ID = 1 << 30
+
+FIRST_GOLDEN_BUDGET = 1 << 12
+"""`FIRST_BUDGET` of the interpreter."""
+
+_VERDICTS = {"QPU-041": STATUS_ENDLESS, "QPU-042": STATUS_LEFT}
+"""What may be different in another tile."""
 
 
 class GoldenDraw:
@@ -70,13 +78,17 @@ def _run(context: int, params: int) -> int:
     count, waiting.value = waiting.value, 0
     number = ctypes.c_int32.from_address(params + DrawParams.offset("callback_id")).value
     draw = _draws.get(number)
-    if draw is None or draw.failure is not None:  # one endless block of a draw is enough
+    if draw is None or draw.failure is not None:
         return STATUS_UNSUPPORTED
     from vc4lab.v3d.fragment.interpreted_queue import shade_queue
 
+    granted = ctypes.c_int32.from_address(context + TileContext.offset("budget")).value
+    budget = GOLDEN_BUDGET if granted >= INSTRUCTION_BUDGET else FIRST_GOLDEN_BUDGET
     try:
-        shade_queue(draw, context, params, queue, count)
+        shade_queue(draw, context, params, queue, count, budget)
     except Unsupported as verdict:
+        if verdict.code in _VERDICTS:
+            return _VERDICTS[verdict.code]
         draw.failure = verdict
         return STATUS_UNSUPPORTED
     except Exception as error:  # native code cannot pass it on: whoever reports does

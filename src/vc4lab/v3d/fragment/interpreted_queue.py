@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from vc4lab.qpu.environment import GOLDEN_BUDGET
 from vc4lab.qpu.operations import Signal
 from vc4lab.qpu.registers import Read, Write
 from vc4lab.qpu.wide import Diverged, run_wide
@@ -70,9 +71,15 @@ def needs_of(program: Program) -> Needs:
     )
 
 
-def shade_queue(draw: GoldenDraw, context: int, params: int, queue: int, count: int) -> None:
-    """Runs the program of `draw` on the `count` blocks of a `FragmentQueue`. Raises Unsupported."""
+def shade_queue(
+    draw: GoldenDraw, context: int, params: int, queue: int, count: int, budget: int
+) -> None:
+    """Runs the program of `draw` on the `count` blocks of a `FragmentQueue`. Raises Unsupported.
+
+    budget: instructions after which a block counts as endless.
+    """
     shared = Shared(draw, context, params, queue, count)
+    shared.budget = budget
     rows = np.arange(count)
     together = not (shared.needs.moves_uniforms and shared.needs.looks)
     if together:
@@ -98,6 +105,7 @@ class Shared:
         memory: Any = (ctypes.c_uint32 * (count * size)).from_address(queue + FragmentQueue.size)
         self.words = np.frombuffer(memory, np.uint32).reshape(count, size)
         self.texture_quads = 0
+        self.budget = GOLDEN_BUDGET
         self.done: list[QueueEnvironment] = []
         """Groups at their end whose accesses are still to be made."""
         self.needs = needs_of(draw.program)
@@ -113,7 +121,8 @@ class Shared:
 
     def run(self, rows: Rows) -> None:
         """Runs some blocks to their end."""
-        run_wide(self.draw.program, QueueEnvironment(self, rows), settings=self.key.unknowns)
+        environment, settings = QueueEnvironment(self, rows), self.key.unknowns
+        run_wide(self.draw.program, environment, settings=settings, budget=self.budget)
 
     def forget(self) -> None:
         """Nothing has been run yet."""

@@ -202,7 +202,7 @@ def shade_queue(key: FragmentKey, program: Program) -> Function:
     ) -> Value:  # fmt: skip
         context: Any = TileContext.at(context_pointer)
         params: Any = DrawParams.at(params_pointer)
-        constants = DrawConstants.load(key, program, context.memory, params)
+        constants = DrawConstants.load(key, program, context, params)
         shader = QuadShader(constants, context, params)
         shade_quads(shader, quads, owners, records, count)
         return shader.status.get() | (mask_bits(shader.wild.get()) << 16)

@@ -30,7 +30,7 @@ from vc4lab.simd import (
 )
 from vc4lab.v3d.fragment import tlb
 from vc4lab.v3d.fragment.accesses import ColourAccesses, StagedColourAccesses
-from vc4lab.v3d.fragment.tile_context import STATUS_UNSUPPORTED, FragmentKey
+from vc4lab.v3d.fragment.tile_context import STATUS_ENDLESS, STATUS_LEFT, FragmentKey
 from vc4lab.v3d.fragment.tile_layout import PLANE_BYTES, SAMPLE_BYTES
 from vc4lab.v3d.fragment.tmu import direct_lookup, sample
 from vc4lab.v3d.fragment.tmu_requests import Requests, texture_numbers
@@ -89,15 +89,16 @@ class DrawConstants:
     uniforms_address: Value
     uniforms: list[Value] | None
     textures: list[Value] = field(default_factory=list)
+    budget: Value | None = None
 
     @classmethod
-    def load(cls, key: FragmentKey, program: Program, memory: Value, params: Any) -> DrawConstants:
+    def load(cls, key: FragmentKey, program: Program, context: Any, params: Any) -> DrawConstants:
         """Loads what is known before any block is reached.
 
         Uniforms of a straight-line program become scalars here: the compiler's passes would not
         move their loads out of the block loop.
         """
-        address = params.uniforms
+        memory, address = context.memory, params.uniforms
         uniforms: list[Value] | None = None
         if not moves_uniforms(program):
             uniforms = [
@@ -108,7 +109,8 @@ class DrawConstants:
         base = params.field_ptr("textures")
         numbers = key.texture_of or range(len(key.textures))
         textures = [load(ptr, base + 8 * k, align=8) for k in numbers]
-        return cls(key, program, memory, address, uniforms, textures)
+        budget = context.budget if program.has_branches else None
+        return cls(key, program, memory, address, uniforms, textures, budget)
 
 
 class FragmentEnvironment(Environment):
@@ -118,6 +120,7 @@ class FragmentEnvironment(Environment):
         self.constants = constants
         self.inputs = inputs
         self.status = status
+        self.budget = constants.budget
         self.layout = constants.key.layout
         self.flags = [var(mask16, mask) for mask in inputs.flags]
         """Lanes of each sample that colour writes take."""
@@ -330,10 +333,10 @@ class FragmentEnvironment(Environment):
     # -- what ends a program that has no end: the draw is given up ------------------------------
 
     def loop_limit(self) -> None:
-        self.status.set(STATUS_UNSUPPORTED)
+        self.status.set(STATUS_ENDLESS)
 
     def left_program(self) -> None:
-        self.status.set(STATUS_UNSUPPORTED)
+        self.status.set(STATUS_LEFT)
 
 
 def reads(program: Program, register: int) -> bool:

@@ -39,6 +39,10 @@ STATUS_UNSUPPORTED = 3
 """A program reached something this simulator does not do; the Python side knows the text."""
 STATUS_NEEDS_MOVER = 4
 """A tile is to be loaded or stored in a way that is not compiled yet."""
+STATUS_ENDLESS = 5
+"""A program used up `TileContext.budget`."""
+STATUS_LEFT = 6
+"""Execution left a program."""
 STATUS_NEEDS_SETUP = 16
 """16 + number: this one of `TileContext.setups` is not compiled yet."""
 
@@ -115,8 +119,9 @@ class TileContext(Struct):
 
     `batch` is a `FragmentQueue`, which `callback` empties (golden interpreter only).
     `mode` is a number of `tile_layout.LAYOUTS`; `resolved` holds a multisample tile with one sample
-    on its way to or from memory; `mask` is the VG mask plane, a byte in each word. `clean`: bits of
-    the buffers (`CLEAN_…`) that hold nothing but what the `clean_…` members say, from a clear on.
+    on its way to or from memory; `mask` is the VG mask plane, a byte in each word. `budget`:
+    instructions in loops that a program may execute for a block. `clean`: bits of the buffers
+    (`CLEAN_…`) that hold nothing but what the `clean_…` members say, from a clear on.
     """
 
     memory = ptr
@@ -128,6 +133,7 @@ class TileContext(Struct):
     frame_height = i32
     draw = i32
     mode = i32
+    budget = i32
     callback = ptr
     batch = ptr
     setups = Array(ptr, len(SETUPS))

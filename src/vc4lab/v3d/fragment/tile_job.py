@@ -30,6 +30,11 @@ PART_COLOUR, PART_ZS, PART_MASK = 1, 2, 4
 
 OP_WORDS = 4
 
+FIRST_BUDGET = 1 << 16
+"""Instructions in loops that a program may execute for a block of pixels at first. A tile where it
+needs more is set aside (`TileScheduler`): an endless program would have all tiles of a frame wait.
+"""
+
 
 class TileOp(Struct):
     """One operation of a chain."""
@@ -51,6 +56,7 @@ class TileJob(Struct):
     """The arrays of one frame. `order` lists the chains to run; `next` is the shared counter.
 
     `failed` is not 0 when a chain's status is not OK; only then do `statuses` tell anything new.
+    `budget`: instructions in loops that a fragment program may execute for a block of pixels.
     """
 
     memory = ptr
@@ -70,6 +76,7 @@ class TileJob(Struct):
     frame_width = i32
     frame_height = i32
     mode = i32
+    budget = i32
 
 
 @dataclass
@@ -84,12 +91,15 @@ class Draw:
         Called once if a tile needs the exact pipeline; returns that pipeline's entry point.
     keep
         Whatever must stay alive while the draw can run.
+    program
+        Equal for draws with the same fragment program.
     """
 
     function: int
     params: int
     fallback: Callable[[], int] | None = None
     keep: Any = None
+    program: Any = None
 
 
 @dataclass
@@ -255,6 +265,7 @@ class NativeFrame:
         job.tile_width, job.tile_height = tile
         job.frame_width, job.frame_height = width, height
         job.mode = LAYOUTS.index(layout)
+        job.budget = FIRST_BUDGET
 
     @classmethod
     def of(cls, work: FrameWork) -> NativeFrame:

@@ -64,6 +64,7 @@ def run_tiles(unknowns: Any, job_pointer: Value, context_pointer: Value) -> None
     context.mode = job.mode
     context.tile_width, context.tile_height = job.tile_width, job.tile_height
     context.frame_width, context.frame_height = job.frame_width, job.frame_height
+    context.budget = job.budget
     context.clean = 0
     place = atomic_add(job.field_ptr("next"), const(i32, 1))
     while place < job.order_count:

@@ -14,6 +14,7 @@ from functools import lru_cache
 from queue import SimpleQueue
 from typing import Any
 
+from vc4lab.qpu.environment import INSTRUCTION_BUDGET
 from vc4lab.simd import Function, NativeFunction, NativeModule, Value, build, ptr
 from vc4lab.v3d.fragment.interpreted import batch_callback
 from vc4lab.v3d.fragment.surface import Mover
@@ -24,11 +25,13 @@ from vc4lab.v3d.fragment.tile_context import (
     SETUPS,
     STATUS_BAD_LIST,
     STATUS_DEOPT,
+    STATUS_ENDLESS,
+    STATUS_LEFT,
     STATUS_NEEDS_MOVER,
     STATUS_NEEDS_SETUP,
     TileContext,
 )
-from vc4lab.v3d.fragment.tile_job import FrameWork, NativeFrame
+from vc4lab.v3d.fragment.tile_job import FIRST_BUDGET, FrameWork, NativeFrame
 from vc4lab.v3d.fragment.tile_layout import MULTISAMPLE, WIDE
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
 
@@ -65,10 +68,12 @@ def mover_function(
 
 @dataclass
 class RenderResult:
-    """What happened in a frame: draws that a list error or an unsupported program stopped."""
+    """What happened in a frame: draws that a list error or their program stopped."""
 
     bad_lists: list[int] = field(default_factory=list)
     unsupported: list[int] = field(default_factory=list)
+    endless: list[int] = field(default_factory=list)
+    left: list[int] = field(default_factory=list)
     exact_tiles: int = 0
 
 
@@ -126,47 +131,86 @@ class TileScheduler:
             return self._finish(frame) if frame.job.failed else FLAWLESS
 
     def _finish(self, frame: NativeFrame) -> RenderResult:
-        """Renders chains again that a draw stopped, until none is left."""
+        """Renders chains again that a draw stopped, until none is left.
+
+        Those where a program used up its first budget come last, with the whole one: one chain,
+        then two, four, … at a time, in order. So an endless program runs on in one of them (or in
+        no more than had an end before), and the picture does not depend on the threads.
+        """
         self._exact.clear()
         result = RenderResult()
-        while failed := self._replace(frame, result):
-            frame.again(failed)
-            self._pass(frame, len(failed))
+        aside: list[int] = []
+        self._repeat(frame, result, aside)
+        todo, size = sorted(aside), 1
+        frame.job.budget = INSTRUCTION_BUDGET
+        while todo:
+            group, todo = todo[:size], todo[size:]
+            frame.again(group)
+            self._pass(frame, len(group))
+            self._repeat(frame, result, None)
+            size *= 2
+        frame.job.budget = FIRST_BUDGET
+        for numbers in (result.bad_lists, result.unsupported, result.endless, result.left):
+            numbers[:] = sorted(set(numbers))
         return result
 
-    def _replace(self, frame: NativeFrame, result: RenderResult) -> list[int]:
-        """Exchanges or leaves out draws that failed; returns the chains to render again."""
+    def _repeat(self, frame: NativeFrame, result: RenderResult, aside: list[int] | None) -> None:
+        """Renders failed chains until none is left but those set aside."""
+        while failed := self._replace(frame, result, aside):
+            frame.again(failed)
+            self._pass(frame, len(failed))
+
+    def _replace(
+        self, frame: NativeFrame, result: RenderResult, aside: list[int] | None
+    ) -> list[int]:
+        """Exchanges or leaves out draws that failed; returns the chains to render again.
+
+        `aside` gets chains whose programs need the whole budget; None: they have had it.
+        """
         failed = frame.failed()
         if not failed:
             return []
         chains, provided = [], set()
         for chain, number, status in failed:
+            if status == STATUS_ENDLESS and aside is not None:
+                aside.append(chain)
+                continue
+            chains.append(chain)
             if status == STATUS_NEEDS_MOVER:
                 if number not in provided:
                     self._provide(frame, number >> 1, to_memory=bool(number & 1))
                     provided.add(number)
-                chains.append(chain)
                 continue
             if status >= STATUS_NEEDS_SETUP:
                 self._provide_setup(status - STATUS_NEEDS_SETUP)
-                chains.append(chain)
                 continue
-            draw = frame.draw_list[number]
             function = 0  # leaves the draw out
             if status == STATUS_DEOPT:
+                draw = frame.draw_list[number]
                 result.exact_tiles += 1
                 if number not in self._exact and draw.fallback:
                     self._exact[number] = draw.fallback()
                 function = self._exact.get(number, 0)
             elif status == STATUS_BAD_LIST:
                 result.bad_lists.append(number)
+            elif status == STATUS_LEFT:
+                result.left.append(number)
+            elif status == STATUS_ENDLESS:
+                if number not in result.endless:
+                    result.endless.append(number)
+                    self._give_up(frame, number)
             else:
                 result.unsupported.append(number)
             frame.draws[2 * number] = function
-            chains.append(chain)
-        result.bad_lists = sorted(set(result.bad_lists))
-        result.unsupported = sorted(set(result.unsupported))
         return chains
+
+    def _give_up(self, frame: NativeFrame, number: int) -> None:
+        """Leaves out all draws with the program of a draw."""
+        draws = frame.draw_list
+        program = draws[number].program
+        for k in range(len(draws) if program is not None else 0):
+            if draws[k].program == program:
+                frame.draws[2 * k] = 0
 
     def _provide(
         self, frame: NativeFrame, number: int, to_memory: bool, only_known: bool = False

@@ -85,15 +85,19 @@ class ShaderTable:
         entry.pitch, entry.reads_uniforms = key.pitch, bool(pipeline.program.uniform_sites)
         self._keep[ctypes.addressof(entry)] = pipeline, copy
 
+    def forget(self) -> None:
+        """Empties the table; what is still used is entered again."""
+        ctypes.memset(self._entries, 0, ctypes.sizeof(self._entries))
+        self._places.clear()
+        self._keep.clear()
+
     def _entry(self, words: tuple[int, int, int]) -> Any:
         """The table's entry with this key, made if new."""
         place = self._places.get(words)
         size = ShaderEntry.size
         if place is None:
             if len(self._places) >= MOST:
-                ctypes.memset(self._entries, 0, ctypes.sizeof(self._entries))
-                self._places.clear()
-                self._keep.clear()
+                self.forget()
             taken = set(self._places.values())
             place = slot(*words)
             while place in taken:

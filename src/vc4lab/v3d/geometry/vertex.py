@@ -79,7 +79,7 @@ class VertexPipeline:
         return module["shade"]
 
     def shade(self, context: VertexContext) -> int:
-        """Shade the used vertices of `context.first`..`context.last`; DONE or ENDLESS.
+        """Shade the used vertices of `context.first`..`context.last`; DONE, ENDLESS or LEFT.
 
         Raises Unsupported for a VPM setup, computed by the program, that starts a DMA.
         """

@@ -20,9 +20,9 @@ BATCH = 16
 COORDINATE_ROWS = 7
 """Words a coordinate shader writes: Xc Yc Zc Wc, Ys:Xs, Zs, 1/Wc (and a point size)."""
 
-DONE, DEOPT, ENDLESS, REFUSED = 0, 1, 2, 3
+DONE, DEOPT, ENDLESS, REFUSED, LEFT = 0, 1, 2, 3, 4
 """What native shading returns: finished, redo a chunk exactly, a shader that does not end, a VPM
-setup that is not a generic access."""
+setup that is not a generic access, a shader that leaves its program."""
 
 CHUNK = 64
 """Batches that are shaded again exactly when the fast build saw a special value in one of them."""

@@ -18,7 +18,7 @@ from vc4lab.qpu.wide import Diverged, WideEnvironment, rows_of, run_wide
 from vc4lab.simd import build
 from vc4lab.v3d.fragment.tmu_requests import Requests, texture_numbers
 from vc4lab.v3d.geometry import vpm_golden as vpm
-from vc4lab.v3d.geometry.vertex_context import DONE, ENDLESS, VertexContext, VertexKey
+from vc4lab.v3d.geometry.vertex_context import DONE, ENDLESS, LEFT, VertexContext, VertexKey
 from vc4lab.v3d.geometry.vertex_fetch import fetch_kernel
 from vc4lab.v3d.geometry.vpm import (
     LANES,
@@ -41,8 +41,12 @@ WIDEST = 256
 _ZERO = np.zeros(1, np.uint32)
 
 
-class _Endless(Exception):  # noqa: N818 - a verdict on the program
-    """It does not end, or not where it should."""
+class _Ended(Exception):  # noqa: N818 - a verdict on the program
+    """It does not end, or not where it should. status: of the job."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(status)
+        self.status = status
 
 
 class InterpretedVertices(WideEnvironment):
@@ -152,10 +156,10 @@ class InterpretedVertices(WideEnvironment):
         """One thread per batch: switching is invisible."""
 
     def loop_limit(self) -> None:
-        raise _Endless
+        raise _Ended(ENDLESS)
 
     def left_program(self) -> None:
-        raise _Endless
+        raise _Ended(LEFT)
 
     def refuse(self, what: str) -> Any:
         raise Unsupported("VTX-002", f"{what} in a vertex shader", self.site)
@@ -200,13 +204,14 @@ class VertexInterpreter:
             return DONE
         inputs = inputs[np.array(used) - first, :rows_in]
         try:
-            outputs = [self._run(context, inputs)]
-        except Diverged:
-            outputs = [self._run(context, inputs[k : k + 1]) for k in range(len(used))]
+            try:
+                outputs = [self._run(context, inputs)]
+            except Diverged:
+                outputs = [self._run(context, inputs[k : k + 1]) for k in range(len(used))]
+        except _Ended as verdict:
+            return verdict.status
         size = self.key.rows * ROW_BYTES
         for found in outputs:
-            if found is None:
-                return ENDLESS
             for vertices in found:
                 target = context.output + used.pop(0) * self.key.pitch
                 ctypes.memmove(target, vertices.ctypes.data, size)
@@ -214,10 +219,7 @@ class VertexInterpreter:
         return DONE
 
     def _run(self, context: VertexContext, inputs: Any) -> Any:
-        """The VPM after the program, for each batch; None if it does not end."""
+        """The VPM after the program, for each batch."""
         env = InterpretedVertices(self, context, inputs)
-        try:
-            run_wide(self.program, env, settings=self.key.unknowns)
-        except _Endless:
-            return None
+        run_wide(self.program, env, settings=self.key.unknowns)
         return env.outputs

@@ -38,6 +38,7 @@ from vc4lab.v3d.fragment.tmu_requests import Requests, texture_numbers
 from vc4lab.v3d.geometry.primitive_decoder import host
 from vc4lab.v3d.geometry.vertex_context import (
     ENDLESS,
+    LEFT,
     REFUSED,
     VertexContext,
     VertexKey,
@@ -166,7 +167,7 @@ class _VertexEnvironment(Environment):
         self.stopped.set(ENDLESS)
 
     def left_program(self) -> None:
-        self.stopped.set(ENDLESS)
+        self.stopped.set(LEFT)
 
     def refuse(self, what: str) -> Any:
         raise Unsupported("VTX-002", f"{what} in a vertex shader", self.site)

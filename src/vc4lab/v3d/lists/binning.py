@@ -166,6 +166,7 @@ class BinningStage:
             self.thread.prefixing = True
         self._walked = 0
         context.indices = self._indices = 0
+        self.coordinates.begin_list()
         self._walks = self._walker.patience.over()
 
     def supply(self, address: int, size: int) -> None:
@@ -341,7 +342,8 @@ class BinningStage:
         try:
             coordinates = self.coordinates.coordinates(shader, source)
         except Unsupported as refusal:
-            self.reporter.report(refusal.code, refusal.message, address=address)
+            place = address if refusal.address is None else refusal.address
+            self.reporter.report(refusal.code, refusal.message, address=place)
             return
         if coordinates is not None:
             if source.address is not None:

@@ -106,6 +106,10 @@ class DrawPreparer:
             rht_moved=unknowns["rht_boundary_offset"] == "moved",
         )
 
+    def begin_list(self) -> None:
+        """A rendering list starts."""
+        self.vertices.begin_list()
+
     def prepare_all(
         self, scan: ScanResult, layout: TileLayout = SINGLE, vg_mask: bool = False
     ) -> FrameDraws:
@@ -146,7 +150,8 @@ class DrawPreparer:
         try:
             return self._prepare(use, shader)
         except Unsupported as refusal:
-            self.reporter.report(refusal.code, refusal.message, address=shader.code)
+            address = shader.code if refusal.address is None else refusal.address
+            self.reporter.report(refusal.code, refusal.message, address=address)
             return NOTHING
 
     def report_unsupported(self, draw: Draw) -> None:
@@ -159,6 +164,15 @@ class DrawPreparer:
             raise failure
         else:
             self.reporter.report("FRG-001", "a fragment program did what is not simulated")
+
+    def report_stopped(self, draw: Draw, *, endless: bool) -> None:
+        """A program ran over its budget, or left the words that belong to it."""
+        address, _ = draw.program
+        code, text = "QPU-042", "execution leaves the program of a fragment shader"
+        if endless:
+            code = "QPU-041"
+            text = "a fragment shader does not end; what is drawn with it is left out"
+        self.reporter.report(code, text, address=address or None)
 
     def _prepare(self, use: DrawUse, shader: ShaderState) -> Draw:
         program = self.programs.get(shader.code)
@@ -189,7 +203,14 @@ class DrawPreparer:
         made: tuple[FragmentKey, Pipeline],
         keep: tuple[Any, ...] = (),
     ) -> Draw:
-        return Draw(function, params, fallback=lambda: self._fall_back(*made), keep=keep or made)
+        key = made[0]
+        return Draw(
+            function,
+            params,
+            fallback=lambda: self._fall_back(*made),
+            keep=keep or made,
+            program=(key.code_address, key.program),
+        )
 
     def _enter(
         self,

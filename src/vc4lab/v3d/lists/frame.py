@@ -136,6 +136,10 @@ class FrameRenderer:
             self.reporter.report(
                 "CLE-017", f"a compressed primitive list of draw {number} does not end"
             )
+        for number in result.endless:
+            self.preparer.report_stopped(draws[number], endless=True)
+        for number in result.left:
+            self.preparer.report_stopped(draws[number], endless=False)
         for number in result.unsupported:
             self.preparer.report_unsupported(draws[number])
 

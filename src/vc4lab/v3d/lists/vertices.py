@@ -28,7 +28,7 @@ from vc4lab.v3d.geometry.vertex import (
     VertexPipeline,
     vertex_pipeline,
 )
-from vc4lab.v3d.geometry.vertex_context import BATCH, COORDINATE_ROWS, ENDLESS
+from vc4lab.v3d.geometry.vertex_context import BATCH, COORDINATE_ROWS, ENDLESS, LEFT
 from vc4lab.v3d.geometry.vertex_indices import index_range
 from vc4lab.v3d.registers import Errors
 
@@ -156,6 +156,8 @@ class VertexStage:
         self._pipelines: dict[tuple[Any, ...], tuple[Program, VertexPipeline]] = {}
         self.shaders = ShaderTable()
         """Pipelines that native code may use by itself."""
+        self._endless: dict[int, Program] = {}
+        """Programs, by id, that did not end in the list at hand: one overrun of each is enough."""
         self.errors = 0
         """Bits of ERRSTAT that shaders have caused."""
         self._instructions = 0
@@ -164,6 +166,10 @@ class VertexStage:
     def instructions(self) -> int:
         """Instructions of all batches shaded since the start; a loop counts once."""
         return self._instructions + self.shaders.instructions
+
+    def begin_list(self) -> None:
+        """A control list starts: programs that did not end before may be tried again."""
+        self._endless.clear()
 
     def shade(self, use: DrawUse, shader: ShaderState) -> ShadedVertices:
         """The vertices a draw uses, in the form of the primitive setup. Raises Unsupported."""
@@ -243,11 +249,18 @@ class VertexStage:
         context.output = output = self._output(rows, wanted)
         context.used = wanted.used
         context.first, context.last = wanted.first, wanted.last
+        if id(job.program) in self._endless:
+            raise endless(job.code, vertex)
         context.batches = 0
         status = job.pipeline.shade(context)
         self._instructions += context.batches * len(job.program.words)
         if status == ENDLESS:
-            self.reporter.report("VTX-005", "a vertex shader does not end", address=job.code)
+            self._endless[id(job.program)] = job.program
+            self.shaders.forget()  # native code must not try again with every draw
+            raise endless(job.code, vertex)
+        if status == LEFT:
+            text = "execution leaves the program of a vertex shader"
+            raise Unsupported("QPU-042", text, address=job.code)
         self.shaders.enter(job.pipeline, job.code, vertex=vertex)
         return output
 
@@ -265,6 +278,13 @@ class VertexStage:
             skip_words=skip,
         )
         return output
+
+
+def endless(code: int, vertex: bool) -> Unsupported:
+    """The verdict on a shader that ran over its budget."""
+    kind = "vertex" if vertex else "coordinate"
+    text = f"a {kind} shader does not end; what is drawn with it is left out of this list"
+    return Unsupported("VTX-005", text, address=code)
 
 
 class CoordinateStage(VertexStage):
