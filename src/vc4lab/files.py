@@ -82,7 +82,12 @@ def read_source(name: str, limit: int) -> bytes:
         return read_file(name, limit)
     if sys.stdin is None:
         raise Unusable("is closed", "<stdin>")
-    return read_stream(sys.stdin.buffer, limit, "<stdin>")
+    try:
+        return read_stream(sys.stdin.buffer, limit, "<stdin>")
+    except OSError as error:
+        if error.errno != errno.EBADF:
+            raise
+        raise Unusable("is closed", "<stdin>") from None
 
 
 @contextlib.contextmanager

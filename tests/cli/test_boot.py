@@ -85,7 +85,7 @@ def test_bad_input(vc4lab, card, tmp_path):
     vc4lab("boot", card("hello"), "--frames", "many", code=bad)
     vc4lab("boot", card("hello"), "--record", tmp_path / "a.mp4", code=bad)
     vc4lab("boot", card("hello"), "--screenshot", tmp_path / "a.xyz", code=bad)
-    vc4lab("boot", card("hello"), "--screenshot", tmp_path / "no" / "a.png", code=bad)
+    vc4lab("boot", card("hello"), "--screenshot", tmp_path / "no" / "a.png", code=ExitCode.OUTPUT)
     vc4lab("boot", code=bad)
     vc4lab("nonsense", code=bad)
 

@@ -54,7 +54,8 @@ def test_symbols(tmp_path):
     elf.write_bytes(make_elf({"halt": (0x8028, 4)}, {0x8000: HELLO.read_bytes()}))
     result = vc4lab("boot", HELLO, "--symbols", elf, "--frames", 1, code=ExitCode.GUEST_HANG)
     assert "0x00008028 <halt>" in result.output
-    assert "BOOT-030" in vc4lab("boot", HELLO, "--symbols", tmp_path / "no.elf").output
+    missing = vc4lab("boot", HELLO, "--symbols", tmp_path / "no.elf", code=ExitCode.BAD_INPUT)
+    assert "BOOT-030" in missing.output
 
 
 ECHO = KERNELS / "mini_uart.img"
@@ -127,7 +128,7 @@ def test_bad_serial_lines(tmp_path):
         vc4lab("boot", HELLO, "--serial", text, code=ExitCode.BAD_INPUT)
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        result = vc4lab("boot", HELLO, "--serial", f"tcp:{port}", code=ExitCode.OUTPUT)
+        result = vc4lab("boot", HELLO, "--serial", f"tcp:{port}", code=ExitCode.BAD_INPUT)
         assert "CLI-004" in result.output
     vc4lab("boot", HELLO, "--serial", f"file:{tmp_path / 'log'}")
     assert (tmp_path / "log").read_text() == "hello from the ARM\n"

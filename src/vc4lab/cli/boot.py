@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand
 
+from vc4lab.cli.options import Address, Command, Engine, Number, limits
 from vc4lab.cli.qemu import is_qemu, translate
 from vc4lab.cli.unknown_choices import HELP, METAVAR, unknowns_of
+from vc4lab.ranges import ADDRESS, EVERY, FRAMES, PORT, SECONDS
 
 
-class BootCommand(TyperCommand):
+class BootCommand(Command):
     """`boot`, which also takes what people type for QEMU."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -31,28 +32,11 @@ class BootCommand(TyperCommand):
 COMMAND = BootCommand
 
 
-class Engine(StrEnum):
-    """How QPU code is executed."""
-
-    JIT = "jit"
-    INTERPRETER = "interpreter"
-
-
 class CacheMode(StrEnum):
     """What is done about caches."""
 
     CHECK = "check"
     STALE = "stale"
-
-
-def _address(text: str | None) -> int | None:
-    """A number as people write addresses."""
-    if text is None:
-        return None
-    try:
-        return int(text, 0)
-    except ValueError:
-        raise typer.BadParameter(f"--load-address {text}: 0x8000, say") from None
 
 
 def boot(
@@ -63,9 +47,12 @@ def boot(
         ),
     ],
     board: Annotated[str, typer.Option(help="The board.")] = "pi2",
-    frames: Annotated[int | None, typer.Option(help="Stop after so many frames.", min=1)] = None,
+    frames: Annotated[
+        int | None, typer.Option(help="Stop after so many frames.", **limits(FRAMES, 1))
+    ] = None,
     seconds: Annotated[
-        float | None, typer.Option(help="Stop after so many seconds of guest time.", min=0.0)
+        float | None,
+        typer.Option(help="Stop after so many seconds of guest time.", click_type=Number(SECONDS)),
     ] = None,
     screenshot: Annotated[
         Path | None, typer.Option(help="Save the last picture here.", metavar="F.png")
@@ -103,8 +90,7 @@ def boot(
         typer.Option(
             help="Wait for a debugger on this loopback port (target remote :PORT).",
             metavar="PORT",
-            min=0,
-            max=65535,
+            **limits(PORT),
         ),
     ] = None,
     gdb_wait: Annotated[
@@ -167,14 +153,18 @@ def boot(
         Path | None, typer.Option(help="Device tree, instead of the card's.", metavar="F.dtb")
     ] = None,
     load_address: Annotated[
-        str | None,
-        typer.Option(help="Where a kernel image is loaded to and begins.", metavar="0x8000"),
+        int | None,
+        typer.Option(
+            help="Where a kernel image is loaded to and begins.",
+            metavar="0x8000",
+            click_type=Address(ADDRESS, multiple=4),
+        ),
     ] = None,
     window: Annotated[
         bool, typer.Option("--window", help="Show the display in a window (needs pygame-ce).")
     ] = False,
     every: Annotated[
-        int, typer.Option(help="Record every N-th frame only.", metavar="N", min=1)
+        int, typer.Option(help="Record every N-th frame only.", metavar="N", **limits(EVERY))
     ] = 1,
 ) -> None:
     """Run a bare-metal program: its serial output, its picture, and why it hangs.
@@ -186,6 +176,10 @@ def boot(
     from vc4lab.cli.settings import Settings
     from vc4lab.soc.boot.boot_extras import BootExtras
 
+    try:
+        extras = BootExtras(append, initrd, dtb, load_address)
+    except ValueError as error:
+        raise typer.BadParameter(f"--append: {error}.") from None
     settings = Settings(
         path, board, frames, seconds, screenshot, record, serial, headless, strict, engine.value,
         gdb=gdb,
@@ -204,6 +198,6 @@ def boot(
         caches=caches.value if caches is not None else None,
         both_orders=both_orders,
         unknowns=unknowns_of(unknown) if unknown else None,
-        extras=BootExtras(append, initrd, dtb, _address(load_address)),
+        extras=extras,
     )  # fmt: skip
     raise typer.Exit(run_session(settings))

@@ -7,12 +7,17 @@ from typing import Annotated
 
 import typer
 
+from vc4lab.cli.options import limits
+from vc4lab.ranges import FRAMES
+
 DEFAULT_FRAMES = 120
 
 
 def demo(
     output: Annotated[Path, typer.Option(help="Folder for the picture and the GIF.")] = Path("out"),
-    frames: Annotated[int, typer.Option(help="Frames to draw.", min=1)] = DEFAULT_FRAMES,
+    frames: Annotated[
+        int, typer.Option(help="Frames to draw.", **limits(FRAMES, 1))
+    ] = DEFAULT_FRAMES,
     headless: Annotated[
         bool, typer.Option("--headless", help="No progress, no preview in the terminal.")
     ] = False,

@@ -8,7 +8,9 @@ from typing import Annotated
 import typer
 
 from vc4lab.cli.exit_codes import ExitCode
+from vc4lab.cli.options import Address, limits
 from vc4lab.files import read_source, why
+from vc4lab.ranges import ADDRESS, COUNT, OFFSET
 
 LINES_AT_ONCE = 1024
 _HEX = re.compile(
@@ -20,8 +22,13 @@ LARGEST_INPUT = 16 << 20
 
 def disasm(
     file: Annotated[str, typer.Argument(help="Binary file, - for standard input.")],
-    offset: Annotated[int, typer.Option(help="Byte to start at.", min=0)] = 0,
-    count: Annotated[int | None, typer.Option(help="Most instructions to show.", min=0)] = None,
+    offset: Annotated[
+        int,
+        typer.Option(help="Byte to start at.", click_type=Address(OFFSET), metavar="0x100"),
+    ] = 0,
+    count: Annotated[
+        int | None, typer.Option(help="Most instructions to show.", **limits(COUNT))
+    ] = None,
     hex_: Annotated[
         bool,
         typer.Option(
@@ -30,7 +37,12 @@ def disasm(
             "(low word first) as C arrays hold them.",
         ),
     ] = False,
-    address: Annotated[int, typer.Option(help="Address of the first instruction.", min=0)] = 0,
+    address: Annotated[
+        int,
+        typer.Option(
+            help="Address of the input's first byte.", click_type=Address(ADDRESS), metavar="0x8000"
+        ),
+    ] = 0,
 ) -> None:
     """Disassemble QPU instructions."""
     from vc4lab.qpu.disassembler import disassemble

@@ -20,7 +20,7 @@ class ExitCode(IntEnum):
 MEANINGS: dict[ExitCode, str] = {
     ExitCode.OK: "the frames came or the time is over; without --frames: the program ended",
     ExitCode.INTERNAL: "an internal error of vc4lab",
-    ExitCode.BAD_INPUT: "wrong options, or a file, folder or image that cannot be used",
+    ExitCode.BAD_INPUT: "wrong options, or a file, folder, image or port that cannot be used",
     ExitCode.GUEST_HANG: "the program hung or crashed, or ended before the frames came",
     ExitCode.STRICT_STOP: "--strict stopped at an error",
     ExitCode.OUTPUT: "a picture, recording or log could not be written",

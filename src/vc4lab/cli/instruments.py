@@ -40,8 +40,7 @@ class Instruments:
     def attach(self) -> None:
         """Hang on what the settings ask for. Raises InstrumentError."""
         try:
-            if self._settings.symbols is not None:
-                self._machine.places.use(self._settings.symbols, self._machine.plan)
+            self._symbols()
             self._card()
             self._load_state()
             self._trace()
@@ -83,6 +82,13 @@ class Instruments:
         if slot.image is None:
             what = f"{slot.path} is a folder" if slot.path else "there is no card"
             text = f"vc4lab: CLI-006: --write-image wants the image of a card, but {what}"
+            raise InstrumentError(text, ExitCode.BAD_INPUT)
+
+    def _symbols(self) -> None:
+        """Names from the file that was given; it has told why it cannot be used."""
+        path = self._settings.symbols
+        if path is not None and not self._machine.places.use(path, self._machine.plan):
+            text = f"vc4lab: --symbols {path} cannot be used"
             raise InstrumentError(text, ExitCode.BAD_INPUT)
 
     def _load_state(self) -> None:
@@ -250,7 +256,7 @@ class Instruments:
         try:
             server = GdbServer(self._machine, settings.gdb, wait=settings.gdb_wait, tell=self._tell)
         except OSError as error:
-            text = f"vc4lab: CLI-004: port {settings.gdb}: {error.strerror or error}"
+            text = f"vc4lab: CLI-004: port {settings.gdb}: {why(error)}"
             raise InstrumentError(text, ExitCode.BAD_INPUT) from None
         self._stack.callback(server.close)
         if not settings.gdb_wait:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import os
 import sys
 from importlib import import_module
@@ -13,6 +14,7 @@ import typer
 import typer.core
 
 from vc4lab.cli.exit_codes import ExitCode, table
+from vc4lab.cli.options import Command
 
 COMMANDS = ("boot", "boards", "demo", "asm", "disasm", "run", "replay", "explain", "unknowns")
 """Name of the command, of its module in `vc4lab.cli` and of the function there."""
@@ -47,14 +49,14 @@ def _register() -> None:
         module = f"vc4lab.cli.{name}"
         if find_spec(module) is not None:
             found = import_module(module)
-            special = getattr(found, "COMMAND", None)
+            special = getattr(found, "COMMAND", Command)
             app.command(name, cls=special, epilog=table())(getattr(found, name))
 
 
 _register()
 
 
-FULL = (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+FULL = (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 """What goes wrong when standard output takes no more; files of options are looked after where they
 are written."""
 
@@ -67,19 +69,54 @@ def _output_lost(why: str | None = None) -> NoReturn:
     sys.exit(ExitCode.OUTPUT)
 
 
+def _open_streams() -> None:
+    """Put something where standard input, output or error was closed before the start.
+
+    Reading and writing there fails, as it should, with an error about the stream; and no file that
+    is opened later takes its number and gets what is printed.
+    """
+    for number, (name, flags) in enumerate(
+        (("stdin", os.O_WRONLY), ("stdout", os.O_RDONLY), ("stderr", os.O_WRONLY))
+    ):
+        if getattr(sys, name) is None:
+            descriptor = os.open(os.devnull, flags)
+            if descriptor != number:
+                os.dup2(descriptor, number)
+                os.close(descriptor)
+            stream = open(number, "r" if name == "stdin" else "w", closefd=False)  # noqa: SIM115
+            setattr(sys, name, stream)
+
+
+def _print_anything() -> None:
+    """Names of files need not be text, and a terminal need not have all characters."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _why(error: OSError) -> str:
+    return "it is closed" if error.errno == errno.EBADF else str(error.strerror)
+
+
 def run() -> None:
     """The program's entry point: whatever goes wrong ends in a sentence and an exit code."""
+    _open_streams()
+    _print_anything()
     try:
         app()
     except KeyboardInterrupt:
         sys.exit(ExitCode.INTERRUPTED)
-    except SystemExit as end:  # click makes a closed pipe an exit code of its own
-        if not isinstance(end.__context__, BrokenPipeError):
-            raise
-        _output_lost()
+    except SystemExit as end:
+        if isinstance(end.__context__, BrokenPipeError):  # click gives it a code of its own
+            _output_lost()
+        try:
+            sys.stdout.flush()
+        except OSError as error:
+            _output_lost(_why(error))
+        raise
     except Exception as error:
         if isinstance(error, OSError) and error.errno in FULL:
-            _output_lost(error.strerror)
+            _output_lost(_why(error))
         if os.environ.get("VC4LAB_TRACEBACK"):
             raise
         text = " ".join(str(error).split())[:300]

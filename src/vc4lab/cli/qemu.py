@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from vc4lab.ranges import PORT
+
 MACHINES = {
     "raspi0": "zero",
     "raspi1ap": "pi1",
@@ -130,7 +132,7 @@ def _serial(value: str) -> str:
 
 def _gdb_port(value: str) -> int:
     port = value.split(",")[0].rpartition(":")[2]
-    if not port.isdecimal() or int(port) > 65535:
+    if not port.isdecimal() or len(port) > 5 or int(port) > PORT.most:
         raise ValueError(f"-gdb {value}: tcp::PORT is what can be done")
     return int(port)
 

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from vc4lab.cli.exit_codes import ExitCode
+from vc4lab.cli.options import ByteOrderChoice, Engine, limits
 from vc4lab.cli.unknown_choices import HELP, METAVAR, unknowns_of
 from vc4lab.files import why
+from vc4lab.ranges import JOB, THREADS
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -31,13 +33,19 @@ def replay(
     every: Annotated[
         Path | None, typer.Option(help="Directory for a PNG of each job, named after it.")
     ] = None,
-    engine: Annotated[str, typer.Option(help="jit, or interpreter for the golden path.")] = "jit",
+    engine: Annotated[
+        Engine, typer.Option(help="How QPU code is executed; interpreter: the golden path.")
+    ] = Engine.JIT,
     order: Annotated[
-        str, typer.Option(help="Byte order of the surface: rgba, bgra; auto asks the shaders.")
-    ] = "auto",
+        ByteOrderChoice,
+        typer.Option(help="Byte order of the surface: rgba, bgra; auto asks the shaders."),
+    ] = ByteOrderChoice.AUTO,
     strict: Annotated[bool, typer.Option("--strict", help="Stop at the first error.")] = False,
     job: Annotated[
-        int | None, typer.Option("--job", help="Only this job of the run (after those before it).")
+        int | None,
+        typer.Option(
+            "--job", help="Only this job of the run (after those before it).", **limits(JOB)
+        ),
     ] = None,
     lists: Annotated[
         bool,
@@ -52,7 +60,8 @@ def replay(
         bool, typer.Option("--counters", help="Print each job's performance counters.")
     ] = False,
     threads: Annotated[
-        int | None, typer.Option(help="Worker threads for tiles; one per processor.", min=1)
+        int | None,
+        typer.Option(help="Worker threads for tiles; one per processor.", **limits(THREADS)),
     ] = None,
     unknown: Annotated[
         list[str] | None, typer.Option("--unknown", help=HELP, metavar=METAVAR)
@@ -64,10 +73,6 @@ def replay(
 
     if output is not None and not is_picture(output):
         raise _failed(f"{output}: no picture format has this ending; take .png")
-    if engine not in ("jit", "interpreter"):
-        raise _failed(f"--engine {engine}: jit and interpreter exist")
-    if order not in ("auto", "rgba", "bgra"):
-        raise _failed(f"--order {order}: auto, rgba and bgra exist")
     reporter = Reporter(strict)
     reporter.listeners.append(_show)
     try:
@@ -75,7 +80,18 @@ def replay(
             _print_lists(path, reporter, job)
             return
         decided = unknowns_of(unknown)
-        _draw(path, output, every, engine, order, threads, job, counters, reporter, decided)
+        _draw(
+            path,
+            output,
+            every,
+            engine,
+            order,
+            threads,
+            job,
+            counters,
+            reporter,
+            decided,
+        )
     except StrictStop as stop:
         typer.echo(f"stopped (strict): {stop.diagnostic.code}", err=True)
         raise typer.Exit(ExitCode.STRICT_STOP) from None
@@ -85,8 +101,8 @@ def _draw(
     path: Path,
     output: Path | None,
     every: Path | None,
-    engine: str,
-    order: str,
+    engine: Engine,
+    order: ByteOrderChoice,
     threads: int | None,
     job: int | None,
     counters: bool,
@@ -110,8 +126,8 @@ def _draw(
 
     result = run(
         path,
-        engine=engine,
-        order=None if order == "auto" else ByteOrder(order),
+        engine=engine.value,
+        order=None if order == ByteOrderChoice.AUTO else ByteOrder(order.value),
         threads=threads,
         number=job,
         unknowns=unknowns,

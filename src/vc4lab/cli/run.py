@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from vc4lab.cli.exit_codes import ExitCode
+from vc4lab.cli.options import Engine, limits
 from vc4lab.cli.unknown_choices import HELP, METAVAR, unknowns_of
 from vc4lab.files import read_file, why, write_file
+from vc4lab.ranges import BUDGET, QPU_COUNT, THREADS
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Diagnostic
@@ -24,7 +26,7 @@ def run(
     program: Annotated[
         Path, typer.Argument(help="Assembly text; .bin: binary words, .hex: one word a line.")
     ],
-    qpus: Annotated[int, typer.Option(help="QPUs to start it on, 1 to 12.")] = 1,
+    qpus: Annotated[int, typer.Option(help="QPUs to start it on.", **limits(QPU_COUNT))] = 1,
     uniforms: Annotated[
         list[str] | None,
         typer.Option(
@@ -46,11 +48,17 @@ def run(
         list[str] | None, typer.Option("-o", "--output", help="NAME=FILE to write afterwards.")
     ] = None,
     entry: Annotated[str | None, typer.Option(help="Label to start at; default: the top.")] = None,
-    engine: Annotated[str, typer.Option(help="jit, or interpreter for the golden path.")] = "jit",
-    threads: Annotated[int | None, typer.Option(help="Worker threads; default: one a CPU.")] = None,
+    engine: Annotated[
+        Engine, typer.Option(help="How QPU code is executed; interpreter: the golden path.")
+    ] = Engine.JIT,
+    threads: Annotated[
+        int | None, typer.Option(help="Worker threads; default: one a CPU.", **limits(THREADS))
+    ] = None,
     budget: Annotated[
         int | None,
-        typer.Option(help="Instructions after which a program counts as endless.", min=1),
+        typer.Option(
+            help="Instructions after which a program counts as endless.", **limits(BUDGET)
+        ),
     ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Stop at the first error.")] = False,
     unknown: Annotated[
@@ -61,8 +69,6 @@ def run(
     from vc4lab.diagnostics import Reporter, StrictStop
     from vc4lab.v3d.compute.experiment import Experiment
 
-    if engine not in ("jit", "interpreter"):
-        raise _failed(f"--engine {engine}: jit and interpreter exist")
     reporter = Reporter(strict)
     reporter.listeners.append(_show)
     code, start = _read(program, entry)
@@ -70,22 +76,23 @@ def run(
         experiment = Experiment(
             code,
             entry=start,
-            engine=engine,
+            engine=engine.value,
             threads=threads,
             budget=budget,
             reporter=reporter,
             unknowns=unknowns_of(unknown),
         )
         for text in memory or ():
-            experiment.add_area(text)
+            try:
+                experiment.add_area(text)
+            except OSError as error:
+                raise _failed(f"{error.filename}: {why(error)}") from None
         report = experiment.run(qpus, uniforms or ())
-        _print(report, engine)
+        _print(report, engine.value)
         for text in dump or ():
             typer.echo(experiment.dump(text))
     except ValueError as error:
         raise _failed(str(error)) from None
-    except OSError as error:
-        raise _failed(f"{error.filename}: {why(error)}") from None
     except StrictStop as stop:
         typer.echo(f"stopped (strict): {stop.diagnostic.code}", err=True)
         raise typer.Exit(ExitCode.STRICT_STOP) from None

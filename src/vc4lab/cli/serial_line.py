@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import IO
 
 from vc4lab.cli.serial_ends import Keyboard, PseudoTerminal, TcpPort
+from vc4lab.ranges import PORT
 from vc4lab.soc.devices.serial import SerialPort
 
 
@@ -130,6 +131,6 @@ class SerialLine:
 def _port(where: str) -> int:
     """The port of "tcp:PORT", also as "tcp::PORT" and with QEMU's ",server". Raises BadSerial."""
     text = where.split(",")[0].removeprefix("tcp:").removeprefix("127.0.0.1").removeprefix(":")
-    if not text.isdecimal() or int(text) > 65535:
+    if not text.isdecimal() or len(text) > 5 or int(text) > PORT.most:
         raise BadSerial(f"{where}: a serial line on TCP is tcp:PORT, on the loopback interface")
     return int(text)

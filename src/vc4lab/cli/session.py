@@ -32,8 +32,9 @@ def run_session(settings: Settings) -> ExitCode:
     """Boot, run, save what was asked for, say how it ended."""
     problem = _check_outputs(settings)
     if problem:
-        say(f"vc4lab: {problem}")
-        return ExitCode.BAD_INPUT
+        text, wrong = problem
+        say(f"vc4lab: {text}")
+        return wrong
     from vc4lab.cli.progress import Progress
     from vc4lab.cli.serial_line import BadSerial, SerialLine
     from vc4lab.diagnostics import Reporter
@@ -47,9 +48,9 @@ def run_session(settings: Settings) -> ExitCode:
             say(f"vc4lab: {error}")
             return ExitCode.BAD_INPUT
         except OSError as error:
-            what = "CLI-004" if (settings.serial or "").startswith("tcp:") else "CLI-001"
-            say(f"vc4lab: {what}: {settings.serial}: {error.strerror or error}")
-            return ExitCode.OUTPUT
+            port = (settings.serial or "").startswith("tcp:")
+            say(f"vc4lab: {'CLI-004' if port else 'CLI-001'}: {settings.serial}: {why(error)}")
+            return ExitCode.BAD_INPUT if port else ExitCode.OUTPUT
         reporter = Reporter(settings.strict)
         reporter.listeners.append(
             lambda item: progress.show(str(item)) if progress.enabled else say(str(item))
@@ -67,22 +68,25 @@ def run_session(settings: Settings) -> ExitCode:
     return run.save(code)
 
 
-def _check_outputs(settings: Settings) -> str | None:
-    """A sentence if a file to write cannot work out, before a long run."""
+def _check_outputs(settings: Settings) -> tuple[str, ExitCode] | None:
+    """A sentence and a code if a file to write cannot work out, before a long run."""
     from vc4lab.viewer.recorder import SUFFIXES
 
     for path in (settings.screenshot, settings.record, settings.save_state, settings.audio):
         if path is not None and not path.parent.is_dir():
-            return f"CLI-001: there is no folder {path.parent} to write {path.name} to"
+            text = f"CLI-001: there is no folder {path.parent} to write {path.name} to"
+            return text, ExitCode.OUTPUT
         if path is not None and path.is_dir():
-            return f"CLI-001: {path} is a folder"
+            return f"CLI-001: {path} is a folder", ExitCode.OUTPUT
     if settings.record is not None and settings.record.suffix.lower() not in SUFFIXES:
-        return f"{settings.record}: a recording ends in {', '.join(SUFFIXES)}"
+        text = f"{settings.record}: a recording ends in {', '.join(SUFFIXES)}"
+        return text, ExitCode.BAD_INPUT
     if settings.screenshot is not None:
         from vc4lab.viewer.pictures import is_picture
 
         if not is_picture(settings.screenshot):
-            return f"{settings.screenshot}: no picture format has this ending; take .png"
+            text = f"{settings.screenshot}: no picture format has this ending; take .png"
+            return text, ExitCode.BAD_INPUT
     return None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 from dataclasses import asdict
 from typing import Annotated
@@ -23,7 +24,10 @@ def unknowns(
 
     table = registered()
     if name is not None and name not in table:
-        typer.echo(f"no unknown is called {name!r}; they are: {', '.join(table)}", err=True)
+        near = difflib.get_close_matches(name, table, n=3, cutoff=0.4)
+        hint = f"did you mean {', '.join(near)}? " if near else ""
+        text = f"no unknown is called {name[:60]!r}; {hint}`vc4lab unknowns` shows all"
+        typer.echo(text, err=True)
         raise typer.Exit(ExitCode.BAD_INPUT)
     rows = list(table.values()) if name is None else [table[name]]
     if as_json:

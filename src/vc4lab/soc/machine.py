@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from vc4lab.diagnostics import Reporter, StrictStop
 from vc4lab.memory import GuestMemory
+from vc4lab.ranges import CACHE_MODES, ENGINES, FRAMES, SECONDS, check_word
 from vc4lab.soc.address.block import Poll
 from vc4lab.soc.board import find_board
 from vc4lab.soc.boot.boot_extras import BootExtras
@@ -67,6 +68,8 @@ class Machine(Hardware):
     Raises
     ------
     UnknownBoard, BootError
+    ValueError
+        `engine` or `caches` is none of those there are.
     """
 
     def __init__(
@@ -83,6 +86,9 @@ class Machine(Hardware):
         caches: str | None = None,
         extras: BootExtras | None = None,
     ) -> None:
+        check_word("engine", engine, ENGINES)
+        if caches is not None:
+            check_word("caches", caches, CACHE_MODES)
         found = find_board(board)
         reporter = reporter if reporter is not None else Reporter()
         super().__init__(
@@ -182,8 +188,11 @@ class Machine(Hardware):
         ------
         StrictStop
             A diagnostic of a strict reporter.
+        ValueError
+            Less than no frames or seconds, or more than a number can be counted to.
         """
-        if frames is not None and frames <= 0:
+        frames, seconds = FRAMES.check_optional(frames), SECONDS.check_optional(seconds)
+        if frames == 0:
             return self._result(Stop.FRAMES, "no frames were asked for")
         self._end = None
         self._frames_wanted = None if frames is None else self.frames.count + frames
@@ -193,7 +202,7 @@ class Machine(Hardware):
         self.watchdog.restart()
         deadline = None
         if seconds is not None:
-            moment = self.clock.now + max(int(seconds * NANOSECONDS), 0)
+            moment = self.clock.now + int(seconds * NANOSECONDS)
             deadline = self.clock.at(moment, self._on_deadline)
         try:
             while self._end is None:

@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.diagnostics import Reporter
+from vc4lab.ranges import ENGINES, THREADS, check_word
 from vc4lab.v3d.counters import PerformanceCounters, coverage_counts
 from vc4lab.v3d.list_registers import ListRegisters
 from vc4lab.v3d.lists.addresses import Use
@@ -77,8 +78,8 @@ class V3D:
         engine: str = "jit",
         threads: int | None = None,
     ) -> None:
-        if engine not in ("jit", "interpreter"):
-            raise ValueError(f"engine {engine!r}: 'jit' and 'interpreter' exist")
+        check_word("engine", engine, ENGINES)
+        THREADS.check_optional(threads)
         self.memory = memory
         self.reporter = reporter if reporter is not None else Reporter()
         self.unknowns = unknowns

@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from vc4lab.ranges import BUDGET, ENGINES, THREADS, check_word
 from vc4lab.v3d.registers import QPUS, RequestQueue
 
 if TYPE_CHECKING:
@@ -47,9 +48,9 @@ class UserPrograms:
         self.memory = memory
         self.reporter = reporter
         self.unknowns = unknowns
-        self.engine = engine
-        self.threads = threads
-        self.budget = budget
+        self.engine = check_word("engine", engine, ENGINES)
+        self.threads = THREADS.check_optional(threads)
+        self.budget = BUDGET.check_optional(budget)
         self.queue: deque[Request] = deque()
         self.running: dict[int, Qpu] = {}
         self.used = False

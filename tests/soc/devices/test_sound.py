@@ -152,5 +152,5 @@ def test_boot_says_what_it_recorded(tmp_path, capsys):
     assert run_session(settings) is ExitCode.OK
     assert "nothing was played" in capsys.readouterr().err
     settings.audio = tmp_path / "no" / "sound.wav"
-    assert run_session(settings) is ExitCode.BAD_INPUT
+    assert run_session(settings) is ExitCode.OUTPUT
     assert "CLI-001" in capsys.readouterr().err

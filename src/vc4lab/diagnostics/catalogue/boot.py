@@ -103,7 +103,8 @@ ENTRIES = [
         "BOOT-013",
         "A file that config.txt names is missing",
         "An include or initramfs line names a file that is not on the card, that does not fit "
-        "into the RAM, or that is included again and again. The firmware goes on without it.",
+        "into the RAM, or that is included again and again. The firmware goes on without it. A "
+        "RAM disk given with --initrd ends the start instead: it is empty, or does not fit.",
         _CONFIG,
         "Put the file on the card, or take the line out.",
         Severity.WARNING,
@@ -146,7 +147,8 @@ ENTRIES = [
         "BOOT-031",
         "A device tree that is not used",
         "The file is no flattened device tree, or a damaged one. The program gets the tagged list "
-        "(32 bits) or a small tree instead.",
+        "(32 bits) or a small tree instead. A tree given with --dtb ends the start instead, also "
+        "where config.txt says that the program is handed none.",
         "Devicetree Specification 0.3, chapter 5",
         "Copy the .dtb file anew, or take it from the card; `device_tree=` without a name in "
         "config.txt switches them off.",

@@ -26,6 +26,7 @@ from vc4lab.drm.uapi.submit import (
     refuse,
 )
 from vc4lab.memory import MEMORY_SIZE, GuestMemory
+from vc4lab.ranges import JOB
 
 MAX_FILE = 16 << 20
 LOWEST = 1 << 20
@@ -96,12 +97,13 @@ class RecordedRun:
     """A run directory, or one job directory (then with the jobs of its run that come before it).
 
     ``number`` names one job of a run directory, with the same effect as its own directory.
-    Everything wrong with the files goes to `reporter`; nothing raises.
+    Everything wrong with the files goes to `reporter`; nothing raises but a number that is none.
     """
 
     def __init__(
         self, path: str | Path, reporter: Reporter | None = None, number: int | None = None
     ) -> None:
+        JOB.check_optional(number)
         self.reporter = reporter if reporter is not None else Reporter()
         self.path = Path(path)
         self.memory = GuestMemory()

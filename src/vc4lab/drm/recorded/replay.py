@@ -13,6 +13,7 @@ from vc4lab.drm.kernel.rendering import FULL_RES_TILE, FULL_RES_TILE_PIXELS, Col
 from vc4lab.drm.recorded.byte_order import ByteOrder, ByteOrders
 from vc4lab.drm.recorded.jobs import RecordedRun
 from vc4lab.drm.uapi.submit import JobError
+from vc4lab.ranges import ENGINES, THREADS, check_word
 
 if TYPE_CHECKING:
     import numpy
@@ -51,7 +52,7 @@ def replay(
     path: str | Path,
     *,
     engine: str = "jit",
-    order: ByteOrder | None = None,
+    order: ByteOrder | str | None = None,
     strict: bool = False,
     threads: int | None = None,
     number: int | None = None,
@@ -82,6 +83,10 @@ def replay(
     on_counters
         Called with a job's name and what the modelled performance counters counted in it.
     """
+    check_word("engine", engine, ENGINES)
+    THREADS.check_optional(threads)
+    if order is not None and not isinstance(order, ByteOrder):
+        order = ByteOrder(check_word("order", order, [known.value for known in ByteOrder]))
     reporter = reporter if reporter is not None else Reporter(strict)
     run = RecordedRun(path, reporter, number)
     if not run.jobs:

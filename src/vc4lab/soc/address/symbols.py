@@ -31,10 +31,13 @@ class BadElf(ValueError):  # noqa: N818 - said to the user as it is
 
 @dataclass(frozen=True)
 class Segment:
-    """A part of the program: where it is loaded (physical address) and its bytes."""
+    """A part of the program: where it is loaded (physical address), its bytes, and how many the
+    file should have; fewer if it is cut off.
+    """
 
     address: int
     data: bytes
+    size: int = 0
 
 
 @dataclass(frozen=True)
@@ -128,7 +131,7 @@ def _read(data: bytes, wide: bool) -> SymbolTable:
         else:
             kind, offset, _virtual, place, size = struct.unpack_from("<5I", data, at)
         if kind == PT_LOAD:
-            loaded.append(Segment(place, data[offset : offset + min(size, len(data))]))
+            loaded.append(Segment(place, data[offset : offset + min(size, len(data))], size))
     headers = []
     for at in range(sections_at, sections_at + sections * section_size, max(section_size, 1)):
         if wide:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from vc4lab.ranges import ADDRESS
 from vc4lab.soc.boot.card import Card
 from vc4lab.soc.boot.config_txt import Config
 
+LONGEST_COMMAND_LINE = 1024
 RAMDISK, DEVICE_TREE = "/initrd", "/dtb"
 """Names under which `CardWithExtras` has them."""
 
@@ -24,12 +26,26 @@ class BootExtras:
         Files of the host: instead of config.txt's initramfs and device_tree.
     address
         Where the kernel is loaded to; its first instruction is there.
+
+    Raises
+    ------
+    ValueError
+        A command line longer than the firmware reads, an address without an instruction.
     """
 
     command_line: str | None = None
     ramdisk: Path | None = None
     device_tree: Path | None = None
     address: int | None = None
+
+    def __post_init__(self) -> None:
+        line = self.command_line
+        if line is not None and len(line.encode("utf-8", "replace")) > LONGEST_COMMAND_LINE:
+            text = f"the command line has more than {LONGEST_COMMAND_LINE} bytes"
+            raise ValueError(f"{text}, the most that the firmware takes")
+        address = ADDRESS.check_optional(self.address)
+        if address is not None and address % 4:
+            raise ValueError(f"address 0x{address:x} is not a multiple of 4")
 
     def apply(self, config: Config) -> None:
         """Change what config.txt says."""
@@ -57,6 +73,10 @@ class CardWithExtras:
         self._card = card
         self._files = files
 
+    def has(self, name: str) -> bool:
+        """Whether a file of the host goes by this name."""
+        return name in self._files
+
     def find(self, name: str) -> str | None:
         path = self._files.get(name)
         return self._card.find(name) if path is None else path.name
@@ -71,3 +91,8 @@ class CardWithExtras:
             return self._card.read(name, limit)
         with path.open("rb") as file:
             return file.read(limit)
+
+
+def is_extra(card: Card, name: str) -> bool:
+    """Whether a file was given beside the card: one that cannot be used is an error then."""
+    return isinstance(card, CardWithExtras) and card.has(name)

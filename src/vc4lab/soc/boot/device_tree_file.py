@@ -46,11 +46,21 @@ def read_tree(data: bytes) -> Node:
     """The root of a blob. Raises BadTree."""
     try:
         magic, total, structure, strings = struct.unpack_from(">4I", data)
-        if magic != MAGIC or total > len(data) or structure % 4:
-            raise BadTree("it is no device tree, or one that is cut off")
+        if magic != MAGIC:
+            raise BadTree(f"no device tree: it begins with 0x{magic:08x}, not 0x{MAGIC:08x}")
+        if total > len(data):
+            raise BadTree(f"a device tree that is cut off: {len(data)} of {total} bytes")
+        if structure % 4:
+            raise BadTree("a damaged device tree: its structure is not aligned")
         return _root(_tokens(data[:total], structure, strings))
-    except (struct.error, UnicodeDecodeError, ValueError) as error:
-        raise BadTree(f"the device tree is damaged ({error})") from None
+    except struct.error:
+        raise BadTree(f"no device tree, or one that is cut off ({len(data)} bytes)") from None
+    except UnicodeDecodeError:
+        raise BadTree("a damaged device tree: a name that is not ASCII") from None
+    except BadTree:
+        raise
+    except ValueError:  # of bytes.index
+        raise BadTree("a damaged device tree: a name without an end") from None
 
 
 def _tokens(data: bytes, at: int, strings: int) -> Iterator[tuple[int, str, bytes]]:
@@ -65,7 +75,7 @@ def _tokens(data: bytes, at: int, strings: int) -> Iterator[tuple[int, str, byte
             size, offset = struct.unpack_from(">2I", data, at)
             at += 8
             if at + size > len(data):
-                raise BadTree("a property beyond its end")
+                raise BadTree("a damaged device tree: a property beyond its end")
             name = data[strings + offset : data.index(0, strings + offset)].decode("ascii")
             yield token, name, data[at : at + size]
             at += size + 3 & ~3
@@ -81,7 +91,7 @@ def _root(tokens: Iterator[tuple[int, str, bytes]]) -> Node:
     for count, (token, name, value) in enumerate(tokens):
         if token == BEGIN:
             if count > MOST_NODES or len(open_nodes) > DEEPEST:
-                raise BadTree("too many nodes")
+                raise BadTree("a damaged device tree: too many nodes")
             node = Node(name)
             open_nodes[-1].children.append(node)
             open_nodes.append(node)
@@ -92,8 +102,8 @@ def _root(tokens: Iterator[tuple[int, str, bytes]]) -> Node:
         elif token == FINISH and len(open_nodes) == 1 and len(top.children) == 1:
             return top.children[0]
         else:
-            raise BadTree("its nodes do not fit together")
-    raise BadTree("it has no end")
+            raise BadTree("a damaged device tree: its nodes do not fit together")
+    raise BadTree("a damaged device tree: it has no end")
 
 
 def write_tree(root: Node) -> bytes:

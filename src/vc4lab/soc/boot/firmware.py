@@ -8,9 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from vc4lab.files import size_text
 from vc4lab.soc.address.symbols import BadElf, read_elf
 from vc4lab.soc.board import MIB, Board
-from vc4lab.soc.boot.boot_extras import BootExtras, CardWithExtras
+from vc4lab.soc.boot.boot_extras import (
+    LONGEST_COMMAND_LINE,
+    BootExtras,
+    CardWithExtras,
+    is_extra,
+)
 from vc4lab.soc.boot.boot_plan import ATAGS, BootPlan, Piece, arm_memory, atags
 from vc4lab.soc.boot.card import BareImage, Card, FolderCard
 from vc4lab.soc.boot.config_txt import LONGEST_FILE, Config, parse_config
@@ -33,12 +39,14 @@ LED_CODES = {
     9: "insufficient SDRAM",
     10: "in HALT",
 }
-LONGEST_COMMAND_LINE = 1024
 LARGEST_TREE = 1 << 20
 MOST_INCLUDES = 8
 ARM_64BIT_CONTROL = 0x200
 SERIAL_NUMBER = 0xC40001
 EM_ARM, EM_AARCH64 = 40, 183
+PROCESSORS = {
+    EM_ARM: "ARM (32 bits)", EM_AARCH64: "AArch64", 3: "x86", 62: "x86-64", 243: "RISC-V",
+}  # fmt: skip
 LARGEST_ELF = 256 * MIB
 
 
@@ -143,6 +151,9 @@ def _plan(
         else:
             described = ATAGS
             pieces.append(Piece("the tagged list", ATAGS, atags(board, config, place)))
+    elif is_extra(card, config.get("device_tree")):
+        text = "disable_commandline_tags=1 in config.txt: the program is handed no device tree"
+        raise _error(reporter, "BOOT-031", text)
     old = config.flag("kernel_old")
     return BootPlan(
         name=kernel.name,
@@ -208,6 +219,10 @@ def _ramdisk(
     after = (kernel.address + len(kernel.image) + 0xFFF) & ~0xFFF
     address = after if where is None else where
     room = min(arm_memory(board, config), board.peripherals) - address
+    if is_extra(card, name) and not 0 < card.size(name) <= room:
+        text = f"{card.find(name)} cannot be the RAM disk: it has {card.size(name)} bytes, and"
+        text += f" {max(room, 0)} are free from 0x{address:x} on"
+        raise _error(reporter, "BOOT-013", text)
     if card.find(name) is None or card.size(name) > room or address < 0:
         reporter.report(
             "BOOT-013", f"initramfs {name[:60]}: missing, or no room for it", block="firmware"
@@ -231,8 +246,12 @@ def _tree(
     for name in names:
         if name and card.find(name) is not None:
             try:
+                if card.size(name) > LARGEST_TREE:
+                    raise BadTree(f"larger than {size_text(LARGEST_TREE)}")
                 root = read_tree(card.read(name, LARGEST_TREE))
             except BadTree as error:
+                if is_extra(card, name):
+                    raise _error(reporter, "BOOT-031", f"{card.find(name)}: {error}") from None
                 reporter.report("BOOT-031", f"{card.find(name)}: {error}", block="firmware")
                 continue
             complete(root, *known)
@@ -333,12 +352,24 @@ def _read_elf_kernel(card: Card, name: str, wide: bool, end: int, reporter: Repo
     machine = int.from_bytes(data[18:20], "little")
     size = 8 if data[4] == 2 else 4
     entry = int.from_bytes(data[24 : 24 + size], "little")
-    if machine != (EM_AARCH64 if wide else EM_ARM):
-        raise _error(reporter, "BOOT-006", f"{title} is for another processor")
+    wanted = EM_AARCH64 if wide else EM_ARM
+    if machine != wanted:
+        made_for = PROCESSORS.get(machine, f"processor {machine}")
+        text = f"{title} is made for {made_for}, and would be started as {PROCESSORS[wanted]}"
+        raise _error(reporter, "BOOT-006", text)
+    if any(len(part.data) < part.size for part in segments):
+        raise _error(reporter, "BOOT-006", f"{title}: an ELF file that is cut off")
     first = min((part.address for part in segments), default=0)
     last = max((part.address + len(part.data) for part in segments), default=0)
-    if not segments or last > end or not first <= entry < last:
-        raise _error(reporter, "BOOT-006", f"{title} has no segments that fit into RAM")
+    why = None
+    if not segments:
+        why = "has nothing to load (no PT_LOAD segment with bytes)"
+    elif last > end:
+        why = f"has segments up to 0x{last:x}, but the ARM's RAM ends at 0x{end:x}"
+    elif not first <= entry < last:
+        why = f"begins at 0x{entry:x}, where none of its segments is (0x{first:x} to 0x{last:x})"
+    if why is not None:
+        raise _error(reporter, "BOOT-006", f"{title} {why}")
     image = bytearray(last - first)
     for part in segments:
         at = part.address - first

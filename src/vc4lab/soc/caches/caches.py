@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from vc4lab.ranges import CACHE_MODES, check_word
 from vc4lab.soc.caches.core_cache import CoreCache
 from vc4lab.soc.caches.data_cache import DataCache
 from vc4lab.soc.devices.dma_transfer import SRC_IGNORE, SRC_INC, Mover
@@ -15,8 +16,7 @@ if TYPE_CHECKING:
     from vc4lab.soc.hardware import Hardware
     from vc4lab.v3d.lists.addresses import Use
 
-CHECK, STALE = "check", "stale"
-MODES = (CHECK, STALE)
+CHECK, STALE = CACHE_MODES
 OLD_LINE, LINE = 32, 64
 L2_ALIAS = 0x40000000
 """The alias that boards use on which the ARM's accesses go through the VideoCore's L2."""
@@ -52,8 +52,7 @@ class Caches:
     """
 
     def __init__(self, machine: Hardware, mode: str) -> None:
-        if mode not in MODES:
-            raise ValueError(f"caches {mode!r}: {' or '.join(MODES)}")
+        check_word("caches", mode, CACHE_MODES)
         board = machine.board
         self._machine = machine
         old = machine.cores[0].model == "1176"

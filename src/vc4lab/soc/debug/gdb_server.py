@@ -16,6 +16,7 @@ import socket
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from vc4lab.ranges import PORT
 from vc4lab.soc.debug.breakpoints import StopEvent
 from vc4lab.soc.debug.gdb_commands import Commands, Core, Next
 from vc4lab.soc.debug.gdb_packets import Kind, PacketReader, Received, frame
@@ -50,6 +51,8 @@ class GdbServer:
     ------
     OSError
         The port cannot be had.
+    ValueError
+        There is no such port.
     """
 
     def __init__(
@@ -63,7 +66,7 @@ class GdbServer:
         self._machine = machine
         self._tell = tell
         self._wait = wait
-        self._listener = socket.create_server((LOOPBACK, port))
+        self._listener = socket.create_server((LOOPBACK, PORT.check(port)))
         self._listener.setblocking(False)
         self.port: int = self._listener.getsockname()[1]
         self._client: socket.socket | None = None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from vc4lab.ranges import LEVEL, PIN
 from vc4lab.soc.address.block import Block, Register
 from vc4lab.soc.clock import Clock
 from vc4lab.soc.devices.interrupts import GPIO, InterruptController
@@ -80,7 +81,11 @@ class Gpio(Block):
         return (self._outputs & self.levels | ~self._outputs & others) & ALL_PINS
 
     def drive(self, pin: int, level: int | None) -> None:
-        """Connect a pin to a level from outside, as a button does; None: leave it alone again."""
+        """Connect a pin to a level from outside, as a button does; None: leave it alone again.
+
+        Raises ValueError for a pin that there is not, and a level that is neither 0 nor 1.
+        """
+        pin, level = PIN.check(pin), LEVEL.check_optional(level)
         bit = 1 << pin
         self._driven = self._driven & ~bit if level is None else self._driven | bit
         self._drive = self._drive | bit if level else self._drive & ~bit
@@ -89,12 +94,16 @@ class Gpio(Block):
 
     def select(self, pin: int, function: str) -> None:
         """Give a pin a function, as the firmware does before the program begins."""
+        pin = PIN.check(pin)
         at, shift = pin // 10 * 4, 3 * (pin % 10)
         value = self.values[at] & ~(7 << shift) | FUNCTIONS.index(function) << shift
         self.on_write_FSEL(pin // 10, value)
 
     def function(self, pin: int) -> str:
         """ "input", "output" or "alt0".. of a pin."""
+        return self._function(PIN.check(pin))
+
+    def _function(self, pin: int) -> str:
         return FUNCTIONS[self.values[pin // 10 * 4] >> 3 * (pin % 10) & 7]
 
     # -- levels ------------------------------------------------------------------------------------
@@ -104,7 +113,7 @@ class Gpio(Block):
         pins = range(10 * row, min(10 * row + 10, PINS))
         for pin in pins:
             bit = 1 << pin
-            output = self.function(pin) == "output"
+            output = self._function(pin) == "output"
             self._outputs = self._outputs | bit if output else self._outputs & ~bit
         self._look()
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from vc4lab.diagnostics import Reporter
 from vc4lab.files import read_file
 from vc4lab.memory import MEMORY_SIZE, GuestMemory
+from vc4lab.ranges import COUNT, OFFSET, QPU_COUNT
 from vc4lab.v3d.registers import QPUS
 from vc4lab.v3d.scheduler import UserPrograms
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
@@ -75,6 +76,9 @@ class Experiment:
     ) -> None:
         if not code or len(code) % 8:
             raise ValueError("a program is a number of 64-bit words, and not empty")
+        entry = OFFSET.check(entry)
+        if entry >= len(code) or entry % 8:
+            raise ValueError(f"entry {entry}: no instruction of a program of {len(code)} bytes")
         if len(code) > UNIFORMS - CODE:
             raise ValueError(f"a program of {len(code)} bytes: {UNIFORMS - CODE} fit")
         self.memory = GuestMemory()
@@ -103,7 +107,7 @@ class Experiment:
         else:
             size = _integer(what)
         if not 0 < size <= MEMORY_SIZE - self._end:
-            raise ValueError(f"memory {text!r}: {size} bytes do not fit")
+            raise ValueError(f"memory {text[:80]!r}: {_bytes(size)} do not fit")
         area = self.areas[name] = Area(name, self._end, size)
         self.memory.write(area.address, data)
         self._end = -(-(self._end + size) // ALIGNMENT) * ALIGNMENT
@@ -144,8 +148,9 @@ class Experiment:
         """Start the program on so many QPUs; the n-th uniform list is for the n-th, the last one
         for all that follow.
         """
-        if not 1 <= qpus <= QPUS:
-            raise ValueError(f"{qpus} QPUs: there are {QPUS}")
+        qpus = QPU_COUNT.check(qpus)
+        for text in uniforms[qpus:]:
+            self.uniform_words(text, 0)  # not used, but no mistake goes without a word
         for qpu in range(qpus):
             text = uniforms[min(qpu, len(uniforms) - 1)] if uniforms else ""
             words = self.uniform_words(text, qpu)
@@ -175,14 +180,18 @@ class Experiment:
             raise ValueError(f"dump {text!r}: NAME[:hex|int|float[:WORDS]] with a name of {known}")
         area = self.areas[name]
         size = max(area.size // 4, 1)
-        words = min(_integer(count) if count else size, size)
-        values = self.memory.array(area.address, max(words, 0), SHOWN[form])
+        words = min(COUNT.check(_integer(count)) if count else size, size)
+        values = self.memory.array(area.address, words, SHOWN[form])
         lines = []
         for at in range(0, len(values), PER_LINE):
             row = values[at : at + PER_LINE].tolist()
             shown = " ".join(_shown(value, form) for value in row)
             lines.append(f"{name}+0x{4 * at:04x}: {shown}")
         return "\n".join(lines)
+
+
+def _bytes(size: int) -> str:
+    return f"{size} bytes" if abs(size) < 1 << 64 else "so many bytes"
 
 
 def _shown(value: float, form: str) -> str:
@@ -202,4 +211,4 @@ def _integer(text: str) -> int:
     try:
         return int(text, 0)
     except ValueError:
-        raise ValueError(f"{text!r} is not a number") from None
+        raise ValueError(f"{text[:40]!r} is not a number") from None

@@ -1,0 +1,282 @@
+"""Every option of every command with values it cannot take: a sentence, and the right exit code.
+
+The options are found in the commands themselves, so that one added later is looked at as well.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+import typer.main
+from tests.support.elf import make_elf
+from typer.testing import CliRunner
+
+from vc4lab.cli.exit_codes import ExitCode
+from vc4lab.cli.main import COMMANDS, app
+from vc4lab.cli.options import Address, Number
+
+ROOT = Path(__file__).parents[2]
+HELLO = ROOT / "tests" / "soc" / "kernels" / "hello.img"
+JOB = ROOT / "tests" / "data" / "vc4-jobs" / "tri_arm64"
+LANES = ROOT / "examples" / "qpu" / "lanes.qasm"
+BASE = {
+    "boot": [HELLO, "--headless"],
+    "boards": [],
+    "demo": ["--headless", "--frames", "1"],
+    "asm": [LANES],
+    "disasm": [HELLO],
+    "run": [LANES, "-m", "out=64"],
+    "replay": [JOB],
+    "explain": [],
+    "unknowns": [],
+}
+"""Arguments with which each command works."""
+HUGE = "9" * 30
+LONGER_THAN_INT_TAKES = "9" * 5000
+ROOT_COMMAND = typer.main.get_command(app)
+assert isinstance(ROOT_COMMAND, click.Group)
+
+
+def options(*kinds: type) -> list[tuple[str, click.Parameter]]:
+    """(command, option) of all options of these types."""
+    return [
+        (name, param)
+        for name in COMMANDS
+        for param in ROOT_COMMAND.commands[name].params
+        if isinstance(param.type, kinds) and isinstance(param, click.Option) and not param.is_flag
+    ]
+
+
+def named(found: list[tuple[str, click.Parameter]]) -> dict[str, object]:
+    return {"argvalues": found, "ids": [f"{name}{param.opts[-1]}" for name, param in found]}
+
+
+def vc4lab(*arguments: object, code: ExitCode = ExitCode.BAD_INPUT) -> str:
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert result.exit_code == code, (arguments, result.output)
+    assert result.exception is None or isinstance(result.exception, SystemExit), arguments
+    assert "CLI-003" not in result.output
+    assert result.output.strip()
+    assert max(map(len, result.output.splitlines())) < 400
+    return result.output
+
+
+def test_every_command_is_here():
+    assert set(BASE) == set(COMMANDS)
+    for name in ("boot", "run", "replay", "asm", "disasm", "boards"):
+        vc4lab(name, *BASE[name], code=ExitCode.OK)
+
+
+def test_every_number_has_a_range():
+    bare = options(click.types.IntParamType, click.types.FloatParamType)
+    ranged = options(click.IntRange)
+    assert {id(param) for _, param in bare} == {id(param) for _, param in ranged}
+    assert all(param.type.min is not None for _, param in ranged)
+    assert all(param.type.max is not None for _, param in ranged)
+
+
+@pytest.mark.parametrize(("command", "option"), **named(options(click.IntRange)))
+def test_whole_numbers(command, option):
+    allowed = option.type
+    for value in (allowed.min - 1, allowed.max + 1, HUGE, f"-{HUGE}", "x", "", "1.5", "inf"):
+        vc4lab(command, *BASE[command], f"{option.opts[-1]}={value}")
+    vc4lab(command, *BASE[command], f"{option.opts[-1]}={LONGER_THAN_INT_TAKES}"[:300])
+
+
+@pytest.mark.parametrize(("command", "option"), **named(options(Number)))
+def test_numbers(command, option):
+    for value in ("inf", "-inf", "nan", "1e400", "-1", "1e30", HUGE, "x", ""):
+        vc4lab(command, *BASE[command], f"{option.opts[-1]}={value}")
+    vc4lab(command, *BASE[command], f"{option.opts[-1]}={LONGER_THAN_INT_TAKES}")
+
+
+@pytest.mark.parametrize(("command", "option"), **named(options(Address)))
+def test_addresses(command, option):
+    for value in ("-1", "0x100000000", "0x10000000000000000", HUGE, "x", "", "1e3", "0x"):
+        vc4lab(command, *BASE[command], f"{option.opts[-1]}={value}")
+    vc4lab(command, *BASE[command], f"{option.opts[-1]}={LONGER_THAN_INT_TAKES}")
+
+
+@pytest.mark.parametrize(("command", "option"), **named(options(click.Choice)))
+def test_choices(command, option):
+    for value in ("x", "", "JIT", HUGE):
+        vc4lab(command, *BASE[command], f"{option.opts[-1]}={value}")
+
+
+@pytest.mark.parametrize(("command", "option"), **named(options(click.Path)))
+def test_empty_names(command, option):
+    vc4lab(command, *BASE[command], f"{option.opts[-1]}=")
+
+
+def test_empty_arguments():
+    for command in ("boot", "replay", "run"):
+        vc4lab(command, "")
+
+
+TEXTS = {
+    "boot": {
+        "--board": ["x", "", "pi4"],
+        "--serial": ["tcp:", "tcp:x", "tcp:-1", "tcp:65536", "tcp:" + HUGE, "tcp:example.org:80"],
+        "--trace": ["x", "", ","],
+        "--append": ["x" * 1025],
+        "--unknown": ["x", "x=y", "", "=", "fill_rule="],
+        "--initrd": ["none", "folder", "/dev/zero", "empty", "huge"],
+        "--dtb": ["none", "folder", "/dev/zero", "empty", "text", "huge"],
+        "--symbols": ["none", "folder", "/dev/zero", "empty", "text", "other.elf"],
+        "--load-state": ["none", "folder", "/dev/zero", "empty", "text"],
+        "--card": ["none", "/dev/zero"],
+        "--load-address": ["0x8001", "0x3f000000"],
+        "--screenshot": ["x.nofmt", "noending"],
+        "--record": ["x.nofmt", "noending"],
+    },
+    "asm": {},
+    "disasm": {"--offset": ["0x100000"]},
+    "run": {
+        "-u": ["x", "1e99", "1++2", "0x", "1.5*qpu", HUGE * 200],
+        "-m": [
+            "x", "x=", "=4", "x=-1", "x=0", "x=1e3", "x=@", "x=@none", "x=@folder", "qpu=4", "x=0x",
+            f"x={HUGE}", f"x={HUGE * 200}", "out=4",
+        ],
+        "-d": ["x", "out:hex:-1", f"out:hex:{HUGE}", "out:hex:x", "out:oct"],
+        "-o": ["x=y", "out", "out="],
+        "--entry": ["x", ""],
+        "--unknown": ["x", "x=y", "", "=", "fill_rule="],
+    },
+    "replay": {
+        "--job": ["2", "9"],
+        "-o": ["x.nofmt", "noending"],
+        "--unknown": ["x", "x=y", "", "=", "fill_rule="],
+    },
+}  # fmt: skip
+TEXT_CASES = [(c, o, v) for c, table in TEXTS.items() for o, vs in table.items() for v in vs]
+
+
+@pytest.fixture
+def odd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with files that are of no use."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "empty").write_bytes(b"")
+    (tmp_path / "text").write_text("neither a tree nor a state\n")
+    (tmp_path / "other.elf").write_bytes(make_elf({"f": (0x8000, 4)}, {0x8000: b"other program"}))
+    with open(tmp_path / "huge", "wb") as file:
+        file.truncate(2 << 30)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("command", "option", "value"), TEXT_CASES, ids=[f"{c}{o}={v[:20]}" for c, o, v in TEXT_CASES]
+)
+def test_texts(odd, command, option, value):
+    joined = [f"{option}={value}"] if option.startswith("--") else [option, value]
+    vc4lab(command, *BASE[command], *joined)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["boot", "none"], ["boot", "/dev/zero"], ["boot", "empty"], ["boot", "huge"],
+        ["boot", "folder"], ["replay", "none"], ["replay", "folder"], ["replay", "/dev/zero"],
+        ["replay", "empty"], ["run", "none"], ["run", "folder"], ["run", "/dev/zero"],
+        ["run", "empty"], ["run", "huge"], ["asm", "none"], ["asm", "folder"], ["asm", "huge"],
+        ["disasm", "none"], ["disasm", "folder"], ["disasm", "empty"], ["disasm", "huge"],
+        ["explain", "x"], ["explain", ""], ["unknowns", "x"], ["boards", "x"], ["nothing"],
+    ],
+    ids=" ".join,
+)  # fmt: skip
+def test_files_that_cannot_be_used(odd, arguments):
+    vc4lab(*arguments)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["boot", HELLO, "--headless", option, value]
+        for option in ("--screenshot", "--record", "--save-state", "--audio", "--serial")
+        for value in ("none/x.png", "folder")
+        if (option, value) not in (("--screenshot", "folder"), ("--record", "folder"))
+    ]
+    + [
+        ["boot", HELLO, "--trace", "mmio", "--trace-to", "none/x"],
+        ["asm", LANES, "-o", "none/x"],
+        ["asm", LANES, "-o", "folder"],
+        ["run", LANES, "-m", "out=64", "-o", "out=none/x"],
+        ["replay", JOB, "-o", "empty/x.png"],
+        ["replay", JOB, "--every", "empty"],
+        ["demo", "--frames", "1", "--headless", "--output", "empty"],
+    ],
+    ids=lambda arguments: " ".join(Path(a).name for a in map(str, arguments)),
+)
+def test_what_cannot_be_written(odd, arguments):
+    """Exit code 5, whatever it is and whenever that is found."""
+    vc4lab(*arguments, code=ExitCode.OUTPUT)
+
+
+def test_device_tree_that_is_not_handed_over(tmp_path):
+    from vc4lab.soc.boot.device_tree import device_tree
+
+    (tmp_path / "kernel7.img").write_bytes(HELLO.read_bytes())
+    (tmp_path / "config.txt").write_text("disable_commandline_tags=1\n")
+    (tmp_path / "t.dtb").write_bytes(device_tree("m", "c", 1, 2, 3, ""))
+    vc4lab("boot", tmp_path, "--serial", "none", code=ExitCode.OK)
+    text = vc4lab("boot", tmp_path, "--dtb", tmp_path / "t.dtb")
+    assert "disable_commandline_tags" in text
+
+
+def test_a_name_on_the_card_is_no_option(tmp_path):
+    """A damaged tree that config.txt asks for is left out, as the firmware does."""
+    (tmp_path / "kernel7.img").write_bytes(HELLO.read_bytes())
+    (tmp_path / "config.txt").write_text("device_tree=/dtb\ninitramfs /initrd\n")
+    (tmp_path / "dtb").write_bytes(b"no tree")
+    (tmp_path / "initrd").write_bytes(b"")
+    assert "BOOT-031" in vc4lab("boot", tmp_path, "--serial", "none", code=ExitCode.OK)
+
+
+STREAMS = [
+    (0, ["asm", "-"], ExitCode.BAD_INPUT, "is closed"),
+    (0, ["disasm", "-"], ExitCode.BAD_INPUT, "is closed"),
+    (0, ["boot", HELLO, "--headless", "--serial", "stdio"], ExitCode.OK, "has ended"),
+    (1, ["asm", LANES], ExitCode.OUTPUT, "CLI-001"),
+    (1, ["disasm", LANES], ExitCode.OUTPUT, "CLI-001"),
+    (1, ["boards"], ExitCode.OUTPUT, "CLI-001"),
+    (1, ["--help"], ExitCode.OUTPUT, "CLI-001"),
+    (1, ["run", *BASE["run"]], ExitCode.OUTPUT, "CLI-001"),
+    (1, ["replay", JOB], ExitCode.OUTPUT, "CLI-001"),
+    (1, ["boot", HELLO, "--headless"], ExitCode.OUTPUT, "CLI-001"),
+    (1, ["boot", HELLO, "--headless", "--serial", "none"], ExitCode.OK, "has ended"),
+    (2, ["boot", HELLO, "--headless"], ExitCode.OK, ""),
+    (2, ["asm", "/nonexistent"], ExitCode.BAD_INPUT, ""),
+]
+
+
+@pytest.mark.parametrize(
+    ("closed", "arguments", "code", "text"),
+    STREAMS,
+    ids=[f"{closed} {arguments[0]}{i}" for i, (closed, arguments, _c, _t) in enumerate(STREAMS)],
+)
+def test_streams_that_are_closed(closed, arguments, code, text):
+    command = [sys.executable, "-m", "vc4lab", *map(str, arguments)]
+    done = subprocess.run(
+        ["sh", "-c", f'"$@" {closed}>&-', "sh", *command],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == code, done.stderr
+    assert text in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "Exception ignored" not in done.stderr
+
+
+def test_names_that_are_no_text(tmp_path):
+    """A file's name that is not UTF-8 can be printed."""
+    name = os.fsdecode(bytes(tmp_path) + b"/\xff.png")
+    command = [sys.executable, "-m", "vc4lab", "replay", JOB, "-o", name]
+    done = subprocess.run(command, capture_output=True)
+    assert done.returncode == 0, done.stderr
+    assert Path(name).exists()

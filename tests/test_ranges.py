@@ -1,0 +1,111 @@
+"""Every number and word that the Python interface takes has a range, and says so in a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from vc4lab import Machine
+from vc4lab.diagnostics import Reporter
+from vc4lab.drm.recorded.jobs import RecordedRun
+from vc4lab.drm.recorded.replay import replay
+from vc4lab.memory import GuestMemory
+from vc4lab.ranges import FRAMES, PIN, SECONDS, THREADS, Real, Whole
+from vc4lab.soc.boot.boot_extras import BootExtras
+from vc4lab.soc.debug.gdb_server import GdbServer
+from vc4lab.v3d.compute.experiment import Experiment
+from vc4lab.v3d.core import V3D
+from vc4lab.v3d.scheduler import UserPrograms
+from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
+
+ROOT = Path(__file__).parents[1]
+HELLO = ROOT / "tests" / "soc" / "kernels" / "hello.img"
+JOB = ROOT / "tests" / "data" / "vc4-jobs" / "tri_arm64"
+HUGE = 10**30
+END = bytes.fromhex("00709e00e7090030") * 3
+
+
+def machine() -> Machine:
+    return Machine(HELLO)
+
+
+def experiment(**options: Any) -> Experiment:
+    return Experiment(END, **options)
+
+
+def programs(**options: Any) -> UserPrograms:
+    return UserPrograms(GuestMemory(), Reporter(), DEFAULT_UNKNOWNS, **options)
+
+
+CASES: list[tuple[str, Callable[[Any], object], list[object]]] = [
+    ("Machine board", lambda v: Machine(HELLO, v), ["x", ""]),
+    ("Machine engine", lambda v: Machine(HELLO, engine=v), ["x", "", None, 1]),
+    ("Machine caches", lambda v: Machine(HELLO, caches=v), ["x", "", 1]),
+    ("run frames", lambda v: machine().run(frames=v), [-1, HUGE, 1.5, "3"]),
+    (
+        "run seconds",
+        lambda v: machine().run(seconds=v),
+        [-1, -0.001, float("inf"), float("nan"), 1e30, HUGE**20, "1"],
+    ),
+    ("drive pin", lambda v: machine().gpio.drive(v, 1), [-1, 54, HUGE, 1.5, "17"]),
+    ("drive level", lambda v: machine().gpio.drive(17, v), [-1, 2, HUGE, 0.5, "high"]),
+    ("function pin", lambda v: machine().gpio.function(v), [-1, 54, HUGE]),
+    ("GdbServer port", lambda v: GdbServer(machine(), v), [-1, 65536, HUGE, "x"]),
+    ("BootExtras address", lambda v: BootExtras(address=v), [-4, 2, 1 << 32, HUGE, "x"]),
+    ("BootExtras command line", lambda v: BootExtras(command_line=v), ["x" * 1025]),
+    ("V3D engine", lambda v: V3D(GuestMemory(), engine=v), ["x", "", None]),
+    ("V3D threads", lambda v: V3D(GuestMemory(), threads=v), [0, -1, 257, HUGE, 1.5, "2"]),
+    ("UserPrograms engine", lambda v: programs(engine=v), ["x", None]),
+    ("UserPrograms threads", lambda v: programs(threads=v), [0, -1, 257, HUGE]),
+    ("UserPrograms budget", lambda v: programs(budget=v), [0, -1, HUGE, 1.5]),
+    ("Experiment entry", lambda v: experiment(entry=v), [-8, 4, 24, HUGE]),
+    ("Experiment threads", lambda v: experiment(threads=v), [0, -1, HUGE]),
+    ("Experiment qpus", lambda v: experiment().run(v), [0, -1, 13, HUGE, 1.5]),
+    ("replay engine", lambda v: replay(JOB, engine=v), ["x", None]),
+    ("replay threads", lambda v: replay(JOB, threads=v), [0, -1, HUGE]),
+    ("replay number", lambda v: replay(JOB, number=v), [-1, HUGE, 1.5]),
+    ("replay order", lambda v: replay(JOB, order=v), ["x", ""]),
+    ("RecordedRun number", lambda v: RecordedRun(JOB, number=v), [-1, HUGE]),
+    ("GuestMemory bytes", GuestMemory, [0, -1, HUGE]),
+]
+
+
+@pytest.mark.parametrize(("make", "values"), [c[1:] for c in CASES], ids=[c[0] for c in CASES])
+def test_values_that_are_refused(make, values):
+    for value in values:
+        with pytest.raises((ValueError, TypeError)) as caught:
+            make(value)
+        assert "vc4lab" in str(caught.traceback[-1].path)
+        assert 10 < len(str(caught.value)) < 300
+
+
+def test_values_at_the_edge():
+    pi = machine()
+    assert pi.run(frames=0).frames == 0
+    assert pi.run(seconds=0).seconds == pi.seconds
+    for pin in (0, 53):
+        pi.gpio.drive(pin, True)
+        pi.gpio.drive(pin, None)
+    assert replay(JOB, order="bgra", threads=256, number=1).drawn == 1
+    BootExtras(address=0xFFFFFFFC)
+
+
+def test_sentences():
+    for allowed, value, text in (
+        (THREADS, 0, "threads: 0 is not from 1 to 256"),
+        (PIN, -1, "pin: -1 is not from 0 to 53"),
+        (SECONDS, float("nan"), "seconds: nan is not from 0 to 1e+09"),
+        (FRAMES, 10**40, "frames: 0x1d6329f1c35ca4bfabb9f5610000000000 is not"),
+        (Whole("n", 0, 1), 16**100, "n: 0x100000000000000000… is not from 0 to 1"),
+        (Real("x", 0, 1), -1e300, "x: -1e+300 is not from 0 to 1"),
+    ):
+        with pytest.raises(ValueError, match="is not") as caught:
+            allowed.check(value)
+        assert text in str(caught.value)
+    with pytest.raises(TypeError, match="frames is a whole number, not 'x'"):
+        FRAMES.check("x")
+    with pytest.raises(TypeError, match="seconds is a number, not 'x'"):
+        SECONDS.check("x")
