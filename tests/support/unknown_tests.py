@@ -213,6 +213,9 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
         "test_registers_that_nobody_describes": ("undocumented_registers=zero",),
         "test_the_level_2_cache_switch": ("l2cactl_both=enable",),
     },
+    "tests/v3d/lists/test_list_formats.py": {
+        "test_the_rendering_list_says_another_format": ("tile_list_format=separate",),
+    },
     "tests/v3d/test_switches.py": {
         "test_dithered_stores_without_a_pattern": ("dither_565=none",),
         "test_facing_of_trapezoids": ("rht_facing=any",),

@@ -72,6 +72,20 @@ ROWS: list[Unknown] = [
         "AG100-R p. 52 names a guard band without its size; hardware reference 3.9, 7.2",
     ),
     Unknown(
+        "tile_list_format",
+        "How do tile lists know their format if the binning list has no record 56?",
+        {
+            "first_list": "the first list of a tile says it, in every frame",
+            "separate": "they say changes only, but record 56 of the rendering list does not reach "
+            "them",
+        },
+        "first_list",
+        "Read the tile lists of the second frame of a program that never sends record 56.",
+        "kumaashi's RPI2_TRIANGLE_DEMO and DEMO2 draw on his board with 0x32 in the rendering list "
+        "and none in the binning list; Broadcom's VG driver sends 0x32 in both and counts on none "
+        "in tile lists; hardware reference 3.4, 3.9",
+    ),
+    Unknown(
         "line_loop_end",
         "Which way round is the closing line of a line loop?",
         {"last_first": "from the last vertex to the first", "first_last": "the other way"},

@@ -55,10 +55,17 @@ class ListScanner:
         Makes lists of primitive records (32, 33, 41, 42) met there; by default for nobody's ears.
     depth
         Sub-list levels already in use (1: a tile list was entered by record 17).
+    separate_format
+        Whether tile lists do not see record 56 of the rendering list.
     """
 
     def __init__(
-        self, memory: GuestMemory, direct: DirectLists | None = None, *, depth: int = 1
+        self,
+        memory: GuestMemory,
+        direct: DirectLists | None = None,
+        *,
+        depth: int = 1,
+        separate_format: bool = False,
     ) -> None:
         context: Any = ScanContext()
         self.context = context
@@ -70,6 +77,8 @@ class ListScanner:
         self._errors: Any = None
         self._pieces = -1
         context.memory = memory.base
+        context.separate_format = int(separate_format)
+        context.tile_format = TRIANGLES_16_BIT
         context.sub_depth = max(0, 2 - depth)
         self._grow_draws(32)
         self._grow_segments(1024)

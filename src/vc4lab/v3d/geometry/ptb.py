@@ -139,6 +139,7 @@ class Binner:
         self.context.codes = ctypes.addressof(self._codes)
         self.context.state = self.state.address
         self.context.clip_used = int(unknowns["binner_clip_window"] == "used")
+        self.context.format_told = int(unknowns["tile_list_format"] == "first_list")
         self.context.empty_windows = EMPTY_WINDOWS[unknowns["clip_window_empty"]]
         self.context.guard_follows = int(unknowns["guard_band"] == "viewport")
         self.context.offset_first = int(unknowns["clipper_z_order"] == "offset_first")

@@ -111,6 +111,7 @@ class BinContext(Struct):
     drawn = i32  # something was drawn since the last change of state
     format_in_force = i32  # record 56; -1: none yet
     clip_used = i32  # choices: the binner minds the clip window
+    format_told = i32  # the first list of a tile says its format, whatever the frame before had
     empty_windows = i32  # which clip windows without pixels set no limit: EMPTY_WINDOWS
     guard_follows = i32  # the guard band is the viewport
     offset_first = i32  # record 106 begins with the offset

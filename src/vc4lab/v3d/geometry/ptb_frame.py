@@ -68,6 +68,8 @@ def configure(context: Value, payload: Value) -> None:
     c.pool_bytes = left.trunc(i32)
     c.pool_missing = select(left < 0, const(i32, 1), const(i32, 0))
     c.spill_used = 0
+    if c.format_told != 0:  # only a record 56 of this binning list makes it unnecessary
+        c.format_in_force = -1
     _reset_tiles(c, base, initial)
     _add_counters(c)
     limits(c)

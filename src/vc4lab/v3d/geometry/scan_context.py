@@ -12,6 +12,8 @@ TILE_BUDGET = 1 << 23
 """Records, primitives and branches one tile may hold."""
 FRAME_BUDGET = 1 << 27
 """The same for all tiles of a frame together."""
+AFTER_ENDLESS = 1 << 16
+"""What a tile and a list may hold in a frame that has an endless list already: it may have many."""
 
 DONE, NEED_DRAWS, NEED_SEGMENTS, NEED_ERRORS, NEED_EXPANSION, NEED_FORMATS = range(6)
 """What the native scan returns; behind a NEED_ the array is grown (or the primitive record at
@@ -99,7 +101,13 @@ class ScanContext(Struct):
     sub_depth = i32  # sub-list levels still free (each tile list starts with this many)
     fresh = i32  # a new scan: the counts, the hash table and the budget are set up first
     budget = i32
+    tile_budget = i32  # what one tile may hold, and one list
+    list_budget = i32
+    separate_format = i32  # tile lists do not see record 56 of the rendering list
+    tile_format = i32  # what record 56 said last in a tile list
     entries = i32  # primitives decoded, for the counters
+    walk_first = i32  # vertices that the draw had used before the list walked last
+    walk_last = i32
     walk_end = i32  # address behind the list walked last
     walk_count = i32  # its primitives
     walk_status = i32  # how it ended, -1 = format unknown

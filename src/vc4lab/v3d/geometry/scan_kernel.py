@@ -33,10 +33,11 @@ from vc4lab.v3d.geometry.primitive_decoder import (
     COMPRESSED_LIST,
     ENDED,
     EXHAUSTED,
+    LIST_BUDGET,
     host,
 )
 from vc4lab.v3d.geometry.scan_context import DrawEntry, ErrorEntry, ScanContext, Segment
-from vc4lab.v3d.geometry.scan_walkers import WALKERS
+from vc4lab.v3d.geometry.scan_walkers import WALKERS, forget_walk
 from vc4lab.v3d.lists.render_state import (
     STATE_RECORD_BYTES,
     STATE_WORDS,
@@ -128,6 +129,9 @@ def _fail(c: Any, tile: Value, address: Value, byte: Value, reason: Any) -> Valu
         entry.byte = byte
         entry.reason = reason
         c.error_count = count + 1
+        if reason == sc.ENDLESS:
+            c.tile_budget = const(i32, sc.AFTER_ENDLESS)
+            c.list_budget = const(i32, sc.AFTER_ENDLESS)
     else:
         status = const(i32, sc.NEED_ERRORS)
     return status
@@ -159,15 +163,17 @@ def _walk_list(
         for code, walker in walkers.items():
             if form == code:
                 end = call(walker, context, address, place)
+        if (end != -1) & (end != ENDED):
+            call(forget_walk, context, place)
         if end == -1:
             if len(walkers) < len(WALKERS):
                 status = const(i32, sc.NEED_FORMATS)
             else:
                 status = _fail(c, tile, address, op, sc.BAD_FORMAT)
-        else:
+        elif end == ENDED:
             _segment(c, tile, draw, address)
-            if end != ENDED:
-                status = _fail(c, tile, address, op, sc.ENDLESS)
+        else:
+            status = _fail(c, tile, address, op, sc.ENDLESS)
     c.walk_status = end
     return status
 
@@ -229,7 +235,7 @@ def _scan_tile(walkers: Any, draw_record: Any, context: Value, tile: Value) -> V
     c: Any = ScanContext.at(context)
     state = c.field_ptr("state")
     start = c.budget
-    floor = start - min_(start, const(i32, sc.TILE_BUDGET))
+    floor = start - min_(start, c.tile_budget)
     address = load(i32, c.tiles + tile * 4)
     end = load(i32, c.ends + tile * 4)
     stack = alloca(16)
@@ -237,6 +243,10 @@ def _scan_tile(walkers: Any, draw_record: Any, context: Value, tile: Value) -> V
     draw = const(i32, -1)
     status = const(i32, sc.DONE)
     running = const(i1, True)
+    s: Any = RenderState.at(state)
+    own_format = s.list_format
+    if (c.separate_format != 0) & (end == sc.NO_END):
+        s.list_format = c.tile_format
     while running:
         here = host(c.memory, address)
         op = load(i8, here).zext(i32)
@@ -283,6 +293,10 @@ def _scan_tile(walkers: Any, draw_record: Any, context: Value, tile: Value) -> V
                 running = const(i1, False)
             else:
                 store(stack + level * 4, address + 5)
+                if (c.separate_format != 0) & (level == 0) & (end != sc.NO_END):
+                    own_format = s.list_format
+                    s.list_format = c.tile_format
+                    draw = const(i32, -1)
                 level = level + 1
                 address = load(i32, here + 1)
         elif op == RETURN:
@@ -291,6 +305,10 @@ def _scan_tile(walkers: Any, draw_record: Any, context: Value, tile: Value) -> V
             else:
                 level = level - 1
                 address = load(i32, stack + level * 4)
+                if (c.separate_format != 0) & (level == 0) & (end != sc.NO_END):
+                    c.tile_format = s.list_format
+                    s.list_format = own_format
+                    draw = const(i32, -1)
         elif (op == NOP) | (op == MARKER) | (op == RESET_MARKER):
             address = address + 1
         elif (level == 0) & (end != sc.NO_END) & (_system_size(op) != 0):
@@ -300,6 +318,9 @@ def _scan_tile(walkers: Any, draw_record: Any, context: Value, tile: Value) -> V
             reason = select(halted, const(i32, sc.HALTED), const(i32, sc.ILLEGAL_RECORD))
             status = _fail(c, tile, address, op, reason)
             running = const(i1, False)
+    if (c.separate_format != 0) & ((end == sc.NO_END) | (level != 0)):
+        c.tile_format = s.list_format
+        s.list_format = own_format
     return status
 
 
@@ -312,6 +333,8 @@ def _begin(c: Any) -> None:
     c.segment_count = 0
     c.error_count = 0
     c.budget = sc.FRAME_BUDGET
+    c.tile_budget = const(i32, sc.TILE_BUDGET)
+    c.list_budget = const(i32, LIST_BUDGET)
     c.list_base = c.memory
     for group in range((c.table_mask + 1) >> 4):  # of 16 places; there are 64 or more
         store(c.table + group * 64, splat(const(i32, 0)))
@@ -332,7 +355,8 @@ def _scan(scan_tile: Any, context: Value) -> Value:
             store(saved + 4 * k, load(i32, state + 4 * k))
         segments = c.segment_count
         errors = c.error_count
-        budget = c.budget
+        budget, tile_budget, list_budget = c.budget, c.tile_budget, c.list_budget
+        tile_format = c.tile_format
         store(c.tile_first + tile * 4, segments)
         status = call(scan_tile, context, tile)
         if status == sc.DONE:
@@ -343,6 +367,9 @@ def _scan(scan_tile: Any, context: Value) -> Value:
             c.segment_count = segments
             c.error_count = errors
             c.budget = budget
+            c.tile_budget = tile_budget
+            c.list_budget = list_budget
+            c.tile_format = tile_format
     c.tile = tile
     if status == sc.DONE:
         store(c.tile_first + tile * 4, c.segment_count)

@@ -28,7 +28,6 @@ from vc4lab.v3d.geometry.primitive_decoder import (
     FORMATS,
     INDEX_16,
     INDEX_24,
-    LIST_BUDGET,
     RUN,
     TRIANGLES,
     XY_32,
@@ -87,13 +86,15 @@ def _make_walker(primitive: int, data: int) -> Any:
     def walk(context: Value, address: Value, draw: Value) -> Value:
         c: Any = ScanContext.at(context)
         d: Any = DrawEntry.at(draw)
-        budget = min_(c.budget, const(i32, LIST_BUDGET))
+        budget = min_(c.budget, c.list_budget)
         decoder = Decoder(c.list_base, primitive, data)
         decoder.open(address)
         decoder.budget.set(budget)
         used = d.used
         first = d.first
         last = d.last
+        c.walk_first = first
+        c.walk_last = last
         count = const(i32, 0)
         mark = const(i8, 1)
         more = const(i1, True)
@@ -123,6 +124,19 @@ def _make_walker(primitive: int, data: int) -> Any:
         return decoder.status.get()
 
     return walk
+
+
+@kernel(args=(ptr, ptr), returns=None)
+def forget_walk(context: Value, draw: Value) -> None:
+    """The list walked last is left out: vertices that only it used are not."""
+    c: Any = ScanContext.at(context)
+    d: Any = DrawEntry.at(draw)
+    used, before, last = d.used, c.walk_first, c.walk_last
+    for k in range(d.first, d.last + 1):
+        if (k < before) | (k > last):
+            store(used + k, const(i8, 0))
+    d.first = before
+    d.last = last
 
 
 WALKERS = {code: _make_walker(code & 15, code >> 4) for code in FORMATS}

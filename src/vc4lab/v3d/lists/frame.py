@@ -25,7 +25,7 @@ from vc4lab.v3d.lists.render_state import default_state, state_bytes
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
     from vc4lab.memory import GuestMemory
-    from vc4lab.v3d.geometry.tile_lists import ScanResult
+    from vc4lab.v3d.geometry.tile_lists import ScanError, ScanResult
     from vc4lab.v3d.lists.collector import Collector
     from vc4lab.v3d.lists.rendering import FrameMode
     from vc4lab.v3d.unknowns import Unknowns
@@ -50,7 +50,13 @@ class FrameRenderer:
         self.threads = threads
         self.index_error = False
         self._counted = (0,) * (1 + len(WORK))
-        self._scanner = ListScanner(memory, DirectLists(memory, reporter, unknowns), depth=0)
+        self._scanner = ListScanner(
+            memory,
+            DirectLists(memory, reporter, unknowns),
+            depth=0,
+            separate_format=unknowns["tile_list_format"] == "separate",
+        )
+        self._broken: dict[str, tuple[str, int]] = {}
         self._mode: FrameMode | None = None
         self._tile = 0, 0
         self._frame: NativeFrame | None = None
@@ -122,14 +128,27 @@ class FrameRenderer:
             scanner.use(DirectLists(self.memory, self.reporter, self.unknowns))
         scan = scanner.scan(pieces.pieces, pieces.piece_ends, pieces.piece_count)
         self.index_error |= scanner.direct.index_error
-        for error in scan.errors:
-            self.reporter.report(
-                "CLE-034",
-                f"a tile list has {error.text} (byte 0x{error.byte:02x}); the rest of this list is"
-                " left out",
-                address=error.address,
-            )
+        if scan.errors:
+            self._report_lists(scan.errors)
         return scan
+
+    def _report_lists(self, errors: Sequence[ScanError]) -> None:
+        """Broken lists: each kind of fault with the list that had it first, however many have."""
+        kinds: dict[str, list[ScanError]] = {}
+        for error in errors:
+            kinds.setdefault(error.text, []).append(error)
+        for text, found in kinds.items():
+            if text not in self._broken:
+                first = found[0]
+                others = f", and that of {len(found) - 1} more" if len(found) > 1 else ""
+                self._broken[text] = (
+                    f"a tile list has {text} (byte 0x{first.byte:02x}); the rest of this list is"
+                    f" left out{others}",
+                    first.address,
+                )
+            message, address = self._broken[text]
+            for _ in found:
+                self.reporter.report("CLE-034", message, address=address)
 
     def _report_draws(self, result: RenderResult, draws: Sequence[Draw]) -> None:
         for number in result.bad_lists:
