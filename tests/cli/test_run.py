@@ -87,6 +87,65 @@ def test_waiting_programs_are_named(tmp_path: Path) -> None:
     assert run(path, "--strict")[0] == ExitCode.STRICT_STOP
 
 
+HASTY = """
+        mov  ra1, unif
+        mov  r0, ra1            # too early
+        brr  over
+        nop
+        nop
+        nop
+        mov  recip, r0          # never comes here
+        mov  r0, r4
+over:   nop ; nop ; thrend
+        nop
+        nop
+"""
+
+
+@pytest.mark.parametrize("engine", ["jit", "interpreter"])
+def test_lint_and_watch(tmp_path: Path, engine: str) -> None:
+    path = tmp_path / "hasty.qasm"
+    path.write_text(HASTY)
+    code, text = run(path, "-u", "5", "--engine", engine)
+    assert code == ExitCode.OK
+    assert "QPU-101 [QPU] at 0x00001008: ra1 is read, but was written by the instruction" in text
+    assert "QPU-102 [QPU] at 0x00001038: r4 is read" in text
+    assert text.count(f"    {path}:3: mov r0, ra1\n") == 2
+    assert "QPU-061 [QPU] at 0x00001008: QPU 0 `mov r0, ra1`: ra1 is read" in text
+    assert text.count("QPU-061") == 1
+    code, text = run(path, "-u", "5", "--strict", "--engine", engine)
+    assert code == ExitCode.STRICT_STOP
+    assert "stopped (strict): QPU-061" in text
+    code, text = run(path, "--no-check", "--strict", "--engine", engine)
+    assert code == ExitCode.OK
+    assert "QPU-" not in text
+
+
+def test_binaries_are_looked_over_too(tmp_path: Path) -> None:
+    path = tmp_path / "hasty.bin"
+    path.write_bytes(assemble(HASTY).bytes)
+    text = run(path, "-u", "5")[1]
+    assert "QPU-101 [QPU] at 0x00001008" in text
+    assert "QPU-061" in text
+
+
+def test_what_newcomers_did(tmp_path: Path) -> None:
+    """The mistakes of the first hour: r4 too early, vpm at the end, a branch in a delay slot."""
+    end = "nop ; nop ; thrend\nnop\n"
+    for number, (program, lint_code) in enumerate(
+        (
+            ("mov recip, 1.0\nmov r0, r4\n" + end + "nop\n", "QPU-102"),
+            ("ldi vw_setup, 0x1a00\n" + end + "mov vpm, 1\n", "QPU-104"),
+            ("brr +0\nbrr +0\nnop\nnop\nnop\n" + end + "nop\n", "QPU-112"),
+            ("mov r0, 1\n", "QPU-121"),
+        )
+    ):
+        path = tmp_path / f"{number}.qasm"
+        path.write_text(program)
+        assert lint_code in run(path)[1]
+        assert run(path, "--strict")[0] == ExitCode.STRICT_STOP
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -61,26 +62,39 @@ def run(
         ),
     ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Stop at the first error.")] = False,
+    check: Annotated[
+        bool,
+        typer.Option(
+            "--check/--no-check",
+            help="Look the program over before, and watch it while it runs: restrictions, "
+            "uniforms, memory, waits.",
+        ),
+    ] = True,
     unknown: Annotated[
         list[str] | None, typer.Option("--unknown", help=HELP, metavar=METAVAR)
     ] = None,
 ) -> None:
-    """Run a QPU program without a Pi: print what it executed and what memory holds afterwards."""
+    """Run a QPU program without a Pi: print what it executed and what memory holds afterwards.
+
+    What is wrong with it is reported; --strict stops at the first error.
+    """
     from vc4lab.diagnostics import Reporter, StrictStop
     from vc4lab.v3d.compute.experiment import Experiment
 
     reporter = Reporter(strict)
-    reporter.listeners.append(_show)
-    code, start = _read(program, entry)
+    source = _read(program, entry)
+    reporter.listeners.append(source.show)
     try:
         experiment = Experiment(
-            code,
-            entry=start,
+            source.code,
+            entry=source.entry,
             engine=engine.value,
             threads=threads,
             budget=budget,
             reporter=reporter,
             unknowns=unknowns_of(unknown),
+            check=check,
+            raw=source.raw,
         )
         for text in memory or ():
             try:
@@ -102,18 +116,42 @@ def run(
         raise typer.Exit(ExitCode.GUEST_HANG)
 
 
-def _read(path: Path, entry: str | None) -> tuple[bytes, int]:
-    """(code, byte offset of the entry)."""
+@dataclass(frozen=True)
+class _Source:
+    """A program's file. entry: byte offset; lines: source line and text of each word, if there are
+    any; raw: words that need not be instructions.
+    """
+
+    path: Path
+    code: bytes
+    entry: int = 0
+    lines: tuple[tuple[int, str], ...] = ()
+    raw: frozenset[int] = frozenset()
+
+    def show(self, item: Diagnostic) -> None:
+        """Print a message, with the line of the source it is about."""
+        from vc4lab.qpu.isa import INSTRUCTION_BYTES
+        from vc4lab.v3d.compute.experiment import CODE
+
+        typer.echo(str(item), err=True)
+        if item.address is not None:
+            index, rest = divmod(item.address - CODE, INSTRUCTION_BYTES)
+            if rest == 0 and 0 <= index < len(self.lines):
+                number, text = self.lines[index]
+                typer.echo(f"    {self.path}:{number}: {text}", err=True)
+
+
+def _read(path: Path, entry: str | None) -> _Source:
     from vc4lab.qpu.assembler import AssemblyError, assemble
 
     try:
         data = read_file(path, LARGEST_PROGRAM)
         if path.suffix.lower() == BINARY:
-            return data, 0
+            return _Source(path, data)
         text = data.decode("utf-8-sig")
         if path.suffix.lower() == HEX:
             words = [int(word, 16) for word in text.split()]
-            return b"".join(word.to_bytes(8, "little") for word in words), 0
+            return _Source(path, b"".join(word.to_bytes(8, "little") for word in words))
         assembly = assemble(text)
     except OSError as error:
         raise _failed(f"{path}: {why(error)}") from None
@@ -126,7 +164,8 @@ def _read(path: Path, entry: str | None) -> tuple[bytes, int]:
     if entry is not None and entry not in assembly.labels:
         known = ", ".join(assembly.labels) or "none"
         raise _failed(f"{path}: there is no label {entry!r} (known: {known})")
-    return assembly.bytes, assembly.labels[entry] if entry is not None else 0
+    start = assembly.labels[entry] if entry is not None else 0
+    return _Source(path, assembly.bytes, start, assembly.lines, assembly.raw)
 
 
 def _print(report: Report, engine: str) -> None:
@@ -138,8 +177,8 @@ def _print(report: Report, engine: str) -> None:
     )
     for area in report.areas.values():
         typer.echo(f"{area.name}: {area.size} bytes at 0x{area.address:08x}")
-    if report.waiting is not None:
-        typer.echo(report.waiting.replace("; ", "\n"))
+    for line in report.waiting:
+        typer.echo(line)
 
 
 def _save(experiment: Experiment, text: str) -> None:
@@ -152,10 +191,6 @@ def _save(experiment: Experiment, text: str) -> None:
     except OSError as error:
         typer.echo(f"{file}: {why(error)}", err=True)
         raise typer.Exit(ExitCode.OUTPUT) from None
-
-
-def _show(item: Diagnostic) -> None:
-    typer.echo(str(item), err=True)
 
 
 def _failed(message: str) -> typer.Exit:

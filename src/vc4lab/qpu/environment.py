@@ -73,6 +73,10 @@ class Environment:
     wild: Any = None
     budget: Any = None
 
+    def begin(self, site: int) -> None:
+        """An instruction is executed (JIT: emitted) now."""
+        self.site = site
+
     def refuse(self, what: str) -> NoReturn:
         """Raise the Unsupported verdict for a facility this stage does not have."""
         raise Unsupported("QPU-040", f"{what} is not available to this program", self.site)

@@ -99,7 +99,7 @@ class Core:
         """Execute everything of an instruction except its control flow. site: its index in the
         program.
         """
-        self.env.site = site
+        self.env.begin(site)
         if self.sfu:
             for remaining, word in self.sfu:
                 if not remaining:

@@ -52,7 +52,7 @@ class Hazard:
 
     def message(self, place: str, distance: int) -> str:
         """The finding in words."""
-        before = "the instruction before" if distance == 1 else f"{distance} instructions before"
+        before = f"the instruction {distance} before" if distance > 1 else "the instruction before"
         return self.text.format(place=place, before=before)
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from vc4lab.qpu.program import Program
     from vc4lab.v3d.compute.qpu import Qpu, Request
     from vc4lab.v3d.compute.unit import ComputeUnit
+    from vc4lab.v3d.compute.watch import Allowed
     from vc4lab.v3d.progress import Progress
     from vc4lab.v3d.unknowns import Unknowns
 
@@ -32,7 +33,7 @@ class UserPrograms:
 
     engine: "jit" or "interpreter"; threads: worker threads (default: one a processor); budget:
     instructions after which a program counts as endless (default: VC4LAB_BUDGET in the
-    environment, else one for each engine).
+    environment, else one for each engine); allowed: what programs may touch, if they are watched.
     """
 
     def __init__(
@@ -44,6 +45,7 @@ class UserPrograms:
         engine: str = "jit",
         threads: int | None = None,
         budget: int | None = None,
+        allowed: Allowed | None = None,
     ) -> None:
         self.memory = memory
         self.reporter = reporter
@@ -51,6 +53,7 @@ class UserPrograms:
         self.engine = check_word("engine", engine, ENGINES)
         self.threads = THREADS.check_optional(threads)
         self.budget = BUDGET.check_optional(budget)
+        self.allowed = allowed
         self.queue: deque[Request] = deque()
         self.running: dict[int, Qpu] = {}
         self.used = False
@@ -85,6 +88,7 @@ class UserPrograms:
                 engine=self.engine,
                 threads=self.threads,
                 budget=self.budget,
+                allowed=self.allowed,
             )
         return self._unit
 
@@ -239,9 +243,14 @@ class UserPrograms:
     @property
     def waiting(self) -> str | None:
         """Who waits for what, in words; None when nobody does."""
+        return "; ".join(self.waiting_each) or None
+
+    @property
+    def waiting_each(self) -> list[str]:
+        """The same, QPU by QPU."""
         if self.running:
             shared = self.unit.shared
-            return "; ".join(self.running[n].text(shared) for n in sorted(self.running))
+            return [self.running[n].text(shared) for n in sorted(self.running)]
         if self.queue:
-            return f"{len(self.queue)} user programs wait, but all QPUs are reserved (SQRSV)"
-        return None
+            return [f"{len(self.queue)} user programs wait, but all QPUs are reserved (SQRSV)"]
+        return []

@@ -100,4 +100,62 @@ COMPUTE_ENTRIES = [
         "Write a number of instructions, as 4000000000 or 0x100000000.",
         Severity.WARNING,
     ),
+    Entry(
+        "QPU-061",
+        "A broken restriction was executed",
+        "`vc4lab run` watched the program come along a way on which it breaks a restriction that "
+        "the hardware does not check, so that the result is not what the program says.",
+        "the code in the message: `vc4lab explain` has its rule",
+        "Follow the cure of that code.",
+        Severity.ERROR,
+    ),
+    Entry(
+        "QPU-062",
+        "Uniforms read past the list that was given",
+        "The program takes more uniforms than `vc4lab run -u` gave it, texture parameters "
+        "included, or reads them from an address that belongs to no named memory. It gets "
+        "whatever lies there.",
+        "AG100-R p. 22, uniforms: read in order, without a check",
+        "Give as many words as the program reads; each texture request takes one for each "
+        "coordinate that it writes.",
+        Severity.ERROR,
+    ),
+    Entry(
+        "QPU-063",
+        "DMA outside the named memory",
+        "A VPM DMA reads or writes memory that `vc4lab run -m` did not name. On a board that is "
+        "someone else's memory.",
+        "AG100-R pp. 57-59: VDW and VDR",
+        "Check the address, the number of rows and the stride (of a store: the gap between rows; "
+        "of a load: from row to row), or make the memory larger.",
+        Severity.ERROR,
+    ),
+    Entry(
+        "QPU-064",
+        "Lookup outside the named memory",
+        "The texture unit reads memory that `vc4lab run -m` did not name. All 16 lanes are looked "
+        "up, also those whose result is not used.",
+        "AG100-R p. 40, general memory lookups",
+        "Check the address in the lane of the message. A program that reads ahead past the end of "
+        "its data on purpose needs a memory that much larger.",
+        Severity.ERROR,
+    ),
+    Entry(
+        "QPU-065",
+        "VPM read before its DMA load was waited for",
+        "A DMA load (a write of vr_addr) takes its time. The program reads rows of the VPM that "
+        "it fills without having read vr_wait: on a board it may get what was there before.",
+        "AG100-R p. 57; hardware reference 5.6",
+        "Read vr_wait (`mov -, vr_wait`) before the first read of the loaded rows.",
+        Severity.ERROR,
+    ),
+    Entry(
+        "QPU-066",
+        "Program ends before its DMA store was waited for",
+        "A DMA store (a write of vw_addr) takes its time. The program ends without having read "
+        "vw_wait: on a board the data may not be in memory when the host looks.",
+        "AG100-R p. 57; hardware reference 5.6",
+        "Read vw_wait (`mov -, vw_wait`) after the last store.",
+        Severity.ERROR,
+    ),
 ]

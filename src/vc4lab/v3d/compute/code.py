@@ -16,6 +16,7 @@ from vc4lab.v3d.compute.needs import need_of
 if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory
     from vc4lab.simd import NativeFunction
+    from vc4lab.v3d.compute.watch import Allowed, Watched
     from vc4lab.v3d.unknowns import Unknowns
 
 KEPT = 64
@@ -28,7 +29,8 @@ LONGEST_ENTRY = 16
 @dataclass
 class UserProgram:
     """A program and its native code. verdict: why it cannot be compiled; waits: whether it has a
-    mutex or semaphore instruction; learned: where its register branches went.
+    mutex or semaphore instruction; learned: where its register branches went. allowed: what it may
+    touch, if it is watched.
     """
 
     program: Program
@@ -36,7 +38,20 @@ class UserProgram:
     verdict: Unsupported | None = None
     learned: frozenset[int] = frozenset()
     functions: dict[tuple[bool, frozenset[int]], NativeFunction] = field(default_factory=dict)
+    allowed: Allowed | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
+    _watched: tuple[Program, Watched] | None = None
+
+    @property
+    def watched(self) -> Watched | None:
+        """What is watched in the program; None if it runs unwatched."""
+        if self.allowed is None:
+            return None
+        if self._watched is None or self._watched[0] is not self.program:
+            from vc4lab.v3d.compute.watch import Watched
+
+            self._watched = self.program, Watched.of(self.program)
+        return self._watched[1]
 
     def native(self, unknowns: Unknowns, limited: bool) -> NativeFunction | None:
         """(SharedState address, QpuState address) -> Status; None if it must be interpreted."""
@@ -49,7 +64,10 @@ class UserProgram:
             found = self.functions.get(key)
             if found is None:
                 try:
-                    found = compile_user_program(self.program, unknowns, *key)
+                    stops = self.allowed is not None and self.allowed.stops
+                    found = compile_user_program(
+                        self.program, unknowns, *key, watched=self.watched, stops=stops
+                    )
                 except Unsupported as verdict:
                     self.verdict = verdict
                     return None
@@ -75,9 +93,12 @@ class UserProgram:
 
 
 class CodeCache:
-    """Programs by address, under one setting of the unknowns."""
+    """Programs by address, under one setting of the unknowns. allowed: they are watched."""
 
-    def __init__(self, memory: GuestMemory, unknowns: Unknowns) -> None:
+    def __init__(
+        self, memory: GuestMemory, unknowns: Unknowns, allowed: Allowed | None = None
+    ) -> None:
+        self.allowed = allowed
         self.memory = memory
         self.unknowns = unknowns
         self.names = unknowns["sf_with_never"], unknowns["load_immediate_condition"]
@@ -91,7 +112,7 @@ class CodeCache:
             return known[1]
         program = Program.from_memory(self.memory, address, settings=self.unknowns)
         waits = any(need_of(plan(word, *self.names)) is not None for word in program.words)
-        found = UserProgram(program, waits)
+        found = UserProgram(program, waits, allowed=self.allowed)
         if any(problem.code == "QPU-001" for problem in program.problems):
             found.verdict = Unsupported("QPU-001", "the program has no end")
         code = self.memory.read(address, INSTRUCTION_BYTES * len(program))

@@ -10,6 +10,7 @@ from vc4lab.v3d.compute.staged_environment import StagedUserEnvironment
 
 if TYPE_CHECKING:
     from vc4lab.qpu.program import Program
+    from vc4lab.v3d.compute.watch import Watched
     from vc4lab.v3d.unknowns import Unknowns
 
 
@@ -19,14 +20,22 @@ def compile_user_program(
     limited: bool,
     learned: frozenset[int] = frozenset(),
     target: Target | None = None,
+    watched: Watched | None = None,
+    stops: bool = False,
 ) -> NativeFunction:
     """(SharedState address, QpuState address) -> Status. Raises Unsupported.
 
-    learned: instructions that register branches go to, besides the likely ones.
+    learned: instructions that register branches go to, besides the likely ones. watched: the
+    program tells its watch what is wrong; stops: and ends there.
     """
 
     def body(shared: Any, qpu: Any) -> Any:
-        env = StagedUserEnvironment(shared, qpu, program, unknowns, limited)
+        if watched is None:
+            env = StagedUserEnvironment(shared, qpu, program, unknowns, limited)
+        else:
+            from vc4lab.v3d.compute.watched_native import StagedWatchedEnvironment
+
+            env = StagedWatchedEnvironment(shared, qpu, program, unknowns, limited, watched, stops)
         state: Any = env.qpu
         saved = state.field_ptr("saved")
         state.resume = emit_resumable(
@@ -37,4 +46,6 @@ def compile_user_program(
 
     entry = Function((ptr, ptr), i32, body, "user_program")
     name = f"{program.digest} {unknowns.digest()} {limited} {sorted(learned)}"
+    if watched is not None:
+        name += f" watched {stops}"
     return build("user program", {"run": entry}, target=target, key=name)["run"]

@@ -189,7 +189,11 @@ class UserEnvironment(Environment):
         found = self.reads.next()
         if found is None:
             raise Stuck(STALLS[NO_VPM_DATA])
+        self.reading(*found)
         return vpm.read(self.vpm, *found, self.unknowns["vpm_read_extension"])
+
+    def reading(self, setup: GenericSetup, address: int) -> None:
+        """A vector of the VPM is about to be read."""
 
     def vpm_write(self, value: Any, mask: Any) -> None:
         rows = int(self.shared.rows)

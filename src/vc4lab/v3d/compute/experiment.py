@@ -9,14 +9,17 @@ from __future__ import annotations
 import re
 import struct
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from vc4lab.diagnostics import Reporter
 from vc4lab.files import read_file
 from vc4lab.memory import MEMORY_SIZE, GuestMemory
+from vc4lab.qpu.isa import INSTRUCTION_BYTES, words_of
+from vc4lab.qpu.lint import lint
 from vc4lab.ranges import COUNT, OFFSET, QPU_COUNT
+from vc4lab.v3d.compute.watch import Allowed, Memory
 from vc4lab.v3d.registers import QPUS
 from vc4lab.v3d.scheduler import UserPrograms
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
@@ -56,12 +59,16 @@ class Report:
     completed: int
     instructions: int
     seconds: float
-    waiting: str | None
+    waiting: list[str]
     areas: dict[str, Area] = field(default_factory=dict)
 
 
 class Experiment:
-    """Guest memory with a program in it. engine, threads, budget: see `UserPrograms`."""
+    """Guest memory with a program in it. engine, threads, budget: see `UserPrograms`.
+
+    check: look the program over (`lint`) and watch it while it runs (`v3d/compute/watch.py`). raw:
+    indices of words that need not be instructions.
+    """
 
     def __init__(
         self,
@@ -73,6 +80,8 @@ class Experiment:
         budget: int | None = None,
         reporter: Reporter | None = None,
         unknowns: Unknowns = DEFAULT_UNKNOWNS,
+        check: bool = True,
+        raw: Collection[int] = (),
     ) -> None:
         if not code or len(code) % 8:
             raise ValueError("a program is a number of 64-bit words, and not empty")
@@ -87,8 +96,16 @@ class Experiment:
         self.areas: dict[str, Area] = {}
         self._end = AREAS
         self.reporter = reporter if reporter is not None else Reporter()
+        self.code, self.raw = code, raw
+        self.allowed = Allowed(stops=self.reporter.strict) if check else None
         self.programs = UserPrograms(
-            self.memory, self.reporter, unknowns, engine=engine, threads=threads, budget=budget
+            self.memory,
+            self.reporter,
+            unknowns,
+            engine=engine,
+            threads=threads,
+            budget=budget,
+            allowed=self.allowed,
         )
 
     def add_area(self, text: str, folder: Path | None = None) -> Area:
@@ -111,7 +128,15 @@ class Experiment:
         area = self.areas[name] = Area(name, self._end, size)
         self.memory.write(area.address, data)
         self._end = -(-(self._end + size) // ALIGNMENT) * ALIGNMENT
+        if self.allowed is not None:
+            self.allowed.memories.append(Memory(name, area.address, size))
         return area
+
+    def lint(self) -> None:
+        """Report the restrictions that the program breaks on some way it can go."""
+        for finding in lint(words_of(self.code), self.raw):
+            address = CODE + INSTRUCTION_BYTES * finding.index
+            self.reporter.report(finding.code, finding.message, address=address, block="QPU")
 
     def uniform_words(self, text: str, qpu: int) -> list[int]:
         """The words that a list like `c + 256*qpu, 16, 1.5` means for one QPU."""
@@ -158,7 +183,11 @@ class Experiment:
                 raise ValueError(f"{len(words)} uniforms: {UNIFORM_SPACE // 4} fit")
             place = UNIFORMS + UNIFORM_SPACE * qpu
             self.memory.write(place, struct.pack(f"<{len(words)}I", *words))
+            if self.allowed is not None:
+                self.allowed.uniforms[place] = 4 * len(words)
             self.programs.request(self.entry, place, 0)
+        if self.allowed is not None:
+            self.lint()
         begin = time.perf_counter()
         self.programs.settle()
         seconds = time.perf_counter() - begin
@@ -167,7 +196,7 @@ class Experiment:
         running = self.programs.running.values()
         count = self.programs.instructions + sum(qpu.instructions for qpu in running)
         return Report(
-            qpus, self.programs.completed, count, seconds, self.programs.waiting, self.areas
+            qpus, self.programs.completed, count, seconds, self.programs.waiting_each, self.areas
         )
 
     def dump(self, text: str) -> str:

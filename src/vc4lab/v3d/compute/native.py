@@ -16,6 +16,8 @@ from vc4lab.v3d.job_time import JobCounts
 
 if TYPE_CHECKING:
     from vc4lab.v3d.compute.code import UserProgram
+    from vc4lab.v3d.compute.watch import Watch
+    from vc4lab.v3d.compute.watched_native import NativeWatch
     from vc4lab.v3d.unknowns import Unknowns
 
 SLICE = 1 << 22
@@ -34,6 +36,7 @@ class NativeQpu(Qpu):
         shared: SharedState,
         unknowns: Unknowns,
         budget: int | None = None,
+        watch: Watch | None = None,
     ) -> None:
         super().__init__(number, request, code.program, budget or NATIVE)
         self.source = code
@@ -46,6 +49,13 @@ class NativeQpu(Qpu):
             uniforms=signed32(request.uniforms),
             uniforms_left=request.length if request.limited else -1,
         )
+
+        self.watch = watch
+        self._native_watch: NativeWatch | None = None
+        if watch is not None:
+            from vc4lab.v3d.compute.watched_native import NativeWatch
+
+            self._native_watch = NativeWatch(watch, self.state)
 
     def take_findings(self) -> tuple[int, int]:
         found, self.state.findings = self.state.findings, 0
@@ -68,6 +78,8 @@ class NativeQpu(Qpu):
         state = self.state
         before = self.instructions
         state.slice_end = min(before + SLICE, self.budget - state.dma_time)
+        if self._native_watch is not None and self.source.watched is not None:
+            self._native_watch.use(self.source.watched)
         status = self.function(self.shared.address, state.address)
         self.instructions = state.instructions
         moved = self.instructions != before
@@ -87,6 +99,8 @@ class NativeQpu(Qpu):
         elif status == Status.REFUSED:
             what = REFUSALS[state.detail]
             self.stop("QPU-040", f"{what} is not available to this program")
+        elif status == Status.HALTED:
+            self.halt()
         elif status == Status.ZEROED:
             self.stop("QPU-047", self.program.zeroed(self.site))
         elif status == Status.LEFT:

@@ -12,12 +12,14 @@ from vc4lab.v3d.compute.budget import GOLDEN, HINT
 from vc4lab.v3d.compute.environment import Stuck, UserEnvironment
 from vc4lab.v3d.compute.needs import Need, need_of
 from vc4lab.v3d.compute.setup import LoadSetup, LoadStride, StoreSetup, StoreStride
+from vc4lab.v3d.compute.watched_environment import Halted, WatchedEnvironment
 from vc4lab.v3d.job_time import JobCounts
 
 if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory
     from vc4lab.qpu.program import Program
     from vc4lab.v3d.compute.state import SharedState
+    from vc4lab.v3d.compute.watch import Note, Watch, Watched
     from vc4lab.v3d.unknowns import Unknowns
 
 UNLIMITED = 1023
@@ -79,7 +81,8 @@ class Qpu:
 
     condition, reason: how it is, and for what it waits or why it stopped, in words. need: what it
     waits for. site: index of the instruction it stands at. code: of the diagnostic if it stopped.
-    parallel: whether it may run in a thread beside others. told: its end was reported.
+    parallel: whether it may run in a thread beside others. told: its end was reported. watch: if
+    the program is watched.
     """
 
     parallel = False
@@ -96,6 +99,7 @@ class Qpu:
         self.site = 0
         self.instructions = 0
         self.told = False
+        self.watch: Watch | None = None
 
     @property
     def address(self) -> int:
@@ -115,6 +119,10 @@ class Qpu:
         """(FINDING_... bits since the last call, address of a DMA outside RAM)."""
         raise NotImplementedError
 
+    def take_notes(self) -> list[Note]:
+        """What its watch noticed since the last call."""
+        return self.watch.take() if self.watch is not None else []
+
     def dma_setups(self) -> Setups:
         """Its DMA setup and stride registers now."""
         raise NotImplementedError
@@ -129,6 +137,12 @@ class Qpu:
 
     def stop(self, code: str, reason: str) -> None:
         self.condition, self.code, self.reason = Condition.STOPPED, code, reason
+
+    def halt(self) -> None:
+        """Its watch does not let it go on; the reason is among the notes."""
+        assert self.watch is not None
+        self.condition, self.told = Condition.STOPPED, True
+        self.reason = self.watch.last
 
     def check_budget(self, dma_time: int) -> None:
         """Stop a program that has used its instructions; DMA counts, too."""
@@ -177,12 +191,18 @@ class GoldenQpu(Qpu):
         memory: GuestMemory,
         unknowns: Unknowns,
         budget: int | None = None,
+        watch: tuple[Watch, Watched] | None = None,
     ) -> None:
         from vc4lab.qpu.interpreter import Interpreter
 
         super().__init__(number, request, program, budget or GOLDEN)
         length = request.length if request.limited else None
-        self.env = UserEnvironment(shared, memory, number, request.uniforms, length, unknowns)
+        state = shared, memory, number, request.uniforms, length, unknowns
+        if watch is None:
+            self.env = UserEnvironment(*state)
+        else:
+            self.watch = watch[0]
+            self.env = WatchedEnvironment(*state, *watch)
         self.machine = Interpreter(program, self.env, settings=unknowns)
         self.needs = [need_of(p) for p in self.machine.plans]
 
@@ -215,6 +235,9 @@ class GoldenQpu(Qpu):
             machine.step()
         except Stuck as stall:
             self.condition, self.reason = Condition.STUCK, str(stall)
+            return False
+        except Halted:
+            self.halt()
             return False
         except Unsupported as verdict:
             zeroed = verdict.code == "QPU-047"

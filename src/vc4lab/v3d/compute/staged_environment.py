@@ -242,6 +242,7 @@ class StagedUserEnvironment(ResumableEnvironment):
         jump(ready)
         enter(ready)
         setup, at = qpu.read_setup, qpu.read_address
+        self.reading(setup, at)
         result = var(i32x16)
         rows, other, on = new_block(), new_block(), new_block()
         jump_if(native_vpm.is_rows(setup), rows, other)
@@ -256,6 +257,9 @@ class StagedUserEnvironment(ResumableEnvironment):
         qpu.read_address = next_address(setup, at)
         qpu.read_left = qpu.read_left - 1
         return result.get()
+
+    def reading(self, setup: Any, address: Any) -> None:
+        """A vector of the VPM is about to be read."""
 
     def vpm_write(self, value: Any, mask: Any) -> None:
         qpu = self.qpu

@@ -28,6 +28,7 @@ class Status(IntEnum):
     LOST = 6  # at a branch to the address `detail`, which may have to be compiled first
     LEFT = 5  # execution left the program
     ZEROED = 7  # execution ran into zeroed memory
+    HALTED = 8  # the watch noticed something, and the program must not go on
 
 
 STALLS = (
@@ -91,6 +92,7 @@ class QpuState(Struct):
 
     saved: registers and flags while suspended. findings: FINDING_... bits; outside: a DMA address.
     dma_time: how many instructions its DMA counts for; slice_end: of instructions, less that.
+    watch: a `WatchState` if the program is watched.
     lookups, loaded_rows … stored: of the TMUs and of its DMA in rows and elements, for `job_time`.
     """
 
@@ -125,6 +127,7 @@ class QpuState(Struct):
     load_stride = i32
     store_setup = i32
     store_stride = i32
+    watch = ptr
 
 
 FINDING_UNIFORMS = 1

@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from vc4lab.qpu.disassembler import disassemble
 from vc4lab.v3d.compute.budget import UNCOMPILED, chosen_budget
 from vc4lab.v3d.compute.code import CodeCache
 from vc4lab.v3d.compute.engine import run_until_quiet
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     from vc4lab.diagnostics import Reporter
     from vc4lab.memory import GuestMemory
+    from vc4lab.v3d.compute.watch import Allowed, Watch
     from vc4lab.v3d.unknowns import Unknowns
 
 _FINDINGS = (
@@ -54,6 +56,7 @@ class ComputeUnit:
         engine: str = "jit",
         threads: int | None = None,
         budget: int | None = None,
+        allowed: Allowed | None = None,
     ) -> None:
         self.memory = memory
         self.reporter = reporter
@@ -62,7 +65,8 @@ class ComputeUnit:
         self.helpers = (threads if threads is not None else os.cpu_count() or 1) - 1
         self.budget = budget if budget is not None else chosen_budget(reporter)
         self.shared = SharedState(memory=memory.base, ram=memory.ram_bytes)
-        self.code = CodeCache(memory, unknowns)
+        self.allowed = allowed
+        self.code = CodeCache(memory, unknowns, allowed)
         self.errors = 0  # bits of ERRSTAT
         self._executor: Executor | None = None
         self._last: dict[int, Qpu] = {}  # who ran last on a QPU, if its setups are kept
@@ -90,20 +94,37 @@ class ComputeUnit:
                     problem.code, problem.message, address=problem.address, block="QPU"
                 )
         budget = self.budget
+        watch = self._watch(request)
         if self.engine == "jit":
             from vc4lab.v3d.compute.native import NativeQpu
 
             function = code.native(self.unknowns, request.limited)
             if function is not None:
                 return NativeQpu(
-                    number, request, code, function, self.shared, self.unknowns, budget
+                    number, request, code, function, self.shared, self.unknowns, budget, watch
                 )
             verdict = code.verdict
             assert verdict is not None
             text = f"{verdict.code}: {verdict.message}"
             self.reporter.report("QPU-057", text, address=request.code, block="QPU")
             budget = budget or max(UNCOMPILED, 4 * len(program))
-        return GoldenQpu(number, request, program, self.shared, self.memory, self.unknowns, budget)
+        return GoldenQpu(
+            number,
+            request,
+            program,
+            self.shared,
+            self.memory,
+            self.unknowns,
+            budget,
+            None if watch is None or code.watched is None else (watch, code.watched),
+        )
+
+    def _watch(self, request: Request) -> Watch | None:
+        if self.allowed is None:
+            return None
+        from vc4lab.v3d.compute.watch import Watch
+
+        return Watch(self.allowed, request.uniforms, self.unknowns)
 
     def run(self, qpus: Sequence[Qpu], reserved_rows: int) -> None:
         """Run until each has ended or waits; report what was noticed."""
@@ -131,6 +152,11 @@ class ComputeUnit:
             if found & bit:
                 address = outside if bit == FINDING_OUTSIDE_RAM else None
                 self.reporter.report(code, f"QPU {qpu.number} {text}", address=address, block="QPU")
+        for note in qpu.take_notes():
+            at = qpu.program.address_of(note.site)
+            text = " ".join(disassemble(qpu.program.words[note.site], at).split("  #")[0].split())
+            message = f"QPU {qpu.number} `{text}`: {note.message}"
+            self.reporter.report(note.code, message, address=at, block="QPU")
         self.errors |= VPM_WRITE_ERROR if found & FINDING_VPM_WRITE else 0
         if qpu.told or qpu.condition not in (Condition.STOPPED, Condition.STUCK):
             return
