@@ -49,6 +49,8 @@ SPILLUSE = Interrupts.SPILLUSE.mask
 _WORD = 0xFFFFFFFF
 LONGEST_LIST = 1 << 26
 """An end address further away is meant as "never": the list ends otherwise."""
+_SHADERS_QPU = 1 << 0
+"""Vertex, coordinate and fragment shaders run on QPU 0, as far as they can see."""
 _START_REGISTERS = frozenset({"SRQPC", "SRQUA", "SRQUL"})
 
 
@@ -122,6 +124,10 @@ class V3D:
         )
         self._progress: Progress | None = None
         self._unfinished = [False, False]
+        self._shader_interrupts = (
+            self.binning.coordinates.take_interrupt,
+            self.frames.take_interrupt,
+        )
         self.cache_watch: CacheWatch | None = None
         """Notices what is not cleared, if somebody wants to know."""
         self.values: dict[str, int] = {register.name: register.reset for register in REGISTERS}
@@ -222,12 +228,17 @@ class V3D:
         """
         self.programs.settle()
         interrupts = self.programs.take_interrupts()
-        if interrupts and self.unknowns["dbqitc_set"] == "enabled":
-            interrupts &= self.values["DBQITE"]
-        if interrupts and self._progress is not None:
-            self._progress.interrupt(self.programs.last_end, interrupts)
-        elif interrupts:
-            self._show(INTERRUPT, interrupts)
+        if interrupts:
+            self._interrupt_host(interrupts, self.programs.last_end)
+
+    def _interrupt_host(self, qpus: int, moment: int) -> None:
+        """Programs have written HOST_INT, on QPUs with a bit each; when, if there is time."""
+        if self.unknowns["dbqitc_set"] == "enabled":
+            qpus &= self.values["DBQITE"]
+        if qpus and self._progress is not None:
+            self._progress.interrupt(moment, qpus)
+        elif qpus:
+            self._show(INTERRUPT, qpus)
 
     def _hold(self, register: Register, value: int) -> None:
         if register.name in INERT and self.unknowns["undocumented_registers"] == "zero":
@@ -325,6 +336,10 @@ class V3D:
         if self._progress is not None:
             for thread in self.threads:
                 self._end(thread, self._progress)
+        for number, take in enumerate(self._shader_interrupts):
+            if take():
+                moment = 0 if self._progress is None else self._progress.threads[number]
+                self._interrupt_host(_SHADERS_QPU, moment)
 
     def _end(self, thread: ListThread, progress: Progress) -> None:
         """A list thread that has stopped goes on running in the guest's eyes, until its moment."""

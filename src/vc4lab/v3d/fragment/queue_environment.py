@@ -30,7 +30,7 @@ from vc4lab.v3d.fragment.standalone import (
     WRITE_Z,
     TileAccess,
 )
-from vc4lab.v3d.fragment.tile_context import DrawParams
+from vc4lab.v3d.fragment.tile_context import DrawParams, TileContext
 from vc4lab.v3d.fragment.tlb import ALL_SAMPLES
 from vc4lab.v3d.fragment.tmu_kernels import lookup_at, sample_many
 from vc4lab.v3d.fragment.tmu_requests import Requests
@@ -300,6 +300,11 @@ class QueueEnvironment(WideEnvironment):
 
     def tlb_coverage_load(self) -> Words:
         return self._load(LOAD_COVERAGE)
+
+    def host_interrupt(self, value: Words, mask: Lanes) -> None:
+        if bool(np.any((value != 0) & mask)):
+            place = self.shared.context + TileContext.offset("interrupts")
+            ctypes.c_int32.from_address(place).value = 1
 
     def scoreboard_wait(self) -> None:
         pass

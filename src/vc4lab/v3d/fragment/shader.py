@@ -15,6 +15,7 @@ from vc4lab.qpu.program import Program
 from vc4lab.qpu.registers import Write
 from vc4lab.simd import (
     Value,
+    any_,
     const,
     i1,
     i32,
@@ -26,6 +27,7 @@ from vc4lab.simd import (
     ptr,
     select,
     splat,
+    store,
     var,
 )
 from vc4lab.v3d.fragment import tlb
@@ -90,6 +92,7 @@ class DrawConstants:
     uniforms: list[Value] | None
     textures: list[Value] = field(default_factory=list)
     budget: Value | None = None
+    interrupts: Value | None = None
 
     @classmethod
     def load(cls, key: FragmentKey, program: Program, context: Any, params: Any) -> DrawConstants:
@@ -110,7 +113,8 @@ class DrawConstants:
         numbers = key.texture_of or range(len(key.textures))
         textures = [load(ptr, base + 8 * k, align=8) for k in numbers]
         budget = context.budget if program.has_branches else None
-        return cls(key, program, memory, address, uniforms, textures, budget)
+        interrupts = context.field_ptr("interrupts")
+        return cls(key, program, memory, address, uniforms, textures, budget, interrupts)
 
 
 class FragmentEnvironment(Environment):
@@ -318,6 +322,10 @@ class FragmentEnvironment(Environment):
         from vc4lab.v3d.fragment.coverage_pipe import load_coverage
 
         return load_coverage(self.constants.key, self.inputs.zs, [c.get() for c in self.flags])
+
+    def host_interrupt(self, value: Value, mask: Value) -> None:
+        place = self.constants.interrupts
+        store(place, select(any_((value != 0) & mask), const(i32, 1), load(i32, place)))
 
     # -- order among programs: blocks run one after the other ----------------------------------
 

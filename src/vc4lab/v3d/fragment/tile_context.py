@@ -120,7 +120,8 @@ class TileContext(Struct):
     `batch` is a `FragmentQueue`, which `callback` empties (golden interpreter only).
     `mode` is a number of `tile_layout.LAYOUTS`; `resolved` holds a multisample tile with one sample
     on its way to or from memory; `mask` is the VG mask plane, a byte in each word. `budget`:
-    instructions in loops that a program may execute for a block. `clean`: bits of the buffers
+    instructions in loops that a program may execute for a block. `interrupts` is not 0 when a
+    program has written HOST_INT. `clean`: bits of the buffers
     (`CLEAN_…`) that hold nothing but what the `clean_…` members say, from a clear on.
     """
 
@@ -134,6 +135,7 @@ class TileContext(Struct):
     draw = i32
     mode = i32
     budget = i32
+    interrupts = i32
     callback = ptr
     batch = ptr
     setups = Array(ptr, len(SETUPS))

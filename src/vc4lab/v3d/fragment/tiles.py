@@ -241,6 +241,14 @@ class TileScheduler:
         for worker in self._workers:
             worker.context.setups[number] = function.address
 
+    def take_interrupt(self) -> bool:
+        """Whether a fragment program has written HOST_INT since the last call."""
+        found = False
+        for worker in self._workers:
+            if worker.context.interrupts:
+                worker.context.interrupts, found = 0, True
+        return found
+
     def counters(self) -> dict[str, int]:
         """Totals of `COUNTERS` since the start."""
         totals = dict.fromkeys(COUNTERS, 0)

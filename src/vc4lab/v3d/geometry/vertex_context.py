@@ -49,6 +49,7 @@ class VertexContext(Struct):
     wild = i32  # lanes the fast build could not compute were seen
     stopped = i32  # 0, or the status that ended a shader early
     batches = i32  # batches shaded
+    interrupts = i32  # not 0: a shader has written HOST_INT
     deopts = i32  # chunks that only the exact build could shade
     wanted = i32  # lanes of the batch that is shaded, as bits
     textures = Array(ptr, MAX_REQUESTS)  # TextureDescriptor of each request

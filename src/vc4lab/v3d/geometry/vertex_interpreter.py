@@ -155,6 +155,10 @@ class InterpretedVertices(WideEnvironment):
     def thread_switch(self, last: bool) -> None:
         """One thread per batch: switching is invisible."""
 
+    def host_interrupt(self, value: Any, mask: Any) -> None:
+        if bool(np.any((value != 0) & mask)):
+            self.context.interrupts = 1
+
     def loop_limit(self) -> None:
         raise _Ended(ENDLESS)
 

@@ -14,6 +14,7 @@ from vc4lab.simd import (
     Value,
     address_of,
     alloca,
+    any_,
     call,
     call_pointer,
     const,
@@ -162,6 +163,10 @@ class _VertexEnvironment(Environment):
 
     def thread_switch(self, last: bool) -> None:
         """One thread per batch: switching is invisible."""
+
+    def host_interrupt(self, value: Value, mask: Value) -> None:
+        c, asked = self.context, any_((_word(value) != 0) & mask)
+        c.interrupts = select(asked, const(i32, 1), c.interrupts)
 
     def loop_limit(self) -> None:
         self.stopped.set(ENDLESS)

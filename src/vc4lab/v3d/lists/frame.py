@@ -79,6 +79,11 @@ class FrameRenderer:
         self._counted = totals
         return JobCounts(0, 0, shading, *work)
 
+    def take_interrupt(self) -> bool:
+        """Whether a vertex or fragment shader has interrupted the host since the last call."""
+        found = self.preparer.vertices.take_interrupt()
+        return ("scheduler" in self.__dict__ and self.scheduler.take_interrupt()) or found
+
     def forget_state(self) -> None:
         """The state of the rendering list is as after power on."""
         self._scanner.set_state(state_bytes(default_state()))

@@ -158,6 +158,7 @@ class VertexStage:
         """Pipelines that native code may use by itself."""
         self._endless: dict[int, Program] = {}
         """Programs, by id, that did not end in the list at hand: one overrun of each is enough."""
+        self._interrupt = False
         self.errors = 0
         """Bits of ERRSTAT that shaders have caused."""
         self._instructions = 0
@@ -166,6 +167,13 @@ class VertexStage:
     def instructions(self) -> int:
         """Instructions of all batches shaded since the start; a loop counts once."""
         return self._instructions + self.shaders.instructions
+
+    def take_interrupt(self) -> bool:
+        """Whether a shader has interrupted the host since the last call."""
+        native, found = self.shaders.vertex, self._interrupt
+        found |= bool(native.interrupts)
+        native.interrupts, self._interrupt = 0, False
+        return found
 
     def begin_list(self) -> None:
         """A control list starts: programs that did not end before may be tried again."""
@@ -254,6 +262,8 @@ class VertexStage:
         context.batches = 0
         status = job.pipeline.shade(context)
         self._instructions += context.batches * len(job.program.words)
+        if context.interrupts:
+            self._interrupt, context.interrupts = True, 0
         if status == ENDLESS:
             self._endless[id(job.program)] = job.program
             self.shaders.forget()  # native code must not try again with every draw
