@@ -16,7 +16,18 @@ import typer.core
 from vc4lab.cli.exit_codes import ExitCode, table
 from vc4lab.cli.options import Command
 
-COMMANDS = ("boot", "boards", "demo", "asm", "disasm", "run", "replay", "explain", "unknowns")
+COMMANDS = (
+    "boot",
+    "boards",
+    "demo",
+    "asm",
+    "disasm",
+    "run",
+    "replay",
+    "drm",
+    "explain",
+    "unknowns",
+)
 """Name of the command, of its module in `vc4lab.cli` and of the function there."""
 
 typer.core.HAS_RICH = False

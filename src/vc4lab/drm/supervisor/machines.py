@@ -31,6 +31,7 @@ X86_64 = Machine(
         "poll": 7, "lseek": 8, "mmap": 9, "ioctl": 16, "pread64": 17, "pwrite64": 18,
         "readv": 19, "writev": 20, "access": 21, "select": 23, "dup": 32, "dup2": 33,
         "sendfile": 40, "fcntl": 72, "ftruncate": 77, "readlink": 89, "fstatfs": 138,
+        "getxattr": 191, "lgetxattr": 192, "listxattr": 194, "llistxattr": 195,
         "epoll_create": 213, "epoll_ctl": 233, "openat": 257, "newfstatat": 262,
         "readlinkat": 267, "faccessat": 269, "pselect6": 270, "ppoll": 271, "fallocate": 285,
         "epoll_create1": 291, "dup3": 292, "preadv": 295, "pwritev": 296, "kcmp": 312,
@@ -45,6 +46,7 @@ ARM64 = Machine(
     0xC00000B7,
     277,
     {
+        "getxattr": 8, "lgetxattr": 9, "listxattr": 11, "llistxattr": 12,
         "epoll_create1": 20, "epoll_ctl": 21, "dup": 23, "dup3": 24, "fcntl": 25, "ioctl": 29,
         "fstatfs": 44, "ftruncate": 46, "fallocate": 47, "faccessat": 48, "openat": 56,
         "close": 57, "lseek": 62, "read": 63, "write": 64, "readv": 65, "writev": 66,

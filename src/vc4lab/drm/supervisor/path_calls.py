@@ -244,6 +244,13 @@ class PathCalls:
             raise Refused(errno.EACCES)
         return 0
 
+    def attributes(self, caller: Caller, address: int) -> Answer:
+        """getxattr and its relatives: nodes have no extended attributes."""
+        found = self.locate(caller, _AT_FDCWD, caller.text(address), follow=False)
+        if isinstance(found, Outcome):
+            return found
+        raise Refused(errno.EOPNOTSUPP if found is not None else errno.ENOENT)
+
     # -- by name -----------------------------------------------------------------------------------
 
     def open_how(self, caller: Caller, args: tuple[int, ...]) -> Answer:

@@ -117,6 +117,8 @@ class Supervisor:
             status = self._serve(ours)
         finally:
             sys.setswitchinterval(interval)
+            with contextlib.suppress(OSError):
+                ours.send(b"Q")  # the programs end without a word
             ours.close()
             self._finish(keeper)
             self.tree.remove()
@@ -209,7 +211,6 @@ class Supervisor:
                         raise OSError(number, os.strerror(number))
                     if not kind:
                         return 9  # the keeper was killed
-            connection.send(b"Q")  # the programs end without a word
             return 15
         finally:
             self._poller.unregister(connection)
@@ -354,6 +355,10 @@ class Supervisor:
             "access": lambda c, a: paths.access(c, _AT_FDCWD, a[0], _int(a[1])),
             "faccessat": lambda c, a: paths.access(c, a[0], a[1], _int(a[2])),
             "faccessat2": lambda c, a: paths.access(c, a[0], a[1], _int(a[2])),
+            "getxattr": lambda c, a: paths.attributes(c, a[0]),
+            "lgetxattr": lambda c, a: paths.attributes(c, a[0]),
+            "listxattr": lambda c, a: paths.attributes(c, a[0]),
+            "llistxattr": lambda c, a: paths.attributes(c, a[0]),
             "ioctl": self._ioctl,
             "read": lambda c, a: files.read(c, _int(a[0]), a[1], a[2]),
             "close": lambda c, a: files.closed(),

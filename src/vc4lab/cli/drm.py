@@ -1,0 +1,228 @@
+"""`vc4lab drm`: unmodified Linux programs on a virtual Raspberry Pi GPU."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from vc4lab.cli.exit_codes import ExitCode
+from vc4lab.cli.unknown_choices import HELP, METAVAR, unknowns_of
+
+if TYPE_CHECKING:
+    from vc4lab.diagnostics import Diagnostic
+    from vc4lab.drm.device.device import DrmDevice
+
+DRIVER = "vc4_dri.so"
+DRIVER_PLACES = (
+    ".", "dri", "lib/dri", "lib/x86_64-linux-gnu/dri", "lib/aarch64-linux-gnu/dri",
+    "src/gallium/targets/dri", "build/src/gallium/targets/dri",
+)  # fmt: skip
+"""Where a folder of the user's may have the driver: installed, or a Mesa build tree."""
+DRIVERS_PATH = "LIBGL_DRIVERS_PATH"
+SYSTEM_PLACES = (
+    "/usr/lib/x86_64-linux-gnu/dri", "/usr/lib/aarch64-linux-gnu/dri", "/usr/lib/dri",
+    "/usr/lib64/dri",
+)  # fmt: skip
+TRACES = ("ioctl",)
+
+
+def drm(
+    program: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="-- PROGRAM [ARGUMENTS]", help="What to run, as in a terminal."),
+    ] = None,
+    driver: Annotated[
+        Path | None,
+        typer.Option(help=f"Folder with Mesa's {DRIVER}, or a Mesa build tree.", metavar="DIR"),
+    ] = None,
+    frames: Annotated[
+        int | None, typer.Option(help="End the programs after so many pictures.", min=1)
+    ] = None,
+    screenshot: Annotated[
+        Path | None, typer.Option(help="Write the last picture here.", metavar="F.png")
+    ] = None,
+    modes: Annotated[
+        str | None,
+        typer.Option(help="Modes of the screen, the preferred one first: 1280x720,800x600@75."),
+    ] = None,
+    unpaced: Annotated[
+        bool, typer.Option("--unpaced", help="Show pictures as fast as they come, not at 60 Hz.")
+    ] = False,
+    gpu_memory: Annotated[
+        int, typer.Option(help="MiB of buffers that the programs can have.", min=1, max=768)
+    ] = 512,
+    engine: Annotated[str, typer.Option(help="jit, or interpreter for the golden path.")] = "jit",
+    strict: Annotated[bool, typer.Option("--strict", help="Stop at the first error.")] = False,
+    threads: Annotated[
+        int | None, typer.Option(help="Worker threads for tiles; one per processor.", min=1)
+    ] = None,
+    trace: Annotated[
+        str | None, typer.Option(help="ioctl: print every ioctl with its arguments.")
+    ] = None,
+    deep: Annotated[
+        bool,
+        typer.Option(
+            "--deep", help="Also follow device descriptors that come over sockets; slower."
+        ),
+    ] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Say what is there and what is missing.")
+    ] = False,
+    unknown: Annotated[
+        list[str] | None, typer.Option("--unknown", help=HELP, metavar=METAVAR)
+    ] = None,
+) -> None:
+    """Run a Linux program on a virtual Raspberry Pi GPU (/dev/dri, driver vc4)."""
+    from vc4lab.viewer.pictures import is_picture
+
+    if screenshot is not None and not is_picture(screenshot):
+        raise _failed(f"{screenshot}: no picture format has this ending; take .png")
+    if engine not in ("jit", "interpreter"):
+        raise _failed(f"--engine {engine}: jit and interpreter exist")
+    if trace is not None and trace not in TRACES:
+        raise _failed(f"--trace {trace}: {', '.join(TRACES)} exists")
+    folder = find_driver(driver)
+    if driver is not None and folder is None:
+        raise _failed(f"--driver {driver}: no {DRIVER} in it")
+    if check:
+        raise typer.Exit(_check(folder))
+    if not program:
+        raise _failed("no program: vc4lab drm -- kmscube, say")
+    from vc4lab.diagnostics import Reporter
+    from vc4lab.drm.device.device import DrmDevice
+    from vc4lab.drm.kms.modes import STANDARD, parse_modes
+
+    try:
+        sizes = parse_modes(modes) if modes is not None else STANDARD
+    except ValueError as error:
+        raise _failed(f"--modes: {error}") from None
+    reporter = Reporter(strict)
+    reporter.listeners.append(_show)
+    with DrmDevice(
+        modes=sizes, paced=not unpaced, gpu_memory=gpu_memory << 20, engine=engine,
+        threads=threads, unknowns=unknowns_of(unknown), reporter=reporter, deep=deep,
+        trace=_print_trace if trace else None,
+    ) as device:  # fmt: skip
+        device.keep_pictures = screenshot is not None
+        code = _run(device, program, frames, folder)
+        picture = device.screenshot() if screenshot is not None else None
+        code = _how_it_ended(device, code, frames)
+    if screenshot is not None:
+        if picture is None:
+            typer.echo(f"{screenshot}: not written, nothing was on the screen", err=True)
+            code = code or ExitCode.OUTPUT
+        else:
+            try:
+                picture.save(screenshot)
+            except (OSError, ValueError) as error:
+                text = getattr(error, "strerror", None) or str(error)
+                raise _failed(f"{screenshot}: {text}", ExitCode.OUTPUT) from None
+    raise typer.Exit(code)
+
+
+def find_driver(folder: Path | None) -> Path | None:
+    """The folder of the driver: below the user's, else where GL programs look themselves."""
+    if folder is not None:
+        places = [folder / place for place in DRIVER_PLACES]
+    else:
+        named = os.environ.get(DRIVERS_PATH, "").split(":")
+        places = [Path(place) for place in (*named, *SYSTEM_PLACES) if place]
+    return next((place for place in places if (place / DRIVER).is_file()), None)
+
+
+def _run(device: DrmDevice, program: Sequence[str], frames: int | None, driver: Path | None) -> int:
+    """The program's exit code. Raises typer.Exit if it cannot run."""
+    from vc4lab.drm.supervisor.supervisor import NotPossible
+
+    environment = dict(os.environ)
+    if driver is not None:
+        environment[DRIVERS_PATH] = str(driver.resolve())
+    held: list[tuple[int, Any]] = []
+
+    def stop(*_: object) -> None:
+        device.supervisor.stop()
+
+    try:
+        held.append((signal.SIGINT, signal.signal(signal.SIGINT, signal.SIG_IGN)))
+        held.append((signal.SIGTERM, signal.signal(signal.SIGTERM, stop)))
+        return device.run(program, frames=frames, environment=environment)
+    except NotPossible as reason:
+        raise _failed(f"vc4lab drm: {reason}; see vc4lab drm --check") from None
+    except OSError as error:
+        if error.errno not in (errno.ENOENT, errno.EACCES, errno.ENOEXEC, errno.ENOTDIR):
+            raise
+        raise _failed(f"{program[0]}: {(error.strerror or '').lower()}") from None
+    finally:
+        for number, handler in held:
+            signal.signal(number, handler)
+
+
+def _how_it_ended(device: DrmDevice, code: int, frames: int | None) -> int:
+    if device.strict_stop is not None:
+        typer.echo(f"stopped (strict): {device.strict_stop.diagnostic.code}", err=True)
+        return ExitCode.STRICT_STOP
+    if not device.gpu.jobs and device.screen.frames:
+        typer.echo(
+            f"vc4lab drm: no job reached the GPU: GL, if there was any, was drawn by the CPU. "
+            f"Mesa's {DRIVER} is needed; --driver DIR says where one is",
+            err=True,
+        )
+    if frames is not None:
+        if device.screen.frames >= frames:
+            return ExitCode.OK
+        typer.echo(f"the program ended after {device.screen.frames} of {frames} frames", err=True)
+        return code or ExitCode.GUEST_HANG
+    return code
+
+
+def _check(folder: Path | None) -> int:
+    """Print what works here; the exit code is 0 if programs can run."""
+    from vc4lab.drm.device.device import DrmDevice
+    from vc4lab.drm.supervisor.machines import host_machine
+    from vc4lab.drm.supervisor.supervisor import NotPossible
+
+    machine = host_machine()
+    kernel = os.uname()
+    if machine is None:
+        typer.echo(f"machine      {kernel.machine}: no table of its system calls")
+        return ExitCode.BAD_INPUT
+    note = "" if machine.tested else " (its table was never tried)"
+    typer.echo(f"machine      {machine.name}{note}, {kernel.sysname} {kernel.release}")
+    works = True
+    try:
+        with DrmDevice() as device:
+            device.run(["true"])
+        typer.echo("supervisor   works: seccomp user notification")
+    except (NotPossible, OSError) as error:
+        works = False
+        typer.echo(f"supervisor   does not work: {error}")
+    if folder is not None:
+        typer.echo(f"driver       {folder / DRIVER}")
+    else:
+        typer.echo(
+            f"driver       no {DRIVER} found: programs run, but GL is drawn by the CPU "
+            "(kms_swrast).\n             Name a folder that has one, or a Mesa build tree, with "
+            "--driver DIR;\n             a tree is made with meson setup "
+            "-Dgallium-drivers=vc4 and ninja"
+        )
+    return ExitCode.OK if works else ExitCode.BAD_INPUT
+
+
+def _print_trace(line: str) -> None:
+    print(line, file=sys.stderr)
+
+
+def _show(item: Diagnostic) -> None:
+    typer.echo(str(item), err=True)
+
+
+def _failed(message: str, code: ExitCode = ExitCode.BAD_INPUT) -> typer.Exit:
+    typer.echo(message, err=True)
+    return typer.Exit(code)

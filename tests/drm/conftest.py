@@ -1,0 +1,34 @@
+"""A virtual device for clients; skipped where the kernel takes no filter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+
+import pytest
+
+from vc4lab.drm.device.device import DrmDevice
+from vc4lab.drm.supervisor.supervisor import NotPossible
+
+
+@cache
+def why_not() -> str:
+    """Why programs cannot be supervised here; empty if they can."""
+    try:
+        with DrmDevice() as device:
+            device.run(["true"])
+    except (NotPossible, OSError) as error:
+        return str(error)
+    return ""
+
+
+@pytest.fixture
+def device() -> Iterator[DrmDevice]:
+    """A device of default size, unpaced."""
+    if why_not():
+        pytest.skip(f"no supervisor here: {why_not()}")
+    with DrmDevice(paced=False, threads=1) as made:
+        yield made
+        made.supervisor.descriptors.sweep()
+        assert not made.core.files, "files of dead programs are still open"
+        assert not made.buffers.at, "buffers of dead programs are still there"
