@@ -1,4 +1,4 @@
-# ruff: noqa: F821 - clients run in a process of their own, with the names of `drm_client`
+# ruff: noqa: F821, F841, N818, PT017, RUF059, SIM115 - clients are other programs
 """Programs under the supervisor: everything that processes do with descriptors."""
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import time
 from pathlib import Path
 
 import pytest
-
 from tests.support.drm_client import run_client
+
 from vc4lab.drm.device.device import DrmDevice
 
 

@@ -1,0 +1,99 @@
+"""`vc4lab drm` as people type it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.drm.conftest import why_not
+from typer.testing import CliRunner
+
+from vc4lab.cli.drm import find_driver
+from vc4lab.cli.ioctls_page import write_page
+from vc4lab.cli.main import app
+
+CLIENT = """
+import fcntl, os, struct
+fd = os.open("/dev/dri/card0", os.O_RDWR)
+data = bytearray(struct.pack("<IIQ", 0, 0, 0))
+fcntl.ioctl(fd, 0xC0106447, data)
+print(hex(struct.unpack("<IIQ", data)[2]))
+"""
+
+
+def vc4lab(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "vc4lab", "drm", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+@pytest.fixture(autouse=True)
+def _possible() -> None:
+    if why_not():
+        pytest.skip(f"no supervisor here: {why_not()}")
+
+
+def test_a_program_finds_the_gpu() -> None:
+    result = vc4lab("--trace", "ioctl", "--", sys.executable, "-c", CLIENT)
+    assert result.stdout == "0x2443356\n"
+    assert "VC4_GET_PARAM(param=0, pad=0, value=0x2443356) = 0" in result.stderr
+    assert result.returncode == 0
+
+
+def test_exit_codes(tmp_path: Path) -> None:
+    assert vc4lab("--", "sh", "-c", "exit 9").returncode == 9
+    missing = vc4lab("--", "no-such-program")
+    assert (missing.returncode, missing.stderr) == (
+        2,
+        "no-such-program: no such file or directory\n",
+    )
+    few = vc4lab("--frames", "3", "--", "true")
+    assert few.returncode == 3
+    assert "0 of 3 frames" in few.stderr
+    picture = tmp_path / "p.png"
+    nothing = vc4lab("--screenshot", str(picture), "--", "true")
+    assert nothing.returncode == 5
+    assert "nothing was on the screen" in nothing.stderr
+
+
+def test_wrong_options_are_a_sentence(tmp_path: Path) -> None:
+    for arguments in (
+        (),
+        ("--modes", "huge", "--", "true"),
+        ("--trace", "all", "--", "true"),
+        ("--engine", "fast", "--", "true"),
+        ("--screenshot", "picture.xyz", "--", "true"),
+        ("--driver", str(tmp_path), "--", "true"),
+        ("--unknown", "nothing=1", "--", "true"),
+    ):
+        result = CliRunner().invoke(app, ["drm", *arguments])
+        assert result.exit_code == 2, arguments
+        assert len(result.output.strip().splitlines()) == 1
+
+
+def test_a_driver_is_found_in_a_folder_or_a_build_tree(tmp_path: Path) -> None:
+    place = tmp_path / "src" / "gallium" / "targets" / "dri"
+    place.mkdir(parents=True)
+    assert find_driver(tmp_path) is None
+    (place / "vc4_dri.so").write_bytes(b"")
+    assert find_driver(tmp_path) == place
+    assert find_driver(place) == place
+
+
+def test_check_says_what_is_there() -> None:
+    result = vc4lab("--check")
+    assert result.returncode == 0
+    assert "supervisor   works" in result.stdout
+    assert "driver " in result.stdout
+
+
+def test_the_page_of_ioctls_is_that_of_the_declarations() -> None:
+    """Write it anew with `python -m vc4lab.cli.ioctls_page > docs/drm_ioctls.md`."""
+    page = Path(__file__).parents[2] / "docs" / "drm_ioctls.md"
+    assert page.read_text() == write_page()

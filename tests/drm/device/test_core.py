@@ -1,0 +1,142 @@
+# ruff: noqa: F821, RUF059 - clients are other programs
+"""Ioctls of every DRM device: identity, rights, capabilities, sync objects."""
+
+from __future__ import annotations
+
+from tests.support.drm_client import run_client
+
+from vc4lab.drm.device.device import DrmDevice
+
+
+def test_version_and_names(device: DrmDevice) -> None:
+    def client() -> None:
+        fd = open_card()
+        held, place = buffer(bytes(64))
+        fmt = "iii4xQQQQQQ"
+        lengths = ioctl(fd, 0x00, fmt, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+        assert lengths[3::2] == (3, 8, 21)
+        ioctl(fd, 0x00, fmt, 0, 0, 0, 3, place, 8, place + 8, 21, place + 16)
+        assert held.raw[:3] == b"vc4"
+        assert held.raw[8:16] == b"20140616"
+        assert held.raw[16:37] == b"Broadcom VC4 graphics"
+        assert ioctl(fd, 0x01, "QQ", 0, 0)[0] == 0
+        ioctl(fd, 0x07, "iiii", 1, 4, -1, -1)
+        assert ioctl(fd, 0x01, "QQ", 64, place)[0] == 7
+        assert held.raw[:7] == b"soc:gpu"
+        assert refused(fd, 0x00, fmt, 0, 0, 0, 3, 8, 0, 0, 0, 0) == errno.EFAULT
+
+    run_client(device, client)
+
+
+def test_one_file_has_the_display_and_lets_others_in(device: DrmDevice) -> None:
+    def client() -> None:
+        fd, other, render = open_card(), open_card(), open_card("renderD128")
+        assert refused(other, 0x1E, "", direction=0) == errno.EBUSY
+        magic = ioctl(other, 0x02, "I", 0, direction=2)[0]
+        assert refused(other, 0x11, "I", magic, direction=1) == errno.EACCES
+        ioctl(fd, 0x11, "I", magic, direction=1)
+        assert refused(fd, 0x11, "I", 12345, direction=1) == errno.EINVAL
+        assert refused(render, 0x1E, "", direction=0) == errno.EACCES
+        assert refused(render, 0xA0, "QQQQIIIIIIII", *[0] * 12) == errno.EACCES
+        ioctl(fd, 0x1F, "", direction=0)
+        assert refused(fd, 0x1F, "", direction=0) == errno.EINVAL
+        ioctl(other, 0x1E, "", direction=0)
+        os.close(other)
+        for _ in range(200):
+            if not refused(fd, 0x1E, "", direction=0):
+                break
+            time.sleep(0.01)
+        else:
+            raise AssertionError("the display was never free again")
+
+    run_client(device, client)
+
+
+def test_capabilities_and_parameters(device: DrmDevice) -> None:
+    def client() -> None:
+        fd = open_card("renderD128")
+        assert ioctl(fd, 0x0C, "QQ", 1, 0)[1] == 1
+        assert refused(fd, 0x0C, "QQ", 0x99, 0) == errno.EINVAL
+        values = [ioctl(fd, 0x47, "IIQ", n, 0, 0)[2] for n in (0, 1, 2, 3, 4, 5, 6, 7, 8)]
+        assert values == [0x02443356, 0xC1102431, 0x121, 1, 1, 1, 1, 1, 1]
+        assert refused(fd, 0x47, "IIQ", 9, 0, 0) == errno.EINVAL
+        assert refused(fd, 0x47, "IIQ", 0, 1, 0) == errno.EINVAL
+        assert refused(fd, 0x7F, "I", 0) == errno.EINVAL
+
+    run_client(device, client)
+
+
+def test_arguments_of_other_sizes_are_taken_as_the_kernel_takes_them(device: DrmDevice) -> None:
+    def client() -> None:
+        fd = open_card()
+        assert ioctl(fd, 0x0C, "Q", 1) == (1,)
+        assert ioctl(fd, 0x0C, "QQQQ", 1, 7, 8, 9) == (1, 1, 8, 9)
+        for address in (0, 1, 0xDEAD0000, (1 << 64) - 8, (1 << 47) - 4):
+            try:
+                libc = ctypes.CDLL(None, use_errno=True)
+                libc.ioctl.argtypes = [ctypes.c_int, ctypes.c_ulong, ctypes.c_ulong]
+                result = libc.ioctl(fd, number(0x0C, 16), address)
+                assert (result, ctypes.get_errno()) == (-1, errno.EFAULT), hex(address)
+            finally:
+                pass
+
+    run_client(device, client)
+
+
+def test_sync_objects_and_sync_files(device: DrmDevice) -> None:
+    def client() -> None:
+        fd, other = open_card("renderD128"), open_card("renderD128")
+        handle = ioctl(fd, 0xBF, "II", 0, 0)[0]
+        signaled = ioctl(fd, 0xBF, "II", 0, 1)[0]
+        held, place = buffer(struct.pack("<II", handle, signaled))
+        wait = "QqIIII"
+        assert refused(fd, 0xC3, wait, place, 0, 1, 0, 0, 0) == errno.EINVAL
+        assert refused(fd, 0xC3, wait, place, 0, 1, 2, 0, 0) == errno.ETIME
+        assert ioctl(fd, 0xC3, wait, place, 0, 2, 2, 0, 0)[4] == 1
+        soon = time.monotonic_ns() + 50_000_000
+        assert refused(fd, 0xC3, wait, place, soon, 1, 2, 0, 0) == errno.ETIME
+        assert time.monotonic_ns() >= soon
+        late = time.monotonic_ns() + 10_000_000_000
+        thread = threading.Timer(0.1, ioctl, [fd, 0xC5, "QII", place, 1, 0])
+        thread.start()
+        assert ioctl(fd, 0xC3, wait, place, late, 1, 2, 0, 0)[4] == 0
+        thread.join()
+        ioctl(fd, 0xC4, "QII", place, 1, 0)
+        assert refused(fd, 0xC3, wait, place, 0, 1, 2, 0, 0) == errno.ETIME
+
+        opaque = ioctl(fd, 0xC1, "IIiI", handle, 0, -1, 0)[2]
+        theirs = ioctl(other, 0xC2, "IIiI", 0, 0, opaque, 0)[0]
+        ioctl(fd, 0xC5, "QII", place, 1, 0)
+        mine, there = buffer(struct.pack("<I", theirs))
+        ioctl(other, 0xC3, wait, there, 0, 1, 0, 0, 0)
+
+        file = ioctl(fd, 0xC1, "IIiI", signaled, 1, -1, 0)[2]
+        poll = select.poll()
+        poll.register(file, select.POLLIN)
+        assert poll.poll(0)
+        ioctl(other, 0xC2, "IIiI", theirs, 1, file, 0)
+        data = bytearray(struct.pack("<32siiII", b"both", file, -1, 0, 0))
+        fcntl.ioctl(file, 0xC0303E03, data)
+        merged = struct.unpack("<32siiII", data)[2]
+        info = bytearray(56)
+        fcntl.ioctl(merged, 0xC0383E04, info)
+        assert struct.unpack_from("<i", info, 32)[0] == 1
+        assert refused(fd, 0xC0, "II", 99, 0) == errno.EINVAL
+        assert refused(fd, 0xC1, "IIiI", 99, 0, -1, 0) == errno.ENOENT
+        assert refused(fd, 0xC2, "IIiI", handle, 1, fd, 0) == errno.EINVAL
+
+    run_client(device, client)
+
+
+def test_traces_name_every_argument(device: DrmDevice) -> None:
+    def client() -> None:
+        fd = open_card("renderD128")
+        create_bo(fd, 4096)
+        refused(fd, 0x44, "IIQ", 5, 0, 0)
+
+    lines: list[str] = []
+    device.trace = lines.append
+    run_client(device, client)
+    text = "\n".join(lines)
+    assert "renderD128: VC4_CREATE_BO(size=0x1000, flags=0, handle=1, pad=0) = 0" in text
+    assert "= ENOENT (no buffer has handle 5)" in text
