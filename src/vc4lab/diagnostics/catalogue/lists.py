@@ -299,10 +299,12 @@ ENTRIES = [
     Entry(
         "CLE-034",
         "Tile list ended in the middle",
-        "A tile's list ran off without Return (18): into a byte that is no record or out of RAM. "
-        "The rest of this tile is lost.",
+        "A tile's list ran off without Return (18): into a byte that is no record, out of RAM, or "
+        "through a compressed list (48, 49) that does not end. The rest of this tile is left out. "
+        "Each kind of fault is named once, with the list that had it first.",
         "AG100-R p. 65",
-        "Was the list read before the binner's flush, or was tile memory overwritten?",
+        "Was the list read before the binner's flush, was tile memory overwritten, or was the list "
+        "written in another format than record 56 says?",
     ),
     Entry(
         "CLE-035",
