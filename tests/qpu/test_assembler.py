@@ -240,6 +240,16 @@ def test_more_mistakes_are_counted() -> None:
     assert str(caught.value).endswith("\nand 39 more mistakes")
 
 
+def test_hints_are_made_for_what_is_shown() -> None:
+    """Among many labels similar names are not looked for, and not for every mistake."""
+    with pytest.raises(AssemblyError) as caught:
+        assemble("".join(f"l{n}: mov r0, zz{n}\n" for n in range(20000)))
+    assert caught.value.more == 19980
+    assert str(caught.value.errors[0]) == "line 1, column 13: unknown source 'zz0'"
+    with pytest.raises(AssemblyError, match="did you mean loop"):
+        assemble("loop: mov r0, lop")
+
+
 def test_a_comment_that_is_never_closed_comes_first() -> None:
     with pytest.raises(AssemblyError) as caught:
         assemble("brr -, later\nnop /* open\nlater: nop\n")

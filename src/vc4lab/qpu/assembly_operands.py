@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Final
 
 from vc4lab.qpu.assembly_syntax import Mistake, Slot, Text, unknown
@@ -94,7 +95,7 @@ def parse_source(text: Text, symbols: Symbols) -> Source:
         return Source(text.column, text.text, immediate=word_of(text, symbols))
     except Mistake as mistake:
         if text.text.isidentifier():
-            allowed = [*READ_REGISTERS, *ACCUMULATORS, *symbols]
+            allowed = chain(READ_REGISTERS, ACCUMULATORS, symbols)  # not looked at unless shown
             raise unknown("source", text.text, allowed, text.column) from None
         raise mistake from None
 

@@ -100,9 +100,11 @@ class _Unknown(Mistake):
 
     def __init__(self, kind: str, name: str, allowed: Iterable[str], column: int) -> None:
         super().__init__("", column)
-        self.kind, self.name, self.allowed = kind, name, allowed
+        self.kind, self.name = kind, name
+        self.allowed: Iterable[str] = allowed
 
     def __str__(self) -> str:
+        self.allowed = tuple(self.allowed)
         choices = sorted(set(self.allowed) - {""})
         name = self.name if len(self.name) <= _SHOWN_COLUMNS else self.name[:_SHOWN_COLUMNS] + "…"
         close = []
