@@ -51,11 +51,14 @@ class Frame:
         data = struct.pack("<BBBBII", 1, 0, 0, 0, code, uniforms)
         return build(66, address=self.job.put(data))
 
-    def nv_shader(self, program: str, vertices: bytes, varyings: int = 0) -> bytes:
+    def nv_shader(
+        self, program: str, vertices: bytes, varyings: int = 0, uniforms: int = 0
+    ) -> bytes:
         """A record 65 and its shader record."""
         stride = 12 + 4 * varyings
         code = self.job.program(program)
-        data = struct.pack("<BBBBIII", 1, stride, 0, varyings, code, 0, self.job.put(vertices))
+        place = self.job.put(vertices)
+        data = struct.pack("<BBBBIII", 1, stride, 0, varyings, code, uniforms, place)
         return build(65, address=self.job.put(data))
 
     def bin(self, body: bytes, **mode: int) -> np.ndarray:

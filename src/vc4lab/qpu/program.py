@@ -88,13 +88,15 @@ class Program:
     """Instruction words starting at byte ``address``; equality and hash cover both.
 
     reads_twice: an instruction that reads a uniform through A and through B takes two words of the
-    stream (the unknown "uniform_read_twice").
+    stream (the unknown "uniform_read_twice"). relative_b: a write of the uniforms address in the
+    B space is relative to the pointer ("uniforms_address_b").
     """
 
     words: tuple[int, ...]
     address: int = 0
     problems: tuple[Problem, ...] = ()
     reads_twice: bool = False
+    relative_b: bool = False
 
     @classmethod
     def from_bytes(cls, code: bytes, address: int = 0) -> Program:
@@ -116,7 +118,10 @@ class Program:
     def under(self, settings: Settings) -> Program:
         """The same words as the chip that `settings` describes takes them."""
         twice = settings["uniform_read_twice"] == "two"
-        return self if twice == self.reads_twice else replace(self, reads_twice=twice)
+        relative = settings["uniforms_address_b"] == "relative"
+        if (twice, relative) == (self.reads_twice, self.relative_b):
+            return self
+        return replace(self, reads_twice=twice, relative_b=relative)
 
     def __len__(self) -> int:
         return len(self.words)
@@ -129,6 +134,15 @@ class Program:
     @cached_property
     def has_branches(self) -> bool:
         return any(isinstance(instruction, Branch) for instruction in self.instructions)
+
+    @cached_property
+    def moves_stream(self) -> bool:
+        """Whether uniforms may be read in another order than the text has them."""
+        return self.has_branches or any(
+            address == Write.UNIFORMS_ADDRESS
+            for instruction in self.instructions
+            for _, address in instruction.write_addresses()
+        )
 
     @cached_property
     def digest(self) -> str:
@@ -193,6 +207,15 @@ class Program:
         Writes whose condition is "never" count too: the address alone triggers the lookup.
         """
         return self._streams[0]
+
+    @cached_property
+    def texture_sites(self) -> dict[int, list[int]]:
+        """For each instruction that brings about texture parameters, their words of the stream."""
+        found: dict[int, list[int]] = {}
+        for site in self.uniform_sites:
+            if site.kind == "texture":
+                found.setdefault(site.instruction_index, []).append(site.index)
+        return found
 
     @property
     def texture_requests(self) -> tuple[TextureRequest, ...]:

@@ -87,6 +87,23 @@ def test_texture_sampling(kind: TextureType, mag: MagFilter) -> None:
     assert len(set(outcome.vpm[0].tolist())) > 3
 
 
+def test_texture_parameters_follow_the_uniform_pointer() -> None:
+    """To a place that lane 0 computes; all QPU state is as if it had been there from the start."""
+    config = TextureConfig(base=DATA, width=16, height=16, mag_filter=1, min_filter=1)
+    p0, p1, _, _ = config.parameters()
+    data = np.random.default_rng(2).integers(0, 1 << 32, 1024, np.uint32)
+    data[512:514] = p0, p1
+    place = DATA + 4 * 512
+    sample = (
+        "itof r0, elem_num\nldi r1, 0x3d800000\nnop; fmul r0, r0, r1\nmov t0t, 0\nmov t0s, r0\n"
+    )
+    out = ROWS + "nop; nop; ldtmu0\nmov vpm, r4" + END
+    move = "mov r2, unif\nadd r2, r2, elem_num\nnop\nmov unif_addr, r2\n"
+    moved = both(move + sample + out, [place, 0, 0], data=data)
+    assert moved.vpm[0].tolist() == both(sample + out, [p0, p1], data=data).vpm[0].tolist()
+    assert len(set(moved.vpm[0].tolist())) == 16
+
+
 FLOATS = [
     *(0, 0x80000000, 1, 0x80000001, 0x7FFFFF, 0x800000, 0x80800000, 0x3F800000, 0xBF800000),
     *(0x7F7FFFFF, 0xFF7FFFFF, 0x7F800000, 0xFF800000, 0x7FC00000, 0xFFFFFFFF, 0x7E800000),

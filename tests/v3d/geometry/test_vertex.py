@@ -8,11 +8,14 @@ import struct
 import numpy as np
 import pytest
 
+from vc4lab.diagnostics import Reporter
 from vc4lab.memory import GuestMemory
 from vc4lab.qpu.assembler import assemble
 from vc4lab.qpu.environment import Unsupported
 from vc4lab.qpu.program import Program
+from vc4lab.qpu.uniform_stream import stream_layout
 from vc4lab.records.texture import TextureConfig
+from vc4lab.v3d.fragment.late_textures import LateTextures
 from vc4lab.v3d.fragment.texture_state import describe_texture
 from vc4lab.v3d.fragment.tmu_kernels import sample_words
 from vc4lab.v3d.geometry.vertex import VertexKey, vertex_pipeline
@@ -77,7 +80,7 @@ def words(text):
     return tuple(assemble(text).words)
 
 
-def shade(memory, key, first, last, arrays, used=None, status=DONE, textures=()):
+def shade(memory, key, first, last, arrays, used=None, status=DONE, textures=(), late=None):
     """Output rows (rows x vertices) of a job; arrays: number → (address, stride)."""
     buffer = (ctypes.c_char * (buffer_bytes(key.rows, last) + 64))()
     start = (ctypes.addressof(buffer) + 63) & ~63
@@ -88,6 +91,8 @@ def shade(memory, key, first, last, arrays, used=None, status=DONE, textures=())
         context.bases[number], context.strides[number] = address, stride
     for number, texture in enumerate(textures):
         context.textures[number] = texture.address
+    if late is not None:
+        context.late = late.table.address
     if used is not None:
         marks = (ctypes.c_char * 65536)()
         for index in used:
@@ -418,6 +423,72 @@ def test_texture_and_memory_lookups(memory):
         assert rows[0].tolist() == expected.tolist(), engine
         assert rows[1].tolist() == (100 + vertices[:, 3] // 4).tolist(), engine
         assert set(rows[2].tolist()) == {0x1234}, engine
+
+
+MOVED = """
+    ldi vr_setup, 0x201a00
+    ldi vw_setup, 0x1a00
+    mov r0, vpm ; nop
+    mov r1, vpm ; nop
+    {move}
+    mov t0t, r1 ; nop
+    mov t0s, r0 ; nop
+    nop ; nop ; ldtmu0
+    mov vpm, r4 ; nop
+    mov vpm, unif ; nop
+    mov vpm, unif ; nop
+    nop ; nop ; thrend
+    nop
+    nop
+"""
+
+
+@pytest.mark.parametrize("branches", [False, True])
+@pytest.mark.parametrize(
+    ("move", "late"),
+    [
+        ("mov r2, unif\nnop\nmov unif_addr, r2", False),
+        ("mov r2, unif\nadd r2, r2, elem_num\nnop\nmov unif_addr, r2", True),
+        ("ldi r2, 92\nnop ; mov unif_addr_rel, r2\nnop", True),
+    ],
+)
+def test_texture_parameters_follow_the_uniform_pointer(memory, move, late, branches):
+    """Moved by 96 bytes; after the parameters uniforms are read there, too."""
+    texels = np.random.default_rng(9).integers(0, 1 << 32, 64, np.uint32)
+    memory.write(0x40000, texels.tobytes())
+    p0, p1, *_ = TextureConfig(
+        base=0x40000, width=8, height=8, mag_filter=1, min_filter=1
+    ).parameters()
+    relative = "rel" in move
+    here = UNIFORMS + (92 if relative else 96)
+    memory.write(UNIFORMS, struct.pack("<4I", UNIFORMS + 96, 1, 2, 3) + bytes(200))
+    memory.write(here, struct.pack("<4I", p0, p1, 0x1234, 0x5678))
+    unknowns = DEFAULT_UNKNOWNS.with_(uniforms_address_b="relative" if relative else "absolute")
+    text = MOVED.format(move=move)
+    if branches:
+        text = text.replace("    mov vpm, r4", "brr.allz -, on\nnop\nnop\nnop\non: mov vpm, r4")
+    program = Program(words(text)).under(unknowns)
+    places = stream_layout(program, memory.u32, UNIFORMS).places
+    assert (None in places) == late
+    kind, descriptor = describe_texture(p0, p1)
+    place = np.random.default_rng(3).random((16, 2), np.float32)
+    memory.write(ARRAYS, place.tobytes())
+    expected = (
+        texels.reshape(2, 2, 4, 4)
+        .swapaxes(1, 2)
+        .reshape(8, 8)[(place[:, 1] * 8).astype(int), (place[:, 0] * 8).astype(int)]
+    )
+    table = LateTextures(memory.base, Reporter(), unknowns)
+    for engine in ENGINES:
+        for known in (True, False):
+            textures = (kind if known else None,)
+            key = VertexKey(program.words, ((0, 8, 0),), 8, 3, engine, unknowns, textures=textures)
+            given = (descriptor,) if known else ()
+            arrays = {0: (ARRAYS, 8)}
+            rows, *_ = shade(memory, key, 0, 15, arrays, textures=given, late=table)
+            assert rows[0].tolist() == expected.tolist(), engine
+            assert set(rows[1].tolist()) == {0x1234}, engine
+            assert set(rows[2].tolist()) == {0x5678}, engine
 
 
 IN_BRANCHES = """

@@ -20,6 +20,7 @@ from vc4lab.drm.recorded.jobs import RecordedRun
 from vc4lab.memory import GuestMemory
 from vc4lab.qpu.assembler import assemble
 from vc4lab.qpu.program import Program
+from vc4lab.qpu.uniform_stream import stream_layout
 from vc4lab.records.control import build, parse_list
 from vc4lab.records.shader import GlShader, parse_gl_state
 from vc4lab.v3d.core import V3D
@@ -101,7 +102,10 @@ def texture_parameters(run: Run, change: Callable[[list[int]], list[int]]) -> No
     """Rewrites the parameters of all textures."""
     for _, shader in run.shaders:
         program = Program.from_memory(run.memory, shader.record.fs_code)
-        places = [shader.record.fs_uniforms + place for place in parameter_places(program)]
+        start = shader.record.fs_uniforms
+        found = parameter_places(program, stream_layout(program, run.memory.u32, start))
+        assert found is not None
+        places = [start + place for place in found]
         words = change([run.memory.u32(place) for place in places])
         for place, word in zip(places, words, strict=True):
             run.poke_word(place, word)

@@ -96,4 +96,24 @@ ENTRIES = [
         _PARAMETERS,
         "Write a third parameter with PTYPE 1 and the stride; the request then needs S, T and R.",
     ),
+    Entry(
+        "TMU-012",
+        "Wide result of a texture that was only known at run time",
+        "The program computes where its texture parameters lie, or finds them by the way it took, "
+        "and they name type RGBA64, whose requests have two result words. vc4lab returns the first "
+        "one only: how many results wait must be known when a program is compiled.",
+        _PARAMETERS,
+        "Let the parameters follow from uniforms alone, or use a type with one result word.",
+        Severity.WARNING,
+    ),
+    Entry(
+        "TMU-013",
+        "Too many textures that were only known at run time",
+        "Programs that compute where their texture parameters lie asked for more textures than "
+        "vc4lab keeps for one frame; the others return 0.",
+        _PARAMETERS,
+        "If there should be few: the uniform pointer is out of step, and the parameters are "
+        "something else.",
+        Severity.WARNING,
+    ),
 ]

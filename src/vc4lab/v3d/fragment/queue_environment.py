@@ -17,6 +17,7 @@ from vc4lab.qpu.operations import Mux, Signal
 from vc4lab.qpu.registers import Read
 from vc4lab.qpu.wide import Diverged, WideEnvironment, rows_of
 from vc4lab.v3d.fragment.accesses import ColourAccesses
+from vc4lab.v3d.fragment.late_textures import late_textures_at
 from vc4lab.v3d.fragment.standalone import (
     ALL,
     LOAD_COLOUR,
@@ -32,7 +33,7 @@ from vc4lab.v3d.fragment.standalone import (
 )
 from vc4lab.v3d.fragment.tile_context import DrawParams, TileContext
 from vc4lab.v3d.fragment.tlb import ALL_SAMPLES
-from vc4lab.v3d.fragment.tmu_kernels import lookup_at, sample_many
+from vc4lab.v3d.fragment.tmu_kernels import late_samples, lookup_at, sample_many
 from vc4lab.v3d.fragment.tmu_requests import Requests
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ class QueueEnvironment(WideEnvironment):
             len(self.shared.key.textures),
             sample=self._sample,
             lookup=lambda addresses: lookup_at(self.shared.draw.memory.base, addresses),
-            skip_uniform=self._skip_uniform,
+            take_uniform=self._take_parameter,
             zero=lambda: _ZERO,
         )
 
@@ -231,10 +232,19 @@ class QueueEnvironment(WideEnvironment):
     def tmu_load(self, unit: int) -> Any:
         return self._requests.load(unit)
 
-    def _sample(self, number: int, coordinates: list[Words]) -> list[Words]:
+    def _take_parameter(self) -> Words:
+        return self.uniform()
+
+    def _sample(
+        self, number: int, coordinates: list[Words], parameters: list[Words]
+    ) -> list[Words]:
+        kind, base = self.shared.key.textures[number], self.shared.draw.memory.base
+        if kind is None:
+            place = self.shared.params + DrawParams.offset("late")
+            table = late_textures_at(ctypes.c_uint64.from_address(place).value)
+            return late_samples(table, base, coordinates, parameters, self.blocks)
         place = self.shared.params + DrawParams.offset("textures") + 8 * number
         descriptor = ctypes.c_uint64.from_address(place).value
-        kind, base = self.shared.key.textures[number], self.shared.draw.memory.base
         return sample_many(kind, descriptor, base, coordinates, self.blocks)
 
     def tmu_noswap(self, value: Words) -> None:

@@ -32,6 +32,7 @@ from vc4lab.simd import (
 )
 from vc4lab.v3d.fragment import tlb
 from vc4lab.v3d.fragment.accesses import ColourAccesses, StagedColourAccesses
+from vc4lab.v3d.fragment.late_textures import sample_late
 from vc4lab.v3d.fragment.tile_context import STATUS_ENDLESS, STATUS_LEFT, FragmentKey
 from vc4lab.v3d.fragment.tile_layout import PLANE_BYTES, SAMPLE_BYTES
 from vc4lab.v3d.fragment.tmu import direct_lookup, sample
@@ -93,6 +94,7 @@ class DrawConstants:
     textures: list[Value] = field(default_factory=list)
     budget: Value | None = None
     interrupts: Value | None = None
+    late: Value | None = None
 
     @classmethod
     def load(cls, key: FragmentKey, program: Program, context: Any, params: Any) -> DrawConstants:
@@ -114,7 +116,8 @@ class DrawConstants:
         textures = [load(ptr, base + 8 * k, align=8) for k in numbers]
         budget = context.budget if program.has_branches else None
         interrupts = context.field_ptr("interrupts")
-        return cls(key, program, memory, address, uniforms, textures, budget, interrupts)
+        late = params.late if None in key.textures else None
+        return cls(key, program, memory, address, uniforms, textures, budget, interrupts, late)
 
 
 class FragmentEnvironment(Environment):
@@ -147,7 +150,7 @@ class FragmentEnvironment(Environment):
             len(constants.key.textures),
             sample=self._sample,
             lookup=lambda addresses: direct_lookup(constants.memory, addresses),
-            skip_uniform=self._skip_uniform,
+            take_uniform=self._take_parameter,
             zero=lambda: const(i32x16, 0),
         )
         if writes(constants.program, Write.TLB_STENCIL_SETUP):
@@ -179,6 +182,13 @@ class FragmentEnvironment(Environment):
         value = load(i32, host(constants.memory, self._pointer.get()))
         self._skip_uniform()
         return splat(value)
+
+    def _take_parameter(self) -> Value | None:
+        word = None
+        if self.constants.late is not None:
+            word = load(i32, host(self.constants.memory, self._pointer.get()))
+        self._skip_uniform()
+        return word
 
     def _skip_uniform(self) -> None:
         if self._pointer is not None:
@@ -248,9 +258,14 @@ class FragmentEnvironment(Environment):
     def tmu_load(self, unit: int) -> Any:
         return self._requests.load(unit)
 
-    def _sample(self, number: int, coordinates: list[Value]) -> tuple[Value, ...]:
+    def _sample(
+        self, number: int, coordinates: list[Value], parameters: list[Value]
+    ) -> tuple[Value, ...]:
         constants, kinds = self.constants, self.constants.key.textures
         kind = kinds[number]
+        if kind is None:
+            assert constants.late is not None
+            return (sample_late(constants.late, coordinates, parameters),)
         shared = kinds.count(kind) > (INLINED_NEAREST if kind.plain else INLINED_REQUESTS)
         same = constants.key.texture_of
         result = sample(

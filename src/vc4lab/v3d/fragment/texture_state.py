@@ -319,10 +319,11 @@ def _descriptor(
     return descriptor
 
 
-def same_textures(descriptors: Sequence[TextureDescriptor]) -> tuple[int, ...]:
+def same_textures(descriptors: Sequence[TextureDescriptor | None]) -> tuple[int, ...]:
     """For each descriptor the number of its first appearance; empty if each appears once."""
     first: dict[int, int] = {}
-    numbers = tuple(first.setdefault(d.address, n) for n, d in enumerate(descriptors))
+    places = [-1 - n if d is None else d.address for n, d in enumerate(descriptors)]
+    numbers = tuple(first.setdefault(place, n) for n, place in enumerate(places))
     return numbers if len(first) < len(numbers) else ()
 
 

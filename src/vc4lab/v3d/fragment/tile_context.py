@@ -187,6 +187,7 @@ class DrawParams(Struct):
     callback_id = i32
     instructions = i32
     lookups = i32
+    late = ptr  # LateTable
     textures = Array(ptr, MAX_TEXTURE_REQUESTS)
 
 
@@ -217,7 +218,8 @@ class FragmentKey:
     point_size_in_vertex
         Shader-record flag bit 1: word 3 of a vertex is the point size.
     textures
-        Kind of each texture request, in the order of the S writes, without direct lookups.
+        Kind of each texture request, in the order of the S writes, without direct lookups. None:
+        its parameters are only known while the program runs (`late_textures.py`).
     texture_of
         For each request the number of the first one with the same parameters; empty if no two have.
     index_bits
@@ -251,7 +253,7 @@ class FragmentKey:
     z_update: bool = False
     depth_offset: bool = False
     point_size_in_vertex: bool = False
-    textures: tuple[TextureKind, ...] = ()
+    textures: tuple[TextureKind | None, ...] = ()
     texture_of: tuple[int, ...] = ()
     index_bits: int = 16
     code_address: int = 0

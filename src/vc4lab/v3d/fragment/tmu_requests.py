@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.qpu.environment import Noted, Unsupported
@@ -18,8 +19,11 @@ if TYPE_CHECKING:
 MAX_REQUESTS = 32
 """Texture requests (S writes that are not direct lookups) of one program."""
 
-Sampler = Callable[[int, list[Any]], Sequence[Any]]
-"""`sample(number, [s, t, r, b])`: the result vectors of texture request `number`."""
+MAX_PARAMETERS = 4
+"""Parameters of a request that count."""
+
+Sampler = Callable[[int, list[Any], list[Any]], Sequence[Any]]
+"""`sample(number, [s, t, r, b], parameters)`: the result vectors of texture request `number`."""
 
 Lookup = Callable[[Any], Any]
 """`lookup(addresses)`: the words at 16 addresses."""
@@ -34,8 +38,9 @@ class Requests:
         Instruction index of an S write → number of its texture request.
     count
         Texture requests that are configured.
-    skip_uniform
-        Called for each configuration word the hardware takes from the uniform stream.
+    take_uniform
+        Called for each configuration word the hardware takes from the uniform stream. What it
+        returns is handed to `sample`, if it is not None.
     zero
         A vector of zeros, for coordinates that were not written.
     """
@@ -47,16 +52,17 @@ class Requests:
         *,
         sample: Sampler,
         lookup: Lookup,
-        skip_uniform: Callable[[], None],
+        take_uniform: Callable[[], Any],
         zero: Callable[[], Any],
     ) -> None:
         self.numbers = numbers
         self.count = count
         self.sample = sample
         self.lookup = lookup
-        self.skip_uniform = skip_uniform
+        self.take_uniform = take_uniform
         self.zero = zero
         self._pending: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
+        self._parameters: tuple[list[Any], list[Any]] = ([], [])
         self._results: tuple[deque[Any], deque[Any]] = (deque(), deque())
 
     def write(self, unit: int, register: str, value: Any, site: int) -> None:
@@ -65,7 +71,10 @@ class Requests:
         if register == "s" and not pending:
             self._results[unit].append(self.lookup(value))
             return
-        self.skip_uniform()
+        parameters = self._parameters[unit]
+        word = self.take_uniform()
+        if word is not None and len(parameters) < MAX_PARAMETERS:
+            parameters.append(word)
         pending[register] = value
         if register != "s":
             return
@@ -73,8 +82,9 @@ class Requests:
         if not 0 <= number < self.count:
             raise Unsupported("FRG-002", f"texture request {number} has no configuration", site)
         coordinates = [pending[name] if name in pending else self.zero() for name in "strb"]
-        self._results[unit].extend(self.sample(number, coordinates))
+        self._results[unit].extend(self.sample(number, coordinates, list(parameters)))
         pending.clear()
+        parameters.clear()
 
     def load(self, unit: int) -> Any:
         """The oldest result of a unit. Raises Unsupported if there is none."""
@@ -84,9 +94,10 @@ class Requests:
 
     def noted(self) -> Noted:
         """Requests being written and results not yet read."""
-        shape = tuple(tuple(pending) for pending in self._pending), tuple(map(len, self._results))
+        lists = (*self._parameters, *self._results)
+        shape = tuple(tuple(pending) for pending in self._pending), tuple(map(len, lists))
         values = [value for pending in self._pending for value in pending.values()]
-        return Noted(shape, (*values, *self._results[0], *self._results[1]))
+        return Noted(shape, (*values, *chain.from_iterable(lists)))
 
     def recall(self, noted: Noted) -> None:
         """The opposite of `noted`."""
@@ -94,9 +105,9 @@ class Requests:
         for pending, known in zip(self._pending, names, strict=True):
             pending.clear()
             pending.update((name, next(values)) for name in known)
-        for results, count in zip(self._results, counts, strict=True):
-            results.clear()
-            results.extend(next(values) for _ in range(count))
+        for kept, count in zip((*self._parameters, *self._results), counts, strict=True):
+            kept.clear()
+            kept.extend(next(values) for _ in range(count))
 
 
 def texture_numbers(program: Program) -> dict[int, int]:

@@ -52,6 +52,7 @@ class VertexContext(Struct):
     interrupts = i32  # not 0: a shader has written HOST_INT
     deopts = i32  # chunks that only the exact build could shade
     wanted = i32  # lanes of the batch that is shaded, as bits
+    late = ptr  # LateTable, for textures whose kind is None
     textures = Array(ptr, MAX_REQUESTS)  # TextureDescriptor of each request
 
 
@@ -74,7 +75,8 @@ class VertexKey:
     code_address
         Guest address of the program; only programs with absolute or register branches need it.
     textures
-        Kind of each texture request, in the order of the S writes, without direct lookups.
+        Kind of each texture request, in the order of the S writes, without direct lookups. None:
+        its parameters are only known while the program runs.
     """
 
     words: tuple[int, ...]
@@ -84,7 +86,7 @@ class VertexKey:
     engine: str = "jit"
     unknowns: Unknowns = DEFAULT_UNKNOWNS
     code_address: int = 0
-    textures: tuple[TextureKind, ...] = ()
+    textures: tuple[TextureKind | None, ...] = ()
 
     @property
     def rows_in(self) -> int:

@@ -84,9 +84,7 @@ class InterpretedVertices(WideEnvironment):
         return np.array([ctypes.c_uint32.from_address(place).value], np.uint32)
 
     def uniforms_address(self, value: Any, relative: bool) -> None:
-        if relative:
-            self.refuse("a relative uniforms address")
-        self.stream = _one(value)
+        self.stream = _one(value) + (self.stream if relative else 0)
 
     def vpm_setup(self, side: str, value: Any) -> None:
         word = _one(value)
@@ -111,24 +109,24 @@ class InterpretedVertices(WideEnvironment):
             self.outputs[there] = part if mask.all() else np.where(mask, part, self.outputs[there])
         self.write_address = vpm.advance(self.write_setup, self.write_address)
 
-    def _skip_uniform(self) -> None:
-        """The texture unit took a word of the stream."""
-        self.stream += 4
-
     def _new_requests(self) -> Requests:
         return Requests(
             self.of.numbers,
             len(self.of.key.textures),
             sample=self._sample,
             lookup=self._lookup,
-            skip_uniform=self._skip_uniform,
+            take_uniform=self.uniform,
             zero=lambda: _ZERO,
         )
 
-    def _sample(self, number: int, coordinates: list[Any]) -> list[Any]:
-        from vc4lab.v3d.fragment.tmu_kernels import sample_many
+    def _sample(self, number: int, coordinates: list[Any], parameters: list[Any]) -> list[Any]:
+        from vc4lab.v3d.fragment.late_textures import late_textures_at
+        from vc4lab.v3d.fragment.tmu_kernels import late_samples, sample_many
 
         kind, context = self.of.key.textures[number], self.context
+        if kind is None:
+            table = late_textures_at(context.late)
+            return late_samples(table, context.memory, coordinates, parameters, self.blocks)
         descriptor = context.textures[number]
         return sample_many(kind, descriptor, context.memory, coordinates, self.blocks)
 

@@ -100,12 +100,11 @@ class _VertexEnvironment(Environment):
         return partial(self.checked.add, position)
 
     def uniforms_address(self, value: Value, relative: bool) -> None:
-        if relative:
-            self.refuse("a relative uniforms address")
         if self.branchy:
-            self.stream.set(value[0] - self.uniforms)
+            base = -self.stream.get() if relative else self.uniforms
+            self.stream.set(value[0] - base)
         else:
-            self.uniforms = value[0]
+            self.uniforms = value[0] + (self.uniforms + self.taken) if relative else value[0]
             self.taken = 0
             self.moved = True
 
@@ -118,16 +117,23 @@ class _VertexEnvironment(Environment):
     @cached_property
     def requests(self) -> Requests:
         """The texture units."""
+        from vc4lab.v3d.fragment.late_textures import sample_late
         from vc4lab.v3d.fragment.tmu import direct_lookup, sample
 
         kinds = self.key.textures
 
-        def look(number: int, coordinates: list[Value]) -> tuple[Value, ...]:
+        def look(
+            number: int, coordinates: list[Value], parameters: list[Value]
+        ) -> tuple[Value, ...]:
+            kind = kinds[number]
+            if kind is None:
+                lanes = [_word(value) for value in coordinates]
+                return (sample_late(self.context.late, lanes, parameters),)
             descriptor = load(ptr, self.context.field_ptr("textures") + 8 * number)
-            shared = kinds.count(kinds[number]) > 1
+            shared = kinds.count(kind) > 1
             words = [_word(value) for value in coordinates]
             memory = self.context.memory  # here and not once for all: this may be in a branch
-            found = sample(kinds[number], descriptor, memory, *words, shared=shared)
+            found = sample(kind, descriptor, memory, *words, shared=shared)
             return found if isinstance(found, tuple) else (found,)
 
         return Requests(
@@ -135,16 +141,20 @@ class _VertexEnvironment(Environment):
             len(kinds),
             sample=look,
             lookup=lambda addresses: direct_lookup(self.context.memory, _word(addresses)),
-            skip_uniform=self.skip_uniform,
+            take_uniform=self.take_parameter,
             zero=lambda: const(i32x16, 0),
         )
 
-    def skip_uniform(self) -> None:
-        """The texture unit took a word of the stream."""
+    def take_parameter(self) -> Value | None:
+        """The texture unit takes a word of the stream; what it is if that is not known before."""
+        if None in self.key.textures:
+            word: Value = self.uniform()[0]
+            return word
         if self.branchy:
             self.stream.set(self.stream.get() + 4)
         else:
             self.taken += 4
+        return None
 
     def tmu_write(self, unit: int, register: str, value: Value, mask: Value, site: int) -> None:
         self.requests.write(unit, register, value, site)

@@ -22,6 +22,8 @@ class ProgramEntry(Struct):
     places = ptr  # i32 each: byte offset of a texture parameter in the uniform stream
     word_count = i32  # of them
     reads_uniforms = i32
+    pointers = ptr  # pairs of i32: where a word lies that becomes the pointer, where it leads
+    pointer_count = i32  # of pairs; all count from the start of the stream
 
 
 class PipelineEntry(Struct):

@@ -86,8 +86,22 @@ def _program(c: Any, code: Value, uniforms: Value) -> Value:
         fine = fine & is_named(c, uniforms, one) & ((uniforms & (ALIGNMENT[Use.UNIFORMS] - 1)) == 0)
     if fine:
         if same_code(c.memory, code, entry.code, entry.code_bytes):
-            found = entry.pointer
+            if _leads_there(c, entry, uniforms):
+                found = entry.pointer
     return found
+
+
+@staged
+def _leads_there(c: Any, program: Any, uniforms: Value) -> Value:
+    """Whether the words that a program makes its pointer lead where they are known to."""
+    same: Any = const(i1, True)
+    k: Any = const(i32, 0)
+    while same & (k < program.pointer_count):
+        place = program.pointers + k * 8
+        word = load(i32, host(c.memory, uniforms + load(i32, place)))
+        same = word - uniforms == load(i32, place + 4)
+        k = k + 1
+    return same
 
 
 @staged

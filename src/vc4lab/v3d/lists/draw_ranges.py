@@ -11,6 +11,7 @@ from vc4lab.v3d.fragment.formats import FORMATS
 from vc4lab.v3d.fragment.tiling import mip_chain
 from vc4lab.v3d.lists.addresses import AddressCheck, Use
 from vc4lab.v3d.lists.render_state import VG_INLINE_SHADER
+from vc4lab.v3d.lists.shader_state import known_places
 
 if TYPE_CHECKING:
     from vc4lab.qpu.program import Program
@@ -100,12 +101,17 @@ class DrawRanges:
         if not count:
             return
         uses(Use.UNIFORMS, uniforms, 4 * count, where)
+        stream = programs.layout(program, uniforms).places
         bit_utile = programs.unknowns["tmu_bw1_utile"]
         for request in program.texture_requests:
-            if not request.is_direct:
-                words = tuple(programs.memory.u32(uniforms + 4 * n) for n in request.uniforms[:4])
+            places = None if request.is_direct else known_places(stream, request)
+            if places:
+                for place in places:
+                    if place >= 4 * count:
+                        uses(Use.UNIFORMS, (uniforms + place) & 0xFFFFFFFF, 4, where)
+                words = tuple(programs.memory.u32(uniforms + place) for place in places)
                 if len(words) > 1:
-                    place = uniforms + 4 * request.uniforms[0]
+                    place = (uniforms + places[0]) & 0xFFFFFFFF
                     uses(Use.TEXTURE, *texture_range(words, bit_utile), place)
                     self._aligned(words[0], place)
 

@@ -16,6 +16,7 @@ from vc4lab.qpu.operations import Signal
 from vc4lab.records.codes import Compare, CoverageUpdate, ListData
 from vc4lab.records.declarations import ConfigurationBits, PrimitiveListFormat
 from vc4lab.v3d.fragment.interpreted import GoldenDraw, register
+from vc4lab.v3d.fragment.late_textures import LateTextures
 from vc4lab.v3d.fragment.pipeline import Pipeline, fragment_pipeline
 from vc4lab.v3d.fragment.texture_state import LevelLayout, same_textures
 from vc4lab.v3d.fragment.tile_context import (
@@ -89,6 +90,7 @@ class DrawPreparer:
         self.fallbacks: Counter[FragmentKey] = Counter()
         self._known: dict[tuple[Any, ...], tuple[Program, FragmentKey, Pipeline]] = {}
         self.programs = ProgramCache(memory, reporter, unknowns)
+        self.late = LateTextures(memory.base, reporter, unknowns)
         self._layout, self._layout_number = SINGLE, LAYOUTS.index(SINGLE)
         self._vg_mask = False
         self._expanded = 0
@@ -118,6 +120,7 @@ class DrawPreparer:
         `layout` is that of the tile buffer, which has a VG mask if `vg_mask`.
         """
         self.vertices.arena.gather()
+        self.late.begin()
         if layout is not self._layout:
             self._layout, self._layout_number = layout, LAYOUTS.index(layout)
         self._vg_mask = vg_mask
@@ -217,20 +220,25 @@ class DrawPreparer:
         state: Any,
         shader: ShaderState,
         program: Program,
-        descriptors: tuple[TextureDescriptor, ...],
+        descriptors: tuple[TextureDescriptor | None, ...],
         made: tuple[FragmentKey, Pipeline],
         quad: tuple[int, int],
     ) -> None:
         """Draws with this state, program and textures need no Python from the next one on."""
+        layout = self.programs.layout(program, shader.uniforms)
+        places = parameter_places(program, layout)
+        if places is None:
+            return
         shape = shader.varyings << VARYINGS_AT | shader.point_size << POINT_SIZE_AT
-        places = parameter_places(program)
+        textures = [descriptor for descriptor in descriptors if descriptor is not None]
         self._draws.pipelines.enter(
             program,
             shader.code,
             state,
             shape | self._mode << MODE_AT,
+            layout,
             [self.memory.u32(shader.uniforms + place) for place in places],
-            descriptors,
+            textures,
             made[1].address,
             made,
             quad,
@@ -248,7 +256,7 @@ class DrawPreparer:
         use: DrawUse,
         shader: ShaderState,
         program: Program,
-        kinds: tuple[TextureKind, ...],
+        kinds: tuple[TextureKind | None, ...],
         texture_of: tuple[int, ...],
     ) -> tuple[FragmentKey, Pipeline]:
         """`fragment_pipeline` and its key, without comparing whole programs for every draw."""
@@ -280,7 +288,7 @@ class DrawPreparer:
         use: DrawUse,
         shader: ShaderState,
         program: Program,
-        kinds: tuple[TextureKind, ...],
+        kinds: tuple[TextureKind | None, ...],
         texture_of: tuple[int, ...],
     ) -> FragmentKey:
         state: Any = use.state
@@ -342,7 +350,7 @@ class DrawPreparer:
         use: DrawUse,
         shader: ShaderState,
         vertices: ShadedVertices,
-        descriptors: tuple[TextureDescriptor, ...],
+        descriptors: tuple[TextureDescriptor | None, ...],
     ) -> DrawParams:
         state: Any = use.state
         params: Any = DrawParams()
@@ -364,17 +372,20 @@ class DrawPreparer:
         if self.unknowns["rht_boundary_offset"] == "moved":
             params.rht_boundary += state.viewport_x
         for number, descriptor in enumerate(descriptors):
-            params.textures[number] = descriptor.address
+            if descriptor is not None:
+                params.textures[number] = descriptor.address
+        params.late = self.late.table.address if None in descriptors else 0
         return params
 
 
 def quad_work(program: Program, key: FragmentKey) -> tuple[int, int]:
     """What a quad costs the QPUs and the texture units, for `job_time`: instructions and lookups.
 
-    A loop counts once. A lookup in a raster texture counts as several.
+    A loop counts once. A lookup in a raster texture, if that is known, counts as several.
     """
     direct = len(program.texture_requests) - len(key.textures)
-    raster = sum(kind.layout is LevelLayout.RASTER for kind in key.textures)
+    known = [kind for kind in key.textures if kind is not None]
+    raster = sum(kind.layout is LevelLayout.RASTER for kind in known)
     return len(key.program), direct + len(key.textures) + (RASTER_LOOKUPS - 1) * raster
 
 

@@ -123,6 +123,7 @@ class FrameRenderer:
                 layout=mode.layout,
             )
         result = self.scheduler.run(frame)
+        self.preparer.late.report()
         if result is not FLAWLESS:
             self._report_draws(result, draws)
 

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from vc4lab.memory import MEMORY_MASK, MEMORY_SIZE
 from vc4lab.v3d.lists.draw_context import PipelineEntry, ProgramEntry
+from vc4lab.v3d.lists.shader_state import known_places
 
 if TYPE_CHECKING:
     from vc4lab.qpu.program import Program
+    from vc4lab.qpu.uniform_stream import StreamLayout
     from vc4lab.v3d.fragment.texture_state import TextureDescriptor
 
 PROGRAMS, PIPELINES = 1024, 8192
@@ -101,6 +103,7 @@ class PipelineTable:
         address: int,
         state: Any,
         shader: int,
+        layout: StreamLayout,
         words: Sequence[int],
         textures: Sequence[TextureDescriptor],
         function: int,
@@ -115,8 +118,9 @@ class PipelineTable:
             The fragment program, at a guest address.
         state, shader
             Render state and `PipelineEntry.shader`.
-        words, textures
-            Texture parameters in the order of `parameter_places`, the descriptors made of them.
+        layout, words, textures
+            Where the texture parameters are, what they are in the order of `parameter_places`, the
+            descriptors made of them. A program whose layout is another each time is left to Python.
         made
             What `made` gives for this entry.
         quad
@@ -125,21 +129,26 @@ class PipelineTable:
         code = b"".join(word.to_bytes(8, "little") for word in program.words)
         if not address or (address & MEMORY_MASK) + len(code) > MEMORY_SIZE:
             return
+        places = parameter_places(program, layout)
+        if places is None or layout.absolute:
+            return
         program_key = (address,)
         known = self._programs.known(program_key)
         changed = known is not None and self._keep[ctypes.addressof(known)][0] != code
         self.stale |= changed or self._programs.full or self._pipelines.full
-        if self.stale:
+        if self.stale or (known and self._keep[ctypes.addressof(known)][1] != layout):
             return
         entry = known or self._programs.entry(program_key)
         if known is None:
-            places = parameter_places(program)
             copy = ctypes.create_string_buffer(code, len(code))
             offsets = (ctypes.c_int32 * max(len(places), 1))(*places)
+            flat = [word for pair in layout.pointers for word in pair]
+            pointers = (ctypes.c_uint32 * max(len(flat), 1))(*flat)
             entry.where, entry.code_bytes = address, len(code)
             entry.code, entry.places = ctypes.addressof(copy), ctypes.addressof(offsets)
             entry.word_count, entry.reads_uniforms = len(places), bool(program.uniform_sites)
-            self._keep[ctypes.addressof(entry)] = code, copy, offsets
+            entry.pointers, entry.pointer_count = ctypes.addressof(pointers), len(layout.pointers)
+            self._keep[ctypes.addressof(entry)] = code, layout, copy, offsets, pointers
         fields = (state.config, state.flat_flags, state.list_format, shader)
         key = (address, *fields, *words)
         if self._pipelines.known(key) is not None:
@@ -156,7 +165,10 @@ class PipelineTable:
         self.made[ctypes.addressof(found)] = made
 
 
-def parameter_places(program: Program) -> list[int]:
-    """Byte offsets in the uniform stream of all texture parameters, request by request."""
+def parameter_places(program: Program, layout: StreamLayout) -> list[int] | None:
+    """Byte offsets in the uniform stream of all texture parameters, request by request; None if
+    one is not known."""
     requests = [r for r in program.texture_requests if not r.is_direct]
-    return [4 * n for request in requests for n in request.uniforms[:4]]
+    places = [known_places(layout.places, request) for request in requests]
+    known = [place for place in places if place is not None]
+    return [n for place in known for n in place] if len(known) == len(places) else None

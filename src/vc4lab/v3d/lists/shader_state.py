@@ -6,11 +6,13 @@ between frames; programs are only decoded again when their bytes changed.
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from vc4lab.qpu.program import Program
+from vc4lab.qpu.program import Program, TextureRequest
+from vc4lab.qpu.uniform_stream import StreamLayout, stream_layout
 from vc4lab.records.declarations import GlShaderState, VgInlineShader
 from vc4lab.records.shader import (
     GlShader,
@@ -80,7 +82,11 @@ def read_shader_state(
     return None
 
 
-Textures = tuple[tuple[TextureKind, ...], tuple[TextureDescriptor, ...]]
+Textures = tuple[tuple[TextureKind | None, ...], tuple[TextureDescriptor | None, ...]]
+"""Of each request; None where the parameters are only known while the program runs."""
+
+KNOWN_LAYOUTS = 8
+"""Layouts of the uniform stream that are remembered of one program."""
 
 
 @lru_cache(maxsize=1024)
@@ -115,6 +121,7 @@ class ProgramCache:
         self.reporter = reporter
         self._programs: dict[int, tuple[bytes, Program]] = {}
         self._textures: dict[tuple[Any, ...], tuple[Program, Textures]] = {}
+        self._layouts: dict[int, tuple[Program, deque[tuple[int, StreamLayout]]]] = {}
 
     def get(self, address: int) -> Program:
         """The program at a guest address; oddities of its shape are reported once."""
@@ -141,28 +148,56 @@ class ProgramCache:
         requests = [r for r in program.texture_requests if not r.is_direct]
         if not requests:
             return (), ()
-        places = [request.uniforms[:4] for request in requests]
-        words = [tuple([self.memory.u32(uniforms + 4 * n) for n in place]) for place in places]
+        stream = self.layout(program, uniforms).places
+        places = [known_places(stream, request) for request in requests]
+        words = [
+            place and tuple([self.memory.u32(uniforms + n) for n in place]) for place in places
+        ]
         key = (id(program), *words)
         known = self._textures.get(key)
         if known is None:
-            kinds: list[TextureKind] = []
-            descriptors: list[TextureDescriptor] = []
+            kinds: list[TextureKind | None] = []
+            descriptors: list[TextureDescriptor | None] = []
             for place, parameters in zip(places, words, strict=True):
-                p0, p1, p2, p3 = (*parameters, 0, 0, 0)[:4]
-                kind, descriptor = describe_texture(
-                    p0,
-                    p1,
-                    p2,
-                    p3,
-                    used_params=len(parameters),
-                    unknowns=unknowns,
-                    reporter=self.reporter,
-                    address=uniforms + 4 * place[0],
-                )
+                kind = descriptor = None
+                if place and parameters:
+                    p0, p1, p2, p3 = (*parameters, 0, 0, 0)[:4]
+                    kind, descriptor = describe_texture(
+                        p0,
+                        p1,
+                        p2,
+                        p3,
+                        used_params=len(parameters),
+                        unknowns=unknowns,
+                        reporter=self.reporter,
+                        address=(uniforms + place[0]) & 0xFFFFFFFF,
+                    )
                 kinds.append(kind)
                 descriptors.append(descriptor)
             if len(self._textures) >= 1024:
                 self._textures.clear()
             known = self._textures[key] = program, (tuple(kinds), tuple(descriptors))
         return known[1]
+
+    def layout(self, program: Program, uniforms: int) -> StreamLayout:
+        """Where the texture parameters of a program lie, whose uniforms begin at `uniforms`."""
+        known = self._layouts.get(id(program))
+        if known is None:
+            if len(self._layouts) >= 1024:
+                self._layouts.clear()
+            known = self._layouts[id(program)] = program, deque(maxlen=KNOWN_LAYOUTS)
+        for start, layout in known[1]:
+            if (start == uniforms or not layout.absolute) and all(
+                (self.memory.u32(uniforms + at) - uniforms) & 0xFFFFFFFF == leads_to
+                for at, leads_to in layout.pointers
+            ):
+                return layout
+        layout = stream_layout(program, self.memory.u32, uniforms)
+        known[1].append((uniforms, layout))
+        return layout
+
+
+def known_places(stream: tuple[int | None, ...], request: TextureRequest) -> tuple[int, ...] | None:
+    """Places of a request's parameters in the stream; None if one is not known."""
+    places = tuple([place for n in request.uniforms[:4] if (place := stream[n]) is not None])
+    return places if len(places) == len(request.uniforms[:4]) else None

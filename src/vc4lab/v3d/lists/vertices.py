@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.qpu.environment import Unsupported
+from vc4lab.v3d.fragment.late_textures import LateTextures
 from vc4lab.v3d.fragment.tmu_requests import MAX_REQUESTS
 from vc4lab.v3d.geometry.nv_vertices import (
     CLIP_HEADER_WORDS,
@@ -131,7 +132,7 @@ class _Job:
     program: Program
     pipeline: VertexPipeline
     context: Any
-    textures: tuple[TextureDescriptor, ...]
+    textures: tuple[TextureDescriptor | None, ...]
 
 
 class VertexStage:
@@ -152,6 +153,7 @@ class VertexStage:
         self.unknowns = unknowns
         self.engine = engine
         self.arena = Arena()
+        self.late = LateTextures(memory.base, reporter, unknowns)
         self._jobs: dict[tuple[int, int, bool], _Job] = {}
         self._pipelines: dict[tuple[Any, ...], tuple[Program, VertexPipeline]] = {}
         self.shaders = ShaderTable()
@@ -225,7 +227,11 @@ class VertexStage:
             context.bases[number] = attribute.address
             context.strides[number] = attribute.stride
         for number, texture in enumerate(textures):
-            context.textures[number] = texture.address
+            if texture is not None:
+                context.textures[number] = texture.address
+        if None in textures:
+            self.late.begin()
+            context.late = self.late.table.address
         if len(self._jobs) >= _MAX_JOBS:
             self._jobs.clear()
         job = _Job(shader, code, program, pipeline, context, textures)
@@ -261,6 +267,7 @@ class VertexStage:
             raise endless(job.code, vertex)
         context.batches = 0
         status = job.pipeline.shade(context)
+        self.late.report()
         self._instructions += context.batches * len(job.program.words)
         if context.interrupts:
             self._interrupt, context.interrupts = True, 0
