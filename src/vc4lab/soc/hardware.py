@@ -141,6 +141,10 @@ class Hardware(ABC):
         """The program makes no progress any more."""
 
     @abstractmethod
+    def pending_lines(self, core: int) -> str:
+        """Names of the lines that ask a core for an interrupt now."""
+
+    @abstractmethod
     def hang_in_interrupts(self, pc: int, core: int) -> None:
         """A core takes the same interrupt again and again."""
 

@@ -354,9 +354,12 @@ class Machine(Hardware):
             )
         return text + self.cpu.about_vectors
 
+    def pending_lines(self, core: int) -> str:
+        return self.watchdog.pending_lines(core)
+
     def hang_in_interrupts(self, pc: int, core: int) -> None:
         """A core takes the same interrupt again and again."""
-        names = self.watchdog.pending_lines(core)
+        names = self.pending_lines(core)
         text = (
             f"core {core} takes an interrupt again and again at {self.places(pc)}: the program "
             f"does not go on between them, and {LONGEST_INTERRUPTS} handlers in a row have not "

@@ -48,3 +48,22 @@ def test_frequency_of_the_core_timer(boot):
     machine = boot(code)
     machine.run()
     assert machine.cpu.register(4) == 19_200_000
+
+
+@pytest.mark.parametrize(
+    ("folder", "kernel", "board"),
+    [(KERNELS, "kernel7.img", "pi2"), (KERNELS_64, "kernel8.img", "pi3")],
+)
+def test_wfi_behind_a_mask_with_an_interrupt_waiting_does_not_stop_time(
+    tmp_path, folder, kernel, board
+):
+    """Where a panic ends: wfi does not wait, and nothing will ever take the interrupt."""
+    shutil.copy(folder / "panic.img", tmp_path / kernel)
+    machine = Machine(tmp_path, board=board)
+    result = machine.run(seconds=2)
+    assert result.reason in (Stop.SECONDS, Stop.HANG)
+    assert machine.counter.count < 100_000, "time skips"
+    result = machine.run()
+    assert result.reason is Stop.HANG
+    assert "wfi, which an interrupt ends at once that is pending, but masked" in result.message
+    assert "timer 1" in result.message

@@ -11,8 +11,9 @@ from vc4lab.soc.cores.steady import SteadyWait
 from vc4lab.soc.cores.storms import InterruptStorm
 
 IDLE_LOOP = "a loop that waits for memory to change"
+MASKED_WAIT = "wfi, which an interrupt ends at once that is pending, but masked"
 POLLING = "polling"
-"""Two of the ways in which a core is asleep; the others are outcomes of slices."""
+"""Three of the ways in which a core is asleep; the others are outcomes of slices."""
 LONGEST_NAP = 8
 """Rounds for which a core in a wfe loop is left alone while others work."""
 

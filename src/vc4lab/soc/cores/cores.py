@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from vc4lab.soc.address.block import Poll
 from vc4lab.soc.cores.code_pages import forget_addresses
-from vc4lab.soc.cores.core import IDLE_LOOP, POLLING, Core
+from vc4lab.soc.cores.core import IDLE_LOOP, MASKED_WAIT, POLLING, Core
 from vc4lab.soc.cores.core_interrupts import CoreInterrupts
 from vc4lab.soc.cores.cpu import Cpu
 from vc4lab.soc.cores.outcome import Outcome, UnhandledException
@@ -218,7 +218,7 @@ class Cores:
             if outcome is Outcome.LIMIT:
                 core.probes = max(core.probes - 1, 0)
                 if self._idles(core):
-                    self._watches_memory(core)
+                    self._waits_in_loop(core, IDLE_LOOP)
                 else:
                     core.steady.forget()
                 return
@@ -228,6 +228,8 @@ class Cores:
             if outcome is Outcome.WAIT_FOR_EVENT:
                 self._waits.note(core)
             if self._interrupts.wake(core):
+                if not self._interrupts.will_be_taken(core) and self._idles(core):
+                    self._waits_in_loop(core, MASKED_WAIT)
                 return
         if machine.goes_on or self._interrupts.can_come(core):
             self._waits.wait([core], machine.clock.next_event)
@@ -240,9 +242,10 @@ class Cores:
         core.event = core.event and not event
         return event
 
-    def _watches_memory(self, core: Core) -> None:
+    def _waits_in_loop(self, core: Core, how: str) -> None:
+        """A core does the same again and again, and changes nothing by itself."""
         machine = self._machine
-        core.asleep = IDLE_LOOP
+        core.asleep = how
         if machine.goes_on or self._interrupts.can_come(core):
             core.probes = PROBES
             self._waits.note(core)
@@ -378,12 +381,16 @@ class Cores:
         if crashes and crashes[0] is not None:
             machine.crash(crashes[0], told=True)
             return
-        watching = [core for core in running if core.asleep == IDLE_LOOP]
+        watching = [core for core in running if core.asleep in (IDLE_LOOP, MASKED_WAIT)]
         self.current = core = watching[0] if watching else running[0]
         place = machine.places(core.cpu.pc)
         if watching:
             who = "the CPU" if len(running) == 1 else f"core {core.number}"
-            machine.hang(f"{who} at {place} waits in {IDLE_LOOP}, which nobody does")
+            if core.asleep == MASKED_WAIT:
+                lines = machine.pending_lines(core.number)
+                machine.hang(f"{who} at {place} waits in {MASKED_WAIT} ({lines})")
+            else:
+                machine.hang(f"{who} at {place} waits in {IDLE_LOOP}, which nobody does")
         else:
             machine.halt(f"the program has ended in {core.asleep} at {place}")
 
