@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 
 import pytest
+from tests.soc.conftest import KERNELS
 from tests.support.jobs import Job
 
 from vc4lab.soc.clock import NANOSECONDS
@@ -186,3 +187,16 @@ def test_states_of_strangers_do_not_move_time_beyond_its_end(boot, board, tmp_pa
     other.bus.write(CT1CA, 4, board.list[0])
     other.bus.write(CT1EA, 4, board.list[1])
     assert other.run(seconds=0.01) is not None
+
+
+@pytest.mark.parametrize("frames", [None, 1])
+@pytest.mark.parametrize("company", [0, 1])
+def test_polling_a_counter_for_ever_is_a_hang_although_a_picture_stands(boot, frames, company):
+    """The list halts by itself; other cores may poll something, too."""
+    code = bytearray((KERNELS / "v3d_wait.img").read_bytes())
+    code[4] = company
+    machine = boot(bytes(code), v3d_factory=None)
+    result = machine.run(frames=frames)
+    assert result.reason is Stop.HANG
+    assert "reads v3d.RFC again and again" in result.message
+    assert "the rendering list stands at a halt at 0x" in result.message

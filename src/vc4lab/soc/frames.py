@@ -20,7 +20,8 @@ from vc4lab.soc.videocore.framebuffer import Framebuffer
 PATIENCE = 15
 """Vsyncs (a quarter of a second) an unfinished picture is waited for."""
 V3D_PATIENCE = 120
-"""Vsyncs without a V3D frame after which a program with a powered V3D counts as drawing by CPU."""
+"""Vsyncs without a V3D frame after which a program with a powered V3D counts as drawing by CPU,
+unless it still polls the V3D."""
 
 Listener = Callable[[int], None]
 
@@ -47,6 +48,7 @@ class FrameCounter:
         framebuffer: Framebuffer,
         v3d_powered: Callable[[], bool],
         vsyncs_acknowledged: Callable[[], int],
+        v3d_awaited: Callable[[], bool] = lambda: False,
     ) -> None:
         self.count = 0
         self.rendered = 0
@@ -56,6 +58,7 @@ class FrameCounter:
         self._framebuffer = framebuffer
         self._v3d_powered = v3d_powered
         self._acknowledgements = vsyncs_acknowledged
+        self._v3d_awaited = v3d_awaited
         self._pending = False
         self._flipped = False
         self._shown: bytes | None = None
@@ -129,7 +132,8 @@ class FrameCounter:
 
     @property
     def _v3d_expected(self) -> bool:
-        return self._v3d_powered() and self._vsyncs_with_v3d < V3D_PATIENCE
+        patient = self._vsyncs_with_v3d < V3D_PATIENCE
+        return self._v3d_powered() and (patient or self._v3d_awaited())
 
     @property
     def _checksum(self) -> int | None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from vc4lab.diagnostics import Reporter
 from vc4lab.memory import GuestMemory
 from vc4lab.soc.address.address_space import AddressSpace
+from vc4lab.soc.address.block import Poll
 from vc4lab.soc.address.bus import Bus
 from vc4lab.soc.address.places import Places
 from vc4lab.soc.board import Board
@@ -140,6 +141,11 @@ class Hardware(ABC):
     def hang(self, text: str) -> None:
         """The program makes no progress any more."""
 
+    @property
+    @abstractmethod
+    def polled(self) -> tuple[str, int, Poll] | None:
+        """The register that a core polls, if no core does anything else."""
+
     @abstractmethod
     def pending_lines(self, core: int) -> str:
         """Names of the lines that ask a core for an interrupt now."""
@@ -259,8 +265,14 @@ class Hardware(ABC):
             self.videocore.framebuffer,
             lambda: self.v3d_bridge.powered,
             lambda: self.smi.acknowledged,
+            self._polls_v3d,
         )
         self.frames.listeners += [lambda _count: self.display_lint.picture(), self._on_frame]
+
+    def _polls_v3d(self) -> bool:
+        """Whether the program reads a register of the V3D again and again."""
+        polled = self.polled
+        return polled is not None and 0 <= polled[1] - V3DBridge.OFFSET < V3DBridge.SIZE
 
     def _connect_uarts(self) -> None:
         """Both UARTs as the firmware leaves them: which one the header has, and if it is on."""

@@ -261,7 +261,7 @@ class Machine(Hardware):
         if signs != self._signs:
             self._signs, self._sign_at = signs, now
         calm = now - self._sign_at > CALM_AFTER and self._frames_wanted is None
-        polled = self.bus.polled
+        polled = self.polled
         listens = calm and polled is not None and polled[2] is Poll.INPUT
         pace.keep(now, calm, self.serial.watches() if listens else [])
 
@@ -353,6 +353,11 @@ class Machine(Hardware):
                 f"them; the handler (its vector is {vector}) mends nothing"
             )
         return text + self.cpu.about_vectors
+
+    @property
+    def polled(self) -> tuple[str, int, Poll] | None:
+        found = self.processors.polled
+        return None if found is None else found[1]
 
     def pending_lines(self, core: int) -> str:
         return self.watchdog.pending_lines(core)

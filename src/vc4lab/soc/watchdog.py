@@ -91,7 +91,7 @@ class Watchdog:
     def _awaits_input(self) -> bool:
         """Whether the program waits for somebody to type, polling or asleep."""
         machine = self._machine
-        polled = machine.bus.polled
+        polled = machine.polled
         if polled is not None:
             return polled[2] is Poll.INPUT
         listens = machine.interrupts.listens
@@ -141,7 +141,7 @@ class Watchdog:
         v3d = machine.v3d_bridge.waiting
         if v3d:
             parts.append(f"the V3D: {v3d}")
-        polled = machine.bus.polled
+        polled = machine.polled
         if polled is not None:
             name, offset, _kind = polled
             value = machine.bus.peek(offset)

@@ -331,9 +331,18 @@ class Bus:
         recent = self.clock.counter.count - self._last_count < 2 * FAR_POLL
         if self.polls <= PATIENCE or not recent:
             return None
-        found = self.find(self._last)
-        name, kind = found if found else (f"0x{self.base + self._last:08x}", Poll.SOON)
-        return name, self._last, kind
+        return self._polled(self._last)
+
+    def polled_in(self, state: Any) -> tuple[str, int, Poll] | None:
+        """The same for a core whose turn it is not; `state` as `exchange_polls` gave it."""
+        if state.polls <= PATIENCE or not state.known:
+            return None
+        return self._polled(words_of(state)[SEEN + state.known - 1])
+
+    def _polled(self, offset: int) -> tuple[str, int, Poll]:
+        found = self.find(offset)
+        name, kind = found if found else (f"0x{self.base + offset:08x}", Poll.SOON)
+        return name, offset, kind
 
     def find(self, offset: int) -> tuple[str, Poll] | None:
         """ "block.REGISTER" and poll kind of the register at `offset`."""

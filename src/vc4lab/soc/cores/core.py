@@ -41,6 +41,8 @@ class Core:
         """Turns in which it only polled."""
         self.polls: list[Any] = []
         """What it polls on each bus, while others have their turn."""
+        self.polled = False
+        """Whether there were device accesses in its last turn."""
         self.activity = (0, 0, 0)
         self.interrupt_storm = InterruptStorm()
         self.crash: UnhandledException | None = None

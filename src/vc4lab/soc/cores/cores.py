@@ -274,6 +274,7 @@ class Cores:
             clock.company = False
             polls_in_vain = marker is not None and self._polls_in_vain()
             core.polls = [bus.exchange_polls(old) for bus, old in before]
+            core.polled = self._waits.touched(core)
             if marker is not None:
                 marker.cancel()
             if outcome is None:
@@ -393,6 +394,23 @@ class Cores:
                 machine.hang(f"{who} at {place} waits in {IDLE_LOOP}, which nobody does")
         else:
             machine.halt(f"the program has ended in {core.asleep} at {place}")
+
+    @property
+    def polled(self) -> tuple[Core, tuple[str, int, Poll]] | None:
+        """A core that polls a register (as `Bus.polled` says), and no core does anything else."""
+        machine = self._machine
+        running = self._running()
+        if len(running) == 1:
+            found = machine.bus.polled
+            return None if found is None else (running[0], found)
+        first = None
+        for core in running:
+            found = machine.bus.polled_in(core.polls[0]) if core.polled and core.polls else None
+            if found is None and not core.asleep:
+                return None
+            if found is not None and (first is None or not core.asleep):
+                first = core, found
+        return first
 
     @property
     def asleep(self) -> str:
