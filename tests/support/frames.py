@@ -42,6 +42,8 @@ class Frame:
         self.job = Job(memory or GuestMemory(), width=width, height=height, tile=tile)
         self.v3d = V3D(self.job.memory, self.reporter, **options)  # type: ignore[arg-type]
         self.surface = self.job.room(width * height * 4 + 4096)
+        self.first = 0
+        """Where the list begins that was run last."""
 
     def vg_shader(self, program: str, inline: bool = False, uniforms: int = 0) -> bytes:
         """A record 66 and its shader record, or a record 67."""
@@ -85,7 +87,7 @@ class Frame:
 
     def run(self, data: bytes) -> None:
         """Runs a rendering list."""
-        start = self.job.put(data)
+        self.first = start = self.job.put(data)
         self.v3d.write(CT1CA, start)
         self.v3d.write(CT1EA, start + len(data))
 

@@ -14,6 +14,7 @@ class ExitCode(IntEnum):
     GUEST_HANG = 3
     STRICT_STOP = 4
     OUTPUT = 5
+    NOT_DRAWN = 6
     INTERRUPTED = 130
 
 
@@ -24,6 +25,7 @@ MEANINGS: dict[ExitCode, str] = {
     ExitCode.GUEST_HANG: "the program hung or crashed, or ended before the frames came",
     ExitCode.STRICT_STOP: "--strict stopped at an error",
     ExitCode.OUTPUT: "a picture, recording or log could not be written",
+    ExitCode.NOT_DRAWN: "a frame was stored without any of its draws: all were refused",
     ExitCode.INTERRUPTED: "interrupted by Ctrl-C",
 }
 
@@ -32,3 +34,9 @@ def table() -> str:
     """The table as help text."""
     lines = [f"  {code.value:<4}{meaning}" for code, meaning in MEANINGS.items()]
     return "\b\nExit codes:\n" + "\n".join(lines)
+
+
+def not_drawn(frames: int) -> str:
+    """The summary's sentence about frames that are stored without their draws."""
+    what = "1 frame was" if frames == 1 else f"{frames} frames were"
+    return f"{what} stored without any draw: all were refused, see the messages above"

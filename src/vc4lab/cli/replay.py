@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from vc4lab.cli.exit_codes import ExitCode
+from vc4lab.cli.exit_codes import ExitCode, not_drawn
 from vc4lab.cli.options import ByteOrderChoice, Engine, limits
 from vc4lab.cli.unknown_choices import HELP, METAVAR, unknowns_of
 from vc4lab.files import why
@@ -153,6 +153,9 @@ def _draw(
         raise typer.Exit(ExitCode.OUTPUT)
     if result.drawn < result.jobs or any(reporter.has(code) for code in DAMAGE):
         raise typer.Exit(ExitCode.BAD_INPUT)
+    if result.undrawn:
+        typer.echo(not_drawn(result.undrawn))
+        raise typer.Exit(ExitCode.NOT_DRAWN)
 
 
 def _print_counters(name: str, values: dict[int, int]) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from vc4lab.cli.exit_codes import ExitCode
+from vc4lab.cli.exit_codes import ExitCode, not_drawn
 from vc4lab.files import why
 
 if TYPE_CHECKING:
@@ -188,10 +188,14 @@ class _Run:
         if machine.pace is not None and machine.pace.lost:
             lost = machine.pace.lost / 1e9
             self.endings.append(f"--realtime: {lost:.2f} s were lost, the board would be quicker")
+        undrawn = getattr(machine.v3d, "undrawn", 0)
+        if undrawn:
+            self.endings.append(not_drawn(undrawn))
         saved = instruments.save_state()
         if interrupted:
             return ExitCode.INTERRUPTED
-        return _code(result, settings.frames) or saved
+        code = _code(result, settings.frames)
+        return code or (ExitCode.NOT_DRAWN if undrawn else saved)
 
     def _not_saved(self, why: str) -> None:
         if self.settings.save_state is not None:

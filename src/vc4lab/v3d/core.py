@@ -128,6 +128,8 @@ class V3D:
             self.binning.coordinates.take_interrupt,
             self.frames.take_interrupt,
         )
+        self.undrawn = 0
+        """Frames that were stored without any of their draws, because all of them were refused."""
         self.cache_watch: CacheWatch | None = None
         """Notices what is not cleared, if somebody wants to know."""
         self.values: dict[str, int] = {register.name: register.reset for register in REGISTERS}
@@ -367,6 +369,11 @@ class V3D:
         self._done(0, FLUSH)
 
     def _frame_done(self) -> None:
+        binning, frames = self.binning, self.frames
+        refused = frames.refused or (binning.refused and not binning.accepted)
+        self.undrawn += bool(refused and not frames.drawn)
+        binning.refused = frames.refused = frames.drawn = 0
+        binning.accepted = False
         self._done(1, FRAME)
 
     def _done(self, number: int, kind: int) -> None:

@@ -41,6 +41,8 @@ class Replay:
     order: ByteOrder = ByteOrder.RGBA
     """Byte order of the surface in memory, as read for `image`; means nothing for 16 bits."""
     bits_per_pixel: int = 32
+    undrawn: int = 0
+    """Frames that were stored without any of their draws, because all of them were refused."""
 
     @property
     def format(self) -> str:
@@ -132,7 +134,7 @@ def replay(
     image = shot(colour) if colour is not None else None
     used = order or (orders.of(colour.address) if colour else ByteOrder.RGBA)
     bits = colour.bits_per_pixel if colour else 32
-    return Replay(image, len(run.jobs), drawn, reporter, used, bits)
+    return Replay(image, len(run.jobs), drawn, reporter, used, bits, v3d.undrawn)
 
 
 def picture(

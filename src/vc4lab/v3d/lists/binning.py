@@ -112,6 +112,9 @@ class BinningStage:
         self.index_error = False
         self.clipping_disabled = False
         self.out_of_memory = False
+        self.refused, self.accepted = 0, False
+        """Primitive records that were left out since the last end of a frame, and whether others
+        were not."""
         self.spills_taken = 0
         self._refuses, self._refused = unknowns["bpos_small"] == "refused", 0
         self._unflushed = False
@@ -201,6 +204,7 @@ class BinningStage:
             context.events = 0
         if context.drawn:
             self._unflushed, self._flushing = True, False
+            self.accepted = True
         if result == FLUSHED:
             self._flushing = True
         if context.drawn or result == FLUSHED:
@@ -288,9 +292,14 @@ class BinningStage:
         self.executor.jump(self.thread, address, (start + 4 * length) & 0xFFFFFFFF)
         self._draw_vg(address, record.type, start, length, record.continuation)
 
+    def _refuse(self, code: str, text: str, address: int) -> None:
+        """A primitive record that is left out."""
+        self.refused += 1
+        self.reporter.report(code, text, address=address)
+
     def _draw_vg(self, address: int, kind: int, start: int, length: int, continues: int) -> None:
         if kind not in VgPrimitive._value2member_map_:
-            self.reporter.report("CLE-016", f"VG primitive type {kind}", address=address)
+            self._refuse("CLE-016", f"VG primitive type {kind}", address)
         elif self._may_draw(address) and not self._is_too_much(address, length):
             state = self.binner.state
             shader = read_shader_state(self.executor.memory, state.shader_kind, state.shader_word)
@@ -298,12 +307,13 @@ class BinningStage:
                 text = "VG primitives with a GL or NV shader state"
                 self.reporter.report("CLE-038", text, address=address)
             self.lint.addresses.uses(Use.ATTRIBUTES, start, 4 * length, address)
+            self.accepted = True
             self._after(self.binner.draw_vg(kind, start, length, bool(continues)))
 
     def _on_indexed(self, address: int) -> None:
         record = self.executor.payload(address, IndexedPrimitives)
         if record.index_type not in (IndexType.BYTE, IndexType.SHORT):
-            self.reporter.report("CLE-016", f"index type {record.index_type}", address=address)
+            self._refuse("CLE-016", f"index type {record.index_type}", address)
             return
         source = IndexSource(
             record.length,
@@ -325,7 +335,7 @@ class BinningStage:
 
     def _draw(self, address: int, mode: int, source: IndexSource) -> None:
         if mode not in PrimitiveMode._value2member_map_:
-            self.reporter.report("CLE-016", f"primitive mode {mode}", address=address)
+            self._refuse("CLE-016", f"primitive mode {mode}", address)
             return
         if not self._may_draw(address):
             return
@@ -335,7 +345,7 @@ class BinningStage:
             return
         if shader.vector_graphics:
             text = "records 32 and 33 name vertices, but a VG shader state has none"
-            self.reporter.report("CLE-038", text, address=address)
+            self._refuse("CLE-038", text, address)
             return
         if self._is_too_much(address, source.length):
             return
@@ -343,7 +353,7 @@ class BinningStage:
             coordinates = self.coordinates.coordinates(shader, source)
         except Unsupported as refusal:
             place = address if refusal.address is None else refusal.address
-            self.reporter.report(refusal.code, refusal.message, address=place)
+            self._refuse(refusal.code, refusal.message, place)
             return
         if coordinates is not None:
             if source.address is not None:
@@ -353,6 +363,7 @@ class BinningStage:
             kind, programs = state.shader_kind, self.coordinates.programs
             self.ranges.draw(shader, kind, programs, first, last, binning=True)
             clip = shader.clipping and not self.clipping_disabled
+            self.accepted = True
             status = self.binner.draw(mode, source, coordinates, clip=clip)
             self._walker.provide(mode, source, nv=shader.nv is not None)
             self._after(status)
@@ -365,7 +376,7 @@ class BinningStage:
         if not before or context.indices <= MAX_LENGTH:
             return False
         text = f"draws of {context.indices} vertices in one binning list; this one is left out"
-        self.reporter.report("VTX-001", text, address=address)
+        self._refuse("VTX-001", text, address)
         return True
 
     def _may_draw(self, address: int) -> bool:
@@ -384,7 +395,7 @@ class BinningStage:
                 choice = self.binner.context.empty_windows
                 self.lint.clip_window(self.binner.state, choice, address)
             return True
-        self.reporter.report(code, text, address=address)
+        self._refuse(code, text, address)
         return False
 
     def _after(self, status: int) -> None:

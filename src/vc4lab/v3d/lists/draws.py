@@ -84,6 +84,8 @@ class DrawPreparer:
         self.memory = memory
         self.reporter = reporter
         self.unknowns = unknowns
+        self.refused = 0
+        """Draws that cannot be drawn, since this was set to 0."""
         self.counting = False
         """Whether pipelines count for the performance counters."""
         self.engine = "interpreter" if engine == "interpreter" else "fast"
@@ -148,6 +150,7 @@ class DrawPreparer:
             self.reporter.report(
                 "CLE-013", "primitives are drawn, but no shader state record precedes them"
             )
+            self.refused += 1
             return NOTHING
         self.lint.draw(state, shader, self._empty_windows)
         try:
@@ -155,6 +158,7 @@ class DrawPreparer:
         except Unsupported as refusal:
             address = shader.code if refusal.address is None else refusal.address
             self.reporter.report(refusal.code, refusal.message, address=address)
+            self.refused += 1
             return NOTHING
 
     def report_unsupported(self, draw: Draw) -> None:

@@ -49,6 +49,8 @@ class FrameRenderer:
         self.unknowns = unknowns
         self.threads = threads
         self.index_error = False
+        self.drawn = self.refused = 0
+        """Draws since the last end of a frame, by whether they could be drawn."""
         self._counted = (0,) * (1 + len(WORK))
         self._scanner = ListScanner(
             memory,
@@ -124,8 +126,13 @@ class FrameRenderer:
             )
         result = self.scheduler.run(frame)
         self.preparer.late.report()
+        refused = self.preparer.refused
+        self.preparer.refused = 0
         if result is not FLAWLESS:
+            refused += len(result.bad_lists) + len(result.unsupported)
             self._report_draws(result, draws)
+        self.refused += refused
+        self.drawn += len(draws) - refused
 
     def _scan(self, collector: Collector) -> ScanResult:
         """The lists of all pieces, in order."""
