@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,6 +12,9 @@ from vc4lab.cli.options import Address, Command, Engine, Number, limits
 from vc4lab.cli.qemu import is_qemu, translate
 from vc4lab.cli.unknown_choices import HELP, METAVAR, unknowns_of
 from vc4lab.ranges import ADDRESS, EVERY, FRAMES, PORT, SECONDS
+
+if TYPE_CHECKING:
+    from vc4lab.diagnostics.unknown import Unknowns
 
 
 class BootCommand(Command):
@@ -37,6 +40,23 @@ class CacheMode(StrEnum):
 
     CHECK = "check"
     STALE = "stale"
+
+
+class Firmware(StrEnum):
+    """The year of the board's firmware."""
+
+    TODAY = "today"
+    OF_2015 = "2015"
+
+
+def _unknowns(firmware: Firmware, texts: list[str]) -> Unknowns | None:
+    """What a firmware of another year decides, and `--unknown` above it."""
+    if not texts and firmware is Firmware.TODAY:
+        return None
+    from vc4lab.soc.boot.firmware_age import choices_of
+
+    chosen = [f"{name}={choice}" for name, choice in choices_of(firmware.value).items()]
+    return unknowns_of([*chosen, *texts])
 
 
 def boot(
@@ -143,6 +163,10 @@ def boot(
     unknown: Annotated[
         list[str] | None, typer.Option("--unknown", help=HELP, metavar=METAVAR)
     ] = None,
+    firmware: Annotated[
+        Firmware,
+        typer.Option(help="2015: the firmware of that year, in what programs of then depend on."),
+    ] = Firmware.TODAY,
     append: Annotated[
         str | None, typer.Option(help="Command line, instead of cmdline.txt.", metavar="TEXT")
     ] = None,
@@ -197,7 +221,7 @@ def boot(
         write_image=write_image,
         caches=caches.value if caches is not None else None,
         both_orders=both_orders,
-        unknowns=unknowns_of(unknown) if unknown else None,
+        unknowns=_unknowns(firmware, unknown or []),
         extras=extras,
     )  # fmt: skip
     raise typer.Exit(run_session(settings))

@@ -16,6 +16,7 @@ from vc4lab.soc.address.block import Poll
 from vc4lab.soc.board import find_board
 from vc4lab.soc.boot.boot_extras import BootExtras
 from vc4lab.soc.boot.firmware import open_slot, plan_boot
+from vc4lab.soc.boot.firmware_age import TODAY, with_firmware
 from vc4lab.soc.clock import NANOSECONDS
 from vc4lab.soc.cores.cores import Cores
 from vc4lab.soc.cores.cpu import Cpu
@@ -62,6 +63,9 @@ class Machine(Hardware):
     caches
         "check" tells where the ARM's or the V3D's caches hold old bytes, "stale" lets the others
         see them. None: no caches.
+    firmware
+        "2015": the board's firmware is of that year (`boot.firmware_age`); what `unknowns` decides
+        otherwise than by default counts more.
     extras
         Command line, RAM disk, device tree and load address instead of the card's.
 
@@ -69,7 +73,7 @@ class Machine(Hardware):
     ------
     UnknownBoard, BootError
     ValueError
-        `engine` or `caches` is none of those there are.
+        `engine`, `caches` or `firmware` is none of those there are.
     """
 
     def __init__(
@@ -84,6 +88,7 @@ class Machine(Hardware):
         unknowns: Unknowns = DEFAULT_UNKNOWNS,
         v3d_factory: Callable[[GuestMemory, Reporter], Any] | None = None,
         caches: str | None = None,
+        firmware: str = TODAY,
         extras: BootExtras | None = None,
     ) -> None:
         check_word("engine", engine, ENGINES)
@@ -97,7 +102,7 @@ class Machine(Hardware):
             reporter,
             serial if serial is not None else SerialPort(),
             open_slot(path, card, reporter),
-            (engine, unknowns, v3d_factory),
+            (engine, with_firmware(unknowns, firmware), v3d_factory),
         )
         self.processors = Cores(self, self.cores)
         self.watchdog = Watchdog(self)

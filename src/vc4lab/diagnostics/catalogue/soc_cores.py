@@ -57,7 +57,7 @@ ENTRIES = [
         "and change of state)",
         "Leave HYP mode first: put the new CPSR into spsr_cxsf and the address into ELR_hyp, then "
         "eret. With kernel_old=1 in config.txt the firmware enters in supervisor mode, at address "
-        "0; `--unknown hyp_start=svc` does as the firmware of 2015.",
+        "0; `--firmware 2015` does as the firmware of that year.",
         Severity.WARNING,
     ),
     Entry(

@@ -1,0 +1,66 @@
+"""Firmware of 2015: supervisor mode, framebuffers at the ARM's addresses."""
+
+from __future__ import annotations
+
+import pytest
+from typer.testing import CliRunner
+
+from vc4lab.cli.exit_codes import ExitCode
+from vc4lab.cli.main import app
+from vc4lab.soc.boot.firmware_age import FIRMWARES, with_firmware
+from vc4lab.soc.unknowns import DEFAULT_UNKNOWNS
+
+SVC, HYP = 0x13, 0x1A
+HALT = bytes.fromhex("feffffea")
+ALLOCATE = 0x40001
+
+
+def test_every_choice_is_one_of_its_row() -> None:
+    for firmware in FIRMWARES:
+        with_firmware(DEFAULT_UNKNOWNS, firmware)
+    assert with_firmware(DEFAULT_UNKNOWNS, "today") == DEFAULT_UNKNOWNS
+
+
+@pytest.mark.parametrize(("firmware", "mode", "upper"), [("today", HYP, 3), ("2015", SVC, 0)])
+def test_what_a_program_meets(boot, firmware, mode, upper) -> None:
+    machine = boot("framebuffer", firmware=firmware)
+    assert machine.cpu.cpsr & 0x1F == mode
+    machine.run()
+    message = bytes(machine.memory[0x8000:0x8200])
+    at = message.index(ALLOCATE.to_bytes(4, "little")) + 12
+    address = int.from_bytes(message[at : at + 4], "little")
+    assert address & 0x3FFFFFFF == machine.videocore.framebuffer.address
+    assert address >> 30 == upper
+
+
+def test_what_is_decided_otherwise_counts_more() -> None:
+    decided = DEFAULT_UNKNOWNS.with_(monitor_call="undefined")
+    both = with_firmware(decided, "2015")
+    assert both["monitor_call"] == "undefined"
+    assert both["hyp_start"] == "svc"
+
+
+def test_other_years_do_not_exist(boot, tmp_path) -> None:
+    with pytest.raises(ValueError, match="today and 2015 exist"):
+        boot(HALT, firmware="1999")
+    result = CliRunner().invoke(app, ["boot", str(tmp_path), "--firmware", "1999"])
+    assert result.exit_code == ExitCode.BAD_INPUT
+    assert "'today', '2015'" in result.output
+
+
+@pytest.mark.parametrize(
+    ("options", "address"),
+    [
+        ([], "3"),
+        (["--firmware", "2015"], "0"),
+        (["--firmware", "2015", "--unknown", "framebuffer_address=bus"], "3"),
+    ],
+)
+def test_the_option(boot, tmp_path, options, address) -> None:
+    boot("framebuffer")  # puts it on the card
+    trace = ["--trace", "mailbox", "--trace-to", str(tmp_path / "trace")]
+    result = CliRunner().invoke(app, ["boot", str(tmp_path), "--headless", *options, *trace])
+    assert result.exit_code == ExitCode.OK, result.output
+    line = next(t for t in (tmp_path / "trace").read_text().splitlines() if "allocate" in t)
+    told = int(line.split("base=")[1].split(",")[0].rstrip(")"), 16)
+    assert told >> 30 == int(address)
