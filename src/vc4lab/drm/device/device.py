@@ -229,7 +229,11 @@ class DrmDevice:
             return result
 
         try:
-            result = handler(call)
+            try:
+                result = handler(call)
+            except StrictStop as stop:
+                self._strict_stop(stop)
+                raise Refused(errno.EINVAL, str(stop)) from None
             if isinstance(result, Later):
                 if self.trace is not None:
                     self.trace(f"{opened}: {call.args} waits")

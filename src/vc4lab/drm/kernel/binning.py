@@ -7,6 +7,7 @@ Source: Linux vc4_validate.c.
 
 from __future__ import annotations
 
+import struct
 from dataclasses import dataclass, field
 from typing import NoReturn
 
@@ -14,12 +15,32 @@ from vc4lab.diagnostics import Reporter
 from vc4lab.drm.uapi.submit import Buffer, Submit, refuse
 from vc4lab.records import declarations as d
 from vc4lab.records.codes import BlockSize, IndexType
-from vc4lab.records.control import Record, build, bytes_reader, parse_list
+from vc4lab.records.control import RECORDS, build, bytes_reader, parse_record
 from vc4lab.records.shader import ALIGNMENT, MAX_ATTRIBUTES, gl_record_size
 
 ALLOWED = frozenset(
     [0, 1, 4, 5, 6, 7, 32, 33, 56, 64, 96, 97, 98, 99, 100, 101, 102, 103, 105, 106, 112, 254]
 )
+SIZES = {number: RECORDS[number].size for number in ALLOWED}
+HALT, FLUSH, SEMAPHORE = d.Halt.id, d.Flush.id, d.IncrementSemaphore.id
+INDEXED, ARRAYS = d.IndexedPrimitives.id, d.VertexArrayPrimitives.id
+HANDLES, SHADER_STATE = d.GemHandles.id, d.GlShaderState.id
+SPECIAL = frozenset(
+    [
+        FLUSH,
+        SEMAPHORE,
+        INDEXED,
+        ARRAYS,
+        HANDLES,
+        SHADER_STATE,
+        d.TileBinningMode.id,
+        d.StartTileBinning.id,
+    ]
+)
+"""Records that are checked or changed; all others are copied as they stand."""
+_INDEXED = struct.Struct("<BIII")
+_INDEXED_RECORD = struct.Struct("<BBIII")
+_ARRAYS = struct.Struct("<BII")
 TILE_STATE_BYTES = 48
 INITIAL_BLOCK = BlockSize.B32
 BLOCK = BlockSize.B128
@@ -85,25 +106,39 @@ class BinningBuilder:
     def run(self) -> BinningList:
         """Build the list. Raises JobError."""
         data = self.submit.bin_cl
-        ends = {d.IncrementSemaphore.id: len(data) - 2, d.Flush.id: len(data) - 1}
-        seen: list[int] = []
-        for record in parse_list(bytes_reader(data), 0, len(data)):
-            self.place = record.address
-            if record.problem is not None:
-                self.refuse("DRM-006", f"{record.problem}")
-            if record.id not in ALLOWED:
-                self.refuse("DRM-006", f"{record.name} ({record.id}) is not accepted")
-            if record.address != ends.get(record.id, record.address):
-                self.refuse("DRM-007", f"{record.name} ({record.id}) is not at the list's end")
-            self.result.data += self.relocate(record)
-            seen.append(record.id)
-            if record.id == d.Halt.id:
+        out = self.result.data
+        end = len(data)
+        last, before = -1, -1
+        place = copied = 0
+        while place < end:
+            number = data[place]
+            size = SIZES.get(number, 0)
+            if not size or place + size > end:
+                self.place = place
+                self.refuse_record(place)
+            if number in SPECIAL:
+                self.place = place
+                out += data[copied:place]
+                out += self.special(number, data[place + 1 : place + size])
+                copied = place + size
+            place += size
+            last, before = number, last
+            if number == HALT:
                 break
+        out += data[copied:place]
         if not self.started:
             self.refuse("DRM-007", "the list never starts tile binning")
-        if seen[-2:] != [d.IncrementSemaphore.id, d.Flush.id]:
+        if (before, last) != (SEMAPHORE, FLUSH):
             self.refuse("DRM-007", "the list does not end with 7 and 4")
         return self.result
+
+    def refuse_record(self, place: int) -> NoReturn:
+        """Give up the job because of a record that is damaged or not accepted. Raises JobError."""
+        data = self.submit.bin_cl
+        record = parse_record(bytes_reader(data), place, len(data))
+        if record.problem is not None:
+            self.refuse("DRM-006", f"{record.problem}")
+        self.refuse("DRM-006", f"{record.name} ({record.id}) is not accepted")
 
     def refuse(self, code: str, text: str) -> NoReturn:
         """Give up the job because of the record at `place`. Raises JobError."""
@@ -114,28 +149,30 @@ class BinningBuilder:
         """The record at hand, in front of a finding about it."""
         return place_in_list(self.place)
 
-    def relocate(self, record: Record) -> bytes:
-        """The hardware's bytes of one record."""
-        payload = record.payload
-        if isinstance(payload, d.TileBinningMode):
-            return self.mode(payload)
-        if isinstance(payload, d.StartTileBinning):
+    def special(self, number: int, payload: bytes) -> bytes:
+        """The hardware's bytes of a record that is more than copied. Raises JobError."""
+        if number == INDEXED:
+            return self.indexed(payload)
+        if number == ARRAYS:
+            _, length, first = _ARRAYS.unpack(payload)
+            if first + length > 0xFFFFFFFF:
+                self.refuse("DRM-012", f"{length} vertices from {first} on")
+            self.draw(first + length - 1 if length else 0)
+        elif number == HANDLES:
+            self.handle = int.from_bytes(payload[:4], "little")
+            return b""
+        elif number == SHADER_STATE:
+            return self.shader_state(d.GlShaderState.from_bytes(payload))
+        elif number == d.TileBinningMode.id:
+            return self.mode(d.TileBinningMode.from_bytes(payload))
+        elif number == d.StartTileBinning.id:
             if self.started or not self.result.tiles_x:
                 self.refuse("DRM-007", "record 6 twice, or before record 112")
             self.started = True
-        elif isinstance(payload, d.GemHandles):
-            self.handle = payload.index0
-            return b""
-        elif isinstance(payload, d.IndexedPrimitives):
-            return self.indexed(payload)
-        elif isinstance(payload, d.VertexArrayPrimitives):
-            if payload.first + payload.length > 0xFFFFFFFF:
-                self.refuse("DRM-012", f"{payload.length} vertices from {payload.first} on")
-            self.draw(payload.first + payload.length - 1 if payload.length else 0)
-        elif isinstance(payload, d.GlShaderState):
-            return self.shader_state(payload)
-        assert payload is not None
-        return bytes([payload.id]) + payload.to_bytes()
+        elif self.place != len(self.submit.bin_cl) - (2 if number == SEMAPHORE else 1):
+            name = RECORDS[number].title
+            self.refuse("DRM-007", f"{name} ({number}) is not at the list's end")
+        return bytes([number]) + payload
 
     def mode(self, payload: d.TileBinningMode) -> bytes:
         """Record 112 with the kernel's tile memory."""
@@ -176,22 +213,23 @@ class BinningBuilder:
                 block="DRM",
             )
 
-    def indexed(self, payload: d.IndexedPrimitives) -> bytes:
+    def indexed(self, payload: bytes) -> bytes:
         """Record 32 with the index buffer's address."""
-        self.draw(payload.maximum_index)
-        buffer = buffer_at(
-            self.submit, self.handle, self.reporter, f"{self.where}index buffer", "9.2"
-        )
-        size = 1 if payload.index_type == IndexType.BYTE else 2
-        offset = payload.address
-        if offset + payload.length * size > buffer.size:
+        kind, length, offset, maximum = _INDEXED.unpack(payload)
+        self.draw(maximum)
+        buffers = self.submit.buffers
+        if self.handle >= len(buffers):
+            buffer_at(self.submit, self.handle, self.reporter, f"{self.where}index buffer", "9.2")
+        buffer = buffers[self.handle]
+        size = 1 if kind >> 4 == IndexType.BYTE else 2
+        if offset + length * size > buffer.size:
             self.refuse(
                 "DRM-012",
-                f"{payload.length} indices of {size} bytes at offset {offset} of a buffer of "
+                f"{length} indices of {size} bytes at offset {offset} of a buffer of "
                 f"{buffer.size} bytes",
             )
         address = (buffer.address + offset) & 0xFFFFFFFF
-        return bytes([payload.id]) + payload.replace(address=address).to_bytes()
+        return _INDEXED_RECORD.pack(INDEXED, kind, length, address, maximum)
 
     def shader_state(self, payload: d.GlShaderState) -> bytes:
         """Record 64 with the address of its record."""

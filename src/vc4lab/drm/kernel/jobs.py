@@ -96,9 +96,10 @@ def build_submit(
         shaders = ShaderBuilder(submit, memory, reporter, uniforms, known)
         for use in binned.shaders:
             shaders.record(use)
+        shaders.write(records)
         programs = tuple(shaders.fragment_programs)
         bin_end = lists + len(binned.data)
-        memory.write(lists, bytes(binned.data))
+        memory.write(lists, binned.data)
         check_tiles(submit, binned, reporter)
         render_start = round_up(shaders.next_uniforms, PAGE)
     else:

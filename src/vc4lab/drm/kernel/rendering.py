@@ -6,6 +6,7 @@ Source: Linux vc4_render_cl.c (vc4_create_rcl_bo, emit_tile and the surface chec
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 from vc4lab.diagnostics import Reporter
@@ -24,7 +25,7 @@ from vc4lab.drm.uapi.submit import (
 )
 from vc4lab.records import declarations as d
 from vc4lab.records.codes import FrameFormat, TileBuffer, TileFormat, Tiling
-from vc4lab.records.control import build
+from vc4lab.records.control import RECORDS, build
 from vc4lab.v3d.fragment import tiling as layouts
 
 FULL_RES_TILE = 16384
@@ -34,6 +35,11 @@ TILE_LIST_BLOCK = 32
 FRAME_BITS = 0xDD
 """Bits of color_write the kernel lets through: of decimation only 4x."""
 MAX_SURFACE_SIZE = 4096
+
+
+MAX_KNOWN = 32
+_KNOWN: dict[tuple[object, ...], bytes] = {}
+"""Tile records of the jobs before, oldest first."""
 
 
 @dataclass(frozen=True)
@@ -89,10 +95,57 @@ class RenderingBuilder:
             width=submit.width,
             height=submit.height,
         )[:-2] + bits.to_bytes(2, "little")
-        tiles = list(self.tiles())
-        for number, (x, y) in enumerate(tiles):
-            out += self.tile(x, y, first=number == 0, last=number == len(tiles) - 1)
-        return bytes(out)
+        return bytes(out) + self.all_tiles()
+
+    def all_tiles(self) -> bytes:
+        """The records of all tiles. Programs draw into the same few surfaces again and again."""
+        submit = self.submit
+        key = (
+            tuple(self.addresses.items()),
+            tuple(submit.surfaces.items()),
+            *(submit.min_x_tile, submit.max_x_tile, submit.min_y_tile, submit.max_y_tile),
+            *(submit.width, submit.flags, self.bin_tiles_x, self.tile_lists),
+        )
+        data = _KNOWN.get(key)
+        if data is None:
+            tiles = list(self.tiles())
+            data = self.tile(*tiles[0], first=True, last=len(tiles) == 1)
+            if len(tiles) > 2:
+                data += self.middle(tiles[1:-1])
+            if len(tiles) > 1:
+                data += self.tile(*tiles[-1], first=False, last=True)
+            while len(_KNOWN) >= MAX_KNOWN:
+                with suppress(KeyError, StopIteration):  # another thread did it
+                    del _KNOWN[next(iter(_KNOWN))]
+            _KNOWN[key] = data
+        return data
+
+    def middle(self, tiles: list[tuple[int, int]]) -> bytes:
+        """The records of tiles that are neither first nor last: alike but for their places."""
+        import numpy
+
+        template = numpy.frombuffer(self.tile(0, 0, first=False, last=False), numpy.uint8)
+        out = numpy.tile(template, (len(tiles), 1))
+        places = numpy.array(tiles, numpy.int64)
+        columns, rows = places[:, 0], places[:, 1]
+        full_res = FULL_RES_TILE * (-(-self.submit.width // FULL_RES_TILE_PIXELS) * rows + columns)
+        start = 0
+        while start < len(template):
+            number = int(template[start])
+            if number == d.TileCoordinates.id:
+                out[:, start + 1] = columns
+                out[:, start + 2] = rows
+            elif number in (d.BranchToSublist.id, d.LoadFull.id, d.StoreFull.id):
+                word = int.from_bytes(template[start + 1 : start + 5].tobytes(), "little")
+                if number == d.BranchToSublist.id:
+                    words = word + TILE_LIST_BLOCK * (rows * self.bin_tiles_x + columns)
+                else:  # flags stand in the low bits, below the size of a tile
+                    words = word + full_res
+                out[:, start + 1 : start + 5] = (
+                    (words & 0xFFFFFFFF).astype("<u4").view(numpy.uint8).reshape(-1, 4)
+                )
+            start += RECORDS[number].size
+        return out.tobytes()
 
     def tiles(self) -> Iterator[tuple[int, int]]:
         """Tile positions in the order the job asks for."""

@@ -10,25 +10,48 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn
 
 from vc4lab.diagnostics import Reporter
-from vc4lab.drm.kernel.binning import ShaderUse, buffer_at, place_in_list
+from vc4lab.drm.kernel.binning import ShaderUse, buffer_at, place_in_list, round_up
 from vc4lab.drm.kernel.shader_rules import CheckedShader, Violation, check_shader
 from vc4lab.drm.kernel.texture_rules import lookup_problem, texture_problem
 from vc4lab.drm.uapi.submit import Buffer, Submit, refuse
 from vc4lab.qpu.disassembler import disassemble
 from vc4lab.qpu.isa import INSTRUCTION_BYTES, Branch, words_of
-from vc4lab.qpu.program import DEFAULT_LIMIT, Program
+from vc4lab.qpu.program import DEFAULT_LIMIT, Program, TextureRequest
 from vc4lab.qpu.registers import Write
-from vc4lab.records.control import bytes_reader
-from vc4lab.records.shader import Attribute, GlShader, gl_record_size, parse_gl
+from vc4lab.records.shader import (
+    ALIGNMENT,
+    ATTRIBUTE_SIZE,
+    EXTENDED_STRIDES,
+    GL_FIXED_SIZE,
+    gl_record_size,
+)
 
 if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory
 
-PROGRAMS = (("fs", "fragment"), ("vs", "vertex"), ("cs", "coordinate"))
+PROGRAMS = ("fragment", "vertex", "coordinate")
+CODE_PLACES = (4, 16, 28)
+"""Byte of a record where each program's code address stands; that of its uniforms follows."""
+_ADDRESSES = struct.Struct("<II")
+_ATTRIBUTE = struct.Struct("<IBB")
+_WORD = struct.Struct("<I")
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """One texture request and the uniform words that it takes (their places in the stream)."""
+
+    request: TextureRequest
+    base: int
+    """The word that gets the buffer's address."""
+    parameters: tuple[int, ...]
+    """Of a texture; none for a lookup of memory."""
+    clamp: int = -1
+    """The word that a memory lookup's address is clamped to."""
 
 
 @dataclass(frozen=True)
@@ -40,16 +63,29 @@ class Stream:
     resets: tuple[int, ...]
     """Indices of the words that must hold the address of the program's own uniforms."""
     checked: CheckedShader
+    lookups: tuple[Lookup, ...] = ()
 
     @classmethod
     def of(cls, program: Program, checked: CheckedShader) -> Stream:
         """The stream of a program."""
+        sites = {site.instruction_index: site.index for site in reversed(program.uniform_sites)}
+        lookups = tuple(
+            Lookup(
+                request,
+                sites[request.instruction_index],
+                (),
+                checked.clamps[request.instruction_index],
+            )
+            if request.is_direct
+            else Lookup(request, request.uniforms[0], request.uniforms)
+            for request in program.texture_requests
+        )
         count = len(program.uniform_sites)
         resets = reset_indices(program)
         if needs_extra_word(program):
             resets.append(count)
             count += 1
-        return cls(program, count, tuple(resets), checked)
+        return cls(program, count, tuple(resets), checked, lookups)
 
 
 def analyse(memory: GuestMemory, address: int, size: int) -> Stream:
@@ -85,8 +121,11 @@ class ShaderBuilder:
         self.words = submit.uniforms
         self.next_word = 0
         """Byte of the uniform stream that comes next."""
-        self.next_uniforms = uniforms
+        self.next_uniforms = self.first_uniforms = uniforms
         """Where the hardware's uniforms go; grows with every program."""
+        self.buffers = submit.buffers
+        self.built_records = bytearray()
+        self.built_uniforms = bytearray()
         self.fragment_programs: list[Program] = []
         self._streams: dict[tuple[int, int], Stream] = {}
         self.place = 0
@@ -97,9 +136,11 @@ class ShaderBuilder:
         text = f"{place_in_list(self.place)}{text} (rule {rule})"
         refuse(self.reporter, code, text, address)
 
-    def buffer(self, index: int, what: str, rule: str = "9.3") -> Buffer:
+    def buffer(self, index: int, what: str, more: str = "", rule: str = "9.3") -> Buffer:
         """A buffer that the record at hand names. Raises JobError."""
-        what = f"{place_in_list(self.place)}{what}"
+        if index < len(self.buffers):
+            return self.buffers[index]
+        what = f"{place_in_list(self.place)}{what}{more}"
         return buffer_at(self.submit, index, self.reporter, what, rule)
 
     def record(self, use: ShaderUse) -> None:
@@ -118,29 +159,28 @@ class ShaderBuilder:
             )
         indices = struct.unpack_from(f"<{count}I", self.records, start)
         self.next_index = start + 4 * count + size
-        raw = self.records[start + 4 * count : self.next_index]
-        shader = parse_gl(bytes_reader(raw), 0, use.attributes, use.extended)
-        addresses: dict[str, int] = {}
-        for (short, name), index in zip(PROGRAMS, indices, strict=False):
-            buffer = self.buffer(index, f"{name} shader")
-            if getattr(shader.record, f"{short}_code") != 0:
+        raw = bytearray(self.records[start + 4 * count : self.next_index])
+        single = bool(raw[0] & 1)
+        for name, code, index in zip(PROGRAMS, CODE_PLACES, indices, strict=False):
+            buffer = self.buffer(index, name, " shader")
+            if raw[code : code + 4] != bytes(4):
                 self.refuse("DRM-011", f"{name} shader: code not at a buffer's start", "9.3")
             if not buffer.shader:
                 self.refuse("DRM-011", f"{name} shader: its buffer is no shader buffer", "9.3")
             stream = self.stream(buffer.address, buffer.size, name)
-            self.check_threads(stream, name, bool(shader.record.fs_single_threaded))
-            if short == "fs":
+            if name != "fragment" or stream.checked.threaded == single:
+                self.check_threads(stream, name, single)
+            if name == "fragment":
                 self.fragment_programs.append(stream.program)
-            addresses[f"{short}_code"] = buffer.address
-            addresses[f"{short}_uniforms"] = self.uniforms(stream, name)
-        arrays = tuple(
-            self.attribute(number, array, index, use)
-            for number, (array, index) in enumerate(
-                zip(shader.attributes, indices[3:], strict=True)
-            )
-        )
-        built = GlShader(shader.record.replace(**addresses), arrays, use.extended)
-        self.memory.write(use.address, built.to_bytes())
+            _ADDRESSES.pack_into(raw, code, buffer.address, self.uniforms(stream, name))
+        for number, index in enumerate(indices[3:]):
+            self.attribute(number, raw, index, use)
+        self.built_records += raw.ljust(round_up(len(raw), ALIGNMENT), b"\0")
+
+    def write(self, records: int) -> None:
+        """Put records and uniforms into memory; `records` is the first record's address."""
+        self.memory.write(records, self.built_records)
+        self.memory.write(self.first_uniforms, self.built_uniforms)
 
     def stream(self, address: int, size: int, name: str) -> Stream:
         """The program in a buffer and its uniforms. Raises JobError when it has no end there."""
@@ -187,26 +227,30 @@ class ShaderBuilder:
             text = "a fragment shader never switches threads, its record says it has two"
             self.refuse("DRM-011", text, "9.3")
 
-    def attribute(self, number: int, array: Attribute, index: int, use: ShaderUse) -> Attribute:
-        """One attribute array with its buffer's address."""
-        buffer = self.buffer(index, f"attribute {number}")
-        end = array.address + array.size
-        if end + array.stride * use.maximum_index > buffer.size:
+    def attribute(self, number: int, raw: bytearray, index: int, use: ShaderUse) -> None:
+        """Give one attribute array its buffer's address."""
+        buffer = self.buffer(index, "attribute", f" {number}")
+        place = GL_FIXED_SIZE + ATTRIBUTE_SIZE * number
+        address, size, stride = _ATTRIBUTE.unpack_from(raw, place)
+        if use.extended:
+            at = EXTENDED_STRIDES + 4 * number
+            stride |= int.from_bytes(raw[at : at + 4], "little") & ~0xFF
+        end = address + size + 1
+        if end + stride * use.maximum_index > buffer.size:
             self.refuse(
                 "DRM-012",
-                f"attribute {number}: vertex {use.maximum_index} x {array.stride} + {end} bytes "
+                f"attribute {number}: vertex {use.maximum_index} x {stride} + {end} bytes "
                 f"in a buffer of {buffer.size}",
                 "9.3",
                 buffer.address,
             )
-        return replace(array, address=(buffer.address + array.address) & 0xFFFFFFFF)
+        _WORD.pack_into(raw, place, (buffer.address + address) & 0xFFFFFFFF)
 
     def uniforms(self, stream: Stream, name: str) -> int:
         """Take a program's words off the stream; returns the address of its uniforms."""
-        requests = stream.program.texture_requests
-        sites = stream.program.uniform_sites
+        lookups = stream.lookups
         count = stream.words
-        needed = 4 * (len(requests) + count)
+        needed = 4 * (len(lookups) + count)
         start = self.next_word
         left = len(self.words) - start
         if left < needed:
@@ -215,32 +259,34 @@ class ShaderBuilder:
                 f"{name} shader needs {needed} bytes, the uniform stream has {left} left",
                 "9.3",
             )
-        indices = struct.unpack_from(f"<{len(requests)}I", self.words, start)
-        words = list(struct.unpack_from(f"<{count}I", self.words, start + 4 * len(requests)))
         self.next_word = start + needed
         address = self.next_uniforms
-        for request, index in zip(requests, indices, strict=True):
-            buffer = self.buffer(index, f"{name} shader's texture", "9.4")
-            if request.is_direct:
-                at = request.instruction_index
-                first = next(site.index for site in sites if site.instruction_index == at)
-                clamp = words[stream.checked.clamps[at]]
-                problem = lookup_problem(words[first], clamp, buffer.size)
+        self.next_uniforms += 4 * count
+        begin = start + 4 * len(lookups)
+        if not lookups and not stream.resets:
+            self.built_uniforms += self.words[begin : start + needed]
+            return address
+        indices = struct.unpack_from(f"<{len(lookups)}I", self.words, start)
+        words = list(struct.unpack_from(f"<{count}I", self.words, begin))
+        for lookup, index in zip(lookups, indices, strict=True):
+            buffer = self.buffer(index, name, " shader's texture", "9.4")
+            if lookup.clamp >= 0:
+                problem = lookup_problem(words[lookup.base], words[lookup.clamp], buffer.size)
             else:
-                first = request.uniforms[0]
-                problem = texture_problem([words[n] for n in request.uniforms], buffer.size)
+                parameters = tuple([words[n] for n in lookup.parameters])
+                problem = texture_problem(parameters, buffer.size)
             if problem is not None:
+                request = lookup.request
                 self.refuse(
                     "DRM-010",
                     f"{name} shader, request {request.request} of TMU{request.unit}: {problem}",
                     "9.4",
                     buffer.address,
                 )
-            words[first] = (words[first] + buffer.address) & 0xFFFFFFFF
+            words[lookup.base] = (words[lookup.base] + buffer.address) & 0xFFFFFFFF
         for index in stream.resets:
             words[index] = address
-        self.memory.write(address, struct.pack(f"<{count}I", *words))
-        self.next_uniforms += 4 * count
+        self.built_uniforms += struct.pack(f"<{count}I", *words)
         return address
 
 

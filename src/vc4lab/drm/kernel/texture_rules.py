@@ -7,6 +7,7 @@ vc4_check_tex_size.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 from vc4lab.records.texture import (
     MAX_SIZE,
@@ -29,6 +30,12 @@ def texture_problem(parameters: Sequence[int], size: int) -> str | None:
 
     The base address in parameter 0 is an offset in the buffer. None: it is accepted.
     """
+    return _problem(tuple(parameters), size)
+
+
+@lru_cache(maxsize=4096)
+def _problem(parameters: tuple[int, ...], size: int) -> str | None:
+    """The same textures come in every job."""
     p0, p1, p2, p3 = [*parameters, 0, 0, 0][:4]
     zero, one = Texture0(p0), Texture1(p1)
     number = zero.type_low | one.type_high << 4

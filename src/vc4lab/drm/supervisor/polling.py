@@ -69,7 +69,7 @@ class PollCalls:
             int.from_bytes(caller.read(place, size), "little") if place else 0
             for place in args[1:4]
         ]
-        numbers = [n for n in range(min(args[0], 1024)) if any(mask >> n & 1 for mask in masks)]
+        numbers = _set_bits((masks[0] | masks[1] | masks[2]) & ((1 << min(args[0], 1024)) - 1))
         if not any(number in WINDOW for number in numbers):
             return Outcome.PROCEED
         kinds = (_IN | select.POLLHUP | select.POLLERR, _OUT | select.POLLERR, _PRIORITY)
@@ -200,6 +200,16 @@ def _watch(watch: select.epoll | None, copy: int, bits: int) -> None:
             watch.register(copy, bits)
     except OSError:
         pass  # files are always ready, poll says so at once
+
+
+def _set_bits(mask: int) -> list[int]:
+    """The numbers of a mask's set bits."""
+    numbers = []
+    while mask:
+        lowest = mask & -mask
+        numbers.append(lowest.bit_length() - 1)
+        mask ^= lowest
+    return numbers
 
 
 def _signed(events: int) -> int:
