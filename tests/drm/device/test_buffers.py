@@ -159,6 +159,41 @@ def test_a_dma_buf_goes_from_file_to_file(device: DrmDevice) -> None:
     run_client(device, client)
 
 
+def test_a_dma_buf_can_be_mapped(device: DrmDevice) -> None:
+    def client() -> None:
+        fd = open_card()
+        create_bo(fd, 4096)
+        handle = create_bo(fd, 3 * 4096)
+        number = ioctl(fd, 0x2D, "IIi", handle, 2, -1)[2]
+        view = map_bo(fd, handle, 3 * 4096)
+        view[0:5] = b"first"
+        view[8192:8196] = b"last"
+        mine = mmap.mmap(number, 3 * 4096)
+        assert mine[0:5] == b"first"
+        assert mine[8192:8196] == b"last"
+        mine[4096:4099] = b"mid"
+        assert view[4096:4099] == b"mid"
+        part = mmap.mmap(number, 4096, offset=8192)
+        assert part[0:4] == b"last"
+        for size, offset in ((4 * 4096, 0), (8192, 8192), (4096, 12288)):
+            try:
+                mmap.mmap(number, size, offset=offset)
+            except (OSError, ValueError):
+                continue
+            raise AssertionError((size, offset))
+        threads = [
+            threading.Thread(target=lambda: mmap.mmap(number, 4096).close()) for _ in range(8)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        os.close(fd)
+        assert mine[0:5] == b"first"
+
+    run_client(device, client)
+
+
 def test_dumb_buffers(device: DrmDevice) -> None:
     def client() -> None:
         fd = open_card()

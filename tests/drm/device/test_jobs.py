@@ -3,14 +3,17 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+import textwrap
 from pathlib import Path
 
 import pytest
-from tests.support.drm_client import run_client
+from tests.support.drm_client import CLIENT, run_client
 
 from vc4lab.drm.device.device import DrmDevice
 from vc4lab.drm.kernel.hardware import run_job
+from vc4lab.drm.kernel.jobs import BuiltJob
 from vc4lab.drm.recorded.jobs import RecordedRun
 from vc4lab.v3d.core import V3D
 
@@ -158,6 +161,33 @@ def test_waiting_and_hang_state(device: DrmDevice) -> None:
         assert refused(fd, 0x46, "Q38I", *[0] * 39) == errno.ENOENT
 
     run_client(device, client)
+
+
+def test_a_job_without_an_end_is_given_up_and_can_be_looked_at(
+    device: DrmDevice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def hang(v3d: V3D, built: BuiltJob, name: str = "job") -> bool:
+        v3d.reporter.report("DRM-016", f"{name}: no frame ended", block="DRM")
+        return False
+
+    def look() -> None:
+        client()
+        fd = open_card()
+        places, place = buffer(bytes(16 * 64))
+        count = ioctl(fd, 0x46, "QI37I", place, 64, *[0] * 37)
+        first = struct.unpack_from("<IIII", places.raw)
+        assert count[1] == 5, count
+        assert first[2] % 4096 == 0
+        assert first[1] >= 0x100000
+        assert refused(fd, 0x46, "Q38I", *[0] * 39) == errno.ENOENT
+
+    monkeypatch.setattr("vc4lab.drm.device.gpu.run_job", hang)
+    prepare("tri_amd64", tmp_path)
+    monkeypatch.setattr(
+        "tests.support.drm_client.CLIENT", CLIENT + textwrap.dedent(inspect.getsource(client))
+    )
+    run_client(device, look, str(tmp_path))
+    assert any(item.code == "DRM-016" for item in device.reporter.items)
 
 
 def test_performance_monitors(device: DrmDevice) -> None:

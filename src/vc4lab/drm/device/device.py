@@ -13,7 +13,7 @@ from vc4lab.drm.device.core import Core
 from vc4lab.drm.device.files import OpenFile
 from vc4lab.drm.device.gem import Buffers, DmaBuf
 from vc4lab.drm.device.gpu import Gpu, Job
-from vc4lab.drm.device.memory import DEFAULT_BYTES, GpuMemory
+from vc4lab.drm.device.memory import DEFAULT_BYTES, PAGE, GpuMemory
 from vc4lab.drm.device.syncobjs import SyncObjects
 from vc4lab.drm.device.vc4 import Vc4
 from vc4lab.drm.kms.atomic import Atomic
@@ -267,15 +267,24 @@ class DrmDevice:
             return 0
         raise Refused(errno.ENOTTY)
 
-    def check_mapping(self, opened: Opened, offset: int, size: int) -> None:
-        """Only the file's own buffers can be mapped."""
+    def check_mapping(self, opened: Opened, offset: int, size: int) -> int:
+        """Only the file's own buffers can be mapped; a dma-buf from its beginning on."""
+        size = -(-size // PAGE) * PAGE
         if isinstance(opened, OpenFile):
-            target = self.buffers.find_mapping(opened, offset, -(-size // 4096) * 4096)
+            target = self.buffers.find_mapping(opened, offset, size)
             if target is None or target.private:
                 raise Refused(errno.EINVAL, f"no buffer of the file at 0x{offset:x}")
             target.was_mapped = True
-            return
-        raise Refused(errno.ENODEV, "a dma-buf cannot be mapped yet")
+            return offset
+        if not isinstance(opened, DmaBuf):
+            raise Refused(errno.ENODEV)
+        target = opened.object
+        if offset < target.address:  # as the program sees it; later as it was changed
+            offset += target.address
+        if not target.address <= offset <= offset + size <= target.address + target.size:
+            raise Refused(errno.EINVAL, "beyond the end of the dma-buf")
+        target.was_mapped = True
+        return offset
 
     def is_readable(self, opened: Opened) -> bool:
         """Whether events wait."""

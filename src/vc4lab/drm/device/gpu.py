@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 from vc4lab.diagnostics import Reporter, StrictStop
 from vc4lab.drm.device.fences import Fence
 from vc4lab.drm.kernel.hardware import run_job
+from vc4lab.drm.uapi.vc4 import HANG_REGISTERS
 from vc4lab.v3d.counters import counts
+from vc4lab.v3d.registers import BY_NAME
 
 if TYPE_CHECKING:
     from vc4lab.drm.kernel.jobs import BuiltJob
@@ -41,6 +43,8 @@ class Job:
     done: Fence = field(default_factory=Fence)
     perfmon: PerformanceMonitor | None = None
     failed: bool = False
+    registers: dict[str, int] = field(default_factory=dict)
+    """Of the V3D, when it failed."""
 
 
 class Gpu:
@@ -113,6 +117,12 @@ class Gpu:
             job.failed = True
             if self.on_strict is not None:
                 self.on_strict(stop)
+        if job.failed:
+            job.registers = {
+                name: self.v3d.read(BY_NAME[name].offset)
+                for name in HANG_REGISTERS
+                if name in BY_NAME
+            }
         if job.perfmon is not None:
             after = counts(self.v3d.events())
             for number, source in enumerate(job.perfmon.sources):

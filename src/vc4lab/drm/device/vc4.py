@@ -79,7 +79,7 @@ class Vc4:
         self.hang: tuple[list[GemObject], Job] | None = None
         self.perfmons = 0
         self._ring = _Ring()
-        self._held: deque[tuple[int, list[GemObject]]] = deque()
+        self._held: deque[tuple[Job, list[GemObject]]] = deque()
 
     # -- buffers -----------------------------------------------------------------------------------
 
@@ -225,7 +225,7 @@ class Vc4:
             for target in objects:
                 target.seqno = seqno
                 target.holders += 1
-            self._held.append((seqno, objects))
+            self._held.append((job, objects))
             if out is not None:
                 out.fence = job.done
             a.seqno = seqno
@@ -248,8 +248,12 @@ class Vc4:
 
     def let_go(self) -> None:
         """Drop what jobs held that are through."""
-        while self._held and self._held[0][0] <= self.gpu.finished:
-            for target in self._held.popleft()[1]:
+        while self._held and self._held[0][0].seqno <= self.gpu.finished:
+            job, objects = self._held.popleft()
+            if job.failed and self.hang is None:
+                self.hang = objects, job  # its buffers stay until a program has looked
+                continue
+            for target in objects:
                 self.buffers.drop(target)
 
     @ioctl(0x41, "VC4_WAIT_SEQNO", "u64 seqno, u64 timeout_ns", render=True)
@@ -288,6 +292,7 @@ class Vc4:
     )  # fmt: skip
     def get_hang_state(self, call: Call) -> None:
         a = call.args
+        self.let_go()
         if self.hang is None:
             raise missing("no job hung")
         objects, job = self.hang
@@ -306,9 +311,9 @@ class Vc4:
         call.write(a.bo, _HANG_BUFFER.pack_all(entries))
         a.start_bin, a.start_render = job.built.bin_start, job.built.render_start
         for name in HANG_REGISTERS:
-            register = BY_NAME.get(name)
-            value = self.v3d.read(register.offset) if register is not None else 0
-            setattr(a, name.lower(), value)
+            setattr(a, name.lower(), job.registers.get(name, 0))
+        for target in objects:
+            self.buffers.drop(target)
 
     # -- performance monitors ----------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from vc4lab.drm.supervisor.answers import Answer, Caller, Device, Outcome
 from vc4lab.drm.supervisor.descriptors import EventPolls, control
+from vc4lab.drm.supervisor.restarts import restart_with
 from vc4lab.drm.uapi.ioctls import Later, Refused
 
 if TYPE_CHECKING:
@@ -131,8 +132,11 @@ class DescriptorCalls:
             return Outcome.PROCEED
         if flags & 3 == 2:
             raise Refused(errno.EINVAL, "a private mapping of device memory")
-        self.device.check_mapping(opened, offset, size)
-        return Outcome.PROCEED
+        place = self.device.check_mapping(opened, offset, size)
+        if place == offset:
+            return Outcome.PROCEED
+        restart_with(caller.listener, caller.call, 5, place)
+        return Outcome.ANSWERED
 
     # -- epoll -------------------------------------------------------------------------------------
 
