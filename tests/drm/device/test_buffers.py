@@ -159,6 +159,30 @@ def test_a_dma_buf_goes_from_file_to_file(device: DrmDevice) -> None:
     run_client(device, client)
 
 
+def test_a_dma_buf_passed_over_a_socket_can_be_sought_and_imported(device: DrmDevice) -> None:
+    def client() -> None:
+        fd = open_card()
+        handle = create_bo(fd, 8192)
+        map_bo(fd, handle, 8192)[0:5] = b"bytes"
+        number = ioctl(fd, 0x2D, "IIi", handle, 2, -1)[2]
+        ours, theirs = socket.socketpair()
+        socket.send_fds(ours, [b"x"], [number])
+        os.close(number)
+        low = socket.recv_fds(theirs, 1, 1)[1][0]
+        assert low < 900
+        assert os.lseek(low, 0, os.SEEK_END) == 8192
+        assert os.lseek(low, 0, os.SEEK_SET) == 0
+        assert os.lseek(low, 0, os.SEEK_END) == 8192
+        assert os.fstat(low).st_size == 8192
+        other = open_card("renderD128")
+        theirs = ioctl(other, 0x2E, "IIi", 0, 0, low)[0]
+        assert map_bo(other, theirs, 8192)[0:5] == b"bytes"
+        assert mmap.mmap(low, 8192)[0:5] == b"bytes"
+        assert ioctl(other, 0x2E, "IIi", 0, 0, low)[0] == theirs
+
+    run_client(device, client)
+
+
 def test_a_dma_buf_can_be_mapped(device: DrmDevice) -> None:
     def client() -> None:
         fd = open_card()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -61,6 +62,15 @@ class DmaBuf(Opened):
 
     def __init__(self, target: GemObject) -> None:
         self.object = target
+        file = os.memfd_create("vc4lab-dmabuf", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        os.ftruncate(file, target.size)
+        self.file: int | None = file
+
+    def close(self) -> None:
+        """Let go of the host's descriptor."""
+        if self.file is not None:
+            os.close(self.file)
+            self.file = None
 
 
 class Buffers:
@@ -253,9 +263,15 @@ class Buffers:
         target = self.lookup(call.file, call.args.handle)
         if target.private:
             raise invalid("a shader's buffer cannot be exported")
-        if target.exported is None:
-            target.exported = DmaBuf(self.hold(target))
-        call.args.fd = call.task.give(target.exported, call.args.flags & 0o2000000)
+        exported = target.exported
+        if exported is None:
+            exported = target.exported = DmaBuf(self.hold(target))
+        try:
+            call.args.fd = call.task.give(exported, call.args.flags & 0o2000000)
+        except Refused:
+            if not exported.descriptions:
+                self.dma_buf_released(exported)
+            raise
 
     @ioctl(0x2E, "PRIME_FD_TO_HANDLE", "u32 handle, u32 flags, i32 fd", render=True)
     def fd_to_handle(self, call: Call) -> None:
@@ -267,7 +283,9 @@ class Buffers:
 
     def dma_buf_released(self, buffer: DmaBuf) -> None:
         """The last descriptor of a dma-buf is gone."""
-        buffer.object.exported = None
+        if buffer.object.exported is buffer:
+            buffer.object.exported = None
+        buffer.close()
         self.drop(buffer.object)
 
 

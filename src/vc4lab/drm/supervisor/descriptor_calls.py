@@ -135,6 +135,17 @@ class DescriptorCalls:
         place = self.device.check_mapping(opened, offset, size)
         if place == offset:
             return Outcome.PROCEED
+        if opened.file is not None:  # from now on a descriptor of the memory that it stands for
+            info = caller.position(number & 0xFFFFFFFF)
+            given = caller.descriptors.give(
+                caller.listener, caller.call, caller, opened,
+                number=number & 0xFFFFFFFF, flags=info.flags if info is not None else 0,
+                reply=False, of_memory=True,
+            )  # fmt: skip
+            if given is None:
+                return Outcome.ANSWERED
+            if given < 0:
+                return given
         restart_with(caller.listener, caller.call, 5, place)
         return Outcome.ANSWERED
 

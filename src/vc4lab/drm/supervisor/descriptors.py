@@ -3,7 +3,8 @@
 A device descriptor is a description of the memory file of its own, so that a program can map it.
 Its file position says which open file it is: that survives dup, fork, exec and sockets. A lock on
 the byte at that position is the kernel's own reference count: it goes away with the last
-descriptor and the last mapping, wherever they are.
+descriptor and the last mapping, wherever they are. Only dma-bufs have files of their own, because
+programs ask for their size by seeking.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ class Opened:
     """What a device descriptor stands for: an open file or a dma-buf."""
 
     descriptions: int = 0
+    file: int | None = None
+    """A file of its own by which it is known, where programs seek; else the memory file is."""
 
     def released(self) -> None:
         """The last descriptor and mapping are gone."""
@@ -38,10 +41,11 @@ class Opened:
 
 @dataclass(frozen=True)
 class Description:
-    """One description of the memory file."""
+    """One description of the memory file, or of an object's own file."""
 
     cookie: int
     opened: Opened
+    file: int
 
 
 class Descriptors:
@@ -53,6 +57,8 @@ class Descriptors:
         self.identity = found.st_dev, found.st_ino
         self._next = FIRST_COOKIE
         self._known: dict[int, Description] = {}
+        self._own: dict[int, Opened] = {}
+        """Objects with files of their own, by inode."""
 
     def __iter__(self) -> Iterator[Description]:
         return iter(list(self._known.values()))
@@ -70,8 +76,11 @@ class Descriptors:
         at_least: int = 0,
         flags: int = 0,
         reply: bool = True,
+        of_memory: bool = False,
     ) -> int | None:
         """Put a descriptor of `opened` into the program: at `number`, else in the window.
+
+        `of_memory`: of the memory file, even if the object has a file of its own.
 
         Returns its number, a negative errno, or None if the call does not wait any more.
         """
@@ -80,13 +89,17 @@ class Descriptors:
         if number is None:
             return -24  # EMFILE
         mode = os.O_RDWR | os.O_CLOEXEC | flags & os.O_NONBLOCK
-        file = os.open(f"/proc/self/fd/{self.memory_file}", mode)
+        base = self.memory_file if of_memory or opened.file is None else opened.file
+        if base != self.memory_file:
+            self._own[os.fstat(base).st_ino] = opened
+        file = os.open(f"/proc/self/fd/{base}", mode)
         try:
             cookie = self._next
             self._next += COOKIE_STEP
-            os.lseek(file, cookie, os.SEEK_SET)
+            if base == self.memory_file:
+                os.lseek(file, cookie, os.SEEK_SET)
             fcntl.fcntl(file, _SET_LOCK, _LOCK.pack(fcntl.F_WRLCK, 0, cookie, 1, 0))
-            self._known[cookie] = Description(cookie, opened)
+            self._known[cookie] = Description(cookie, opened, base)
             opened.descriptions += 1
             close_on_exec = bool(flags & os.O_CLOEXEC)
             result = listener.give(call, file, number, close_on_exec=close_on_exec, reply=reply)
@@ -112,37 +125,46 @@ class Descriptors:
         info = task.position(number)
         if info is None:
             return None
-        description = self._known.get(info.position)
-        if description is None:
-            return None
         inode = info.value(b"ino")
-        if inode is not None:
-            if int(inode) != self.identity[1]:
+        if inode is None:  # an older kernel
+            found = task.inode_of(number)
+            if found is None or found[0] != self.identity[0]:
                 return None
-        elif task.inode_of(number) != self.identity:
-            return None
-        return description.opened
+            inode_number = found[1]
+        else:
+            inode_number = int(inode)
+        if inode_number == self.identity[1]:
+            description = self._known.get(info.position)
+            return description.opened if description is not None else None
+        own = self._own.get(inode_number)
+        if own is not None and task.inode_of(number) != (self.identity[0], inode_number):
+            return None  # the same number on another file system
+        return own
 
     # -- letting go --------------------------------------------------------------------------------
 
     def sweep(self) -> list[Opened]:
         """Forget descriptions that no program holds; what had its last one is returned."""
         gone = []
-        for cookie in [cookie for cookie in self._known if not self._is_held(cookie)]:
-            opened = self._forget(cookie)
+        for description in [d for d in self._known.values() if not self._is_held(d)]:
+            opened = self._forget(description.cookie)
             if opened is not None:
                 gone.append(opened)
         return gone
 
-    def _is_held(self, cookie: int) -> bool:
-        asked = _LOCK.pack(fcntl.F_WRLCK, 0, cookie, 1, 0)
-        answer = fcntl.fcntl(self.memory_file, _GET_LOCK, asked)
+    def _is_held(self, description: Description) -> bool:
+        asked = _LOCK.pack(fcntl.F_WRLCK, 0, description.cookie, 1, 0)
+        answer = fcntl.fcntl(description.file, _GET_LOCK, asked)
         return bool(_LOCK.unpack(answer)[0] != fcntl.F_UNLCK)
 
     def _forget(self, cookie: int) -> Opened | None:
         opened = self._known.pop(cookie).opened
         opened.descriptions -= 1
-        return opened if not opened.descriptions else None
+        if opened.descriptions:
+            return None
+        if opened.file is not None:
+            self._own.pop(os.fstat(opened.file).st_ino, None)
+        return opened
 
 
 class EventPolls:

@@ -85,6 +85,8 @@ class Supervisor:
         self._poller.register(self._wake_read, select.POLLIN)
         self._stop = False
         self._handlers = self._make_handlers()
+        names = ("open", "openat", "openat2", "ioctl")
+        self._sees_closed = {machine.calls[name] for name in names if name in machine.calls}
         self._listener: Listener | None = None
         self._next_sweep = 0.0
         self._next_look = 0.0
@@ -313,6 +315,8 @@ class Supervisor:
         if call is None:
             return
         self.calls += 1
+        if self.files.sweep_at is not None and call.number in self._sees_closed:
+            self._sweep()  # what was closed before this call is closed
         handler = self._handlers.get(call.number)
         caller = Caller(self.targets.task(call.tid), call, self._listener, self.descriptors)
         answer: Answer | Refused
