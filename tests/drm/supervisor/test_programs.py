@@ -23,6 +23,15 @@ def test_exit_codes_and_output_pass_through(device: DrmDevice) -> None:
         device.run(["/no/such/program"])
 
 
+def test_a_program_that_cannot_be_started_is_one_error_and_no_text(
+    device: DrmDevice, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for _ in range(5):
+        with pytest.raises(OSError, match="No such file"):
+            device.run(["no-such-program"])
+    assert capfd.readouterr().err == ""
+
+
 def test_copies_of_a_descriptor_are_the_same_open_file(device: DrmDevice) -> None:
     def client() -> None:
         fd = open_card()
@@ -330,7 +339,9 @@ def _is_alive(process: int) -> bool:
     return state != "Z"
 
 
-def test_a_stopped_device_ends_programs_without_a_word(device: DrmDevice, capfd) -> None:  # type: ignore[no-untyped-def]
+def test_a_stopped_device_ends_programs_without_a_word(
+    device: DrmDevice, capfd: pytest.CaptureFixture[str]
+) -> None:
     import threading
 
     threading.Timer(0.5, device.supervisor.stop).start()

@@ -103,7 +103,11 @@ def _wait(connection: socket.socket, child: int) -> int:
             if descriptor == wake.fileno():
                 wake.recv(4096)
             else:
-                if connection.recv(1):
+                try:
+                    data = connection.recv(1)
+                except ConnectionResetError:
+                    continue  # it left without reading our last message
+                if data:
                     quiet = True
                     continue
                 if not ended and not quiet:
