@@ -153,6 +153,7 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "tests/v3d/fragment/test_tmu_switches.py": {
         "test_cube_maps_can_take_each_lanes_own_face": ("tmu_cube_lod=each_face",),
+        "test_cube_maps_repeat_inside_their_faces": ("tmu_cube_wrap=clamp",),
         "test_half_floats_are_filtered": (
             "tmu_half_filter=truncate",
             "tmu_half_filter=point",
@@ -161,6 +162,7 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
         "test_levels_that_are_no_power_of_two": ("tmu_level_size=room",),
         "test_the_border_colour_of_4444_reversed": ("tmu_border_4444=reversed",),
         "test_short_samples_can_sit_high": ("tmu_short_position=high",),
+        "test_small_levels_of_detail_are_magnified": ("tmu_magnified_below=zero",),
         "test_switches": (
             "tmu_filter_rounding=once",
             "tmu_lod_log2=linear",

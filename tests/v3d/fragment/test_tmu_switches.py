@@ -19,7 +19,7 @@ from tests.v3d.fragment.sampling import (
 )
 
 from vc4lab.memory import GuestMemory
-from vc4lab.records.texture import MinFilter, TextureConfig, TextureType, Wrap
+from vc4lab.records.texture import MagFilter, MinFilter, TextureConfig, TextureType, Wrap
 from vc4lab.v3d.fragment.texture_state import (
     describe_texture,
 )
@@ -179,6 +179,56 @@ def test_cube_maps_can_take_each_lanes_own_face() -> None:
         for choice in (unknowns, DEFAULT_UNKNOWNS)
     ]
     assert words_of[0] != words_of[1]
+
+
+@pytest.mark.parametrize(
+    "min_filter", [MinFilter.NEAREST_MIP_NEAREST, MinFilter.NEAREST_MIP_LINEAR]
+)
+def test_small_levels_of_detail_are_magnified(min_filter: MinFilter) -> None:
+    """MAGFILT linear, MINFILT nearest: up to a LOD of 0.5 the four texels of level 0 blend."""
+    s, t = coordinates(21), coordinates(22)
+
+    def sampled(lod: float, mag: MagFilter, choice: str, smallest: MinFilter) -> list[int]:
+        unknowns = DEFAULT_UNKNOWNS.with_(tmu_magnified_below=choice)
+        config = TextureConfig(
+            base=BASE, width=64, height=64, levels=7, mag_filter=mag, min_filter=smallest,
+            explicit_lod=True,
+        )  # fmt: skip
+        b = words([lod] * 16)
+        check(config, s, t, b=b, unknowns=unknowns)
+        return golden_words(config, s, t, b, unknowns)
+
+    linear, nearest = MagFilter.LINEAR, MagFilter.NEAREST
+    blended = sampled(-1.0, linear, "gl", min_filter)
+    assert sampled(0.5, linear, "gl", min_filter) == blended
+    assert sampled(0.51, linear, "gl", min_filter) != blended
+    assert sampled(0.2, linear, "zero", MinFilter.NEAREST_MIP_NEAREST) == sampled(
+        -1.0, nearest, "gl", min_filter
+    )
+    # The other minifications begin right above 0.
+    few = MinFilter.LINEAR_MIP_LINEAR
+    assert sampled(0.2, linear, "gl", few) == sampled(0.2, linear, "zero", few) != blended
+
+
+def test_cube_maps_repeat_inside_their_faces() -> None:
+    """A linear sample at the edge of a face blends with the opposite edge."""
+    direction = (1.0, -0.999, 0.3)
+    s, t, r = (words([part] * 16) for part in direction)
+    found: dict[tuple[Wrap, str], list[int]] = {}
+    for wrap in Wrap:
+        for choice in ("programmed", "clamp"):
+            unknowns = DEFAULT_UNKNOWNS.with_(tmu_cube_wrap=choice)
+            config = TextureConfig(
+                base=BASE, width=16, height=16, cube=True, cube_stride=0x8000,
+                mag_filter=MagFilter.LINEAR, min_filter=MinFilter.LINEAR, wrap_s=wrap, wrap_t=wrap,
+            )  # fmt: skip
+            check(config, s, t, r, unknowns=unknowns)
+            kind, descriptor = describe_texture(*config.parameters(), 4, unknowns=unknowns)
+            found[wrap, choice] = reference(kind, descriptor).sample(s, t, r, ZEROS)
+    clamped = found[Wrap.CLAMP, "clamp"]
+    assert found[Wrap.REPEAT, "programmed"] != clamped
+    assert all(found[wrap, "clamp"] == clamped for wrap in Wrap)
+    assert found[Wrap.BORDER, "programmed"] == found[Wrap.CLAMP, "programmed"] == clamped
 
 
 def test_short_samples_can_sit_high() -> None:

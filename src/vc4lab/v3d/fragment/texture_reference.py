@@ -191,7 +191,7 @@ class ReferenceSampler:
 
     def _lane(self, s: Fraction, t: Fraction, face: int, lod: int) -> int:
         kind, last = self.kind, self.descriptor.last_level
-        if lod <= 0:
+        if lod <= kind.magnified_below:
             return self._level(s, t, face, 0, kind.mag_linear)
         if kind.mip is MipMode.BASE:
             return self._level(s, t, face, 0, kind.min_linear)

@@ -99,6 +99,8 @@ class TextureKind:
     alpha_colour: str = "zero"
     bit_utile: str = "32x16"
     border_4444: str = "result"
+    magnified_below: int = 0
+    """The largest LOD (8 fractional bits) at which MAGFILT acts, on level 0."""
 
     @property
     def format(self) -> TextureFormat:
@@ -244,8 +246,8 @@ def _described(
         mag_linear=mag_linear,
         min_linear=min_linear,
         mip=mip,
-        wrap_s=Wrap.CLAMP if config.cube else Wrap(config.wrap_s),
-        wrap_t=Wrap.CLAMP if config.cube else Wrap(config.wrap_t),
+        wrap_s=_wrap(config, config.wrap_s, unknowns),
+        wrap_t=_wrap(config, config.wrap_t, unknowns),
         cube=config.cube,
         child=child is not None,
         flip_y=config.flip_y,
@@ -263,10 +265,26 @@ def _described(
         alpha_colour=unknowns["tmu_alpha_colour"],
         bit_utile=unknowns["tmu_bw1_utile"],
         border_4444=unknowns["tmu_border_4444"],
+        magnified_below=_magnified_below(config, unknowns),
     )
     if kind.needs_lod and config.explicit_lod:
         kind = replace(kind, explicit_lod=True)
     return kind, _descriptor(config, chain, child), tuple(findings)
+
+
+def _wrap(config: TextureConfig, code: int, unknowns: Unknowns) -> Wrap:
+    """The wrap mode that acts. R is a direction in cube maps: they have no border colour."""
+    wrap = Wrap(code)
+    if config.cube and (wrap is Wrap.BORDER or unknowns["tmu_cube_wrap"] == "clamp"):
+        return Wrap.CLAMP
+    return wrap
+
+
+def _magnified_below(config: TextureConfig, unknowns: Unknowns) -> int:
+    """The largest LOD that counts as magnification, in 256ths."""
+    nearest_of_levels = (MinFilter.NEAREST_MIP_NEAREST, MinFilter.NEAREST_MIP_LINEAR)
+    early = config.mag_filter == MagFilter.LINEAR and config.min_filter in nearest_of_levels
+    return 128 if early and unknowns["tmu_magnified_below"] == "gl" else 0
 
 
 def _minification(code: int, note: Callable[[str, str], None]) -> tuple[bool, MipMode]:

@@ -58,9 +58,8 @@ ROWS: list[Unknown] = [
         "lane",
         "Explicit levels that differ inside a quad.",
         "AG100-R p. 43; hardware reference 6.6",
-        settled="dEQP-GLES2 texture_functions.vertex.texture2dlod, texturecubelod and nine of "
-        "texture.vertex.cube pass on a Raspberry Pi 3, where vertices side by side ask for other "
-        "levels",
+        settled="dEQP-GLES2 texture_functions.vertex.texture2dlod, whose vertices side by side ask "
+        "for other levels, passes on a Raspberry Pi 3",
     ),
     Unknown(
         "tmu_bias_lane",
@@ -69,6 +68,32 @@ ROWS: list[Unknown] = [
         "lane",
         "Sample with a bias that differs inside a quad.",
         "by analogy with BSLOD = 1, which is settled; hardware reference 6.6",
+    ),
+    Unknown(
+        "tmu_magnified_below",
+        "Up to which LOD does MAGFILT act if MINFILT picks nearest texels of mip levels?",
+        {
+            "gl": "0.5 with a linear MAGFILT, as OpenGL ES 2 has it; else 0",
+            "zero": "0 always",
+        },
+        "gl",
+        "Sample a checkerboard with an explicit LOD of 0.2, MAGFILT 0 and MINFILT 2.",
+        "AG100-R does not say; hardware reference 6.6",
+        settled="dEQP texture.vertex.cube.filtering.nearest_mipmap_{nearest,linear}_linear_* ask "
+        "for LOD 0.19 and pass on a Pi 3; with `zero` all six fail",
+    ),
+    Unknown(
+        "tmu_cube_wrap",
+        "Do the wrap modes of P1 act inside the faces of a cube map?",
+        {
+            "programmed": "yes; border, which has no colour there, clamps",
+            "clamp": "no, faces clamp at their edges",
+        },
+        "programmed",
+        "Sample a face with a linear filter half a texel from its edge, wrap mode repeat.",
+        "AG100-R does not say; hardware reference 6.6",
+        settled="dEQP texture.vertex.cube.wrap.repeat_repeat, two of its cube.filtering.*_repeat "
+        "and texture_functions.vertex.texturecubelod pass on a Pi 3; with `clamp` they fail",
     ),
     Unknown(
         "tmu_cube_lod",

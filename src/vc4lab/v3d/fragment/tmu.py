@@ -117,7 +117,7 @@ def filter_request(request: Request, b: Value) -> Any:
     if not kind.needs_lod:
         return filter_level(request, base_level(request), kind.mag_linear)
     lod = level_of_detail(request, b)
-    magnified = lod <= 0
+    magnified = lod <= kind.magnified_below
     linear: Any = kind.mag_linear
     if kind.mag_linear != kind.min_linear:
         linear = magnified if kind.mag_linear else ~magnified
