@@ -17,7 +17,7 @@ from vc4lab.drm.device.syncobjs import SyncObjects
 from vc4lab.drm.kernel.binning import round_up
 from vc4lab.drm.kernel.jobs import Workspace, build_submit
 from vc4lab.drm.kernel.shader_rules import Violation
-from vc4lab.drm.kernel.shaders import Stream, analyse
+from vc4lab.drm.kernel.shaders import KnownShaders, analyse
 from vc4lab.drm.uapi.ioctls import Call, Later, Refused, invalid, ioctl, missing
 from vc4lab.drm.uapi.structures import Structure
 from vc4lab.drm.uapi.submit import MAX_BUFFERS, PAGE, JobError, JobReporter
@@ -74,8 +74,8 @@ class Vc4:
         self.buffers = buffers
         self.syncobjs = syncobjs
         self.reporter = reporter
-        self.known: dict[int, Stream] = {}
-        """Checked shaders by address."""
+        self.known = KnownShaders()
+        """Checked when their buffers were made, which no client can write."""
         self.hang: tuple[list[GemObject], Job] | None = None
         self.perfmons = 0
         self._ring = _Ring()
@@ -121,7 +121,7 @@ class Vc4:
             )
             self.buffers.drop(self.buffers.hold(target))
             raise invalid(str(violation)) from None
-        self.known[target.address] = target.stream
+        self.known.add(target.address, target.stream)
         a.handle = self.buffers.add_handle(call.file, target)
 
     @ioctl(0x47, "VC4_GET_PARAM", "u32 param, u32 pad, u64 value", render=True)
@@ -218,6 +218,7 @@ class Vc4:
                 built = build_submit(
                     submit, self.buffers.memory.guest, workspace,
                     JobReporter(name, self.reporter), self.known,
+                    native=self.v3d.engine == "jit",
                 )  # fmt: skip
             except JobError as error:
                 raise invalid(str(error)) from None

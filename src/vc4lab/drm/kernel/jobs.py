@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vc4lab.diagnostics import Reporter
 from vc4lab.drm.kernel.binning import BinningBuilder, BinningList, round_up
 from vc4lab.drm.kernel.rendering import ColourSurface, RenderingBuilder
-from vc4lab.drm.kernel.shaders import ShaderBuilder, Stream
+from vc4lab.drm.kernel.shaders import KnownShaders, ShaderBuilder
 from vc4lab.drm.uapi.submit import KNOWN_FLAGS, PAGE, Submit, refuse
 from vc4lab.qpu.program import Program
 
@@ -64,7 +63,9 @@ def build_submit(
     memory: GuestMemory,
     workspace: Workspace,
     reporter: Reporter,
-    known: Mapping[int, Stream] | None = None,
+    known: KnownShaders | None = None,
+    *,
+    native: bool = True,
 ) -> BuiltJob:
     """Do what the kernel does between the ioctl and the hardware's registers.
 
@@ -73,11 +74,21 @@ def build_submit(
     workspace
         Where lists and tile memory go; the job's buffers must be in memory already.
     known
-        Shaders that were checked when their buffers were made, by address.
+        Shaders that were checked before; those of this job are added.
+    native
+        Let compiled code build what it can, a job of known shaders without anything to report. It
+        gives the same bytes; whatever it does not accept is built or refused here.
 
     Raises JobError when the kernel would refuse the job.
     """
     check_submit(submit, reporter)
+    known = known if known is not None else KnownShaders(memory)
+    if native:
+        from vc4lab.drm.kernel.native.jobs import build_known
+
+        built = build_known(submit, memory, workspace, known)
+        if built is not None:
+            return built
     lists = workspace.lists
     binned = BinningList()
     bin_end = lists

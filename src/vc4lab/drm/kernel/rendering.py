@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 
 from vc4lab.diagnostics import Reporter
 from vc4lab.drm.kernel.binning import buffer_at, round_up
@@ -77,25 +78,7 @@ class RenderingBuilder:
         if submit.min_x_tile > submit.max_x_tile or submit.min_y_tile > submit.max_y_tile:
             refuse(self.reporter, "DRM-014", "the tile range is empty (rule 9.1)")
         self.check_surfaces()
-        out = bytearray()
-        if submit.flags & FLAG_CLEAR:
-            out += build(
-                d.ClearColours,
-                colour=submit.clear_color[0],
-                colour_high=submit.clear_color[1],
-                z=submit.clear_z & 0xFFFFFF,
-                vg_mask=submit.clear_z >> 24,
-                stencil=submit.clear_s,
-            )
-            out += build(d.TileCoordinates) + build(d.StoreGeneral)
-        bits = submit.surface("color_write").bits
-        out += build(
-            d.TileRenderingMode,
-            address=self.addresses.get("color_write", 0),
-            width=submit.width,
-            height=submit.height,
-        )[:-2] + bits.to_bytes(2, "little")
-        return bytes(out) + self.all_tiles()
+        return clear_records(submit) + self.mode() + self.all_tiles()
 
     def all_tiles(self) -> bytes:
         """The records of all tiles. Programs draw into the same few surfaces again and again."""
@@ -146,6 +129,18 @@ class RenderingBuilder:
                 )
             start += RECORDS[number].size
         return out.tobytes()
+
+    def mode(self) -> bytes:
+        """Record 113."""
+        submit = self.submit
+        bits = submit.surface("color_write").bits
+        record = build(
+            d.TileRenderingMode,
+            address=self.addresses.get("color_write", 0),
+            width=submit.width,
+            height=submit.height,
+        )
+        return record[:-2] + bits.to_bytes(2, "little")
 
     def tiles(self) -> Iterator[tuple[int, int]]:
         """Tile positions in the order the job asks for."""
@@ -328,3 +323,23 @@ class RenderingBuilder:
     def bad(self, name: str, message: str) -> None:
         """Refuse a surface."""
         refuse(self.reporter, "DRM-013", f"{name}: {message} (rule 9.6)")
+
+
+def clear_records(submit: Submit) -> bytes:
+    """What comes first in the list of a job that clears; nothing for another."""
+    if not submit.flags & FLAG_CLEAR:
+        return b""
+    return _clear_records(*submit.clear_color, submit.clear_z, submit.clear_s)
+
+
+@lru_cache(maxsize=64)
+def _clear_records(low: int, high: int, depth: int, stencil: int) -> bytes:
+    colours = build(
+        d.ClearColours,
+        colour=low,
+        colour_high=high,
+        z=depth & 0xFFFFFF,
+        vg_mask=depth >> 24,
+        stencil=stencil,
+    )
+    return colours + build(d.TileCoordinates) + build(d.StoreGeneral)

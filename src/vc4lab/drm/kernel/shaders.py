@@ -8,9 +8,10 @@ Source: Linux vc4_validate.c and vc4_validate_shaders.c.
 
 from __future__ import annotations
 
+import ctypes
 import struct
-from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, NoReturn
 
 from vc4lab.diagnostics import Reporter
@@ -64,10 +65,12 @@ class Stream:
     """Indices of the words that must hold the address of the program's own uniforms."""
     checked: CheckedShader
     lookups: tuple[Lookup, ...] = ()
+    size: int = 0
+    """Bytes of the shader's buffer."""
 
     @classmethod
-    def of(cls, program: Program, checked: CheckedShader) -> Stream:
-        """The stream of a program."""
+    def of(cls, program: Program, checked: CheckedShader, size: int = 0) -> Stream:
+        """The stream of a program in a buffer of that size."""
         sites = {site.instruction_index: site.index for site in reversed(program.uniform_sites)}
         lookups = tuple(
             Lookup(
@@ -85,7 +88,51 @@ class Stream:
         if needs_extra_word(program):
             resets.append(count)
             count += 1
-        return cls(program, count, tuple(resets), checked, lookups)
+        return cls(program, count, tuple(resets), checked, lookups, size)
+
+    @cached_property
+    def code(self) -> bytes:
+        """The words that were checked: all that the verdict depends on, beside the size."""
+        return b"".join(word.to_bytes(8, "little") for word in self.program.words)
+
+    @cached_property
+    def table(self) -> ctypes.Array[ctypes.c_uint32] | None:
+        """The stream as native code takes it; None if it cannot."""
+        from vc4lab.drm.kernel.native.context import stream_table
+
+        return stream_table(self)
+
+    @cached_property
+    def table_address(self) -> int:
+        """Host address of the table, 0 without one."""
+        return ctypes.addressof(self.table) if self.table is not None else 0
+
+
+class KnownShaders:
+    """Shaders that were checked before, by the addresses of their buffers.
+
+    Parameters
+    ----------
+    memory
+        Where buffers lie whose content can change: a shader counts as known as long as its code is
+        still there. None: buffers that nothing can write after they were checked.
+    """
+
+    def __init__(self, memory: GuestMemory | None = None) -> None:
+        self._memory = memory
+        self._streams: dict[int, Stream] = {}
+
+    def add(self, address: int, stream: Stream) -> None:
+        """Remember the shader whose buffer begins there, instead of the one that was there."""
+        self._streams[address] = stream
+
+    def find(self, address: int, size: int) -> Stream | None:
+        """The shader in that buffer, if it was checked before."""
+        stream = self._streams.get(address)
+        if stream is None or self._memory is None:
+            return stream
+        same = stream.size == size and self._memory.holds(address, stream.code)
+        return stream if same else None
 
 
 def analyse(memory: GuestMemory, address: int, size: int) -> Stream:
@@ -96,7 +143,7 @@ def analyse(memory: GuestMemory, address: int, size: int) -> Stream:
     for problem in program.problems:
         index = (problem.address - address) // INSTRUCTION_BYTES
         raise Violation("DRM-011", 2, index, problem.message)
-    return Stream.of(program, checked)
+    return Stream.of(program, checked, size)
 
 
 class ShaderBuilder:
@@ -108,10 +155,9 @@ class ShaderBuilder:
         memory: GuestMemory,
         reporter: Reporter,
         uniforms: int,
-        known: Mapping[int, Stream] | None = None,
+        known: KnownShaders | None = None,
     ) -> None:
-        self.known = known if known is not None else {}
-        """Shaders that were checked when their buffers were made, by address."""
+        self.known = known if known is not None else KnownShaders(memory)
         self.submit = submit
         self.memory = memory
         self.reporter = reporter
@@ -184,19 +230,24 @@ class ShaderBuilder:
 
     def stream(self, address: int, size: int, name: str) -> Stream:
         """The program in a buffer and its uniforms. Raises JobError when it has no end there."""
-        found = self.known.get(address)
-        if found is not None:
-            return found
         key = (address, size)
         if key not in self._streams:
-            checked = self.check(address, size, name)
-            program = Program.from_memory(self.memory, address, limit=checked.length)
-            for problem in program.problems:
-                if problem.code == "QPU-047":  # breakpoints are not the kernel's business
-                    continue
-                self.refuse("DRM-011", f"{name} shader: {problem.message}", "9.5", problem.address)
-            self._streams[key] = Stream.of(program, checked)
+            stream = self.known.find(address, size)
+            if stream is None:
+                stream = self.read(address, size, name)
+                self.known.add(address, stream)
+            self._streams[key] = stream
         return self._streams[key]
+
+    def read(self, address: int, size: int, name: str) -> Stream:
+        """Check and read a shader that is not known. Raises JobError."""
+        checked = self.check(address, size, name)
+        program = Program.from_memory(self.memory, address, limit=checked.length)
+        for problem in program.problems:
+            if problem.code == "QPU-047":  # breakpoints are not the kernel's business
+                continue
+            self.refuse("DRM-011", f"{name} shader: {problem.message}", "9.5", problem.address)
+        return Stream.of(program, checked, size)
 
     def check(self, address: int, size: int, name: str) -> CheckedShader:
         """The kernel's look at a shader when its buffer is made. Raises JobError."""

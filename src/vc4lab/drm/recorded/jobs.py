@@ -14,6 +14,7 @@ from pathlib import Path
 from vc4lab.diagnostics import Reporter
 from vc4lab.drm.kernel.binning import round_up
 from vc4lab.drm.kernel.jobs import REGION, WORKSPACE, BuiltJob, Workspace, build_submit
+from vc4lab.drm.kernel.shaders import KnownShaders
 from vc4lab.drm.uapi.submit import (
     MAX_BUFFER,
     PAGE,
@@ -75,8 +76,11 @@ class RecordedJob:
             self.run.reporter.report("DRM-003", f"{self.name}/{name}.bin: {problem}", block="DRM")
         return data[:size]
 
-    def build(self, memory: GuestMemory | None = None) -> BuiltJob:
-        """Bring the job's buffers into memory and make its lists. Raises JobError."""
+    def build(self, memory: GuestMemory | None = None, *, native: bool = True) -> BuiltJob:
+        """Bring the job's buffers into memory and make its lists. Raises JobError.
+
+        native: see `build_submit`.
+        """
         memory = memory if memory is not None else self.run.memory
         reporter = self.run.reporter
         if self.submit is None:
@@ -90,7 +94,9 @@ class RecordedJob:
         if workspace is None:
             refuse(named, "DRM-004", "no room for the binner's memory between the buffers")
         self.run.contents.load(self.submit.buffers, memory)
-        return build_submit(self.submit, memory, Workspace.at(workspace), named)
+        known = self.run.known if memory is self.run.memory else None
+        place = Workspace.at(workspace)
+        return build_submit(self.submit, memory, place, named, known, native=native)
 
 
 class RecordedRun:
@@ -107,6 +113,7 @@ class RecordedRun:
         self.reporter = reporter if reporter is not None else Reporter()
         self.path = Path(path)
         self.memory = GuestMemory()
+        self.known = KnownShaders(self.memory)
         directories = self._directories()
         if not directories:
             self.reporter.report("DRM-001", f"{self.path} holds no job", block="DRM")

@@ -1,0 +1,113 @@
+"""What the compiled builder shares with Python: one block per thread, and tables made once."""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from typing import TYPE_CHECKING, Any
+
+from vc4lab.simd import Struct, i64, ptr
+
+if TYPE_CHECKING:
+    from vc4lab.drm.kernel.shaders import Stream
+
+DONE, UNUSUAL = 0, 1
+"""What a kernel returns. UNUSUAL: Python has to look, and has its reasons in words."""
+NO_WORD = 0xFFFFFFFF
+"""Stands for a texture parameter that a request does not have."""
+BUFFER_ROW = 16
+"""Bytes of a buffer in the table of a job: address, size (32 bits), address of its stream."""
+USE_BYTES = 12
+"""Bytes of a shader state: attributes with EXTENDED, highest index, buffer of the fragment code."""
+EXTENDED = 0x100
+STREAM_HEAD = 16
+"""Bytes before the requests of a stream: words, requests, resets, whether it switches threads."""
+REQUEST_BYTES = 20
+"""Bytes of a request: whether it is direct, words with the base, the clamp or P1, P2, P3."""
+
+
+class JobContext(Struct):
+    """One job: its streams, where the results go, and how far the builder has come."""
+
+    bin_size = i64
+    records_size = i64
+    words_size = i64
+    buffer_count = i64
+    memory = ptr
+    """Host address of guest address 0."""
+    limit = i64
+    """Guest address at which memory ends."""
+    uses = ptr
+    room = i64
+    """Shader states for which `uses` has room."""
+    tile_memory = i64
+    tile_memory_size = i64
+    lists = i64
+    """Where the binning list goes."""
+    first_record = i64
+    # results
+    bin_end = i64
+    next_record = i64
+    next_uniforms = i64
+    tiles_x = i64
+    tiles_y = i64
+    tile_lists = i64
+    use_count = i64
+    next_word = i64
+
+
+class RenderContext(Struct):
+    """One rendering list: bytes of its first, its other and its last tiles, and their order."""
+
+    first = ptr
+    first_size = i64
+    middle = ptr
+    middle_size = i64
+    last = ptr
+    last_size = i64
+    start_x = i64
+    start_y = i64
+    step_x = i64
+    step_y = i64
+    columns = i64
+    rows = i64
+    bin_tiles_x = i64
+    full_res_per_row = i64
+
+
+class Scratch(threading.local):
+    """Per thread: the block of the job at hand, and room for its shader states."""
+
+    def __init__(self) -> None:
+        self.job = JobContext()
+        self._room = 0
+        self._uses: Any = None
+        self.uses = memoryview(b"")
+        """The rows as 32-bit numbers."""
+
+    def reserve(self, room: int) -> None:
+        """Make room for that many shader states, and do not keep it for very many more."""
+        if not room <= self._room <= 16 * max(room, 4096):
+            self._room = room = max(room, 256)
+            self._uses = ctypes.create_string_buffer(room * USE_BYTES)
+            self.uses = memoryview(self._uses).cast("B").cast("I")
+            self.job.uses = ctypes.addressof(self._uses)
+
+
+def stream_table(stream: Stream) -> ctypes.Array[ctypes.c_uint32] | None:
+    """What the kernels need to know of a stream; None if its indices make no sense together."""
+    words = stream.words
+    rows: list[int] = []
+    for lookup in stream.lookups:
+        if lookup.clamp >= 0:
+            row = [1, lookup.base, lookup.clamp, NO_WORD, NO_WORD]
+        else:
+            row = [0, *[*lookup.parameters, *[NO_WORD] * 4][:4]]
+        if not row[1] < words or any(words <= word != NO_WORD for word in row[2:]):
+            return None
+        rows += row
+    if any(word >= words for word in stream.resets):
+        return None
+    head = [words, len(rows) // 5, len(stream.resets), int(stream.checked.threaded)]
+    numbers = [*head, *rows, *stream.resets]
+    return (ctypes.c_uint32 * len(numbers))(*numbers)
