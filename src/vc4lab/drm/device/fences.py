@@ -85,23 +85,27 @@ class SyncFiles:
             self._pending[number] = kept, fence
 
         def done() -> None:
+            os.eventfd_write(kept, 1)  # first: who no longer finds it here sees it readable
             with self._lock:
                 if self._pending.get(number, (0, None))[1] is fence:
                     del self._pending[number]
-            os.eventfd_write(kept, 1)
             os.close(kept)
 
         fence.then(done)
         return descriptor
 
-    def find(self, text: bytes) -> Fence | None:
-        """The fence of a descriptor with this fdinfo; None if it is no sync file."""
+    def find(self, look: Callable[[], bytes]) -> Fence | None:
+        """The fence of a descriptor, None if it is no sync file; `look` reads its fdinfo."""
+        text = look()
         if b"eventfd-count:" not in text:
             return None
         with self._lock:
             found = self._pending.get(event_number(text))
         if found is not None:
             return found[1]
+        text = look()  # it may have been done between the first look and the lock
+        if b"eventfd-count:" not in text:
+            return None
         count = text.split(b"eventfd-count:")[1].split(b"\n")[0].strip()
         return Fence(done=True) if int(count, 16) else None
 

@@ -69,10 +69,9 @@ class SyncObjects:
 
     def fence_in(self, caller: Caller, number: int) -> Fence:
         """The fence of a caller's sync file. Raises Refused (EBADF, EINVAL)."""
-        info = caller.info(number)
-        if info is None:
+        if caller.info(number) is None:
             raise Refused(errno.EBADF)
-        fence = self.files.find(info.text)
+        fence = self.files.find(lambda: _text_of(caller, number))
         if fence is None:
             raise invalid("not a sync file")
         return fence
@@ -164,8 +163,7 @@ class SyncObjects:
 
     def file_ioctl(self, caller: Caller, number: int, request: int, argument: int) -> int | None:
         """SYNC_IOC_MERGE and SYNC_IOC_FILE_INFO; None for a descriptor that is no sync file."""
-        info = caller.info(number)
-        fence = self.files.find(info.text) if info is not None else None
+        fence = self.files.find(lambda: _text_of(caller, number))
         if fence is None:
             return None
         if request == MERGE:
@@ -191,3 +189,8 @@ class SyncObjects:
             caller.write(argument, _FILE_INFO.pack(values))
             return 0
         raise Refused(errno.ENOTTY)
+
+
+def _text_of(caller: Caller, number: int) -> bytes:
+    info = caller.info(number)
+    return info.text if info is not None else b""
