@@ -168,7 +168,8 @@ def test_an_unaligned_mailbox_message(run: Run) -> None:
 
 def lists(machine: Machine) -> None:
     """A binning list at DATA with a grid of one tile, and a rendering list that waits behind it."""
-    binning = build(112, address=0xC0300000, memory_size=1 << 16, tiles_x=1, tiles_y=1)
+    state = {"state_address": 0xC0320000}
+    binning = build(112, address=0xC0300000, memory_size=1 << 16, tiles_x=1, tiles_y=1, **state)
     machine.memory.write(DATA, binning + build(6) + build(4))
     machine.memory.write(DATA + 0x100, build(8))
 
@@ -415,7 +416,7 @@ def test_the_firmware_starts_programs_beside_ours(run: Run) -> None:
     def prepare(machine: Machine) -> None:
         lists(machine)
         machine.memory.write(MESSAGE + 0x100, assemble("nop ; nop ; thrend\nnop\nnop\n").bytes)
-        machine.memory.write(MESSAGE + 0x200, struct.pack("<2I", 0, MESSAGE + 0x100))
+        machine.memory.write(MESSAGE + 0x200, struct.pack("<2I", 0, 0xC0000000 | MESSAGE + 0x100))
         words = (40, 0, 0x30011, 16, 16, 1, MESSAGE + 0x200, 0, 1000, 0)
         machine.memory.write(MESSAGE + 0x40, struct.pack("<10I", *words))
 

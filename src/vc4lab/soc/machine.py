@@ -17,6 +17,7 @@ from vc4lab.soc.board import find_board
 from vc4lab.soc.boot.boot_extras import BootExtras
 from vc4lab.soc.boot.firmware import open_slot, plan_boot
 from vc4lab.soc.boot.firmware_age import TODAY, with_firmware
+from vc4lab.soc.caches.cache_hint import CacheHint
 from vc4lab.soc.clock import NANOSECONDS
 from vc4lab.soc.cores.cores import Cores
 from vc4lab.soc.cores.cpu import Cpu
@@ -107,6 +108,7 @@ class Machine(Hardware):
         self.processors = Cores(self, self.cores)
         self.watchdog = Watchdog(self)
         self.caches: Caches | None = None
+        self._cache_hint = CacheHint(self)
         self.guards: GuardZones | None = None
         self.vsyncs = 0
         self.on_vsync: Callable[[], None] | None = None
@@ -214,6 +216,7 @@ class Machine(Hardware):
                 if self.before_slice is not None:
                     self.before_slice()
                 self.processors.step()
+            self._look_at_caches()
             if self.on_end is not None:
                 self.on_end(self._end)
         finally:
@@ -240,8 +243,7 @@ class Machine(Hardware):
             self.smi.vsync()
         if not still:
             self.processors.vsync()
-            if self.caches is not None:
-                self.caches.data.drain()
+            self._look_at_caches()
             if self.guards is not None:
                 self.guards.check()
         self.frames.vsync(still)
@@ -257,6 +259,12 @@ class Machine(Hardware):
             if hang is not None:
                 self.hang(hang)
         self._changes_seen = self.clock.changes
+
+    def _look_at_caches(self) -> None:
+        if self.caches is not None:
+            self.caches.data.drain()
+        else:
+            self._cache_hint.look(self.processors.working)
 
     def _keep_pace(self, pace: Pace) -> None:
         """A vsync of a program that works, or polls."""

@@ -108,7 +108,7 @@ def test_without_the_option_nothing_is_modelled(run: Run) -> None:
     machine = run(None, [*POWER, *REPAINT, *render()], one_tile)
     assert machine.caches is None
     assert machine.memory.u32(SURFACE) == GREEN
-    assert not machine.reporter.items, machine.reporter.summary()
+    assert [item.code for item in machine.reporter.items] == ["SOC-093"]
 
 
 @pytest.mark.parametrize(("mode", "picture"), [("check", GREEN), ("stale", RED)])
@@ -365,8 +365,8 @@ def test_uniforms_changed_between_jobs(run: Run) -> None:
         machine.memory.write(MESSAGE + 0x100, assemble(code).bytes)
 
     start: list[Step] = [
-        (DEVICE, V3D + 0x434, MESSAGE + 0x200),
-        (DEVICE, V3D + 0x430, MESSAGE + 0x100),
+        (DEVICE, V3D + 0x434, 0x40000000 | MESSAGE + 0x200),
+        (DEVICE, V3D + 0x430, 0x40000000 | MESSAGE + 0x100),
     ]
     change = (STORE, MESSAGE + 0x200, 5)
     clear: list[Step] = [(DEVICE, V3D + 0x20, 4), (DEVICE, V3D + 0x24, 0x0F0F0F0F)]
@@ -416,3 +416,29 @@ def test_random_code_with_caches_ends(run: Run, mode: str) -> None:
         mailbox = [(DEVICE, MAILBOX, noise.choice(places) | noise.choice((1, 8)))]
         machine = run(mode, [*POWER, *script, *jobs, *mailbox, *script], one_tile)
         assert machine.ended
+
+
+# -- without a model -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("mode", "hints"), [(None, 1), ("check", 0), ("stale", 0)])
+def test_a_cache_without_a_model_is_said_once(run: Run, mode: str | None, hints: int) -> None:
+    def prepare(machine: Machine) -> None:
+        machine.memory.write(MESSAGE, struct.pack("<3I", 12, 0, 0))
+        machine.bus.write(MAILBOX, 4, MESSAGE | 8)
+
+    machine = run(mode, [], prepare)
+    machine.run(seconds=0.1)
+    assert machine.reporter.counts["SOC-093"] == hints
+    if hints:
+        assert "--caches check" in found(machine, "SOC-093")
+
+
+def test_who_has_no_company_needs_no_hint(run: Run) -> None:
+    assert not run(None, []).reporter.has("SOC-093"), "only the CPU reads what it writes"
+
+
+def test_who_has_no_cache_on_needs_no_hint(boot: Callable[..., Machine]) -> None:
+    machine = boot("framebuffer")
+    machine.run()
+    assert not machine.reporter.has("SOC-093")

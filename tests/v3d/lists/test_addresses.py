@@ -81,12 +81,62 @@ def test_a_job_names_everything_it_reads() -> None:
     assert not frame.reporter.items, frame.reporter.summary()
     assert {use for use, _, _ in seen} == {
         Use.LIST, Use.TILE_MEMORY, Use.TILE_STATE, Use.SURFACE, Use.SHADER_RECORD, Use.CODE,
-        Use.UNIFORMS, Use.ATTRIBUTES,
+        Use.UNIFORMS, Use.ATTRIBUTES, Use.TILE_LIST,
     }  # fmt: skip
     assert (Use.CODE, code, len(assemble(program).bytes)) in seen
     assert (Use.UNIFORMS, uniforms, 4) in seen
     assert (Use.SHADER_RECORD, record, 16) in seen
     assert seen.count((Use.ATTRIBUTES, vertices, 36)) == 2, "binning and rendering read them"
+
+
+@pytest.mark.parametrize(
+    ("binner", "renderer", "first", "codes"),
+    [
+        (0, 3, 0, {"CLE-023"}),
+        (0, 3, 3, {"CLE-023"}),
+        (3, 1, 2, {"CLE-023"}),
+        (3, 3, 0, set()),
+        (0, 1, 0, set()),
+    ],
+)
+def test_tile_lists_are_read_by_the_alias_they_are_written_by(
+    binner: int, renderer: int, first: int, codes: set[str]
+) -> None:
+    """Record 112 names tile memory by one alias, the rendering list's branches by another."""
+    frame = Frame(128, 128)
+    job = frame.job
+    start, end, lists = job.binning(b"")
+    mode = job.memory.read(start + 1, 4)
+    assert int.from_bytes(mode, "little") == lists
+    job.memory.write(start + 1, (binner << 30 | lists).to_bytes(4, "little"))
+    data = build(113, address=frame.surface, width=128, height=128, format=1)
+    for tile in (first, *[n for n in range(4) if n != first]):
+        data += build(115, column=tile & 1, row=tile >> 1)
+        data += build(17, address=renderer << 30 | lists + 32 * tile) + build(24)
+    rendering = job.put(data)
+    for _ in range(3):
+        job.run(frame.v3d, (start, end), (rendering, rendering + len(data)))
+    found = [item for item in frame.reporter.items if item.code != "CLE-020"]
+    assert {item.code for item in found} == codes
+    if codes:
+        (item,) = found
+        assert item.message.startswith("a tile's list is named 0x")
+        assert frame.reporter.counts["CLE-023"] == 1
+
+
+def test_addresses_of_the_arm_are_said_once_where_bus_addresses_are_direct() -> None:
+    reporter = Reporter()
+    check = AddressCheck(reporter, RAM)
+    check.uses(Use.LIST, 0x0010_0000)
+    assert not reporter.items, "a Pi 1 or Zero, or no board at all"
+    check.has_direct_bus = True
+    check.uses(Use.CODE, 0xC020_0000, 8)
+    assert not reporter.items
+    check.uses(Use.UNIFORMS, 0x0030_0000, 4, 0x1234)
+    check.uses(Use.TEXTURE, 0x4040_0000, 4)
+    (item,) = reporter.items
+    assert (item.code, item.address) == ("CLE-041", 0x1234)
+    assert "0x00300000, an address as the ARM has it; the bus address is 0xc0300000" in item.message
 
 
 def test_registers_with_wrong_addresses() -> None:

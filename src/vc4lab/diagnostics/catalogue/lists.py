@@ -362,4 +362,15 @@ ENTRIES = [
         "comments in Broadcom's khrn_prod_4.c; register BPOS",
         "Give a block of at least 4096 bytes, better of 256 KiB; the size is in bytes.",
     ),
+    Entry(
+        "CLE-041",
+        "An ARM address where a bus address belongs",
+        "On a Pi 2 or 3 the V3D's addresses begin with 0xC0000000. An address as the ARM has it "
+        "finds the same RAM, but through the VideoCore's L2 cache, which may have old bytes of it. "
+        "Said once for the first such address.",
+        "BCM2835 ARM Peripherals p. 5, address map; hardware reference 8.15",
+        "Add 0xC0000000 to every address that the V3D is told, in registers, records and uniforms; "
+        "mask it off (& 0x3FFFFFFF) for the ARM.",
+        Severity.HINT,
+    ),
 ]

@@ -19,7 +19,7 @@ from vc4lab.soc.cores.exceptions import (
     IRQ_MASKED,
     MODE_MASK,
     SCTLR,
-    SCTLR_M,
+    SCTLR_C,
     THUMB,
     USER,
     ArmException,
@@ -235,8 +235,14 @@ class Arm32(Cpu):
         self._pending = (exception, address)
         self.engine.emu_stop()
 
-    def _translates(self) -> bool:
-        return bool(self.system_register(hyp.HSCTLR if self.in_hyp else SCTLR) & SCTLR_M)
+    @property
+    def system_control(self) -> int:
+        return self.system_register(hyp.HSCTLR if self.in_hyp else SCTLR)
+
+    @property
+    def sets_data_cache(self) -> bool:
+        # in HYP mode SCTLR does not count, but who sets it wants a cache
+        return super().sets_data_cache or bool(self.system_register(SCTLR) & SCTLR_C)
 
     # -- exceptions --------------------------------------------------------------------------------
 

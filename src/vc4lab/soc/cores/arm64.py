@@ -162,8 +162,9 @@ class Arm64(Cpu):
         if number != 31:
             self.engine.reg_write(self._names[number], value)
 
-    def _translates(self) -> bool:
-        return bool(self._read(SCTLR[max(self.level, 1)]) & 1)
+    @property
+    def system_control(self) -> int:
+        return self._read(SCTLR[max(self.level, 1)])
 
     # -- exceptions --------------------------------------------------------------------------------
 

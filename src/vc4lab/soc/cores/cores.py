@@ -136,6 +136,11 @@ class Cores:
             core.nap = 0
             core.naps = 0
 
+    @property
+    def working(self) -> list[Cpu]:
+        """The cores that are not parked."""
+        return [core.cpu for core in self._running()]
+
     def _running(self) -> list[Core]:
         return [core for core in self.all if not core.parked]
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from vc4lab.soc.cores.code_pages import PAGE, CodePages
 from vc4lab.soc.cores.engine_calls import EngineCalls
-from vc4lab.soc.cores.exceptions import THUMB, ArmException
+from vc4lab.soc.cores.exceptions import SCTLR_C, SCTLR_M, THUMB, ArmException
 from vc4lab.soc.cores.outcome import Outcome, UnhandledException
 from vc4lab.soc.cores.storms import FAULTS, FaultStorm
 from vc4lab.soc.cores.traps import Action, CoreLinks, Trap
@@ -180,9 +180,19 @@ class Cpu(ABC):
         """Whether it executes Thumb code."""
         return not self.WIDE and bool(self.cpsr & THUMB)
 
+    @property
     @abstractmethod
+    def system_control(self) -> int:
+        """SCTLR, or what stands for it in the core's mode: MMU and caches."""
+
+    @property
+    def sets_data_cache(self) -> bool:
+        """Whether the program has set SCTLR.C."""
+        return bool(self.system_control & SCTLR_C)
+
     def _translates(self) -> bool:
         """Whether the MMU is on."""
+        return bool(self.system_control & SCTLR_M)
 
     @property
     @abstractmethod

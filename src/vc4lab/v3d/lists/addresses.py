@@ -7,6 +7,7 @@ know what a job reads (a model of caches) sets `listener`. Source: hardware refe
 from __future__ import annotations
 
 import ctypes
+from collections import deque
 from collections.abc import Callable
 from enum import Enum
 from typing import TYPE_CHECKING
@@ -24,6 +25,8 @@ PAGE_SHIFT, LINE_SHIFT = 12, 6
 MIXED = 0xFF
 """In `AddressCheck.pages`: named both ways."""
 MOST_RANGES = 1 << 14
+MOST_POOLS = 4
+"""Pools of tile lists that are remembered."""
 
 
 class Use(Enum):
@@ -32,6 +35,7 @@ class Use(Enum):
     LIST = "a control list", "CLE-003"
     TILE_MEMORY = "tile allocation memory", "CLE-003"
     TILE_STATE = "the tile state array", "CLE-003"
+    TILE_LIST = "a tile's list", "CLE-003"
     OVERSPILL = "the overspill block (BPOA)", "CLE-003"
     SHADER_RECORD = "a shader record", "CLE-003"
     CODE = "a QPU program", "MEM-001"
@@ -50,7 +54,13 @@ class Use(Enum):
     @property
     def is_read(self) -> bool:
         """Whether the V3D reads there what the program has written."""
-        return self not in (Use.TILE_MEMORY, Use.TILE_STATE, Use.OVERSPILL, Use.SURFACE)
+        return self not in (
+            Use.TILE_MEMORY,
+            Use.TILE_LIST,
+            Use.TILE_STATE,
+            Use.OVERSPILL,
+            Use.SURFACE,
+        )
 
 
 NEVER_AT_ZERO = (Use.LIST, Use.SHADER_RECORD, Use.CODE)
@@ -78,6 +88,10 @@ class AddressCheck:
         self._pages = (ctypes.c_uint8 * (MEMORY_SIZE >> PAGE_SHIFT))()
         self._lines: dict[int, int] = {}
         self._known: set[tuple[Use, int, int]] = set()
+        self._pools: deque[tuple[int, int]] = deque(maxlen=MOST_POOLS)
+        self.has_direct_bus = False
+        """Whether bus addresses of the board have the alias that goes past the L2 cache."""
+        self._told_plain = False
 
     @property
     def pages(self) -> int:
@@ -97,6 +111,10 @@ class AddressCheck:
         if self._in_ram(use, address, size, record):
             self._inside(use, address, size, record)
             self._one_alias(use, address, size, record)
+            if self.has_direct_bus and not address >> 30:
+                self._plain(use, address, record)
+            if use is Use.TILE_MEMORY:
+                self._pools.append((address, size))
             alignment = ALIGNMENT.get(use, 1)
             if address % alignment:
                 self.reporter.report(
@@ -104,6 +122,33 @@ class AddressCheck:
                     f"{use.words} at 0x{address:08x} is not at a multiple of {alignment}",
                     address=record,
                 )
+
+    def tile_list(self, address: int, record: int) -> None:
+        """The rendering list branches (`record`) to the list that the binner wrote for a tile."""
+        self.uses(Use.TILE_LIST, address, 1, record)
+        place, alias = address & MEMORY_MASK, address >> 30
+        for pool, size in list(self._pools):
+            start = pool & MEMORY_MASK
+            line = start >> LINE_SHIFT
+            inside = start <= place < start + size and place >> LINE_SHIFT != line
+            if inside and (pool >> 30 == DIRECT) != (alias == DIRECT):
+                self._pools.remove((pool, size))
+                self._report_alias(Use.TILE_LIST, address, start, pool >> 30, record)
+
+    def _plain(self, use: Use, address: int, record: int | None) -> None:
+        """An ARM's address where bus addresses go past the L2 cache: said once.
+
+        The other aliases are not there by chance.
+        """
+        if self._told_plain:
+            return
+        self._told_plain = True
+        self.reporter.report(
+            "CLE-041",
+            f"{use.words} is named 0x{address:08x}, an address as the ARM has it; the bus address "
+            f"is 0x{address & MEMORY_MASK | DIRECT << 30:08x}",
+            address=record,
+        )
 
     def _in_ram(self, use: Use, address: int, size: int, record: int | None) -> bool:
         if address >> 24 == PERIPHERALS:
@@ -139,9 +184,14 @@ class AddressCheck:
         before = self._lines.setdefault(line, alias)
         if (before == DIRECT) != (alias == DIRECT):
             self._lines[line] = alias
-            self.reporter.report(
-                "CLE-023",
-                f"{use.words} is named 0x{address:08x}, but 0x{line << LINE_SHIFT:08x} was named "
-                f"with the alias 0x{before << 30:08x} before",
-                address=record,
-            )
+            self._report_alias(use, address, line << LINE_SHIFT, before, record)
+
+    def _report_alias(
+        self, use: Use, address: int, place: int, before: int, record: int | None
+    ) -> None:
+        self.reporter.report(
+            "CLE-023",
+            f"{use.words} is named 0x{address:08x}, but 0x{place:08x} was named "
+            f"with the alias 0x{before << 30:08x} before",
+            address=record,
+        )

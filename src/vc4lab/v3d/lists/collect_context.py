@@ -78,6 +78,8 @@ class CollectContext(Struct):
     surface_count = i32
     stored = ptr  # one byte a tile: the frame in which it was stored last
     frame = i32  # 1 to LAST_FRAME
+    tile_list = i32  # bus address in the frame's first record 17, and where that stands
+    tile_list_at = i32
     tasks = i32  # stores of anything since the arrays were emptied
     increments = i32  # of the semaphore, by the binning thread, that no record 8 has consumed
     mode_known = i32  # record 113 as below is in force, and there is nothing to say about it

@@ -235,6 +235,9 @@ def collect(context: Value) -> Value:
         elif (op == MODE) & whole & _mode_in_force(c, pointer + 1):
             c.here = address + RECORD_SIZES[MODE]
         elif (op == SUB_LIST) & (c.has_coordinates != 0):
+            if c.tile_list == 0:
+                c.tile_list = load(i32, pointer + 1)
+                c.tile_list_at = address
             c.here = address + RECORD_SIZES[SUB_LIST]
         elif is_store & (not_room(room)):
             reason = const(i32, FULL)

@@ -125,6 +125,7 @@ class Collector:
     def reset(self) -> None:
         """The frame was drawn; the arrays are empty again, the tile buffer stays as it is."""
         context = self.context
+        context.tile_list = 0
         context.op_count = context.chain_count = context.piece_count = context.tasks = 0
         context.first_piece = 0
         context.surface_count = self._pending_surfaces() if context.load_count else 1

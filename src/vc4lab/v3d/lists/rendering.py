@@ -303,5 +303,9 @@ class RenderingStage:
         self.reporter.report("CLE-004", f"{what}: not simulated yet, skipped", address=address)
 
     def _draw(self) -> None:
+        context = self.collector.context
+        if context.tile_list:
+            place, record = context.tile_list & 0xFFFFFFFF, context.tile_list_at & 0xFFFFFFFF
+            self.lint.addresses.tile_list(place, record)
         self.draw(self.mode, self.collector)
         self.collector.reset()
