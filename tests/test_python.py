@@ -77,3 +77,42 @@ def test_the_fixture_shows_the_serial_line_of_a_failure(tmp_path):
     assert run.returncode == 1, run.stdout + run.stderr
     assert "vc4lab: serial line" in run.stdout
     assert "hello from the ARM" in run.stdout
+
+
+def test_objects_in_words(pi):
+    """What a notebook or the interactive Python shows: short, and useful."""
+    machine = pi(KERNELS / "hello.img")
+    assert repr(machine) == "<Machine pi2 with hello.img: 0 frames, 0.000 s of guest time>"
+    assert repr(machine.screen) == "<Screen: black, the program has no framebuffer>"
+    result = machine.run()
+    assert repr(result).startswith("<RunResult HALTED: 0 frames, 0.000 s of guest time, the prog")
+    assert repr(machine.uart) == (
+        "<Uart <SerialPort: 19 bytes sent, at last 'hello from the ARM\\n'>>"
+    )
+    assert repr(machine.gpio) == "<Gpio 'gpio' at 0x200000 of the peripherals>"
+    drawn = pi(KERNELS / "framebuffer.img")
+    drawn.run(frames=1)
+    assert repr(drawn.screen) == "<Screen 64x48, 32 bits a pixel>"
+    assert repr(drawn.frames) == "<FrameCounter: 1, counted by vsync>"
+    assert repr(drawn.memory) == "<GuestMemory of 1024 MiB>"
+    things = machine, result, machine.reporter, machine.cpu, machine.plan, machine.serial
+    for thing in (*things, machine.frames):
+        assert " object at 0x" not in repr(thing)
+        assert len(repr(thing)) < 500
+    assert len(repr(machine.plan)) < 500
+
+
+def test_recorded_jobs_in_words():
+    from vc4lab.drm.recorded.replay import replay
+
+    jobs = Path(__file__).parent / "data" / "vc4-jobs"
+    result = replay(jobs / "tri_arm64")
+    assert repr(result) == "<Replay: 1 of 1 jobs drawn, 64x64 rgba>"
+    assert result._repr_png_()[:8] == PNG
+    nothing = replay(jobs / "nowhere")
+    assert repr(nothing) == "<Replay: 0 of 0 jobs drawn, no picture>"
+    assert nothing._repr_png_() is None
+
+
+def test_the_examples_are_found():
+    assert (vc4lab.examples() / "triangle" / "sdcard" / "kernel7.img").is_file()

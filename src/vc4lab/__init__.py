@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from vc4lab.soc.machine import Machine
 
-__all__ = ["Machine", "__version__"]
+__all__ = ["Machine", "__version__", "examples"]
 __version__ = "0.1.0"
 
 
@@ -18,3 +20,12 @@ def __getattr__(name: str) -> Any:
 
         return Machine
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def examples() -> Path:
+    """The folder of the example programs: those of the checkout, or those of the wheel."""
+    from pathlib import Path
+
+    package = Path(__file__).parent
+    installed = package / "data" / "examples"
+    return installed if installed.is_dir() else package.parents[1] / "examples"

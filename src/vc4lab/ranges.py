@@ -93,6 +93,8 @@ SECONDS = Real("seconds", 0.0, 1_000_000_000.0)
 THREADS = Whole("threads", 1, 256)
 BUDGET = Whole("budget", 1, 1 << 40)
 QPU_COUNT = Whole("qpus", 1, 12)
+GPU_MEMORY = Whole("gpu_memory", 1, 768)
+"""MiB."""
 PORT = Whole("port", 0, 65535)
 JOB = Whole("job", 0, 1_000_000_000)
 COUNT = Whole("count", 0, 1 << 32)

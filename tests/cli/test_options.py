@@ -8,17 +8,20 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from dataclasses import dataclass
+from enum import Enum
+from importlib import import_module
 from pathlib import Path
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
-import click
 import pytest
-import typer.main
 from tests.support.elf import make_elf
+from typer.models import OptionInfo
 from typer.testing import CliRunner
 
 from vc4lab.cli.exit_codes import ExitCode
 from vc4lab.cli.main import COMMANDS, app
-from vc4lab.cli.options import Address, Number
+from vc4lab.cli.options import FILE, Address, Number
 
 ROOT = Path(__file__).parents[2]
 HELLO = ROOT / "tests" / "soc" / "kernels" / "hello.img"
@@ -27,33 +30,55 @@ LANES = ROOT / "examples" / "qpu" / "lanes.qasm"
 BASE = {
     "boot": [HELLO, "--headless"],
     "boards": [],
-    "demo": ["--headless", "--frames", "1"],
+    "demo": ["--headless"],
     "asm": [LANES],
     "disasm": [HELLO],
     "run": [LANES, "-m", "out=64"],
+    "drm": ["--", "true"],
     "replay": [JOB],
     "explain": [],
     "unknowns": [],
 }
 """Arguments with which each command works."""
 HUGE = "9" * 30
-LONGER_THAN_INT_TAKES = "9" * 5000
-ROOT_COMMAND = typer.main.get_command(app)
-assert isinstance(ROOT_COMMAND, click.Group)
+ENDLESS = "9" * 5000
 
 
-def options(*kinds: type) -> list[tuple[str, click.Parameter]]:
-    """(command, option) of all options of these types."""
-    return [
-        (name, param)
-        for name in COMMANDS
-        for param in ROOT_COMMAND.commands[name].params
-        if isinstance(param.type, kinds) and isinstance(param, click.Option) and not param.is_flag
-    ]
+@dataclass(frozen=True)
+class Found:
+    """An option of a command, as its function declares it."""
+
+    command: str
+    option: str
+    kind: Any
+    info: Any
 
 
-def named(found: list[tuple[str, click.Parameter]]) -> dict[str, object]:
-    return {"argvalues": found, "ids": [f"{name}{param.opts[-1]}" for name, param in found]}
+def _found() -> list[Found]:
+    found = []
+    for name in COMMANDS:
+        function = getattr(import_module(f"vc4lab.cli.{name}"), name)
+        for parameter, hint in get_type_hints(function, include_extras=True).items():
+            if get_origin(hint) is not Annotated:
+                continue
+            kind, info = get_args(hint)
+            kinds = [k for k in get_args(kind) or (kind,) if k is not type(None)]
+            if isinstance(info, OptionInfo):
+                flags = info.param_decls or [f"--{parameter.replace('_', '-')}"]
+                found.append(Found(name, flags[-1], kinds[0], info))
+    return found
+
+
+OPTIONS = _found()
+WHOLE = [o for o in OPTIONS if o.kind is int and o.info.parser is None]
+NUMBERS = [o for o in OPTIONS if isinstance(o.info.parser, Number)]
+ADDRESSES = [o for o in OPTIONS if isinstance(o.info.parser, Address)]
+CHOICES = [o for o in OPTIONS if isinstance(o.kind, type) and issubclass(o.kind, Enum)]
+FILES = [o for o in OPTIONS if o.kind is Path]
+
+
+def named(found: list[Found]) -> dict[str, Any]:
+    return {"argvalues": found, "ids": [each.command + each.option for each in found]}
 
 
 def vc4lab(*arguments: object, code: ExitCode = ExitCode.BAD_INPUT) -> str:
@@ -73,44 +98,41 @@ def test_every_command_is_here():
 
 
 def test_every_number_has_a_range():
-    bare = options(click.types.IntParamType, click.types.FloatParamType)
-    ranged = options(click.IntRange)
-    assert {id(param) for _, param in bare} == {id(param) for _, param in ranged}
-    assert all(param.type.min is not None for _, param in ranged)
-    assert all(param.type.max is not None for _, param in ranged)
+    assert len(WHOLE) > 5
+    assert all(each.info.min is not None and each.info.max is not None for each in WHOLE)
+    assert len(NUMBERS) == sum(each.kind is float for each in OPTIONS)
+    assert all(each.info.parser is FILE for each in FILES)
 
 
-@pytest.mark.parametrize(("command", "option"), **named(options(click.IntRange)))
-def test_whole_numbers(command, option):
-    allowed = option.type
-    for value in (allowed.min - 1, allowed.max + 1, HUGE, f"-{HUGE}", "x", "", "1.5", "inf"):
-        vc4lab(command, *BASE[command], f"{option.opts[-1]}={value}")
-    vc4lab(command, *BASE[command], f"{option.opts[-1]}={LONGER_THAN_INT_TAKES}"[:300])
+def refused(found: Found, *values: object) -> None:
+    for value in values:
+        vc4lab(found.command, f"{found.option}={value}", *BASE[found.command])
 
 
-@pytest.mark.parametrize(("command", "option"), **named(options(Number)))
-def test_numbers(command, option):
-    for value in ("inf", "-inf", "nan", "1e400", "-1", "1e30", HUGE, "x", ""):
-        vc4lab(command, *BASE[command], f"{option.opts[-1]}={value}")
-    vc4lab(command, *BASE[command], f"{option.opts[-1]}={LONGER_THAN_INT_TAKES}")
+@pytest.mark.parametrize("option", **named(WHOLE))
+def test_whole_numbers(option):
+    least, most = option.info.min, option.info.max
+    refused(option, least - 1, most + 1, HUGE, f"-{HUGE}", "x", "", "1.5", "inf")
 
 
-@pytest.mark.parametrize(("command", "option"), **named(options(Address)))
-def test_addresses(command, option):
-    for value in ("-1", "0x100000000", "0x10000000000000000", HUGE, "x", "", "1e3", "0x"):
-        vc4lab(command, *BASE[command], f"{option.opts[-1]}={value}")
-    vc4lab(command, *BASE[command], f"{option.opts[-1]}={LONGER_THAN_INT_TAKES}")
+@pytest.mark.parametrize("option", **named(NUMBERS))
+def test_numbers(option):
+    refused(option, "inf", "-inf", "nan", "1e400", "-1", "1e30", HUGE, "x", "", ENDLESS)
 
 
-@pytest.mark.parametrize(("command", "option"), **named(options(click.Choice)))
-def test_choices(command, option):
-    for value in ("x", "", "JIT", HUGE):
-        vc4lab(command, *BASE[command], f"{option.opts[-1]}={value}")
+@pytest.mark.parametrize("option", **named(ADDRESSES))
+def test_addresses(option):
+    refused(option, "-1", "0x100000000", "0x10000000000000000", HUGE, "x", "", "1e3", "0x", ENDLESS)
 
 
-@pytest.mark.parametrize(("command", "option"), **named(options(click.Path)))
-def test_empty_names(command, option):
-    vc4lab(command, *BASE[command], f"{option.opts[-1]}=")
+@pytest.mark.parametrize("option", **named(CHOICES))
+def test_choices(option):
+    refused(option, "x", "", "JIT", HUGE)
+
+
+@pytest.mark.parametrize("option", **named(FILES))
+def test_empty_names(option):
+    refused(option, "")
 
 
 def test_empty_arguments():
@@ -147,6 +169,13 @@ TEXTS = {
         "--entry": ["x", ""],
         "--unknown": ["x", "x=y", "", "=", "fill_rule="],
     },
+    "drm": {
+        "--screenshot": ["x.nofmt", "noending"],
+        "--driver": ["none", "folder", "empty"],
+        "--trace": ["x", ""],
+        "--unknown": ["x", "x=y", "", "=", "fill_rule="],
+        "--modes": ["x", "", "0x0", "99999x9999", f"{HUGE}x1", "640x480@0", "-1x1"],
+    },
     "replay": {
         "--job": ["2", "9"],
         "-o": ["x.nofmt", "noending"],
@@ -174,7 +203,7 @@ def odd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 )
 def test_texts(odd, command, option, value):
     joined = [f"{option}={value}"] if option.startswith("--") else [option, value]
-    vc4lab(command, *BASE[command], *joined)
+    vc4lab(command, *joined, *BASE[command])
 
 
 @pytest.mark.parametrize(

@@ -149,7 +149,7 @@ def test_what_newcomers_did(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--qpus", "13"], "1<=x<=12"),
+        (["--qpus", "13"], "--qpus"),
         (["-u", "nobody"], "there is no memory called 'nobody'"),
         (["-u", "1 + "], "numbers, memory names and qpu"),
         (["-u", "3x"], "'3x' is not a number"),

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from vc4lab.cli.exit_codes import ExitCode
+from vc4lab.cli.options import FILE
 from vc4lab.files import read_source, why, write_file
 
 
@@ -24,7 +25,8 @@ class Format(StrEnum):
 def asm(
     file: Annotated[str, typer.Argument(help="Assembly source, - for standard input.")],
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="File to write; standard output if none.")
+        Path | None,
+        typer.Option("-o", "--output", help="File to write; standard output if none.", parser=FILE),
     ] = None,
     format_: Annotated[
         Format | None,

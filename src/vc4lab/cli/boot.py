@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
-from vc4lab.cli.options import Address, Command, Engine, Number, limits
+from vc4lab.cli.options import FILE, Address, Engine, Number, limits
 from vc4lab.cli.qemu import is_qemu, translate
 from vc4lab.cli.unknown_choices import HELP, METAVAR, unknowns_of
 from vc4lab.ranges import ADDRESS, EVERY, FRAMES, PORT, SECONDS
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from vc4lab.diagnostics.unknown import Unknowns
 
 
-class BootCommand(Command):
+class BootCommand(TyperCommand):
     """`boot`, which also takes what people type for QEMU."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -63,7 +64,9 @@ def boot(
     path: Annotated[
         Path,
         typer.Argument(
-            metavar="DIR_OR_IMAGE", help="Folder with an SD card's files, or a kernel image."
+            metavar="DIR_OR_IMAGE",
+            help="Folder with an SD card's files, or a kernel image.",
+            parser=FILE,
         ),
     ],
     board: Annotated[str, typer.Option(help="The board.")] = "pi2",
@@ -72,10 +75,10 @@ def boot(
     ] = None,
     seconds: Annotated[
         float | None,
-        typer.Option(help="Stop after so many seconds of guest time.", click_type=Number(SECONDS)),
+        typer.Option(help="Stop after so many seconds of guest time.", parser=Number(SECONDS)),
     ] = None,
     screenshot: Annotated[
-        Path | None, typer.Option(help="Save the last picture here.", metavar="F.png")
+        Path | None, typer.Option(help="Save the last picture here.", metavar="F.png", parser=FILE)
     ] = None,
     both_orders: Annotated[
         bool,
@@ -85,7 +88,9 @@ def boot(
     ] = False,
     record: Annotated[
         Path | None,
-        typer.Option(help="Record the frames here (.gif, .webp, .png).", metavar="F.gif"),
+        typer.Option(
+            help="Record the frames here (.gif, .webp, .png).", metavar="F.gif", parser=FILE
+        ),
     ] = None,
     serial: Annotated[
         str | None,
@@ -124,30 +129,34 @@ def boot(
         ),
     ] = None,
     trace_to: Annotated[
-        Path | None, typer.Option(help="Write the trace into this file.", metavar="FILE")
+        Path | None,
+        typer.Option(help="Write the trace into this file.", metavar="FILE", parser=FILE),
     ] = None,
     symbols: Annotated[
         Path | None,
         typer.Option(
             help="Name functions by this ELF file. Default: the one beside the image.",
             metavar="F.elf",
+            parser=FILE,
         ),
     ] = None,
     save_state: Annotated[
-        Path | None, typer.Option(help="Save the machine here when the run is over.", metavar="F")
+        Path | None,
+        typer.Option(help="Save the machine here when the run is over.", metavar="F", parser=FILE),
     ] = None,
     load_state: Annotated[
-        Path | None, typer.Option(help="Go on from a saved machine.", metavar="F")
+        Path | None, typer.Option(help="Go on from a saved machine.", metavar="F", parser=FILE)
     ] = None,
     audio: Annotated[
         Path | None,
-        typer.Option(help="Record what the PWM plays here.", metavar="F.wav"),
+        typer.Option(help="Record what the PWM plays here.", metavar="F.wav", parser=FILE),
     ] = None,
     card: Annotated[
         Path | None,
         typer.Option(
             help="The SD card the program sees. Default: what it is booted from.",
             metavar="DIR_OR_IMAGE",
+            parser=FILE,
         ),
     ] = None,
     write_image: Annotated[
@@ -171,17 +180,19 @@ def boot(
         str | None, typer.Option(help="Command line, instead of cmdline.txt.", metavar="TEXT")
     ] = None,
     initrd: Annotated[
-        Path | None, typer.Option(help="RAM disk, instead of config.txt's.", metavar="FILE")
+        Path | None,
+        typer.Option(help="RAM disk, instead of config.txt's.", metavar="FILE", parser=FILE),
     ] = None,
     dtb: Annotated[
-        Path | None, typer.Option(help="Device tree, instead of the card's.", metavar="F.dtb")
+        Path | None,
+        typer.Option(help="Device tree, instead of the card's.", metavar="F.dtb", parser=FILE),
     ] = None,
     load_address: Annotated[
         int | None,
         typer.Option(
             help="Where a kernel image is loaded to and begins.",
             metavar="0x8000",
-            click_type=Address(ADDRESS, multiple=4),
+            parser=Address(ADDRESS, multiple=4),
         ),
     ] = None,
     window: Annotated[

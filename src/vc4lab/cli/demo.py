@@ -7,22 +7,36 @@ from typing import Annotated
 
 import typer
 
-from vc4lab.cli.options import limits
+from vc4lab.cli.options import FILE, limits
 from vc4lab.ranges import FRAMES
 
 DEFAULT_FRAMES = 120
 
 
 def demo(
-    output: Annotated[Path, typer.Option(help="Folder for the picture and the GIF.")] = Path("out"),
+    output: Annotated[
+        Path, typer.Option(help="Folder for the picture and the GIF.", parser=FILE)
+    ] = Path("out"),
     frames: Annotated[
         int, typer.Option(help="Frames to draw.", **limits(FRAMES, 1))
     ] = DEFAULT_FRAMES,
     headless: Annotated[
         bool, typer.Option("--headless", help="No progress, no preview in the terminal.")
     ] = False,
+    where: Annotated[
+        bool,
+        typer.Option("--where", help="Only print the folder of the example programs."),
+    ] = False,
 ) -> None:
-    """Boot the bundled naan bread: textured polygons drawn by the V3D of a Pi 2."""
+    """Boot the bundled naan bread: textured polygons drawn by the V3D of a Pi 2.
+
+    The other examples are installed, too: vc4lab boot "$(vc4lab demo --where)/gears/sdcard"
+    """
+    if where:
+        from vc4lab import examples
+
+        typer.echo(examples())
+        return
     from importlib.resources import as_file, files
 
     from vc4lab.cli.exit_codes import ExitCode

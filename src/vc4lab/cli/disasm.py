@@ -24,7 +24,7 @@ def disasm(
     file: Annotated[str, typer.Argument(help="Binary file, - for standard input.")],
     offset: Annotated[
         int,
-        typer.Option(help="Byte to start at.", click_type=Address(OFFSET), metavar="0x100"),
+        typer.Option(help="Byte to start at.", parser=Address(OFFSET), metavar="0x100"),
     ] = 0,
     count: Annotated[
         int | None, typer.Option(help="Most instructions to show.", **limits(COUNT))
@@ -40,7 +40,7 @@ def disasm(
     address: Annotated[
         int,
         typer.Option(
-            help="Address of the input's first byte.", click_type=Address(ADDRESS), metavar="0x8000"
+            help="Address of the input's first byte.", parser=Address(ADDRESS), metavar="0x8000"
         ),
     ] = 0,
 ) -> None:

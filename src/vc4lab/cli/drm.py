@@ -13,7 +13,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from vc4lab.cli.exit_codes import ExitCode
+from vc4lab.cli.options import FILE, Engine, limits
 from vc4lab.cli.unknown_choices import HELP, METAVAR, unknowns_of
+from vc4lab.files import why
+from vc4lab.ranges import FRAMES, GPU_MEMORY, THREADS
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Diagnostic
@@ -40,13 +43,17 @@ def drm(
     ] = None,
     driver: Annotated[
         Path | None,
-        typer.Option(help=f"Folder with Mesa's {DRIVER}, or a Mesa build tree.", metavar="DIR"),
+        typer.Option(
+            help=f"Folder with Mesa's {DRIVER}, or a Mesa build tree.", metavar="DIR", parser=FILE
+        ),
     ] = None,
     frames: Annotated[
-        int | None, typer.Option(help="End the programs after so many pictures.", min=1)
+        int | None,
+        typer.Option(help="End the programs after so many pictures.", **limits(FRAMES, 1)),
     ] = None,
     screenshot: Annotated[
-        Path | None, typer.Option(help="Write the last picture here.", metavar="F.png")
+        Path | None,
+        typer.Option(help="Write the last picture here.", metavar="F.png", parser=FILE),
     ] = None,
     modes: Annotated[
         str | None,
@@ -56,12 +63,16 @@ def drm(
         bool, typer.Option("--unpaced", help="Show pictures as fast as they come, not at 60 Hz.")
     ] = False,
     gpu_memory: Annotated[
-        int, typer.Option(help="MiB of buffers that the programs can have.", min=1, max=768)
+        int,
+        typer.Option(help="MiB of buffers that the programs can have.", **limits(GPU_MEMORY)),
     ] = 512,
-    engine: Annotated[str, typer.Option(help="jit, or interpreter for the golden path.")] = "jit",
+    engine: Annotated[
+        Engine, typer.Option(help="How QPU code is executed; interpreter: the golden path.")
+    ] = Engine.JIT,
     strict: Annotated[bool, typer.Option("--strict", help="Stop at the first error.")] = False,
     threads: Annotated[
-        int | None, typer.Option(help="Worker threads for tiles; one per processor.", min=1)
+        int | None,
+        typer.Option(help="Worker threads for tiles; one per processor.", **limits(THREADS)),
     ] = None,
     trace: Annotated[
         str | None, typer.Option(help="ioctl: print every ioctl with its arguments.")
@@ -80,12 +91,10 @@ def drm(
     ] = None,
 ) -> None:
     """Run a Linux program on a virtual Raspberry Pi GPU (/dev/dri, driver vc4)."""
-    from vc4lab.viewer.pictures import is_picture
+    from vc4lab.viewer.pictures import is_picture, save_picture
 
     if screenshot is not None and not is_picture(screenshot):
         raise _failed(f"{screenshot}: no picture format has this ending; take .png")
-    if engine not in ("jit", "interpreter"):
-        raise _failed(f"--engine {engine}: jit and interpreter exist")
     if trace is not None and trace not in TRACES:
         raise _failed(f"--trace {trace}: {', '.join(TRACES)} exists")
     folder = find_driver(driver)
@@ -106,7 +115,7 @@ def drm(
     reporter = Reporter(strict)
     reporter.listeners.append(_show)
     with DrmDevice(
-        modes=sizes, paced=not unpaced, gpu_memory=gpu_memory << 20, engine=engine,
+        modes=sizes, paced=not unpaced, gpu_memory=gpu_memory << 20, engine=engine.value,
         threads=threads, unknowns=unknowns_of(unknown), reporter=reporter, deep=deep,
         trace=_print_trace if trace else None,
     ) as device:  # fmt: skip
@@ -120,10 +129,9 @@ def drm(
             code = code or ExitCode.OUTPUT
         else:
             try:
-                picture.save(screenshot)
-            except (OSError, ValueError) as error:
-                text = getattr(error, "strerror", None) or str(error)
-                raise _failed(f"{screenshot}: {text}", ExitCode.OUTPUT) from None
+                save_picture(picture, screenshot)
+            except OSError as error:
+                raise _failed(f"{screenshot}: {why(error)}", ExitCode.OUTPUT) from None
     raise typer.Exit(code)
 
 

@@ -14,7 +14,6 @@ import typer
 import typer.core
 
 from vc4lab.cli.exit_codes import ExitCode, table
-from vc4lab.cli.options import Command
 
 COMMANDS = (
     "boot",
@@ -60,7 +59,7 @@ def _register() -> None:
         module = f"vc4lab.cli.{name}"
         if find_spec(module) is not None:
             found = import_module(module)
-            special = getattr(found, "COMMAND", Command)
+            special = getattr(found, "COMMAND", None)
             app.command(name, cls=special, epilog=table())(getattr(found, name))
 
 

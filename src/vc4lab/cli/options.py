@@ -7,14 +7,14 @@ of `vc4lab.ranges`, which the Python interface checks as well.
 from __future__ import annotations
 
 from enum import StrEnum
+from pathlib import Path
 from typing import Any
 
-import click
-from typer.core import TyperCommand
+import typer
 
 from vc4lab.ranges import Real, Whole
 
-__all__ = ["Address", "ByteOrderChoice", "Command", "Engine", "Number", "limits"]
+__all__ = ["FILE", "Address", "ByteOrderChoice", "Engine", "Number", "limits"]
 
 
 class Engine(StrEnum):
@@ -37,53 +37,56 @@ def limits(allowed: Whole, least: int | None = None) -> dict[str, Any]:
     return {"min": allowed.least if least is None else least, "max": allowed.most}
 
 
-class Number(click.ParamType):
-    """A finite number in a range."""
+class Number:
+    """A parser for typer: finite numbers in a range."""
 
-    name = "float"
+    __name__ = "float"
 
     def __init__(self, allowed: Real) -> None:
         self.allowed = allowed
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+    def __call__(self, text: str) -> float:
         try:
-            return self.allowed.check(float(value))
+            return self.allowed.check(float(text))
         except (TypeError, ValueError, OverflowError):
-            self.fail(f"{_short(value)} is not a number {self.allowed}.", param, ctx)
+            text = f"{_short(text)} is not a number {self.allowed}."
+            raise typer.BadParameter(text) from None
 
 
-class Address(click.ParamType):
-    """A whole number as people write addresses: 0x8000, 32768."""
+class Address:
+    """A parser for typer: whole numbers as people write addresses, 0x8000 or 32768."""
 
-    name = "address"
+    __name__ = "address"
 
     def __init__(self, allowed: Whole, multiple: int = 1) -> None:
         self.allowed = allowed
         self.multiple = multiple
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+    def __call__(self, text: str | int) -> int:
         try:
-            number = self.allowed.check(value if isinstance(value, int) else int(value, 0))
+            number = self.allowed.check(text if isinstance(text, int) else int(text, 0))
         except ValueError:
-            self.fail(f"{_short(value)} is not a number {self.allowed}; 0x8000, say.", param, ctx)
+            problem = f"{_short(text)} is not a number {self.allowed}; 0x8000, say."
+            raise typer.BadParameter(problem) from None
         if number % self.multiple:
-            self.fail(f"{_short(value)} is not a multiple of {self.multiple}.", param, ctx)
+            raise typer.BadParameter(f"{_short(text)} is not a multiple of {self.multiple}.")
         return number
 
 
-class Command(TyperCommand):
-    """A command whose files have names: an empty one would mean the folder one is in."""
+class FilePath:
+    """A parser for typer: names of files and folders. An empty one would mean where one is."""
 
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse, then look at the names of files."""
-        rest = super().parse_args(ctx, args)
-        for param in self.params:
-            given = ctx.params.get(param.name or "")
-            if isinstance(param.type, click.Path) and given is not None and not str(given):
-                raise click.BadParameter("an empty name of a file or folder.", ctx, param)
-        return rest
+    __name__ = "path"
+
+    def __call__(self, text: str | Path) -> Path:
+        if not str(text):
+            raise typer.BadParameter("an empty name of a file or folder.")
+        return Path(text)
 
 
-def _short(value: Any) -> str:
+FILE = FilePath()
+
+
+def _short(value: object) -> str:
     text = str(value)
     return repr(text if len(text) <= 40 else text[:37] + "…")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from vc4lab.cli.exit_codes import ExitCode, not_drawn
-from vc4lab.cli.options import ByteOrderChoice, Engine, limits
+from vc4lab.cli.options import FILE, ByteOrderChoice, Engine, limits
 from vc4lab.cli.unknown_choices import HELP, METAVAR, unknowns_of
 from vc4lab.files import why
 from vc4lab.ranges import JOB, THREADS
@@ -25,13 +25,18 @@ DAMAGE = ("DRM-002", "DRM-003")
 
 
 def replay(
-    path: Annotated[Path, typer.Argument(help="A run directory, or one jobNNNN directory.")],
+    path: Annotated[
+        Path, typer.Argument(help="A run directory, or one jobNNNN directory.", parser=FILE)
+    ],
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", help="Picture of the last job that writes colour."),
+        typer.Option(
+            "-o", "--output", help="Picture of the last job that writes colour.", parser=FILE
+        ),
     ] = None,
     every: Annotated[
-        Path | None, typer.Option(help="Directory for a PNG of each job, named after it.")
+        Path | None,
+        typer.Option(help="Directory for a PNG of each job, named after it.", parser=FILE),
     ] = None,
     engine: Annotated[
         Engine, typer.Option(help="How QPU code is executed; interpreter: the golden path.")

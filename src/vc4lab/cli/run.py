@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from vc4lab.cli.exit_codes import ExitCode
-from vc4lab.cli.options import Engine, limits
+from vc4lab.cli.options import FILE, Engine, limits
 from vc4lab.cli.unknown_choices import HELP, METAVAR, unknowns_of
 from vc4lab.files import read_file, why, write_file
 from vc4lab.ranges import BUDGET, QPU_COUNT, THREADS
@@ -25,7 +25,10 @@ LARGEST_PROGRAM = 4 << 20
 
 def run(
     program: Annotated[
-        Path, typer.Argument(help="Assembly text; .bin: binary words, .hex: one word a line.")
+        Path,
+        typer.Argument(
+            help="Assembly text; .bin: binary words, .hex: one word a line.", parser=FILE
+        ),
     ],
     qpus: Annotated[int, typer.Option(help="QPUs to start it on.", **limits(QPU_COUNT))] = 1,
     uniforms: Annotated[

@@ -79,6 +79,11 @@ class Reporter:
             raise StrictStop(item)
         return item
 
+    def __repr__(self) -> str:
+        codes = ", ".join(f"{code} {count}x" for code, count in self.counts.most_common(5))
+        more = ", …" if len(self.counts) > 5 else ""
+        return f"<Reporter: {codes or 'nothing reported'}{more}>"
+
     @property
     def worst(self) -> Severity | None:
         """The highest severity seen, None if nothing was reported."""

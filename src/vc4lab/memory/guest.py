@@ -80,6 +80,9 @@ class GuestMemory:
             file.map_over(self.base + file.address)
         self._shared = tuple(shared)  # their descriptors stay open as long as the memory
 
+    def __repr__(self) -> str:
+        return f"<GuestMemory of {self.ram_bytes / (1 << 20):g} MiB>"
+
     # -- scalars ---------------------------------------------------------------------------------
 
     def u8(self, address: int) -> int:

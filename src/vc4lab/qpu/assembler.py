@@ -51,6 +51,10 @@ class Assembly:
     lines: tuple[tuple[int, str], ...] = ()  # source line number and text of each word
     raw: frozenset[int] = frozenset()  # indices of words given by ``.quad``
 
+    def __repr__(self) -> str:
+        labels = ", ".join(list(self.labels)[:5]) + (", …" if len(self.labels) > 5 else "")
+        return f"<Assembly of {len(self.words)} instructions, labels: {labels or 'none'}>"
+
     @property
     def bytes(self) -> bytes:
         """The words, little-endian."""

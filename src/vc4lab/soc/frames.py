@@ -70,6 +70,9 @@ class FrameCounter:
         self._vsyncs_with_v3d = 0
         framebuffer.on_flip = self.flip
 
+    def __repr__(self) -> str:
+        return f"<FrameCounter: {self.count}, counted by {self.source}>"
+
     @property
     def source(self) -> str:
         """What the frames are counted by: "v3d", "flip" or "vsync"."""

@@ -176,7 +176,14 @@ class Machine(Hardware):
         """Whether the run is over."""
         return self._end is not None
 
+    def __repr__(self) -> str:
+        count, ending = self.frames.count, f", {self._end.message}" if self._end else ""
+        frames = "1 frame" if count == 1 else f"{count} frames"
+        plan = f"{self.board.name} with {self.plan.name}"
+        return f"<Machine {plan}: {frames}, {self.seconds:.3f} s of guest time{ending}>"
+
     def _repr_png_(self) -> bytes | None:
+        """The picture, in a notebook."""
         return self.screen._repr_png_()
 
     @property

@@ -50,6 +50,11 @@ class RunResult:
     message: str
     machine: Inspectable | None = field(default=None, compare=False, repr=False)
 
+    def __repr__(self) -> str:
+        frames = "1 frame" if self.frames == 1 else f"{self.frames} frames"
+        text = f"{frames}, {self.seconds:.3f} s of guest time, {self.message}"
+        return f"<RunResult {self.reason.name}: {text}>"
+
     def _of(self) -> Inspectable:
         if self.machine is None:
             raise ValueError("this result has no machine")

@@ -185,6 +185,9 @@ class V3D:
         if self._line or self.values["INTENA"] or self.values["DBQITE"]:
             self._update_line()
 
+    def __repr__(self) -> str:
+        return f"<V3D, {self.engine}>"
+
     # -- the bus -----------------------------------------------------------------------------
 
     def read(self, offset: int) -> int:

@@ -441,3 +441,33 @@ def test_shaders_tell_the_byte_order(run: str, order: ByteOrder | None) -> None:
         assert job.colour is not None
         votes.add(job.colour.address, job.fragment_programs)
     assert votes.of(0) is (order or ByteOrder.BGRA)
+
+
+def test_a_run_without_its_blobs(tmp_path):
+    """Said once, with the places looked at; nothing is drawn from zeros."""
+    shutil.copytree(JOBS / "kmscube_smooth", tmp_path / "moved" / "kmscube_smooth")
+    reporter = Reporter()
+    run = RecordedRun(tmp_path / "moved" / "kmscube_smooth", reporter)
+    (item,) = reporter.items
+    assert item.code == "DRM-003"
+    assert "folder blobs with the contents of" in item.message
+    assert str(tmp_path / "moved" / "blobs") in item.message
+    for job in run.jobs:
+        with pytest.raises(JobError):
+            job.build()
+    shutil.copytree(JOBS / "blobs", tmp_path / "moved" / "kmscube_smooth" / "blobs")
+    reporter = Reporter()
+    RecordedRun(tmp_path / "moved" / "kmscube_smooth", reporter).jobs[0].build()
+    assert not reporter.items
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [(b'{"a": "\xe9"}', "byte 7 is not UTF-8"), (b'{"a": x}', "no JSON"), (b"", "no JSON")],
+)
+def test_descriptions_that_are_no_json(tmp_path, text, message):
+    (tmp_path / "job0001").mkdir()
+    (tmp_path / "job0001" / "submit.json").write_bytes(text)
+    reporter = Reporter()
+    RecordedRun(tmp_path, reporter)
+    assert [message in item.message for item in reporter.items] == [True]

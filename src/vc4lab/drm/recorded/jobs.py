@@ -119,8 +119,11 @@ class RecordedRun:
             self.reporter.report("DRM-001", f"{self.path} holds no job", block="DRM")
         elif number is not None:
             directories = self._up_to(directories, number)
-        self.contents = _Contents(_blobs(directories), self.reporter)
+        inside, beside = _blobs(directories)
+        self.contents = _Contents(inside if inside.is_dir() else beside, self.reporter)
         self.jobs = [RecordedJob(self, directory) for directory in directories]
+        if not self.contents.directory.is_dir():
+            self._miss_contents(inside, beside)
         self.workspace = _find_room(
             buffer for job in self.jobs if job.submit is not None for buffer in job.submit.buffers
         )
@@ -128,6 +131,18 @@ class RecordedRun:
         one = number is not None or (self.path / "submit.json").is_file()
         self.wanted = self.jobs[-1:] if one else self.jobs
         """The jobs asked for; the others only come before them."""
+
+    def _miss_contents(self, *places: Path) -> None:
+        """Say once that the folder of all contents is not there; nothing is drawn from zeros."""
+        buffers = [b for job in self.jobs if job.submit is not None for b in job.submit.buffers]
+        count = sum(buffer.content is not None for buffer in buffers)
+        if not count:
+            return
+        looked = " nor ".join(map(str, places))
+        text = f"the folder blobs with the contents of {count} buffers is missing: neither {looked}"
+        self.reporter.report("DRM-003", f"{text} is there; copy it along with the run", block="DRM")
+        for job in self.jobs:
+            job.whole = False
 
     def _up_to(self, directories: list[Path], number: int) -> list[Path]:
         numbers = [int(path.name[3:]) if _is_job(path) else -1 for path in directories]
@@ -222,11 +237,10 @@ def _is_job(path: Path) -> bool:
     return _JOB_NAME.fullmatch(path.name) is not None and path.is_dir()
 
 
-def _blobs(directories: list[Path]) -> Path:
-    """The directory of buffer contents: beside the run, or in it."""
+def _blobs(directories: list[Path]) -> tuple[Path, Path]:
+    """Where the directory of buffer contents may be: in the run, or beside it."""
     run = directories[0].parent if directories else Path()
-    inside = run / "blobs"
-    return inside if inside.is_dir() else run.parent / "blobs"
+    return run / "blobs", run.parent / "blobs"
 
 
 def _place(path: Path) -> tuple[int, str]:
@@ -250,6 +264,10 @@ def _reason(error: Exception) -> str:
         return (error.strerror or "cannot be read").lower()
     if isinstance(error, RecursionError):
         return "nested too deeply"
+    if isinstance(error, UnicodeDecodeError):
+        return f"not a text file (byte {error.start} is not UTF-8)"
+    if isinstance(error, json.JSONDecodeError):
+        return f"no JSON ({error.msg} in line {error.lineno}, column {error.colno})"
     return str(error).splitlines()[0] if str(error) else type(error).__name__
 
 

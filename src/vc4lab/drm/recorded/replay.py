@@ -44,6 +44,20 @@ class Replay:
     undrawn: int = 0
     """Frames that were stored without any of their draws, because all of them were refused."""
 
+    def __repr__(self) -> str:
+        size = f"{self.image.width}x{self.image.height} {self.format}" if self.image else None
+        return f"<Replay: {self.drawn} of {self.jobs} jobs drawn, {size or 'no picture'}>"
+
+    def _repr_png_(self) -> bytes | None:
+        """The picture, in a notebook."""
+        from io import BytesIO
+
+        if self.image is None:
+            return None
+        file = BytesIO()
+        self.image.save(file, "PNG")
+        return file.getvalue()
+
     @property
     def format(self) -> str:
         """Name of the surface's pixels: "rgba", "bgra", or "rgb565" (red in the high bits)."""

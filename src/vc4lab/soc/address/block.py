@@ -123,6 +123,9 @@ class Block:
         self.values: dict[int, int] = {}
         self.reset_registers()
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.NAME!r} at 0x{self.OFFSET:x} of the peripherals>"
+
     def reset_registers(self) -> None:
         """Every register to its reset value."""
         for register in self.registers.values():

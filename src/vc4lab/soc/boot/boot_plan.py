@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from vc4lab.soc.board import MIB, Board
@@ -26,7 +26,7 @@ class Piece:
 
     name: str
     address: int
-    data: bytes
+    data: bytes = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class BootPlan:
     """
 
     name: str
-    image: bytes
+    image: bytes = field(repr=False)
     address: int
     config: Config
     entry_registers: tuple[int, ...]

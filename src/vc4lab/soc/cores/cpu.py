@@ -116,6 +116,9 @@ class Cpu(ABC):
 
     # -- what differs ------------------------------------------------------------------------------
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} core {self.number} at 0x{self.engine_pc:08x}>"
+
     @abstractmethod
     def _make_engine(self, unicorn: Any) -> Any:
         """The engine with its model chosen."""

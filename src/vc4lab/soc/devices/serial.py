@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 KEEP = 1 << 20
 """Characters of output kept for `text`; a flood loses its oldest half, listeners get all of it."""
+SHOWN = 40
+"""Characters of the output that the object shows of itself."""
 INPUT_LIMIT = 1 << 16
 TRANSMIT_PIN = 14
 """The header's pin that a serial cable listens to."""
@@ -49,6 +51,10 @@ class SerialPort:
         self.input_looked_for = 0
         self._output = bytearray()
         self._input: deque[int] = deque()
+
+    def __repr__(self) -> str:
+        last = self.text[-SHOWN:]
+        return f"<SerialPort: {self.sent} bytes sent{f', at last {last!r}' if last else ''}>"
 
     @property
     def text(self) -> str:

@@ -68,6 +68,9 @@ class Uart(Block):
         for index, value in enumerate((0x0D, 0xF0, 0x05, 0xB1)):
             self.values[0xFF0 + 4 * index] = value
 
+    def __repr__(self) -> str:
+        return f"<Uart {self.port!r}>"
+
     @property
     def text(self) -> str:
         """Everything the program printed on the serial line."""

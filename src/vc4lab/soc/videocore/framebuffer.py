@@ -227,6 +227,12 @@ class Screen:
     def __init__(self, framebuffer: Framebuffer) -> None:
         self._framebuffer = framebuffer
 
+    def __repr__(self) -> str:
+        if self._framebuffer.allocation is None:
+            return "<Screen: black, the program has no framebuffer>"
+        g = self._framebuffer.geometry
+        return f"<Screen {g.width}x{g.height}, {g.depth} bits a pixel>"
+
     @property
     def image(self) -> Image.Image | None:
         """The picture on the display as a Pillow RGB image; None while there is no framebuffer."""

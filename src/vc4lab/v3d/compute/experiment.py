@@ -108,6 +108,10 @@ class Experiment:
             allowed=self.allowed,
         )
 
+    def __repr__(self) -> str:
+        areas = ", ".join(f"{a.name} 0x{a.address:08x}" for a in self.areas.values())
+        return f"<Experiment: program at 0x{self.entry:08x}, memory: {areas or 'none'}>"
+
     def add_area(self, text: str, folder: Path | None = None) -> Area:
         """`name=4096` (bytes, zero) or `name=@file`; OSError if the file cannot be read."""
         name, found, what = text.partition("=")

@@ -1,0 +1,65 @@
+"""ELF files and device trees that cannot be used: what is said about them."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+from tests.support.elf import make_elf
+
+from vc4lab.soc.boot.device_tree import device_tree
+from vc4lab.soc.boot.device_tree_file import BadTree, read_tree
+from vc4lab.soc.boot.firmware import BootError
+from vc4lab.soc.machine import Machine
+
+CODE = bytes.fromhex("feffffea") * 4
+TREE = device_tree("model", "chip", 1 << 20, 2, 3, "")
+
+
+def boot(path, data: bytes) -> str:
+    path.write_bytes(data)
+    with pytest.raises(BootError) as caught:
+        Machine(path)
+    return caught.value.diagnostic.message
+
+
+def elf(entry: int = 0x8000, machine: int = 40, at: int = 0x8000) -> bytes:
+    data = bytearray(make_elf({"f": (0x8000, 4)}, {at: CODE}))
+    struct.pack_into("<H", data, 18, machine)
+    struct.pack_into("<I", data, 24, entry)
+    return bytes(data)
+
+
+def test_elf_files(tmp_path):
+    path = tmp_path / "kernel.elf"
+    assert "made for x86-64, and would be started as ARM (32 bits)" in boot(path, elf(machine=62))
+    assert "made for AArch64" in boot(path, elf(machine=183))
+    assert "made for processor 9999" in boot(path, elf(machine=9999))
+    assert "begins at 0x9000, where none of its segments is" in boot(path, elf(entry=0x9000))
+    assert "but the ARM's RAM ends at" in boot(path, elf(at=0xF0000000, entry=0xF0000000))
+    assert "nothing to load" in boot(path, make_elf({"f": (0x8000, 4)}, {0x8000: b""}))
+    whole = elf()
+    start = whole.index(CODE)
+    assert "cut off" in boot(path, whole[: start + 8])
+    stripped = whole[:32] + bytes(4) + whole[36:48] + bytes(4)  # no section headers to miss
+    assert "cut off" in boot(path, stripped + whole[52 : start + 8])
+    path.write_bytes(whole)
+    assert Machine(path).plan.image == CODE
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        (b"", r"no device tree, or one that is cut off \(0 bytes\)"),
+        (b"no tree at all, but text", "begins with 0x6e6f2074, not 0xd00dfeed"),
+        (TREE[:100], f"cut off: 100 of {len(TREE)} bytes"),
+        (TREE.replace(b"model\0", b"mod\xffl\0"), "a name that is not ASCII"),
+        (TREE[:8] + struct.pack(">I", 57) + TREE[12:], "not aligned"),
+        (TREE[:8] + struct.pack(">I", len(TREE) - 4) + TREE[12:], "damaged device tree|cut off"),
+    ],
+)
+def test_device_trees(data, text):
+    with pytest.raises(BadTree, match=text) as caught:
+        read_tree(data)
+    assert "codec" not in str(caught.value)
+    assert "unpack" not in str(caught.value)

@@ -1,0 +1,83 @@
+"""What the documentation says can be done: its Python runs, its commands have these options."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from vc4lab.cli.main import app
+
+ROOT = Path(__file__).parents[1]
+PAGES = [
+    ROOT / "README.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "examples").rglob("*.md")),
+]
+FENCED = re.compile(r"^```(\w*)\n(.*?)^```", re.M | re.S)
+COMMAND = re.compile(r"^ *vc4lab (\w+ .*?)(?:\s+#.*)?$", re.M)
+NOT_RUN = ("drm ", "gl ")
+"""They start other programs, which need not be here."""
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    """Blocks of code between fences; indented ones count as a shell's."""
+    text = page.read_text(encoding="utf-8")
+    found = [block for kind, block in FENCED.findall(text) if kind == language]
+    return found if language else [*found, "\n".join(re.findall(r"^    \S.*", text, re.M))]
+
+
+PYTHON = [
+    pytest.param(block, id=f"{page.stem}{number}")
+    for page in PAGES
+    for number, block in enumerate(blocks(page, "python"))
+]
+COMMANDS = [
+    pytest.param(line, id=f"{page.stem}: {line[:60]}")
+    for page in PAGES
+    for block in blocks(page, "")
+    for line in COMMAND.findall(block)
+    if "…" not in line and not line.startswith(NOT_RUN)
+]
+
+
+@pytest.fixture(autouse=True)
+def _checkout(tmp_path, monkeypatch):
+    """A folder with what the pages speak of: the checkout's folders, an SD card."""
+    for name in ("examples", "tests", "docs"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    (tmp_path / "sdcard").symlink_to(ROOT / "examples" / "naan" / "sdcard")
+    monkeypatch.chdir(tmp_path)
+
+
+def test_there_is_something_to_test():
+    assert len(PYTHON) >= 6
+    assert len(COMMANDS) >= 12
+
+
+@pytest.mark.parametrize("block", PYTHON)
+def test_python(block, monkeypatch):
+    """Each block stands for itself, imports included."""
+    block = block.replace("1234)", "0)")  # any free port
+    exec(compile(block, "docs", "exec"), {"__name__": "docs"})
+
+
+@pytest.mark.parametrize("line", COMMANDS)
+def test_commands(line):
+    """The options exist; what takes long, or a second program, is not run."""
+    words = shlex.split(line)
+    if words[0] == "disasm":
+        CliRunner().invoke(app, ["asm", "examples/triangle/shader.qasm", "-o", words[1]])
+    if words[0] == "boot" and "--frames" not in words:
+        words += ["--frames", "1"]
+    if "--gdb" in words:
+        words += ["--no-gdb-wait"]
+        words[words.index("--gdb") + 1] = "0"
+    if "--audio" in words:
+        words += ["--seconds", "0.01"]
+    result = CliRunner().invoke(app, words)
+    assert "Usage:" not in result.output, result.output
+    assert result.exit_code in ((0, 3) if words[0] == "boot" else (0,)), result.output

@@ -1,0 +1,45 @@
+"""What goes into wheels and source distributions."""
+
+from __future__ import annotations
+
+import ast
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+MADE = {".o", ".elf", ".d"}
+"""Endings of what building an example leaves."""
+
+
+@pytest.fixture(autouse=True)
+def _checkout():
+    if not (ROOT / "setup.py").exists():
+        pytest.skip("the sources of the package are not here")
+
+
+def test_all_of_the_examples_are_packed():
+    tree = ast.parse((ROOT / "setup.py").read_text(encoding="utf-8"))
+    (packed,) = [
+        ast.literal_eval(node.value)
+        for node in tree.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "SOURCES"
+    ]
+    found = {path.suffix for path in (ROOT / "examples").rglob("*") if path.is_file()}
+    assert found - MADE == packed
+
+
+def test_sources_are_complete():
+    manifest = (ROOT / "MANIFEST.in").read_text(encoding="utf-8").splitlines()
+    for folder in ("tests", "docs", "examples", "benchmarks", "tools"):
+        assert f"graft {folder}" in manifest
+    for name in next(line for line in manifest if line.startswith("include ")).split()[1:]:
+        assert (ROOT / name).is_file()
+
+
+def test_the_licence_is_an_expression():
+    """As a table it is deprecated and setuptools will refuse it."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["license"] == "MIT"
+    assert all((ROOT / name).is_file() for name in project["license-files"])
