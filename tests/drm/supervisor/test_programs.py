@@ -297,6 +297,8 @@ SUPERVISOR = """
 import os, sys
 from vc4lab.drm.device.device import DrmDevice
 with DrmDevice() as device:
+    write = device.supervisor.tree.write
+    device.supervisor.tree.write = lambda: (write(), print(device.supervisor.tree.root, flush=True))
     device.run([sys.executable, "-S", "-c", sys.argv[1]])
 """
 WAITS = """
@@ -317,6 +319,8 @@ def test_when_the_supervisor_is_killed_its_programs_end_with_a_sentence(
             [sys.executable, "-c", SUPERVISOR, WAITS], stdout=subprocess.PIPE, stderr=file
         )
     assert process.stdout is not None
+    nodes = process.stdout.readline().decode().strip()
+    assert os.path.exists(nodes)
     client = int(process.stdout.readline())
     time.sleep(0.2)
     process.kill()
@@ -329,6 +333,9 @@ def test_when_the_supervisor_is_killed_its_programs_end_with_a_sentence(
     while "the device is gone" not in errors.read_text() and time.monotonic() < deadline:
         time.sleep(0.05)
     assert "the device is gone; the programs that used it end, too" in errors.read_text()
+    while os.path.exists(nodes) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not os.path.exists(nodes)
 
 
 def _is_alive(process: int) -> bool:

@@ -1,8 +1,8 @@
 """A program of its own: starts a supervised program and ends all that came of it.
 
-Run as ``python -I -S keeper.py SOCKET FILTER PROGRAM ARGUMENTS…``; imports nothing of vc4lab, so
-that it starts quickly. It goes on when the supervisor is gone, and then ends the programs: they
-would get ENOSYS from every call that the supervisor answers.
+Run as ``python -I -S keeper.py SOCKET SECCOMP FILTER NODES PROGRAM ARGUMENTS…``; imports nothing of
+vc4lab, so that it starts quickly. It goes on when the supervisor is gone, and then ends the
+programs, which would get ENOSYS from every call that the supervisor answers, and removes the nodes.
 
 To the supervisor over the socket: ``L`` with the filter's listener, ``E`` and an errno if the
 program cannot be started, ``X`` and a wait status when it has ended. From it: ``Q`` if it ends the
@@ -34,7 +34,8 @@ def main() -> int:
     """Start, wait, clean up."""
     connection = socket.socket(fileno=int(sys.argv[1]))
     connection.set_inheritable(False)
-    seccomp, code, program = int(sys.argv[2]), bytes.fromhex(sys.argv[3]), sys.argv[4:]
+    seccomp, code = int(sys.argv[2]), bytes.fromhex(sys.argv[3])
+    nodes, program = sys.argv[4], sys.argv[5:]
     library = ctypes.CDLL(None, use_errno=True)
     library.prctl(_SUBREAPER, 1, 0, 0, 0)
     for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP):
@@ -42,7 +43,11 @@ def main() -> int:
     child = os.fork()
     if child == 0:
         _become(connection, library, seccomp, code, program)
-    return _wait(connection, child)
+    _wait(connection, child)
+    import shutil
+
+    shutil.rmtree(nodes, ignore_errors=True)  # the supervisor may not be there to do it
+    return 0
 
 
 def _become(
@@ -74,7 +79,7 @@ def _become(
             os._exit(127)
 
 
-def _wait(connection: socket.socket, child: int) -> int:
+def _wait(connection: socket.socket, child: int) -> None:
     """Until the supervisor closes the socket; then end what is left."""
     wake, sleep = socket.socketpair()
     sleep.setblocking(False)
@@ -115,7 +120,7 @@ def _wait(connection: socket.socket, child: int) -> int:
                         "vc4lab drm: the device is gone; the programs that used it end, too\n"
                     )
                 _end_all()
-                return 0
+                return
 
 
 def _end_all() -> None:

@@ -106,12 +106,13 @@ class Supervisor:
         """
         ours, theirs = socket.socketpair()
         code = build_filter(self.machine, deep=self.deep)
+        self.tree.write()
         command = [
             *(sys.executable, "-I", "-S", str(KEEPER), str(theirs.fileno())),
-            *(str(self.machine.seccomp), code.hex(), *program),
+            *(str(self.machine.seccomp), code.hex(), self.tree.root, *program),
         ]
-        self.tree.write()
         interval = sys.getswitchinterval()
+        keeper: subprocess.Popen[Any] | None = None
         try:
             keeper = subprocess.Popen(command, pass_fds=[theirs.fileno()], env=environment, **popen)
             theirs.close()
@@ -122,7 +123,8 @@ class Supervisor:
             with contextlib.suppress(OSError):
                 ours.send(b"Q")  # the programs end without a word
             ours.close()
-            self._finish(keeper)
+            if keeper is not None:
+                self._finish(keeper)
             self.tree.remove()
         return (
             os.waitstatus_to_exitcode(status) if os.WIFEXITED(status) else 128 + os.WTERMSIG(status)
