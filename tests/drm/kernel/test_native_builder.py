@@ -375,3 +375,10 @@ def test_textures() -> None:
         verdicts.append(found is None)
     assert 100 < sum(verdicts) < len(verdicts) - 100
     assert len(TextureType) == 18
+
+
+def test_an_end_that_is_missing_is_named_with_the_last_record(maker: Maker) -> None:
+    job = maker.job([maker.shader("")] * 3, [])
+    body = job.bin_cl[:-2] + build(d.LineWidth)
+    _, _, found = maker.pair.build(replace(job, bin_cl=body), native=True)
+    assert f"byte {len(body) - len(build(d.LineWidth))}: the list does not end" in found[0]

@@ -109,8 +109,9 @@ class BinningBuilder:
         out = self.result.data
         end = len(data)
         last, before = -1, -1
-        place = copied = 0
+        place = copied = begin = 0
         while place < end:
+            begin = place
             number = data[place]
             size = SIZES.get(number, 0)
             if not size or place + size > end:
@@ -126,6 +127,7 @@ class BinningBuilder:
             if number == HALT:
                 break
         out += data[copied:place]
+        self.place = begin
         if not self.started:
             self.refuse("DRM-007", "the list never starts tile binning")
         if (before, last) != (SEMAPHORE, FLUSH):
