@@ -42,25 +42,29 @@ _TILE_BYTES = 64
 _HANG_BUFFER = Structure("drm_vc4_get_hang_state_bo", "u32 handle, u32 paddr, u32 size, u32 pad")
 
 
-class _Ring:
-    """Places for the lists of jobs that are not through, one after the other."""
+class _Places:
+    """Places for the lists of jobs that are not through; the lowest free one is taken.
+
+    So the same few pages are written again and again: a page that is touched for the first time
+    costs as much as building a job.
+    """
 
     def __init__(self) -> None:
         self._used: deque[tuple[int, int, int]] = deque()
-        self._next = LISTS
 
     def take(self, size: int, seqno: int, finished: int) -> int | None:
         """A place for a job's lists; None if the jobs before it have to end first."""
-        while self._used and self._used[0][2] <= finished:
-            self._used.popleft()
-        start = self._next
-        if start + size > LISTS + LISTS_SIZE:
-            start = LISTS
-        if any(low < start + size and start < high for low, high, _ in self._used):
-            return None
-        self._used.append((start, start + size, seqno))
-        self._next = start + round_up(size, PAGE)
-        return start
+        used = self._used
+        while used and used[0][2] <= finished:
+            used.popleft()
+        for start in (LISTS, *sorted(high for _, high, _ in used)):
+            end = start + round_up(size, PAGE)
+            if end > LISTS + LISTS_SIZE:
+                return None
+            if not any(low < end and start < high for low, high, _ in used):
+                used.append((start, end, seqno))
+                return start
+        return None
 
 
 class Vc4:
@@ -78,7 +82,7 @@ class Vc4:
         """Checked when their buffers were made, which no client can write."""
         self.hang: tuple[list[GemObject], Job] | None = None
         self.perfmons = 0
-        self._ring = _Ring()
+        self._places = _Places()
         self._held: deque[tuple[Job, list[GemObject]]] = deque()
 
     # -- buffers -----------------------------------------------------------------------------------
@@ -178,19 +182,21 @@ class Vc4:
     @ioctl(0x40, "VC4_SUBMIT_CL", SUBMIT_FIELDS, render=True)
     def submit_cl(self, call: Call) -> Later | None:
         a = call.args
-        for name in ("bin_cl", "shader_rec", "uniforms"):
-            if getattr(a, f"{name}_size") > MAX_STREAM:
-                raise Refused(errno.ENOMEM, f"{name} of {getattr(a, f'{name}_size')} bytes")
+        parts = (
+            ("bin_cl", a.bin_cl, a.bin_cl_size),
+            ("shader_rec", a.shader_rec, a.shader_rec_size),
+            ("uniforms", a.uniforms, a.uniforms_size),
+        )
+        for what, _, length in parts:
+            if length > MAX_STREAM:
+                raise Refused(errno.ENOMEM, f"{what} of {length} bytes")
         if not 0 < a.bo_handle_count <= MAX_BUFFERS:
             raise invalid(f"{a.bo_handle_count} buffers")
         handles = struct.unpack(
             f"<{a.bo_handle_count}I", call.read(a.bo_handles, 4 * a.bo_handle_count)
         )
         objects = self._objects(call, handles)
-        streams = [
-            call.read(getattr(a, name), getattr(a, f"{name}_size"))
-            for name in ("bin_cl", "shader_rec", "uniforms")
-        ]
+        streams = [call.read(place, length) for _, place, length in parts]
         perfmon = None
         if a.perfmonid:
             found = call.file.perfmons.get(a.perfmonid)
@@ -209,7 +215,7 @@ class Vc4:
             seqno = self.gpu.submitted + 1
             if self.gpu.waiting >= MAX_WAITING:
                 return None
-            lists = self._ring.take(size, seqno, self.gpu.finished)
+            lists = self._places.take(size, seqno, self.gpu.finished)
             if lists is None:
                 return None
             name = f"{call.file.program} job {seqno}"

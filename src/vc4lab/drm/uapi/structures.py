@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from itertools import repeat
+from operator import attrgetter
 from typing import Any
 
 CODES = {"u8": "B", "u16": "H", "u32": "I", "u64": "Q", "i32": "i", "i64": "q", "char": "s"}
@@ -57,8 +59,12 @@ class Structure:
             counts.append((field, count if count and kind != "char" else 0))
         code += "x" * (-place % widest)
         self._struct = struct.Struct(code)
-        self._plain = not any(count for _, count in counts)
-        self._counts = counts
+        self._arrays = [(number, count) for number, (_, count) in enumerate(counts) if count]
+        names = self.names
+        several = len(names) > 1
+        self._get: Callable[[Any], Any] = (
+            attrgetter(*names) if several else lambda values: [getattr(values, n) for n in names]
+        )
         self.size = self._struct.size
         self._class: type[Values] = type(
             name, (Values,), {"__slots__": tuple(self.names), "structure": self}
@@ -81,35 +87,26 @@ class Structure:
 
     def pack(self, values: Any) -> bytes:
         """Bytes of the values. Raises struct.error for one that does not fit."""
-        if self._plain:
-            return self._struct.pack(*[getattr(values, name) for name in self.names])
-        flat: list[Any] = []
-        for name, count in self._counts:
-            value = getattr(values, name)
-            if count:
-                flat += value
-            else:
-                flat.append(value)
-        return self._struct.pack(*flat)
+        fields = self._get(values)
+        if self._arrays:
+            fields = list(fields)
+            for place, _ in reversed(self._arrays):
+                fields[place : place + 1] = fields[place]
+        return self._struct.pack(*fields)
 
     def pack_all(self, many: Iterable[Any]) -> bytes:
         """Bytes of an array."""
         return b"".join(self.pack(values) for values in many)
 
     def _fill(self, values: tuple[Any, ...]) -> Values:
+        fields: Any = values
+        if self._arrays:
+            fields = list(values)
+            for place, count in self._arrays:
+                fields[place : place + count] = [fields[place : place + count]]
         result = self._class()
-        if self._plain:
-            for name, value in zip(self.names, values, strict=True):
-                setattr(result, name, value)
-            return result
-        place = 0
-        for name, count in self._counts:
-            if count:
-                setattr(result, name, list(values[place : place + count]))
-                place += count
-            else:
-                setattr(result, name, values[place])
-                place += 1
+        for _ in map(setattr, repeat(result), self.names, fields):
+            pass
         return result
 
 

@@ -6,6 +6,8 @@ Source: Linux include/uapi/drm/vc4_drm.h.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
+from operator import attrgetter
 from typing import Any
 
 from vc4lab.drm.uapi.submit import NO_BUFFER, SURFACES, Buffer, Submit, Surface
@@ -25,10 +27,12 @@ SUBMIT_FIELDS = ", ".join(
         "u32 perfmonid, u32 in_sync, u32 out_sync, u32 pad2",
     ]
 )
-SHARED_NAMES = (
-    "shader_rec_count", "width", "height", "min_x_tile", "min_y_tile", "max_x_tile",
-    "max_y_tile", "clear_z", "clear_s", "flags",
-)  # fmt: skip
+_SURFACES = [
+    (name, attrgetter(*(f"{name}_{field}" for field in ("index", "offset", "bits", "flags"))))
+    for name in SURFACES
+]
+_surface = lru_cache(maxsize=256)(Surface)
+"""Programs draw into the same few again and again."""
 HANG_REGISTERS = (
     "CT0CA", "CT0EA", "CT1CA", "CT1EA", "CT0CS", "CT1CS", "CT00RA0", "CT01RA0", "BPCA", "BPCS",
     "BPOA", "BPOS", "VPMBASE", "DBGE", "FDBGO", "FDBGB", "FDBGR", "FDBGS", "ERRSTAT",
@@ -49,22 +53,26 @@ def submit_of(values: Any, streams: Sequence[bytes], buffers: tuple[Buffer, ...]
     """The job in the form that the kernel's half takes. `streams`: list, records, uniforms."""
     bin_cl, shader_rec, uniforms = streams
     surfaces = {}
-    for name in SURFACES:
-        index = getattr(values, f"{name}_index")
-        if index != NO_BUFFER:
-            surfaces[name] = Surface(
-                index,
-                getattr(values, f"{name}_offset"),
-                getattr(values, f"{name}_bits"),
-                getattr(values, f"{name}_flags"),
-            )
+    for name, get in _SURFACES:
+        fields = get(values)
+        if fields[0] != NO_BUFFER:
+            surfaces[name] = _surface(*fields)
     return Submit(
         bin_cl,
         shader_rec,
         uniforms,
         buffers,
-        surfaces=surfaces,
-        clear_color=(values.clear_color[0], values.clear_color[1]),
-        padding=values.pad2,
-        **{name: getattr(values, name) for name in SHARED_NAMES},
+        values.shader_rec_count,
+        values.width,
+        values.height,
+        values.min_x_tile,
+        values.min_y_tile,
+        values.max_x_tile,
+        values.max_y_tile,
+        surfaces,
+        tuple(values.clear_color),
+        values.clear_z,
+        values.clear_s,
+        values.flags,
+        values.pad2,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import struct
 import threading
 from typing import TYPE_CHECKING, Any
 
@@ -37,14 +38,14 @@ class JobContext(Struct):
     """Host address of guest address 0."""
     limit = i64
     """Guest address at which memory ends."""
-    uses = ptr
-    room = i64
-    """Shader states for which `uses` has room."""
     tile_memory = i64
     tile_memory_size = i64
     lists = i64
     """Where the binning list goes."""
     first_record = i64
+    uses = ptr
+    room = i64
+    """Shader states for which `uses` has room."""
     # results
     bin_end = i64
     next_record = i64
@@ -54,6 +55,10 @@ class JobContext(Struct):
     tile_lists = i64
     use_count = i64
     next_word = i64
+
+
+INPUTS = struct.Struct("<12Q")
+"""All members before the results; written at once, because each member alone takes as long."""
 
 
 class RenderContext(Struct):
@@ -80,18 +85,21 @@ class Scratch(threading.local):
 
     def __init__(self) -> None:
         self.job = JobContext()
+        self.address: int = self.job.address
         self._room = 0
+        self._place = 0
         self._uses: Any = None
         self.uses = memoryview(b"")
         """The rows as 32-bit numbers."""
 
-    def reserve(self, room: int) -> None:
-        """Make room for that many shader states, and do not keep it for very many more."""
-        if not room <= self._room <= 16 * max(room, 4096):
-            self._room = room = max(room, 256)
-            self._uses = ctypes.create_string_buffer(room * USE_BYTES)
+    def begin(self, room: int, *inputs: int) -> None:
+        """Fill the block for a job of at most `room` shader states. `inputs`: up to `uses`."""
+        if not room <= self._room <= 16 * max(room, 4096):  # nor is very much kept
+            self._room = max(room, 256)
+            self._uses = ctypes.create_string_buffer(self._room * USE_BYTES)
             self.uses = memoryview(self._uses).cast("B").cast("I")
-            self.job.uses = ctypes.addressof(self._uses)
+            self._place = ctypes.addressof(self._uses)
+        INPUTS.pack_into(self.job, 0, *inputs, self._place, room)
 
 
 def stream_table(stream: Stream) -> ctypes.Array[ctypes.c_uint32] | None:

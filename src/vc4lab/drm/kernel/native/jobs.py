@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 from array import array
 from typing import TYPE_CHECKING
 
@@ -18,10 +19,11 @@ from vc4lab.records.declarations import GlShaderState
 from vc4lab.records.shader import GL_FIXED_SIZE
 
 if TYPE_CHECKING:
-    from vc4lab.drm.kernel.shaders import KnownShaders, Stream
+    from vc4lab.drm.kernel.shaders import KnownShaders
     from vc4lab.memory import GuestMemory
 
 _SHORTEST_RECORD = GL_FIXED_SIZE + 3 * 4
+_USE_WORDS = USE_BYTES // 4
 _scratch = Scratch()
 
 
@@ -39,49 +41,50 @@ def build_known(
     bin_tiles_x = tile_lists = 0
     programs: tuple[Program, ...] = ()
     if submit.bin_cl:
-        job = _scratch.job
-        shaders: dict[int, Stream] = {}
+        streams = [
+            known.find(buffer.address, buffer.size) if buffer.shader else None
+            for buffer in submit.buffers
+        ]
         table: list[int] = []
-        for index, buffer in enumerate(submit.buffers):
-            stream = known.find(buffer.address, buffer.size) if buffer.shader else None
-            if stream is None:
-                table += buffer.address, buffer.size, 0, 0
-            else:
-                place = stream.table_address
-                table += buffer.address, buffer.size, place & 0xFFFFFFFF, place >> 32
-                shaders[index] = stream
+        for buffer, stream in zip(submit.buffers, streams, strict=True):
+            place = stream.table_address if stream is not None else 0
+            table += buffer.address, buffer.size, place & 0xFFFFFFFF, place >> 32
         try:
             rows = array("I", table).tobytes()
         except OverflowError:  # no address of this memory
             return None
+        list_size, records_size = len(submit.bin_cl), len(submit.shader_rec)
         states = min(
             submit.shader_rec_count,
-            len(submit.bin_cl) // GlShaderState.size,
-            len(submit.shader_rec) // _SHORTEST_RECORD,
+            list_size // GlShaderState.size,
+            records_size // _SHORTEST_RECORD,
         )
-        _scratch.reserve(states)
-        job.room = states
-        job.bin_size = len(submit.bin_cl)
-        job.records_size = len(submit.shader_rec)
-        job.words_size = len(submit.uniforms)
-        job.buffer_count = len(submit.buffers)
-        job.memory = memory.base
-        job.limit = MEMORY_SIZE
-        job.tile_memory = workspace.tile_memory
-        job.tile_memory_size = workspace.tile_memory_size
-        job.lists = lists
-        job.first_record = round_up(lists + 2 * len(submit.bin_cl), PAGE)
+        scratch = _scratch
+        scratch.begin(
+            states,
+            list_size,
+            records_size,
+            len(submit.uniforms),
+            len(streams),
+            memory.base,
+            MEMORY_SIZE,
+            workspace.tile_memory,
+            workspace.tile_memory_size,
+            lists,
+            round_up(lists + 2 * list_size, PAGE),
+        )
         status = builder()["job"](
-            job.address, submit.bin_cl, submit.shader_rec, submit.uniforms, rows
+            scratch.address, submit.bin_cl, submit.shader_rec, submit.uniforms, rows
         )
         if status != DONE:
             return None
+        job = scratch.job
         bin_tiles_x, tile_lists, bin_end = job.tiles_x, job.tile_lists, job.bin_end
         if submit.max_x_tile >= bin_tiles_x or submit.max_y_tile >= job.tiles_y:
             return None
         render_start = job.next_uniforms
-        used = _scratch.uses[2 : job.use_count * USE_BYTES // 4 : USE_BYTES // 4].tolist()
-        programs = tuple([shaders[index].program for index in used])
+        used = scratch.uses[2 : job.use_count * _USE_WORDS : _USE_WORDS].tolist()
+        programs = tuple([stream.program for stream in map(streams.__getitem__, used) if stream])
     plan = rendering_plan(submit, bin_tiles_x, tile_lists)
     if plan is None:
         return None
@@ -90,8 +93,9 @@ def build_known(
     render_end = render_start + len(header) + plan.size
     if render_end > MEMORY_SIZE:
         return None
-    memory.write(render_start, header)
-    builder()["tiles"](plan.address, memory.base + render_start + len(header))
+    place = memory.base + render_start
+    ctypes.memmove(place, header, len(header))
+    builder()["tiles"](plan.address, place + len(header))
     return BuiltJob(
         lists,
         bin_end,
