@@ -358,6 +358,20 @@ def test_a_stopped_device_ends_programs_without_a_word(
     assert "gone" not in capfd.readouterr().err
 
 
+def test_programs_that_are_killed_while_they_wait_leave_nothing(device: DrmDevice) -> None:
+    def client() -> None:
+        fd = open_card()
+        threading.Timer(0.3, os.kill, [os.getpid(), signal.SIGKILL]).start()
+        if os.fork() == 0:
+            signal.setitimer(signal.ITIMER_REAL, 0.3)
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        os.read(fd, 1024)
+
+    for _ in range(3):
+        run_client(device, client, expect=None)
+    assert not device.supervisor._waiting
+
+
 def test_unrelated_files_and_errors_stay_what_they_are(device: DrmDevice, tmp_path: Path) -> None:
     def client() -> None:
         folder = sys.argv[1]

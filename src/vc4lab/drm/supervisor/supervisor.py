@@ -281,7 +281,6 @@ class Supervisor:
 
     def _look_after_waiting(self) -> None:
         """Calls whose threads died or got a signal do not wait any more."""
-        assert self._listener is not None or not self._waiting
         now = time.monotonic()
         if now < self._next_look:
             return
