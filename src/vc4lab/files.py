@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import secrets
 import stat
 import sys
 from collections.abc import Iterator
@@ -98,7 +97,7 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     it is; a link stays and what it points to is replaced. Raises OSError with the path's name.
     """
     target = os.path.realpath(path)
-    temporary = os.path.join(os.path.dirname(target), PREFIX + secrets.token_hex(8))
+    temporary = os.path.join(os.path.dirname(target), PREFIX + os.urandom(8).hex())
     with _named(path, temporary):
         old = _status(path)
         if _is_device(path, old):

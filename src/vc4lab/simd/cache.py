@@ -14,7 +14,6 @@ import errno
 import functools
 import hashlib
 import os
-import secrets
 import stat
 import time
 from collections.abc import Iterator
@@ -247,7 +246,7 @@ def write(name: str, image: bytes) -> None:
 
 
 def _write(place: int, name: str, data: bytes) -> None:
-    temporary = _NEW + secrets.token_hex(16)
+    temporary = _NEW + os.urandom(16).hex()
     descriptor = os.open(temporary, _CREATE, 0o600, dir_fd=place)
     try:
         with open(descriptor, "wb") as file:

@@ -471,3 +471,14 @@ def test_descriptions_that_are_no_json(tmp_path, text, message):
     reporter = Reporter()
     RecordedRun(tmp_path, reporter)
     assert [message in item.message for item in reporter.items] == [True]
+
+
+def test_a_run_without_end(monkeypatch):
+    """The streams of all jobs together have a limit, which is said."""
+    from vc4lab.drm.recorded import jobs
+
+    monkeypatch.setattr(jobs, "MAX_RUN", 10)
+    reporter = Reporter()
+    run = RecordedRun(JOBS / "kmscube_smooth", reporter)
+    assert [job.submit is None for job in run.jobs] == [False, True, True]
+    assert "the streams of the run have more than 10 bytes" in reporter.items[0].message

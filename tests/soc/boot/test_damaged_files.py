@@ -63,3 +63,17 @@ def test_device_trees(data, text):
         read_tree(data)
     assert "codec" not in str(caught.value)
     assert "unpack" not in str(caught.value)
+
+
+def test_texts_that_are_too_long(tmp_path):
+    """What is not read of config.txt and cmdline.txt is said."""
+    (tmp_path / "kernel7.img").write_bytes(CODE)
+    (tmp_path / "config.txt").write_bytes(b"#" * 50 + b"\n" + b"\n" * (1 << 20))
+    (tmp_path / "cmdline.txt").write_text("x" * 2000)
+    machine = Machine(tmp_path)
+    said = [item.message for item in machine.reporter.items if item.code == "BOOT-012"]
+    assert said == [
+        "config.txt has 1048627 bytes, of which the first 1048576 are read",
+        "cmdline.txt has 2000 bytes, of which the first 1024 are read",
+    ]
+    assert len(machine.config.command_line) == 1024

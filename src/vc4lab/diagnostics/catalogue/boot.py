@@ -93,10 +93,11 @@ ENTRIES = [
     ),
     Entry(
         "BOOT-012",
-        "A line of config.txt is too long",
-        "The firmware reads 98 characters of a line; the rest is dropped.",
+        "A line of config.txt, or a file of text, is too long",
+        "The firmware reads 98 characters of a line; the rest is dropped. Of config.txt and what "
+        "it includes 1 MiB is read, of cmdline.txt 1024 bytes.",
         _CONFIG,
-        "Shorten the line.",
+        "Shorten the line or the file.",
         Severity.WARNING,
     ),
     Entry(

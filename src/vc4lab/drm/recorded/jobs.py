@@ -26,10 +26,13 @@ from vc4lab.drm.uapi.submit import (
     parse_submit,
     refuse,
 )
+from vc4lab.files import size_text
 from vc4lab.memory import MEMORY_SIZE, GuestMemory
 from vc4lab.ranges import JOB
 
 MAX_FILE = 16 << 20
+MAX_RUN = 1 << 30
+"""Bytes of the streams of a run's jobs; blobs are read when they are wanted."""
 LOWEST = 1 << 20
 STREAMS = ("bin_cl", "shader_rec", "uniforms")
 
@@ -65,6 +68,10 @@ class RecordedJob:
             raise FieldError(f"field '{name}_size' is not a size up to {MAX_FILE}")
         if size == 0:
             return b""
+        if self.run.stream_bytes > MAX_RUN:
+            raise FieldError(
+                f"not read: the streams of the run have more than {size_text(MAX_RUN)}"
+            )
         try:
             data = _read_file(self.path / f"{name}.bin")
         except (OSError, ValueError) as error:
@@ -74,6 +81,7 @@ class RecordedJob:
         if problem:
             self.whole = False
             self.run.reporter.report("DRM-003", f"{self.name}/{name}.bin: {problem}", block="DRM")
+        self.run.stream_bytes += len(data)
         return data[:size]
 
     def build(self, memory: GuestMemory | None = None, *, native: bool = True) -> BuiltJob:
@@ -114,6 +122,8 @@ class RecordedRun:
         self.path = Path(path)
         self.memory = GuestMemory()
         self.known = KnownShaders(self.memory)
+        self.stream_bytes = 0
+        """What the streams read so far have."""
         directories = self._directories()
         if not directories:
             self.reporter.report("DRM-001", f"{self.path} holds no job", block="DRM")

@@ -182,9 +182,13 @@ def _error(reporter: Reporter, code: str, text: str) -> BootError:
 # -- config.txt ------------------------------------------------------------------------------------
 
 
-def _read_text(card: Card, name: str, limit: int) -> str | None:
+def _read_text(card: Card, name: str, limit: int, reporter: Reporter) -> str | None:
     if card.find(name) is None:
         return None
+    size = card.size(name)
+    if size > limit:
+        text = f"{name[:60]} has {size} bytes, of which the first {limit} are read"
+        reporter.report("BOOT-012", text, block="firmware")
     return card.read(name, limit).decode("utf-8", "replace")
 
 
@@ -194,9 +198,9 @@ def _read_config(card: Card, board: Board, reporter: Reporter) -> Config:
     def read(name: str) -> str | None:
         nonlocal included
         included += 1
-        return _read_text(card, name, LONGEST_FILE) if included <= MOST_INCLUDES else None
+        return _read_text(card, name, LONGEST_FILE, reporter) if included <= MOST_INCLUDES else None
 
-    text = _read_text(card, "config.txt", LONGEST_FILE)
+    text = _read_text(card, "config.txt", LONGEST_FILE, reporter)
     if text is None:
         config = Config()
     else:
@@ -205,7 +209,8 @@ def _read_config(card: Card, board: Board, reporter: Reporter) -> Config:
         config = parse_config(
             text, board.filters, reporter, read=read, revision=board.revision, serial=SERIAL_NUMBER
         )
-    lines = _read_text(card, config.get("cmdline", "cmdline.txt"), LONGEST_COMMAND_LINE) or ""
+    name = config.get("cmdline", "cmdline.txt")
+    lines = _read_text(card, name, LONGEST_COMMAND_LINE, reporter) or ""
     config.command_line = (lines.splitlines() or [""])[0].strip()
     return config
 
@@ -344,6 +349,11 @@ def _read_kernel(
 def _read_elf_kernel(card: Card, name: str, wide: bool, end: int, reporter: Reporter) -> _Kernel:
     """An ELF file: its segments at their own addresses, entered where its header says."""
     title = card.find(name) or name
+    if card.size(name) > LARGEST_ELF:
+        text = (
+            f"{title} has more than {size_text(LARGEST_ELF)}, the most that is read of an ELF file"
+        )
+        raise _error(reporter, "BOOT-006", text)
     data = card.read(name, LARGEST_ELF)
     try:
         segments = [part for part in read_elf(data).segments if part.data]

@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from vc4lab.files import written_whole
+from vc4lab.files import size_text, written_whole
 from vc4lab.soc.clock import Event
 from vc4lab.soc.cores.generic_timer import UNITS
 from vc4lab.soc.sd.sd_medium import MOST_KEPT, MOST_RANGES, SECTOR
@@ -120,7 +120,9 @@ def _check_archive(path: Path) -> None:
         size = file.seek(0, os.SEEK_END)
         file.seek(max(size - len(DIRECTORY_END) - DIRECTORY_END_REST, 0))
         end = file.read()
-    if not end.startswith(DIRECTORY_END) or size > LARGEST_FILE:
+    if size > LARGEST_FILE:
+        raise StateError(f"the file has more than {size_text(LARGEST_FILE)}")
+    if not end.startswith(DIRECTORY_END):
         raise StateError("the file is not a saved state")
     if int.from_bytes(end[12:16], "little") > LARGEST_DIRECTORY:
         raise StateError("the file is not a saved state")
