@@ -373,10 +373,11 @@ class V3D:
 
     def _frame_done(self) -> None:
         binning, frames = self.binning, self.frames
-        refused = frames.refused or (binning.refused and not binning.accepted)
-        self.undrawn += bool(refused and not frames.drawn)
-        binning.refused = frames.refused = frames.drawn = 0
-        binning.accepted = False
+        if frames.refused or binning.refused:
+            refused = frames.refused or not binning.accepted
+            self.undrawn += bool(refused and not frames.drawn)
+            binning.refused = frames.refused = 0
+        frames.drawn, binning.accepted = 0, False
         self._done(1, FRAME)
 
     def _done(self, number: int, kind: int) -> None:

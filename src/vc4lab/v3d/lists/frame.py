@@ -126,13 +126,13 @@ class FrameRenderer:
             )
         result = self.scheduler.run(frame)
         self.preparer.late.report()
-        refused = self.preparer.refused
-        self.preparer.refused = 0
-        if result is not FLAWLESS:
-            refused += len(result.bad_lists) + len(result.unsupported)
+        self.drawn += len(draws)
+        if result is not FLAWLESS or self.preparer.refused:
+            refused = self.preparer.refused + len(result.bad_lists) + len(result.unsupported)
+            self.preparer.refused = 0
+            self.refused += refused
+            self.drawn -= refused
             self._report_draws(result, draws)
-        self.refused += refused
-        self.drawn += len(draws) - refused
 
     def _scan(self, collector: Collector) -> ScanResult:
         """The lists of all pieces, in order."""

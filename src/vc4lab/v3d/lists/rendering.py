@@ -142,6 +142,8 @@ class RenderingStage:
         self.lint = lint or Lint(reporter)
         self.finished = finished
         self.mode = FrameMode()
+        self._tile_list = 0
+        """The branch to a tile's list that was looked at last."""
         self.collector = Collector(executor.memory.base)
         executor.install(1, self._handlers())
         executor.accelerate(1, self._collect, COLLECTED)
@@ -303,9 +305,10 @@ class RenderingStage:
         self.reporter.report("CLE-004", f"{what}: not simulated yet, skipped", address=address)
 
     def _draw(self) -> None:
-        context = self.collector.context
-        if context.tile_list:
-            place, record = context.tile_list & 0xFFFFFFFF, context.tile_list_at & 0xFFFFFFFF
-            self.lint.addresses.tile_list(place, record)
+        context, addresses = self.collector.context, self.lint.addresses
+        place = context.tile_list
+        if place and (place != self._tile_list or addresses.listener is not None):
+            self._tile_list = place
+            addresses.tile_list(place & 0xFFFFFFFF, context.tile_list_at & 0xFFFFFFFF)
         self.draw(self.mode, self.collector)
         self.collector.reset()
