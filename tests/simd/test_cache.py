@@ -151,7 +151,7 @@ print(cache.directory())
 """
 
 
-@pytest.mark.parametrize("home", [None, "", "/nonexistent", "relative", "file"])
+@pytest.mark.parametrize("home", [None, "", "none", "relative", "file"])
 def test_without_a_home(home, tmp_path):
     """Compiled code goes to a private folder, which is gone afterwards, and that is said once."""
     environment = {
@@ -161,7 +161,7 @@ def test_without_a_home(home, tmp_path):
     }
     (tmp_path / "file").write_bytes(b"")
     if home is not None:
-        environment["HOME"] = str(tmp_path / "file") if home == "file" else home
+        environment["HOME"] = str(tmp_path / home) if home in ("file", "none") else home
     environment["TMPDIR"] = str(tmp_path)
     done = subprocess.run(
         [sys.executable, "-c", HOMELESS], env=environment, capture_output=True, text=True,

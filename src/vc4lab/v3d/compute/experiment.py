@@ -18,7 +18,7 @@ from vc4lab.files import read_file
 from vc4lab.memory import MEMORY_SIZE, GuestMemory
 from vc4lab.qpu.isa import INSTRUCTION_BYTES, words_of
 from vc4lab.qpu.lint import lint
-from vc4lab.ranges import COUNT, OFFSET, QPU_COUNT
+from vc4lab.ranges import COUNT, OFFSET, QPU_COUNT, UNIFORM
 from vc4lab.v3d.compute.watch import Allowed, Memory
 from vc4lab.v3d.registers import QPUS
 from vc4lab.v3d.scheduler import UserPrograms
@@ -161,7 +161,10 @@ class Experiment:
             value = self._value(match[2], qpu) * (qpu if match[3] else 1)
             total += -value if match[1] == "-" else value
             at = match.end()
-        return total & 0xFFFFFFFF
+        try:
+            return UNIFORM.check(total) & 0xFFFFFFFF
+        except ValueError:
+            raise ValueError(f"uniform {text[:40]!r} has more than 32 bits") from None
 
     def _value(self, text: str, qpu: int) -> int:
         if text == "qpu":
