@@ -224,6 +224,7 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
         "test_sub_lists_in_sub_lists": ("sublist_depth=1",),
         "test_the_boundary_of_trapezoids": ("rht_boundary_offset=fixed",),
         "test_clip_windows_without_pixels": (
+            "clip_window_empty=both",
             "clip_window_empty=each",
             "clip_window_empty=nothing",
         ),

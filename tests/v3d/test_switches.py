@@ -88,21 +88,32 @@ def test_a_resolved_store_without_decimate(engine: str) -> None:
 
 @pytest.mark.parametrize("engine", ["jit", "interpreter"])
 @pytest.mark.parametrize("binner", ["used", "ignored"])
-@pytest.mark.parametrize("choice", ["both", "each", "nothing"])
-def test_clip_windows_without_pixels(choice: str, binner: str, engine: str) -> None:
-    """Pixels that are left of a window of these sizes at (9, 70), and what the hint says."""
+@pytest.mark.parametrize("at", [(9, 70), (0, 70), (9, 0), (0, 0)])
+@pytest.mark.parametrize("choice", ["wraps", "both", "each", "nothing"])
+def test_clip_windows_without_pixels(
+    choice: str, at: tuple[int, int], binner: str, engine: str
+) -> None:
+    """Pixels that are left of a window of these sizes, and what the hint says."""
+    left, bottom = at
     whole, strip, column, none = (128, 128), (128, 9), (20, 128), (0, 0)
     expected = {
         "both": {(0, 0): whole, (0, 9): none, (20, 0): none},
         "each": {(0, 0): whole, (0, 9): strip, (20, 0): column},
         "nothing": {(0, 0): none, (0, 9): none, (20, 0): none},
+        "wraps": {
+            (0, 0): whole if at == (0, 0) else none,
+            (0, 9): strip if left == 0 else none,
+            (20, 0): column if bottom == 0 else none,
+        },
     }[choice]
     unknowns = DEFAULT_UNKNOWNS.with_(clip_window_empty=choice, binner_clip_window=binner)
     places = [(0, 0), (300, 0), (0, 300)]
     vertices = b"".join(nv_vertex(x, y, 0.5, 1.0) for x, y in places)
     for (width, height), size in expected.items():
         frame = Frame(unknowns=unknowns, engine=engine)
-        state = viewport(frame.job) + build(102, left=9, bottom=70, width=width, height=height)
+        state = viewport(frame.job) + build(
+            102, left=left, bottom=bottom, width=width, height=height
+        )
         shader = frame.nv_shader(solid(RED), vertices)
         picture = frame.bin(state + shader + build(33, mode=4, length=3))
         rows, columns = np.nonzero(picture == RED)

@@ -50,15 +50,19 @@ ROWS: list[Unknown] = [
         "clip_window_empty",
         "What does a clip window (102) without pixels limit?",
         {
+            "wraps": "its last pixel is left (bottom) + size - 1 in 16 bits: a size of 0 limits "
+            "nothing in its direction if the window begins at 0, else nothing is drawn",
             "both": "nothing if width and height are 0; with a single 0 nothing is drawn",
             "each": "nothing in the direction, or both, in which it has size 0",
             "nothing": "everything: nothing is drawn",
         },
-        "both",
-        "Draw with a window of 0x64, and with one of 64x0.",
+        "wraps",
+        "Draw with windows of 0x64 and of 64x0 at (0, 0) and at (1, 1).",
         "Broadcom's drivers skip the draw, Mesa sends 0x0; hardware reference 3.6",
-        "For 0x0: on a Pi 3 piglit's gl-1.0-scissor-offscreen fails, drawing all, and dEQP's "
-        "scissor.outside_render_line overflows the binner; windows with a single 0 were not seen",
+        "For 0x0 on a Pi 3: piglit's gl-1.0-scissor-offscreen, window at (0, 0), fails and draws "
+        "all; dEQP's scissor.outside_render_tri and _point, at (0, 256), pass and draw nothing, "
+        "outside_render_line overflows the binner. Only `wraps` explains all four; windows with a "
+        "single 0 were not seen",
     ),
     Unknown(
         "guard_band",

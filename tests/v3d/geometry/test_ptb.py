@@ -287,7 +287,7 @@ def test_clip_window_limits_the_tiles(memory):
     frame.state(102, struct.pack("<4H", 70, 64, 100, 65))
     frame.start()
     assert frame.binner.draw(4, IndexSource(3), big, clip=False) == 0
-    frame.state(102, struct.pack("<4H", 0, 0, 0, 50))
+    frame.state(102, struct.pack("<4H", 1, 0, 0, 50))
     assert frame.binner.draw(4, IndexSource(3), big, clip=False) == 0
     assert frame.binner.flush() == 0
     touched = {k for k, t in frame.all_tiles().items() if t.primitives}

@@ -223,11 +223,10 @@ ENTRIES = [
     Entry(
         "CLE-026",
         "Empty clip window",
-        "The clip window (102) has width or height 0, or was never sent. One of 0 x 0 limits "
-        "nothing: a Pi 3 draws as far as the frame goes. With a single 0 nothing is drawn here; "
-        "what a board does then is not known (unknown clip_window_empty).",
-        "AG100-R p. 70; piglit gl-1.0-scissor-offscreen on a Pi 3; Broadcom's driver skips such "
-        "draws",
+        "The clip window (102) has width or height 0, or was never sent. At left (bottom) 0 a size "
+        "of 0 limits nothing: a Pi 3 draws as far as the frame goes. Elsewhere nothing is drawn "
+        "(unknown clip_window_empty).",
+        "AG100-R p. 70; piglit and dEQP on a Pi 3; Broadcom's driver skips such draws",
         "Send left, bottom, width, height in this order, 16 bits each, in pixels. Leave out draws "
         "that an empty window would hide.",
         Severity.HINT,

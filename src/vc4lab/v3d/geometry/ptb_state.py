@@ -57,12 +57,12 @@ def limits(c: Any) -> None:
     if programmed & (c.clip_used != 0):
         s: Any = RenderState.at(c.state)
         width, height = s.clip_width, s.clip_height
-        if ~unlimited(width, height, c.empty_windows):
+        if ~unlimited(s.clip_left, width, height, c.empty_windows):
             log = c.shift_x - 4
             right = (s.clip_left + width - 1) >> log
             c.first_x = s.clip_left >> log
             c.last_x = select(width == 0, const(i32, -1), min_(right, c.last_x))
-        if ~unlimited(height, width, c.empty_windows):
+        if ~unlimited(s.clip_bottom, height, width, c.empty_windows):
             log = c.shift_y - 4
             top = (s.clip_bottom + height - 1) >> log
             c.first_y = s.clip_bottom >> log

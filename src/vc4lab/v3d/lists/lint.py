@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from vc4lab.memory import MEMORY_SIZE
 from vc4lab.v3d.lists.addresses import AddressCheck, Use
-from vc4lab.v3d.lists.render_state import VG_INLINE_SHADER, clip_box
+from vc4lab.v3d.lists.render_state import NO_CLIP_LIMIT, VG_INLINE_SHADER, clip_box
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
@@ -109,7 +109,7 @@ class Lint:
             effect = "drawn are all pixels that the other one leaves"
             if left == right or bottom == top:
                 effect = "nothing is drawn"
-            elif not width and not height:
+            elif left == bottom == 0 and right == top == NO_CLIP_LIMIT:
                 effect = "it limits nothing"
             text = f"the clip window (102) is {width} x {height} pixels: {effect}"
             self.reporter.report("CLE-026", text, address=address)

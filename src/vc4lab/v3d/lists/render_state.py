@@ -46,18 +46,23 @@ class RenderState(Struct):
     shader_uniforms = i32
 
 
-EMPTY_WINDOWS = {"nothing": 0, "both": 1, "each": 2}
+EMPTY_WINDOWS = {"nothing": 0, "both": 1, "each": 2, "wraps": 3}
 """The unknown "clip_window_empty" as a number."""
 NO_CLIP_LIMIT = 1 << 16
 """A side of the clip window that no frame reaches."""
 
 
-def unlimited(size: Any, other: Any, empty_windows: Any) -> Any:
+def unlimited(start: Any, size: Any, other: Any, empty_windows: Any) -> Any:
     """Whether the clip window sets no limit in the direction in which it has `size` pixels.
 
-    Of numbers a bool, of staged values an i1. `other`: its size in the other direction.
+    Of numbers a bool, of staged values an i1. `start`: its first pixel in this direction; `other`:
+    its size in the other one.
     """
-    return (size == 0) & ((empty_windows == 2) | ((empty_windows == 1) & (other == 0)))
+    return (size == 0) & (
+        ((empty_windows == 3) & (start == 0))
+        | (empty_windows == 2)
+        | ((empty_windows == 1) & (other == 0))
+    )
 
 
 def clip_box(state: Any, empty_windows: int) -> tuple[int, int, int, int]:
@@ -65,9 +70,9 @@ def clip_box(state: Any, empty_windows: int) -> tuple[int, int, int, int]:
     width, height = state.clip_width, state.clip_height
     left, right = state.clip_left, state.clip_left + width
     bottom, top = state.clip_bottom, state.clip_bottom + height
-    if unlimited(width, height, empty_windows):
+    if unlimited(left, width, height, empty_windows):
         left, right = 0, NO_CLIP_LIMIT
-    if unlimited(height, width, empty_windows):
+    if unlimited(bottom, height, width, empty_windows):
         bottom, top = 0, NO_CLIP_LIMIT
     return left, bottom, right, top
 
