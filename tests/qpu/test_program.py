@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vc4lab.qpu.isa import NOP, Branch, Signal
-from vc4lab.qpu.program import Program, read_program
+from vc4lab.qpu.program import Program
+from vc4lab.qpu.program_reader import reach, read_program
 from vc4lab.qpu.registers import Write
 
 END = NOP.replace(signal=Signal.PROGRAM_END).encode()
@@ -74,10 +75,57 @@ def test_zeroed_memory() -> None:
     assert len(one) == 5
 
 
-def test_backward_branch_out_of_the_program() -> None:
-    program = read_program(memory([branch(-64, 0), NO, NO, NO, END, NO, NO]), 0x1000)
-    assert [p.code for p in program.problems] == ["QPU-002"]
+def test_code_before_the_entry_and_far_away() -> None:
+    far = 8 * 5000
+    words = [END, NO, NO, branch(-64 + 8, 0), NO, NO, NO, branch(far, 0), NO, NO, NO, END, NO, NO]
+    there = {0x1018 + 8 * 8 + far + 8 * k: word for k, word in enumerate([NO, END, NO, NO])}
+    near = memory(words)
+
+    def read(address: int, length: int) -> bytes:
+        data = bytearray(near(address, length))
+        for at, word in there.items():
+            if address <= at < address + length:
+                data[at - address : at - address + 8] = struct.pack("<Q", word)
+        return bytes(data)
+
+    program = read_program(read, 0x1018)
+    assert program.problems == ()
+    assert len(program) == 11 + 4 + 3
+    assert program.words == (*words[3:], NO, END, NO, NO, *words[:3])
+    assert [program.address_of(k) for k in (0, 10, 11, 15)] == [
+        0x1018,
+        0x1068,
+        0x1058 + far,
+        0x1000,
+    ]
+    assert all(program.index_of(program.address_of(k)) == k for k in range(len(program)))
+    assert program.index_of(0x1004) is program.index_of(0x1070) is None
+    assert program.after(17) == 0  # the piece before the entry runs into it
+    assert program.after(10) is program.after(14) is None
+    assert program.laid_out(program.layout) == program
+    assert program.digest != Program(program.words, program.address).digest
+
+
+def test_a_branch_between_instructions() -> None:
+    program = read_program(memory([branch(-60, 0), NO, NO, NO, END, NO, NO]), 0x1000)
+    assert [(p.code, p.address) for p in program.problems] == [("QPU-002", 0x1000)]
     assert len(program) == 7
+
+
+def test_what_execution_reaches_is_added() -> None:
+    words = [*[NO] * 4, END, NO, NO, NO, NO, END, NO, NO]
+    read = memory(words)
+    program = read_program(read, 0x1000)
+    assert len(program) == 7
+    more = reach(program, read, 0x1040)
+    assert more is not None
+    assert (len(more), more.pieces, more.learned) == (7 + 4, ((7, 0x1040),), {0x1040})
+    assert reach(more, read, 0x1040) is None
+    assert reach(more, read, 0x1044) is None
+    again = reach(more, read, 0x1010)  # known, but not that execution goes there
+    assert again is not None
+    assert (again.words, again.targets) == (more.words, {2, 7})
+    assert again.code == ((0x1000, read(0x1000, 56)), (0x1040, read(0x1040, 32)))
 
 
 @given(st.lists(st.integers(0, (1 << 64) - 1), max_size=40))

@@ -28,6 +28,10 @@ instructions, which drivers' conformance tests have, fit in.
 """
 
 
+COMPILERS_LIMITS = frozenset(("QPU-043", "QPU-044", "QPU-045", "QPU-046"))
+"""Verdicts on what only compiled code cannot do: the interpreter runs it."""
+
+
 class Unsupported(Exception):  # noqa: N818 - it is a verdict on the program, not an error of ours
     """The program does something that this environment or engine cannot do.
 
@@ -43,6 +47,19 @@ class Unsupported(Exception):  # noqa: N818 - it is a verdict on the program, no
         self.message = message
         self.site = site
         self.address = address
+
+
+class Left(Unsupported):
+    """Execution leaves the program for the address `target`."""
+
+    def __init__(self, site: int, target: int) -> None:
+        super().__init__("QPU-042", left_text(target), site)
+        self.target = target & 0xFFFFFFFF
+
+
+def left_text(target: int) -> str:
+    """What Left says."""
+    return f"execution leaves the program for 0x{target & 0xFFFFFFFF:08x}"
 
 
 class Noted(NamedTuple):
@@ -231,6 +248,8 @@ class Environment:
         """The program's budget is used up; the engine stops it after this call."""
         raise Unsupported("QPU-041", "the program does not end within its budget", self.site)
 
-    def left_program(self) -> None:
-        """Execution ran out of the program's words; the engine stops it after this call."""
-        raise Unsupported("QPU-042", "execution leaves the program", self.site)
+    def left_program(self, target: Any) -> None:
+        """Execution goes to an address where no word of the program is (an int, in the JIT an
+        i32); the engine stops it after this call. site: the branch, or the last instruction.
+        """
+        raise Left(self.site, int(target))

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 from .control import Event, age, branch_event, signal_events
@@ -24,8 +25,8 @@ from .registers import SFU_WRITES, Write
 PLACES_PER_INSTRUCTION = 16
 DYNAMIC_LIMIT = 256
 LONGEST = 3072
-"""Instructions (places, with branches) beyond which compiling would take too long: two or three
-milliseconds for each.
+"""Instructions (places, with branches) that are compiled together at most: each takes one to three
+milliseconds.
 """
 
 
@@ -44,7 +45,7 @@ class Exit(NamedTuple):
     """A way on from a place. place: None if it leads nowhere; taken: whether its branch was taken
     (None: no branch); due: the events that happen first; why: "end", "left" or "dynamic" when place
     is None; options: where a register branch may lead, by instruction index; pending: what is still
-    due behind it, wherever it leads.
+    due behind it, wherever it leads; address: to which execution has left the program.
     """
 
     place: Place | None
@@ -53,6 +54,7 @@ class Exit(NamedTuple):
     why: str = ""
     options: tuple[Place, ...] = ()
     pending: Place | None = None
+    address: int = 0
 
 
 @dataclass
@@ -61,7 +63,9 @@ class Flow:
     side.
 
     learned: instructions that register branches were seen to go to, if whoever runs the program can
-    learn more of them; None if all must be known now.
+    learn more of them; None if all must be known now. start: the place to begin at (default: the
+    program's entry). most: places, beyond which those found later are left out, if `partly`; what
+    leads there is a way out. Raises Unsupported.
     """
 
     program: Program
@@ -69,11 +73,14 @@ class Flow:
     keep_old: bool
     mul_nop_writes: bool
     learned: frozenset[int] | None = None
+    start: Place | None = None
+    most: int = LONGEST
+    partly: bool = False
     exits: dict[Place, tuple[Exit, ...]] = field(default_factory=dict)
     leaders: set[Place] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        entry = self.place(0, (), (), ())
+        entry = self.start or self.place(0, (), (), ())
         self.entry = entry
         seen_from: dict[Place, int] = {entry: 1}
         todo = [entry]
@@ -82,9 +89,11 @@ class Flow:
             place = todo.pop()
             if place in self.exits:
                 continue
-            exits = self.exits[place] = self._leave(place)
-            if len(self.exits) > LONGEST:
+            if len(self.exits) >= self.most:
+                if self.partly:
+                    continue
                 raise Unsupported("QPU-045", "the program is too long to be compiled")
+            exits = self.exits[place] = self._leave(place)
             if len(self.exits) > limit:
                 raise Unsupported(
                     "QPU-043", "the program's branches and delay slots overlap too much"
@@ -128,7 +137,7 @@ class Flow:
 
     def _leave(self, place: Place) -> tuple[Exit, ...]:
         if place.at >= len(self.plans):
-            return (Exit(None, None, (), "left"),)
+            return (Exit(None, None, (), "left", (), Place(-1), self.program.address),)
         plan = self.plans[place.at]
         sfu = tuple(n - 1 for n in place.sfu if n)
         if plan.kind != "branch":
@@ -158,47 +167,48 @@ class Flow:
         if any(event.kind == "end" for event in due):
             return Exit(None, taken, due, "end")
         sfu += (SFU_LATENCY,) * special
-        index = place.at + 1
+        old = files if self.keep_old else ()
+        pending = Place(-1, later, old, sfu)
+        address = self.program.address_of(place.at) + INSTRUCTION_BYTES
+        index = self.program.after(place.at)
         for event in due:
             if event.kind == "branch":
                 if event.target is None:
-                    options = self._options(later, files, sfu)
-                    return Exit(None, taken, due, "dynamic", options, Place(-1, later, files, sfu))
-                offset = (event.target - self.program.address) & 0xFFFFFFFF
-                index = offset // INSTRUCTION_BYTES
-                if offset % INSTRUCTION_BYTES or index >= len(self.plans):
-                    return Exit(None, taken, due, "left")
-        if index >= len(self.plans):
-            return Exit(None, taken, due, "left")
-        old = files if self.keep_old else ()
-        return Exit(self.place(index, later, old, sfu), taken, due)
+                    options = self._options(pending)
+                    return Exit(None, taken, due, "dynamic", options, pending)
+                address = event.target
+                index = self.program.index_of(address)
+        if index is None:
+            return Exit(None, taken, due, "left", (), pending, address & 0xFFFFFFFF)
+        return Exit(self.behind(index, pending), taken, due)
 
-    def _options(
-        self, events: tuple[Event, ...], files: tuple[RegisterKey, ...], sfu: tuple[int, ...]
-    ) -> tuple[Place, ...]:
+    def behind(self, index: int, pending: Place) -> Place:
+        """The place of an instruction that execution comes to with so much pending."""
+        return self.place(index, *pending[1:])
+
+    def _options(self, pending: Place) -> tuple[Place, ...]:
         """Every place a register branch may go to: any instruction of a small program; if more can
         be learned, only the likely ones.
         """
         indices: Sequence[int] = range(len(self.plans))
         if self.learned is not None:
-            indices = sorted(self._likely() | self.learned)
+            indices = sorted(self._likely | self.learned)
         elif len(self.plans) > DYNAMIC_LIMIT:
             raise Unsupported(
                 "QPU-044", "a branch to a register in a program of this size cannot be compiled"
             )
-        old = files if self.keep_old else ()
-        return tuple(self.place(index, events, old, sfu) for index in indices)
+        return tuple(self.behind(index, pending) for index in indices)
 
+    @cached_property
     def _likely(self) -> frozenset[int]:
         """Where calls come back to, and what stands behind code that never goes on."""
-        behind = LINK_OFFSET // INSTRUCTION_BYTES
-        found = set()
+        found: set[int | None] = set()
         for index, plan in enumerate(self.plans):
             if plan.branch is None:
                 continue
             if links(plan) or (plan.branch.register and int(plan.branch.condition) == 15):
-                found.add(index + behind)
-        return frozenset(index for index in found if index < len(self.plans))
+                found.add(self.program.index_of(self.program.address_of(index) + LINK_OFFSET))
+        return frozenset(index for index in found if index is not None)
 
 
 def links(plan: Plan) -> bool:

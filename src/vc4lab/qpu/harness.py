@@ -168,7 +168,7 @@ class ListEnvironment(_Quiet):
     def loop_limit(self) -> None:
         self.stopped = "limit"
 
-    def left_program(self) -> None:
+    def left_program(self, target: Any) -> None:
         self.stopped = "left"
 
 
@@ -226,7 +226,7 @@ class StagedEnvironment(_Quiet):
     def loop_limit(self) -> None:
         self.why.set(1)
 
-    def left_program(self) -> None:
+    def left_program(self, target: Any) -> None:
         self.why.set(2)
 
 

@@ -50,9 +50,12 @@ class Interpreter:
     ops: the back end that computes.
     registers: initial values by key ("a", n), ("b", n), ("r", n): a number for all lanes or 16 of
     them; on top of the environment's own. trace: called with a Step after each instruction.
+    more: called with an address that is not in the program; gives the program with it, or None.
     """
 
     ops: type[NumpyOps] = NumpyOps
+    last = 0
+    """Index of the instruction executed last."""
 
     def __init__(
         self,
@@ -62,8 +65,10 @@ class Interpreter:
         *,
         settings: Settings = DEFAULTS,
         trace: TraceHook | None = None,
+        more: Callable[[int], Program | None] = lambda address: None,
     ) -> None:
         self.program = program
+        self.more = more
         self.env = env
         self.core = Core(Semantics(self.ops(), settings), env)
         self.settings = settings
@@ -75,8 +80,8 @@ class Interpreter:
         if trace:
             self.core.written = self._note
         self._events: tuple[Event, ...] = ()
-        names = settings["sf_with_never"], settings["load_immediate_condition"]
-        self.plans = [plan(word, *names) for word in program.words]
+        self.names = settings["sf_with_never"], settings["load_immediate_condition"]
+        self.plans = [plan(word, *self.names) for word in program.words]
         for key, value in {**env.initial_registers(), **(registers or {})}.items():
             self.write(key, value)
 
@@ -99,21 +104,29 @@ class Interpreter:
         self._writes.append(Write(name, value, mask))
 
     # ---------------------------------------------------------------- running
-    @property
-    def index(self) -> int:
-        """Of the next instruction in the program (outside of it after a bad branch)."""
-        return ((self.address - self.program.address) & 0xFFFFFFFF) // INSTRUCTION_BYTES
+    def follow(self) -> int | None:
+        """Index of the next instruction; None, if it is not in the program, not even after asking
+        `more`.
+        """
+        index = self.program.index_of(self.address)
+        if index is None and (grown := self.more(self.address)) is not None:
+            new = grown.words[len(self.program.words) :]
+            self.program = grown
+            self.plans = [*self.plans, *(plan(word, *self.names) for word in new)]
+            index = grown.index_of(self.address)
+        return index
 
     def step(self) -> bool:
         """Execute one instruction; False if the program has finished."""
         if self.finished:
             return False
-        offset = (self.address - self.program.address) & 0xFFFFFFFF
-        index = offset // INSTRUCTION_BYTES
-        if offset % INSTRUCTION_BYTES or index >= len(self.plans):
-            self.env.left_program()
+        index = self.follow()
+        if index is None:
+            self.env.site = self.program.left_by(self.last)
             self.finished = "left"
+            self.env.left_program(self.address)
             return False
+        self.last = index
         p = self.plans[index]
         at = self.address
         self.core.execute(p, index)

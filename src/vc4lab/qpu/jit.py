@@ -52,12 +52,12 @@ class _Emitter:
         budget: int,
         settings: Settings,
         observe: bool,
+        learned: frozenset[int] | None = None,
     ) -> None:
         self.program, self.env, self.budget = program, env, budget
-        self.settings, self.observe = settings, observe
-        names = settings["sf_with_never"], settings["load_immediate_condition"]
-        self.plans = [plan(word, *names) for word in program.words]
+        self.settings, self.observe, self.learned = settings, observe, learned
         self.flow = self._make_flow()
+        self.plans = self.flow.plans
         if env.wild is None and not exact:
             env.wild = var(mask16, False)
         self.semantics: Semantics
@@ -65,8 +65,7 @@ class _Emitter:
             self.semantics = Semantics(SimdOps(), settings)
         else:
             self.semantics = FastSemantics(self._note_lanes, settings)
-        self.used_flags = ALL_FLAGS if observe else flags_used(self.plans)
-        self.track_last = looks_back(self.plans)
+        self.used_flags, self.track_last = self._seen()
         self.branchy = any(p.kind == "branch" for p in self.plans)
         self.cells: dict[Key, Cell] = {}
         self.flags: dict[str, Cell] = {}
@@ -77,10 +76,14 @@ class _Emitter:
         self.forks: list[tuple[Block, JitCore, Place, Exit, Noted]] = []
         self.noted: dict[Place, tuple[Noted, list[Cell]]] = {}
 
-    def _make_flow(self, learned: frozenset[int] | None = None) -> Flow:
-        keep_old = self.settings["register_after_write"] == "old"
-        mul_nop = self.settings["mul_nop_result"] == "last-quad-3"
-        return Flow(self.program, self.plans, keep_old, mul_nop, learned)
+    def _make_flow(self) -> Flow:
+        names = self.settings["sf_with_never"], self.settings["load_immediate_condition"]
+        plans = [plan(word, *names) for word in self.program.words]
+        return Flow(self.program, plans, *flow_settings(self.settings), self.learned)
+
+    def _seen(self) -> tuple[str, bool]:
+        """Flags that something may look at, and whether something looks at the last results."""
+        return ALL_FLAGS if self.observe else flags_used(self.plans), looks_back(self.plans)
 
     def _note_lanes(self, lanes: Value) -> None:
         self.env.wild.set(self.env.wild.get() | lanes)
@@ -99,7 +102,7 @@ class _Emitter:
             if self.plans:
                 self._run(core, self.flow.entry)
             else:
-                self.env.left_program()
+                self._leave(const(i32, self.program.address), 0)
             return Final(core, self.cells, self.flags)
         self._make_cells(core)
         self.spent = var(i32, 0)
@@ -251,15 +254,11 @@ class _Emitter:
 
     def _take(self, core: JitCore, place: Place, exit_: Exit) -> Place | None:
         """Emit what an exit does; the next place if this block simply goes on there."""
-        if exit_.taken:
-            self._link(core, place)
-        for event in exit_.due:
-            if event.kind == "switch":
-                core.switch_threads(bool(event.target))
+        self._prepare(core, place, exit_)
         if exit_.why == "end":
             self.env.program_end()
         elif exit_.why == "left":
-            self.env.left_program()
+            self._leave(const(i32, exit_.address), place.at)
         elif exit_.why == "dynamic":
             self._choose(core, exit_, place.at)
             return None
@@ -273,6 +272,14 @@ class _Emitter:
             return exit_.place
         self._go(core, exit_.place)
         return None
+
+    def _prepare(self, core: JitCore, place: Place, exit_: Exit) -> None:
+        """Emit what an exit does before it leads anywhere."""
+        if exit_.taken:
+            self._link(core, place)
+        for event in exit_.due:
+            if event.kind == "switch":
+                core.switch_threads(bool(event.target))
 
     def _link(self, core: JitCore, place: Place) -> None:
         p = self.plans[place.at]
@@ -293,15 +300,27 @@ class _Emitter:
         for place in exit_.options:
             self._save(core, place)
             self._note(place)
-        offset = target - (self.program.address & 0xFFFFFFFF)
-        back = at + 1 - offset.shr(INSTRUCTION_BYTES.bit_length() - 1)
-        self._count(select(offset.ult((at + 1) * INSTRUCTION_BYTES), back, const(i32, 0)))
+        back = const(i32, self.program.address_of(at) + INSTRUCTION_BYTES) - target
+        near = back.ult(len(self.plans) * INSTRUCTION_BYTES)
+        back = back.shr(INSTRUCTION_BYTES.bit_length() - 1)
+        self._count(select(near, back, const(i32, 1)))
         for place in exit_.options:
             other = new_block()
-            jump_if(offset == place.at * INSTRUCTION_BYTES, self._block(place), other)
+            jump_if(target == self.program.address_of(place.at), self._block(place), other)
             enter(other)
-        self.env.left_program()
+        self._leave(target, at)
         jump(self.end)
+
+    def _leave(self, target: Value, at: int) -> None:
+        """Execution leaves the program after instruction `at`, for an address."""
+        self.env.site = self.program.left_by(at)
+        self.env.left_program(target)
+
+
+def flow_settings(settings: Settings) -> tuple[bool, bool]:
+    """`keep_old` and `mul_nop_writes` of a Flow."""
+    keep_old = settings["register_after_write"] == "old"
+    return keep_old, settings["mul_nop_result"] == "last-quad-3"
 
 
 def emit_program(
@@ -312,16 +331,19 @@ def emit_program(
     budget: int = INSTRUCTION_BUDGET,
     settings: Settings = DEFAULTS,
     observe: bool = False,
+    learned: frozenset[int] | None = None,
 ) -> Final:
     """Emit `program` at the place being traced (a kernel built with float_mode="qpu").
 
     exact: the golden semantics instead of the fast arithmetic. After a fast run the caller must
     look at the processor's sticky flags (invalid, overflow) and at `env.wild`, and run the exact
     build if anything shows. budget: instructions in loops before `env.loop_limit()` ends the
-    program. observe: keep all registers and flags for the returned Final. Raises Unsupported for
-    what cannot be compiled or what the environment refuses.
+    program. observe: keep all registers and flags for the returned Final. learned: instructions
+    that branches to registers go to besides the likely ones, if the caller compiles again when
+    `env.left_program` tells of another one; None: any may be. Raises Unsupported for what cannot be
+    compiled or what the environment refuses.
     """
-    return _Emitter(program, env, exact, budget, settings, observe).emit()
+    return _Emitter(program, env, exact, budget, settings, observe, learned).emit()
 
 
 def emit_interleaved(
@@ -332,6 +354,7 @@ def emit_interleaved(
     budget: int = INSTRUCTION_BUDGET,
     settings: Settings = DEFAULTS,
     observe: bool = False,
+    learned: frozenset[int] | None = None,
 ) -> list[Final]:
     """Emit `program` for several batches, instruction by instruction in turn.
 
@@ -339,14 +362,14 @@ def emit_interleaved(
     registers), hardly so on AVX2, slower on SSE2. Programs with branches are emitted one after the
     other.
     """
-    emitters = [_Emitter(program, env, exact, budget, settings, observe) for env in envs]
+    emitters = [_Emitter(program, env, exact, budget, settings, observe, learned) for env in envs]
     if not emitters or emitters[0].branchy:
         return [emitter.emit() for emitter in emitters]
     cores = [emitter.start() for emitter in emitters]
     following: Place | None = emitters[0].flow.entry if program.words else None
     if following is None:
         for env in envs:
-            env.left_program()
+            env.left_program(const(i32, program.address))
     while following is not None:
         place = following
         for core in cores:

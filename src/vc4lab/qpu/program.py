@@ -1,29 +1,26 @@
 """A QPU program: the words from an entry point to its last delay slot, and what they consume.
 
-Shader records only give an address, so the end has to be found the way the hardware meets it: the
-instruction with a program-end signal plus two delay slots, on every path that branches can take.
+`program_reader.py` finds them in memory.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, Literal
 
 from vc4lab.qpu.isa import (
     BRANCH_DELAY_SLOTS,
-    END_DELAY_SLOTS,
     INSTRUCTION_BYTES,
     Alu,
     Branch,
-    BranchCondition,
     Instruction,
     LoadImmediate,
     Semaphore,
     words_of,
 )
+from vc4lab.qpu.operations import Signal
 from vc4lab.qpu.registers import TMU_WRITES, Read, Write
 from vc4lab.qpu.unknowns import DEFAULTS, Settings
 
@@ -32,10 +29,11 @@ if TYPE_CHECKING:
 
 AnyInstruction = Alu | LoadImmediate | Semaphore | Branch
 
-DEFAULT_LIMIT: Final = 16384
+DEFAULT_LIMIT: Final = 1 << 17
 """Instructions after which a program without an end is given up (the hardware has no limit)."""
 
-_CHUNK: Final = 64
+Layout = tuple[tuple[tuple[int, int], ...], tuple[int, ...]]
+NO_LAYOUT: Final[Layout] = ((), ())
 
 
 @dataclass(frozen=True)
@@ -89,7 +87,9 @@ class Program:
 
     reads_twice: an instruction that reads a uniform through A and through B takes two words of the
     stream (the unknown "uniform_read_twice"). relative_b: a write of the uniforms address in the
-    B space is relative to the pointer ("uniforms_address_b").
+    B space is relative to the pointer ("uniforms_address_b"). pieces: code that lies elsewhere, as
+    (index of its first word, its address), in the order of the words. learned: addresses that
+    branches to registers were seen to go to.
     """
 
     words: tuple[int, ...]
@@ -97,6 +97,8 @@ class Program:
     problems: tuple[Problem, ...] = ()
     reads_twice: bool = False
     relative_b: bool = False
+    pieces: tuple[tuple[int, int], ...] = ()
+    learned: frozenset[int] = frozenset()
 
     @classmethod
     def from_bytes(cls, code: bytes, address: int = 0) -> Program:
@@ -113,6 +115,8 @@ class Program:
         settings: Settings = DEFAULTS,
     ) -> Program:
         """The program at a guest address; see `read_program`."""
+        from vc4lab.qpu.program_reader import read_program
+
         return read_program(memory.read, address, limit).under(settings)
 
     def under(self, settings: Settings) -> Program:
@@ -146,21 +150,91 @@ class Program:
 
     @cached_property
     def digest(self) -> str:
-        """Hex digest of the words; the address counts only if there are branches."""
+        """Hex digest of the words; addresses count only if there are branches."""
         code = b"".join(word.to_bytes(8, "little") for word in self.words)
         state = hashlib.blake2b(code, digest_size=16)
         if self.has_branches:
             state.update(self.address.to_bytes(8, "little"))
+        if self.layout != NO_LAYOUT:
+            state.update(repr(self.layout).encode())
         return state.hexdigest()
+
+    @property
+    def layout(self) -> Layout:
+        """`pieces` and `learned` in a form for keys."""
+        return self.pieces, tuple(sorted(self.learned))
+
+    def laid_out(self, layout: Layout) -> Program:
+        """The same words with the `layout` of another program."""
+        pieces, learned = layout
+        return replace(self, pieces=pieces, learned=frozenset(learned))
+
+    @cached_property
+    def _bounds(self) -> tuple[tuple[int, int, int], ...]:
+        """(first index, index after the last, address) of all pieces."""
+        firsts = [(0, self.address), *self.pieces]
+        ends = [*(first for first, _ in self.pieces), len(self.words)]
+        return tuple((first, end, at) for (first, at), end in zip(firsts, ends, strict=True))
+
+    @cached_property
+    def code(self) -> tuple[tuple[int, bytes], ...]:
+        """What lies where in memory: (address, bytes)."""
+        return tuple(
+            (at, b"".join(word.to_bytes(8, "little") for word in self.words[first:end]))
+            for first, end, at in self._bounds
+        )
+
+    def lies_in(self, memory: GuestMemory) -> bool:
+        """Whether memory still holds these words."""
+        return all(memory.read(at, len(code)) == code for at, code in self.code)
 
     def address_of(self, index: int) -> int:
         """Byte address of an instruction."""
+        if self.pieces and index >= self.pieces[0][0]:
+            first, _, at = next(piece for piece in reversed(self._bounds) if index >= piece[0])
+            return (at + INSTRUCTION_BYTES * (index - first)) & 0xFFFFFFFF
         return self.address + INSTRUCTION_BYTES * index
+
+    def index_of(self, address: int) -> int | None:
+        """The instruction at an address; None if there is none of the program."""
+        for first, end, at in self._bounds:
+            index, rest = divmod((address - at) & 0xFFFFFFFF, INSTRUCTION_BYTES)
+            if index < end - first and not rest:
+                return first + index
+        return None
+
+    def after(self, index: int) -> int | None:
+        """The instruction that lies after another in memory."""
+        following = index + 1
+        if self.pieces and following in self._ends:
+            return self.index_of(self.address_of(index) + INSTRUCTION_BYTES)
+        return following if following < len(self.words) else None
+
+    @cached_property
+    def _ends(self) -> frozenset[int]:
+        """Indices after the last instruction of each piece."""
+        return frozenset(end for _, end, _ in self._bounds)
+
+    @cached_property
+    def targets(self) -> frozenset[int]:
+        """`learned` as indices of instructions."""
+        found = (self.index_of(address) for address in self.learned)
+        return frozenset(index for index in found if index is not None)
+
+    def left_by(self, last: int) -> int:
+        """The instruction to blame if execution leaves the program after `last`: a branch, if
+        `last` is the last one in its delay slots.
+        """
+        branch = last - BRANCH_DELAY_SLOTS
+        if branch >= 0 and self.words[branch] >> 60 == Signal.BRANCH:
+            return branch
+        return last
 
     def zeroed(self, site: int) -> str:
         """How execution came to a zero word, in words."""
-        if site and self.words[site - 1]:
-            last = self.address_of(site - 1)
+        before = self.index_of(self.address_of(site) - INSTRUCTION_BYTES)
+        if before is not None and self.words[before]:
+            last = self.address_of(before)
             return f"execution ran past the last instruction at 0x{last:08x} into zeroed memory"
         return "a branch led into zeroed memory"
 
@@ -221,74 +295,3 @@ class Program:
     def texture_requests(self) -> tuple[TextureRequest, ...]:
         """Every TMU lookup, in textual order of the S writes."""
         return self._streams[1]
-
-
-def read_program(
-    read: Callable[[int, int], bytes], address: int, limit: int = DEFAULT_LIMIT
-) -> Program:
-    """Read a program of unknown length through ``read(address, length)``.
-
-    Follows relative branches, so that code behind an early end belongs to the program when a
-    branch reaches it. Branches to registers or backwards past the entry cannot be followed and
-    are left to the executing side. A program without an end has a problem ``QPU-001`` and
-    ``limit`` words, or ends with the first word of zeroed memory and has a problem ``QPU-047``.
-    """
-    words: list[int] = []
-
-    def word(index: int) -> int | None:
-        while index >= len(words) and len(words) < limit:
-            count = min(_CHUNK, limit - len(words))
-            at = (address + INSTRUCTION_BYTES * len(words)) & 0xFFFFFFFF
-            words.extend(words_of(read(at, INSTRUCTION_BYTES * count)))
-        return words[index] if index < len(words) else None
-
-    problems: list[Problem] = []
-    seen: set[tuple[int, int | None]] = set()  # (index, instructions left on this path)
-    todo = [0]
-    last = -1
-    while todo:
-        index = todo.pop()
-        stop: int | None = None  # index of the last delay slot after which this path goes elsewhere
-        while (state := (index, None if stop is None else stop - index)) not in seen:
-            raw = word(index)
-            if raw is None:
-                text = f"no program end within {limit} instructions"
-                problems.append(Problem("QPU-001", text, address))
-                break
-            seen.add(state)
-            last = max(last, index)
-            if not raw and not word(index + 1):  # a breakpoint after the other, as far as it goes
-                at = address + INSTRUCTION_BYTES * index
-                text = "no program end: from here the memory holds zeros"
-                problems.append(Problem("QPU-047", text, at))
-                break
-            instruction = Instruction.decode(raw)
-            if stop is None and instruction.ends_program:
-                stop = index + END_DELAY_SLOTS
-            elif isinstance(instruction, Branch):
-                target = _branch_index(instruction, index, address)
-                if target is None:
-                    text = "branch target is outside the program or only known at run time"
-                    at = address + INSTRUCTION_BYTES * index
-                    problems.append(Problem("QPU-002", text, at))
-                else:
-                    todo.append(target)
-                if any(address != Write.NOP for _, address in instruction.write_addresses()):
-                    todo.append(index + 1 + BRANCH_DELAY_SLOTS)  # a call: somebody comes back
-                if stop is None and instruction.condition == BranchCondition.ALWAYS:
-                    stop = index + BRANCH_DELAY_SLOTS
-            if index == stop:
-                break
-            index += 1
-    return Program(tuple(words[: last + 1]), address, tuple(dict.fromkeys(problems)))
-
-
-def _branch_index(branch: Branch, index: int, address: int) -> int | None:
-    """Instruction index a branch goes to, None if it cannot be known or lies before the entry."""
-    if branch.register:
-        return None
-    target = branch.target(address + INSTRUCTION_BYTES * index)
-    offset = (target - address) & 0xFFFFFFFF
-    if offset % INSTRUCTION_BYTES or offset >= INSTRUCTION_BYTES * DEFAULT_LIMIT:
-        return None
-    return offset // INSTRUCTION_BYTES

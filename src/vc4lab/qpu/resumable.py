@@ -4,17 +4,25 @@ A program becomes a state machine. Before an instruction that may have to wait, 
 every backward branch, stands a point where all registers are in cells; when the environment says
 so, they are saved and the function returns; the next call restores them and goes on there. Code
 between such points runs at full speed.
+
+What is compiled together is a region of the program: at most `LONGEST` places that can be reached
+from its start. Where execution goes on outside of it (a long program, a branch to a register whose
+target was not known, code that was not read yet) it is left in the same way, and another region
+goes on.
 """
 
 from __future__ import annotations
 
 import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from vc4lab.simd import (
     Block,
     Cell,
     Value,
+    const,
     enter,
     i32,
     i32x16,
@@ -29,17 +37,23 @@ from vc4lab.simd import (
 )
 
 from .environment import Environment, Unsupported
-from .flow import Exit, Flow, Place
+from .execute import ALL_FLAGS
+from .flow import LONGEST, Exit, Flow, Place
 from .guarded import GuardedSemantics
-from .isa import INSTRUCTION_BYTES
-from .jit import _Emitter
+from .jit import _Emitter, flow_settings
 from .jit_core import JitCore, Key
-from .plan import Plan
+from .plan import Plan, plan
 from .program import Program
 from .unknowns import DEFAULTS, Settings
 
 SAVED_VECTORS = 160
 """Vectors that `emit_resumable` may need to save."""
+
+LONG = 1024
+"""Places of a region beyond which its blocks are limited."""
+
+LONGEST_BLOCK = 128
+"""Instructions of such a block."""
 
 _SFU_PLACES = 8
 _REGISTERS: tuple[tuple[str, int], ...] = tuple((file, n) for file in "ab" for n in range(32))
@@ -99,11 +113,11 @@ class ResumableEnvironment(Environment):
         raise NotImplementedError
 
     def lost(self, target: Value) -> None:
-        """The program is left at a branch to the address `target`, which was not compiled for it.
+        """The region is left for the address `target`; `Region.ways` says how to go on there."""
+        raise NotImplementedError
 
-        If the address is an instruction of the program, compile again with it among `learned` and
-        go on; else execution has left the program.
-        """
+    def blame(self, site: int) -> None:
+        """The region is about to be left by the instruction `site`."""
         raise NotImplementedError
 
     def finish(self) -> None:
@@ -111,21 +125,67 @@ class ResumableEnvironment(Environment):
         raise NotImplementedError
 
 
+@dataclass(frozen=True)
+class Region:
+    """A part of a program that is compiled together. ways: by number, the places outside of it that
+    execution goes to; those whose instruction is not known (at: -1) say what is pending there.
+    brief: as of `GuardedSemantics`.
+    """
+
+    flow: Flow
+    ways: Mapping[int, Place]
+    brief: bool = False
+
+    @property
+    def is_part(self) -> bool:
+        """Whether other regions of the program may come before or after it."""
+        return bool(self.ways) or self.flow.start is not None
+
+    @classmethod
+    def of(
+        cls,
+        program: Program,
+        settings: Settings,
+        start: Place | None = None,
+        most: int = LONGEST,
+        brief: bool = False,
+    ) -> Region:
+        """The region from a place on (default: the program's entry). Raises Unsupported."""
+        names = settings["sf_with_never"], settings["load_immediate_condition"]
+        plans = [plan(word, *names) for word in program.words]
+        known = program.targets
+        flow = Flow(program, plans, *flow_settings(settings), known, start, most, partly=True)
+        ways: dict[int, Place] = {}
+        for exits in flow.exits.values():
+            for exit_ in exits:
+                for place in (exit_.place, *exit_.options):
+                    if place is not None and place not in flow.exits:
+                        ways[number_of(place)] = place
+                if exit_.why in ("left", "dynamic"):
+                    assert exit_.pending is not None
+                    ways[number_of(exit_.pending)] = exit_.pending
+        return cls(flow, ways, brief)
+
+
+def place_behind(way: Place, index: int, program: Program, settings: Settings) -> Place:
+    """The place at instruction `index` of a program, for a way out of a region that leads there."""
+    if way.at >= 0:
+        return way
+    names = settings["sf_with_never"], settings["load_immediate_condition"]
+    reads = plan(program.words[index], *names).reads
+    return way._replace(at=index, old=tuple(sorted(set(way.old) & set(reads))))
+
+
 class _ResumableEmitter(_Emitter):
     env: ResumableEnvironment
 
     def __init__(
-        self,
-        program: Program,
-        env: ResumableEnvironment,
-        saved: Value,
-        settings: Settings,
-        learned: frozenset[int],
+        self, region: Region, env: ResumableEnvironment, saved: Value, settings: Settings
     ) -> None:
-        self.learned = learned
-        super().__init__(program, env, True, 0, settings, False)
+        self.region = region
+        super().__init__(region.flow.program, env, True, 0, settings, False)
         if settings["underflow_sign"] == "plus":
-            self.semantics = GuardedSemantics(settings)
+            self.semantics = GuardedSemantics(settings, brief=region.brief)
         self.saved = saved
         self.branchy = True
         reached = [place for place in self.flow.exits if place.at < len(self.plans)]
@@ -135,15 +195,34 @@ class _ResumableEmitter(_Emitter):
             for place in reached
             for exit_ in self.flow.exits[place]
             for target in (exit_.place, *exit_.options)
-            if target is not None and target.at <= place.at
+            if target is not None and target.at <= place.at and target in self.flow.exits
         }
-        self.flow.leaders.update(self.waits | self.loops)
-        self.numbers = {place: _number(place, "") for place in self.waits | self.loops}
-        self.crossings: dict[Place, Block] = {}  # register branches, to be entered again
+        entries = self.waits | self.loops
+        if region.flow.start is not None:
+            entries.add(region.flow.start)
+        if len(reached) > LONG:
+            entries |= self._breaks(entries)
+        self.flow.leaders.update(entries)
+        self.numbers = {place: number_of(place) for place in entries}
+        self.crossings: dict[Place, Block] = {}  # register branches
         self.active: JitCore | None = None
 
-    def _make_flow(self, learned: frozenset[int] | None = None) -> Flow:
-        return super()._make_flow(self.learned)
+    def _make_flow(self) -> Flow:
+        return self.region.flow
+
+    def _seen(self) -> tuple[str, bool]:
+        # what is outside of the region may look at everything
+        return (ALL_FLAGS, True) if self.region.is_part else super()._seen()
+
+    def _breaks(self, entries: set[Place]) -> set[Place]:
+        """Places that cut long code into blocks: LLVM's time grows with the square of a block."""
+        leaders, found, run = self.flow.leaders | entries, set(), 0
+        for place in self.flow.exits:  # in the order of the code, mostly
+            run = 0 if place in leaders else run + 1
+            if run == LONGEST_BLOCK and place.at < len(self.plans):
+                found.add(place)
+                run = 0
+        return found
 
     # ---------------------------------------------------------------- the whole
     def emit_from(self, resume: Value) -> Value:
@@ -158,8 +237,7 @@ class _ResumableEmitter(_Emitter):
         for key, word in core.values.items():
             self.cells[key].set(core.export(word))
         if not self.plans:
-            self.env.left_program()
-            jump(self.end)
+            self._lose(Place(-1), const(i32, self.program.address), 0)
         elif self.flow.entry in self.flow.leaders:
             self._go(core, self.flow.entry)
         else:
@@ -187,7 +265,6 @@ class _ResumableEmitter(_Emitter):
     def _go_on(self, resume: Value) -> None:
         """Jump to where the last run was left."""
         ways = [(number, self.blocks[place]) for place, number in self.numbers.items()]
-        ways += [(_number(place, "branch"), way) for place, way in self.crossings.items()]
         if len({number for number, _ in ways}) < len(ways):
             raise Unsupported("QPU-043", "two places of the program cannot be told apart")
         for number, way in ways:
@@ -203,13 +280,15 @@ class _ResumableEmitter(_Emitter):
         for key in core.values:
             core.loaded[key] = None
         start = len(_KEYS)
-        for number, name in enumerate(self.used_flags):
-            self.flags[name] = _KeptMask(self.saved + 64 * start + 4 * number)
+        for number, name in enumerate(ALL_FLAGS):
+            if name in self.used_flags:
+                self.flags[name] = _KeptMask(self.saved + 64 * start + 4 * number)
         self.sfus += [_Kept(self.saved + 64 * (start + 1 + n)) for n in range(_SFU_PLACES)]
         start += 1 + _SFU_PLACES
         for position, old in enumerate(_REGISTERS):
             self.olds[old] = _Kept(self.saved + 64 * (start + position))
-        if any(len(place.sfu) > _SFU_PLACES for place in self.flow.exits):
+        pending = [*self.flow.exits, *self.region.ways.values()]
+        if any(len(place.sfu) > _SFU_PLACES for place in pending):
             raise Unsupported("QPU-043", "the program has too much pending at once")
 
     # ---------------------------------------------------------------- points
@@ -239,7 +318,14 @@ class _ResumableEmitter(_Emitter):
 
     def _take(self, core: JitCore, place: Place, exit_: Exit) -> Place | None:
         core.steps += 1
-        return super()._take(core, place, exit_)
+        way = exit_.pending if exit_.why == "left" else exit_.place
+        if way is None or way in self.flow.exits:
+            return super()._take(core, place, exit_)
+        self._prepare(core, place, exit_)
+        known = way.at >= 0
+        address = self.program.address_of(way.at) if known else exit_.address
+        self._go_out(core, way, address, place.at)
+        return None
 
     def _flush(self, core: JitCore) -> None:
         if core.steps:
@@ -251,11 +337,12 @@ class _ResumableEmitter(_Emitter):
         super()._go(core, place)
 
     def _choose(self, core: JitCore, exit_: Exit, at: int) -> None:
-        """A register branch: all is saved, so that it can be tried again with more options."""
+        """A register branch: all is saved, so that it can go on outside of the region."""
         self._flush(core)
         pending = exit_.pending
         assert pending is not None
         self._save(core, pending)
+        self.env.blame(self.program.left_by(at))
         if pending in self.crossings:
             jump(self.crossings[pending])
             return
@@ -263,13 +350,25 @@ class _ResumableEmitter(_Emitter):
         enter(crossing)
         lane = int(self.settings["branch_register_lane"])
         target = self.cells["target", 0].get()[lane]
-        offset = target - (self.program.address & 0xFFFFFFFF)
         for place in exit_.options:
+            if place not in self.flow.exits:
+                continue
             self._note(place)
             other = new_block()
-            jump_if(offset == place.at * INSTRUCTION_BYTES, self._block(place), other)
+            jump_if(target == self.program.address_of(place.at), self._block(place), other)
             enter(other)
-        self.point.set(_number(pending, "branch"))
+        self._lose(pending, target, None)
+
+    def _go_out(self, core: JitCore, place: Place, address: int, at: int) -> None:
+        """Leave the region after instruction `at` for a place outside of it, at an address."""
+        self._flush(core)
+        self._save(core, place)
+        self._lose(place, const(i32, address), at)
+
+    def _lose(self, place: Place, target: Value, at: int | None) -> None:
+        if at is not None:
+            self.env.blame(self.program.left_by(at))
+        self.point.set(number_of(place))
         self.env.lost(target)
         jump(self.leave)
 
@@ -288,27 +387,25 @@ class _ResumableEmitter(_Emitter):
         enter(new_block())  # nobody comes here, but the rest of the instruction is still traced
 
 
-def _number(place: Place, kind: str) -> int:
+def number_of(place: Place) -> int:
     """A number for a place to go on at, not 0, which stays the same when more is learned."""
-    return zlib.crc32(f"{kind} {place}".encode()) >> 1 | 1
+    return zlib.crc32(repr(place).encode()) >> 1 | 1
 
 
 def emit_resumable(
-    program: Program,
+    region: Region,
     env: ResumableEnvironment,
     resume: Value,
     saved: Value,
     *,
     settings: Settings = DEFAULTS,
-    learned: frozenset[int] = frozenset(),
 ) -> Value:
-    """Emit `program` at the place being traced, to be entered again while it waits.
+    """Emit a region of a program at the place being traced, to be entered again while it waits.
 
-    resume: i32, 0 at first, then what the last run returned. saved: address of SAVED_VECTORS
-    64-byte vectors, zero at first. learned: instructions that register branches went to, see
-    `ResumableEnvironment.lost`. Returns (i32) where to go on, 0 if the program has ended. Raises
-    Unsupported.
+    resume: i32, 0 at first, then what the last run returned, or `number_of` the region's start.
+    saved: address of SAVED_VECTORS 64-byte vectors, zero at first. Returns (i32) where to go on, 0
+    if the program has ended. Raises Unsupported.
     """
-    emitter = _ResumableEmitter(program, env, saved, settings, learned)
+    emitter = _ResumableEmitter(region, env, saved, settings)
     env.finish = emitter.abandon  # type: ignore[method-assign]
     return emitter.emit_from(resume)

@@ -126,7 +126,7 @@ class _State:
 
 def _states(program: Program, pointers: _Pointers) -> dict[int, _State] | None:
     """What is known before each instruction that can be reached; None if ways are unknown."""
-    if len(program.words) > MOST_INSTRUCTIONS:
+    if len(program.words) > MOST_INSTRUCTIONS or program.pieces:
         return None
     following = _following(program)
     if following is None:

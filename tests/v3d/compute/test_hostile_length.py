@@ -8,10 +8,12 @@ import pytest
 from tests.qpu.qpu_programs import END, random_alu, random_branch
 from tests.support.compute import Board
 
+from vc4lab.qpu import flow
 from vc4lab.qpu.environment import Unsupported
 from vc4lab.qpu.flow import LONGEST, Flow
 from vc4lab.qpu.plan import plan
 from vc4lab.qpu.program import Program
+from vc4lab.qpu.resumable import Region
 from vc4lab.simd import native
 from vc4lab.v3d.compute import unit
 from vc4lab.v3d.compute.budget import UNCOMPILED
@@ -52,7 +54,7 @@ def test_text_grows_with_the_places_only(
     monkeypatch.setattr(native.cache, "read", lambda slot: None)
     program = hostile(length, branches)
     with pytest.raises(TracedError):
-        compile_user_program(program, DEFAULT_UNKNOWNS, False)
+        compile_user_program(Region.of(program, DEFAULT_UNKNOWNS), DEFAULT_UNKNOWNS, False)
     size = len(texts[0])
     assert size <= 5000 * places(program)
     assert native.effort(texts[0]) == (1 if size <= native.LARGE else 0)
@@ -68,30 +70,49 @@ def test_more_places_than_the_limit_are_refused() -> None:
     assert places(hostile(LONGEST - 3, 0)) == LONGEST
 
 
-def test_a_refused_program_still_runs() -> None:
-    """In the interpreter: right, but slowly, and with a hint that says so."""
+def test_a_long_program_is_compiled_in_parts() -> None:
     board = Board("jit")
     board.start("mov r0, r0\n" * (LONGEST + 1) + "mov host_int, 1\nnop\nthrend\nnop\nnop")
+    outcome = board.finish()
+    assert board.reporter.items == []
+    assert (outcome.completed, outcome.interrupts) == (1, 1)
+
+
+@pytest.fixture
+def tangled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs count as tangled from a length of 65 instructions on."""
+    monkeypatch.setattr(flow, "PLACES_PER_INSTRUCTION", 0)
+
+
+LENGTH = 200
+
+
+def test_a_refused_program_still_runs(tangled: None) -> None:
+    """In the interpreter: right, but slowly, and with a hint that says so."""
+    board = Board("jit")
+    board.start("mov r0, r0\n" * LENGTH + "mov host_int, 1\nnop\nthrend\nnop\nnop")
     outcome = board.finish()
     assert board.reporter.counts["QPU-057"] == 1
     assert outcome.completed == 1
     assert outcome.codes == {}
 
 
-def test_a_refused_program_without_an_end_is_named_soon() -> None:
+def test_a_refused_program_without_an_end_is_named_soon(tangled: None) -> None:
     """It has the budget of programs that nobody wanted interpreted, but more than its length."""
     board = Board("jit")
-    board.start("mov r0, r0\n" * (LONGEST + 1) + ":again\nbrr -, again\nnop\nnop\nnop")
+    board.start("mov r0, r0\n" * LENGTH + ":again\nbrr -, again\nnop\nnop\nnop")
     outcome = board.finish()
     assert "QPU-041" in outcome.codes or "QPU-001" in outcome.codes, outcome.codes
-    assert UNCOMPILED <= max(outcome.instructions) <= 4 * (LONGEST + 8) + UNCOMPILED
+    assert UNCOMPILED <= max(outcome.instructions) <= 4 * (LENGTH + 8) + UNCOMPILED
 
 
-def test_a_refused_program_may_execute_all_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_refused_program_may_execute_all_it_has(
+    tangled: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Its length counts, where that is more than the budget."""
     monkeypatch.setattr(unit, "UNCOMPILED", 100)
     board = Board("jit")
-    board.start("mov r0, r0\n" * (LONGEST + 1) + "nop\nthrend\nnop\nnop")
+    board.start("mov r0, r0\n" * LENGTH + "nop\nthrend\nnop\nnop")
     outcome = board.finish()
     assert board.reporter.counts["QPU-057"] == 1
     assert (outcome.completed, outcome.codes) == (1, {})

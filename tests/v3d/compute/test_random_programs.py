@@ -12,8 +12,10 @@ from tests.support.compute import DATA, END, ENGINES, UNIFORMS, Board, run
 from vc4lab.qpu.assembler import assemble
 from vc4lab.qpu.isa import NOP, Alu
 from vc4lab.qpu.operations import Signal
+from vc4lab.qpu.resumable import Region
 from vc4lab.qpu.unknowns import ROWS as QPU_ROWS
 from vc4lab.simd import native, targets
+from vc4lab.v3d.compute.code import NativeRegion
 from vc4lab.v3d.compute.compiled import compile_user_program
 from vc4lab.v3d.compute.native import NativeQpu
 from vc4lab.v3d.compute.qpu import Condition, Request
@@ -170,8 +172,10 @@ def test_every_instruction_set_agrees(level: str, seed: int) -> None:
         board.memory.write(UNIFORMS, np.array(stream, np.uint32).tobytes())
         request, source = Request(at, UNIFORMS), unit.code.read(at)
         if compiled:
-            function = compile_user_program(source.program, unit.unknowns, False, target=target)
-            qpu: Any = NativeQpu(0, request, source, function, unit.shared, unit.unknowns)
+            region = Region.of(source.program, unit.unknowns)
+            function = compile_user_program(region, unit.unknowns, False, target=target)
+            native = NativeRegion(region, function)
+            qpu: Any = NativeQpu(0, request, source, native, unit.shared, unit.unknowns)
         else:
             qpu = unit.start(0, request)
         unit.run([qpu], 64)

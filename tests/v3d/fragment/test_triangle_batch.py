@@ -156,4 +156,4 @@ def test_packed_program_without_an_end_is_reported():
         drawn = Scene(70, 50)
         drawn.add(FragmentKey(program=program, n_varyings=3), triangles(3, 5), facing=3)
         drawn.render("fast")
-        assert drawn.result.left == [0]
+        assert list(drawn.result.left) == [0]

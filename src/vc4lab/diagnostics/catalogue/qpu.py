@@ -17,11 +17,11 @@ ENTRIES = [
     ),
     Entry(
         "QPU-002",
-        "Branch out of sight",
-        "A branch goes to a register value, in front of the program's entry, or to an address that "
-        "is not a multiple of 8: its target cannot be compiled with the program.",
+        "Branch between instructions",
+        "A branch leads to an address that is not a multiple of 8 from the program's entry: no "
+        "instruction can lie there.",
         "AG100-R p. 34, branch instruction",
-        "Use relative branches inside the program (brr with a label).",
+        "Use brr or bra with a label.",
         Severity.WARNING,
     ),
     Entry(
@@ -51,9 +51,12 @@ ENTRIES = [
     Entry(
         "QPU-042",
         "Execution leaves the program",
-        "A branch or a missing end led outside the instructions that belong to the program.",
+        "A branch to a register led to an address where no instruction can lie (it is not a "
+        "multiple of 8 from the program's entry), or the code that was met is longer than vc4lab "
+        "follows (131,072 instructions).",
         "AG100-R p. 34, branch instruction",
-        "Check branch targets: they count from behind the three delay slots.",
+        "Check how the register got its value: absolute branches need an address of the QPU's, "
+        "relative ones count from behind the three delay slots.",
         Severity.ERROR,
     ),
     Entry(
@@ -61,25 +64,26 @@ ENTRIES = [
         "Branches overlap too much",
         "Branches in each other's delay slots lead to more combinations than the compiler follows.",
         "AG100-R p. 34: no branch in the delay slots of another",
-        "Keep three other instructions between branches, or use --engine interpreter.",
+        "Keep three other instructions between branches, if speed matters.",
         Severity.ERROR,
     ),
     Entry(
         "QPU-044",
         "Register branch in a large program",
-        "A branch to a register value can go anywhere; the compiler follows that in small programs "
-        "only.",
+        "A branch to a register value can go anywhere. Where nothing can be learned while the "
+        "program runs, the compiler follows that in small programs only.",
         "AG100-R p. 34, branch instruction",
-        "Use branches to labels, or --engine interpreter.",
+        "Nothing needs to be done: such a program runs in the interpreter.",
         Severity.ERROR,
     ),
     Entry(
         "QPU-045",
         "Program too long to compile",
-        "The program has more instructions than the compiler takes; real shaders have hundreds. "
-        "A code address that points at other data is a usual cause.",
+        "The shader has more instructions than the compiler takes at once; real ones have "
+        "hundreds. A code address that points at other data is a usual cause. (User programs are "
+        "compiled in parts, whatever their length.)",
         "vc4lab's own limit",
-        "Check the code address in the shader record, or use --engine interpreter.",
+        "Check the code address in the shader record.",
         Severity.ERROR,
     ),
     Entry(
@@ -90,7 +94,7 @@ ENTRIES = [
         "with its queues; compiled code cannot.",
         "hardware reference 4.14, 4.15",
         "Read varyings before the first branch and a texture's result in the block of its "
-        "request, as drivers do, or use --engine interpreter.",
+        "request, as drivers do, if speed matters.",
         Severity.ERROR,
     ),
     Entry(

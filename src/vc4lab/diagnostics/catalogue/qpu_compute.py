@@ -68,7 +68,7 @@ COMPUTE_ENTRIES = [
     ),
     Entry(
         "QPU-057",
-        "User program runs in the interpreter",
+        "Program runs in the interpreter",
         "The program cannot be compiled, so it runs instruction by instruction: right, but slowly.",
         "the reason is in the message",
         "Follow the cure of the message's reason, if speed matters.",

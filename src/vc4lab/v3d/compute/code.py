@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from vc4lab.qpu.environment import Unsupported
-from vc4lab.qpu.isa import INSTRUCTION_BYTES
+from vc4lab.qpu.flow import LONGEST, PLACES_PER_INSTRUCTION, Place
 from vc4lab.qpu.plan import plan
 from vc4lab.qpu.program import Program
+from vc4lab.qpu.program_reader import reach
 from vc4lab.v3d.compute.needs import need_of
 
 if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory
+    from vc4lab.qpu.resumable import Region
     from vc4lab.simd import NativeFunction
     from vc4lab.v3d.compute.watch import Allowed, Watched
     from vc4lab.v3d.unknowns import Unknowns
@@ -22,25 +25,55 @@ if TYPE_CHECKING:
 KEPT = 64
 """Programs kept in memory."""
 
-LONGEST_ENTRY = 16
-"""Instructions of an entry in a table that register branches jump into."""
+MANY_REGIONS = 16
+"""Regions of a program after which further ones are small: what leads from one to the other is
+mostly known by then, and each may have code of the others once more.
+"""
+SMALL_REGION = 256
+
+LONG_PROGRAM = 4 * LONGEST
+"""Places of a program that are compiled to run fast. What comes later is compiled to be there soon:
+a millisecond for each of 64 Ki instructions would be a minute.
+"""
+
+
+@dataclass(frozen=True)
+class NativeRegion:
+    """Native code of a region: (SharedState address, QpuState address) -> Status."""
+
+    region: Region
+    function: NativeFunction
+    watched: Watched | None = None
 
 
 @dataclass
 class UserProgram:
-    """A program and its native code. verdict: why it cannot be compiled; waits: whether it has a
-    mutex or semaphore instruction; learned: where its register branches went. allowed: what it may
-    touch, if it is watched.
+    """A program and its native code, a region at a time.
+
+    program: what is known of it; grows when it goes where it was not read yet. read: memory.
+    waits: whether it has a mutex or semaphore instruction. verdict: why it cannot be compiled.
+    allowed: what it may touch, if it is watched.
     """
 
     program: Program
-    waits: bool
+    read: Callable[[int, int], bytes]
+    settings: Unknowns
+    waits: bool = False
     verdict: Unsupported | None = None
-    learned: frozenset[int] = frozenset()
-    functions: dict[tuple[bool, frozenset[int]], NativeFunction] = field(default_factory=dict)
     allowed: Allowed | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
+    _regions: dict[tuple[bool, Place | None], NativeRegion] = field(default_factory=dict)
+    _compiled: int = 0
+    _places: int = 0
     _watched: tuple[Program, Watched] | None = None
+
+    def __post_init__(self) -> None:
+        self._look_for_waits(0)
+
+    def _look_for_waits(self, first: int) -> None:
+        names = self.settings["sf_with_never"], self.settings["load_immediate_condition"]
+        new = self.program.words[first:]
+        self.waits |= any(need_of(plan(word, *names)) is not None for word in new)
 
     @property
     def watched(self) -> Watched | None:
@@ -53,43 +86,71 @@ class UserProgram:
             self._watched = self.program, Watched.of(self.program)
         return self._watched[1]
 
-    def native(self, unknowns: Unknowns, limited: bool) -> NativeFunction | None:
-        """(SharedState address, QpuState address) -> Status; None if it must be interpreted."""
-        from vc4lab.v3d.compute.compiled import compile_user_program
-
+    def native(self, limited: bool) -> NativeRegion | None:
+        """The region of the program's entry; None if it must be interpreted."""
         with self.lock:
             if self.verdict is not None:
                 return None
-            key = limited, self.learned
-            found = self.functions.get(key)
-            if found is None:
-                try:
-                    stops = self.allowed is not None and self.allowed.stops
-                    found = compile_user_program(
-                        self.program, unknowns, *key, watched=self.watched, stops=stops
-                    )
-                except Unsupported as verdict:
-                    self.verdict = verdict
-                    return None
-                self.functions[key] = found
-            return found
+            try:
+                return self._region(limited, None)
+            except Unsupported as verdict:
+                self.verdict = verdict
+                return None
 
-    def learn(self, address: int) -> bool:
-        """A register branch went to this address; False if there is no instruction."""
-        offset = (address - self.program.address) & 0xFFFFFFFF
-        index, rest = divmod(offset, INSTRUCTION_BYTES)
-        if rest or index >= len(self.program):
-            return False
+    def follow(
+        self, current: NativeRegion, number: int, target: int, limited: bool
+    ) -> tuple[NativeRegion, int] | None:
+        """The region where execution goes on that left `current` by a way with this number, for an
+        address, and the number to resume with; None if no code can lie there. Raises Unsupported.
+        """
+        from vc4lab.qpu.resumable import number_of, place_behind
+
         with self.lock:
-            if index in self.learned:
-                return True
-            before = max((known for known in self.learned if known < index), default=index)
-            self.learned |= {index}
-            step = index - before
-            if 0 < step <= LONGEST_ENTRY:  # a table of entries: the next ones will come as well
-                more = range(index + step, min(index + 12 * step, len(self.program)), step)
-                self.learned |= set(more)
-        return True
+            way = current.region.ways[number]
+            if way.at < 0:
+                index = self._learn(target)
+                if index is None:
+                    return None
+                # from now on with one way more that is known
+                self._regions.pop((limited, current.region.flow.start), None)
+                way = place_behind(way, index, self.program, self.settings)
+            return self._region(limited, way), number_of(way)
+
+    def _region(self, limited: bool, start: Place | None) -> NativeRegion:
+        found = self._regions.get((limited, start))
+        if found is None:
+            from vc4lab.qpu.resumable import Region
+            from vc4lab.v3d.compute.compiled import compile_user_program
+
+            most = LONGEST if self._compiled < MANY_REGIONS else SMALL_REGION
+            brief = self._places > LONG_PROGRAM
+            region = Region.of(self.program, self.settings, start, most, brief)
+            self._compiled += 1
+            self._places += len(region.flow.exits)
+            limit = PLACES_PER_INSTRUCTION * len(self.program) + MANY_REGIONS * LONGEST
+            if self._places > limit:
+                raise Unsupported("QPU-043", "the program's ways meet too often to be compiled")
+            stops = self.allowed is not None and self.allowed.stops
+            function = compile_user_program(
+                region, self.settings, limited, watched=self.watched, stops=stops
+            )
+            found = self._regions[limited, start] = NativeRegion(region, function, self.watched)
+        return found
+
+    def grow(self, target: int) -> Program | None:
+        """The program with the code at an address; None if there can be none."""
+        with self.lock:
+            return None if self._learn(target) is None else self.program
+
+    def _learn(self, address: int) -> int | None:
+        """Execution went to this address: the instruction there, if there is one."""
+        program = self.program
+        grown = reach(program, self.read, address)
+        if grown is None:
+            return program.index_of(address)
+        self.program = grown
+        self._look_for_waits(len(program))
+        return grown.index_of(address)
 
 
 class CodeCache:
@@ -101,22 +162,19 @@ class CodeCache:
         self.allowed = allowed
         self.memory = memory
         self.unknowns = unknowns
-        self.names = unknowns["sf_with_never"], unknowns["load_immediate_condition"]
-        self._known: OrderedDict[int, tuple[bytes, UserProgram]] = OrderedDict()
+        self._known: OrderedDict[int, UserProgram] = OrderedDict()
 
     def read(self, address: int) -> UserProgram:
         """The program that lies at a guest address now."""
         known = self._known.get(address)
-        if known is not None and self.memory.read(address, len(known[0])) == known[0]:
+        if known is not None and known.program.lies_in(self.memory):
             self._known.move_to_end(address)
-            return known[1]
+            return known
         program = Program.from_memory(self.memory, address, settings=self.unknowns)
-        waits = any(need_of(plan(word, *self.names)) is not None for word in program.words)
-        found = UserProgram(program, waits, allowed=self.allowed)
+        found = UserProgram(program, self.memory.read, self.unknowns, allowed=self.allowed)
         if any(problem.code == "QPU-001" for problem in program.problems):
             found.verdict = Unsupported("QPU-001", "the program has no end")
-        code = self.memory.read(address, INSTRUCTION_BYTES * len(program))
-        self._known[address] = code, found
+        self._known[address] = found
         while len(self._known) > KEPT:
             self._known.popitem(last=False)
         return found

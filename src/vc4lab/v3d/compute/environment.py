@@ -284,6 +284,3 @@ class UserEnvironment(Environment):
 
     def scoreboard_unlock(self) -> None:
         pass
-
-    def left_program(self) -> None:
-        self.left_code = True

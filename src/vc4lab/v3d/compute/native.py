@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from vc4lab.bits import signed32
+from vc4lab.qpu.environment import Unsupported, left_text
 from vc4lab.qpu.plan import plan
-from vc4lab.simd import NativeFunction
 from vc4lab.v3d.compute.budget import NATIVE
 from vc4lab.v3d.compute.needs import need_of
 from vc4lab.v3d.compute.qpu import Condition, Qpu, Request, Setups, counts_of
@@ -15,7 +15,7 @@ from vc4lab.v3d.compute.state import STALLS, QpuState, SharedState, Status
 from vc4lab.v3d.job_time import JobCounts
 
 if TYPE_CHECKING:
-    from vc4lab.v3d.compute.code import UserProgram
+    from vc4lab.v3d.compute.code import NativeRegion, UserProgram
     from vc4lab.v3d.compute.watch import Watch
     from vc4lab.v3d.compute.watched_native import NativeWatch
     from vc4lab.v3d.unknowns import Unknowns
@@ -32,7 +32,7 @@ class NativeQpu(Qpu):
         number: int,
         request: Request,
         code: UserProgram,
-        function: NativeFunction,
+        region: NativeRegion,
         shared: SharedState,
         unknowns: Unknowns,
         budget: int | None = None,
@@ -41,8 +41,7 @@ class NativeQpu(Qpu):
         super().__init__(number, request, code.program, budget or NATIVE)
         self.source = code
         self.unknowns = unknowns
-        self.parallel = not code.waits
-        self.function = function
+        self.region = region
         self.shared = shared
         self.state = QpuState(
             number=number,
@@ -56,6 +55,10 @@ class NativeQpu(Qpu):
             from vc4lab.v3d.compute.watched_native import NativeWatch
 
             self._native_watch = NativeWatch(watch, self.state)
+
+    @property
+    def parallel(self) -> bool:
+        return not self.source.waits
 
     def take_findings(self) -> tuple[int, int]:
         found, self.state.findings = self.state.findings, 0
@@ -78,19 +81,22 @@ class NativeQpu(Qpu):
         state = self.state
         before = self.instructions
         state.slice_end = min(before + SLICE, self.budget - state.dma_time)
-        if self._native_watch is not None and self.source.watched is not None:
-            self._native_watch.use(self.source.watched)
-        status = self.function(self.shared.address, state.address)
+        region = self.region
+        if self._native_watch is not None and region.watched is not None:
+            self._native_watch.use(region.watched)
+        status = region.function(self.shared.address, state.address)
         self.instructions = state.instructions
         moved = self.instructions != before
         self.condition, self.need = Condition.READY, None
         if status == Status.ENDED:
             self.condition = Condition.ENDED
             return moved
-        if status == Status.LOST:
-            self._find_way(state.detail)
-            return True
         self.site = state.site
+        if status == Status.LOST:
+            self.check_budget(state.dma_time)
+            if self.alive:
+                self._find_way(state.detail)
+            return True
         if status == Status.BLOCKED:
             self.condition = Condition.WAITING
             self.need = need_of(plan(self.program.words[self.site]))
@@ -103,23 +109,20 @@ class NativeQpu(Qpu):
             self.halt()
         elif status == Status.ZEROED:
             self.stop("QPU-047", self.program.zeroed(self.site))
-        elif status == Status.LEFT:
-            self.stop("QPU-042", "execution leaves the program")
         else:
             self.check_budget(state.dma_time)
         return moved
 
     def _find_way(self, target: int) -> None:
-        """Compile the program again, with an instruction that a register branch goes to."""
-        function = None
-        if self.source.learn(target & 0xFFFFFFFF):
-            function = self.source.native(self.unknowns, self.request.limited)
-            if function is None:
-                verdict = self.source.verdict
-                assert verdict is not None
-                self.stop(verdict.code, verdict.message)
-                return
-        if function is None:
-            self.stop("QPU-042", "execution leaves the program")
+        """Go on with another region."""
+        limited = self.request.limited
+        try:
+            found = self.source.follow(self.region, self.state.resume, target, limited)
+        except Unsupported as verdict:
+            self.stop(verdict.code, verdict.message)
+            return
+        if found is None:
+            self.stop("QPU-042", left_text(target))
         else:
-            self.function = function
+            self.region, self.state.resume = found
+            self.program = self.source.program

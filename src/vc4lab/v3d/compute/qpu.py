@@ -7,7 +7,6 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vc4lab.qpu.environment import Unsupported
-from vc4lab.qpu.isa import INSTRUCTION_BYTES
 from vc4lab.v3d.compute.budget import GOLDEN, HINT
 from vc4lab.v3d.compute.environment import Stuck, UserEnvironment
 from vc4lab.v3d.compute.needs import Need, need_of
@@ -18,8 +17,9 @@ from vc4lab.v3d.job_time import JobCounts
 if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory
     from vc4lab.qpu.program import Program
+    from vc4lab.v3d.compute.code import UserProgram
     from vc4lab.v3d.compute.state import SharedState
-    from vc4lab.v3d.compute.watch import Note, Watch, Watched
+    from vc4lab.v3d.compute.watch import Note, Watch
     from vc4lab.v3d.unknowns import Unknowns
 
 UNLIMITED = 1023
@@ -81,11 +81,9 @@ class Qpu:
 
     condition, reason: how it is, and for what it waits or why it stopped, in words. need: what it
     waits for. site: index of the instruction it stands at. code: of the diagnostic if it stopped.
-    parallel: whether it may run in a thread beside others. told: its end was reported. watch: if
-    the program is watched.
+    parallel: whether it may run in a thread beside others. program: with all code met so far. told:
+    its end was reported. watch: if the program is watched.
     """
-
-    parallel = False
 
     def __init__(self, number: int, request: Request, program: Program, budget: int) -> None:
         self.number = number
@@ -102,9 +100,14 @@ class Qpu:
         self.watch: Watch | None = None
 
     @property
+    def parallel(self) -> bool:
+        """See above."""
+        return False
+
+    @property
     def address(self) -> int:
         """Of the instruction it stands at."""
-        return self.program.address + INSTRUCTION_BYTES * self.site
+        return self.program.address_of(self.site)
 
     @property
     def alive(self) -> bool:
@@ -186,25 +189,34 @@ class GoldenQpu(Qpu):
         self,
         number: int,
         request: Request,
-        program: Program,
+        code: UserProgram,
         shared: SharedState,
         memory: GuestMemory,
         unknowns: Unknowns,
         budget: int | None = None,
-        watch: tuple[Watch, Watched] | None = None,
+        watch: Watch | None = None,
     ) -> None:
         from vc4lab.qpu.interpreter import Interpreter
 
-        super().__init__(number, request, program, budget or GOLDEN)
+        super().__init__(number, request, code.program, budget or GOLDEN)
+        self.source = code
         length = request.length if request.limited else None
         state = shared, memory, number, request.uniforms, length, unknowns
-        if watch is None:
+        if watch is None or code.watched is None:
             self.env = UserEnvironment(*state)
         else:
-            self.watch = watch[0]
-            self.env = WatchedEnvironment(*state, *watch)
-        self.machine = Interpreter(program, self.env, settings=unknowns)
-        self.needs = [need_of(p) for p in self.machine.plans]
+            self.watch = watch
+            self.env = WatchedEnvironment(*state, watch, code.watched)
+        self.machine = Interpreter(code.program, self.env, settings=unknowns, more=self._grow)
+
+    def _grow(self, address: int) -> Program | None:
+        """Execution goes to an address where the program is not known."""
+        grown = self.source.grow(address)
+        if grown is not None:
+            self.program = grown
+            if isinstance(self.env, WatchedEnvironment) and self.source.watched is not None:
+                self.env.watched = self.source.watched
+        return grown
 
     def take_findings(self) -> tuple[int, int]:
         found, self.env.findings = self.env.findings, 0
@@ -225,8 +237,9 @@ class GoldenQpu(Qpu):
 
     def advance(self) -> bool:
         machine = self.machine
-        self.site = site = machine.index
-        need = self.needs[site] if 0 <= site < len(self.needs) else None
+        site = machine.follow()
+        self.site = machine.program.left_by(machine.last) if site is None else site
+        need = None if site is None else need_of(machine.plans[site])
         if need is not None and not self.env.possible(need):
             self.condition, self.need = Condition.WAITING, need
             return False
@@ -241,15 +254,13 @@ class GoldenQpu(Qpu):
             return False
         except Unsupported as verdict:
             zeroed = verdict.code == "QPU-047"
-            text = self.program.zeroed(site) if zeroed else verdict.message
+            text = self.program.zeroed(self.site) if zeroed else verdict.message
             self.stop(verdict.code, text)
             return False
         self.instructions = machine.count
         if machine.finished == "end":
             self.condition = Condition.ENDED
-        elif machine.finished:
-            self.stop("QPU-042", "execution leaves the program")
         else:  # as in native code, which looks at its DMA only where it could turn back
-            turns = machine.plans[site].kind == "branch"
+            turns = machine.plans[machine.last].kind == "branch"
             self.check_budget(self.env.dma_time if turns else 0)
         return True

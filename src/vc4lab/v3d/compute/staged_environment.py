@@ -6,6 +6,7 @@ and the instruction count, which are cells.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 from vc4lab.qpu.plan import Plan
@@ -80,7 +81,18 @@ class StagedUserEnvironment(ResumableEnvironment):
         self.instructions = var(i64, self.qpu.instructions)
         self.status = var(i32, int(Status.ENDED))
         self.number = self.qpu.number
-        self.textured = _textured_units(program)
+        self.program = program
+
+    @cached_property
+    def textured(self) -> frozenset[int]:
+        """TMUs that the program writes more than S of."""
+        found = set()
+        for instruction in self.program.instructions:
+            for _, address in instruction.write_addresses():
+                unit, register = TMU_WRITES.get(address, (0, "s"))
+                if register != "s":
+                    found.add(unit)
+        return frozenset(found)
 
     def leave(self) -> None:
         """Write back what lives in cells."""
@@ -113,6 +125,9 @@ class StagedUserEnvironment(ResumableEnvironment):
     def lost(self, target: Any) -> None:
         self.status.set(int(Status.LOST))
         self.qpu.detail = target
+
+    def blame(self, site: int) -> None:
+        self.qpu.site = site
 
     def stop(self, status: Status, detail: int = 0) -> None:
         """The program ends here, without having ended."""
@@ -149,10 +164,6 @@ class StagedUserEnvironment(ResumableEnvironment):
 
     def zeroed(self) -> None:
         self.stop(Status.ZEROED)
-
-    def left_program(self) -> None:
-        self.status.set(int(Status.LEFT))
-        self.qpu.site = self.site
 
     # -- mutex, semaphores, interrupts: `may_execute` has said yes -------------------------------
 
@@ -355,14 +366,3 @@ class StagedUserEnvironment(ResumableEnvironment):
 
     def scoreboard_unlock(self) -> None:
         pass
-
-
-def _textured_units(program: Program) -> set[int]:
-    """TMUs that the program writes more than S of."""
-    found = set()
-    for instruction in program.instructions:
-        for _, address in instruction.write_addresses():
-            unit, register = TMU_WRITES.get(address, (0, "s"))
-            if register != "s":
-                found.add(unit)
-    return found

@@ -98,10 +98,10 @@ class ComputeUnit:
         if self.engine == "jit":
             from vc4lab.v3d.compute.native import NativeQpu
 
-            function = code.native(self.unknowns, request.limited)
-            if function is not None:
+            region = code.native(request.limited)
+            if region is not None:
                 return NativeQpu(
-                    number, request, code, function, self.shared, self.unknowns, budget, watch
+                    number, request, code, region, self.shared, self.unknowns, budget, watch
                 )
             verdict = code.verdict
             assert verdict is not None
@@ -109,14 +109,7 @@ class ComputeUnit:
             self.reporter.report("QPU-057", text, address=request.code, block="QPU")
             budget = budget or max(UNCOMPILED, 4 * len(program))
         return GoldenQpu(
-            number,
-            request,
-            program,
-            self.shared,
-            self.memory,
-            self.unknowns,
-            budget,
-            None if watch is None or code.watched is None else (watch, code.watched),
+            number, request, code, self.shared, self.memory, self.unknowns, budget, watch
         )
 
     def _watch(self, request: Request) -> Watch | None:

@@ -273,7 +273,10 @@ class BlockShader:
         environment = self._environment(inputs)
         key = self.constants.key
         exact = key.engine == "exact"
-        emit_program(self.constants.program, environment, exact=exact, settings=key.unknowns)
+        program = self.constants.program
+        emit_program(
+            program, environment, exact=exact, settings=key.unknowns, learned=program.targets
+        )
         if not exact:
             self.wild.set(self.wild.get() | (environment.wild.get() & in_quads))
 

@@ -14,8 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
 
-from vc4lab.qpu.environment import GOLDEN_BUDGET, INSTRUCTION_BUDGET, Unsupported
-from vc4lab.qpu.program import Program
+from vc4lab.qpu.environment import GOLDEN_BUDGET, INSTRUCTION_BUDGET, Left, Unsupported
 from vc4lab.v3d.fragment.tile_context import (
     STATUS_ENDLESS,
     STATUS_LEFT,
@@ -37,9 +36,6 @@ _HIGHEST_ID = 1 << 30
 FIRST_GOLDEN_BUDGET = 1 << 12
 """`FIRST_BUDGET` of the interpreter."""
 
-_VERDICTS = {"QPU-041": STATUS_ENDLESS, "QPU-042": STATUS_LEFT}
-"""What may be different in another tile."""
-
 
 class GoldenDraw:
     """What the interpreter must know about a draw; `DrawParams.callback_id` names it."""
@@ -47,7 +43,7 @@ class GoldenDraw:
     def __init__(self, key: FragmentKey, memory: GuestMemory) -> None:
         self.key = key
         self.memory = memory
-        self.program = Program(key.program, key.code_address).under(key.unknowns)
+        self.program = key.whole_program
         self.failure: Exception | None = None
         """What ended the draw: `Unsupported`, or an error of the simulator itself."""
 
@@ -86,9 +82,13 @@ def _run(context: int, params: int) -> int:
     budget = GOLDEN_BUDGET if granted >= INSTRUCTION_BUDGET else FIRST_GOLDEN_BUDGET
     try:
         shade_queue(draw, context, params, queue, count, budget)
+    except Left as verdict:
+        place = context + TileContext.offset("left")
+        ctypes.c_uint32.from_address(place).value = verdict.target
+        return STATUS_LEFT
     except Unsupported as verdict:
-        if verdict.code in _VERDICTS:
-            return _VERDICTS[verdict.code]
+        if verdict.code == "QPU-041":  # which may be different in another tile
+            return STATUS_ENDLESS
         draw.failure = verdict
         return STATUS_UNSUPPORTED
     except Exception as error:  # native code cannot pass it on: whoever reports does

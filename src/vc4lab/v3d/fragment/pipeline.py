@@ -59,7 +59,7 @@ class Pipeline:
 
 def draw_function(key: FragmentKey) -> Function:
     """The native function of a pipeline, not yet compiled."""
-    program = Program(key.program, key.code_address).under(key.unknowns)
+    program = key.whole_program
 
     def body(context: Value, params: Value, address: Value) -> Value:
         from vc4lab.v3d.fragment.draw_list import draw_list  # only when something is compiled
@@ -92,7 +92,7 @@ def fragment_pipeline(key: FragmentKey, target: Any = None) -> Pipeline:
     """
     check_supported(key)
     functions = {"draw": draw_function(key)}
-    program = Program(key.program, key.code_address).under(key.unknowns)
+    program = key.whole_program
     branches = program.has_branches
     module = build(
         "fragment", functions, target=target, key=cache_key(key), combine=branches, quick=True

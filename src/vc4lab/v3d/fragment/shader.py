@@ -95,6 +95,7 @@ class DrawConstants:
     budget: Value | None = None
     interrupts: Value | None = None
     late: Value | None = None
+    left: Value | None = None
 
     @classmethod
     def load(cls, key: FragmentKey, program: Program, context: Any, params: Any) -> DrawConstants:
@@ -115,9 +116,19 @@ class DrawConstants:
         numbers = key.texture_of or range(len(key.textures))
         textures = [load(ptr, base + 8 * k, align=8) for k in numbers]
         budget = context.budget if program.has_branches else None
-        interrupts = context.field_ptr("interrupts")
         late = params.late if None in key.textures else None
-        return cls(key, program, memory, address, uniforms, textures, budget, interrupts, late)
+        return cls(
+            key,
+            program,
+            memory,
+            address,
+            uniforms,
+            textures,
+            budget,
+            context.field_ptr("interrupts"),
+            late,
+            context.field_ptr("left"),
+        )
 
 
 class FragmentEnvironment(Environment):
@@ -358,8 +369,10 @@ class FragmentEnvironment(Environment):
     def loop_limit(self) -> None:
         self.status.set(STATUS_ENDLESS)
 
-    def left_program(self) -> None:
+    def left_program(self, target: Value) -> None:
         self.status.set(STATUS_LEFT)
+        if self.constants.left is not None:
+            store(self.constants.left, target)
 
 
 def reads(program: Program, register: int) -> bool:

@@ -8,8 +8,10 @@ raster order (hardware reference 7.6).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
+from vc4lab.qpu.program import NO_LAYOUT, Layout, Program
 from vc4lab.simd import Array, Struct, f32, i32, i64, ptr
 from vc4lab.v3d.fragment.tile_layout import TILE_WORDS, TileLayout
 from vc4lab.v3d.fragment.tmu_requests import MAX_REQUESTS
@@ -121,8 +123,8 @@ class TileContext(Struct):
     `mode` is a number of `tile_layout.LAYOUTS`; `resolved` holds a multisample tile with one sample
     on its way to or from memory; `mask` is the VG mask plane, a byte in each word. `budget`:
     instructions in loops that a program may execute for a block. `interrupts` is not 0 when a
-    program has written HOST_INT. `clean`: bits of the buffers
-    (`CLEAN_…`) that hold nothing but what the `clean_…` members say, from a clear on.
+    program has written HOST_INT; `left`: the address for which execution left one. `clean`: bits of
+    the buffers (`CLEAN_…`) that hold nothing but what the `clean_…` members say, from a clear on.
     """
 
     memory = ptr
@@ -136,6 +138,7 @@ class TileContext(Struct):
     mode = i32
     budget = i32
     interrupts = i32
+    left = i32
     callback = ptr
     batch = ptr
     setups = Array(ptr, len(SETUPS))
@@ -224,6 +227,8 @@ class FragmentKey:
         For each request the number of the first one with the same parameters; empty if no two have.
     index_bits
         16 or 24 (record 56 data type 1, 2), or 32 for x/y lists (data type 3).
+    code_layout
+        `Program.layout`.
     code_address
         Guest address of the program if it has branches (links and indirect targets), else 0.
     multisample, wide_colour
@@ -257,6 +262,7 @@ class FragmentKey:
     texture_of: tuple[int, ...] = ()
     index_bits: int = 16
     code_address: int = 0
+    code_layout: Layout = NO_LAYOUT
     multisample: bool = False
     wide_colour: bool = False
     oversample: bool = True
@@ -268,6 +274,12 @@ class FragmentKey:
     counting: bool = False
     unknowns: Unknowns = DEFAULT_UNKNOWNS
     engine: str = "fast"
+
+    @cached_property
+    def whole_program(self) -> Program:
+        """The fragment program."""
+        program = Program(self.program, self.code_address)
+        return program.laid_out(self.code_layout).under(self.unknowns)
 
     @property
     def layout(self) -> TileLayout:

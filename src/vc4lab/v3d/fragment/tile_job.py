@@ -30,6 +30,9 @@ PART_COLOUR, PART_ZS, PART_MASK = 1, 2, 4
 
 OP_WORDS = 4
 
+STATUS_WORDS = 3
+"""Words of a chain in `TileJob.statuses`: status, draw, address that a program was left for."""
+
 FIRST_BUDGET = 1 << 16
 """Instructions in loops that a program may execute for a block of pixels at first. A tile where it
 needs more is set aside (`TileScheduler`): an endless program would have all tiles of a frame wait.
@@ -242,7 +245,7 @@ class NativeFrame:
         self.count = count
         self.ops, self.chains, self.keep = ops, chains, keep
         self.order = _in_order(count)
-        self.statuses = (ctypes.c_int32 * (2 * max(count, 1)))()
+        self.statuses = (ctypes.c_int32 * (STATUS_WORDS * max(count, 1)))()
         self.draws: Any = getattr(draws, "table", None)  # somebody has filled it already
         if self.draws is None:
             self.draws = (ctypes.c_uint64 * (2 * max(len(draws), 1)))()
@@ -313,12 +316,15 @@ class NativeFrame:
         self._reordered = True
         for place, chain in enumerate(chains):
             self.order[place] = chain
-            self.statuses[2 * chain] = 0
+            self.statuses[STATUS_WORDS * chain] = 0
         self.job.next, self.job.order_count, self.job.failed = 0, len(chains), 0
 
-    def failed(self) -> list[tuple[int, int, int]]:
-        """(chain, draw, status) of the chains that a draw stopped."""
+    def failed(self) -> list[tuple[int, int, int, int]]:
+        """(chain, draw, status, address that a program was left for) of the chains that a draw
+        stopped.
+        """
         if not self.job.failed:
             return []
-        pairs = list(zip(self.statuses[::2], self.statuses[1::2], strict=True))
-        return [(k, draw, status) for k, (status, draw) in enumerate(pairs) if status]
+        words = self.statuses
+        parts = zip(*(words[k::STATUS_WORDS] for k in range(STATUS_WORDS)), strict=True)
+        return [(k, draw, status, to) for k, (status, draw, to) in enumerate(parts) if status]

@@ -40,6 +40,7 @@ from vc4lab.v3d.fragment.tile_job import (
     OP_STORE,
     OP_STORE_FULL,
     OP_TILE,
+    STATUS_WORDS,
     DrawEntry,
     TileJob,
     TileOp,
@@ -72,9 +73,10 @@ def run_tiles(unknowns: Any, job_pointer: Value, context_pointer: Value) -> None
         for counter in range(len(COUNTERS)):
             store(context.field_ptr("counters") + counter * 4, const(i32, 0))
         status = run_chain(unknowns, job, context, context_pointer, chain)
-        result = job.statuses + chain * 8
+        result = job.statuses + chain * (4 * STATUS_WORDS)
         store(result, status)
         store(result + 4, context.draw)
+        store(result + 8, context.left)
         if status == STATUS_OK:
             add_counters(context)
         else:

@@ -73,7 +73,8 @@ class RenderResult:
     bad_lists: list[int] = field(default_factory=list)
     unsupported: list[int] = field(default_factory=list)
     endless: list[int] = field(default_factory=list)
-    left: list[int] = field(default_factory=list)
+    left: dict[int, int] = field(default_factory=dict)
+    """The address for which execution left a draw's program, where no code can lie."""
     exact_tiles: int = 0
 
 
@@ -150,7 +151,7 @@ class TileScheduler:
             self._repeat(frame, result, None)
             size *= 2
         frame.job.budget = FIRST_BUDGET
-        for numbers in (result.bad_lists, result.unsupported, result.endless, result.left):
+        for numbers in (result.bad_lists, result.unsupported, result.endless):
             numbers[:] = sorted(set(numbers))
         return result
 
@@ -171,7 +172,8 @@ class TileScheduler:
         if not failed:
             return []
         chains, provided = [], set()
-        for chain, number, status in failed:
+        renewed: dict[int, int] = {}
+        for chain, number, status, target in failed:
             if status == STATUS_ENDLESS and aside is not None:
                 aside.append(chain)
                 continue
@@ -194,7 +196,16 @@ class TileScheduler:
             elif status == STATUS_BAD_LIST:
                 result.bad_lists.append(number)
             elif status == STATUS_LEFT:
-                result.left.append(number)
+                reached = getattr(frame.draw_list, "reached", None)
+                anew = None if reached is None else reached(number, target)
+                if anew is not None:
+                    self._exact.pop(number, None)
+                    function = renewed[number] = anew.function
+                    frame.draws[2 * number + 1] = anew.params
+                elif number in renewed:  # by another chain, with this target, too
+                    function = renewed[number]
+                else:
+                    result.left[number] = target
             elif status == STATUS_ENDLESS:
                 if number not in result.endless:
                     result.endless.append(number)

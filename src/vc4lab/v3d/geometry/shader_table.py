@@ -69,6 +69,7 @@ class ShaderTable:
         key, native = pipeline.key, pipeline.native
         code = b"".join(word.to_bytes(8, "little") for word in key.words)
         whole = (address & MEMORY_MASK) + len(code) <= MEMORY_SIZE
+        whole &= not pipeline.program.pieces
         if native is None or pipeline.warnings or key.textures or not whole:
             return
         selected = sizes = offsets = 0

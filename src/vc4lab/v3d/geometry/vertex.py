@@ -36,7 +36,8 @@ class VertexPipeline:
 
     def __init__(self, key: VertexKey) -> None:
         self.key = key
-        self.program = Program(key.words, key.code_address).under(key.unknowns)
+        program = Program(key.words, key.code_address).laid_out(key.code_layout)
+        self.program = program.under(key.unknowns)
         self.warnings = check_program(self.program, key.rows_in, key.rows)
         self.deopts = 0
         self._cells = self.program.has_branches
@@ -129,6 +130,7 @@ def key_digest(key: VertexKey) -> str:
     parts = (
         key.words,
         key.code_address,
+        key.code_layout,
         key.attributes,
         key.total_size,
         key.rows,

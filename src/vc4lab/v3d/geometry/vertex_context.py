@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from vc4lab.qpu.program import NO_LAYOUT, Layout
 from vc4lab.simd import Array, Struct, i32, ptr
 from vc4lab.v3d.fragment.tmu_requests import MAX_REQUESTS
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
@@ -49,6 +50,7 @@ class VertexContext(Struct):
     wild = i32  # lanes the fast build could not compute were seen
     stopped = i32  # 0, or the status that ended a shader early
     batches = i32  # batches shaded
+    left = i32  # the address for which execution left the program
     interrupts = i32  # not 0: a shader has written HOST_INT
     deopts = i32  # chunks that only the exact build could shade
     wanted = i32  # lanes of the batch that is shaded, as bits
@@ -74,6 +76,8 @@ class VertexKey:
         "jit", "exact" (JIT without fast paths) or "interpreter".
     code_address
         Guest address of the program; only programs with absolute or register branches need it.
+    code_layout
+        `Program.layout`.
     textures
         Kind of each texture request, in the order of the S writes, without direct lookups. None:
         its parameters are only known while the program runs.
@@ -86,6 +90,7 @@ class VertexKey:
     engine: str = "jit"
     unknowns: Unknowns = DEFAULT_UNKNOWNS
     code_address: int = 0
+    code_layout: Layout = NO_LAYOUT
     textures: tuple[TextureKind | None, ...] = ()
 
     @property

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from vc4lab.bits import signed32
 from vc4lab.memory import MEMORY_MASK
 from vc4lab.qpu.environment import Noted, Unsupported
 from vc4lab.qpu.wide import Diverged, WideEnvironment, rows_of, run_wide
@@ -160,7 +161,8 @@ class InterpretedVertices(WideEnvironment):
     def loop_limit(self) -> None:
         raise _Ended(ENDLESS)
 
-    def left_program(self) -> None:
+    def left_program(self, target: int) -> None:
+        self.context.left = signed32(target)
         raise _Ended(LEFT)
 
     def refuse(self, what: str) -> Any:

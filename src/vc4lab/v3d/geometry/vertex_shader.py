@@ -181,8 +181,9 @@ class _VertexEnvironment(Environment):
     def loop_limit(self) -> None:
         self.stopped.set(ENDLESS)
 
-    def left_program(self) -> None:
+    def left_program(self, target: Value) -> None:
         self.stopped.set(LEFT)
+        self.context.left = target
 
     def refuse(self, what: str) -> Any:
         raise Unsupported("VTX-002", f"{what} in a vertex shader", self.site)
@@ -334,7 +335,8 @@ def shade_entry(key: VertexKey, program: Program, exact: bool, cells: bool) -> A
         env = environment(context, program, FetchedRows(key, context), key)
         env.wild = wild
         made.append(env)
-        emit_program(program, env, exact=exact, settings=key.unknowns)
+        learned = program.targets
+        emit_program(program, env, exact=exact, settings=key.unknowns, learned=learned)
         env.finish(target, key.rows)
         c.stopped = env.stopped.get()
         return mask_bits(wild.get())

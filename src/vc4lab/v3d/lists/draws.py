@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import struct
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.bits import signed32
-from vc4lab.qpu.environment import Unsupported
+from vc4lab.qpu.environment import COMPILERS_LIMITS, Unsupported, left_text
 from vc4lab.qpu.operations import Signal
 from vc4lab.records.codes import Compare, CoverageUpdate, ListData
 from vc4lab.records.declarations import ConfigurationBits, PrimitiveListFormat
@@ -40,7 +41,7 @@ from vc4lab.v3d.lists.shader_state import (
     ShaderState,
     read_shader_state,
 )
-from vc4lab.v3d.lists.vertices import ShadedVertices, VertexStage
+from vc4lab.v3d.lists.vertices import MOST_WAYS, ShadedVertices, VertexStage
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
@@ -132,6 +133,7 @@ class DrawPreparer:
             lambda number: self.prepare(scan.draw(number)),
             native=self.lint.addresses.listener is None,
             mode=self._mode,
+            reached=lambda number, target: self._reached(scan.draw(number), number, target),
         )
         return self._draws
 
@@ -172,14 +174,26 @@ class DrawPreparer:
         else:
             self.reporter.report("FRG-001", "a fragment program did what is not simulated")
 
-    def report_stopped(self, draw: Draw, *, endless: bool) -> None:
-        """A program ran over its budget, or left the words that belong to it."""
-        address, _ = draw.program
-        code, text = "QPU-042", "execution leaves the program of a fragment shader"
-        if endless:
-            code = "QPU-041"
-            text = "a fragment shader does not end; what is drawn with it is left out"
-        self.reporter.report(code, text, address=address or None)
+    def report_stopped(self, draw: Draw, left_for: int | None = None) -> None:
+        """A program ran over its budget, or went to an address where no code can lie."""
+        code, text = "QPU-041", "a fragment shader does not end; what is drawn with it is left out"
+        if left_for is not None:
+            code, text = "QPU-042", f"in a fragment shader, {left_text(left_for)}"
+        self.reporter.report(code, text, address=draw.program[0] or None)
+
+    def _reached(self, use: DrawUse, number: int, target: int) -> Draw | None:
+        """A draw whose fragment program has gone on at an address, with what is known of it now."""
+        state: Any = use.state
+        shader = read_shader_state(
+            self.memory, state.shader_kind, state.shader_word, state.shader_uniforms
+        )
+        if shader is None:
+            return None
+        if self.programs.reached(shader.code, target) is None:
+            program, before = self.programs.get(shader.code), self._draws[number].program
+            if before is None or before[2] == program.layout:
+                return None  # else another draw has met it before
+        return self.prepare(use)
 
     def _prepare(self, use: DrawUse, shader: ShaderState) -> Draw:
         program = self.programs.get(shader.code)
@@ -195,10 +209,10 @@ class DrawPreparer:
         params = self._params(use, shader, vertices, descriptors)
         quad = params.instructions, params.lookups = quad_work(program, key)
         golden = None
-        if self.engine == "interpreter":
+        if key.engine == "interpreter":
             golden = GoldenDraw(key, self.memory)
             params.callback_id = register(golden)
-        elif not shader.vector_graphics:
+        elif not shader.vector_graphics and not program.pieces:
             self._enter(use.state, shader, program, descriptors, (key, pipeline), quad)
         keep = (params, golden, vertices, descriptors, pipeline)
         return self._draw(pipeline.address, params.address, (key, pipeline), keep)
@@ -216,7 +230,7 @@ class DrawPreparer:
             params,
             fallback=lambda: self._fall_back(*made),
             keep=keep or made,
-            program=(key.code_address, key.program),
+            program=(key.code_address, key.program, key.code_layout),
         )
 
     def _enter(
@@ -284,8 +298,22 @@ class DrawPreparer:
             key = self._key(use, shader, program, kinds, texture_of)
             if len(self._known) >= _MAX_KNOWN:
                 self._known.clear()
-            known = self._known[short] = program, key, fragment_pipeline(key)
+            known = self._known[short] = program, *self._made(program, key)
         return known[1:]
+
+    def _made(self, program: Program, key: FragmentKey) -> tuple[FragmentKey, Pipeline]:
+        """The pipeline of a key, that of the interpreter if nothing else can run the program."""
+        interpreted = replace(key, engine="interpreter")
+        if len(program.learned) > MOST_WAYS:
+            return interpreted, fragment_pipeline(interpreted)
+        try:
+            return key, fragment_pipeline(key)
+        except Unsupported as refusal:
+            if refusal.code not in COMPILERS_LIMITS:
+                raise
+            text = f"a fragment shader: {refusal}"
+            self.reporter.report("QPU-057", text, address=program.address)
+            return interpreted, fragment_pipeline(interpreted)
 
     def _key(
         self,
@@ -334,6 +362,7 @@ class DrawPreparer:
             texture_of=texture_of,
             index_bits=_INDEX_BITS[int(form.data)],
             code_address=program.address if program.has_branches else 0,
+            code_layout=program.layout,
             vg_mask=self._vg_mask,
             coverage_mask=reads and bool(config.coverage_read_mask),
             coverage_leave=reads and bool(config.coverage_read_leave),

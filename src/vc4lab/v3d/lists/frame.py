@@ -169,9 +169,9 @@ class FrameRenderer:
                 "CLE-017", f"a compressed primitive list of draw {number} does not end"
             )
         for number in result.endless:
-            self.preparer.report_stopped(draws[number], endless=True)
-        for number in result.left:
-            self.preparer.report_stopped(draws[number], endless=False)
+            self.preparer.report_stopped(draws[number])
+        for number, target in result.left.items():
+            self.preparer.report_stopped(draws[number], target)
         for number in result.unsupported:
             self.preparer.report_unsupported(draws[number])
 

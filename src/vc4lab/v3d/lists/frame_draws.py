@@ -93,11 +93,14 @@ class FrameDraws(Sequence[Draw]):
         *,
         native: bool,
         mode: int,
+        reached: Callable[[int, int], Draw | None] = lambda number, target: None,
     ) -> None:
         """Prepares all draws of a scan; those that need Python by `prepare(number)`.
 
-        `mode` numbers the modes of a frame that pipelines depend on (8 bits).
+        `mode` numbers the modes of a frame that pipelines depend on (8 bits). `reached(number,
+        target)` prepares a draw again whose program goes on at an address that was not known.
         """
+        self._reached = reached
         context, count = self._context, scan.draw_count
         if self.pipelines.stale:
             self.pipelines.renew()
@@ -129,6 +132,13 @@ class FrameDraws(Sequence[Draw]):
             if status != ROOM:
                 return status
             arena.reserve(context.needed)
+
+    def reached(self, number: int, target: int) -> Draw | None:
+        """A draw made anew, whose program has gone on at `target`; None if it cannot."""
+        draw = self._reached(number, target)
+        if draw is not None:
+            self._by_python[number] = draw
+        return draw
 
     def provide(self, *, nv: bool) -> None:
         """A draw was prepared in Python; the native code it needed may be called from now on."""

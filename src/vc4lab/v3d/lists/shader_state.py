@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.qpu.program import Program, TextureRequest
+from vc4lab.qpu.program_reader import reach
 from vc4lab.qpu.uniform_stream import StreamLayout, stream_layout
 from vc4lab.records.declarations import GlShaderState, VgInlineShader
 from vc4lab.records.shader import (
@@ -119,25 +120,33 @@ class ProgramCache:
         self.memory = memory
         self.unknowns = unknowns
         self.reporter = reporter
-        self._programs: dict[int, tuple[bytes, Program]] = {}
+        self._programs: dict[int, Program] = {}
         self._textures: dict[tuple[Any, ...], tuple[Program, Textures]] = {}
         self._layouts: dict[int, tuple[Program, deque[tuple[int, StreamLayout]]]] = {}
 
     def get(self, address: int) -> Program:
         """The program at a guest address; oddities of its shape are reported once."""
         known = self._programs.get(address)
-        if known is not None and self.memory.read(address, len(known[0])) == known[0]:
-            return known[1]
+        if known is not None and known.lies_in(self.memory):
+            return known
         program = Program.from_memory(self.memory, address, settings=self.unknowns)
         for problem in program.problems:
             if problem.code == "QPU-047":  # whoever compiles the program says so
                 continue
             self.reporter.report(problem.code, problem.message, address=problem.address)
-        code = self.memory.read(address, 8 * len(program.words))
         if len(self._programs) >= 4096:
             self._programs.clear()
-        self._programs[address] = (code, program)
+        self._programs[address] = program
         return program
+
+    def reached(self, address: int, target: int) -> Program | None:
+        """The program at a guest address, whose execution went on at `target`; None if that is
+        known already, or no code can lie there.
+        """
+        grown = reach(self.get(address), self.memory.read, target)
+        if grown is not None:
+            self._programs[address] = grown
+        return grown
 
     def textures(self, program: Program, uniforms: int, unknowns: Unknowns) -> Textures:
         """Kinds and descriptors of a program's texture requests, from its uniform stream.

@@ -8,10 +8,10 @@ the program shaded itself. Both leave batches of 16 in host memory. Source: hard
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from vc4lab.qpu.environment import Unsupported
+from vc4lab.qpu.environment import COMPILERS_LIMITS, Unsupported, left_text
 from vc4lab.v3d.fragment.late_textures import LateTextures
 from vc4lab.v3d.fragment.tmu_requests import MAX_REQUESTS
 from vc4lab.v3d.geometry.nv_vertices import (
@@ -44,6 +44,11 @@ if TYPE_CHECKING:
     from vc4lab.v3d.unknowns import Unknowns
 
 _ALIGNMENT = 64
+
+MOST_WAYS = 128
+"""Targets of its branches to registers for which a shader is compiled again, before it is left to
+the interpreter.
+"""
 
 _MAX_JOBS = 1024
 """Shader records whose preparation is remembered."""
@@ -217,6 +222,7 @@ class VertexStage:
             self.engine,
             self.unknowns,
             program.address if program.has_branches else 0,
+            program.layout,
             kinds,
         )
         pipeline = self._pipeline(program, key)
@@ -245,8 +251,22 @@ class VertexStage:
         if known is None:
             if len(self._pipelines) >= _MAX_JOBS:
                 self._pipelines.clear()
-            known = self._pipelines[short] = program, vertex_pipeline(key)
+            known = self._pipelines[short] = program, self._made(program, key)
         return known[1]
+
+    def _made(self, program: Program, key: VertexKey) -> VertexPipeline:
+        """The pipeline of a key, that of the interpreter if nothing else can run the program."""
+        interpreted = replace(key, engine="interpreter")
+        if len(program.learned) > MOST_WAYS:
+            return vertex_pipeline(interpreted)
+        try:
+            return vertex_pipeline(key)
+        except Unsupported as refusal:
+            if refusal.code not in COMPILERS_LIMITS:
+                raise
+            text = f"a vertex or coordinate shader: {refusal}"
+            self.reporter.report("QPU-057", text, address=program.address)
+            return vertex_pipeline(interpreted)
 
     def _output(self, rows: int, wanted: _Range) -> int:
         """Host address of batch 0; only the batches of the range exist."""
@@ -255,12 +275,27 @@ class VertexStage:
         return self.arena.take(batches * pitch) - (wanted.first >> 4) * pitch
 
     def _gl(self, shader: GlShader, rows: int, wanted: _Range, *, vertex: bool) -> int:
+        output = self._output(rows, wanted)
+        job, status = self._shade(shader, rows, wanted, output, vertex=vertex)
+        while status == LEFT:
+            target = job.context.left
+            if self.programs.reached(job.code, target) is None:
+                text = f"in a shader of vertices, {left_text(target)}"
+                raise Unsupported("QPU-042", text, address=job.code)
+            job, status = self._shade(shader, rows, wanted, output, vertex=vertex)
+        self.shaders.enter(job.pipeline, job.code, vertex=vertex)
+        return output
+
+    def _shade(
+        self, shader: GlShader, rows: int, wanted: _Range, output: int, *, vertex: bool
+    ) -> tuple[_Job, int]:
+        """Shades vertices with what is known of the program; DONE, or LEFT for `context.left`."""
         job = self._job(shader, rows, vertex)
         for warning, text in job.pipeline.warnings:
             self.errors |= _ERROR_BITS.get(warning, 0)
             self.reporter.report(warning, text, address=job.code)
         context = job.context
-        context.output = output = self._output(rows, wanted)
+        context.output = output
         context.used = wanted.used
         context.first, context.last = wanted.first, wanted.last
         if id(job.program) in self._endless:
@@ -275,11 +310,7 @@ class VertexStage:
             self._endless[id(job.program)] = job.program
             self.shaders.forget()  # native code must not try again with every draw
             raise endless(job.code, vertex)
-        if status == LEFT:
-            text = "execution leaves the program of a vertex shader"
-            raise Unsupported("QPU-042", text, address=job.code)
-        self.shaders.enter(job.pipeline, job.code, vertex=vertex)
-        return output
+        return job, status
 
     def _nv(self, record: NvShaderRecord, rows: int, skip: int, wanted: _Range) -> int:
         output = self._output(rows, wanted)
