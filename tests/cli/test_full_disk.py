@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -97,7 +98,11 @@ class Interrupted:
     """`vc4lab boot` of a program that waits for a key, for ever."""
 
     def __init__(self, state: Path, *arguments: object) -> None:
-        code = "from vc4lab.cli.main import run; run()"
+        # A shell starts its background jobs with SIGINT ignored; a terminal does not.
+        code = (
+            "import signal; signal.signal(signal.SIGINT, signal.default_int_handler);"
+            "from vc4lab.cli.main import run; run()"
+        )
         options = ["--serial", "pty", "--save-state", state, *map(str, arguments)]
         self.process = subprocess.Popen(
             [sys.executable, "-c", code, "boot", ECHO, *options],
@@ -106,6 +111,8 @@ class Interrupted:
             stdin=subprocess.DEVNULL,
             text=True,
         )
+        self.limit = threading.Timer(60, self.process.kill)
+        self.limit.start()
         assert self.process.stderr is not None
         assert "serial line" in self.process.stderr.readline()
 
@@ -120,6 +127,7 @@ class Interrupted:
         try:
             _out, text = self.process.communicate(timeout=60)
         finally:
+            self.limit.cancel()
             self.process.kill()
         return self.process.returncode, text
 
