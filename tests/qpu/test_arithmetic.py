@@ -14,8 +14,9 @@ import pytest
 from vc4lab.qpu import sfu
 from vc4lab.qpu.harness import Runner
 from vc4lab.qpu.numpy_ops import NumpyOps
+from vc4lab.qpu.simd_ops import integer_low
 from vc4lab.qpu.unknowns import DEFAULTS
-from vc4lab.simd import Target, targets
+from vc4lab.simd import Function, Target, build, f32x16, load, ptr, store, targets
 
 sys.path.insert(0, str(Path(__file__).parent))
 from qpu_programs import END, alu, ldi
@@ -102,6 +103,29 @@ def test_ftoi_keeps_the_low_32_bits(engine: str, target: Target) -> None:
             finite = int(x[lane]) >> 23 & 255 != 255
             expected = int(value(int(x[lane]))) & 0xFFFFFFFF if finite else 0
             assert got[lane] == expected, f"ftoi {x[lane]:#x}"
+
+
+@pytest.mark.parametrize("target", targets(), ids=lambda target: target.level)
+@pytest.mark.parametrize("straight", [False, True])
+def test_both_ways_to_convert(straight: bool, target: Target) -> None:
+    """With a branch, and without one for batches that are mixed."""
+
+    def body(place: Any) -> None:
+        result = integer_low(load(f32x16, place), straight)
+        store(place, result)
+
+    native = build("ftoi", {"run": Function((ptr,), None, body)}, target=target)["run"]
+    words = np.concatenate(
+        [finite_floats(800, 4), [0x7F800000, 0xFF800000, 0x7FC00000, 0xFFFFFFFF]]
+    )
+    words = words[-800:].astype(np.uint32)
+    place = np.zeros(32, np.uint32)
+    lanes = place[-place.ctypes.data % 64 // 4 :][:16]
+    for start in range(0, 800, 16):
+        lanes[:] = words[start : start + 16]
+        expected = NumpyOps().ftoi_low(lanes.copy())
+        native(lanes.ctypes.data)
+        assert (lanes == expected).all()
 
 
 @pytest.mark.parametrize("engine", ["interpreter", "exact", "jit"])

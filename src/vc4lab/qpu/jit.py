@@ -365,6 +365,9 @@ def emit_interleaved(
     emitters = [_Emitter(program, env, exact, budget, settings, observe, learned) for env in envs]
     if not emitters or emitters[0].branchy:
         return [emitter.emit() for emitter in emitters]
+    for emitter in emitters:
+        if isinstance(emitter.semantics, FastSemantics):
+            emitter.semantics.ops.straight = len(emitters) > 1
     cores = [emitter.start() for emitter in emitters]
     following: Place | None = emitters[0].flow.entry if program.words else None
     if following is None:

@@ -66,22 +66,29 @@ def _seen_alone(result: Value) -> Value:
     return hide(result.bitcast(i32x16))
 
 
-def integer_low(x: Value) -> Value:
+def integer_low(x: Value, straight: bool) -> Value:
     """The low 32 bits of the integers of f32 lanes; 0 for Inf and NaN.
 
     The result of a native conversion that overflows is anything. Where a lane's would, the part
     above bit 30 and the rest are converted alone; all steps are exact, so it does not matter how
-    the compiler would round them. That is rare enough for a branch, which costs nothing.
+    the compiler would round them. That is rare enough for a branch, which costs nothing by itself;
+    straight: but the compiler could not mix the code with another batch's.
     """
     magnitude = x.bitcast(i32) & 0x7FFFFFFF
+
+    def split() -> Value:
+        number = select(magnitude.ult(FTOI_LIMIT), x, const(f32x16, 0.0))
+        high = (number * (2.0**-31))._convert("fptosi", i32x16)
+        rest = number - high.to_float(f32) * (2.0**31)
+        return rest._convert("fptosi", i32x16) + (high << 31)
+
+    if straight:
+        return split()
     result = var(i32x16, 0)
     plain, large, on = new_block(), new_block(), new_block()
     jump_if(any_(magnitude.uge(FTOI_PLAIN)), large, plain)
     enter(large)
-    number = select(magnitude.ult(FTOI_LIMIT), x, const(f32x16, 0.0))
-    high = (number * (2.0**-31))._convert("fptosi", i32x16)
-    rest = number - high.to_float(f32) * (2.0**31)
-    result.set(rest._convert("fptosi", i32x16) + (high << 31))
+    result.set(split())
     jump(on)
     enter(plain)
     result.set(x._convert("fptosi", i32x16))
@@ -208,7 +215,7 @@ class SimdOps(Ops):
         return a.bitcast(f32).to_int(i32)
 
     def ftoi_low(self, a: Word) -> Word:
-        return integer_low(hide(a).bitcast(f32))
+        return integer_low(hide(a).bitcast(f32), False)
 
     def lookup16(self, index: Word, table: Sequence[int]) -> Word:
         return lookup16(index, list(table))

@@ -88,6 +88,8 @@ class FastOps(Ops):
 
     def __init__(self) -> None:
         self.simd = SimdOps()
+        self.straight = False
+        """Whether code must have no branches of its own, to be mixed with another batch's."""
 
     # ---------------------------------------------------------------- making words
     def const(self, value: int | Sequence[int]) -> FastWord:
@@ -217,7 +219,7 @@ class FastOps(Ops):
         return FastWord(a.floats()._convert("fptosi", i32x16))  # in range by contract
 
     def ftoi_low(self, a: FastWord) -> FastWord:
-        return FastWord(integer_low(a.floats()))
+        return FastWord(integer_low(a.floats(), self.straight))
 
     # ---------------------------------------------------------------- lanes
     def lookup16(self, index: FastWord, table: Sequence[int]) -> FastWord:
