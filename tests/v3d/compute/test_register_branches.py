@@ -9,7 +9,7 @@ from tests.support.compute import CODE, END, ENGINES, Board, Outcome
 
 from vc4lab.qpu.assembler import assemble
 from vc4lab.v3d.compute import code as code_rooms
-from vc4lab.v3d.compute.code import UserProgram
+from vc4lab.v3d.compute.code import NativeRegion, Place, UserProgram
 
 STORE = """
     ldi vw_setup, 0x1a00
@@ -210,3 +210,39 @@ def test_what_is_jumped_over_is_not_compiled(monkeypatch: pytest.MonkeyPatch) ->
     outcome = board.finish()
     assert (outcome.memory[:16] == 9).all()
     assert sum(compiled) < 7000
+
+
+def test_laps_through_known_code_compile_nothing_new(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Regions too small to hold all ways: those found in the first laps serve all others.
+
+    The public SHA-256, whose subroutines call each other through registers, runs 20,000 laps.
+    """
+    monkeypatch.setattr(code_rooms, "LONGEST", 24)
+    monkeypatch.setattr(code_rooms, "SMALL_REGION", 24)
+    compiled: list[int] = []
+    real = UserProgram._region
+
+    def counted(self: UserProgram, limited: bool, start: Place | None) -> NativeRegion:
+        found = real(self, limited, start)
+        compiled.append(self._compiled)
+        return found
+
+    monkeypatch.setattr(UserProgram, "_region", counted)
+    calls = "".join(f"    bra ra2, ra{12 + k % 4}\n{SLOTS}" for k in range(12))
+    table = "".join(f"    bra -, ra2\n    add r3, r3, {k}\n    nop\n    nop\n" for k in range(1, 5))
+    text = HEAD + "    mov ra10, unif\n"
+    text += "".join(f"    mov ra{12 + k}, unif\n" for k in range(4))
+    text += f"    nop\nagain:\n{calls}    sub.setf ra10, ra10, 1\n    nop\n"
+    text += f"    brr.anynz -, again\n{SLOTS}{STORE}{END}"
+    start = CODE + len(assemble(text).bytes)
+    most = []
+    for laps in (4, 400):
+        compiled.clear()
+        board = Board("jit")
+        board.load(text + table)
+        board.start(CODE, [DATA, laps, *(start + 32 * k for k in range(4))])
+        found = board.finish()
+        assert (found.codes, found.completed) == ({}, 1)
+        assert (found.memory[:16] == laps * 3 * 10).all()
+        most.append(max(compiled))
+    assert most[0] == most[1]

@@ -108,11 +108,15 @@ class UserProgram:
         with self.lock:
             way = current.region.ways[number]
             if way.at < 0:
+                before = self.program
                 index = self._learn(target)
                 if index is None:
                     return None
-                # from now on with one way more that is known
-                self._regions.pop((limited, current.region.flow.start), None)
+                # from now on with one way more, if it is new
+                key = limited, current.region.flow.start
+                left = self._regions.pop(key, None) if self.program is not before else None
+                if left is not None:
+                    self._places -= len(left.region.flow.exits)
                 way = place_behind(way, index, self.program, self.settings)
             return self._region(limited, way), number_of(way)
 
