@@ -15,6 +15,7 @@ from vc4lab.qpu.environment import GOLDEN_BUDGET, INSTRUCTION_BUDGET
 from vc4lab.records.control import build
 from vc4lab.v3d.fragment import interpreted, tile_job
 from vc4lab.v3d.fragment.tiles import TileScheduler
+from vc4lab.v3d.lists import draws
 
 ENGINES = ("jit", "interpreter")
 BLUE = 0xFFFF0000
@@ -61,7 +62,7 @@ def small_budgets(monkeypatch: pytest.MonkeyPatch) -> None:
         (tile_job, "FIRST_BUDGET", 1 << 9),
         (tiles, "FIRST_BUDGET", 1 << 9),
         (interpreted, "FIRST_GOLDEN_BUDGET", 1 << 9),
-        (interpreted, "GOLDEN_BUDGET", 1 << 13),
+        (draws, "GOLDEN_BUDGET", 1 << 13),
     ):
         monkeypatch.setattr(module, name, value)
 
@@ -198,7 +199,7 @@ def test_an_endless_vertex_shader(stage: str, engine: str, monkeypatch: pytest.M
     if engine == "interpreter":
         golden = vertex_interpreter.run_wide
         monkeypatch.setattr(
-            vertex_interpreter, "run_wide", lambda *a, **k: golden(*a, **k, budget=1 << 10)
+            vertex_interpreter, "run_wide", lambda *a, **k: golden(*a, **{**k, "budget": 1 << 10})
         )
     frame = Frame(engine=engine)
     statuses = []

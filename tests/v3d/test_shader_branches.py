@@ -9,9 +9,11 @@ import pytest
 from tests.support.jobs import viewport
 from tests.v3d.test_frames import ARRAY, BACKGROUND, CORNERS, RED, Frame, solid, triangle
 
-from vc4lab.qpu import flow
+from vc4lab.qpu import flow, wide
 from vc4lab.qpu.assembler import assemble
+from vc4lab.qpu.environment import UNCOMPILED_BUDGET
 from vc4lab.records.control import build
+from vc4lab.v3d.fragment import interpreted_queue
 from vc4lab.v3d.lists import draws, vertices
 
 ENGINES = ("jit", "interpreter")
@@ -164,3 +166,20 @@ def test_a_result_that_depends_on_the_way_is_interpreted() -> None:
     assert set(codes(frame)) <= {"QPU-057", "TMU-001"}
     _, expected = draw(text, [at], "interpreter")
     assert (picture == expected).all()
+
+
+def test_what_is_interpreted_unasked_has_a_small_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A frame in the compiled engine does not wait for the interpreter's patience."""
+    granted: list[int] = []
+    run = wide.run_wide
+
+    def counted(*arguments: object, budget: int, **options: object) -> None:
+        granted.append(budget)
+        run(*arguments, budget=budget, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(interpreted_queue, "run_wide", counted)
+    text = "    mov r3, 0\n" + "    add r3, r3, 1\n" * (flow.LONGEST + 10)
+    frame, picture = draw(f"{text}loop:\n    brr -, loop\n{SLOTS}{STOP}", [], "jit")
+    assert (picture == BACKGROUND).all()
+    assert codes(frame) == ["QPU-057", "QPU-041"]
+    assert max(granted) == UNCOMPILED_BUDGET

@@ -28,8 +28,18 @@ instructions, which drivers' conformance tests have, fit in.
 """
 
 
+UNCOMPILED_BUDGET = 1 << 15
+"""The same for the interpreter where nobody asked for it: what the compiler refuses is rarely meant
+to run, and takes up to 0.2 ms an instruction. Four times the program's length, if that is more.
+"""
+
 COMPILERS_LIMITS = frozenset(("QPU-043", "QPU-044", "QPU-045", "QPU-046"))
 """Verdicts on what only compiled code cannot do: the interpreter runs it."""
+
+
+def uncompiled_budget(length: int) -> int:
+    """`UNCOMPILED_BUDGET` of a program with so many instructions."""
+    return max(UNCOMPILED_BUDGET, 4 * length)
 
 
 class Unsupported(Exception):  # noqa: N818 - it is a verdict on the program, not an error of ours

@@ -16,11 +16,6 @@ NATIVE = 1 << 29
 GOLDEN = 1 << 18
 """For the interpreter, which takes some seconds for it."""
 
-UNCOMPILED = 1 << 15
-"""For the interpreter where nobody asked for it: what the compiler refuses is rarely meant to run,
-and takes up to 0.2 ms an instruction.
-"""
-
 DMA_START = 16
 """What a DMA counts besides one for each element: a transfer of 16384 bytes takes its time, too."""
 

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from vc4lab.qpu.disassembler import disassemble
-from vc4lab.v3d.compute.budget import UNCOMPILED, chosen_budget
+from vc4lab.qpu.environment import uncompiled_budget
+from vc4lab.v3d.compute.budget import chosen_budget
 from vc4lab.v3d.compute.code import CodeCache
 from vc4lab.v3d.compute.engine import run_until_quiet
 from vc4lab.v3d.compute.qpu import Condition, GoldenQpu, Qpu, Request
@@ -107,7 +108,7 @@ class ComputeUnit:
             assert verdict is not None
             text = f"{verdict.code}: {verdict.message}"
             self.reporter.report("QPU-057", text, address=request.code, block="QPU")
-            budget = budget or max(UNCOMPILED, 4 * len(program))
+            budget = budget or uncompiled_budget(len(program))
         return GoldenQpu(
             number, request, code, self.shared, self.memory, self.unknowns, budget, watch
         )

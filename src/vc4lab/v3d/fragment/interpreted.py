@@ -33,15 +33,17 @@ if TYPE_CHECKING:
 _FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)
 _HIGHEST_ID = 1 << 30
 
-FIRST_GOLDEN_BUDGET = 1 << 12
-"""`FIRST_BUDGET` of the interpreter."""
+FIRST_GOLDEN_BUDGET, FIRST_UNCOMPILED_BUDGET = 1 << 12, 1 << 9
+"""`FIRST_BUDGET` of the interpreter, and where nobody asked for it."""
 
 
 class GoldenDraw:
     """What the interpreter must know about a draw; `DrawParams.callback_id` names it."""
 
-    def __init__(self, key: FragmentKey, memory: GuestMemory) -> None:
+    def __init__(self, key: FragmentKey, memory: GuestMemory, budget: int = GOLDEN_BUDGET) -> None:
         self.key = key
+        self.budget = budget
+        """Instructions for a block of pixels."""
         self.memory = memory
         self.program = key.whole_program
         self.failure: Exception | None = None
@@ -79,7 +81,9 @@ def _run(context: int, params: int) -> int:
     from vc4lab.v3d.fragment.interpreted_queue import shade_queue
 
     granted = ctypes.c_int32.from_address(context + TileContext.offset("budget")).value
-    budget = GOLDEN_BUDGET if granted >= INSTRUCTION_BUDGET else FIRST_GOLDEN_BUDGET
+    budget = draw.budget
+    if granted < INSTRUCTION_BUDGET:
+        budget = FIRST_GOLDEN_BUDGET if budget >= GOLDEN_BUDGET else FIRST_UNCOMPILED_BUDGET
     try:
         shade_queue(draw, context, params, queue, count, budget)
     except Left as verdict:

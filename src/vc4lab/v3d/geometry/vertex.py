@@ -43,7 +43,7 @@ class VertexPipeline:
         self._cells = self.program.has_branches
         self._exact: NativeFunction | None = None
         self._interpreter: Any = None
-        if key.engine == "interpreter":
+        if key.engine in ("interpreter", "uncompiled"):
             from vc4lab.v3d.geometry.vertex_interpreter import VertexInterpreter
 
             self._interpreter = VertexInterpreter(key, self.program)

@@ -14,7 +14,7 @@ import numpy as np
 
 from vc4lab.bits import signed32
 from vc4lab.memory import MEMORY_MASK
-from vc4lab.qpu.environment import Noted, Unsupported
+from vc4lab.qpu.environment import GOLDEN_BUDGET, Noted, Unsupported, uncompiled_budget
 from vc4lab.qpu.wide import Diverged, WideEnvironment, rows_of, run_wide
 from vc4lab.simd import build
 from vc4lab.v3d.fragment.tmu_requests import Requests, texture_numbers
@@ -183,6 +183,8 @@ class VertexInterpreter:
     def __init__(self, key: VertexKey, program: Program) -> None:
         self.key = key
         self.program = program
+        asked = key.engine == "interpreter"
+        self.budget = GOLDEN_BUDGET if asked else uncompiled_budget(len(program))
         self.numbers = texture_numbers(program)
         layout = f"{key.attributes} {key.total_size}"
         self.fetch = build("fetch", {"fetch": fetch_kernel(key)}, key=layout)["fetch"]
@@ -225,5 +227,5 @@ class VertexInterpreter:
     def _run(self, context: VertexContext, inputs: Any) -> Any:
         """The VPM after the program, for each batch."""
         env = InterpretedVertices(self, context, inputs)
-        run_wide(self.program, env, settings=self.key.unknowns)
+        run_wide(self.program, env, settings=self.key.unknowns, budget=self.budget)
         return env.outputs

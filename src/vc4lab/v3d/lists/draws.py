@@ -12,7 +12,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.bits import signed32
-from vc4lab.qpu.environment import COMPILERS_LIMITS, Unsupported, left_text
+from vc4lab.qpu.environment import (
+    COMPILERS_LIMITS,
+    GOLDEN_BUDGET,
+    Unsupported,
+    left_text,
+    uncompiled_budget,
+)
 from vc4lab.qpu.operations import Signal
 from vc4lab.records.codes import Compare, CoverageUpdate, ListData
 from vc4lab.records.declarations import ConfigurationBits, PrimitiveListFormat
@@ -210,7 +216,9 @@ class DrawPreparer:
         quad = params.instructions, params.lookups = quad_work(program, key)
         golden = None
         if key.engine == "interpreter":
-            golden = GoldenDraw(key, self.memory)
+            asked = self.engine == "interpreter"
+            budget = GOLDEN_BUDGET if asked else uncompiled_budget(len(program))
+            golden = GoldenDraw(key, self.memory, budget)
             params.callback_id = register(golden)
         elif not shader.vector_graphics and not program.pieces:
             self._enter(use.state, shader, program, descriptors, (key, pipeline), quad)

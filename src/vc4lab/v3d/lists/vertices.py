@@ -256,7 +256,7 @@ class VertexStage:
 
     def _made(self, program: Program, key: VertexKey) -> VertexPipeline:
         """The pipeline of a key, that of the interpreter if nothing else can run the program."""
-        interpreted = replace(key, engine="interpreter")
+        interpreted = replace(key, engine="uncompiled")
         if len(program.learned) > MOST_WAYS:
             return vertex_pipeline(interpreted)
         try:
