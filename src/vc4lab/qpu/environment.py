@@ -250,7 +250,7 @@ class Environment:
         self.refuse("a breakpoint")
 
     def zeroed(self) -> None:
-        """The word 0, which is a breakpoint, too, but hardly one that somebody wrote."""
+        """The word 0, which is a breakpoint, too, but hardly one that was written on purpose."""
         text = "execution runs past the program's last instruction into zeroed memory"
         raise Unsupported("QPU-047", text, self.site)
 

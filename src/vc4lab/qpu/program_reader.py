@@ -93,7 +93,7 @@ class _Walk:
             else:
                 yield target
         if any(address != Write.NOP for _, address in branch.write_addresses()):
-            # a call: somebody comes back
+            # a call: execution comes back
             yield (at + INSTRUCTION_BYTES * (1 + BRANCH_DELAY_SLOTS)) & _WORD
 
     def pieces(self, addresses: Iterable[int]) -> list[tuple[int, tuple[int, ...]]]:
@@ -162,7 +162,7 @@ def _with(
     added: list[tuple[int, tuple[int, ...]]],
     problems: tuple[Problem, ...],
 ) -> Program:
-    """A program with more pieces behind those it has."""
+    """A program with more pieces after those it has."""
     words, pieces = list(program.words), list(program.pieces)
     for address, more in added:
         if words:

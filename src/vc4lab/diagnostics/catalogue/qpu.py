@@ -56,7 +56,7 @@ ENTRIES = [
         "follows (131,072 instructions).",
         "AG100-R p. 34, branch instruction",
         "Check how the register got its value: absolute branches need an address of the QPU's, "
-        "relative ones count from behind the three delay slots.",
+        "relative ones count from the end of the three delay slots.",
         Severity.ERROR,
     ),
     Entry(

@@ -1,4 +1,4 @@
-"""The virtual device as a whole: memory, GPU, display and ioctls behind the supervisor."""
+"""The virtual device as a whole: memory, GPU, display and ioctls, which the supervisor serves."""
 
 from __future__ import annotations
 

@@ -362,7 +362,7 @@ def uniform_address_writers(program: Program) -> list[int]:
 
 
 def needs_extra_word(program: Program) -> bool:
-    """Whether the stream ends with an address word for a backward branch without a reset behind."""
+    """Whether the stream ends with an address word for a backward branch, no reset after it."""
     writers = set(uniform_address_writers(program))
     needed = False
     for index, instruction in enumerate(program.instructions):

@@ -64,7 +64,7 @@ class Caller(Task):
 
 
 class Device(Protocol):
-    """What the supervisor asks of the device behind the nodes."""
+    """What the supervisor asks of the device whose nodes it shows."""
 
     def open(self, name: str, caller: Caller) -> Opened:
         """Open a node. Raises Refused."""

@@ -131,7 +131,7 @@ class ProgramCache:
             return known
         program = Program.from_memory(self.memory, address, settings=self.unknowns)
         for problem in program.problems:
-            if problem.code == "QPU-047":  # whoever compiles the program says so
+            if problem.code == "QPU-047":  # reported where the program is compiled
                 continue
             self.reporter.report(problem.code, problem.message, address=problem.address)
         if len(self._programs) >= 4096:

@@ -36,7 +36,7 @@ MAX_INDEX = 0xFFFF
 
 
 def _byte(kind: type[d.Payload], name: str) -> int:
-    """Byte of a field in its record, behind the id."""
+    """Byte of a field in its record, the id not counted."""
     return 1 + kind.layout_fields[name].lo // 8
 
 
@@ -152,7 +152,7 @@ def indexed(context: Value, record: Value, buffers: Value, handle: Value) -> Val
 
 @kernel(args=(ptr, ptr, ptr), returns=i32)
 def bin_list(context: Value, data: Value, buffers: Value) -> Value:
-    """The whole list. It never gets longer: what is written keeps behind what is read."""
+    """The whole list. It never gets longer: writing never overtakes reading."""
     c: Any = JobContext.at(context)
     sizes = table(i8, SIZES)
     size = c.bin_size
