@@ -1,0 +1,1 @@
+"""What a client's accesses to buffers would cost on the board's own processor."""
