@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from vc4lab.drm.device.files import OpenFile
     from vc4lab.drm.kernel.shaders import Stream
 
+ADD_SEALS = getattr(fcntl, "F_ADD_SEALS", 1033)
+SEALS = 1 | 2 | 4 | 8
+"""Of a dma-buf's own file: no more seals, no shrinking, no growing, no writing."""
 MAX_DUMB_SIDE = 1 << 16
 DUMB_PITCH_UNIT = 64
 RETIRED_BYTES = 64 << 20
@@ -64,6 +68,7 @@ class DmaBuf(Opened):
         self.object = target
         file = os.memfd_create("vc4lab-dmabuf", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         os.ftruncate(file, target.size)
+        fcntl.fcntl(file, ADD_SEALS, SEALS)  # it only has a size; what is mapped is the memory
         self.file: int | None = file
 
     def close(self) -> None:

@@ -31,6 +31,8 @@ class DescriptorCalls:
     def __init__(self, device: Device) -> None:
         self.device = device
         self.polls = EventPolls()
+        self.mapped = False
+        """Whether a program ever asked to map a buffer."""
         self.sweep_at: float | None = None
         """When descriptions are to be looked at: something was closed."""
 
@@ -129,7 +131,10 @@ class DescriptorCalls:
         _, size, _, flags, number, offset = args
         opened = caller.find(number & 0xFFFFFFFF)
         if opened is None:
+            if caller.descriptors.is_memory(caller, number & 0xFFFFFFFF):
+                raise Refused(errno.EACCES, "the memory file itself")  # opened through /proc
             return Outcome.PROCEED
+        self.mapped = True
         if flags & 3 == 2:
             raise Refused(errno.EINVAL, "a private mapping of device memory")
         place = self.device.check_mapping(opened, offset, size)
@@ -148,6 +153,25 @@ class DescriptorCalls:
                 return given
         restart_with(caller.listener, caller.call, 5, place)
         return Outcome.ANSWERED
+
+    def grow(self, caller: Caller, address: int, old: int, new: int) -> Answer:
+        """mremap: a mapping of a device does not grow over what lies after it."""
+        if new > old and self._is_mapped(caller, address):
+            raise Refused(errno.EFAULT, "a mapping of device memory cannot grow")
+        return Outcome.PROCEED
+
+    def turn(self, caller: Caller, address: int) -> Answer:
+        """remap_file_pages: a mapping of a device shows what it was made for."""
+        if self._is_mapped(caller, address):
+            raise Refused(errno.EINVAL, "a mapping of device memory cannot be rearranged")
+        return Outcome.PROCEED
+
+    def _is_mapped(self, caller: Caller, address: int) -> bool:
+        """Whether the memory file is mapped at an address of the program."""
+        if not self.mapped:
+            return False
+        inode = caller.descriptors.identity[1]
+        return any(low <= address < high for low, high in caller.mappings_of(inode))
 
     # -- epoll -------------------------------------------------------------------------------------
 

@@ -141,6 +141,10 @@ class Descriptors:
             return None  # the same number on another file system
         return own
 
+    def is_memory(self, task: Task, number: int) -> bool:
+        """Whether a descriptor is of the memory file, also one that is no open file's."""
+        return number < 1 << 31 and task.inode_of(number) == self.identity
+
     # -- letting go --------------------------------------------------------------------------------
 
     def sweep(self) -> list[Opened]:

@@ -373,6 +373,8 @@ class Supervisor:
             "fcntl": lambda c, a: files.control(c, _int(a[0]), _int(a[1]), a[2]),
             "lseek": lambda c, a: files.seek(c, _int(a[0]), a[1], _int(a[2])),
             "mmap": files.map,
+            "mremap": lambda c, a: files.grow(c, a[0], a[1], a[2]),
+            "remap_file_pages": lambda c, a: files.turn(c, a[0]),
             "epoll_create": lambda c, a: files.make_poll(c, 0),
             "epoll_create1": lambda c, a: files.make_poll(c, _int(a[0])),
             "epoll_ctl": files.control_poll,

@@ -103,6 +103,20 @@ class Task:
         value: int = struct.unpack("<I", self.read(address, 4))[0]
         return value
 
+    def mappings_of(self, inode: int) -> list[tuple[int, int]]:
+        """Where a memory file is mapped, as (start, end) of addresses."""
+        try:
+            with open(f"/proc/{self.tid}/maps", "rb") as file:
+                lines = file.read().split(b"\n")
+        except OSError:
+            return []
+        wanted, found = b" %d " % inode, []
+        for line in lines:
+            if wanted in line and b"memfd:" in line:
+                low, _, high = line.split(None, 1)[0].partition(b"-")
+                found.append((int(low, 16), int(high, 16)))
+        return found
+
     # -- descriptors -------------------------------------------------------------------------------
 
     def position(self, number: int) -> DescriptorInfo | None:

@@ -1,0 +1,217 @@
+# ruff: noqa: B023, F821, F841, PT017 - clients are other programs
+"""What a program can reach of the memory: the buffers whose handles its file has, and no more."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+
+import pytest
+from tests.support.drm_client import run_client
+
+from vc4lab.drm.device.device import DrmDevice
+from vc4lab.drm.device.memory import CLIENTS, LISTS, PAGE, SHADERS, TILE_MEMORY, GpuMemory
+from vc4lab.qpu.assembler import assemble
+
+GET_SEALS = 1034
+
+
+def test_no_descriptor_leads_to_what_was_checked() -> None:
+    """Shaders, lists and tile memory lie outside of the file that programs get."""
+    memory = GpuMemory(1 << 20)
+    for address in (SHADERS, TILE_MEMORY, LISTS):
+        memory.guest.write(address, b"checked")
+        assert os.pread(memory.file.descriptor, 7, address) == bytes(7)
+        os.pwrite(memory.file.descriptor, b"changed", address)
+        assert memory.guest.read(address, 7) == b"checked"
+    os.pwrite(memory.file.descriptor, b"clients", CLIENTS)
+    assert memory.guest.read(CLIENTS, 7) == b"clients"
+
+
+def test_the_file_keeps_its_size() -> None:
+    memory = GpuMemory(1 << 20)
+    assert fcntl.fcntl(memory.file.descriptor, GET_SEALS) == 7
+    for size in (0, CLIENTS + (2 << 20)):
+        with pytest.raises(PermissionError):
+            os.ftruncate(memory.file.descriptor, size)
+
+
+def shader() -> str:
+    """Code that the kernel takes, in hexadecimal."""
+    return assemble("nop\nthrend\nnop\nnop").bytes.hex()
+
+
+def test_a_mapping_does_not_reach_other_buffers(device: DrmDevice) -> None:
+    """Places of other files' buffers, of shaders, of freed buffers, and past the end."""
+
+    def client() -> None:
+        fd, other = open_card(), open_card("renderD128")
+        code, place = buffer(bytes.fromhex(sys.argv[1]))
+        shader = ioctl(fd, 0x45, "IIQII", len(code.raw), 0, place, 0, 0)[3]
+        mine, theirs = create_bo(fd, 4096), create_bo(other, 4096)
+        map_bo(other, theirs, 4096)[0:6] = b"secret"
+        offset = ioctl(other, 0x44, "IIQ", theirs, 0, 0)[2]
+
+        def gives(file, size, place):
+            try:
+                return mmap.mmap(file, size, offset=place)[0:6]
+            except OSError as error:
+                return error.errno
+
+        assert refused(fd, 0x44, "IIQ", shader, 0, 0) == errno.EINVAL
+        for place in (0, 0x100000, 0x4000000, 0x8000000, offset, 1 << 29, 1 << 40, 1 << 62):
+            assert gives(fd, 4096, place) == errno.EINVAL, hex(place)
+        assert gives(fd, 1 << 40, offset) == errno.EINVAL
+        assert gives(other, 4096, offset) == b"secret"
+        ioctl(other, 0x09, "II", theirs, 0, direction=1)
+        assert gives(other, 4096, offset) == errno.EINVAL
+
+    run_client(device, client, shader())
+
+
+def test_a_mapping_does_not_grow_over_its_neighbour(device: DrmDevice) -> None:
+    def client() -> None:
+        fd, other = open_card(), open_card("renderD128")
+        handle, theirs = create_bo(fd, 8192), create_bo(other, 8192)
+        map_bo(other, theirs, 4096)[0:6] = b"secret"
+        view = map_bo(fd, handle, 8192)
+        place = ctypes.addressof(ctypes.c_char.from_buffer(view))
+        libc = ctypes.CDLL(None, use_errno=True)
+        libc.mremap.restype = ctypes.c_void_p
+        libc.mremap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t, ctypes.c_int]
+        libc.remap_file_pages.argtypes = [
+            ctypes.c_void_p,
+            ctypes.c_size_t,
+            ctypes.c_int,
+            ctypes.c_size_t,
+            ctypes.c_int,
+        ]
+
+        def grown(old, new):
+            found = libc.mremap(place, old, new, 1)
+            return 0 if found != 2**64 - 1 else ctypes.get_errno()
+
+        assert grown(8192, 1 << 16) == errno.EFAULT
+        assert grown(0, 1 << 16) == errno.EFAULT
+        assert libc.remap_file_pages(place, 4096, 0, (place >> 12) + 2, 0) == -1
+        assert ctypes.get_errno() == errno.EINVAL
+        assert view[:] == bytes(8192)
+        assert grown(8192, 4096) == 0
+        private = mmap.mmap(
+            -1, 4096, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+        )  # others grow as ever
+        private.resize(1 << 20)
+        private[-1:] = b"x"
+
+    run_client(device, client)
+
+
+def test_reading_writing_and_resizing_are_refused(device: DrmDevice) -> None:
+    def client() -> None:
+        fd, other = open_card(), open_card("renderD128")
+        handle = create_bo(other, 4096)
+        view = map_bo(other, handle, 4096)
+        view[0:6] = b"secret"
+        offset = ioctl(other, 0x44, "IIQ", handle, 0, 0)[2]
+        shared = ioctl(other, 0x2D, "IIi", handle, 2, -1)[2]
+        libc = ctypes.CDLL(None, use_errno=True)
+        libc.fallocate.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_long, ctypes.c_long]
+
+        def punched(number):
+            if libc.fallocate(number, 3, offset, 4096):
+                raise OSError(ctypes.get_errno(), "")
+
+        held = bytearray(6)
+        for number in (fd, other, shared):
+            for call in (
+                lambda: os.pread(number, 6, offset),
+                lambda: os.preadv(number, [held], offset),
+                lambda: os.pwrite(number, b"change", offset),
+                lambda: os.pwritev(number, [b"change"], offset),
+                lambda: os.write(number, b"change"),
+                lambda: os.ftruncate(number, 0),
+                lambda: os.truncate(number, 1 << 40),
+                lambda: os.posix_fallocate(number, 0, 1 << 40),
+                lambda: punched(number),
+            ):
+                try:
+                    call()
+                except OSError as error:
+                    assert error.errno in (errno.EINVAL, errno.ESPIPE, errno.EACCES), error
+                else:
+                    raise AssertionError("not refused")
+        assert view[0:6] == b"secret"
+
+    run_client(device, client)
+
+
+def test_reopening_gives_another_open_file_or_nothing(device: DrmDevice) -> None:
+    """/proc/self/fd/N of a node opens the node, as on Linux; no way leads into the memory file."""
+
+    def client() -> None:
+        fd = open_card("renderD128")
+        handle = create_bo(fd, 4096)
+        map_bo(fd, handle, 4096)[0:6] = b"secret"
+        offset = ioctl(fd, 0x44, "IIQ", handle, 0, 0)[2]
+        task = threading.get_native_id()
+        with open(f"/proc/{os.getppid()}/stat") as file:
+            supervisor = file.read().rpartition(")")[2].split()[1]
+        own, mine = [], f"/proc/self/fdinfo/{fd}"
+        for number in os.listdir(f"/proc/{supervisor}/fd"):
+            with open(f"/proc/{supervisor}/fdinfo/{number}") as file, open(mine) as ours:
+                inode = [line for line in file if line.startswith("ino")]
+                same = inode and inode == [line for line in ours if line.startswith("ino")]
+            if same:
+                own.append(f"/proc/{supervisor}/fd/{number}")
+        assert own
+        for path in (
+            f"/proc/self/fd/{fd}",
+            f"/proc/{os.getpid()}/fd/{fd}",
+            f"/dev/fd/{fd}",
+            f"/proc/self/task/{task}/fd/{fd}",
+            f"/proc/thread-self/fd/{fd}",
+            *own,
+        ):
+            for mode in (os.O_RDWR, os.O_RDONLY):
+                try:
+                    again = os.open(path, mode)
+                except OSError:
+                    continue
+                try:
+                    mmap.mmap(again, 4096, prot=mmap.PROT_READ, offset=offset)
+                except OSError as error:
+                    assert error.errno in (errno.EINVAL, errno.EACCES), (path, error)
+                else:
+                    raise AssertionError(path)
+                os.close(again)
+        files = f"/proc/{os.getpid()}/map_files"
+        view = map_bo(fd, handle, 4096)
+        for name in os.listdir(files) if os.access(files, os.R_OK) else ():
+            try:
+                again = os.open(f"{files}/{name}", os.O_RDWR)
+            except OSError:
+                continue
+            if "memfd" in os.readlink(f"/proc/self/fd/{again}"):
+                try:
+                    mmap.mmap(again, 4096, offset=offset)
+                except OSError as error:
+                    assert error.errno == errno.EACCES
+                else:
+                    raise AssertionError(name)
+            os.close(again)
+
+    run_client(device, client)
+
+
+def test_the_next_owner_of_a_shaders_place_finds_zeros(device: DrmDevice) -> None:
+    def client() -> None:
+        fd = open_card("renderD128")
+        code, place = buffer(bytes.fromhex(sys.argv[1]))
+        handle = ioctl(fd, 0x45, "IIQII", len(code.raw), 0, place, 0, 0)[3]
+        ioctl(fd, 0x09, "II", handle, 0, direction=1)
+
+    run_client(device, client, shader())
+    first = device.memory.shaders.take(PAGE)
+    assert first == SHADERS
+    assert device.memory.guest.read(first, PAGE) == bytes(PAGE)
+    device.memory.shaders.give(first, PAGE)
