@@ -103,6 +103,9 @@ def test_details_are_counted_only_when_selected(counters: PerformanceCounters) -
     assert counters.detailed
     counters.write("PCTRS4", 3)
     assert not counters.detailed, "valid quads are always counted"
+    counters.sources[4] = 6  # as a saved state puts it there
+    assert counters.detailed
+    counters.write("PCTRE", 0)
     counters.everything = True
     assert counters.detailed
 

@@ -36,17 +36,23 @@ _CTYPES: dict[Type, Any] = {
 
 
 class NativeFunction:
-    """A compiled function. Call it with Python numbers (addresses for ptr); it releases the GIL."""
+    """A compiled function. Call it with Python numbers (addresses for ptr); it releases the GIL.
+
+    Attributes
+    ----------
+    call
+        The same without a frame of Python, for as long as this object lives.
+    """
 
     def __init__(self, module: NativeModule, name: str, address: int, function: Function) -> None:
         self.module = module  # keeps the code loaded
         self.name = name
         self.address = address
         returns = _CTYPES[function.returns] if function.returns else None
-        self._call = ctypes.CFUNCTYPE(returns, *(_CTYPES[t] for t in function.args))(address)
+        self.call: Any = ctypes.CFUNCTYPE(returns, *(_CTYPES[t] for t in function.args))(address)
 
     def __call__(self, *args: Any) -> Any:
-        return self._call(*args)
+        return self.call(*args)
 
     def __repr__(self) -> str:
         return f"<native {self.module.name}.{self.name} at {self.address:#x}>"

@@ -34,6 +34,7 @@ from vc4lab.v3d.registers import (
     Register,
 )
 from vc4lab.v3d.scheduler import UserPrograms
+from vc4lab.v3d.shader_interrupts import ShaderInterrupts
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
 
 if TYPE_CHECKING:
@@ -98,8 +99,15 @@ class V3D:
         self.lint = lint = Lint(self.reporter, memory.ram_bytes)
         self.executor.addresses = lint.addresses
         self.order = OrderCheck(memory, self.reporter)
+        self._interrupts = ShaderInterrupts()
         self.frames = FrameRenderer(
-            memory, self.reporter, unknowns=unknowns, engine=engine, threads=threads, lint=lint
+            memory,
+            self.reporter,
+            unknowns=unknowns,
+            engine=engine,
+            threads=threads,
+            lint=lint,
+            interrupts=self._interrupts,
         )
         self.binning = BinningStage(
             self.executor,
@@ -109,6 +117,7 @@ class V3D:
             engine=engine,
             flushed=self._flush_done,
             lint=lint,
+            interrupts=self._interrupts,
         )
         self.rendering = RenderingStage(
             self.executor,
@@ -124,10 +133,6 @@ class V3D:
         )
         self._progress: Progress | None = None
         self._unfinished = [False, False]
-        self._shader_interrupts = (
-            self.binning.coordinates.take_interrupt,
-            self.frames.take_interrupt,
-        )
         self.undrawn = 0
         """Frames that were stored without any of their draws, because all of them were refused."""
         self.cache_watch: CacheWatch | None = None
@@ -159,31 +164,37 @@ class V3D:
         """Whether a list thread is through, but its time is not over."""
         return self._progress is not None and self._progress.is_busy(thread)
 
-    def _spend(self, thread: int) -> None:
+    def _spend(self, thread: int, progress: Progress) -> None:
         """A list thread takes its time for what it has done since it was asked last."""
-        if self._progress is None:
-            return
         counts: JobCounts = (self.frames if thread else self.binning).take_counts()
         if any(counts):
-            self._progress.spend(thread, counts)
+            progress.spend(thread, counts)
 
     def _show(self, kind: int, detail: int = 0) -> None:
         """Something that is done becomes visible."""
         if kind == FLUSH:
-            self.values["BFC"] = (self.values["BFC"] + 1) & 0xFF
-            self._raise(FLDONE)
-            self.threads[0].flushes += 1
+            self._show_flush()
         elif kind == FRAME:
-            self.values["RFC"] = (self.values["RFC"] + 1) & 0xFF
-            self._raise(FRDONE)
-            if self.on_frame is not None:
-                self.on_frame()
+            self._show_frame()
         elif kind == PROGRAM:
             self.programs.completed = (self.programs.completed + 1) & 0xFF
         elif kind == INTERRUPT:
             self.values["DBQITC"] |= detail
         if self._line or self.values["INTENA"] or self.values["DBQITE"]:
             self._update_line()
+
+    def _show_flush(self) -> None:
+        values = self.values
+        values["BFC"] = (values["BFC"] + 1) & 0xFF
+        values["INTCTL"] |= FLDONE
+        self.threads[0].flushes += 1
+
+    def _show_frame(self) -> None:
+        values = self.values
+        values["RFC"] = (values["RFC"] + 1) & 0xFF
+        values["INTCTL"] |= FRDONE
+        if self.on_frame is not None:
+            self.on_frame()
 
     def __repr__(self) -> str:
         return f"<V3D, {self.engine}>"
@@ -311,11 +322,11 @@ class V3D:
         if self._progress is not None:
             self._progress.finish(number)
             self._progress.begin(number)
-        self._unfinished[number] = True
+            self._unfinished[number] = True
         if number == 0:
             self.binning.begin()
         else:
-            self.frames.preparer.begin_list()
+            self.frames.begin_list()
             self.rendering.begin()
         if self.cache_watch is not None:
             self.cache_watch.job()
@@ -327,24 +338,29 @@ class V3D:
 
     def run(self) -> None:
         """Both threads, as far as they get."""
-        self.frames.preparer.counting = self.counters.detailed
+        binning, rendering, threads = self.binning, self.rendering, self.threads
+        counts = self.counters.enable or self.counters.everything
+        self.frames.preparer.counting = bool(counts) and self.counters.detailed
         self.executor.pump()
-        self.rendering.stopped()
-        self.binning.stopped()
-        if self.threads[0].stalled is not None or self.threads[1].stalled is not None:
+        rendering.stopped()
+        binning.stopped()
+        if threads[0].stalled is not None or threads[1].stalled is not None:
             self._look_for_vain_waits()
-        if self.binning.out_of_memory:
+        if binning.out_of_memory:
             self._raise(OUTOMEM)
-        if self.binning.spills_taken:
-            self.binning.spills_taken = 0
+        if binning.spills_taken:
+            binning.spills_taken = 0
             self._raise(SPILLUSE)
         if self._progress is not None:
-            for thread in self.threads:
+            for thread in threads:
                 self._end(thread, self._progress)
-        for number, take in enumerate(self._shader_interrupts):
-            if take():
-                moment = 0 if self._progress is None else self._progress.threads[number]
-                self._interrupt_host(_SHADERS_QPU, moment)
+        if self._interrupts.word.value:
+            self._take_shader_interrupts()
+
+    def _take_shader_interrupts(self) -> None:
+        for number in self._interrupts.take():
+            moment = 0 if self._progress is None else self._progress.threads[number]
+            self._interrupt_host(_SHADERS_QPU, moment)
 
     def _end(self, thread: ListThread, progress: Progress) -> None:
         """A list thread that has stopped goes on running in the guest's eyes, until its moment."""
@@ -352,7 +368,7 @@ class V3D:
         if self._unfinished[number] and not thread.running:
             self._unfinished[number] = False
             if not thread.closed:  # else all it did was counted then
-                self._spend(number)
+                self._spend(number, progress)
             progress.tell(number, ENDS[number])
 
     def _look_for_vain_waits(self) -> None:
@@ -369,26 +385,32 @@ class V3D:
     # -- progress ----------------------------------------------------------------------------
 
     def _flush_done(self) -> None:
-        self._done(0, FLUSH)
+        """A flush is complete."""
+        if self._progress is None:
+            self._show_flush()
+        else:
+            self._show_later(0, FLUSH, self._progress)
+        self.executor.signal(self.threads[0])
 
     def _frame_done(self) -> None:
+        """The last store of a frame is complete."""
         binning, frames = self.binning, self.frames
         if frames.refused or binning.refused:
             refused = frames.refused or not binning.accepted
             self.undrawn += bool(refused and not frames.drawn)
             binning.refused = frames.refused = 0
         frames.drawn, binning.accepted = 0, False
-        self._done(1, FRAME)
-
-    def _done(self, number: int, kind: int) -> None:
-        """A flush is complete, or the last store of a frame."""
         if self._progress is None:
-            self._show(kind)
+            self._show_frame()
         else:
-            self._spend(number)
-            self._progress.tell(number, kind)
-            self._progress.signal(number)
-        self.executor.signal(self.threads[number])
+            self._show_later(1, FRAME, self._progress)
+        self.executor.signal(self.threads[1])
+
+    def _show_later(self, number: int, kind: int, progress: Progress) -> None:
+        """When the list thread has taken its time."""
+        self._spend(number, progress)
+        progress.tell(number, kind)
+        progress.signal(number)
 
     def _on_write_BFC(self, value: int) -> None:
         if value & 1 or self._zero_clears(value):

@@ -137,14 +137,13 @@ class PerformanceCounters:
         self.everything = False
         """Count all sources, whatever the registers say (for listings)."""
         self.sources = [0] * REGISTERS
-        self._detailed = False
         self._values = [0] * REGISTERS
         self._bases = [0] * REGISTERS
 
     @property
     def detailed(self) -> bool:
         """Whether anything of `DETAILS` is to be counted."""
-        return self.everything or self._detailed
+        return self.everything or not DETAILS.isdisjoint(self.selected)
 
     @property
     def selected(self) -> frozenset[int]:
@@ -174,14 +173,12 @@ class PerformanceCounters:
             self.enable = value & (GLOBAL_ENABLE | 0xFFFF)
             for number, count in enumerate(held):
                 self._set(number, count)
-            self._detailed = bool(self.selected & DETAILS)
             self._explain(range(REGISTERS))
         elif name.startswith("PCTRS"):
             number = _number(name)
             count = self.read(f"PCTR{number}")
             self.sources[number] = value & SOURCE_MASK
             self._set(number, count)
-            self._detailed = bool(self.selected & DETAILS)
             self._explain([number])
         else:
             self._set(_number(name), value)

@@ -25,7 +25,6 @@ from vc4lab.records.control import build, parse_list
 from vc4lab.records.shader import GlShader, parse_gl_state
 from vc4lab.v3d.core import V3D
 from vc4lab.v3d.fragment.tile_context import DrawParams
-from vc4lab.v3d.lists.draws import DrawPreparer
 from vc4lab.v3d.lists.pipeline_table import parameter_places
 from vc4lab.v3d.lists.vertices import Arena
 
@@ -56,14 +55,14 @@ class Run:
         self.pictures: list[bytes] = []
         self.changed: list[tuple[int, bytes]] = []
         self.python = 0
-        preparer: DrawPreparer = self.v3d.frames.preparer
-        prepare = preparer.prepare
+        draws = self.v3d.frames.preparer._draws
+        prepare = draws._prepare
 
         def counted(use):  # type: ignore[no-untyped-def]
             self.python += 1
             return prepare(use)
 
-        preparer.prepare = counted  # type: ignore[method-assign]
+        draws._prepare = counted
 
     @property
     def shaders(self) -> list[tuple[int, GlShader]]:
@@ -261,7 +260,7 @@ def test_hash_is_the_native_one() -> None:
         body += build(33, mode=4, length=3, first=0)
     frame.bin(body)
     preparer = frame.v3d.frames.preparer
-    preparer.prepare = None  # type: ignore[assignment, method-assign]
+    preparer._draws._prepare = None  # type: ignore[assignment]
     frame.bin(body)
 
 

@@ -150,7 +150,8 @@ def late_textures_at(address: int) -> LateTextures:
 class LateTextures:
     """The table of one V3D, and what was met since it was last asked.
 
-    Worker threads ask; `begin` and `report` belong to the thread that starts them.
+    Worker threads ask; `begin` and `report` belong to the thread that starts them, and are needed
+    only if there are any (`met`: textures by their parameters).
     """
 
     def __init__(self, memory_base: int, reporter: Reporter, unknowns: Unknowns) -> None:
@@ -160,7 +161,7 @@ class LateTextures:
         self._callback = _RESOLVE(self._resolve)
         self.table.resolve = ctypes.cast(self._callback, ctypes.c_void_p).value or 0
         self._lock = threading.Lock()
-        self._met: dict[tuple[int, ...], Met] = {}
+        self.met: dict[tuple[int, ...], Met] = {}
         self._numbers: dict[tuple[int, ...], int] = {}
         self._samplers: list[Any] = []
         self._news: list[Met] = []
@@ -169,12 +170,12 @@ class LateTextures:
 
     def begin(self) -> None:
         """Makes room before a frame; no program runs."""
-        if len(self._met) > MOST_TEXTURES // 2:
+        if len(self.met) > MOST_TEXTURES // 2:
             self.table.count = self.table.last = 0
             ctypes.memset(
                 self.table.address + LateTable.offset("slots"), 0, MOST_TEXTURES * TextureSlot.size
             )
-            for known in (self._met, self._numbers, self._samplers):
+            for known in (self.met, self._numbers, self._samplers):
                 known.clear()
 
     def report(self) -> None:
@@ -201,13 +202,13 @@ class LateTextures:
             return self._find(words)
 
     def _find(self, words: tuple[int, ...]) -> Met | None:
-        met = self._met.get(words)
+        met = self.met.get(words)
         if met is None:
-            if len(self._met) >= MOST_TEXTURES:
+            if len(self.met) >= MOST_TEXTURES:
                 self._full = True
                 return None
             kind, descriptor = describe_texture(*_padded(words), len(words), unknowns=self.unknowns)
-            met = self._met[words] = Met(words, kind, descriptor)
+            met = self.met[words] = Met(words, kind, descriptor)
             self._news.append(met)
         return met
 

@@ -314,7 +314,7 @@ class QueueEnvironment(WideEnvironment):
     def host_interrupt(self, value: Words, mask: Lanes) -> None:
         if bool(np.any((value != 0) & mask)):
             place = self.shared.context + TileContext.offset("interrupts")
-            ctypes.c_int32.from_address(place).value = 1
+            ctypes.c_uint8.from_address(ctypes.c_uint64.from_address(place).value).value = 1
 
     def scoreboard_wait(self) -> None:
         pass

@@ -18,6 +18,7 @@ from vc4lab.simd import (
     any_,
     const,
     i1,
+    i8,
     i32,
     i32x16,
     iota,
@@ -350,8 +351,8 @@ class FragmentEnvironment(Environment):
         return load_coverage(self.constants.key, self.inputs.zs, [c.get() for c in self.flags])
 
     def host_interrupt(self, value: Value, mask: Value) -> None:
-        place = self.constants.interrupts
-        store(place, select(any_((value != 0) & mask), const(i32, 1), load(i32, place)))
+        place = load(ptr, self.constants.interrupts)
+        store(place, select(any_((value != 0) & mask), const(i8, 1), load(i8, place)))
 
     # -- order among programs: blocks run one after the other ----------------------------------
 

@@ -122,9 +122,11 @@ class TileContext(Struct):
     `batch` is a `FragmentQueue`, which `callback` empties (golden interpreter only).
     `mode` is a number of `tile_layout.LAYOUTS`; `resolved` holds a multisample tile with one sample
     on its way to or from memory; `mask` is the VG mask plane, a byte in each word. `budget`:
-    instructions in loops that a program may execute for a block. `interrupts` is not 0 when a
-    program has written HOST_INT; `left`: the address for which execution left one. `clean`: bits of
-    the buffers (`CLEAN_…`) that hold nothing but what the `clean_…` members say, from a clear on.
+    instructions in loops that a program may execute for a block. `interrupts` is the place of
+    the byte that a program sets with HOST_INT; `left`: the address for which execution left one.
+    `drew`: not 0 if the chain has called a pipeline, which may have counted something. `clean`:
+    bits of the buffers (`CLEAN_…`) that hold nothing but what the `clean_…` members say, from a
+    clear on.
     """
 
     memory = ptr
@@ -137,8 +139,9 @@ class TileContext(Struct):
     draw = i32
     mode = i32
     budget = i32
-    interrupts = i32
     left = i32
+    drew = i32
+    interrupts = ptr
     callback = ptr
     batch = ptr
     setups = Array(ptr, len(SETUPS))

@@ -52,6 +52,9 @@ from vc4lab.v3d.geometry.scan_context import Segment
 FULL_BYTES = 4 * TILE_WORDS
 """Bytes of a part of the tile buffer."""
 
+MOVES = ("tiles_moved", "bytes_moved")
+"""Counters that the loop adds up itself."""
+
 _DRAW = (ptr, ptr, i32)
 """Arguments of a pipeline: context, parameters, guest address of the list."""
 
@@ -67,30 +70,42 @@ def run_tiles(unknowns: Any, job_pointer: Value, context_pointer: Value) -> None
     context.frame_width, context.frame_height = job.frame_width, job.frame_height
     context.budget = job.budget
     context.clean = 0
+    clear_counters(context)
     place = atomic_add(job.field_ptr("next"), const(i32, 1))
     while place < job.order_count:
         chain = load(i32, job.order + place * 4)
-        for counter in range(len(COUNTERS)):
-            store(context.field_ptr("counters") + counter * 4, const(i32, 0))
         status = run_chain(unknowns, job, context, context_pointer, chain)
         result = job.statuses + chain * (4 * STATUS_WORDS)
         store(result, status)
         store(result + 4, context.draw)
         store(result + 8, context.left)
-        if status == STATUS_OK:
-            add_counters(context)
-        else:
+        if status != STATUS_OK:
             job.failed = 1
+        if context.drew != 0:
+            if status == STATUS_OK:
+                add_counters(context)
+            clear_counters(context)
         place = atomic_add(job.field_ptr("next"), const(i32, 1))
 
 
-@staged
-def add_counters(context: Any) -> None:
-    """Adds what a finished chain counted to the thread's totals."""
+def clear_counters(context: Any) -> None:
+    """The chain at hand has counted nothing."""
+    context.drew = 0
     for counter in range(len(COUNTERS)):
-        total = context.field_ptr("totals") + counter * 8
-        amount = load(i32, context.field_ptr("counters") + counter * 4).zext(i64)
-        store(total, load(i64, total) + amount)
+        store(context.field_ptr("counters") + counter * 4, const(i32, 0))
+
+
+def add_counters(context: Any) -> None:
+    """Adds what the draws of a finished chain counted to the thread's totals."""
+    for counter, name in enumerate(COUNTERS):
+        if name not in MOVES:
+            add_total(context, name, load(i32, context.field_ptr("counters") + counter * 4))
+
+
+def add_total(context: Any, name: str, amount: Value) -> None:
+    """Adds to a total of the thread."""
+    total = context.field_ptr("totals") + COUNTERS.index(name) * 8
+    store(total, load(i64, total) + amount.zext(i64))
 
 
 @staged
@@ -99,6 +114,7 @@ def run_chain(unknowns: Any, job: Any, context: Any, context_pointer: Value, cha
     number = load(i32, job.chains + chain * 4)
     end = load(i32, job.chains + chain * 4 + 4)
     status = const(i32, STATUS_OK)
+    tiles = moved = const(i32, 0)  # loads and stores of tiles, their bytes
     while (number < end) & (status == STATUS_OK):
         pointer = job.ops + number * TileOp.size
         op: Any = TileOp.at(pointer)
@@ -111,15 +127,21 @@ def run_chain(unknowns: Any, job: Any, context: Any, context_pointer: Value, cha
         elif kind == OP_LOAD_FULL:
             context.clean = 0
             move_full(context, op.a, op.b, False, unknowns)
-            count_move(context, op.b, FULL_BYTES)
+            tiles, moved = tiles + 1, moved + popcount_(op.b) * FULL_BYTES
         elif kind == OP_STORE_FULL:
             move_full(context, op.a, op.b, True, unknowns)
-            count_move(context, op.b, FULL_BYTES)
+            tiles, moved = tiles + 1, moved + popcount_(op.b) * FULL_BYTES
         elif kind == OP_LOAD:
             context.clean = 0
-            status = move(job, context, context_pointer, op.a, "loader")
+            size = move(job, context, context_pointer, op.a, "loader")
+            tiles, moved = tiles + 1, moved + size
+            if size == 0:
+                status = const(i32, STATUS_NEEDS_MOVER)
         elif kind == OP_STORE:
-            status = move(job, context, context_pointer, op.a, "storer")
+            size = move(job, context, context_pointer, op.a, "storer")
+            tiles, moved = tiles + 1, moved + size
+            if size == 0:
+                status = const(i32, STATUS_NEEDS_MOVER)
         elif kind == OP_DRAW:
             status = run_segments(job, context, context_pointer, op.a, op.a + op.b)
         elif kind == OP_DRAW_PIECES:
@@ -127,6 +149,9 @@ def run_chain(unknowns: Any, job: Any, context: Any, context_pointer: Value, cha
             behind = load(i32, job.piece_first + (op.a + op.b) * 4)
             status = run_segments(job, context, context_pointer, first, behind)
         number = number + 1
+    if status == STATUS_OK:
+        add_total(context, "tiles_moved", tiles)
+        add_total(context, "bytes_moved", moved)
     return status
 
 
@@ -154,26 +179,23 @@ def clear(unknowns: Any, context: Any, kind: Value, low: Value, high: Value) -> 
 
 @staged
 def move(job: Any, context: Any, context_pointer: Value, number: Value, member: str) -> Value:
-    """Stores or loads the tile through the surface's own code, if that is compiled already."""
+    """Stores or loads the tile through the surface's own code, if that is compiled already.
+
+    Returns
+    -------
+    Value
+        The bytes moved, 0 if the code is not there.
+    """
     pointer = job.surfaces + number * SurfaceOp.size
     surface: Any = SurfaceOp.at(pointer)
     function = getattr(surface, member)
-    status = const(i32, STATUS_OK)
+    size = const(i32, 0)
     if function == 0:
         context.draw = number * 2 + int(member == "storer")
-        status = const(i32, STATUS_NEEDS_MOVER)
     else:
         call_pointer(function, None, (ptr, ptr), context_pointer, pointer)
-        add(context, "tiles_moved", const(i32, 1))
-        add(context, "bytes_moved", surface.pixel_bytes * job.tile_width * job.tile_height)
-    return status
-
-
-@staged
-def count_move(context: Any, parts: Value, part_bytes: int) -> None:
-    """A load or store of some parts of the tile buffer as they are."""
-    add(context, "tiles_moved", const(i32, 1))
-    add(context, "bytes_moved", popcount_(parts) * part_bytes)
+        size = surface.pixel_bytes * job.tile_width * job.tile_height
+    return size
 
 
 @staged
@@ -188,6 +210,7 @@ def run_segments(job: Any, context: Any, context_pointer: Value, first: Value, e
         function = entry.function
         if function != 0:
             context.clean = 0
+            context.drew = 1
             before = load(i32, place_of(context, "quads_valid"))
             outcome = call_pointer(
                 function, i32, _DRAW, context_pointer, entry.params, segment.list_address

@@ -33,6 +33,7 @@ from vc4lab.v3d.fragment.tile_context import (
 )
 from vc4lab.v3d.fragment.tile_job import FIRST_BUDGET, FrameWork, NativeFrame
 from vc4lab.v3d.fragment.tile_layout import MULTISAMPLE, WIDE
+from vc4lab.v3d.shader_interrupts import FRAGMENTS, ShaderInterrupts
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
 
 
@@ -83,10 +84,11 @@ FLAWLESS = RenderResult()
 
 
 class Worker:
-    """The native state of one thread."""
+    """The native state of one thread. `interrupts`: as of `TileScheduler`."""
 
-    def __init__(self) -> None:
+    def __init__(self, interrupts: int) -> None:
         self.context: Any = TileContext()
+        self.context.interrupts = interrupts
         self.address: int = self.context.address
         totals = self.address + TileContext.offset("totals")
         self.totals = (ctypes.c_int64 * len(COUNTERS)).from_address(totals)
@@ -103,15 +105,23 @@ class TileScheduler:
     ----------
     threads
         How many work on a frame, the calling one included; one per processor by default.
+    interrupts
+        Where programs interrupt the host.
     """
 
     def __init__(
-        self, threads: int | None = None, unknowns: Unknowns = DEFAULT_UNKNOWNS, target: Any = None
+        self,
+        threads: int | None = None,
+        unknowns: Unknowns = DEFAULT_UNKNOWNS,
+        target: Any = None,
+        interrupts: ShaderInterrupts | None = None,
     ) -> None:
         self.threads = max(1, threads or os.cpu_count() or 1)
-        self._native = tile_functions(unknowns, target)["run_tiles"]
+        self._module = tile_functions(unknowns, target)
+        self._native = self._module["run_tiles"].call
         self._unknowns, self._target = unknowns, target
-        self._workers = [Worker()]
+        self.interrupts = interrupts or ShaderInterrupts()
+        self._workers = [Worker(self.interrupts.place(FRAGMENTS))]
         self._setups: dict[int, int] = {}
         self._tasks: list[SimpleQueue[int | None]] = []
         self._done: SimpleQueue[None] = SimpleQueue()
@@ -252,14 +262,6 @@ class TileScheduler:
         for worker in self._workers:
             worker.context.setups[number] = function.address
 
-    def take_interrupt(self) -> bool:
-        """Whether a fragment program has written HOST_INT since the last call."""
-        found = False
-        for worker in self._workers:
-            if worker.context.interrupts:
-                worker.context.interrupts, found = 0, True
-        return found
-
     def counters(self) -> dict[str, int]:
         """Totals of `COUNTERS` since the start."""
         totals = dict.fromkeys(COUNTERS, 0)
@@ -294,7 +296,7 @@ class TileScheduler:
 
     def _start(self) -> None:
         queue: SimpleQueue[int | None] = SimpleQueue()
-        worker = Worker()
+        worker = Worker(self.interrupts.place(FRAGMENTS))
         for number, address in self._setups.items():
             worker.context.setups[number] = address
         self._workers.append(worker)

@@ -106,7 +106,7 @@ class ListScanner:
             self._grow_offsets(count)
         context.tiles, context.ends, context.tile_count = starts, ends, count
         context.fresh = 1
-        while (status := _native_scan(_met_all_formats)(self._address)) != sc.DONE:
+        while (status := _native_scan(_met_all_formats).call(self._address)) != sc.DONE:
             self._provide(status)
         result.draw_count, result.entries = context.draw_count, context.entries
         result.errors = self._found_errors() if context.error_count else ()

@@ -51,9 +51,9 @@ class VertexContext(Struct):
     stopped = i32  # 0, or the status that ended a shader early
     batches = i32  # batches shaded
     left = i32  # the address for which execution left the program
-    interrupts = i32  # not 0: a shader has written HOST_INT
     deopts = i32  # chunks that only the exact build could shade
     wanted = i32  # lanes of the batch that is shaded, as bits
+    interrupts = ptr  # the byte that a shader sets by writing HOST_INT
     late = ptr  # LateTable, for textures whose kind is None
     textures = Array(ptr, MAX_REQUESTS)  # TextureDescriptor of each request
 

@@ -156,7 +156,7 @@ class InterpretedVertices(WideEnvironment):
 
     def host_interrupt(self, value: Any, mask: Any) -> None:
         if bool(np.any((value != 0) & mask)):
-            self.context.interrupts = 1
+            ctypes.c_uint8.from_address(self.context.interrupts).value = 1
 
     def loop_limit(self) -> None:
         raise _Ended(ENDLESS)

@@ -18,6 +18,7 @@ from vc4lab.simd import (
     call,
     call_pointer,
     const,
+    i8,
     i32,
     i32x16,
     imported,
@@ -175,8 +176,8 @@ class _VertexEnvironment(Environment):
         """One thread per batch: switching is invisible."""
 
     def host_interrupt(self, value: Value, mask: Value) -> None:
-        c, asked = self.context, any_((_word(value) != 0) & mask)
-        c.interrupts = select(asked, const(i32, 1), c.interrupts)
+        place, asked = self.context.interrupts, any_((_word(value) != 0) & mask)
+        store(place, select(asked, const(i8, 1), load(i8, place)))
 
     def loop_limit(self) -> None:
         self.stopped.set(ENDLESS)

@@ -66,7 +66,7 @@ class ListWalker:
         """
         context = self.context
         context.here, context.end = here, end  # members take the low 32 bits
-        result = int(ptb.native("walk")(self._address))
+        result: int = ptb.native("walk").call(self._address)
         return context.here & 0xFFFFFFFF, result
 
     def settle(self, result: int) -> int:

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
     from vc4lab.v3d.lists.cle import ControlListExecutor, Handler
     from vc4lab.v3d.lists.thread import ListThread
+    from vc4lab.v3d.shader_interrupts import ShaderInterrupts
     from vc4lab.v3d.unknowns import Unknowns
 
 _OUT_OF_MEMORY = "binner memory: BPOS (overspill block)"
@@ -93,6 +94,7 @@ class BinningStage:
         engine: str,
         flushed: Callable[[], None],
         lint: Lint | None = None,
+        interrupts: ShaderInterrupts | None = None,
     ) -> None:
         self.executor = executor
         self.thread = thread
@@ -107,6 +109,7 @@ class BinningStage:
             ProgramCache(executor.memory, reporter, unknowns),
             unknowns=unknowns,
             engine=engine,
+            interrupts=interrupts,
         )
         self.stops_at_bad_index = unknowns["index_error"] == "stop"
         self.index_error = False
@@ -169,7 +172,8 @@ class BinningStage:
             self.thread.prefixing = True
         self._walked = 0
         context.indices = self._indices = 0
-        self.coordinates.begin_list()
+        if self.coordinates.endless:  # in a list before
+            self.coordinates.endless.clear()
         self._walks = self._walker.patience.over()
 
     def supply(self, address: int, size: int) -> None:

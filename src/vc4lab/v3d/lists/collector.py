@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -67,19 +68,14 @@ class Collector:
         self.context.piece_start = address
 
     def run(self, address: int, end: int) -> int:
-        """Executes records from `address`; returns the reason it stopped at `self.address`."""
+        """Executes records from `address`; returns the reason it stopped at `context.here`."""
         context = self.context
         context.here, context.end = address, end  # members take the low 32 bits
-        native = _native()
-        while (reason := native(self._address)) == FULL:
+        collect: Callable[[int], int] = _native().call
+        while (reason := collect(self._address)) == FULL:
             self._grow_ops(2 * context.op_capacity)
             self._grow_pieces(2 * context.piece_capacity)
-        return int(reason)
-
-    @property
-    def address(self) -> int:
-        """Guest address of the next record."""
-        return int(self.context.here) & 0xFFFFFFFF
+        return reason
 
     def close_piece(self, end: int) -> None:
         """The list jumps: the piece up to `end` belongs to the current task, too."""

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from vc4lab.qpu.program import Program
     from vc4lab.v3d.fragment.texture_state import TextureDescriptor, TextureKind
     from vc4lab.v3d.geometry.tile_lists import DrawUse, ScanResult
+    from vc4lab.v3d.shader_interrupts import ShaderInterrupts
     from vc4lab.v3d.unknowns import Unknowns
 
 _INDEX_BITS = {1: 16, 2: 24, 3: 32}
@@ -87,6 +88,7 @@ class DrawPreparer:
         unknowns: Unknowns,
         engine: str,
         lint: Lint | None = None,
+        interrupts: ShaderInterrupts | None = None,
     ) -> None:
         self.memory = memory
         self.reporter = reporter
@@ -102,24 +104,29 @@ class DrawPreparer:
         self.late = LateTextures(memory.base, reporter, unknowns)
         self._layout, self._layout_number = SINGLE, LAYOUTS.index(SINGLE)
         self._vg_mask = False
+        self._mode = 0
+        """What pipelines of this frame have in common, as a number."""
         self._expanded = 0
         self.lint = lint or Lint(reporter)
         self._empty_windows = EMPTY_WINDOWS[unknowns["clip_window_empty"]]
         self.ranges = DrawRanges(self.lint.addresses)
         self.vertices = VertexStage(
-            memory, reporter, self.programs, unknowns=unknowns, engine=engine
+            memory,
+            reporter,
+            self.programs,
+            unknowns=unknowns,
+            engine=engine,
+            interrupts=interrupts,
         )
         self._draws = FrameDraws(
             memory,
             self.vertices,
             self.lint.addresses,
+            self.prepare,
+            self._reached,
             self._draw,
             rht_moved=unknowns["rht_boundary_offset"] == "moved",
         )
-
-    def begin_list(self) -> None:
-        """A rendering list starts."""
-        self.vertices.begin_list()
 
     def prepare_all(
         self, scan: ScanResult, layout: TileLayout = SINGLE, vg_mask: bool = False
@@ -129,24 +136,15 @@ class DrawPreparer:
         `layout` is that of the tile buffer, which has a VG mask if `vg_mask`.
         """
         self.vertices.arena.gather()
-        self.late.begin()
+        if self.late.met:
+            self.late.begin()
         if layout is not self._layout:
             self._layout, self._layout_number = layout, LAYOUTS.index(layout)
         self._vg_mask = vg_mask
         self._expanded = scan.expanded
-        self._draws.fill(
-            scan,
-            lambda number: self.prepare(scan.draw(number)),
-            native=self.lint.addresses.listener is None,
-            mode=self._mode,
-            reached=lambda number, target: self._reached(scan.draw(number), number, target),
-        )
+        mode = self._mode = self._layout_number << 2 | vg_mask << 1 | self.counting
+        self._draws.fill(scan, native=self.lint.addresses.listener is None, mode=mode)
         return self._draws
-
-    @property
-    def _mode(self) -> int:
-        """What pipelines of this frame have in common, as a number."""
-        return self._layout_number << 2 | self._vg_mask << 1 | self.counting
 
     def prepare(self, use: DrawUse) -> Draw:
         """The draw for a distinct render state; `NOTHING` (and a message) if it cannot be drawn."""

@@ -21,6 +21,7 @@ from vc4lab.v3d.job_time import JobCounts
 from vc4lab.v3d.lists.draws import DrawPreparer
 from vc4lab.v3d.lists.lint import Lint
 from vc4lab.v3d.lists.render_state import default_state, state_bytes
+from vc4lab.v3d.shader_interrupts import ShaderInterrupts
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
@@ -43,8 +44,10 @@ class FrameRenderer:
         engine: str,
         threads: int | None,
         lint: Lint | None = None,
+        interrupts: ShaderInterrupts | None = None,
     ) -> None:
         self.memory = memory
+        self.interrupts = interrupts or ShaderInterrupts()
         self.reporter = reporter
         self.unknowns = unknowns
         self.threads = threads
@@ -65,13 +68,19 @@ class FrameRenderer:
         self._shape: tuple[int, list[int], Any] | None = None
         self.lint = lint or Lint(reporter)
         self.preparer = DrawPreparer(
-            memory, reporter, unknowns=unknowns, engine=engine, lint=self.lint
+            memory,
+            reporter,
+            unknowns=unknowns,
+            engine=engine,
+            lint=self.lint,
+            interrupts=self.interrupts,
         )
+        self._endless = self.preparer.vertices.endless
 
     @cached_property
     def scheduler(self) -> TileScheduler:
         """The worker threads; made at the first frame, because that compiles the tile loop."""
-        return TileScheduler(self.threads, self.unknowns)
+        return TileScheduler(self.threads, self.unknowns, interrupts=self.interrupts)
 
     def take_counts(self) -> JobCounts:
         """What was rendered since the last call."""
@@ -81,10 +90,10 @@ class FrameRenderer:
         self._counted = totals
         return JobCounts(0, 0, shading, *work)
 
-    def take_interrupt(self) -> bool:
-        """Whether a vertex or fragment shader has interrupted the host since the last call."""
-        found = self.preparer.vertices.take_interrupt()
-        return ("scheduler" in self.__dict__ and self.scheduler.take_interrupt()) or found
+    def begin_list(self) -> None:
+        """A rendering list starts: programs that did not end before may be tried again."""
+        if self._endless:
+            self._endless.clear()
 
     def forget_state(self) -> None:
         """The state of the rendering list is as after power on."""
@@ -125,11 +134,13 @@ class FrameRenderer:
                 layout=mode.layout,
             )
         result = self.scheduler.run(frame)
-        self.preparer.late.report()
-        self.drawn += len(draws)
-        if result is not FLAWLESS or self.preparer.refused:
-            refused = self.preparer.refused + len(result.bad_lists) + len(result.unsupported)
-            self.preparer.refused = 0
+        preparer = self.preparer
+        if preparer.late.met:
+            preparer.late.report()
+        self.drawn += scan.draw_count
+        if result is not FLAWLESS or preparer.refused:
+            refused = preparer.refused + len(result.bad_lists) + len(result.unsupported)
+            preparer.refused = 0
             self.refused += refused
             self.drawn -= refused
             self._report_draws(result, draws)
@@ -140,7 +151,8 @@ class FrameRenderer:
         if scanner.direct.count:  # what the frame before had
             scanner.use(DirectLists(self.memory, self.reporter, self.unknowns))
         scan = scanner.scan(pieces.pieces, pieces.piece_ends, pieces.piece_count)
-        self.index_error |= scanner.direct.index_error
+        if scanner.direct.index_error:
+            self.index_error = True
         if scan.errors:
             self._report_lists(scan.errors)
         return scan

@@ -17,7 +17,7 @@ from vc4lab.v3d.patience import Patience
 
 if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory
-    from vc4lab.v3d.geometry.tile_lists import ScanResult
+    from vc4lab.v3d.geometry.tile_lists import DrawUse, ScanResult
     from vc4lab.v3d.lists.addresses import AddressCheck
     from vc4lab.v3d.lists.vertices import VertexStage
 
@@ -47,7 +47,9 @@ class FrameDraws(Sequence[Draw]):
     """The draws of the frame at hand; made once, filled anew for each frame.
 
     `table` has two u64 a draw, the host addresses of its function and parameters. Items are made
-    when somebody asks for them. `make` turns what was entered as `made` into the rest of a `Draw`.
+    when they are asked for. `prepare(use)` does in Python what native code leaves to it.
+    `reached(use, number, target)` prepares a draw again whose program goes on at an address that
+    was not known. `make` turns what was entered as `made` into the rest of a `Draw`.
     """
 
     def __init__(
@@ -55,6 +57,8 @@ class FrameDraws(Sequence[Draw]):
         memory: GuestMemory,
         vertices: VertexStage,
         addresses: AddressCheck,
+        prepare: Callable[[DrawUse], Draw],
+        reached: Callable[[DrawUse, int, int], Draw | None],
         make: Callable[[int, int, Any], Draw],
         *,
         rht_moved: bool,
@@ -62,7 +66,8 @@ class FrameDraws(Sequence[Draw]):
         self.pipelines = PipelineTable()
         self.table: Any = None
         self._vertices = vertices
-        self._make = make
+        self._prepare, self._reached, self._make = prepare, reached, make
+        self._scan: ScanResult | None = None
         self._count = self._capacity = 0
         self._by_python: dict[int, Draw] = {}
         self._nv: Any = NvContext()
@@ -86,21 +91,12 @@ class FrameDraws(Sequence[Draw]):
         context.found = ctypes.addressof(self._found)
         context.params = -(-ctypes.addressof(self._params) // _ALIGNMENT) * _ALIGNMENT
 
-    def fill(
-        self,
-        scan: ScanResult,
-        prepare: Callable[[int], Draw],
-        *,
-        native: bool,
-        mode: int,
-        reached: Callable[[int, int], Draw | None] = lambda number, target: None,
-    ) -> None:
-        """Prepares all draws of a scan; those that need Python by `prepare(number)`.
+    def fill(self, scan: ScanResult, *, native: bool, mode: int) -> None:
+        """Prepares all draws of a scan.
 
-        `mode` numbers the modes of a frame that pipelines depend on (8 bits). `reached(number,
-        target)` prepares a draw again whose program goes on at an address that was not known.
+        `mode` numbers the modes of a frame that pipelines depend on (8 bits).
         """
-        self._reached = reached
+        self._scan = scan
         context, count = self._context, scan.draw_count
         if self.pipelines.stale:
             self.pipelines.renew()
@@ -118,7 +114,7 @@ class FrameDraws(Sequence[Draw]):
             if native and self.pipelines.made and self._run() == PREPARED:
                 return
             number = context.draw
-            draw = self._by_python[number] = prepare(number)
+            draw = self._by_python[number] = self._prepare(scan.draw(number))
             self.table[2 * number], self.table[2 * number + 1] = draw.function, draw.params
             context.draw = number + 1
 
@@ -127,7 +123,7 @@ class FrameDraws(Sequence[Draw]):
         context, arena = self._context, self._vertices.arena
         while True:
             context.room, context.room_end = arena.window
-            status = int(_native()(self._address))
+            status: int = _native().call(self._address)
             arena.take_up_to(context.room)
             if status != ROOM:
                 return status
@@ -135,7 +131,8 @@ class FrameDraws(Sequence[Draw]):
 
     def reached(self, number: int, target: int) -> Draw | None:
         """A draw made anew, whose program has gone on at `target`; None if it cannot."""
-        draw = self._reached(number, target)
+        assert self._scan is not None
+        draw = self._reached(self._scan.draw(number), number, target)
         if draw is not None:
             self._by_python[number] = draw
         return draw

@@ -142,6 +142,8 @@ class RenderingStage:
         self.lint = lint or Lint(reporter)
         self.finished = finished
         self.mode = FrameMode()
+        self._open = True
+        """False: nothing was collected since the last frame was drawn."""
         self._tile_list = 0
         """The branch to a tile's list that was looked at last."""
         self.collector = Collector(executor.memory.base)
@@ -154,7 +156,7 @@ class RenderingStage:
 
     def stopped(self) -> None:
         """The thread stopped: what is collected is drawn although no frame ended."""
-        if self.thread.running or not self.collector.context.tasks:
+        if not self._open or self.thread.running or not self.collector.context.tasks:
             return
         self._draw()
         self.reporter.report(
@@ -168,12 +170,13 @@ class RenderingStage:
         """Executes the regular records from the thread's address on, frame by frame."""
         thread, collector = self.thread, self.collector
         context, binning = collector.context, self.executor.threads[0]
+        self._open = True
         if self.lint.addresses.listener is not None:  # who wants to see every mode, too
             context.mode_known = 0
         while True:
             context.increments = binning.increments
             reason = collector.run(thread.current, thread.end)
-            thread.current = collector.address
+            thread.current = context.here & 0xFFFFFFFF
             if binning.increments != context.increments:
                 binning.increments = context.increments
                 self.executor.waited(1)
@@ -181,6 +184,7 @@ class RenderingStage:
                 self._draw()
                 self.finished()
                 if thread.current == thread.end:
+                    self._open = False
                     return
             elif reason == TILE_AGAIN:
                 self._draw()

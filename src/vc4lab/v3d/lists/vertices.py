@@ -32,6 +32,7 @@ from vc4lab.v3d.geometry.vertex import (
 from vc4lab.v3d.geometry.vertex_context import BATCH, COORDINATE_ROWS, ENDLESS, LEFT
 from vc4lab.v3d.geometry.vertex_indices import index_range
 from vc4lab.v3d.registers import Errors
+from vc4lab.v3d.shader_interrupts import COORDINATES, VERTICES, ShaderInterrupts
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
@@ -61,7 +62,7 @@ class Arena:
     """Host memory for shaded vertices, reused from frame to frame."""
 
     def __init__(self) -> None:
-        self._blocks: list[tuple[int, int, Any]] = []
+        self._blocks: list[tuple[tuple[int, int], Any]] = []
         self._block = 0
         self.window = 0, 0
         """Host addresses: what is free in a row, from a multiple of 64 on."""
@@ -69,20 +70,16 @@ class Arena:
     def reset(self) -> None:
         """Everything handed out is free again."""
         if self._blocks:
-            self._enter(0)
+            self._block, self.window = 0, self._blocks[0][0]
 
     def gather(self) -> None:
-        """Nobody uses what was handed out: next time, as much fits in a row."""
+        """What was handed out is not used any more: next time, as much fits in a row."""
         if len(self._blocks) > 1:
-            size = sum(end - start for start, end, _ in self._blocks)
+            size = sum(end - start for (start, end), _ in self._blocks)
             self._blocks.clear()
             self.window = 0, 0
             self.reserve(size)
         self.reset()
-
-    def _enter(self, number: int) -> None:
-        self._block = number
-        self.window = self._blocks[number][:2]
 
     def take_up_to(self, address: int) -> None:
         """Of the window, what lies before a host address was taken."""
@@ -92,13 +89,14 @@ class Arena:
         """Makes sure that the window has ``size`` bytes."""
         while self.window[1] - self.window[0] < size:
             if self._block + 1 < len(self._blocks):
-                self._enter(self._block + 1)
+                self._block += 1
+                self.window = self._blocks[self._block][0]
                 continue
             room = max(size, 1 << 20)
             buffer = (ctypes.c_char * (room + _ALIGNMENT))()
             start = (ctypes.addressof(buffer) + _ALIGNMENT - 1) & -_ALIGNMENT
-            self._blocks.append((start, start + room, buffer))
-            self._enter(len(self._blocks) - 1)
+            self._block, self.window = len(self._blocks), (start, start + room)
+            self._blocks.append((self.window, buffer))
 
     def take(self, size: int) -> int:
         """The host address of ``size`` bytes, aligned to 64; contents are anything."""
@@ -143,6 +141,8 @@ class _Job:
 class VertexStage:
     """Runs vertex shaders (or NV copies) for the draws of a frame."""
 
+    stage = VERTICES
+
     def __init__(
         self,
         memory: GuestMemory,
@@ -151,6 +151,7 @@ class VertexStage:
         *,
         unknowns: Unknowns,
         engine: str,
+        interrupts: ShaderInterrupts | None = None,
     ) -> None:
         self.memory = memory
         self.reporter = reporter
@@ -163,9 +164,11 @@ class VertexStage:
         self._pipelines: dict[tuple[Any, ...], tuple[Program, VertexPipeline]] = {}
         self.shaders = ShaderTable()
         """Pipelines that native code may use by itself."""
-        self._endless: dict[int, Program] = {}
-        """Programs, by id, that did not end in the list at hand: one overrun of each is enough."""
-        self._interrupt = False
+        self._interrupts = interrupts or ShaderInterrupts()
+        self.shaders.vertex.interrupts = self._interrupts.place(self.stage)
+        self.endless: dict[int, Program] = {}
+        """Programs, by id, that did not end in the list at hand: one overrun of each is enough. To
+        be emptied when a list starts."""
         self.errors = 0
         """Bits of ERRSTAT that shaders have caused."""
         self._instructions = 0
@@ -174,17 +177,6 @@ class VertexStage:
     def instructions(self) -> int:
         """Instructions of all batches shaded since the start; a loop counts once."""
         return self._instructions + self.shaders.instructions
-
-    def take_interrupt(self) -> bool:
-        """Whether a shader has interrupted the host since the last call."""
-        native, found = self.shaders.vertex, self._interrupt
-        found |= bool(native.interrupts)
-        native.interrupts, self._interrupt = 0, False
-        return found
-
-    def begin_list(self) -> None:
-        """A control list starts: programs that did not end before may be tried again."""
-        self._endless.clear()
 
     def shade(self, use: DrawUse, shader: ShaderState) -> ShadedVertices:
         """The vertices a draw uses, in the form of the primitive setup. Raises Unsupported."""
@@ -229,6 +221,7 @@ class VertexStage:
         context: Any = VertexContext()
         context.memory = self.memory.base
         context.uniforms = uniforms
+        context.interrupts = self._interrupts.place(self.stage)
         for number, attribute in enumerate(shader.attributes):
             context.bases[number] = attribute.address
             context.strides[number] = attribute.stride
@@ -298,16 +291,15 @@ class VertexStage:
         context.output = output
         context.used = wanted.used
         context.first, context.last = wanted.first, wanted.last
-        if id(job.program) in self._endless:
+        if id(job.program) in self.endless:
             raise endless(job.code, vertex)
         context.batches = 0
         status = job.pipeline.shade(context)
-        self.late.report()
+        if self.late.met:
+            self.late.report()
         self._instructions += context.batches * len(job.program.words)
-        if context.interrupts:
-            self._interrupt, context.interrupts = True, 0
         if status == ENDLESS:
-            self._endless[id(job.program)] = job.program
+            self.endless[id(job.program)] = job.program
             self.shaders.forget()  # native code must not try again with every draw
             raise endless(job.code, vertex)
         return job, status
@@ -337,6 +329,8 @@ def endless(code: int, vertex: bool) -> Unsupported:
 
 class CoordinateStage(VertexStage):
     """Runs coordinate shaders (or NV copies) for one primitive record at a time."""
+
+    stage = COORDINATES
 
     def coordinates(self, shader: ShaderState, source: IndexSource) -> Coordinates | None:
         """What the binner needs of the vertices ``source`` names; None if there are none."""
