@@ -34,6 +34,14 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
             "rotation_order=last",
         ),
     },
+    "tests/drm/kms/test_scanout.py": {
+        "test_products_are_rounded_as_the_switch_says": ("hvs_blend_rounding=down",),
+        "test_a_plane_is_scaled_as_the_switch_says": ("hvs_filter=nearest",),
+        "test_a_plane_that_is_shrunk_a_lot_is_as_the_switch_says": ("hvs_shrink_limit=wraps",),
+    },
+    "tests/drm/kms/test_planes.py": {
+        "test_a_plane_that_is_scaled_too_much_is_refused": ("hvs_shrink_limit=refuses",),
+    },
     "tests/soc/address/test_address_space.py": {
         "test_older_firmware_gives_the_framebuffers_physical_address": (
             "framebuffer_address=physical",

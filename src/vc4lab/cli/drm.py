@@ -119,7 +119,6 @@ def drm(
         threads=threads, unknowns=unknowns_of(unknown), reporter=reporter, deep=deep,
         trace=_print_trace if trace else None,
     ) as device:  # fmt: skip
-        device.keep_pictures = screenshot is not None
         code = _run(device, program, frames, folder)
         picture = device.screenshot() if screenshot is not None else None
         code = _how_it_ended(device, code, frames)

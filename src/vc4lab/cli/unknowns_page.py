@@ -6,6 +6,7 @@ python -m vc4lab.cli.unknowns_page > docs/unknowns.md
 from __future__ import annotations
 
 from vc4lab.diagnostics.unknown import Unknown
+from vc4lab.drm.kms.unknowns import ROWS as DISPLAY
 from vc4lab.qpu.unknowns import ROWS as QPU
 from vc4lab.soc.unknowns import ROWS as BOARD
 from vc4lab.v3d.compute.unknowns import ROWS as COMPUTE
@@ -38,6 +39,7 @@ AREAS: tuple[tuple[str, list[Unknown]], ...] = (
     ("Rasteriser and tile buffer", TILES),
     ("User programs, VPM and DMA", COMPUTE),
     ("Board and firmware", BOARD),
+    ("Display hardware (`vc4lab drm`)", DISPLAY),
 )
 
 NOT_DECIDED: tuple[tuple[str, str, str], ...] = (

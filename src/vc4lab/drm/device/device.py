@@ -14,6 +14,7 @@ from vc4lab.drm.device.files import OpenFile
 from vc4lab.drm.device.gem import Buffers, DmaBuf
 from vc4lab.drm.device.gpu import Gpu, Job
 from vc4lab.drm.device.memory import DEFAULT_BYTES, PAGE, GpuMemory
+from vc4lab.drm.device.pictures import FinalScreen, Pictures, RunResult
 from vc4lab.drm.device.syncobjs import SyncObjects
 from vc4lab.drm.device.vc4 import Vc4
 from vc4lab.drm.kms.atomic import Atomic
@@ -100,7 +101,8 @@ class DrmDevice:
         self.screen = Screen(modes, paced=paced)
         self.screen.on_frame = self._frame_shown
         self.screen.on_leaving = self._leaving
-        commits = Commits(self.screen, self.vc4)
+        self.pictures = Pictures(self.screen, self.memory.guest, self.v3d.unknowns)
+        commits = Commits(self.screen, self.vc4, self.v3d.unknowns)
         self.frames = FrameBuffers(self.screen, self.buffers)
         self.resources = Resources(self.screen)
         legacy = Legacy(self.screen, commits, self.resources, self.frames, self.buffers)
@@ -111,12 +113,10 @@ class DrmDevice:
         )  # fmt: skip
         self.supervisor = Supervisor(self, platform_gpu(), self.memory.file.descriptor, deep=deep)
         self.buffers.mappings = self.supervisor.mappings
-        self.picture: Image | None = None
-        """The last picture that went away, if `keep_pictures`."""
-        self.keep_pictures = False
         self.stop_after: int | None = None
         """End the programs after so many frames."""
-        self.on_frame: Callable[[int], None] | None = None
+        self.frame_listeners: list[Callable[[int], None]] = []
+        """Called with the number of pictures so far while the new one is on the screen."""
 
     def __enter__(self) -> DrmDevice:
         return self
@@ -128,21 +128,24 @@ class DrmDevice:
         """End the GPU's thread."""
         self.gpu.stop()
 
-    def run(self, program: Sequence[str], *, frames: int | None = None, **options: Any) -> int:
-        """Run a program to its end, or until so many frames were shown; its exit code.
+    def run(
+        self, program: Sequence[str], *, frames: int | None = None, **options: Any
+    ) -> RunResult:
+        """Run a program to its end, or until so many frames were shown.
 
+        The result is its exit code and has the last picture: `run(["kmscube"]).screen.image`.
         Raises NotPossible where programs cannot be supervised, OSError if it cannot be started.
         """
-        self.stop_after = self.screen.frames + frames if frames is not None else None
+        before = self.screen.frames
+        self.stop_after = before + frames if frames is not None else None
         code = self.supervisor.run(program, **options)
         self.vc4.let_go()
-        return code
+        shown = self.screen.frames - before
+        return RunResult(code, FinalScreen(self.pictures.pixels, shown))
 
     def screenshot(self) -> Image | None:
         """What the screen shows, or what it showed last."""
-        from vc4lab.drm.kms.scanout import compose
-
-        return compose(self.screen, self.memory.guest) or self.picture
+        return self.pictures.image
 
     # -- events inside -----------------------------------------------------------------------------
 
@@ -154,18 +157,16 @@ class DrmDevice:
         self.supervisor.stop()
 
     def _frame_shown(self) -> None:
-        if self.on_frame is not None:
-            self.on_frame(self.screen.frames)
+        if self.stop_after is None or self.screen.frames <= self.stop_after:
+            for listener in self.frame_listeners:
+                listener(self.screen.frames)
         if self.stop_after is not None and self.screen.frames == self.stop_after:
             self._leaving()
             self.supervisor.stop()
 
     def _leaving(self) -> None:
-        from vc4lab.drm.kms.scanout import compose
-
-        ended = self.stop_after is not None and self.screen.frames > self.stop_after
-        if (self.keep_pictures or self.stop_after is not None) and not ended:
-            self.picture = compose(self.screen, self.memory.guest) or self.picture
+        if self.stop_after is None or self.screen.frames <= self.stop_after:
+            self.pictures.keep()
 
     # -- as the supervisor sees it -----------------------------------------------------------------
 

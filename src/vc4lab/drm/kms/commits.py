@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 from vc4lab.drm.device.fences import Fence
 from vc4lab.drm.kms import objects as o
 from vc4lab.drm.kms.modes import MODE, problem_of
+from vc4lab.drm.kms.scaling import SCALE_BITS
 from vc4lab.drm.kms.screen import Flip, Screen
+from vc4lab.drm.kms.unknowns import DEFAULT_UNKNOWNS, Unknowns
 from vc4lab.drm.uapi.ioctls import Later, Refused, invalid, missing
 
 if TYPE_CHECKING:
@@ -44,9 +46,12 @@ class Commit:
 class Commits:
     """Checks and makes changes."""
 
-    def __init__(self, screen: Screen, vc4: Vc4 | None) -> None:
+    def __init__(
+        self, screen: Screen, vc4: Vc4 | None, unknowns: Unknowns = DEFAULT_UNKNOWNS
+    ) -> None:
         self.screen = screen
         self.vc4 = vc4
+        self.refuses_shrinking = unknowns["hvs_shrink_limit"] == "refuses"
 
     def check(self, commit: Commit) -> None:
         """Whether the display could show that. Raises Refused."""
@@ -95,6 +100,16 @@ class Commits:
             raise Refused(errno.ENOSPC, "the source lies outside of the frame buffer")
         if not (plane["SRC_W"] and plane["SRC_H"] and plane["CRTC_W"] and plane["CRTC_H"]):
             raise invalid("a plane without a size")
+        for place, size, source in (
+            ("CRTC_X", "CRTC_W", "SRC_W"),
+            ("CRTC_Y", "CRTC_H", "SRC_H"),
+        ):
+            first = plane[place] - (1 << 64) if plane[place] >> 63 else plane[place]
+            factor = plane[source] // plane[size]
+            if first + plane[size] > o.I32:
+                raise Refused(errno.ERANGE, "a plane beyond all coordinates")
+            if not factor or (self.refuses_shrinking and factor >> SCALE_BITS):
+                raise Refused(errno.ERANGE, "a plane scaled too much")
 
     def make(self, commit: Commit) -> Later | None:
         """Check the change and make it; visible at the next vblank. Raises Refused."""

@@ -1,12 +1,16 @@
-"""Pixel formats of frame buffers (fourcc codes) and how they become pictures."""
+"""Pixel formats of frame buffers (fourcc codes), and which of them may be tiled."""
 
 from __future__ import annotations
 
+import struct
 from dataclasses import dataclass
 
 LINEAR = 0
 T_TILED = 0x0700_0000_0000_0001
 INVALID_MODIFIER = 0x00FF_FFFF_FFFF_FFFF
+TILE_PITCH = 128
+"""Bytes of a T tile's rows side by side: a tiled pitch is a multiple of it."""
+TILE_ROWS = 32
 
 
 def fourcc(text: str) -> int:
@@ -14,40 +18,82 @@ def fourcc(text: str) -> int:
     return int.from_bytes(text.encode(), "little")
 
 
+Bits = tuple[int, int]
+"""The lowest bit of a channel in a pixel, and how many; (0, 0) for a channel that is not there."""
+
+
 @dataclass(frozen=True)
 class Format:
-    """`order`: which byte of a pixel holds R, G, B, A; of 16 bits: name only."""
+    """Where the channels of a pixel (a little-endian number) are."""
 
     name: str
     bits: int
     depth: int
-    order: tuple[int, int, int, int] = (2, 1, 0, 3)
-    alpha: bool = False
+    red: Bits
+    green: Bits
+    blue: Bits
+    alpha: Bits = (0, 0)
+    tiled: bool = False
+    """Whether the display hardware reads it T-tiled, too."""
 
     @property
     def code(self) -> int:
         return fourcc(self.name)
 
+    @property
+    def has_alpha(self) -> bool:
+        """Whether its pixels can be transparent."""
+        return self.alpha[1] > 0
+
+    @property
+    def channels(self) -> tuple[Bits, Bits, Bits, Bits]:
+        """In the order red, green, blue, alpha."""
+        return self.red, self.green, self.blue, self.alpha
+
+    def allows(self, modifier: int) -> bool:
+        """Whether a frame buffer of this format can have that layout."""
+        return modifier == LINEAR or (modifier == T_TILED and self.tiled)
+
 
 FORMATS = {
     f.code: f
     for f in (
-        Format("XR24", 32, 24),
-        Format("AR24", 32, 32, alpha=True),
-        Format("XB24", 32, 24, (0, 1, 2, 3)),
-        Format("AB24", 32, 32, (0, 1, 2, 3), alpha=True),
-        Format("RG16", 16, 16),
+        Format("XR24", 32, 24, (16, 8), (8, 8), (0, 8), tiled=True),
+        Format("AR24", 32, 32, (16, 8), (8, 8), (0, 8), (24, 8), tiled=True),
+        Format("AB24", 32, 32, (0, 8), (8, 8), (16, 8), (24, 8), tiled=True),
+        Format("XB24", 32, 24, (0, 8), (8, 8), (16, 8), tiled=True),
+        Format("RG16", 16, 16, (11, 5), (5, 6), (0, 5), tiled=True),
+        Format("BG16", 16, 16, (0, 5), (5, 6), (11, 5), tiled=True),
+        Format("AR15", 16, 15, (10, 5), (5, 5), (0, 5), (15, 1), tiled=True),
+        Format("XR15", 16, 15, (10, 5), (5, 5), (0, 5), tiled=True),
+        Format("RG24", 24, 24, (16, 8), (8, 8), (0, 8)),
+        Format("BG24", 24, 24, (0, 8), (8, 8), (16, 8)),
+        Format("RGB8", 8, 8, (5, 3), (2, 3), (0, 2)),
+        Format("BGR8", 8, 8, (0, 3), (3, 3), (6, 2)),
+        Format("XR12", 16, 12, (8, 4), (4, 4), (0, 4)),
+        Format("AR12", 16, 12, (8, 4), (4, 4), (0, 4), (12, 4)),
+        Format("XB12", 16, 12, (0, 4), (4, 4), (8, 4)),
+        Format("AB12", 16, 12, (0, 4), (4, 4), (8, 4), (12, 4)),
+        Format("RX12", 16, 12, (12, 4), (8, 4), (4, 4)),
+        Format("RA12", 16, 12, (12, 4), (8, 4), (4, 4), (0, 4)),
+        Format("BX12", 16, 12, (4, 4), (8, 4), (12, 4)),
+        Format("BA12", 16, 12, (4, 4), (8, 4), (12, 4), (0, 4)),
     )
 }
+"""Those of the HVS of a Pi 1 to 3 as Linux's driver lists them, without YUV."""
 MODIFIERS = (T_TILED, LINEAR)
-LEGACY = {(32, 24): fourcc("XR24"), (32, 32): fourcc("AR24"), (16, 16): fourcc("RG16")}
+LEGACY = {
+    (32, 24): fourcc("XR24"),
+    (32, 32): fourcc("AR24"),
+    (24, 24): fourcc("RG24"),
+    (16, 16): fourcc("RG16"),
+    (16, 15): fourcc("XR15"),
+}
 """By bits and depth of ADDFB."""
 
 
 def in_formats() -> bytes:
-    """The IN_FORMATS blob: every format with every modifier."""
-    import struct
-
+    """The IN_FORMATS blob: which format can have which modifier."""
     codes = list(FORMATS)
     head = 24
     modifiers = head + 4 * len(codes) + 4 * (len(codes) % 2)
@@ -55,5 +101,6 @@ def in_formats() -> bytes:
     out += struct.pack(f"<{len(codes)}I", *codes)
     out = out.ljust(modifiers, b"\0")
     for modifier in MODIFIERS:
-        out += struct.pack("<QIIQ", (1 << len(codes)) - 1, 0, 0, modifier)
+        which = sum(1 << n for n, f in enumerate(FORMATS.values()) if f.allows(modifier))
+        out += struct.pack("<QIIQ", which, 0, 0, modifier)
     return out

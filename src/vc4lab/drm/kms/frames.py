@@ -7,12 +7,12 @@ import errno
 from vc4lab.drm.device.files import OpenFile
 from vc4lab.drm.device.gem import Buffers
 from vc4lab.drm.kernel.binning import round_up
-from vc4lab.drm.kms.formats import FORMATS, LEGACY, LINEAR, MODIFIERS, T_TILED
+from vc4lab.drm.kms.formats import FORMATS, LEGACY, LINEAR, T_TILED, TILE_PITCH, TILE_ROWS
+from vc4lab.drm.kms.modes import MAX_SIDE
 from vc4lab.drm.kms.screen import FrameBuffer, Screen
 from vc4lab.drm.uapi.ioctls import Call, Refused, invalid, ioctl, missing
 
 WITH_MODIFIERS = 2
-MAX_SIDE = 8192
 MAX_FRAME_BUFFERS = 65536
 
 
@@ -33,15 +33,17 @@ class FrameBuffers:
             raise invalid(f"format 0x{code:08x}")
         if not (0 < a.width <= MAX_SIDE and 0 < a.height <= MAX_SIDE):
             raise invalid(f"a frame buffer of {a.width}x{a.height}")
-        if modifier not in MODIFIERS:
-            raise invalid(f"modifier 0x{modifier:x}")
+        if not kind.allows(modifier):
+            raise invalid(f"{kind.name} with modifier 0x{modifier:x}")
         target = self.buffers.lookup(call.file, handle)
         if target.private or target.was_purged:
             raise invalid("a shader's or a purged buffer")
         least = a.width * kind.bits // 8
-        rows = round_up(a.height, 32) if modifier == T_TILED else a.height
-        last = pitch * (rows - 1) + (pitch if modifier == T_TILED else least)
-        if pitch < least or offset + last > target.size:
+        tiled = modifier == T_TILED
+        rows = round_up(a.height, TILE_ROWS) if tiled else a.height
+        last = pitch * (rows - 1) + (pitch if tiled else least)
+        broken = tiled and pitch % TILE_PITCH
+        if pitch < least or broken or offset + last > target.size:
             raise invalid(f"{a.width}x{a.height}, pitch {pitch} in {target}")
         if len(self.screen.frame_buffers) >= MAX_FRAME_BUFFERS:
             raise Refused(errno.ENOMEM, "too many frame buffers")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from vc4lab.drm.kms import objects as o
 from vc4lab.drm.kms.commits import Commit, Commits
+from vc4lab.drm.kms.formats import LINEAR, fourcc
 from vc4lab.drm.kms.frames import FrameBuffers
 from vc4lab.drm.kms.modes import MODE, MODE_FIELDS
 from vc4lab.drm.kms.resources import Resources
@@ -190,16 +191,12 @@ class Legacy:
 
     def _cursor_frame(self, call: Call) -> FrameBuffer:
         """The frame buffer of a legacy cursor; there is one at a time."""
-        from vc4lab.drm.kms.formats import FORMATS, LINEAR, fourcc
-
         old = self.screen.plane(CURSOR).state["FB_ID"]
         if old in self._cursors and old in call.file.frame_buffers:
             self._cursors.pop(old)
             self.frames.remove(call.file, old)
         pitch = call.args.width * 4
-        code = fourcc("AR24")
-        number = self.frames.add(call, call.args.handle, code, pitch, 0, LINEAR)
-        assert code in FORMATS
+        number = self.frames.add(call, call.args.handle, fourcc("AR24"), pitch, 0, LINEAR)
         self._cursors[number] = self.screen.frame_buffers[number]
         return self._cursors[number]
 

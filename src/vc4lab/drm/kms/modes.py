@@ -17,7 +17,7 @@ MODE = Structure("drm_mode_modeinfo", MODE_FIELDS)
 PREFERRED, DRIVER = 1 << 3, 1 << 6
 POSITIVE_H, NEGATIVE_H, POSITIVE_V, NEGATIVE_V = 1, 2, 4, 8
 MAX_SIDE = 2048
-"""Of what the display shows: the limit of a Pi's HVS."""
+"""Of what the display shows and of frame buffers: Linux's limit for the HVS of a Pi 1 to 3."""
 
 _SIZE = re.compile(r"(\d+)x(\d+)(?:@(\d+))?")
 

@@ -18,7 +18,11 @@ I32_RANGE = ((1 << 64) - (1 << 31), I32)
 
 @dataclass(frozen=True)
 class Property:
-    """What a property may be. `values`: a range's ends, or the type of the object."""
+    """What a property may be.
+
+    `values`: a range's ends, the type of the object, or of a bit mask the bits of which exactly one
+    is set.
+    """
 
     id: int
     name: str
@@ -35,6 +39,9 @@ class Property:
             return self.values[0] <= value <= self.values[1]
         if self.flags & ENUM:
             return any(value == number for number, _ in self.enums)
+        if self.flags & BITMASK:
+            known = sum(1 << number for number, _ in self.enums)
+            return not value & ~known and (value & self.values[0]).bit_count() == 1
         return True
 
 
@@ -55,13 +62,13 @@ class DisplayObject:
 
 
 class Registry:
-    """Numbers of all objects; properties are shared by name."""
+    """Numbers of all objects; objects share properties that are alike."""
 
     def __init__(self) -> None:
         self._next = 1
         self.objects: dict[int, DisplayObject] = {}
         self.properties: dict[int, Property] = {}
-        self._by_name: dict[str, Property] = {}
+        self._made: dict[tuple[object, ...], Property] = {}
 
     def number(self) -> int:
         """A new one; no number is used twice."""
@@ -86,8 +93,9 @@ class Registry:
         values: tuple[int, ...] = (),
         enums: tuple[tuple[int, str], ...] = (),
     ) -> Property:
-        """The property with that name, made when it is first asked for."""
-        if name not in self._by_name:
+        """The property of that name and range, made when it is first asked for."""
+        key = name, flags, values, enums
+        if key not in self._made:
             made = Property(self.number(), name, flags, values, enums)
-            self._by_name[name] = self.properties[made.id] = made
-        return self._by_name[name]
+            self._made[key] = self.properties[made.id] = made
+        return self._made[key]

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING
 from vc4lab.drm.device.core import ATOMIC, UNIVERSAL_PLANES
 from vc4lab.drm.kms import objects as o
 from vc4lab.drm.kms.formats import FORMATS
-from vc4lab.drm.kms.modes import MODE, MODE_FIELDS
+from vc4lab.drm.kms.modes import MAX_SIDE, MODE, MODE_FIELDS
 from vc4lab.drm.kms.screen import HDMI_A, HEIGHT_MM, OVERLAY, TMDS, WIDTH_MM, Screen
 from vc4lab.drm.uapi.ioctls import Call, invalid, ioctl, missing
 
 if TYPE_CHECKING:
     from vc4lab.drm.device.files import OpenFile
 
-MAX_SIZE = 2048
 NAME_BYTES = 32
 MAX_BLOB = 65536
 
@@ -67,7 +66,7 @@ class Resources:
             room = getattr(a, f"count_{many}")
             count = write_numbers(call, getattr(a, f"{name}_id_ptr"), room, numbers)
             setattr(a, f"count_{many}", count)
-        a.min_width, a.max_width, a.min_height, a.max_height = 0, MAX_SIZE, 0, MAX_SIZE
+        a.min_width, a.max_width, a.min_height, a.max_height = 0, MAX_SIDE, 0, MAX_SIDE
 
     @ioctl(
         0xA1, "MODE_GETCRTC",
@@ -162,7 +161,7 @@ class Resources:
         if prop is None:
             raise missing(f"no property {a.prop_id}")
         a.flags, a.name = prop.flags, prop.name.encode()
-        values = list(prop.values) or [number for number, _ in prop.enums]
+        values = [number for number, _ in prop.enums] or list(prop.values)
         a.count_values = write_numbers(call, a.values_ptr, a.count_values, values, "Q")
         if a.enum_blob_ptr and a.count_enum_blobs >= len(prop.enums):
             packed = [struct.pack("<Q32s", n, text.encode()) for n, text in prop.enums]

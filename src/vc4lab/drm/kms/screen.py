@@ -22,6 +22,8 @@ HDMI_A = 11
 TMDS = 2
 WIDTH_MM, HEIGHT_MM = 510, 290
 MAX_VBLANKS = 64
+MAX_ZPOS = 17
+"""Of the planes above the primary one, as Linux's driver counts them."""
 
 
 @dataclass
@@ -140,8 +142,13 @@ class Screen:
         plane.add(prop("alpha", o.RANGE, (0, 0xFFFF)), 0xFFFF)
         blends = ((0, "None"), (1, "Pre-multiplied"), (2, "Coverage"))
         plane.add(prop("pixel blend mode", o.ENUM, enums=blends), 1)
-        order = {PRIMARY: 0, OVERLAY: 1, CURSOR: 2}[kind]
-        plane.add(prop("zpos", o.RANGE | o.IMMUTABLE, (0, 2)), order)
+        turns = ((0, "rotate-0"), (2, "rotate-180"), (4, "reflect-x"), (5, "reflect-y"))
+        plane.add(prop("rotation", o.BITMASK, (0xF,), enums=turns), 1)
+        if kind == PRIMARY:
+            plane.add(prop("zpos", o.RANGE | o.IMMUTABLE, (0, 0)))
+        else:
+            order = 1 if kind == OVERLAY else MAX_ZPOS
+            plane.add(prop("zpos", o.RANGE, (1, MAX_ZPOS)), order)
         return plane
 
     def plane(self, kind: int) -> o.DisplayObject:

@@ -1,0 +1,1 @@
+"""What the display shows, composed by compiled code."""

@@ -1,0 +1,138 @@
+"""Lines of a frame buffer as 32-bit pixels (blue in the low byte), whatever format they have."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vc4lab.simd import (
+    Array,
+    Struct,
+    Value,
+    gather,
+    i8x16,
+    i16x16,
+    i32,
+    i32x16,
+    i64,
+    iota,
+    load,
+    ptr,
+    select,
+    splat,
+    staged,
+    store,
+    table,
+    unroll,
+)
+
+BLOCK = 16
+"""Pixels that are worked on at once; lines have room for so many more."""
+_SUBTILES = [0, 3, 1, 2, 2, 1, 3, 0]
+"""Place of a sub-tile in its tile, by (odd row of tiles, lower half, right half)."""
+
+
+class Layer(Struct):
+    """A plane as the kernels see it. `line`, `raw`: scratch lines of the frame buffer's width."""
+
+    frame = ptr
+    pitch = i64
+    tiled = i32
+    tiles = i64
+    """In a row."""
+    pixel_bytes = i32
+    plain = i32
+    """The pixels are what is wanted."""
+    low = Array(i32, 4)
+    """Of red, green, blue, alpha: lowest bit, mask, factor and shift that make 8 bits of it."""
+    mask = Array(i32, 4)
+    factor = Array(i32, 4)
+    down = Array(i32, 4)
+    left = i32
+    right = i32
+    """Pixels that are needed of a line."""
+    rows = ptr
+    """Source line of each line that is made."""
+    row_count = i32
+    columns = ptr
+    """Source pixel of each pixel that is made; 0: one after the other from `left` on."""
+    count = i32
+    """Pixels of a line that is made."""
+    taps = i32
+    weights = ptr
+    blend = i32
+    alpha = i32
+    rounding = i32
+    out = ptr
+    out_pitch = i64
+    raw = ptr
+    line = ptr
+    picked = ptr
+
+
+@staged
+def line_of(layer: Any, row: Value) -> Value:
+    """Where pixel `left` of a source line is, converted."""
+    place = layer.frame + row.zext(i64) * layer.pitch
+    if layer.tiled != 0:
+        detile_line(layer, row)
+        place = layer.raw
+    start = place + layer.left.zext(i64) * layer.pixel_bytes.zext(i64)
+    if layer.plain == 0:
+        convert_line(layer, start)
+        start = layer.line
+    return start
+
+
+@staged
+def wide(number: Any) -> Value:
+    """A number that is not negative, as part of an address."""
+    result: Value = number.zext(i64)
+    return result
+
+
+@staged
+def detile_line(layer: Any, row: Value) -> None:
+    """Copy the sub-tiles' parts of a line of a T-tiled frame buffer into `raw`."""
+    tile_row = row.shr(5)
+    odd = tile_row & 1
+    orders = table(i32, _SUBTILES)
+    order = orders + ((odd * 4 + (row.shr(4) & 1) * 2) * 4).zext(i64)
+    inner = ((row.shr(2) & 3) * 256 + (row & 3) * 16).zext(i64)
+    tiles = layer.frame + tile_row.zext(i64) * layer.tiles * 4096 + inner
+    first = (layer.left * layer.pixel_bytes).shr(6)
+    end = (layer.right * layer.pixel_bytes + 63).shr(6)
+    for number in range(first, end):
+        column = wide(number).shr(1)
+        column = select(odd == 1, layer.tiles - 1 - column, column)
+        subtile = load(i32, order + wide((number & 1) * 4)).zext(i64)
+        source = tiles + column * 4096 + subtile * 1024
+        target = layer.raw + wide(number * 64)
+        for utile in unroll(4):
+            store(target + 16 * utile, load(i8x16, source + 64 * utile))
+
+
+@staged
+def convert_line(layer: Any, start: Value) -> None:
+    """Pixels of any format into `line`."""
+    channels = [
+        [load(i32, layer.field_ptr(name) + 4 * n) for name in ("low", "mask", "factor", "down")]
+        for n in range(4)
+    ]
+    count = layer.right - layer.left
+    size = layer.pixel_bytes
+    for done in range(0, count, BLOCK):
+        place = start + wide(done * size)
+        pixels = splat(0, BLOCK)
+        if size == 4:
+            pixels = load(i32x16, place)
+        elif size == 2:
+            pixels = load(i16x16, place).zext(i32x16)
+        elif size == 1:
+            pixels = load(i8x16, place).zext(i32x16)
+        else:
+            pixels = gather(i32, place, iota(BLOCK) * 3) & 0xFFFFFF
+        red, green, blue, alpha = [
+            ((pixels.shr(splat(low, BLOCK)) & mask) * factor).shr(splat(down, BLOCK))
+            for low, mask, factor, down in channels
+        ]
+        store(layer.line + wide(done * 4), alpha << 24 | red << 16 | green << 8 | blue)

@@ -1,0 +1,47 @@
+"""What no document says about the display hardware (HVS): rows of the unknowns table."""
+
+from __future__ import annotations
+
+from vc4lab.diagnostics.unknown import DEFAULT_UNKNOWNS, Unknown, Unknowns, register
+
+__all__ = ["DEFAULT_UNKNOWNS", "ROWS", "Unknowns"]
+
+_LINUX = "No document of the HVS is public; Linux's vc4_plane.c and vc4_hvs.c"
+
+ROWS = [
+    Unknown(
+        "hvs_filter",
+        "How does the display scale a plane?",
+        {
+            "polyphase": "by 4 taps in 8 phases (Mitchell and Netravali, B = C = 1/3), to less "
+            "than 2/3 by the mean of the area that a pixel covers",
+            "nearest": "by the source pixel under the middle of each pixel",
+        },
+        "polyphase",
+        "Scale a plane of one white pixel on a board and capture the HDMI signal.",
+        f"{_LINUX} name the filter's coefficients, the two scalers and the factor between them, "
+        "not their phases or precision",
+    ),
+    Unknown(
+        "hvs_shrink_limit",
+        "What shows a plane that is shrunk 32 times or more?",
+        {
+            "scales": "it is scaled like others",
+            "wraps": "only the low 21 bits of the factor (16.16) count, so a part of it",
+            "refuses": "nothing: the change is refused with ERANGE",
+        },
+        "scales",
+        "Shrink a plane 40 times on a board.",
+        f"{_LINUX} let every factor through to fields of 21 bits",
+    ),
+    Unknown(
+        "hvs_blend_rounding",
+        "How are products rounded where planes are blended?",
+        {"nearest": "to the nearest", "down": "down"},
+        "nearest",
+        "Lay a plane of alpha 1 over white on a board and capture the HDMI signal.",
+        _LINUX,
+    ),
+]
+
+register(ROWS)
