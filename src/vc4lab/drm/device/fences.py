@@ -6,42 +6,44 @@ import os
 import threading
 from collections.abc import Callable, Iterable
 
+_lock = threading.Lock()
+"""Of all fences: what is done under it is short, and a job has one of its own without more."""
+
 
 class Fence:
     """Done or not yet; callbacks run once, in the thread that is done."""
 
-    def __init__(self, *, done: bool = False) -> None:
-        self._done = threading.Event()
-        self._callbacks: list[Callable[[], None]] = []
-        self._lock = threading.Lock()
-        if done:
-            self._done.set()
+    __slots__ = ("_callbacks", "is_done")
 
-    @property
-    def is_done(self) -> bool:
-        return self._done.is_set()
+    def __init__(self, *, done: bool = False) -> None:
+        self.is_done = done
+        self._callbacks: list[Callable[[], None]] | None = None
 
     def signal(self) -> None:
         """It is done."""
-        with self._lock:
-            if self._done.is_set():
-                return
-            self._done.set()
-            callbacks, self._callbacks = self._callbacks, []
-        for callback in callbacks:
+        with _lock:
+            self.is_done = True
+            callbacks, self._callbacks = self._callbacks, None
+        for callback in callbacks or ():
             callback()
 
     def then(self, callback: Callable[[], None]) -> None:
         """Call when it is done, at once if it is."""
-        with self._lock:
-            if not self._done.is_set():
+        with _lock:
+            if not self.is_done:
+                if self._callbacks is None:
+                    self._callbacks = []
                 self._callbacks.append(callback)
                 return
         callback()
 
     def wait(self, seconds: float) -> bool:
         """Wait in this thread; whether it is done."""
-        return self._done.wait(seconds)
+        if not self.is_done:
+            done = threading.Event()
+            self.then(done.set)
+            done.wait(seconds)
+        return self.is_done
 
 
 def all_of(fences: Iterable[Fence]) -> Fence:
