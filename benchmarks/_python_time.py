@@ -1,0 +1,59 @@
+"""How much of a process's CPU time is Python: the time of its threads outside native calls.
+
+System calls count as Python: they are what the interpreter asks the kernel for. What compiled
+code of the project takes, whichever thread calls it, does not. A look costs about a microsecond
+for each thread, and each native call about one more, which is counted as Python as well.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from vc4lab.simd.native import NativeFunction
+
+
+class PythonTime:
+    """CPU time of all threads, and of native calls, since the watch began."""
+
+    def __init__(self) -> None:
+        self._native: dict[int, int] = {}
+        self._clocks: dict[int, int] = {}
+
+    def nanoseconds(self) -> tuple[int, int]:
+        """CPU time of Python, and of native calls, of the threads that live."""
+        clocks, native = self._clocks, self._native
+        total = 0
+        for thread in threading.enumerate():
+            number = thread.ident
+            if number is None:
+                continue
+            if number not in clocks:
+                clocks[number] = time.pthread_getcpuclockid(number)
+            total += time.clock_gettime_ns(clocks[number])
+        spent = sum(list(native.values()))
+        return total - spent, spent
+
+    @contextmanager
+    def watching(self) -> Iterator[PythonTime]:
+        """Native calls are timed meanwhile."""
+        plain: Any = NativeFunction.__call__
+        native = self._native
+        now, me = time.thread_time_ns, threading.get_ident
+
+        def timed(function: NativeFunction, *args: Any) -> Any:
+            start = now()
+            try:
+                return function._call(*args)
+            finally:
+                number = me()
+                native[number] = native.get(number, 0) + now() - start
+
+        NativeFunction.__call__ = timed  # type: ignore[method-assign]
+        try:
+            yield self
+        finally:
+            NativeFunction.__call__ = plain  # type: ignore[method-assign]

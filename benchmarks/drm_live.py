@@ -1,0 +1,90 @@
+"""Real programs on the virtual device: glmark2 beside llvmpipe, and Python's share of a frame.
+
+``make bench VC4_DRIVER=DIR``; without a driver there are no rows. Each scene is drawn in turn by
+the driver on the V3D and by llvmpipe under the same device, off screen at 800x600, on as many
+cores as there are. "Python a frame" is the CPU time of all threads of the supervisor outside
+native calls (`_python_time.py`), from one SUBMIT_CL to the next, the median of 300 frames.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import statistics
+import subprocess
+from math import exp, log
+from typing import Any
+
+from benchmarks import _glmark2 as glmark2
+from benchmarks._python_time import PythonTime
+from vc4lab.cli.drm import DRIVERS_PATH
+
+SUBMIT_CL = 0x40
+FRAMES = 300
+FIRST = 300
+"""Frames before the steady state."""
+
+
+def python_a_frame(scene: str = "build:use-vbo=true", *, on_screen: bool = False) -> list[float]:
+    """Microseconds of Python of each of the frames."""
+    looks: list[int] = []
+    with glmark2.device() as device, PythonTime().watching() as watch:
+        declared, handler = device.table[SUBMIT_CL]
+
+        def submit(call: Any) -> Any:
+            if len(looks) < FIRST + FRAMES + 1:
+                looks.append(watch.nanoseconds()[0])
+            else:
+                device.supervisor.stop()
+            return handler(call)
+
+        device.table[SUBMIT_CL] = declared, submit
+        command = [glmark2.PROGRAM, "-s", "801x600", "-b", f"{scene}:duration=60"]
+        device.run(
+            command if on_screen else [*command, "--off-screen"],
+            environment={**os.environ, DRIVERS_PATH: str(glmark2.driver())},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+    steady = looks[FIRST:]
+    return [(end - start) / 1000 for start, end in zip(steady, steady[1:], strict=False)]
+
+
+def run() -> list[dict[str, Any]]:
+    if not glmark2.DRIVER or shutil.which(glmark2.PROGRAM) is None:
+        what = "VC4_DRIVER=DIR names a driver" if not glmark2.DRIVER else glmark2.PROGRAM
+        print(f"no live device measured: it needs {what}")
+        return []
+    folder = glmark2.driver()
+    rows: list[dict[str, Any]] = []
+    for name, on_screen in (("off screen", False), ("on the screen", True)):
+        spent = python_a_frame(on_screen=on_screen)
+        if spent:
+            rows.append({
+                "name": f"Python a frame, glmark2 build {name}",
+                "value": statistics.median(spent), "unit": "us of CPU",
+            })  # fmt: skip
+    ratios = []
+    with glmark2.device() as device:
+        for scene in glmark2.SCENES:
+            found = glmark2.beside(device, scene, folder)
+            if found is None:
+                print(f"{scene}: glmark2 failed")
+                continue
+            ours, peer = found
+            ratios.append(ours / peer)
+            rows.append({
+                "name": f"glmark2 {scene}", "value": ours, "unit": "frames/s", "peer": "llvmpipe",
+                "peer_value": peer, "ratio": ratios[-1],
+            })  # fmt: skip
+    if ratios:
+        mean = exp(statistics.fmean(map(log, ratios)))
+        rows.append({
+            "name": f"glmark2, geometric mean of {len(ratios)} scenes", "value": mean,
+            "unit": "x llvmpipe", "ratio": mean,
+        })  # fmt: skip
+        rows.append({
+            "name": "glmark2, lowest", "value": min(ratios), "unit": "x llvmpipe",
+            "ratio": min(ratios),
+        })  # fmt: skip
+    return rows
