@@ -27,10 +27,12 @@ Answer = int | Later | Outcome
 class Caller(Task):
     """The thread whose call is being answered; it can be given descriptors."""
 
+    __slots__ = ("call", "descriptors", "listener")
+
     def __init__(
         self, task: Task, call: Notification, listener: Listener, descriptors: Descriptors
     ) -> None:
-        super().__init__(task.tid, task._memories)
+        super().__init__(task.tid, task._kept)
         self.call = call
         self.listener = listener
         self.descriptors = descriptors

@@ -24,6 +24,8 @@ _GET_LOCK, _SET_LOCK = 36, 37
 _LOCK = struct.Struct("hhxxxxqqixxxx")
 FIRST_COOKIE = 1 << 40
 COOKIE_STEP = 16
+SEEN = 1024
+"""So many texts of /proc are remembered."""
 EVENT_POLL_MARK = 0x7663_346C << 32
 """Upper half of the data by which an epoll of ours is known."""
 
@@ -59,6 +61,8 @@ class Descriptors:
         self._known: dict[int, Description] = {}
         self._own: dict[int, Opened] = {}
         """Objects with files of their own, by inode."""
+        self._seen: dict[bytes, Opened] = {}
+        """By what /proc says of a descriptor, position included, until something is forgotten."""
 
     def __iter__(self) -> Iterator[Description]:
         return iter(list(self._known.values()))
@@ -125,6 +129,9 @@ class Descriptors:
         info = task.position(number)
         if info is None:
             return None
+        seen = self._seen.get(info.text)
+        if seen is not None:
+            return seen
         inode = info.value(b"ino")
         if inode is None:  # an older kernel
             found = task.inode_of(number)
@@ -135,7 +142,11 @@ class Descriptors:
             inode_number = int(inode)
         if inode_number == self.identity[1]:
             description = self._known.get(info.position)
-            return description.opened if description is not None else None
+            if description is None:
+                return None
+            if inode is not None and len(self._seen) < SEEN:
+                self._seen[info.text] = description.opened
+            return description.opened
         own = self._own.get(inode_number)
         if own is not None and task.inode_of(number) != (self.identity[0], inode_number):
             return None  # the same number on another file system
@@ -162,6 +173,7 @@ class Descriptors:
         return bool(_LOCK.unpack(answer)[0] != fcntl.F_UNLCK)
 
     def _forget(self, cookie: int) -> Opened | None:
+        self._seen.clear()
         opened = self._known.pop(cookie).opened
         opened.descriptions -= 1
         if opened.descriptions:

@@ -304,7 +304,10 @@ class Supervisor:
 
     def _sweep(self) -> None:
         self.files.sweep_at = None
-        self._next_sweep = time.monotonic() + _SWEEP_SECONDS
+        now = time.monotonic()
+        if now >= self._next_sweep:
+            self._next_sweep = now + _SWEEP_SECONDS
+            self.targets.sweep()
         for opened in self.descriptors.sweep():
             self.device.released(opened)
 

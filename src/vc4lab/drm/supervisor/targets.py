@@ -9,48 +9,87 @@ from __future__ import annotations
 import errno
 import os
 import struct
-from collections import OrderedDict
 from dataclasses import dataclass
+from typing import Any
 
+from vc4lab.drm.supervisor.filters import WINDOW
 from vc4lab.drm.uapi.ioctls import Refused
 
-KEPT_MEMORIES = 128
-"""So many threads' memory files stay open."""
+KEPT_FILES = 128
+"""So many threads' memory files stay open, and so many files about descriptors."""
 MAX_PATH = 4096
 _PAGE = 4096
+
+
+class KeptFiles:
+    """Open files of /proc about threads: opening one costs as much as reading it five times.
+
+    A file about a descriptor says what is there now, whenever it is read, and nothing any more when
+    its thread is gone. A memory file stays what it is when another thread gets the number: `sweep`
+    closes those of dead threads.
+    """
+
+    def __init__(self) -> None:
+        self.memories: dict[int, int] = {}
+        self.descriptors: dict[tuple[int, int], int] = {}
+        """By thread and descriptor."""
+
+    def keep(self, kept: dict[Any, int], key: Any, file: int) -> None:
+        """One more, and perhaps the oldest one less."""
+        kept[key] = file
+        if len(kept) > KEPT_FILES:
+            self.drop(kept, next(iter(kept)))
+
+    def drop(self, kept: dict[Any, int], key: Any) -> None:
+        """Close one, if it is there."""
+        file = kept.pop(key, None)
+        if file is not None:
+            os.close(file)
+
+    def sweep(self) -> None:
+        """Close the files of threads that are gone."""
+        for tid in {*self.memories, *(tid for tid, _ in self.descriptors)}:
+            if not os.path.exists(f"/proc/{tid}"):
+                self.drop(self.memories, tid)
+                for key in [key for key in self.descriptors if key[0] == tid]:
+                    self.drop(self.descriptors, key)
+
+    def close(self) -> None:
+        """Close all."""
+        kept: dict[Any, int]
+        for kept in (self.memories, self.descriptors):
+            for key in list(kept):
+                self.drop(kept, key)
 
 
 class Task:
     """A thread that made a system call."""
 
-    def __init__(self, tid: int, memories: OrderedDict[int, int]) -> None:
+    __slots__ = ("_kept", "tid")
+
+    def __init__(self, tid: int, kept: KeptFiles) -> None:
         self.tid = tid
-        self._memories = memories
+        self._kept = kept
 
     def other(self, tid: int) -> Task:
         """Another thread or process."""
-        return Task(tid, self._memories)
+        return Task(tid, self._kept)
 
     # -- memory ------------------------------------------------------------------------------------
 
     def _memory(self) -> int:
-        found = self._memories.get(self.tid)
+        found = self._kept.memories.get(self.tid)
         if found is None:
             try:
                 found = os.open(f"/proc/{self.tid}/mem", os.O_RDWR | os.O_CLOEXEC)
             except OSError as error:
                 raise Refused(errno.EFAULT, f"/proc/{self.tid}/mem: {error.strerror}") from None
-            self._memories[self.tid] = found
-            if len(self._memories) > KEPT_MEMORIES:
-                _, oldest = self._memories.popitem(last=False)
-                os.close(oldest)
+            self._kept.keep(self._kept.memories, self.tid, found)
         return found
 
     def forget(self) -> None:
         """The thread's memory has changed (exec) or the number belongs to another."""
-        found = self._memories.pop(self.tid, None)
-        if found is not None:
-            os.close(found)
+        self._kept.drop(self._kept.memories, self.tid)
 
     def read_some(self, address: int, size: int) -> bytes:
         """Up to `size` bytes: fewer where the mapping ends. Raises Refused (EFAULT) for none."""
@@ -66,6 +105,14 @@ class Task:
 
     def read(self, address: int, size: int) -> bytes:
         """Exactly `size` bytes. Raises Refused (EFAULT)."""
+        file = self._kept.memories.get(self.tid)
+        if file is not None:
+            try:
+                data = os.pread(file, size, address)
+            except (OSError, OverflowError):
+                data = b""
+            if len(data) == size:
+                return data
         data = self.read_some(address, size)
         while len(data) < size:
             data += self.read_some(address + len(data), size - len(data))
@@ -121,6 +168,14 @@ class Task:
 
     def position(self, number: int) -> DescriptorInfo | None:
         """What /proc says about a descriptor; None if it is closed."""
+        key = self.tid, number
+        kept = self._kept.descriptors
+        known = kept.get(key)
+        if known is not None:
+            try:
+                return DescriptorInfo(os.pread(known, 4096, 0))
+            except OSError:  # closed, or the thread is gone: perhaps its number belongs to another
+                self._kept.drop(kept, key)
         try:
             file = os.open(f"/proc/{self.tid}/fdinfo/{number}", os.O_RDONLY | os.O_CLOEXEC)
         except OSError:
@@ -128,8 +183,11 @@ class Task:
         try:
             text = os.read(file, 4096)
         except OSError:
+            os.close(file)
             return None
-        finally:
+        if number in WINDOW:
+            self._kept.keep(kept, key, file)
+        else:
             os.close(file)
         return DescriptorInfo(text)
 
@@ -223,13 +281,16 @@ class Targets:
     """All supervised threads."""
 
     def __init__(self) -> None:
-        self._memories: OrderedDict[int, int] = OrderedDict()
+        self._kept = KeptFiles()
 
     def task(self, tid: int) -> Task:
         """The thread with that number."""
-        return Task(tid, self._memories)
+        return Task(tid, self._kept)
+
+    def sweep(self) -> None:
+        """Let go of what belonged to threads that are gone."""
+        self._kept.sweep()
 
     def close(self) -> None:
         """Let go of all memory."""
-        while self._memories:
-            os.close(self._memories.popitem()[1])
+        self._kept.close()

@@ -1,0 +1,73 @@
+"""Files of /proc that stay open: what they say is of now and of the thread they were made for."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+
+from vc4lab.drm.supervisor.filters import WINDOW
+from vc4lab.drm.supervisor.targets import KEPT_FILES, Targets
+
+
+def test_a_descriptor_that_was_closed_and_opened_again() -> None:
+    targets = Targets()
+    task = targets.task(os.getpid())
+    number = WINDOW.start + 7
+    assert task.position(number) is None
+    file = os.memfd_create("a")
+    try:
+        os.dup2(file, number)
+        os.lseek(number, 16, os.SEEK_SET)
+        first = task.position(number)
+        os.lseek(number, 32, os.SEEK_SET)
+        second = task.position(number)
+        os.close(number)
+        assert first is not None
+        assert second is not None
+        assert (first.position, second.position) == (16, 32)
+        assert task.position(number) is None
+        os.dup2(file, number)
+        again = task.position(number)
+        assert again is not None
+        assert again.position == 32
+        os.close(number)
+    finally:
+        os.close(file)
+        targets.close()
+
+
+def test_files_of_dead_threads_are_closed_and_others_stay() -> None:
+    targets = Targets()
+    before = len(os.listdir("/proc/self/fd"))
+    child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    try:
+        for number in (os.getpid(), child.pid):
+            assert targets.task(number).read_some(id(targets), 0) == b""
+        assert len(os.listdir("/proc/self/fd")) == before + 3  # with the pipe
+        targets.sweep()
+        assert len(os.listdir("/proc/self/fd")) == before + 3
+    finally:
+        child.communicate()
+    targets.sweep()
+    assert len(os.listdir("/proc/self/fd")) == before + 1
+    targets.close()
+    assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_many_threads_do_not_use_up_descriptors() -> None:
+    targets = Targets()
+    before = len(os.listdir("/proc/self/fd"))
+    stop = threading.Event()
+    threads = [threading.Thread(target=stop.wait) for _ in range(KEPT_FILES + 20)]
+    for thread in threads:
+        thread.start()
+    try:
+        for thread in threads:
+            assert thread.native_id is not None
+            targets.task(thread.native_id).read_some(id(targets), 0)
+        assert len(os.listdir("/proc/self/fd")) == before + KEPT_FILES
+    finally:
+        stop.set()
+        targets.close()
