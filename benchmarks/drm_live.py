@@ -12,6 +12,7 @@ import os
 import shutil
 import statistics
 import subprocess
+from itertools import pairwise
 from math import exp, log
 from typing import Any
 
@@ -47,7 +48,7 @@ def python_a_frame(scene: str = "build:use-vbo=true", *, on_screen: bool = False
             stderr=subprocess.DEVNULL,
         )
     steady = looks[FIRST:]
-    return [(end - start) / 1000 for start, end in zip(steady, steady[1:], strict=False)]
+    return [(end - start) / 1000 for start, end in pairwise(steady)]
 
 
 def run() -> list[dict[str, Any]]:
