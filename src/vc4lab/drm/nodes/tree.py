@@ -101,6 +101,8 @@ class Tree:
             place.write_text(node.text or "")
         else:
             place.mkdir(exist_ok=True)
+            if node.over_host and not os.path.isdir(node.path):
+                node.over_host = False  # the host has no such directory: it is ours alone
             for child in node.children.values():
                 self._write(child)
             if node.over_host:
@@ -164,8 +166,8 @@ class Tree:
         return node
 
     def is_listed(self, node: Node) -> bool:
-        """Whether opening the directory must show ours: below /sys it does."""
-        return not node.over_host or node.path in ("/sys/class", "/sys/bus")
+        """Whether opening the directory must show ours, or lead to ours."""
+        return not node.over_host or node.path in ("/sys/class", "/sys/bus", "/sys/dev/char")
 
 
 def _names(path: str) -> list[str]:

@@ -18,7 +18,7 @@ _NO_FOLLOW = 0x100
 _EMPTY_PATH = 0x1000
 _O_PATH = 0o10000000
 _CREATES = os.O_CREAT | os.O_EXCL
-PREFIXES = ("/sys", "/dev/dri", "/proc")
+PREFIXES = ("/sys", "/dev/dri", "/dev/input", "/run/udev", "/proc")
 """Absolute paths that begin otherwise are the host's, unless they climb with `..`."""
 
 
@@ -68,6 +68,8 @@ class PathCalls:
         found = self.locate(caller, directory, path, follow=follow)
         if isinstance(found, Outcome):
             return found
+        if flags & _O_PATH and not follow and self._lies_there(caller, directory, path, found):
+            return Outcome.PROCEED
         if found is None:
             raise Refused(errno.EACCES if flags & os.O_CREAT else errno.ENOENT)
         if isinstance(found, Node):
@@ -84,6 +86,21 @@ class PathCalls:
             return self._give_file(caller, self.tree.root + found.path, flags)
         return self._give_file(caller, found, flags)
 
+    def _lies_there(
+        self, caller: Caller, directory: int, name: str, found: Node | HostPath | None
+    ) -> bool:
+        """Whether the directory is one of ours on disk, with a link of that name.
+
+        libudev goes from directory to directory and looks at each link itself. A descriptor of a
+        link cannot be handed over, but the kernel can open that on disk.
+        """
+        if "/" in name or directory & 0xFFFFFFFF == _AT_FDCWD:
+            return False
+        base = caller.path_of(directory & 0xFFFFFFFF)
+        if self.tree.virtual(base) == base or not os.path.islink(f"{base}/{name}"):
+            return False
+        return isinstance(found, Node) or (found is not None and os.path.islink(found))
+
     def _reopened(self, caller: Caller, path: str) -> str | None:
         """The node's name when a path is /proc/…/fd/N of a device descriptor."""
         if not path.startswith("/proc/") or "/fd/" not in path:
@@ -92,8 +109,8 @@ class PathCalls:
         if not number.isdigit():
             return None
         opened = caller.find(int(number))
-        name = self.device.name_of(opened) if opened is not None else ""
-        return name.rpartition("/")[2] if name.startswith("/dev/dri/") else None
+        node = self.tree.find(self.device.name_of(opened)) if opened is not None else None
+        return node.device if node is not None else None
 
     def _give(self, caller: Caller, name: str, flags: int) -> Answer:
         opened = self.device.open(name, caller)
