@@ -105,11 +105,15 @@ def show(fd, width=640, height=480):
 
 
 def run_client(
-    device: DrmDevice, client: Callable[[], None], *arguments: str, expect: int | None = 0
+    device: DrmDevice,
+    client: Callable[[], None],
+    *arguments: str,
+    expect: int | None = 0,
+    helpers: str = "",
 ) -> str:
     """Run a function's source under the device; what it printed."""
     source = textwrap.dedent(inspect.getsource(client))
-    text = f"{CLIENT}\n\n{source}\n\n{client.__name__}()\n"
+    text = f"{CLIENT}\n{helpers}\n{source}\n\n{client.__name__}()\n"
     with tempfile.TemporaryDirectory() as folder:
         script = Path(folder, "client.py")
         script.write_text(text)

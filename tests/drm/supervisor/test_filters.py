@@ -38,8 +38,11 @@ def decide(code: bytes, audit: int, number: int, *args: int) -> bool:
     raise AssertionError("the program does not end")
 
 
-def notified(machine: Machine, name: str, *args: int, deep: bool = False) -> bool:
-    return decide(build_filter(machine, deep=deep), machine.audit, machine.calls[name], *args)
+def notified(
+    machine: Machine, name: str, *args: int, deep: bool = False, inputs: bool = False
+) -> bool:
+    code = build_filter(machine, deep=deep, inputs=inputs)
+    return decide(code, machine.audit, machine.calls[name], *args)
 
 
 @MACHINES
@@ -120,3 +123,19 @@ def test_jumps_fit_in_a_byte_and_the_program_in_the_kernel(machine: Machine) -> 
         code = build_filter(machine, deep=deep)
         assert len(code) % 8 == 0
         assert len(code) // 8 < 256
+
+
+@MACHINES
+def test_of_input_devices_only_ioctl_and_fstat_are_seen(machine: Machine) -> None:
+    for inputs in (False, True):
+        assert notified(machine, "ioctl", 800, 0x80044501, inputs=inputs) == inputs
+        for number, seen in ((799, False), (800, inputs), (899, inputs), (900, True)):
+            if "fstat" in machine.calls:
+                assert notified(machine, "fstat", number, inputs=inputs) == seen
+            args = (number, 0, 0, 0x1000)
+            assert notified(machine, "newfstatat", *args, inputs=inputs) == seen
+        assert not notified(machine, "fstat", 1000, inputs=inputs)
+        assert not notified(machine, "read", 800, 0, 24, inputs=inputs)
+        assert not notified(machine, "close", 800, inputs=inputs)
+        assert not notified(machine, "epoll_ctl", 3, 1, 800, inputs=inputs)
+        assert not notified(machine, "ioctl", 3, 0x5401, inputs=inputs)

@@ -17,6 +17,8 @@ from vc4lab.drm.device.memory import DEFAULT_BYTES, PAGE, GpuMemory
 from vc4lab.drm.device.pictures import FinalScreen, Pictures, RunResult
 from vc4lab.drm.device.syncobjs import SyncObjects
 from vc4lab.drm.device.vc4 import Vc4
+from vc4lab.drm.input.clients import EvdevFile
+from vc4lab.drm.input.sink import Input
 from vc4lab.drm.kms.atomic import Atomic
 from vc4lab.drm.kms.commits import Commits
 from vc4lab.drm.kms.frames import FrameBuffers
@@ -24,6 +26,7 @@ from vc4lab.drm.kms.legacy import Legacy
 from vc4lab.drm.kms.modes import STANDARD, Mode
 from vc4lab.drm.kms.resources import Resources
 from vc4lab.drm.kms.screen import Screen
+from vc4lab.drm.nodes.input_nodes import add_input_nodes
 from vc4lab.drm.nodes.platform_gpu import MAJOR, MINORS, platform_gpu
 from vc4lab.drm.supervisor.answers import Answer, Caller, Outcome
 from vc4lab.drm.supervisor.descriptors import Opened
@@ -64,6 +67,10 @@ class DrmDevice:
         Bytes that programs can have in all.
     trace
         Called with a line for each ioctl.
+    input
+        Whether there are a keyboard and a pointer (`self.input`).
+    pointer
+        "relative" as a mouse, which games want, or "absolute" as a tablet: places on the screen.
     """
 
     def __init__(
@@ -78,6 +85,8 @@ class DrmDevice:
         reporter: Reporter | None = None,
         trace: Callable[[str], None] | None = None,
         deep: bool = False,
+        input: bool = False,
+        pointer: str = "relative",
     ) -> None:
         from vc4lab.v3d.core import V3D
         from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
@@ -111,7 +120,15 @@ class DrmDevice:
             self.core, self.buffers, self.syncobjs, self.vc4, self.frames, self.resources,
             legacy, atomic,
         )  # fmt: skip
-        self.supervisor = Supervisor(self, platform_gpu(), self.memory.file.descriptor, deep=deep)
+        tree = platform_gpu()
+        self.supervisor = Supervisor(self, tree, self.memory.file.descriptor, deep=deep)
+        self.input: Input | None = None
+        """Keys and the pointer's movements go in here."""
+        if input:
+            absolute = (modes[0].width, modes[0].height) if pointer == "absolute" else None
+            self.input = Input(self.supervisor.wake, absolute)
+        self.supervisor.inputs = input
+        add_input_nodes(tree, self.input.devices if self.input is not None else ())
         self.buffers.mappings = self.supervisor.mappings
         self.stop_after: int | None = None
         """End the programs after so many frames."""
@@ -170,17 +187,37 @@ class DrmDevice:
 
     # -- as the supervisor sees it -----------------------------------------------------------------
 
-    def open(self, name: str, caller: Caller) -> OpenFile:
+    def open(self, name: str, caller: Caller) -> OpenFile | EvdevFile:
         """Open a node."""
+        if self.input is not None and name in self.input.nodes:
+            return self._open_input(self.input, name, caller)
         file = OpenFile(name, caller.process, caller.name)
         self.core.opened(file)
         if self.trace is not None:
             self.trace(f"{file}: open, file {file.number}")
         return file
 
+    def _open_input(self, source: Input, name: str, caller: Caller) -> EvdevFile:
+        file = source.open(name, caller)
+        if self.trace is not None:
+            self.trace(f"{file}: open")
+
+        def look() -> None:
+            if not source.take_written(file):
+                self.released(file)
+
+        self.supervisor.watch(file.watched, look)
+        return file
+
     def released(self, opened: Opened) -> None:
         """The last descriptor and mapping of something are gone."""
-        if isinstance(opened, DmaBuf):
+        if isinstance(opened, EvdevFile):
+            if self.trace is not None:
+                self.trace(f"{opened}: closed")
+            self.supervisor.forget(opened.watched)
+            self.supervisor.descriptors.forget_native(opened)
+            opened.close()
+        elif isinstance(opened, DmaBuf):
             self.buffers.dma_buf_released(opened)
         elif isinstance(opened, OpenFile):
             if opened not in self.core.files:
@@ -202,6 +239,8 @@ class DrmDevice:
         """An ioctl on one of our descriptors."""
         if isinstance(opened, DmaBuf):
             return self._dma_buf(caller, request, argument)
+        if isinstance(opened, EvdevFile) and self.input is not None:
+            return self.input.ioctl(opened, caller, request, argument)
         if not isinstance(opened, OpenFile):
             raise Refused(errno.ENOTTY)
         if request >> 8 & 0xFF != DRM_TYPE:
@@ -303,6 +342,8 @@ class DrmDevice:
         """fstat."""
         if isinstance(opened, OpenFile):
             return FileStatus.character_device(MAJOR, MINORS[opened.node])
+        if isinstance(opened, EvdevFile):
+            return FileStatus.character_device(*opened.device.numbers)
         size = self.size_of(opened) or 0
         return FileStatus(stat.S_IFREG | 0o600, FIRST_INODE + id(opened) % (1 << 40), size)
 
@@ -314,14 +355,20 @@ class DrmDevice:
         """What a link in /proc shows."""
         if isinstance(opened, OpenFile):
             return f"/dev/dri/{opened.node}"
+        if isinstance(opened, EvdevFile):
+            return f"/dev/input/{opened.device.node}"
         return "/dmabuf:" if isinstance(opened, DmaBuf) else "anon_inode:syncobj_file"
 
     def next_event(self) -> float | None:
-        """When the display needs attention."""
-        return self.screen.next_event()
+        """When the display or the keyboard needs attention."""
+        moment = self.screen.next_event()
+        other = self.input.next_event() if self.input is not None else None
+        return moment if other is None or (moment is not None and moment < other) else other
 
     def tick(self, now: float) -> None:
         """Time has come that far."""
+        if self.input is not None:
+            self.input.tick(now)
         self.screen.tick(now)
 
 

@@ -53,6 +53,11 @@ class Caller(Task):
         """What one of the caller's descriptors stands for."""
         return self.descriptors.find(self, number)
 
+    def served(self, number: int) -> Opened | None:
+        """The same, but None for what the kernel serves."""
+        opened = self.find(number)
+        return None if opened is None or opened.native else opened
+
     def info(self, number: int) -> DescriptorInfo | None:
         """/proc's text about one of the caller's descriptors."""
         return self.position(number)

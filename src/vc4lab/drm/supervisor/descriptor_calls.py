@@ -40,7 +40,7 @@ class DescriptorCalls:
 
     def read(self, caller: Caller, number: int, address: int, size: int) -> Answer:
         """Events of an open file: at once, or as soon as there is one."""
-        opened = caller.find(number)
+        opened = caller.served(number)
         if opened is None:
             return Outcome.PROCEED
         if self.device.size_of(opened) is not None:
@@ -76,7 +76,7 @@ class DescriptorCalls:
         flags: int = 0,
     ) -> Answer:
         """dup, dup2, dup3 and F_DUPFD: another description of the same open file."""
-        opened = caller.find(number)
+        opened = caller.served(number)
         if opened is None:
             return Outcome.PROCEED
         if at == number:
@@ -96,7 +96,7 @@ class DescriptorCalls:
         if command in (fcntl.F_DUPFD, fcntl.F_DUPFD_CLOEXEC):
             flags = os.O_CLOEXEC if command == fcntl.F_DUPFD_CLOEXEC else 0
             return self.duplicate(caller, number, at_least=argument & 0x7FFFFFFF, flags=flags)
-        if command in _PROCEEDS or caller.find(number) is None:
+        if command in _PROCEEDS or caller.served(number) is None:
             return Outcome.PROCEED
         raise Refused(errno.EINVAL)
 
@@ -108,13 +108,13 @@ class DescriptorCalls:
 
     def refuse(self, caller: Caller, number: int) -> Answer:
         """write, pread, ftruncate and others that devices do not have."""
-        if caller.find(number) is None:
+        if caller.served(number) is None:
             return Outcome.PROCEED
         raise Refused(errno.EINVAL, "not on a device")
 
     def seek(self, caller: Caller, number: int, offset: int, whence: int) -> Answer:
         """lseek: the position says whose descriptor it is, so it never moves."""
-        opened = caller.find(number)
+        opened = caller.served(number)
         if opened is None:
             return Outcome.PROCEED
         size = self.device.size_of(opened)
@@ -129,7 +129,7 @@ class DescriptorCalls:
     def map(self, caller: Caller, args: tuple[int, ...]) -> Answer:
         """mmap: the kernel does it if the file may map that place."""
         _, size, _, flags, number, offset = args
-        opened = caller.find(number & 0xFFFFFFFF)
+        opened = caller.served(number & 0xFFFFFFFF)
         if opened is None:
             if caller.descriptors.is_memory(caller, number & 0xFFFFFFFF):
                 raise Refused(errno.EACCES, "the memory file itself")  # opened through /proc
@@ -188,7 +188,7 @@ class DescriptorCalls:
     def control_poll(self, caller: Caller, args: tuple[int, ...]) -> Answer:
         """epoll_ctl of a device descriptor: an eventfd stands for it."""
         poll, operation, number, address = args[:4]
-        opened = caller.find(number & 0xFFFFFFFF)
+        opened = caller.served(number & 0xFFFFFFFF)
         if opened is None:
             return Outcome.PROCEED
         copy = self.polls.find(caller, poll & 0xFFFFFFFF)

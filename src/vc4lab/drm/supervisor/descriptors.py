@@ -15,7 +15,7 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from vc4lab.drm.supervisor.filters import WINDOW
+from vc4lab.drm.supervisor.filters import INPUT_WINDOW, WINDOW
 from vc4lab.drm.supervisor.notifications import Listener, Notification
 from vc4lab.drm.supervisor.targets import Task
 
@@ -36,6 +36,12 @@ class Opened:
     descriptions: int = 0
     file: int | None = None
     """A file of its own by which it is known, where programs seek; else the memory file is."""
+    native = False
+    """The kernel serves its descriptor, ends of a socket, in all but ioctl and fstat."""
+
+    def take_end(self) -> int:
+        """The program's end of a native one; the caller closes it."""
+        raise NotImplementedError
 
     def released(self) -> None:
         """The last descriptor and mapping are gone."""
@@ -63,6 +69,8 @@ class Descriptors:
         """Objects with files of their own, by inode."""
         self._seen: dict[bytes, Opened] = {}
         """By what /proc says of a descriptor, position included, until something is forgotten."""
+        self._native: dict[int, tuple[int, Opened]] = {}
+        """Native ones, by inode of the socket, with its device."""
 
     def __iter__(self) -> Iterator[Description]:
         return iter(list(self._known.values()))
@@ -89,9 +97,12 @@ class Descriptors:
         Returns its number, a negative errno, or None if the call does not wait any more.
         """
         if number is None:
-            number = self.free_number(task, at_least)
+            window = INPUT_WINDOW if opened.native else WINDOW
+            number = self.free_number(task, at_least, window)
         if number is None:
             return -24  # EMFILE
+        if opened.native:
+            return self._give_end(listener, call, opened, number, flags)
         mode = os.O_RDWR | os.O_CLOEXEC | flags & os.O_NONBLOCK
         base = self.memory_file if of_memory or opened.file is None else opened.file
         if base != self.memory_file:
@@ -113,9 +124,30 @@ class Descriptors:
             self._forget(cookie)
         return result
 
-    def free_number(self, task: Task, at_least: int = 0) -> int | None:
+    def _give_end(
+        self, listener: Listener, call: Notification, opened: Opened, number: int, flags: int
+    ) -> int | None:
+        end = opened.take_end()
+        try:
+            os.set_blocking(end, not flags & os.O_NONBLOCK)
+            found = os.fstat(end)
+            self._native[found.st_ino] = found.st_dev, opened
+            close_on_exec = bool(flags & os.O_CLOEXEC)
+            result = listener.give(call, end, number, close_on_exec=close_on_exec)
+        finally:
+            os.close(end)
+        if result is None or result < 0:
+            self.forget_native(opened)
+        return result
+
+    def forget_native(self, opened: Opened) -> None:
+        """The last descriptor of a native one is gone."""
+        for inode in [i for i, (_, known) in self._native.items() if known is opened]:
+            del self._native[inode]
+
+    def free_number(self, task: Task, at_least: int = 0, window: range = WINDOW) -> int | None:
         """A number of the window that the program does not use."""
-        for number in range(max(WINDOW.start, at_least), WINDOW.stop):
+        for number in range(max(window.start, at_least), window.stop):
             if not task.is_open(number):
                 return number
         return None
@@ -135,8 +167,11 @@ class Descriptors:
         inode = info.value(b"ino")
         if inode is None:  # an older kernel
             found = task.inode_of(number)
-            if found is None or found[0] != self.identity[0]:
+            if found is None:
                 return None
+            if found[0] != self.identity[0]:
+                native_device, native = self._native.get(found[1], (0, None))
+                return native if native_device == found[0] else None
             inode_number = found[1]
         else:
             inode_number = int(inode)
@@ -148,9 +183,12 @@ class Descriptors:
                 self._seen[info.text] = description.opened
             return description.opened
         own = self._own.get(inode_number)
-        if own is not None and task.inode_of(number) != (self.identity[0], inode_number):
-            return None  # the same number on another file system
-        return own
+        if own is not None and task.inode_of(number) == (self.identity[0], inode_number):
+            return own  # else the same number on another file system
+        device, native = self._native.get(inode_number, (0, None))
+        if native is not None and task.inode_of(number) == (device, inode_number):
+            return native
+        return None
 
     def is_memory(self, task: Task, number: int) -> bool:
         """Whether a descriptor is of the memory file, also one that is no open file's."""

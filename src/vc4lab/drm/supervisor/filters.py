@@ -14,6 +14,9 @@ from vc4lab.drm.supervisor.machines import Machine
 WINDOW = range(900, 1000)
 """Numbers of device descriptors: below 1024, so that select() takes them."""
 
+INPUT_WINDOW = range(800, 900)
+"""Numbers of input devices' descriptors: the kernel serves them, but for fstat and ioctl."""
+
 NOTIFY, ALLOW = 0x7FC00000, 0x7FFF0000
 _LOAD, _RETURN, _AND = 0x20, 0x06, 0x54
 _EQUAL, _GREATER, _GREATER_EQUAL, _ANY_BIT = 0x15, 0x25, 0x35, 0x45
@@ -43,6 +46,8 @@ DEEP = ("fstat", "newfstatat", "epoll_ctl")
 
 IOCTL_TYPES = (0x64, 0x62, 0x3E)
 """DRM 'd', dma-buf 'b', sync file '>'."""
+INPUT_TYPE = 0x45
+"""Input devices 'E', if there are any."""
 
 
 @dataclass
@@ -83,8 +88,9 @@ class _Program:
         return out
 
 
-def build_filter(machine: Machine, *, deep: bool = False) -> bytes:
-    """The filter as struct sock_filter's bytes."""
+def build_filter(machine: Machine, *, deep: bool = False, inputs: bool = False) -> bytes:
+    """The filter as struct sock_filter's bytes. `inputs`: there are input devices."""
+    status = "status" if inputs else "descriptor 0"
     p = _Program()
     p.load(_ARCHITECTURE)
     p.jump(_EQUAL, machine.audit, no="allow")
@@ -95,8 +101,8 @@ def build_filter(machine: Machine, *, deep: bool = False) -> bytes:
             p.jump(_EQUAL, calls[name], "notify")
     for name, number in BY_DESCRIPTOR.items():
         if name in calls:
-            always = deep and name in DEEP
-            p.jump(_EQUAL, calls[name], "notify" if always else f"descriptor {number}")
+            target = status if name == "fstat" else f"descriptor {number}"
+            p.jump(_EQUAL, calls[name], "notify" if deep and name in DEEP else target)
     for name in ("ioctl", "mmap", "poll", "ppoll", "select", "pselect6", "newfstatat"):
         if name in calls:
             target = {"ppoll": "poll", "pselect6": "select"}.get(name, name)
@@ -107,7 +113,7 @@ def build_filter(machine: Machine, *, deep: bool = False) -> bytes:
     p.label("ioctl")
     p.argument(1)
     p.mask(0xFF00)
-    for kind in IOCTL_TYPES:
+    for kind in (*IOCTL_TYPES, *((INPUT_TYPE,) if inputs else ())):
         p.jump(_EQUAL, kind << 8, "notify")
     p.end(ALLOW)
 
@@ -131,6 +137,12 @@ def build_filter(machine: Machine, *, deep: bool = False) -> bytes:
     p.label("newfstatat")
     p.argument(3)
     p.jump(_ANY_BIT, _AT_EMPTY_PATH, no="notify")
+    if inputs:
+        p.label("status")
+        p.argument(0)
+        p.jump(_GREATER_EQUAL, INPUT_WINDOW.stop, "descriptor 0")
+        p.jump(_GREATER_EQUAL, INPUT_WINDOW.start, "notify")
+        p.end(ALLOW)
     for number in (0, 2, 4):
         p.label(f"descriptor {number}")
         if number == 0 and deep:

@@ -104,7 +104,7 @@ class PollCalls:
         ours: dict[int, Opened] = {}
         for number, _ in wanted:
             if number in WINDOW and number not in ours:
-                opened = caller.find(number)
+                opened = caller.served(number)
                 if opened is not None and self.device.size_of(opened) is None:
                     ours[number] = opened
         if not ours:

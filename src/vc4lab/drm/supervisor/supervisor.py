@@ -79,6 +79,9 @@ class Supervisor:
         self.calls = 0
         """System calls answered so far."""
         self.on_call: Callable[[Notification, Answer | Refused], None] | None = None
+        self.inputs = False
+        """Whether programs have input devices; before they start."""
+        self._watched: dict[int, Callable[[], None]] = {}
         self._waiting: list[_Waiting] = []
         self._poller = select.poll()
         self._wake_read, self._wake_write = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
@@ -105,7 +108,7 @@ class Supervisor:
         Raises NotPossible, or OSError if the program cannot be started.
         """
         ours, theirs = socket.socketpair()
-        code = build_filter(self.machine, deep=self.deep)
+        code = build_filter(self.machine, deep=self.deep, inputs=self.inputs)
         self.tree.write()
         command = [
             *(sys.executable, "-I", "-S", str(KEEPER), str(theirs.fileno())),
@@ -154,6 +157,16 @@ class Supervisor:
                     start = int(fields[2], 16)
                     ranges.append((start, start + int(high, 16) - int(low, 16)))
         return ranges
+
+    def watch(self, descriptor: int, ready: Callable[[], None]) -> None:
+        """Call `ready` whenever a descriptor is readable; from the supervisor's thread only."""
+        self._watched[descriptor] = ready
+        self._poller.register(descriptor, select.POLLIN)
+
+    def forget(self, descriptor: int) -> None:
+        """Watch it no more."""
+        del self._watched[descriptor]
+        self._poller.unregister(descriptor)
 
     def wake(self) -> None:
         """Something happened that a waiting call may wait for; may be called from any thread."""
@@ -234,6 +247,8 @@ class Supervisor:
                     self.files.sweep_at = 0.0
             elif descriptor == self._wake_read:
                 _drain(self._wake_read)
+            elif descriptor in self._watched:
+                self._watched[descriptor]()
             else:
                 others.append(descriptor)
         self._look()

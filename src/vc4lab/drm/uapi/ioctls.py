@@ -110,11 +110,12 @@ class Ioctl:
     """Allowed on render nodes."""
     master: bool = False
     """Only for the file that owns the display."""
+    kind: int = DRM_TYPE
 
     @property
     def request(self) -> int:
         """The number as programs pass it."""
-        return self.direction << 30 | self.structure.size << 16 | DRM_TYPE << 8 | self.number
+        return self.direction << 30 | self.structure.size << 16 | self.kind << 8 | self.number
 
 
 def ioctl(

@@ -1,0 +1,1 @@
+"""Keyboard and pointer, as evdev nodes."""
