@@ -71,11 +71,24 @@ def test_wrong_options_are_a_sentence(tmp_path: Path) -> None:
         ("--screenshot", "picture.xyz", "--", "true"),
         ("--driver", str(tmp_path), "--", "true"),
         ("--unknown", "nothing=1", "--", "true"),
+        ("--device", "lima", "--", "true"),
+        ("--param", "dumb_alignment_size=8", "--", "true"),
+        ("--device", "xlnx", "--param", "dumb_alignment_size", "--", "true"),
+        ("--device", "xlnx", "--param", "dumb_alignment_size=much", "--", "true"),
+        ("--device", "xlnx", "--param", "colour=1", "--", "true"),
     ):
         result = CliRunner().invoke(app, ["drm", *arguments])
         assert result.exit_code == 2, arguments
         lines = [line for line in result.output.splitlines() if line]
         assert len(lines) == (3 if lines[0].startswith("Usage") else 1)
+
+
+def test_the_other_display() -> None:
+    text = "import os; os.write(1, open('/sys/module/xlnx_drm/parameters/' + NAME, 'rb').read())"
+    text = text.replace("NAME", "'dumb_alignment_size'")
+    arguments = "--device", "xlnx", "--param", "dumb_alignment_size=0x40"
+    result = vc4lab(*arguments, "--", sys.executable, "-c", text)
+    assert (result.returncode, result.stdout.strip()) == (0, "64")
 
 
 def test_a_driver_is_found_in_a_folder_or_a_build_tree(tmp_path: Path) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from functools import cache
+from typing import Any
 
 import pytest
 
@@ -32,3 +34,25 @@ def device() -> Iterator[DrmDevice]:
         made.supervisor.descriptors.sweep()
         assert not made.core.files, "files of dead programs are still open"
         assert not made.buffers.at, "buffers of dead programs are still there"
+
+
+@pytest.fixture
+def make_device() -> Iterator[Callable[..., DrmDevice]]:
+    """Devices of other kinds: `make_device(device="xlnx")`."""
+    if why_not():
+        pytest.skip(f"no supervisor here: {why_not()}")
+    with ExitStack() as stack:
+        made: list[DrmDevice] = []
+
+        def make(**options: Any) -> DrmDevice:
+            options = {"paced": False, "threads": 1, **options}
+            made.append(stack.enter_context(DrmDevice(**options)))
+            return made[-1]
+
+        yield make
+        for device in made:
+            device.supervisor.descriptors.sweep()
+            for driver in device.drivers.values():
+                assert not driver.core.files, "files of dead programs are still open"
+                assert not driver.buffers.at, "buffers of dead programs are still there"
+                assert not driver.buffers.imports, "imports of dead programs are still there"

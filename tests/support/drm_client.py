@@ -56,6 +56,22 @@ def dumb(fd, width, height, bpp=32):
     """handle, pitch, size"""
     return ioctl(fd, 0xB2, "IIIIIIQ", height, width, bpp, 0, 0, 0, 0)[4:]
 
+def dumb_of(fd, width, height, bpp, flags, pitch=0, size=0):
+    """handle, pitch, size"""
+    return ioctl(fd, 0xB2, "IIIIIIQ", height, width, bpp, flags, 0, pitch, size)[4:]
+
+def get_param(fd, param):
+    return ioctl(fd, 0x40, "IIQ", param, 0, 0)[2]
+
+def set_param(fd, param, value):
+    ioctl(fd, 0x41, "IIQ", param, 0, value)
+
+def export(fd, handle):
+    return ioctl(fd, 0x2D, "IIi", handle, os.O_CLOEXEC | os.O_RDWR, 0)[2]
+
+def imported(fd, dma_buf):
+    return ioctl(fd, 0x2E, "IIi", 0, 0, dma_buf)[0]
+
 def map_dumb(fd, handle, size):
     return mmap.mmap(fd, size, offset=ioctl(fd, 0xB3, "IIQ", handle, 0, 0)[2])
 

@@ -47,6 +47,15 @@ def drm(
             help=f"Folder with Mesa's {DRIVER}, or a Mesa build tree.", metavar="DIR", parser=FILE
         ),
     ] = None,
+    device: Annotated[
+        str, typer.Option(help="The display: vc4 of a Pi, or xlnx of a ZynqMP.", metavar="NAME")
+    ] = "vc4",
+    param: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--param", help="A parameter of --device xlnx; may be repeated.", metavar="NAME=VALUE"
+        ),
+    ] = None,
     frames: Annotated[
         int | None,
         typer.Option(help="End the programs after so many pictures.", **limits(FRAMES, 1)),
@@ -112,16 +121,17 @@ def drm(
         sizes = parse_modes(modes) if modes is not None else STANDARD
     except ValueError as error:
         raise _failed(f"--modes: {error}") from None
+    kind = _kind(device, param)
     reporter = Reporter(strict)
     reporter.listeners.append(_show)
     with DrmDevice(
         modes=sizes, paced=not unpaced, gpu_memory=gpu_memory << 20, engine=engine.value,
         threads=threads, unknowns=unknowns_of(unknown), reporter=reporter, deep=deep,
-        trace=_print_trace if trace else None,
-    ) as device:  # fmt: skip
-        code = _run(device, program, frames, folder)
-        picture = device.screenshot() if screenshot is not None else None
-        code = _how_it_ended(device, code, frames)
+        trace=_print_trace if trace else None, **kind,
+    ) as made:  # fmt: skip
+        code = _run(made, program, frames, folder)
+        picture = made.screenshot() if screenshot is not None else None
+        code = _how_it_ended(made, code, frames)
     if screenshot is not None:
         if picture is None:
             typer.echo(f"{screenshot}: not written, nothing was on the screen", err=True)
@@ -132,6 +142,31 @@ def drm(
             except OSError as error:
                 raise _failed(f"{screenshot}: {why(error)}", ExitCode.OUTPUT) from None
     raise typer.Exit(code)
+
+
+def _kind(device: str, params: Sequence[str] | None) -> dict[str, Any]:
+    """Arguments of DrmDevice. Raises typer.Exit, with a sentence."""
+    from vc4lab.drm.device.drivers import NAMES
+    from vc4lab.drm.xlnx.parameters import check_settings
+
+    values = {}
+    if device not in NAMES:
+        raise _failed(f"--device {device}: {', '.join(NAMES)} exist")
+    if params and device != "xlnx":
+        raise _failed(f"--param: the device {device} has no parameters")
+    for text in params or ():
+        name, equals, value = text.partition("=")
+        try:
+            if not equals:
+                raise ValueError(f"{text!r} is not NAME=VALUE")
+            try:
+                values[name.strip()] = int(value, 0)
+            except ValueError:
+                raise ValueError(f"{value!r} is not a whole number") from None
+            check_settings(values)
+        except ValueError as error:
+            raise _failed(f"--param {text}: {error}") from None
+    return {"device": device, "params": values}
 
 
 def find_driver(folder: Path | None) -> Path | None:
@@ -175,7 +210,7 @@ def _how_it_ended(device: DrmDevice, code: int, frames: int | None) -> int:
     if device.strict_stop is not None:
         typer.echo(f"stopped (strict): {device.strict_stop.diagnostic.code}", err=True)
         return ExitCode.STRICT_STOP
-    if not device.gpu.jobs and device.screen.frames:
+    if not device.gpu.jobs and device.screen.frames and device.name == "vc4":
         typer.echo(
             f"vc4lab drm: no job reached the GPU: GL, if there was any, was drawn by the CPU. "
             f"Mesa's {DRIVER} is needed; --driver DIR says where one is",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import itertools
+from collections.abc import Mapping
 
 from vc4lab.drm.device.files import OpenFile
 from vc4lab.drm.uapi.ioctls import Call, Refused, invalid, ioctl
@@ -34,7 +35,19 @@ INTERFACE = (1, 4)
 class Core:
     """Ioctls about the device itself and about who may show pictures."""
 
-    def __init__(self, name: str, date: str, description: str, unique: str) -> None:
+    def __init__(
+        self,
+        name: str,
+        date: str,
+        description: str,
+        unique: str,
+        *,
+        number: tuple[int, int, int] = (0, 0, 0),
+        capabilities: Mapping[int, int] = CAPABILITIES,
+    ) -> None:
+        self.number = number
+        """The driver's version."""
+        self.capabilities = capabilities
         self.texts = name.encode(), date.encode(), description.encode()
         self.unique = unique.encode()
         self.master: OpenFile | None = None
@@ -51,7 +64,7 @@ class Core:
     )  # fmt: skip
     def version(self, call: Call) -> None:
         a = call.args
-        a.major, a.minor, a.patch = 0, 0, 0
+        a.major, a.minor, a.patch = self.number
         for field, text in zip(("name", "date", "desc"), self.texts, strict=True):
             self._text(call, field, f"{field}_len", text)
 
@@ -88,12 +101,12 @@ class Core:
         a = call.args
         asked, driver = (a.drm_di_major, a.drm_di_minor), (a.drm_dd_major, a.drm_dd_minor)
         a.drm_di_major, a.drm_di_minor = INTERFACE
-        a.drm_dd_major, a.drm_dd_minor = 0, 0
+        a.drm_dd_major, a.drm_dd_minor = self.number[:2]
         if asked[0] != -1:
             if asked[0] != INTERFACE[0] or not 0 <= asked[1] <= INTERFACE[1]:
                 raise invalid(f"interface {asked}")
             call.file.has_interface_version = True
-        if driver[0] != -1 and driver != (0, 0):
+        if driver[0] != -1 and driver != self.number[:2]:
             raise invalid(f"driver version {driver}")
 
     # -- rights ------------------------------------------------------------------------------------
@@ -147,9 +160,9 @@ class Core:
 
     @ioctl(0x0C, "GET_CAP", "u64 capability, u64 value", render=True)
     def get_cap(self, call: Call) -> None:
-        if call.args.capability not in CAPABILITIES:
+        if call.args.capability not in self.capabilities:
             raise invalid(f"capability {call.args.capability}")
-        call.args.value = CAPABILITIES[call.args.capability]
+        call.args.value = self.capabilities[call.args.capability]
 
     @ioctl(0x0D, "SET_CLIENT_CAP", "u64 capability, u64 value", direction=1)
     def set_client_cap(self, call: Call) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import errno
 import stat
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.diagnostics import Reporter, StrictStop
-from vc4lab.drm.device.core import Core
+from vc4lab.drm.device.drivers import NAMES, Driver, core_of
 from vc4lab.drm.device.files import OpenFile
 from vc4lab.drm.device.gem import Buffers, DmaBuf
 from vc4lab.drm.device.gpu import Gpu, Job
@@ -21,6 +21,7 @@ from vc4lab.drm.input.clients import EvdevFile
 from vc4lab.drm.input.sink import Input
 from vc4lab.drm.kms.atomic import Atomic
 from vc4lab.drm.kms.commits import Commits
+from vc4lab.drm.kms.formats import LINEAR, MODIFIERS
 from vc4lab.drm.kms.frames import FrameBuffers
 from vc4lab.drm.kms.legacy import Legacy
 from vc4lab.drm.kms.modes import STANDARD, Mode
@@ -28,6 +29,7 @@ from vc4lab.drm.kms.resources import Resources
 from vc4lab.drm.kms.screen import Screen
 from vc4lab.drm.nodes.input_nodes import add_input_nodes
 from vc4lab.drm.nodes.platform_gpu import MAJOR, MINORS, platform_gpu
+from vc4lab.drm.nodes.zynqmp import zynqmp
 from vc4lab.drm.supervisor.answers import Answer, Caller, Outcome
 from vc4lab.drm.supervisor.descriptors import Opened
 from vc4lab.drm.supervisor.file_status import FileStatus
@@ -42,6 +44,8 @@ from vc4lab.drm.uapi.ioctls import (
     Refused,
     table_of,
 )
+from vc4lab.drm.xlnx.buffers import XlnxBuffers
+from vc4lab.drm.xlnx.parameters import Parameters
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -59,6 +63,10 @@ class DrmDevice:
 
     Parameters
     ----------
+    device
+        The display's driver: "vc4", or "xlnx" for that of the ZynqMP, with the V3D beside it.
+    params
+        Settings of the display's driver, see `vc4lab.drm.xlnx.parameters`.
     modes
         What the connector offers, the preferred one first.
     paced
@@ -76,6 +84,8 @@ class DrmDevice:
     def __init__(
         self,
         *,
+        device: str = "vc4",
+        params: Mapping[str, int] | None = None,
         modes: Sequence[Mode] = STANDARD,
         paced: bool = True,
         gpu_memory: int = DEFAULT_BYTES,
@@ -91,6 +101,11 @@ class DrmDevice:
         from vc4lab.v3d.core import V3D
         from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
 
+        if device not in NAMES:
+            raise ValueError(f"no device is called {device!r}; {', '.join(NAMES)} are")
+        if params and device != "xlnx":
+            raise ValueError(f"the device {device} has no parameters")
+        self.name = device
         self.reporter = reporter if reporter is not None else Reporter()
         self.memory = GpuMemory(gpu_memory)
         self.v3d = V3D(
@@ -102,25 +117,36 @@ class DrmDevice:
         self.gpu.on_finished = self._job_finished
         self.gpu.on_strict = self._strict_stop
         self.strict_stop: StrictStop | None = None
-        self.core = Core("vc4", "20140616", "Broadcom VC4 graphics", "soc:gpu")
-        self.buffers = Buffers(self.memory)
-        self.buffers.finished = lambda: self.gpu.finished
         self.syncobjs = SyncObjects()
-        self.vc4 = Vc4(self.v3d, self.gpu, self.buffers, self.syncobjs, self.reporter)
-        self.screen = Screen(modes, paced=paced)
+        gpu_buffers = self.buffers = Buffers(self.memory)
+        self.vc4 = Vc4(self.v3d, self.gpu, gpu_buffers, self.syncobjs, self.reporter)
+        tree = platform_gpu() if device == "vc4" else zynqmp()
+        if device == "xlnx":
+            self.parameters = Parameters(tree, params)
+            self.buffers = XlnxBuffers(self.memory, self.parameters)
+        self.screen = Screen(modes, paced=paced, tiled=device == "vc4")
         self.screen.on_frame = self._frame_shown
         self.screen.on_leaving = self._leaving
         self.pictures = Pictures(self.screen, self.memory.guest, self.v3d.unknowns)
         commits = Commits(self.screen, self.vc4, self.v3d.unknowns)
-        self.frames = FrameBuffers(self.screen, self.buffers)
+        modifiers = MODIFIERS if device == "vc4" else (LINEAR,)
+        self.frames = FrameBuffers(self.screen, self.buffers, modifiers)
         self.resources = Resources(self.screen)
         legacy = Legacy(self.screen, commits, self.resources, self.frames, self.buffers)
         atomic = Atomic(self.screen, commits, self.resources, self.syncobjs)
-        self.table = table_of(
-            self.core, self.buffers, self.syncobjs, self.vc4, self.frames, self.resources,
-            legacy, atomic,
-        )  # fmt: skip
-        tree = platform_gpu()
+        display = self.frames, self.resources, legacy, atomic
+        self.core = core_of(device, "soc:gpu" if device == "vc4" else "xlnx-drm.0")
+        shows = Driver(self.core, self.buffers)
+        self.drivers = {"card0": shows, "renderD128": shows}
+        """Driver by node."""
+        if device == "vc4":
+            shows.table = table_of(self.core, gpu_buffers, self.syncobjs, self.vc4, *display)
+        else:
+            shows.table = table_of(self.core, self.buffers, self.parameters, *display)
+            draws = Driver(core_of("vc4", "amba:gpu"), gpu_buffers)
+            draws.table = table_of(draws.core, gpu_buffers, self.syncobjs, self.vc4)
+            self.drivers = {"card0": shows, "card1": draws, "renderD128": draws}
+        self.table = shows.table
         self.supervisor = Supervisor(self, tree, self.memory.file.descriptor, deep=deep)
         self.input: Input | None = None
         """Keys and the pointer's movements go in here."""
@@ -129,7 +155,9 @@ class DrmDevice:
             self.input = Input(self.supervisor.wake, absolute)
         self.supervisor.inputs = input
         add_input_nodes(tree, self.input.devices if self.input is not None else ())
-        self.buffers.mappings = self.supervisor.mappings
+        for driver in self.drivers.values():
+            driver.buffers.finished = lambda: self.gpu.finished
+            driver.buffers.mappings = self.supervisor.mappings
         self.stop_after: int | None = None
         """End the programs after so many frames."""
         self.frame_listeners: list[Callable[[int], None]] = []
@@ -192,7 +220,7 @@ class DrmDevice:
         if self.input is not None and name in self.input.nodes:
             return self._open_input(self.input, name, caller)
         file = OpenFile(name, caller.process, caller.name)
-        self.core.opened(file)
+        self.drivers[name].core.opened(file)
         if self.trace is not None:
             self.trace(f"{file}: open, file {file.number}")
         return file
@@ -218,9 +246,10 @@ class DrmDevice:
             self.supervisor.descriptors.forget_native(opened)
             opened.close()
         elif isinstance(opened, DmaBuf):
-            self.buffers.dma_buf_released(opened)
+            opened.owner.dma_buf_released(opened)
         elif isinstance(opened, OpenFile):
-            if opened not in self.core.files:
+            driver = self.drivers[opened.node]
+            if opened not in driver.core.files:
                 return
             if self.trace is not None:
                 self.trace(f"{opened}: closed, file {opened.number}")
@@ -231,8 +260,8 @@ class DrmDevice:
             self.frames.released(opened)
             self.resources.released(opened)
             self.vc4.let_go()
-            self.buffers.released(opened)
-            self.core.released(opened)
+            driver.buffers.released(opened)
+            driver.core.released(opened)
             opened.close()
 
     def ioctl(self, opened: Opened, caller: Caller, request: int, argument: int) -> Answer:
@@ -245,7 +274,7 @@ class DrmDevice:
             raise Refused(errno.ENOTTY)
         if request >> 8 & 0xFF != DRM_TYPE:
             raise Refused(errno.ENOTTY)
-        found = self.table.get(request & 0xFF)
+        found = self.drivers[opened.node].table.get(request & 0xFF)
         if found is None:
             if self.trace is not None:
                 self.trace(f"{opened}: ioctl 0x{request & 0xFF:02x}: not there")
@@ -311,7 +340,7 @@ class DrmDevice:
         """Only the file's own buffers can be mapped; a dma-buf from its beginning on."""
         size = -(-size // PAGE) * PAGE
         if isinstance(opened, OpenFile):
-            target = self.buffers.find_mapping(opened, offset, size)
+            target = self.drivers[opened.node].buffers.find_mapping(opened, offset, size)
             if target is None or target.private:
                 raise Refused(errno.EINVAL, f"no buffer of the file at 0x{offset:x}")
             target.was_mapped = True
@@ -324,7 +353,7 @@ class DrmDevice:
         if not target.address <= offset <= offset + size <= target.address + target.size:
             raise Refused(errno.EINVAL, "beyond the end of the dma-buf")
         target.was_mapped = True
-        return offset
+        return target.address if target.faults_from_start else offset
 
     def is_readable(self, opened: Opened) -> bool:
         """Whether events wait."""

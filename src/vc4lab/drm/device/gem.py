@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from vc4lab.drm.cpu_memory.profiles import Attribute
 from vc4lab.drm.device.memory import PAGE, GpuMemory, OutOfMemory
 from vc4lab.drm.kernel.binning import round_up
 from vc4lab.drm.supervisor.descriptors import Opened
@@ -30,6 +31,14 @@ RETIRED_BYTES = 64 << 20
 class GemObject:
     """A buffer. `holders` counts handles, frame buffers, dma-bufs and jobs that need it."""
 
+    was_mapped: bool = False
+    seqno: int = 0
+    """The last job that uses it."""
+    write_seqno: int = 0
+    """The last job that draws into it."""
+    faults_from_start = False
+    """Whether a mapping of its dma-buf shows its beginning whatever the offset."""
+
     def __init__(
         self, address: int, size: int, asked: int, kind: str, *, private: bool = False
     ) -> None:
@@ -44,11 +53,9 @@ class GemObject:
         self.holders = 0
         self.name = 0
         """Global name (FLINK), 0 for none."""
-        self.was_mapped = False
+        self.is_shared = False
+        """Whether it ever was a dma-buf: then it is not purged."""
         self.exported: DmaBuf | None = None
-        self.seqno = 0
-        """The last job that uses it."""
-        self.write_seqno = 0
         self.is_needed = True
         self.was_purged = False
         self.stream: Stream | None = None
@@ -56,16 +63,62 @@ class GemObject:
         self.submit = Buffer(0, address, size, shader=private)
         """As jobs see it."""
 
+    @property
+    def attribute(self) -> Attribute:
+        """How programs' mappings of it go through the processor's caches."""
+        return Attribute.WRITE_COMBINED
+
     def __str__(self) -> str:
         label = f" {self.label!r}" if self.label else ""
         return f"{self.kind}{label} 0x{self.address:x}+0x{self.size:x}"
 
 
+class ImportedObject(GemObject):
+    """Another driver's buffer, seen by this one: the memory stays the exporter's."""
+
+    def __init__(self, exporter: GemObject, owner: Buffers) -> None:
+        super().__init__(exporter.address, exporter.size, exporter.size, "imported")
+        self.exporter = owner.hold(exporter)
+        self.owner = owner
+
+    @property
+    def was_mapped(self) -> bool:
+        return self.exporter.was_mapped
+
+    @was_mapped.setter
+    def was_mapped(self, value: bool) -> None:
+        self.exporter.was_mapped = value
+
+    @property
+    def seqno(self) -> int:
+        return self.exporter.seqno
+
+    @seqno.setter
+    def seqno(self, value: int) -> None:
+        self.exporter.seqno = value
+
+    @property
+    def write_seqno(self) -> int:
+        return self.exporter.write_seqno
+
+    @write_seqno.setter
+    def write_seqno(self, value: int) -> None:
+        self.exporter.write_seqno = value
+
+    @property
+    def attribute(self) -> Attribute:
+        return self.exporter.attribute
+
+
 class DmaBuf(Opened):
     """A buffer as a descriptor."""
 
-    def __init__(self, target: GemObject) -> None:
+    def __init__(self, target: GemObject, owner: Buffers) -> None:
         self.object = target
+        self.owner = owner
+        """Of the driver that made the buffer."""
+        self.pieces = [(target.address, target.size)]
+        """Its scatter table: where it lies in memory."""
         file = os.memfd_create("vc4lab-dmabuf", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         os.ftruncate(file, target.size)
         fcntl.fcntl(file, ADD_SEALS, SEALS)  # it only has a size; what is mapped is the memory
@@ -86,6 +139,8 @@ class Buffers:
         self.names: dict[int, GemObject] = {}
         self.at: dict[int, GemObject] = {}
         """Live buffers by address."""
+        self.imports: dict[int, ImportedObject] = {}
+        """Other drivers' buffers, by the id() of the exporter's object."""
         self._next_name = 1
         self.count = 0
         self.bytes = 0
@@ -109,9 +164,13 @@ class Buffers:
         address = self._take(rounded, private=private)
         self.count += 1
         self.bytes += rounded
-        target = GemObject(address, rounded, size, kind, private=private)
+        target = self.make(address, rounded, size, kind, private)
         self.at[address] = target
         return target
+
+    def make(self, address: int, size: int, asked: int, kind: str, private: bool) -> GemObject:
+        """The driver's kind of object."""
+        return GemObject(address, size, asked, kind, private=private)
 
     def _take(self, size: int, *, private: bool) -> int:
         for attempt in (lambda: None, self.reclaim, self.purge):
@@ -135,6 +194,10 @@ class Buffers:
         if target.name:
             del self.names[target.name]
         self.count -= 1
+        if isinstance(target, ImportedObject):
+            self.imports.pop(id(target.exporter), None)
+            target.owner.drop(target.exporter)
+            return
         if target.was_purged:
             return
         del self.at[target.address]
@@ -165,7 +228,12 @@ class Buffers:
         finished = self.finished()
         ranges = self.mappings()
         for target in list(self.at.values()):
-            if target.is_needed or target.seqno > finished or _overlaps(target, ranges):
+            if (
+                target.is_needed
+                or target.is_shared
+                or target.seqno > finished
+                or _overlaps(target, ranges)
+            ):
                 continue
             target.was_purged = True
             self.bytes -= target.size
@@ -268,15 +336,23 @@ class Buffers:
         target = self.lookup(call.file, call.args.handle)
         if target.private:
             raise invalid("a shader's buffer cannot be exported")
-        exported = target.exported
-        if exported is None:
-            exported = target.exported = DmaBuf(self.hold(target))
+        if isinstance(target, ImportedObject):
+            exported = target.owner.export(target.exporter)
+        else:
+            exported = self.export(target)
         try:
             call.args.fd = call.task.give(exported, call.args.flags & 0o2000000)
         except Refused:
             if not exported.descriptions:
-                self.dma_buf_released(exported)
+                exported.owner.dma_buf_released(exported)
             raise
+
+    def export(self, target: GemObject) -> DmaBuf:
+        """The dma-buf of a buffer of this driver; the same one while it is open."""
+        if target.exported is None:
+            target.exported = DmaBuf(self.hold(target), self)
+            target.is_shared = True
+        return target.exported
 
     @ioctl(0x2E, "PRIME_FD_TO_HANDLE", "u32 handle, u32 flags, i32 fd", render=True)
     def fd_to_handle(self, call: Call) -> None:
@@ -284,7 +360,22 @@ class Buffers:
         found = call.task.find(number) if number >= 0 else None
         if not isinstance(found, DmaBuf):
             raise Refused(errno.EBADF if found is None else errno.EINVAL, "not a dma-buf of ours")
-        call.args.handle = self.add_handle(call.file, found.object)
+        target = found.object if found.owner is self else self.import_buffer(found)
+        call.args.handle = self.add_handle(call.file, target)
+
+    def import_buffer(self, buffer: DmaBuf) -> ImportedObject:
+        """Another driver's buffer, without a holder yet. Raises Refused (EINVAL)."""
+        if contiguous_size(buffer.pieces) < buffer.object.size:
+            raise invalid("the pieces of the buffer do not lie one after the other")
+        known = self.imports.get(id(buffer.object))
+        if known is None:
+            known = self.imports[id(buffer.object)] = self.make_import(buffer)
+            self.count += 1
+        return known
+
+    def make_import(self, buffer: DmaBuf) -> ImportedObject:
+        """The driver's kind of imported object."""
+        return ImportedObject(buffer.object, buffer.owner)
 
     def dma_buf_released(self, buffer: DmaBuf) -> None:
         """The last descriptor of a dma-buf is gone."""
@@ -292,6 +383,16 @@ class Buffers:
             buffer.object.exported = None
         buffer.close()
         self.drop(buffer.object)
+
+
+def contiguous_size(pieces: list[tuple[int, int]]) -> int:
+    """Bytes of a scatter table, (address, size) each, up to its first gap."""
+    total = 0
+    for address, size in pieces:
+        if address != pieces[0][0] + total:
+            break
+        total += size
+    return total
 
 
 def _overlaps(target: GemObject, ranges: list[tuple[int, int]]) -> bool:

@@ -232,6 +232,9 @@ class Vc4:
             for target in objects:
                 target.seqno = seqno
                 target.holders += 1
+            for name, surface in submit.surfaces.items():
+                if name.endswith("write"):
+                    objects[surface.hindex].write_seqno = seqno
             self._held.append((job, objects))
             if out is not None:
                 out.fence = job.done

@@ -92,15 +92,16 @@ LEGACY = {
 """By bits and depth of ADDFB."""
 
 
-def in_formats() -> bytes:
-    """The IN_FORMATS blob: which format can have which modifier."""
+def in_formats(tiled: bool = True) -> bytes:
+    """The IN_FORMATS blob: which format can have which modifier; `tiled`: others than linear."""
     codes = list(FORMATS)
+    kinds = MODIFIERS if tiled else (LINEAR,)
     head = 24
     modifiers = head + 4 * len(codes) + 4 * (len(codes) % 2)
-    out = struct.pack("<IIIIII", 1, 0, len(codes), head, len(MODIFIERS), modifiers)
+    out = struct.pack("<IIIIII", 1, 0, len(codes), head, len(kinds), modifiers)
     out += struct.pack(f"<{len(codes)}I", *codes)
     out = out.ljust(modifiers, b"\0")
-    for modifier in MODIFIERS:
+    for modifier in kinds:
         which = sum(1 << n for n, f in enumerate(FORMATS.values()) if f.allows(modifier))
         out += struct.pack("<QIIQ", which, 0, 0, modifier)
     return out

@@ -7,7 +7,15 @@ import errno
 from vc4lab.drm.device.files import OpenFile
 from vc4lab.drm.device.gem import Buffers
 from vc4lab.drm.kernel.binning import round_up
-from vc4lab.drm.kms.formats import FORMATS, LEGACY, LINEAR, T_TILED, TILE_PITCH, TILE_ROWS
+from vc4lab.drm.kms.formats import (
+    FORMATS,
+    LEGACY,
+    LINEAR,
+    MODIFIERS,
+    T_TILED,
+    TILE_PITCH,
+    TILE_ROWS,
+)
 from vc4lab.drm.kms.modes import MAX_SIDE
 from vc4lab.drm.kms.screen import FrameBuffer, Screen
 from vc4lab.drm.uapi.ioctls import Call, Refused, invalid, ioctl, missing
@@ -19,8 +27,11 @@ MAX_FRAME_BUFFERS = 65536
 class FrameBuffers:
     """The ioctls of frame buffers."""
 
-    def __init__(self, screen: Screen, buffers: Buffers) -> None:
+    def __init__(
+        self, screen: Screen, buffers: Buffers, modifiers: tuple[int, ...] = MODIFIERS
+    ) -> None:
         self.screen = screen
+        self.modifiers = modifiers
         self.buffers = buffers
 
     def add(
@@ -33,7 +44,7 @@ class FrameBuffers:
             raise invalid(f"format 0x{code:08x}")
         if not (0 < a.width <= MAX_SIDE and 0 < a.height <= MAX_SIDE):
             raise invalid(f"a frame buffer of {a.width}x{a.height}")
-        if not kind.allows(modifier):
+        if modifier not in self.modifiers or not kind.allows(modifier):
             raise invalid(f"{kind.name} with modifier 0x{modifier:x}")
         target = self.buffers.lookup(call.file, handle)
         if target.private or target.was_purged:

@@ -76,7 +76,9 @@ class Waiter:
 class Screen:
     """The display hardware. All calls come from the supervisor's thread."""
 
-    def __init__(self, modes: Sequence[Mode] = STANDARD, *, paced: bool = True) -> None:
+    def __init__(
+        self, modes: Sequence[Mode] = STANDARD, *, paced: bool = True, tiled: bool = True
+    ) -> None:
         self.registry = registry = o.Registry()
         self.modes = tuple(modes)
         self.paced = paced
@@ -95,7 +97,7 @@ class Screen:
         self.on_frame: Callable[[], None] | None = None
         self.on_leaving: Callable[[], None] | None = None
         """Called before what is shown goes away."""
-        self.in_formats = self.add_blob(in_formats())
+        self.in_formats = self.add_blob(in_formats(tiled))
         self.connector = registry.make(o.CONNECTOR)
         self.encoder = registry.make(o.ENCODER)
         self.crtc = registry.make(o.CRTC)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from vc4lab.drm.nodes.tree import Tree
 
 MAJOR = 226
-MINORS = {"card0": 0, "renderD128": 128}
-CONNECTOR = "card0-HDMI-A-1"
+MINORS = {"card0": 0, "card1": 1, "renderD128": 128}
+BUS = "/sys/bus/platform"
+SOC = "/sys/devices/platform/soc"
 
 
 def platform_gpu(
@@ -18,31 +21,51 @@ def platform_gpu(
 ) -> Tree:
     """The tree of a platform device with a card and a render node."""
     tree = Tree()
-    bus, parent = "/sys/bus/platform", "/sys/devices/platform/soc"
-    gpu = f"{parent}/{name}"
-    for path in ("/sys/class", "/sys/bus", bus, f"{bus}/drivers", f"{bus}/devices"):
+    begin_tree(tree)
+    uevent = (
+        f"DRIVER={driver}\nOF_NAME=gpu\nOF_FULLNAME={full_name}\n"
+        f"OF_COMPATIBLE_0={compatible}\nOF_COMPATIBLE_N=1\n"
+    )
+    modalias = f"of:NgpuT(null)C{compatible}"
+    nodes = ("card0", "renderD128")
+    add_device(tree, f"{SOC}/{name}", driver, uevent, modalias, nodes, "HDMI-A-1")
+    return tree
+
+
+def begin_tree(tree: Tree) -> None:
+    """The directories above all devices."""
+    for path in ("/sys/class", "/sys/bus", BUS, f"{BUS}/drivers", f"{BUS}/devices"):
         tree.directory(path, over_host=True)
     tree.directory("/sys/dev/char", over_host=True)
     tree.directory("/sys/class/drm")
     tree.directory("/dev/dri")
-    tree.directory(gpu)
-    tree.file(
-        f"{gpu}/uevent",
-        f"DRIVER={driver}\nOF_NAME=gpu\nOF_FULLNAME={full_name}\n"
-        f"OF_COMPATIBLE_0={compatible}\nOF_COMPATIBLE_N=1\n"
-        f"MODALIAS=of:NgpuT(null)C{compatible}\n",
-    )
-    tree.file(f"{gpu}/modalias", f"of:NgpuT(null)C{compatible}\n")
-    tree.link(f"{gpu}/subsystem", bus)
-    tree.link(f"{gpu}/driver", f"{bus}/drivers/{driver}")
-    tree.directory(f"{bus}/drivers/{driver}")
-    tree.link(f"{bus}/drivers/{driver}/{name}", gpu)
-    tree.link(f"{bus}/devices/{name}", gpu)
-    tree.directory(f"{gpu}/drm")
-    for node, minor in MINORS.items():
-        place = f"{gpu}/drm/{node}"
+
+
+def add_device(
+    tree: Tree,
+    device: str,
+    driver: str,
+    uevent: str,
+    modalias: str,
+    nodes: Sequence[str],
+    connector: str = "",
+) -> None:
+    """A platform device with its nodes; a connector belongs to the first of them."""
+    name = device.rpartition("/")[2]
+    tree.directory(device)
+    tree.file(f"{device}/uevent", f"{uevent}MODALIAS={modalias}\n")
+    tree.file(f"{device}/modalias", f"{modalias}\n")
+    tree.link(f"{device}/subsystem", BUS)
+    tree.link(f"{device}/driver", f"{BUS}/drivers/{driver}")
+    tree.directory(f"{BUS}/drivers/{driver}")
+    tree.link(f"{BUS}/drivers/{driver}/{name}", device)
+    tree.link(f"{BUS}/devices/{name}", device)
+    tree.directory(f"{device}/drm")
+    for node in nodes:
+        minor = MINORS[node]
+        place = f"{device}/drm/{node}"
         tree.directory(place)
-        tree.link(f"{place}/device", gpu)
+        tree.link(f"{place}/device", device)
         tree.link(f"{place}/subsystem", "/sys/class/drm")
         tree.file(f"{place}/dev", f"{MAJOR}:{minor}\n")
         tree.file(
@@ -52,12 +75,16 @@ def platform_gpu(
         tree.link(f"/sys/class/drm/{node}", place)
         tree.link(f"/sys/dev/char/{MAJOR}:{minor}", place)
         tree.device(f"/dev/dri/{node}", node, (MAJOR, minor))
-    connector = f"{gpu}/drm/card0/{CONNECTOR}"
-    tree.directory(connector)
-    tree.file(f"{connector}/status", "connected\n")
-    tree.file(f"{connector}/enabled", "enabled\n")
-    tree.file(f"{connector}/uevent", "DEVTYPE=drm_connector\n")
-    tree.link(f"{connector}/device", f"{gpu}/drm/card0")
-    tree.link(f"{connector}/subsystem", "/sys/class/drm")
-    tree.link(f"/sys/class/drm/{CONNECTOR}", connector)
-    return tree
+    if connector:
+        _add_connector(tree, f"{device}/drm/{nodes[0]}", f"{nodes[0]}-{connector}")
+
+
+def _add_connector(tree: Tree, card: str, name: str) -> None:
+    place = f"{card}/{name}"
+    tree.directory(place)
+    tree.file(f"{place}/status", "connected\n")
+    tree.file(f"{place}/enabled", "enabled\n")
+    tree.file(f"{place}/uevent", "DEVTYPE=drm_connector\n")
+    tree.link(f"{place}/device", card)
+    tree.link(f"{place}/subsystem", "/sys/class/drm")
+    tree.link(f"/sys/class/drm/{name}", place)

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 MAX_LINKS = 40
+MAX_TEXT = 4096
+"""So much of a file that programs write is read."""
 
 
 @dataclass
@@ -27,6 +29,8 @@ class Node:
     number: tuple[int, int] = (0, 0)
     """A device's major and minor."""
     over_host: bool = False
+    is_writable: bool = False
+    """Whether programs may write into a text file."""
     children: dict[str, Node] = field(default_factory=dict)
 
     @property
@@ -72,9 +76,9 @@ class Tree:
             node = node.children[name]
         return node
 
-    def file(self, path: str, text: str) -> None:
+    def file(self, path: str, text: str, *, is_writable: bool = False) -> None:
         """Add a text file."""
-        self._add(Node(path, text=text))
+        self._add(Node(path, text=text, is_writable=is_writable))
 
     def link(self, path: str, target: str) -> None:
         """Add a link to an absolute path; it is stored relative, as in sysfs."""
@@ -116,6 +120,28 @@ class Tree:
         for name in names:
             if name not in node.children:
                 (place / name).symlink_to(f"{node.path}/{name}")
+
+    def text_of(self, path: str) -> str:
+        """A text file's content: what a program wrote into it, if one did."""
+        node = self.find(path)
+        if node is None or node.text is None:
+            return ""
+        if self.root and node.is_writable:
+            try:
+                with open(self.root + path, encoding="utf-8", errors="replace") as file:
+                    node.text = file.read(MAX_TEXT)
+            except OSError:
+                pass
+        return node.text
+
+    def set_text(self, path: str, text: str) -> None:
+        """Change a text file."""
+        node = self.find(path)
+        if node is None or node.text is None:
+            return
+        node.text = text
+        if self.root:
+            Path(self.root + path).write_text(text)
 
     def remove(self) -> None:
         """Take the files away again."""

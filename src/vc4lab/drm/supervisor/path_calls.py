@@ -81,7 +81,7 @@ class PathCalls:
                 return self._give(caller, found.device, flags)
             if found.link is not None and not flags & _O_PATH:
                 raise Refused(errno.ELOOP)
-            if not found.is_directory and flags & os.O_ACCMODE:
+            if not (found.is_directory or found.is_writable) and flags & os.O_ACCMODE:
                 raise Refused(errno.EACCES)
             return self._give_file(caller, self.tree.root + found.path, flags)
         return self._give_file(caller, found, flags)
@@ -147,7 +147,7 @@ class PathCalls:
             raise Refused(error.errno or errno.ENOENT) from None
         status = FileStatus.of(result)
         if isinstance(found, Node) and not stat.S_ISLNK(status.mode):
-            bits = 0o555 if found.is_directory else 0o444
+            bits = 0o555 if found.is_directory else 0o644 if found.is_writable else 0o444
             status = FileStatus.of(os.stat_result((stat.S_IFMT(status.mode) | bits, *result[1:10])))
         return status
 
