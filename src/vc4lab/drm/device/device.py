@@ -39,7 +39,6 @@ from vc4lab.drm.uapi.ioctls import (
     READ,
     WRITE,
     Call,
-    Ioctl,
     Later,
     Refused,
     table_of,
@@ -287,14 +286,14 @@ class DrmDevice:
         size = request >> 16 & 0x3FFF
         structure = declared.structure
         data = caller.read(argument, size) if request >> 30 & WRITE and size else b""
-        call = Call(
-            opened, caller, structure.parse(data[: structure.size].ljust(structure.size, b"\0"))
-        )
+        if len(data) != structure.size:
+            data = data[: structure.size].ljust(structure.size, b"\0")
+        call = Call(opened, caller, structure.parse(data))
         copied = min(size, structure.size) if request >> 30 & READ else 0
 
         def finish(result: int) -> int:
             if copied and result >= 0:
-                caller.write(argument, _packed(declared, call)[:copied])
+                caller.write(argument, structure.pack(call.args)[:copied])
             return result
 
         try:
@@ -399,10 +398,6 @@ class DrmDevice:
         if self.input is not None:
             self.input.tick(now)
         self.screen.tick(now)
-
-
-def _packed(declared: Ioctl, call: Call) -> bytes:
-    return declared.structure.pack(call.args)
 
 
 def _then(later: Later, finish: Callable[[int], int]) -> Later:

@@ -57,6 +57,9 @@ class _Places:
         used = self._used
         while used and used[0][2] <= finished:
             used.popleft()
+        if not used and size <= LISTS_SIZE - PAGE:
+            used.append((LISTS, LISTS + round_up(size, PAGE), seqno))
+            return LISTS
         for start in (LISTS, *sorted(high for _, high, _ in used)):
             end = start + round_up(size, PAGE)
             if end > LISTS + LISTS_SIZE:

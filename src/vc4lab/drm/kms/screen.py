@@ -211,6 +211,8 @@ class Screen:
 
     def next_event(self) -> float | None:
         """When `tick` has something to do."""
+        if not (self.flips or self.waiters or self.alarms):
+            return None
         ready = [flip for flip in self.flips if all(fence.is_done for fence in flip.fences)]
         if ready and (not self.paced or any(flip.immediately for flip in ready)):
             return 0.0

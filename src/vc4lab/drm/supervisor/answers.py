@@ -32,7 +32,7 @@ class Caller(Task):
     def __init__(
         self, task: Task, call: Notification, listener: Listener, descriptors: Descriptors
     ) -> None:
-        super().__init__(task.tid, task._kept)
+        self.tid, self._kept = task.tid, task._kept
         self.call = call
         self.listener = listener
         self.descriptors = descriptors

@@ -84,8 +84,8 @@ class Supervisor:
         self._watched: dict[int, Callable[[], None]] = {}
         self._waiting: list[_Waiting] = []
         self._poller = select.poll()
-        self._wake_read, self._wake_write = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
-        self._poller.register(self._wake_read, select.POLLIN)
+        self._woken = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+        self._poller.register(self._woken, select.POLLIN)
         self._stop = False
         self._handlers = self._make_handlers()
         names = ("open", "openat", "openat2", "ioctl")
@@ -93,6 +93,8 @@ class Supervisor:
         self._listener: Listener | None = None
         self._next_sweep = 0.0
         self._next_look = 0.0
+        self._event: float | None = None
+        """When the device wants to be called, as it said last."""
 
     # -- the program -------------------------------------------------------------------------------
 
@@ -170,8 +172,7 @@ class Supervisor:
 
     def wake(self) -> None:
         """Something happened that a waiting call may wait for; may be called from any thread."""
-        with contextlib.suppress(OSError):  # full: it wakes anyway
-            os.write(self._wake_write, b"w")
+        os.eventfd_write(self._woken, 1)
 
     def _finish(self, keeper: subprocess.Popen[Any]) -> None:
         """After the socket is closed the keeper ends the programs; they may call us meanwhile."""
@@ -236,6 +237,7 @@ class Supervisor:
 
     def _step(self, longest: float) -> list[int]:
         """Wait for something and do it; other descriptors that are ready are returned."""
+        self._look()
         others = []
         listener = self._listener.descriptor if self._listener is not None else -1
         for descriptor, events in self._poller.poll(self._timeout(longest)):
@@ -245,21 +247,21 @@ class Supervisor:
                 else:  # all programs are gone
                     self._close_listener()
                     self.files.sweep_at = 0.0
-            elif descriptor == self._wake_read:
-                _drain(self._wake_read)
+            elif descriptor == self._woken:
+                os.eventfd_read(descriptor)
             elif descriptor in self._watched:
                 self._watched[descriptor]()
             else:
                 others.append(descriptor)
-        self._look()
         return others
 
     def _timeout(self, longest: float) -> float:
         now = time.monotonic()
         until = now + longest
-        for moment in (self.device.next_event(), self.files.sweep_at):
-            if moment is not None:
-                until = min(until, moment)
+        if self._event is not None:
+            until = min(until, self._event)
+        if self.files.sweep_at is not None:
+            until = min(until, self.files.sweep_at)
         for waiting in self._waiting:
             until = min(until, now + _LOOK_AFTER_WAITING)
             if waiting.later.deadline is not None:
@@ -269,10 +271,12 @@ class Supervisor:
     def _look(self) -> None:
         """Time has passed or something happened: who can be answered?"""
         now = time.monotonic()
-        moment = self.device.next_event()
-        if moment is not None and now >= moment:
+        event = self.device.next_event()
+        if event is not None and now >= event:
             self.device.tick(now)
-        for waiting in list(self._waiting):
+            event = self.device.next_event()
+        self._event = event
+        for waiting in self._waiting[:]:
             result = self._result_of(waiting.later)
             late = waiting.later.deadline is not None and now >= waiting.later.deadline
             if result is None and late:
@@ -345,7 +349,9 @@ class Supervisor:
             answer = refused
         if self.on_call is not None:
             self.on_call(call, answer)
-        if answer is Outcome.PROCEED:
+        if type(answer) is int:
+            self._listener.answer(call, answer)
+        elif answer is Outcome.PROCEED:
             self._listener.proceed(call)
         elif isinstance(answer, Refused):
             self._answer(call, -answer.number)
@@ -354,8 +360,6 @@ class Supervisor:
             if answer.watch is not None:
                 self._poller.register(answer.watch, select.POLLIN)
             self._waiting.append(waiting)
-        elif isinstance(answer, int):
-            self._answer(call, answer)
 
     def _answer(self, call: Notification, result: int) -> None:
         if self._listener is not None:
@@ -437,14 +441,6 @@ def _number(connection: socket.socket) -> int:
         data += more
     number: int = struct.unpack("<i", data)[0]
     return number
-
-
-def _drain(descriptor: int) -> None:
-    try:
-        while os.read(descriptor, 4096):
-            pass
-    except OSError:
-        pass
 
 
 def _milliseconds(value: int) -> float | None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import ctypes
-from array import array
+import struct
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from vc4lab.drm.kernel.binning import round_up
@@ -19,12 +20,14 @@ from vc4lab.records.declarations import GlShaderState
 from vc4lab.records.shader import GL_FIXED_SIZE
 
 if TYPE_CHECKING:
-    from vc4lab.drm.kernel.shaders import KnownShaders
+    from vc4lab.drm.kernel.shaders import KnownShaders, Stream
     from vc4lab.memory import GuestMemory
 
 _SHORTEST_RECORD = GL_FIXED_SIZE + 3 * 4
 _USE_WORDS = USE_BYTES // 4
 _scratch = Scratch()
+_row = lru_cache(maxsize=4096)(struct.Struct("<IIQ").pack)
+"""A buffer as the kernel wants it; programs name the same ones in each job."""
 
 
 def build_known(
@@ -41,17 +44,15 @@ def build_known(
     bin_tiles_x = tile_lists = 0
     programs: tuple[Program, ...] = ()
     if submit.bin_cl:
-        streams = [
-            known.find(buffer.address, buffer.size) if buffer.shader else None
-            for buffer in submit.buffers
-        ]
-        table: list[int] = []
-        for buffer, stream in zip(submit.buffers, streams, strict=True):
-            place = stream.table_address if stream is not None else 0
-            table += buffer.address, buffer.size, place & 0xFFFFFFFF, place >> 32
+        streams: list[Stream | None] = []
+        rows: list[bytes] = []
         try:
-            rows = array("I", table).tobytes()
-        except OverflowError:  # no address of this memory
+            for buffer in submit.buffers:
+                stream = known.find(buffer.address, buffer.size) if buffer.shader else None
+                streams.append(stream)
+                place = stream.table_address if stream is not None else 0
+                rows.append(_row(buffer.address, buffer.size, place))
+        except struct.error:  # no address of this memory
             return None
         list_size, records_size = len(submit.bin_cl), len(submit.shader_rec)
         states = min(
@@ -74,7 +75,7 @@ def build_known(
             round_up(lists + 2 * list_size, PAGE),
         )
         status = builder()["job"](
-            scratch.address, submit.bin_cl, submit.shader_rec, submit.uniforms, rows
+            scratch.address, submit.bin_cl, submit.shader_rec, submit.uniforms, b"".join(rows)
         )
         if status != DONE:
             return None
