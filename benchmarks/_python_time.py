@@ -7,6 +7,7 @@ for each thread, and each native call about one more, which is counted as Python
 
 from __future__ import annotations
 
+import gc
 import threading
 import time
 from collections.abc import Iterator
@@ -39,21 +40,37 @@ class PythonTime:
 
     @contextmanager
     def watching(self) -> Iterator[PythonTime]:
-        """Native calls are timed meanwhile."""
-        plain: Any = NativeFunction.__call__
+        """Native calls are timed meanwhile, of devices that are made meanwhile."""
         native = self._native
         now, me = time.thread_time_ns, threading.get_ident
+        plain = NativeFunction.__init__
+        replaced: list[tuple[NativeFunction, Any]] = []
 
-        def timed(function: NativeFunction, *args: Any) -> Any:
-            start = now()
-            try:
-                return function._call(*args)
-            finally:
-                number = me()
-                native[number] = native.get(number, 0) + now() - start
+        def wrap(function: NativeFunction) -> None:
+            call = function.call
+            replaced.append((function, call))
 
-        NativeFunction.__call__ = timed  # type: ignore[method-assign]
+            def timed(*args: Any) -> Any:
+                start = now()
+                try:
+                    return call(*args)
+                finally:
+                    number = me()
+                    native[number] = native.get(number, 0) + now() - start
+
+            function.call = timed
+
+        def made(function: NativeFunction, *args: Any) -> None:
+            plain(function, *args)
+            wrap(function)
+
+        for thing in gc.get_objects():
+            if type(thing) is NativeFunction:
+                wrap(thing)
+        NativeFunction.__init__ = made  # type: ignore[assignment, method-assign]
         try:
             yield self
         finally:
-            NativeFunction.__call__ = plain  # type: ignore[method-assign]
+            NativeFunction.__init__ = plain  # type: ignore[method-assign]
+            for function, call in replaced:
+                function.call = call

@@ -29,7 +29,7 @@ FIRST = 300
 def python_a_frame(scene: str = "build:use-vbo=true", *, on_screen: bool = False) -> list[float]:
     """Microseconds of Python of each of the frames."""
     looks: list[int] = []
-    with glmark2.device() as device, PythonTime().watching() as watch:
+    with PythonTime().watching() as watch, glmark2.device() as device:
         declared, handler = device.table[SUBMIT_CL]
 
         def submit(call: Any) -> Any:
