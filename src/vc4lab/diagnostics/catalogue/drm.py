@@ -129,7 +129,8 @@ ENTRIES = [
     Entry(
         "DRM-016",
         "Job did not finish",
-        "The frame's end was not reached: one of the list threads stopped or waits. The picture is "
+        "The frame's end was not reached: one of the list threads stopped or waits, or a shader "
+        "does not end. The job is given up and the GPU reset, as the kernel does. The picture is "
         "what was stored until then.",
         "registers CT0CS, CT1CS, RFC",
         "Look at the diagnostics before this one: they name the record at fault.",

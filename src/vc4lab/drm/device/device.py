@@ -19,6 +19,7 @@ from vc4lab.drm.device.syncobjs import SyncObjects
 from vc4lab.drm.device.vc4 import Vc4
 from vc4lab.drm.input.clients import EvdevFile
 from vc4lab.drm.input.sink import Input
+from vc4lab.drm.kernel.job_reports import JobReports
 from vc4lab.drm.kms.atomic import Atomic
 from vc4lab.drm.kms.commits import Commits
 from vc4lab.drm.kms.formats import LINEAR, MODIFIERS
@@ -108,7 +109,7 @@ class DrmDevice:
         self.reporter = reporter if reporter is not None else Reporter()
         self.memory = GpuMemory(gpu_memory)
         self.v3d = V3D(
-            self.memory.guest, self.reporter, engine=engine, threads=threads,
+            self.memory.guest, JobReports(self.reporter), engine=engine, threads=threads,
             unknowns=unknowns if unknowns is not None else DEFAULT_UNKNOWNS,
         )  # fmt: skip
         self.trace = trace

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING
 from vc4lab.diagnostics import Reporter, StrictStop
 from vc4lab.drm.device.fences import Fence
 from vc4lab.drm.kernel.hardware import run_job
+from vc4lab.drm.kernel.job_reports import JobReports
 from vc4lab.drm.uapi.vc4 import HANG_REGISTERS
 from vc4lab.v3d.counters import counts
 from vc4lab.v3d.registers import BY_NAME
 
 if TYPE_CHECKING:
+    from vc4lab.drm.device.gem import GemObject
     from vc4lab.drm.kernel.jobs import BuiltJob
     from vc4lab.v3d.core import V3D
 
@@ -36,8 +38,11 @@ class Job:
     """One job that waits or runs."""
 
     seqno: int
-    name: str
+    program: str
+    """The program's name and process."""
     built: BuiltJob
+    objects: list[GemObject] = field(default_factory=list)
+    """Its buffers."""
     after: Fence | None = None
     """Another one's fence that must be done first."""
     done: Fence = field(default_factory=Fence)
@@ -45,6 +50,18 @@ class Job:
     failed: bool = False
     registers: dict[str, int] = field(default_factory=dict)
     """Of the V3D, when it failed."""
+
+    @property
+    def name(self) -> str:
+        """As messages name it."""
+        return f"{self.program} job {self.seqno}"
+
+    def place(self, address: int) -> str:
+        """The buffer in which an address of the GPU lies, in words."""
+        for target in self.objects:
+            if target.address <= address < target.address + target.size:
+                return f"{target}, byte 0x{address - target.address:x}"
+        return ""
 
 
 class Gpu:
@@ -111,18 +128,14 @@ class Gpu:
                 "DRM-016", f"{job.name}: the fence it waits for is not done", block="DRM"
             )
         before = counts(self.v3d.events()) if job.perfmon is not None else {}
+        if isinstance(self.v3d.reporter, JobReports):
+            self.v3d.reporter.begin(job.program, job.name, job.place)
         try:
-            job.failed = not run_job(self.v3d, job.built, job.name)
+            job.failed = not run_job(self.v3d, job.built, job.name, lambda: self._look(job))
         except StrictStop as stop:
             job.failed = True
             if self.on_strict is not None:
                 self.on_strict(stop)
-        if job.failed:
-            job.registers = {
-                name: self.v3d.read(BY_NAME[name].offset)
-                for name in HANG_REGISTERS
-                if name in BY_NAME
-            }
         if job.perfmon is not None:
             after = counts(self.v3d.events())
             for number, source in enumerate(job.perfmon.sources):
@@ -133,3 +146,9 @@ class Gpu:
         job.done.signal()
         if self.on_finished is not None:
             self.on_finished(job)
+
+    def _look(self, job: Job) -> None:
+        """A job hangs: what GET_HANG_STATE will show."""
+        job.registers = {
+            name: self.v3d.read(BY_NAME[name].offset) for name in HANG_REGISTERS if name in BY_NAME
+        }

@@ -83,10 +83,10 @@ class Vc4:
         self.reporter = reporter
         self.known = KnownShaders()
         """Checked when their buffers were made, which no client can write."""
-        self.hang: tuple[list[GemObject], Job] | None = None
+        self.hang: Job | None = None
         self.perfmons = 0
         self._places = _Places()
-        self._held: deque[tuple[Job, list[GemObject]]] = deque()
+        self._held: deque[Job] = deque()
 
     # -- buffers -----------------------------------------------------------------------------------
 
@@ -122,7 +122,7 @@ class Vc4:
             word = int.from_bytes(code[8 * violation.index : 8 * violation.index + 8], "little")
             self.reporter.report(
                 violation.code,
-                f"{call.file.program}: shader, instruction {violation.index} "
+                f"{call.file.program}[{call.file.process}]: shader, instruction {violation.index} "
                 f"`{disassemble(word)}`: {violation}",
                 block="DRM",
             )
@@ -221,24 +221,24 @@ class Vc4:
             lists = self._places.take(size, seqno, self.gpu.finished)
             if lists is None:
                 return None
-            name = f"{call.file.program} job {seqno}"
+            program = f"{call.file.program}[{call.file.process}]"
             workspace = Workspace(TILE_MEMORY, TILE_MEMORY_SIZE, lists)
             try:
                 built = build_submit(
                     submit, self.buffers.memory.guest, workspace,
-                    JobReporter(name, self.reporter), self.known,
+                    JobReporter(f"{program} job {seqno}", self.reporter), self.known,
                     native=self.v3d.engine == "jit",
                 )  # fmt: skip
             except JobError as error:
                 raise invalid(str(error)) from None
-            job = Job(seqno, name, built, after, perfmon=perfmon)
+            job = Job(seqno, program, built, objects, after, perfmon=perfmon)
             for target in objects:
                 target.seqno = seqno
                 target.holders += 1
             for name, surface in submit.surfaces.items():
                 if name.endswith("write"):
                     objects[surface.hindex].write_seqno = seqno
-            self._held.append((job, objects))
+            self._held.append(job)
             if out is not None:
                 out.fence = job.done
             a.seqno = seqno
@@ -261,12 +261,12 @@ class Vc4:
 
     def let_go(self) -> None:
         """Drop what jobs held that are through."""
-        while self._held and self._held[0][0].seqno <= self.gpu.finished:
-            job, objects = self._held.popleft()
+        while self._held and self._held[0].seqno <= self.gpu.finished:
+            job = self._held.popleft()
             if job.failed and self.hang is None:
-                self.hang = objects, job  # its buffers stay until a program has looked
+                self.hang = job  # its buffers stay until a program has looked
                 continue
-            for target in objects:
+            for target in job.objects:
                 self.buffers.drop(target)
 
     @ioctl(0x41, "VC4_WAIT_SEQNO", "u64 seqno, u64 timeout_ns", render=True)
@@ -308,7 +308,7 @@ class Vc4:
         self.let_go()
         if self.hang is None:
             raise missing("no job hung")
-        objects, job = self.hang
+        job, objects = self.hang, self.hang.objects
         room, a.bo_count = a.bo_count, len(objects)
         if room < len(objects):
             return

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from vc4lab.drm.kernel.job_reports import GivenUp, JobReports
 from vc4lab.drm.kernel.jobs import BuiltJob
 from vc4lab.v3d.registers import BY_NAME
 
@@ -15,22 +17,36 @@ RFC, CT0CA, CT0EA, CT1CA, CT1EA = (
 )
 
 
-def run_job(v3d: V3D, job: BuiltJob, name: str = "job") -> bool:
-    """Feed one job to the V3D's registers; whether its frame was finished."""
+def run_job(
+    v3d: V3D, job: BuiltJob, name: str = "job", hung: Callable[[], None] | None = None
+) -> bool:
+    """Feed one job to the V3D's registers; whether its frame was finished.
+
+    hung: called when it was not, before the V3D is reset, which is what the kernel does then.
+    """
     frames = v3d.read(RFC)
-    if job.bin_start != job.bin_end:
-        v3d.write(CT0CA, job.bin_start)
-        v3d.write(CT0EA, job.bin_end)
-    v3d.write(CT1CA, job.render_start)
-    v3d.write(CT1EA, job.render_end)
+    reason = "no frame ended"
+    try:
+        if job.bin_start != job.bin_end:
+            v3d.write(CT0CA, job.bin_start)
+            v3d.write(CT0EA, job.bin_end)
+        v3d.write(CT1CA, job.render_start)
+        v3d.write(CT1EA, job.render_end)
+    except GivenUp as endless:
+        reason = f"given up, the GPU is reset: {endless}"
     if v3d.read(RFC) != frames:
         return True
     states = ", ".join(
         f"{register} 0x{v3d.read(BY_NAME[register].offset):08x}"
         for register in ("CT0CS", "CT0CA", "CT1CS", "CT1CA", "PCS")
     )
-    v3d.reporter.report("DRM-016", f"{name}: no frame ended ({states})", block="DRM")
+    reporter = v3d.reporter
+    if isinstance(reporter, JobReports):
+        reporter = reporter.reporter  # the name is in the text
+    if hung is not None:
+        hung()
     _reset(v3d)
+    reporter.report("DRM-016", f"{name}: {reason} ({states})", block="DRM")
     return False
 
 

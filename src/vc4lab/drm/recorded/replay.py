@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from vc4lab.diagnostics import Reporter
 from vc4lab.drm.kernel.hardware import run_job
+from vc4lab.drm.kernel.job_reports import JobReports
 from vc4lab.drm.kernel.rendering import FULL_RES_TILE, FULL_RES_TILE_PIXELS, ColourSurface
 from vc4lab.drm.recorded.byte_order import ByteOrder, ByteOrders
 from vc4lab.drm.recorded.jobs import RecordedRun
@@ -112,7 +113,7 @@ def replay(
     from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
 
     choices = unknowns if unknowns is not None else DEFAULT_UNKNOWNS
-    v3d = V3D(run.memory, reporter, engine=engine, threads=threads, unknowns=choices)
+    v3d = V3D(run.memory, JobReports(reporter), engine=engine, threads=threads, unknowns=choices)
     v3d.counters.everything = on_counters is not None
     colour: ColourSurface | None = None
     whose = ""

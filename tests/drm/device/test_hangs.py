@@ -1,0 +1,87 @@
+# ruff: noqa: F821, PT018, RUF059 - clients are other programs
+"""Jobs that never end: given up soon, named, looked at; what comes after them goes on."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from tests.support.live_jobs import prepare, run_live, shader_index
+
+from vc4lab.drm.device.device import DrmDevice
+from vc4lab.qpu.assembler import assemble
+
+ENDLESS = ":a\nbrr -, a\nnop\nnop\nnop\nnop\nthrend\nnop\nnop"
+
+
+def make_endless(folder: Path, which: int) -> None:
+    """Put a program that goes round for ever in the place of a prepared job's shader."""
+    (folder / f"{shader_index(folder, which)}.bin").write_bytes(assemble(ENDLESS).bytes)
+    with (folder / "uniforms.bin").open("ab") as file:
+        file.write(bytes(64))  # every shader takes another number of them
+
+
+@pytest.mark.parametrize("which", [0, 1, 2])
+def test_a_shader_without_an_end(device: DrmDevice, tmp_path: Path, which: int) -> None:
+    good, bad = tmp_path / "good", tmp_path / "bad"
+    good.mkdir()
+    expected = prepare("tri_amd64", good)
+    shutil.copytree(good, bad)
+    make_endless(bad, which)
+
+    def client() -> None:
+        good, bad = Live(sys.argv[1] + "/good"), Live(sys.argv[1] + "/bad", labels=True)
+        began = time.monotonic()
+        done = ioctl(bad.fd, 0xBF, "II", 0, 0)[0]
+        hung = bad.submit(out_sync=done)
+        after = good.submit()
+        bad.finish(hung)
+        held, place = buffer(struct.pack("<I", done))
+        ioctl(bad.fd, 0xC3, "QqIIII", place, 0, 1, 0, 0, 0)
+        good.finish(after)
+        assert time.monotonic() - began < 8
+        again = good.submit()
+        good.finish(again, "again")
+        fd = open_card()
+        places, place = buffer(bytes(16 * 64))
+        state = ioctl(fd, 0x46, "QI37I", place, 64, *[0] * 37)
+        assert state[1] == len(bad.handles), state
+        found = [values[1:3] for values in struct.iter_unpack("<IIII", places.raw)]
+        assert all(address % 4096 == 0 and size % 4096 == 0 for address, size in found)
+        assert state[2] and state[3] and state[3] != state[2]
+        assert state[6] or state[4], "no register"
+        assert refused(fd, 0x46, "Q38I", *[0] * 39) == errno.ENOENT
+
+    run_live(device, client, str(tmp_path))
+    assert device.gpu.jobs == 3
+    assert (good / "drawn").read_bytes() == (good / "again").read_bytes() == expected
+    (given_up,) = [item for item in device.reporter.items if item.code == "DRM-016"]
+    text = given_up.message
+    assert "] job 1: given up" in text
+    assert "does not end" in text
+    assert f"shader 'label {shader_index(bad, which)}'" in text
+    assert text.startswith("python")
+
+
+def test_many_programs_without_an_end(device: DrmDevice, tmp_path: Path) -> None:
+    """One of them is enough: the chip goes no further either."""
+    prepare("glmark2_ideas", tmp_path, 1)
+    table = json.loads((tmp_path / "job.json").read_text())
+    for index, entry in enumerate(table["bos"]):
+        if entry["shader"]:
+            text = "nop\n" * index + ENDLESS
+            (tmp_path / f"{index}.bin").write_bytes(assemble(text).bytes)
+
+    def client() -> None:
+        live = Live(sys.argv[1])
+        began = time.monotonic()
+        live.finish(live.submit())
+        assert time.monotonic() - began < 8
+        fd = open_card()
+        places, place = buffer(bytes(16 * 64))
+        ioctl(fd, 0x46, "QI37I", place, 64, *[0] * 37)
+
+    run_live(device, client, str(tmp_path))
+    assert [item.code for item in device.reporter.items].count("DRM-016") == 1
