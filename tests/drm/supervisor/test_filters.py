@@ -6,7 +6,14 @@ import struct
 
 import pytest
 
-from vc4lab.drm.supervisor.filters import ALLOW, ALWAYS, BY_DESCRIPTOR, NOTIFY, build_filter
+from vc4lab.drm.supervisor.filters import (
+    ALLOW,
+    ALWAYS,
+    BY_DESCRIPTOR,
+    IOCTL_MARK,
+    NOTIFY,
+    build_filter,
+)
 from vc4lab.drm.supervisor.machines import ARM64, X86_64, Machine
 
 MACHINES = pytest.mark.parametrize("machine", [X86_64, ARM64], ids=lambda m: m.name)
@@ -139,3 +146,12 @@ def test_of_input_devices_only_ioctl_and_fstat_are_seen(machine: Machine) -> Non
         assert not notified(machine, "close", 800, inputs=inputs)
         assert not notified(machine, "epoll_ctl", 3, 1, 800, inputs=inputs)
         assert not notified(machine, "ioctl", 3, 0x5401, inputs=inputs)
+
+
+@MACHINES
+def test_writes_that_stand_for_ioctls_are_seen_on_every_descriptor(machine: Machine) -> None:
+    for number in (3, 907, 5000):
+        assert notified(machine, "pwrite64", number, 0x1000, 16, IOCTL_MARK << 32 | 0xC0106447)
+    for offset in (0, 0xC0106447, (IOCTL_MARK + 1) << 32, IOCTL_MARK):
+        assert not notified(machine, "pwrite64", 3, 0x1000, 16, offset)
+        assert notified(machine, "pwrite64", 907, 0x1000, 16, offset)

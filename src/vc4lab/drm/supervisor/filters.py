@@ -48,6 +48,11 @@ IOCTL_TYPES = (0x64, 0x62, 0x3E)
 """DRM 'd', dma-buf 'b', sync file '>'."""
 INPUT_TYPE = 0x45
 """Input devices 'E', if there are any."""
+IOCTL_MARK = 0x7663_346C
+"""Upper half of the offset of a pwrite64 that stands for an ioctl; no file is so large.
+
+The lower half is the request. For programs under qemu-user, which keeps ioctls to itself.
+"""
 
 
 @dataclass
@@ -101,7 +106,7 @@ def build_filter(machine: Machine, *, deep: bool = False, inputs: bool = False) 
             p.jump(_EQUAL, calls[name], "notify")
     for name, number in BY_DESCRIPTOR.items():
         if name in calls:
-            target = status if name == "fstat" else f"descriptor {number}"
+            target = {"fstat": status, "pwrite64": name}.get(name, f"descriptor {number}")
             p.jump(_EQUAL, calls[name], "notify" if deep and name in DEEP else target)
     for name in ("ioctl", "mmap", "poll", "ppoll", "select", "pselect6", "newfstatat"):
         if name in calls:
@@ -116,6 +121,10 @@ def build_filter(machine: Machine, *, deep: bool = False, inputs: bool = False) 
     for kind in (*IOCTL_TYPES, *((INPUT_TYPE,) if inputs else ())):
         p.jump(_EQUAL, kind << 8, "notify")
     p.end(ALLOW)
+
+    p.label("pwrite64")  # an ioctl of a program under qemu
+    p.load(_ARGUMENTS + 8 * 3 + 4)
+    p.jump(_EQUAL, IOCTL_MARK, "notify", "descriptor 0")
 
     p.label("mmap")  # shared mappings of any file, private ones of ours
     p.argument(3)

@@ -24,6 +24,8 @@ _NO_NEW_PRIVS, _SUBREAPER = 38, 36
 _SET_MODE_FILTER = 1
 _NEW_LISTENER, _WAIT_KILLABLE = 8, 32
 _SECONDS_TO_END = 1.0
+_DESCRIPTORS = 1024
+"""Device descriptors have numbers of up to 999."""
 
 
 class _Filter(ctypes.Structure):
@@ -60,6 +62,7 @@ def _become(
             *(signal.SIGXFSZ,),
         ):
             signal.signal(number, signal.SIG_DFL)
+        _allow_descriptors()
         buffer = ctypes.create_string_buffer(code, len(code))
         argument = _Filter(len(code) // 8, ctypes.addressof(buffer))
         library.prctl(_NO_NEW_PRIVS, 1, 0, 0, 0)
@@ -77,6 +80,16 @@ def _become(
             connection.send(b"E" + struct.pack("<i", error.errno or 0))
         finally:
             os._exit(127)
+
+
+def _allow_descriptors() -> None:
+    """Raise the limit of descriptors to what the device needs."""
+    import resource
+
+    limit, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if limit != resource.RLIM_INFINITY and limit < _DESCRIPTORS:
+        wanted = _DESCRIPTORS if most == resource.RLIM_INFINITY else min(most, _DESCRIPTORS)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
 
 
 def _wait(connection: socket.socket, child: int) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import resource
 import select
 import socket
 import struct
@@ -21,7 +22,7 @@ from vc4lab.drm.nodes.tree import Tree
 from vc4lab.drm.supervisor.answers import Answer, Caller, Device, Outcome
 from vc4lab.drm.supervisor.descriptor_calls import DescriptorCalls
 from vc4lab.drm.supervisor.descriptors import Descriptors
-from vc4lab.drm.supervisor.filters import build_filter
+from vc4lab.drm.supervisor.filters import IOCTL_MARK, WINDOW, build_filter
 from vc4lab.drm.supervisor.machines import Machine, host_machine
 from vc4lab.drm.supervisor.notifications import RESTART, Listener, Notification
 from vc4lab.drm.supervisor.path_calls import PathCalls
@@ -109,6 +110,11 @@ class Supervisor:
 
         Raises NotPossible, or OSError if the program cannot be started.
         """
+        most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        if most != resource.RLIM_INFINITY and most < WINDOW.stop:
+            raise NotPossible(
+                f"ulimit -Hn: {most} descriptors are allowed, {WINDOW.stop} are needed"
+            )
         ours, theirs = socket.socketpair()
         code = build_filter(self.machine, deep=self.deep, inputs=self.inputs)
         self.tree.write()
@@ -411,6 +417,7 @@ class Supervisor:
             *("preadv2", "pwritev2", "ftruncate", "fallocate", "sendfile", "copy_file_range"),
         ):
             table[name] = lambda c, a: files.refuse(c, _int(a[0]))
+        table["pwrite64"] = self._write_at
         calls = self.machine.calls
         return {calls[name]: handler for name, handler in table.items() if name in calls}
 
@@ -418,6 +425,15 @@ class Supervisor:
         if args[0] == args[1]:
             raise Refused(errno.EINVAL)
         return self.files.duplicate(caller, _int(args[0]), at=_int(args[1]), flags=_int(args[2]))
+
+    def _write_at(self, caller: Caller, args: tuple[int, ...]) -> Answer:
+        """pwrite64: from programs under qemu an ioctl, see setup/preload.py."""
+        if args[3] >> 32 != IOCTL_MARK:
+            return self.files.refuse(caller, _int(args[0]))
+        answer = self._ioctl(caller, (args[0], _int(args[3]), args[1]))
+        if answer is Outcome.PROCEED:
+            raise Refused(errno.ENOTTY)
+        return answer
 
     def _ioctl(self, caller: Caller, args: tuple[int, ...]) -> Answer:
         number, request, argument = _int(args[0]), _int(args[1]), args[2]
