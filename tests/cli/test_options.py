@@ -175,6 +175,7 @@ TEXTS = {
         "--screenshot": ["x.nofmt", "noending"],
         "--driver": ["none", "folder", "empty"],
         "--trace": ["x", ""],
+        "--suite": ["x", "", "../bookworm"],
         "--unknown": ["x", "x=y", "", "=", "fill_rule="],
         "--modes": ["x", "", "0x0", "99999x9999", f"{HUGE}x1", "640x480@0", "-1x1"],
     },

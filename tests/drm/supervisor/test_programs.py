@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -522,3 +523,9 @@ def test_a_limit_that_cannot_be_raised_is_a_sentence() -> None:
     )
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert out.stdout.startswith("NotPossible ulimit -Hn: 500")
+
+
+def test_a_device_that_was_stopped_runs_the_next_program(device: DrmDevice) -> None:
+    threading.Timer(0.2, device.supervisor.stop).start()
+    assert device.run(["sleep", "20"]) == 128 + signal.SIGTERM
+    assert device.run(["sh", "-c", "exit 4"]) == 4

@@ -8,6 +8,7 @@ import stat
 import struct
 from pathlib import Path
 
+from vc4lab.drm.nodes.foreign import ForeignTree
 from vc4lab.drm.nodes.tree import HostPath, Node, Tree
 from vc4lab.drm.supervisor.answers import Answer, Caller, Device, Outcome
 from vc4lab.drm.supervisor.file_status import FileStatus, file_system_status
@@ -29,13 +30,21 @@ class PathCalls:
         self.tree = tree
         self.device = device
         self.machine = machine
+        self.foreign: ForeignTree | None = None
+        """What programs under qemu find besides the host's files."""
 
     # -- where a path leads ------------------------------------------------------------------------
 
     def locate(
-        self, caller: Caller, directory: int, path: str, *, follow: bool = True
+        self,
+        caller: Caller,
+        directory: int,
+        path: str,
+        *,
+        follow: bool = True,
+        writes: bool = False,
     ) -> Node | HostPath | Outcome | None:
-        """PROCEED for a path that has nothing to do with the tree."""
+        """PROCEED for a path that has nothing to do with the tree. `writes`: it may be changed."""
         inside = False
         if not path.startswith("/"):
             if directory & 0xFFFFFFFF == _AT_FDCWD:
@@ -48,7 +57,10 @@ class PathCalls:
         if not path.startswith(PREFIXES) and not ("/.." in path or inside):
             first = path.lstrip("/")  # // and /. are rare
             if not path.startswith(("//", "/./")) or not first.startswith(("sys", "dev", "./")):
-                return Outcome.PROCEED
+                if self.foreign is None or writes:
+                    return Outcome.PROCEED
+                place = self.foreign.find(caller, path)
+                return HostPath(place) if place is not None else Outcome.PROCEED
         found = self.tree.resolve(path, follow=follow)
         if isinstance(found, HostPath) and not inside:
             return Outcome.PROCEED
@@ -65,7 +77,8 @@ class PathCalls:
         if reopened is not None:
             return self._give(caller, reopened, flags)
         follow = not flags & os.O_NOFOLLOW
-        found = self.locate(caller, directory, path, follow=follow)
+        writes = bool(flags & (os.O_ACCMODE | os.O_CREAT | os.O_TRUNC))
+        found = self.locate(caller, directory, path, follow=follow, writes=writes)
         if isinstance(found, Outcome):
             return found
         if flags & _O_PATH and not follow and self._lies_there(caller, directory, path, found):

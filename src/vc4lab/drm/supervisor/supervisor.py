@@ -137,6 +137,7 @@ class Supervisor:
             if keeper is not None:
                 self._finish(keeper)
             self.tree.remove()
+            self._stop = False  # of this run, not of the next
         return (
             os.waitstatus_to_exitcode(status) if os.WIFEXITED(status) else 128 + os.WTERMSIG(status)
         )

@@ -243,6 +243,14 @@ class Task:
         except OSError:
             return "?"
 
+    @property
+    def executable(self) -> str:
+        """The file that it executes; "" if it is gone."""
+        try:
+            return os.readlink(f"/proc/{self.tid}/exe")
+        except OSError:
+            return ""
+
     def has_signal(self) -> bool:
         """Whether a signal waits that the thread would handle."""
         table = self.status()

@@ -1,0 +1,176 @@
+"""Where --setup keeps what it brought, and what is there.
+
+Below `$XDG_CACHE_HOME/vc4lab` or `~/.cache/vc4lab`, one folder per suite of Debian::
+
+    drm/bookworm/apt/        state of the package client: lists, downloaded packages
+    drm/bookworm/tree/       the unpacked packages
+    drm/bookworm/packages/   control fields of each unpacked package
+    drm/bookworm/qemu-aarch64
+    drm/bookworm/programs/   links to programs of the tree, by name
+    drm/bookworm/bin/        the same names for shells: each starts qemu
+    drm/bookworm/complete    written last
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+SUITES = ("bookworm", "trixie")
+"""The suites of Debian that were tried, the default one first."""
+QEMU = "qemu-aarch64"
+MULTIARCH = "usr/lib/aarch64-linux-gnu"
+DRIVER = f"{MULTIARCH}/dri/vc4_dri.so"
+_UNSET = ("LD_PRELOAD", "LIBGL_DRIVERS_PATH", "GBM_BACKENDS_PATH")
+"""Variables of the host's that would lead arm64 programs astray."""
+_RUN = ".run"
+"""What the names in bin/ are links to."""
+
+
+class SetupFailed(Exception):  # noqa: N818 - said to the user as it is
+    """--setup cannot go on; the text says why. `output`: a file could not be written."""
+
+    def __init__(self, text: str, *, output: bool = False) -> None:
+        super().__init__(text)
+        self.output = output
+
+
+def base_folder() -> Path:
+    """The folder of all suites. Raises SetupFailed where there is no place for it."""
+    places = (("VC4LAB_CACHE", ""), ("XDG_CACHE_HOME", "vc4lab"), ("HOME", ".cache/vc4lab"))
+    for name, below in places:
+        value = os.environ.get(name, "")
+        if os.path.isabs(value) and (name != "HOME" or os.path.isdir(value)):
+            return Path(value) / below / "drm"
+    raise SetupFailed("no place for it: $HOME is no folder; set XDG_CACHE_HOME to one")
+
+
+@dataclass(frozen=True)
+class Brought:
+    """What --setup brought of one suite, or is bringing."""
+
+    suite: str
+    folder: Path
+
+    @property
+    def tree(self) -> Path:
+        return self.folder / "tree"
+
+    @property
+    def qemu(self) -> Path:
+        return self.folder / QEMU
+
+    @property
+    def emulator(self) -> list[str]:
+        """qemu and its options; the program follows."""
+        return [str(self.qemu), "-L", "/", "-U", ",".join(_UNSET)]
+
+    @property
+    def names_folder(self) -> Path:
+        """A folder for PATH."""
+        return self.folder / "bin"
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether something is there."""
+        return (self.folder / "apt").is_dir()
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether programs can be run."""
+        return (self.folder / "complete").is_file() and self.qemu.is_file()
+
+    def complete(self) -> None:
+        """All is there."""
+        (self.folder / "complete").write_text("")
+
+    def incomplete(self) -> None:
+        """Something is going to be changed."""
+        (self.folder / "complete").unlink(missing_ok=True)
+
+    # -- packages ----------------------------------------------------------------------------------
+
+    def note(self, name: str, fields: str) -> None:
+        """A package is unpacked: its file's name and control fields."""
+        folder = self.folder / "packages"
+        folder.mkdir(exist_ok=True)
+        for older in folder.glob(f"{name.partition('_')[0]}_*"):
+            older.unlink()
+        beside = self.folder / "unpacked.new"
+        beside.write_text(fields.rstrip("\n") + "\nStatus: install ok installed\n")
+        beside.replace(folder / name)
+
+    def unpacked(self) -> list[str]:
+        """The control fields of all unpacked packages."""
+        try:
+            files = sorted((self.folder / "packages").iterdir())
+        except OSError:
+            return []
+        return [file.read_text(encoding="utf-8", errors="replace") for file in files]
+
+    def names(self) -> set[str]:
+        """Names of the unpacked packages."""
+        found = set()
+        for text in self.unpacked():
+            for line in text.split("\n"):
+                if line.startswith("Package: "):
+                    found.add(line[9:].strip())
+        return found
+
+    # -- programs ----------------------------------------------------------------------------------
+
+    def add_program(self, path: str) -> None:
+        """Let a program of the tree be called by its name."""
+        name = os.path.basename(path)
+        links = self.folder / "programs"
+        for folder, target in ((links, f"../tree{path}"), (self.names_folder, _RUN)):
+            folder.mkdir(exist_ok=True)
+            (folder / name).unlink(missing_ok=True)
+            (folder / name).symlink_to(target)
+        script = self.names_folder / _RUN
+        command = shlex.join([*self.emulator, str(links)])
+        script.write_text(f'#!/bin/sh\nexec {command}/"${{0##*/}}" "$@"\n')
+        script.chmod(0o755)
+
+    def program(self, name: str) -> Path | None:
+        """The file of a program that can be called by its name."""
+        link = self.folder / "programs" / name
+        return link.resolve() if link.is_symlink() else None
+
+    # -- one at a time -----------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """One setup at a time. Raises SetupFailed."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            lock = open(self.folder / "lock", "wb")  # noqa: SIM115
+        except OSError as error:
+            raise SetupFailed(
+                f"{self.folder}: {(error.strerror or '').lower()}", output=True
+            ) from None
+        with lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise SetupFailed("another vc4lab drm --setup is running") from None
+            yield
+
+
+def brought(suite: str) -> Brought:
+    """The folder of a suite."""
+    return Brought(suite, base_folder() / suite)
+
+
+def find_brought(suite: str | None = None) -> Brought | None:
+    """What programs can be run with: of that suite, else of the first that is complete."""
+    try:
+        found = [brought(name) for name in ([suite] if suite else SUITES)]
+    except SetupFailed:
+        return None
+    return next((one for one in found if one.is_complete), None)

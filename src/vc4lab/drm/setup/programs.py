@@ -1,0 +1,58 @@
+"""arm64 programs on a PC: found in the tree, and run under qemu-user."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from vc4lab.drm.setup.places import Brought
+
+_AARCH64 = 183
+
+
+@dataclass(frozen=True)
+class Started:
+    """A program as it is really started."""
+
+    command: list[str]
+    environment: dict[str, str]
+    emulated: bool
+
+
+def start(brought: Brought, program: Sequence[str], environment: dict[str, str]) -> Started:
+    """How to start a program in front of what --setup brought.
+
+    A name without a slash means a program of the brought packages, else the host's. A path to an
+    arm64 program is one for qemu. What shells start later is found by the same names in PATH.
+    """
+    environment = dict(environment)
+    path = environment.get("PATH", os.defpath)
+    environment.setdefault("GST_REGISTRY_FORK", "no")  # kmscube: its child would be an arm64 one
+    environment["PATH"] = f"{brought.names_folder}:{path}"
+    found = find_program(brought, program[0])
+    if found is None:
+        return Started(list(program), environment, False)
+    command = [*brought.emulator, str(found), *program[1:]]
+    return Started(command, environment, True)
+
+
+def find_program(brought: Brought, name: str) -> Path | None:
+    """The arm64 program of that name or path; None if it is none."""
+    found = Path(name) if "/" in name else brought.program(name)
+    if found is None:
+        return None
+    return found if is_arm64(found) else None
+
+
+def is_arm64(path: Path) -> bool:
+    """Whether a file is an arm64 program."""
+    try:
+        with open(path, "rb") as file:
+            head = file.read(20)
+    except OSError:
+        return False
+    if len(head) < 20 or head[:6] != b"\x7fELF\2\1":
+        return False
+    return int.from_bytes(head[18:20], "little") == _AARCH64

@@ -1,0 +1,175 @@
+"""--setup as a whole: each step looks at what is there, so that it can be run again any time."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import re
+import shutil
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from vc4lab.drm.setup.packages import (
+    LIBRARIES,
+    PROGRAMS,
+    QEMU_PACKAGES,
+    PackageClient,
+    Wanted,
+    check_names,
+)
+from vc4lab.drm.setup.places import DRIVER, MULTIARCH, QEMU, Brought, SetupFailed
+from vc4lab.drm.setup.preload import NAME, preload_object
+from vc4lab.drm.setup.tools import missing_tools, run_tool
+from vc4lab.drm.setup.unpack import extract_one, unpack
+
+_TIMES_UNPACKED = 5
+"""An unpacked package is about so many times as large as its file, if nothing else is known."""
+QEMU_AT_LEAST = 7
+_VERSION = re.compile(r"version (\d+)\.")
+
+
+class Display(Protocol):
+    """Where the user sees what happens."""
+
+    def say(self, line: str) -> None:
+        """A line that stays."""
+
+    def show(self, text: str) -> None:
+        """What is being done at the moment."""
+
+
+def set_up(brought: Brought, extra: Sequence[str], display: Display) -> None:
+    """Bring what is missing. Raises SetupFailed."""
+    check_possible()
+    check_names(extra)
+    if brought.is_complete and set(extra) <= brought.names():
+        display.say(f"all is there: {brought.folder} (remove it to bring it anew)")
+        return
+    with brought.locked(), _sentences(brought):
+        started = time.monotonic()
+        if brought.is_begun and not brought.is_complete:
+            display.say(f"going on in {brought.folder}")
+        host_qemu = None if brought.qemu.exists() else find_host_qemu()
+        needs_qemu = not brought.qemu.exists() and host_qemu is None
+        client = PackageClient(brought, ["arm64", *(["amd64"] if needs_qemu else [])])
+        client.prepare()
+        display.say(f"package lists of Debian {brought.suite}")
+        client.update(lambda text: display.show(f"package lists: {text}"))
+        wanted = client.resolve([*LIBRARIES, *PROGRAMS, *extra])
+        size = _bring(client, wanted, {*PROGRAMS, *extra}, display) if wanted.files else 0
+        if host_qemu is not None:
+            brought.qemu.symlink_to(host_qemu)
+            display.say(f"{QEMU}: the host's {host_qemu}")
+        elif needs_qemu:
+            size += _bring_qemu(client, display)
+        _finish(brought)
+        seconds = time.monotonic() - started
+        display.say(f"{_text(size)} downloaded, {seconds:.0f} s; all is there: {brought.folder}")
+
+
+def check_possible() -> None:
+    """Raises SetupFailed where --setup cannot do anything."""
+    machine = os.uname().machine
+    if machine == "aarch64":
+        raise SetupFailed(
+            "on arm64 the distribution's own Mesa has the vc4 driver: install it and the "
+            "programs as packages"
+        )
+    if machine != "x86_64":
+        raise SetupFailed(f"there is nothing to bring for {machine}; take --driver DIR")
+    missing = missing_tools()
+    if missing:
+        raise SetupFailed(
+            f"{' and '.join(missing)} not found: --setup needs the package tools of Debian or its "
+            "relatives. Here --driver DIR takes a Mesa that was built with vc4"
+        )
+
+
+def find_host_qemu() -> str | None:
+    """A qemu-user of the host's that is new enough."""
+    for name in (QEMU, f"{QEMU}-static"):
+        place = shutil.which(name)
+        if place is None:
+            continue
+        with contextlib.suppress(SetupFailed):
+            version = _VERSION.search(run_tool([place, "--version"]))
+            if version is not None and int(version[1]) >= QEMU_AT_LEAST:
+                return place
+    return None
+
+
+def _bring(client: PackageClient, wanted: Wanted, named: set[str], display: Display) -> int:
+    """Download and unpack; the bytes that were downloaded."""
+    brought = client.brought
+    there = client.present(wanted)
+    text = f"{len(wanted.files)} packages, {_text(wanted.download)}"
+    if there:
+        text += f", of which {_text(there)} are there"
+    display.say(text)
+    unpacked = wanted.unpacked or wanted.download * _TIMES_UNPACKED
+    _check_room(brought.folder, wanted.download - there + unpacked)
+    files = client.download(wanted, _stage(display, "download"))
+    brought.incomplete()
+    display.say(f"unpacking into {brought.tree}")
+    for count, file in enumerate(files):
+        display.show(f"unpacking: {count} of {len(files)}")
+        unpack(file, brought, named=file.name.partition("_")[0] in named)
+        file.unlink()
+    return wanted.download - there
+
+
+def _bring_qemu(client: PackageClient, display: Display) -> int:
+    package = f"{QEMU_PACKAGES[client.brought.suite]}:amd64"
+    wanted = client.resolve([package])
+    there = client.present(wanted)
+    display.say(f"{package}, {_text(wanted.download)}")
+    _check_room(client.brought.folder, wanted.download - there + (32 << 20))
+    files = client.download(wanted, _stage(display, "download of qemu"))
+    names = [f"usr/bin/{QEMU}-static", f"usr/bin/{QEMU}"]
+    wanted_file = next(file for file in files if file.name.startswith(package.partition(":")[0]))
+    extract_one(wanted_file, names, client.brought.qemu)
+    for file in files:
+        file.unlink()
+    return wanted.download - there
+
+
+def _finish(brought: Brought) -> None:
+    tree = brought.tree
+    if not (tree / DRIVER).is_file():
+        raise SetupFailed(f"the packages have no {DRIVER}")
+    (tree / MULTIARCH / NAME).write_bytes(preload_object())
+    (tree / "etc").mkdir(exist_ok=True)
+    (tree / "etc/ld.so.preload").write_text(f"/{MULTIARCH}/{NAME}\n")
+    run_tool([str(brought.qemu), "--version"])
+    brought.complete()
+
+
+def _stage(display: Display, name: str) -> Callable[[str], None]:
+    return lambda text: display.show(f"{name}: {text}")
+
+
+def _check_room(folder: Path, needed: int) -> None:
+    found = os.statvfs(folder)
+    free = found.f_bavail * found.f_frsize
+    if free < needed:
+        raise SetupFailed(
+            f"{folder}: no room: {_text(needed)} are needed, {_text(free)} are free", output=True
+        )
+
+
+def _text(size: int) -> str:
+    return f"{max(0, size) / 1e6:.0f} MB"
+
+
+@contextlib.contextmanager
+def _sentences(brought: Brought) -> Iterator[None]:
+    """Errors of the file system, as sentences."""
+    try:
+        yield
+    except OSError as error:
+        place = error.filename or brought.folder
+        text = "no room" if error.errno in (errno.ENOSPC, errno.EDQUOT) else error.strerror or ""
+        raise SetupFailed(f"{place}: {text.lower()}", output=True) from None

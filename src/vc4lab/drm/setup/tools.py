@@ -1,0 +1,74 @@
+"""The host's own programs: apt-get and dpkg-deb. What they say is made one sentence."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+
+from vc4lab.drm.setup.places import SetupFailed
+
+NEEDED = ("apt-get", "dpkg-deb")
+_FULL = ("No space left on device", "enough free space", "Disk quota exceeded")
+_NOT_SIGNED = (
+    "is not signed", "no longer signed", "NO_PUBKEY", "GPG error", "Hash Sum mismatch",
+    "couldn't be verified", "could not be verified", "cannot be authenticated",
+    "Signed-By", "unexpected size", "invalid for another", "is expired", "not valid yet",
+)  # fmt: skip
+_NO_NETWORK = (
+    "Could not resolve", "Temporary failure resolving", "Could not connect", "Cannot initiate",
+    "Unable to connect", "Network is unreachable", "Connection timed out", "Connection failed",
+    "connection timed out", "Connection refused", "No route to host",
+)  # fmt: skip
+
+
+def missing_tools() -> list[str]:
+    """Which of them the host does not have."""
+    return [name for name in NEEDED if shutil.which(name) is None]
+
+
+def environment() -> dict[str, str]:
+    """Of a tool: its messages in English."""
+    return {**os.environ, "LC_ALL": "C", "LANGUAGE": "C"}
+
+
+def run_tool(command: Sequence[str]) -> str:
+    """What it prints. Raises SetupFailed."""
+    try:
+        result = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
+            env=environment(), check=False,
+        )  # fmt: skip
+    except OSError as error:
+        raise SetupFailed(f"{command[0]}: {(error.strerror or '').lower()}") from None
+    if result.returncode:
+        raise tool_failed(command[0], result.stderr)
+    return result.stdout
+
+
+def tool_failed(name: str, text: str) -> SetupFailed:
+    """An error made of what a tool said."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    errors = [line for line in lines if line.startswith(("E:", "Err:"))] or lines
+    notes = [line for line in lines if line.startswith(("E:", "W:", "Err:"))] or lines
+
+    def mentions(words: Sequence[str]) -> str:
+        return next((n for n in notes + lines if any(word in n for word in words)), "")
+
+    first = mentions(_FULL)
+    if first:
+        return SetupFailed(f"no room: {_bare(first)}", output=True)
+    first = mentions(_NOT_SIGNED)
+    if first:
+        return SetupFailed(f"refused, its signature or checksum is not right: {_bare(first)}")
+    first = mentions(_NO_NETWORK)
+    if first:
+        return SetupFailed(f"no connection: {_bare(first)}")
+    return SetupFailed(f"{name}: {_bare(errors[0]) if errors else 'failed without a word'}")
+
+
+def _bare(line: str) -> str:
+    for start in ("E: ", "W: "):
+        line = line.removeprefix(start)
+    return line

@@ -1,0 +1,157 @@
+"""A host with pretended package tools: apt-get and dpkg-deb are small scripts."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from vc4lab.drm.setup import packages, steps
+from vc4lab.drm.setup.places import Brought
+
+APT = """
+import json, os, sys
+from pathlib import Path
+world = Path({world!r})
+plan = json.loads((world / "plan.json").read_text())
+arguments = sys.argv[1:]
+log = world / "log"
+settings = {{}}
+words, status = [], None
+while arguments:
+    word = arguments.pop(0)
+    if word == "-o":
+        name, _, value = arguments.pop(0).partition("=")
+        settings[name] = value
+    elif word == "-c":
+        for line in Path(arguments.pop(0)).read_text().splitlines():
+            if not line.startswith("#") and '"' in line:
+                name, _, value = line.rstrip(";").partition(" ")
+                settings[name] = value.strip('"')
+    elif word != "-q":
+        words.append(word)
+with open(log, "a") as file:
+    print(*words, file=file)
+if words == ["update", "--print-uris"]:
+    print(plan.get("mirrors", ""))
+    sys.exit(0)
+if words[0] == "update":
+    text = plan.get("update")
+    if text:
+        print(text)
+        sys.exit(100)
+    sys.exit(0)
+assert settings["APT::Get::AllowUnauthenticated"] == "false"
+names = [n for n in words[1:] if not n.startswith("--")]
+qemu = any(n.startswith("qemu") for n in names)
+for name in names:
+    if name.partition(":")[0] not in plan["known"]:
+        print("E: Unable to locate package", name, file=sys.stderr)
+        sys.exit(100)
+status = Path(settings["Dir::State::status"]).read_text()
+wanted = ["qemu-user-static"] if qemu else [n for n in plan["known"] if n[:4] != "qemu"]
+extra = plan.get("extra", [])
+wanted = [n for n in wanted if f"Package: {{n}}\\n" not in status + "\\n"]
+wanted = [n for n in wanted if n not in extra or n in names]
+archives = Path(settings["Dir::Cache::archives"])
+files = [f"{{n}}_1_arm64.deb" for n in wanted]
+if "--print-uris" in words:
+    for file in files:
+        if not (archives / file).exists():
+            print(f"'http://mirror/{{file}}' {{file}} 100 SHA256:0")
+    print("After this operation,", plan.get("unpacked", "1 kB"), "of additional disk space")
+    sys.exit(0)
+progress = int(settings["APT::Status-Fd"])
+for count, file in enumerate(files):
+    if (archives / file).exists():
+        continue
+    if plan.get("stop_at") == file:
+        print(plan["stop_text"])
+        sys.exit(100)
+    with open(log, "a") as out:
+        print("got", file, file=out)
+    (archives / file).write_bytes(b"x" * 100)
+    os.write(progress, f"dlstatus:{{count}}:{{100 * count / len(files)}}:Retrieving\\n".encode())
+"""
+
+DPKG = """
+import io, os, sys, tarfile, time
+from pathlib import Path
+world = Path({world!r})
+import json
+plan = json.loads((world / "plan.json").read_text())
+action, file, *rest = sys.argv[1:]
+name = Path(file).name.partition("_")[0]
+if action == "-f":
+    print(f"Package: {{name}}\\nVersion: 1\\nArchitecture: arm64")
+elif action == "-x":
+    target = Path(rest[0])
+    if plan.get("fail_at") == name:
+        target.mkdir()
+        (target / "half").write_text("")
+        print(plan["fail_text"], file=sys.stderr)
+        sys.exit(2)
+    head = b"\\x7fELF\\2\\1".ljust(18, b"\\0") + b"\\xb7\\0"
+    contents = {{"lib/aarch64-linux-gnu/" + name + ".so": head, f"usr/bin/{{name}}": head,
+                f"usr/share/doc/{{name}}/copyright": b""}}
+    if name == "libgl1-mesa-dri":
+        contents["usr/lib/aarch64-linux-gnu/dri/vc4_dri.so"] = head
+    for path, data in contents.items():
+        (target / path).parent.mkdir(parents=True, exist_ok=True)
+        (target / path).write_bytes(data)
+        (target / path).chmod(0o4755)
+    (target / "usr/lib/aarch64-linux-gnu").mkdir(parents=True, exist_ok=True)
+    os.symlink("/lib/aarch64-linux-gnu/" + name + ".so", target / "usr/lib/aarch64-linux-gnu/link")
+elif action == "--fsys-tarfile":
+    with tarfile.open(fileobj=sys.stdout.buffer, mode="w|") as archive:
+        for path, data in (("./usr/bin/qemu-arm", b"no"),
+                           ("./usr/bin/qemu-aarch64-static", b"#!/bin/sh\\n")):
+            member = tarfile.TarInfo(path)
+            member.size = len(data)
+            archive.addfile(member, io.BytesIO(data))
+"""
+
+
+@dataclass
+class World:
+    """What the pretended tools do, and what they were asked."""
+
+    folder: Path
+    brought: Brought
+
+    def plan(self, **changes: object) -> None:
+        known = [*packages.LIBRARIES, *packages.PROGRAMS, "qemu-user-static"]
+        (self.folder / "plan.json").write_text(json.dumps({"known": known, **changes}))
+
+    def log(self) -> list[str]:
+        """What was asked since the last time."""
+        file = self.folder / "log"
+        text = file.read_text() if file.exists() else ""
+        file.unlink(missing_ok=True)
+        return text.splitlines()
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> World:
+    """Tools in PATH and an empty cache."""
+    if os.uname().machine != "x86_64":
+        pytest.skip("--setup is for x86-64 hosts")
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    for name, text in (("apt-get", APT), ("dpkg-deb", DPKG)):
+        script = tools / name
+        script.write_text(f"#!{sys.executable}\n{text.format(world=str(tmp_path))}")
+        script.chmod(0o755)
+    keyring = tmp_path / "keyring"
+    keyring.write_text("")
+    monkeypatch.setenv("PATH", f"{tools}:/usr/bin:/bin")
+    monkeypatch.setenv("VC4LAB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(packages, "KEYRINGS", (str(keyring),))
+    monkeypatch.setattr(steps, "find_host_qemu", lambda: None)
+    made = World(tmp_path, Brought("bookworm", tmp_path / "cache/drm/bookworm"))
+    made.plan()
+    return made

@@ -1,0 +1,242 @@
+"""--setup with pretended package tools: what it brings, going on, and what it says of errors."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.drm.setup.conftest import World
+
+from vc4lab.drm.setup import packages, steps
+from vc4lab.drm.setup.packages import PackageClient, host_mirrors
+from vc4lab.drm.setup.places import MULTIARCH, SetupFailed, find_brought
+from vc4lab.drm.setup.preload import NAME, preload_object
+from vc4lab.drm.setup.programs import find_program, start
+from vc4lab.drm.setup.steps import set_up
+from vc4lab.drm.setup.tools import tool_failed
+
+
+class Lines:
+    """A display that remembers."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+        self.shown: list[str] = []
+
+    def say(self, line: str) -> None:
+        self.said.append(line)
+
+    def show(self, text: str) -> None:
+        self.shown.append(text)
+
+
+def bring(world: World, *extra: str) -> Lines:
+    lines = Lines()
+    set_up(world.brought, extra, lines)
+    return lines
+
+
+def failure(world: World, *extra: str) -> SetupFailed:
+    with pytest.raises(SetupFailed) as caught:
+        bring(world, *extra)
+    assert "\n" not in str(caught.value)
+    return caught.value
+
+
+def test_all_is_brought_and_then_there(world: World) -> None:
+    lines = bring(world)
+    brought = world.brought
+    assert brought.is_complete
+    assert find_brought() == brought
+    assert f"10 packages, {10 * 100 / 1e6:.0f} MB" in lines.said[1]
+    assert any("download" in text for text in lines.shown)
+    tree = brought.tree
+    assert (tree / MULTIARCH / NAME).read_bytes() == preload_object()
+    assert (tree / "etc/ld.so.preload").read_text() == f"/{MULTIARCH}/{NAME}\n"
+    assert not (tree / "lib").exists(), "below usr"
+    assert (tree / MULTIARCH / "kmscube.so").stat().st_mode & 0o7777 == 0o755
+    assert (tree / MULTIARCH / "link").is_file()
+    assert "/" not in os.readlink(tree / MULTIARCH / "link")
+    assert not (tree / "usr/share/doc").exists()
+    assert not list((brought.folder / "apt/archives").glob("*.deb"))
+    assert brought.qemu.read_bytes() == b"#!/bin/sh\n"
+    assert sorted(p.name for p in (brought.folder / "programs").iterdir()) == sorted(
+        packages.PROGRAMS
+    )
+    world.log()
+    assert "all is there" in bring(world).said[0]
+    assert world.log() == [], "nothing is asked any more, so no network is needed"
+
+
+def test_an_interrupted_download_goes_on(world: World) -> None:
+    stop = "Err: http://mirror kmscube\nE: Failed to fetch x  Could not resolve 'deb.debian.org'"
+    world.plan(stop_at="kmscube_1_arm64.deb", stop_text=stop)
+    error = failure(world)
+    assert str(error).startswith("no connection: ")
+    assert not error.output
+    assert not world.brought.is_complete
+    first = [line for line in world.log() if line.startswith("got")]
+    assert len(first) == 5
+    world.plan()
+    lines = bring(world)
+    assert lines.said[0].startswith("going on")
+    assert "of which" in lines.said[2]
+    got = [line for line in world.log() if line.startswith("got")]
+    assert len(got) == 5 + 1, "the other packages and qemu"
+    assert not set(first) & set(got)
+    assert world.brought.is_complete
+
+
+def test_interrupted_while_unpacking_goes_on(world: World) -> None:
+    world.plan(fail_at="kmscube", fail_text="dpkg-deb: error: tar: No space left on device")
+    error = failure(world)
+    assert error.output
+    assert str(error).startswith("no room: ")
+    unpacked = world.brought.names()
+    assert "libgl1-mesa-dri" in unpacked
+    assert "kmscube" not in unpacked
+    assert not (world.brought.tree / "half").exists()
+    world.log()
+    world.plan()
+    bring(world)
+    assert [line for line in world.log() if line.startswith("got")] == [
+        "got qemu-user-static_1_arm64.deb"
+    ]
+    assert "kmscube" in world.brought.names()
+
+
+def test_further_packages(world: World) -> None:
+    bring(world)
+    known = [*packages.LIBRARIES, *packages.PROGRAMS, "qemu-user-static", "piglit"]
+    world.log()
+    world.plan(known=known, extra=["piglit"])
+    bring(world, "piglit")
+    assert [line for line in world.log() if line.startswith("got")] == ["got piglit_1_arm64.deb"]
+    assert find_program(world.brought, "piglit") == world.brought.tree / "usr/bin/piglit"
+    assert "Unable to locate" in str(failure(world, "no-such-package"))
+    assert world.brought.is_complete, "what is there stays usable"
+    for name in ("", "-o", "a b", "../x", "A"):
+        assert "no name of a package" in str(failure(world, name))
+
+
+@pytest.mark.parametrize(
+    ("said", "start", "output"),
+    [
+        ("W: GPG error: http://m InRelease: NO_PUBKEY 12\nE: not signed.", "refused", False),
+        ("E: The repository 'http://m bookworm Release' is not signed.", "refused", False),
+        ("E: Failed to fetch http://m/x  Hash Sum mismatch", "refused", False),
+        ("E: Release file for http://m is expired (invalid since 3d).", "refused", False),
+        ("W: Failed to fetch http://m  Temporary failure resolving 'm'", "no connection", False),
+        ("E: Could not connect to 127.0.0.1:9 - connect (111)", "no connection", False),
+        ("E: You don't have enough free space in /c/archives/.", "no room", True),
+        ("E: Write error - write (28: No space left on device)", "no room", True),
+        ("E: Something else", "apt-get: Something else", False),
+        ("", "apt-get: failed without a word", False),
+    ],
+)  # fmt: skip
+def test_what_apt_says_becomes_a_sentence(said: str, start: str, output: bool) -> None:
+    error = tool_failed("apt-get", said)
+    assert str(error).startswith(start)
+    assert error.output == output
+
+
+def test_lists_that_cannot_be_had(world: World) -> None:
+    world.plan(update="E: The repository 'http://m bookworm InRelease' is not signed.")
+    assert str(failure(world)).startswith("refused")
+    assert not any(line.startswith("install") for line in world.log())
+
+
+def test_a_full_disk_is_seen_before(world: World) -> None:
+    world.plan(unpacked="900,000 GB")
+    error = failure(world)
+    assert error.output
+    assert "are needed" in str(error)
+    assert not any(line.startswith("got") for line in world.log())
+
+
+def test_a_folder_that_cannot_be_made(world: World) -> None:
+    world.brought.folder.parent.parent.write_text("a file")
+    assert failure(world).output
+
+
+def test_only_one_at_a_time(world: World) -> None:
+    with world.brought.locked():
+        assert "another" in str(failure(world))
+
+
+def test_hosts_where_it_is_not_possible(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(world.folder / "none"))
+    text = str(failure(world))
+    assert text.startswith("apt-get and dpkg-deb not found")
+    assert "--driver" in text
+    monkeypatch.setattr(steps.os, "uname", lambda: os.uname_result(["", "", "", "", "aarch64"]))
+    assert "own Mesa" in str(failure(world))
+
+
+def test_without_the_keys_of_the_archive(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packages, "KEYRINGS", ("/nothing",))
+    assert "apt-get install debian-archive-keyring" in str(failure(world))
+
+
+@pytest.mark.parametrize(
+    ("mirrors", "expected"),
+    [
+        ([], (packages.MIRROR, packages.SECURITY)),
+        (
+            [("http://m/debian", "bookworm"), ("http://m/debian-security", "bookworm-security")],
+            ("http://m/debian", "http://m/debian-security"),
+        ),
+        ([("http://m/x", "bookworm")], ("http://m/x", packages.SECURITY)),
+        ([("http://m/debian", "trixie")], ("http://m/debian", packages.SECURITY)),
+        ([("http://archive.ubuntu.com/ubuntu", "noble")], (packages.MIRROR, packages.SECURITY)),
+        ([("cdrom:[Debian]", "bookworm")], (packages.MIRROR, packages.SECURITY)),
+    ],
+)
+def test_the_hosts_mirror_is_taken(
+    world: World, mirrors: list[tuple[str, str]], expected: tuple[str, str]
+) -> None:
+    text = "\n".join(f"'{place}/dists/{name}/InRelease' x_InRelease 0" for place, name in mirrors)
+    world.plan(mirrors=text)
+    assert host_mirrors("bookworm") == expected
+
+
+def test_nothing_unsigned_is_taken_whatever_the_host_allows(world: World) -> None:
+    client = PackageClient(world.brought, ["arm64"])
+    client.prepare()
+    text = (client.folder / "apt.conf").read_text()
+    for name in ("Get::AllowUnauthenticated", "AllowInsecureRepositories", "AllowWeakRepositories"):
+        assert f'{name} "false";' in text
+    sources = (client.folder / "debian.sources").read_text()
+    assert sources.count("Signed-By: ") == sources.count("Types: ") == 2
+    assert "Trusted" not in sources
+
+
+def test_how_programs_are_started(world: World, tmp_path: Path) -> None:
+    bring(world)
+    brought = world.brought
+    started = start(brought, ["kmscube", "-A"], {"PATH": "/bin"})
+    assert started.emulated
+    assert started.command == [*brought.emulator, str(brought.tree / "usr/bin/kmscube"), "-A"]
+    assert started.environment["PATH"] == f"{brought.folder / 'bin'}:/bin"
+    shell = start(brought, ["sh"], {})
+    assert not shell.emulated
+    assert shell.command == ["sh"]
+    own = tmp_path / "own"
+    own.write_bytes((brought.tree / "usr/bin/kmscube").read_bytes())
+    assert start(brought, [str(own)], {}).emulated
+    assert not start(brought, [sys.executable], {}).emulated
+    assert not start(brought, [str(tmp_path / "none")], {}).emulated
+
+
+def test_names_for_shells_start_qemu(world: World) -> None:
+    bring(world)
+    world.brought.qemu.write_text('#!/bin/sh\nfor word; do echo "$word"; done\n')
+    out = subprocess.run(
+        [str(world.brought.names_folder / "kmscube"), "a b", "$HOME"],
+        capture_output=True, text=True, check=True,
+    ).stdout.splitlines()  # fmt: skip
+    assert out[:3] == ["-L", "/", "-U"]
+    assert out[-3:] == [str(world.brought.folder / "programs/kmscube"), "a b", "$HOME"]
