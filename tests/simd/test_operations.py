@@ -33,6 +33,7 @@ from vc4lab.simd import (
     i32,
     i32x16,
     i64,
+    int_or_least,
     iota,
     is_nan,
     lookup16,
@@ -41,6 +42,7 @@ from vc4lab.simd import (
     mask_from_bits,
     max_,
     min_,
+    nearest_,
     opaque,
     permute,
     permute_two,
@@ -217,9 +219,23 @@ def test_rounding_to_integers(apply, mode):
     values = np.array(
         [0.0, -0.0, 0.5, -0.5, 1.0, -1.0, 1.5, -1.5, 8388607.5, -8388607.5, 1e10, -1e10, math.inf,
          -math.inf, 0.99999994, -0.99999994], "f4")  # fmt: skip
-    floor, ceil = apply([f32x16], lambda x: [floor_(x), ceil_(x)], values, mode=mode)
-    for g, w in ((floor, np.floor(values)), (ceil, np.ceil(values))):
+    floor, ceil, nearest = apply(
+        [f32x16], lambda x: [floor_(x), ceil_(x), nearest_(x)], values, mode=mode
+    )
+    for g, w in ((floor, np.floor(values)), (ceil, np.ceil(values)), (nearest, np.rint(values))):
         assert g.tobytes() == w.tobytes()
+
+
+@pytest.mark.parametrize("mode", ["default", "qpu"])
+def test_integers_of_numbers_that_do_not_fit(apply, mode):
+    least = -(2**31)
+    values = {
+        0.0: 0, -0.75: 0, 1.99: 1, -1.99: -1, 16777215.0: 16777215, 2147483520.0: 2147483520,
+        2.0**31: least, -(2.0**31): least, 3e9: least, -3e9: least, 1e30: least, -1e30: least,
+        math.inf: least, -math.inf: least, math.nan: least, 1e-40: 0,
+    }  # fmt: skip
+    (got,) = apply([f32x16], lambda x: [int_or_least(x)], np.array([*values], "f4"), mode=mode)
+    assert list(got) == list(values.values())
 
 
 def test_min_max_pick_the_second_for_nan(apply):

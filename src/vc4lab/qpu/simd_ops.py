@@ -18,18 +18,23 @@ from vc4lab.simd import (
     enter,
     f32,
     f32x16,
+    fused_,
+    has_fused,
     i8,
     i16,
     i32,
     i32x16,
     i64,
+    int_or_least,
     iota,
+    is_nan,
     jump,
     jump_if,
     lookup16,
     mask16,
     max_,
     min_,
+    nearest_,
     new_block,
     opaque,
     permute,
@@ -72,7 +77,8 @@ def integer_low(x: Value, straight: bool) -> Value:
     The result of a native conversion that overflows is anything. Where a lane's would, the part
     above bit 30 and the rest are converted alone; all steps are exact, so it does not matter how
     the compiler would round them. That is rare enough for a branch, which costs nothing by itself;
-    straight: but the compiler could not mix the code with another batch's.
+    straight: but the compiler could not mix the code with another batch's. There the nearest
+    multiple of 2^32 is taken away, if that takes few instructions (Inf and NaN leave NaN).
     """
     magnitude = x.bitcast(i32) & 0x7FFFFFFF
 
@@ -82,6 +88,10 @@ def integer_low(x: Value, straight: bool) -> Value:
         rest = number - high.to_float(f32) * (2.0**31)
         return rest._convert("fptosi", i32x16) + (high << 31)
 
+    if straight and has_fused():
+        whole = nearest_(x * 2.0**-32)
+        rest = fused_(whole, -(2.0**32), x)  # at most 2^31, which has the bits of -2^31
+        return select(is_nan(rest), const(i32x16, 0), int_or_least(rest))
     if straight:
         return split()
     result = var(i32x16, 0)

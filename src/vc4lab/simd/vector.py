@@ -312,6 +312,22 @@ def fused_(a: Any, b: Any, c: Any) -> Value:
     return _intrinsic("fma", x.type, x, y, coerce(c, x.type))
 
 
+def int_or_least(x: Value) -> Value:
+    """f32 lanes to i32 toward zero; -2^31 where the number does not fit, and for NaN."""
+    result, level = i32.like(x.type), current().module.target.level
+    if level == "avx512" and x.type.lanes == 16:
+        name = "llvm.x86.avx512.mask.cvttps2dq.512"
+        every, mode = const(i16, -1), const(i32, 4)  # the rounding mode of the processor
+        return _target_call(name, result, x, const(result, 0), every, mode)
+    if level in ("avx512", "avx2") and x.type.lanes == 16:
+        halves = (shuffle(x, list(range(start, start + 8))) for start in (0, 8))
+        name, half = "llvm.x86.avx.cvtt.ps2dq.256", vec(i32, 8)
+        low, high = (_target_call(name, half, part) for part in halves)
+        return shuffle(low, high, list(range(16)))
+    fits = fabs_(x) < 2147483648.0
+    return select(fits, select(fits, x, 0.0)._convert("fptosi", result), -0x80000000)
+
+
 def abs_(x: Value) -> Value:
     """The absolute value of integers (the most negative one stays)."""
     return _intrinsic("abs", x.type, x, extra="false")
@@ -355,6 +371,11 @@ def ceil_(x: Value) -> Value:
     return _round("ceil", x)
 
 
+def nearest_(x: Value) -> Value:
+    """To the nearest integer, the even one of two, in every rounding mode."""
+    return _round("roundeven", x)
+
+
 def _round(name: str, x: Any) -> Value:
     v = as_value(x)
     if not v.type.is_float:
@@ -364,7 +385,12 @@ def _round(name: str, x: Any) -> Value:
     # SSE2 has no rounding instruction (LLVM would call libm per lane): truncate and correct.
     inside = fabs_(v) < 8388608.0
     whole = select(inside, v, 0.0)._convert("fptosi", i32.like(v.type)).to_float(f32)
-    if name == "floor":
+    if name == "roundeven":
+        rest = fabs_(v - whole)
+        odd = (whole._convert("fptosi", i32.like(v.type)) & 1) != 0
+        away = (rest > 0.5) | ((rest == 0.5) & odd)
+        whole = select(away, select(v < 0.0, whole - 1.0, whole + 1.0), whole)
+    elif name == "floor":
         whole = select(whole > v, whole - 1.0, whole)
     else:
         whole = select(whole < v, whole + 1.0, whole)
