@@ -54,7 +54,7 @@ from vc4lab.v3d.geometry.ptb_context import (
     PAUSED,
     BinContext,
 )
-from vc4lab.v3d.geometry.ptb_tiles import bin_box
+from vc4lab.v3d.geometry.ptb_tiles import bin_box, screen_x, screen_y
 from vc4lab.v3d.geometry.ptb_triangles import NO_RECORD
 
 POINTS, LINES, LINE_LOOP, LINE_STRIP = 0, 1, 2, 3
@@ -186,6 +186,9 @@ def draw_points(context: Value) -> Value:
     c: Any = BinContext.at(context)
     k = c.primitive
     status = const(i32, DONE)
+    left, right = c.first_x << c.shift_x, (c.last_x + 1) << c.shift_x
+    bottom, top = c.first_y << c.shift_y, (c.last_y + 1) << c.shift_y
+    same_reach = _reach(c.point_size, MAX_POINT_SIZE)
     while (k < c.primitive_count) & (status == DONE):
         index = vertex_index(c, k)
         status = _checked(c, index, status)
@@ -196,18 +199,18 @@ def draw_points(context: Value) -> Value:
             if culled:
                 c.rejected = c.rejected + 1
             else:
-                size = c.point_size
+                reach = same_reach
                 if c.size_row >= 0:
                     size = load(f32, vertex_pointer(c, index) + c.size_row)
+                    reach = _reach(size, MAX_POINT_SIZE)
                 word = _xy(c, index)
-                status = bin_box(
-                    context,
-                    POINTS,
-                    (word, word),
-                    _reach(size, MAX_POINT_SIZE),
-                    (index,),
-                    const(i32, 0),
-                )
+                x, y = screen_x(c, word), screen_y(c, word)
+                beside = (x + reach < left) | (x - reach >= right)
+                if beside | (y + reach < bottom) | (y - reach >= top):
+                    c.outside = c.outside + 1
+                else:
+                    none = const(i32, 0)
+                    status = bin_box(context, POINTS, (word, word), reach, (index,), none)
         if status == DONE:
             k = k + 1
             c.work = c.work - 1

@@ -23,20 +23,21 @@ def _tile(c: Any, x: Value, y: Value) -> Value:
 
 
 @staged
-def _x(c: Any, word: Value) -> Value:
+def screen_x(c: Any, word: Value) -> Value:
+    """In the frame, of a vertex's Ys:Xs, in 1/16 pixels."""
     return word.trunc(i16).sext(i32) + c.viewport_x
 
 
 @staged
-def _y(c: Any, word: Value) -> Value:
+def screen_y(c: Any, word: Value) -> Value:
     return (word >> 16) + c.viewport_y
 
 
 @staged
 def faces_away(c: Any, w0: Value, w1: Value, w2: Value) -> Value:
     """Whether the binner leaves out a triangle with these screen words for its facing (i1)."""
-    x0, x1, x2 = _x(c, w0), _x(c, w1), _x(c, w2)
-    y0, y1, y2 = _y(c, w0), _y(c, w1), _y(c, w2)
+    x0, x1, x2 = screen_x(c, w0), screen_x(c, w1), screen_x(c, w2)
+    y0, y1, y2 = screen_y(c, w0), screen_y(c, w1), screen_y(c, w2)
     area = (x1 - x0).sext(i64) * (y2 - y0).sext(i64) - (x2 - x0).sext(i64) * (y1 - y0).sext(i64)
     return (c.leave_facing != 0) & away(c, area < 0, area > 0)
 
@@ -88,8 +89,8 @@ def bin_triangle(
     `append` writes it: `append_triangle` its vertex numbers i0..i2, or another one its positions.
     """
     c: Any = BinContext.at(context)
-    x0, x1, x2 = _x(c, w0), _x(c, w1), _x(c, w2)
-    y0, y1, y2 = _y(c, w0), _y(c, w1), _y(c, w2)
+    x0, x1, x2 = screen_x(c, w0), screen_x(c, w1), screen_x(c, w2)
+    y0, y1, y2 = screen_y(c, w0), screen_y(c, w1), screen_y(c, w2)
     left = max_(min_(x0, min_(x1, x2)) >> c.shift_x, c.first_x)
     right = min_(max_(x0, max_(x1, x2)) >> c.shift_x, c.last_x)
     bottom = max_(min_(y0, min_(y1, y2)) >> c.shift_y, c.first_y)
@@ -150,8 +151,8 @@ def bin_box(
 ) -> Value:
     """Append a point or line whose outline stays within `reach` (1/16 pixels) of its vertices."""
     c: Any = BinContext.at(context)
-    x0, x1 = _x(c, words[0]), _x(c, words[1])
-    y0, y1 = _y(c, words[0]), _y(c, words[1])
+    x0, x1 = screen_x(c, words[0]), screen_x(c, words[1])
+    y0, y1 = screen_y(c, words[0]), screen_y(c, words[1])
     left = max_((min_(x0, x1) - reach) >> c.shift_x, c.first_x)
     right = min_((max_(x0, x1) + reach) >> c.shift_x, c.last_x)
     bottom = max_((min_(y0, y1) - reach) >> c.shift_y, c.first_y)
