@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
+from PIL import Image
 from tests.drm.conftest import why_not
+from tests.support.drm_client import CLIENT as CLIENT_NAMES
 from typer.testing import CliRunner
 
 from vc4lab.cli.drm import find_driver
@@ -59,7 +63,7 @@ def test_exit_codes(tmp_path: Path) -> None:
     picture = tmp_path / "p.png"
     nothing = vc4lab("--screenshot", str(picture), "--", "true")
     assert nothing.returncode == 5
-    assert "nothing was on the screen" in nothing.stderr
+    assert "CLI-002: there is no picture to save" in nothing.stderr
 
 
 def test_wrong_options_are_a_sentence(tmp_path: Path) -> None:
@@ -69,6 +73,7 @@ def test_wrong_options_are_a_sentence(tmp_path: Path) -> None:
         ("--trace", "all", "--", "true"),
         ("--engine", "fast", "--", "true"),
         ("--screenshot", "picture.xyz", "--", "true"),
+        ("--record", "film.avi", "--", "true"),
         ("--driver", str(tmp_path), "--", "true"),
         ("--unknown", "nothing=1", "--", "true"),
         ("--device", "lima", "--", "true"),
@@ -111,3 +116,74 @@ def test_the_page_of_ioctls_is_that_of_the_declarations() -> None:
     """Write it anew with `python -m vc4lab.cli.ioctls_page > docs/drm_ioctls.md`."""
     page = Path(__file__).parents[2] / "docs" / "drm_ioctls.md"
     assert page.read_text() == write_page()
+
+
+def flips(count: int) -> str:
+    """A program that shows so many pictures."""
+
+    def client() -> None:
+        fd = open_card()  # noqa: F821
+        crtc, fb, view, _ = show(fd)  # noqa: F821
+        for number in range(int(sys.argv[1])):
+            view[:] = bytes([number, 0, 100, 0]) * (len(view) // 4)
+            flip(fd, crtc, fb)  # noqa: F821
+            events(fd)  # noqa: F821
+
+    source = textwrap.dedent(inspect.getsource(client))
+    return f"{CLIENT_NAMES}\n{source}\nsys.argv = ['', '{count}']\nclient()\n"
+
+
+def test_pictures_go_to_files_as_those_of_boot(tmp_path: Path) -> None:
+    film, shot = tmp_path / "film.webp", tmp_path / "shot.png"
+    result = vc4lab(
+        *("--unpaced", "--record", str(film), "--every", "3", "--screenshot", str(shot)),
+        *("--frames", "20", "--", sys.executable, "-c", flips(30)),
+    )
+    assert (result.returncode, result.stdout) == (0, "")
+    assert f"picture: {shot}" in result.stderr
+    assert f"recording: {film}" in result.stderr
+    with Image.open(shot) as image:
+        assert (image.size, image.getpixel((5, 5))) == ((640, 480), (100, 0, 18))
+    with Image.open(film) as image:
+        assert image.n_frames == 7
+        assert image.size == (640, 480)
+        image.seek(1)
+        assert image.convert("RGB").getpixel((0, 0)) == (100, 0, 2)
+    missing = vc4lab("--record", str(tmp_path / "no" / "film.gif"), "--", "true")
+    assert missing.returncode == 5
+    assert "CLI-001: there is no folder" in missing.stderr
+
+
+def test_a_window_shows_the_screen_and_closing_it_ends_the_programs(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    pytest.importorskip("pygame", reason="pygame-ce is not here")
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    monkeypatch.setenv("PYGAME_HIDE_SUPPORT_PROMPT", "1")
+    closing = (
+        "import pygame, vc4lab.viewer.live as live\n"
+        "from vc4lab.cli.main import app\n"
+        "paint = live.LiveWindow._paint\n"
+        "def paint_and_close(self, window):\n"
+        "    paint(self, window)\n"
+        "    if self.painted == 3:\n"
+        "        pygame.event.post(pygame.event.Event(pygame.QUIT))\n"
+        "live.LiveWindow._paint = paint_and_close\n"
+        "app()\n"
+    )
+    shot = tmp_path / "shot.png"
+    result = subprocess.run(
+        [sys.executable, "-c", closing, "drm", "--window", "--screenshot", str(shot), "--",
+         sys.executable, "-c", flips(100000)],
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert (result.returncode, result.stdout) == (0, ""), result.stderr
+    assert shot.is_file()
+
+
+def test_without_a_display_programs_run_without_a_window(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "SDL_VIDEODRIVER"):
+        monkeypatch.delenv(name, raising=False)
+    result = vc4lab("--window", "--", "true")
+    assert result.returncode == 0
+    assert "going on without a window" in result.stderr

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from vc4lab.cli.drm_pictures import DrmPictures
 from vc4lab.cli.drm_setup import describe, prepare, set_up
 from vc4lab.cli.exit_codes import ExitCode
 from vc4lab.cli.options import FILE, Engine, limits
+from vc4lab.cli.outputs import Outputs
 from vc4lab.cli.unknown_choices import HELP, METAVAR, unknowns_of
 from vc4lab.drm.setup.places import SUITES, find_brought
-from vc4lab.files import why
-from vc4lab.ranges import FRAMES, GPU_MEMORY, THREADS
+from vc4lab.ranges import EVERY, FRAMES, GPU_MEMORY, THREADS
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Diagnostic
@@ -64,8 +65,26 @@ def drm(
     ] = None,
     screenshot: Annotated[
         Path | None,
-        typer.Option(help="Write the last picture here.", metavar="F.png", parser=FILE),
+        typer.Option(help="Save the last picture here.", metavar="F.png", parser=FILE),
     ] = None,
+    record: Annotated[
+        Path | None,
+        typer.Option(
+            help="Record the frames here (.gif, .webp, .png).", metavar="F.gif", parser=FILE
+        ),
+    ] = None,
+    every: Annotated[
+        int, typer.Option(help="Record every N-th frame only.", metavar="N", **limits(EVERY))
+    ] = 1,
+    window: Annotated[
+        bool,
+        typer.Option(
+            "--window", help="Show the screen in a window (needs pygame-ce), with its input."
+        ),
+    ] = False,
+    headless: Annotated[
+        bool, typer.Option("--headless", help="No preview in the terminal.")
+    ] = False,
     modes: Annotated[
         str | None,
         typer.Option(help="Modes of the screen, the preferred one first: 1280x720,800x600@75."),
@@ -113,10 +132,10 @@ def drm(
     ] = None,
 ) -> None:
     """Run a Linux program on a virtual Raspberry Pi GPU (/dev/dri, driver vc4)."""
-    from vc4lab.viewer.pictures import is_picture, save_picture
-
-    if screenshot is not None and not is_picture(screenshot):
-        raise _failed(f"{screenshot}: no picture format has this ending; take .png")
+    outputs = Outputs(screenshot, record, headless=headless)
+    problem = outputs.problem()
+    if problem is not None:
+        raise _failed(f"vc4lab: {problem[0]}", problem[1])
     if trace is not None and trace not in TRACES:
         raise _failed(f"--trace {trace}: {', '.join(TRACES)} exists")
     folder = find_driver(driver) if suite is None or driver is not None else None
@@ -144,20 +163,18 @@ def drm(
     with DrmDevice(
         modes=sizes, paced=not unpaced, gpu_memory=gpu_memory << 20, engine=engine.value,
         threads=threads, unknowns=unknowns_of(unknown), reporter=reporter, deep=deep,
-        trace=_print_trace if trace else None, **kind,
+        trace=_print_trace if trace else None, input=window, **kind,
     ) as made:  # fmt: skip
-        code = _run(made, program, frames, folder, suite)
-        picture = made.screenshot() if screenshot is not None else None
-        code = _how_it_ended(made, code, frames)
-    if screenshot is not None:
-        if picture is None:
-            typer.echo(f"{screenshot}: not written, nothing was on the screen", err=True)
-            code = code or ExitCode.OUTPUT
-        else:
-            try:
-                save_picture(picture, screenshot)
-            except OSError as error:
-                raise _failed(f"{screenshot}: {why(error)}", ExitCode.OUTPUT) from None
+        pictures = DrmPictures(made, outputs, every=every, window=window, sink=made.input)
+        try:
+            code = _run(made, program, frames, folder, suite)
+            ended = made.strict_stop is None and not made.frames_came
+            code = ExitCode.OK if pictures.was_closed else _how_it_ended(made, code, frames)
+            if ended and not pictures.stay():
+                code = ExitCode.INTERRUPTED
+        finally:
+            pictures.close()
+        code = pictures.save(code)
     raise typer.Exit(code)
 
 
@@ -244,7 +261,7 @@ def _how_it_ended(device: DrmDevice, code: int, frames: int | None) -> int:
             err=True,
         )
     if frames is not None:
-        if device.screen.frames >= frames:
+        if device.frames_came:
             return ExitCode.OK
         typer.echo(f"the program ended after {device.screen.frames} of {frames} frames", err=True)
         return code or ExitCode.GUEST_HANG

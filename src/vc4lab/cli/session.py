@@ -2,35 +2,27 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 import time
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
-import typer
-
 from vc4lab.cli.exit_codes import ExitCode, not_drawn
+from vc4lab.cli.outputs import Outputs, say
 from vc4lab.files import why
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from vc4lab.cli.instruments import Instruments
     from vc4lab.cli.settings import Settings
     from vc4lab.soc.machine import Machine
-    from vc4lab.viewer.recorder import Recorder
 
 
-def say(text: str) -> None:
-    """A line for the person, on standard error."""
-    typer.echo(text, err=True)
-
-
-def run_session(settings: Settings) -> ExitCode:
+def run_session(settings: Settings) -> ExitCode | int:
     """Boot, run, save what was asked for, say how it ended."""
-    problem = _check_outputs(settings)
+    outputs = Outputs(settings.screenshot, settings.record, headless=settings.headless)
+    problem = outputs.problem((settings.save_state, settings.audio))
     if problem:
         text, wrong = problem
         say(f"vc4lab: {text}")
@@ -55,7 +47,7 @@ def run_session(settings: Settings) -> ExitCode:
         reporter.listeners.append(
             lambda item: progress.show(str(item)) if progress.enabled else say(str(item))
         )
-        run = _Run(settings, reporter, progress.show if progress.enabled else say)
+        run = _Run(settings, outputs, reporter, progress.show if progress.enabled else say)
         try:
             code = run.boot_and_run(line.port, progress)
         finally:
@@ -68,38 +60,22 @@ def run_session(settings: Settings) -> ExitCode:
     return run.save(code)
 
 
-def _check_outputs(settings: Settings) -> tuple[str, ExitCode] | None:
-    """A sentence and a code if a file to write cannot work out, before a long run."""
-    from vc4lab.viewer.recorder import SUFFIXES
-
-    for path in (settings.screenshot, settings.record, settings.save_state, settings.audio):
-        if path is not None and not path.parent.is_dir():
-            text = f"CLI-001: there is no folder {path.parent} to write {path.name} to"
-            return text, ExitCode.OUTPUT
-        if path is not None and path.is_dir():
-            return f"CLI-001: {path} is a folder", ExitCode.OUTPUT
-    if settings.record is not None and settings.record.suffix.lower() not in SUFFIXES:
-        text = f"{settings.record}: a recording ends in {', '.join(SUFFIXES)}"
-        return text, ExitCode.BAD_INPUT
-    if settings.screenshot is not None:
-        from vc4lab.viewer.pictures import is_picture
-
-        if not is_picture(settings.screenshot):
-            text = f"{settings.screenshot}: no picture format has this ending; take .png"
-            return text, ExitCode.BAD_INPUT
-    return None
-
-
 class _Run:
     """The machine of a session and what is left of it."""
 
-    def __init__(self, settings: Settings, reporter: object, tell: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        outputs: Outputs,
+        reporter: object,
+        tell: Callable[[str], None],
+    ) -> None:
         self.settings = settings
+        self._outputs = outputs
         self.reporter = reporter
         self._tell = tell
         self.endings: list[str] = []
         self._machine: object = None
-        self._recorder: Recorder | None = None
         self._left_out = -1
         """`FrameCounter.moves` at the last frame that came too early for the recording."""
 
@@ -210,16 +186,14 @@ class _Run:
         return ExitCode.STRICT_STOP
 
     def _start_recording(self) -> None:
-        if self.settings.record is None:
+        recorder = self._outputs.recorder
+        if recorder is None:
             return
         from vc4lab.viewer.fresh import FreshPictures
-        from vc4lab.viewer.recorder import Recorder
 
-        recorder = Recorder(self.settings.record)
         every = self.settings.every
         machine = self._machine
         pictures = FreshPictures(machine)  # type: ignore[arg-type]
-        self._recorder = recorder
 
         def on_frame(count: int) -> None:
             if (count - 1) % every:
@@ -237,45 +211,20 @@ class _Run:
 
         machine.frames.listeners.insert(0, on_frame)  # type: ignore[attr-defined]
 
-    def save(self, code: ExitCode) -> ExitCode:
+    def save(self, code: ExitCode) -> ExitCode | int:
         """Write the pictures and show the preview; gives the final exit code."""
-        from vc4lab.viewer.pictures import save_picture
-
-        settings, machine = self.settings, self._machine
+        machine = self._machine
         if machine is None:
             return code
-        image = machine.screen.image  # type: ignore[attr-defined]
-        try:
-            if settings.screenshot is not None:
-                if image is None:
-                    say("CLI-002: there is no picture to save, the screen stayed black")
-                    code = code or ExitCode.OUTPUT
-                else:
-                    screen = machine.screen  # type: ignore[attr-defined]
-                    saved = screen.both_orders if settings.both_orders else image
-                    save_picture(saved, settings.screenshot)
-                    say(f"picture: {settings.screenshot}")
-        except OSError as error:
-            code = code or _lost(settings.screenshot, error)
-        try:
-            if self._recorder is not None:
-                if image is not None and machine.frames.moves == self._left_out:  # type: ignore[attr-defined]
-                    self._recorder.add_last(image, machine.clock.now)  # type: ignore[attr-defined]
-                if self._recorder.save():
-                    say(f"recording: {settings.record}")
-        except OSError as error:
-            code = code or _lost(settings.record, error)
-        if image is not None and not settings.headless and sys.stdout.isatty():
-            from vc4lab.viewer.preview import preview
-
-            columns, _rows = shutil.get_terminal_size()
-            typer.echo(preview(image, min(columns, 100)))
-        return code
-
-
-def _lost(path: Path | None, error: OSError) -> ExitCode:
-    say(f"vc4lab: CLI-001: {path}: {why(error)}")
-    return ExitCode.OUTPUT
+        screen = machine.screen  # type: ignore[attr-defined]
+        image = screen.image
+        late = machine.frames.moves == self._left_out  # type: ignore[attr-defined]
+        return self._outputs.save(
+            code,
+            image,
+            shot=screen.both_orders if self.settings.both_orders and image is not None else None,
+            late=machine.clock.now if late else None,  # type: ignore[attr-defined]
+        )
 
 
 def _code(result: object, frames: int | None) -> ExitCode:

@@ -18,6 +18,8 @@ GIF_STEP = 30
 STEP = 16
 MOST_FRAMES = 600
 """Beyond this every second frame is dropped, again and again: a recording has bounded size."""
+MOST_BYTES = 1 << 29
+"""The same of their size in memory."""
 PALETTE_SIDE = 160
 """A frame's 256 colours are chosen from a picture of at most this size: quick and good enough."""
 HOLD = 100
@@ -59,7 +61,8 @@ class Recorder:
 
     def _keep(self, at: int, image: Image.Image) -> None:
         self._frames.append((at, image))
-        if len(self._frames) > MOST_FRAMES:
+        size = image.width * image.height * len(image.getbands())
+        if len(self._frames) > min(MOST_FRAMES, max(MOST_BYTES // size, 2)):
             self._frames = self._frames[::2]
             self._step *= 2
 

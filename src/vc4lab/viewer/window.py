@@ -1,6 +1,7 @@
 """A window that shows the display and takes keys, by pygame-ce (the extra `window`).
 
-Nothing here moves guest time: the picture is shown when a frame comes, keys go to the serial line.
+Nothing here moves guest time: the picture is shown when a frame comes. Of a board, keys go to the
+serial line; `controls` gives them to programs that have a keyboard and a pointer.
 """
 
 from __future__ import annotations
@@ -11,8 +12,14 @@ import time
 import warnings
 from typing import TYPE_CHECKING, Any
 
+from vc4lab.viewer.controls import Controls
+
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from PIL import Image
+
+    from vc4lab.viewer.controls import InputSink
 
 TITLE = "vc4lab"
 LOOK_SECONDS = 1 / 30
@@ -27,6 +34,10 @@ SPECIAL_KEYS = {
     "page up": b"\x1b[5~", "page down": b"\x1b[6~",
 }  # fmt: skip
 """What a VT100 sends for the keys without a character."""
+
+
+_MASKS = 0xFF0000, 0xFF00, 0xFF, 0
+"""Of the colours in the pixels that `paint` takes."""
 
 
 class NoWindow(Exception):  # noqa: N818 - said to the user as it is
@@ -53,7 +64,14 @@ def _pygame() -> Any:
 
 
 class Window:
-    """The display in a window. Raises NoWindow.
+    """The display in a window. All calls from one thread. Raises NoWindow.
+
+    Parameters
+    ----------
+    title
+        What stands above it.
+    repeats
+        Whether a key that is held comes again and again.
 
     Attributes
     ----------
@@ -61,14 +79,17 @@ class Window:
         Whether the person has closed it.
     """
 
-    def __init__(self, title: str = TITLE) -> None:
+    def __init__(self, title: str = TITLE, *, repeats: bool = True) -> None:
         check_display()
         self._pygame = _pygame()
         try:
             self._pygame.display.init()
         except self._pygame.error as error:
             raise NoWindow(f"no window: {error}") from None
+        self.error: type[Exception] = self._pygame.error
+        """What SDL raises when the display is gone."""
         self._title = title
+        self._repeats = repeats
         self._surface: Any = None
         self._next_look = 0.0
         self.closed = False
@@ -78,16 +99,40 @@ class Window:
         if self.closed:
             return
         pygame = self._pygame
-        if self._surface is None or self._surface.get_size() != image.size:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # "no fast renderer" is nobody's business
-                flags = pygame.RESIZABLE | pygame.SCALED
-                self._surface = pygame.display.set_mode(image.size, flags)
-            pygame.display.set_caption(self._title)
-            pygame.key.set_repeat(REPEAT_AFTER, REPEAT_EVERY)
+        self._fit(image.size)
         picture = pygame.image.frombuffer(image.convert("RGB").tobytes(), image.size, "RGB")
         self._surface.blit(picture, (0, 0))
         pygame.display.flip()
+
+    def paint(self, size: tuple[int, int], draw: Callable[[int, int], None]) -> None:
+        """Show what `draw(address, pitch)` writes: bytes blue, green, red and one of no meaning."""
+        if self.closed:
+            return
+        pygame = self._pygame
+        self._fit(size)
+        target = self._surface
+        if target.get_masks() != _MASKS:
+            target = pygame.Surface(size, 0, 32, _MASKS)
+        target.lock()
+        try:
+            draw(target._pixels_address, target.get_pitch())
+        finally:
+            target.unlock()
+        if target is not self._surface:
+            self._surface.blit(target, (0, 0))
+        pygame.display.flip()
+
+    def _fit(self, size: tuple[int, int]) -> None:
+        """Open the window, or give it another size."""
+        pygame = self._pygame
+        if self._surface is not None and self._surface.get_size() == size:
+            return
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that there is no fast renderer changes nothing
+            self._surface = pygame.display.set_mode(size, pygame.RESIZABLE | pygame.SCALED)
+        pygame.display.set_caption(self._title)
+        if self._repeats:
+            pygame.key.set_repeat(REPEAT_AFTER, REPEAT_EVERY)
 
     @property
     def is_open(self) -> bool:
@@ -100,26 +145,37 @@ class Window:
         if not self.is_open or now < self._next_look:
             return b""
         self._next_look = now + LOOK_SECONDS
-        return b"".join(self._take(event) for event in self._pygame.event.get())
+        return b"".join(self._typed(event) for event in self.events())
+
+    def events(self) -> Iterator[Any]:
+        """What came in since; the window's own business is done."""
+        pygame = self._pygame
+        for event in pygame.event.get():
+            if event.type == pygame.QUIT:
+                self.closed = True
+            elif event.type in (pygame.WINDOWEXPOSED, pygame.WINDOWSIZECHANGED):
+                pygame.display.flip()  # a picture that stands still is not drawn again by itself
+            else:
+                yield event
+
+    def controls(self, sink: InputSink) -> Controls:
+        """Takes the window's events for programs with a keyboard and a pointer."""
+        return Controls(self._pygame, sink)
 
     def stay(self) -> None:
         """Keep the last picture on the screen until the window is closed, or Ctrl-C."""
         while self.is_open:
-            for event in self._pygame.event.get():
-                self._take(event)
+            for _event in self.events():
+                pass
             time.sleep(STAY_SECONDS)
 
-    def _take(self, event: Any) -> bytes:
+    def _typed(self, event: Any) -> bytes:
         """What an event means for the serial line."""
         pygame = self._pygame
-        if event.type == pygame.QUIT:
-            self.closed = True
-        elif event.type == pygame.KEYDOWN:
-            text: str = getattr(event, "unicode", "")
-            return text.encode() or SPECIAL_KEYS.get(pygame.key.name(event.key), b"")
-        elif event.type in (pygame.WINDOWEXPOSED, pygame.WINDOWSIZECHANGED):
-            pygame.display.flip()  # a picture that stands still is not drawn again by itself
-        return b""
+        if event.type != pygame.KEYDOWN:
+            return b""
+        text: str = getattr(event, "unicode", "")
+        return text.encode() or SPECIAL_KEYS.get(pygame.key.name(event.key), b"")
 
     def close(self) -> None:
         """Take the window away."""

@@ -188,6 +188,11 @@ class DrmDevice:
         shown = self.screen.frames - before
         return RunResult(code, FinalScreen(self.pictures.pixels, shown))
 
+    @property
+    def frames_came(self) -> bool:
+        """Whether the frames that were asked for have been shown."""
+        return self.stop_after is not None and self.screen.frames >= self.stop_after
+
     def screenshot(self) -> Image | None:
         """What the screen shows, or what it showed last."""
         return self.pictures.image

@@ -52,6 +52,34 @@ class RunResult(int):
         return self.screen.frames
 
 
+class FrameSource:
+    """The frames of a screen for a window that draws in a thread of its own.
+
+    `notice` is called in the supervisor's thread while a frame is on the screen: what programs
+    commit next is not shown before its time. The frame stays whole for as long as it is on the
+    screen; a window that comes later than that may show parts of the next but one.
+    """
+
+    def __init__(self, pictures: Pictures) -> None:
+        self._pictures = pictures
+        self._seen: Shown | None = None
+        self._drawn: Shown | None = None
+
+    def notice(self) -> None:
+        """A frame came."""
+        self._seen = self._pictures.shown
+
+    def size(self) -> tuple[int, int] | None:
+        """Of the frame that `draw` will give."""
+        self._drawn = shown = self._seen
+        return (shown.width, shown.height) if shown is not None else None
+
+    def draw(self, address: int, pitch: int) -> None:
+        """The frame into memory, as `Composer.draw` does."""
+        if self._drawn is not None:
+            self._pictures.composer.draw(self._drawn, address, pitch)
+
+
 class Pictures:
     """Makes pictures of a screen, and keeps the one that went away last."""
 

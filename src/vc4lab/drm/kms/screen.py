@@ -94,6 +94,9 @@ class Screen:
         """Pictures shown."""
         self.started = self.moment = time.monotonic()
         """When the last vblank was."""
+        self.clock = 0.0
+        """Seconds at which the last picture was shown: the vblank's, unpaced as if each picture
+        stayed for one period."""
         self.on_frame: Callable[[], None] | None = None
         self.on_leaving: Callable[[], None] | None = None
         """Called before what is shown goes away."""
@@ -247,6 +250,7 @@ class Screen:
         flip.done = True
         if flip.shows:
             self.frames += 1
+            self.clock = moment - self.started if self.paced else self.clock + self.period
         if flip.wants_event and flip.file is not None:
             flip.file.add_event(EVENT_FLIP, flip.user, moment, self.sequence, self.crtc.id)
         if flip.out_fence is not None:

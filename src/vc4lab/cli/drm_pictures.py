@@ -1,0 +1,115 @@
+"""What `vc4lab drm` shows while programs run: a window, and frames for a recording."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from vc4lab.cli.outputs import Outputs, say
+
+if TYPE_CHECKING:
+    from vc4lab.drm.device.device import DrmDevice
+    from vc4lab.viewer.controls import InputSink
+    from vc4lab.viewer.live import LiveWindow
+
+NANOSECONDS = 1_000_000_000
+
+
+class DrmPictures:
+    """The pictures of a device's run, as the command line asks for them.
+
+    Parameters
+    ----------
+    outputs
+        The files.
+    every
+        Record every so many frames only.
+    window
+        Whether to open a window.
+    sink
+        Who gets its keys and pointer.
+    """
+
+    def __init__(
+        self,
+        device: DrmDevice,
+        outputs: Outputs,
+        *,
+        every: int = 1,
+        window: bool = False,
+        sink: InputSink | None = None,
+    ) -> None:
+        self._device = device
+        self._outputs = outputs
+        self._every = every
+        self._left_out = False
+        self.window: LiveWindow | None = None
+        if outputs.recorder is not None:
+            device.frame_listeners.append(self._record)
+        if window:
+            self._open(sink)
+
+    def _open(self, sink: InputSink | None) -> None:
+        from vc4lab.drm.device.pictures import FrameSource
+        from vc4lab.viewer.live import LiveWindow
+        from vc4lab.viewer.window import NoWindow
+
+        device = self._device
+        source = FrameSource(device.pictures)
+        try:
+            window = LiveWindow("vc4lab drm", source, sink, device.supervisor.stop)
+        except NoWindow as reason:
+            say(f"vc4lab: {reason}")
+            return
+        self.window = window
+
+        def on_frame(_count: int) -> None:
+            source.notice()
+            window.notice()
+
+        device.frame_listeners.append(on_frame)
+
+    def _record(self, count: int) -> None:
+        recorder = self._outputs.recorder
+        assert recorder is not None
+        if (count - 1) % self._every:
+            return
+        self._left_out = not recorder.wants(self._now)
+        if not self._left_out:
+            image = self._device.pictures.image
+            if image is not None:
+                recorder.add(image, self._now)
+
+    @property
+    def _now(self) -> int:
+        return int(self._device.screen.clock * NANOSECONDS)
+
+    @property
+    def was_closed(self) -> bool:
+        """Whether the person closed the window."""
+        return self.window is not None and self.window.closed
+
+    def stay(self) -> bool:
+        """The program ended by itself: its picture stays until the window is closed.
+
+        False if Ctrl-C closed it.
+        """
+        window = self.window
+        if window is not None and window.painted and not window.closed:
+            say("the window stays until it is closed")
+            try:
+                window.stay()
+            except KeyboardInterrupt:
+                return False
+        return True
+
+    def close(self) -> None:
+        """Take the window away."""
+        if self.window is not None:
+            self.window.close()
+            if self.window.failure:
+                say(f"vc4lab: the window is gone: {self.window.failure}")
+
+    def save(self, code: int) -> int:
+        """Write the files and show the preview; gives the final exit code."""
+        image = self._device.pictures.image
+        return self._outputs.save(code, image, late=self._now if self._left_out else None)

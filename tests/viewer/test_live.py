@@ -1,0 +1,108 @@
+"""A window with a thread of its own, on SDL's dummy display."""
+
+from __future__ import annotations
+
+import ctypes
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+from tests.viewer.test_controls import Sink
+
+from vc4lab.viewer.live import LiveWindow
+from vc4lab.viewer.window import NoWindow
+
+pygame = pytest.importorskip("pygame", reason="pygame-ce is not here")
+
+
+class Source:
+    """A picture of one colour."""
+
+    def __init__(self) -> None:
+        self.there: tuple[int, int] | None = None
+        self.colour = bytes([1, 2, 3, 0])
+
+    def size(self) -> tuple[int, int] | None:
+        return self.there
+
+    def draw(self, address: int, pitch: int) -> None:
+        assert self.there is not None
+        for row in range(self.there[1]):
+            ctypes.memmove(address + row * pitch, self.colour * self.there[0], 4 * self.there[0])
+
+
+@pytest.fixture
+def source() -> Source:
+    return Source()
+
+
+@pytest.fixture
+def window(monkeypatch: pytest.MonkeyPatch, source: Source) -> Iterator[LiveWindow]:
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    made = LiveWindow("test", source, Sink())
+    yield made
+    made.close()
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    for _ in range(500):
+        if condition():
+            return
+        time.sleep(0.01)
+    raise AssertionError("it did not happen")
+
+
+def test_pictures_come_when_there_are_new_ones(window: LiveWindow, source: Source) -> None:
+    window.notice()
+    time.sleep(0.1)
+    assert window.painted == 0
+    for count, size in enumerate(((64, 48), (64, 48), (80, 60)), 1):
+        source.there = size
+        window.notice()
+        wait_for(lambda count=count: window.painted == count)
+        assert pygame.display.get_surface().get_size() == size
+        assert pygame.display.get_surface().get_at((size[0] - 1, size[1] - 1))[:3] == (3, 2, 1)
+
+
+def test_input_arrives_and_the_person_closes_it(
+    monkeypatch: pytest.MonkeyPatch, source: Source
+) -> None:
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    closed: list[bool] = []
+    sink = Sink()
+    source.there = 32, 32
+    window = LiveWindow("test", source, sink, lambda: closed.append(True))
+    try:
+        window.notice()
+        wait_for(lambda: window.painted == 1)
+        pygame.event.post(pygame.event.Event(pygame.KEYDOWN, scancode=pygame.KSCAN_Q))
+        wait_for(lambda: bool(sink.got))
+        pygame.event.post(pygame.event.Event(pygame.QUIT))
+        wait_for(lambda: window.closed)
+        assert sink.taken() == [("key", 16, True), ("key", 16, False)]
+        assert closed == [True]
+        window.stay()
+    finally:
+        window.close()
+
+
+def test_without_a_display_there_is_a_sentence(
+    monkeypatch: pytest.MonkeyPatch, source: Source
+) -> None:
+    monkeypatch.setenv("SDL_VIDEODRIVER", "no-such-driver")
+    with pytest.raises(NoWindow, match="no window"):
+        LiveWindow("test", source)
+
+
+def test_a_display_that_goes_away_takes_the_window_along(
+    monkeypatch: pytest.MonkeyPatch, window: LiveWindow, source: Source
+) -> None:
+    def lost() -> None:
+        raise pygame.error("the display is gone")
+
+    monkeypatch.setattr(pygame.display, "flip", lost)
+    source.there = 32, 32
+    window.notice()
+    wait_for(lambda: window.failure == "the display is gone")
+    assert not window.closed
+    window.stay()
