@@ -17,11 +17,11 @@ from vc4lab.drm.kernel.native.texture_check import is_bad_texture
 from vc4lab.drm.kernel.shaders import KnownShaders
 from vc4lab.drm.kernel.texture_rules import texture_problem
 from vc4lab.drm.recorded.jobs import RecordedJob, RecordedRun
-from vc4lab.drm.uapi.submit import JobError, Submit, Surface
+from vc4lab.drm.uapi.submit import NO_BUFFER, JobError, Submit, Surface
 from vc4lab.memory import GuestMemory
 from vc4lab.qpu.assembler import assemble
 from vc4lab.records import declarations as d
-from vc4lab.records.control import build
+from vc4lab.records.control import build, parse_list
 from vc4lab.records.shader import Attribute, GlShader, GlShaderRecord
 from vc4lab.records.texture import TextureConfig, TextureType
 from vc4lab.simd import build as compile_kernels
@@ -316,6 +316,29 @@ def test_order_of_tiles(maker: Maker, flags: int) -> None:
             job = maker.job([], [], bin_cl=b"", surfaces=chosen, flags=flags, **fields)
             job = replace(job, clear_color=(1, 0xFFFFFFFF), clear_z=0x12345678, clear_s=255)
             accepted(maker.pair, job)
+
+
+def test_bits_of_an_absent_surface(maker: Maker) -> None:
+    """color_write without a buffer still says how many samples the frame has."""
+    samples = {"msaa_color_write": Surface(0, 0, 0, 0)}
+    for bits in (0, 0x11, 0):
+        surfaces = {"color_write": Surface(NO_BUFFER, 0, bits, 0), **samples}
+        job = maker.job([], [], bin_cl=b"", surfaces=surfaces, width=64, height=64)
+        accepted(maker.pair, job)
+        built = maker.pair.build(job, native=True)[0]
+        assert built is not None
+        read = maker.pair.memory.read
+        records = parse_list(read, built.render_start, built.render_end)
+        (mode,) = (record.payload for record in records if record.id == 113)
+        assert isinstance(mode, d.TileRenderingMode)
+        assert mode.multisample == bits & 1
+    for name, wrong in (
+        ("color_write", Surface(NO_BUFFER, 0, 2, 0)), ("color_write", Surface(NO_BUFFER, 0, 0, 1)),
+        ("msaa_zs_write", Surface(NO_BUFFER, 0, 1, 0)), ("zs_read", Surface(NO_BUFFER, 0, 0, 2)),
+    ):  # fmt: skip
+        job = maker.job([], [], bin_cl=b"", surfaces={name: wrong, **samples})
+        assert not maker.pair.compare(job)
+        assert maker.pair.build(job, native=False)[0] is None
 
 
 def test_a_shader_that_changes_is_checked_again(maker: Maker) -> None:

@@ -9,7 +9,8 @@ import pytest
 from vc4lab.drm.device.device import DrmDevice
 from vc4lab.drm.kms.modes import MODE
 from vc4lab.drm.uapi.structures import Structure
-from vc4lab.drm.uapi.vc4 import SUBMIT_FIELDS
+from vc4lab.drm.uapi.submit import NO_BUFFER, SURFACES, Surface
+from vc4lab.drm.uapi.vc4 import SUBMIT_FIELDS, submit_of
 
 SIZES = {
     "VERSION": 64, "GET_UNIQUE": 16, "GET_CAP": 16, "GEM_CLOSE": 8, "VC4_SUBMIT_CL": 176,
@@ -41,6 +42,18 @@ def test_places_in_submit_cl() -> None:
     }  # fmt: skip
     for name, place in known.items():
         assert places[name] == place, name
+
+
+def test_an_absent_surface_has_bits() -> None:
+    """Those of color_write go into record 113: a frame with samples, but no resolved picture."""
+    layout = Structure("submit", SUBMIT_FIELDS)
+    absent = {f"{name}_index": NO_BUFFER for name in SURFACES}
+    values = layout.make(**absent, color_write_bits=0x11, zs_write_flags=2)
+    submit = submit_of(values, (b"", b"", b""), ())
+    assert submit.surfaces == {
+        "color_write": Surface(NO_BUFFER, 0, 0x11, 0), "zs_write": Surface(NO_BUFFER, 0, 0, 2),
+    }  # fmt: skip
+    assert not any(surface.present for surface in submit.surfaces.values())
 
 
 def test_layout_is_that_of_ctypes() -> None:

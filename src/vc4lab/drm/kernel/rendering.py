@@ -248,11 +248,15 @@ class RenderingBuilder:
             refuse(self.reporter, "DRM-013", "the job has no surface to write (rule 9.1)")
         for name in submit.surfaces:
             surface = submit.surface(name)
-            if not surface.present:
-                continue
-            buffer = buffer_at(submit, surface.hindex, self.reporter, name, "9.6")
             if surface.flags & ~FLAG_FULL_RES or (surface.flags and not name.endswith("read")):
                 self.bad(name, f"flags 0x{surface.flags:x}")
+            if not surface.present:
+                # Its bits are looked at all the same; those of color_write go into record 113.
+                allowed = {"color_write": FRAME_BITS}.get(name, 0 if "msaa" in name else 0xFFFF)
+                if surface.bits & ~allowed:
+                    self.bad(name, f"bits 0x{surface.bits:x}")
+                continue
+            buffer = buffer_at(submit, surface.hindex, self.reporter, name, "9.6")
             if surface.offset % 16:
                 self.bad(name, f"offset {surface.offset} is not a multiple of 16")
             self.addresses[name] = (buffer.address + surface.offset) & 0xFFFFFFFF
@@ -279,8 +283,8 @@ class RenderingBuilder:
     def frame_bytes(self, surface: Surface) -> int:
         """Size of color_write, whose bits are those of record 113."""
         bits = FrameBits(surface.bits)
-        if surface.bits & ~FRAME_BITS or surface.flags:
-            self.bad("color_write", f"bits 0x{surface.bits:x} flags 0x{surface.flags:x}")
+        if surface.bits & ~FRAME_BITS:
+            self.bad("color_write", f"bits 0x{surface.bits:x}")
         if not isinstance(bits.format, FrameFormat) or not isinstance(bits.tiling, Tiling):
             self.bad("color_write", f"reserved format or tiling in bits 0x{surface.bits:x}")
         per_pixel = 32 if bits.format is FrameFormat.RGBA8888 else 16

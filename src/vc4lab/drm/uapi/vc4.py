@@ -55,7 +55,8 @@ def submit_of(values: Any, streams: Sequence[bytes], buffers: tuple[Buffer, ...]
     surfaces = {}
     for name, get in _SURFACES:
         fields = get(values)
-        if fields[0] != NO_BUFFER:
+        # A multisample job without a resolved picture says so in the bits of an absent surface.
+        if fields[0] != NO_BUFFER or fields[2] or fields[3]:
             surfaces[name] = _surface(*fields)
     return Submit(
         bin_cl,

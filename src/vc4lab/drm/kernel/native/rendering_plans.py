@@ -84,6 +84,8 @@ def rendering_plan(submit: Submit, bin_tiles_x: int, tile_lists: int) -> RenderP
                 return None
             buffer = submit.buffers[surface.hindex]
             key += name, surface.offset, surface.bits, surface.flags, buffer.address, buffer.size
+        elif surface.bits or surface.flags:  # they count without a buffer, too
+            key += name, surface.bits, surface.flags
     known = tuple(key)
     plan = _plans.get(known)
     if plan is None:
