@@ -15,9 +15,9 @@ from vc4lab.diagnostics import Reporter
 from vc4lab.drm.kernel.hardware import run_job
 from vc4lab.drm.recorded.jobs import RecordedRun
 from vc4lab.drm.uapi.submit import Buffer, LoadStoreBits, Submit, Surface
+from vc4lab.images import tiling as layouts
 from vc4lab.records.codes import TileBuffer, Tiling
 from vc4lab.v3d.core import V3D
-from vc4lab.v3d.fragment import tiling as layouts
 from vc4lab.v3d.registers import BY_NAME
 
 JOBS = Path(__file__).parents[2] / "data" / "vc4-jobs"

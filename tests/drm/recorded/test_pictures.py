@@ -13,7 +13,7 @@ from vc4lab.records.codes import Tiling
 @pytest.mark.parametrize("tiling", list(Tiling))
 @pytest.mark.parametrize("bits", [16, 32])
 def test_pictures(tiling: Tiling, bits: int) -> None:
-    from vc4lab.v3d.fragment import tiling as layouts
+    from vc4lab.images import tiling as layouts
 
     rng = numpy.random.default_rng(1)
     texels = rng.integers(0, 1 << bits, (20, 28), dtype=f"u{bits // 8}")

@@ -16,7 +16,7 @@ import pytest
 from vc4lab.diagnostics import Reporter
 from vc4lab.drm.recorded.jobs import RecordedRun
 from vc4lab.drm.recorded.replay import replay
-from vc4lab.v3d.fragment.tiling import detile, mip_chain
+from vc4lab.images.tiling import detile, mip_chain
 
 RUN = Path(__file__).parents[2] / "data" / "vc4-conformance" / "vertex_lod"
 

@@ -7,6 +7,8 @@ from itertools import product
 import numpy as np
 import pytest
 
+from vc4lab.images.tiling import Tiling, detile, image_bytes
+from vc4lab.images.tiling import tile as tiled
 from vc4lab.memory import GuestMemory
 from vc4lab.simd import targets
 from vc4lab.v3d.fragment.pixel_formats import BAYER
@@ -14,8 +16,6 @@ from vc4lab.v3d.fragment.surface import COLOUR, MASK, Z_ONLY, ZS, Surface
 from vc4lab.v3d.fragment.tile_job import PART_COLOUR, PART_ZS, FrameWork
 from vc4lab.v3d.fragment.tile_layout import TileLayout
 from vc4lab.v3d.fragment.tiles import TileScheduler
-from vc4lab.v3d.fragment.tiling import Tiling, detile, image_bytes
-from vc4lab.v3d.fragment.tiling import tile as tiled
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
 
 SOURCE, TARGET = 0x100000, 0x200000

@@ -18,12 +18,12 @@ from tests.v3d.fragment.sampling import (
     words,
 )
 
+from vc4lab.images.tiling import Tiling, tile
 from vc4lab.memory import GuestMemory
 from vc4lab.records.texture import MagFilter, MinFilter, TextureConfig, TextureType, Wrap
 from vc4lab.v3d.fragment.texture_state import (
     describe_texture,
 )
-from vc4lab.v3d.fragment.tiling import Tiling, tile
 from vc4lab.v3d.fragment.tmu_kernels import sample_words
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
 

@@ -24,14 +24,12 @@ from vc4lab.drm.uapi.submit import (
     Surface,
     refuse,
 )
+from vc4lab.images import tiling as layouts
+from vc4lab.images.pixels import FULL_RES_TILE, FULL_RES_TILE_PIXELS
 from vc4lab.records import declarations as d
 from vc4lab.records.codes import FrameFormat, TileBuffer, TileFormat, Tiling
 from vc4lab.records.control import RECORDS, build
-from vc4lab.v3d.fragment import tiling as layouts
 
-FULL_RES_TILE = 16384
-"""Bytes of one buffer of one tile in a full-resolution surface."""
-FULL_RES_TILE_PIXELS = 32
 TILE_LIST_BLOCK = 32
 FRAME_BITS = 0xDD
 """Bits of color_write the kernel lets through: of decimation only 4x."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
+from vc4lab.images.tiling import UTILE_SHAPES, Tiling, image_bytes, is_linear_tile, round_up
 from vc4lab.records.texture import (
     MAX_SIZE,
     ParameterType,
@@ -17,7 +18,6 @@ from vc4lab.records.texture import (
     Texture23,
     TextureType,
 )
-from vc4lab.v3d.fragment.tiling import UTILE_SHAPES, Tiling, image_bytes, is_linear_tile, round_up
 
 REFUSED_TYPES = frozenset(
     [TextureType.BW1, TextureType.A4, TextureType.A1, TextureType.RGBA64, TextureType.YUYV422R]

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 from vc4lab.diagnostics import Reporter
 from vc4lab.drm.kernel.hardware import run_job
 from vc4lab.drm.kernel.job_reports import JobReports
-from vc4lab.drm.kernel.rendering import FULL_RES_TILE, FULL_RES_TILE_PIXELS, ColourSurface
+from vc4lab.drm.kernel.rendering import ColourSurface
 from vc4lab.drm.recorded.byte_order import ByteOrder, ByteOrders
 from vc4lab.drm.recorded.jobs import RecordedRun
 from vc4lab.drm.uapi.submit import JobError
+from vc4lab.images.pixels import average_of_samples, colours, full_resolution_bytes
+from vc4lab.images.tiling import Tiling, image_bytes, round_up
 from vc4lab.ranges import ENGINES, THREADS, check_word
 
 if TYPE_CHECKING:
@@ -169,39 +171,15 @@ def picture(
 
 def rgba(memory: GuestMemory, surface: ColourSurface) -> numpy.ndarray[Any, Any]:
     """A colour surface as bytes of shape (height, width, 4), in the order of memory."""
-    import numpy
-
-    from vc4lab.v3d.fragment import tiling as layouts
-
     width, height, bits = surface.width, surface.height, surface.bits_per_pixel
     if surface.multisample:
-        return _resolve(memory, surface)
-    tiling = layouts.Tiling(surface.tiling)
+        raw = memory.array(surface.address, full_resolution_bytes(width, height))
+        return average_of_samples(raw, width, height)
+    tiling = Tiling(surface.tiling)
     stride = None
-    if tiling is layouts.Tiling.RASTER:
-        stride = layouts.round_up(width * bits // 8, 16)
+    if tiling is Tiling.RASTER:
+        stride = round_up(width * bits // 8, 16)
         size = stride * height
     else:
-        size = layouts.image_bytes(width, height, bits, tiling)
-    texels = layouts.detile(memory.view(surface.address, size), width, height, bits, tiling, stride)
-    if bits == 32:
-        return numpy.ascontiguousarray(texels).view(numpy.uint8).reshape(height, width, 4)
-    red, green, blue = texels >> 11, texels >> 5 & 63, texels & 31
-    parts = [red << 3 | red >> 2, green << 2 | green >> 4, blue << 3 | blue >> 2]
-    opaque = numpy.full_like(red, 255)
-    return numpy.stack([*parts, opaque], axis=-1).astype(numpy.uint8)
-
-
-def _resolve(memory: GuestMemory, surface: ColourSurface) -> numpy.ndarray[Any, Any]:
-    """The average of the four samples of a full-resolution surface."""
-    import numpy
-
-    tile = FULL_RES_TILE_PIXELS
-    columns, rows = -(-surface.width // tile), -(-surface.height // tile)
-    raw = memory.array(surface.address, columns * rows * FULL_RES_TILE)
-    # in a tile: row of quads, quad, sample, row in the quad, column in the quad, RGBA
-    samples = raw.reshape(rows, columns, tile // 2, tile // 2, 4, 2, 2, 4).astype(numpy.uint16)
-    mean = (samples.sum(axis=4) + 2) >> 2
-    ordered = mean.transpose(0, 2, 4, 1, 3, 5, 6).astype(numpy.uint8)
-    whole = ordered.reshape(rows * tile, columns * tile, 4)
-    return numpy.ascontiguousarray(whole[: surface.height, : surface.width])
+        size = image_bytes(width, height, bits, tiling)
+    return colours(memory.view(surface.address, size), width, height, bits, tiling, stride)

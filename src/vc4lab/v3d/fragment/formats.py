@@ -1,8 +1,8 @@
 """Texture types 0-17: how a texel is stored and which word it becomes (golden form).
 
 Plain Python; ``texel_codecs.py`` is the native twin.
-A *unit* is what the layouts of ``tiling.py`` move around: one texel, a 4x4 block of ETC1, or a
-pair of YUYV texels.
+A *unit* is what the layouts of ``images/tiling.py`` move around: one texel, a 4x4 block of ETC1, or
+a pair of YUYV texels.
 
 Source: VideoCore IV 3D Architecture Reference Guide p. 40 (types), Broadcom's software image
 library (expansion to 8 bits), Mesa ``vc4_formats.c`` (component order), OES_compressed_ETC1.
@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from vc4lab.images.tiling import UTILE_SHAPES, WIDE_BITS, UtileShape
 from vc4lab.records.texture import TextureType
-from vc4lab.v3d.fragment.tiling import UTILE_SHAPES, WIDE_BITS, UtileShape
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from vc4lab.images.tile_address import column_offset, combine, row_offset
+from vc4lab.images.tiling import UTILE_SHAPES, Tiling
 from vc4lab.records.codes import Decimate, TileFormat
 from vc4lab.simd import (
     Value,
@@ -33,7 +35,6 @@ from vc4lab.v3d.fragment.coverage import LANE_X, LANE_Y
 from vc4lab.v3d.fragment.pixel_formats import from_565, to_565
 from vc4lab.v3d.fragment.resolve import RESOLVED_PLANE_BYTES, resolve, spread
 from vc4lab.v3d.fragment.surface import COLOUR, MASK, VARIANTS, Z_ONLY, SurfaceOp
-from vc4lab.v3d.fragment.tile_address import column_offset, combine, row_offset
 from vc4lab.v3d.fragment.tile_context import CLEAN_COLOUR, TileContext
 from vc4lab.v3d.fragment.tile_layout import (
     PLANE_BYTES,
@@ -41,7 +42,6 @@ from vc4lab.v3d.fragment.tile_layout import (
     QUAD_ROW_BYTES,
     SINGLE,
 )
-from vc4lab.v3d.fragment.tiling import UTILE_SHAPES, Tiling
 from vc4lab.v3d.geometry.primitive_decoder import host
 from vc4lab.v3d.unknowns import Unknowns
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from vc4lab.images.tiling import Tiling, pitch_bytes, round_up
 from vc4lab.records.codes import TileBuffer, TileFormat
 from vc4lab.simd import Struct, i32, ptr
-from vc4lab.v3d.fragment.tiling import Tiling, pitch_bytes, round_up
 
 COLOUR, ZS, Z_ONLY = int(TileBuffer.COLOUR), int(TileBuffer.ZS), int(TileBuffer.Z)
 MASK = int(TileBuffer.VG_MASK)

@@ -1,7 +1,7 @@
 """Fetching and blending texels of one mip level as native code.
 
-Two columns and two rows give the four addresses of a bilinear sample (``tile_address.py``); blends
-work on packed pairs of channels, two 8-bit channels in 16-bit lanes.
+Two columns and two rows give the four addresses of a bilinear sample (``images/tile_address.py``);
+blends work on packed pairs of channels, two 8-bit channels in 16-bit lanes.
 """
 
 from __future__ import annotations
@@ -9,6 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from vc4lab.images.tile_address import (
+    RowAddress,
+    column_offset,
+    combine,
+    mixed_column,
+    mixed_row,
+    row_offset,
+)
+from vc4lab.images.tiling import UTILE_BYTES, Tiling
 from vc4lab.memory import MEMORY_MASK
 from vc4lab.records.texture import TextureType, Wrap
 from vc4lab.simd import (
@@ -32,15 +41,6 @@ from vc4lab.v3d.fragment.half_filter import blend_half_pairs, blend_halves
 from vc4lab.v3d.fragment.texel_codecs import unpack, unpack_etc1, unpack_yuyv
 from vc4lab.v3d.fragment.texel_coordinates import fixed_coordinate, wrap_index
 from vc4lab.v3d.fragment.texture_state import LevelLayout, MipMode, TextureKind
-from vc4lab.v3d.fragment.tile_address import (
-    RowAddress,
-    column_offset,
-    combine,
-    mixed_column,
-    mixed_row,
-    row_offset,
-)
-from vc4lab.v3d.fragment.tiling import UTILE_BYTES, Tiling
 from vc4lab.v3d.fragment.utile_block import Spread, UtileBlock, prefetch_below
 
 _i16x32 = vec(i16, 32)

@@ -1,8 +1,8 @@
 """The texture unit in plain Python: the definition of a sample, one lane at a time.
 
 Slow and literal: coordinates are exact fractions, wrapping is modulo, every texel is decoded by
-``formats.py`` from the address of ``tiling.py``. The native sampler (``tmu.py``) must return the
-same bits. Arithmetic that the hardware does in float (scaling a coordinate, differences for the
+``formats.py`` from the address of ``images/tiling.py``. The native sampler (``tmu.py``) must return
+the same bits. Arithmetic that the hardware does in float (scaling a coordinate, differences for the
 level of detail) is rounded toward zero to float32, as everywhere in a QPU.
 
 Source: the addressing model of AG100-R pp. 39-45; precision is a choice (``vc4lab unknowns``).
@@ -14,6 +14,8 @@ import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
+from vc4lab.images.tiling import TILE_BYTES, UTILE_BYTES, Tiling
+from vc4lab.images.tiling import texel_bit_address as bit_address
 from vc4lab.records.texture import TextureType, Wrap
 from vc4lab.v3d.fragment.formats import DECODERS, decode_etc1, decode_yuyv
 from vc4lab.v3d.fragment.texture_state import (
@@ -22,8 +24,6 @@ from vc4lab.v3d.fragment.texture_state import (
     TextureDescriptor,
     TextureKind,
 )
-from vc4lab.v3d.fragment.tiling import TILE_BYTES, UTILE_BYTES, Tiling
-from vc4lab.v3d.fragment.tiling import texel_bit_address as bit_address
 
 Fetch = Callable[[int, int], int]
 """(guest address, number of bytes) -> little-endian value."""

@@ -18,6 +18,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from vc4lab.bits import sign_extend
+from vc4lab.images.tiling import MipLevel, Tiling, UtileShape, mip_chain
 from vc4lab.records.texture import (
     MAX_SIZE,
     MagFilter,
@@ -28,7 +29,6 @@ from vc4lab.records.texture import (
 )
 from vc4lab.simd import Array, Struct, i32
 from vc4lab.v3d.fragment.formats import FORMATS, TextureFormat
-from vc4lab.v3d.fragment.tiling import MipLevel, Tiling, UtileShape, mip_chain
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
 
 if TYPE_CHECKING:

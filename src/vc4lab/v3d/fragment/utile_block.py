@@ -32,7 +32,7 @@ from vc4lab.simd import (
 from vc4lab.simd.vector import permute_two
 
 if TYPE_CHECKING:
-    from vc4lab.v3d.fragment.tiling import UtileShape
+    from vc4lab.images.tiling import UtileShape
 
 Spread = tuple[list[int], list[int]]
 """For each lane of a result which of four columns and which of four rows it is of."""

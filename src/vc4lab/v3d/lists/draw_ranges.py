@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from vc4lab.images.tiling import mip_chain
 from vc4lab.records.shader import gl_record_size
 from vc4lab.records.texture import TextureConfig, TextureType
 from vc4lab.v3d.fragment.formats import FORMATS
-from vc4lab.v3d.fragment.tiling import mip_chain
 from vc4lab.v3d.lists.addresses import AddressCheck, Use
 from vc4lab.v3d.lists.render_state import VG_INLINE_SHADER
 from vc4lab.v3d.lists.shader_state import known_places

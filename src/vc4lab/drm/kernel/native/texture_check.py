@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from vc4lab.drm.kernel.texture_rules import ETC1_BLOCK_BITS, REFUSED_TYPES
+from vc4lab.images.tiling import TILE_UTILES, UTILE_SHAPES
 from vc4lab.records.texture import MAX_SIZE, ParameterType, TextureType
 from vc4lab.simd import Value, call, const, i8, i32, i64, kernel, load, max_, select, staged, table
-from vc4lab.v3d.fragment.tiling import TILE_UTILES, UTILE_SHAPES
 
 ACCEPTED = [kind for kind in TextureType if kind not in REFUSED_TYPES]
 RASTER = [kind for kind in ACCEPTED if kind.raster]

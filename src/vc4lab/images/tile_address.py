@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from vc4lab.images.tiling import TILE_BYTES, Tiling, UtileShape
 from vc4lab.simd import Value, const, i32x16, permute_two, select
 from vc4lab.simd.trace import current
-from vc4lab.v3d.fragment.tiling import TILE_BYTES, Tiling, UtileShape
 
 _BELOW_TILE = TILE_BYTES - 1
 

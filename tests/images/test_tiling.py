@@ -3,15 +3,14 @@
 import numpy as np
 import pytest
 
-from vc4lab.simd import Function, Target, build, i32, i32x16, iota, load, ptr, store, targets
-from vc4lab.v3d.fragment.tile_address import (
+from vc4lab.images.tile_address import (
     column_offset,
     combine,
     mixed_column,
     mixed_row,
     row_offset,
 )
-from vc4lab.v3d.fragment.tiling import (
+from vc4lab.images.tiling import (
     UTILE_SHAPES,
     Tiling,
     detile,
@@ -23,6 +22,7 @@ from vc4lab.v3d.fragment.tiling import (
     texel_bit_addresses,
     tile,
 )
+from vc4lab.simd import Function, Target, build, i32, i32x16, iota, load, ptr, store, targets
 
 ALL_BITS = (1, 4, 8, 16, 32, 64)
 

@@ -1,0 +1,1 @@
+"""Images in memory: where a texel lies, what its bytes mean as a colour."""
