@@ -267,3 +267,19 @@ def test_what_nobody_needs_is_purged_when_memory_is_short(device: DrmDevice) -> 
             ioctl(fd, 0x09, "II", handle, 0, direction=1)
 
     run_client(device, client)
+
+
+def test_memory_is_given_back_when_the_last_file_closes(device: DrmDevice) -> None:
+    def client() -> None:
+        fd = open_card("renderD128")
+        for _ in range(4):
+            handle = create_bo(fd, 1 << 20)
+            view = map_bo(fd, handle, 1 << 20)
+            view[:] = bytes([1]) * len(view)
+            ioctl(fd, 0x09, "II", handle, 0, direction=1)
+        os._exit(0)  # with all of them mapped
+
+    run_client(device, client)
+    device.supervisor.descriptors.sweep()
+    assert device.buffers.retired_bytes == 0
+    assert device.memory.clients.free_bytes == device.memory.client_bytes

@@ -262,6 +262,35 @@ def test_many_signals_do_no_harm(device: DrmDevice) -> None:
     run_client(device, client)
 
 
+def test_a_signal_of_the_process_interrupts_one_thread_only(device: DrmDevice) -> None:
+    def client() -> None:
+        fd = open_card("renderD128")
+        results = []
+
+        def wait(name):
+            handle = ioctl(fd, 0xBF, "II", 0, 0)[0]
+            held, place = buffer(struct.pack("<I", handle))
+            end = time.monotonic_ns() + 10**9
+            results.append((name, refused(fd, 0xC3, "QqIIII", place, end, 1, 2, 0, 0)))
+
+        def ring(*_):
+            raise KeyboardInterrupt
+
+        signal.signal(signal.SIGALRM, ring)
+        other = threading.Thread(target=wait, args=("other",))
+        other.start()
+        time.sleep(0.1)  # so that it is looked at first
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        try:
+            wait("main")
+        except KeyboardInterrupt:
+            results.append(("main", "rang"))
+        other.join()
+        assert results == [("main", "rang"), ("other", errno.ETIME)], results
+
+    run_client(device, client)
+
+
 def test_what_a_killed_process_held_is_freed(device: DrmDevice) -> None:
     def client() -> None:
         fd = open_card()

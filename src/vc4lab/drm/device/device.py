@@ -170,8 +170,9 @@ class DrmDevice:
         self.close()
 
     def close(self) -> None:
-        """End the GPU's thread."""
+        """End the GPU's thread, and let go of descriptors; no program runs after this."""
         self.gpu.stop()
+        self.supervisor.close()
 
     def run(
         self, program: Sequence[str], *, frames: int | None = None, **options: Any
@@ -268,6 +269,8 @@ class DrmDevice:
             driver.buffers.released(opened)
             driver.core.released(opened)
             opened.close()
+            if not driver.core.files:  # what waited for mappings to go need not wait any more
+                driver.buffers.reclaim()
 
     def ioctl(self, opened: Opened, caller: Caller, request: int, argument: int) -> Answer:
         """An ioctl on one of our descriptors."""

@@ -24,7 +24,7 @@ from vc4lab.drm.supervisor.descriptor_calls import DescriptorCalls
 from vc4lab.drm.supervisor.descriptors import Descriptors
 from vc4lab.drm.supervisor.filters import IOCTL_MARK, WINDOW, build_filter
 from vc4lab.drm.supervisor.machines import Machine, host_machine
-from vc4lab.drm.supervisor.notifications import RESTART, Listener, Notification
+from vc4lab.drm.supervisor.notifications import Listener, Notification
 from vc4lab.drm.supervisor.path_calls import PathCalls
 from vc4lab.drm.supervisor.polling import PollCalls
 from vc4lab.drm.supervisor.targets import Targets
@@ -147,6 +147,14 @@ class Supervisor:
         self._stop = True
         self.wake()
 
+    def close(self) -> None:
+        """Let go of the host's descriptors; no program runs after this."""
+        if self._woken >= 0:
+            self._poller.unregister(self._woken)
+            os.close(self._woken)
+            self._woken = -1
+            self.files.polls.close()
+
     def mappings(self) -> list[tuple[int, int]]:
         """Ranges of the memory file that programs map, as (start, end)."""
         inode = str(self.descriptors.identity[1])
@@ -179,7 +187,8 @@ class Supervisor:
 
     def wake(self) -> None:
         """Something happened that a waiting call may wait for; may be called from any thread."""
-        os.eventfd_write(self._woken, 1)
+        if self._woken >= 0:
+            os.eventfd_write(self._woken, 1)
 
     def _finish(self, keeper: subprocess.Popen[Any]) -> None:
         """After the socket is closed the keeper ends the programs; they may call us meanwhile."""
@@ -314,9 +323,11 @@ class Supervisor:
         for waiting in list(self._waiting):
             if self._listener is None or not self._listener.is_valid(waiting.call):
                 self._end(waiting)
-            elif waiting.caller.has_signal():
+                continue
+            answer = waiting.caller.interruption()
+            if answer is not None:
                 self._end(waiting)
-                self._answer(waiting.call, RESTART)
+                self._answer(waiting.call, answer)
 
     def _end(self, waiting: _Waiting) -> None:
         self._waiting.remove(waiting)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from vc4lab.drm.supervisor.filters import WINDOW
+from vc4lab.drm.supervisor.notifications import RESTART
 from vc4lab.drm.uapi.ioctls import Refused
 
 KEPT_FILES = 128
@@ -251,14 +252,30 @@ class Task:
         except OSError:
             return ""
 
-    def has_signal(self) -> bool:
-        """Whether a signal waits that the thread would handle."""
+    def interruption(self) -> int | None:
+        """What the thread's call ends with because of a signal that it would handle, if one waits.
+
+        "Start again" may only be said to a thread that the kernel has woken for the signal: another
+        would see that answer itself. The kernel wakes the main thread for a signal of the process
+        if that does not block it; which one else, it does not tell. Then it is EINTR.
+        """
         table = self.status()
         try:
-            pending = int(table["SigPnd"], 16) | int(table["ShdPnd"], 16)
-            return bool(pending & ~int(table["SigBlk"], 16) & ~int(table["SigIgn"], 16))
+            heeded = ~(int(table["SigBlk"], 16) | int(table["SigIgn"], 16))
+            if int(table["SigPnd"], 16) & heeded:
+                return RESTART
+            shared = int(table["ShdPnd"], 16) & heeded
+            if not shared:
+                return None
+            process = int(table["Tgid"])
+            if process == self.tid or table["Threads"] == "1":
+                return RESTART
+            main = self.other(process).status()
+            if not main["State"].startswith("Z"):
+                shared &= int(main["SigBlk"], 16)
+            return -errno.EINTR if shared else None
         except (KeyError, ValueError):
-            return False
+            return None
 
 
 @dataclass(frozen=True)
