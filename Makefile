@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: demo test check lint types bench bench-compare gallery fuzz examples clean packages peer env
+.PHONY: demo test check lint types bench bench-compare soak gallery fuzz examples clean packages peer env
 
 demo: env
 	$(BIN)/vc4lab demo
@@ -19,8 +19,15 @@ lint: env
 types: env
 	$(BIN)/mypy
 
+# With VC4_DRIVER=DIR (a folder with Mesa's vc4_dri.so) also real programs on the virtual device.
 bench: env peer
 	$(BIN)/python -m benchmarks
+
+# Programs on one virtual device for a long time: make soak VC4_DRIVER=DIR MINUTES=30
+MINUTES ?= 30
+soak: env
+	@test -n "$(VC4_DRIVER)" || { echo 'usage: make soak VC4_DRIVER=DIR [MINUTES=30]'; exit 2; }
+	$(BIN)/python -m benchmarks._soak --driver $(VC4_DRIVER) --minutes $(MINUTES)
 
 # The working tree against a commit, both in turn: make bench-compare BASE=COMMIT [MODULES="qpu scenes"].
 bench-compare: env
@@ -31,6 +38,7 @@ bench-compare: env
 gallery: env peer
 	$(BIN)/python -m benchmarks._gallery
 
+# Ten million mutated bytes for the V3D, a million ioctls of hostile programs for the device.
 fuzz: env
 	VC4LAB_FUZZ=long $(BIN)/python -m pytest tests/fuzz -q -s
 
