@@ -34,6 +34,15 @@ def test_a_live_job_draws_what_replay_draws(device: DrmDevice, tmp_path: Path, n
     assert (tmp_path / "drawn").read_bytes() == expected
 
 
+def test_a_surface_that_is_not_there_may_have_bits(device: DrmDevice, tmp_path: Path) -> None:
+    expected = prepare("tri_amd64", tmp_path)
+    table = json.loads((tmp_path / "job.json").read_text())
+    table["surfaces"][3] = [0xFFFFFFFF, 0, 0x12, 0]  # zs_write
+    (tmp_path / "job.json").write_text(json.dumps(table))
+    run_live(device, client, str(tmp_path))
+    assert (tmp_path / "drawn").read_bytes() == expected
+
+
 def test_a_refused_job_is_einval_and_a_sentence(device: DrmDevice, tmp_path: Path) -> None:
     prepare("tri_amd64", tmp_path)
     table = json.loads((tmp_path / "job.json").read_text())

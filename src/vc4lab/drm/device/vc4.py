@@ -236,7 +236,7 @@ class Vc4:
                 target.seqno = seqno
                 target.holders += 1
             for name, surface in submit.surfaces.items():
-                if name.endswith("write"):
+                if name.endswith("write") and surface.present:
                     objects[surface.hindex].write_seqno = seqno
             self._held.append(job)
             if out is not None:
