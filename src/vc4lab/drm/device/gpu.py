@@ -19,6 +19,8 @@ from vc4lab.v3d.registers import BY_NAME
 if TYPE_CHECKING:
     from vc4lab.drm.device.gem import GemObject
     from vc4lab.drm.kernel.jobs import BuiltJob
+    from vc4lab.drm.recorded.writer import JobRecorder
+    from vc4lab.drm.uapi.submit import Submit
     from vc4lab.v3d.core import V3D
 
 LONGEST_WAIT = 10.0
@@ -41,6 +43,8 @@ class Job:
     program: str
     """The program's name and process."""
     built: BuiltJob
+    submit: Submit
+    """As the program handed it in."""
     objects: list[GemObject] = field(default_factory=list)
     """Its buffers."""
     after: Fence | None = None
@@ -76,6 +80,7 @@ class Gpu:
         self.on_finished: Callable[[Job], None] | None = None
         """Called in the GPU's thread."""
         self.on_strict: Callable[[StrictStop], None] | None = None
+        self.recorder: JobRecorder | None = None
         self._queue: deque[Job] = deque()
         self._open: dict[int, Job] = {}
         self._wake = threading.Condition()
@@ -127,6 +132,9 @@ class Gpu:
             self.reporter.report(
                 "DRM-016", f"{job.name}: the fence it waits for is not done", block="DRM"
             )
+        if self.recorder is not None:
+            facts = {"seqno": job.seqno, "program": job.program}
+            self.recorder.before(job.submit, job.objects, facts)
         before = counts(self.v3d.events()) if job.perfmon is not None else {}
         if isinstance(self.v3d.reporter, JobReports):
             self.v3d.reporter.begin(job.program, job.name, job.place)
@@ -140,6 +148,8 @@ class Gpu:
             after = counts(self.v3d.events())
             for number, source in enumerate(job.perfmon.sources):
                 job.perfmon.values[number] += after.get(source, 0) - before.get(source, 0)
+        if self.recorder is not None:
+            self.recorder.after(job.submit, job.objects)
         self.jobs += 1
         self.finished = job.seqno
         self._open.pop(job.seqno, None)

@@ -231,7 +231,7 @@ class Vc4:
                 )  # fmt: skip
             except JobError as error:
                 raise invalid(str(error)) from None
-            job = Job(seqno, program, built, objects, after, perfmon=perfmon)
+            job = Job(seqno, program, built, submit, objects, after, perfmon=perfmon)
             for target in objects:
                 target.seqno = seqno
                 target.holders += 1

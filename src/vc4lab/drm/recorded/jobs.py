@@ -182,7 +182,8 @@ class _Contents:
     """Which recorded content each buffer holds, so that only changes are loaded.
 
     A buffer is loaded when it is new. When its recorded content changes later, the CPU wrote to it:
-    only the bytes that differ are written, because the GPU may have rendered into the rest.
+    only the bytes that differ are written, because the GPU may have rendered into the rest, unless
+    the recording says that it has seen all of them (``"whole": true``).
     """
 
     def __init__(self, directory: Path, reporter: Reporter) -> None:
@@ -195,7 +196,9 @@ class _Contents:
         for buffer in buffers:
             known = self.loaded.get(buffer.address)
             if known is not None and known.size == buffer.size and known.handle == buffer.handle:
-                if known.content != buffer.content:
+                if buffer.whole:
+                    memory.write(buffer.address, self._content(buffer).ljust(buffer.size, b"\0"))
+                elif known.content != buffer.content:
                     self._change(known, buffer, memory)
             else:
                 self._forget(buffer, memory)

@@ -118,6 +118,8 @@ class Buffer:
     content_size: int = 0
     shader: bool = True
     """Made as a shader buffer: its content was checked and cannot change."""
+    whole: bool = False
+    """All of the recorded content counts, not only what differs from the one before."""
 
 
 @dataclass(frozen=True)
@@ -187,6 +189,7 @@ def parse_buffer(entry: Any) -> Buffer:
         content,
         min(used, size),
         entry.get("shader") is not False,
+        entry.get("whole") is True,
     )
 
 
