@@ -95,6 +95,9 @@ BUDGET = Whole("budget", 1, 1 << 40)
 QPU_COUNT = Whole("qpus", 1, 12)
 GPU_MEMORY = Whole("gpu_memory", 1, 768)
 """MiB."""
+RECORD_COUNT = Whole("record_count", 1, 1_000_000)
+RECORD_SIZE = Whole("record_size", 1, 1 << 20)
+"""MiB."""
 PORT = Whole("port", 0, 65535)
 JOB = Whole("job", 0, 1_000_000_000)
 COUNT = Whole("count", 0, 1 << 32)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from vc4lab.cli.drm_jobs import print_counters, record_to, recorded
 from vc4lab.cli.drm_pictures import DrmPictures
 from vc4lab.cli.drm_setup import describe, prepare, set_up
 from vc4lab.cli.exit_codes import ExitCode
@@ -19,7 +20,7 @@ from vc4lab.cli.options import FILE, Engine, limits
 from vc4lab.cli.outputs import Outputs
 from vc4lab.cli.unknown_choices import HELP, METAVAR, unknowns_of
 from vc4lab.drm.setup.places import SUITES, find_brought
-from vc4lab.ranges import EVERY, FRAMES, GPU_MEMORY, THREADS
+from vc4lab.ranges import EVERY, FRAMES, GPU_MEMORY, RECORD_COUNT, RECORD_SIZE, THREADS
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Diagnostic
@@ -104,6 +105,21 @@ def drm(
         int | None,
         typer.Option(help="Worker threads for tiles; one per processor.", **limits(THREADS)),
     ] = None,
+    record_jobs: Annotated[
+        Path | None,
+        typer.Option(
+            help="Record the jobs in this folder, for vc4lab replay.", metavar="DIR", parser=FILE
+        ),
+    ] = None,
+    record_count: Annotated[
+        int, typer.Option(help="Record so many jobs at most.", **limits(RECORD_COUNT))
+    ] = 10_000,
+    record_size: Annotated[
+        int, typer.Option(help="Record so many MiB at most.", **limits(RECORD_SIZE))
+    ] = 1024,
+    counters: Annotated[
+        bool, typer.Option("--counters", help="Print each job's performance counters.")
+    ] = False,
     trace: Annotated[
         str | None, typer.Option(help="ioctl: print every ioctl with its arguments.")
     ] = None,
@@ -165,6 +181,11 @@ def drm(
         threads=threads, unknowns=unknowns_of(unknown), reporter=reporter, deep=deep,
         trace=_print_trace if trace else None, input=window, **kind,
     ) as made:  # fmt: skip
+        recorder = None
+        if record_jobs is not None:
+            recorder = record_to(made, record_jobs, record_count, record_size)
+        if counters:
+            print_counters(made)
         pictures = DrmPictures(made, outputs, every=every, window=window, sink=made.input)
         try:
             code = _run(made, program, frames, folder, suite)
@@ -175,6 +196,8 @@ def drm(
         finally:
             pictures.close()
         code = pictures.save(code)
+    if recorder is not None:
+        code = recorded(recorder, code)
     raise typer.Exit(code)
 
 

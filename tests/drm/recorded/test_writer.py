@@ -1,4 +1,4 @@
-# ruff: noqa: F821, RUF059 - clients are other programs
+# ruff: noqa: F821 - clients are other programs
 """Live jobs in a folder: replay draws the same bytes; limits, full disks, folders in use."""
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def test_limits(device: DrmDevice, tmp_path: Path, limits: dict[str, int]) -> No
 
     def client() -> None:
         live = Live(sys.argv[1])
-        for number in range(4):
+        for _ in range(4):
             live.views[live.colour][0:64] = os.urandom(64)
             live.views[live.colour][:] = os.urandom(len(live.views[live.colour]))
             live.finish(live.submit())
@@ -148,6 +148,6 @@ def test_a_folder_with_a_run_is_left_alone(device: DrmDevice, tmp_path: Path) ->
     (tmp_path / "job0001").mkdir()
     with pytest.raises(OSError, match="holds a recorded run already"):
         JobRecorder(tmp_path, device.memory.guest)
+    (tmp_path / "file").write_bytes(b"")
     with pytest.raises(OSError, match="exists"):
-        (tmp_path / "file").write_bytes(b"")
         JobRecorder(tmp_path / "file", device.memory.guest)

@@ -34,6 +34,11 @@ class PerformanceMonitor:
         self.sources = sources
         self.values = [0] * len(sources)
 
+    def add(self, amounts: dict[int, int]) -> None:
+        """What one job counted."""
+        for place, source in enumerate(self.sources):
+            self.values[place] += amounts.get(source, 0)
+
 
 @dataclass
 class Job:
@@ -81,6 +86,8 @@ class Gpu:
         """Called in the GPU's thread."""
         self.on_strict: Callable[[StrictStop], None] | None = None
         self.recorder: JobRecorder | None = None
+        self.on_counters: Callable[[str, dict[int, int]], None] | None = None
+        """Called with a job's name and what the performance counters counted in it."""
         self._queue: deque[Job] = deque()
         self._open: dict[int, Job] = {}
         self._wake = threading.Condition()
@@ -135,7 +142,8 @@ class Gpu:
         if self.recorder is not None:
             facts = {"seqno": job.seqno, "program": job.program}
             self.recorder.before(job.submit, job.objects, facts)
-        before = counts(self.v3d.events()) if job.perfmon is not None else {}
+        counted = job.perfmon is not None or self.on_counters is not None
+        before = counts(self.v3d.events()) if counted else {}
         if isinstance(self.v3d.reporter, JobReports):
             self.v3d.reporter.begin(job.program, job.name, job.place)
         try:
@@ -144,10 +152,13 @@ class Gpu:
             job.failed = True
             if self.on_strict is not None:
                 self.on_strict(stop)
-        if job.perfmon is not None:
+        if counted:
             after = counts(self.v3d.events())
-            for number, source in enumerate(job.perfmon.sources):
-                job.perfmon.values[number] += after.get(source, 0) - before.get(source, 0)
+            amounts = {number: after[number] - before.get(number, 0) for number in after}
+            if job.perfmon is not None:
+                job.perfmon.add(amounts)
+            if self.on_counters is not None:
+                self.on_counters(job.name, amounts)
         if self.recorder is not None:
             self.recorder.after(job.submit, job.objects)
         self.jobs += 1

@@ -78,7 +78,8 @@ class JobRecorder:
         self.bytes = 0
         self.failed = False
         """Whether a file could not be written."""
-        self._stopped = False
+        self.stopped = False
+        """Whether a limit was reached or a file could not be written."""
         self._known: WeakKeyDictionary[GemObject, _Known] = WeakKeyDictionary()
         self._numbers = itertools.count(1)
         self._blobs: set[str] = set()
@@ -94,7 +95,7 @@ class JobRecorder:
         self, submit: Submit, objects: Sequence[GemObject], facts: Mapping[str, Any]
     ) -> None:
         """A job is about to run. facts: more about it, for people who read the file."""
-        if self._stopped:
+        if self.stopped:
             return
         if self.jobs >= self.max_jobs:
             self._stop(f"{self.jobs} jobs recorded, the most that were asked for")
@@ -109,7 +110,7 @@ class JobRecorder:
 
     def after(self, submit: Submit, objects: Sequence[GemObject]) -> None:
         """The job is through: what it wrote is known to replay."""
-        if self._stopped:
+        if self.stopped:
             return
         for name, surface in submit.surfaces.items():
             if name.endswith("write") and surface.hindex < len(objects):
@@ -117,7 +118,7 @@ class JobRecorder:
                 self._known[target].digest = _digest(self._content(target))
 
     def _stop(self, text: str) -> None:
-        self._stopped = True
+        self.stopped = True
         self._known.clear()
         if self.on_stop is not None:
             self.on_stop(f"{self.folder}: {text}")
