@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.support.drm_client import run_client
 from tests.support.live_jobs import prepare, run_live
 
+from vc4lab.drm.device import gpu
 from vc4lab.drm.device.device import DrmDevice
 
 
@@ -115,3 +118,97 @@ def test_performance_monitors(device: DrmDevice) -> None:
         assert refused(fd, 0x4C, "II16B", 0, 1, 30, *[0] * 15) == errno.EINVAL
 
     run_client(device, client)
+
+
+def test_synchronising_a_dma_buf_waits_for_its_jobs(
+    device: DrmDevice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who reads waits for the job that draws into it, who writes for every job that uses it."""
+    real = gpu.run_job
+
+    def slow(*arguments: Any) -> bool:
+        time.sleep(0.4)
+        return real(*arguments)
+
+    monkeypatch.setattr(gpu, "run_job", slow)
+    expected = prepare("tri_amd64", tmp_path)
+
+    def client() -> None:
+        live = Live(sys.argv[1])
+        other = next(
+            n for n, view in enumerate(live.views) if view is not None and n != live.colour
+        )
+
+        def busy(seqno):
+            return refused(live.fd, 0x41, "QQ", seqno, 0) == errno.ETIME
+
+        def sync(index, flags):
+            number = ioctl(live.fd, 0x2D, "IIi", live.handles[index], 2, -1)[2]
+            fcntl.ioctl(number, 0x40086200, struct.pack("<Q", flags))
+            os.close(number)
+
+        for index, flags, waits in (
+            (live.colour, 1, True),
+            (live.colour, 2, True),
+            (live.colour, 3, True),
+            (live.colour, 5, False),
+            (other, 1, False),
+            (other, 2, True),
+            (other, 6, False),
+        ):
+            seqno = live.submit()
+            assert busy(seqno)
+            sync(index, flags)
+            assert busy(seqno) != waits, (index, flags)
+            live.finish(seqno)
+
+    run_live(device, client, str(tmp_path))
+    assert (tmp_path / "drawn").read_bytes() == expected
+
+
+def test_sync_files_are_merged(
+    device: DrmDevice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = gpu.run_job
+
+    def slow(*arguments: Any) -> bool:
+        time.sleep(0.2)
+        return real(*arguments)
+
+    monkeypatch.setattr(gpu, "run_job", slow)
+    prepare("tri_amd64", tmp_path)
+
+    def client() -> None:
+        live = Live(sys.argv[1])
+        files = []
+        for _ in range(2):
+            box = ioctl(live.fd, 0xBF, "II", 0, 0)[0]
+            seqno = live.submit(out_sync=box)
+            files.append(ioctl(live.fd, 0xC1, "IIiI", box, 1, -1, 0)[2])
+
+        def merge(first, second):
+            data = bytearray(struct.pack("<32siiII", b"both", second, -1, 0, 0))
+            try:
+                fcntl.ioctl(first, 0xC0303E03, data)
+            except OSError as error:
+                return -error.errno
+            return struct.unpack("<32siiII", data)[2]
+
+        def status(number):
+            data = bytearray(struct.pack("<32siIIIQ", b"", 0, 0, 0, 0, 0))
+            fcntl.ioctl(number, 0xC0383E04, data)
+            return struct.unpack("<32siIIIQ", data)[1]
+
+        both = merge(files[0], files[1])
+        assert both >= 0
+        assert status(both) == 0
+        select.select([files[0]], [], [])
+        assert select.select([both], [], [], 0)[0] == []
+        assert select.select([both], [], [], 10)[0] == [both]
+        assert status(both) == status(files[1]) == 1
+        ioctl(live.fd, 0x41, "QQ", seqno, 0)
+        assert select.select([merge(files[1], both)], [], [], 0)[0]
+        assert merge(files[0], 0) == merge(files[0], 999) == merge(files[0], live.fd) == -2
+        assert merge(os.eventfd(0), files[0]) == -errno.ENOTTY
+
+    run_live(device, client, str(tmp_path))

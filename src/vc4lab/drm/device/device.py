@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import stat
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.diagnostics import Reporter, StrictStop
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
 DMA_BUF_SYNC = 0x40086200
 DMA_BUF_NAME = 0x62, 1
-_SYNC_FLAGS = 7
+_SYNC_WRITE, _SYNC_END, _SYNC_FLAGS = 2, 4, 7
 FIRST_INODE = 2000
 
 
@@ -275,7 +275,7 @@ class DrmDevice:
     def ioctl(self, opened: Opened, caller: Caller, request: int, argument: int) -> Answer:
         """An ioctl on one of our descriptors."""
         if isinstance(opened, DmaBuf):
-            return self._dma_buf(caller, request, argument)
+            return self._dma_buf(opened, caller, request, argument)
         if isinstance(opened, EvdevFile) and self.input is not None:
             return self.input.ioctl(opened, caller, request, argument)
         if not isinstance(opened, OpenFile):
@@ -334,12 +334,19 @@ class DrmDevice:
                 return result
         return Outcome.PROCEED
 
-    def _dma_buf(self, caller: Caller, request: int, argument: int) -> int:
+    def _dma_buf(self, opened: DmaBuf, caller: Caller, request: int, argument: int) -> int | Later:
         if request == DMA_BUF_SYNC:
             (flags,) = struct.unpack("<Q", caller.read(argument, 8))
             if flags & ~_SYNC_FLAGS or not flags & 3:
                 raise Refused(errno.EINVAL)
-            return 0  # processor and GPU see the same bytes
+            if flags & _SYNC_END:
+                return 0  # processor and GPU see the same bytes
+            # who reads waits for the last job that draws into it, who writes for all that use it
+            target = opened.object
+            seqno = target.seqno if flags & _SYNC_WRITE else target.write_seqno
+            if self.gpu.finished >= seqno:
+                return 0
+            return Later(lambda: 0 if self.gpu.finished >= seqno else None)
         if (request >> 8 & 0xFF, request & 0xFF) == DMA_BUF_NAME:
             return 0
         raise Refused(errno.ENOTTY)
@@ -395,6 +402,14 @@ class DrmDevice:
         if isinstance(opened, EvdevFile):
             return f"/dev/input/{opened.device.node}"
         return "/dmabuf:" if isinstance(opened, DmaBuf) else "anon_inode:syncobj_file"
+
+    def events_kept(self) -> Iterable[int]:
+        """Sync files whose fences are not done."""
+        return self.syncobjs.files
+
+    def forget_event(self, number: int) -> None:
+        """No program has that sync file any more."""
+        self.syncobjs.files.forget(number)
 
     def next_event(self) -> float | None:
         """When the display or the keyboard needs attention."""

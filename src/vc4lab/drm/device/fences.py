@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 _lock = threading.Lock()
 """Of all fences: what is done under it is short, and a job has one of its own without more."""
@@ -87,14 +87,26 @@ class SyncFiles:
             self._pending[number] = kept, fence
 
         def done() -> None:
-            os.eventfd_write(kept, 1)  # first: who no longer finds it here sees it readable
             with self._lock:
-                if self._pending.get(number, (0, None))[1] is fence:
-                    del self._pending[number]
+                if self._pending.get(number, (0, None))[1] is not fence:
+                    return  # no program has it any more
+                os.eventfd_write(kept, 1)  # first: who no longer finds it here sees it readable
+                del self._pending[number]
             os.close(kept)
 
         fence.then(done)
         return descriptor
+
+    def __iter__(self) -> Iterator[int]:
+        with self._lock:
+            return iter(list(self._pending))
+
+    def forget(self, number: int) -> None:
+        """Let go of one that no program has any more."""
+        with self._lock:
+            found = self._pending.pop(number, None)
+        if found is not None:
+            os.close(found[0])
 
     def find(self, look: Callable[[], bytes]) -> Fence | None:
         """The fence of a descriptor, None if it is no sync file; `look` reads its fdinfo."""

@@ -170,7 +170,11 @@ class SyncObjects:
             values = _MERGE.parse(caller.read(argument, _MERGE.size))
             if values.flags or values.pad:
                 raise invalid()
-            both = all_of([fence, self.fence_in(caller, values.fd2)])
+            try:
+                other = self.fence_in(caller, values.fd2)
+            except Refused:
+                raise missing("the second descriptor is no sync file") from None
+            both = all_of([fence, other])
             values.fence = self.give_file(caller, both)
             caller.write(argument, _MERGE.pack(values))
             return 0

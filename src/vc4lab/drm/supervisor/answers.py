@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import Enum
 from typing import TYPE_CHECKING, Protocol
 
@@ -105,6 +106,12 @@ class Device(Protocol):
 
     def released(self, opened: Opened) -> None:
         """The last descriptor is gone."""
+
+    def events_kept(self) -> Iterable[int]:
+        """Numbers of the eventfds of programs of which the device keeps copies."""
+
+    def forget_event(self, number: int) -> None:
+        """No program has that eventfd any more."""
 
     def next_event(self) -> float | None:
         """When the device wants to be called again (time.monotonic)."""

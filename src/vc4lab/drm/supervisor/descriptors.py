@@ -249,17 +249,14 @@ class EventPolls:
     def find(self, task: Task, number: int) -> int | None:
         """Our descriptor of a program's epoll; None if it is not one of ours."""
         info = task.position(number)
-        if info is None:
-            return None
-        mark = b"data: %16x" % EVENT_POLL_MARK
-        place = info.text.find(mark[:-8])
-        if place < 0:
-            return None
-        start = place + len(mark) - 8
-        return self._copies.get(int(info.text[start : start + 8], 16))
+        found = poll_number(info.text) if info is not None else None
+        return self._copies.get(found) if found is not None else None
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(list(self._copies))
 
     def forget(self, number: int) -> None:
-        """Drop one that did not reach its program."""
+        """Drop one that did not reach its program, or that no program has any more."""
         os.close(self._copies.pop(number))
 
     def close(self) -> None:
@@ -268,6 +265,16 @@ class EventPolls:
             os.close(descriptor)
         self._copies.clear()
         os.close(self._never)
+
+
+def poll_number(text: bytes) -> int | None:
+    """Which epoll of ours a fdinfo is of; None for others."""
+    mark = b"data: %16x" % EVENT_POLL_MARK
+    place = text.find(mark[:-8])
+    if place < 0:
+        return None
+    start = place + len(mark) - 8
+    return int(text[start : start + 8], 16)
 
 
 def control(poll: int, operation: int, descriptor: int, events: int, data: int) -> None:

@@ -141,7 +141,7 @@ def _end_all() -> None:
     until = time.monotonic() + _SECONDS_TO_END
     number = signal.SIGTERM
     while True:
-        left = _descendants(os.getpid())
+        left = descendants(os.getpid())
         if not left:
             return
         for process in left:
@@ -160,7 +160,7 @@ def _end_all() -> None:
         time.sleep(0.01)
 
 
-def _descendants(parent: int) -> list[int]:
+def descendants(parent: int) -> list[int]:
     """All processes below one."""
     children: dict[int, list[int]] = {}
     for name in os.listdir("/proc"):

@@ -13,16 +13,18 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from vc4lab.drm.nodes.tree import Tree
 from vc4lab.drm.supervisor.answers import Answer, Caller, Device, Outcome
+from vc4lab.drm.supervisor.census import Census
 from vc4lab.drm.supervisor.descriptor_calls import DescriptorCalls
 from vc4lab.drm.supervisor.descriptors import Descriptors
 from vc4lab.drm.supervisor.filters import IOCTL_MARK, WINDOW, build_filter
+from vc4lab.drm.supervisor.keeper import descendants
 from vc4lab.drm.supervisor.machines import Machine, host_machine
 from vc4lab.drm.supervisor.notifications import Listener, Notification
 from vc4lab.drm.supervisor.path_calls import PathCalls
@@ -92,6 +94,8 @@ class Supervisor:
         names = ("open", "openat", "openat2", "ioctl")
         self._sees_closed = {machine.calls[name] for name in names if name in machine.calls}
         self._listener: Listener | None = None
+        self.census = Census()
+        self._keeper: int | None = None
         self._next_sweep = 0.0
         self._next_look = 0.0
         self._event: float | None = None
@@ -126,6 +130,7 @@ class Supervisor:
         keeper: subprocess.Popen[Any] | None = None
         try:
             keeper = subprocess.Popen(command, pass_fds=[theirs.fileno()], env=environment, **popen)
+            self._keeper = keeper.pid
             theirs.close()
             sys.setswitchinterval(SWITCH_INTERVAL)
             status = self._serve(ours)
@@ -208,6 +213,11 @@ class Supervisor:
         self._waiting.clear()
         self._sweep()
         self.targets.close()
+        self._keeper = None
+        for number in self.files.polls:
+            self.files.polls.forget(number)
+        for number in self.device.events_kept():
+            self.device.forget_event(number)
 
     def _close_listener(self) -> None:
         if self._listener is not None:
@@ -345,8 +355,24 @@ class Supervisor:
         if now >= self._next_sweep:
             self._next_sweep = now + _SWEEP_SECONDS
             self.targets.sweep()
+            self._count_copies()
         for opened in self.descriptors.sweep():
             self.device.released(opened)
+
+    def _count_copies(self) -> None:
+        """Let go of epoll instances and eventfds that no program has any more."""
+        polls, events = self.census.gone(
+            self.files.polls, self.device.events_kept(), self._processes()
+        )
+        for number in polls:
+            self.files.polls.forget(number)
+        for number in events:
+            self.device.forget_event(number)
+
+    def _processes(self) -> Iterator[int]:
+        """All processes of the program, none when it has ended."""
+        if self._keeper is not None:
+            yield from descendants(self._keeper)
 
     # -- one call ----------------------------------------------------------------------------------
 
