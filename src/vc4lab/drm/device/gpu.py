@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
 from vc4lab.diagnostics import Reporter, StrictStop
@@ -88,9 +88,9 @@ class Gpu:
         self.recorder: JobRecorder | None = None
         self.on_counters: Callable[[str, dict[int, int]], None] | None = None
         """Called with a job's name and what the performance counters counted in it."""
-        self._queue: deque[Job] = deque()
+        self._queue: SimpleQueue[Job | None] = SimpleQueue()
+        """None wakes the thread to end."""
         self._open: dict[int, Job] = {}
-        self._wake = threading.Condition()
         self._stop = False
         self._thread: threading.Thread | None = None
 
@@ -106,9 +106,7 @@ class Gpu:
             self._thread.start()
         self.submitted = job.seqno
         self._open[job.seqno] = job
-        with self._wake:
-            self._queue.append(job)
-            self._wake.notify()
+        self._queue.put(job)
 
     def fence_after(self, seqno: int) -> Fence:
         """Done when that job is through."""
@@ -117,21 +115,14 @@ class Gpu:
 
     def stop(self) -> None:
         """End the thread after the job at hand."""
-        with self._wake:
-            self._stop = True
-            self._wake.notify()
+        self._stop = True
+        self._queue.put(None)
         if self._thread is not None:
             self._thread.join()
             self._thread = None
 
     def _run(self) -> None:
-        while True:
-            with self._wake:
-                while not self._queue and not self._stop:
-                    self._wake.wait()
-                if self._stop:
-                    return
-                job = self._queue.popleft()
+        while (job := self._queue.get()) is not None and not self._stop:
             self._do(job)
 
     def _do(self, job: Job) -> None:

@@ -86,6 +86,7 @@ class Vc4:
         self.hang: Job | None = None
         self.perfmons = 0
         self._places = _Places()
+        self._job_reporter = JobReporter("", reporter)
         self._held: deque[Job] = deque()
 
     # -- buffers -----------------------------------------------------------------------------------
@@ -223,10 +224,10 @@ class Vc4:
                 return None
             program = f"{call.file.program}[{call.file.process}]"
             workspace = Workspace(TILE_MEMORY, TILE_MEMORY_SIZE, lists)
+            self._job_reporter.name = f"{program} job {seqno}"
             try:
                 built = build_submit(
-                    submit, self.buffers.memory.guest, workspace,
-                    JobReporter(f"{program} job {seqno}", self.reporter), self.known,
+                    submit, self.buffers.memory.guest, workspace, self._job_reporter, self.known,
                     native=self.v3d.engine == "jit",
                 )  # fmt: skip
             except JobError as error:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from vc4lab.drm.supervisor.descriptors import Descriptors, Opened
 from vc4lab.drm.supervisor.notifications import Listener, Notification
-from vc4lab.drm.supervisor.targets import DescriptorInfo, Task
+from vc4lab.drm.supervisor.targets import DescriptorInfo, Targets, Task
 from vc4lab.drm.uapi.ioctls import Later, Refused
 
 if TYPE_CHECKING:
@@ -31,9 +31,9 @@ class Caller(Task):
     __slots__ = ("call", "descriptors", "listener")
 
     def __init__(
-        self, task: Task, call: Notification, listener: Listener, descriptors: Descriptors
+        self, targets: Targets, call: Notification, listener: Listener, descriptors: Descriptors
     ) -> None:
-        self.tid, self._kept = task.tid, task._kept
+        self.tid, self._kept = call.tid, targets.kept
         self.call = call
         self.listener = listener
         self.descriptors = descriptors

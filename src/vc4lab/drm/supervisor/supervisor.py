@@ -385,7 +385,7 @@ class Supervisor:
         if self.files.sweep_at is not None and call.number in self._sees_closed:
             self._sweep()  # what was closed before this call is closed
         handler = self._handlers.get(call.number)
-        caller = Caller(self.targets.task(call.tid), call, self._listener, self.descriptors)
+        caller = Caller(self.targets, call, self._listener, self.descriptors)
         answer: Answer | Refused
         try:
             answer = handler(caller, call.args) if handler is not None else Outcome.PROCEED

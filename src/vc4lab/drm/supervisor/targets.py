@@ -306,16 +306,16 @@ class Targets:
     """All supervised threads."""
 
     def __init__(self) -> None:
-        self._kept = KeptFiles()
+        self.kept = KeptFiles()
 
     def task(self, tid: int) -> Task:
         """The thread with that number."""
-        return Task(tid, self._kept)
+        return Task(tid, self.kept)
 
     def sweep(self) -> None:
         """Let go of what belonged to threads that are gone."""
-        self._kept.sweep()
+        self.kept.sweep()
 
     def close(self) -> None:
         """Let go of all memory."""
-        self._kept.close()
+        self.kept.close()
