@@ -86,6 +86,7 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
         ),
     },
     "tests/v3d/compute/test_switches.py": {
+        "test_conditional_writes_of_the_uniforms_address": ("uniforms_address_condition=ignored",),
         "test_long_pitches": ("vdr_stride_bits=13", "vdr_stride_bits=16"),
         "test_long_strides": ("vdw_stride_bits=13",),
         "test_relative_uniforms_addresses": ("uniforms_address_b=relative",),

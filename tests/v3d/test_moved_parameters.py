@@ -120,6 +120,15 @@ def test_by_what_a_program_computes(options: dict[str, object]) -> None:
 
 
 @pytest.mark.parametrize("options", ENGINES, ids=str)
+def test_by_a_conditional_write(options: dict[str, object]) -> None:
+    """The pointer moves where the condition holds in lane 0; else it stays."""
+    scene = Scene(**options)
+    text = BY_COLUMN + "mov r3, unif\nmov.ns unif_addr, r3\nnop\nnop\n" + PLACE + SAMPLE + OUT
+    assert (scene.draw(text, [scene.far[0], *scene.parameters[1]]) == halves(scene)).all()
+    assert not scene.reporter.items
+
+
+@pytest.mark.parametrize("options", ENGINES, ids=str)
 def test_by_the_way_taken(options: dict[str, object]) -> None:
     """A branch leaves out reads of uniforms: the parameters come from where the pointer is."""
     scene = Scene(**options)

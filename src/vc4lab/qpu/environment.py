@@ -131,7 +131,7 @@ class Environment:
         """
         return None
 
-    def uniforms_address(self, value: Word, relative: bool) -> None:
+    def uniforms_address(self, value: Word, relative: bool, mask: Mask) -> None:
         self.refuse("a write of the uniforms address")
 
     def varying(self) -> tuple[Word, Word]:

@@ -49,6 +49,7 @@ class Core:
         self.written: Callable[[str, Word, Mask | None], None] | None = None  # trace hook
         self._visible: dict[RegisterKey, Word] = {}  # registers as this instruction reads them
         self._keep_old = self.settings["register_after_write"] == "old"
+        self._pointer_always_moves = self.settings["uniforms_address_condition"] == "ignored"
         self._shared_reads = _SHARED_READS
         if self.settings["uniform_read_twice"] == "two":
             self._shared_reads = frozenset({Read.MUTEX_ACQUIRE})
@@ -310,6 +311,8 @@ class Core:
                 return
             if self.written:
                 self.written(f"{file}{address}", word, mask)
+            if address == Write.UNIFORMS_ADDRESS and self._pointer_always_moves:
+                mask = None
             lanes = self.ops.always() if mask is None else mask
             write_peripheral(self.env, self.settings, file, address, self.export(word), lanes, site)
 

@@ -137,8 +137,10 @@ class ListEnvironment(_Quiet):
         self.next_uniform = min(self.next_uniform + 1, len(self.uniforms))
         return np.full(16, word, np.uint32)
 
-    def uniforms_address(self, value: Word, relative: bool) -> None:
+    def uniforms_address(self, value: Word, relative: bool, mask: Mask) -> None:
         """The list lies at address 0."""
+        if not mask[0]:
+            return
         words = int(value[0]) >> 2
         if relative:
             words += self.next_uniform
@@ -192,11 +194,12 @@ class StagedEnvironment(_Quiet):
         self.next_uniform.set(umin(index + 1, const(i32, self.uniform_count)))
         return splat(load(i32, self.base + (_INPUTS + 64 * self.vector_count) + index * 4, 4))
 
-    def uniforms_address(self, value: Word, relative: bool) -> None:
-        words = value[0].shr(2)
+    def uniforms_address(self, value: Word, relative: bool, mask: Mask) -> None:
+        words, here = value[0].shr(2), self.next_uniform.get()
         if relative:
-            words = words + self.next_uniform.get()
-        self.next_uniform.set(umin(words, const(i32, self.uniform_count)))
+            words = words + here
+        words = umin(words, const(i32, self.uniform_count))
+        self.next_uniform.set(select(mask[0], words, here))
 
     def vpm_read(self) -> Word:
         index = self.next_vector.get()

@@ -106,7 +106,7 @@ def write_peripheral(
         env.set_quad("x" if file == "a" else "y", value, mask)
     elif address == Write.UNIFORMS_ADDRESS:
         relative = file == "b" and settings["uniforms_address_b"] == "relative"
-        env.uniforms_address(value, relative)
+        env.uniforms_address(value, relative, mask)
     elif address == Write.TMU_NOSWAP:
         env.tmu_noswap(value)
     elif address == Write.HOST_INT:

@@ -157,6 +157,17 @@ ROWS = [
         "hardware reference 4.11: hermanhermitage calls B 40 unif_addr_rel",
     ),
     Unknown(
+        "uniforms_address_condition",
+        "Which lanes' condition decides whether a write of UNIFORMS_ADDRESS moves the pointer?",
+        {
+            "lane-0": "that of lane 0, whose value it takes, as with r5 and REV_FLAG",
+            "ignored": "none: it always moves",
+        },
+        "lane-0",
+        "A conditional write whose condition fails, and what the next uniform is.",
+        "hardware reference 4.11, 4.14",
+    ),
+    Unknown(
         "load_immediate_condition",
         "Which condition gates the flags of a load immediate when cond_add is 'never'?",
         {"add": "cond_add: no flag changes", "mul-if-never": "cond_mul"},

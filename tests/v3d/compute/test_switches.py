@@ -44,6 +44,20 @@ def test_relative_uniforms_addresses() -> None:
     assert found["relative"].vpm[0, 0] == 23
 
 
+@pytest.mark.parametrize(("condition", "seen"), [("ns", 12), ("nc", 21)])
+def test_conditional_writes_of_the_uniforms_address(condition: str, seen: int) -> None:
+    """The condition holds in lane 0 only, or in all others."""
+    program = ROWS + f"mov r0, unif\nsub.setf -, elem_num, 1\nmov.{condition} unif_addr, r0\n"
+    program += "nop\nnop\nmov vpm, unif"
+    data = np.array([11, 12, 13, 14], np.uint32)
+    name, uniforms = "uniforms_address_condition", [DATA + 4, 21, 22, 23]
+    found = chosen(name, program, uniforms, data=data)
+    assert {choice: outcome.vpm[0, 0] for choice, outcome in found.items()} == {
+        "lane-0": seen,
+        "ignored": 12,
+    }
+
+
 @pytest.mark.parametrize(("choice", "written"), [("all", 7), ("none", 0)])
 def test_the_vpm_while_nobody_reserved_it(choice: str, written: int) -> None:
     unknowns = DEFAULT_UNKNOWNS.with_(vpm_unreserved=choice)

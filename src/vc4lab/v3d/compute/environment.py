@@ -130,10 +130,11 @@ class UserEnvironment(Environment):
         self.stream = (self.stream + 4) & 0xFFFFFFFF
         return word
 
-    def uniforms_address(self, value: Any, relative: bool) -> None:
-        base = self.stream if relative else 0
-        self.stream = (base + int(value[0])) & 0xFFFFFFFF
-        self.left = None
+    def uniforms_address(self, value: Any, relative: bool, mask: Any) -> None:
+        if mask[0]:
+            base = self.stream if relative else 0
+            self.stream = (base + int(value[0])) & 0xFFFFFFFF
+            self.left = None
 
     def element_number(self) -> Any:
         return np.arange(LANES, dtype=np.uint32)

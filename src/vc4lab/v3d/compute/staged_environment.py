@@ -205,11 +205,11 @@ class StagedUserEnvironment(ResumableEnvironment):
         self.stream.set(select(over, at, at + 4))
         return select(over, 0, word)
 
-    def uniforms_address(self, value: Any, relative: bool) -> None:
-        base = self.stream.get() if relative else 0
-        self.stream.set(value[0] + base)
+    def uniforms_address(self, value: Any, relative: bool, mask: Any) -> None:
+        here, written = self.stream.get(), mask[0]
+        self.stream.set(select(written, value[0] + here if relative else value[0], here))
         if self.limited:
-            self.qpu.uniforms_left = -1
+            self.qpu.uniforms_left = select(written, const(i32, -1), self.qpu.uniforms_left)
 
     def element_number(self) -> Any:
         return iota()

@@ -58,9 +58,9 @@ class WatchedEnvironment(UserEnvironment):
         self._seen()
         return super().next_uniform()
 
-    def uniforms_address(self, value: Any, relative: bool) -> None:
-        self.watch.moved = True
-        super().uniforms_address(value, relative)
+    def uniforms_address(self, value: Any, relative: bool, mask: Any) -> None:
+        self.watch.moved |= bool(mask[0])
+        super().uniforms_address(value, relative, mask)
 
     def reading(self, setup: GenericSetup, address: int) -> None:
         self.watch.vpm_read(self.site, int(setup), address)

@@ -252,9 +252,9 @@ class StagedWatchedEnvironment(StagedUserEnvironment):
         enter(on)
         return super().next_uniform()
 
-    def uniforms_address(self, value: Any, relative: bool) -> None:
-        self.watch.moved = 1
-        super().uniforms_address(value, relative)
+    def uniforms_address(self, value: Any, relative: bool, mask: Any) -> None:
+        self.watch.moved = select(mask[0], const(i32, 1), self.watch.moved)
+        super().uniforms_address(value, relative, mask)
 
     def dma_start(self, side: str, value: Any) -> None:
         address = value[0]

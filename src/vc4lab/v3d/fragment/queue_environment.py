@@ -174,9 +174,11 @@ class QueueEnvironment(WideEnvironment):
     def _skip_uniform(self) -> None:
         self.pointer = (self.pointer + 4) & 0xFFFFFFFF
 
-    def uniforms_address(self, value: Words, relative: bool) -> None:
-        target = value[..., 0]
-        if (target != target.flat[0]).any():
+    def uniforms_address(self, value: Words, relative: bool, mask: Lanes) -> None:
+        target, written = value[..., 0], mask[..., 0]
+        if not written.any():
+            return
+        if not written.all() or (target != target.flat[0]).any():
             raise Diverged
         base = self.pointer if relative else 0
         self.pointer = (base + int(target.flat[0])) & 0xFFFFFFFF

@@ -206,11 +206,9 @@ class FragmentEnvironment(Environment):
         if self._pointer is not None:
             self._pointer.set(self._pointer.get() + 4)
 
-    def uniforms_address(self, value: Value, relative: bool) -> None:
-        if relative:
-            self._pointer.set(self._pointer.get() + value[0])
-        else:
-            self._pointer.set(value[0])
+    def uniforms_address(self, value: Value, relative: bool, mask: Value) -> None:
+        here = self._pointer.get()
+        self._pointer.set(select(mask[0], here + value[0] if relative else value[0], here))
 
     def varying(self) -> tuple[Value, Value]:
         """VP and C of the next varying; behind the last one (a program error) zeros."""

@@ -84,8 +84,9 @@ class InterpretedVertices(WideEnvironment):
         self.stream += 4
         return np.array([ctypes.c_uint32.from_address(place).value], np.uint32)
 
-    def uniforms_address(self, value: Any, relative: bool) -> None:
-        self.stream = _one(value) + (self.stream if relative else 0)
+    def uniforms_address(self, value: Any, relative: bool, mask: Any) -> None:
+        if _one(mask):
+            self.stream = _one(value) + (self.stream if relative else 0)
 
     def vpm_setup(self, side: str, value: Any) -> None:
         word = _one(value)

@@ -100,12 +100,15 @@ class _VertexEnvironment(Environment):
             return None
         return partial(self.checked.add, position)
 
-    def uniforms_address(self, value: Value, relative: bool) -> None:
+    def uniforms_address(self, value: Value, relative: bool, mask: Value) -> None:
+        written = mask[0]
         if self.branchy:
-            base = -self.stream.get() if relative else self.uniforms
-            self.stream.set(value[0] - base)
+            here = self.stream.get()
+            base = -here if relative else self.uniforms
+            self.stream.set(select(written, value[0] - base, here))
         else:
-            self.uniforms = value[0] + (self.uniforms + self.taken) if relative else value[0]
+            here = self.uniforms + self.taken
+            self.uniforms = select(written, value[0] + here if relative else value[0], here)
             self.taken = 0
             self.moved = True
 
