@@ -7,18 +7,23 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from vc4lab.drm.device.device import DrmDevice
     from vc4lab.soc.machine import Machine
 
-__all__ = ["Machine", "__version__", "examples"]
+__all__ = ["DrmDevice", "Machine", "__version__", "examples"]
 __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:
-    """`vc4lab.Machine`, imported when it is wanted: the other tools start without a Pi."""
+    """The two large classes, imported when they are wanted: other tools start without them."""
     if name == "Machine":
         from vc4lab.soc.machine import Machine
 
         return Machine
+    if name == "DrmDevice":
+        from vc4lab.drm.device.device import DrmDevice
+
+        return DrmDevice
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -1,9 +1,13 @@
-"""A pytest fixture for people who test bare-metal programs.
+"""Pytest fixtures for people who test bare-metal programs, or Linux programs that use the GPU.
 
 def test_it_draws(pi):
     machine = pi("sdcard")
     machine.run(frames=1)
     assert machine.screen.image.getpixel((320, 240)) == (255, 0, 0)
+
+def test_the_cube(drm):
+    result = drm(modes="640x480").run(["kmscube"], frames=3)
+    assert result.screen.image.size == (640, 480)
 
 What the program printed and what vc4lab had to say is shown with a test that fails.
 """
@@ -11,12 +15,14 @@ What the program printed and what vc4lab had to say is shown with a test that fa
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
+    from vc4lab.drm.device.device import DrmDevice
     from vc4lab.soc.machine import Machine
 
 
@@ -47,3 +53,48 @@ def pi(request: pytest.FixtureRequest) -> Iterator[Callable[..., Machine]]:
         if machine.reporter.items:
             said = "\n".join(str(item) for item in machine.reporter.items)
             request.node.add_report_section("teardown", f"{title}: diagnostics", said)
+
+
+@pytest.fixture
+def drm(request: pytest.FixtureRequest) -> Iterator[Callable[..., DrmDevice]]:
+    """`drm(modes="800x600", **options)`: a `vc4lab.DrmDevice` that Linux programs run on.
+
+    The options are those of `DrmDevice`; pictures come as fast as programs make them unless
+    `paced=True`. Where programs cannot be supervised, the test is skipped.
+    """
+    why = _no_supervisor()
+    if why:
+        pytest.skip(f"no programs can be run on a virtual GPU here: {why}")
+    devices: list[DrmDevice] = []
+
+    def make(**options: Any) -> DrmDevice:
+        from vc4lab.drm.device.device import DrmDevice
+        from vc4lab.drm.kms.modes import parse_modes
+
+        if isinstance(options.get("modes"), str):
+            options["modes"] = parse_modes(options["modes"])
+        made = DrmDevice(**{"paced": False, **options})
+        devices.append(made)
+        return made
+
+    yield make
+    for number, device in enumerate(devices, 1):
+        device.close()
+        title = "vc4lab" if len(devices) == 1 else f"vc4lab device {number}"
+        if device.reporter.items:
+            said = "\n".join(str(item) for item in device.reporter.items)
+            request.node.add_report_section("teardown", f"{title}: diagnostics", said)
+
+
+@cache
+def _no_supervisor() -> str:
+    """Why programs cannot be supervised; empty if they can."""
+    from vc4lab.drm.device.device import DrmDevice
+    from vc4lab.drm.supervisor.supervisor import NotPossible
+
+    try:
+        with DrmDevice() as device:
+            device.run(["true"])
+    except (NotPossible, OSError) as error:
+        return str(error)
+    return ""

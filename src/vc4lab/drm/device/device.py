@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import stat
 import struct
@@ -25,11 +26,11 @@ from vc4lab.drm.kms.commits import Commits
 from vc4lab.drm.kms.formats import LINEAR, MODIFIERS
 from vc4lab.drm.kms.frames import FrameBuffers
 from vc4lab.drm.kms.legacy import Legacy
-from vc4lab.drm.kms.modes import STANDARD, Mode
+from vc4lab.drm.kms.modes import STANDARD, Mode, parse_modes
 from vc4lab.drm.kms.resources import Resources
 from vc4lab.drm.kms.screen import Screen
 from vc4lab.drm.nodes.input_nodes import add_input_nodes
-from vc4lab.drm.nodes.platform_gpu import MAJOR, MINORS, platform_gpu
+from vc4lab.drm.nodes.platform_gpu import MAJOR, MINORS, platform_gpu, show_plug
 from vc4lab.drm.nodes.zynqmp import zynqmp
 from vc4lab.drm.supervisor.answers import Answer, Caller, Outcome
 from vc4lab.drm.supervisor.descriptors import Opened
@@ -160,6 +161,8 @@ class DrmDevice:
             driver.buffers.mappings = self.supervisor.mappings
         self.stop_after: int | None = None
         """End the programs after so many frames."""
+        self._ended = False
+        """The last picture was taken: what programs do until they are ended changes nothing."""
         self.frame_listeners: list[Callable[[int], None]] = []
         """Called with the number of pictures so far while the new one is on the screen."""
 
@@ -184,10 +187,29 @@ class DrmDevice:
         """
         before = self.screen.frames
         self.stop_after = before + frames if frames is not None else None
+        self._ended = False
         code = self.supervisor.run(program, **options)
         self.vc4.let_go()
         shown = self.screen.frames - before
+        if frames is not None:
+            shown = min(shown, frames)  # programs go on for a moment while they are ended
         return RunResult(code, FinalScreen(self.pictures.pixels, shown))
+
+    def connect(self, modes: Sequence[Mode] | str = STANDARD) -> None:
+        """Plug a screen in, or another one; its modes as for `--modes`. From any thread.
+
+        Raises ValueError for a text that names no modes.
+        """
+        self._plug(parse_modes(modes) if isinstance(modes, str) else tuple(modes))
+
+    def disconnect(self) -> None:
+        """Pull the screen's plug; what programs have set stays set. From any thread."""
+        self._plug(())
+
+    def _plug(self, modes: tuple[Mode, ...]) -> None:
+        self.screen.plug(modes)
+        with contextlib.suppress(OSError):  # the programs have just ended
+            show_plug(self.supervisor.tree, bool(modes))
 
     @property
     def frames_came(self) -> bool:
@@ -208,15 +230,17 @@ class DrmDevice:
         self.supervisor.stop()
 
     def _frame_shown(self) -> None:
-        if self.stop_after is None or self.screen.frames <= self.stop_after:
-            for listener in self.frame_listeners:
-                listener(self.screen.frames)
-        if self.stop_after is not None and self.screen.frames == self.stop_after:
+        if self._ended:
+            return
+        for listener in self.frame_listeners:
+            listener(self.screen.frames)
+        if self.frames_came:
             self._leaving()
+            self._ended = True
             self.supervisor.stop()
 
     def _leaving(self) -> None:
-        if self.stop_after is None or self.screen.frames <= self.stop_after:
+        if not self._ended:
             self.pictures.keep()
 
     # -- as the supervisor sees it -----------------------------------------------------------------

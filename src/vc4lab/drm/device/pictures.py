@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.drm.kms.scanout import Composer, Shown, picture_of, shown_by
@@ -29,6 +30,15 @@ class FinalScreen:
         """The last picture; None if there was none."""
         return picture_of(self._pixels) if self._pixels is not None else None
 
+    def _repr_png_(self) -> bytes | None:
+        """The picture, in a notebook."""
+        image = self.image
+        if image is None:
+            return None
+        data = BytesIO()
+        image.save(data, "PNG")
+        return data.getvalue()
+
 
 class RunResult(int):
     """A program's exit code (128 + the number of the signal that ended it), and what it left."""
@@ -50,6 +60,10 @@ class RunResult(int):
     def frames(self) -> int:
         """Pictures shown in this run."""
         return self.screen.frames
+
+    def _repr_png_(self) -> bytes | None:
+        """The picture, in a notebook."""
+        return self.screen._repr_png_()
 
 
 class FrameSource:

@@ -17,11 +17,17 @@ from vc4lab.drm.kms.formats import (
     TILE_ROWS,
 )
 from vc4lab.drm.kms.modes import MAX_SIDE
+from vc4lab.drm.kms.objects import found
 from vc4lab.drm.kms.screen import FrameBuffer, Screen
 from vc4lab.drm.uapi.ioctls import Call, Refused, invalid, ioctl, missing
 
 WITH_MODIFIERS = 2
 MAX_FRAME_BUFFERS = 65536
+FIELDS = "u32 fb_id, u32 width, u32 height, u32 pitch, u32 bpp, u32 depth, u32 handle"
+FIELDS_2 = (
+    "u32 fb_id, u32 width, u32 height, u32 pixel_format, u32 flags, u32[4] handles, "
+    "u32[4] pitches, u32[4] offsets, u64[4] modifier"
+)
 
 
 class FrameBuffers:
@@ -86,15 +92,9 @@ class FrameBuffers:
 
     def find(self, number: int) -> FrameBuffer:
         """Raises Refused (ENOENT)."""
-        found = self.screen.frame_buffers.get(number)
-        if found is None:
-            raise missing(f"no frame buffer {number}")
-        return found
+        return found(self.screen.frame_buffers.get(number), f"frame buffer {number}")
 
-    @ioctl(
-        0xAE, "MODE_ADDFB",
-        "u32 fb_id, u32 width, u32 height, u32 pitch, u32 bpp, u32 depth, u32 handle",
-    )  # fmt: skip
+    @ioctl(0xAE, "MODE_ADDFB", FIELDS)
     def add_fb(self, call: Call) -> None:
         a = call.args
         code = LEGACY.get((a.bpp, a.depth))
@@ -106,11 +106,7 @@ class FrameBuffers:
     def _implied(self, call: Call, handle: int) -> int:
         return self.buffers.lookup(call.file, handle).modifier
 
-    @ioctl(
-        0xB8, "MODE_ADDFB2",
-        "u32 fb_id, u32 width, u32 height, u32 pixel_format, u32 flags, u32[4] handles, "
-        "u32[4] pitches, u32[4] offsets, u64[4] modifier",
-    )  # fmt: skip
+    @ioctl(0xB8, "MODE_ADDFB2", FIELDS_2)
     def add_fb2(self, call: Call) -> None:
         a = call.args
         if a.flags & ~(1 | WITH_MODIFIERS) or a.flags & 1:
@@ -127,28 +123,26 @@ class FrameBuffers:
     def rm_fb(self, call: Call) -> None:
         self.remove(call.file, call.args.fb_id)
 
-    @ioctl(
-        0xAD, "MODE_GETFB",
-        "u32 fb_id, u32 width, u32 height, u32 pitch, u32 bpp, u32 depth, u32 handle",
-    )  # fmt: skip
+    @ioctl(0xAD, "MODE_GETFB", FIELDS)
     def get_fb(self, call: Call) -> None:
         a = call.args
-        frame = self.find(a.fb_id)
-        a.width, a.height, a.pitch = frame.width, frame.height, frame.pitch
-        a.bpp, a.depth = frame.format.bits, frame.format.depth
-        a.handle = self.buffers.add_handle(call.file, frame.buffer) if call.file.is_master else 0
+        frame, a.handle = self._described(call)
+        a.pitch, a.bpp, a.depth = frame.pitch, frame.format.bits, frame.format.depth
 
-    @ioctl(
-        0xCE, "MODE_GETFB2",
-        "u32 fb_id, u32 width, u32 height, u32 pixel_format, u32 flags, u32[4] handles, "
-        "u32[4] pitches, u32[4] offsets, u64[4] modifier",
-    )  # fmt: skip
-    def get_fb2(self, call: Call) -> None:
+    def _described(self, call: Call) -> tuple[FrameBuffer, int]:
+        """The frame buffer that is asked for, and a handle of its buffer for the master only."""
         a = call.args
         frame = self.find(a.fb_id)
-        handle = self.buffers.add_handle(call.file, frame.buffer) if call.file.is_master else 0
-        a.width, a.height, a.pixel_format = frame.width, frame.height, frame.format.code
-        a.flags = WITH_MODIFIERS
+        a.width, a.height = frame.width, frame.height
+        if not call.file.is_master:
+            return frame, 0
+        return frame, self.buffers.add_handle(call.file, frame.buffer)
+
+    @ioctl(0xCE, "MODE_GETFB2", FIELDS_2)
+    def get_fb2(self, call: Call) -> None:
+        a = call.args
+        frame, handle = self._described(call)
+        a.pixel_format, a.flags = frame.format.code, WITH_MODIFIERS
         a.handles, a.pitches = [handle, 0, 0, 0], [frame.pitch, 0, 0, 0]
         a.offsets, a.modifier = [frame.offset, 0, 0, 0], [frame.modifier, 0, 0, 0]
 

@@ -9,7 +9,7 @@ from vc4lab.drm.kms import objects as o
 from vc4lab.drm.kms.commits import Commit, Commits
 from vc4lab.drm.kms.formats import LINEAR, fourcc
 from vc4lab.drm.kms.frames import FrameBuffers
-from vc4lab.drm.kms.modes import MODE, MODE_FIELDS
+from vc4lab.drm.kms.modes import CRTC_FIELDS, MODE
 from vc4lab.drm.kms.resources import Resources
 from vc4lab.drm.kms.screen import CURSOR, MAX_VBLANKS, PRIMARY, FrameBuffer, Screen, Waiter
 from vc4lab.drm.uapi.ioctls import Call, Later, Refused, invalid, ioctl
@@ -45,11 +45,11 @@ class Legacy:
         self.buffers = buffers
         self._cursors: dict[int, FrameBuffer] = {}
 
-    def show(self, commit: Commit, frame: FrameBuffer, x: int, y: int) -> None:
-        """The primary plane shows a frame buffer from a place on."""
-        mode = self.screen.mode
-        width = mode.hdisplay if mode is not None else frame.width
-        height = mode.vdisplay if mode is not None else frame.height
+    def _show(
+        self, commit: Commit, frame: FrameBuffer, place: tuple[int, int], size: tuple[int, int]
+    ) -> None:
+        """The primary plane shows a frame buffer from a place on, on the whole screen."""
+        (x, y), (width, height) = place, size
         commit.set(
             self.screen.plane(PRIMARY),
             FB_ID=frame.id, CRTC_ID=self.screen.crtc.id, SRC_X=x << 16, SRC_Y=y << 16,
@@ -57,12 +57,7 @@ class Legacy:
             CRTC_H=height,
         )  # fmt: skip
 
-    @ioctl(
-        0xA2, "MODE_SETCRTC",
-        "u64 set_connectors_ptr, u32 count_connectors, u32 crtc_id, u32 fb_id, u32 x, u32 y, "
-        "u32 gamma_size, u32 mode_valid, " + MODE_FIELDS,
-        master=True,
-    )  # fmt: skip
+    @ioctl(0xA2, "MODE_SETCRTC", CRTC_FIELDS, master=True)
     def set_crtc(self, call: Call) -> Later | None:
         a, screen = call.args, self.screen
         self.resources.find(a.crtc_id, o.CRTC)
@@ -92,12 +87,7 @@ class Legacy:
         blob = screen.add_blob(data)
         commit.set(screen.crtc, ACTIVE=1, MODE_ID=blob)
         commit.set(screen.connector, CRTC_ID=screen.crtc.id)
-        commit.set(
-            screen.plane(PRIMARY),
-            FB_ID=frame.id, CRTC_ID=screen.crtc.id, SRC_X=a.x << 16, SRC_Y=a.y << 16,
-            SRC_W=a.hdisplay << 16, SRC_H=a.vdisplay << 16, CRTC_X=0, CRTC_Y=0,
-            CRTC_W=a.hdisplay, CRTC_H=a.vdisplay,
-        )  # fmt: skip
+        self._show(commit, frame, (a.x, a.y), (a.hdisplay, a.vdisplay))
         try:
             return self.commits.make(commit)
         except Refused:
@@ -126,7 +116,7 @@ class Legacy:
             call.file, user=a.user_data, wants_event=bool(a.flags & FLIP_EVENT), waits=False,
             immediately=bool(a.flags & FLIP_ASYNC),
         )  # fmt: skip
-        self.show(commit, frame, primary.state["SRC_X"] >> 16, primary.state["SRC_Y"] >> 16)
+        commit.set(primary, FB_ID=frame.id)
         self.commits.make(commit)
 
     # -- planes and cursors ------------------------------------------------------------------------

@@ -13,6 +13,11 @@ MODE_FIELDS = (
     "u16 vdisplay, u16 vsync_start, u16 vsync_end, u16 vtotal, u16 vscan, u32 vrefresh, "
     "u32 mflags, u32 mtype, char[32] mname"
 )
+CRTC_FIELDS = (
+    "u64 set_connectors_ptr, u32 count_connectors, u32 crtc_id, u32 fb_id, u32 x, u32 y, "
+    "u32 gamma_size, u32 mode_valid, " + MODE_FIELDS
+)
+"""Of GETCRTC and SETCRTC."""
 MODE = Structure("drm_mode_modeinfo", MODE_FIELDS)
 PREFERRED, DRIVER = 1 << 3, 1 << 6
 POSITIVE_H, NEGATIVE_H, POSITIVE_V, NEGATIVE_V = 1, 2, 4, 8

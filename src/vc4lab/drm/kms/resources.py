@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from vc4lab.drm.device.core import ATOMIC, UNIVERSAL_PLANES
 from vc4lab.drm.kms import objects as o
 from vc4lab.drm.kms.formats import FORMATS
-from vc4lab.drm.kms.modes import MAX_SIDE, MODE, MODE_FIELDS
+from vc4lab.drm.kms.modes import CRTC_FIELDS, MAX_SIDE, MODE
 from vc4lab.drm.kms.screen import HDMI_A, HEIGHT_MM, OVERLAY, TMDS, WIDTH_MM, Screen
 from vc4lab.drm.uapi.ioctls import Call, invalid, ioctl, missing
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 NAME_BYTES = 32
 MAX_BLOB = 65536
+CONNECTED, DISCONNECTED = 1, 2
 
 
 def write_numbers(call: Call, place: int, room: int, numbers: list[int], code: str = "I") -> int:
@@ -35,10 +36,7 @@ class Resources:
 
     def find(self, number: int, kind: int = o.ANY) -> o.DisplayObject:
         """Raises Refused (ENOENT)."""
-        found = self.screen.registry.find(number, kind)
-        if found is None:
-            raise missing(f"no object {number}")
-        return found
+        return o.found(self.screen.registry.find(number, kind), f"object {number}")
 
     def visible(self, file: OpenFile, prop: o.Property) -> bool:
         """Atomic properties are shown to those who asked for them."""
@@ -68,11 +66,7 @@ class Resources:
             setattr(a, f"count_{many}", count)
         a.min_width, a.max_width, a.min_height, a.max_height = 0, MAX_SIDE, 0, MAX_SIDE
 
-    @ioctl(
-        0xA1, "MODE_GETCRTC",
-        "u64 set_connectors_ptr, u32 count_connectors, u32 crtc_id, u32 fb_id, u32 x, u32 y, "
-        "u32 gamma_size, u32 mode_valid, " + MODE_FIELDS,
-    )  # fmt: skip
+    @ioctl(0xA1, "MODE_GETCRTC", CRTC_FIELDS)
     def get_crtc(self, call: Call) -> None:
         a, screen = call.args, self.screen
         self.find(a.crtc_id, o.CRTC)
@@ -114,8 +108,11 @@ class Resources:
             call, connector, a.props_ptr, a.prop_values_ptr, a.count_props
         )
         a.encoder_id = screen.encoder.id if connector.state["CRTC_ID"] else 0
-        a.connector_type, a.connector_type_id, a.connection = HDMI_A, 1, 1
-        a.mm_width, a.mm_height, a.subpixel, a.pad = WIDTH_MM, HEIGHT_MM, 1, 0
+        plugged = bool(modes)
+        a.connector_type, a.connector_type_id = HDMI_A, 1
+        a.connection = CONNECTED if plugged else DISCONNECTED
+        a.mm_width, a.mm_height = (WIDTH_MM, HEIGHT_MM) if plugged else (0, 0)
+        a.subpixel, a.pad = 1, 0
 
     def _properties(
         self, call: Call, thing: o.DisplayObject, ids: int, values: int, room: int
@@ -157,9 +154,7 @@ class Resources:
     )  # fmt: skip
     def get_property(self, call: Call) -> None:
         a = call.args
-        prop = self.screen.registry.properties.get(a.prop_id)
-        if prop is None:
-            raise missing(f"no property {a.prop_id}")
+        prop = o.found(self.screen.registry.properties.get(a.prop_id), f"property {a.prop_id}")
         a.flags, a.name = prop.flags, prop.name.encode()
         values = [number for number, _ in prop.enums] or list(prop.values)
         a.count_values = write_numbers(call, a.values_ptr, a.count_values, values, "Q")
@@ -171,9 +166,7 @@ class Resources:
     @ioctl(0xAC, "MODE_GETPROPBLOB", "u32 blob_id, u32 length, u64 data")
     def get_prop_blob(self, call: Call) -> None:
         a = call.args
-        blob = self.screen.blobs.get(a.blob_id)
-        if blob is None:
-            raise missing(f"no blob {a.blob_id}")
+        blob = o.found(self.screen.blobs.get(a.blob_id), f"blob {a.blob_id}")
         if a.length >= len(blob.data):
             call.write(a.data, blob.data)
         a.length = len(blob.data)

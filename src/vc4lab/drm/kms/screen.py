@@ -81,6 +81,7 @@ class Screen:
     ) -> None:
         self.registry = registry = o.Registry()
         self.modes = tuple(modes)
+        """What is plugged in offers; none without a screen."""
         self.paced = paced
         self.frame_buffers: dict[int, FrameBuffer] = {}
         self.blobs: dict[int, Blob] = {}
@@ -174,6 +175,13 @@ class Screen:
     def touched(self) -> None:
         """A program drew into the buffer that is shown."""
         self.add_flip(Flip([], None))
+
+    def plug(self, modes: Sequence[Mode]) -> None:
+        """A screen with these modes is plugged in from now on; without modes there is none.
+
+        What is shown stays set, as on a real connector: programs change it when they hear of it.
+        """
+        self.modes = tuple(modes)
 
     # -- state -------------------------------------------------------------------------------------
 

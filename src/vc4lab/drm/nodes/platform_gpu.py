@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from vc4lab.drm.nodes.tree import Tree
+from vc4lab.drm.nodes.tree import Node, Tree
 
 MAJOR = 226
 MINORS = {"card0": 0, "card1": 1, "renderD128": 128}
@@ -77,6 +77,18 @@ def add_device(
         tree.device(f"/dev/dri/{node}", node, (MAJOR, minor))
     if connector:
         _add_connector(tree, f"{device}/drm/{nodes[0]}", f"{nodes[0]}-{connector}")
+
+
+def show_plug(tree: Tree, plugged: bool) -> None:
+    """Say in sysfs whether a screen is plugged in."""
+    place = "/sys/class/drm/card0-HDMI-A-1"
+    for name, texts in (
+        ("status", ("disconnected", "connected")),
+        ("enabled", ("disabled", "enabled")),
+    ):
+        node = tree.resolve(f"{place}/{name}")
+        if isinstance(node, Node):
+            tree.set_text(node.path, f"{texts[plugged]}\n")
 
 
 def _add_connector(tree: Tree, card: str, name: str) -> None:
