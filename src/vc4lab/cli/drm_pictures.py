@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from vc4lab.cli.outputs import Outputs, say
+from vc4lab.viewer.background import BackgroundRecorder
 
 if TYPE_CHECKING:
     from vc4lab.drm.device.device import DrmDevice
@@ -43,7 +45,9 @@ class DrmPictures:
         self._every = every
         self._left_out = False
         self.window: LiveWindow | None = None
+        self._recorder: BackgroundRecorder | None = None
         if outputs.recorder is not None:
+            self._recorder = BackgroundRecorder(outputs.recorder, may_drop=device.screen.paced)
             device.frame_listeners.append(self._record)
         if window:
             self._open(sink)
@@ -69,15 +73,15 @@ class DrmPictures:
         device.frame_listeners.append(on_frame)
 
     def _record(self, count: int) -> None:
-        recorder = self._outputs.recorder
+        from vc4lab.drm.kms.scanout import picture_of
+
+        recorder = self._recorder
         assert recorder is not None
         if (count - 1) % self._every:
             return
-        self._left_out = not recorder.wants(self._now)
-        if not self._left_out:
-            image = self._device.pictures.image
-            if image is not None:
-                recorder.add(image, self._now)
+        pixels = self._device.pictures.pixels if recorder.wants(self._now) else None
+        taken = pixels is not None and recorder.add(partial(picture_of, pixels), self._now)
+        self._left_out = not taken
 
     @property
     def _now(self) -> int:
@@ -111,5 +115,9 @@ class DrmPictures:
 
     def save(self, code: int) -> int:
         """Write the files and show the preview; gives the final exit code."""
+        if self._recorder is not None:
+            self._recorder.finish()
+            if self._recorder.dropped:
+                say(f"{self._recorder.dropped} frames were too quick for the recording")
         image = self._device.pictures.image
         return self._outputs.save(code, image, late=self._now if self._left_out else None)

@@ -38,6 +38,11 @@ class Recorder:
     ------
     ValueError
         The suffix is none of `SUFFIXES`.
+
+    Attributes
+    ----------
+    step
+        Nanoseconds between two frames at least.
     """
 
     def __init__(self, path: Path) -> None:
@@ -45,7 +50,7 @@ class Recorder:
         self.format = SUFFIXES.get(path.suffix.lower(), "")
         if not self.format:
             raise ValueError(f"{path}: a recording ends in {', '.join(SUFFIXES)}")
-        self._step = (GIF_STEP if self.format == "GIF" else STEP) * MILLISECOND
+        self.step = (GIF_STEP if self.format == "GIF" else STEP) * MILLISECOND
         self._frames: list[tuple[int, Image.Image]] = []
 
     def __len__(self) -> int:
@@ -53,7 +58,7 @@ class Recorder:
 
     def add(self, image: Image.Image, at: int) -> None:
         """Add a picture presented at guest time `at` (ns); too early ones are dropped."""
-        if self._frames and at - self._frames[-1][0] < self._step:
+        if self._frames and at - self._frames[-1][0] < self.step:
             return
         if self._frames and image.size != self._frames[0][1].size:
             image = image.resize(self._frames[0][1].size)
@@ -64,7 +69,7 @@ class Recorder:
         size = image.width * image.height * len(image.getbands())
         if len(self._frames) > min(MOST_FRAMES, max(MOST_BYTES // size, 2)):
             self._frames = self._frames[::2]
-            self._step *= 2
+            self.step *= 2
 
     def add_again(self, at: int) -> None:
         """Add the last picture once more, as it stands at guest time `at` (ns)."""
@@ -74,12 +79,12 @@ class Recorder:
     def add_last(self, image: Image.Image, at: int) -> None:
         """Add the picture that is left at guest time `at` (ns), even if it comes too early."""
         if self._frames:
-            at = max(at, self._frames[-1][0] + self._step)
+            at = max(at, self._frames[-1][0] + self.step)
         self.add(image, at)
 
     def wants(self, at: int) -> bool:
         """Whether a picture of guest time `at` (ns) would be kept."""
-        return not self._frames or at - self._frames[-1][0] >= self._step
+        return not self._frames or at - self._frames[-1][0] >= self.step
 
     def _packed(self, image: Image.Image) -> Image.Image:
         if self.format != "GIF":
