@@ -81,11 +81,21 @@ def test_wrong_options_are_a_sentence(tmp_path: Path) -> None:
         ("--device", "xlnx", "--param", "dumb_alignment_size", "--", "true"),
         ("--device", "xlnx", "--param", "dumb_alignment_size=much", "--", "true"),
         ("--device", "xlnx", "--param", "colour=1", "--", "true"),
+        ("--cpu-memory", "pi9", "--", "true"),
+        ("--cpu-memory", str(tmp_path), "--", "true"),
+        ("--cpu-memory", __file__, "--", "true"),
+        ("--trace", "memory", "--", "true"),
     ):
         result = CliRunner().invoke(app, ["drm", *arguments])
         assert result.exit_code == 2, arguments
         lines = [line for line in result.output.splitlines() if line]
         assert len(lines) == (3 if lines[0].startswith("Usage") else 1)
+
+
+def test_accounts_are_printed() -> None:
+    result = vc4lab("--cpu-memory", "ultra96", "--", "true")
+    assert result.returncode == 0
+    assert "no picture was handed to the display" in result.stderr
 
 
 def test_the_other_display() -> None:

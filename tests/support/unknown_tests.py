@@ -242,5 +242,8 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
         "test_the_side_of_a_line_where_its_coordinate_is_0": ("line_coordinate=left-is-1",),
         "test_whose_semaphore_is_shown": ("ctsema=own",),
     },
+    "tests/drm/cpu_memory/test_the_articles_case.py": {
+        "test_a_cached_scan_out_is_reported": ("dma_coherent=yes",),
+    },
 }
 """File → test → the choices it shows."""

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from tests.support.unknown_tests import TESTS
 
+import vc4lab.drm.cpu_memory.unknowns
 import vc4lab.drm.kms.unknowns
 import vc4lab.soc.unknowns  # their rows are in the table, too
 from vc4lab.diagnostics.unknown import register, table
@@ -26,6 +27,7 @@ def test_rows_are_complete(name: str) -> None:
 
 def test_rows_of_the_v3d_name_their_place_in_the_reference() -> None:
     others = vc4lab.soc.unknowns.ROWS + vc4lab.drm.kms.unknowns.ROWS
+    others = others + vc4lab.drm.cpu_memory.unknowns.ROWS
     board = {row.name for row in others}
     for row in table().values():
         assert row.name in board or re.search(r"reference \d", row.reference), row.name

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from vc4lab.cli.drm_jobs import print_counters, record_to, recorded
+from vc4lab.cli.drm_memory import profile_of, say_accounts, trace_frames
 from vc4lab.cli.drm_pictures import DrmPictures
 from vc4lab.cli.drm_setup import describe, prepare, set_up
 from vc4lab.cli.exit_codes import ExitCode
@@ -37,7 +38,7 @@ SYSTEM_PLACES = (
     "/usr/lib/x86_64-linux-gnu/dri", "/usr/lib/aarch64-linux-gnu/dri", "/usr/lib/dri",
     "/usr/lib64/dri",
 )  # fmt: skip
-TRACES = ("ioctl",)
+TRACES = ("ioctl", "memory")
 
 
 def drm(
@@ -58,6 +59,13 @@ def drm(
         list[str] | None,
         typer.Option(
             "--param", help="A parameter of --device xlnx; may be repeated.", metavar="NAME=VALUE"
+        ),
+    ] = None,
+    cpu_memory: Annotated[
+        str | None,
+        typer.Option(
+            help="Say what reads and writes of buffers cost on a board: ultra96, pi3 or a file.",
+            metavar="PROFILE",
         ),
     ] = None,
     frames: Annotated[
@@ -121,7 +129,10 @@ def drm(
         bool, typer.Option("--counters", help="Print each job's performance counters.")
     ] = False,
     trace: Annotated[
-        str | None, typer.Option(help="ioctl: print every ioctl with its arguments.")
+        str | None,
+        typer.Option(
+            help="ioctl: print every ioctl with its arguments; memory: the accounts of each frame."
+        ),
     ] = None,
     deep: Annotated[
         bool,
@@ -174,18 +185,24 @@ def drm(
     except ValueError as error:
         raise _failed(f"--modes: {error}") from None
     kind = _kind(device, param)
+    if cpu_memory is not None:
+        kind["cpu_memory"] = profile_of(cpu_memory)
+    elif trace == "memory":
+        raise _failed("--trace memory: needs --cpu-memory")
     reporter = Reporter(strict)
     reporter.listeners.append(_show)
     with DrmDevice(
         modes=sizes, paced=not unpaced, gpu_memory=gpu_memory << 20, engine=engine.value,
         threads=threads, unknowns=unknowns_of(unknown), reporter=reporter, deep=deep,
-        trace=_print_trace if trace else None, input=window, **kind,
+        trace=_print_trace if trace == "ioctl" else None, input=window, **kind,
     ) as made:  # fmt: skip
         recorder = None
         if record_jobs is not None:
             recorder = record_to(made, record_jobs, record_count, record_size)
         if counters:
             print_counters(made)
+        if trace == "memory":
+            trace_frames(made, _print_trace)
         pictures = DrmPictures(made, outputs, every=every, window=window, sink=made.input)
         try:
             code = _run(made, program, frames, folder, suite)
@@ -196,6 +213,7 @@ def drm(
         finally:
             pictures.close()
         code = pictures.save(code)
+        say_accounts(made)
     if recorder is not None:
         code = recorded(recorder, code)
     raise typer.Exit(code)

@@ -19,6 +19,7 @@ def unknowns(
     ] = False,
 ) -> None:
     """Show what no document says about the hardware, and what is assumed."""
+    import vc4lab.drm.cpu_memory.unknowns
     import vc4lab.drm.kms.unknowns
     import vc4lab.soc.unknowns  # noqa: F401 – imported, it and the rooms below have their rows in
     from vc4lab.diagnostics.unknown import table as registered

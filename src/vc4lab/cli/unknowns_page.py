@@ -6,6 +6,7 @@ python -m vc4lab.cli.unknowns_page > docs/unknowns.md
 from __future__ import annotations
 
 from vc4lab.diagnostics.unknown import Unknown
+from vc4lab.drm.cpu_memory.unknowns import ROWS as CPU_MEMORY
 from vc4lab.drm.kms.unknowns import ROWS as DISPLAY
 from vc4lab.qpu.unknowns import ROWS as QPU
 from vc4lab.soc.unknowns import ROWS as BOARD
@@ -40,6 +41,7 @@ AREAS: tuple[tuple[str, list[Unknown]], ...] = (
     ("User programs, VPM and DMA", COMPUTE),
     ("Board and firmware", BOARD),
     ("Display hardware (`vc4lab drm`)", DISPLAY),
+    ("Memory beside the processor", CPU_MEMORY),
 )
 
 NOT_DECIDED: tuple[tuple[str, str, str], ...] = (

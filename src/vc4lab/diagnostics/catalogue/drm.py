@@ -211,4 +211,35 @@ ENTRIES = [
         "A full-resolution surface has 16384 bytes a tile of 32x32 pixels.",
         Severity.WARNING,
     ),
+    Entry(
+        "DRM-040",
+        "Read of memory that the processor does not cache",
+        "A process reads a buffer through a mapping that is write-combined or uncached. Writes to "
+        "it are gathered and fast; every read waits for the memory, so that the processor of the "
+        "board takes several times as long as for cached memory. Seen with --cpu-memory only; "
+        "the bytes are a lower bound.",
+        "docs/cpu_memory.md; Linux pgprot_writecombine",
+        "Let the GPU or the display do the copy; keep a copy of one's own and only write the "
+        "buffer; or create it cached (xlnx: flags 6, or dumb_cache_default_mode=1).",
+        Severity.HINT,
+    ),
+    Entry(
+        "DRM-041",
+        "The display shows a buffer that is in the processor's cache",
+        "A process wrote a cached buffer, and the display reads memory: what has not left the "
+        "cache is missing from the picture until it does. Seen with --cpu-memory only.",
+        "unknown dma_coherent; docs/cpu_memory.md",
+        "Create scan-out buffers with the cache off (xlnx: flags 5).",
+        Severity.WARNING,
+    ),
+    Entry(
+        "DRM-042",
+        "Read of a cached buffer after the GPU wrote it",
+        "The process had the buffer's pages in its cache when the GPU wrote them to memory, and "
+        "nothing invalidated them: the read may give the old bytes. The driver has no hook for "
+        "DMA_BUF_IOCTL_SYNC. Seen with --cpu-memory only.",
+        "unknown dma_coherent; docs/cpu_memory.md",
+        "Use an uncached buffer, or a driver that maintains caches in begin_cpu_access.",
+        Severity.WARNING,
+    ),
 ]

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import os
 import stat
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.diagnostics import Reporter, StrictStop
+from vc4lab.drm.cpu_memory.accounts import CpuMemory
+from vc4lab.drm.cpu_memory.profiles import Profile, load_profile
 from vc4lab.drm.device.drivers import NAMES, Driver, core_of
 from vc4lab.drm.device.files import OpenFile
-from vc4lab.drm.device.gem import Buffers, DmaBuf
+from vc4lab.drm.device.gem import Buffers, DmaBuf, GemObject
 from vc4lab.drm.device.gpu import Gpu, Job
 from vc4lab.drm.device.memory import DEFAULT_BYTES, PAGE, GpuMemory
 from vc4lab.drm.device.pictures import FinalScreen, Pictures, RunResult
@@ -68,6 +71,9 @@ class DrmDevice:
         The display's driver: "vc4", or "xlnx" for that of the ZynqMP, with the V3D beside it.
     params
         Settings of the display's driver, see `vc4lab.drm.xlnx.parameters`.
+    cpu_memory
+        Keep accounts of what reads and writes of buffers would cost on a board: "ultra96", "pi3",
+        a file, or a Profile. Raises BadProfile, OSError.
     modes
         What the connector offers, the preferred one first.
     paced
@@ -87,6 +93,7 @@ class DrmDevice:
         *,
         device: str = "vc4",
         params: Mapping[str, int] | None = None,
+        cpu_memory: str | os.PathLike[str] | Profile | None = None,
         modes: Sequence[Mode] = STANDARD,
         paced: bool = True,
         gpu_memory: int = DEFAULT_BYTES,
@@ -159,6 +166,10 @@ class DrmDevice:
         for driver in self.drivers.values():
             driver.buffers.finished = lambda: self.gpu.finished
             driver.buffers.mappings = self.supervisor.mappings
+        self.cpu_memory: CpuMemory | None = None
+        """Accounts of reads and writes."""
+        if cpu_memory is not None:
+            self._keep_accounts(cpu_memory)
         self.stop_after: int | None = None
         """End the programs after so many frames."""
         self._ended = False
@@ -222,7 +233,23 @@ class DrmDevice:
 
     # -- events inside -----------------------------------------------------------------------------
 
+    def _keep_accounts(self, profile: str | os.PathLike[str] | Profile) -> None:
+        made = profile if isinstance(profile, Profile) else load_profile(profile)
+        self.cpu_memory = CpuMemory(
+            made, self.memory.guest, os.fstat(self.memory.file.descriptor).st_ino, self.reporter,
+            is_coherent=self.v3d.unknowns["dma_coherent"] == "yes",
+        )  # fmt: skip
+        self.supervisor.unmaps = True
+        self.screen.on_flip = self._handed_over
+
+    def _handed_over(self) -> None:
+        assert self.cpu_memory is not None
+        frames = [self.screen.frame_buffer_of(plane) for plane in self.screen.planes]
+        self.cpu_memory.frame([frame.buffer.root for frame in frames if frame is not None])
+
     def _job_finished(self, job: Job) -> None:
+        if self.cpu_memory is not None:
+            self.cpu_memory.job_finished(job.seqno)
         self.supervisor.wake()
 
     def _strict_stop(self, stop: StrictStop) -> None:
@@ -378,15 +405,27 @@ class DrmDevice:
             return 0
         raise Refused(errno.ENOTTY)
 
-    def check_mapping(self, opened: Opened, offset: int, size: int) -> int:
+    def unmapping(self, caller: Caller, address: int, size: int) -> None:
+        """A program unmaps something: what it touched there is counted now."""
+        if self.cpu_memory is not None:
+            self.cpu_memory.unmapping(caller.process, size, address)
+
+    def check_mapping(self, caller: Caller, opened: Opened, offset: int, size: int) -> int:
         """Only the file's own buffers can be mapped; a dma-buf from its beginning on."""
         size = -(-size // PAGE) * PAGE
+        place, target = self._find_mapping(opened, offset, size)
+        target.was_mapped = True
+        if self.cpu_memory is not None and place == offset:
+            self.cpu_memory.mapped(caller.process, caller.name, target.root, size)
+        return place
+
+    def _find_mapping(self, opened: Opened, offset: int, size: int) -> tuple[int, GemObject]:
+        """Where a mapping lies in the memory file, and of what. Raises Refused."""
         if isinstance(opened, OpenFile):
             target = self.drivers[opened.node].buffers.find_mapping(opened, offset, size)
             if target is None or target.private:
                 raise Refused(errno.EINVAL, f"no buffer of the file at 0x{offset:x}")
-            target.was_mapped = True
-            return offset
+            return offset, target
         if not isinstance(opened, DmaBuf):
             raise Refused(errno.ENODEV)
         target = opened.object
@@ -394,8 +433,7 @@ class DrmDevice:
             offset += target.address
         if not target.address <= offset <= offset + size <= target.address + target.size:
             raise Refused(errno.EINVAL, "beyond the end of the dma-buf")
-        target.was_mapped = True
-        return target.address if target.faults_from_start else offset
+        return target.address if target.faults_from_start else offset, target
 
     def is_readable(self, opened: Opened) -> bool:
         """Whether events wait."""

@@ -64,6 +64,11 @@ class GemObject:
         """As jobs see it."""
 
     @property
+    def root(self) -> GemObject:
+        """The object whose memory it is."""
+        return self
+
+    @property
     def attribute(self) -> Attribute:
         """How programs' mappings of it go through the processor's caches."""
         return Attribute.WRITE_COMBINED
@@ -80,6 +85,10 @@ class ImportedObject(GemObject):
         super().__init__(exporter.address, exporter.size, exporter.size, "imported")
         self.exporter = owner.hold(exporter)
         self.owner = owner
+
+    @property
+    def root(self) -> GemObject:
+        return self.exporter
 
     @property
     def was_mapped(self) -> bool:

@@ -99,6 +99,8 @@ class Screen:
         """Seconds at which the last picture was shown: the vblank's, unpaced as if each picture
         stayed for one period."""
         self.on_frame: Callable[[], None] | None = None
+        self.on_flip: Callable[[], None] | None = None
+        """Called when a program hands a new picture over, before it is shown."""
         self.on_leaving: Callable[[], None] | None = None
         """Called before what is shown goes away."""
         self.in_formats = self.add_blob(in_formats(tiled))
@@ -270,6 +272,8 @@ class Screen:
         """A flip becomes visible at the next vblank after its fences are done."""
         self.catch_up(time.monotonic())
         self.flips.append(flip)
+        if flip.shows and self.on_flip is not None:
+            self.on_flip()
 
     @property
     def is_busy(self) -> bool:

@@ -83,7 +83,10 @@ class Device(Protocol):
     def plain_ioctl(self, caller: Caller, number: int, request: int, argument: int) -> Answer:
         """An ioctl on a descriptor that is not the device's own: a sync file. Raises Refused."""
 
-    def check_mapping(self, opened: Opened, offset: int, size: int) -> int:
+    def unmapping(self, caller: Caller, address: int, size: int) -> None:
+        """A program unmaps something; called if the supervisor's `unmaps` is set."""
+
+    def check_mapping(self, caller: Caller, opened: Opened, offset: int, size: int) -> int:
         """Whether the file may map this; where in the memory file it is. Raises Refused."""
 
     def is_readable(self, opened: Opened) -> bool:

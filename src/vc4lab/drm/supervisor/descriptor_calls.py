@@ -137,7 +137,7 @@ class DescriptorCalls:
         self.mapped = True
         if flags & 3 == 2:
             raise Refused(errno.EINVAL, "a private mapping of device memory")
-        place = self.device.check_mapping(opened, offset, size)
+        place = self.device.check_mapping(caller, opened, offset, size)
         if place == offset:
             return Outcome.PROCEED
         if opened.file is not None:  # from now on a descriptor of the memory that it stands for
@@ -172,6 +172,11 @@ class DescriptorCalls:
             return False
         inode = caller.descriptors.identity[1]
         return any(low <= address < high for low, high in caller.mappings_of(inode))
+
+    def unmap(self, caller: Caller, args: tuple[int, ...]) -> Answer:
+        """munmap: the device may look at what was touched; the kernel does it."""
+        self.device.unmapping(caller, args[0], args[1])
+        return Outcome.PROCEED
 
     # -- epoll -------------------------------------------------------------------------------------
 

@@ -93,15 +93,20 @@ class _Program:
         return out
 
 
-def build_filter(machine: Machine, *, deep: bool = False, inputs: bool = False) -> bytes:
-    """The filter as struct sock_filter's bytes. `inputs`: there are input devices."""
+def build_filter(
+    machine: Machine, *, deep: bool = False, inputs: bool = False, unmaps: bool = False
+) -> bytes:
+    """The filter as struct sock_filter's bytes.
+
+    `inputs`: there are input devices; `unmaps`: every munmap is notified, too.
+    """
     status = "status" if inputs else "descriptor 0"
     p = _Program()
     p.load(_ARCHITECTURE)
     p.jump(_EQUAL, machine.audit, no="allow")
     p.load(_NUMBER)
     calls = machine.calls
-    for name in ALWAYS:
+    for name in (*ALWAYS, *(("munmap",) if unmaps else ())):
         if name in calls:
             p.jump(_EQUAL, calls[name], "notify")
     for name, number in BY_DESCRIPTOR.items():

@@ -28,7 +28,7 @@ X86_64 = Machine(
     317,
     {
         "read": 0, "write": 1, "open": 2, "close": 3, "stat": 4, "fstat": 5, "lstat": 6,
-        "poll": 7, "lseek": 8, "mmap": 9, "ioctl": 16, "pread64": 17, "pwrite64": 18,
+        "poll": 7, "lseek": 8, "mmap": 9, "munmap": 11, "ioctl": 16, "pread64": 17, "pwrite64": 18,
         "readv": 19, "writev": 20, "access": 21, "select": 23, "mremap": 25, "dup": 32,
         "dup2": 33, "sendfile": 40, "fcntl": 72, "ftruncate": 77, "readlink": 89, "fstatfs": 138,
         "getxattr": 191, "lgetxattr": 192, "listxattr": 194, "llistxattr": 195,
@@ -53,7 +53,7 @@ ARM64 = Machine(
         "close": 57, "lseek": 62, "read": 63, "write": 64, "readv": 65, "writev": 66,
         "pread64": 67, "pwrite64": 68, "preadv": 69, "pwritev": 70, "sendfile": 71,
         "pselect6": 72, "ppoll": 73, "readlinkat": 78, "newfstatat": 79, "fstat": 80,
-        "mremap": 216, "mmap": 222, "remap_file_pages": 234,
+        "munmap": 215, "mremap": 216, "mmap": 222, "remap_file_pages": 234,
         "kcmp": 272, "copy_file_range": 285, "preadv2": 286, "pwritev2": 287,
         "statx": 291, "openat2": 437, "faccessat2": 439,
     },

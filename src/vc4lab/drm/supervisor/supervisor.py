@@ -84,6 +84,8 @@ class Supervisor:
         self.on_call: Callable[[Notification, Answer | Refused], None] | None = None
         self.inputs = False
         """Whether programs have input devices; before they start."""
+        self.unmaps = False
+        """Whether the device wants to know of every munmap; before programs start."""
         self._watched: dict[int, Callable[[], None]] = {}
         self._waiting: list[_Waiting] = []
         self._poller = select.poll()
@@ -120,7 +122,7 @@ class Supervisor:
                 f"ulimit -Hn: {most} descriptors are allowed, {WINDOW.stop} are needed"
             )
         ours, theirs = socket.socketpair()
-        code = build_filter(self.machine, deep=self.deep, inputs=self.inputs)
+        code = build_filter(self.machine, deep=self.deep, inputs=self.inputs, unmaps=self.unmaps)
         self.tree.write()
         command = [
             *(sys.executable, "-I", "-S", str(KEEPER), str(theirs.fileno())),
@@ -439,6 +441,7 @@ class Supervisor:
             "fcntl": lambda c, a: files.control(c, _int(a[0]), _int(a[1]), a[2]),
             "lseek": lambda c, a: files.seek(c, _int(a[0]), a[1], _int(a[2])),
             "mmap": files.map,
+            "munmap": files.unmap,
             "mremap": lambda c, a: files.grow(c, a[0], a[1], a[2]),
             "remap_file_pages": lambda c, a: files.turn(c, a[0]),
             "epoll_create": lambda c, a: files.make_poll(c, 0),
