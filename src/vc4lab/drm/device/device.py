@@ -165,6 +165,7 @@ class DrmDevice:
         add_input_nodes(tree, self.input.devices if self.input is not None else ())
         for driver in self.drivers.values():
             driver.buffers.finished = lambda: self.gpu.finished
+            driver.buffers.let_go = self.vc4.let_go
             driver.buffers.mappings = self.supervisor.mappings
         self.cpu_memory: CpuMemory | None = None
         """Accounts of reads and writes."""
@@ -423,7 +424,7 @@ class DrmDevice:
         """Where a mapping lies in the memory file, and of what. Raises Refused."""
         if isinstance(opened, OpenFile):
             target = self.drivers[opened.node].buffers.find_mapping(opened, offset, size)
-            if target is None or target.private:
+            if target is None or target.private or not target.is_needed:
                 raise Refused(errno.EINVAL, f"no buffer of the file at 0x{offset:x}")
             return offset, target
         if not isinstance(opened, DmaBuf):

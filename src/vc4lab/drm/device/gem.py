@@ -160,6 +160,8 @@ class Buffers:
         """Ranges of the memory file that programs map, (start, end)."""
         self.finished: Callable[[], int] = lambda: 0
         """Sequence number of the last finished job."""
+        self.let_go: Callable[[], None] = lambda: None
+        """Drops what finished jobs still hold."""
 
     # -- life --------------------------------------------------------------------------------------
 
@@ -182,7 +184,7 @@ class Buffers:
         return GemObject(address, size, asked, kind, private=private)
 
     def _take(self, size: int, *, private: bool) -> int:
-        for attempt in (lambda: None, self.reclaim, self.purge):
+        for attempt in (lambda: None, self.let_go, self.reclaim, self.purge):
             attempt()
             try:
                 return self.memory.take(size, private=private)
@@ -233,13 +235,18 @@ class Buffers:
         self.retired = left
 
     def purge(self) -> None:
-        """Take the memory of buffers whose owners said that they do not need it."""
+        """Take the memory of buffers whose owners said that they do not need it.
+
+        Linux also takes what programs map (they get SIGBUS then) or have several handles of; here
+        that stays.
+        """
         finished = self.finished()
         ranges = self.mappings()
         for target in list(self.at.values()):
             if (
                 target.is_needed
                 or target.is_shared
+                or target.holders > 1  # a frame buffer, say
                 or target.seqno > finished
                 or _overlaps(target, ranges)
             ):
@@ -283,7 +290,8 @@ class Buffers:
         first = self.at.get(offset)
         candidates = [first] if first is not None and id(first) in file.handle_of else None
         for target in candidates or file.buffers.objects.values():
-            if target.address <= offset and offset + size <= target.address + target.size:
+            inside = target.address <= offset and offset + size <= target.address + target.size
+            if inside and not target.was_purged:  # its place may be another one's
                 return target
         return None
 
@@ -345,6 +353,8 @@ class Buffers:
         target = self.lookup(call.file, call.args.handle)
         if target.private:
             raise invalid("a shader's buffer cannot be exported")
+        if not target.is_needed or target.was_purged:
+            raise invalid(f"{target} is not needed, said its owner")
         if isinstance(target, ImportedObject):
             exported = target.owner.export(target.exporter)
         else:

@@ -247,7 +247,16 @@ class Vc4:
             return 0
 
         self.let_go()
-        return None if go() is not None else Later(go)
+        if go() is not None:
+            return None
+        for target in objects:
+            self.buffers.hold(target)
+
+        def drop() -> None:
+            for target in objects:
+                self.buffers.drop(target)
+
+        return Later(go, drop=drop)
 
     def _objects(self, call: Call, handles: tuple[int, ...]) -> list[GemObject]:
         table = call.file.buffers.objects
@@ -258,6 +267,8 @@ class Vc4:
         for target in objects:
             if target.was_purged:
                 raise invalid(f"{target} was purged")
+            if not target.is_needed and target.seqno <= self.gpu.finished:
+                raise invalid(f"{target} is not needed, said its owner")
         return objects
 
     def let_go(self) -> None:

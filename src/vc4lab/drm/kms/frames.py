@@ -53,6 +53,8 @@ class FrameBuffers:
         if modifier not in self.modifiers or not kind.allows(modifier):
             raise invalid(f"{kind.name} with modifier 0x{modifier:x}")
         target = self.buffers.lookup(call.file, handle)
+        if target.was_purged:
+            raise invalid(f"{target} was purged")
         if target.private or target.was_purged:
             raise invalid("a shader's or a purged buffer")
         least = a.width * kind.bits // 8

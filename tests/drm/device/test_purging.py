@@ -1,0 +1,161 @@
+# ruff: noqa: F821 - clients are other programs
+"""Buffers that their owners do not need: what may be done with them, and what goes when."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.drm.conftest import why_not
+from tests.support.drm_client import run_client
+from tests.support.live_jobs import prepare, run_live
+
+from vc4lab.drm.device import gpu
+from vc4lab.drm.device.device import DrmDevice
+
+
+@pytest.fixture
+def small() -> Iterator[DrmDevice]:
+    """A device with 16 MiB."""
+    if why_not():
+        pytest.skip(f"no supervisor here: {why_not()}")
+    with DrmDevice(paced=False, threads=1, gpu_memory=16 << 20) as made:
+        yield made
+
+
+def test_a_purged_buffers_place_is_another_ones(small: DrmDevice) -> None:
+    def client() -> None:
+        fd, other = open_card("renderD128"), open_card("renderD128")
+        size = 4 << 20
+        mine = create_bo(fd, size)
+        offset = ioctl(fd, 0x44, "IIQ", mine, 0, 0)[2]
+        assert ioctl(fd, 0x4B, "IIII", mine, 1, 0, 0)[2] == 1
+        theirs = [create_bo(other, size) for _ in range(4)]
+        places = [ioctl(other, 0x44, "IIQ", handle, 0, 0)[2] for handle in theirs]
+        assert offset in places
+        map_bo(other, theirs[places.index(offset)], size)[0:6] = b"secret"
+        assert ioctl(fd, 0x4B, "IIII", mine, 0, 0, 0)[2] == 0
+        try:
+            print(mmap.mmap(fd, size, offset=offset)[0:6])
+        except OSError as error:
+            print(error.errno == errno.EINVAL)
+        assert refused(fd, 0x44, "IIQ", mine, 0, 0) == errno.EINVAL
+        assert refused(fd, 0x2D, "IIi", mine, 2, -1) == errno.EINVAL
+        assert refused(fd, 0x43, "IIII", size, 0, 0, 0) == errno.ENOMEM
+
+    assert run_client(small, client) == "True\n"
+
+
+def test_what_is_used_is_not_purged(small: DrmDevice) -> None:
+    """Mapped, in a frame buffer, exported: it stays."""
+
+    def client() -> None:
+        fd = open_card()
+        size = 4 << 20
+        mapped, framed, shared, free = [create_bo(fd, size) for _ in range(4)]
+        view = map_bo(fd, mapped, size)
+        view[0:4] = b"mine"
+        add_fb(fd, 1024, 1024, 4096, framed)
+        number = ioctl(fd, 0x2D, "IIi", shared, 2, -1)[2]
+        for handle in (mapped, framed, shared, free):
+            assert ioctl(fd, 0x4B, "IIII", handle, 1, 0, 0)[2] == 1
+        create_bo(fd, size)
+        assert refused(fd, 0x43, "IIII", size, 0, 0, 0) == errno.ENOMEM
+        kept = [ioctl(fd, 0x4B, "IIII", n, 0, 0, 0)[2] for n in (mapped, framed, shared, free)]
+        assert kept == [1, 1, 1, 0], kept
+        assert view[0:4] == b"mine"
+        os.close(number)
+
+    run_client(small, client)
+
+
+def test_jobs_need_their_buffers(
+    small: DrmDevice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = gpu.run_job
+
+    def slow(*arguments: Any) -> bool:
+        time.sleep(0.5)
+        return real(*arguments)
+
+    monkeypatch.setattr(gpu, "run_job", slow)
+    expected = prepare("tri_amd64", tmp_path)
+
+    def client() -> None:
+        live = Live(sys.argv[1])
+
+        def advise(value):
+            return ioctl(live.fd, 0x4B, "IIII", live.handles[live.colour], value, 0, 0)[2]
+
+        size = len(live.views[live.colour])
+        offset = ioctl(live.fd, 0x44, "IIQ", live.handles[live.colour], 0, 0)[2]
+        live.views[live.colour].close()
+        seqno = live.submit()
+        assert advise(1) == 1
+        rest = []
+        while True:  # all there is
+            try:
+                rest.append(create_bo(live.fd, 64 << 10))
+            except OSError:
+                break
+        assert refused(live.fd, 0x41, "QQ", seqno, 0) == errno.ETIME, "the job was too quick"
+        assert advise(0) == 1
+        live.views[live.colour] = mmap.mmap(live.fd, size, offset=offset)
+        live.finish(seqno)
+        live.views[live.colour].close()
+        advise(1)
+        for call in (live.submit, lambda: mmap.mmap(live.fd, size, offset=offset)):
+            try:
+                call()
+            except OSError as error:
+                print(error.errno == errno.EINVAL)
+        advise(0)
+        ioctl(live.fd, 0x41, "QQ", live.submit(), 10**11)
+        advise(1)
+        assert refused(live.fd, 0x43, "IIII", 1 << 20, 0, 0, 0) == errno.ENOMEM
+        assert advise(0) == 0
+        try:
+            live.submit()
+        except OSError as error:
+            print(error.errno == errno.EINVAL)
+
+    assert run_live(small, client, str(tmp_path)) == "True\n" * 3
+    assert (tmp_path / "drawn").read_bytes() == expected
+
+
+def test_a_job_that_waits_for_room_keeps_its_buffers(
+    small: DrmDevice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The queue is full, another thread closes the handles: nothing of it reaches the job."""
+    from vc4lab.drm.device import vc4
+
+    real = gpu.run_job
+
+    def slow(*arguments: Any) -> bool:
+        time.sleep(0.3)
+        return real(*arguments)
+
+    monkeypatch.setattr(gpu, "run_job", slow)
+    monkeypatch.setattr(vc4, "MAX_WAITING", 1)
+    expected = prepare("tri_amd64", tmp_path)
+
+    def client() -> None:
+        live, other = Live(sys.argv[1]), Live(sys.argv[1])
+        other.submit()
+        done = []
+        thread = threading.Thread(target=lambda: done.append(live.submit()))
+        thread.start()
+        time.sleep(0.1)
+        kept = live.views[live.colour]
+        for handle in live.handles:
+            ioctl(live.fd, 0x09, "II", handle, 0, direction=1)
+        thread.join()
+        ioctl(live.fd, 0x41, "QQ", done[0], 10**11)
+        with open(sys.argv[1] + "/drawn", "wb") as file:
+            file.write(kept[:])
+
+    run_live(small, client, str(tmp_path))
+    assert (tmp_path / "drawn").read_bytes() == expected
