@@ -87,6 +87,18 @@ def test_texture_sampling(kind: TextureType, mag: MagFilter) -> None:
     assert len(set(outcome.vpm[0].tolist())) > 3
 
 
+def test_what_is_wrong_with_textures_is_said_once() -> None:
+    """A raster texture whose width is no power of two, sampled three times, and a good one."""
+    odd, good = (
+        TextureConfig(base=DATA, type=TextureType.RGBA32R, width=width, height=8, min_filter=1)
+        for width in (12, 16)
+    )
+    stream = [word for config in (odd, odd, good, odd) for word in config.parameters()[:2]]
+    program = "mov t0t, 0\nmov t0s, 0\n" * 4 + "nop; nop; ldtmu0\n" * 4 + END
+    outcome = both(program, stream)
+    assert outcome.codes == {"TMU-004": 1, "TMU-006": 1}
+
+
 def test_texture_parameters_follow_the_uniform_pointer() -> None:
     """To a place that lane 0 computes; all QPU state is as if it had been there from the start."""
     config = TextureConfig(base=DATA, width=16, height=16, mag_filter=1, min_filter=1)

@@ -19,7 +19,7 @@ from vc4lab.v3d.compute.code import NativeRegion
 from vc4lab.v3d.compute.compiled import compile_user_program
 from vc4lab.v3d.compute.native import NativeQpu
 from vc4lab.v3d.compute.qpu import Condition, Request
-from vc4lab.v3d.compute.textures import TextureSlots
+from vc4lab.v3d.compute.textures import TextureFindings, TextureSlots
 from vc4lab.v3d.compute.unknowns import ROWS as COMPUTE_ROWS
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
 
@@ -165,7 +165,8 @@ def test_every_instruction_set_agrees(level: str, seed: int) -> None:
         board = Board("interpreter")
         unit = board.programs.unit
         if compiled:
-            TextureSlots(unit.shared, board.reporter, unit.unknowns)
+            findings = TextureFindings(board.reporter, unit.unknowns)
+            TextureSlots(unit.shared, findings, unit.unknowns)
         board.memory.array(DATA, len(data), "u4")[:] = data
         at = board.load(code)
         stream = [DATA, DATA + 0x20000, 2, *range(1000, 1400)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -84,6 +85,8 @@ class UserEnvironment(Environment):
         self.findings = 0
         self.outside = 0
         self.dma_time = 0  # what its DMA counts for the budget
+        self.sampled: Callable[[Sequence[int]], None] = lambda _words: None
+        """Called with the parameters of each texture request."""
         self.lookups = self.loaded_rows = self.loaded = self.stored_rows = self.stored = 0
 
     def note(self, finding: int) -> None:
@@ -263,6 +266,7 @@ class UserEnvironment(Environment):
 
         words = self.parameters[unit]
         p0, p1, p2, p3 = (*words, 0, 0, 0)[:4]
+        self.sampled(words)
         kind, descriptor = describe_texture(p0, p1, p2, p3, len(words), unknowns=self.unknowns)
         zero = np.zeros(LANES, np.uint32)
         coordinates = [self.pending[unit].get(name, zero) for name in "strb"]

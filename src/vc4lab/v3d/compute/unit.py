@@ -21,6 +21,7 @@ from vc4lab.v3d.compute.state import (
     FINDING_VPM_WRITE,
     SharedState,
 )
+from vc4lab.v3d.compute.textures import TextureFindings, TextureSlots
 from vc4lab.v3d.registers import QPUS, Errors
 
 if TYPE_CHECKING:
@@ -70,11 +71,10 @@ class ComputeUnit:
         self.code = CodeCache(memory, unknowns, allowed)
         self.errors = 0  # bits of ERRSTAT
         self._executor: Executor | None = None
+        self._textures_met = TextureFindings(reporter, unknowns)
         self._last: dict[int, Qpu] = {}  # who ran last on a QPU, if its setups are kept
         if engine == "jit":
-            from vc4lab.v3d.compute.textures import TextureSlots
-
-            self._textures = TextureSlots(self.shared, reporter, unknowns)
+            self._textures = TextureSlots(self.shared, self._textures_met, unknowns)
 
     def start(self, number: int, request: Request) -> Qpu:
         """A QPU with the program that the request asks for; it has not executed anything."""
@@ -109,9 +109,11 @@ class ComputeUnit:
             text = f"{verdict.code}: {verdict.message}"
             self.reporter.report("QPU-057", text, address=request.code, block="QPU")
             budget = budget or uncompiled_budget(len(program))
-        return GoldenQpu(
+        golden = GoldenQpu(
             number, request, code, self.shared, self.memory, self.unknowns, budget, watch
         )
+        golden.env.sampled = self._textures_met.add
+        return golden
 
     def _watch(self, request: Request) -> Watch | None:
         if self.allowed is None:
@@ -129,6 +131,7 @@ class ComputeUnit:
         run_until_quiet(qpus, self._threads(), self.helpers)
         for qpu in qpus:
             self._report(qpu)
+        self._textures_met.report()
 
     def _threads(self) -> Executor | None:
         """Worker threads, made when they are first of use."""
