@@ -60,7 +60,10 @@ def with_input() -> Iterator[DrmDevice]:
 
 
 def run(
-    device: DrmDevice, client: Callable[[], None], play: Callable[[Input], None] | None = None
+    device: DrmDevice,
+    client: Callable[[], None],
+    play: Callable[[Input], None] | None = None,
+    expect: int | None = 0,
 ) -> str:
     """Run a client; `play` is called when it has opened a node."""
     assert device.input is not None
@@ -80,7 +83,7 @@ def run(
             play(source)
 
         threading.Thread(target=start, daemon=True).start()
-    return run_client(device, client, helpers=HELPERS)
+    return run_client(device, client, helpers=HELPERS, expect=expect)
 
 
 def test_nodes_are_where_libudev_looks(with_input: DrmDevice) -> None:
@@ -352,6 +355,25 @@ def test_a_program_that_does_not_read_learns_that_events_were_lost(with_input: D
         assert more[:2] == [(0, 3, 0), (0, 0, 0)]
 
     run(with_input, client)
+
+
+def test_programs_that_are_ended_leave_no_open_files(with_input: DrmDevice) -> None:
+    def client() -> None:
+        revoked, writer = node(0), node(0, os.O_RDWR)
+        fcntl.ioctl(revoked, evioc(0x91, 4, WRITE), 0)
+        if os.fork() == 0:
+            time.sleep(60)
+        while True:
+            os.write(writer, EV.pack(0, 0, 1, 30, 1) * 60)
+            node(1)
+
+    def play(source: Input) -> None:
+        import time
+
+        time.sleep(0.5)
+        with_input.supervisor.stop()
+
+    run(with_input, client, play, expect=None)
 
 
 def test_wrong_arguments_are_errors(with_input: DrmDevice) -> None:

@@ -37,6 +37,8 @@ _LOOK_AFTER_WAITING = 0.05
 """Seconds between looks whether callers that wait are alive and have no signals."""
 _SWEEP_SECONDS = 1.0
 _AT_FDCWD = 0xFFFFFF9C
+_MOST_LEFT = 1000
+"""Looks at what a dead program left in a socket; its room is far smaller."""
 _START_SECONDS = 30.0
 SWITCH_INTERVAL = 0.0002
 """Seconds a thread of Python may keep the others waiting: the GPU's must not delay answers."""
@@ -210,6 +212,10 @@ class Supervisor:
         while not ended.is_set():
             self._step(0.5)
         self._close_listener()
+        for descriptor, ready in list(self._watched.items()):
+            for _ in range(_MOST_LEFT):  # the programs are gone: what they wrote last, then the end
+                if descriptor in self._watched:
+                    ready()
         for waiting in self._waiting:
             self._drop(waiting)
         self._waiting.clear()
