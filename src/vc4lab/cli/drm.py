@@ -337,10 +337,10 @@ def _check(folder: Path | None, suite: str | None) -> int:
         for line in describe(suite):
             typer.echo(line)
         typer.echo(
-            "             --driver DIR names a folder that has the driver, or a Mesa build tree, "
-            "made with\n             meson setup -Dgallium-drivers=vc4 and ninja: two to three "
-            "times as fast.\n             Without a driver programs run, but GL is drawn by the "
-            "CPU (kms_swrast)"
+            "             --driver DIR names a folder that has the driver for this machine, or a "
+            "Mesa\n             build tree (meson setup -Dgallium-drivers=vc4, ninja): no qemu, "
+            "so faster.\n             Without a driver programs run, but GL is drawn by the CPU "
+            "(kms_swrast)"
         )
     return ExitCode.OK if works else ExitCode.BAD_INPUT
 

@@ -113,7 +113,9 @@ def test_further_packages(world: World) -> None:
     known = [*packages.LIBRARIES, *packages.PROGRAMS, "qemu-user-static", "piglit"]
     world.log()
     world.plan(known=known, extra=["piglit"])
+    (world.brought.folder / "apt/archives/left-over_1_arm64.deb").write_bytes(b"")
     bring(world, "piglit")
+    assert not list((world.brought.folder / "apt/archives").glob("*.deb"))
     assert [line for line in world.log() if line.startswith("got")] == ["got piglit_1_arm64.deb"]
     assert find_program(world.brought, "piglit") == world.brought.tree / "usr/bin/piglit"
     assert "Unable to locate" in str(failure(world, "no-such-package"))
@@ -240,3 +242,13 @@ def test_names_for_shells_start_qemu(world: World) -> None:
     ).stdout.splitlines()  # fmt: skip
     assert out[:3] == ["-L", "/", "-U"]
     assert out[-3:] == [str(world.brought.folder / "programs/kmscube"), "a b", "$HOME"]
+
+
+def test_piglits_framework_starts_tests_by_their_names(world: World) -> None:
+    known = [*packages.LIBRARIES, *packages.PROGRAMS, "qemu-user-static", "piglit"]
+    world.plan(known=known, extra=["piglit"])
+    bring(world, "piglit")
+    folder = world.brought.folder / "piglit"
+    assert (folder / "bin" / "kmscube").is_symlink()
+    text = (world.brought.names_folder / "piglit").read_text()
+    assert f"PIGLIT_BUILD_DIR={folder}" in text

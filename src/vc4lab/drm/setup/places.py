@@ -8,6 +8,7 @@ Below `$XDG_CACHE_HOME/vc4lab` or `~/.cache/vc4lab`, one folder per suite of Deb
     drm/bookworm/qemu-aarch64
     drm/bookworm/programs/   links to programs of the tree, by name
     drm/bookworm/bin/        the same names for shells: each starts qemu
+    drm/bookworm/piglit/     what piglit's framework needs, if it was brought
     drm/bookworm/complete    written last
 """
 

@@ -20,6 +20,7 @@ from vc4lab.drm.setup.packages import (
     Wanted,
     check_names,
 )
+from vc4lab.drm.setup.piglit import add_piglit
 from vc4lab.drm.setup.places import DRIVER, MULTIARCH, QEMU, Brought, SetupFailed
 from vc4lab.drm.setup.preload import NAME, preload_object
 from vc4lab.drm.setup.tools import missing_tools, run_tool
@@ -144,6 +145,9 @@ def _finish(brought: Brought) -> None:
     (tree / "etc").mkdir(exist_ok=True)
     (tree / "etc/ld.so.preload").write_text(f"/{MULTIARCH}/{NAME}\n")
     run_tool([str(brought.qemu), "--version"])
+    add_piglit(brought)
+    for file in (brought.folder / "apt/archives").glob("*.deb"):
+        file.unlink()  # of an interrupted run, not needed any more
     brought.complete()
 
 
