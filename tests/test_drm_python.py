@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import ctypes.util
 import inspect
 import os
+import subprocess
 import sys
 import textwrap
 import threading
@@ -135,3 +137,53 @@ def test_the_fixture_in_a_test_suite(pytester: pytest.Pytester) -> None:
     outcome = pytester.runpytest_subprocess("-p", "no:cacheprovider")
     outcome.assert_outcomes(passed=1, failed=1)
     outcome.stdout.fnmatch_lines(["*vc4lab: diagnostics*", "*something was said*"])
+
+
+def test_libudevs_monitor_hears_of_the_plug() -> None:
+    """And of nothing else: the sockets belong to a network of their own."""
+    if ctypes.util.find_library("udev") is None:
+        pytest.skip("libudev is not here")
+    namespace = subprocess.run(["unshare", "-Urn", "true"], capture_output=True, check=False)
+    if namespace.returncode and os.geteuid():
+        pytest.skip("networks of one's own are forbidden here")
+
+    def client() -> None:
+        udev = ctypes.CDLL("libudev.so.1")
+        for name in ("udev_new", "udev_monitor_new_from_netlink", "udev_monitor_receive_device"):
+            getattr(udev, name).restype = ctypes.c_void_p
+        value = udev.udev_device_get_property_value
+        value.restype = ctypes.c_char_p
+        value.argtypes = [ctypes.c_void_p, ctypes.c_char_p]
+        monitor = udev.udev_monitor_new_from_netlink(ctypes.c_void_p(udev.udev_new()), b"udev")
+        monitor = ctypes.c_void_p(monitor)
+        match = udev.udev_monitor_filter_add_match_subsystem_devtype
+        assert match(monitor, b"drm", b"drm_minor") == 0
+        assert udev.udev_monitor_enable_receiving(monitor) == 0
+        descriptor = udev.udev_monitor_get_fd(monitor)
+        print("listening", flush=True)
+        poll = select.poll()
+        poll.register(descriptor, select.POLLIN)
+        assert poll.poll(20000)
+        device = udev.udev_monitor_receive_device(monitor)
+        assert device
+        names = (b"ACTION", b"DEVNAME", b"DEVTYPE", b"HOTPLUG")
+        assert [value(device, n) for n in names] == [
+            b"change", b"/dev/dri/card0", b"drm_minor", b"1",
+        ]  # fmt: skip
+        crtc, connector, encoder = resources(open_card())
+        assert value(device, b"CONNECTOR") == str(connector).encode()
+
+    with vc4lab.DrmDevice(paced=False, threads=1) as device:
+        seen, write = os.pipe()
+
+        def pull() -> None:
+            with open(seen, encoding="utf-8") as lines:
+                if next(lines, "") == "listening\n":
+                    device.disconnect()
+
+        driver = threading.Thread(target=pull)
+        driver.start()
+        code = device.run(program(client), stdout=write)
+        os.close(write)
+        driver.join()
+        assert code == 0

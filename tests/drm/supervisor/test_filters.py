@@ -155,3 +155,10 @@ def test_writes_that_stand_for_ioctls_are_seen_on_every_descriptor(machine: Mach
     for offset in (0, 0xC0106447, (IOCTL_MARK + 1) << 32, IOCTL_MARK):
         assert not notified(machine, "pwrite64", 3, 0x1000, 16, offset)
         assert notified(machine, "pwrite64", 907, 0x1000, 16, offset)
+
+
+@MACHINES
+def test_sockets_for_device_events_are_seen_and_no_others(machine: Machine) -> None:
+    assert notified(machine, "socket", 16, 3, 15)
+    for family, protocol in ((16, 0), (1, 0), (2, 15)):
+        assert not notified(machine, "socket", family, 3, protocol)

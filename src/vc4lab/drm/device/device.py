@@ -34,11 +34,13 @@ from vc4lab.drm.kms.resources import Resources
 from vc4lab.drm.kms.screen import Screen
 from vc4lab.drm.nodes.input_nodes import add_input_nodes
 from vc4lab.drm.nodes.platform_gpu import MAJOR, MINORS, platform_gpu, show_plug
+from vc4lab.drm.nodes.tree import Node
 from vc4lab.drm.nodes.zynqmp import zynqmp
 from vc4lab.drm.supervisor.answers import Answer, Caller, Outcome
 from vc4lab.drm.supervisor.descriptors import Opened
 from vc4lab.drm.supervisor.file_status import FileStatus
 from vc4lab.drm.supervisor.supervisor import Supervisor
+from vc4lab.drm.supervisor.uevents import card_changed
 from vc4lab.drm.uapi.ioctls import (
     DRM_TYPE,
     READ,
@@ -222,6 +224,10 @@ class DrmDevice:
         self.screen.plug(modes)
         with contextlib.suppress(OSError):  # the programs have just ended
             show_plug(self.supervisor.tree, bool(modes))
+        card = self.supervisor.tree.resolve("/sys/class/drm/card0")
+        if isinstance(card, Node):
+            number = MAJOR, MINORS["card0"]
+            self.supervisor.uevents.send(card_changed(card.path, number, self.screen.connector.id))
 
     @property
     def frames_came(self) -> bool:

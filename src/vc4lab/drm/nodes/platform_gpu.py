@@ -39,6 +39,8 @@ def begin_tree(tree: Tree) -> None:
     tree.directory("/sys/dev/char", over_host=True)
     tree.directory("/sys/class/drm")
     tree.directory("/dev/dri")
+    tree.directory("/run/udev", over_host=True)
+    tree.file("/run/udev/control", "")  # libudev's monitor listens where it finds this
 
 
 def add_device(

@@ -48,6 +48,8 @@ IOCTL_TYPES = (0x64, 0x62, 0x3E)
 """DRM 'd', dma-buf 'b', sync file '>'."""
 INPUT_TYPE = 0x45
 """Input devices 'E', if there are any."""
+NETLINK, EVENTS = 16, 15
+"""Family and protocol of the sockets by which the kernel and udev speak of devices."""
 IOCTL_MARK = 0x7663_346C
 """Upper half of the offset of a pwrite64 that stands for an ioctl; no file is so large.
 
@@ -113,6 +115,7 @@ def build_filter(
         if name in calls:
             target = {"fstat": status, "pwrite64": name}.get(name, f"descriptor {number}")
             p.jump(_EQUAL, calls[name], "notify" if deep and name in DEEP else target)
+    p.jump(_EQUAL, calls["socket"], "socket")
     for name in ("ioctl", "mmap", "poll", "ppoll", "select", "pselect6", "newfstatat"):
         if name in calls:
             target = {"ppoll": "poll", "pselect6": "select"}.get(name, name)
@@ -125,6 +128,14 @@ def build_filter(
     p.mask(0xFF00)
     for kind in (*IOCTL_TYPES, *((INPUT_TYPE,) if inputs else ())):
         p.jump(_EQUAL, kind << 8, "notify")
+    p.end(ALLOW)
+
+    p.label("socket")  # of device events
+    p.argument(0)
+    p.jump(_EQUAL, NETLINK, no="plain socket")
+    p.argument(2)
+    p.jump(_EQUAL, EVENTS, "notify")
+    p.label("plain socket")
     p.end(ALLOW)
 
     p.label("pwrite64")  # an ioctl of a program under qemu

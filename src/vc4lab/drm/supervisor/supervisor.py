@@ -30,6 +30,7 @@ from vc4lab.drm.supervisor.notifications import Listener, Notification
 from vc4lab.drm.supervisor.path_calls import PathCalls
 from vc4lab.drm.supervisor.polling import PollCalls
 from vc4lab.drm.supervisor.targets import Targets
+from vc4lab.drm.supervisor.uevents import Uevents
 from vc4lab.drm.uapi.ioctls import Later, Refused
 
 KEEPER = Path(__file__).with_name("keeper.py")
@@ -95,6 +96,8 @@ class Supervisor:
         self._poller.register(self._woken, select.POLLIN)
         self._stop = False
         self._handlers = self._make_handlers()
+        self.uevents = Uevents()
+        """Where programs hear of what is plugged in and out."""
         names = ("open", "openat", "openat2", "ioctl")
         self._sees_closed = {machine.calls[name] for name in names if name in machine.calls}
         self._listener: Listener | None = None
@@ -158,6 +161,7 @@ class Supervisor:
 
     def close(self) -> None:
         """Let go of the host's descriptors; no program runs after this."""
+        self.uevents.close()
         if self._woken >= 0:
             self._poller.unregister(self._woken)
             os.close(self._woken)
@@ -439,6 +443,7 @@ class Supervisor:
             "listxattr": lambda c, a: paths.attributes(c, a[0]),
             "llistxattr": lambda c, a: paths.attributes(c, a[0]),
             "ioctl": self._ioctl,
+            "socket": self._socket,
             "read": lambda c, a: files.read(c, _int(a[0]), a[1], a[2]),
             "close": lambda c, a: files.closed(),
             "dup": lambda c, a: files.duplicate(c, _int(a[0])),
@@ -481,6 +486,17 @@ class Supervisor:
         if answer is Outcome.PROCEED:
             raise Refused(errno.ENOTTY)
         return answer
+
+    def _socket(self, caller: Caller, args: tuple[int, ...]) -> Answer:
+        """A socket for device events: one that hears our devices alone, where that is possible."""
+        kind = _int(args[1])
+        made = self.uevents.socket(kind)
+        if made is None:
+            return Outcome.PROCEED
+        try:
+            return caller.give_copy(made, close_on_exec=bool(kind & socket.SOCK_CLOEXEC))
+        finally:
+            os.close(made)
 
     def _ioctl(self, caller: Caller, args: tuple[int, ...]) -> Answer:
         number, request, argument = _int(args[0]), _int(args[1]), args[2]
