@@ -168,6 +168,8 @@ class CpuMemory:
         self._count(found)
         for process, known in list(self._processes.items()):
             known.resident = {r.start: r.resident for p, r in found if p == process}
+            if not known.resident:
+                continue  # it maps nothing, or its number is another one's now
             try:
                 self._looker.clear(process)
             except ProcessLookupError:

@@ -423,7 +423,8 @@ class DrmDevice:
         place, target = self._find_mapping(opened, offset, size)
         target.was_mapped = True
         if self.cpu_memory is not None and place == offset:
-            self.cpu_memory.mapped(caller.process, caller.name, target.root, size)
+            process = caller.process
+            self.cpu_memory.mapped(process, caller.other(process).name, target.root, size)
         return place
 
     def _find_mapping(self, opened: Opened, offset: int, size: int) -> tuple[int, GemObject]:
