@@ -85,3 +85,46 @@ def test_many_programs_without_an_end(device: DrmDevice, tmp_path: Path) -> None
 
     run_live(device, client, str(tmp_path))
     assert [item.code for item in device.reporter.items].count("DRM-016") == 1
+
+
+LONG = """
+    ldi r0, {rounds}
+:a
+    sub.setf r0, r0, 1
+    brr.any_zc -, a
+    nop
+    nop
+    nop
+    thrend
+    nop
+    nop
+"""
+
+
+def test_a_tile_that_takes_too_long(device: DrmDevice, tmp_path: Path) -> None:
+    """Each block ends, after nearly as many instructions as one may execute; thousands do."""
+    expected = prepare("tri_amd64", tmp_path)
+    bad = tmp_path / "bad"
+    shutil.copytree(tmp_path, bad)
+    make_endless(bad, 0)
+    code = assemble(LONG.format(rounds=(1 << 22) // 5 - 10)).bytes
+    (bad / f"{shader_index(bad, 0)}.bin").write_bytes(code)
+    assert device.gpu.watchdog is not None
+    device.gpu.watchdog.patience = 0.3
+
+    def client() -> None:
+        good, bad = Live(sys.argv[1]), Live(sys.argv[1] + "/bad")
+        began = time.monotonic()
+        bad.finish(bad.submit())
+        print(time.monotonic() - began)
+        good.finish(good.submit())
+        fd = open_card()
+        places, place = buffer(bytes(16 * 64))
+        ioctl(fd, 0x46, "QI37I", place, 64, *[0] * 37)
+
+    text = run_live(device, client, str(tmp_path))
+    print(text)
+    assert (tmp_path / "drawn").read_bytes() == expected
+    (given_up,) = [item for item in device.reporter.items if item.code == "DRM-016"]
+    assert "a tile took too long" in given_up.message
+    assert float(text) < 20

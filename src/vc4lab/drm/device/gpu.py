@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from vc4lab.diagnostics import Reporter, StrictStop
 from vc4lab.drm.device.fences import Fence
+from vc4lab.drm.device.watchdog import Watchdog
 from vc4lab.drm.kernel.hardware import run_job
 from vc4lab.drm.kernel.job_reports import JobReports
 from vc4lab.drm.uapi.vc4 import HANG_REGISTERS
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from vc4lab.drm.uapi.submit import Submit
     from vc4lab.v3d.core import V3D
 
+_END_SECONDS = 2.0
+"""So long a job may still run when the device ends."""
 LONGEST_WAIT = 10.0
 """Seconds that a job waits for a fence of others before it is drawn anyway."""
 
@@ -93,6 +96,8 @@ class Gpu:
         self._open: dict[int, Job] = {}
         self._stop = False
         self._thread: threading.Thread | None = None
+        self.watchdog = Watchdog(v3d.frames) if v3d.engine == "jit" else None
+        """The golden path takes as long as it takes."""
 
     @property
     def waiting(self) -> int:
@@ -104,6 +109,8 @@ class Gpu:
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="vc4lab-gpu", daemon=True)
             self._thread.start()
+            if self.watchdog is not None:
+                self.watchdog.start()
         self.submitted = job.seqno
         self._open[job.seqno] = job
         self._queue.put(job)
@@ -114,11 +121,16 @@ class Gpu:
         return job.done if job is not None else Fence(done=True)
 
     def stop(self) -> None:
-        """End the thread after the job at hand."""
+        """End the thread; the frame at hand is not drawn to its end."""
         self._stop = True
         self._queue.put(None)
+        if self.watchdog is not None:
+            self.watchdog.stop()
         if self._thread is not None:
-            self._thread.join()
+            self._thread.join(_END_SECONDS)
+            while self._thread.is_alive():
+                self.v3d.frames.abandon()
+                self._thread.join(_END_SECONDS)
             self._thread = None
 
     def _run(self) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from vc4lab.drm.kernel.job_reports import GivenUp, JobReports
 from vc4lab.drm.kernel.jobs import BuiltJob
+from vc4lab.v3d.fragment.tiles import Abandoned
 from vc4lab.v3d.registers import BY_NAME
 
 if TYPE_CHECKING:
@@ -34,6 +35,8 @@ def run_job(
         v3d.write(CT1EA, job.render_end)
     except GivenUp as endless:
         reason = f"given up, the GPU is reset: {endless}"
+    except Abandoned:
+        reason = "given up, the GPU is reset: a tile took too long"
     if v3d.read(RFC) != frames:
         return True
     states = ", ".join(

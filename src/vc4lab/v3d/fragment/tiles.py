@@ -16,7 +16,7 @@ from typing import Any
 
 from vc4lab.qpu.environment import INSTRUCTION_BUDGET
 from vc4lab.simd import Function, NativeFunction, NativeModule, Value, build, ptr
-from vc4lab.v3d.fragment.interpreted import batch_callback
+from vc4lab.v3d.fragment.interpreted import QUEUES, batch_callback
 from vc4lab.v3d.fragment.surface import Mover
 from vc4lab.v3d.fragment.tile_context import (
     COUNTERS,
@@ -97,6 +97,13 @@ class Worker:
         self.context.callback = batch_callback()
 
 
+NO_MORE_CHAINS = 1 << 30
+
+
+class Abandoned(Exception):  # noqa: N818 - it was asked for
+    """A frame was given up before its end, by `TileScheduler.abandon`."""
+
+
 class TileScheduler:
     """Persistent threads that run frames. Threads start at the first frame worth sharing: one that
     only clears and stores tiles waits for memory, and others would have to be woken.
@@ -128,10 +135,17 @@ class TileScheduler:
         self._lock = threading.Lock()
         self._movers: dict[tuple[int, int, int, bool, int], NativeFunction] = {}
         self._exact: dict[int, int] = {}  # draw → entry point of its exact pipeline
+        self._running: NativeFrame | None = None
+        self._passes = 0
+        self._abandoned = False
 
     def run(self, work: FrameWork | NativeFrame) -> RenderResult:
-        """Renders a frame; tiles that need it are rendered again with exact pipelines."""
+        """Renders a frame; tiles that need it are rendered again with exact pipelines.
+
+        Raises Abandoned.
+        """
         with self._lock:
+            self._abandoned = False
             frame = work if isinstance(work, NativeFrame) else NativeFrame.of(work)
             if not frame.provided:
                 frame.provided = True
@@ -281,7 +295,38 @@ class TileScheduler:
             queue.put(None)
         self._tasks.clear()
 
+    @property
+    def progress(self) -> tuple[int, ...] | None:
+        """Changes whenever a tile or a queue of interpreted blocks is through; None: no tile runs.
+
+        May be asked from any thread.
+        """
+        frame = self._running
+        return None if frame is None else (self._passes, frame.job.next, QUEUES[0])
+
+    def abandon(self) -> None:
+        """Give up the frame that runs, after the draws in tiles at hand; from any thread."""
+        frame = self._running
+        if frame is None:
+            return
+        self._abandoned = True
+        frame.job.budget = 0
+        for worker in self._workers:
+            worker.context.budget = 0
+        frame.job.next = NO_MORE_CHAINS
+
     def _pass(self, frame: NativeFrame, chains: int) -> None:
+        self._passes += 1
+        self._running = frame
+        try:
+            self._run(frame, chains)
+        finally:
+            self._running = None
+        if self._abandoned:
+            frame.job.budget = FIRST_BUDGET
+            raise Abandoned
+
+    def _run(self, frame: NativeFrame, chains: int) -> None:
         if self.threads == 1 or not frame.is_work:
             self._native(frame.address, self._workers[0].address)
             return

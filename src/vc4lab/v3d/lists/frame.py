@@ -82,6 +82,16 @@ class FrameRenderer:
         """The worker threads; made at the first frame, because that compiles the tile loop."""
         return TileScheduler(self.threads, self.unknowns, interrupts=self.interrupts)
 
+    @property
+    def progress(self) -> tuple[int, ...] | None:
+        """See `TileScheduler.progress`."""
+        return self.scheduler.progress if "scheduler" in self.__dict__ else None
+
+    def abandon(self) -> None:
+        """Give up the frame that is being drawn: `draw` raises Abandoned; from any thread."""
+        if "scheduler" in self.__dict__:
+            self.scheduler.abandon()
+
     def take_counts(self) -> JobCounts:
         """What was rendered since the last call."""
         tiles = self.scheduler.work() if "scheduler" in self.__dict__ else [0] * len(WORK)
