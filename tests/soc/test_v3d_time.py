@@ -7,6 +7,7 @@ import struct
 import pytest
 from tests.soc.conftest import KERNELS
 from tests.support.jobs import Job
+from tests.support.programs import LOOP
 
 from vc4lab.soc.clock import NANOSECONDS
 from vc4lab.soc.result import Stop
@@ -16,22 +17,6 @@ HALT = bytes.fromhex("feffffea")
 V3D, MAILBOX = 0xC00000, 0xB880
 CT1CA, CT1EA, RFC = V3D + 0x114, V3D + 0x10C, V3D + 0x138
 SRQUA, SRQPC, SRQCS = V3D + 0x434, V3D + 0x430, V3D + 0x43C
-LOOP = """
-    mov ra0, unif
-    nop
-    nop
-loop:
-    sub.setf ra0, ra0, 1
-    nop
-    nop
-    brr.allnz -, loop
-    nop
-    nop
-    nop
-    nop ; nop ; thrend
-    nop
-    nop
-"""
 CLEAR = 212_000
 """Nanoseconds for a clear of 640 x 360 pixels of 16 bits, at 250 MHz."""
 
@@ -49,8 +34,8 @@ def call(machine, tag: int, *values: int) -> int:
 class Board:
     """A machine whose CPU does nothing, and a list for it that clears a frame."""
 
-    def __init__(self, boot, code: bytes = HALT) -> None:
-        self.machine = boot(code, v3d_factory=None)
+    def __init__(self, boot, code: bytes = HALT, config: str | None = None) -> None:
+        self.machine = boot(code, config, v3d_factory=None)
         call(self.machine, 0x30012, 1)
         self.job = Job(self.machine.memory, 640, 360, 0x200000)
         _start, _end, lists = self.job.binning(b"")
@@ -100,6 +85,14 @@ def test_the_frame_comes_at_its_moment(board) -> None:
 def test_the_v3d_clock_that_the_program_sets_counts(board) -> None:
     machine = board.machine
     call(machine, 0x38002, 5, 125_000_000, 0)
+    began = machine.clock.now
+    board.render()
+    machine.run(frames=1)
+    assert abs(machine.clock.now - began - 2 * CLEAR) < CLEAR // 4
+
+
+def test_the_v3d_clock_of_config_txt_counts(boot) -> None:
+    machine = (board := Board(boot, config="v3d_freq=125\n")).machine
     began = machine.clock.now
     board.render()
     machine.run(frames=1)

@@ -13,3 +13,21 @@ GOURAUD = """
     nop ; mov r3.8c, r2
 """
 """Three varyings become the colour in r3."""
+
+LOOP = """
+    mov ra0, unif
+    nop
+    nop
+loop:
+    sub.setf ra0, ra0, 1
+    nop
+    nop
+    brr.allnz -, loop
+    nop
+    nop
+    nop
+    nop ; nop ; thrend
+    nop
+    nop
+"""
+"""Ends after so many rounds of 7 instructions."""

@@ -9,6 +9,7 @@ import pytest
 from tests.support.frames import BACKGROUND, Frame, solid
 from tests.support.guest_time import HandTime
 from tests.support.jobs import BFC, CT0CA, CT0EA, CT1CA, CT1EA, RFC, nv_vertex, viewport
+from tests.support.programs import LOOP
 
 from vc4lab.diagnostics import Reporter
 from vc4lab.memory import GuestMemory
@@ -95,22 +96,6 @@ class Programs:
         """QPURQCC of SRQCS."""
         return self.v3d.read(BY_NAME["SRQCS"].offset) >> 16 & 0xFF
 
-
-LOOP = f"""
-    mov ra0, unif
-    nop
-    nop
-loop:
-    sub.setf ra0, ra0, 1
-    nop
-    nop
-    brr.allnz -, loop
-    nop
-    nop
-    nop
-    {END}
-"""
-"""Ends after so many rounds of 7 instructions."""
 
 PADDING = 115 - 12
 PASS = f"""

@@ -40,10 +40,11 @@ from vc4lab.soc.frames import FrameCounter
 from vc4lab.soc.native import SliceCounter
 from vc4lab.soc.peripherals import Devices, add_absent, add_dma, add_emmc, add_sound
 from vc4lab.soc.unknowns import Unknowns
+from vc4lab.soc.videocore.clock_rates import V3D_CLOCK
 from vc4lab.soc.videocore.framebuffer import Screen
 from vc4lab.soc.videocore.mailbox import Mailbox
 from vc4lab.soc.videocore.properties import PropertyChannel
-from vc4lab.soc.videocore.videocore import V3D_CLOCK, VideoCore
+from vc4lab.soc.videocore.videocore import VideoCore
 from vc4lab.soc.videocore.vpu.service import VpuService
 
 if TYPE_CHECKING:

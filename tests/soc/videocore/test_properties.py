@@ -64,6 +64,32 @@ def test_clocks(machine):
     assert call(machine, (0x30001, [99]))[0] == [99, 2]
 
 
+V3D_CLOCK, CORE_CLOCK = 5, 4
+MHZ = 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("config", "v3d", "core"),
+    [
+        ("v3d_freq=300\n", 300, 250),
+        ("gpu_freq=400\n", 400, 400),
+        ("gpu_freq=400\nv3d_freq=125\n", 125, 400),
+        ("v3d_freq=0\n", None, 250),
+        ("v3d_freq=-1\ngpu_freq=99999999999\n", None, None),
+        ("v3d_freq=fast\n", None, 250),
+        ("v3d_freq=1500\n", 1500, 250),
+        ("v3d_freq=1501\n", None, 250),
+    ],
+)
+def test_clocks_of_config_txt(boot, config, v3d, core):
+    """In MHz; None: the board's, and a message that the line makes no sense."""
+    machine = boot(HALT, config)
+    for number, rate in ((V3D_CLOCK, v3d), (CORE_CLOCK, core)):
+        assert call(machine, (0x30002, [number]))[0] == [number, (rate or 250) * MHZ]
+    refused = [item for item in machine.reporter.items if item.code == "BOOT-010"]
+    assert len(refused) == (v3d is None) + (core is None)
+
+
 def test_display_tags_take_effect_together(machine):
     base, pitch, size, _order = call(
         machine,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from vc4lab.soc.videocore.clock_rates import HIGHEST_RATE
 from vc4lab.soc.videocore.properties import tag
 from vc4lab.soc.videocore.videocore import DOMAINS
 
@@ -12,7 +13,6 @@ if TYPE_CHECKING:
 
 ON, ABSENT = 1, 2
 LOWEST_RATE = 100_000_000
-HIGHEST_RATE = 1_500_000_000
 INVALID_VOLTAGE = 0x80000000
 TEMPERATURE, HOTTEST = 42_236, 85_000
 """Thousandths of a degree Celsius."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from vc4lab.soc.board import Board
 from vc4lab.soc.boot.boot_plan import arm_memory, vc_memory
+from vc4lab.soc.videocore.clock_rates import V3D_CLOCK, rates_at_start
 from vc4lab.soc.videocore.framebuffer import BGR, RGB, Framebuffer, Geometry
 from vc4lab.soc.videocore.vc_memory import VideoCoreMemory
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from vc4lab.soc.devices.v3d_bridge import V3DBridge
     from vc4lab.soc.unknowns import Unknowns
 
-EMMC, UART, ARM, CORE, V3D_CLOCK, H264, ISP, SDRAM, PIXEL, PWM = range(1, 11)
 ORDERS = {"rgb": RGB, "bgr": BGR}
 V3D_DOMAIN = 11
 DOMAINS = 24
@@ -60,18 +60,7 @@ class VideoCore:
         alias = board.alias if unknowns["framebuffer_address"] == "bus" else 0
         self.framebuffer = Framebuffer(memory, self.pool, reporter, alias, self._default_geometry())
         self.framebuffer.low_first = unknowns["framebuffer_small_pixels"] == "low"
-        self.clock_rates = {
-            EMMC: 250_000_000,
-            UART: config.integer("init_uart_clock", board.uart_clock),
-            ARM: board.arm_clock,
-            CORE: board.core_clock,
-            V3D_CLOCK: board.v3d_clock,
-            H264: 250_000_000,
-            ISP: 250_000_000,
-            SDRAM: 450_000_000,
-            PIXEL: 148_500_000,
-            PWM: 100_000_000,
-        }
+        self.clock_rates = rates_at_start(board, config, reporter)
         self.clock_states = dict.fromkeys(self.clock_rates, 1)
         self.clock_states[V3D_CLOCK] = 0
         self.domains = [0] * (DOMAINS + 1)

@@ -1,0 +1,51 @@
+"""Rates of the firmware's clocks at the start: the board's, and what config.txt says of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from vc4lab.soc.board import Board
+
+if TYPE_CHECKING:
+    from vc4lab.diagnostics import Reporter
+    from vc4lab.soc.boot.config_txt import Config
+
+EMMC, UART, ARM, CORE, V3D_CLOCK, H264, ISP, SDRAM, PIXEL, PWM = range(1, 11)
+MEGAHERTZ = 1_000_000
+HIGHEST_RATE = 1500 * MEGAHERTZ
+GPU_CLOCKS = {"core_freq": CORE, "v3d_freq": V3D_CLOCK, "h264_freq": H264, "isp_freq": ISP}
+"""Keys of config.txt, in MHz; `gpu_freq` stands for all of them."""
+
+
+def rates_at_start(board: Board, config: Config, reporter: Reporter) -> dict[int, int]:
+    """Hertz of each clock."""
+    rates = {
+        EMMC: 250_000_000,
+        UART: config.integer("init_uart_clock", board.uart_clock),
+        ARM: board.arm_clock,
+        CORE: board.core_clock,
+        V3D_CLOCK: board.v3d_clock,
+        H264: 250_000_000,
+        ISP: 250_000_000,
+        SDRAM: 450_000_000,
+        PIXEL: 148_500_000,
+        PWM: 100_000_000,
+    }
+    everything = _megahertz("gpu_freq", config, reporter)
+    for key, clock in GPU_CLOCKS.items():
+        rate = _megahertz(key, config, reporter) or everything
+        rates[clock] = rate or rates[clock]
+    return rates
+
+
+def _megahertz(key: str, config: Config, reporter: Reporter) -> int:
+    """Hertz that config.txt asks for; 0 if it does not, or for something impossible."""
+    if key not in config.values:
+        return 0
+    rate = config.integer(key) * MEGAHERTZ
+    if 0 < rate <= HIGHEST_RATE:
+        return rate
+    highest = HIGHEST_RATE // MEGAHERTZ
+    text = f"{key}={config.values[key][:20]!r} makes no sense: it is 1 to {highest} MHz"
+    reporter.report("BOOT-010", text, block="firmware")
+    return 0
