@@ -342,6 +342,30 @@ def test_a_pipeline_that_keeps_giving_up_is_replaced_by_its_exact_twin() -> None
     assert counts == [1, 2, 3, 3, 3, 3]
 
 
+def test_a_pipeline_that_gives_up_in_a_few_tiles_stays() -> None:
+    program = """
+    ldi r1, 0x7f000000
+    nop ; fmul r0, vary, ra15
+    fadd r0, r0, r5 ; nop
+    nop ; fmul r2, r1, r0        # overflows in a corner
+    sbwait
+    mov tlbc, r2 ; nop ; thrend
+    nop
+    nop ; nop ; sbdone
+"""
+    pictures = []
+    for engine in ("jit", "interpreter"):
+        frame = Frame(256, 256, engine=engine)
+        corners = ((0, 0, 0.5), (0, 256, 0.5), (256, 0, 2.05))
+        vertices = b"".join(nv_vertex(x, y, 0.5, 1.0, varying) for x, y, varying in corners)
+        body = viewport(frame.job) + frame.nv_shader(program, vertices, 1) + ARRAY
+        for _ in range(5 if engine == "jit" else 1):
+            pictures.append(frame.draw(body))
+        assert not frame.v3d.frames.preparer.fallbacks
+    assert (pictures[0] == 0x7F800000).any()
+    assert all((picture == pictures[-1]).all() for picture in pictures)
+
+
 def test_the_viewport_moves_a_triangle_into_another_tile() -> None:
     frame = Frame()
     corners = ((4, 4), (4, 24), (24, 4))

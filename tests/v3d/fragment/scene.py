@@ -161,7 +161,7 @@ class Scene:
                 Draw(
                     pipeline.address,
                     params.address,
-                    lambda exact=exact: fragment_pipeline(exact, target).address,
+                    lambda _share, exact=exact: fragment_pipeline(exact, target).address,
                     pipeline,
                 )
             )

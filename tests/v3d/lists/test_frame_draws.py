@@ -192,7 +192,7 @@ def test_nothing_changes_and_python_sees_nothing() -> None:
     for draw in draws:
         assert draw.function
         assert draw.fallback is not None
-        assert draw.fallback()
+        assert draw.fallback(1.0)
 
 
 def triangles(count: int) -> bytes:

@@ -91,7 +91,8 @@ class Draw:
     function, params
         Host addresses of the pipeline's entry point and of its `DrawParams`.
     fallback
-        Called once if a tile needs the exact pipeline; returns that pipeline's entry point.
+        Called once if tiles need the exact pipeline, with their share of the frame's tiles;
+        returns that pipeline's entry point.
     keep
         Whatever must stay alive while the draw can run.
     program
@@ -100,7 +101,7 @@ class Draw:
 
     function: int
     params: int
-    fallback: Callable[[], int] | None = None
+    fallback: Callable[[float], int] | None = None
     keep: Any = None
     program: Any = None
 

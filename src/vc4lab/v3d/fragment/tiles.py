@@ -215,7 +215,8 @@ class TileScheduler:
                 draw = frame.draw_list[number]
                 result.exact_tiles += 1
                 if number not in self._exact and draw.fallback:
-                    self._exact[number] = draw.fallback()
+                    share = sum(row[1:3] == (number, STATUS_DEOPT) for row in failed) / frame.count
+                    self._exact[number] = draw.fallback(share)
                 function = self._exact.get(number, 0)
             elif status == STATUS_BAD_LIST:
                 result.bad_lists.append(number)

@@ -69,6 +69,10 @@ _FACING = 0x7
 
 EXACT_AFTER = 3
 """Frames in which a fast pipeline may give up before its exact twin is used from the start."""
+RARE = 1 / 8
+"""A frame where it gives up in no more of the tiles does not count: the exact twin takes several
+times as long, and drawing these tiles twice costs less.
+"""
 
 _MAX_KNOWN = 1024
 """Combinations of program and state whose pipeline is remembered."""
@@ -234,7 +238,7 @@ class DrawPreparer:
         return Draw(
             function,
             params,
-            fallback=lambda: self._fall_back(*made),
+            fallback=lambda share: self._fall_back(*made, share),
             keep=keep or made,
             program=(key.code_address, key.program, key.code_layout),
         )
@@ -269,10 +273,11 @@ class DrawPreparer:
         )
         self._draws.provide(nv=shader.nv is not None)
 
-    def _fall_back(self, key: FragmentKey, pipeline: Pipeline) -> int:
+    def _fall_back(self, key: FragmentKey, pipeline: Pipeline, share: float) -> int:
         """The exact entry point, because the fast one met a value it cannot compute."""
-        self.fallbacks[key] += 1
-        self._draws.pipelines.stale |= self.fallbacks[key] == EXACT_AFTER
+        if share > RARE:
+            self.fallbacks[key] += 1
+            self._draws.pipelines.stale |= self.fallbacks[key] == EXACT_AFTER
         return pipeline.exact.address
 
     def _pipeline(
