@@ -172,6 +172,7 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
         "test_the_border_colour_of_4444_reversed": ("tmu_border_4444=reversed",),
         "test_short_samples_can_sit_high": ("tmu_short_position=high",),
         "test_small_levels_of_detail_are_magnified": ("tmu_magnified_below=zero",),
+        "test_steps_count_up_to_the_size_of_the_texture": ("tmu_lod_step=any",),
         "test_switches": (
             "tmu_filter_rounding=once",
             "tmu_lod_log2=linear",

@@ -53,6 +53,39 @@ def test_switches(switch: dict[str, str]) -> None:
     assert changed
 
 
+def test_steps_count_up_to_the_size_of_the_texture() -> None:
+    """S steps by 34.3 texels of 32: level 5 alone, as on a Raspberry Pi 3; T can go further."""
+    ram = GuestMemory()
+    config = TextureConfig(
+        base=BASE, width=32, height=64, levels=7, mag_filter=1,
+        min_filter=MinFilter.NEAREST_MIP_LINEAR,
+    )  # fmt: skip
+    _, descriptor = describe_texture(*config.parameters())
+    ends = [BASE + 32 * 64 * 4, *descriptor.base]
+    for level in range(7):
+        start = descriptor.base[level]
+        ram.write(start, bytes([42 * level] * (ends[level] - start)))
+    zero = np.zeros(16, np.uint32)
+    lane = np.arange(16)
+    column, row = lane % 2, lane // 2 % 2
+    for step_s, step_t, limited, free in (
+        (34.3 / 32, 14 / 64, 210, 214),
+        (54.5 / 32, 56.6 / 64, 245, 245),  # T is the larger one
+        (0.5, 0.9, 246, 246),
+        (34.3 / 32, 128.2 / 64, 252, 252),
+    ):
+        s = (column * np.float32(step_s) - 3).astype(np.float32)
+        t = (row * np.float32(step_t) + 2).astype(np.float32)
+        for choice, value in (("size", limited), ("any", free)):
+            unknowns = DEFAULT_UNKNOWNS.with_(tmu_lod_step=choice)
+            kind, descriptor = describe_texture(*config.parameters(), unknowns=unknowns)
+            found = sample_words(
+                kind, descriptor, ram, s.view(np.uint32), t.view(np.uint32), zero, zero
+            )
+            assert set(found.view(np.uint8)) == {value}, (step_s, step_t, choice)
+            check(config, words(s), words(t), unknowns=unknowns)
+
+
 @pytest.mark.parametrize(
     ("name", "choice", "texture_type"),
     [

@@ -185,6 +185,8 @@ class ReferenceSampler:
         ds = max(abs(toward_zero(s1 - s0)), abs(toward_zero(s2 - s0)))
         dt = max(abs(toward_zero(t1 - t0)), abs(toward_zero(t2 - t0)))
         # Scaled by 256 as the descriptor holds it; the exponent is corrected afterwards.
+        if kind.lod_step == "size":
+            ds, dt = min(ds, Fraction(1)), min(dt, Fraction(1))
         rho_s, rho_t = toward_zero(ds * 256 * d.width[0]), toward_zero(dt * 256 * d.height[0])
         rho = toward_zero(rho_s + rho_t) if kind.lod_footprint == "sum" else max(rho_s, rho_t)
         return log2_fixed(rho, kind.lod_log2 == "smooth") - 8 * 256 + fixed_bias

@@ -94,6 +94,7 @@ class TextureKind:
     short_position: str = "low"
     half_rounding: str = "round"
     lod_footprint: str = "largest"
+    lod_step: str = "size"
     not_finite: str = "zero"
     yuyv_order: str = "yuv"
     alpha_colour: str = "zero"
@@ -260,6 +261,7 @@ def _described(
         short_position=unknowns["tmu_short_position"],
         half_rounding=unknowns["tmu_half_filter"] if texture_format.half else "round",
         lod_footprint=unknowns["tmu_lod_footprint"],
+        lod_step=unknowns["tmu_lod_step"],
         not_finite=unknowns["tmu_not_finite"],
         yuyv_order=unknowns["tmu_yuyv_order"],
         alpha_colour=unknowns["tmu_alpha_colour"],

@@ -52,6 +52,20 @@ ROWS: list[Unknown] = [
         "AG100-R does not give the formula; hardware reference 6.6",
     ),
     Unknown(
+        "tmu_lod_step",
+        "How far do S and T step from pixel to pixel at most, as far as the level of detail asks?",
+        {
+            "size": "by the size of the texture: a difference above 1 counts as 1",
+            "any": "as far as they do",
+        },
+        "size",
+        "Blend the mip levels of a 32x64 texture where S steps by 1.07 and T by 0.2 a pixel.",
+        "AG100-R does not say; hardware reference 6.6",
+        settled="dEQP-GLES2 texture.mipmap.2d.basic.{nearest,linear}_linear_*_non_square, a whole "
+        "cell with that step, comes out at LOD 5.0 instead of 5.1 on a Raspberry Pi 3: Mesa 25.0.7 "
+        "lists all six, 22.3.6 four; no other of 84 such tests changes",
+    ),
+    Unknown(
         "tmu_lod_lane",
         "Which lane's B is the level of detail with BSLOD = 1?",
         {"quad": "lane 0 of each quad", "lane": "every lane its own"},

@@ -190,6 +190,8 @@ def level_of_detail(request: Request, b: Value) -> Value:
         rho_s, rho_t = cube_footprint(request.where, request.u, request.v, scale_s, scale_t)
     else:
         rho_s, rho_t = footprint(request.u, scale_s), footprint(request.v, scale_t)
+    if kind.lod_step == "size":  # as bits: neither is negative
+        rho_s, rho_t = min_(rho_s, scale_s), min_(rho_t, scale_t)
     if kind.lod_footprint == "sum":
         rho = (rho_s.bitcast(f32) + rho_t.bitcast(f32)).bitcast(i32)
     else:
