@@ -23,8 +23,8 @@ Written from the catalogue by `python -m vc4lab.diagnostics.table`.
 
 ## Options that look closer
 
-* `--strict` stops at the first error, and lays a guard zone behind the framebuffer and everything
-  else that the firmware hands out: who writes behind the end of a buffer is named.
+* `--strict` stops at the first error, and lays a guard zone after the framebuffer and everything
+  else that the firmware hands out: who writes past the end of a buffer is named.
 * `--caches check` models the ARM's data cache and the V3D's caches, and tells who reads old bytes
   and which instruction wrote the new ones. `--caches stale` lets the V3D, the DMA, the firmware,
   the display and the CPU really see the old bytes. The cache is very large (32 MiB): a line stays

@@ -17,7 +17,7 @@ ROWS: list[Unknown] = [
         "l2c_at_power_on",
         "Is the V3D's L2 cache enabled when the firmware has powered the V3D?",
         {
-            "enabled": "yes: whoever changes code, uniforms or textures must clear it",
+            "enabled": "yes: a program that changes code, uniforms or textures must clear it",
             "disabled": "no, until L2CACTL bit 0 is written",
         },
         "enabled",
@@ -71,7 +71,7 @@ ROWS: list[Unknown] = [
     ),
     Unknown(
         "undocumented_registers",
-        "What are IDENT3, SQCSTAT and the debug registers DB... that nobody describes?",
+        "What are IDENT3, SQCSTAT and the debug registers DB... that no document describes?",
         {
             "plain": "they are 0 at first; those that can be written keep what is written",
             "zero": "they are 0 and stay so",

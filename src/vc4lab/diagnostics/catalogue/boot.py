@@ -132,7 +132,7 @@ ENTRIES = [
         "There is no such SD card",
         "The folder or image that was to be put into the slot does not exist or is neither.",
         "vc4lab boot --help",
-        "Check the path behind --card.",
+        "Check the path after --card.",
     ),
     Entry(
         "BOOT-030",

@@ -10,7 +10,7 @@ _ARM = "ARM Architecture Reference Manual ARMv7-A"
 ENTRIES = [
     Entry(
         "CACHE-001",
-        "Somebody reads what only the ARM's cache has",
+        "Something reads what only the ARM's cache has",
         "The CPU wrote to cached memory and did not clean the lines, so memory has the old bytes "
         "when the V3D, the DMA, the firmware or the display reads it. On a board it works now and "
         "then, when the lines happened to be written back. Found with --caches; the cache is "

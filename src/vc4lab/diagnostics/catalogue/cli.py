@@ -30,7 +30,7 @@ ENTRIES = [
         "CLI-004",
         "A port cannot be opened",
         "The debugger or the serial line was to listen on a TCP port of this computer, and the "
-        "operating system does not give it: somebody else has it, or it is below 1024.",
+        "operating system does not give it: another program has it, or it is below 1024.",
         "vc4lab boot --help",
         "Take another number; 0 takes a free one.",
     ),

@@ -98,7 +98,7 @@ ENTRIES = [
     Entry(
         "DRM-012",
         "Index or attribute array reaches beyond its buffer",
-        "With the highest index of the draws the vertex fetch would read behind the buffer.",
+        "With the highest index of the draws the vertex fetch would read past the buffer.",
         "Linux vc4_validate.c, validate_indexed_prim_list and validate_gl_shader_rec",
         "Check offset, stride and maximum index.",
     ),
@@ -154,9 +154,9 @@ ENTRIES = [
     Entry(
         "DRM-019",
         "Uniforms cannot be counted",
-        "The kernel must know which word of the stream an instruction reads. Behind a branch "
+        "The kernel must know which word of the stream an instruction reads. After a branch "
         "target the address has to be written first: add unif_addr, <immediate>, unif, "
-        "unconditional, where the immediate is the offset of the word behind that uniform.",
+        "unconditional, where the immediate is the offset of the word after that uniform.",
         "Linux vc4_validate_shaders.c, validate_uniform_address_write",
         "Load the offset with ldi, add a uniform to it, write only the file A address.",
     ),
@@ -173,7 +173,7 @@ ENTRIES = [
         "DRM-021",
         "Branch or thread switch not acceptable",
         "Branches must be relative, not through a register, by multiples of 8 bytes, inside the "
-        "shader, at least 4 instructions apart, 3 behind a thread switch, and write no link; "
+        "shader, at least 4 instructions apart, 3 after a thread switch, and write no link; "
         "thread switches are at least 3 instructions apart.",
         "Linux vc4_validate_shaders.c, vc4_validate_branches and check_branch",
         "Leave the delay slots free of branches and switches.",
@@ -197,15 +197,15 @@ ENTRIES = [
         "DRM-024",
         "Tile beyond the binning grid",
         "The last tile lies one column or row beyond the grid of the binning list. The kernel lets "
-        "this pass; such a tile draws the list of another tile, or what lies behind all lists.",
+        "this pass; such a tile draws the list of another tile, or what comes after all lists.",
         "Linux vc4_gem.c: compares with > where >= is meant",
         "The last tile is the number of tiles minus one.",
         Severity.WARNING,
     ),
     Entry(
         "DRM-025",
-        "Full-resolution tile behind its buffer",
-        "The last tile of a full-resolution surface lies behind the end of its buffer. The kernel "
+        "Full-resolution tile past its buffer",
+        "The last tile of a full-resolution surface lies past the end of its buffer. The kernel "
         "lets this pass; the tile is read from or written to what comes next in memory.",
         "Linux vc4_render_cl.c, vc4_full_res_bounds_check: asks for the tiles before the last only",
         "A full-resolution surface has 16384 bytes a tile of 32x32 pixels.",

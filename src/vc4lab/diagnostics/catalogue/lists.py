@@ -8,7 +8,7 @@ ENTRIES = [
         "Reserved record id",
         "The control list executor met a byte that is no record. The hardware stops the thread and "
         "sets CTERR in CTnCS. Nearly always the list went wrong earlier: a record written with the "
-        "wrong number of bytes shifts everything behind it, or a branch points into nothing.",
+        "wrong number of bytes shifts everything after it, or a branch points into nothing.",
         "AG100-R pp. 62-69, table 38",
         "Print the list with its addresses and look at the record before this one; compare its "
         "length with the table.",
@@ -18,9 +18,9 @@ ENTRIES = [
         "Record cut off by the end of the list",
         "A record begins before the end address but its fixed bytes reach beyond it. The hardware "
         "compares addresses only between records and reads the missing bytes from whatever lies "
-        "behind the list.",
+        "after the list.",
         "AG100-R p. 62, registers CTnEA",
-        "Let CTnEA point right behind the last byte of the last record.",
+        "Let CTnEA point right after the last byte of the last record.",
     ),
     Entry(
         "CLE-003",
@@ -103,7 +103,7 @@ ENTRIES = [
         "CLE-012",
         "Binning list without a flush",
         "The list ended without Flush (4) or Flush All State (5): the tile lists stay unfinished "
-        "in the binner, the frame count never rises, and whoever waits for it waits forever.",
+        "in the binner, the frame count never rises, and a wait for it never ends.",
         "AG100-R p. 65; BFC register",
         "End the list with 4, or with 5 when the rendering list does not repeat the state.",
         Severity.WARNING,
@@ -186,7 +186,7 @@ ENTRIES = [
     ),
     Entry(
         "CLE-022",
-        "Waiting for a semaphore nobody increments",
+        "Waiting for a semaphore that is never incremented",
         "A thread stands at Wait on Semaphore (8) and the other thread ended without Increment "
         "(7). The V3D hangs: CTRUN and CTSUBS stay 1.",
         "AG100-R p. 65, records 7 and 8",
@@ -214,7 +214,7 @@ ENTRIES = [
     ),
     Entry(
         "CLE-025",
-        "Primitive list format without a shader state behind it",
+        "Primitive list format without a shader state after it",
         "Primitive List Format (56) is only recognised when a shader state record (64-67) follows.",
         "Mesa vc4_emit.c; AG100-R p. 69",
         "Emit the shader state after record 56.",
@@ -235,7 +235,7 @@ ENTRIES = [
         "CLE-027",
         "Tile allocation memory too small",
         "The declared size of the tile allocation memory is smaller than the first blocks of all "
-        "tiles, so the pool count wraps and the binner goes on behind the declared end.",
+        "tiles, so the pool count wraps and the binner goes on past the declared end.",
         "AG100-R p. 71, record 112; register BPCS",
         "Give at least tiles x initial block size + 4096 bytes, better 4 times as much.",
         Severity.WARNING,
@@ -350,7 +350,7 @@ ENTRIES = [
         "the third vertex of a triangle or the second of a trapezoid may stand. There is none in "
         "16 MiB, so the hardware would read on and on.",
         "AG100-R p. 68",
-        "End the coordinates with 0xBFFF0000, behind two vertices of a triangle or one of an RHT.",
+        "End the coordinates with 0xBFFF0000, after two vertices of a triangle or one of an RHT.",
     ),
     Entry(
         "CLE-040",

@@ -9,7 +9,7 @@ ENTRIES = [
         "QPU-001",
         "Program without an end",
         "No instruction with a program-end signal was found before the limit of instructions that "
-        "are read. The hardware would run on through whatever lies behind.",
+        "are read. The hardware would run on through whatever comes after.",
         "AG100-R p. 29, signalling bits: program end takes effect after two delay slots",
         "Check the code address in the shader record, and that the program ends with thrend and "
         "two more instructions.",

@@ -6,7 +6,7 @@ COMPUTE_ENTRIES = [
     Entry(
         "QPU-050",
         "User programs wait for each other",
-        "No QPU can go on: each waits for a mutex that is held or for a semaphore that nobody "
+        "No QPU can go on: each waits for a mutex that is held or for a semaphore that nothing "
         "changes any more. On the chip they hang, and the program that polls SRQCS with them.",
         "AG100-R p. 37, MUTEX_ACQUIRE; p. 33, semaphore instruction",
         "Release the mutex on every path; start as many programs as the semaphores expect; a "
@@ -15,7 +15,7 @@ COMPUTE_ENTRIES = [
     ),
     Entry(
         "QPU-051",
-        "User program waits for what nobody sends",
+        "User program waits for what is never sent",
         "A read of the VPM without a read setup, a texture result without a request, or requests "
         "that do not fit into the texture unit stall a QPU for ever.",
         "AG100-R pp. 39-40 and 55; vc4asm's notes on the VPM FIFO",
@@ -34,7 +34,7 @@ COMPUTE_ENTRIES = [
     ),
     Entry(
         "QPU-053",
-        "Uniforms read behind their end",
+        "Uniforms read past their end",
         "The program read more uniforms than SRQUL words. It gets zeros.",
         "AG100-R p. 91, V3D_SRQUL",
         "Write the number of words to SRQUL before SRQPC, or more than 1023 for no limit.",
@@ -61,7 +61,7 @@ COMPUTE_ENTRIES = [
     Entry(
         "QPU-056",
         "DMA outside RAM",
-        "The address of a VPM DMA lies behind the end of the memory.",
+        "The address of a VPM DMA lies past the end of the memory.",
         "AG100-R p. 57; the two top address bits only choose a cache alias",
         "Check the address the program computes: it is a bus address in bytes.",
         Severity.WARNING,
@@ -85,7 +85,7 @@ COMPUTE_ENTRIES = [
     Entry(
         "QPU-059",
         "VPM write outside the reserved rows",
-        "VPMBASE reserves 4 rows for each unit; writes of user programs behind them are dropped, "
+        "VPMBASE reserves 4 rows for each unit; writes of user programs after them are dropped, "
         "and ERRSTAT.VPMEWNA is set.",
         "AG100-R p. 93, V3D_VPMBASE; p. 96, V3D_ERRSTAT",
         "Write 16 to VPMBASE for all 64 rows, while the V3D is idle.",

@@ -35,7 +35,7 @@ LINT_ENTRIES = [
     Entry(
         "QPU-104",
         "Varying, uniform or VPM access at the program's end",
-        "The instruction with the program-end signal and the two behind it must not read varyings "
+        "The instruction with the program-end signal and the two after it must not read varyings "
         "or uniforms or use the VPM: the next program may already have begun.",
         _GUIDE,
         "Move the access before thrend.",
@@ -99,7 +99,7 @@ LINT_ENTRIES = [
     Entry(
         "QPU-112",
         "Branch in a delay slot",
-        "The three instructions behind a branch are always executed; another branch among them "
+        "The three instructions after a branch are always executed; another branch among them "
         "is not allowed.",
         "AG100-R p. 34; Linux vc4 validator",
         "Fill the delay slots with other instructions or nop.",

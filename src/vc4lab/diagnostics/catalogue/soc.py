@@ -41,7 +41,7 @@ ENTRIES = [
     ),
     Entry(
         "SOC-010",
-        "A mailbox channel that nobody answers",
+        "A mailbox channel without an answer",
         "Channels 0 (power), 1 (framebuffer) and 8 (property tags) are answered. The channel is "
         "in the low four bits of the word, so an unaligned buffer address looks like another "
         "channel.",
@@ -332,8 +332,8 @@ ENTRIES = [
     Entry(
         "SOC-086",
         "A buffer is overrun",
-        "With --strict a guard zone lies behind everything that the firmware hands out. Somebody "
-        "wrote into one: behind the end of the framebuffer, or of memory that was allocated by "
+        "With --strict a guard zone follows everything that the firmware hands out. Something "
+        "wrote into one: past the end of the framebuffer, or of memory that was allocated by "
         "mailbox. On a board that is whatever lies there.",
         _MAILBOX + ", allocate memory (0x0003000C), allocate buffer (0x00040001)",
         "Compare sizes: lines are pitch bytes long, tiled surfaces are padded to whole tiles.",
@@ -360,7 +360,7 @@ ENTRIES = [
         "SOC-089",
         "A transparent picture",
         "With alpha mode 0 a pixel is opaque if its alpha is 0, with mode 1 if it is 255; the "
-        "screen behind the framebuffer is black.",
+        "screen under the framebuffer is black.",
         _MAILBOX + ", set alpha mode (0x00048007)",
         "Set alpha mode 2 (ignored), or write the other alpha into the pixels.",
         Severity.WARNING,

@@ -91,7 +91,7 @@ ENTRIES = [
     ),
     Entry(
         "SOC-049",
-        "An interrupt that nobody clears",
+        "An interrupt that is never cleared",
         "The handler returns, the line still asks, and the next interrupt is taken before the "
         "program can do a single instruction. On a board it stands still as well.",
         "BCM2835 ARM Peripherals 7.2; BCM2836 ARM-local peripherals 4.10",

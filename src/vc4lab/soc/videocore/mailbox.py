@@ -97,7 +97,7 @@ class Mailbox(Block):
             hint = "" if number < len(CHANNELS) else MISALIGNED
             self._reporter.report(
                 "SOC-010",
-                f"a message on mailbox channel {number} ({name}), which nobody answers{hint}",
+                f"a message on mailbox channel {number} ({name}), which has no answer{hint}",
                 address=value & ~15,
                 block="mailbox",
             )

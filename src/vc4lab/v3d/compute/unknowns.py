@@ -89,7 +89,7 @@ ROWS: list[Unknown] = [
     ),
     Unknown(
         "uniforms_length",
-        "What do uniform reads behind SRQUL words give?",
+        "What do uniform reads past SRQUL words give?",
         {"limit": "0", "prefetch": "the words in memory: SRQUL only limits what is fetched ahead"},
         "limit",
         "Run a program that reads three uniforms with SRQUL = 2.",
@@ -99,7 +99,7 @@ ROWS: list[Unknown] = [
     Unknown(
         "vpm_unreserved",
         "What may user programs do with the VPM while VPMBASE is 0?",
-        {"all": "use all 64 rows: whoever starts them does not care", "none": "write nothing"},
+        {"all": "use all 64 rows, as if all were reserved", "none": "write nothing"},
         "all",
         "Write VPM rows with VPMBASE = 0 on a board whose firmware has not run any program.",
         "hello_fft and py-videocore never write VPMBASE; the firmware may have; "
