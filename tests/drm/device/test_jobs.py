@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from pathlib import Path
 from typing import Any
@@ -56,6 +57,22 @@ def test_a_refused_job_is_einval_and_a_sentence(device: DrmDevice, tmp_path: Pat
     assert device.gpu.jobs == 0
     assert any(item.code == "DRM-017" for item in device.reporter.items)
     assert "] job 1: " in device.reporter.items[0].message
+
+
+def test_a_refusal_names_the_buffer_by_its_label(device: DrmDevice, tmp_path: Path) -> None:
+    """Attributes that begin so late that their buffer is too short for them."""
+    prepare("tri_amd64", tmp_path)
+    records = bytearray((tmp_path / "shader_rec.bin").read_bytes())
+    count = 4 * (3 + 2)  # handles of three shaders and two arrays
+    records[count + 36 : count + 40] = (1 << 20).to_bytes(4, "little")
+    (tmp_path / "shader_rec.bin").write_bytes(records)
+
+    def client() -> None:
+        Live(sys.argv[1], labels=True).submit()
+
+    run_live(device, client, str(tmp_path), expect=1)
+    (item,) = device.reporter.items
+    assert re.search(r"\] job 1: .* \(in bo 'label \d' 0x", item.message), item.message
 
 
 def test_shaders_are_checked_when_they_are_made(device: DrmDevice) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from queue import SimpleQueue
 from typing import TYPE_CHECKING
@@ -43,6 +43,14 @@ class PerformanceMonitor:
             self.values[place] += amounts.get(source, 0)
 
 
+def place_in(objects: Iterable[GemObject], address: int) -> str:
+    """The buffer in which an address of the GPU lies, in words; "" for none of them."""
+    for target in objects:
+        if target.address <= address < target.address + target.size:
+            return f"{target}, byte 0x{address - target.address:x}"
+    return ""
+
+
 @dataclass
 class Job:
     """One job that waits or runs."""
@@ -70,10 +78,7 @@ class Job:
 
     def place(self, address: int) -> str:
         """The buffer in which an address of the GPU lies, in words."""
-        for target in self.objects:
-            if target.address <= address < target.address + target.size:
-                return f"{target}, byte 0x{address - target.address:x}"
-        return ""
+        return place_in(self.objects, address)
 
 
 class Gpu:

@@ -6,12 +6,13 @@ import errno
 import struct
 import time
 from collections import deque
+from functools import partial
 from typing import TYPE_CHECKING
 
 from vc4lab.diagnostics import Reporter
 from vc4lab.drm.device.fences import Fence
 from vc4lab.drm.device.gem import Buffers, GemObject
-from vc4lab.drm.device.gpu import Gpu, Job, PerformanceMonitor
+from vc4lab.drm.device.gpu import Gpu, Job, PerformanceMonitor, place_in
 from vc4lab.drm.device.memory import LISTS, LISTS_SIZE, TILE_MEMORY, TILE_MEMORY_SIZE
 from vc4lab.drm.device.syncobjs import SyncObjects
 from vc4lab.drm.kernel.binning import round_up
@@ -225,6 +226,7 @@ class Vc4:
             program = f"{call.file.program}[{call.file.process}]"
             workspace = Workspace(TILE_MEMORY, TILE_MEMORY_SIZE, lists)
             self._job_reporter.name = f"{program} job {seqno}"
+            self._job_reporter.place = partial(place_in, objects)
             try:
                 built = build_submit(
                     submit, self.buffers.memory.guest, workspace, self._job_reporter, self.known,

@@ -6,7 +6,7 @@ Source: Linux include/uapi/drm/vc4_drm.h.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
@@ -52,12 +52,18 @@ def refuse(reporter: Reporter, code: str, message: str, address: int | None = No
 
 
 class JobReporter(Reporter):
-    """Findings about one job of a run, passed on under its name."""
+    """Findings about one job of a run, passed on under its name.
 
-    def __init__(self, name: str, reporter: Reporter) -> None:
+    place: what lies at an address, in words; "" for nothing known.
+    """
+
+    def __init__(
+        self, name: str, reporter: Reporter, place: Callable[[int], str] | None = None
+    ) -> None:
         super().__init__(reporter.strict)
         self.name = name
         self.reporter = reporter
+        self.place = place
 
     def report(
         self,
@@ -69,6 +75,9 @@ class JobReporter(Reporter):
         detail: str | None = None,
     ) -> Diagnostic:
         """Record a finding and return it. Raises StrictStop for an error in strict mode."""
+        where = self.place(address) if self.place is not None and address is not None else ""
+        if where:
+            message = f"{message} (in {where})"
         return self.reporter.report(
             code, f"{self.name}: {message}", address=address, block=block, detail=detail
         )
