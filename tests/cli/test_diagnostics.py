@@ -54,7 +54,7 @@ def test_a_guard_zone_stops_a_strict_run(boot: Boot) -> None:
     free = boot("script", [ALLOCATE, store], FRAMEBUFFER)
     assert "SOC-086" not in free.output
     result = boot("script", [ALLOCATE, store], FRAMEBUFFER, "--strict", code=ExitCode.STRICT_STOP)
-    assert "the CPU writes 0 bytes behind the end of the framebuffer" in result.output
+    assert "the CPU writes 0 bytes past the end of the framebuffer" in result.output
     assert "stopped by --strict at SOC-086" in result.output
 
 

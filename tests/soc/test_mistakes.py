@@ -364,7 +364,7 @@ def test_the_cpu_overruns_the_framebuffer(run: Run, distance: int) -> None:
         run([*POWER, (STORE, beyond, 1)], prepare, reporter=strict())
     text = str(stop.value.diagnostic)
     assert "SOC-086" in text
-    assert f"the CPU writes {beyond - place - 256} bytes behind the end of the framebuffer" in text
+    assert f"the CPU writes {beyond - place - 256} bytes past the end of the framebuffer" in text
     assert "<put>" in text
     run([*POWER, (STORE, place + 32 * 8 - 4, 1)], prepare, reporter=strict())
 
@@ -386,7 +386,7 @@ def test_the_v3d_overruns_allocated_memory(run: Run) -> None:
     with pytest.raises(StrictStop) as stop:
         run([*POWER, first, *start(1, DATA, 39)], prepare, reporter=strict())
     text = str(stop.value.diagnostic)
-    assert "the V3D has written 0 bytes behind the end of VideoCore memory 1" in text
+    assert "the V3D has written 0 bytes past the end of VideoCore memory 1" in text
 
 
 def test_neighbours_have_their_zones_and_give_them_back(run: Run) -> None:

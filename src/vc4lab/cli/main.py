@@ -72,7 +72,7 @@ are written."""
 
 
 def _output_lost(why: str | None = None) -> NoReturn:
-    """Leave: nobody takes what is printed, and what is still in the buffer must not try again."""
+    """Leave: what is printed is not taken, and what is still in the buffer must not try again."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno() if sys.__stdout__ else 1)
     if why:
         print(f"vc4lab: CLI-001: standard output: {why}", file=sys.stderr)

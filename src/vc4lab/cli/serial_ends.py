@@ -1,6 +1,6 @@
 """The far ends of the serial cable: keyboard and terminal, a pseudo terminal, a TCP port.
 
-None of them ever makes the machine wait for long: output that nobody takes is dropped (a TCP
+None of them ever makes the machine wait for long: output that is not taken is dropped (a TCP
 client gets the last of it when it comes), input is looked for without waiting.
 """
 
@@ -106,7 +106,7 @@ class PseudoTerminal:
     """A pseudo terminal for `screen` or `minicom`; `name` is its device. Raises OSError."""
 
     ended = False
-    """Somebody may always come."""
+    """A client may always come."""
 
     def __init__(self) -> None:
         import tty
@@ -119,7 +119,7 @@ class PseudoTerminal:
         self._patience = Patience()
 
     def send(self, data: bytes) -> None:
-        """To the terminal; dropped if nobody reads."""
+        """To the terminal; dropped if it is not read."""
         self._sent = True
         with contextlib.suppress(OSError):
             os.write(self._ours, data)
@@ -160,7 +160,7 @@ class TcpPort:
     """A TCP port on the loopback interface, for one client at a time. Raises OSError."""
 
     ended = False
-    """Somebody may always come."""
+    """A client may always come."""
 
     def __init__(self, port: int) -> None:
         self._listener = socket.create_server((LOOPBACK, port))

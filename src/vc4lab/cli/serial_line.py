@@ -78,7 +78,7 @@ class SerialLine:
     def _listen(self, end: Keyboard | PseudoTerminal | TcpPort) -> None:
         def receive() -> bytes:
             data = end.receive()
-            if end.ended:  # nobody will ever type: a program that waits for it hangs
+            if end.ended:  # nothing will ever be typed: a program that waits for it hangs
                 self.port.source = None
             return data
 

@@ -1,4 +1,4 @@
-"""What nobody has documented about the QPU: one row per choice, and what would decide it."""
+"""What is not documented about the QPU: one row per choice, and what would decide it."""
 
 from __future__ import annotations
 
@@ -261,4 +261,4 @@ ROWS = [
 ]
 
 DEFAULTS: Mapping[str, str] = MappingProxyType({row.name: row.default for row in ROWS})
-"""The choices made when nobody asks for others."""
+"""The choices made unless others are asked for."""

@@ -55,7 +55,7 @@ class DisplayLint:
         self._reporter.report(
             "SOC-083",
             f"a line of the picture has {line} bytes, and the next begins {g.pitch} bytes further "
-            f"(the pitch), but something is written between them, behind line {row}",
+            f"(the pitch), but something is written between them, after line {row}",
             address=self._framebuffer.address + (g.y + row) * g.pitch + column,
             block="framebuffer",
         )

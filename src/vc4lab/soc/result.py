@@ -20,7 +20,7 @@ class Stop(Enum):
     HALTED = "the program has ended"
     RESET = "the program asked for a restart"
     HANG = "the program hangs"
-    STOPPED = "somebody stopped it"
+    STOPPED = "it was stopped"
     CRASH = "the program crashed"
 
 

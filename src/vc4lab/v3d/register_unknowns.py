@@ -1,4 +1,4 @@
-"""What nobody has documented about the V3D's registers."""
+"""What is not documented about the V3D's registers."""
 
 from __future__ import annotations
 

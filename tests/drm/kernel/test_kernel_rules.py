@@ -141,7 +141,7 @@ def test_branches_stay_inside() -> None:
             continue
         with pytest.raises(Violation, match=message):
             check_shader(words)
-    with pytest.raises(Violation, match="behind the program end"):
+    with pytest.raises(Violation, match="after the program end"):
         check_shader([nop, end[0], branch, nop, nop, nop, *end])
 
 

@@ -265,7 +265,7 @@ class RenderingBuilder:
                 needed = FULL_RES_TILE * (per_row * submit.max_y_tile + submit.max_x_tile)
                 room = buffer.size - surface.offset
                 if needed <= room < needed + FULL_RES_TILE:
-                    text = f"{name}: the last tile lies behind a buffer of {buffer.size} bytes"
+                    text = f"{name}: the last tile lies past a buffer of {buffer.size} bytes"
                     self.reporter.report("DRM-025", text, address=buffer.address, block="DRM")
                 if surface.bits:
                     self.bad(name, "a full-resolution surface has no format bits")

@@ -123,7 +123,7 @@ class _Checker:
                 if instruction.waddr_add != Write.NOP or instruction.waddr_mul != Write.NOP:
                     raise self.stop("DRM-021", 12, "a branch writes its link address")
                 if self.index < last_switch + THREAD_SWITCH_SLOTS:
-                    raise self.stop("DRM-021", 12, "a branch right behind a thread switch")
+                    raise self.stop("DRM-021", 12, "a branch right after a thread switch")
             else:
                 self.check_writes(instruction)
                 if isinstance(instruction, Alu):
@@ -166,7 +166,7 @@ class _Checker:
             self.index += 1
         if last_branch >= 0 and furthest > limit - 1 - END_DELAY_SLOTS:
             self.index = last_branch
-            raise self.stop("DRM-021", 13, "a branch continues behind the program end")
+            raise self.stop("DRM-021", 13, "a branch continues after the program end")
 
     def check_target(self, branch: Branch) -> int:
         """Notes where a branch leads; returns the place behind its delay slots."""
@@ -208,7 +208,7 @@ class _Checker:
         if Read.UNIFORM in addresses:
             if self.lost_uniforms:
                 raise self.stop(
-                    "DRM-019", 6, "a uniform is read behind a branch before the address is reset"
+                    "DRM-019", 6, "a uniform is read after a branch before the address is reset"
                 )
             self.uniforms += 1
         if any(address in UPPER_HALF for address in addresses):
@@ -285,7 +285,7 @@ class _Checker:
         if not direct:
             if self.lost_uniforms:
                 raise self.stop(
-                    "DRM-019", 6, "a texture is set up behind a branch before the address is reset"
+                    "DRM-019", 6, "a texture is set up after a branch before the address is reset"
                 )
             self.uniforms += 1
         if coordinate == "s":

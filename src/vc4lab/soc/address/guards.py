@@ -128,7 +128,7 @@ class GuardZones:
         name = "the framebuffer" if block is framebuffer else f"VideoCore memory {block.handle}"
         self._machine.reporter.report(
             "SOC-086",
-            f"{who} {address - zone.start} bytes behind the end of {name} "
+            f"{who} {address - zone.start} bytes past the end of {name} "
             f"(0x{block.address:08x}, {block.size} bytes)",
             address=address,
             block="guard",

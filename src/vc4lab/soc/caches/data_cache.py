@@ -71,7 +71,7 @@ class DataCache:
         self._flags = memoryview(self.lines.flags.data)
         self._inside = 0
         self._told: set[tuple[object, ...]] = set()
-        self._authors = ["somebody else"]
+        self._authors = ["another device"]
 
     # -- what the program does about it ------------------------------------------------------------
 

@@ -396,7 +396,7 @@ class Cores:
                 lines = machine.pending_lines(core.number)
                 machine.hang(f"{who} at {place} waits in {MASKED_WAIT} ({lines})")
             else:
-                machine.hang(f"{who} at {place} waits in {IDLE_LOOP}, which nobody does")
+                machine.hang(f"{who} at {place} waits in {IDLE_LOOP}, which nothing changes")
         else:
             machine.halt(f"the program has ended in {core.asleep} at {place}")
 

@@ -1,4 +1,4 @@
-"""What nobody has documented about user programs, the VPM and its DMA."""
+"""What is not documented about user programs, the VPM and its DMA."""
 
 from __future__ import annotations
 

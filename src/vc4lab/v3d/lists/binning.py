@@ -388,7 +388,7 @@ class BinningStage:
         text = "a primitive comes before any shader state"
         code = "CLE-013"
         if self._ended:
-            code, text = "CLE-021", "a primitive comes behind the flush; nothing is drawn"
+            code, text = "CLE-021", "a primitive comes after the flush; nothing is drawn"
         elif not self.started:
             code, text = "CLE-011", "a primitive comes before record 6; nothing is drawn"
         elif not (self.configured and self.binner.has_tiles):
