@@ -4,7 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
-.PHONY: demo test check lint types bench bench-compare soak gallery fuzz examples clean packages peer env
+.PHONY: demo test check lint types bench bench-compare conformance soak gallery fuzz examples clean packages peer env
 
 demo: env
 	$(BIN)/vc4lab demo
@@ -33,6 +33,11 @@ soak: env
 bench-compare: env
 	@test -n "$(BASE)" || { echo 'usage: make bench-compare BASE=COMMIT [MODULES="qpu scenes"]'; exit 2; }
 	$(BIN)/python -m benchmarks._compare $(BASE) $(MODULES)
+
+# piglit and dEQP-GLES2 through Mesa's vc4 beside what boards do: docs/conformance.md. It takes about
+# an hour; stopped, it goes on: make conformance VC4_DRIVER=DIR DEQP=DIR [CONFORMANCE="--shards 1"].
+conformance: env
+	$(BIN)/python -m benchmarks._conformance $(if $(VC4_DRIVER),--driver "$(VC4_DRIVER)") $(if $(DEQP),--deqp "$(DEQP)") $(CONFORMANCE)
 
 # Every recorded run beside llvmpipe's picture of the scene: out/gallery.html and out/gallery.png.
 gallery: env peer

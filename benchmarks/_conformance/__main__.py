@@ -1,0 +1,145 @@
+"""``python -m benchmarks._conformance --driver DIR --deqp DIR``: run, compare, write the page."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from benchmarks._conformance.chip import Causes, Chip
+from benchmarks._conformance.compare import FAILED, Comparison, plain
+from benchmarks._conformance.page import Run, page
+from benchmarks._conformance.runs import Results, RunFailed, Runner, fingerprint
+from benchmarks._conformance.suites import PROFILES, Deqp, Missing, Piglit, Suite
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "conformance.md"
+WORK = ROOT / "out" / "conformance"
+DRIVER = "vc4_dri.so"
+NOT_COMPLETE = 3
+"""Exit code: cases are without a result, no page was written."""
+INCOMPLETE_OPTIONS = 2
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The exit code."""
+    parser = argparse.ArgumentParser(prog="make conformance", description=__doc__)
+    parser.add_argument("--driver", type=Path, metavar="DIR", help="folder with vc4_dri.so")
+    parser.add_argument("--deqp", type=Path, metavar="DIR", help="build tree of VK-GL-CTS")
+    parser.add_argument("--only", metavar="REGEX", help="these cases; no page is written")
+    parser.add_argument("--shards", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--timeout", type=int, default=120, help="seconds for a case")
+    parser.add_argument("--engine", default="jit", choices=["jit", "interpreter"])
+    options = parser.parse_args(arguments)
+    chip = Chip()
+    suites, missing = find_suites(options.driver, options.deqp, chip)
+    if missing:
+        print("\n".join(missing), file=sys.stderr)
+        return INCOMPLETE_OPTIONS
+    WORK.mkdir(parents=True, exist_ok=True)
+    runner = Runner(
+        options.driver.resolve(), WORK, options.timeout, max(options.shards, 1), options.engine
+    )
+    try:
+        runs = [run_suite(suite, runner, chip, options.only, say) for suite in suites]
+    except RunFailed as failure:
+        print(f"A run ended before its first case: {failure}", file=sys.stderr)
+        return NOT_COMPLETE
+    except KeyboardInterrupt:
+        print("Stopped; the same command goes on.", file=sys.stderr)
+        return 130
+    if options.only is not None:
+        print("Some cases only: no page was written.")
+        return 0
+    if any(run is None for run in runs):
+        print("Cases have no result: no page was written.", file=sys.stderr)
+        return NOT_COMPLETE
+    done = [run for run in runs if run is not None]
+    text = page(done, Causes().settled, driver_text(options.driver), host_text())
+    PAGE.write_text(text, encoding="utf-8")
+    print(f"{PAGE} was written.")
+    return 0
+
+
+def find_suites(
+    driver: Path | None, deqp: Path | None, chip: Chip
+) -> tuple[list[Suite], list[str]]:
+    """The suites, and what is missing, each in a sentence."""
+    missing = []
+    if driver is None:
+        missing.append("The driver is missing: VC4_DRIVER=DIR is a folder with Mesa's vc4_dri.so.")
+    elif not (driver / DRIVER).is_file():
+        missing.append(f"The driver is missing: there is no {driver / DRIVER}.")
+    makers: list[Callable[[], Suite]] = [
+        *(lambda profile=profile: Piglit(profile, chip) for profile in PROFILES)  # type: ignore[misc]
+    ]
+    if deqp is None:
+        missing.append("dEQP is missing: DEQP=DIR is a build tree of VK-GL-CTS.")
+    else:
+        makers.append(lambda: Deqp(deqp.resolve(), chip))
+    suites = []
+    for make in makers:
+        try:
+            suites.append(make())
+        except Missing as error:
+            missing.append(f"{error}.")
+    return suites, list(dict.fromkeys(missing))
+
+
+def run_suite(
+    suite: Suite, runner: Runner, chip: Chip, only: str | None, tell: Callable[[str], None]
+) -> Run | None:
+    """Run a suite as far as results are missing; None if some still are."""
+    name = fingerprint(suite, runner.driver / DRIVER, ROOT / "src") + f"-{runner.engine}"
+    results = Results(runner.work / f"{name}.jsonl")
+    cases = [case for case in suite.cases if only is None or re.search(only, case)]
+    tell(f"{suite.name}: {len(cases)} cases, {len(results.missing(cases))} to run")
+    runner.run(suite, results, cases, tell)
+    if results.missing(cases):
+        return None
+    first = Comparison(results.by_name, chip, Causes())
+    failed = [case for case in cases if any(of(case, test) for test in first.unexpected())]
+    again = Results(runner.work / f"{name}-again.jsonl")
+    alone = Runner(runner.driver, runner.work, runner.timeout, 1, runner.engine, runner.simulator)
+    alone.run(suite, again, failed, tell)
+    second = again.by_name
+    flaky = [
+        test for test in first.unexpected() if test in second and plain(second[test]) not in FAILED
+    ]
+    comparison = Comparison(results.by_name | second, chip, Causes())
+    for one in comparison.differences:
+        tell(f"  {one.kind}: {one.test} ({one.here}; chip: {one.chip}): {one.cause}")
+    return Run(suite, comparison, flaky)
+
+
+def of(case: str, test: str) -> bool:
+    """Whether a result is the case's own or that of a part of it."""
+    return test == case or test.startswith(f"{case}@")
+
+
+def driver_text(folder: Path) -> str:
+    """What the driver says it is."""
+    match = re.search(rb"Mesa (\d[\w.+~-]*)", (folder / DRIVER).resolve().read_bytes())
+    return f"Mesa {match[1].decode()}'s vc4" if match else "Mesa's vc4"
+
+
+def host_text() -> str:
+    """The machine, and the commit of the simulator."""
+    commit = subprocess.run(
+        ["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True
+    ).stdout.strip()
+    return f"{platform.machine()}, Linux {platform.release()}; vc4lab {commit or 'unknown'}"
+
+
+def say(line: str) -> None:
+    """A line on the terminal, at once."""
+    print(line, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,84 @@
+"""What real Raspberry Pi 3 boards make of each test."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+DATA = Path(__file__).parent / "data"
+
+
+def _lines(name: str) -> list[str]:
+    return (DATA / name).read_text(encoding="utf-8").split("\n")[:-1]
+
+
+def _key(name: str) -> str:
+    return name.lower().replace(",", "-")
+
+
+class Chip:
+    """The published expectations: "fail", "crash", "flaky", "not run" or "pass".
+
+    Names are compared without regard to case: piglit writes those of subtests in lower case. A
+    comma in a name is a hyphen in the lists.
+    """
+
+    def __init__(self) -> None:
+        pairs = (line.rsplit(",", 1) for line in _lines("fails.txt"))
+        self.fails = {_key(name): result.lower() for name, result in pairs}
+        self.flakes = {_key(name) for name in _lines("flakes.txt")}
+        self._skips = re.compile("|".join(f"(?:{line})" for line in _lines("skips.txt")))
+
+    def result(self, test: str) -> str:
+        """What a board gives, as far as the lists say."""
+        key = _key(test)
+        if key in self.flakes:
+            return "flaky"
+        if key in self.fails:
+            return self.fails[key]
+        return "not run" if self._skips.match(test) else "pass"
+
+    def ran(self, tests: Iterable[str]) -> list[str]:
+        """Those of `tests` that boards run."""
+        return [test for test in tests if not self._skips.match(test)]
+
+
+@dataclass(frozen=True)
+class Cause:
+    """Why tests differ: a pattern that matches whole names, and a sentence."""
+
+    here: str
+    tests: re.Pattern[str]
+    text: str
+
+
+@dataclass(frozen=True)
+class Settled:
+    """What boards decided: a sentence, and the tests that hang on it."""
+
+    what: str
+    tests: re.Pattern[str]
+
+
+class Causes:
+    """``causes.toml``: the first row that matches a test and what became of it here counts."""
+
+    def __init__(self, path: Path = DATA / "causes.toml") -> None:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+        self.rows = [
+            Cause(row["here"], re.compile(row["tests"]), row["text"])
+            for row in table.get("cause", [])
+        ]
+        self.settled = [
+            Settled(row["what"], re.compile(row["tests"])) for row in table.get("settled", [])
+        ]
+
+    def of(self, test: str, here: str) -> str:
+        """The sentence; "unexplained" where the table has none."""
+        for row in self.rows:
+            if row.here == here and row.tests.fullmatch(test):
+                return row.text
+        return "unexplained"

@@ -1,0 +1,124 @@
+"""docs/conformance.md from results."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from benchmarks._conformance.chip import Settled
+from benchmarks._conformance.compare import KINDS, Comparison, Difference
+from benchmarks._conformance.suites import Suite
+
+FOLD = 6
+"""So many tests of one kind and cause are listed in the text; of more the names follow below."""
+HEAD = """# Conformance: Mesa's vc4 here and on a Raspberry Pi 3
+
+piglit and dEQP-GLES2 through `vc4lab drm` with Mesa's vc4 driver, each test compared with what real
+Raspberry Pi 3 boards do (the lists of Mesa 22.3.6's continuous integration, in
+`benchmarks/_conformance/data`). Written by `make conformance VC4_DRIVER=DIR DEQP=DIR`, only when
+every case has a result; *why* comes from `causes.toml` beside the lists.
+
+A test is listed below whenever it ends otherwise than on the boards. "Not supported" counts as
+agreeing where the boards' lists name no failure: they do not tell such tests from passed ones.
+Tests that are flaky on the boards are not compared.
+"""
+COLUMNS = ("pass", "fail", "crash", "timeout", "warn", "skip")
+
+
+@dataclass(frozen=True)
+class Run:
+    """One suite that was run to its end."""
+
+    suite: Suite
+    comparison: Comparison
+    flaky: Sequence[str]
+    """Tests that failed once and passed when run again."""
+
+
+def page(runs: Sequence[Run], settled: Sequence[Settled], driver: str, host: str) -> str:
+    """The whole page."""
+    return "\n".join(_lines(runs, settled, driver, host)) + "\n"
+
+
+def _lines(
+    runs: Sequence[Run], settled: Sequence[Settled], driver: str, host: str
+) -> Iterator[str]:
+    yield HEAD
+    yield f"Driver: {driver}. Host: {host}."
+    yield ""
+    yield "| suite | cases run | results | agree | differ | left out, as on the boards |"
+    yield "| --- | --- | --- | --- | --- | --- |"
+    for run in runs:
+        total: Counter[str] = Counter()
+        for _, count in run.comparison.groups():
+            total += count
+        out = "; ".join(f"{number}: {why}" for why, number in run.suite.left_out.items())
+        yield (
+            f"| {run.suite.name} | {len(run.suite.cases)} | {len(run.comparison.results)} "
+            f"| {total['agree']} | {total['differ']} | {out} |"
+        )
+    yield ""
+    yield "piglit's results are more than its cases: parts of a test count, too."
+    if settled:
+        yield from _settled_lines(runs, settled)
+    for run in runs:
+        yield from _suite_lines(run)
+
+
+def _settled_lines(runs: Sequence[Run], settled: Sequence[Settled]) -> Iterator[str]:
+    yield "\n## What boards settled\n"
+    yield "Tests that hang on each of them; unsupported ones and those that are flaky left out.\n"
+    yield "| what | tests | as on the boards |"
+    yield "| --- | --- | --- |"
+    for row in settled:
+        tests = agree = 0
+        for comparison in (run.comparison for run in runs):
+            differ = {one.test for one in comparison.differences}
+            for test, here in comparison.results.items():
+                if here != "skip" and row.tests.fullmatch(test):
+                    if comparison.chip.result(test) not in ("flaky", "not run"):
+                        tests += 1
+                        agree += test not in differ
+        yield f"| {row.what} | {tests} | {agree} |"
+
+
+def _suite_lines(run: Run) -> Iterator[str]:
+    yield f"\n## {run.suite.name}"
+    for kind, title in KINDS.items():
+        chosen = [one for one in run.comparison.differences if one.kind == kind]
+        if not chosen:
+            continue
+        yield f"\n### {title}: {len(chosen)}\n"
+        causes = dict.fromkeys(one.cause for one in chosen)
+        for cause in causes:
+            yield from _difference_lines([one for one in chosen if one.cause == cause], cause)
+    if run.flaky:
+        yield f"\nFailed once and passed when run again alone: {_names(run.flaky)}.\n"
+    yield "\n### Counts by group\n"
+    yield "| group | " + " | ".join(COLUMNS) + " | differ |"
+    yield "| --- |" + " --- |" * (len(COLUMNS) + 1)
+    unsupported = []
+    for group, count in run.comparison.groups():
+        if count["skip"] == count["agree"] == count.total() - count["agree"]:
+            unsupported.append(count["skip"])
+            continue
+        cells = " | ".join(str(count[name] or "") for name in (*COLUMNS, "differ"))
+        yield f"| {group} | {cells} |"
+    if unsupported:
+        yield f"| {len(unsupported)} groups without a supported test ||||||{sum(unsupported)} ||"
+
+
+def _difference_lines(differences: Sequence[Difference], cause: str) -> Iterator[str]:
+    tests = [one.test for one in differences]
+    if len(tests) <= FOLD:
+        yield f"* {_names(tests)}: {cause}"
+        return
+    yield f"* {len(tests)} tests: {cause}"
+    yield "  <details><summary>names</summary>\n"
+    yield from (f"  `{test}`  " for test in tests)
+    yield "  </details>"
+
+
+def _names(tests: Sequence[str]) -> str:
+    return ", ".join(f"`{test}`" for test in tests)
