@@ -17,7 +17,7 @@ from tests.support.jobs import CT0CA, CT0EA, CT1CA, CT1EA, Job, nv_vertex, viewp
 from tests.support.programs import GOURAUD
 
 from vc4lab.diagnostics import Reporter
-from vc4lab.drm.kernel.jobs import WORKSPACE
+from vc4lab.drm.kernel.built_job import WORKSPACE
 from vc4lab.drm.recorded.jobs import RecordedRun
 from vc4lab.memory import MEMORY_SIZE, GuestMemory
 from vc4lab.memory.guest import PAD

@@ -7,14 +7,12 @@ import mmap
 import os
 import struct
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import numpy
-
-    from vc4lab.memory.shared import SharedFile
 
 ADDRESS_BITS = 30
 MEMORY_SIZE = 1 << ADDRESS_BITS
@@ -31,6 +29,15 @@ reaches."""
 _U16 = struct.Struct("<H")
 _U32 = struct.Struct("<I")
 _U64 = struct.Struct("<Q")
+
+
+class Mappable(Protocol):
+    """What can take the place of a piece of guest memory: a `SharedFile`."""
+
+    address: int
+
+    def map_over(self, host_address: int) -> None:
+        """Put it in the place of what is mapped there."""
 
 
 class GuestMemory:
@@ -59,7 +66,7 @@ class GuestMemory:
         ram_bytes: int = MEMORY_SIZE,
         *,
         guard: bool | None = None,
-        shared: Sequence[SharedFile] = (),
+        shared: Sequence[Mappable] = (),
     ) -> None:
         if not 0 < ram_bytes <= MEMORY_SIZE:
             raise ValueError(f"guest RAM of {ram_bytes} bytes: 1 to {MEMORY_SIZE} possible")

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from vc4lab.diagnostics import Reporter
-from vc4lab.drm.kernel.jobs import BuiltJob, Workspace, build_submit
+from vc4lab.drm.kernel.built_job import BuiltJob, Workspace
+from vc4lab.drm.kernel.jobs import build_submit
 from vc4lab.drm.kernel.native.jobs import build_known
 from vc4lab.drm.kernel.native.texture_check import is_bad_texture
 from vc4lab.drm.kernel.shaders import KnownShaders

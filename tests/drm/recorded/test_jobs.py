@@ -13,9 +13,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from vc4lab.diagnostics import Reporter
-from vc4lab.drm.kernel.jobs import BuiltJob
+from vc4lab.drm.kernel.built_job import BuiltJob
 from vc4lab.drm.kernel.rendering import ColourSurface
-from vc4lab.drm.kernel.shaders import needs_extra_word, reset_indices
+from vc4lab.drm.kernel.streams import needs_extra_word, reset_indices
 from vc4lab.drm.recorded.byte_order import ByteOrder, ByteOrders, shader_byte_order
 from vc4lab.drm.recorded.jobs import RecordedRun
 from vc4lab.drm.uapi.submit import JobError

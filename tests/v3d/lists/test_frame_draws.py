@@ -14,8 +14,8 @@ from tests.support.golden_lists import in_python
 from tests.support.jobs import VARYING_COLOURS, nv_vertex, viewport
 
 from vc4lab.diagnostics import Reporter
+from vc4lab.drm.kernel.built_job import BuiltJob
 from vc4lab.drm.kernel.hardware import run_job
-from vc4lab.drm.kernel.jobs import BuiltJob
 from vc4lab.drm.recorded.jobs import RecordedRun
 from vc4lab.memory import GuestMemory
 from vc4lab.qpu.assembler import assemble

@@ -17,7 +17,7 @@ from vc4lab.drm.uapi.submit import MAX_BUFFER, Buffer
 
 if TYPE_CHECKING:
     from vc4lab.drm.device.files import OpenFile
-    from vc4lab.drm.kernel.shaders import Stream
+    from vc4lab.drm.kernel.streams import Stream
 
 ADD_SEALS = getattr(fcntl, "F_ADD_SEALS", 1033)
 SEALS = 1 | 2 | 4 | 8

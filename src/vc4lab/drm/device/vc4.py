@@ -16,7 +16,8 @@ from vc4lab.drm.device.gpu import Gpu, Job, PerformanceMonitor, place_in
 from vc4lab.drm.device.memory import LISTS, LISTS_SIZE, TILE_MEMORY, TILE_MEMORY_SIZE
 from vc4lab.drm.device.syncobjs import SyncObjects
 from vc4lab.drm.kernel.binning import round_up
-from vc4lab.drm.kernel.jobs import Workspace, build_submit
+from vc4lab.drm.kernel.built_job import Workspace
+from vc4lab.drm.kernel.jobs import build_submit
 from vc4lab.drm.kernel.shader_rules import Violation
 from vc4lab.drm.kernel.shaders import KnownShaders, analyse
 from vc4lab.drm.uapi.ioctls import Call, Later, Refused, invalid, ioctl, missing

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from vc4lab.drm.kernel.built_job import BuiltJob
 from vc4lab.drm.kernel.job_reports import GivenUp, JobReports
-from vc4lab.drm.kernel.jobs import BuiltJob
 from vc4lab.v3d.fragment.tiles import Abandoned
 from vc4lab.v3d.registers import BY_NAME
 

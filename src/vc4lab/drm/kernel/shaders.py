@@ -8,21 +8,18 @@ Source: Linux vc4_validate.c and vc4_validate_shaders.c.
 
 from __future__ import annotations
 
-import ctypes
 import struct
-from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, NoReturn
 
 from vc4lab.diagnostics import Reporter
 from vc4lab.drm.kernel.binning import ShaderUse, buffer_at, place_in_list, round_up
 from vc4lab.drm.kernel.shader_rules import CheckedShader, Violation, check_shader
+from vc4lab.drm.kernel.streams import Stream
 from vc4lab.drm.kernel.texture_rules import lookup_problem, texture_problem
 from vc4lab.drm.uapi.submit import Buffer, Submit, refuse
 from vc4lab.qpu.disassembler import disassemble
-from vc4lab.qpu.isa import INSTRUCTION_BYTES, Branch, words_of
-from vc4lab.qpu.program import DEFAULT_LIMIT, Program, TextureRequest
-from vc4lab.qpu.registers import Write
+from vc4lab.qpu.isa import INSTRUCTION_BYTES, words_of
+from vc4lab.qpu.program import DEFAULT_LIMIT, Program
 from vc4lab.records.shader import (
     ALIGNMENT,
     ATTRIBUTE_SIZE,
@@ -40,72 +37,6 @@ CODE_PLACES = (4, 16, 28)
 _ADDRESSES = struct.Struct("<II")
 _ATTRIBUTE = struct.Struct("<IBB")
 _WORD = struct.Struct("<I")
-
-
-@dataclass(frozen=True)
-class Lookup:
-    """One texture request and the uniform words that it takes (their places in the stream)."""
-
-    request: TextureRequest
-    base: int
-    """The word that gets the buffer's address."""
-    parameters: tuple[int, ...]
-    """Of a texture; none for a lookup of memory."""
-    clamp: int = -1
-    """The word that a memory lookup's address is clamped to."""
-
-
-@dataclass(frozen=True)
-class Stream:
-    """What one program takes from the uniform stream."""
-
-    program: Program
-    words: int
-    resets: tuple[int, ...]
-    """Indices of the words that must hold the address of the program's own uniforms."""
-    checked: CheckedShader
-    lookups: tuple[Lookup, ...] = ()
-    size: int = 0
-    """Bytes of the shader's buffer."""
-
-    @classmethod
-    def of(cls, program: Program, checked: CheckedShader, size: int = 0) -> Stream:
-        """The stream of a program in a buffer of that size."""
-        sites = {site.instruction_index: site.index for site in reversed(program.uniform_sites)}
-        lookups = tuple(
-            Lookup(
-                request,
-                sites[request.instruction_index],
-                (),
-                checked.clamps[request.instruction_index],
-            )
-            if request.is_direct
-            else Lookup(request, request.uniforms[0], request.uniforms)
-            for request in program.texture_requests
-        )
-        count = len(program.uniform_sites)
-        resets = reset_indices(program)
-        if needs_extra_word(program):
-            resets.append(count)
-            count += 1
-        return cls(program, count, tuple(resets), checked, lookups, size)
-
-    @cached_property
-    def code(self) -> bytes:
-        """The words that were checked: all that the verdict depends on, beside the size."""
-        return b"".join(word.to_bytes(8, "little") for word in self.program.words)
-
-    @cached_property
-    def table(self) -> ctypes.Array[ctypes.c_uint32] | None:
-        """The stream as native code takes it; None if it cannot."""
-        from vc4lab.drm.kernel.native.context import stream_table
-
-        return stream_table(self)
-
-    @cached_property
-    def table_address(self) -> int:
-        """Host address of the table, 0 without one."""
-        return ctypes.addressof(self.table) if self.table is not None else 0
 
 
 class KnownShaders:
@@ -339,38 +270,3 @@ class ShaderBuilder:
             words[index] = address
         self.built_uniforms += struct.pack(f"<{count}I", *words)
         return address
-
-
-def reset_indices(program: Program) -> list[int]:
-    """Indices of the uniform words that the program writes to UNIFORMS_ADDRESS."""
-    writers = set(uniform_address_writers(program))
-    return [
-        site.index
-        for site in program.uniform_sites
-        if site.kind == "uniform" and site.instruction_index in writers
-    ]
-
-
-def uniform_address_writers(program: Program) -> list[int]:
-    """Indices of the instructions that write UNIFORMS_ADDRESS."""
-    return [
-        index
-        for index, instruction in enumerate(program.instructions)
-        if not isinstance(instruction, Branch)
-        and any(address == Write.UNIFORMS_ADDRESS for _, address in instruction.write_addresses())
-    ]
-
-
-def needs_extra_word(program: Program) -> bool:
-    """Whether the stream ends with an address word for a backward branch, no reset after it."""
-    writers = set(uniform_address_writers(program))
-    needed = False
-    for index, instruction in enumerate(program.instructions):
-        if index in writers:
-            needed = False
-        if isinstance(instruction, Branch) and not instruction.register:
-            here = program.address_of(index)
-            offset = (instruction.target(here) - here) & 0xFFFFFFFF
-            if offset >= 0x80000000 or offset == 0:
-                needed = True
-    return needed

@@ -13,7 +13,8 @@ from pathlib import Path
 
 from vc4lab.diagnostics import Reporter
 from vc4lab.drm.kernel.binning import round_up
-from vc4lab.drm.kernel.jobs import REGION, WORKSPACE, BuiltJob, Workspace, build_submit
+from vc4lab.drm.kernel.built_job import REGION, WORKSPACE, BuiltJob, Workspace
+from vc4lab.drm.kernel.jobs import build_submit
 from vc4lab.drm.kernel.shaders import KnownShaders
 from vc4lab.drm.uapi.submit import (
     MAX_BUFFER,

@@ -10,8 +10,8 @@ import struct
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from vc4lab.drm.kernel.built_job import BuiltJob
 from vc4lab.drm.kernel.hardware import bin_only
-from vc4lab.drm.kernel.jobs import BuiltJob
 from vc4lab.drm.recorded.jobs import RecordedRun
 from vc4lab.drm.uapi.submit import JobError
 from vc4lab.qpu.disassembler import disassemble_program

@@ -5,12 +5,9 @@ from __future__ import annotations
 import ctypes
 import struct
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from vc4lab.simd import Struct, i64, ptr
-
-if TYPE_CHECKING:
-    from vc4lab.drm.kernel.shaders import Stream
 
 DONE, UNUSUAL = 0, 1
 """What a kernel returns. UNUSUAL: Python has to look, and has its reasons in words."""
@@ -100,22 +97,3 @@ class Scratch(threading.local):
             self.uses = memoryview(self._uses).cast("B").cast("I")
             self._place = ctypes.addressof(self._uses)
         INPUTS.pack_into(self.job, 0, *inputs, self._place, room)
-
-
-def stream_table(stream: Stream) -> ctypes.Array[ctypes.c_uint32] | None:
-    """What the kernels need to know of a stream; None if its indices make no sense together."""
-    words = stream.words
-    rows: list[int] = []
-    for lookup in stream.lookups:
-        if lookup.clamp >= 0:
-            row = [1, lookup.base, lookup.clamp, NO_WORD, NO_WORD]
-        else:
-            row = [0, *[*lookup.parameters, *[NO_WORD] * 4][:4]]
-        if not row[1] < words or any(words <= word != NO_WORD for word in row[2:]):
-            return None
-        rows += row
-    if any(word >= words for word in stream.resets):
-        return None
-    head = [words, len(rows) // 5, len(stream.resets), int(stream.checked.threaded)]
-    numbers = [*head, *rows, *stream.resets]
-    return (ctypes.c_uint32 * len(numbers))(*numbers)

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from vc4lab.drm.kernel.binning import round_up
-from vc4lab.drm.kernel.jobs import BuiltJob, Workspace
+from vc4lab.drm.kernel.built_job import BuiltJob, Workspace
 from vc4lab.drm.kernel.native.context import DONE, USE_BYTES, Scratch
 from vc4lab.drm.kernel.native.module import builder
 from vc4lab.drm.kernel.native.rendering_plans import rendering_plan
@@ -20,7 +20,8 @@ from vc4lab.records.declarations import GlShaderState
 from vc4lab.records.shader import GL_FIXED_SIZE
 
 if TYPE_CHECKING:
-    from vc4lab.drm.kernel.shaders import KnownShaders, Stream
+    from vc4lab.drm.kernel.shaders import KnownShaders
+    from vc4lab.drm.kernel.streams import Stream
     from vc4lab.memory import GuestMemory
 
 _SHORTEST_RECORD = GL_FIXED_SIZE + 3 * 4
