@@ -22,20 +22,18 @@ class PythonTime:
 
     def __init__(self) -> None:
         self._native: dict[int, int] = {}
-        self._clocks: dict[int, int] = {}
+        self._clocks: list[int] = []
 
     def nanoseconds(self) -> tuple[int, int]:
         """CPU time of Python, and of native calls, of the threads that live."""
-        clocks, native = self._clocks, self._native
-        total = 0
-        for thread in threading.enumerate():
-            number = thread.ident
-            if number is None:
-                continue
-            if number not in clocks:
-                clocks[number] = time.pthread_getcpuclockid(number)
-            total += time.clock_gettime_ns(clocks[number])
-        spent = sum(list(native.values()))
+        if threading.active_count() != len(self._clocks):
+            self._clocks = [
+                time.pthread_getcpuclockid(thread.ident)
+                for thread in threading.enumerate()
+                if thread.ident is not None
+            ]
+        total = sum(map(time.clock_gettime_ns, self._clocks))
+        spent = sum(list(self._native.values()))
         return total - spent, spent
 
     @contextmanager
