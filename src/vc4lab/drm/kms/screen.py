@@ -94,6 +94,7 @@ class Screen:
         self.frames = 0
         """Pictures shown."""
         self.started = self.moment = time.monotonic()
+        self._period: tuple[Blob | None, float] | None = None
         """When the last vblank was."""
         self.clock = 0.0
         """Seconds at which the last picture was shown: the vblank's, unpaced as if each picture
@@ -206,9 +207,12 @@ class Screen:
 
     @property
     def period(self) -> float:
-        """Seconds between vblanks."""
-        mode = self.mode
-        return 1.0 / refresh_of(mode) if mode is not None else 1.0 / 60.0
+        """Seconds between vblanks. Asked for several times a frame, so kept with its mode."""
+        blob = self.blobs.get(self.crtc.state["MODE_ID"])
+        if self._period is None or self._period[0] is not blob:
+            mode = self.mode
+            self._period = blob, 1.0 / refresh_of(mode) if mode is not None else 1.0 / 60.0
+        return self._period[1]
 
     def next_vblank(self, now: float) -> float:
         """When the next one is."""
