@@ -26,7 +26,9 @@ from vc4lab.records.shader import GlShader, parse_gl_state
 from vc4lab.v3d.core import V3D
 from vc4lab.v3d.fragment.tile_context import DrawParams
 from vc4lab.v3d.lists.pipeline_table import parameter_places
+from vc4lab.v3d.lists.shader_state import ProgramCache
 from vc4lab.v3d.lists.vertices import Arena
+from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
 
 JOBS = Path(__file__).parents[2] / "data" / "vc4-jobs"
 TEXTURED, PLAIN = "glmark2_texture_texture-filter_nearest", "tri_arm64"
@@ -301,3 +303,16 @@ def test_room_for_vertices_becomes_one_block() -> None:
     assert arena.take(8) == places[0]
     arena.reserve(1 << 24)
     assert arena.window[1] - arena.window[0] >= 1 << 24
+
+
+def test_programs_that_take_turns_at_one_place_are_the_same_objects() -> None:
+    memory, reporter = GuestMemory(), Reporter()
+    programs = ProgramCache(memory, reporter, DEFAULT_UNKNOWNS)
+    codes = [assemble(solid(colour)).bytes for colour in (RED, GREEN)]
+    met = []
+    for code in codes * 3:
+        memory.write(0x1000, bytes(64))
+        memory.write(0x1000, code)
+        met.append(programs.get(0x1000))
+    assert met[0] != met[1]
+    assert all(met[n] is met[n % 2] for n in range(6))

@@ -86,6 +86,8 @@ def read_shader_state(
 Textures = tuple[tuple[TextureKind | None, ...], tuple[TextureDescriptor | None, ...]]
 """Of each request; None where the parameters are only known while the program runs."""
 
+KNOWN_PROGRAMS = 512
+"""Programs that are remembered after others took their places in memory."""
 KNOWN_LAYOUTS = 8
 """Layouts of the uniform stream that are remembered of one program."""
 
@@ -121,6 +123,8 @@ class ProgramCache:
         self.unknowns = unknowns
         self.reporter = reporter
         self._programs: dict[int, Program] = {}
+        self._met: dict[Program, Program] = {}
+        """Programs come again: then it is the same object, whose pipelines others remember."""
         self._textures: dict[tuple[Any, ...], tuple[Program, Textures]] = {}
         self._layouts: dict[int, tuple[Program, deque[tuple[int, StreamLayout]]]] = {}
 
@@ -130,6 +134,9 @@ class ProgramCache:
         if known is not None and known.lies_in(self.memory):
             return known
         program = Program.from_memory(self.memory, address, settings=self.unknowns)
+        if len(self._met) >= KNOWN_PROGRAMS:
+            self._met.clear()
+        program = self._met.setdefault(program, program)
         for problem in program.problems:
             if problem.code == "QPU-047":  # reported where the program is compiled
                 continue
