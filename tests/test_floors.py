@@ -1,4 +1,4 @@
-"""The floors of the house: what a folder may import (CONTRIBUTING.md, rule 2)."""
+"""The floors of the house: what a folder may import (CONTRIBUTING.md, rule 2), and no circles."""
 
 from __future__ import annotations
 
@@ -28,20 +28,38 @@ FOLDERS = sorted(
 )
 
 
+CIRCLES = (
+    {"qpu.program", "qpu.program_reader"},
+    {"simd.operators", "simd.value"},
+    {"soc.cores.arm32", "soc.cores.arm32_timer", "soc.cores.hyp_core"},
+    {"v3d.core", "v3d.list_registers", "v3d.program_registers"},
+    {
+        "v3d.fragment.interpreted",
+        "v3d.fragment.interpreted_queue",
+        "v3d.fragment.queue_environment",
+    },
+    {"v3d.fragment.late_textures", "v3d.fragment.tmu_kernels"},
+    {"v3d.fragment.primitives", "v3d.fragment.trapezoid"},
+    {"v3d.lists.lint", "v3d.lists.rendering"},
+)
+"""Modules that name each other in imports, most of them for types only. No more of them."""
+
+
 def imports(path: Path) -> Iterator[str]:
-    """The first folder of each module of vc4lab that a file imports, wherever in it."""
+    """Each module of vc4lab or name in one that a file imports, wherever in it, without `vc4lab.`.
+
+    Of `from vc4lab.a import b`, a.b.
+    """
     for node in ast.walk(ast.parse(path.read_text())):
         names: list[str] = []
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module == "vc4lab":
-            names = [f"vc4lab.{alias.name}" for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            names = [node.module]
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
         for name in names:
             package, _, rest = name.partition(".")
             if package == "vc4lab" and rest:
-                yield rest.split(".")[0]
+                yield rest
 
 
 @pytest.mark.parametrize("folder", [name for name in FOLDERS if name not in FREE])
@@ -52,8 +70,58 @@ def test_imports_only_point_down(folder: str) -> None:
         f"{path.relative_to(SOURCES)}: vc4lab.{target}"
         for path in files
         if path.exists()
-        for target in imports(path)
+        for target in (name.split(".")[0] for name in imports(path))
         if target in LEVELS and target != folder
         if LEVELS[target] > level or (LEVELS[target] == level > 0 and level < 4)
     }
     assert not upward
+
+
+def graph() -> dict[str, set[str]]:
+    """Which modules each module imports, also for types only."""
+    paths = {}
+    for path in SOURCES.rglob("*.py"):
+        parts = path.relative_to(SOURCES).with_suffix("").parts
+        paths[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    found = {}
+    for module, path in paths.items():
+        names = imports(path)
+        targets = {name if name in paths else name.rpartition(".")[0] for name in names}
+        found[module] = (targets & set(paths)) - {module, ""}
+    return found
+
+
+def reached(modules: dict[str, set[str]], start: str) -> set[str]:
+    """The modules that are imported on the way, and on theirs."""
+    found: set[str] = set()
+    left = [start]
+    while left:
+        for target in modules[left.pop()] - found:
+            found.add(target)
+            left.append(target)
+    return found
+
+
+def circles(modules: dict[str, set[str]]) -> set[frozenset[str]]:
+    """Groups of modules each of which reaches all others of its group."""
+    all_reached = {module: reached(modules, module) for module in modules}
+    return {
+        frozenset(other for other in far if module in all_reached[other])
+        for module, far in all_reached.items()
+        if module in far
+    }
+
+
+def test_circles_are_found() -> None:
+    modules = {"a": {"b"}, "b": {"c"}, "c": {"a", "d"}, "d": {"e"}, "e": set()}
+    assert circles(modules) == {frozenset("abc")}
+
+
+def test_imports_make_no_circles() -> None:
+    new = circles(graph()) - {frozenset(circle) for circle in CIRCLES}
+    assert not new, "; ".join(" and ".join(sorted(circle)) for circle in new)
+
+
+def test_no_opened_circle_is_still_listed() -> None:
+    gone = {frozenset(circle) for circle in CIRCLES} - circles(graph())
+    assert not gone

@@ -11,7 +11,7 @@ from tests.support.drm_client import run_client
 from vc4lab.drm.cpu_memory.profiles import Attribute
 from vc4lab.drm.device.device import DrmDevice
 from vc4lab.drm.device.gem import contiguous_size
-from vc4lab.drm.uapi.ioctls import Refused
+from vc4lab.drm.uapi.results import Refused
 from vc4lab.drm.xlnx.buffers import XlnxBuffers, XlnxImport
 
 Make = Callable[..., DrmDevice]

@@ -23,7 +23,7 @@ from vc4lab.drm.cpu_memory.touched import PAGE, Looker, Region, children
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
-    from vc4lab.drm.device.gem import GemObject
+    from vc4lab.drm.device.gem_objects import GemObject
     from vc4lab.memory import GuestMemory
 
 KEPT_FRAMES = 1000

@@ -7,7 +7,8 @@ import itertools
 from collections.abc import Mapping
 
 from vc4lab.drm.device.files import OpenFile
-from vc4lab.drm.uapi.ioctls import Call, Refused, invalid, ioctl
+from vc4lab.drm.uapi.ioctls import Call, ioctl
+from vc4lab.drm.uapi.results import Refused, invalid
 
 CAPABILITIES = {
     0x1: 1,  # dumb buffers

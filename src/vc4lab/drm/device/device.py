@@ -15,7 +15,8 @@ from vc4lab.drm.cpu_memory.accounts import CpuMemory
 from vc4lab.drm.cpu_memory.profiles import Profile, load_profile
 from vc4lab.drm.device.drivers import NAMES, Driver, core_of
 from vc4lab.drm.device.files import OpenFile
-from vc4lab.drm.device.gem import Buffers, DmaBuf, GemObject
+from vc4lab.drm.device.gem import Buffers
+from vc4lab.drm.device.gem_objects import DmaBuf, GemObject
 from vc4lab.drm.device.gpu import Gpu, Job
 from vc4lab.drm.device.memory import DEFAULT_BYTES, PAGE, GpuMemory
 from vc4lab.drm.device.pictures import FinalScreen, Pictures, RunResult
@@ -41,15 +42,8 @@ from vc4lab.drm.supervisor.descriptors import Opened
 from vc4lab.drm.supervisor.file_status import FileStatus
 from vc4lab.drm.supervisor.supervisor import Supervisor
 from vc4lab.drm.supervisor.uevents import card_changed
-from vc4lab.drm.uapi.ioctls import (
-    DRM_TYPE,
-    READ,
-    WRITE,
-    Call,
-    Later,
-    Refused,
-    table_of,
-)
+from vc4lab.drm.uapi.ioctls import DRM_TYPE, READ, WRITE, Call, table_of
+from vc4lab.drm.uapi.results import Later, Refused
 from vc4lab.drm.xlnx.buffers import XlnxBuffers
 from vc4lab.drm.xlnx.parameters import Parameters
 

@@ -6,6 +6,8 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
 
+from vc4lab.drm.supervisor.descriptors import Opened
+
 _lock = threading.Lock()
 """Of all fences: what is done under it is short, and a job has one of its own without more."""
 
@@ -64,6 +66,13 @@ def all_of(fences: Iterable[Fence]) -> Fence:
     for fence in pending:
         fence.then(one)
     return result
+
+
+class SyncObject(Opened):
+    """A box for a fence."""
+
+    def __init__(self, fence: Fence | None = None) -> None:
+        self.fence = fence
 
 
 class SyncFiles:

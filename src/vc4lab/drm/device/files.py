@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from vc4lab.drm.supervisor.descriptors import Opened
 
 if TYPE_CHECKING:
-    from vc4lab.drm.device.gem import GemObject
-    from vc4lab.drm.device.syncobjs import SyncObject
+    from vc4lab.drm.device.fences import SyncObject
+    from vc4lab.drm.device.gem_objects import GemObject
 
 MAX_EVENT_BYTES = 4096
 """Of events that wait in one file: the kernel refuses more with ENOMEM."""

@@ -18,7 +18,7 @@ from vc4lab.v3d.counters import counts
 from vc4lab.v3d.registers import BY_NAME
 
 if TYPE_CHECKING:
-    from vc4lab.drm.device.gem import GemObject
+    from vc4lab.drm.device.gem_objects import GemObject
     from vc4lab.drm.kernel.built_job import BuiltJob
     from vc4lab.drm.recorded.writer import JobRecorder
     from vc4lab.drm.uapi.submit import Submit

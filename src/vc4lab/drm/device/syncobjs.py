@@ -7,11 +7,11 @@ import os
 import struct
 import time
 
-from vc4lab.drm.device.fences import Fence, SyncFiles, all_of
+from vc4lab.drm.device.fences import Fence, SyncFiles, SyncObject, all_of
 from vc4lab.drm.device.files import OpenFile
 from vc4lab.drm.supervisor.answers import Caller
-from vc4lab.drm.supervisor.descriptors import Opened
-from vc4lab.drm.uapi.ioctls import Call, Later, Refused, invalid, ioctl, missing
+from vc4lab.drm.uapi.ioctls import Call, ioctl
+from vc4lab.drm.uapi.results import Later, Refused, invalid, missing
 from vc4lab.drm.uapi.structures import Structure
 
 CREATE_SIGNALED = 1
@@ -30,13 +30,6 @@ _FENCE_INFO = Structure(
     "sync_fence_info",
     "char[32] obj_name, char[32] driver_name, i32 status, u32 flags, u64 timestamp_ns",
 )
-
-
-class SyncObject(Opened):
-    """A box for a fence."""
-
-    def __init__(self, fence: Fence | None = None) -> None:
-        self.fence = fence
 
 
 class SyncObjects:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from vc4lab.diagnostics import Reporter
 from vc4lab.drm.device.fences import Fence
-from vc4lab.drm.device.gem import Buffers, GemObject
+from vc4lab.drm.device.gem import Buffers
+from vc4lab.drm.device.gem_objects import GemObject
 from vc4lab.drm.device.gpu import Gpu, Job, PerformanceMonitor, place_in
 from vc4lab.drm.device.memory import LISTS, LISTS_SIZE, TILE_MEMORY, TILE_MEMORY_SIZE
 from vc4lab.drm.device.syncobjs import SyncObjects
@@ -20,7 +21,8 @@ from vc4lab.drm.kernel.built_job import Workspace
 from vc4lab.drm.kernel.jobs import build_submit
 from vc4lab.drm.kernel.shader_rules import Violation
 from vc4lab.drm.kernel.shaders import KnownShaders, analyse
-from vc4lab.drm.uapi.ioctls import Call, Later, Refused, invalid, ioctl, missing
+from vc4lab.drm.uapi.ioctls import Call, ioctl
+from vc4lab.drm.uapi.results import Later, Refused, invalid, missing
 from vc4lab.drm.uapi.structures import Structure
 from vc4lab.drm.uapi.submit import MAX_BUFFERS, PAGE, JobError, JobReporter
 from vc4lab.drm.uapi.vc4 import HANG_REGISTERS, PARAMETERS, SUBMIT_FIELDS, submit_of

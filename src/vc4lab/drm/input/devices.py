@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from vc4lab.drm.uapi import evdev as e
-
-if TYPE_CHECKING:
-    from vc4lab.drm.input.clients import EvdevFile
 
 Change = tuple[int, int, int]
 """Type, code, value."""
@@ -18,6 +15,19 @@ MAJOR, FIRST_MINOR = 13, 64
 REPEAT_DELAY, REPEAT_PERIOD = 250, 33
 """Milliseconds, as the kernel's."""
 RELEASED, PRESSED, REPEATED = range(3)
+
+
+class Listener(Protocol):
+    """What gets a device's events: an open file."""
+
+    retry_at: float | None
+    """Events were lost: when to try to say so."""
+
+    def deliver(self, changes: Sequence[Change], moment: int) -> None:
+        """Changes that happened together."""
+
+    def retry(self, now: float) -> None:
+        """Say that events were lost, as soon as there is room."""
 
 
 @dataclass
@@ -50,8 +60,8 @@ class EvdevDevice:
     repeat_at: float | None = None
     repeated: int = 0
     """The key that repeats."""
-    files: list[EvdevFile] = field(default_factory=list)
-    grab: EvdevFile | None = None
+    files: list[Listener] = field(default_factory=list)
+    grab: Listener | None = None
 
     @property
     def node(self) -> str:

@@ -8,8 +8,9 @@ import struct
 from vc4lab.drm.input.devices import Axis, EvdevDevice, bit_set
 from vc4lab.drm.supervisor.answers import Caller
 from vc4lab.drm.uapi import evdev as e
-from vc4lab.drm.uapi.evdev import EvdevCall, EvdevResult, evdev_ioctl, evdev_table
-from vc4lab.drm.uapi.ioctls import READ, WRITE, Refused, invalid
+from vc4lab.drm.uapi.evdev_ioctls import EvdevCall, EvdevResult, evdev_ioctl, evdev_table
+from vc4lab.drm.uapi.ioctls import READ, WRITE
+from vc4lab.drm.uapi.results import Refused, invalid
 
 _MAX_MASK = 1 << 16
 """More than any type has codes."""

@@ -12,7 +12,7 @@ from vc4lab.drm.kms.modes import MODE, problem_of
 from vc4lab.drm.kms.scaling import SCALE_BITS
 from vc4lab.drm.kms.screen import Flip, Screen
 from vc4lab.drm.kms.unknowns import DEFAULT_UNKNOWNS, Unknowns
-from vc4lab.drm.uapi.ioctls import Later, Refused, invalid, missing
+from vc4lab.drm.uapi.results import Later, Refused, invalid, missing
 
 if TYPE_CHECKING:
     from vc4lab.drm.device.files import OpenFile

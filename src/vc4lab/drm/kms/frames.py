@@ -19,7 +19,8 @@ from vc4lab.drm.kms.formats import (
 from vc4lab.drm.kms.modes import MAX_SIDE
 from vc4lab.drm.kms.objects import found
 from vc4lab.drm.kms.screen import FrameBuffer, Screen
-from vc4lab.drm.uapi.ioctls import Call, Refused, invalid, ioctl, missing
+from vc4lab.drm.uapi.ioctls import Call, ioctl
+from vc4lab.drm.uapi.results import Refused, invalid, missing
 
 WITH_MODIFIERS = 2
 MAX_FRAME_BUFFERS = 65536

@@ -12,7 +12,8 @@ from vc4lab.drm.kms.frames import FrameBuffers
 from vc4lab.drm.kms.modes import CRTC_FIELDS, MODE
 from vc4lab.drm.kms.resources import Resources
 from vc4lab.drm.kms.screen import CURSOR, MAX_VBLANKS, PRIMARY, FrameBuffer, Screen, Waiter
-from vc4lab.drm.uapi.ioctls import Call, Later, Refused, invalid, ioctl
+from vc4lab.drm.uapi.ioctls import Call, ioctl
+from vc4lab.drm.uapi.results import Later, Refused, invalid
 
 if TYPE_CHECKING:
     from vc4lab.drm.device.gem import Buffers

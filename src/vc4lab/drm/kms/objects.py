@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from vc4lab.drm.uapi.ioctls import missing
+from vc4lab.drm.uapi.results import missing
 
 CRTC, CONNECTOR, ENCODER, MODE, PROPERTY, FRAME_BUFFER, BLOB, PLANE = (
     0xCCCCCCCC, 0xC0C0C0C0, 0xE0E0E0E0, 0xDEDEDEDE, 0xB0B0B0B0, 0xFBFBFBFB, 0xBBBBBBBB,

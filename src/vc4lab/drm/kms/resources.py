@@ -10,7 +10,8 @@ from vc4lab.drm.kms import objects as o
 from vc4lab.drm.kms.formats import FORMATS
 from vc4lab.drm.kms.modes import CRTC_FIELDS, MAX_SIDE, MODE
 from vc4lab.drm.kms.screen import HDMI_A, HEIGHT_MM, OVERLAY, TMDS, WIDTH_MM, Screen
-from vc4lab.drm.uapi.ioctls import Call, invalid, ioctl, missing
+from vc4lab.drm.uapi.ioctls import Call, ioctl
+from vc4lab.drm.uapi.results import invalid, missing
 
 if TYPE_CHECKING:
     from vc4lab.drm.device.files import OpenFile

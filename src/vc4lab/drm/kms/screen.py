@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from vc4lab.drm.device.fences import Fence
 from vc4lab.drm.device.files import EVENT_FLIP, EVENT_VBLANK, OpenFile
-from vc4lab.drm.device.gem import GemObject
+from vc4lab.drm.device.gem_objects import GemObject
 from vc4lab.drm.kms import objects as o
 from vc4lab.drm.kms.formats import Format, in_formats
 from vc4lab.drm.kms.modes import MODE, STANDARD, Mode, refresh_of

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from vc4lab.drm.supervisor.descriptors import Descriptors, Opened
 from vc4lab.drm.supervisor.notifications import Listener, Notification
 from vc4lab.drm.supervisor.targets import DescriptorInfo, Targets, Task
-from vc4lab.drm.uapi.ioctls import Later, Refused
+from vc4lab.drm.uapi.results import Later, Refused
 
 if TYPE_CHECKING:
     from vc4lab.drm.supervisor.file_status import FileStatus

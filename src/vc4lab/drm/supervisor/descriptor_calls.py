@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from vc4lab.drm.supervisor.answers import Answer, Caller, Device, Outcome
 from vc4lab.drm.supervisor.descriptors import EventPolls, control
 from vc4lab.drm.supervisor.restarts import restart_with
-from vc4lab.drm.uapi.ioctls import Later, Refused
+from vc4lab.drm.uapi.results import Later, Refused
 
 if TYPE_CHECKING:
     from vc4lab.drm.supervisor.descriptors import Opened

@@ -12,7 +12,7 @@ from vc4lab.drm.nodes.foreign import ForeignTree
 from vc4lab.drm.nodes.tree import HostPath, Node, Tree
 from vc4lab.drm.supervisor.answers import Answer, Caller, Device, Outcome
 from vc4lab.drm.supervisor.file_status import FileStatus, file_system_status
-from vc4lab.drm.uapi.ioctls import Refused
+from vc4lab.drm.uapi.results import Refused
 
 _AT_FDCWD = 0xFFFFFF9C
 _NO_FOLLOW = 0x100

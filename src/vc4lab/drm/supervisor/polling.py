@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from vc4lab.drm.supervisor.answers import Answer, Caller, Device, Outcome
 from vc4lab.drm.supervisor.filters import WINDOW
-from vc4lab.drm.uapi.ioctls import Later
+from vc4lab.drm.uapi.results import Later
 
 if TYPE_CHECKING:
     from vc4lab.drm.supervisor.descriptors import Opened

@@ -15,7 +15,7 @@ import platform
 from typing import Any
 
 from vc4lab.drm.supervisor.notifications import Listener, Notification
-from vc4lab.drm.uapi.ioctls import Refused
+from vc4lab.drm.uapi.results import Refused
 
 _GET_REGISTERS, _SET_REGISTERS, _DETACH = 12, 13, 17
 _SEIZE, _INTERRUPT = 0x4206, 0x4207

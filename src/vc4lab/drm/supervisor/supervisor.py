@@ -31,7 +31,7 @@ from vc4lab.drm.supervisor.path_calls import PathCalls
 from vc4lab.drm.supervisor.polling import PollCalls
 from vc4lab.drm.supervisor.targets import Targets
 from vc4lab.drm.supervisor.uevents import Uevents
-from vc4lab.drm.uapi.ioctls import Later, Refused
+from vc4lab.drm.uapi.results import Later, Refused
 
 KEEPER = Path(__file__).with_name("keeper.py")
 _LOOK_AFTER_WAITING = 0.05

@@ -14,7 +14,7 @@ from typing import Any
 
 from vc4lab.drm.supervisor.filters import WINDOW
 from vc4lab.drm.supervisor.notifications import RESTART
-from vc4lab.drm.uapi.ioctls import Refused
+from vc4lab.drm.uapi.results import Refused
 
 KEPT_FILES = 128
 """So many threads' memory files stay open, and so many files about descriptors."""

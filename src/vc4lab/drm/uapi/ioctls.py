@@ -12,12 +12,11 @@ and the table in the documentation.
 
 from __future__ import annotations
 
-import errno
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from vc4lab.drm.uapi.results import Later
 from vc4lab.drm.uapi.structures import Structure, Values
 
 if TYPE_CHECKING:
@@ -29,43 +28,6 @@ READ, WRITE = 2, 1
 DRM_TYPE = 0x64
 COMMAND_BASE = 0x40
 """First number of a driver's own ioctls."""
-
-
-class Refused(Exception):  # noqa: N818 - an answer, not a fault
-    """The answer is an errno; `why` says it in words for traces."""
-
-    def __init__(self, number: int, why: str = "") -> None:
-        super().__init__(why or os.strerror(number))
-        self.number = number
-        self.why = why
-
-
-def invalid(why: str = "") -> Refused:
-    """EINVAL."""
-    return Refused(errno.EINVAL, why)
-
-
-def missing(why: str = "") -> Refused:
-    """ENOENT."""
-    return Refused(errno.ENOENT, why)
-
-
-@dataclass(frozen=True)
-class Later:
-    """The answer is not known yet.
-
-    `done` gives the result (0 or more, or a negative errno) as soon as there is one, else None; it
-    is asked again after everything that happens. At `deadline` (seconds of time.monotonic) it is
-    asked for the last time; then the answer is `late`.
-    """
-
-    done: Callable[[], int | None]
-    deadline: float | None = None
-    late: int = -errno.ETIME
-    watch: int | None = None
-    """A descriptor that becomes readable when it is worth asking."""
-    drop: Callable[[], None] | None = None
-    """Called once when the answer was given or the caller is gone."""
 
 
 @dataclass(slots=True)

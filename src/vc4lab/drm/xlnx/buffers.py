@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from vc4lab.drm.cpu_memory.profiles import Attribute
 from vc4lab.drm.device.files import OpenFile
-from vc4lab.drm.device.gem import MAX_DUMB_SIDE, Buffers, DmaBuf, GemObject, ImportedObject
+from vc4lab.drm.device.gem import MAX_DUMB_SIDE, Buffers
+from vc4lab.drm.device.gem_objects import DmaBuf, GemObject, ImportedObject
 from vc4lab.drm.device.memory import PAGE, GpuMemory
-from vc4lab.drm.uapi.ioctls import Call, invalid
+from vc4lab.drm.uapi.ioctls import Call
+from vc4lab.drm.uapi.results import invalid
 from vc4lab.drm.xlnx.parameters import ALIGNMENT, CACHE_DEFAULT, SCANOUT_ALIGNMENT, Parameters
 
 SCANOUT = 1

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from vc4lab.drm.nodes.tree import Tree
-from vc4lab.drm.uapi.ioctls import Call, invalid, ioctl
+from vc4lab.drm.uapi.ioctls import Call, ioctl
+from vc4lab.drm.uapi.results import invalid
 
 IDENTIFIER = 0x5362_0C75
 SCANOUT_ALIGNMENT = 256

@@ -1,0 +1,45 @@
+"""Answers to a system call that are no numbers: a refusal, and one that is not known yet."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+class Refused(Exception):  # noqa: N818 - an answer, not a fault
+    """The answer is an errno; `why` says it in words for traces."""
+
+    def __init__(self, number: int, why: str = "") -> None:
+        super().__init__(why or os.strerror(number))
+        self.number = number
+        self.why = why
+
+
+def invalid(why: str = "") -> Refused:
+    """EINVAL."""
+    return Refused(errno.EINVAL, why)
+
+
+def missing(why: str = "") -> Refused:
+    """ENOENT."""
+    return Refused(errno.ENOENT, why)
+
+
+@dataclass(frozen=True)
+class Later:
+    """The answer is not known yet.
+
+    `done` gives the result (0 or more, or a negative errno) as soon as there is one, else None; it
+    is asked again after everything that happens. At `deadline` (seconds of time.monotonic) it is
+    asked for the last time; then the answer is `late`.
+    """
+
+    done: Callable[[], int | None]
+    deadline: float | None = None
+    late: int = -errno.ETIME
+    watch: int | None = None
+    """A descriptor that becomes readable when it is worth asking."""
+    drop: Callable[[], None] | None = None
+    """Called once when the answer was given or the caller is gone."""
