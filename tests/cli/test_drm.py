@@ -197,3 +197,20 @@ def test_without_a_display_programs_run_without_a_window(monkeypatch: pytest.Mon
     result = vc4lab("--window", "--", "true")
     assert result.returncode == 0
     assert "going on without a window" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("looked_for", "said"), [("", False), ("kms_swrast_dri.so", True), ("libgallium-25.0.so", True)]
+)
+def test_it_says_when_gl_was_drawn_by_the_cpu(looked_for: str, said: bool) -> None:
+    client = CLIENT_NAMES + textwrap.dedent(f"""
+        show(open_card())
+        if {looked_for!r}:
+            try:
+                os.open("/nowhere/{looked_for}", os.O_RDONLY)
+            except FileNotFoundError:
+                pass
+    """)
+    result = vc4lab("--headless", "--", sys.executable, "-S", "-c", client)
+    assert result.returncode == 0, result.stderr
+    assert ("GL was drawn by the CPU" in result.stderr) is said

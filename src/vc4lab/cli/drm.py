@@ -295,10 +295,11 @@ def _how_it_ended(device: DrmDevice, code: int, frames: int | None) -> int:
     if device.strict_stop is not None:
         typer.echo(f"stopped (strict): {device.strict_stop.diagnostic.code}", err=True)
         return ExitCode.STRICT_STOP
-    if not device.gpu.jobs and device.screen.frames and device.name == "vc4":
+    drew = device.gpu.jobs or not device.supervisor.paths.seeks_software_gl
+    if not drew and device.screen.frames and device.name == "vc4":
         typer.echo(
-            f"vc4lab drm: no job reached the GPU: GL, if there was any, was drawn by the CPU. "
-            f"Mesa's {DRIVER} is needed; see vc4lab drm --check",
+            f"vc4lab drm: no job reached the GPU: GL was drawn by the CPU. Mesa's {DRIVER} is "
+            "needed; see vc4lab drm --check",
             err=True,
         )
     if frames is not None:

@@ -32,6 +32,7 @@ from vc4lab.drm.kms.frames import FrameBuffers
 from vc4lab.drm.kms.legacy import Legacy
 from vc4lab.drm.kms.modes import STANDARD, Mode, parse_modes
 from vc4lab.drm.kms.resources import Resources
+from vc4lab.drm.kms.scanout import picture_of
 from vc4lab.drm.kms.screen import Screen
 from vc4lab.drm.nodes.input_nodes import add_input_nodes
 from vc4lab.drm.nodes.platform_gpu import MAJOR, MINORS, platform_gpu, show_plug
@@ -129,9 +130,9 @@ class DrmDevice:
             self.parameters = Parameters(tree, params)
             self.buffers = XlnxBuffers(self.memory, self.parameters)
         self.screen = Screen(modes, paced=paced, tiled=device == "vc4")
-        self.screen.on_frame = self._frame_shown
-        self.screen.on_leaving = self._leaving
         self.pictures = Pictures(self.screen, self.memory.guest, self.v3d.unknowns)
+        self.screen.on_frame = self._frame_shown
+        self.screen.on_leaving = self.pictures.keep
         commits = Commits(self.screen, self.vc4, self.v3d.unknowns)
         modifiers = MODIFIERS if device == "vc4" else (LINEAR,)
         self.frames = FrameBuffers(self.screen, self.buffers, modifiers)
@@ -152,6 +153,7 @@ class DrmDevice:
             self.drivers = {"card0": shows, "card1": draws, "renderD128": draws}
         self.table = shows.table
         self.supervisor = Supervisor(self, tree, self.memory.file.descriptor, deep=deep)
+        self.pictures.wake = self.supervisor.wake
         self.input: Input | None = None
         """Keys and the pointer's movements go in here."""
         if input:
@@ -169,8 +171,6 @@ class DrmDevice:
             self._keep_accounts(cpu_memory)
         self.stop_after: int | None = None
         """End the programs after so many frames."""
-        self._ended = False
-        """The last picture was taken: what programs do until they are ended changes nothing."""
         self.frame_listeners: list[Callable[[int], None]] = []
         """Called with the number of pictures so far while the new one is on the screen."""
 
@@ -195,13 +195,11 @@ class DrmDevice:
         """
         before = self.screen.frames
         self.stop_after = before + frames if frames is not None else None
-        self._ended = False
-        code = self.supervisor.run(program, **options)
+        self.screen.is_over = False
+        with self.pictures.served_by_this_thread():
+            code = self.supervisor.run(program, **options)
         self.vc4.let_go()
-        shown = self.screen.frames - before
-        if frames is not None:
-            shown = min(shown, frames)  # programs go on for a moment while they are ended
-        return RunResult(code, FinalScreen(self.pictures.pixels, shown))
+        return RunResult(code, FinalScreen(self.pictures.pixels, self.screen.frames - before))
 
     def connect(self, modes: Sequence[Mode] | str = STANDARD) -> None:
         """Plug a screen in, or another one; its modes as for `--modes`. From any thread.
@@ -229,8 +227,13 @@ class DrmDevice:
         return self.stop_after is not None and self.screen.frames >= self.stop_after
 
     def screenshot(self) -> Image | None:
-        """What the screen shows, or what it showed last."""
-        return self.pictures.image
+        """What the screen shows, or what it showed last; from any thread.
+
+        While a program runs this waits for a picture that the program has handed over but that is
+        not visible yet: a second at most.
+        """
+        pixels = self.pictures.ask()
+        return picture_of(pixels) if pixels is not None else None
 
     # -- events inside -----------------------------------------------------------------------------
 
@@ -258,18 +261,12 @@ class DrmDevice:
         self.supervisor.stop()
 
     def _frame_shown(self) -> None:
-        if self._ended:
-            return
         for listener in self.frame_listeners:
             listener(self.screen.frames)
         if self.frames_came:
-            self._leaving()
-            self._ended = True
-            self.supervisor.stop()
-
-    def _leaving(self) -> None:
-        if not self._ended:
             self.pictures.keep()
+            self.screen.is_over = True
+            self.supervisor.stop()
 
     # -- as the supervisor sees it -----------------------------------------------------------------
 
@@ -480,15 +477,17 @@ class DrmDevice:
 
     def next_event(self) -> float | None:
         """When the display or the keyboard needs attention."""
-        moment = self.screen.next_event()
-        other = self.input.next_event() if self.input is not None else None
-        return moment if other is None or (moment is not None and moment < other) else other
+        moments = [self.screen.next_event(), self.pictures.next_event()]
+        if self.input is not None:
+            moments.append(self.input.next_event())
+        return min((moment for moment in moments if moment is not None), default=None)
 
     def tick(self, now: float) -> None:
         """Time has come that far."""
         if self.input is not None:
             self.input.tick(now)
         self.screen.tick(now)
+        self.pictures.tick(now)
 
 
 def _then(later: Later, finish: Callable[[int], int]) -> Later:

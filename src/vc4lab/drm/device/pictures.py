@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from functools import cached_property
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
@@ -15,6 +20,9 @@ if TYPE_CHECKING:
     from vc4lab.diagnostics.unknown import Unknowns
     from vc4lab.drm.kms.screen import Screen
     from vc4lab.memory import GuestMemory
+
+LONGEST_WAIT = 1.0
+"""Seconds that a picture waits for one that is handed over but not drawn yet."""
 
 
 class FinalScreen:
@@ -95,12 +103,70 @@ class FrameSource:
 
 
 class Pictures:
-    """Makes pictures of a screen, and keeps the one that went away last."""
+    """Makes pictures of a screen, and keeps the one that went away last.
+
+    While programs run, only the supervisor's thread knows what is on the screen: a buffer is the
+    screen's as soon as a program hands it over, before it is drawn, and the one before it is drawn
+    into again as soon as it has left. Other threads ask for their picture.
+    """
 
     def __init__(self, screen: Screen, memory: GuestMemory, unknowns: Unknowns) -> None:
         self._screen = screen
         self.composer = Composer(memory, unknowns)
         self._last: numpy.ndarray[Any, Any] | None = None
+        self.wake: Callable[[], None] = lambda: None
+        """Called when there is something for the supervisor's thread to do."""
+        self._lock = threading.Lock()
+        self._server: int | None = None
+        """The thread that answers programs."""
+        self._asked: list[tuple[float, Future[numpy.ndarray[Any, Any] | None]]] = []
+        """When they asked, and what they wait for."""
+
+    @contextlib.contextmanager
+    def served_by_this_thread(self) -> Iterator[None]:
+        """Programs run: other threads' questions are answered by this one."""
+        with self._lock:
+            self._server = threading.get_ident()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._server = None
+            self._answer()
+
+    def ask(self) -> numpy.ndarray[Any, Any] | None:
+        """`pixels`, from any thread."""
+        with self._lock:
+            if self._server in (None, threading.get_ident()):
+                return self.pixels
+            future: Future[numpy.ndarray[Any, Any] | None] = Future()
+            self._asked.append((time.monotonic(), future))
+        self.wake()
+        return future.result()
+
+    def next_event(self) -> float | None:
+        """When `tick` has something to do."""
+        if not self._asked:
+            return None
+        return self._asked[0][0] + LONGEST_WAIT if self._screen.flips else 0.0
+
+    def tick(self, now: float) -> None:
+        """Answer those who asked, if nothing was handed over that is not visible yet."""
+        if self._asked and (not self._screen.flips or now >= self._asked[0][0] + LONGEST_WAIT):
+            self._answer()
+
+    def _answer(self) -> None:
+        with self._lock:
+            asked, self._asked = self._asked, []
+        if asked:
+            try:
+                pixels = self.pixels
+            except Exception as error:
+                for _, future in asked:
+                    future.set_exception(error)
+                return
+            for _, future in asked:
+                future.set_result(pixels)
 
     @property
     def shown(self) -> Shown | None:
@@ -109,14 +175,14 @@ class Pictures:
 
     def keep(self) -> None:
         """What is shown goes away now: keep its picture."""
-        shown = self.shown
+        shown = self.shown if not self._screen.is_over else None
         if shown is not None:
             self._last = self.composer.pixels(shown)
 
     @property
     def pixels(self) -> numpy.ndarray[Any, Any] | None:
         """What the screen shows, or what it showed last, as bytes blue, green, red and another."""
-        shown = self.shown
+        shown = self.shown if not self._screen.is_over else None
         return self.composer.pixels(shown) if shown is not None else self._last
 
     @property

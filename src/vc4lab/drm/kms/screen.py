@@ -93,6 +93,8 @@ class Screen:
         self.sequence = 0
         self.frames = 0
         """Pictures shown."""
+        self.is_over = False
+        """The last picture that was wanted is shown: what programs show yet is not counted."""
         self.started = self.moment = time.monotonic()
         self._period: tuple[Blob | None, float] | None = None
         """When the last vblank was."""
@@ -262,14 +264,15 @@ class Screen:
 
     def _show(self, flip: Flip, moment: float) -> None:
         flip.done = True
-        if flip.shows:
+        shows = flip.shows and not self.is_over
+        if shows:
             self.frames += 1
             self.clock = moment - self.started if self.paced else self.clock + self.period
         if flip.wants_event and flip.file is not None:
             flip.file.add_event(EVENT_FLIP, flip.user, moment, self.sequence, self.crtc.id)
         if flip.out_fence is not None:
             flip.out_fence.signal()
-        if flip.shows and self.on_frame is not None:
+        if shows and self.on_frame is not None:
             self.on_frame()
 
     def add_flip(self, flip: Flip) -> None:

@@ -22,6 +22,9 @@ _CREATES = os.O_CREAT | os.O_EXCL
 PREFIXES = ("/sys", "/dev/dri", "/dev/input", "/run/udev", "/proc")
 """Absolute paths that begin otherwise are the host's, unless they climb with `..`."""
 
+SOFTWARE_GL = "swrast_dri.so"
+"""That of Mesa before 24.3; since then libgallium has all drivers."""
+
 
 class PathCalls:
     """open, stat, readlink, access and their relatives."""
@@ -32,6 +35,8 @@ class PathCalls:
         self.machine = machine
         self.foreign: ForeignTree | None = None
         """What programs under qemu find besides the host's files."""
+        self.seeks_software_gl = False
+        """Whether a program looked for the Mesa driver that draws on the processor."""
 
     # -- where a path leads ------------------------------------------------------------------------
 
@@ -73,6 +78,8 @@ class PathCalls:
     def open(self, caller: Caller, directory: int, address: int, flags: int) -> Answer:
         """Open a node, a file of the tree or one of the host's through the tree."""
         path = caller.text(address)
+        if path.endswith(SOFTWARE_GL) or "/libgallium" in path:
+            self.seeks_software_gl = True
         reopened = self._reopened(caller, path)
         if reopened is not None:
             return self._give(caller, reopened, flags)

@@ -1,0 +1,121 @@
+# ruff: noqa: F821 - clients are other programs
+"""Pictures for other threads, while a program draws; and the last of the frames asked for."""
+
+from __future__ import annotations
+
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy
+import pytest
+from tests.support.drm_client import run_client
+
+from vc4lab.drm.device.device import DrmDevice
+from vc4lab.drm.device.fences import Fence
+from vc4lab.drm.device.pictures import LONGEST_WAIT
+from vc4lab.drm.kms.screen import Flip
+
+Pixels = numpy.ndarray[Any, Any]
+
+
+def turning_pages() -> None:
+    """Two buffers, each filled with one number and then shown, in turn, without an end."""
+    fd = open_card()
+    crtc, first, view, pitch = show(fd)
+    handle, pitch, size = dumb(fd, 640, 480)
+    pages = [(first, view), (add_fb(fd, 640, 480, pitch, handle), map_dumb(fd, handle, size))]
+    number = 0
+    while True:
+        number += 1
+        fb, view = pages[number % 2]
+        view[:] = bytes([number % 251]) * len(view)
+        flip(fd, crtc, fb)
+        events(fd)
+
+
+def test_a_picture_for_another_thread_is_whole(
+    device: DrmDevice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at_once = device.pictures.composer.pixels
+
+    def slowly(shown: Any) -> Pixels:
+        top = at_once(shown)
+        time.sleep(0.1)  # long enough for a program that may go on to draw again
+        return numpy.concatenate([top[:240], at_once(shown)[240:]])
+
+    monkeypatch.setattr(device.pictures.composer, "pixels", slowly)
+    taken: list[Pixels] = []
+
+    def watch() -> None:
+        while device.screen.frames < 5:
+            time.sleep(0.01)
+        taken.extend(numpy.asarray(device.screenshot()) for _ in range(3))
+        device.supervisor.stop()
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    run_client(device, turning_pages, expect=None)
+    thread.join()
+    assert len(taken) == 3
+    for picture in taken:
+        assert (picture == picture[0, 0, 0]).all()
+
+
+def test_what_is_not_drawn_yet_is_waited_for(device: DrmDevice) -> None:
+    fence = Fence()
+    with ThreadPoolExecutor(1) as pool, device.pictures.served_by_this_thread():
+        device.screen.add_flip(Flip([fence], None))
+        asked = pool.submit(device.screenshot)
+        while device.pictures.next_event() is None:
+            time.sleep(0.001)
+        now = time.monotonic()
+        assert now < (device.next_event() or 0.0) <= now + LONGEST_WAIT
+        device.tick(now)
+        assert not asked.done()
+        fence.signal()
+        assert device.next_event() == 0.0
+        device.tick(now)
+        assert asked.result(10) is None  # the screen is off
+        device.screen.add_flip(Flip([Fence()], None))  # never done: the picture comes all the same
+        asked = pool.submit(device.screenshot)
+        while device.pictures.next_event() is None:
+            time.sleep(0.001)
+        device.tick(time.monotonic() + LONGEST_WAIT)
+        assert asked.result(10) is None
+        asked = pool.submit(device.screenshot)
+        while device.pictures.next_event() is None:
+            time.sleep(0.001)
+    assert asked.result(10) is None  # nothing runs any more
+
+
+def test_a_picture_that_fails_is_the_askers_problem(
+    device: DrmDevice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(_shown: Any) -> Pixels:
+        raise MemoryError
+
+    monkeypatch.setattr(type(device.pictures), "pixels", property(fails))
+    with ThreadPoolExecutor(1) as pool, device.pictures.served_by_this_thread():
+        asked = pool.submit(device.screenshot)
+        while device.pictures.next_event() is None:
+            time.sleep(0.001)
+        device.tick(time.monotonic())
+        with pytest.raises(MemoryError):
+            asked.result(10)
+
+
+def test_no_frame_comes_after_the_last_one(device: DrmDevice) -> None:
+    counts: list[int] = []
+
+    def one_more(count: int) -> None:
+        counts.append(count)
+        device.screen.touched()  # the program is quick: its next picture is there already
+
+    device.frame_listeners.append(one_more)
+    device.stop_after = 3
+    device.screen.touched()
+    for _ in range(6):
+        device.screen.tick(time.monotonic())
+    assert (device.screen.frames, counts) == (3, [1, 2, 3])
