@@ -90,7 +90,7 @@ def drm(request: pytest.FixtureRequest) -> Iterator[Callable[..., DrmDevice]]:
 def _no_supervisor() -> str:
     """Why programs cannot be supervised; empty if they can."""
     from vc4lab.drm.device.device import DrmDevice
-    from vc4lab.drm.supervisor.supervisor import NotPossible
+    from vc4lab.drm.supervisor.started import NotPossible
 
     try:
         with DrmDevice() as device:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from vc4lab.drm.device.device import DrmDevice
-from vc4lab.drm.supervisor.supervisor import NotPossible
+from vc4lab.drm.supervisor.started import NotPossible
 
 
 @cache

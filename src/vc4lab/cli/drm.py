@@ -262,7 +262,7 @@ def _run(
     suite: str | None,
 ) -> int:
     """The program's exit code. Raises typer.Exit if it cannot run."""
-    from vc4lab.drm.supervisor.supervisor import NotPossible
+    from vc4lab.drm.supervisor.started import NotPossible
 
     environment = dict(os.environ)
     if driver is not None:
@@ -314,7 +314,7 @@ def _check(folder: Path | None, suite: str | None) -> int:
     """Print what works here; the exit code is 0 if programs can run."""
     from vc4lab.drm.device.device import DrmDevice
     from vc4lab.drm.supervisor.machines import host_machine
-    from vc4lab.drm.supervisor.supervisor import NotPossible
+    from vc4lab.drm.supervisor.started import NotPossible
 
     machine = host_machine()
     kernel = os.uname()

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from vc4lab.drm.device.device import DrmDevice
-from vc4lab.drm.supervisor.supervisor import NotPossible
+from vc4lab.drm.supervisor.started import NotPossible
 
 ROOT = Path(__file__).parents[3]
 LONG = os.environ.get("VC4LAB_FUZZ") == "long"

@@ -1,7 +1,7 @@
-"""Which epoll instances and eventfds the programs still have.
+"""Which epoll instances, eventfds and mappings the programs still have.
 
-Of both the supervisor keeps copies, so the kernel's count does not say when a program's last one is
-gone; what /proc shows does. It is looked at only when many copies are kept.
+Of the first two the supervisor keeps copies, so the kernel's count does not say when a program's
+last one is gone; what /proc shows does. It is looked at only when many copies are kept.
 """
 
 from __future__ import annotations
@@ -64,3 +64,23 @@ def _found(processes: Iterable[int]) -> Iterator[tuple[str, int]]:
                     yield "poll", found
             else:
                 yield "event", int(DescriptorInfo(text).value(b"eventfd-id") or b"-1")
+
+
+def mapped_ranges(inode: int) -> list[tuple[int, int]]:
+    """Ranges of a memory file that other processes map, as (start, end)."""
+    ranges = []
+    for name in os.listdir("/proc"):
+        if not name.isdigit() or int(name) == os.getpid():
+            continue
+        try:
+            with open(f"/proc/{name}/maps", encoding="utf-8", errors="replace") as file:
+                lines = file.read().split("\n")
+        except OSError:
+            continue
+        for line in lines:
+            fields = line.split(None, 5)
+            if len(fields) == 6 and fields[4] == str(inode) and "memfd:" in fields[5]:
+                low, _, high = fields[0].partition("-")
+                start = int(fields[2], 16)
+                ranges.append((start, start + int(high, 16) - int(low, 16)))
+    return ranges

@@ -2,51 +2,40 @@
 
 from __future__ import annotations
 
-import contextlib
-import errno
 import os
-import resource
 import select
-import socket
-import struct
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from vc4lab.drm.nodes.tree import Tree
 from vc4lab.drm.supervisor.answers import Answer, Caller, Device, Outcome
-from vc4lab.drm.supervisor.census import Census
+from vc4lab.drm.supervisor.calls import SystemCalls
+from vc4lab.drm.supervisor.census import Census, mapped_ranges
 from vc4lab.drm.supervisor.descriptor_calls import DescriptorCalls
 from vc4lab.drm.supervisor.descriptors import Descriptors
-from vc4lab.drm.supervisor.filters import IOCTL_MARK, WINDOW, build_filter
+from vc4lab.drm.supervisor.filters import build_filter
 from vc4lab.drm.supervisor.keeper import descendants
 from vc4lab.drm.supervisor.machines import Machine, host_machine
 from vc4lab.drm.supervisor.notifications import Listener, Notification
 from vc4lab.drm.supervisor.path_calls import PathCalls
 from vc4lab.drm.supervisor.polling import PollCalls
+from vc4lab.drm.supervisor.started import TERMINATED, NotPossible, Started, check_limit
 from vc4lab.drm.supervisor.targets import Targets
 from vc4lab.drm.supervisor.uevents import Uevents
 from vc4lab.drm.uapi.results import Later, Refused
 
-KEEPER = Path(__file__).with_name("keeper.py")
 _LOOK_AFTER_WAITING = 0.05
 """Seconds between looks whether callers that wait are alive and have no signals."""
 _SWEEP_SECONDS = 1.0
-_AT_FDCWD = 0xFFFFFF9C
 _MOST_LEFT = 1000
 """Looks at what a dead program left in a socket; its room is far smaller."""
-_START_SECONDS = 30.0
 SWITCH_INTERVAL = 0.0002
 """Seconds a thread of Python may keep the others waiting: the GPU's must not delay answers."""
-
-
-class NotPossible(Exception):  # noqa: N818 - a fact about the host
-    """This host cannot supervise programs; the text says what is missing."""
 
 
 @dataclass
@@ -95,9 +84,10 @@ class Supervisor:
         self._woken = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._poller.register(self._woken, select.POLLIN)
         self._stop = False
-        self._handlers = self._make_handlers()
         self.uevents = Uevents()
         """Where programs hear of what is plugged in and out."""
+        answered = SystemCalls(device, self.paths, self.files, self.polls, self.uevents)
+        self._handlers = answered.table(machine.calls)
         names = ("open", "openat", "openat2", "ioctl")
         self._sees_closed = {machine.calls[name] for name in names if name in machine.calls}
         self._listener: Listener | None = None
@@ -121,33 +111,24 @@ class Supervisor:
 
         Raises NotPossible, or OSError if the program cannot be started.
         """
-        most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-        if most != resource.RLIM_INFINITY and most < WINDOW.stop:
-            raise NotPossible(
-                f"ulimit -Hn: {most} descriptors are allowed, {WINDOW.stop} are needed"
-            )
-        ours, theirs = socket.socketpair()
+        check_limit()
         code = build_filter(self.machine, deep=self.deep, inputs=self.inputs, unmaps=self.unmaps)
         self.tree.write()
-        command = [
-            *(sys.executable, "-I", "-S", str(KEEPER), str(theirs.fileno())),
-            *(str(self.machine.seccomp), code.hex(), self.tree.root, *program),
-        ]
         interval = sys.getswitchinterval()
-        keeper: subprocess.Popen[Any] | None = None
+        started: Started | None = None
         try:
-            keeper = subprocess.Popen(command, pass_fds=[theirs.fileno()], env=environment, **popen)
-            self._keeper = keeper.pid
-            theirs.close()
+            started = Started(
+                program, seccomp=self.machine.seccomp, code=code, root=self.tree.root,
+                environment=environment, **popen,
+            )  # fmt: skip
+            self._keeper = started.keeper.pid
             sys.setswitchinterval(SWITCH_INTERVAL)
-            status = self._serve(ours)
+            status = self._serve(started)
         finally:
             sys.setswitchinterval(interval)
-            with contextlib.suppress(OSError):
-                ours.send(b"Q")  # the programs end without a word
-            ours.close()
-            if keeper is not None:
-                self._finish(keeper)
+            if started is not None:
+                started.end()
+                self._finish(started.keeper)
             self.tree.remove()
             self._stop = False  # of this run, not of the next
         return (
@@ -170,23 +151,7 @@ class Supervisor:
 
     def mappings(self) -> list[tuple[int, int]]:
         """Ranges of the memory file that programs map, as (start, end)."""
-        inode = str(self.descriptors.identity[1])
-        ranges = []
-        for name in os.listdir("/proc"):
-            if not name.isdigit() or int(name) == os.getpid():
-                continue
-            try:
-                with open(f"/proc/{name}/maps", encoding="utf-8", errors="replace") as file:
-                    lines = file.read().split("\n")
-            except OSError:
-                continue
-            for line in lines:
-                fields = line.split(None, 5)
-                if len(fields) == 6 and fields[4] == inode and "memfd:" in fields[5]:
-                    low, _, high = fields[0].partition("-")
-                    start = int(fields[2], 16)
-                    ranges.append((start, start + int(high, 16) - int(low, 16)))
-        return ranges
+        return mapped_ranges(self.descriptors.identity[1])
 
     def watch(self, descriptor: int, ready: Callable[[], None]) -> None:
         """Call `ready` whenever a descriptor is readable; from the supervisor's thread only."""
@@ -237,37 +202,20 @@ class Supervisor:
             self._listener.close()
             self._listener = None
 
-    def _serve(self, connection: socket.socket) -> int:
+    def _serve(self, started: Started) -> int:
         """Answer until the keeper says how the program ended; its wait status."""
-        connection.settimeout(_START_SECONDS)
-        try:
-            data, descriptors, _, _ = socket.recv_fds(connection, 1, 1)
-        except OSError:
-            raise NotPossible("the program's keeper did not start") from None
-        if data != b"L" or not descriptors:
-            number = _number(connection) if data == b"E" else 0
-            raise NotPossible(
-                f"the kernel does not accept the filter: {os.strerror(number)} (seccomp "
-                "user notification; inside of a container its runtime may be using it)"
-            )
-        self._listener = Listener(descriptors[0])
+        self._listener = Listener(started.listener())
         self._poller.register(self._listener.descriptor, select.POLLIN)
+        connection = started.connection.fileno()
         self._poller.register(connection, select.POLLIN)
-        connection.setblocking(False)
         try:
             while not self._stop:
                 for descriptor in self._step(_SWEEP_SECONDS):
-                    if descriptor != connection.fileno():
-                        continue
-                    kind = connection.recv(1)
-                    if kind == b"X":
-                        return _number(connection)
-                    if kind == b"E":
-                        number = _number(connection)
-                        raise OSError(number, os.strerror(number))
-                    if not kind:
-                        return 9  # the keeper was killed
-            return 15
+                    if descriptor == connection:
+                        status = started.status()
+                        if status is not None:
+                            return status
+            return TERMINATED
         finally:
             self._poller.unregister(connection)
 
@@ -420,122 +368,3 @@ class Supervisor:
     def _answer(self, call: Notification, result: int) -> None:
         if self._listener is not None:
             self._listener.answer(call, result)
-
-    def _make_handlers(self) -> dict[int, Callable[[Caller, tuple[int, ...]], Answer]]:
-        paths, files, polls = self.paths, self.files, self.polls
-        table: dict[str, Callable[[Caller, tuple[int, ...]], Answer]] = {
-            "open": lambda c, a: paths.open(c, _AT_FDCWD, a[0], _int(a[1])),
-            "openat": lambda c, a: paths.open(c, a[0], a[1], _int(a[2])),
-            "openat2": paths.open_how,
-            "stat": lambda c, a: paths.stat(c, _AT_FDCWD, a[0], a[1]),
-            "lstat": lambda c, a: paths.stat(c, _AT_FDCWD, a[0], a[1], flags=0x100),
-            "newfstatat": lambda c, a: paths.stat(c, a[0], a[1], a[2], flags=_int(a[3])),
-            "statx": lambda c, a: paths.stat(c, a[0], a[1], a[4], flags=_int(a[2]), extended=True),
-            "fstat": lambda c, a: paths.status_of_descriptor(c, _int(a[0]), a[1]),
-            "fstatfs": lambda c, a: paths.file_system(c, _int(a[0]), a[1]),
-            "readlink": lambda c, a: paths.read_link(c, _AT_FDCWD, a[0], a[1], _int(a[2])),
-            "readlinkat": lambda c, a: paths.read_link(c, a[0], a[1], a[2], _int(a[3])),
-            "access": lambda c, a: paths.access(c, _AT_FDCWD, a[0], _int(a[1])),
-            "faccessat": lambda c, a: paths.access(c, a[0], a[1], _int(a[2])),
-            "faccessat2": lambda c, a: paths.access(c, a[0], a[1], _int(a[2])),
-            "getxattr": lambda c, a: paths.attributes(c, a[0]),
-            "lgetxattr": lambda c, a: paths.attributes(c, a[0]),
-            "listxattr": lambda c, a: paths.attributes(c, a[0]),
-            "llistxattr": lambda c, a: paths.attributes(c, a[0]),
-            "ioctl": self._ioctl,
-            "socket": self._socket,
-            "read": lambda c, a: files.read(c, _int(a[0]), a[1], a[2]),
-            "close": lambda c, a: files.closed(),
-            "dup": lambda c, a: files.duplicate(c, _int(a[0])),
-            "dup2": lambda c, a: files.duplicate(c, _int(a[0]), at=_int(a[1])),
-            "dup3": self._dup3,
-            "fcntl": lambda c, a: files.control(c, _int(a[0]), _int(a[1]), a[2]),
-            "lseek": lambda c, a: files.seek(c, _int(a[0]), a[1], _int(a[2])),
-            "mmap": files.map,
-            "munmap": files.unmap,
-            "mremap": lambda c, a: files.grow(c, a[0], a[1], a[2]),
-            "remap_file_pages": lambda c, a: files.turn(c, a[0]),
-            "epoll_create": lambda c, a: files.make_poll(c, 0),
-            "epoll_create1": lambda c, a: files.make_poll(c, _int(a[0])),
-            "epoll_ctl": files.control_poll,
-            "kcmp": files.compare,
-            "poll": lambda c, a: polls.poll(c, a[0], _int(a[1]), _milliseconds(a[2])),
-            "ppoll": lambda c, a: polls.poll(c, a[0], _int(a[1]), _timespec(c, a[2])),
-            "select": lambda c, a: polls.select(c, a, _timeval(c, a[4]), remaining=True),
-            "pselect6": lambda c, a: polls.select(c, a, _timespec(c, a[4]), remaining=False),
-        }
-        for name in (
-            *("write", "pread64", "pwrite64", "readv", "writev", "preadv", "pwritev"),
-            *("preadv2", "pwritev2", "ftruncate", "fallocate", "sendfile", "copy_file_range"),
-        ):
-            table[name] = lambda c, a: files.refuse(c, _int(a[0]))
-        table["pwrite64"] = self._write_at
-        calls = self.machine.calls
-        return {calls[name]: handler for name, handler in table.items() if name in calls}
-
-    def _dup3(self, caller: Caller, args: tuple[int, ...]) -> Answer:
-        if args[0] == args[1]:
-            raise Refused(errno.EINVAL)
-        return self.files.duplicate(caller, _int(args[0]), at=_int(args[1]), flags=_int(args[2]))
-
-    def _write_at(self, caller: Caller, args: tuple[int, ...]) -> Answer:
-        """pwrite64: from programs under qemu an ioctl, see setup/preload.py."""
-        if args[3] >> 32 != IOCTL_MARK:
-            return self.files.refuse(caller, _int(args[0]))
-        answer = self._ioctl(caller, (args[0], _int(args[3]), args[1]))
-        if answer is Outcome.PROCEED:
-            raise Refused(errno.ENOTTY)
-        return answer
-
-    def _socket(self, caller: Caller, args: tuple[int, ...]) -> Answer:
-        """A socket for device events: one that hears our devices alone, where that is possible."""
-        kind = _int(args[1])
-        made = self.uevents.socket(kind)
-        if made is None:
-            return Outcome.PROCEED
-        try:
-            return caller.give_copy(made, close_on_exec=bool(kind & socket.SOCK_CLOEXEC))
-        finally:
-            os.close(made)
-
-    def _ioctl(self, caller: Caller, args: tuple[int, ...]) -> Answer:
-        number, request, argument = _int(args[0]), _int(args[1]), args[2]
-        opened = self.descriptors.find(caller, number)
-        if opened is None:
-            return self.device.plain_ioctl(caller, number, request, argument)
-        return self.device.ioctl(opened, caller, request, argument)
-
-
-def _int(value: int) -> int:
-    return value & 0xFFFFFFFF
-
-
-def _number(connection: socket.socket) -> int:
-    data = b""
-    connection.setblocking(True)
-    while len(data) < 4:
-        more = connection.recv(4 - len(data))
-        if not more:
-            return 0
-        data += more
-    number: int = struct.unpack("<i", data)[0]
-    return number
-
-
-def _milliseconds(value: int) -> float | None:
-    signed = value & 0xFFFFFFFF
-    return None if signed & 0x80000000 else signed / 1000.0
-
-
-def _timespec(caller: Caller, address: int) -> float | None:
-    if not address:
-        return None
-    seconds, nanoseconds = struct.unpack("<qq", caller.read(address, 16))
-    return max(0.0, float(seconds) + nanoseconds / 1e9)
-
-
-def _timeval(caller: Caller, address: int) -> float | None:
-    if not address:
-        return None
-    seconds, microseconds = struct.unpack("<qq", caller.read(address, 16))
-    return max(0.0, float(seconds) + microseconds / 1e6)

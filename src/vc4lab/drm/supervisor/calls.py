@@ -1,0 +1,146 @@
+"""The system calls that are answered: which handler has which call, and its arguments."""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+import struct
+from collections.abc import Callable, Mapping
+
+from vc4lab.drm.supervisor.answers import Answer, Caller, Device, Outcome
+from vc4lab.drm.supervisor.descriptor_calls import DescriptorCalls
+from vc4lab.drm.supervisor.filters import IOCTL_MARK
+from vc4lab.drm.supervisor.path_calls import PathCalls
+from vc4lab.drm.supervisor.polling import PollCalls
+from vc4lab.drm.supervisor.uevents import Uevents
+from vc4lab.drm.uapi.results import Refused
+
+_AT_FDCWD = 0xFFFFFF9C
+
+Handler = Callable[[Caller, tuple[int, ...]], Answer]
+
+
+class SystemCalls:
+    """All that programs ask, each passed on to the part that knows the answer."""
+
+    def __init__(
+        self,
+        device: Device,
+        paths: PathCalls,
+        files: DescriptorCalls,
+        polls: PollCalls,
+        uevents: Uevents,
+    ) -> None:
+        self.device = device
+        self.paths = paths
+        self.files = files
+        self.polls = polls
+        self.uevents = uevents
+
+    def table(self, numbers: Mapping[str, int]) -> dict[int, Handler]:
+        """Handlers by the numbers that calls have on a machine."""
+        paths, files, polls = self.paths, self.files, self.polls
+        table: dict[str, Handler] = {
+            "open": lambda c, a: paths.open(c, _AT_FDCWD, a[0], _int(a[1])),
+            "openat": lambda c, a: paths.open(c, a[0], a[1], _int(a[2])),
+            "openat2": paths.open_how,
+            "stat": lambda c, a: paths.stat(c, _AT_FDCWD, a[0], a[1]),
+            "lstat": lambda c, a: paths.stat(c, _AT_FDCWD, a[0], a[1], flags=0x100),
+            "newfstatat": lambda c, a: paths.stat(c, a[0], a[1], a[2], flags=_int(a[3])),
+            "statx": lambda c, a: paths.stat(c, a[0], a[1], a[4], flags=_int(a[2]), extended=True),
+            "fstat": lambda c, a: paths.status_of_descriptor(c, _int(a[0]), a[1]),
+            "fstatfs": lambda c, a: paths.file_system(c, _int(a[0]), a[1]),
+            "readlink": lambda c, a: paths.read_link(c, _AT_FDCWD, a[0], a[1], _int(a[2])),
+            "readlinkat": lambda c, a: paths.read_link(c, a[0], a[1], a[2], _int(a[3])),
+            "access": lambda c, a: paths.access(c, _AT_FDCWD, a[0], _int(a[1])),
+            "faccessat": lambda c, a: paths.access(c, a[0], a[1], _int(a[2])),
+            "faccessat2": lambda c, a: paths.access(c, a[0], a[1], _int(a[2])),
+            "getxattr": lambda c, a: paths.attributes(c, a[0]),
+            "lgetxattr": lambda c, a: paths.attributes(c, a[0]),
+            "listxattr": lambda c, a: paths.attributes(c, a[0]),
+            "llistxattr": lambda c, a: paths.attributes(c, a[0]),
+            "ioctl": self._ioctl,
+            "socket": self._socket,
+            "read": lambda c, a: files.read(c, _int(a[0]), a[1], a[2]),
+            "close": lambda c, a: files.closed(),
+            "dup": lambda c, a: files.duplicate(c, _int(a[0])),
+            "dup2": lambda c, a: files.duplicate(c, _int(a[0]), at=_int(a[1])),
+            "dup3": self._dup3,
+            "fcntl": lambda c, a: files.control(c, _int(a[0]), _int(a[1]), a[2]),
+            "lseek": lambda c, a: files.seek(c, _int(a[0]), a[1], _int(a[2])),
+            "mmap": files.map,
+            "munmap": files.unmap,
+            "mremap": lambda c, a: files.grow(c, a[0], a[1], a[2]),
+            "remap_file_pages": lambda c, a: files.turn(c, a[0]),
+            "epoll_create": lambda c, a: files.make_poll(c, 0),
+            "epoll_create1": lambda c, a: files.make_poll(c, _int(a[0])),
+            "epoll_ctl": files.control_poll,
+            "kcmp": files.compare,
+            "poll": lambda c, a: polls.poll(c, a[0], _int(a[1]), _milliseconds(a[2])),
+            "ppoll": lambda c, a: polls.poll(c, a[0], _int(a[1]), _timespec(c, a[2])),
+            "select": lambda c, a: polls.select(c, a, _timeval(c, a[4]), remaining=True),
+            "pselect6": lambda c, a: polls.select(c, a, _timespec(c, a[4]), remaining=False),
+        }
+        for name in (
+            *("write", "pread64", "pwrite64", "readv", "writev", "preadv", "pwritev"),
+            *("preadv2", "pwritev2", "ftruncate", "fallocate", "sendfile", "copy_file_range"),
+        ):
+            table[name] = lambda c, a: files.refuse(c, _int(a[0]))
+        table["pwrite64"] = self._write_at
+        return {numbers[name]: handler for name, handler in table.items() if name in numbers}
+
+    def _dup3(self, caller: Caller, args: tuple[int, ...]) -> Answer:
+        if args[0] == args[1]:
+            raise Refused(errno.EINVAL)
+        return self.files.duplicate(caller, _int(args[0]), at=_int(args[1]), flags=_int(args[2]))
+
+    def _write_at(self, caller: Caller, args: tuple[int, ...]) -> Answer:
+        """pwrite64: from programs under qemu an ioctl, see setup/preload.py."""
+        if args[3] >> 32 != IOCTL_MARK:
+            return self.files.refuse(caller, _int(args[0]))
+        answer = self._ioctl(caller, (args[0], _int(args[3]), args[1]))
+        if answer is Outcome.PROCEED:
+            raise Refused(errno.ENOTTY)
+        return answer
+
+    def _socket(self, caller: Caller, args: tuple[int, ...]) -> Answer:
+        """A socket for device events: one that hears our devices alone, where that is possible."""
+        kind = _int(args[1])
+        made = self.uevents.socket(kind)
+        if made is None:
+            return Outcome.PROCEED
+        try:
+            return caller.give_copy(made, close_on_exec=bool(kind & socket.SOCK_CLOEXEC))
+        finally:
+            os.close(made)
+
+    def _ioctl(self, caller: Caller, args: tuple[int, ...]) -> Answer:
+        number, request, argument = _int(args[0]), _int(args[1]), args[2]
+        opened = caller.find(number)
+        if opened is None:
+            return self.device.plain_ioctl(caller, number, request, argument)
+        return self.device.ioctl(opened, caller, request, argument)
+
+
+def _int(value: int) -> int:
+    return value & 0xFFFFFFFF
+
+
+def _milliseconds(value: int) -> float | None:
+    signed = value & 0xFFFFFFFF
+    return None if signed & 0x80000000 else signed / 1000.0
+
+
+def _timespec(caller: Caller, address: int) -> float | None:
+    if not address:
+        return None
+    seconds, nanoseconds = struct.unpack("<qq", caller.read(address, 16))
+    return max(0.0, float(seconds) + nanoseconds / 1e9)
+
+
+def _timeval(caller: Caller, address: int) -> float | None:
+    if not address:
+        return None
+    seconds, microseconds = struct.unpack("<qq", caller.read(address, 16))
+    return max(0.0, float(seconds) + microseconds / 1e6)

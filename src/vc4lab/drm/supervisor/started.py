@@ -1,0 +1,106 @@
+"""A program and its keeper: how they are started, and how the program ended."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+import socket
+import struct
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from vc4lab.drm.supervisor.filters import WINDOW
+
+KEEPER = Path(__file__).with_name("keeper.py")
+_START_SECONDS = 30.0
+_KILLED, TERMINATED = 9, 15
+
+
+class NotPossible(Exception):  # noqa: N818 - a fact about the host
+    """This host cannot supervise programs; the text says what is missing."""
+
+
+class Started:
+    """A program under the filter, started by a keeper that reports over a socket.
+
+    Raises NotPossible, or OSError if there can be no more processes.
+    """
+
+    def __init__(
+        self,
+        program: Sequence[str],
+        *,
+        seccomp: int,
+        code: bytes,
+        root: str,
+        environment: dict[str, str] | None,
+        **popen: Any,
+    ) -> None:
+        self.connection, theirs = socket.socketpair()
+        command = [
+            *(sys.executable, "-I", "-S", str(KEEPER), str(theirs.fileno())),
+            *(str(seccomp), code.hex(), root, *program),
+        ]
+        try:
+            self.keeper = subprocess.Popen(
+                command, pass_fds=[theirs.fileno()], env=environment, **popen
+            )
+        except BaseException:
+            self.connection.close()
+            raise
+        finally:
+            theirs.close()
+
+    def listener(self) -> int:
+        """Wait until the filter is there; the descriptor its notifications come from."""
+        self.connection.settimeout(_START_SECONDS)
+        try:
+            data, descriptors, _, _ = socket.recv_fds(self.connection, 1, 1)
+        except OSError:
+            raise NotPossible("the program's keeper did not start") from None
+        if data != b"L" or not descriptors:
+            number = self._number() if data == b"E" else 0
+            raise NotPossible(
+                f"the kernel does not accept the filter: {os.strerror(number)} (seccomp "
+                "user notification; inside of a container its runtime may be using it)"
+            )
+        self.connection.setblocking(False)
+        return descriptors[0]
+
+    def status(self) -> int | None:
+        """What the keeper reports: the program's wait status. Raises OSError if it never ran."""
+        kind = self.connection.recv(1)
+        if kind == b"X":
+            return self._number()
+        if kind == b"E":
+            number = self._number()
+            raise OSError(number, os.strerror(number))
+        return None if kind else _KILLED  # the keeper was
+
+    def end(self) -> None:
+        """Have the keeper end what still runs."""
+        with contextlib.suppress(OSError):
+            self.connection.send(b"Q")  # the programs end without a word
+        self.connection.close()
+
+    def _number(self) -> int:
+        data = b""
+        self.connection.setblocking(True)
+        while len(data) < 4:
+            more = self.connection.recv(4 - len(data))
+            if not more:
+                return 0
+            data += more
+        number: int = struct.unpack("<i", data)[0]
+        return number
+
+
+def check_limit() -> None:
+    """Programs' descriptors have high numbers. Raises NotPossible."""
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    if most != resource.RLIM_INFINITY and most < WINDOW.stop:
+        raise NotPossible(f"ulimit -Hn: {most} descriptors are allowed, {WINDOW.stop} are needed")
