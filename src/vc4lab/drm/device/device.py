@@ -5,14 +5,14 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import stat
-import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.diagnostics import Reporter, StrictStop
 from vc4lab.drm.cpu_memory.accounts import CpuMemory
 from vc4lab.drm.cpu_memory.profiles import Profile, load_profile
+from vc4lab.drm.device.descriptions import Descriptions
+from vc4lab.drm.device.dma_bufs import dma_buf_ioctl, place_in_dma_buf
 from vc4lab.drm.device.drivers import NAMES, Driver, core_of
 from vc4lab.drm.device.files import OpenFile
 from vc4lab.drm.device.gem import Buffers
@@ -40,11 +40,10 @@ from vc4lab.drm.nodes.tree import Node
 from vc4lab.drm.nodes.zynqmp import zynqmp
 from vc4lab.drm.supervisor.answers import Answer, Caller, Outcome
 from vc4lab.drm.supervisor.descriptors import Opened
-from vc4lab.drm.supervisor.file_status import FileStatus
 from vc4lab.drm.supervisor.supervisor import Supervisor
 from vc4lab.drm.supervisor.uevents import card_changed
-from vc4lab.drm.uapi.ioctls import DRM_TYPE, READ, WRITE, Call, table_of
-from vc4lab.drm.uapi.results import Later, Refused
+from vc4lab.drm.uapi.ioctls import table_of
+from vc4lab.drm.uapi.results import Refused
 from vc4lab.drm.xlnx.buffers import XlnxBuffers
 from vc4lab.drm.xlnx.parameters import Parameters
 
@@ -53,13 +52,8 @@ if TYPE_CHECKING:
 
     from vc4lab.diagnostics.unknown import Unknowns
 
-DMA_BUF_SYNC = 0x40086200
-DMA_BUF_NAME = 0x62, 1
-_SYNC_WRITE, _SYNC_END, _SYNC_FLAGS = 2, 4, 7
-FIRST_INODE = 2000
 
-
-class DrmDevice:
+class DrmDevice(Descriptions):
     """A Pi's GPU for unmodified Linux programs.
 
     Parameters
@@ -141,14 +135,14 @@ class DrmDevice:
         atomic = Atomic(self.screen, commits, self.resources, self.syncobjs)
         display = self.frames, self.resources, legacy, atomic
         self.core = core_of(device, "soc:gpu" if device == "vc4" else "xlnx-drm.0")
-        shows = Driver(self.core, self.buffers)
+        shows = Driver(self.core, self.buffers, self._strict_stop)
         self.drivers = {"card0": shows, "renderD128": shows}
         """Driver by node."""
         if device == "vc4":
             shows.table = table_of(self.core, gpu_buffers, self.syncobjs, self.vc4, *display)
         else:
             shows.table = table_of(self.core, self.buffers, self.parameters, *display)
-            draws = Driver(core_of("vc4", "amba:gpu"), gpu_buffers)
+            draws = Driver(core_of("vc4", "amba:gpu"), gpu_buffers, self._strict_stop)
             draws.table = table_of(draws.core, gpu_buffers, self.syncobjs, self.vc4)
             self.drivers = {"card0": shows, "card1": draws, "renderD128": draws}
         self.table = shows.table
@@ -324,59 +318,12 @@ class DrmDevice:
     def ioctl(self, opened: Opened, caller: Caller, request: int, argument: int) -> Answer:
         """An ioctl on one of our descriptors."""
         if isinstance(opened, DmaBuf):
-            return self._dma_buf(opened, caller, request, argument)
+            return dma_buf_ioctl(opened, caller, request, argument, self.gpu)
         if isinstance(opened, EvdevFile) and self.input is not None:
             return self.input.ioctl(opened, caller, request, argument)
         if not isinstance(opened, OpenFile):
             raise Refused(errno.ENOTTY)
-        if request >> 8 & 0xFF != DRM_TYPE:
-            raise Refused(errno.ENOTTY)
-        found = self.drivers[opened.node].table.get(request & 0xFF)
-        if found is None:
-            if self.trace is not None:
-                self.trace(f"{opened}: ioctl 0x{request & 0xFF:02x}: not there")
-            raise Refused(errno.EINVAL if request & 0xFF < 0xA0 else errno.EOPNOTSUPP)
-        declared, handler = found
-        if declared.master and not opened.is_master:
-            raise Refused(errno.EACCES, "another file has the display")
-        if opened.is_render and not declared.render:
-            raise Refused(errno.EACCES, "not on a render node")
-        size = request >> 16 & 0x3FFF
-        structure = declared.structure
-        data = caller.read(argument, size) if request >> 30 & WRITE and size else b""
-        if len(data) != structure.size:
-            data = data[: structure.size].ljust(structure.size, b"\0")
-        call = Call(opened, caller, structure.parse(data))
-        copied = min(size, structure.size) if request >> 30 & READ else 0
-        known = data if request >> 30 & WRITE else None
-
-        def finish(result: int) -> int:
-            if copied and result >= 0:
-                answer = structure.pack(call.args)
-                if answer != known:  # else the program has these bytes already
-                    caller.write(argument, answer[:copied])
-            return result
-
-        try:
-            try:
-                result = handler(call)
-            except StrictStop as stop:
-                self._strict_stop(stop)
-                raise Refused(errno.EINVAL, str(stop)) from None
-            if isinstance(result, Later):
-                if self.trace is not None:
-                    self.trace(f"{opened}: {call.args} waits")
-                return _then(result, finish)
-            answer = finish(result or 0)
-        except Refused as refused:
-            if self.trace is not None:
-                name = errno.errorcode.get(refused.number, str(refused.number))
-                self.trace(f"{opened}: {call.args} = {name} ({refused})")
-            raise
-        if self.trace is not None:
-            name = errno.errorcode.get(-answer, str(-answer)) if answer < 0 else str(answer)
-            self.trace(f"{opened}: {call.args} = {name}")
-        return answer
+        return self.drivers[opened.node].ioctl(opened, caller, request, argument, self.trace)
 
     def plain_ioctl(self, caller: Caller, number: int, request: int, argument: int) -> Answer:
         """A sync file's ioctl; others are the kernel's."""
@@ -385,23 +332,6 @@ class DrmDevice:
             if result is not None:
                 return result
         return Outcome.PROCEED
-
-    def _dma_buf(self, opened: DmaBuf, caller: Caller, request: int, argument: int) -> int | Later:
-        if request == DMA_BUF_SYNC:
-            (flags,) = struct.unpack("<Q", caller.read(argument, 8))
-            if flags & ~_SYNC_FLAGS or not flags & 3:
-                raise Refused(errno.EINVAL)
-            if flags & _SYNC_END:
-                return 0  # processor and GPU see the same bytes
-            # who reads waits for the last job that draws into it, who writes for all that use it
-            target = opened.object
-            seqno = target.seqno if flags & _SYNC_WRITE else target.write_seqno
-            if self.gpu.finished >= seqno:
-                return 0
-            return Later(lambda: 0 if self.gpu.finished >= seqno else None)
-        if (request >> 8 & 0xFF, request & 0xFF) == DMA_BUF_NAME:
-            return 0
-        raise Refused(errno.ENOTTY)
 
     def unmapping(self, caller: Caller, address: int, size: int) -> None:
         """A program unmaps something: what it touched there is counted now."""
@@ -427,45 +357,7 @@ class DrmDevice:
             return offset, target
         if not isinstance(opened, DmaBuf):
             raise Refused(errno.ENODEV)
-        target = opened.object
-        if offset < target.address:  # as the program sees it; later as it was changed
-            offset += target.address
-        if not target.address <= offset <= offset + size <= target.address + target.size:
-            raise Refused(errno.EINVAL, "beyond the end of the dma-buf")
-        return target.address if target.faults_from_start else offset, target
-
-    def is_readable(self, opened: Opened) -> bool:
-        """Whether events wait."""
-        return isinstance(opened, OpenFile) and bool(opened.events)
-
-    def take_events(self, opened: Opened, room: int) -> bytes:
-        """Events for read()."""
-        return opened.take_events(room) if isinstance(opened, OpenFile) else b""
-
-    def event_descriptor(self, opened: Opened) -> int | None:
-        """For epoll."""
-        return opened.event_descriptor if isinstance(opened, OpenFile) else None
-
-    def status(self, opened: Opened) -> FileStatus:
-        """fstat."""
-        if isinstance(opened, OpenFile):
-            return FileStatus.character_device(MAJOR, MINORS[opened.node])
-        if isinstance(opened, EvdevFile):
-            return FileStatus.character_device(*opened.device.numbers)
-        size = self.size_of(opened) or 0
-        return FileStatus(stat.S_IFREG | 0o600, FIRST_INODE + id(opened) % (1 << 40), size)
-
-    def size_of(self, opened: Opened) -> int | None:
-        """Bytes of a dma-buf."""
-        return opened.object.size if isinstance(opened, DmaBuf) else None
-
-    def name_of(self, opened: Opened) -> str:
-        """What a link in /proc shows."""
-        if isinstance(opened, OpenFile):
-            return f"/dev/dri/{opened.node}"
-        if isinstance(opened, EvdevFile):
-            return f"/dev/input/{opened.device.node}"
-        return "/dmabuf:" if isinstance(opened, DmaBuf) else "anon_inode:syncobj_file"
+        return place_in_dma_buf(opened, offset, size)
 
     def events_kept(self) -> Iterable[int]:
         """Sync files whose fences are not done."""
@@ -488,13 +380,3 @@ class DrmDevice:
             self.input.tick(now)
         self.screen.tick(now)
         self.pictures.tick(now)
-
-
-def _then(later: Later, finish: Callable[[int], int]) -> Later:
-    """The same wait, with results written back at its end."""
-
-    def done() -> int | None:
-        result = later.done()
-        return None if result is None else finish(result)
-
-    return Later(done, later.deadline, later.late, later.watch, later.drop)

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from vc4lab.diagnostics import StrictStop
 from vc4lab.drm.device.core import CAPABILITIES, Core
+from vc4lab.drm.device.files import OpenFile
 from vc4lab.drm.device.gem import Buffers
-from vc4lab.drm.uapi.ioctls import Call, Ioctl, Result
+from vc4lab.drm.supervisor.answers import Caller
+from vc4lab.drm.uapi.ioctls import DRM_TYPE, READ, WRITE, Call, Ioctl, Result
+from vc4lab.drm.uapi.results import Later, Refused
 
 NAMES = ("vc4", "xlnx")
 """What `--device` takes: the driver of the display."""
 SYNC_OBJECTS = 0x13
 
+Trace = Callable[[str], None]
 Table = dict[int, tuple[Ioctl, Callable[[Call], Result]]]
 
 
@@ -22,7 +28,61 @@ class Driver:
 
     core: Core
     buffers: Buffers
+    on_strict: Callable[[StrictStop], None]
     table: Table = field(default_factory=dict)
+
+    def ioctl(
+        self, opened: OpenFile, caller: Caller, request: int, argument: int, trace: Trace | None
+    ) -> int | Later:
+        """Copy the argument in, call the handler, copy the results out. Raises Refused."""
+        if request >> 8 & 0xFF != DRM_TYPE:
+            raise Refused(errno.ENOTTY)
+        found = self.table.get(request & 0xFF)
+        if found is None:
+            if trace is not None:
+                trace(f"{opened}: ioctl 0x{request & 0xFF:02x}: not there")
+            raise Refused(errno.EINVAL if request & 0xFF < 0xA0 else errno.EOPNOTSUPP)
+        declared, handler = found
+        if declared.master and not opened.is_master:
+            raise Refused(errno.EACCES, "another file has the display")
+        if opened.is_render and not declared.render:
+            raise Refused(errno.EACCES, "not on a render node")
+        size = request >> 16 & 0x3FFF
+        structure = declared.structure
+        data = caller.read(argument, size) if request >> 30 & WRITE and size else b""
+        if len(data) != structure.size:
+            data = data[: structure.size].ljust(structure.size, b"\0")
+        call = Call(opened, caller, structure.parse(data))
+        copied = min(size, structure.size) if request >> 30 & READ else 0
+        known = data if request >> 30 & WRITE else None
+
+        def finish(result: int) -> int:
+            if copied and result >= 0:
+                answer = structure.pack(call.args)
+                if answer != known:  # else the program has these bytes already
+                    caller.write(argument, answer[:copied])
+            return result
+
+        try:
+            try:
+                result = handler(call)
+            except StrictStop as stop:
+                self.on_strict(stop)
+                raise Refused(errno.EINVAL, str(stop)) from None
+            if isinstance(result, Later):
+                if trace is not None:
+                    trace(f"{opened}: {call.args} waits")
+                return _then(result, finish)
+            answer = finish(result or 0)
+        except Refused as refused:
+            if trace is not None:
+                name = errno.errorcode.get(refused.number, str(refused.number))
+                trace(f"{opened}: {call.args} = {name} ({refused})")
+            raise
+        if trace is not None:
+            name = errno.errorcode.get(-answer, str(-answer)) if answer < 0 else str(answer)
+            trace(f"{opened}: {call.args} = {name}")
+        return answer
 
 
 def core_of(name: str, unique: str) -> Core:
@@ -34,3 +94,13 @@ def core_of(name: str, unique: str) -> Core:
         "xlnx", "20130509", "Xilinx DRM KMS Driver", unique, number=(1, 0, 0),
         capabilities=capabilities,
     )  # fmt: skip
+
+
+def _then(later: Later, finish: Callable[[int], int]) -> Later:
+    """The same wait, with results written back at its end."""
+
+    def done() -> int | None:
+        result = later.done()
+        return None if result is None else finish(result)
+
+    return Later(done, later.deadline, later.late, later.watch, later.drop)
