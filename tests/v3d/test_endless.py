@@ -61,7 +61,6 @@ def small_budgets(monkeypatch: pytest.MonkeyPatch) -> None:
     for module, name, value in (
         (tile_job, "FIRST_BUDGET", 1 << 9),
         (tiles, "FIRST_BUDGET", 1 << 9),
-        (interpreted, "FIRST_GOLDEN_BUDGET", 1 << 9),
         (draws, "GOLDEN_BUDGET", 1 << 13),
     ):
         monkeypatch.setattr(module, name, value)
@@ -98,7 +97,9 @@ def test_budgets_hold_what_drivers_tests_need() -> None:
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_loop_beyond_the_first_budget_is_drawn(engine: str) -> None:
     """Its tiles are set aside and drawn with the whole budget; what others draw there stays."""
-    rounds = 2 + (tile_job.FIRST_BUDGET if engine == "jit" else 1 << 12) // ROUND
+    rounds = (
+        2 + (tile_job.FIRST_BUDGET if engine == "jit" else interpreted.FIRST_GOLDEN_BUDGET) // ROUND
+    )
 
     def body(frame: Frame) -> bytes:
         return (
@@ -112,6 +113,12 @@ def test_a_loop_beyond_the_first_budget_is_drawn(engine: str) -> None:
     assert set(np.unique(picture)) == {RED, BLUE, BACKGROUND}
     short, _, _ = run(lambda f: loop(f, 1, RED, CORNERS), engine=engine)
     assert ((picture == RED) <= (short == RED)).all()
+
+
+def test_first_budgets_of_1080_lines_take_a_second() -> None:
+    """Each of 510 tiles spends one on an endless shader; the interpreter takes 5 us or more."""
+    assert 510 * interpreted.FIRST_GOLDEN_BUDGET <= 1 << 17
+    assert 510 * interpreted.FIRST_UNCOMPILED_BUDGET <= 1 << 16
 
 
 def test_compiled_code_ends_at_four_million_instructions() -> None:

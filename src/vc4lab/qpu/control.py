@@ -25,7 +25,7 @@ class Event(NamedTuple):
 
 def signal_events(p: Plan) -> tuple[Event, ...]:
     """The events that an instruction's signal starts."""
-    if p.kind != "alu":
+    if p.signal == Signal.NONE or p.kind != "alu":
         return ()
     if p.signal in END_SIGNALS:
         return (Event(END_DELAY_SLOTS, "end"),)
@@ -43,6 +43,11 @@ def age(
     events: tuple[Event, ...], new: tuple[Event, ...]
 ) -> tuple[tuple[Event, ...], tuple[Event, ...]]:
     """(due now, still pending) after an instruction that started the events `new`."""
+    if len(events) == 1:  # as nearly always, and the interpreter is slow enough
+        (remaining, kind, target) = events[0]
+        if remaining == 1:
+            return events, new
+        return (), (Event(remaining - 1, kind, target), *new)
     due = tuple(e for e in events if e.remaining == 1)
     later = tuple(e._replace(remaining=e.remaining - 1) for e in events if e.remaining > 1)
     return due, later + new

@@ -23,10 +23,9 @@ pixels alone would take many seconds. The JIT counts only what lies in loops.
 """
 
 GOLDEN_BUDGET = 3 << 17
-"""The same for the interpreter, which takes some seconds for it; loops of 4,095 rounds of 90
+"""The same for the interpreter, which takes one or two seconds for it; loops of 4,095 rounds of 90
 instructions, which drivers' conformance tests have, fit in.
 """
-
 
 UNCOMPILED_BUDGET = 1 << 15
 """The same for the interpreter where nobody asked for it: what the compiler refuses is rarely meant

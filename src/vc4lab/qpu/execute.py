@@ -107,6 +107,8 @@ class Core:
                     self.values["r", 4] = word
             self.sfu = [(n - 1, word) for n, word in self.sfu if n]
         self._visible, self.old = self.old, {}
+        if p.idle:
+            return
         if p.kind == "alu":
             self._alu(p)
         elif p.kind != "branch":
@@ -145,7 +147,8 @@ class Core:
             mul = self.semantics.integer(self.ops.permute(self.get(("last", "mul")), _QUAD_THREE))
         if c is not None:
             self.values["r", 5] = c
-        add_mask, mul_mask = self.condition(p.add.condition), self.condition(p.mul.condition)
+        add_mask = None if add is None else self.condition(p.add.condition)
+        mul_mask = None if mul is None else self.condition(p.mul.condition)
         if p.sets_flags:
             if p.sets_flags == "add":
                 result, mask = add, add_mask
@@ -180,8 +183,8 @@ class Core:
         """What ports A and B deliver, and a varying's C if one was read."""
         c = None
         values: list[Word] = []
-        for file, address in (("a", p.raddr_a), ("b", p.raddr_b)):
-            needed = (Mux.A if file == "a" else Mux.B) in p.muxes
+        for file, address, mux in (("a", p.raddr_a, Mux.A), ("b", p.raddr_b, Mux.B)):
+            needed = mux in p.muxes
             if address is None:
                 value = self.adopt(self.ops.const(p.immediate))
             elif address < 32:

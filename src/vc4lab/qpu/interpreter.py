@@ -131,22 +131,27 @@ class Interpreter:
         at = self.address
         self.core.execute(p, index)
         new = self._branch(p) if p.kind == "branch" else signal_events(p)
-        due, self._events = age(self._events, new)
-        self.address = (self.address + INSTRUCTION_BYTES) & 0xFFFFFFFF
+        self.address = (at + INSTRUCTION_BYTES) & 0xFFFFFFFF
         self.count += 1
         if self.trace:
             self._report(at, p)
+        if not self._events:  # as nearly always
+            self._events = new
+            return True
+        due, self._events = age(self._events, new)
+        ended = False
         for event in due:
             if event.kind == "branch":
                 assert event.target is not None
                 self.address = event.target
             elif event.kind == "switch":
                 self.core.switch_threads(bool(event.target))
-        if any(event.kind == "end" for event in due):
+            else:
+                ended = True
+        if ended:
             self.env.program_end()
             self.finished = "end"
-            return False
-        return True
+        return not ended
 
     def run(self, max_instructions: int = GOLDEN_BUDGET) -> str:
         """Run to the end; "end", "limit" (budget used up, see `env.loop_limit`) or "left"."""

@@ -57,6 +57,8 @@ class Plan:
     sets_flags: str = ""  # "add" or "mul": the ALU that gives the flags
     muxes: frozenset[int] = field(default_factory=frozenset)
     branch: Branch | None = None
+    idle: bool = False
+    """Nothing happens in it: no operation, read, write or signal."""
 
     @property
     def reads(self) -> tuple[tuple[str, int], ...]:
@@ -116,6 +118,9 @@ def plan(word: int, sf_with_never: str = "add", load_condition: str = "add") -> 
     mul_mux = (int(instruction.mul_a), int(instruction.mul_b))
     unpack = int(instruction.unpack)
     add_a = int(instruction.add_a)
+    ports = (int(instruction.raddr_a), Read.NOP if small else int(instruction.raddr_b))
+    quiet = small or signal == Signal.NONE
+    writes = add.is_write or mul.is_write
     return Plan(
         "alu",
         instruction,
@@ -136,4 +141,5 @@ def plan(word: int, sf_with_never: str = "add", load_condition: str = "add") -> 
         rotate_full=max(mul_mux) <= Mux.R3,
         sets_flags=("mul" if use_mul else "add") if sf else "",
         muxes=muxes,
+        idle=quiet and not (add_op or mul_op or writes) and ports == (Read.NOP, Read.NOP),
     )

@@ -198,9 +198,9 @@ class Program:
     def index_of(self, address: int) -> int | None:
         """The instruction at an address; None if there is none of the program."""
         for first, end, at in self._bounds:
-            index, rest = divmod((address - at) & 0xFFFFFFFF, INSTRUCTION_BYTES)
-            if index < end - first and not rest:
-                return first + index
+            offset = (address - at) & 0xFFFFFFFF
+            if offset < (end - first) * INSTRUCTION_BYTES and not offset % INSTRUCTION_BYTES:
+                return first + offset // INSTRUCTION_BYTES
         return None
 
     def after(self, index: int) -> int | None:

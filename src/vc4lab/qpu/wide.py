@@ -74,8 +74,7 @@ class WideInterpreter(Interpreter):
     def advance(self, budget: int) -> list[WideInterpreter]:
         """Run to the end, or to where the blocks part: the parts, in the order to run them in."""
         while not self.finished:
-            index = self.follow()
-            if self.env.blocks > 1 and index is not None:
+            if self.env.blocks > 1 and (index := self.follow()) is not None:
                 groups = self._groups(self.plans[index])
                 if groups is None and self.count == PROBE_AFTER:
                     groups = np.split(np.arange(self.env.blocks), [1])
