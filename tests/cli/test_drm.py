@@ -14,9 +14,9 @@ from tests.drm.conftest import why_not
 from tests.support.drm_client import CLIENT as CLIENT_NAMES
 from typer.testing import CliRunner
 
-from vc4lab.cli.drm import find_driver
 from vc4lab.cli.ioctls_page import write_page
 from vc4lab.cli.main import app
+from vc4lab.drm.setup.host_driver import find_driver
 
 CLIENT = """
 import fcntl, os, struct
@@ -109,10 +109,10 @@ def test_the_other_display() -> None:
 def test_a_driver_is_found_in_a_folder_or_a_build_tree(tmp_path: Path) -> None:
     place = tmp_path / "src" / "gallium" / "targets" / "dri"
     place.mkdir(parents=True)
-    assert find_driver(tmp_path) is None
+    assert find_driver({}, tmp_path) is None
     (place / "vc4_dri.so").write_bytes(b"")
-    assert find_driver(tmp_path) == place
-    assert find_driver(place) == place
+    assert find_driver({}, tmp_path) == place
+    assert find_driver({}, place) == place
 
 
 def test_check_says_what_is_there() -> None:

@@ -24,6 +24,12 @@ def why_not() -> str:
     return ""
 
 
+@pytest.fixture(autouse=True)
+def only_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs are the host's, whatever --setup brought here once."""
+    monkeypatch.setattr("vc4lab.drm.setup.programs.find_brought", lambda suite=None: None)
+
+
 @pytest.fixture
 def device() -> Iterator[DrmDevice]:
     """A device of default size, unpaced."""

@@ -15,29 +15,19 @@ import typer
 from vc4lab.cli.drm_jobs import print_counters, record_to, recorded
 from vc4lab.cli.drm_memory import profile_of, say_accounts, trace_frames
 from vc4lab.cli.drm_pictures import DrmPictures
-from vc4lab.cli.drm_setup import describe, prepare, set_up
+from vc4lab.cli.drm_setup import describe, set_up
 from vc4lab.cli.exit_codes import ExitCode
 from vc4lab.cli.options import FILE, Engine, limits
 from vc4lab.cli.outputs import Outputs
 from vc4lab.cli.unknown_choices import HELP, METAVAR, unknowns_of
-from vc4lab.drm.setup.places import SUITES, find_brought
+from vc4lab.drm.setup.host_driver import DRIVER, DRIVERS_PATH, find_driver
+from vc4lab.drm.setup.places import SUITES
 from vc4lab.ranges import EVERY, FRAMES, GPU_MEMORY, RECORD_COUNT, RECORD_SIZE, THREADS
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Diagnostic
     from vc4lab.drm.device.device import DrmDevice
 
-DRIVER = "vc4_dri.so"
-DRIVER_PLACES = (
-    ".", "dri", "lib/dri", "lib/x86_64-linux-gnu/dri", "lib/aarch64-linux-gnu/dri",
-    "src/gallium/targets/dri", "build/src/gallium/targets/dri",
-)  # fmt: skip
-"""Where a folder of the user's may have the driver: installed, or a Mesa build tree."""
-DRIVERS_PATH = "LIBGL_DRIVERS_PATH"
-SYSTEM_PLACES = (
-    "/usr/lib/x86_64-linux-gnu/dri", "/usr/lib/aarch64-linux-gnu/dri", "/usr/lib/dri",
-    "/usr/lib64/dri",
-)  # fmt: skip
 TRACES = ("ioctl", "memory")
 
 
@@ -165,7 +155,7 @@ def drm(
         raise _failed(f"vc4lab: {problem[0]}", problem[1])
     if trace is not None and trace not in TRACES:
         raise _failed(f"--trace {trace}: {', '.join(TRACES)} exists")
-    folder = find_driver(driver) if suite is None or driver is not None else None
+    folder = find_driver(os.environ, driver) if suite is None or driver is not None else None
     if driver is not None and folder is None:
         raise _failed(f"--driver {driver}: no {DRIVER} in it")
     if suite is not None and suite not in SUITES:
@@ -244,16 +234,6 @@ def _kind(device: str, params: Sequence[str] | None) -> dict[str, Any]:
     return {"device": device, "params": values}
 
 
-def find_driver(folder: Path | None) -> Path | None:
-    """The folder of the driver: below the user's, else where GL programs look themselves."""
-    if folder is not None:
-        places = [folder / place for place in DRIVER_PLACES]
-    else:
-        named = os.environ.get(DRIVERS_PATH, "").split(":")
-        places = [Path(place) for place in (*named, *SYSTEM_PLACES) if place]
-    return next((place for place in places if (place / DRIVER).is_file()), None)
-
-
 def _run(
     device: DrmDevice,
     program: Sequence[str],
@@ -267,10 +247,7 @@ def _run(
     environment = dict(os.environ)
     if driver is not None:
         environment[DRIVERS_PATH] = str(driver.resolve())
-    brought = find_brought(suite) if driver is None else None
-    name = program[0]
-    if brought is not None:
-        program, environment = prepare(device, brought, program, environment)
+    arm64 = (suite or True) if driver is None else False
     held: list[tuple[int, Any]] = []
 
     def stop(*_: object) -> None:
@@ -279,13 +256,13 @@ def _run(
     try:
         held.append((signal.SIGINT, signal.signal(signal.SIGINT, signal.SIG_IGN)))
         held.append((signal.SIGTERM, signal.signal(signal.SIGTERM, stop)))
-        return device.run(program, frames=frames, environment=environment)
+        return device.run(program, frames=frames, environment=environment, arm64=arm64)
     except NotPossible as reason:
         raise _failed(f"vc4lab drm: {reason}; see vc4lab drm --check") from None
     except OSError as error:
         if error.errno not in (errno.ENOENT, errno.EACCES, errno.ENOEXEC, errno.ENOTDIR):
             raise
-        raise _failed(f"{name}: {(error.strerror or '').lower()}") from None
+        raise _failed(f"{program[0]}: {(error.strerror or '').lower()}") from None
     finally:
         for number, handler in held:
             signal.signal(number, handler)
@@ -326,7 +303,7 @@ def _check(folder: Path | None, suite: str | None) -> int:
     works = True
     try:
         with DrmDevice() as device:
-            device.run(["true"])
+            device.run(["true"], arm64=False)
         typer.echo("supervisor   works: seccomp user notification")
     except (NotPossible, OSError) as error:
         works = False

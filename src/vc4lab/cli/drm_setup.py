@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
 from vc4lab.cli.exit_codes import ExitCode
-
-if TYPE_CHECKING:
-    from vc4lab.drm.device.device import DrmDevice
-    from vc4lab.drm.setup.places import Brought
 
 
 class _Display:
@@ -65,18 +61,6 @@ def set_up(suite: str | None, packages: Sequence[str]) -> int:
         typer.echo("interrupted; vc4lab drm --setup goes on from here", err=True)
         return ExitCode.INTERRUPTED
     return ExitCode.OK
-
-
-def prepare(
-    device: DrmDevice, brought: Brought, program: Sequence[str], environment: dict[str, str]
-) -> tuple[list[str], dict[str, str]]:
-    """Show the arm64 files to the device's programs; command and environment of the first."""
-    from vc4lab.drm.nodes.foreign import ForeignTree
-    from vc4lab.drm.setup.programs import start
-
-    device.supervisor.paths.foreign = ForeignTree(brought.tree)
-    started = start(brought, program, environment)
-    return started.command, started.environment
 
 
 def describe(suite: str | None) -> list[str]:

@@ -12,9 +12,7 @@ import pytest
 from tests.drm.conftest import why_not
 
 from vc4lab.drm.device.device import DrmDevice
-from vc4lab.drm.nodes.foreign import ForeignTree
 from vc4lab.drm.setup.places import Brought, find_brought
-from vc4lab.drm.setup.programs import start
 
 
 @pytest.fixture
@@ -28,10 +26,13 @@ def arm64() -> Brought:
     return found
 
 
+@pytest.fixture
+def only_the_host() -> None:
+    """Here it is about what was brought."""
+
+
 def run(device: DrmDevice, arm64: Brought, *program: str, **options: Any) -> int:
-    device.supervisor.paths.foreign = ForeignTree(arm64.tree)
-    started = start(arm64, program, dict(os.environ))
-    return device.run(started.command, environment=started.environment, **options)
+    return device.run(program, arm64=arm64.suite, **options)
 
 
 def test_the_card_is_found(device: DrmDevice, arm64: Brought, tmp_path: Path) -> None:

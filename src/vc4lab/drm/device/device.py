@@ -38,6 +38,7 @@ from vc4lab.drm.nodes.input_nodes import add_input_nodes
 from vc4lab.drm.nodes.platform_gpu import MAJOR, MINORS, platform_gpu, show_plug
 from vc4lab.drm.nodes.tree import Node
 from vc4lab.drm.nodes.zynqmp import zynqmp
+from vc4lab.drm.setup.programs import choose, in_front_of
 from vc4lab.drm.supervisor.answers import Answer, Caller, Outcome
 from vc4lab.drm.supervisor.descriptors import Opened
 from vc4lab.drm.supervisor.supervisor import Supervisor
@@ -180,9 +181,19 @@ class DrmDevice(Descriptions):
         self.supervisor.close()
 
     def run(
-        self, program: Sequence[str], *, frames: int | None = None, **options: Any
+        self,
+        program: Sequence[str],
+        *,
+        frames: int | None = None,
+        environment: dict[str, str] | None = None,
+        arm64: bool | str = True,
+        **options: Any,
     ) -> RunResult:
         """Run a program to its end, or until so many frames were shown.
+
+        Where the host has no vc4 driver, programs are run with what `vc4lab drm --setup` brought:
+        `arm64=False` declines, a suite's name ("trixie") asks for that one whatever the host has.
+        Other options are those of subprocess.Popen.
 
         The result is its exit code and has the last picture: `run(["kmscube"]).screen.image`.
         Raises NotPossible where programs cannot be supervised, OSError if it cannot be started.
@@ -190,8 +201,12 @@ class DrmDevice(Descriptions):
         before = self.screen.frames
         self.stop_after = before + frames if frames is not None else None
         self.screen.is_over = False
-        with self.pictures.served_by_this_thread():
-            code = self.supervisor.run(program, **options)
+        paths = self.supervisor.paths
+        with (
+            in_front_of(choose(arm64, environment), paths, program, environment) as started,
+            self.pictures.served_by_this_thread(),
+        ):
+            code = self.supervisor.run(started[0], environment=started[1], **options)
         self.vc4.let_go()
         return RunResult(code, FinalScreen(self.pictures.pixels, self.screen.frames - before))
 

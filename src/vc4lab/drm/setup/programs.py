@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from vc4lab.drm.setup.places import Brought
+from vc4lab.drm.nodes.foreign import ForeignTree
+from vc4lab.drm.setup.host_driver import find_driver
+from vc4lab.drm.setup.places import Brought, find_brought
+from vc4lab.drm.supervisor.path_calls import PathCalls
 
 _AARCH64 = 183
 
@@ -36,6 +40,41 @@ def start(brought: Brought, program: Sequence[str], environment: dict[str, str])
         return Started(list(program), environment, False)
     command = [*brought.emulator, str(found), *program[1:]]
     return Started(command, environment, True)
+
+
+@contextlib.contextmanager
+def in_front_of(
+    brought: Brought | None,
+    paths: PathCalls,
+    program: Sequence[str],
+    environment: dict[str, str] | None,
+) -> Iterator[tuple[Sequence[str], dict[str, str] | None]]:
+    """Show the arm64 files to programs that start meanwhile; how to start the first of them.
+
+    Without anything brought it is started as it is.
+    """
+    if brought is None:
+        yield program, environment
+        return
+    started = start(brought, program, dict(os.environ) if environment is None else environment)
+    before, paths.foreign = paths.foreign, ForeignTree(brought.tree)
+    try:
+        yield started.command, started.environment
+    finally:
+        paths.foreign = before
+
+
+def choose(arm64: bool | str, environment: Mapping[str, str] | None) -> Brought | None:
+    """What to run programs with: nothing if that is declined, or if the host has a driver.
+
+    The name of a suite asks for that one, whatever the host has.
+    """
+    if arm64 is False:
+        return None
+    if arm64 is True:
+        own = find_driver(os.environ if environment is None else environment)
+        return find_brought() if own is None else None
+    return find_brought(arm64)
 
 
 def find_program(brought: Brought, name: str) -> Path | None:

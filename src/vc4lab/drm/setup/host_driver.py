@@ -1,0 +1,28 @@
+"""Mesa's vc4 driver for the host's own processor: where it is, if there is one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+DRIVER = "vc4_dri.so"
+DRIVER_PLACES = (
+    ".", "dri", "lib/dri", "lib/x86_64-linux-gnu/dri", "lib/aarch64-linux-gnu/dri",
+    "src/gallium/targets/dri", "build/src/gallium/targets/dri",
+)  # fmt: skip
+"""Where a folder of the user's may have the driver: installed, or a Mesa build tree."""
+DRIVERS_PATH = "LIBGL_DRIVERS_PATH"
+SYSTEM_PLACES = (
+    "/usr/lib/x86_64-linux-gnu/dri", "/usr/lib/aarch64-linux-gnu/dri", "/usr/lib/dri",
+    "/usr/lib64/dri",
+)  # fmt: skip
+
+
+def find_driver(environment: Mapping[str, str], folder: Path | None = None) -> Path | None:
+    """The folder of the driver: below the user's, else where GL programs look themselves."""
+    if folder is not None:
+        places = [folder / place for place in DRIVER_PLACES]
+    else:
+        named = environment.get(DRIVERS_PATH, "").split(":")
+        places = [Path(place) for place in (*named, *SYSTEM_PLACES) if place]
+    return next((place for place in places if (place / DRIVER).is_file()), None)
