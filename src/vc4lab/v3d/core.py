@@ -1,9 +1,9 @@
 """The V3D as its bus sees it: registers with behaviour, the two list threads, the interrupt line.
 
-A register's behaviour is a method named after it (``_on_write_INTCTL``, ``_on_read_PCS``), here, in
-`list_registers.py` or in `program_registers.py`; registers without one just hold their value. Lists
-run to their end, their halt or their stall inside the write that starts them. Source: hardware
-reference 2.
+A register's behaviour is a method named after it (``_on_write_INTCTL``, ``_on_read_PCS``), in
+`status_registers.py`, `list_registers.py` or `program_registers.py`; registers without one just
+hold their value. Lists run to their end, their halt or their stall inside the write that starts
+them. Source: hardware reference 2.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ from vc4lab.v3d.registers import (
 )
 from vc4lab.v3d.scheduler import UserPrograms
 from vc4lab.v3d.shader_interrupts import ShaderInterrupts
+from vc4lab.v3d.status_registers import StatusRegisters
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
 
 if TYPE_CHECKING:
@@ -136,10 +137,11 @@ class V3D:
         self.undrawn = 0
         """Frames that were stored without any of their draws, because all of them were refused."""
         self.cache_watch: CacheWatch | None = None
-        """Notices what is not cleared, if somebody wants to know."""
+        """Notices what is not cleared, if that is wanted."""
         self.values: dict[str, int] = {register.name: register.reset for register in REGISTERS}
         self._line = False
-        self._blocks = (self, ListRegisters(self), ProgramRegisters(self))
+        status = StatusRegisters(self.values, unknowns, self.binning, lambda: self.cache_watch)
+        self._blocks = (self, status, ListRegisters(self), ProgramRegisters(self))
         self._readers = {
             r.offset: self._reader(r) for r in REGISTERS if r.access is not Access.WRITE
         }
@@ -285,36 +287,6 @@ class V3D:
     def _raise(self, bit: int) -> None:
         self.values["INTCTL"] |= bit
 
-    def _on_write_INTCTL(self, value: int) -> None:
-        self.values["INTCTL"] &= ~value
-        if self.binning.out_of_memory:
-            self._raise(OUTOMEM)  # level triggered: stays until BPOS is written
-
-    def _on_write_INTENA(self, value: int) -> None:
-        self.values["INTENA"] |= value & 0xF
-
-    def _on_write_INTDIS(self, value: int) -> None:
-        self.values["INTENA"] &= ~value
-
-    def _on_read_INTDIS(self) -> int:
-        return self.values["INTENA"] if self.unknowns["intdis_reads"] == "enabled" else 0
-
-    # -- caches: nothing is cached here, so clearing has no effect ----------------------------
-
-    def _on_write_SLCACTL(self, value: int) -> None:
-        if self.cache_watch is not None:
-            self.cache_watch.slices_cleared(value)
-
-    def _on_write_L2CACTL(self, value: int) -> None:
-        if self.cache_watch is not None:
-            self.cache_watch.l2_cleared(value)
-        if value & 3 == 3:
-            self.values["L2CACTL"] = int(self.unknowns["l2cactl_both"] == "enable")
-        elif value & 2:
-            self.values["L2CACTL"] = 0
-        elif value & 1:
-            self.values["L2CACTL"] = 1
-
     # -- list threads ------------------------------------------------------------------------
 
     def start(self, number: int) -> None:
@@ -412,17 +384,6 @@ class V3D:
         progress.tell(number, kind)
         progress.signal(number)
 
-    def _on_write_BFC(self, value: int) -> None:
-        if value & 1 or self._zero_clears(value):
-            self.values["BFC"] = 0
-
-    def _on_write_RFC(self, value: int) -> None:
-        if value & 1 or self._zero_clears(value):
-            self.values["RFC"] = 0
-
-    def _zero_clears(self, value: int) -> bool:
-        return value == 0 and self.unknowns["count_write_zero"] == "clear"
-
     def events(self) -> dict[str, int]:
         """What the blocks counted since the start, by the names in `counters.SOURCES`."""
         totals = self.binning.binner.totals | self.frames.events()
@@ -430,7 +391,7 @@ class V3D:
 
     @property
     def waiting(self) -> str | None:
-        """Who waits for what, in words; None when nobody does."""
+        """Who waits for what, in words; None when nothing does."""
         reasons = waiting_reasons(self.threads)
         if self.programs.waiting:
             reasons.append(self.programs.waiting)
