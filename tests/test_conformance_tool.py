@@ -46,6 +46,9 @@ def test_what_boards_do(chip: Chip) -> None:
         "not run"
     )
     assert chip.ran([FAILS, SKIPPED]) == [FAILS]
+    assert FAILS not in chip.unseen([FAILS, PART])
+    assert PART not in (name.lower() for name in chip.unseen([PART]))
+    assert FAILS in chip.unseen([PART])
 
 
 def test_causes_are_patterns_for_a_kind_of_difference(tmp_path: Path) -> None:
@@ -176,11 +179,13 @@ def test_results_of_piglit(tmp_path: Path) -> None:
     tests = tmp_path / "piglit" / "tests"
     tests.mkdir(parents=True)
     parts = {"X": "fail", "__type__": "Subtests"}
-    (tests / "0.json").write_text(json.dumps({"a": {"result": "fail", "subtests": parts}}))
+    (tests / "0.json").write_text(
+        json.dumps({"a": {"result": "fail", "out": "why", "subtests": parts}})
+    )
     (tests / "1.json").write_text(json.dumps({"b": {"result": "incomplete"}}))
     (tests / "2.json").write_text('{"c": {"res')
     outcome = Piglit.outcome(Piglit.__new__(Piglit), tmp_path)
-    assert outcome == Outcome({"a": "fail", "a@X": "fail"}, "b")
+    assert outcome == Outcome({"a": "fail", "a@X": "fail"}, "b", {"a": "why"})
 
 
 def test_results_of_deqp(tmp_path: Path) -> None:

@@ -129,11 +129,15 @@ def driver_text(folder: Path) -> str:
 
 
 def host_text() -> str:
-    """The machine, and the commit of the simulator."""
-    commit = subprocess.run(
-        ["git", "describe", "--always", "--dirty"], cwd=ROOT, capture_output=True, text=True
-    ).stdout.strip()
-    return f"{platform.machine()}, Linux {platform.release()}; vc4lab {commit or 'unknown'}"
+    """The machine, and the commit that the simulator's sources are of."""
+    commit = _git("log", "-1", "--format=%h", "--", "src") or "of no commit"
+    changed = ", changed" if _git("status", "--porcelain", "--", "src") else ""
+    return f"{platform.machine()}, Linux {platform.release()}; vc4lab {commit}{changed}"
+
+
+def _git(*command: str) -> str:
+    done = subprocess.run(["git", *command], cwd=ROOT, capture_output=True, text=True)
+    return done.stdout.strip()
 
 
 def say(line: str) -> None:

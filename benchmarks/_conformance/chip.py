@@ -27,7 +27,8 @@ class Chip:
     """
 
     def __init__(self) -> None:
-        pairs = (line.rsplit(",", 1) for line in _lines("fails.txt"))
+        pairs = [line.rsplit(",", 1) for line in _lines("fails.txt")]
+        self._names = {_key(name): name for name, _ in pairs}
         self.fails = {_key(name): result.lower() for name, result in pairs}
         self.flakes = {_key(name) for name in _lines("flakes.txt")}
         self._skips = re.compile("|".join(f"(?:{line})" for line in _lines("skips.txt")))
@@ -40,6 +41,11 @@ class Chip:
         if key in self.fails:
             return self.fails[key]
         return "not run" if self._skips.match(test) else "pass"
+
+    def unseen(self, tests: Iterable[str]) -> list[str]:
+        """Failures of the boards that are none of `tests`."""
+        seen = {_key(test) for test in tests}
+        return sorted(name for key, name in self._names.items() if key not in seen)
 
     def ran(self, tests: Iterable[str]) -> list[str]:
         """Those of `tests` that boards run."""

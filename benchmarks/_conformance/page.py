@@ -47,13 +47,14 @@ def _lines(
     yield HEAD
     yield f"Driver: {driver}. Host: {host}."
     yield ""
-    yield "| suite | cases run | results | agree | differ | left out, as on the boards |"
+    yield "| suite | cases run | results | agree | differ | left out |"
     yield "| --- | --- | --- | --- | --- | --- |"
     for run in runs:
         total: Counter[str] = Counter()
         for _, count in run.comparison.groups():
             total += count
-        out = "; ".join(f"{number}: {why}" for why, number in run.suite.left_out.items())
+        left_out = [(number, why) for why, number in run.suite.left_out.items() if number]
+        out = "; ".join(f"{number}: {why}" for number, why in left_out)
         yield (
             f"| {run.suite.name} | {len(run.suite.cases)} | {len(run.comparison.results)} "
             f"| {total['agree']} | {total['differ']} | {out} |"
@@ -64,6 +65,19 @@ def _lines(
         yield from _settled_lines(runs, settled)
     for run in runs:
         yield from _suite_lines(run)
+    yield from _unseen_lines(runs)
+
+
+def _unseen_lines(runs: Sequence[Run]) -> Iterator[str]:
+    """What the boards' lists name and no suite here has."""
+    seen = [test for run in runs for test in run.comparison.results]
+    unseen = runs[0].comparison.chip.unseen(seen) if runs else []
+    if unseen:
+        yield f"\n## Failures of the boards that are no case here: {len(unseen)}\n"
+        yield "Tests of window systems, of other suites, or of a newer piglit."
+        yield "<details><summary>names</summary>\n"
+        yield from (f"`{test}`  " for test in unseen)
+        yield "</details>"
 
 
 def _settled_lines(runs: Sequence[Run], settled: Sequence[Settled]) -> Iterator[str]:

@@ -56,6 +56,11 @@ class Results:
                 file.write(lines)
             self.by_name.update(results)
 
+    def keep_said(self, said: dict[str, str]) -> None:
+        """What failed cases said, beside the results."""
+        with self._lock, self.path.with_suffix(".said.txt").open("a", encoding="utf-8") as file:
+            file.writelines(f"== {name}\n{text}\n" for name, text in said.items())
+
     def missing(self, cases: Sequence[str]) -> list[str]:
         """Those of `cases` without a result."""
         return [case for case in cases if case not in self.by_name]
@@ -125,6 +130,7 @@ class Runner:
             if len(rest) == len(todo):
                 end = (folder / "output.txt").read_text(encoding="utf-8", errors="replace")[-600:]
                 raise RunFailed(f"no result of {len(todo)} cases from {todo[0]} on\n{end}")
+            results.keep_said(outcome.said)
             results.add(found)
             todo = rest
         shutil.rmtree(folder, ignore_errors=True)

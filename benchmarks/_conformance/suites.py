@@ -11,7 +11,7 @@ import re
 import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +47,8 @@ class Outcome:
 
     results: dict[str, str]
     at: str | None = None
+    said: dict[str, str] = field(default_factory=dict)
+    """What failed cases said."""
 
 
 class Suite(ABC):
@@ -108,6 +110,7 @@ class Piglit(Suite):
 
     def outcome(self, folder: Path) -> Outcome:
         results: dict[str, str] = {}
+        said: dict[str, str] = {}
         at = None
         for tests in self._found(folder / "piglit"):
             for name, test in tests.items():
@@ -115,9 +118,11 @@ class Piglit(Suite):
                     at = name
                     continue
                 results[name] = test["result"]
+                if test["result"] not in ("pass", "skip"):
+                    said[name] = f"{test.get('out', '')}\n{test.get('err', '')}".strip()
                 parts = test.get("subtests", {})
                 results.update({f"{name}@{part}": parts[part] for part in parts if part[0] != "_"})
-        return Outcome(results, at)
+        return Outcome(results, at, said)
 
     @staticmethod
     def _found(folder: Path) -> Iterator[dict[str, Any]]:
