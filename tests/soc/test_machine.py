@@ -127,6 +127,25 @@ def test_addresses_outside_ram_and_the_unpowered_v3d(boot):
     assert "0x3c100000" in machine.reporter.summary()
 
 
+@pytest.mark.parametrize(
+    ("page", "named"),
+    [
+        (0x004000, "TXP"),
+        (0x400000, "HVS"),
+        (0x403000, "HVS"),
+        (0x807000, "pixel valve 2"),
+        (0x902000, "HDMI controller"),
+    ],
+)
+def test_registers_of_the_display_are_named(boot, page: int, named: str):
+    """A program that drives the display itself hears why its picture does not come."""
+    machine = boot("hang")
+    machine.bus.write(page, 4, 1)
+    (item,) = [item for item in machine.reporter.items if item.code == "SOC-001"]
+    assert item.message.startswith(f"write to {named}")
+    assert "not modelled, the picture comes from the firmware's framebuffer alone" in item.message
+
+
 def test_v3d_frames_count(boot):
     machine = boot("v3d")
     assert machine.v3d is None

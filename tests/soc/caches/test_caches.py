@@ -442,3 +442,16 @@ def test_who_has_no_cache_on_needs_no_hint(boot: Callable[..., Machine]) -> None
     machine = boot("framebuffer")
     machine.run()
     assert not machine.reporter.has("SOC-093")
+
+
+@pytest.mark.parametrize(("control", "cached"), [(0, False), (1, False), (4, False), (5, True)])
+def test_without_the_mmu_no_data_is_cached(
+    boot: Callable[..., Machine], control: int, cached: bool
+):
+    """SCTLR.C alone (bit 2, without M, bit 0) does nothing, so there is nothing to hint at."""
+    cpu = boot("framebuffer").cpu
+    core = type("Core", (type(cpu),), {"system_control": control})
+    half = core.__new__(core)
+    half.__dict__.update(cpu.__dict__)
+    half.system_register = lambda key: control  # type: ignore[method-assign]
+    assert half.sets_data_cache is cached

@@ -12,6 +12,7 @@ import ctypes
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from vc4lab.soc.address.absent import not_modelled
 from vc4lab.soc.address.block import Block, Poll, Rate, ReadHandler, WriteHandler
 from vc4lab.soc.address.native_bus import (
     AGAIN,
@@ -215,8 +216,7 @@ class Bus:
     def _nobody(self, what: str, offset: int) -> None:
         self.reporter.report(
             "SOC-001",
-            f"{what} peripheral space where nothing is built yet "
-            f"({self.name} + 0x{offset & ~0xFFF:06x})",
+            f"{what} {not_modelled(offset & ~0xFFF)} ({self.name} + 0x{offset & ~0xFFF:06x})",
             address=self.base + (offset & ~0xFFF),
             block="bus",
         )

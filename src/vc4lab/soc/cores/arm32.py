@@ -20,6 +20,7 @@ from vc4lab.soc.cores.exceptions import (
     MODE_MASK,
     SCTLR,
     SCTLR_C,
+    SCTLR_M,
     THUMB,
     USER,
     ArmException,
@@ -242,7 +243,8 @@ class Arm32(Cpu):
     @property
     def sets_data_cache(self) -> bool:
         # in HYP mode SCTLR does not count, but who sets it wants a cache
-        return super().sets_data_cache or bool(self.system_register(SCTLR) & SCTLR_C)
+        both = SCTLR_C | SCTLR_M
+        return super().sets_data_cache or self.system_register(SCTLR) & both == both
 
     # -- exceptions --------------------------------------------------------------------------------
 

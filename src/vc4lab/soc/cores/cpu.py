@@ -190,8 +190,8 @@ class Cpu(ABC):
 
     @property
     def sets_data_cache(self) -> bool:
-        """Whether the program has set SCTLR.C."""
-        return bool(self.system_control & SCTLR_C)
+        """Whether the program has set SCTLR.C and the MMU is on: without it no data is cached."""
+        return bool(self.system_control & SCTLR_C) and self._translates()
 
     def _translates(self) -> bool:
         """Whether the MMU is on."""
