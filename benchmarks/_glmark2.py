@@ -14,9 +14,9 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from vc4lab.cli.drm import DRIVERS_PATH, find_driver
 from vc4lab.drm.device.device import DrmDevice
 from vc4lab.drm.kms.modes import parse_modes
+from vc4lab.drm.setup.host_driver import DRIVERS_PATH, find_driver
 
 PROGRAM = "glmark2-es2-drm"
 SIZE = "800x600"
@@ -68,7 +68,7 @@ DRIVER = os.environ.get("VC4_DRIVER", "")
 
 def driver() -> Path:
     """The folder of the driver to measure. Raises FileNotFoundError."""
-    found = find_driver(Path(DRIVER))
+    found = find_driver(os.environ, Path(DRIVER))
     if found is None:
         raise FileNotFoundError(f"VC4_DRIVER={DRIVER}: no vc4_dri.so in it")
     return found

@@ -23,9 +23,9 @@ import time
 from pathlib import Path
 from typing import IO, Any
 
-from vc4lab.cli.drm import DRIVERS_PATH, find_driver
 from vc4lab.drm.device.device import DrmDevice
 from vc4lab.drm.kms.modes import parse_modes
+from vc4lab.drm.setup.host_driver import DRIVERS_PATH, find_driver
 
 GLMARK2 = "glmark2-es2-drm"
 SCENES = "build", "texture", "shading", "bump", "ideas", "jellyfish", "shadow", "buffer", "loop"
@@ -143,7 +143,7 @@ def main() -> int:
     parser.add_argument("--driver", type=Path, required=True)
     parser.add_argument("--minutes", type=float, default=30.0)
     options = parser.parse_args()
-    folder = find_driver(options.driver)
+    folder = find_driver(os.environ, options.driver)
     if folder is None:
         print(f"VC4_DRIVER={options.driver}: no vc4_dri.so in it")
         return 2

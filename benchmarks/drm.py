@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from vc4lab.diagnostics import Reporter
-from vc4lab.drm.kernel.jobs import Workspace, build_submit
+from vc4lab.drm.kernel.built_job import Workspace
+from vc4lab.drm.kernel.jobs import build_submit
 from vc4lab.drm.kernel.shaders import analyse
 from vc4lab.drm.recorded.jobs import RecordedRun
 from vc4lab.drm.uapi.submit import Submit

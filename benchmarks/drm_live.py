@@ -19,7 +19,7 @@ from typing import Any
 
 from benchmarks import _glmark2 as glmark2
 from benchmarks._python_time import PythonTime
-from vc4lab.cli.drm import DRIVERS_PATH
+from vc4lab.drm.setup.host_driver import DRIVERS_PATH
 
 SUBMIT_CL = 0x40
 FRAMES = 300

@@ -15,8 +15,8 @@ from typing import Any
 
 from benchmarks._llvmpipe import SCENES, Llvmpipe, llvmpipe
 from vc4lab.diagnostics import Reporter
+from vc4lab.drm.kernel.built_job import BuiltJob
 from vc4lab.drm.kernel.hardware import run_job
-from vc4lab.drm.kernel.jobs import BuiltJob
 from vc4lab.drm.recorded.jobs import RecordedRun
 from vc4lab.v3d.core import V3D
 
