@@ -41,6 +41,7 @@ from vc4lab.v3d.fragment.coverage import (
     lanes_of_quads,
     quads_of,
 )
+from vc4lab.v3d.fragment.early_depth import may_pass
 from vc4lab.v3d.fragment.samples import CENTRE, sample_points
 from vc4lab.v3d.fragment.setup import Primitive, depth_scale
 from vc4lab.v3d.fragment.shader import (
@@ -163,6 +164,14 @@ class BlockShader:
         in_quads = (splat(block.bits) & const(i32x16, QUAD_OF_LANE)) != 0
         flags = [mask_from_bits(bits) for bits in block.samples]
         self.run(primitive, block, in_quads, flags, self.clamped_depth(primitive, block))
+
+    def may_pass(self, primitive: Primitive, block: Block) -> Value:
+        """Whether a pixel of a block as `shade_listed` takes it would pass the depth test (i1)."""
+        flags = [mask_from_bits(bits) for bits in block.samples]
+        flags = flags * (self.layout.samples // len(flags))
+        depth = self.clamped_depth(primitive, block)
+        zs = self.zs + self._offset(block)
+        return may_pass(self.constants.key, zs, flags, depth, primitive.z_steps)
 
     def run(
         self, primitive: Primitive, block: Block, in_quads: Value, flags: list[Value], z: Value

@@ -18,6 +18,7 @@ from vc4lab.simd import (
     i64,
     load,
     ptr,
+    select,
     splat,
     staged,
     var,
@@ -37,6 +38,7 @@ from vc4lab.v3d.fragment.batch import (
 )
 from vc4lab.v3d.fragment.block import BlockShader, clamps_scaled
 from vc4lab.v3d.fragment.coverage import LANE_X, LANE_Y, Block
+from vc4lab.v3d.fragment.early_depth import rejects_early
 from vc4lab.v3d.fragment.quad_queue import FULL, QuadQueue, shade_queue
 from vc4lab.v3d.fragment.samples import raster_of, separate_samples
 from vc4lab.v3d.fragment.setup import (
@@ -51,6 +53,12 @@ from vc4lab.v3d.fragment.setup import (
 from vc4lab.v3d.fragment.tile_context import SETUPS, STATUS_NEEDS_SETUP, FragmentKey
 
 NO_LANE = -1
+
+FIRST_LOOKS = 12
+LOOKS_FOR_A_HIT = 8
+"""Blocks of a draw whose depth test is looked at in each tile, and how many more after each that
+has failed: to look costs some nanoseconds.
+"""
 
 
 class TriangleTracer:
@@ -67,6 +75,8 @@ class TriangleTracer:
         self.batch: Any = TriangleBatch.at(alloca(TriangleBatch.size))
         self.planes = alloca((FIXED_PLANES + self.key.n_varyings) * PLANE_ROW)
         self.blocks = alloca(LIST_BYTES)
+        self.rejects_early = rejects_early(self.key, shader.constants.program)
+        self.looks = var(i32, FIRST_LOOKS)
 
 
 def setup_number(key: FragmentKey) -> int:
@@ -116,16 +126,43 @@ def draw_triangles(tracer: Any, address: Value) -> Value:
         while place < end:
             listed: Any = CoveredBlock.at(tracer.blocks + place, 1)
             where = BlockPlace.of(listed)
-            primitive = read_triangle(tracer, where)
-            if steps is not None:
-                primitive.z_steps = steps.of(where.lane, primitive)
-            shader.shade_listed(primitive, read_block(tracer, primitive, listed, where))
+            if tracer.rejects_early:
+                shade_seen(tracer, steps, listed, where)
+            else:
+                shader.shade_listed(*read_listed(tracer, steps, listed, where))
             place = place + tracer.step
             if shader.running() is not None:
                 if ~shader.running():
                     place = end
                     more = const(i1, False)
     return batch.status
+
+
+def read_listed(
+    tracer: TriangleTracer, steps: DepthSteps | None, listed: Any, where: BlockPlace
+) -> tuple[Primitive, Block]:
+    """A block of the list and its triangle as the shader takes them."""
+    primitive = read_triangle(tracer, where)
+    if steps is not None:
+        primitive.z_steps = steps.of(where.lane, primitive)
+    return primitive, read_block(tracer, primitive, listed, where)
+
+
+@staged
+def shade_seen(tracer: Any, steps: Any, listed: Any, where: Any) -> None:
+    """Shades a block unless its depth test certainly rejects all of it.
+
+    It is read once more for the program: code generation goes by basic blocks, and would hold every
+    number that is read before the branch in a register of its own.
+    """
+    shader = tracer.shader
+    seen = const(i1, True)
+    left = tracer.looks.get()
+    if left > 0:
+        seen = shader.may_pass(*read_listed(tracer, steps, listed, where))
+        tracer.looks.set(left + select(seen, const(i32, -1), const(i32, LOOKS_FOR_A_HIT)))
+    if seen:
+        shader.shade_listed(*read_listed(tracer, steps, listed, where))
 
 
 class DepthSteps:
