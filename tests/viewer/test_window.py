@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import pytest
 from PIL import Image
 
@@ -61,3 +65,20 @@ def test_a_still_picture_is_drawn_again_when_it_has_to_be(window, monkeypatch):
     window.stay()
     assert flips
     assert not window.is_open
+
+
+def test_a_display_that_is_not_there_is_no_window() -> None:
+    pytest.importorskip("pygame", reason="pygame-ce is not here")
+    text = (
+        "from vc4lab.viewer.window import NoWindow, Window\n"
+        "try:\n    Window()\nexcept NoWindow as reason:\n    print(reason)"
+    )
+    hidden = ("DISPLAY", "WAYLAND_DISPLAY", "SDL_VIDEODRIVER")
+    environment = {name: value for name, value in os.environ.items() if name not in hidden}
+    environment["DISPLAY"] = ":4711"
+    environment["PYGAME_HIDE_SUPPORT_PROMPT"] = "1"
+    result = subprocess.run(
+        [sys.executable, "-c", text],
+        env=environment, capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+    assert result.stdout == "the display cannot be reached; going on without a window\n"

@@ -36,6 +36,8 @@ SPECIAL_KEYS = {
 """What a VT100 sends for the keys without a character."""
 
 
+_UNSEEN = "offscreen", "dummy"
+"""What SDL takes when it reaches no display: a window there could not be closed."""
 _MASKS = 0xFF0000, 0xFF00, 0xFF, 0
 """Of the colours in the pixels that `paint` takes."""
 
@@ -86,6 +88,8 @@ class Window:
             self._pygame.display.init()
         except self._pygame.error as error:
             raise NoWindow(f"no window: {error}") from None
+        if self._pygame.display.get_driver() in _UNSEEN and not os.environ.get("SDL_VIDEODRIVER"):
+            raise NoWindow("the display cannot be reached; going on without a window")
         self.error: type[Exception] = self._pygame.error
         """What SDL raises when the display is gone."""
         self._title = title
