@@ -8,6 +8,8 @@ from vc4lab.diagnostics import Diagnostic, Reporter, severity_of
 
 ENDLESS = frozenset({"QPU-041", "VTX-005", "CLE-006"})
 """A fragment shader, a shader of vertices, a list: on the chip, this is where the GPU hangs."""
+CONFIGURATIONS = frozenset(f"TMU-{number:03}" for number in range(1, 12))
+"""What a texture's parameters alone decide: once for a program, not once for each place."""
 MAX_KNOWN = 4096
 
 
@@ -47,7 +49,8 @@ class JobReports(Reporter):
         """Pass a finding on. Raises GivenUp, or StrictStop for an error in strict mode."""
         where = self.place(address) if address is not None else ""
         text = f"{message} (in {where})" if where else message
-        key = self.program, code, text, address
+        # A texture's configuration lies elsewhere in each job, at the draw's uniforms.
+        key = self.program, code, text, None if code in CONFIGURATIONS else address
         if key in self._told:  # the programs' jobs are much alike
             self.reporter.counts[code] += 1
             item = Diagnostic(code, text, address, block, detail, severity_of(code))
