@@ -126,7 +126,9 @@ def test_children_count_too(make_device: Make) -> None:
         {name for (name, buffer, _), use in frame.uses.items() if use.written and "dumb" in buffer}
         for frame in accounts.frames
     ]
-    assert len(writers[-1]) == 1
-    assert all("python" in name for name in writers[-1])
+    # The child's first writes count for certain: fork gave it no entries. Later ones may be missed
+    # where the processor still held its entries in the TLB (vc4lab/drm/cpu_memory/touched.py).
     parent = next(iter(accounts.totals))[0]
-    assert writers[-1] != {parent}
+    (child,) = set[str]().union(*writers) - {parent}
+    assert "python" in child
+    assert parent not in writers[-1]
