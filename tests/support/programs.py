@@ -1,4 +1,8 @@
-"""QPU programs, or parts of them, that several tests draw with."""
+"""QPU programs, or parts of them, that several tests draw with; and programs of the host."""
+
+from __future__ import annotations
+
+from pathlib import Path
 
 GOURAUD = """
     mov r0, vary ; nop
@@ -31,3 +35,12 @@ loop:
     nop
 """
 """Ends after so many rounds of 7 instructions."""
+
+
+def is_alive(process: int) -> bool:
+    """Whether the process runs: neither gone nor a zombie."""
+    try:
+        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state != "Z"

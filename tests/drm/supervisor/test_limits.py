@@ -1,0 +1,95 @@
+# ruff: noqa: F821, PT017 - clients are other programs
+"""Limits of descriptors, and ioctls that come as writes of programs under qemu."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+from tests.support.drm_client import run_client
+
+from vc4lab.drm.device.device import DrmDevice
+
+
+def test_the_window_can_be_full(device: DrmDevice) -> None:
+    def client() -> None:
+        files = []
+        try:
+            while True:
+                files.append(open_card("renderD128"))
+        except OSError as error:
+            assert error.errno == errno.EMFILE
+        assert len(files) == 100
+        for fd in files:
+            os.close(fd)
+        open_card()
+
+    run_client(device, client)
+
+
+def test_a_low_limit_of_descriptors_is_raised(device: DrmDevice) -> None:
+    import resource
+
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, before[1]))
+    try:
+
+        def client() -> None:
+            assert open_card() >= 900
+
+        run_client(device, client)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+def test_a_limit_that_cannot_be_raised_is_a_sentence() -> None:
+    code = (
+        "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (500, 500))\n"
+        "from vc4lab.drm.device.device import DrmDevice\n"
+        "with DrmDevice() as device:\n"
+        "    try: device.run(['true'])\n"
+        "    except Exception as error: print(type(error).__name__, error)\n"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.startswith("NotPossible ulimit -Hn: 500")
+
+
+def test_ioctls_of_programs_under_qemu_come_as_writes(device: DrmDevice) -> None:
+    """What setup/preload.py makes of them, here by hand."""
+
+    def client() -> None:
+        libc = ctypes.CDLL(None, use_errno=True)
+        libc.pwrite64.argtypes = [ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_long]
+        mark = 0x7663346C << 32
+
+        def write(fd: int, request: int, data: bytearray) -> int:
+            held = (ctypes.c_char * len(data)).from_buffer(data)
+            if libc.pwrite64(fd, held, len(data), mark | request) < 0:
+                return ctypes.get_errno()
+            return 0
+
+        fd = open_card()
+        param = bytearray(struct.pack("<IIQ", 0, 0, 0))
+        assert write(fd, number(0x47, 16), param) == 0
+        assert struct.unpack("<IIQ", param)[2] == 0x02443356
+        assert write(fd, number(0x47, 16), bytearray(struct.pack("<IIQ", 99, 0, 0))) == errno.EINVAL
+        assert write(fd, 0xC0105447, param) == errno.ENOTTY
+        assert write(0, number(0x47, 16), param) == errno.ENOTTY
+        assert write(333, number(0x47, 16), param) in (errno.EBADF, errno.ENOTTY)
+        with open("/dev/shm/vc4lab-plain" + str(os.getpid()), "w+b") as file:
+            os.unlink(file.name)
+            assert write(file.fileno(), number(0x47, 16), param) == errno.ENOTTY
+            assert os.fstat(file.fileno()).st_size == 0
+        try:
+            os.pwrite(fd, b"x", 0)
+        except OSError as error:
+            assert error.errno == errno.EINVAL
+        # a sync file, whose number lies outside of the window
+        handle = ioctl(fd, 0xBF, "II", 0, 1)[0]
+        sync = ioctl(fd, 0xC1, "IIiI", handle, 1, -1, 0)[2]
+        info = bytearray(56)
+        assert write(sync, 0xC0383E04, info) == 0
+        assert info[:4] != bytes(4) or info[32:36] == bytes([1, 0, 0, 0])
+
+    run_client(device, client)
