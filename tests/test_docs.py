@@ -8,10 +8,10 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.drm.conftest import why_not
 from typer.testing import CliRunner
 
 from vc4lab.cli.main import app
+from vc4lab.drm.device.host import why_not
 
 ROOT = Path(__file__).parents[1]
 PAGES = [

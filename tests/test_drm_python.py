@@ -13,11 +13,11 @@ import threading
 from collections.abc import Callable
 
 import pytest
-from tests.drm.conftest import why_not
 from tests.support.drm_client import CLIENT
 
 import vc4lab
 from vc4lab import DrmDevice
+from vc4lab.drm.device.host import why_not
 
 pytest_plugins = ["pytester"]
 PNG = b"\x89PNG\r\n\x1a\n"

@@ -15,7 +15,6 @@ What the program printed and what vc4lab had to say is shown with a test that fa
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -62,9 +61,10 @@ def drm(request: pytest.FixtureRequest) -> Iterator[Callable[..., DrmDevice]]:
     The options are those of `DrmDevice`; pictures come as fast as programs make them unless
     `paced=True`. Where programs cannot be supervised, the test is skipped.
     """
-    why = _no_supervisor()
-    if why:
-        pytest.skip(f"no programs can be run on a virtual GPU here: {why}")
+    from vc4lab.drm.device.host import why_not
+
+    if why_not():
+        pytest.skip(f"no programs can be run on a virtual GPU here: {why_not()}")
     devices: list[DrmDevice] = []
 
     def make(**options: Any) -> DrmDevice:
@@ -84,17 +84,3 @@ def drm(request: pytest.FixtureRequest) -> Iterator[Callable[..., DrmDevice]]:
         if device.reporter.items:
             said = "\n".join(str(item) for item in device.reporter.items)
             request.node.add_report_section("teardown", f"{title}: diagnostics", said)
-
-
-@cache
-def _no_supervisor() -> str:
-    """Why programs cannot be supervised; empty if they can."""
-    from vc4lab.drm.device.device import DrmDevice
-    from vc4lab.drm.supervisor.started import NotPossible
-
-    try:
-        with DrmDevice() as device:
-            device.run(["true"])
-    except (NotPossible, OSError) as error:
-        return str(error)
-    return ""

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 from PIL import Image
-from tests.drm.conftest import why_not
 from tests.support.drm_client import CLIENT as CLIENT_NAMES
 from typer.testing import CliRunner
 
 from vc4lab.cli.ioctls_page import write_page
 from vc4lab.cli.main import app
+from vc4lab.drm.device.host import why_not
 from vc4lab.drm.setup.host_driver import find_driver
 
 CLIENT = """

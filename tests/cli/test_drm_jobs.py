@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 from PIL import Image
-from tests.drm.conftest import why_not
 from tests.support.drm_client import CLIENT
 from tests.support.live_jobs import Live, prepare
 from typer.testing import CliRunner
 
 from vc4lab.cli.main import app
+from vc4lab.drm.device.host import why_not
 
 LOOP = """
 import sys

@@ -4,24 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from functools import cache
 from typing import Any
 
 import pytest
 
 from vc4lab.drm.device.device import DrmDevice
-from vc4lab.drm.supervisor.started import NotPossible
-
-
-@cache
-def why_not() -> str:
-    """Why programs cannot be supervised here; empty if they can."""
-    try:
-        with DrmDevice() as device:
-            device.run(["true"])
-    except (NotPossible, OSError) as error:
-        return str(error)
-    return ""
+from vc4lab.drm.device.host import why_not
 
 
 @pytest.fixture(autouse=True)

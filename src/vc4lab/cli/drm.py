@@ -289,9 +289,8 @@ def _how_it_ended(device: DrmDevice, code: int, frames: int | None) -> int:
 
 def _check(folder: Path | None, suite: str | None) -> int:
     """Print what works here; the exit code is 0 if programs can run."""
-    from vc4lab.drm.device.device import DrmDevice
+    from vc4lab.drm.device.host import why_not
     from vc4lab.drm.supervisor.machines import host_machine
-    from vc4lab.drm.supervisor.started import NotPossible
 
     machine = host_machine()
     kernel = os.uname()
@@ -300,14 +299,11 @@ def _check(folder: Path | None, suite: str | None) -> int:
         return ExitCode.BAD_INPUT
     note = "" if machine.tested else " (its table was never tried)"
     typer.echo(f"machine      {machine.name}{note}, {kernel.sysname} {kernel.release}")
-    works = True
-    try:
-        with DrmDevice() as device:
-            device.run(["true"], arm64=False)
+    reason = why_not()
+    if reason:
+        typer.echo(f"supervisor   does not work: {reason}")
+    else:
         typer.echo("supervisor   works: seccomp user notification")
-    except (NotPossible, OSError) as error:
-        works = False
-        typer.echo(f"supervisor   does not work: {error}")
     if folder is not None:
         typer.echo(f"driver       {folder / DRIVER}")
     else:
@@ -320,7 +316,7 @@ def _check(folder: Path | None, suite: str | None) -> int:
             "so faster.\n             Without a driver programs run, but GL is drawn by the CPU "
             "(kms_swrast)"
         )
-    return ExitCode.OK if works else ExitCode.BAD_INPUT
+    return ExitCode.BAD_INPUT if reason else ExitCode.OK
 
 
 def _print_trace(line: str) -> None:

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.drm.conftest import why_not
 from tests.support.drm_client import run_client
 from tests.support.live_jobs import prepare, run_live
 
 from vc4lab.drm.device import gpu
 from vc4lab.drm.device.device import DrmDevice
+from vc4lab.drm.device.host import why_not
 
 
 @pytest.fixture

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.drm.conftest import why_not
 from tests.support.live_jobs import prepare, run_live
 
 from vc4lab.diagnostics import Reporter
 from vc4lab.drm.device.device import DrmDevice
+from vc4lab.drm.device.host import why_not
 from vc4lab.v3d.counters import SOURCES
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
 

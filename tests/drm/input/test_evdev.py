@@ -7,10 +7,10 @@ import threading
 from collections.abc import Callable, Iterator
 
 import pytest
-from tests.drm.conftest import why_not
 from tests.support.drm_client import run_client
 
 from vc4lab.drm.device.device import DrmDevice
+from vc4lab.drm.device.host import why_not
 from vc4lab.drm.input.sink import Input
 
 HELPERS = '''

@@ -10,9 +10,9 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.drm.conftest import why_not
 
 from vc4lab.drm.device.device import DrmDevice
+from vc4lab.drm.device.host import why_not
 
 LIBINPUT = Path("/usr/libexec/libinput")
 SDL = Path("/usr/libexec/installed-tests/SDL2")

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.drm.conftest import why_not
 
 from vc4lab.drm.device.device import DrmDevice
+from vc4lab.drm.device.host import why_not
 from vc4lab.drm.setup.places import Brought, find_brought
 
 

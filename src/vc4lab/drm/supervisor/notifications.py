@@ -12,6 +12,8 @@ import os
 import struct
 from dataclasses import dataclass
 
+from vc4lab.drm.supervisor.started import NotPossible
+
 _RECEIVE, _SEND = 0xC0502100, 0xC0182101
 _VALID, _ADD_FD, _SET_FLAGS = 0x40082102, 0x40182103, 0x40082104
 _SYNC_WAKE_UP = 1
@@ -71,8 +73,15 @@ class Listener:
         return self._send(_SEND, _RESPONSE.pack(call.id, result, 0, 0))
 
     def proceed(self, call: Notification) -> bool:
-        """Let the kernel do the call as it stands."""
-        return self._send(_SEND, _RESPONSE.pack(call.id, 0, 0, _CONTINUE))
+        """Let the kernel do the call as it stands. Raises NotPossible if it does not know how."""
+        try:
+            return self._send(_SEND, _RESPONSE.pack(call.id, 0, 0, _CONTINUE))
+        except OSError as error:
+            if error.errno == errno.EINVAL:  # the flag came with Linux 5.5
+                raise NotPossible(
+                    "the kernel cannot do a call that was notified; Linux 5.5 can"
+                ) from None
+            raise
 
     def is_valid(self, call: Notification) -> bool:
         """Whether the call still waits, so that its thread number means what it meant."""

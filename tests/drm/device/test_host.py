@@ -1,0 +1,51 @@
+"""What a host cannot do is a reason to skip; a fault of ours is not."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+from typing import Any
+
+import pytest
+
+from vc4lab.drm.device.host import why_not
+from vc4lab.drm.supervisor.notifications import Listener, Notification
+from vc4lab.drm.supervisor.started import NotPossible
+from vc4lab.drm.supervisor.supervisor import Supervisor
+
+probe = why_not.__wrapped__
+
+
+def refuse(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    def run(*_: Any, **__: Any) -> int:
+        raise error
+
+    monkeypatch.setattr(Supervisor, "run", run)
+
+
+def test_what_the_host_cannot_do_is_given_as_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    refuse(monkeypatch, NotPossible("no seccomp"))
+    assert probe() == "no seccomp"
+
+
+def test_a_fault_of_ours_is_no_reason_to_skip(monkeypatch: pytest.MonkeyPatch) -> None:
+    refuse(monkeypatch, OSError(errno.EBADF, os.strerror(errno.EBADF)))
+    with pytest.raises(OSError, match="descriptor"):
+        probe()
+
+
+def test_a_kernel_that_lets_no_call_go_on_is_said_to_be_too_old(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def ioctl(*_: Any) -> int:
+        raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
+
+    listener = Listener(os.open(os.devnull, os.O_RDONLY))
+    try:
+        monkeypatch.setattr(fcntl, "ioctl", ioctl)
+        with pytest.raises(NotPossible, match=r"Linux 5\.5"):
+            listener.proceed(Notification(1, 1, 1, ()))
+    finally:
+        monkeypatch.undo()
+        listener.close()
