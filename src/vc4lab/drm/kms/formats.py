@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 LINEAR = 0
 T_TILED = 0x0700_0000_0000_0001
-INVALID_MODIFIER = 0x00FF_FFFF_FFFF_FFFF
 TILE_PITCH = 128
 """Bytes of a T tile's rows side by side: a tiled pitch is a multiple of it."""
 TILE_ROWS = 32

@@ -16,7 +16,6 @@ from vc4lab.drm.uapi.results import invalid, missing
 if TYPE_CHECKING:
     from vc4lab.drm.device.files import OpenFile
 
-NAME_BYTES = 32
 MAX_BLOB = 65536
 CONNECTED, DISCONNECTED = 1, 2
 

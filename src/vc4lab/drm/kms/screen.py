@@ -216,11 +216,6 @@ class Screen:
             self._period = blob, 1.0 / refresh_of(mode) if mode is not None else 1.0 / 60.0
         return self._period[1]
 
-    def next_vblank(self, now: float) -> float:
-        """When the next one is."""
-        count = int((now - self.moment) / self.period) + 1
-        return self.moment + count * self.period
-
     def catch_up(self, now: float) -> None:
         """Count the vblanks that have passed."""
         count = int((now - self.moment) / self.period + 1e-9)

@@ -79,8 +79,8 @@ class SystemCalls:
             "kcmp": files.compare,
             "poll": lambda c, a: polls.poll(c, a[0], _int(a[1]), _milliseconds(a[2])),
             "ppoll": lambda c, a: polls.poll(c, a[0], _int(a[1]), _timespec(c, a[2])),
-            "select": lambda c, a: polls.select(c, a, _timeval(c, a[4]), remaining=True),
-            "pselect6": lambda c, a: polls.select(c, a, _timespec(c, a[4]), remaining=False),
+            "select": lambda c, a: polls.select(c, a, _timeval(c, a[4])),
+            "pselect6": lambda c, a: polls.select(c, a, _timespec(c, a[4])),
         }
         for name in (
             *("write", "pread64", "pwrite64", "readv", "writev", "preadv", "pwritev"),
@@ -133,14 +133,16 @@ def _milliseconds(value: int) -> float | None:
 
 
 def _timespec(caller: Caller, address: int) -> float | None:
-    if not address:
-        return None
-    seconds, nanoseconds = struct.unpack("<qq", caller.read(address, 16))
-    return max(0.0, float(seconds) + nanoseconds / 1e9)
+    return _duration(caller, address, 1e-9)
 
 
 def _timeval(caller: Caller, address: int) -> float | None:
+    return _duration(caller, address, 1e-6)
+
+
+def _duration(caller: Caller, address: int, unit: float) -> float | None:
+    """Seconds of a structure of seconds and a fraction in units; None without one."""
     if not address:
         return None
-    seconds, microseconds = struct.unpack("<qq", caller.read(address, 16))
-    return max(0.0, float(seconds) + microseconds / 1e6)
+    seconds, fraction = struct.unpack("<qq", caller.read(address, 16))
+    return max(0.0, float(seconds) + fraction * unit)

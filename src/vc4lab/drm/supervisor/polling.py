@@ -60,9 +60,7 @@ class PollCalls:
 
         return self._wait(caller, wanted, timeout, finish)
 
-    def select(
-        self, caller: Caller, args: tuple[int, ...], timeout: float | None, remaining: bool
-    ) -> Answer:
+    def select(self, caller: Caller, args: tuple[int, ...], timeout: float | None) -> Answer:
         """select and pselect6."""
         size = 8 * -(-min(args[0], 1024) // 64)
         masks = [

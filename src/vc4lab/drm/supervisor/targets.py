@@ -214,10 +214,7 @@ class Task:
     @property
     def directory(self) -> str:
         """The current directory."""
-        try:
-            return os.readlink(f"/proc/{self.tid}/cwd")
-        except OSError:
-            return "/"
+        return self._link("cwd") or "/"
 
     # -- the process -------------------------------------------------------------------------------
 
@@ -247,8 +244,11 @@ class Task:
     @property
     def executable(self) -> str:
         """The file that it executes; "" if it is gone."""
+        return self._link("exe")
+
+    def _link(self, name: str) -> str:
         try:
-            return os.readlink(f"/proc/{self.tid}/exe")
+            return os.readlink(f"/proc/{self.tid}/{name}")
         except OSError:
             return ""
 

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 READ, WRITE = 2, 1
 """Directions of an ioctl's argument as its number says them: to the program, from the program."""
 DRM_TYPE = 0x64
-COMMAND_BASE = 0x40
-"""First number of a driver's own ioctls."""
 
 
 @dataclass(slots=True)

@@ -83,7 +83,6 @@ class Cpu(ABC):
         self.number = number
         self.exceptions_taken = 0
         self._storm = FaultStorm()
-        self.last_exception: tuple[ArmException, int] | None = None
         self.stale = False
         """Whether somebody may have changed the code this core has executed."""
         self._unicorn = unicorn
@@ -389,7 +388,6 @@ class Cpu(ABC):
     def _take(self, exception: ArmException, address: int) -> None:
         vector, low = self._enter(exception, address)
         self.exceptions_taken += 1
-        self.last_exception = (exception, address)
         self.counter.add(INSTRUCTIONS_PER_EXCEPTION)
         self.refresh()
         unreadable = exception is ArmException.PREFETCH_ABORT and address == vector

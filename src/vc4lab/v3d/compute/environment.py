@@ -81,7 +81,6 @@ class UserEnvironment(Environment):
         self.pending: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
         self.parameters: tuple[list[int], list[int]] = ([], [])
         self.results: tuple[deque[Any], deque[Any]] = (deque(), deque())
-        self.left_code = False
         self.findings = 0
         self.outside = 0
         self.dma_time = 0  # what its DMA counts for the budget

@@ -13,8 +13,6 @@ DONE, UNUSUAL = 0, 1
 """What a kernel returns. UNUSUAL: Python has to look, and has its reasons in words."""
 NO_WORD = 0xFFFFFFFF
 """Stands for a texture parameter that a request does not have."""
-BUFFER_ROW = 16
-"""Bytes of a buffer in the table of a job: address, size (32 bits), address of its stream."""
 USE_BYTES = 12
 """Bytes of a shader state: attributes with EXTENDED, highest index, buffer of the fragment code."""
 EXTENDED = 0x100
