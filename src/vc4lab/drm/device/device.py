@@ -307,7 +307,7 @@ class DrmDevice(Descriptions):
             if self.trace is not None:
                 self.trace(f"{opened}: closed")
             self.supervisor.forget(opened.watched)
-            self.supervisor.descriptors.forget_native(opened)
+            self.supervisor.descriptors.forget_socket(opened)
             opened.close()
         elif isinstance(opened, DmaBuf):
             opened.owner.dma_buf_released(opened)

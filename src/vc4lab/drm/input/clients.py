@@ -15,7 +15,7 @@ import time
 from collections.abc import Sequence
 
 from vc4lab.drm.input.devices import Change, EvdevDevice
-from vc4lab.drm.supervisor.descriptors import Opened
+from vc4lab.drm.supervisor.descriptors import OpenedSocket
 from vc4lab.drm.uapi import evdev as e
 
 _RETRY_SECONDS = 0.02
@@ -24,10 +24,8 @@ _LOST = [(e.EV_SYN, e.SYN_DROPPED, 0), e.REPORT]
 _MAX_WRITTEN = 24 * 64
 
 
-class EvdevFile(Opened):
+class EvdevFile(OpenedSocket):
     """What one open() of an input node made."""
-
-    native = True
 
     def __init__(self, device: EvdevDevice, process: int, program: str) -> None:
         self.device = device
@@ -105,7 +103,7 @@ class EvdevFile(Opened):
         except BlockingIOError:
             self.retry_at = time.monotonic() + _RETRY_SECONDS
         except OSError:
-            self.retry_at = None  # nobody reads any more
+            self.retry_at = None  # the program's end is closed
 
     def _in_its_clock(self, moment: int) -> int:
         return moment - time.monotonic_ns() + time.clock_gettime_ns(self.clock)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from enum import Enum
 from typing import TYPE_CHECKING, Protocol
 
-from vc4lab.drm.supervisor.descriptors import Descriptors, Opened
+from vc4lab.drm.supervisor.descriptors import Descriptors, Opened, OpenedSocket
 from vc4lab.drm.supervisor.notifications import Listener, Notification
 from vc4lab.drm.supervisor.targets import DescriptorInfo, Targets, Task
 from vc4lab.drm.uapi.results import Later, Refused
@@ -57,7 +57,7 @@ class Caller(Task):
     def served(self, number: int) -> Opened | None:
         """The same, but None for what the kernel serves."""
         opened = self.find(number)
-        return None if opened is None or opened.native else opened
+        return None if isinstance(opened, OpenedSocket) else opened
 
     def info(self, number: int) -> DescriptorInfo | None:
         """/proc's text about one of the caller's descriptors."""

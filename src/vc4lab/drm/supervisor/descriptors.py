@@ -9,9 +9,11 @@ programs ask for their size by seeking.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import struct
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -36,15 +38,14 @@ class Opened:
     descriptions: int = 0
     file: int | None = None
     """A file of its own by which it is known, where programs seek; else the memory file is."""
-    native = False
-    """The kernel serves its descriptor, ends of a socket, in all but ioctl and fstat."""
 
+
+class OpenedSocket(Opened, ABC):
+    """What is a socket's end to the program: the kernel serves it, all but ioctl and fstat."""
+
+    @abstractmethod
     def take_end(self) -> int:
-        """The program's end of a native one; the caller closes it."""
-        raise NotImplementedError
-
-    def released(self) -> None:
-        """The last descriptor and mapping are gone."""
+        """The program's end; the caller closes it."""
 
 
 @dataclass(frozen=True)
@@ -69,8 +70,8 @@ class Descriptors:
         """Objects with files of their own, by inode."""
         self._seen: dict[bytes, Opened] = {}
         """By what /proc says of a descriptor, position included, until something is forgotten."""
-        self._native: dict[int, tuple[int, Opened]] = {}
-        """Native ones, by inode of the socket, with its device."""
+        self._sockets: dict[int, tuple[int, OpenedSocket]] = {}
+        """Sockets, by inode, each with its device."""
 
     def __iter__(self) -> Iterator[Description]:
         return iter(list(self._known.values()))
@@ -97,11 +98,11 @@ class Descriptors:
         Returns its number, a negative errno, or None if the call does not wait any more.
         """
         if number is None:
-            window = INPUT_WINDOW if opened.native else WINDOW
+            window = INPUT_WINDOW if isinstance(opened, OpenedSocket) else WINDOW
             number = self.free_number(task, at_least, window)
         if number is None:
-            return -24  # EMFILE
-        if opened.native:
+            return -errno.EMFILE
+        if isinstance(opened, OpenedSocket):
             return self._give_end(listener, call, opened, number, flags)
         mode = os.O_RDWR | os.O_CLOEXEC | flags & os.O_NONBLOCK
         base = self.memory_file if of_memory or opened.file is None else opened.file
@@ -125,25 +126,25 @@ class Descriptors:
         return result
 
     def _give_end(
-        self, listener: Listener, call: Notification, opened: Opened, number: int, flags: int
+        self, listener: Listener, call: Notification, opened: OpenedSocket, number: int, flags: int
     ) -> int | None:
         end = opened.take_end()
         try:
             os.set_blocking(end, not flags & os.O_NONBLOCK)
             found = os.fstat(end)
-            self._native[found.st_ino] = found.st_dev, opened
+            self._sockets[found.st_ino] = found.st_dev, opened
             close_on_exec = bool(flags & os.O_CLOEXEC)
             result = listener.give(call, end, number, close_on_exec=close_on_exec)
         finally:
             os.close(end)
         if result is None or result < 0:
-            self.forget_native(opened)
+            self.forget_socket(opened)
         return result
 
-    def forget_native(self, opened: Opened) -> None:
-        """The last descriptor of a native one is gone."""
-        for inode in [i for i, (_, known) in self._native.items() if known is opened]:
-            del self._native[inode]
+    def forget_socket(self, opened: OpenedSocket) -> None:
+        """Its last descriptor is gone."""
+        for inode in [i for i, (_, known) in self._sockets.items() if known is opened]:
+            del self._sockets[inode]
 
     def free_number(self, task: Task, at_least: int = 0, window: range = WINDOW) -> int | None:
         """A number of the window that the program does not use."""
@@ -170,8 +171,8 @@ class Descriptors:
             if found is None:
                 return None
             if found[0] != self.identity[0]:
-                native_device, native = self._native.get(found[1], (0, None))
-                return native if native_device == found[0] else None
+                device, socket = self._sockets.get(found[1], (0, None))
+                return socket if device == found[0] else None
             inode_number = found[1]
         else:
             inode_number = int(inode)
@@ -185,9 +186,9 @@ class Descriptors:
         own = self._own.get(inode_number)
         if own is not None and task.inode_of(number) == (self.identity[0], inode_number):
             return own  # else the same number on another file system
-        device, native = self._native.get(inode_number, (0, None))
-        if native is not None and task.inode_of(number) == (device, inode_number):
-            return native
+        device, socket = self._sockets.get(inode_number, (0, None))
+        if socket is not None and task.inode_of(number) == (device, inode_number):
+            return socket
         return None
 
     def is_memory(self, task: Task, number: int) -> bool:
