@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import struct
 
 import numpy as np
@@ -12,6 +13,7 @@ from tests.v3d.test_registers import read, write
 
 from vc4lab.records.control import build
 from vc4lab.v3d.core import V3D
+from vc4lab.v3d.shader_interrupts import COORDINATES, FRAGMENTS, VERTICES, ShaderInterrupts
 
 COPY = """
     ldi vr_setup, 0x{words}01a00
@@ -76,3 +78,23 @@ def test_the_line_rises_when_it_is_enabled() -> None:
     shader = frame.nv_shader(program, triangle(*CORNERS), 0)
     frame.draw(viewport(frame.job) + shader + ARRAY)
     assert levels == [True]
+
+
+@pytest.mark.parametrize(
+    ("stages", "threads"),
+    [
+        ((), []),
+        ((COORDINATES,), [0]),
+        ((VERTICES,), [1]),
+        ((FRAGMENTS,), [1]),
+        ((VERTICES, FRAGMENTS), [1]),
+        ((COORDINATES, FRAGMENTS), [0, 1]),
+    ],
+)
+def test_an_interrupt_belongs_to_its_list_once(stages: tuple[int, ...], threads: list[int]) -> None:
+    found = ShaderInterrupts()
+    for stage in stages:
+        ctypes.c_uint8.from_address(found.place(stage)).value = 1
+    assert found.take() == threads
+    assert found.take() == []
+    assert not found.word.value

@@ -37,8 +37,9 @@ def test_other_findings_keep_their_addresses() -> None:
     ]
 
 
-def test_what_never_ends_gives_the_job_up() -> None:
+@pytest.mark.parametrize("code", ["QPU-041", "VTX-005", "CLE-006"])
+def test_what_never_ends_gives_the_job_up(code: str) -> None:
     jobs, _inner = reports()
     for _again in range(2):
         with pytest.raises(GivenUp, match="no end"):
-            jobs.report("QPU-041", "no end")
+            jobs.report(code, "no end")

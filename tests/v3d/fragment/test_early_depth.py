@@ -182,6 +182,7 @@ Z, COLOUR = "mov tlbz, rb15 ; nop\n", "mov tlbc, r0 ; nop\n"
         "mov.setf -, r0 ; nop\n mov.zs tlbz, rb15 ; nop\n mov.zs tlbc, r0 ; nop\n",
         "mov.setf -, r0 ; nop\n mov tlbz, rb15 ; nop\n mov.zs tlbc, r0 ; nop\n",
         "mov ra1, rb15 ; nop\n mov r0, ra1 ; nop\n mov tlbz, ra1 ; nop\n" + COLOUR,
+        "mov r1, rb15 ; nop\n mov.setf -, r0 ; nop\n mov.zs r1, rb15 ; nop\n mov tlbz, r1 ; nop\n",
         Z,
     ],
 )
@@ -192,6 +193,7 @@ def test_certain(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
+        "",
         COLOUR,  # no test
         COLOUR + Z,
         "mov tlbz, rb15 ; mov tlbc, r0\n",
@@ -206,6 +208,16 @@ def test_certain(text: str) -> None:
         "mov.setf -, r0 ; nop\n mov.zs tlbz, rb15 ; nop\n" + COLOUR,
         "mov.setf -, r0 ; nop\n mov.zs tlbz, rb15 ; nop\n mov.zc tlbc, r0 ; nop\n",
         "mov.setf -, r0 ; nop\n mov.zs.setf tlbz, rb15 ; nop\n mov.zs tlbc, r0 ; nop\n",
+        # not the depth as it came
+        "or r1, rb15, r0 ; nop\n mov tlbz, r1 ; nop\n" + COLOUR,
+        "nop ; v8min r1, rb15, r0\n mov tlbz, r1 ; nop\n" + COLOUR,
+        "mov ra1.16a, rb15 ; nop\n nop ; nop\n mov tlbz, ra1 ; nop\n" + COLOUR,
+        "nop ; mov ra1.16a, rb15\n nop ; nop\n mov tlbz, ra1 ; nop\n" + COLOUR,
+        "nop ; mov r1.8a, rb15\n mov tlbz, r1 ; nop\n" + COLOUR,
+        "mov ra1, rb15 ; nop\n nop ; nop\n mov tlbz, ra1.16a ; nop\n" + COLOUR,
+        "mov r1, rb15 ; nop\n nop ; nop\n nop ; mov r2, r1 >> 1\n mov tlbz, r2 ; nop\n" + COLOUR,
+        "mov r5quad, rb15 ; nop\n nop ; nop\n mov tlbz, r5 ; nop\n" + COLOUR,  # one for four lanes
+        Z + "nop ; mov tlbc, r0 >> 1\n",
         "mov tlb_stencil, unif ; nop\n" + Z + COLOUR,
         "mov ms_mask, r0 ; nop\n" + Z + COLOUR,
         "mov rev_flag, r0 ; nop\n" + Z + COLOUR,
