@@ -12,6 +12,7 @@ from tests.v3d.test_frames import ARRAY, BACKGROUND, CORNERS, RED, Frame, solid,
 
 from vc4lab.qpu import environment
 from vc4lab.qpu.environment import GOLDEN_BUDGET, INSTRUCTION_BUDGET
+from vc4lab.qpu.wide import WideInterpreter
 from vc4lab.records.control import build
 from vc4lab.v3d.fragment import interpreted, tile_job
 from vc4lab.v3d.fragment.tiles import TileScheduler
@@ -115,10 +116,33 @@ def test_a_loop_beyond_the_first_budget_is_drawn(engine: str) -> None:
     assert ((picture == RED) <= (short == RED)).all()
 
 
-def test_first_budgets_of_1080_lines_take_a_second() -> None:
-    """Each of 510 tiles spends one on an endless shader; the interpreter takes 5 us or more."""
-    assert 510 * interpreted.FIRST_GOLDEN_BUDGET <= 1 << 17
-    assert 510 * interpreted.FIRST_UNCOMPILED_BUDGET <= 1 << 16
+@pytest.mark.parametrize("refused", [False, True], ids=["interpreter", "uncompiled"])
+def test_an_endless_shader_of_1080_lines_takes_a_second(
+    refused: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All 510 tiles begin it and one sees it through; an instruction takes 5 us or more."""
+    whole = 1 << 13
+    monkeypatch.setattr(draws, "GOLDEN_BUDGET", whole)  # what is granted to the one tile
+    if not refused:
+        monkeypatch.setattr(interpreted, "GOLDEN_BUDGET", whole)
+    real, done = WideInterpreter.step, [0]
+
+    def step(self: WideInterpreter) -> bool:
+        done[0] += 1
+        return real(self)
+
+    monkeypatch.setattr(WideInterpreter, "step", step)
+    width, height = 1920, 1080
+    halves = [((0, 0), (width, 0), (0, height)), ((width, height), (0, height), (width, 0))]
+
+    def body(frame: Frame) -> bytes:
+        return b"".join(loop(frame, 0, RED, half) for half in halves)
+
+    picture, _, frame = run(body, width=width, height=height, engine="interpreter")
+    assert codes(frame) == ["QPU-041"]
+    assert (picture == BACKGROUND).all()
+    most = 1 << 16 if refused else 1 << 17
+    assert 510 * ROUND < done[0] - whole <= most
 
 
 def test_compiled_code_ends_at_four_million_instructions() -> None:

@@ -74,6 +74,47 @@ def test_what_is_used_is_not_purged(small: DrmDevice) -> None:
         os.close(number)
 
     run_client(small, client)
+    small.supervisor.descriptors.sweep()
+    assert (small.buffers.count, small.buffers.bytes) == (0, 0)
+
+
+def test_what_its_owner_does_not_need_is_not_exported(small: DrmDevice) -> None:
+    def client() -> None:
+        fd = open_card()
+        handle = create_bo(fd, 4096)
+        ioctl(fd, 0x4B, "IIII", handle, 1, 0, 0)
+        assert refused(fd, 0x2D, "IIi", handle, 2, -1) == errno.EINVAL
+        ioctl(fd, 0x4B, "IIII", handle, 0, 0, 0)
+        assert ioctl(fd, 0x2D, "IIi", handle, 2, -1)[2] >= 0
+
+    run_client(small, client)
+
+
+def test_memory_that_was_mapped_when_its_buffer_went_is_used_again(small: DrmDevice) -> None:
+    def client() -> None:
+        fd = open_card()
+        size = 12 << 20
+        for _ in range(3):
+            handle = create_bo(fd, size)
+            view = map_bo(fd, handle, size)
+            view[0:4] = b"mine"
+            ioctl(fd, 0x09, "II", handle, 0, direction=1)
+            assert refused(fd, 0x43, "IIII", size, 0, 0, 0) == errno.ENOMEM
+            assert view[0:4] == b"mine"
+            view.close()
+
+    run_client(small, client)
+
+
+def test_a_buffer_whose_dma_buf_finds_no_descriptor_goes_with_its_handle(small: DrmDevice) -> None:
+    def client() -> None:
+        fd, *_ = [open_card() for _ in range(100)]  # as many as there can be
+        handle = create_bo(fd, 12 << 20)
+        assert refused(fd, 0x2D, "IIi", handle, 2, -1) == errno.EMFILE
+        ioctl(fd, 0x09, "II", handle, 0, direction=1)
+        create_bo(fd, 12 << 20)
+
+    run_client(small, client)
 
 
 def test_jobs_need_their_buffers(

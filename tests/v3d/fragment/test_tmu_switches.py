@@ -53,11 +53,16 @@ def test_switches(switch: dict[str, str]) -> None:
     assert changed
 
 
-def test_steps_count_up_to_the_size_of_the_texture() -> None:
-    """S steps by 34.3 texels of 32: level 5 alone, as on a Raspberry Pi 3; T can go further."""
+@pytest.mark.parametrize("turned", [False, True])
+def test_steps_count_up_to_the_size_of_the_texture(turned: bool) -> None:
+    """S steps by 34.3 texels of 32: level 5 alone, as on a Raspberry Pi 3; T can go further.
+
+    turned: the other way round.
+    """
     ram = GuestMemory()
+    width, height = (64, 32) if turned else (32, 64)
     config = TextureConfig(
-        base=BASE, width=32, height=64, levels=7, mag_filter=1,
+        base=BASE, width=width, height=height, levels=7, mag_filter=1,
         min_filter=MinFilter.NEAREST_MIP_LINEAR,
     )  # fmt: skip
     _, descriptor = describe_texture(*config.parameters())
@@ -76,6 +81,8 @@ def test_steps_count_up_to_the_size_of_the_texture() -> None:
     ):
         s = (column * np.float32(step_s) - 3).astype(np.float32)
         t = (row * np.float32(step_t) + 2).astype(np.float32)
+        if turned:
+            s, t = t, s
         for choice, value in (("size", limited), ("any", free)):
             unknowns = DEFAULT_UNKNOWNS.with_(tmu_lod_step=choice)
             kind, descriptor = describe_texture(*config.parameters(), unknowns=unknowns)
