@@ -16,11 +16,11 @@ from benchmarks._conformance.compare import FAILED, Comparison, plain
 from benchmarks._conformance.page import Run, page
 from benchmarks._conformance.runs import Results, RunFailed, Runner, fingerprint
 from benchmarks._conformance.suites import PROFILES, Deqp, Missing, Piglit, Suite
+from vc4lab.drm.setup.host_driver import DRIVER
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "conformance.md"
 WORK = ROOT / "out" / "conformance"
-DRIVER = "vc4_dri.so"
 NOT_COMPLETE = 3
 """Exit code: cases are without a result, no page was written."""
 INCOMPLETE_OPTIONS = 2

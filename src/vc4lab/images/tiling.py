@@ -123,7 +123,7 @@ def pitch_bytes(
 
 
 #: Order of the four sub-tiles (index: y * 2 + x) in a T tile, for even and odd tile rows.
-_SUBTILE_ORDER = ((0, 3, 1, 2), (2, 1, 3, 0))
+SUBTILE_ORDER = ((0, 3, 1, 2), (2, 1, 3, 0))
 
 
 def texel_bit_address(
@@ -154,7 +154,7 @@ def texel_bit_address(
     odd = tile_y & 1
     if odd:
         tile_x = tiles_per_row - 1 - tile_x
-    subtile = _SUBTILE_ORDER[odd][((utile_y >> 2) & 1) * 2 + ((utile_x >> 2) & 1)]
+    subtile = SUBTILE_ORDER[odd][((utile_y >> 2) & 1) * 2 + ((utile_x >> 2) & 1)]
     address = TILE_BYTES * (tile_y * tiles_per_row + tile_x) + SUBTILE_BYTES * subtile
     address += UTILE_BYTES * ((utile_y & 3) * 4 + (utile_x & 3))
     return address * 8 + inner
@@ -182,7 +182,7 @@ def texel_bit_addresses(
     tile_y = utile_y >> 3
     odd = tile_y & 1
     tile_x = np.where(odd == 1, tiles_per_row - 1 - (utile_x >> 3), utile_x >> 3)
-    order = np.array(_SUBTILE_ORDER, dtype=np.int64)
+    order = np.array(SUBTILE_ORDER, dtype=np.int64)
     subtile = order[odd, ((utile_y >> 2) & 1) * 2 + ((utile_x >> 2) & 1)]
     address = TILE_BYTES * (tile_y * tiles_per_row + tile_x) + SUBTILE_BYTES * subtile
     return (address + UTILE_BYTES * ((utile_y & 3) * 4 + (utile_x & 3))) * 8 + inner

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import fcntl
+import mmap
 import os
 from typing import Any
 
@@ -11,10 +12,8 @@ from vc4lab.memory.guest import MEMORY_SIZE
 
 PAGE = 4096
 
-_ADD_SEALS = getattr(fcntl, "F_ADD_SEALS", 1033)
-_SEAL_SEAL, _SEAL_SHRINK, _SEAL_GROW = 1, 2, 4
-_PROT_READ_WRITE = 3
-_MAP_SHARED, _MAP_FIXED, _MAP_NORESERVE = 0x01, 0x10, 0x4000
+_SEALS = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW
+_MAP_FIXED, _MAP_NORESERVE = 0x10, 0x4000
 _KEEP_SIZE, _PUNCH_HOLE = 1, 2
 
 
@@ -37,7 +36,7 @@ class SharedFile:
         self.start = start
         self.descriptor = os.memfd_create(name, os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         os.ftruncate(self.descriptor, address + size - start)
-        fcntl.fcntl(self.descriptor, _ADD_SEALS, _SEAL_SHRINK | _SEAL_GROW | _SEAL_SEAL)
+        fcntl.fcntl(self.descriptor, fcntl.F_ADD_SEALS, _SEALS)
 
     def __del__(self) -> None:
         descriptor = getattr(self, "descriptor", -1)
@@ -46,12 +45,12 @@ class SharedFile:
 
     def map_over(self, host_address: int) -> None:
         """Put the file in the place of what is mapped there. Raises OSError."""
-        flags = _MAP_SHARED | _MAP_FIXED | _MAP_NORESERVE
+        flags = mmap.MAP_SHARED | _MAP_FIXED | _MAP_NORESERVE
         library = _library()
         found = library.mmap(
             host_address,
             self.size,
-            _PROT_READ_WRITE,
+            mmap.PROT_READ | mmap.PROT_WRITE,
             flags,
             self.descriptor,
             self.address - self.start,

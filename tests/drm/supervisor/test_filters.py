@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import struct
+from unittest.mock import Mock
 
 import pytest
 
+from vc4lab.drm.supervisor.calls import SystemCalls
 from vc4lab.drm.supervisor.filters import (
     ALLOW,
     ALWAYS,
@@ -50,6 +52,13 @@ def notified(
 ) -> bool:
     code = build_filter(machine, deep=deep, inputs=inputs)
     return decide(code, machine.audit, machine.calls[name], *args)
+
+
+@MACHINES
+def test_each_call_of_the_table_has_a_handler(machine: Machine) -> None:
+    handlers = SystemCalls(*[Mock() for _ in range(5)]).table(machine.calls)
+    assert set(handlers) == set(machine.calls.values())
+    assert {*ALWAYS, *BY_DESCRIPTOR} <= set(X86_64.calls)
 
 
 @MACHINES

@@ -43,6 +43,7 @@ from vc4lab.drm.supervisor.answers import Answer, Caller, Outcome
 from vc4lab.drm.supervisor.descriptors import Opened
 from vc4lab.drm.supervisor.supervisor import Supervisor
 from vc4lab.drm.supervisor.uevents import card_changed
+from vc4lab.drm.uapi.ioctl_types import SYNC_FILE_TYPE
 from vc4lab.drm.uapi.ioctls import table_of
 from vc4lab.drm.uapi.results import Refused
 from vc4lab.drm.xlnx.buffers import XlnxBuffers
@@ -342,7 +343,7 @@ class DrmDevice(Descriptions):
 
     def plain_ioctl(self, caller: Caller, number: int, request: int, argument: int) -> Answer:
         """A sync file's ioctl; others are the kernel's."""
-        if request >> 8 & 0xFF == 0x3E:
+        if request >> 8 & 0xFF == SYNC_FILE_TYPE:
             result = self.syncobjs.file_ioctl(caller, number, request, argument)
             if result is not None:
                 return result

@@ -8,10 +8,11 @@ import struct
 from vc4lab.drm.device.gem_objects import DmaBuf, GemObject
 from vc4lab.drm.device.gpu import Gpu
 from vc4lab.drm.supervisor.answers import Caller
+from vc4lab.drm.uapi.ioctl_types import DMA_BUF_TYPE
 from vc4lab.drm.uapi.results import Later, Refused
 
 DMA_BUF_SYNC = 0x40086200
-DMA_BUF_NAME = 0x62, 1
+DMA_BUF_NAME = DMA_BUF_TYPE, 1
 _SYNC_WRITE, _SYNC_END, _SYNC_FLAGS = 2, 4, 7
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import errno
+import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from vc4lab.drm.device.gem_objects import DmaBuf, GemObject, ImportedObject
 from vc4lab.drm.device.memory import PAGE, GpuMemory, OutOfMemory
@@ -20,6 +21,14 @@ MAX_DUMB_SIDE = 1 << 16
 DUMB_PITCH_UNIT = 64
 RETIRED_BYTES = 64 << 20
 """So much freed memory may wait until it is looked at whether programs still map it."""
+
+
+def check_dumb(args: Any) -> None:
+    """The measures that a dumb buffer is asked for with. Raises Refused."""
+    if not (args.width and args.height and args.bpp) or args.bpp > 64:
+        raise invalid("a dumb buffer without pixels")
+    if args.width > MAX_DUMB_SIDE or args.height > MAX_DUMB_SIDE:
+        raise invalid(f"a dumb buffer of {args.width}x{args.height}")
 
 
 class Buffers:
@@ -212,10 +221,7 @@ class Buffers:
     )  # fmt: skip
     def create_dumb(self, call: Call) -> None:
         a = call.args
-        if not (a.width and a.height and a.bpp) or a.bpp > 64:
-            raise invalid("a dumb buffer without pixels")
-        if a.width > MAX_DUMB_SIDE or a.height > MAX_DUMB_SIDE:
-            raise invalid(f"a dumb buffer of {a.width}x{a.height}")
+        check_dumb(a)
         pitch = round_up(a.width * -(-a.bpp // 8), DUMB_PITCH_UNIT)
         target = self.create(pitch * a.height, "dumb")
         a.handle, a.pitch, a.size = self.add_handle(call.file, target), pitch, target.size
@@ -230,7 +236,7 @@ class Buffers:
 
     @ioctl(0x2D, "PRIME_HANDLE_TO_FD", "u32 handle, u32 flags, i32 fd", render=True)
     def handle_to_fd(self, call: Call) -> None:
-        if call.args.flags & ~(0o2000000 | 2):
+        if call.args.flags & ~(os.O_CLOEXEC | os.O_RDWR):
             raise invalid(f"flags 0x{call.args.flags:x}")
         target = self.lookup(call.file, call.args.handle)
         if target.private:
@@ -242,7 +248,7 @@ class Buffers:
         else:
             exported = self.export(target)
         try:
-            call.args.fd = call.task.give(exported, call.args.flags & 0o2000000)
+            call.args.fd = call.task.give(exported, call.args.flags & os.O_CLOEXEC)
         except Refused:
             if not exported.descriptions:
                 exported.owner.dma_buf_released(exported)

@@ -13,8 +13,7 @@ from vc4lab.drm.uapi.submit import Buffer
 if TYPE_CHECKING:
     from vc4lab.drm.kernel.streams import Stream
 
-ADD_SEALS = getattr(fcntl, "F_ADD_SEALS", 1033)
-SEALS = 1 | 2 | 4 | 8
+SEALS = fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_WRITE
 """Of a dma-buf's own file: no more seals, no shrinking, no growing, no writing."""
 
 
@@ -136,7 +135,8 @@ class DmaBuf(Opened):
         """Its scatter table: where it lies in memory."""
         file = os.memfd_create("vc4lab-dmabuf", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         os.ftruncate(file, target.size)
-        fcntl.fcntl(file, ADD_SEALS, SEALS)  # it only has a size; what is mapped is the memory
+        # it only has a size; what is mapped is the memory
+        fcntl.fcntl(file, fcntl.F_ADD_SEALS, SEALS)
         self.file: int | None = file
 
     def close(self) -> None:

@@ -18,7 +18,6 @@ CREATE_SIGNALED = 1
 AS_SYNC_FILE = 1
 WAIT_ALL, WAIT_FOR_SUBMIT = 1, 2
 MAX_HANDLES = 4096
-CLOSE_ON_EXEC = 0o2000000
 
 MERGE, FILE_INFO = 0xC0303E03, 0xC0383E04
 _MERGE = Structure("sync_merge_data", "char[32] name, i32 fd2, i32 fence, u32 flags, u32 pad")
@@ -92,7 +91,7 @@ class SyncObjects:
         if a.flags & AS_SYNC_FILE:
             a.fd = self.give_file(call.task, self.fence_of(call.file, a.handle))
         else:
-            a.fd = call.task.give(found, CLOSE_ON_EXEC)
+            a.fd = call.task.give(found, os.O_CLOEXEC)
 
     @ioctl(0xC2, "SYNCOBJ_FD_TO_HANDLE", "u32 handle, u32 flags, i32 fd, u32 pad", render=True)
     def fd_to_handle(self, call: Call) -> None:

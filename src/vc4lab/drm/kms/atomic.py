@@ -9,13 +9,13 @@ from vc4lab.drm.device.core import ATOMIC
 from vc4lab.drm.device.fences import Fence
 from vc4lab.drm.device.syncobjs import SyncObjects
 from vc4lab.drm.kms import objects as o
-from vc4lab.drm.kms.commits import Commit, Commits
+from vc4lab.drm.kms.commits import FLIP_EVENT, Commit, Commits
 from vc4lab.drm.kms.resources import Resources
 from vc4lab.drm.kms.screen import Screen
 from vc4lab.drm.uapi.ioctls import Call, ioctl
 from vc4lab.drm.uapi.results import Later, Refused, invalid, missing
 
-FLIP_EVENT, FLIP_ASYNC, TEST_ONLY, NON_BLOCK, ALLOW_MODESET = 1, 2, 0x100, 0x200, 0x400
+TEST_ONLY, NON_BLOCK, ALLOW_MODESET = 0x100, 0x200, 0x400
 MAX_OBJECTS, MAX_PROPERTIES = 256, 4096
 NO_FENCE = o.U64
 

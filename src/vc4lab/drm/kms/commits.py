@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from vc4lab.drm.device.files import OpenFile
     from vc4lab.drm.device.vc4 import Vc4
 
+FLIP_EVENT, FLIP_ASYNC = 1, 2
+"""Flags of a page flip and of an atomic change."""
 LONGEST_FLIP = 5.0
 """Seconds after which a blocking change gives up waiting."""
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 
+from vc4lab.images.tiling import TILE_UTILES, UTILE_SHAPES
+
 LINEAR = 0
 T_TILED = 0x0700_0000_0000_0001
-TILE_PITCH = 128
+_UTILE = UTILE_SHAPES[32]  # as high as that of 16 bits, and as many bytes wide
+TILE_PITCH = TILE_UTILES << _UTILE.row_bytes_log2
 """Bytes of a T tile's rows side by side: a tiled pitch is a multiple of it."""
-TILE_ROWS = 32
+TILE_ROWS = TILE_UTILES * _UTILE.height
 
 
 def fourcc(text: str) -> int:

@@ -6,7 +6,7 @@ import errno
 from typing import TYPE_CHECKING
 
 from vc4lab.drm.kms import objects as o
-from vc4lab.drm.kms.commits import Commit, Commits
+from vc4lab.drm.kms.commits import FLIP_ASYNC, FLIP_EVENT, Commit, Commits
 from vc4lab.drm.kms.formats import LINEAR, fourcc
 from vc4lab.drm.kms.frames import FrameBuffers
 from vc4lab.drm.kms.modes import CRTC_FIELDS, MODE
@@ -18,7 +18,6 @@ from vc4lab.drm.uapi.results import Later, Refused, invalid
 if TYPE_CHECKING:
     from vc4lab.drm.device.gem import Buffers
 
-FLIP_EVENT, FLIP_ASYNC = 1, 2
 CURSOR_BUFFER, CURSOR_MOVE = 1, 2
 CURSOR_SIDE = 64
 VBLANK_RELATIVE, VBLANK_EVENT, VBLANK_NEXT_ON_MISS, VBLANK_SIGNAL = (

@@ -22,12 +22,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from vc4lab.drm.setup import host_driver
+
 SUITES = ("bookworm", "trixie")
 """The suites of Debian that were tried, the default one first."""
 QEMU = "qemu-aarch64"
 MULTIARCH = "usr/lib/aarch64-linux-gnu"
-DRIVER = f"{MULTIARCH}/dri/vc4_dri.so"
-_UNSET = ("LD_PRELOAD", "LIBGL_DRIVERS_PATH", "GBM_BACKENDS_PATH")
+DRIVER = f"{MULTIARCH}/dri/{host_driver.DRIVER}"
+_UNSET = ("LD_PRELOAD", host_driver.DRIVERS_PATH, "GBM_BACKENDS_PATH")
 """Variables of the host's that would lead arm64 programs astray."""
 _RUN = ".run"
 """What the names in bin/ are links to."""

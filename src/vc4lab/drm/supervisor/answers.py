@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterable
 from enum import Enum
 from typing import TYPE_CHECKING, Protocol
@@ -65,7 +66,7 @@ class Caller(Task):
 
     def _given(self, number: int | None) -> int:
         if number is None:
-            raise Refused(4, "the call was interrupted")
+            raise Refused(errno.EINTR, "the call was interrupted")
         if number < 0:
             raise Refused(-number, "no descriptor could be given")
         return number

@@ -14,9 +14,8 @@ from vc4lab.drm.supervisor.filters import IOCTL_MARK
 from vc4lab.drm.supervisor.path_calls import PathCalls
 from vc4lab.drm.supervisor.polling import PollCalls
 from vc4lab.drm.supervisor.uevents import Uevents
+from vc4lab.drm.uapi.at_flags import AT_FDCWD, AT_SYMLINK_NOFOLLOW
 from vc4lab.drm.uapi.results import Refused
-
-_AT_FDCWD = 0xFFFFFF9C
 
 Handler = Callable[[Caller, tuple[int, ...]], Answer]
 
@@ -42,18 +41,18 @@ class SystemCalls:
         """Handlers by the numbers that calls have on a machine."""
         paths, files, polls = self.paths, self.files, self.polls
         table: dict[str, Handler] = {
-            "open": lambda c, a: paths.open(c, _AT_FDCWD, a[0], _int(a[1])),
+            "open": lambda c, a: paths.open(c, AT_FDCWD, a[0], _int(a[1])),
             "openat": lambda c, a: paths.open(c, a[0], a[1], _int(a[2])),
             "openat2": paths.open_how,
-            "stat": lambda c, a: paths.stat(c, _AT_FDCWD, a[0], a[1]),
-            "lstat": lambda c, a: paths.stat(c, _AT_FDCWD, a[0], a[1], flags=0x100),
+            "stat": lambda c, a: paths.stat(c, AT_FDCWD, a[0], a[1]),
+            "lstat": lambda c, a: paths.stat(c, AT_FDCWD, a[0], a[1], flags=AT_SYMLINK_NOFOLLOW),
             "newfstatat": lambda c, a: paths.stat(c, a[0], a[1], a[2], flags=_int(a[3])),
             "statx": lambda c, a: paths.stat(c, a[0], a[1], a[4], flags=_int(a[2]), extended=True),
             "fstat": lambda c, a: paths.status_of_descriptor(c, _int(a[0]), a[1]),
             "fstatfs": lambda c, a: paths.file_system(c, _int(a[0]), a[1]),
-            "readlink": lambda c, a: paths.read_link(c, _AT_FDCWD, a[0], a[1], _int(a[2])),
+            "readlink": lambda c, a: paths.read_link(c, AT_FDCWD, a[0], a[1], _int(a[2])),
             "readlinkat": lambda c, a: paths.read_link(c, a[0], a[1], a[2], _int(a[3])),
-            "access": lambda c, a: paths.access(c, _AT_FDCWD, a[0], _int(a[1])),
+            "access": lambda c, a: paths.access(c, AT_FDCWD, a[0], _int(a[1])),
             "faccessat": lambda c, a: paths.access(c, a[0], a[1], _int(a[2])),
             "faccessat2": lambda c, a: paths.access(c, a[0], a[1], _int(a[2])),
             "getxattr": lambda c, a: paths.attributes(c, a[0]),

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import mmap
 import os
-import struct
 import time
 from typing import TYPE_CHECKING
 
 from vc4lab.drm.supervisor.answers import Answer, Caller, Device, Outcome
-from vc4lab.drm.supervisor.descriptors import EventPolls, control
+from vc4lab.drm.supervisor.descriptors import EPOLL_DELETE, EPOLL_EVENT, EventPolls, control
 from vc4lab.drm.supervisor.restarts import restart_with
 from vc4lab.drm.uapi.results import Later, Refused
 
 if TYPE_CHECKING:
     from vc4lab.drm.supervisor.descriptors import Opened
 
-_ADD, _DELETE, _MODIFY = 1, 2, 3
 _COMPARE_FILES = 0
 _PROCEEDS = (fcntl.F_GETFD, fcntl.F_SETFD, fcntl.F_GETFL, fcntl.F_SETFL)
-_EVENT_SIZE = 12 if os.uname().machine == "x86_64" else 16
 RELEASE_SECONDS = 0.01
 """So long after a close the descriptors are counted."""
 
@@ -135,7 +133,7 @@ class DescriptorCalls:
                 raise Refused(errno.EACCES, "the memory file itself")  # opened through /proc
             return Outcome.PROCEED
         self.mapped = True
-        if flags & 3 == 2:
+        if flags & 3 == mmap.MAP_PRIVATE:
             raise Refused(errno.EINVAL, "a private mapping of device memory")
         place = self.device.check_mapping(caller, opened, offset, size)
         if place == offset:
@@ -201,9 +199,8 @@ class DescriptorCalls:
         if copy is None or descriptor is None:
             return Outcome.PROCEED  # the kernel answers EPERM
         events = data = 0
-        if operation != _DELETE:
-            raw = caller.read(address, _EVENT_SIZE)
-            events, data = struct.unpack("=IQ" if _EVENT_SIZE == 12 else "=IxxxxQ", raw)
+        if operation != EPOLL_DELETE:
+            events, data = EPOLL_EVENT.unpack(caller.read(address, EPOLL_EVENT.size))
         try:
             control(copy, operation, descriptor, events, data)
         except OSError as error:

@@ -17,18 +17,18 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from vc4lab.drm.supervisor.filters import INPUT_WINDOW, WINDOW
+from vc4lab.drm.supervisor.filters import INPUT_WINDOW, IOCTL_MARK, WINDOW
 from vc4lab.drm.supervisor.notifications import Listener, Notification
 from vc4lab.drm.supervisor.targets import Task
 
-_GET_LOCK, _SET_LOCK = 36, 37
-"""F_OFD_GETLK, F_OFD_SETLK: locks of open file descriptions."""
 _LOCK = struct.Struct("hhxxxxqqixxxx")
+EPOLL_ADD, EPOLL_DELETE = 1, 2
+EPOLL_EVENT = struct.Struct("=IQ" if os.uname().machine == "x86_64" else "=IxxxxQ")
 FIRST_COOKIE = 1 << 40
 COOKIE_STEP = 16
 SEEN = 1024
 """So many texts of /proc are remembered."""
-EVENT_POLL_MARK = 0x7663_346C << 32
+EVENT_POLL_MARK = IOCTL_MARK << 32
 """Upper half of the data by which an epoll of ours is known."""
 
 
@@ -114,7 +114,7 @@ class Descriptors:
             self._next += COOKIE_STEP
             if base == self.memory_file:
                 os.lseek(file, cookie, os.SEEK_SET)
-            fcntl.fcntl(file, _SET_LOCK, _LOCK.pack(fcntl.F_WRLCK, 0, cookie, 1, 0))
+            fcntl.fcntl(file, fcntl.F_OFD_SETLK, _LOCK.pack(fcntl.F_WRLCK, 0, cookie, 1, 0))
             self._known[cookie] = Description(cookie, opened, base)
             opened.descriptions += 1
             close_on_exec = bool(flags & os.O_CLOEXEC)
@@ -208,7 +208,7 @@ class Descriptors:
 
     def _is_held(self, description: Description) -> bool:
         asked = _LOCK.pack(fcntl.F_WRLCK, 0, description.cookie, 1, 0)
-        answer = fcntl.fcntl(description.file, _GET_LOCK, asked)
+        answer = fcntl.fcntl(description.file, fcntl.F_OFD_GETLK, asked)
         return bool(_LOCK.unpack(answer)[0] != fcntl.F_UNLCK)
 
     def _forget(self, cookie: int) -> Opened | None:
@@ -243,7 +243,7 @@ class EventPolls:
         os.set_inheritable(descriptor, False)
         number = self._next
         self._next += 1
-        control(descriptor, 1, self._never, 0, EVENT_POLL_MARK | number)
+        control(descriptor, EPOLL_ADD, self._never, 0, EVENT_POLL_MARK | number)
         self._copies[number] = descriptor
         return number, descriptor
 
@@ -283,11 +283,7 @@ def control(poll: int, operation: int, descriptor: int, events: int, data: int) 
     import ctypes
 
     library = ctypes.CDLL(None, use_errno=True)
-    event = ctypes.create_string_buffer(struct.pack("=IQ" if _PACKED else "=IxxxxQ", events, data))
+    event = ctypes.create_string_buffer(EPOLL_EVENT.pack(events, data))
     if library.epoll_ctl(poll, operation, descriptor, event):
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))
-
-
-_PACKED = os.uname().machine == "x86_64"
-"""struct epoll_event has no padding there."""

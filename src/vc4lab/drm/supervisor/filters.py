@@ -6,10 +6,15 @@ Everything else goes to the kernel at full speed. Device descriptors lie at numb
 
 from __future__ import annotations
 
+import mmap
+import socket
 import struct
 from dataclasses import dataclass, field
 
 from vc4lab.drm.supervisor.machines import Machine
+from vc4lab.drm.uapi.at_flags import AT_EMPTY_PATH
+from vc4lab.drm.uapi.evdev import EVDEV_TYPE
+from vc4lab.drm.uapi.ioctl_types import DMA_BUF_TYPE, DRM_TYPE, SYNC_FILE_TYPE
 
 WINDOW = range(900, 1000)
 """Numbers of device descriptors: below 1024, so that select() takes them."""
@@ -21,8 +26,6 @@ NOTIFY, ALLOW = 0x7FC00000, 0x7FFF0000
 _LOAD, _RETURN, _AND = 0x20, 0x06, 0x54
 _EQUAL, _GREATER, _GREATER_EQUAL, _ANY_BIT = 0x15, 0x25, 0x35, 0x45
 _NUMBER, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16
-_AT_EMPTY_PATH = 0x1000
-_MAP_SHARED = 1
 _EVENT_ROOM = 1024
 """drmHandleEvent reads into so many bytes."""
 
@@ -44,11 +47,10 @@ BY_DESCRIPTOR = {
 DEEP = ("fstat", "newfstatat", "epoll_ctl")
 """Always in deep mode, for device descriptors that arrive over sockets at other numbers."""
 
-IOCTL_TYPES = (0x64, 0x62, 0x3E)
-"""DRM 'd', dma-buf 'b', sync file '>'."""
-INPUT_TYPE = 0x45
-"""Input devices 'E', if there are any."""
-NETLINK, EVENTS = 16, 15
+IOCTL_TYPES = (DRM_TYPE, DMA_BUF_TYPE, SYNC_FILE_TYPE)
+INPUT_TYPE = EVDEV_TYPE
+"""If there are input devices."""
+NETLINK, EVENTS = socket.AF_NETLINK, 15
 """Family and protocol of the sockets by which the kernel and udev speak of devices."""
 IOCTL_MARK = 0x7663_346C
 """Upper half of the offset of a pwrite64 that stands for an ioctl; no file is so large.
@@ -144,7 +146,7 @@ def build_filter(
 
     p.label("mmap")  # shared mappings of any file, private ones of ours
     p.argument(3)
-    p.jump(_ANY_BIT, _MAP_SHARED, no="descriptor 4")
+    p.jump(_ANY_BIT, mmap.MAP_SHARED, no="descriptor 4")
     p.argument(4)
     p.jump(_EQUAL, 0xFFFFFFFF, no="notify")
     p.end(ALLOW)
@@ -161,7 +163,7 @@ def build_filter(
 
     p.label("newfstatat")
     p.argument(3)
-    p.jump(_ANY_BIT, _AT_EMPTY_PATH, no="notify")
+    p.jump(_ANY_BIT, AT_EMPTY_PATH, no="notify")
     if inputs:
         p.label("status")
         p.argument(0)

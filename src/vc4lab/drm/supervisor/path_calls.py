@@ -12,12 +12,9 @@ from vc4lab.drm.nodes.foreign import ForeignTree
 from vc4lab.drm.nodes.tree import HostPath, Node, Tree
 from vc4lab.drm.supervisor.answers import Answer, Caller, Device, Outcome
 from vc4lab.drm.supervisor.file_status import FileStatus, file_system_status
+from vc4lab.drm.uapi.at_flags import AT_EMPTY_PATH, AT_FDCWD, AT_SYMLINK_NOFOLLOW
 from vc4lab.drm.uapi.results import Refused
 
-_AT_FDCWD = 0xFFFFFF9C
-_NO_FOLLOW = 0x100
-_EMPTY_PATH = 0x1000
-_O_PATH = 0o10000000
 _CREATES = os.O_CREAT | os.O_EXCL
 PREFIXES = ("/sys", "/dev/dri", "/dev/input", "/run/udev", "/proc")
 """Absolute paths that begin otherwise are the host's, unless they climb with `..`."""
@@ -52,7 +49,7 @@ class PathCalls:
         """PROCEED for a path that has nothing to do with the tree. `writes`: it may be changed."""
         inside = False
         if not path.startswith("/"):
-            if directory & 0xFFFFFFFF == _AT_FDCWD:
+            if directory & 0xFFFFFFFF == AT_FDCWD:
                 base = caller.directory
             else:
                 base = caller.path_of(directory & 0xFFFFFFFF)
@@ -88,7 +85,7 @@ class PathCalls:
         found = self.locate(caller, directory, path, follow=follow, writes=writes)
         if isinstance(found, Outcome):
             return found
-        if flags & _O_PATH and not follow and self._lies_there(caller, directory, path, found):
+        if flags & os.O_PATH and not follow and self._lies_there(caller, directory, path, found):
             return Outcome.PROCEED
         if found is None:
             raise Refused(errno.EACCES if flags & os.O_CREAT else errno.ENOENT)
@@ -96,10 +93,10 @@ class PathCalls:
             if found.device is not None:
                 if flags & os.O_DIRECTORY:
                     raise Refused(errno.ENOTDIR)
-                if flags & _O_PATH:
+                if flags & os.O_PATH:
                     return self._give_file(caller, self.tree.root + found.path, flags)
                 return self._give(caller, found.device, flags)
-            if found.link is not None and not flags & _O_PATH:
+            if found.link is not None and not flags & os.O_PATH:
                 raise Refused(errno.ELOOP)
             if not (found.is_directory or found.is_writable) and flags & os.O_ACCMODE:
                 raise Refused(errno.EACCES)
@@ -114,7 +111,7 @@ class PathCalls:
         libudev goes from directory to directory and looks at each link itself. A descriptor of a
         link cannot be handed over, but the kernel can open that on disk.
         """
-        if "/" in name or directory & 0xFFFFFFFF == _AT_FDCWD:
+        if "/" in name or directory & 0xFFFFFFFF == AT_FDCWD:
             return False
         base = caller.path_of(directory & 0xFFFFFFFF)
         if self.tree.virtual(base) == base or not os.path.islink(f"{base}/{name}"):
@@ -141,7 +138,7 @@ class PathCalls:
 
     def _give_file(self, caller: Caller, place: str, flags: int) -> Answer:
         """A real file; a descriptor that is only a path cannot be handed over."""
-        wanted = flags & ~(_O_PATH | os.O_NOFOLLOW | _CREATES | os.O_TRUNC) | os.O_CLOEXEC
+        wanted = flags & ~(os.O_PATH | os.O_NOFOLLOW | _CREATES | os.O_TRUNC) | os.O_CLOEXEC
         try:
             file = os.open(place, wanted)
         except OSError as error:
@@ -183,11 +180,11 @@ class PathCalls:
     ) -> Answer:
         """stat, lstat, newfstatat and statx."""
         path = caller.text(address) if address else ""
-        if flags & _EMPTY_PATH and not path:
+        if flags & AT_EMPTY_PATH and not path:
             return self.status_of_descriptor(
                 caller, directory & 0xFFFFFFFF, result, extended=extended
             )
-        follow = not flags & _NO_FOLLOW
+        follow = not flags & AT_SYMLINK_NOFOLLOW
         found = self.locate(caller, directory, path, follow=follow)
         if isinstance(found, Outcome):
             return found
@@ -283,7 +280,7 @@ class PathCalls:
 
     def attributes(self, caller: Caller, address: int) -> Answer:
         """getxattr and its relatives: nodes have no extended attributes."""
-        found = self.locate(caller, _AT_FDCWD, caller.text(address), follow=False)
+        found = self.locate(caller, AT_FDCWD, caller.text(address), follow=False)
         if isinstance(found, Outcome):
             return found
         raise Refused(errno.EOPNOTSUPP if found is not None else errno.ENOENT)

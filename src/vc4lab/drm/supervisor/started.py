@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import resource
+import signal
 import socket
 import struct
 import subprocess
@@ -17,7 +18,6 @@ from vc4lab.drm.supervisor.filters import WINDOW
 
 KEEPER = Path(__file__).with_name("keeper.py")
 _START_SECONDS = 30.0
-_KILLED, TERMINATED = 9, 15
 
 
 class NotPossible(Exception):  # noqa: N818 - a fact about the host
@@ -79,7 +79,7 @@ class Started:
         if kind == b"E":
             number = self._number()
             raise OSError(number, os.strerror(number))
-        return None if kind else _KILLED  # the keeper was
+        return None if kind else signal.SIGKILL  # the keeper was
 
     def end(self) -> None:
         """Have the keeper end what still runs."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import select
+import signal
 import subprocess
 import sys
 import threading
@@ -24,7 +25,7 @@ from vc4lab.drm.supervisor.machines import Machine, host_machine
 from vc4lab.drm.supervisor.notifications import Listener, Notification
 from vc4lab.drm.supervisor.path_calls import PathCalls
 from vc4lab.drm.supervisor.polling import PollCalls
-from vc4lab.drm.supervisor.started import TERMINATED, NotPossible, Started, check_limit
+from vc4lab.drm.supervisor.started import NotPossible, Started, check_limit
 from vc4lab.drm.supervisor.targets import Targets
 from vc4lab.drm.supervisor.uevents import Uevents
 from vc4lab.drm.uapi.results import Later, Refused
@@ -215,7 +216,7 @@ class Supervisor:
                         status = started.status()
                         if status is not None:
                             return status
-            return TERMINATED
+            return signal.SIGTERM
         finally:
             self._poller.unregister(connection)
 

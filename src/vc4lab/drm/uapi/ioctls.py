@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from vc4lab.drm.uapi.ioctl_types import DRM_TYPE
 from vc4lab.drm.uapi.results import Later
 from vc4lab.drm.uapi.structures import Structure, Values
 
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
 READ, WRITE = 2, 1
 """Directions of an ioctl's argument as its number says them: to the program, from the program."""
-DRM_TYPE = 0x64
 
 
 @dataclass(slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from vc4lab.drm.cpu_memory.profiles import Attribute
 from vc4lab.drm.device.files import OpenFile
-from vc4lab.drm.device.gem import MAX_DUMB_SIDE, Buffers
+from vc4lab.drm.device.gem import Buffers, check_dumb
 from vc4lab.drm.device.gem_objects import DmaBuf, GemObject, ImportedObject
 from vc4lab.drm.device.memory import PAGE, GpuMemory
 from vc4lab.drm.uapi.ioctls import Call
@@ -92,10 +92,7 @@ class XlnxBuffers(Buffers):
     def create_dumb(self, call: Call) -> None:
         """Linux clears pitch and size before it asks the driver: what was asked is not seen."""
         a = call.args
-        if not (a.width and a.height and a.bpp) or a.bpp > 64:
-            raise invalid("a dumb buffer without pixels")
-        if a.width > MAX_DUMB_SIDE or a.height > MAX_DUMB_SIDE:
-            raise invalid(f"a dumb buffer of {a.width}x{a.height}")
+        check_dumb(a)
         pitch = pitch_of(a.width, a.bpp, a.flags, self.parameters[ALIGNMENT])
         size = pitch * a.height
         kind = "scan-out" if a.flags & SCANOUT else "dumb"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from vc4lab.images.tiling import SUBTILE_ORDER
 from vc4lab.simd import (
     Array,
     Struct,
@@ -27,7 +28,7 @@ from vc4lab.simd import (
 
 BLOCK = 16
 """Pixels that are worked on at once; lines have room for so many more."""
-_SUBTILES = [0, 3, 1, 2, 2, 1, 3, 0]
+_SUBTILES = [place for order in SUBTILE_ORDER for place in order]
 """Place of a sub-tile in its tile, by (odd row of tiles, lower half, right half)."""
 
 
