@@ -20,7 +20,7 @@ MEMORY_MASK = MEMORY_SIZE - 1
 """The two top bits of a bus address choose a cache alias; the rest is the place in RAM."""
 
 PAD = 1 << 16
-"""Bytes behind the block that native code may touch when an access starts at its very end."""
+"""Bytes after the block that native code may touch when an access starts at its very end."""
 
 GUARD = 4 << 30
 """Bytes of inaccessible address space on each side of a guarded block: more than any 32-bit offset
@@ -53,7 +53,7 @@ class GuestMemory:
         How much of the address space is populated RAM, for blocks that want to report an access
         outside of it. The whole 1 GiB is mapped in any case.
     guard
-        Surround block and pad with address space that nobody may touch, so that native code which
+        Surround block and pad with address space that cannot be accessed, so that native code which
         leaves them ends in a segmentation fault at once (for tests). None: if the environment has
         a VC4LAB_GUARD. Raises OSError where mprotect fails.
     shared

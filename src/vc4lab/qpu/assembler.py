@@ -5,8 +5,8 @@
 
 Beyond qpuasm.js: ``li`` and ``load_imm`` for ``ldi``, ``mov`` of a large immediate becomes ``ldi``,
 branches without a link register, two link registers, ``src << n`` (rotate down), ``read reg``
-(trigger a read nobody uses), ``pm0``/``pm1`` as a last slot, ``.quad`` for raw words. ``src >> n``
-rotates upward (lane i goes to lane i+n), as in qpuasm.js and vc4asm.
+(trigger a read that is not used), ``pm0``/``pm1`` as a last slot, ``.quad`` for raw words.
+``src >> n`` rotates upward (lane i goes to lane i+n), as in qpuasm.js and vc4asm.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ def encode_branch(slots: list[Slot], symbols: Symbols, address: int) -> int:
 def _target(text: Text, relative: int, symbols: Symbols, here: int) -> tuple[int | None, int]:
     """(register or None, immediate): ``ra3``, ``ra3+8``, an address, or ``+8``/``-8``.
 
-    Signed numbers count from the instruction behind the delay slots; so does the sum with a
+    Signed numbers count from the instruction after the delay slots; so does the sum with a
     register in a relative branch.
     """
     name, sign, _ = text.text.partition("+")

@@ -1,6 +1,6 @@
 """Instruction words as text that the assembler takes back.
 
-Where a word has bits without any effect (an operand nobody selects, a pack that reaches no packed
+Where a word has bits without any effect (an operand not selected, a pack that reaches no packed
 register), the text leaves them out; `.quad` shows words of reserved forms.
 """
 

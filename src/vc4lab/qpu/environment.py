@@ -28,8 +28,9 @@ instructions, which drivers' conformance tests have, fit in.
 """
 
 UNCOMPILED_BUDGET = 1 << 15
-"""The same for the interpreter where nobody asked for it: what the compiler refuses is rarely meant
-to run, and takes up to 0.2 ms an instruction. Four times the program's length, if that is more.
+"""The same for programs that the compiler refused and that the interpreter runs instead: they are
+rarely meant to run, and take up to 0.2 ms an instruction. Four times the program's length, if that
+is more.
 """
 
 COMPILERS_LIMITS = frozenset(("QPU-043", "QPU-044", "QPU-045", "QPU-046"))

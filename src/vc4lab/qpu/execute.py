@@ -369,7 +369,7 @@ class Core:
         return self._visible[key] if key in self._visible else self.get(key)
 
     def link(self, p: Plan, address: int) -> None:
-        """The register and flag writes of a taken branch: the address behind its delay slots."""
+        """The register and flag writes of a taken branch: the address after its delay slots."""
         result = self.semantics.integer(self.adopt(self.ops.const(address & 0xFFFFFFFF)))
         for target in (p.add, p.mul):
             if target.address < 32 or target.address in ACCUMULATOR_WRITE:

@@ -45,7 +45,7 @@ class Exit(NamedTuple):
     """A way on from a place. place: None if it leads nowhere; taken: whether its branch was taken
     (None: no branch); due: the events that happen first; why: "end", "left" or "dynamic" when place
     is None; options: where a register branch may lead, by instruction index; pending: what is still
-    due behind it, wherever it leads; address: to which execution has left the program.
+    due after it, wherever it leads; address: to which execution has left the program.
     """
 
     place: Place | None
@@ -62,10 +62,10 @@ class Flow:
     """All places of a program that can be reached, and which of them are entered from more than one
     side.
 
-    learned: instructions that register branches were seen to go to, if whoever runs the program can
-    learn more of them; None if all must be known now. start: the place to begin at (default: the
-    program's entry). most: places, beyond which those found later are left out, if `partly`; what
-    leads there is a way out. Raises Unsupported.
+    learned: instructions that register branches were seen to go to, if more of them can be learned
+    while the program runs; None if all must be known now. start: the place to begin at (default:
+    the program's entry). most: places, beyond which those found later are left out, if `partly`;
+    what leads there is a way out. Raises Unsupported.
     """
 
     program: Program
@@ -180,9 +180,9 @@ class Flow:
                 index = self.program.index_of(address)
         if index is None:
             return Exit(None, taken, due, "left", (), pending, address & 0xFFFFFFFF)
-        return Exit(self.behind(index, pending), taken, due)
+        return Exit(self.arrival(index, pending), taken, due)
 
-    def behind(self, index: int, pending: Place) -> Place:
+    def arrival(self, index: int, pending: Place) -> Place:
         """The place of an instruction that execution comes to with so much pending."""
         return self.place(index, *pending[1:])
 
@@ -197,11 +197,11 @@ class Flow:
             raise Unsupported(
                 "QPU-044", "a branch to a register in a program of this size cannot be compiled"
             )
-        return tuple(self.behind(index, pending) for index in indices)
+        return tuple(self.arrival(index, pending) for index in indices)
 
     @cached_property
     def _likely(self) -> frozenset[int]:
-        """Where calls come back to, and what stands behind code that never goes on."""
+        """Where calls come back to, and what stands after code that never goes on."""
         found: set[int | None] = set()
         for index, plan in enumerate(self.plans):
             if plan.branch is None:
@@ -212,5 +212,5 @@ class Flow:
 
 
 def links(plan: Plan) -> bool:
-    """Whether a branch keeps the address behind its delay slots in a register."""
+    """Whether a branch keeps the address after its delay slots in a register."""
     return plan.add.address != Write.NOP or plan.mul.address != Write.NOP

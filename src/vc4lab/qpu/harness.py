@@ -1,6 +1,6 @@
 """Runs a program on bare registers with any engine: for tests, experiments and `vc4lab run`.
 
-The surroundings are as small as they can be: uniforms come from a list (0 behind its end), VPM
+The surroundings are as small as they can be: uniforms come from a list (0 after its end), VPM
 reads from a list of vectors, VPM writes go to a log; synchronisation does nothing.
 """
 
@@ -66,7 +66,7 @@ _INPUTS = _LOG + 64 * LOG_SIZE
 
 @dataclass
 class Outcome:
-    """What a run left behind: registers and flags by name, VPM writes, how it ended, and whether
+    """What a run left: registers and flags by name, VPM writes, how it ended, and whether
     the fast build gave up.
     """
 

@@ -72,7 +72,7 @@ INSTRUCTION_BYTES: Final = 8
 BRANCH_DELAY_SLOTS: Final = 3
 END_DELAY_SLOTS: Final = 2
 LINK_OFFSET: Final = INSTRUCTION_BYTES * (1 + BRANCH_DELAY_SLOTS)
-"""Distance in bytes from a branch to the instruction behind its delay slots."""
+"""Distance in bytes from a branch to the instruction after its delay slots."""
 LANES: Final = 16
 NOP_WORD: Final = 0x100009E7009E7000
 WORD_MASK: Final = (1 << 64) - 1

@@ -78,7 +78,7 @@ class JitCore(Core):
 
 
 class Final:
-    """Registers and flags after the program, for whoever traces on (complete only with
+    """Registers and flags after the program, for code traced after it (complete only with
     observe=True).
     """
 

@@ -118,7 +118,7 @@ class _Walk:
 def read_program(read: Read, address: int, limit: int = DEFAULT_LIMIT) -> Program:
     """Read a program of unknown length through ``read(address, length)``.
 
-    Follows all branches but those to registers, so that code behind an early end, far away or
+    Follows all branches but those to registers, so that code after an early end, far away or
     before the entry belongs to the program when a branch reaches it. A program without an end has a
     problem ``QPU-001`` and ``limit`` words, or ends with the first word of zeroed memory and has a
     problem ``QPU-047``.

@@ -384,7 +384,7 @@ class _ResumableEmitter(_Emitter):
         if self.active is not None and self.active.steps:
             self.env.instructions.set(self.env.instructions.get() + self.active.steps)
         jump(self.end)
-        enter(new_block())  # nobody comes here, but the rest of the instruction is still traced
+        enter(new_block())  # never reached, but the rest of the instruction is still traced
 
 
 def number_of(place: Place) -> int:

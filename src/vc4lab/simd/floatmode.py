@@ -23,7 +23,7 @@ _MXCSR = {"default": 0x1F80, "qpu": 0x1F80 | 0x6000 | 0x8000 | 0x0040}
 _FPCR = {"default": 0, "qpu": 3 << 22 | 1 << 24}
 
 CALLERS = "caller"
-"""The float mode of modules whose entry points run in the mode of whoever calls them."""
+"""The float mode of modules whose entry points run in the mode of their caller."""
 
 FLOAT_MODES = (*_MXCSR, CALLERS)
 

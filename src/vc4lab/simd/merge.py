@@ -96,7 +96,7 @@ def capture(value: Any) -> Any:
 
 
 def restore(saved: Any) -> Any:
-    """The variable behind a snapshot; lists and dicts get their contents back in place."""
+    """The variable of a snapshot; lists and dicts get their contents back in place."""
     if isinstance(saved, Saved):
         if type(saved.target) is list:
             saved.target[:] = [restore(v) for v in saved.contents]

@@ -19,7 +19,7 @@ from vc4lab.simd.types import Type, f32, f64, i1, i8, i16, i32, i64, ptr
 
 LARGE = 2_000_000
 """Bytes of LLVM text above which code is generated without optimising: the time for the optimised
-one grows faster than the text, and nobody wants to wait ten seconds for a program made to be long.
+one grows faster than the text, and ten seconds are too long to wait for a program made to be long.
 """
 PASSES = f"sroa simplifycfg instcombine O1, no misched, no lsr, O0 above {LARGE}"  # in cache keys
 
@@ -220,7 +220,7 @@ def build(
             (`trace`, `folding`) and code generation find nearly all of them as well, in a fifth
             less time; values that go round loops want it.
         quick: generate code without a search for cheaper forms of what it meets: a quarter to a
-            third less time in all, for programs that somebody waits for. Tracing has to find them.
+            third less time in all, for programs that are waited for. Tracing has to find them.
     """
     if float_mode not in FLOAT_MODES:
         raise ValueError(f"float_mode is one of {FLOAT_MODES}, not {float_mode!r}")

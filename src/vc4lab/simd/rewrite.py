@@ -1,4 +1,4 @@
-"""Python's statements made stageable: the AST rewriting behind @kernel and @staged.
+"""Python's statements made stageable: the AST rewriting of @kernel and @staged.
 
 `if`, `while`, `for`, `break`, `continue`, `return`, `and`/`or`/`not`, `a if c else b` and chained
 comparisons become calls into `control`, which do what Python does for plain values and write native

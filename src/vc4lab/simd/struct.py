@@ -98,7 +98,7 @@ class _Block(ctypes.Structure):
 
 
 def _python_side(struct: type[Struct]) -> type[_Block]:
-    """The Structure with the same layout. Arrays are members `_name` behind a property."""
+    """The Structure with the same layout. Arrays are members `_name`, each with a property."""
     members: list[tuple[str, Any]] = []
     namespace: dict[str, Any] = {"__slots__": (), "_pack_": 1, "struct": struct}
     end = 0
@@ -146,7 +146,7 @@ class Struct:
     python: ClassVar[type[_Block]] = _Block
     """The type of what calling the Struct returns."""
     storage: ClassVar[Any] = ctypes.c_char * ALIGNMENT
-    """The type of the bytes behind a block, which is aligned in them."""
+    """The type of the bytes after a block, which is aligned in them."""
     size: ClassVar[int] = 0
     align: ClassVar[int] = 1
 

@@ -64,7 +64,7 @@ def code_generation(quick: bool) -> Iterator[None]:
     """Holds the back end for one module, with or without its combiner of selection nodes.
 
     That is an option of the whole process (of LLVM 22 and later; older ones always combine), so
-    nobody else may generate code meanwhile. The bindings let only one thread compile anyway.
+    no other thread may generate code meanwhile. The bindings let only one thread compile anyway.
     """
     global _combiner
     import llvmlite.binding as llvm

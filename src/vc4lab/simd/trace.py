@@ -103,7 +103,7 @@ class FunctionTrace:
 
     # -- cells: stack slots that nothing but these two touches
     def read_cell(self, slot: str, load: str) -> str:
-        """The name of what the cell holds; `load` is the instruction, if nobody knows."""
+        """The name of what the cell holds; `load` is the instruction, if it is not known."""
         name = self._cells.get(slot)
         if name is None:
             name = self.assign(load)
@@ -140,7 +140,7 @@ class FunctionTrace:
         return f"{hint}.{self._count}"
 
     def start(self, label: str, known: Known | None = None) -> None:
-        """Opens the block `label`; whoever opens it has closed the one before.
+        """Opens the block `label`; its caller has closed the one before.
 
         known: what `knowledge()` gave at the end of the only block from which one gets here.
         """

@@ -100,7 +100,7 @@ def number_to_bits(type_: Type, number: Any) -> int:
 
 
 def bits_to_number(type_: Type, bits: int) -> int | float | bool:
-    """The Python number behind raw element bits: signed integers, floats, bool for i1."""
+    """The Python number of raw element bits: signed integers, floats, bool for i1."""
     elem = type_.elem
     if elem is f32:
         return float(struct.unpack("<f", bits.to_bytes(4, "little"))[0])

@@ -1,4 +1,4 @@
-"""The V3D's own caches: programs, uniforms and textures that changed behind their back.
+"""The V3D's own caches: programs, uniforms and textures that changed in memory meanwhile.
 
 The slices cache instructions, uniforms and texels, and all of them stand in front of the V3D's L2
 cache. Nothing is written through them: a program that changes memory clears them by SLCACTL and

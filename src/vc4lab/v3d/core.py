@@ -62,7 +62,7 @@ class V3D:
     Parameters
     ----------
     memory
-        Guest RAM, shared with whoever submits work.
+        Guest RAM, shared with those who submit work.
     reporter
         Receives diagnostics; a fresh one by default.
     unknowns
@@ -241,7 +241,7 @@ class V3D:
         return handler or partial(self._hold, register), starts
 
     def settle(self) -> None:
-        """Run the user programs that were queued. Whoever runs the machine calls this now and then,
+        """Run the user programs that were queued. Called now and then while the machine runs,
         so that a program which waits for memory to change sees it.
         """
         self.programs.settle()

@@ -85,7 +85,7 @@ SOURCES: tuple[CounterSource, ...] = (
 
 
 DETAILS = frozenset(source.id for source in SOURCES if source.modelled) - {3, 10, 11, 12}
-"""Sources that are only counted while somebody asks: drawing takes a little longer then."""
+"""Sources that are only counted while they are asked for: drawing takes a little longer then."""
 
 
 def coverage_counts(totals: Mapping[str, int], reading: str) -> dict[str, int]:

@@ -1,9 +1,9 @@
 """The QPU scheduler: the queue of user programs (SRQPC … SRQCS) and the QPUs that take them.
 
-Requests are queued when they are written and run when somebody looks: at the next access to any
-other V3D register, between two slices of the CPU, or when all QPUs are taken. So programs started
-one after the other run together, as on the chip, and may wait for each other. Source: hardware
-reference 2.7.
+Requests are queued when they are written and run when their effect could be seen: at the next
+access to any other V3D register, between two slices of the CPU, or when all QPUs are taken. So
+programs started one after the other run together, as on the chip, and may wait for each other.
+Source: hardware reference 2.7.
 """
 
 from __future__ import annotations
@@ -189,7 +189,7 @@ class UserPrograms:
                 self.on_start(request, self.unit.code.read(request.code).program)
 
     def settle(self) -> None:
-        """Run until every program has ended or waits for something that nobody here does."""
+        """Run until every program has ended or waits for something that does not happen here."""
         if self._quiet:
             return
         self._quiet = True
@@ -242,7 +242,7 @@ class UserPrograms:
 
     @property
     def waiting(self) -> str | None:
-        """Who waits for what, in words; None when nobody does."""
+        """Who waits for what, in words; None when none does."""
         return "; ".join(self.waiting_each) or None
 
     @property

@@ -48,7 +48,7 @@ BLOCK = BlockSize.B128
 
 @dataclass
 class ShaderUse:
-    """One GL shader state record of the list and how the draws behind it use it."""
+    """One GL shader state record of the list and how the draws after it use it."""
 
     attributes: int
     extended: bool

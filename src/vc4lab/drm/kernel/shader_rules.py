@@ -169,7 +169,7 @@ class _Checker:
             raise self.stop("DRM-021", 13, "a branch continues after the program end")
 
     def check_target(self, branch: Branch) -> int:
-        """Notes where a branch leads; returns the place behind its delay slots."""
+        """Notes where a branch leads; returns the place after its delay slots."""
         following = self.index + 1 + BRANCH_DELAY_SLOTS
         if branch.register:
             raise self.stop("DRM-021", 12, "a branch to a register")
@@ -247,7 +247,7 @@ class _Checker:
             raise self.stop("DRM-018", 3, f"a write to {name}")
 
     def check_reset(self, instruction: Alu | LoadImmediate | Semaphore, is_mul: bool) -> None:
-        """UNIFORMS_ADDRESS = immediate + uniform, so that the stream goes on behind the uniform."""
+        """UNIFORMS_ADDRESS = immediate + uniform, so that the stream goes on after the uniform."""
 
         def wrong(text: str) -> Violation:
             return self.stop("DRM-019", 5, f"write of the uniforms address: {text}")
@@ -332,7 +332,7 @@ class _Checker:
 
 
 def written(file: str, address: int) -> Register | None:
-    """The register behind a write address, None for peripherals and r5."""
+    """The register of a write address, None for peripherals and r5."""
     if address < REGFILE_SIZE:
         return file, address
     if Write.ACC0 <= address <= Write.ACC3:

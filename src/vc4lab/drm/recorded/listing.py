@@ -115,7 +115,7 @@ class JobListing:
         yield from (INDENT + line for line in self.uniform_lines(program, uniforms))
 
     def uniform_lines(self, program: Program, uniforms: int) -> Iterator[str]:
-        """Every word of the stream in textual order, textures decoded behind their last word."""
+        """Every word of the stream in textual order, textures decoded after their last word."""
         words = [self.memory.u32(uniforms + 4 * n) for n in range(len(program.uniform_sites))]
         complete = {r.uniforms[-1]: r for r in program.texture_requests if r.uniforms}
         for site, word in zip(program.uniform_sites, words, strict=True):

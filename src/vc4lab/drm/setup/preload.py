@@ -17,7 +17,7 @@ from vc4lab.drm.supervisor.filters import INPUT_TYPE, IOCTL_MARK, IOCTL_TYPES
 
 NAME = "vc4lab-ioctl.so"
 PAGE = 0x10000
-"""The largest page that AArch64 systems have: the writable part lies so far behind the code."""
+"""The largest page of AArch64 systems. The writable part begins so many bytes after the code."""
 _PWRITE64, _IOCTL = 68, 29
 _AARCH64, _SHARED_OBJECT = 183, 3
 _LOAD, _DYNAMIC, _STACK = 1, 2, 0x6474E551

@@ -1,8 +1,8 @@
 """A program of its own: makes netlink sockets for device events in a network of its own.
 
 Run as ``python -I -S uevent_hub.py SOCKET``; imports nothing of vc4lab. Over the socket: ``S`` and
-a type, answered with a new socket; ``E`` and a message for all of them. Whoever has such a socket
-hears what is sent here, and nothing of the host. It ends when the other end is closed.
+a type, answered with a new socket; ``E`` and a message for all of them. Programs with such a
+socket hear what is sent here, and nothing of the host. It ends when the other end is closed.
 """
 
 from __future__ import annotations

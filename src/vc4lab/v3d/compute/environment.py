@@ -120,7 +120,7 @@ class UserEnvironment(Environment):
         return np.full(LANES, self.next_uniform(), np.uint32)
 
     def next_uniform(self) -> int:
-        """The next word of the stream; behind its end 0."""
+        """The next word of the stream; after its end 0."""
         if self.left is not None:
             if self.left == 0:
                 self.note(FINDING_UNIFORMS)
@@ -284,7 +284,7 @@ class UserEnvironment(Environment):
         """A user program is alone on its QPU: it goes on at once."""
 
     def scoreboard_wait(self) -> None:
-        """Nobody else holds the scoreboard."""
+        """No other QPU holds the scoreboard."""
 
     def scoreboard_unlock(self) -> None:
         pass

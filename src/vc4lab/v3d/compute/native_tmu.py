@@ -30,7 +30,7 @@ from vc4lab.v3d.compute.state import RESULTS, QpuState, SharedState, TextureSlot
 from vc4lab.v3d.fragment.tmu import direct_lookup
 
 _REACH = MEMORY_MASK - 63
-"""A whole vector fits behind any address up to this."""
+"""A whole vector fits after any address up to this."""
 
 
 @staged

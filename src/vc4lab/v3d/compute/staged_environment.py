@@ -347,7 +347,7 @@ class StagedUserEnvironment(ResumableEnvironment):
         """Take the uniform that goes with a write of a texture request."""
         word = self.next_uniform()
         number = state.written
-        kept = select(number < 4, number, 4)  # a fifth place nobody reads
+        kept = select(number < 4, number, 4)  # a fifth place, never read
         store(state.field_ptr("parameters") + (kept << 2), word)
         state.written = select(number < 4, number + 1, 4)
 
@@ -362,7 +362,7 @@ class StagedUserEnvironment(ResumableEnvironment):
         """A user program is alone on its QPU: it goes on at once."""
 
     def scoreboard_wait(self) -> None:
-        """Nobody else holds the scoreboard."""
+        """No other QPU holds the scoreboard."""
 
     def scoreboard_unlock(self) -> None:
         pass

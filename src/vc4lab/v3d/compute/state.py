@@ -24,7 +24,7 @@ class Status(IntEnum):
     BLOCKED = 1  # at a mutex or semaphore; `site` says where
     YIELDED = 2  # its slice is over
     REFUSED = 3  # a facility that user programs do not have
-    STUCK = 4  # a stall that nobody can end; `detail` is an index of STALLS
+    STUCK = 4  # a stall that cannot end; `detail` is an index of STALLS
     LOST = 5  # execution goes on outside of the region, at the address `detail`
     ZEROED = 7  # execution ran into zeroed memory
     HALTED = 8  # the watch noticed something, and the program must not go on

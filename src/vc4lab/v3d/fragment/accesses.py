@@ -13,7 +13,7 @@ from vc4lab.v3d.fragment.tile_layout import TileLayout
 
 
 def sample_and_word(layout: TileLayout, number: int) -> tuple[int, int]:
-    """Sample and colour word of access `number`; behind the last one it starts again."""
+    """Sample and colour word of access `number`; after the last one it starts again."""
     return number // layout.words % layout.samples, number % layout.words
 
 

@@ -101,7 +101,7 @@ def _run(context: int, params: int) -> int:
             return STATUS_ENDLESS
         draw.failure = verdict
         return STATUS_UNSUPPORTED
-    except Exception as error:  # native code cannot pass it on: whoever reports does
+    except Exception as error:  # native code cannot pass it on: the report does
         draw.failure = error
         return STATUS_UNSUPPORTED
     return STATUS_OK

@@ -178,7 +178,7 @@ def draw_point(tracer: Any, vertex: Any) -> None:
     size = fmin_(fmax_(size, MIN_POINT_SIZE), MAX_POINT_SIZE)
     half = (size * 128.0).to_int(i32)  # in 1/256 pixel, as the corners below
     left, top = (vertex.x << 4) - half, (vertex.y << 4) - half
-    # Samples lie on whole subpixels: the first one inside and the first one behind, 12.4.
+    # Samples lie on whole subpixels: the first one inside and the first one after, 12.4.
     square = [(edge + 15) >> 4 for edge in (left, top, left + 2 * half, top + 2 * half)]
     up, down = 15 - tracer.raster.highest, 15 - tracer.raster.lowest
     box = Box(

@@ -1,9 +1,9 @@
 """Quads of several triangles share a run of the program: for small triangles and long programs.
 
 A 4x4 block holds four quads, of which a small triangle covers one or two; the program would mostly
-compute what nobody wants. Here the covered quads of all triangles wait in a queue, their triangles'
-planes in records, and any four of them are shaded together, in their order. Two quads at the same
-place may go together if they have no pixel in common: each is written by itself.
+compute what is thrown away. Here the covered quads of all triangles wait in a queue, their
+triangles' planes in records, and any four of them are shaded together, in their order. Two quads at
+the same place may go together if they have no pixel in common: each is written by itself.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def signals(program: Program, wanted: tuple[Signal, ...]) -> bool:
 
 
 class Tail(Struct):
-    """What a record holds behind its planes (three floats each)."""
+    """What a record holds after its planes (three floats each)."""
 
     x0 = i32
     y0 = i32

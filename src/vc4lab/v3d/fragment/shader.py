@@ -211,7 +211,7 @@ class FragmentEnvironment(Environment):
         self._pointer.set(select(mask[0], here + value[0] if relative else value[0], here))
 
     def varying(self) -> tuple[Value, Value]:
-        """VP and C of the next varying; behind the last one (a program error) zeros."""
+        """VP and C of the next varying; after the last one (a program error) zeros."""
         number = self._varyings_read
         self._varyings_read += 1
         if number >= len(self.inputs.varyings):

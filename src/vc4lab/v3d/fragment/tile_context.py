@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from vc4lab.v3d.fragment.texture_state import TextureKind
 
 TILE_PAD_WORDS = 512
-"""Words behind a tile buffer that a block at its edge may touch (it writes back what it read)."""
+"""Words after a tile buffer that a block at its edge may touch (it writes back what it read)."""
 
 MAX_TEXTURE_REQUESTS = MAX_REQUESTS
 """Texture requests (S writes that are not direct lookups) of one fragment program."""

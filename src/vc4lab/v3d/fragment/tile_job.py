@@ -162,7 +162,7 @@ class FrameWork:
         self._op(OP_LOAD_FULL, address, parts)
 
     def store_full(self, address: int, parts: int = PART_COLOUR | PART_ZS) -> None:
-        """Writes parts of the tile buffer as they are, one behind the other."""
+        """Writes parts of the tile buffer as they are, one after the other."""
         self._op(OP_STORE_FULL, address, parts)
 
     def draw(self, first: int, count: int) -> None:
@@ -247,7 +247,7 @@ class NativeFrame:
         self.ops, self.chains, self.keep = ops, chains, keep
         self.order = _in_order(count)
         self.statuses = (ctypes.c_int32 * (STATUS_WORDS * max(count, 1)))()
-        self.draws: Any = getattr(draws, "table", None)  # somebody has filled it already
+        self.draws: Any = getattr(draws, "table", None)  # filled already
         if self.draws is None:
             self.draws = (ctypes.c_uint64 * (2 * max(len(draws), 1)))()
             for number, draw in enumerate(draws):

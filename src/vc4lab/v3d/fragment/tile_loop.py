@@ -146,8 +146,8 @@ def run_chain(unknowns: Any, job: Any, context: Any, context_pointer: Value, cha
             status = run_segments(job, context, context_pointer, op.a, op.a + op.b)
         elif kind == OP_DRAW_PIECES:
             first = load(i32, job.piece_first + op.a * 4)
-            behind = load(i32, job.piece_first + (op.a + op.b) * 4)
-            status = run_segments(job, context, context_pointer, first, behind)
+            past = load(i32, job.piece_first + (op.a + op.b) * 4)
+            status = run_segments(job, context, context_pointer, first, past)
         number = number + 1
     if status == STATUS_OK:
         add_total(context, "tiles_moved", tiles)

@@ -80,7 +80,7 @@ class RenderResult:
 
 
 FLAWLESS = RenderResult()
-"""Of a frame in which nothing happened; nobody changes it."""
+"""Of a frame in which nothing happened; it is never changed."""
 
 
 class Worker:
@@ -92,7 +92,7 @@ class Worker:
         self.address: int = self.context.address
         totals = self.address + TileContext.offset("totals")
         self.totals = (ctypes.c_int64 * len(COUNTERS)).from_address(totals)
-        self.queue = (ctypes.c_char * QUEUE_BYTES)()  # memory that nobody touches costs nothing
+        self.queue = (ctypes.c_char * QUEUE_BYTES)()  # untouched memory costs nothing
         self.context.batch = ctypes.addressof(self.queue)
         self.context.callback = batch_callback()
 

@@ -213,7 +213,7 @@ def ahead_ptr(batch: Any, piece: Value) -> Value:
 
 
 def append(batch: Any, live: Value) -> None:
-    """Puts the triangles of the lanes `live` behind those that wait."""
+    """Puts the triangles of the lanes `live` after those that wait."""
     waiting = batch.waiting
     for name, queue, number in _WAITING:
         kind = _i32x8 if name == "position" else _i64x8
@@ -224,7 +224,7 @@ def append(batch: Any, live: Value) -> None:
 
 
 def drop_group(batch: Any) -> None:
-    """Those behind the group move to the front."""
+    """Those after the group move to the front."""
     for name, queue, number in _WAITING:
         kind = _i32x8 if name == "position" else _i64x8
         size = kind.elem.bits // 8

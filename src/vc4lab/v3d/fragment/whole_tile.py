@@ -118,7 +118,7 @@ def move_bytes(memory: Value, address: Value, words: Value, to_memory: bool) -> 
 def move_rows(memory: Value, address: Value, words: Value, to_memory: bool) -> None:
     """Words of 2x2 quads as rows of pixels, two rows of 16 pixels at a time.
 
-    Both halves of 64-bit colours are such rows, the second behind the first.
+    Both halves of 64-bit colours are such rows, the second after the first.
     """
     row_bytes = 4 * TILE_SIZE
     for pair in range(TILE_SIZE // 2):

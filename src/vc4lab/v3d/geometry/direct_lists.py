@@ -92,15 +92,15 @@ class DirectLists:
         """Makes a list of the record at a guest address."""
         address &= 0xFFFFFFFF
         self.count += 1
-        form, data, behind = self._list(address)
+        form, data, after = self._list(address)
         offset = -1
         if data:
             offset = len(self._data)
             self._data += data
             self._buffer = None
-        self._enter(address, offset, form, behind)
+        self._enter(address, offset, form, after)
 
-    def _enter(self, address: int, offset: int, form: int, behind: int) -> None:
+    def _enter(self, address: int, offset: int, form: int, after: int) -> None:
         if self._table is None:
             self._table = (ctypes.c_char * ((_TABLE + 1) * Expansion.size))()
         words = (ctypes.c_uint32 * (_TABLE * Expansion.size // 4)).from_buffer(self._table)
@@ -108,12 +108,12 @@ class DirectLists:
         while words[slot * 8]:
             slot = (slot + 1) & (_TABLE - 1)
         place = slot * 8
-        words[place : place + 5] = [1, address, offset & 0xFFFFFFFF, form, behind & 0xFFFFFFFF]
+        words[place : place + 5] = [1, address, offset & 0xFFFFFFFF, form, after & 0xFFFFFFFF]
 
     # -- the four records ----------------------------------------------------------------------
 
     def _list(self, address: int) -> tuple[int, bytes, int]:
-        """(format, bytes of the list, guest address behind the record)."""
+        """(format, bytes of the list, guest address after the record)."""
         identity = self.memory.u8(address)
         if identity == IndexedPrimitives.id:
             return self._indexed(address)
@@ -123,10 +123,10 @@ class DirectLists:
 
     def _indexed(self, address: int) -> tuple[int, bytes, int]:
         record = self._payload(IndexedPrimitives, address)
-        behind = address + IndexedPrimitives.size
+        after = address + IndexedPrimitives.size
         mode, wide = int(record.mode), record.index_type == IndexType.SHORT
         if not self._known(mode, address) or record.index_type not in (0, 1):
-            return 0, b"", behind
+            return 0, b"", after
         import numpy as np
 
         length = self._limited(record.length, address)
@@ -142,19 +142,19 @@ class DirectLists:
                 address,
             )
             indices = indices[: above[0]]
-        return *self._encoded(mode, indices), behind
+        return *self._encoded(mode, indices), after
 
     def _array(self, address: int) -> tuple[int, bytes, int]:
         record = self._payload(VertexArrayPrimitives, address)
-        behind = address + VertexArrayPrimitives.size
+        after = address + VertexArrayPrimitives.size
         mode = int(record.mode)
         if not self._known(mode, address):
-            return 0, b"", behind
+            return 0, b"", after
         import numpy as np
 
         length = self._limited(record.length, address)
         indices = record.first + np.arange(length, dtype=np.uint64)
-        return *self._encoded(mode, indices.astype(np.uint32)), behind
+        return *self._encoded(mode, indices.astype(np.uint32)), after
 
     def _encoded(self, mode: int, indices: NDArray[Any]) -> tuple[int, bytes]:
         import numpy as np
@@ -172,7 +172,7 @@ class DirectLists:
         if identity == VgCoordinateArray.id:
             array = self._payload(VgCoordinateArray, address)
             kind, continues = int(array.type), bool(array.continuation)
-            start, behind = array.address, address + VgCoordinateArray.size
+            start, after = array.address, address + VgCoordinateArray.size
             length = self._limited(array.length, address)
         else:
             inline = self._payload(VgInline, address)
@@ -182,19 +182,19 @@ class DirectLists:
             if whole is None:
                 self._report("CLE-039", "no end code in a VG list", address)
                 whole, self.work = 0, MAX_WORK  # the rest of the list is nothing but coordinates
-            behind = start + 4 * whole
+            after = start + 4 * whole
             length = self._limited(whole, address)
         if kind not in VgPrimitive._value2member_map_:
             self._report("CLE-016", f"VG primitive type {kind}", address)
-            return 0, b"", behind
+            return 0, b"", after
         words = np.frombuffer(self.memory.read(start, 4 * length), "<u4").tolist()
         found, self._fan = vg_primitives(
             kind, words, self._fan if continues else None, self.unknowns
         )
         form = 0x33 if kind in (VgPrimitive.RHT, VgPrimitive.RHT_STRIP) else 0x32
         if not found:
-            return form, b"", behind
-        return form, _absolute(np.array(found, "<u4").view(np.uint8)), behind
+            return form, b"", after
+        return form, _absolute(np.array(found, "<u4").view(np.uint8)), after
 
     # -- small helpers ---------------------------------------------------------------------------
 

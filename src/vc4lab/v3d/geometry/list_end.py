@@ -45,7 +45,7 @@ def _native() -> NativeFunction:
 
 
 def list_end(memory: GuestMemory, address: int, list_format: int) -> int | None:
-    """The address behind the list of the record at `address`; None if it has no end."""
+    """The address after the list of the record at `address`; None if it has no end."""
     where: Any = ListEnd()
     where.memory = memory.base
     where.start = signed32(address)

@@ -47,12 +47,12 @@ _met_all_formats = False
 class ListScanner:
     """Walks lists of tiles, or pieces of rendering list, for one V3D.
 
-    The state in force behind one scan is that before the next.
+    The state in force after one scan is that before the next.
 
     Parameters
     ----------
     direct
-        Makes lists of primitive records (32, 33, 41, 42) met there; by default for nobody's ears.
+        Makes lists of primitive records (32, 33, 41, 42) met there; by default without messages.
     depth
         Sub-list levels already in use (1: a tile list was entered by record 17).
     separate_format
@@ -142,7 +142,7 @@ class ListScanner:
     # -- arrays ----------------------------------------------------------------------------------
 
     def _grow_offsets(self, pieces: int) -> None:
-        """Room for the first segment of each piece, and of what is behind."""
+        """Room for the first segment of each piece, and of what comes after."""
         self._pieces = 2 * pieces + 64
         self._offsets = (ctypes.c_int32 * (self._pieces + 1))()
         self.context.tile_first = self.result.tile_offsets = ctypes.addressof(self._offsets)

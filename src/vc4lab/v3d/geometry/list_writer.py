@@ -265,7 +265,7 @@ def remember(t: Any, i0: Value, i1_: Value, i2: Value) -> None:
 
 @staged
 def triangle_coding(before: Any, indices: Any) -> Any:
-    """The shortest coding of a triangle behind the previous one: bytes (i64), their number.
+    """The shortest coding of a triangle after the previous one: bytes (i64), their number.
 
     The vertex numbers may be vectors, a triangle in each lane.
     """

@@ -1,7 +1,7 @@
 """NV mode: vertices the program has shaded itself, copied from guest memory into batches.
 
 A vertex is an optional clip header (Xc, Yc, Zc, Wc) and the words of the primitive setup (Ys:Xs,
-Zs, 1/Wc [, point size], varyings); the binner gets the first words, the fragment stage those behind
+Zs, 1/Wc [, point size], varyings); the binner gets the first words, the fragment stage those after
 the header. Source: AG100-R pp. 79-81, tables 45-47.
 """
 
@@ -108,7 +108,7 @@ def copy_nv_vertices(
     base, stride
         Guest address of vertex 0 and bytes from vertex to vertex.
     rows
-        Words to copy per vertex, from word `skip_words` on (4: behind a clip header).
+        Words to copy per vertex, from word `skip_words` on (4: after a clip header).
     used
         Host address of a used map (one byte per vertex), 0 for all of first..last.
     """

@@ -99,7 +99,7 @@ class Decoder:
     def next(self) -> Value:
         """Decode the next primitive into i0, i1, i2 and flags; i1 false at the end of the list.
 
-        Behind the end `address` points to the record after the list and `status` says why.
+        After the end `address` points to the record after the list and `status` says why.
         """
         result: Value = _next(self)
         return result

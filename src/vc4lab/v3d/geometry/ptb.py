@@ -353,7 +353,7 @@ class Binner:
         self._set(spill_address=address, spill_bytes=size)
 
     def flush(self, all_state: bool = False) -> int:
-        """Records 4 and 5: end every tile list, behind the complete state for 5. A status."""
+        """Records 4 and 5: end every tile list, after the complete state for 5. A status."""
         if self._tiles is None:
             return pc.DONE
         self._flush_tile = 0

@@ -79,7 +79,7 @@ def configure(context: Value, payload: Value) -> None:
 def _reset_tiles(c: Any, base: Value, initial: Value) -> None:
     """Every list begins in the fixed area: block y * width + x of `initial` bytes.
 
-    Behind the last tile stands a state without a list, for what has no tile (`ptb_window`).
+    After the last tile stands a state without a list, for what has no tile (`ptb_window`).
     """
     tiles = c.width * c.height
     for k in range(tiles):
@@ -106,7 +106,7 @@ def _add_counters(c: Any) -> None:
 
 @kernel(args=(ptr, ptr, i32), returns=i32)
 def finish_tile(context: Value, tile: Value, everything: Value) -> Value:
-    """End a tile's list with Return (18), behind all state if `everything` is not 0; a status."""
+    """End a tile's list with Return (18), after all state if `everything` is not 0; a status."""
     c: Any = BinContext.at(context)
     t: Any = TileState.at(tile)
     status = const(i32, DONE)

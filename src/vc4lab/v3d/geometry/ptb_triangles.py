@@ -62,7 +62,7 @@ from vc4lab.v3d.geometry.ptb_window import (
 )
 
 NEXT_TWO = 1 << 4 | 2 << 10 | 15
-"""Coding of a triangle that names its first vertex in 31:16; the other two are those behind it."""
+"""Coding of a triangle that names its first vertex in 31:16; the other two are those after it."""
 
 NO_RECORD = 1
 """`clip_record` of a part that needs none."""
@@ -166,7 +166,7 @@ def append_plain(context: Value, window: Any, k: Any) -> Any:
     """Append entries from the `k`th on, of triangles of three vertices in a row, as long as nothing
     comes between; the number of the next one.
 
-    Behind such a triangle in the same list there are two codings: near and far.
+    After such a triangle in the same list there are two codings: near and far.
     """
     c: Any = BinContext.at(context)
     memory, tiles, key, count = c.memory, c.tiles, c.key, window.count
@@ -192,7 +192,7 @@ def append_plain(context: Value, window: Any, k: Any) -> Any:
 
 @staged
 def append_coded_ones(context: Value, window: Any, k: Any) -> Any:
-    """The same for triangles of any vertices, each behind the one with the number before it."""
+    """The same for triangles of any vertices, each after the one with the number before it."""
     c: Any = BinContext.at(context)
     memory, tiles, count, stamp = c.memory, c.tiles, window.count, c.stamp
     going: Any = k < count
@@ -202,7 +202,7 @@ def append_coded_ones(context: Value, window: Any, k: Any) -> Any:
         t: Any = TileState.at(tiles + load(i32, place + TriangleWindow.offset("where")).zext(i64))
         place = window.pointer + (number * 4).zext(i64)
         cursor, size = t.cursor, load(i32, place + TriangleWindow.offset("bytes_"))
-        # always eight bytes: LINK_RESERVE of them may lie behind the limit
+        # always eight bytes: LINK_RESERVE of them may lie beyond the limit
         enough = max_(size, const(i32, 8 - LINK_RESERVE))
         going = (t.newest == stamp + number) & (t.limit - cursor >= enough)
         if going:

@@ -70,10 +70,10 @@ class TriangleWindow(Struct):
     that have the stamp before it take its `coding`.
     """
 
-    entries = Array(i32, 2 * WINDOW + 2 * LANES)  # with room behind for whole vectors
+    entries = Array(i32, 2 * WINDOW + 2 * LANES)  # with room at the end for whole vectors
     where = Array(i32, 2 * WINDOW + 2 * LANES)  # byte offset of the entry's tile; special: no tile
     vertex = Array(i32, 2 * WINDOW + 2 * LANES)  # first vertex of a triangle of a plain window
-    coding = Array(i64, WINDOW)  # other windows: a triangle's bytes behind the one before it
+    coding = Array(i64, WINDOW)  # other windows: a triangle's bytes after the one before it
     bytes_ = Array(i32, WINDOW)  # and their number
     i0 = Array(i32, WINDOW)
     i1 = Array(i32, WINDOW)
@@ -139,7 +139,7 @@ def packed_positions(c: Any, plain: Value, i0: Value, i1_: Value, i2: Value) -> 
         w0, w1, w2 = deinterleave([load(i32x16, rows + k * c.pitch) for k in batches])
     else:
         pitch, last = splat(c.pitch, LANES), splat(c.last_vertex, LANES)
-        of = [min_(i, last) for i in (i0, i1_, i2)]  # behind the draw there may be no memory
+        of = [min_(i, last) for i in (i0, i1_, i2)]  # after the draw there may be no memory
         w0, w1, w2 = (gather(i32, rows, i.shr(4) * pitch + ((i & 15) << 2)) for i in of)
     return w0, w1, w2
 
@@ -248,7 +248,7 @@ def look(c: Any, window: Any, first: Value, count: Value) -> None:
 
 @staged
 def code(window: Any, part: Value, previous: Any, indices: Any) -> None:
-    """How each triangle is coded behind the one with the number before it."""
+    """How each triangle is coded after the one with the number before it."""
     last = [LANES - 1, *range(LANES, 2 * LANES - 1)]
     before = [shuffle(p, i, last) for p, i in zip(previous, indices, strict=True)]
     words, sizes = triangle_coding(before, indices)
@@ -258,7 +258,7 @@ def code(window: Any, part: Value, previous: Any, indices: Any) -> None:
 
 @staged
 def store_entries(c: Any, window: Any, first: Value, count: Value, entry: Value) -> None:
-    """A vector of entries behind the `count` that are there, with their tiles and vertices."""
+    """A vector of entries after the `count` that are there, with their tiles and vertices."""
     place = window.pointer + count * 4
     number = (entry >> NUMBER_AT) & (WINDOW - 1)
     tile = select(entry >= SPECIAL, splat(c.width * c.height, LANES), entry & TILE_MASK)

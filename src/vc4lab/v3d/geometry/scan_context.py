@@ -16,7 +16,7 @@ AFTER_ENDLESS = 1 << 14
 """What a tile and a list may hold in a frame that has an endless list already: it may have many."""
 
 DONE, NEED_DRAWS, NEED_SEGMENTS, NEED_ERRORS, NEED_EXPANSION, NEED_FORMATS = range(6)
-"""What the native scan returns; behind a NEED_ the array is grown (or the primitive record at
+"""What the native scan returns; after a NEED_ the array is grown (or the primitive record at
 `walk_end` made a list, or the scan built for all list formats) and the scan called again."""
 
 ILLEGAL_RECORD, TOO_DEEP, ENDLESS, BAD_FORMAT, HALTED, TOO_MANY = 1, 2, 3, 4, 5, 6
@@ -38,7 +38,7 @@ class Expansion(Struct):
     where = i32  # guest address of the record
     start = i32  # of the list among the expanded ones; -1: nothing to draw
     form = i32  # its format, as record 56 has it
-    behind = i32  # guest address of the next record
+    after = i32  # guest address of the next record
     reserved0 = i32
     reserved1 = i32
     reserved2 = i32
@@ -80,7 +80,7 @@ class ScanContext(Struct):
 
     memory = ptr
     tiles = ptr  # i32 list addresses
-    ends = ptr  # i32 address behind each piece of list; NO_END: a tile list, up to its Return
+    ends = ptr  # i32 address after each piece of list; NO_END: a tile list, up to its Return
     tile_count = i32
     tile = i32  # resume point
     state = Array(i32, STATE_WORDS)
@@ -108,7 +108,7 @@ class ScanContext(Struct):
     entries = i32  # primitives decoded, for the counters
     walk_first = i32  # vertices that the draw had used before the list walked last
     walk_last = i32
-    walk_end = i32  # address behind the list walked last
+    walk_end = i32  # address after the list walked last
     walk_count = i32  # its primitives
     walk_status = i32  # how it ended, -1 = format unknown
     list_base = ptr  # what list addresses are relative to: guest memory, or the expanded lists

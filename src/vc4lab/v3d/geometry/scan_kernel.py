@@ -216,7 +216,7 @@ def _draw_record(walkers: Any, context: Value, tile: Value, address: Value) -> V
             else:
                 status = _walk_list(walkers, context, c, tile, draw, entry.start, op)
             c.list_base = c.memory
-        c.walk_end = entry.behind
+        c.walk_end = entry.after
     return status
 
 

@@ -40,7 +40,7 @@ from vc4lab.v3d.geometry.scan_context import DrawEntry, ScanContext
 
 @staged
 def take_rows(decoder: Any, used: Value) -> Value:
-    """Takes triangles of consecutive vertices behind the last one, which was such; their number."""
+    """Takes triangles of consecutive vertices after the last one, which was such; their number."""
     taken = const(i32, 0)
     going = load(i64, host(decoder.base, decoder.address.get())) == CONSECUTIVE_RUN
     while going:
@@ -61,7 +61,7 @@ def take_rest(decoder: Any, used: Value) -> Value:
     """The same for fewer than `RUN` triangles."""
     i0, last = decoder.i0.get(), decoder.i2.get()
     other = load(i64, host(decoder.base, decoder.address.get())) ^ CONSECUTIVE_RUN
-    # the lowest bit that differs is in the coding behind the last that is such
+    # the lowest bit that differs is in the coding after the last that is such
     count = popcount_((other & -other) - 1).trunc(i32) >> 4
     plain = (decoder.i1.get() == i0 + 1) & (last == i0 + 2) & (last <= 0xFFFF - 3 * RUN)
     plain = plain & (decoder.budget.get() > RUN) & (count < RUN)
@@ -104,7 +104,7 @@ def _make_walker(primitive: int, data: int) -> Any:
                 count = count + 1
                 if data != XY_32:
                     a, b, e = decoder.i0.get(), decoder.i1.get(), decoder.i2.get()
-                    if data == INDEX_24:  # what lies behind the last vertex counts as the last
+                    if data == INDEX_24:  # what lies beyond the last vertex counts as the last
                         top = const(i32, sc.MAX_VERTICES - 1)
                         a, b, e = min_(a, top), min_(b, top), min_(e, top)
                     store(used + a, mark)

@@ -79,7 +79,7 @@ class ScanResult:
 
     @property
     def final_state(self) -> RenderState:
-        """The state behind the last tile."""
+        """The state after the last tile."""
         place = self.context.address + sc.ScanContext.offset("state")
         return state_from_bytes(ctypes.string_at(place, STATE_BYTES))
 

@@ -73,8 +73,8 @@ class VertexKey:
     rows
         Words per shaded vertex: 7 (8 with point size) for a coordinate shader, 3 + varyings (+ 1).
     engine
-        "jit", "exact" (JIT without fast paths) or "interpreter"; "uncompiled": as this one, where
-        nobody asked for it.
+        "jit", "exact" (JIT without fast paths) or "interpreter"; "uncompiled": the interpreter,
+        because the compiler refused the program.
     code_address
         Guest address of the program; only programs with absolute or register branches need it.
     code_layout

@@ -55,7 +55,7 @@ BATCH_ARGS = (ptr, ptr)
 """Arguments of a shader's batch: context, output; it returns whether it met something wild."""
 
 _PITCH, _EXACT, _GROUPS, _CHECKED, _HEAD = 0, 4, 8, 12, 16
-"""Byte offsets in a description; behind the head are the groups, then the words to be checked."""
+"""Byte offsets in a description; after the head are the groups, then the words to be checked."""
 
 
 def description(key: VertexKey, exact: bool, checked: set[int]) -> list[int]:

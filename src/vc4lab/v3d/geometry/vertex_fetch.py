@@ -205,7 +205,7 @@ def quads_in_a_row(place: Value, step: Value) -> list[Value]:
 
 
 def packed_rows(place: Value, count: int) -> list[Value]:
-    """`count` words of 16 vertices that stand one behind the other."""
+    """`count` words of 16 vertices that stand one after the other."""
     return deinterleave([load(i32x16, place + ROW_BYTES * k) for k in range(count)])
 
 

@@ -282,7 +282,7 @@ class CellEnvironment(_VertexEnvironment):
 
 @dataclass
 class _Reading:
-    """The read setup in force and the one behind it, as staged cells."""
+    """The read setup in force and the one after it, as staged cells."""
 
     setup: Any
     address: Any

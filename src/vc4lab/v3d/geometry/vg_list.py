@@ -16,7 +16,7 @@ MAX_INLINE = 1 << 22
 
 _CHUNK = 1 << 12
 
-_PLACES = {  # number of the vertex where the end code counts: (first, every nth behind it)
+_PLACES = {  # number of the vertex where the end code counts: (first, every nth after it)
     VgPrimitive.RHT: (1, 2),
     VgPrimitive.RHT_STRIP: (1, 1),
     VgPrimitive.TRIANGLES: (2, 3),

@@ -74,7 +74,7 @@ def write(
     mask: Any,
     rows: int = WINDOW_ROWS,
 ) -> bool:
-    """Write the low bits of the lanes in `mask`; False if some lie behind the first `rows` rows and
+    """Write the low bits of the lanes in `mask`; False if some lie beyond the first `rows` rows and
     are not written.
     """
     offsets, size = places(setup, address)

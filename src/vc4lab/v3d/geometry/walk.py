@@ -29,8 +29,8 @@ class ListWalker:
     """Executes the records of a binning list that need no Python.
 
     `shaders` are the coordinate shaders it may use, `addresses` knows which need no message.
-    `context` says what the list has come to, whoever executed its records; `context.indices` counts
-    the vertices of all its draws.
+    `context` says what the list has come to, whichever path executed its records;
+    `context.indices` counts the vertices of all its draws.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class ListWalker:
         self._nv.memory = memory.base
         shaders.attach(context, memory.base, addresses)
         context.binner, context.nv = binner.context.address, self._nv.address
-        # pages nobody touches cost nothing
+        # untouched pages cost nothing
         self._memory = (ctypes.c_char * (MAX_VERTICES + _OUTPUT_BYTES + 64))()
         context.used = (ctypes.addressof(self._memory) + 63) & ~63
         context.output = context.used + MAX_VERTICES

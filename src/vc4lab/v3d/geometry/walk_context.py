@@ -53,7 +53,7 @@ class WalkContext(ShaderLookup):
     output = ptr  # room for the coordinates of one draw
     here = i32  # guest address of the next record
     end = i32
-    watched = i32  # somebody wants to know every address: nothing is drawn here
+    watched = i32  # every address is asked for: nothing is drawn here
     configured = i32  # record 112 has given a grid of tiles
     started = i32  # record 6 was executed, no flush since
     ended = i32  # a flush was executed, neither record 6 nor 112 since

@@ -343,9 +343,9 @@ def execute_system(context: Value, record: Value, op: Value) -> Value:
 
 @kernel(args=(ptr,), returns=i32)
 def walk(context: Value) -> Value:
-    """Executes records from `here` to OTHER, INTERRUPTED or FLUSHED; `here` is behind the last one.
+    """Executes records from `here` to OTHER, INTERRUPTED or FLUSHED; `here` is after the last one.
 
-    It stops before any record that is not for here, one that the list's end cuts off, one behind
+    It stops before any record that is not for here, one that the list's end cuts off, one after
     which the counter of changes would be full, and when the work of one call is done.
     """
     w: Any = WalkContext.at(context)

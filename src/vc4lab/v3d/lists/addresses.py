@@ -95,7 +95,7 @@ class AddressCheck:
 
     @property
     def pages(self) -> int:
-        """Host address of a byte a page, for native code: its alias + 1, 0 if nobody named it."""
+        """Host address of a byte a page, for native code: its alias + 1, 0 if it was not named."""
         return ctypes.addressof(self._pages)
 
     def uses(self, use: Use, address: int, size: int = 4, record: int | None = None) -> None:

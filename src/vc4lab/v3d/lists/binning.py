@@ -155,7 +155,7 @@ class BinningStage:
         return counts
 
     def stopped(self) -> None:
-        """The thread stopped: were the primitives flushed? (Behind a halt it may go on.)"""
+        """The thread stopped: were the primitives flushed? (After a halt it may go on.)"""
         thread = self.thread
         if self._unflushed and not (thread.running or thread.error or thread.halted):
             self._unflushed = False
@@ -166,7 +166,7 @@ class BinningStage:
             )
 
     def begin(self) -> None:
-        """The thread starts or goes on; behind a flush, state is prefix state until record 6."""
+        """The thread starts or goes on; after a flush, state is prefix state until record 6."""
         context = self._walker.context
         if context.ended:
             self.thread.prefixing = True

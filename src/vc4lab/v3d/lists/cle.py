@@ -202,7 +202,7 @@ class ControlListExecutor:
         return table | dict.fromkeys((1, 2, 3), nothing)
 
     def call(self, thread: ListThread, address: int) -> None:
-        """Branch to sub-list: pushes the address behind the record at ``address``."""
+        """Branch to sub-list: pushes the address after the record at ``address``."""
         if len(thread.stack) >= self.depth:
             thread.stop_with_error()
             self.reporter.report(

@@ -37,7 +37,7 @@ def texture_range(words: tuple[int, ...], bit_utile: str = "32x16") -> tuple[int
 
 
 class DrawRanges:
-    """Tells an `AddressCheck` what draws name: each shader state once, unless somebody listens."""
+    """Tells an `AddressCheck` what draws name: each shader state once; every one for a listener."""
 
     def __init__(self, check: AddressCheck) -> None:
         self.check = check
@@ -116,7 +116,7 @@ class DrawRanges:
                     self._aligned(words[0], place)
 
     def _aligned(self, parameter: int, place: int) -> None:
-        """A texture's address has no bits below 4 KiB: flags are there, two that nobody uses."""
+        """A texture's address has no bits below 4 KiB: flags are there, two of them unused."""
         if parameter & CACHE_SWIZZLE:
             self.check.reporter.report(
                 "MEM-002",

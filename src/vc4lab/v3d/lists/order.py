@@ -1,4 +1,4 @@
-"""A quick look at a list before it runs: order of records that hurts nobody here, but on a board.
+"""A quick look at a list before it runs: order of records that does no harm here, but on a board.
 
 Only the first records of the first few lists are read, so that long lists and many frames cost
 nothing. Source: hardware reference 3.3, 3.10.
@@ -20,7 +20,7 @@ MOST_RECORDS = 512
 MOST_LISTS = 64
 PRIMITIVES = frozenset((32, 33, 41, 42, 48, 49))
 JUMPS = frozenset((0, 16, 17, 18, 42, 48, 49))
-"""Behind these another list or bytes of another kind follow."""
+"""After these another list or bytes of another kind follow."""
 
 
 class OrderCheck:

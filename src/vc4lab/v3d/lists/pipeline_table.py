@@ -90,7 +90,7 @@ class PipelineTable:
         context.pipeline_mask = PIPELINES - 1
 
     def renew(self) -> None:
-        """Forgets what is stale, in a new frame: nobody uses what the last one had found."""
+        """Forgets what is stale, in a new frame: what the last one found is not used any more."""
         self.stale = False
         for table in (self._programs, self._pipelines):
             table.clear()

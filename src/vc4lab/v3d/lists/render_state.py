@@ -83,7 +83,7 @@ STATE_BYTES = STATE_WORDS * 4
 
 @dataclass(frozen=True)
 class StateField:
-    """Where a field stands in its record: byte offset behind the id, width, interpretation."""
+    """Where a field stands in its record: byte offset after the id, width, interpretation."""
 
     name: str
     offset: int

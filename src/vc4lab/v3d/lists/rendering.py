@@ -296,14 +296,14 @@ class RenderingStage:
             self.executor.jump(self.thread, address, (start + 4 * length) & 0xFFFFFFFF)
 
     def _on_compressed(self, address: int) -> None:
-        behind = list_end(self.executor.memory, address, self.collector.context.list_format)
-        if behind is None:
+        after = list_end(self.executor.memory, address, self.collector.context.list_format)
+        if after is None:
             self.reporter.report(
                 "CLE-017", "a compressed list in the rendering list does not end", address=address
             )
             self.thread.stop_with_error()
         else:
-            self.executor.jump(self.thread, address, behind)
+            self.executor.jump(self.thread, address, after)
 
     def _not_yet(self, address: int, what: str) -> None:
         self.reporter.report("CLE-004", f"{what}: not simulated yet, skipped", address=address)

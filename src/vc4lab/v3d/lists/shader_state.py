@@ -1,4 +1,4 @@
-"""From a render state to what it draws with: the shader record behind it, programs, textures.
+"""From a render state to what it draws with: its shader record, programs, textures.
 
 Everything here is read from guest memory anew at each frame, because a guest may change any of it
 between frames; programs are only decoded again when their bytes changed.
