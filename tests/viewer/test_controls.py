@@ -44,8 +44,7 @@ def sink() -> Sink:
 def controls(monkeypatch: pytest.MonkeyPatch, sink: Sink) -> Any:
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
     pygame.display.init()
-    pygame.display.set_mode((64, 48))
-    yield Controls(pygame, sink)
+    yield Controls(pygame, sink, lambda holds: sink.got.append(("grab", holds)))
     pygame.display.quit()
 
 
@@ -106,7 +105,9 @@ def test_a_pointer_that_is_held_moves_without_an_end(controls: Controls, sink: S
     send(controls, pygame.KEYUP, scancode=pygame.KSCAN_G)
     send(controls, pygame.MOUSEMOTION, pos=(63, 40), rel=(30, -50))
     assert sink.taken() == [
-        ("motion", 60, 40), ("key", 29, True), ("key", 56, True), ("motion", 90, -10),
+        ("motion", 60, 40), ("key", 29, True), ("key", 56, True), ("grab", True),
+        ("motion", 90, -10),
     ]  # fmt: skip
     send(controls, pygame.KEYDOWN, scancode=pygame.KSCAN_G)
     assert not controls.holds
+    assert sink.taken() == [("grab", False)]

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import ctypes
+import threading
 import time
 from collections.abc import Callable, Iterator
 
 import pytest
 from tests.viewer.test_controls import Sink
 
+from vc4lab.viewer.fitting import first_size
 from vc4lab.viewer.live import LiveWindow
-from vc4lab.viewer.window import NoWindow
+from vc4lab.viewer.window import NoWindow, Window
 
 pygame = pytest.importorskip("pygame", reason="pygame-ce is not here")
 
@@ -37,7 +39,23 @@ def source() -> Source:
 
 
 @pytest.fixture
-def window(monkeypatch: pytest.MonkeyPatch, source: Source) -> Iterator[LiveWindow]:
+def windows(monkeypatch: pytest.MonkeyPatch) -> list[Window]:
+    """SDL's windows that were opened."""
+    made: list[Window] = []
+
+    class Seen(Window):
+        def __init__(self, title: str, *, repeats: bool) -> None:
+            super().__init__(title, repeats=repeats)
+            made.append(self)
+
+    monkeypatch.setattr("vc4lab.viewer.live.Window", Seen)
+    return made
+
+
+@pytest.fixture
+def window(
+    monkeypatch: pytest.MonkeyPatch, source: Source, windows: list[Window]
+) -> Iterator[LiveWindow]:
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
     made = LiveWindow("test", source, Sink())
     yield made
@@ -52,7 +70,9 @@ def wait_for(condition: Callable[[], bool]) -> None:
     raise AssertionError("it did not happen")
 
 
-def test_pictures_come_when_there_are_new_ones(window: LiveWindow, source: Source) -> None:
+def test_pictures_come_when_there_are_new_ones(
+    window: LiveWindow, windows: list[Window], source: Source
+) -> None:
     window.notice()
     time.sleep(0.1)
     assert window.painted == 0
@@ -60,8 +80,11 @@ def test_pictures_come_when_there_are_new_ones(window: LiveWindow, source: Sourc
         source.there = size
         window.notice()
         wait_for(lambda count=count: window.painted == count)
-        assert pygame.display.get_surface().get_size() == size
-        assert pygame.display.get_surface().get_at((size[0] - 1, size[1] - 1))[:3] == (3, 2, 1)
+        surface = windows[0]._window.get_surface()
+        width, height = surface.get_size()
+        assert (width, height) == first_size(size, pygame.display.get_desktop_sizes()[0])
+        for corner in ((0, 0), (width - 1, 0), (0, height - 1), (width - 1, height - 1)):
+            assert surface.get_at(corner)[:3] == (3, 2, 1)
 
 
 def test_input_arrives_and_the_person_closes_it(
@@ -95,14 +118,47 @@ def test_without_a_display_there_is_a_sentence(
 
 
 def test_a_display_that_goes_away_takes_the_window_along(
-    monkeypatch: pytest.MonkeyPatch, window: LiveWindow, source: Source
+    monkeypatch: pytest.MonkeyPatch, window: LiveWindow, windows: list[Window], source: Source
 ) -> None:
     def lost() -> None:
         raise pygame.error("the display is gone")
 
-    monkeypatch.setattr(pygame.display, "flip", lost)
+    monkeypatch.setattr(windows[0], "_present", lost)
     source.there = 32, 32
     window.notice()
     wait_for(lambda: window.failure == "the display is gone")
     assert not window.closed
     window.stay()
+
+
+def test_a_program_that_ends_while_its_first_picture_opens_the_window_has_one(
+    monkeypatch: pytest.MonkeyPatch, window: LiveWindow, windows: list[Window], source: Source
+) -> None:
+    opens, opened = threading.Event(), threading.Event()
+    fit = windows[0]._fit
+
+    def slowly(size: tuple[int, int]) -> None:
+        opens.set()
+        assert opened.wait(10)
+        fit(size)
+
+    monkeypatch.setattr(windows[0], "_fit", slowly)
+    source.there = 32, 32
+    window.notice()
+    assert opens.wait(10)
+    stays = threading.Thread(target=window.stay)
+    stays.start()
+    stays.join(0.3)
+    assert stays.is_alive()
+    opened.set()
+    wait_for(lambda: window.painted == 1)
+    pygame.event.post(pygame.event.Event(pygame.QUIT))
+    stays.join(10)
+    assert not stays.is_alive()
+
+
+def test_without_any_picture_there_is_nothing_to_stay_for(window: LiveWindow) -> None:
+    window.notice()
+    time.sleep(0.1)
+    window.stay()
+    assert not window.closed

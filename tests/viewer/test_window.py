@@ -8,6 +8,7 @@ import sys
 
 import pytest
 from PIL import Image
+from tests.viewer.test_controls import Sink
 
 from vc4lab.viewer.window import NoWindow, Window, check_display
 
@@ -33,7 +34,7 @@ def test_shows_and_takes_keys(window):
     import pygame
 
     window.show(Image.new("RGB", (64, 48), (255, 0, 0)))
-    assert pygame.display.get_surface().get_at((5, 5))[:3] == (255, 0, 0)
+    assert window._window.get_surface().get_at((5, 5))[:3] == (255, 0, 0)
     pygame.event.post(pygame.event.Event(pygame.KEYDOWN, unicode="x", key=pygame.K_x))
     assert window.keys() == b"x"
     assert window.keys() == b""
@@ -58,13 +59,71 @@ def test_a_still_picture_is_drawn_again_when_it_has_to_be(window, monkeypatch):
     import pygame
 
     window.show(Image.new("RGB", (8, 8)))
-    flips = []
-    monkeypatch.setattr(pygame.display, "flip", lambda: flips.append(1))
+    window._window.get_surface().fill((9, 9, 9))
     pygame.event.post(pygame.event.Event(pygame.WINDOWEXPOSED))
     pygame.event.post(pygame.event.Event(pygame.QUIT))
     window.stay()
-    assert flips
+    assert window._window.get_surface().get_at((5, 5))[:3] == (0, 0, 0)
     assert not window.is_open
+
+
+def test_the_picture_keeps_its_shape_when_the_window_takes_another_size(window):
+    import pygame
+
+    window.show(Image.new("RGB", (64, 48), (255, 0, 0)))
+    for size, corner in (((320, 120), (80, 0)), ((120, 320), (0, 115)), ((16, 12), (0, 0))):
+        window._window.size = size
+        list(window.events())
+        surface = window._window.get_surface()
+        assert surface.get_size() == size
+        x, y = corner
+        assert surface.get_at(corner)[:3] == (255, 0, 0)
+        assert surface.get_at((size[0] - 1 - x, size[1] - 1 - y))[:3] == (255, 0, 0)
+        if corner != (0, 0):
+            assert surface.get_at((0, 0))[:3] == (0, 0, 0)
+            assert surface.get_at((max(x - 1, 0), max(y - 1, 0)))[:3] == (0, 0, 0)
+    window._window.size = 320, 120
+    pygame.event.get()
+    pygame.event.post(
+        pygame.event.Event(pygame.MOUSEMOTION, pos=(80 + 100, 50), rel=(1, 1), buttons=(0, 0, 0))
+    )
+    moved = [event.pos for event in window.events() if event.type == pygame.MOUSEMOTION]
+    assert moved == [(40, 20)]
+
+
+def test_the_pointer_is_held_and_let_go(window, monkeypatch):
+    import pygame
+
+    controls = window.controls(Sink())
+    controls.hold(True)  # no window yet
+    window.show(Image.new("RGB", (64, 48)))
+    relative = []
+    monkeypatch.setattr(pygame.mouse, "set_relative_mode", relative.append)
+    controls.hold(True)
+    assert window._window.grab_mouse
+    controls.release()
+    assert not window._window.grab_mouse
+    assert relative == [True, False]
+
+
+def test_windows_of_many_sizes_use_no_freed_memory(tmp_path):
+    """pygame-ce's own scaled display uses freed memory when it takes another size."""
+    pytest.importorskip("pygame", reason="pygame-ce is not here")
+    text = (
+        "from PIL import Image\n"
+        "from vc4lab.viewer.window import Window\n"
+        "for turn in range(3):\n"
+        "    window = Window()\n"
+        "    for width in range(16, 1600, 97):\n"
+        "        window.show(Image.new('RGB', (width, 48 + width % 31)))\n"
+        "    window.close()\n"
+    )
+    environment = os.environ | {"SDL_VIDEODRIVER": "dummy", "PYGAME_HIDE_SUPPORT_PROMPT": "1"}
+    environment |= {"MALLOC_PERTURB_": "165", "PYTHONMALLOC": "malloc"}
+    result = subprocess.run(
+        [sys.executable, "-c", text], env=environment, capture_output=True, text=True, timeout=60
+    )
+    assert (result.returncode, result.stderr) == (0, "")
 
 
 def test_a_display_that_is_not_there_is_no_window() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from vc4lab.viewer.linux_keys import (
     BUTTON_OF_MOUSE,
@@ -13,6 +13,9 @@ from vc4lab.viewer.linux_keys import (
     RIGHT_ALT,
     RIGHT_CONTROL,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 
 class InputSink(Protocol):
@@ -35,11 +38,21 @@ class Controls:
     """Translates a window's events. Ctrl+Alt+G holds the pointer in the window, or lets it go.
 
     While it is held it moves without an end, as games that turn with the mouse need.
+
+    Parameters
+    ----------
+    pygame
+        The module, for the numbers of its events.
+    sink
+        Who gets what the events mean.
+    grab
+        Makes the window hold the pointer, or let it go.
     """
 
-    def __init__(self, pygame: Any, sink: InputSink) -> None:
+    def __init__(self, pygame: Any, sink: InputSink, grab: Callable[[bool], None]) -> None:
         self._pygame = pygame
         self._sink = sink
+        self._grab = grab
         self._down: set[int] = set()
         self._buttons: set[int] = set()
         self._place = (0, 0)
@@ -84,8 +97,7 @@ class Controls:
     def hold(self, holds: bool) -> None:
         """Hold the pointer, or let it go."""
         self.holds = holds
-        self._pygame.event.set_grab(holds)
-        self._pygame.mouse.set_visible(not holds)
+        self._grab(holds)
 
     def release(self) -> None:
         """Let everything go: what is released elsewhere is not seen here."""

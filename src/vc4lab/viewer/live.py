@@ -59,6 +59,7 @@ class LiveWindow:
         self._ready = threading.Event()
         self._wake = threading.Event()
         self._fresh = False
+        self._painting = False
         self._stopped = False
         self._problem: Exception | None = None
         self.failure = ""
@@ -80,7 +81,10 @@ class LiveWindow:
 
     def stay(self) -> None:
         """Wait until the person closes the window, or Ctrl-C; at once if there never was one."""
-        while self.painted and not self.closed and self._thread.is_alive():
+        while not self.closed and self._thread.is_alive():
+            # in this order: a picture is always in one of the three
+            if not (self._fresh or self._painting or self.painted):
+                return
             self._thread.join(0.1)
 
     def close(self) -> None:
@@ -118,8 +122,10 @@ class LiveWindow:
             if self._wake.wait(LOOK_SECONDS):
                 self._wake.clear()
             if self._fresh:
+                self._painting = True
                 self._fresh = False
                 self._paint(window)
+                self._painting = False
                 time.sleep(LEAST_SECONDS)
             for event in window.events() if window.is_open else ():
                 if controls is not None:

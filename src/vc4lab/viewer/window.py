@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 import sys
 import time
-import warnings
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.viewer.controls import Controls
+from vc4lab.viewer.fitting import first_size, place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from PIL import Image
 
     from vc4lab.viewer.controls import InputSink
+    from vc4lab.viewer.fitting import Place, Size
 
 TITLE = "vc4lab"
 LOOK_SECONDS = 1 / 30
@@ -94,7 +95,8 @@ class Window:
         """What SDL raises when the display is gone."""
         self._title = title
         self._repeats = repeats
-        self._surface: Any = None
+        self._window: Any = None
+        self._picture: Any = None
         self._next_look = 0.0
         self.closed = False
 
@@ -102,46 +104,63 @@ class Window:
         """Show a picture; the window takes its size."""
         if self.closed:
             return
-        pygame = self._pygame
         self._fit(image.size)
-        picture = pygame.image.frombuffer(image.convert("RGB").tobytes(), image.size, "RGB")
-        self._surface.blit(picture, (0, 0))
-        pygame.display.flip()
+        picture = self._pygame.image.frombuffer(image.convert("RGB").tobytes(), image.size, "RGB")
+        self._picture.blit(picture, (0, 0))
+        self._present()
 
-    def paint(self, size: tuple[int, int], draw: Callable[[int, int], None]) -> None:
+    def paint(self, size: Size, draw: Callable[[int, int], None]) -> None:
         """Show what `draw(address, pitch)` writes: bytes blue, green, red and one of no meaning."""
         if self.closed:
             return
-        pygame = self._pygame
         self._fit(size)
-        target = self._surface
-        if target.get_masks() != _MASKS:
-            target = pygame.Surface(size, 0, 32, _MASKS)
+        target = self._picture
         target.lock()
         try:
             draw(target._pixels_address, target.get_pitch())
         finally:
             target.unlock()
-        if target is not self._surface:
-            self._surface.blit(target, (0, 0))
-        pygame.display.flip()
+        self._present()
 
-    def _fit(self, size: tuple[int, int]) -> None:
-        """Open the window, or give it another size."""
-        pygame = self._pygame
-        if self._surface is not None and self._surface.get_size() == size:
+    def _fit(self, size: Size) -> None:
+        """Open the window, or give it another size.
+
+        SDL could scale for us (`pygame.display.set_mode` with SCALED), but pygame-ce 2.5.8 uses
+        freed memory when such a window takes another size.
+        """
+        if self._picture is not None and self._picture.get_size() == size:
             return
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that there is no fast renderer changes nothing
-            self._surface = pygame.display.set_mode(size, pygame.RESIZABLE | pygame.SCALED)
-        pygame.display.set_caption(self._title)
-        if self._repeats:
-            pygame.key.set_repeat(REPEAT_AFTER, REPEAT_EVERY)
+        pygame = self._pygame
+        window_size = first_size(size, pygame.display.get_desktop_sizes()[0])
+        if self._window is None:
+            self._window = pygame.Window(self._title, window_size, resizable=True)
+            if self._repeats:
+                pygame.key.set_repeat(REPEAT_AFTER, REPEAT_EVERY)
+        else:
+            self._window.size = window_size
+        self._picture = pygame.Surface(size, 0, 32, _MASKS)
+
+    def _place(self) -> Place:
+        """Where the picture is in the window."""
+        return place(self._picture.get_size(), self._window.size)
+
+    def _present(self) -> None:
+        """Draw the picture into the window, as large as its shape allows."""
+        surface, picture = self._window.get_surface(), self._picture
+        left, top, width, height, scale = self._place()
+        if (width, height) != surface.get_size():
+            surface.fill(0)
+        if (width, height) != picture.get_size():
+            transform = self._pygame.transform
+            enlarge = transform.scale if scale > 1 else transform.smoothscale
+            picture = enlarge(picture, (width, height))
+        surface.blit(picture, (left, top))
+        self._window.flip()
 
     @property
     def is_open(self) -> bool:
         """Whether there is a window to be seen."""
-        return self._surface is not None and not self.closed
+        return self._window is not None and not self.closed
 
     def keys(self) -> bytes:
         """What was typed since, as a serial terminal would send it; notices the closing."""
@@ -152,19 +171,29 @@ class Window:
         return b"".join(self._typed(event) for event in self.events())
 
     def events(self) -> Iterator[Any]:
-        """What came in since; the window's own business is done."""
+        """What came in since, places in the picture's pixels; the window's own business is done."""
         pygame = self._pygame
         for event in pygame.event.get():
             if event.type == pygame.QUIT:
                 self.closed = True
             elif event.type in (pygame.WINDOWEXPOSED, pygame.WINDOWSIZECHANGED):
-                pygame.display.flip()  # a picture that stands still is not drawn again by itself
+                if self.is_open:
+                    self._present()  # a picture that stands still is not drawn again by itself
+            elif event.type == pygame.MOUSEMOTION and self.is_open:
+                pos = self._place().to_picture(event.pos)
+                yield pygame.event.Event(event.type, event.dict | {"pos": pos})
             else:
                 yield event
 
     def controls(self, sink: InputSink) -> Controls:
         """Takes the window's events for programs with a keyboard and a pointer."""
-        return Controls(self._pygame, sink)
+        return Controls(self._pygame, sink, self._hold)
+
+    def _hold(self, holds: bool) -> None:
+        """Keep the pointer in the window, unseen and without an end to its way; or let it go."""
+        if self._window is not None:
+            self._window.grab_mouse = holds
+            self._pygame.mouse.set_relative_mode(holds)
 
     def stay(self) -> None:
         """Keep the last picture on the screen until the window is closed, or Ctrl-C."""
@@ -184,4 +213,7 @@ class Window:
     def close(self) -> None:
         """Take the window away."""
         self.closed = True
+        if self._window is not None:
+            self._window.destroy()
+            self._window = self._picture = None
         self._pygame.display.quit()
