@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from queue import SimpleQueue
@@ -98,6 +99,7 @@ class Gpu:
         """Called with a job's name and what the performance counters counted in it."""
         self._queue: SimpleQueue[Job | None] = SimpleQueue()
         """None wakes the thread to end."""
+        weakref.finalize(self, self._queue.put, None)
         self._open: dict[int, Job] = {}
         self._stop = False
         self._thread: threading.Thread | None = None
@@ -112,7 +114,9 @@ class Gpu:
     def submit(self, job: Job) -> None:
         """Put a job at the end of the queue."""
         if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name="vc4lab-gpu", daemon=True)
+            self._thread = threading.Thread(
+                target=_serve, args=(self._queue, weakref.ref(self)), name="vc4lab-gpu", daemon=True
+            )
             self._thread.start()
             if self.watchdog is not None:
                 self.watchdog.start()
@@ -138,9 +142,12 @@ class Gpu:
                 self._thread.join(_END_SECONDS)
             self._thread = None
 
-    def _run(self) -> None:
-        while (job := self._queue.get()) is not None and not self._stop:
-            self._do(job)
+    def run(self, job: Job) -> bool:
+        """Run a job in this thread; False once no more are to be run."""
+        if self._stop:
+            return False
+        self._do(job)
+        return True
 
     def _do(self, job: Job) -> None:
         if job.after is not None and not job.after.wait(LONGEST_WAIT):
@@ -181,3 +188,12 @@ class Gpu:
         job.registers = {
             name: self.v3d.read(BY_NAME[name].offset) for name in HANG_REGISTERS if name in BY_NAME
         }
+
+
+def _serve(queue: SimpleQueue[Job | None], owner: weakref.ref[Gpu]) -> None:
+    """The thread: until a None comes. While it waits it keeps no one alive."""
+    while (job := queue.get()) is not None:
+        gpu = owner()
+        if gpu is None or not gpu.run(job):
+            return
+        del gpu, job

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
+import weakref
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -25,13 +26,17 @@ class Watchdog:
         self.frames = frames
         self.patience = PATIENCE
         self._end = threading.Event()
+        weakref.finalize(self, self._end.set)
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
         """Begin to look."""
         if self._thread is None:
             self._end.clear()
-            self._thread = threading.Thread(target=self._run, name="vc4lab-watchdog", daemon=True)
+            self._thread = threading.Thread(
+                target=_look_on, args=(weakref.ref(self), self._end, self.pause),
+                name="vc4lab-watchdog", daemon=True,
+            )  # fmt: skip
             self._thread.start()
 
     def stop(self) -> None:
@@ -41,12 +46,35 @@ class Watchdog:
             self._thread.join()
             self._thread = None
 
-    def _run(self) -> None:
-        seen: tuple[int, ...] | None = None
-        since = 0.0
-        while not self._end.wait(min(LOOK_SECONDS, self.patience)):
-            now, progress = time.monotonic(), self.frames.progress
-            if progress is None or progress != seen:
-                seen, since = progress, now
-            elif now - since >= self.patience:
-                self.frames.abandon()
+    @property
+    def pause(self) -> float:
+        """Seconds between two looks."""
+        return min(LOOK_SECONDS, self.patience)
+
+    def look(self, seen: _Seen) -> None:
+        """Give up what has not come on for too long."""
+        now, progress = time.monotonic(), self.frames.progress
+        if progress is None or progress != seen.progress:
+            seen.progress, seen.since = progress, now
+        elif now - seen.since >= self.patience:
+            self.frames.abandon()
+
+
+class _Seen:
+    """How far the renderer had come, and since when."""
+
+    def __init__(self) -> None:
+        self.progress: tuple[int, ...] | None = None
+        self.since = 0.0
+
+
+def _look_on(owner: weakref.ref[Watchdog], end: threading.Event, pause: float) -> None:
+    """The thread. While it waits it keeps no one alive."""
+    seen = _Seen()
+    while not end.wait(pause):
+        watchdog = owner()
+        if watchdog is None:
+            return
+        watchdog.look(seen)
+        pause = watchdog.pause
+        del watchdog

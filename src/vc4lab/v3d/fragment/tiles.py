@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import os
 import threading
+import weakref
 from dataclasses import dataclass, field
 from functools import lru_cache
 from queue import SimpleQueue
@@ -132,6 +133,7 @@ class TileScheduler:
         self._setups: dict[int, int] = {}
         self._tasks: list[SimpleQueue[int | None]] = []
         self._done: SimpleQueue[None] = SimpleQueue()
+        weakref.finalize(self, _end, self._tasks)
         self._lock = threading.Lock()
         self._movers: dict[tuple[int, int, int, bool, int], NativeFunction] = {}
         self._exact: dict[int, int] = {}  # draw → entry point of its exact pipeline
@@ -291,10 +293,8 @@ class TileScheduler:
         return parts[0] if len(parts) == 1 else [sum(part) for part in zip(*parts, strict=True)]
 
     def close(self) -> None:
-        """Ends the threads."""
-        for queue in self._tasks:
-            queue.put(None)
-        self._tasks.clear()
+        """Ends the threads; so does the end of this object. The next frame starts others."""
+        _end(self._tasks)
 
     @property
     def progress(self) -> tuple[int, ...] | None:
@@ -349,9 +349,15 @@ class TileScheduler:
         self._tasks.append(queue)
         native, done = self._native, self._done
 
-        def loop() -> None:
+        def loop() -> None:  # holds nothing that holds the scheduler
             while (job := queue.get()) is not None:
                 native(job, worker.address)
                 done.put(None)
 
         threading.Thread(target=loop, name="vc4lab-tiles", daemon=True).start()
+
+
+def _end(tasks: list[SimpleQueue[int | None]]) -> None:
+    for queue in tasks:
+        queue.put(None)
+    tasks.clear()

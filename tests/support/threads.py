@@ -1,0 +1,23 @@
+"""Which threads of a simulator run."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import time
+
+
+def simulator_threads() -> set[threading.Thread]:
+    """Threads that a V3D or a device has started, and that live."""
+    return {thread for thread in threading.enumerate() if thread.name.startswith("vc4lab-")}
+
+
+def left_of(threads: set[threading.Thread], seconds: float = 10.0) -> set[threading.Thread]:
+    """Which of these threads live although nothing holds their owner; they get a moment to end."""
+    until = time.monotonic() + seconds
+    while True:
+        gc.collect()
+        left = threads & simulator_threads()
+        if not left or time.monotonic() > until:
+            return left
+        time.sleep(0.01)
