@@ -20,7 +20,7 @@ struct frame {
 void sound_start(void);
 
 /* The next buffer to fill; waits until it has been played. Then sound_queue() it: the first two calls fill
- * both buffers, and the second one starts the sound. `last`: nothing comes behind it. */
+ * both buffers, and the second one starts the sound. `last`: nothing comes after it. */
 struct frame *sound_buffer(void);
 void sound_queue(bool last);
 

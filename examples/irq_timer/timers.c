@@ -129,7 +129,7 @@ static INTERRUPT_CODE bool gpu_interrupts(void)
 }
 #endif
 
-/* Called by irq_entry: whoever raised the line is asked, not only the first. */
+/* Called by irq_entry: each that may have raised the line is asked, not only the first. */
 INTERRUPT_CODE void interrupt(void);
 void interrupt(void)
 {

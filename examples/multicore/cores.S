@@ -35,9 +35,9 @@ look:
         str     r6, [r5]                        @ ones written here clear it
         bx      r6
 
-/* LDREX marks the word as watched by this core; STREX writes only if nobody else has written since,
- * and says so (0). Both need normal, shareable, cacheable memory: without MMU and caches these boards
- * have nobody who watches, and STREX may fail for ever.
+/* LDREX marks the word as watched by this core; STREX writes only if no other core has written
+ * since, and says so (0). Both need normal, shareable, cacheable memory: without MMU and caches these boards
+ * have nothing that watches, and STREX may fail for ever.
  */
         .global lock
 lock:

@@ -1,4 +1,4 @@
-/* A part of the Mandelbrot set, in integers: 6 bits before the point and 26 behind. */
+/* A part of the Mandelbrot set, in integers: 6 bits before the point and 26 after. */
 #include "multicore.h"
 
 enum { POINT = 26, MOST = 200 };
@@ -9,7 +9,7 @@ enum { POINT = 26, MOST = 200 };
 #define STEP FIXED(0.0055 / 640)
 #define INSIDE 0xff000000u
 
-/* log2 of a value above 1, both with 16 bits behind the point: the mantissa is taken as a straight line. */
+/* log2 of a value above 1, both with 16 bits after the point: the mantissa is taken as a straight line. */
 static uint32_t logarithm(uint32_t value)
 {
     uint32_t whole = 31 - (uint32_t)__builtin_clz(value);
@@ -24,7 +24,7 @@ static int32_t escape_time(int32_t cx, int32_t cy)
         int64_t xx = (int64_t)x * x, yy = (int64_t)y * y;
         int64_t length = xx + yy;
         if (length > (int64_t)16 << 2 * POINT) {
-            /* log2(log2(|z|²) / 4) is 0 at the edge and nearly 1 a step behind it */
+            /* log2(log2(|z|²) / 4) is 0 at the edge and nearly 1 a step after it */
             uint32_t beyond = logarithm(logarithm((uint32_t)(length >> (2 * POINT - 16))) / 4);
             return (step << 8) - (int32_t)(beyond >> 8);
         }

@@ -11,7 +11,7 @@ enum { CORES = 4 };
 /* Where a core comes in that was sent here by its mailbox: MMU on, then core_main with its number. */
 void core_entry(void);
 
-/* A spin lock: 0 is free. Waiting cores sleep (WFE) until somebody unlocks (SEV). */
+/* A spin lock: 0 is free. Waiting cores sleep (WFE) until another core unlocks (SEV). */
 void lock(volatile uint32_t *word);
 void unlock(volatile uint32_t *word);
 

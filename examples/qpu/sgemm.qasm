@@ -122,7 +122,7 @@ product:
         fadd rb31, rb31, r0
 
 # Four columns at a time go through the VPM to memory.
-        nop                     ; nop                   ; ldtmu0        # the vector nobody wants
+        nop                     ; nop                   ; ldtmu0        # the vector that is not wanted
         mov  r3, unif
         ldi  r0, 4
         nop                     ; mul24 r0, qpu_num, r0 # first VPM row

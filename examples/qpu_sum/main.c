@@ -13,7 +13,7 @@ enum {
     VECTORS = 256, /* of a QPU */
     PART = VECTORS * LANES,
     WORDS = QPUS * PART,
-    AHEAD = 2 * LANES, /* so many words behind the end are fetched and thrown away */
+    AHEAD = 2 * LANES, /* so many words after the end are fetched and thrown away */
     UNIFORMS = 3,
 };
 

@@ -27,7 +27,7 @@ next_vector:
         add  r0, r0, r4
         nop
         nop
-        nop                     ; nop   ; ldtmu0        # the two behind the end: nobody wants them
+        nop                     ; nop   ; ldtmu0        # the two after the end: not wanted
         nop                     ; nop   ; ldtmu0
         brr finish
         nop
@@ -68,7 +68,7 @@ next_rows:
         nop
 
 # Both end here: the 16 lanes are added by turning the vector by 8, 4, 2 and 1 lanes, then every lane has
-# the total; through the VPM to memory, and a word to whoever waits for interrupts.
+# the total; through the VPM to memory, and an interrupt for programs that wait for it.
 finish:
         nop
         nop                     ; mov r1, r0 >> 8

@@ -24,7 +24,7 @@ Boot = Callable[..., Result]
 
 @pytest.fixture
 def boot(tmp_path: Path) -> Boot:
-    """`boot("script", steps, message, options…)`: the script kernel with its script behind it."""
+    """`boot("script", steps, message, options…)`: the script kernel with its script after it."""
 
     def run(
         kernel: str, steps: list[tuple[int, int, int]], message: bytes, *options: str,

@@ -70,7 +70,7 @@ def test_replay_lists() -> None:
     assert result.exit_code == 0
     for text in (
         "Tile binning mode configuration",
-        "Compressed primitive list",  # in the tile's list, behind the branch
+        "Compressed primitive list",  # in the tile's list, after the branch
         "GL shader record",
         "attribute 1: address=0x00105008",
         "coordinate shader 0x00108000",
@@ -106,7 +106,7 @@ def test_replay_bad_input(arguments: list[str]) -> None:
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
 def test_output_that_nobody_takes() -> None:
-    """A full disk or a closed pipe behind the command is no internal error."""
+    """A full disk or a closed pipe after the command is no internal error."""
     command = [sys.executable, "-m", "vc4lab", "explain"]
     with open("/dev/full", "wb") as full:
         result = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)

@@ -150,7 +150,7 @@ def test_what_newcomers_did(tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (["--qpus", "13"], "--qpus"),
-        (["-u", "nobody"], "there is no memory called 'nobody'"),
+        (["-u", "nowhere"], "there is no memory called 'nowhere'"),
         (["-u", "1 + "], "numbers, memory names and qpu"),
         (["-u", "3x"], "'3x' is not a number"),
         (["-u", "1e99"], "too large"),

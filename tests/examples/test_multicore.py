@@ -15,7 +15,7 @@ WIDTH, HEIGHT, CORES = 640, 480, 4
 BAND = HEIGHT // CORES
 LABEL = (90, 34)
 CENTRE = -0.7455, 0.1119
-STEP = int(0.0055 / WIDTH * (1 << 26)) / (1 << 26)  # the program has 26 bits behind the point
+STEP = int(0.0055 / WIDTH * (1 << 26)) / (1 << 26)  # the program has 26 bits after the point
 MOST = 200
 # Channels (red 0, green 1, blue 2) of a band's colours: the first of a pair is not the smaller one.
 TINTS = [[(2, 1), (1, 0)], [(1, 0), (1, 2)], [(0, 1), (1, 2)], [(0, 2), (2, 1)]]
@@ -59,7 +59,7 @@ def test_four_cores_draw_a_band_each(board: str) -> None:
         assert said == ["25", "50", "75", "100"]
         assert f"core {core}: my band took" in words
         assert (f"core {core}: awake" in words) == (core > 0)
-    # All of them at the same time: nobody is done before everybody has begun.
+    # All of them at the same time: none is done before all have begun.
     assert words.index("took") > max(words.index(f"core {core}: 25 %") for core in range(CORES))
 
     image = machine.screen.image

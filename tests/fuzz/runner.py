@@ -6,7 +6,8 @@
 
 A case that dies (signal), raises, or uses more CPU time than `CPU_LIMIT` is a failure: it is
 reported with its seed and, if it fails again, with the smallest set of edits that still fails.
-With --jobs several fuzzers run side by side, each in a process of its own that tells how far it is.
+With --jobs several fuzzers run side by side, each in a process of its own that reports how far it
+is.
 """
 
 from __future__ import annotations
@@ -221,7 +222,7 @@ class Runner:
                 try:
                     self.fuzzer.run(plan)
                     if hidden:
-                        raise RuntimeError("raised where nobody sees it") from hidden[0].exc_value
+                        raise RuntimeError("raised where it is not seen") from hidden[0].exc_value
                 except BaseException:
                     signal.setitimer(signal.ITIMER_PROF, 0)
                     traceback.print_exc(file=file)

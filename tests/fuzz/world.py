@@ -220,7 +220,7 @@ def scene(name: str) -> Scene:
     submit(v3d, binning=before.binning)
     lists, size = before.parts["lists"]
     for record in parse_list(memory().read, *before.rendering):
-        if record.id == WaitSemaphore.id:  # nobody would increment it
+        if record.id == WaitSemaphore.id:  # nothing would increment it
             memory().set_u8(record.address, Nop.id)
     ranges = [(a, a + len(d)) for a, d in before.pages] + [(lists - 0x8000, lists + size)]
     return Scene(pages(ranges), (0, 0), before.rendering, before.parts)

@@ -62,10 +62,10 @@ def test_populated() -> None:
         GuestMemory(0)
 
 
-@pytest.mark.parametrize("place", ["before", "behind", "far behind"])
+@pytest.mark.parametrize("place", ["before", "after", "far after"])
 def test_guard_pages_end_the_process(place: str) -> None:
     """In a process of its own, because nothing but a signal can come of it."""
-    offset = {"before": -1, "behind": "MEMORY_SIZE + PAD", "far behind": (1 << 32) + (1 << 31)}
+    offset = {"before": -1, "after": "MEMORY_SIZE + PAD", "far after": (1 << 32) + (1 << 31)}
     code = (
         "import ctypes, resource; resource.setrlimit(resource.RLIMIT_CORE, (0, 0))\n"
         "from vc4lab.memory.guest import *\n"

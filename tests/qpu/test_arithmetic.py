@@ -23,7 +23,7 @@ from qpu_programs import END, alu, ldi
 
 
 def value(bits: int) -> Fraction:
-    """The number behind finite float bits; denormals count as zero."""
+    """The number of finite float bits; denormals count as zero."""
     exponent = bits >> 23 & 255
     if not exponent:
         return Fraction(0)

@@ -255,7 +255,7 @@ def _parity() -> int:
     return alu(op_add=20, op_mul=0, cond_add=1, sf=1, add_a=0, add_b=7, waddr_add=39, **one)
 
 
-# Instructions that tell the default of an unknown from another choice.
+# Instructions that distinguish the default of an unknown from another choice.
 DIFFERENCES: dict[tuple[str, str], tuple[list[int], Any]] = {
     ("half_rounding", "truncate"): (
         [alu(op_add=3, cond_add=1, add_a=0, add_b=0, waddr_add=1, pack=1)],

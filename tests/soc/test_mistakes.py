@@ -167,7 +167,7 @@ def test_an_unaligned_mailbox_message(run: Run) -> None:
 
 
 def lists(machine: Machine) -> None:
-    """A binning list at DATA with a grid of one tile, and a rendering list that waits behind it."""
+    """A binning list at DATA with a grid of one tile, and a rendering list that waits after it."""
     state = {"state_address": 0xC0320000}
     binning = build(112, address=0xC0300000, memory_size=1 << 16, tiles_x=1, tiles_y=1, **state)
     machine.memory.write(DATA, binning + build(6) + build(4))

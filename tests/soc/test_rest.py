@@ -31,7 +31,7 @@ LISTEN = (  # the receive interrupt of the PL011
 PI1 = (0xE3A00202, *LISTEN)  # mov r0, #0x20000000
 PI2 = (0xE3A0043F, *LISTEN[:8])  # mov r0, #0x3f000000
 WFI = (0xE320F003, 0xEAFFFFFD)  # 1: wfi; b 1b
-OTHERS = (  # cores 1 to 3 begin behind the next two instructions
+OTHERS = (  # cores 1 to 3 begin after the next two instructions
     0xE3A04101,  # mov r4, #0x40000000
     0xE28F5010,  # add r5, pc, #16
     0xE584509C,  # str r5, [r4, #0x9c]
@@ -83,7 +83,7 @@ TICKS_A_SECOND = 1_000_000 / 0x190000
 
 
 class Wall:
-    """A clock that only goes on while somebody sleeps."""
+    """A clock that only goes on during a sleep."""
 
     def __init__(self) -> None:
         self.now = 5_000_000_000
@@ -221,7 +221,7 @@ def test_a_key_wakes_a_program_that_polls_for_it(make):
     result = machine.run(seconds=10)
     assert result.reason is Stop.HALTED
     assert watched[5] == []
-    assert watched[-1] == [7], "calm for a while: whoever types ends the sleep"
+    assert watched[-1] == [7], "calm for a while: typing ends the sleep"
 
 
 @pytest.mark.parametrize("heard", [True, False])
@@ -278,7 +278,7 @@ def test_a_key_ends_the_rest_at_the_moment_it_comes(make):
     ((guest, real),) = came
     assert guest == pytest.approx(real, abs=0.02)
     assert guest % 1 > 0.25
-    assert port.watches() == [], "nobody has read it: no use in being told again"
+    assert port.watches() == [], "it was not read: no use in hearing of it again"
 
 
 def test_a_guest_that_waits_for_a_key_does_not_hang(make):

@@ -63,7 +63,7 @@ class Frame:
         self, tile_records, lists: int, width: int = 128, height: int = 128, clear_mask: int = 0,
         **options: int,
     ) -> None:  # fmt: skip
-        """`tile_records(column, row, last)` gives what stands behind the sub-list of a tile."""
+        """`tile_records(column, row, last)` gives what stands after the sub-list of a tile."""
         job = self.job
         columns, rows = job.tiles
         data = build(114, colour=CLEAR, colour_high=CLEAR, z=0xFFFFFF, vg_mask=clear_mask)
@@ -273,7 +273,7 @@ def test_a_mask_that_the_frame_does_not_have_is_stored_as_zeros():
 
 
 def test_a_load_can_wait_for_the_next_frame():
-    """A load behind the last store of a frame belongs to the first tile of the next one."""
+    """A load after the last store of a frame belongs to the first tile of the next one."""
     frame = Frame((64, 64))
     job = frame.job
     source, target = job.put(bytes(range(256)) * 256), job.room(65536)

@@ -124,7 +124,7 @@ def test_interrupts_of_user_programs() -> None:
     v3d.on_interrupt = levels.append
     write(v3d, "DBQITE", 0xFFFF)
     start_program(frame, INTERRUPTING.format(value=0))
-    assert read(v3d, "DBQITC") == 0, "zero interrupts nobody"
+    assert read(v3d, "DBQITC") == 0, "zero interrupts no core"
     start_program(frame, INTERRUPTING.format(value=1))
     pending = read(v3d, "DBQITC")
     assert pending

@@ -1,4 +1,4 @@
-"""HOST_INT written by vertex, coordinate and fragment shaders: the host is told, all is drawn."""
+"""HOST_INT written by vertex, coordinate and fragment shaders: it comes, and all is drawn."""
 
 from __future__ import annotations
 

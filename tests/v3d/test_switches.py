@@ -40,7 +40,7 @@ def test_sub_lists_in_sub_lists(choice: str, error: int) -> None:
 
 @pytest.mark.parametrize(("choice", "counts"), [("sent", (1, 0)), ("own", (0, 1))])
 def test_whose_semaphore_is_shown(choice: str, counts: tuple[int, int]) -> None:
-    """Thread 0 increments, nobody waits."""
+    """Thread 0 increments, no thread waits."""
     frame = Frame(unknowns=DEFAULT_UNKNOWNS.with_(ctsema=choice))
     body = frame.job.binning(viewport(frame.job), flush=build(7) + build(4))
     frame.v3d.write(CT0CA, body[0])

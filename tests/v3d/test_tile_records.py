@@ -21,7 +21,7 @@ from vc4lab.v3d.core import V3D
 SAMPLES = np.array([(3, 1), (7, 3), (1, 5), (5, 7)]) * 2
 """Of a multisample frame, 1/16 pixel."""
 UNKNOWN = -1
-"""What lies behind the frame's edge after a load: nobody says."""
+"""What lies beyond the frame's edge after a load is not documented."""
 COLOUR, ZS, Z, MASK = 1, 2, 3, 4
 """Buffers of records 28 and 29."""
 UTILES = {32: (4, 4), 16: (8, 4), 8: (8, 8)}

@@ -28,7 +28,7 @@ def test_the_same_picture_is_taken_once(machine):
     assert pictures.take() is None, "something has, but the picture is the same"
     machine.memory.write(machine.videocore.framebuffer.address, b"\x10\x20\x30\x40")
     machine.frames.vsync(still=True)
-    assert pictures.take() is None, "nobody can have written"
+    assert pictures.take() is None, "nothing can have been written"
     machine.frames.vsync()
     assert sorted(pictures.take().getpixel((0, 0))) == [0x10, 0x20, 0x30]
     assert pictures.taken == 2

@@ -166,7 +166,7 @@ def boot(
     caches: Annotated[
         CacheMode | None,
         typer.Option(
-            help="Model the caches: check tells where old bytes are, stale lets others see them."
+            help="Model the caches: check reports where old bytes are, stale lets others see them."
         ),
     ] = None,
     unknown: Annotated[

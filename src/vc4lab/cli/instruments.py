@@ -85,7 +85,7 @@ class Instruments:
             raise InstrumentError(text, ExitCode.BAD_INPUT)
 
     def _symbols(self) -> None:
-        """Names from the file that was given; it has told why it cannot be used."""
+        """Names from the file that was given; it has said why it cannot be used."""
         path = self._settings.symbols
         if path is not None and not self._machine.places.use(path, self._machine.plan):
             text = f"vc4lab: --symbols {path} cannot be used"

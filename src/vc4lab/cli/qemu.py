@@ -1,6 +1,6 @@
 """QEMU's habits: `vc4lab boot -M raspi2b -kernel F -serial stdio` as our own options.
 
-Only what people type for the Pi machines; what has no meaning here is told, not an error.
+Only what people type for the Pi machines; what has no meaning here is reported, not an error.
 """
 
 from __future__ import annotations

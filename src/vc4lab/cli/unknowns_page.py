@@ -54,7 +54,7 @@ NOT_DECIDED: tuple[tuple[str, str, str], ...] = (
     (
         "1.5",
         "Line size of the uniforms cache, size of the L2",
-        "no cache is modelled. `--caches check` tells of every word that was not cleared, however "
+        "no cache is modelled. `--caches check` reports every word that was not cleared, however "
         "large a cache is.",
     ),
     (

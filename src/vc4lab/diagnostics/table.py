@@ -25,7 +25,7 @@ Written from the catalogue by `python -m vc4lab.diagnostics.table`.
 
 * `--strict` stops at the first error, and lays a guard zone after the framebuffer and everything
   else that the firmware hands out: who writes past the end of a buffer is named.
-* `--caches check` models the ARM's data cache and the V3D's caches, and tells who reads old bytes
+* `--caches check` models the ARM's data cache and the V3D's caches, and reports who reads old bytes
   and which instruction wrote the new ones. `--caches stale` lets the V3D, the DMA, the firmware,
   the display and the CPU really see the old bytes. The cache is very large (32 MiB): a line stays
   in it until the program cleans or invalidates it, which is the worst that can happen on a board.

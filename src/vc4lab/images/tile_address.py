@@ -62,7 +62,7 @@ def row_offset(y: Value, pitch: Value, shape: UtileShape, tiling: Tiling) -> Row
     odd_rows = (y << (28 - low)) >> 31
     tile_pairs = (y + 8 * shape.height).shr(low + 4)
     if _looked_up(y, low):
-        # The bit that tells odd tile rows is bit 11 of the offset as well.
+        # The bit that marks odd tile rows is bit 11 of the offset as well.
         within = _lookup(y, row_table(shape)) | (odd_rows & ~(_BELOW_TILE >> 1))
     else:
         within = inner | _field(y, 8 - low, 0xF00) | (odd_rows & ~_BELOW_TILE)

@@ -340,8 +340,8 @@ def emit_program(
     build if anything shows. budget: instructions in loops before `env.loop_limit()` ends the
     program. observe: keep all registers and flags for the returned Final. learned: instructions
     that branches to registers go to besides the likely ones, if the caller compiles again when
-    `env.left_program` tells of another one; None: any may be. Raises Unsupported for what cannot be
-    compiled or what the environment refuses.
+    `env.left_program` learns of another one; None: any may be. Raises Unsupported for what cannot
+    be compiled or what the environment refuses.
     """
     return _Emitter(program, env, exact, budget, settings, observe, learned).emit()
 

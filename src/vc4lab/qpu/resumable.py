@@ -167,7 +167,7 @@ class Region:
         return cls(flow, ways, brief)
 
 
-def place_behind(way: Place, index: int, program: Program, settings: Settings) -> Place:
+def place_after(way: Place, index: int, program: Program, settings: Settings) -> Place:
     """The place at instruction `index` of a program, for a way out of a region that leads there."""
     if way.at >= 0:
         return way

@@ -85,7 +85,7 @@ class Record:
     problem
         Why it is illegal, None otherwise; parsing stops there.
     next
-        Address of the record behind it, not following 16, 17 and 18.
+        Address of the record after it, not following 16, 17 and 18.
     primitives
         Decoded primitives of 48 and 49 as tuples of vertices (index or (x, y)); of 42 each vertex.
     """
@@ -137,17 +137,17 @@ def parse_record(
     kind = RECORDS.get(number)
     if kind is None:
         return Record(address, number, 1, None, address + 1, f"reserved id 0x{number:02x}")
-    behind = address + kind.size
-    if len(head) < kind.size or (end is not None and address < end < behind):
-        return Record(address, number, len(head), None, behind, f"{kind.title}: cut off by the end")
+    after = address + kind.size
+    if len(head) < kind.size or (end is not None and address < end < after):
+        return Record(address, number, len(head), None, after, f"{kind.title}: cut off by the end")
     payload = kind(int.from_bytes(head[1 : kind.size], "little"))
     if not kind.variable:
-        return Record(address, number, kind.size, payload, behind)
+        return Record(address, number, kind.size, payload, after)
     if number == declarations.VgInline.id:
-        walk, list_format = walk_vg_inline(read, behind, payload.value & 15, limit), None
+        walk, list_format = walk_vg_inline(read, after, payload.value & 15, limit), None
     else:
         list_format = list_format or ListFormat(0x12)
-        walk = walk_compressed(read, behind, list_format, limit)
+        walk = walk_compressed(read, after, list_format, limit)
     size = kind.size + walk.first_size
     return Record(address, number, size, payload, walk.next, walk.problem, walk.items, list_format)
 

@@ -1,6 +1,6 @@
 """Every control-list record, declared once: id, size, where it is legal, and its fields bit by bit.
 
-Bit 0 is the lowest bit of the byte behind the id. `legal` says where a record belongs: B the
+Bit 0 is the lowest bit of the byte after the id. `legal` says where a record belongs: B the
 binning list, R the rendering list, T tile lists as the binner writes them. That is lint, not a
 refusal: programs that draw correctly on boards put records into the wrong list.
 Source: AG100-R pp. 62-81, Mesa's v3d_packet_v21.xml, recorded lists of drivers and boards.
@@ -16,7 +16,7 @@ from vc4lab.records.fields import Address, Fixed, Flags, Float
 
 
 class Payload(Layout):
-    """The bytes of a record behind its id. Subclasses are the declarations."""
+    """The bytes of a record after its id. Subclasses are the declarations."""
 
     id: ClassVar[int] = -1
     title: ClassVar[str] = ""
@@ -44,7 +44,7 @@ class Payload(Layout):
 
 
 class Halt(Payload, id=0, size=1, title="Halt", legal="BR"):
-    """Stops the thread; writing CTSUBS resumes behind it."""
+    """Stops the thread; writing CTSUBS resumes after it."""
 
 
 class Nop(Payload, id=1, size=1, title="NOP", legal="BR"):
@@ -86,7 +86,7 @@ class Branch(Payload, id=16, size=5, title="Branch", legal="BRT"):
 
 
 class BranchToSublist(Payload, id=17, size=5, title="Branch to sub-list", legal="BR"):
-    """Pushes the address behind this record and continues at another one."""
+    """Pushes the address after this record and continues at another one."""
 
     address = Address(31, 0)
 

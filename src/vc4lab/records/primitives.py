@@ -74,7 +74,7 @@ class Walk:
     items
         Primitives as tuples of vertices.
     next
-        Address behind the end code.
+        Address after the end code.
     first_size
         Bytes in a straight line: to the end code or through the first branch.
     problem
@@ -204,9 +204,9 @@ def walk_compressed(
     start = address
     straight: int | None = None
 
-    def ended(behind: int, problem: str | None = None) -> Walk:
-        size = straight if straight is not None else behind - start
-        return Walk(tuple(items), behind, size, problem, tuple(branches))
+    def ended(after: int, problem: str | None = None) -> Walk:
+        size = straight if straight is not None else after - start
+        return Walk(tuple(items), after, size, problem, tuple(branches))
 
     if not form.valid:
         return ended(address, f"primitive list format {form} is not documented")
@@ -238,7 +238,7 @@ def walk_compressed(
 def walk_vg_inline(
     read: Callable[[int, int], bytes], address: int, kind: int, limit: int = MAX_PRIMITIVES
 ) -> Walk:
-    """The vertices behind record 42 (each item one vertex ((x, y),)), up to the end code.
+    """The vertices after record 42 (each item one vertex ((x, y),)), up to the end code.
 
     The end code counts only where the last vertex of a primitive may stand; in front of it the
     unfinished primitive's vertices are given too.

@@ -151,7 +151,7 @@ def address_of(kernel: Function) -> Value:
 def call_with_flags(
     kernel: Function | Callable[..., Value | None], *args: Any
 ) -> tuple[Value | None, Value]:
-    """Calls `kernel` (noinline) and tells which float exceptions it raised.
+    """Calls `kernel` (noinline) and reports which float exceptions it raised.
 
     Anything else that is callable is traced here; it should do no more than call. Returns its
     result and the sticky flags as i32, e.g. `FP_INVALID | FP_OVERFLOW`. The flags are conservative:

@@ -91,7 +91,7 @@ def _host_features() -> dict[str, bool]:
     initialise()
     try:
         return dict(llvm.get_host_cpu_features())
-    except RuntimeError:  # LLVM cannot tell on this CPU: the baseline
+    except RuntimeError:  # LLVM cannot say on this CPU: the baseline
         return {}
 
 

@@ -40,7 +40,7 @@ class TimeState(Struct):
 class Event:
     """A call at a moment of guest time (nanoseconds); `cancel()` takes it back.
 
-    `unnoticed` tells whether nothing in the machine would notice it now: a timer whose interrupt
+    `unnoticed` says whether nothing in the machine would notice it now: a timer whose interrupt
     nobody has enabled.
     """
 
@@ -201,7 +201,7 @@ class Clock:
         return self._words[1]
 
     def next_noticed(self) -> int:
-        """Moment of the next event that somebody in the machine would notice, else `FAR`."""
+        """Moment of the next event that has an effect somewhere in the machine, else `FAR`."""
         moments = (
             moment
             for moment, _sequence, event in self._queue

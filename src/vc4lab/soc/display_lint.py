@@ -40,7 +40,7 @@ class DisplayLint:
         self._look_at_alpha(data)
 
     def _look_at_pitch(self, data: bytes) -> None:
-        """Bytes behind the end of a line are nobody's, unless lines are thought to be shorter."""
+        """Bytes after a line's end belong to none, unless lines are thought to be shorter."""
         g = self._framebuffer.geometry
         line = -(-g.virtual_width * g.depth // 8)
         if line >= g.pitch:

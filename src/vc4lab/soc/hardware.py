@@ -1,6 +1,6 @@
 """A board's blocks put together: who is at which address, and who knows whom.
 
-What the blocks have to say to whoever runs the machine are the abstract methods; the rooms that
+What the blocks have to say to what runs the machine are the abstract methods; the rooms that
 look at a whole board (`cores.py`, `watchdog.py`, `guards.py`, `caches.py`) know this class only.
 """
 
@@ -86,7 +86,7 @@ class Hardware(ABC):
         self.fake_vsync = self.config.flag("fake_vsync_isr")
         self._make_blocks()
         self.cores: list[Cpu] = self._make_cores()
-        """All cores; those behind the first are parked until they are released."""
+        """All cores; those after the first are parked until they are released."""
 
     # -- what the blocks have to say ---------------------------------------------------------------
 
@@ -103,7 +103,7 @@ class Hardware(ABC):
     @property
     @abstractmethod
     def is_watched(self) -> bool:
-        """Whether somebody wants to see each instruction: a debugger or a model of caches."""
+        """Whether each instruction has to be seen: a debugger or a model of caches."""
 
     @property
     @abstractmethod
@@ -124,7 +124,7 @@ class Hardware(ABC):
 
     @abstractmethod
     def code_changed(self) -> None:
-        """Somebody may have written over code that was executed."""
+        """Code that was executed may have been written over."""
 
     @abstractmethod
     def signs(self) -> tuple[int, ...]:
@@ -135,7 +135,7 @@ class Hardware(ABC):
         """All cores wait, and time is about to skip."""
 
     @abstractmethod
-    def tell(self, code: str, text: str, address: int) -> None:
+    def report(self, code: str, text: str, address: int) -> None:
         """Report something about a core."""
 
     @abstractmethod
@@ -160,11 +160,11 @@ class Hardware(ABC):
         """The program has ended."""
 
     @abstractmethod
-    def crash(self, crash: UnhandledException, told: bool = False) -> None:
+    def crash(self, crash: UnhandledException, reported: bool = False) -> None:
         """The program met an exception it has no handler for, or none that mends anything."""
 
     @abstractmethod
-    def tell_crash(self, crash: UnhandledException) -> None:
+    def report_crash(self, crash: UnhandledException) -> None:
         """Report such an exception; the other cores may go on."""
 
     @abstractmethod
@@ -323,7 +323,7 @@ class Hardware(ABC):
                     time_polled=self.bus.time_polled,
                     send_event=self.send_event,
                     code_changed=self.code_changed,
-                    report=self.tell,
+                    report=self.report,
                     bus=self.bus.address,
                 ),
                 number,

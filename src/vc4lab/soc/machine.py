@@ -62,7 +62,7 @@ class Machine(Hardware):
     engine, unknowns, v3d_factory
         Of the V3D: "jit" or "interpreter", choices for undocumented hardware, a maker for tests.
     caches
-        "check" tells where the ARM's or the V3D's caches hold old bytes, "stale" lets the others
+        "check" reports where the ARM's or the V3D's caches hold old bytes, "stale" lets the others
         see them. None: no caches.
     firmware
         "2015": the board's firmware is of that year (`boot.firmware_age`); what `unknowns` decides
@@ -157,7 +157,7 @@ class Machine(Hardware):
 
     @property
     def is_watched(self) -> bool:
-        """Whether somebody wants to see each instruction: a debugger or a model of caches."""
+        """Whether each instruction has to be seen: a debugger or a model of caches."""
         return self.before_slice is not None or self.caches is not None
 
     @property
@@ -290,7 +290,7 @@ class Machine(Hardware):
         return self.watchdog.signs()
 
     def rest(self) -> None:
-        """All cores wait: with `--realtime`, until something happens that somebody notices."""
+        """All cores wait: with `--realtime`, until something happens that has an effect."""
         if self.pace is None:
             return
         moment = self.clock.next_noticed()
@@ -338,25 +338,25 @@ class Machine(Hardware):
         self.processors.send_event()
 
     def code_changed(self) -> None:
-        """Somebody may have written over code that was executed."""
+        """Code that was executed may have been written over."""
         self.processors.code_changed()
 
     def hang(self, text: str) -> None:
         """The program makes no progress any more."""
         self._finish(Stop.HANG, text)
-        self.tell("SOC-040", text, self.cpu.pc)
+        self.report("SOC-040", text, self.cpu.pc)
         self._look_for_other_board()
 
-    def crash(self, crash: UnhandledException, told: bool = False) -> None:
+    def crash(self, crash: UnhandledException, reported: bool = False) -> None:
         """The program met an exception it has no handler for, or none that mends anything."""
         self._finish(Stop.CRASH, self._crash_text(crash))
-        if not told:
-            self.tell_crash(crash)
+        if not reported:
+            self.report_crash(crash)
 
-    def tell_crash(self, crash: UnhandledException) -> None:
+    def report_crash(self, crash: UnhandledException) -> None:
         """Report such an exception; the other cores may go on."""
         code = "SOC-048" if crash.storm else "SOC-042"
-        self.tell(code, self._crash_text(crash), crash.address)
+        self.report(code, self._crash_text(crash), crash.address)
 
     def _crash_text(self, crash: UnhandledException) -> str:
         place, vector = self.places(crash.address), f"0x{crash.vector:08x}"
@@ -391,7 +391,7 @@ class Machine(Hardware):
             f"cleared what asks for it ({names})"
         )
         self._finish(Stop.HANG, text)
-        self.tell("SOC-049", text, pc)
+        self.report("SOC-049", text, pc)
 
     def fail_lost(self, address: int) -> None:
         """The program counter has left the program."""
@@ -406,13 +406,13 @@ class Machine(Hardware):
     def _look_for_other_board(self) -> None:
         found = registers_of_another_board(self)
         if found is not None:
-            self.tell("SOC-087", *found)
+            self.report("SOC-087", *found)
 
     def _fail(self, code: str, text: str, address: int) -> None:
         self._finish(Stop.CRASH, text)
-        self.tell(code, text, address)
+        self.report(code, text, address)
 
-    def tell(self, code: str, text: str, address: int) -> None:
+    def report(self, code: str, text: str, address: int) -> None:
         """Report how the run ended; that it has ended is no reason for strict mode to stop."""
         try:
             self.reporter.report(code, text, address=address, block="cpu")
@@ -420,7 +420,7 @@ class Machine(Hardware):
             return
 
     def end(self, message: str) -> None:
-        """End the run at the next opportunity, because somebody outside wants it."""
+        """End the run at the next opportunity, because it is asked for from outside."""
         self._finish(Stop.STOPPED, message)
 
     def _finish(self, reason: Stop, message: str) -> None:

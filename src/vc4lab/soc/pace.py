@@ -1,11 +1,11 @@
-"""Holds guest time back to the wall clock (`--realtime`), sleeping as long as nobody needs it.
+"""Holds guest time back to the wall clock (`--realtime`), sleeping as long as it is not needed.
 
 While the guest works, it is looked at once every vsync. While all its cores wait, one sleep goes
-on to the next event that somebody in the machine notices, or until a file descriptor (a key, a
-debugger's packet) has something; what nobody noticed meanwhile is made up for in one go.
+on to the next event that has an effect in the machine, or until a file descriptor (a key, a
+debugger's packet) has something; what had no effect meanwhile is made up for in one go.
 
 A guest that is slower than the real board is not hurried afterwards: beyond `MOST_BEHIND` the
-lost time is given up, and that is told once. Nothing the guest sees depends on it.
+lost time is given up, and that is reported once. Nothing the guest sees depends on it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from vc4lab.soc.clock import NANOSECONDS
 
 MOST_BEHIND = NANOSECONDS // 4
 WORTH_TELLING = NANOSECONDS
-"""Losses of this much in all are told; the compilation of a first frame is less."""
+"""Losses of this much in all are reported; the compilation of a first frame is less."""
 LONGEST_SLEEP = NANOSECONDS
 CALM_SLACK = NANOSECONDS // 20
 """A program that polls, and of which nothing is seen, may be so far ahead of the wall."""
@@ -75,7 +75,7 @@ class Pace:
     def keep(self, now: int, calm: bool = False, descriptors: list[int] | None = None) -> None:
         """The guest has reached the moment `now` (ns of guest time).
 
-        `calm`: nobody has seen anything of it for a while. It may then be a little ahead, so that
+        `calm`: nothing of it was seen for a while. It may then be a little ahead, so that
         it is not woken for every vsync; descriptors that become readable end the sleep.
         """
         ahead = self._ahead(now)
@@ -86,7 +86,7 @@ class Pace:
             self._give_up(-ahead, now)
 
     def rest(self, now: int, until: int, descriptors: list[int]) -> None:
-        """All cores wait at `now`, and nobody notices anything before `until`."""
+        """All cores wait at `now`, and nothing has an effect before `until`."""
         ahead = self._ahead(now) + until - now
         if now < self._made_up or ahead < max(SHORTEST_REST, self._slack):
             return

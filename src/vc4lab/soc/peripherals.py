@@ -29,7 +29,7 @@ PCM_TX, PCM_RX, PWM, EMMC, UART_RX = 2, 3, 5, 11, 14
 CM_PCM, CM_PWM = 0x98, 0xA0
 """Offsets of control registers in the clock manager."""
 TYPING_NS = 1_000_000
-"""How often a channel looks whether somebody typed."""
+"""How often a channel looks whether something was typed."""
 
 
 def add_absent(bus: Bus, interrupts: InterruptController, aux: Auxiliary) -> None:

@@ -25,7 +25,7 @@ class Stop(Enum):
 
 
 class Inspectable(Protocol):
-    """A machine, as somebody looks at it after a run."""
+    """A machine, as it is looked at after a run."""
 
     screen: Screen
     uart: Uart

@@ -20,7 +20,7 @@ ROWS = [
         },
         "repeats",
         "Read 0x40008000 on a board and compare it with 0x8000.",
-        "The ARM peripherals document draws one GiB; dwelch67's notes on bare metal tell of a "
+        "The ARM peripherals document draws one GiB; dwelch67's notes on bare metal report a "
         "board where the memory repeats, and programs for the Pi 1 use such addresses",
     ),
     Unknown(
@@ -82,8 +82,8 @@ ROWS = [
         "hyp",
         "Print CPSR with the firmware in question.",
         "The stub's source (raspberrypi/tools, armstubs/armstub7.S) leaves 0x1DA in CPSR; how the "
-        "firmware left a Pi 2 before is told in raspberrypi/firmware's issue 369 (in supervisor "
-        "mode)",
+        "firmware left a Pi 2 before is described in raspberrypi/firmware's issue 369 (in "
+        "supervisor mode)",
     ),
     Unknown(
         "monitor_call",
@@ -96,7 +96,7 @@ ROWS = [
         "stub",
         "Execute smc in HYP mode with the firmware in question.",
         "The stub's source up to 2020; a change of September 2020 (pull request 117) disables smc, "
-        "and which firmware has which is not told",
+        "and which firmware has which is not said",
     ),
     Unknown(
         "execute_qpu_failure",

@@ -89,7 +89,7 @@ class Watchdog:
         return None
 
     def _awaits_input(self) -> bool:
-        """Whether the program waits for somebody to type, polling or asleep."""
+        """Whether the program waits for typed bytes, polling or asleep."""
         machine = self._machine
         polled = machine.polled
         if polled is not None:

@@ -2,7 +2,7 @@
 
 The slices cache instructions, uniforms and texels, and all of them stand in front of the V3D's L2
 cache. Nothing is written through them: a program that changes memory clears them by SLCACTL and
-L2CACTL before the next job. Here nothing is cached; the watch only tells. Source: hardware
+L2CACTL before the next job. Here nothing is cached; the watch only reports. Source: hardware
 reference 1.5, 2.3.
 """
 

@@ -1,7 +1,7 @@
 """The performance counters: what each of the 30 sources counts, and the 16 registers that do.
 
 A functional model knows events (primitives, quads, pixels), not clocks and not caches: sources of
-those are marked as not modelled, and a program that selects one is told so once. Source: AG100-R
+those are marked as not modelled, and a program that selects one is reported once. Source: AG100-R
 pp. 97-99, hardware reference 2.9.
 """
 

@@ -1,7 +1,7 @@
 """When the guest sees what the V3D has done: work is done at once, and shows when its time is over.
 
 Lists run inside the write that starts them, programs soon after; their bytes are in memory from
-then on. What registers and interrupts tell of it (BFC, RFC, CTnCS, SRQCS ...) follows at the moment
+then on. What registers and interrupts show of it (BFC, RFC, CTnCS, SRQCS ...) follows at the moment
 that `job_time` gives. Each list thread, each QPU and the VPM's DMA has a moment until which it is
 taken; a job begins when what it needs is free. Where there is no guest time (the virtual DRM
 device, tests) nothing of this exists, and everything shows at once.

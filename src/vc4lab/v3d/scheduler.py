@@ -73,7 +73,7 @@ class UserPrograms:
         self._unit: ComputeUnit | None = None
         self._seen: str | None = None
         self._told: str | None = None
-        self._quiet = True  # nothing has come since everybody ended or waits
+        self._quiet = True  # nothing has come since all ended or wait
 
     @property
     def unit(self) -> ComputeUnit:

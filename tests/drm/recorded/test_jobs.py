@@ -224,7 +224,7 @@ def test_damaged_lists(run: Path, edit_list: Any, message: str) -> None:
 def test_a_refusal_names_job_record_and_rule(
     run: Path, changes: dict[str, Any], code: str, rule: str
 ) -> None:
-    """Also where the stream behind the record is what does not fit."""
+    """Also where the stream after the record is what does not fit."""
     edit(run, **changes)
     (line,) = [line for line in refused(run).splitlines() if code in line]
     assert "job0001: binning list, byte 75: " in line

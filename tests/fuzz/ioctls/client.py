@@ -3,8 +3,8 @@
 """What hostile programs do; `runner.py` starts this under the device, after `CLIENT`.
 
 The first process is the parent of all others: it starts them, kills them anywhere and counts. Each
-of them has threads that race on the same descriptors. Bytes of their own are marked: whoever
-finds another's mark has found a leak.
+of them has threads that race on the same descriptors. Bytes of their own are marked:
+another's mark, when it is found, is a leak.
 """
 
 import json
@@ -185,7 +185,7 @@ class Hostile:
                 libc.munmap(place, size)
             self.count()
             return
-        fd = open_card("renderD128")  # of its own: nobody guesses its handles
+        fd = open_card("renderD128")  # of its own: its handles cannot be guessed
         try:
             size = 4096 * dice.choice([1, 1, 2, 3, 8, 64])
             handle = create_bo(fd, size)

@@ -1,4 +1,4 @@
-"""What the ARM finds behind physical addresses: RAM and registers, again on a BCM2835."""
+"""What the ARM finds at physical addresses: RAM and registers, again on a BCM2835."""
 
 from __future__ import annotations
 

@@ -196,7 +196,7 @@ MONITOR = (
 
 
 def test_a_secure_program_has_its_own_monitor(tmp_path):
-    """A Pi 1's program, which nobody takes to HYP mode, sets MVBAR and calls the handler."""
+    """A Pi 1's program, which is never taken to HYP mode, sets MVBAR and calls the handler."""
     handler = (0xE3A04008, 0xE1B0F00E)  # mov r4, #8; movs pc, lr
     image = struct.pack(f"<{len(MONITOR)}I", *MONITOR).ljust(0x1008, b"\0")
     (tmp_path / "kernel.img").write_bytes(image + struct.pack("<2I", *handler))

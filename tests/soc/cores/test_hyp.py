@@ -87,7 +87,7 @@ def test_names_of_the_cores(boot):
 
 
 def test_an_interrupt_without_a_vector(boot):
-    """Who forgets to leave HYP mode is told why VBAR does not help."""
+    """A program that forgets to leave HYP mode gets to know why VBAR does not help."""
     skip_leave_hyp = bytes.fromhex("080000ea")
     machine = boot(skip_leave_hyp + (KERNELS / "irq.img").read_bytes()[4:])
     assert machine.run(seconds=1).reason is Stop.CRASH

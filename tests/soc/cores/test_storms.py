@@ -48,7 +48,7 @@ def test_a_vector_that_faults(boot):
 
 
 def test_other_cores_go_on(boot):
-    """The storms of three cores are told; core 0 has its whole time."""
+    """The storms of three cores are reported; core 0 has its whole time."""
     machine = boot(kernel("storm", TO_FIRST, NOP))
     assert machine.run(seconds=0.2).reason is Stop.SECONDS
     assert codes(machine) == ["SOC-048"] * 3

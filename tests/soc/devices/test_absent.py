@@ -1,4 +1,4 @@
-"""Buses with nothing on them: drivers find out, nobody waits for ever, it is said once."""
+"""Buses with nothing on them: drivers find out, none waits for ever, it is said once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-@ Polls a register that never changes: a mailbox reply nobody asked for.
+@ Polls a register that never changes: a mailbox reply that was not asked for.
 .include "common.inc"
 .global _start
 _start:

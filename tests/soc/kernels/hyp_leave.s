@@ -1,5 +1,5 @@
 @ A mode is left in the ways that start-up codes use; r4.. keep the modes seen. Ends in supervisor mode.
-@ r4: at the start, r5: behind smc (the firmware's monitor), r6, r7: r0 and r1 then, r8: behind nop or cps,
+@ r4: at the start, r5: after smc (the firmware's monitor), r6, r7: r0 and r1 then, r8: after nop or cps,
 @ r9: in supervisor mode, r10: in IRQ mode with a stack of its own, r11: back.
 .include "common.inc"
 .arch_extension virt

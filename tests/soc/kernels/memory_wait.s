@@ -1,4 +1,4 @@
-@ Waits for a word in RAM that nobody writes.
+@ Waits for a word in RAM that is never written.
 .include "common.inc"
 .global _start
 _start:

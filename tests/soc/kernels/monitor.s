@@ -1,5 +1,5 @@
 @ Changes to the secure state by smc, as programs do that put a handler at the firmware's monitor vectors (r4 = 1 in the
-@ handler, r5 = CPSR behind it); then lets the generic timer count microseconds and waits for 1000 of them (r6).
+@ handler, r5 = CPSR after it); then lets the generic timer count microseconds and waits for 1000 of them (r6).
 .include "common.inc"
 .arch_extension sec
 .global _start

@@ -1,5 +1,5 @@
 @ Begins in the secure state at address 0 (kernel_old=1), sets MVBAR and goes to HYP mode by its own monitor.
-@ r4, r5: CPSR and SCR at the start, r6: MVBAR - vectors, r7: CPSR behind smc, r8: SCR read by hvc's handler's caller
+@ r4, r5: CPSR and SCR at the start, r6: MVBAR - vectors, r7: CPSR after smc, r8: SCR read by hvc's handler's caller
 @ (not secure: undefined; r9 counts), r10: MPIDR in HYP mode.
 .include "common.inc"
 .arch_extension virt

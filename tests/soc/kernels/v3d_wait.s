@@ -1,5 +1,5 @@
 @ Shows a picture, starts a rendering list that is only a Halt (0), and polls RFC, which never counts. Core 1 polls its
-@ mailbox beside, if the word behind the first instruction is not 0.
+@ mailbox beside, if the word after the first instruction is not 0.
 .include "common.inc"
 .arch_extension mp
 .global _start

@@ -157,7 +157,7 @@ def test_damaged_bytes(boot, tmp_path, saved, data):
 
 
 def test_the_table_is_complete(boot):
-    """Whoever adds state to a block has to add it to the table."""
+    """State added to a block has to be added to the table."""
     machine = boot("hello")
     listed = {id(row.target): set(row.attributes) for row in rows(machine)}
     constants = {"_apb_clock", "log"}

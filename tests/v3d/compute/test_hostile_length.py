@@ -57,7 +57,7 @@ def test_text_grows_with_the_places_only(
     assert size <= 5000 * places(program)
     assert native.effort(texts[0]) == (1 if size <= native.LARGE else 0)
     if length == 700:
-        assert size > native.LARGE / 1.3  # long enough to tell something
+        assert size > native.LARGE / 1.3  # long enough to show something
 
 
 def test_more_places_than_the_limit_are_refused() -> None:
@@ -96,7 +96,7 @@ def test_a_refused_program_still_runs(tangled: None) -> None:
 
 
 def test_a_refused_program_without_an_end_is_named_soon(tangled: None) -> None:
-    """It has the budget of programs that nobody wanted interpreted, but more than its length."""
+    """It has the budget of programs not meant to be interpreted, but more than its length."""
     board = Board("jit")
     board.start("mov r0, r0\n" * LENGTH + ":again\nbrr -, again\nnop\nnop\nnop")
     outcome = board.finish()

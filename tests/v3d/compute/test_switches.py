@@ -35,7 +35,7 @@ def test_uniforms_behind_the_length() -> None:
 
 
 def test_relative_uniforms_addresses() -> None:
-    """A write of B 40 moves on from the word behind the one it reads."""
+    """A write of B 40 moves on from the word after the one it reads."""
     program = ROWS + "mov rb40, unif\nnop\nnop\nmov vpm, unif"
     data = np.array([11, 12, 13, 14], np.uint32)
     found = chosen("uniforms_address_b", program, [DATA + 4, 21, 22, 23], data=data)

@@ -172,7 +172,7 @@ def test_facing_chooses_and_turns() -> None:
 @pytest.mark.parametrize("engine", ["fast", "interpreter"])
 @pytest.mark.parametrize("choice", ["first", "copies", "quarters"])
 def test_multisample_frames_keep_coverage_where_the_choice_says(choice: str, engine: str) -> None:
-    """The same path and the same samples as without multisampling; the four words tell it apart."""
+    """The same path and the same samples as without multisampling; the four words differ."""
     unknowns = DEFAULT_UNKNOWNS.with_(coverage_multisample=choice)
     stale = 0x12345600
     scene = Scene(SIZE, SIZE, clear_zs=stale, layout=TileLayout(multisample=True), tile=(32, 32))

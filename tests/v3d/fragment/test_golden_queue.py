@@ -79,7 +79,7 @@ FLAGS = """
     add r0, r0, unif
     mov tlbc, r0
 """
-"""The colour tells which samples passed the depth test."""
+"""The colour shows which samples passed the depth test."""
 NEIGHBOURS = """
     nop ; nop ; sbwait
     nop ; nop ; loadc

@@ -1,4 +1,4 @@
-"""Texture parameter words: kinds, descriptors and what the user is told about them."""
+"""Texture parameter words: kinds, descriptors and what is reported about them."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st

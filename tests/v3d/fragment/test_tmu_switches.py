@@ -1,4 +1,4 @@
-"""The other choices of what nobody documents of textures: native sampler and definition agree."""
+"""The other choices of what is not documented of textures: native sampler and definition agree."""
 
 from dataclasses import replace
 

@@ -103,7 +103,7 @@ def test_many_varyings(chosen, flat):
     corners = np.array([(-20.0, -10.0), (70.0, 3.0), (10.0, 80.0)])
     w, values = rng.uniform(0.4, 1.0, 3), rng.uniform(0.1, 0.9, (3, count))
     vertices = []
-    for _ in range(3):  # small ones come before and behind: the group is mixed
+    for _ in range(3):  # small ones come before and after: the group is mixed
         vertices += around(100, 100, *rng.uniform(0, 1, count))
     vertices += [vertex(*corner, 0.5, w[k], *values[k]) for k, corner in enumerate(corners)]
     scene = Scene(size, size)
@@ -133,12 +133,12 @@ def direct_of(key: FragmentKey, vertices: list[list[int]], lists: bytes) -> np.n
     return scene.render()
 
 
-@pytest.mark.parametrize("behind", [0, 6, 20])
-def test_a_clipped_first_triangle(behind):
-    """Its substitutes stay its own, also when those behind it make up its group."""
-    rng = np.random.default_rng(behind)
+@pytest.mark.parametrize("after", [0, 6, 20])
+def test_a_clipped_first_triangle(after):
+    """Its substitutes stay its own, also when those after it make up its group."""
+    rng = np.random.default_rng(after)
     vertices = [around(20, 20, *rng.uniform(0, 1, 3), size=15)[k] for k in range(3)]
-    for _ in range(behind):
+    for _ in range(after):
         vertices += around(*rng.uniform(5, 60, 2), *rng.uniform(0, 1, 3))
     key = FragmentKey(program=PROGRAM, n_varyings=3, flat_flags=2)
     clipped = Scene(64, 64)
@@ -222,7 +222,7 @@ def test_windows_that_begin_at_odd_pixels(window):
 
 @pytest.mark.parametrize("turned", [(), (2,), (1, 4), (0, 3, 6), (0, 1, 2, 5, 6)])
 def test_lists_that_end_anywhere(turned):
-    """Some of each eight face away: groups and calls end with the list, before or behind it."""
+    """Some of each eight face away: groups and calls end with the list, before or after it."""
     vertices = []
     for number in range(64):
         three = around(8 * (number % 8) + 4, 8 * (number // 8) + 4, 0.9, 0.6, 0.7, size=3)

@@ -358,7 +358,7 @@ def pc_size(identifier):
 
 @pytest.mark.parametrize("choice", ["half", "full"])
 def test_the_grid_of_record_112(choice: str) -> None:
-    """Tiles, their first blocks and the pool behind them, for any record."""
+    """Tiles, their first blocks and the pool after them, for any record."""
     rng = random.Random(112)
     memory = GuestMemory()
     reporter = Reporter()

@@ -1,4 +1,4 @@
-"""Triangles that the binner looks at together: windows, runs, what lies behind the last one."""
+"""Triangles that the binner looks at together: windows, runs, what lies after the last one."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_triangles_of_any_vertices_are_coded_like_single_ones(memory, spread, st
 
 @pytest.mark.parametrize("count", [1, 2, 5, 15, 16, 63, 64, 65, 129])
 def test_triangles_without_a_trace_are_counted(memory, count):
-    """Whether a draw ends inside a window of triangles, with it or behind it."""
+    """Whether a draw ends inside a window of triangles, with it or after it."""
     shapes = {
         "degenerate": [(100, 100), (200, 200), (300, 300)],
         "outside": [(-100, 100), (-200, 200), (-300, 100)],

@@ -174,7 +174,7 @@ def test_far_plane_of_the_clipper() -> None:
 @pytest.mark.parametrize("engine", ["jit", "interpreter"])
 @pytest.mark.parametrize("choice", ["kept", "reset"])
 def test_state_behind_a_reset(engine: str, choice: str) -> None:
-    """The width of lines set by one list: does a list behind CTRSTA have it?"""
+    """The width of lines set by one list: does a list after CTRSTA have it?"""
     unknowns = DEFAULT_UNKNOWNS.with_(state_after_reset=choice)
     frame = Picture(engine=engine, unknowns=unknowns)
     vertices = nv_vertex(10, 64, 0.5, 1.0) + nv_vertex(110, 64, 0.5, 1.0)

@@ -72,7 +72,7 @@ def compare(memory, run, key, bases, strides, first, last, used=None):
         context.used = ctypes.addressof(marks)
     for k in range(MAX_ARRAYS):
         context.bases[k], context.strides[k] = bases[k], strides[k]
-    behind = (context.memory, context.output, context.used, context.uniforms)
+    after = (context.memory, context.output, context.used, context.uniforms)
     wished = set(range(first, last + 1)) & (set(used) if used is not None else set(range(65536)))
     rows = fetched_rows(key)
     for batch in range(first // BATCH, last // BATCH + 1):
@@ -80,8 +80,8 @@ def compare(memory, run, key, bases, strides, first, last, used=None):
         assert {batch * BATCH + k for k in range(BATCH) if lanes >> k & 1} == {
             vertex for vertex in wished if vertex // BATCH == batch
         }
-        # what lies behind the rows in the context is another's
-        assert (context.memory, context.output, context.used, context.uniforms) == behind
+        # what lies after the rows in the context is another's
+        assert (context.memory, context.output, context.used, context.uniforms) == after
         assert [context.bases[k] & 0xFFFFFFFF for k in range(MAX_ARRAYS)] == bases
         assert [context.strides[k] for k in range(MAX_ARRAYS)] == strides
         found = np.array(context.fetched, np.int64).astype(np.uint32)
@@ -118,7 +118,7 @@ def test_arrays_with_holes_of_other_arrays(memory, run, hole):
 
 
 def test_arrays_that_end_where_memory_ends(memory, run):
-    """The last vertex ends with the last byte; nothing behind it is touched."""
+    """The last vertex ends with the last byte; nothing after it is touched."""
     rng = np.random.default_rng(3)
     for _ in range(40):
         size, stride = int(rng.integers(1, 17)) * 4, int(rng.integers(0, 256))
@@ -140,7 +140,7 @@ def test_strides_of_extended_records(memory, run, stride):
 
 @pytest.mark.parametrize("words", [1, 2, 3, 4, 5])
 def test_arrays_without_gaps(memory, run, words):
-    """Vertices one behind the other, up to the last byte of memory; whole and partial batches."""
+    """Vertices one after the other, up to the last byte of memory; whole and partial batches."""
     last = 60
     size = 4 * words
     bases = [AREA + 0x40, AREA + 0x1003] + [MEMORY_SIZE - size * (last + 1)] * (MAX_ARRAYS - 2)

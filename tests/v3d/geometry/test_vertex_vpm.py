@@ -125,7 +125,7 @@ def test_every_way_to_write(memory, setup):
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_read_setups_queue(memory, engine):
-    """A setup behind two unread vectors is ignored, behind one it is taken."""
+    """A setup after two unread vectors is ignored, after one it is taken."""
     memory.write(ARRAYS, np.arange(16 * 4, dtype=np.uint32).tobytes())
     text = """
     ldi vr_setup, 0x201a00

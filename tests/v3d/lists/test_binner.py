@@ -74,14 +74,14 @@ def test_prefix_state_reaches_tile_lists_only_by_flush_all_state() -> None:
         job.run(frame.v3d, (start, start + len(data)), rendering)
         picture = frame.pixels()
         if drawn:
-            # the complete state stands behind the primitives: the tiles that follow have it
+            # the complete state stands after the primitives: the tiles that follow have it
             assert (picture[64:, 64:] == RED).any()
         else:
             assert (picture == BACKGROUND).all()  # no face is enabled
 
 
 def test_state_is_inherited_from_tile_list_to_tile_list() -> None:
-    """Configuration bits first come behind the first primitive: the left tile's list has none.
+    """Configuration bits first come after the first primitive: the left tile's list has none.
 
     It then sees what the tile list before it in the rendering list left.
     """

@@ -54,7 +54,7 @@ def test_no_program_runs_while_a_path_accumulates() -> None:
 
 
 def test_the_same_path_in_a_multisample_frame() -> None:
-    """Its 16 samples do not depend on the frame's four; that nobody documents it is told."""
+    """Its 16 samples do not depend on the frame's four; that it is not documented is reported."""
     pictures = []
     for tile, options in (((64, 64), {}), ((32, 32), {"multisample": 1})):
         frame = Frame(tile=tile)

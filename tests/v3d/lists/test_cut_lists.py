@@ -60,7 +60,7 @@ class Lists:
         self.place = self.frame.job.room(0x1000)
 
     def draw(self, data: bytes, place: int | None = None) -> np.ndarray:
-        """The picture of a compressed list; `data` goes on behind its end."""
+        """The picture of a compressed list; `data` goes on after its end."""
         place = self.place if place is None else place
         self.frame.job.memory.write(place, bytes([56, TRIANGLES]) + build(48) + data)
         return self.frame.render(self.state + build(17, address=place)).copy()
@@ -87,8 +87,8 @@ def test_every_length(seed: int) -> None:
         end = walk.next - lists.place
         if walk.problem is not None or any(k >= VERTICES for p in walk.items for k in p):
             continue
-        behind = b"\x12" + rng.randbytes(24)
-        picture = lists.draw(data[:end] + behind)
+        after = b"\x12" + rng.randbytes(24)
+        picture = lists.draw(data[:end] + after)
         assert (picture == lists.draw(written_out(list(walk.items)))).all(), (length, data.hex())
         shown += bool((picture != BACKGROUND).any())
     assert shown > 5

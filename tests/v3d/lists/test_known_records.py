@@ -80,7 +80,7 @@ class Scene:
         return viewport(self.frame.job) + self.shaders[colour] + draw
 
     def tiles(self, columns: int = 2, rows: int = 2, wait: bytes = b"") -> bytes:
-        """Records of a rendering list behind the mode."""
+        """Records of a rendering list after the mode."""
         data = build(115) + build(28) + wait
         for tile in range(columns * rows):
             data += build(115, column=tile % columns, row=tile // columns)
@@ -115,9 +115,9 @@ class Scene:
         """A frame, with semaphores as drivers use them."""
         head = self.grid() if binning is None else binning
         self.start(0, head + build(6) + self.triangle(colour) + build(7) + build(4))
-        behind = self.mode() if mode is None else mode
+        after = self.mode() if mode is None else mode
         clear = build(114, colour=0xFF402010, colour_high=0xFF402010, z=0xFFFFFF)
-        self.start(1, clear + behind + self.tiles(wait=build(8)))
+        self.start(1, clear + after + self.tiles(wait=build(8)))
 
     def reset(self) -> None:
         """Both threads."""
@@ -268,7 +268,7 @@ def test_errors_and_then_a_good_frame() -> None:
 
 
 def test_records_out_of_order() -> None:
-    """No record 6 or 112, two of them, two flushes, draws behind the flush, cut-off records."""
+    """No record 6 or 112, two of them, two flushes, draws after the flush, cut-off records."""
 
     def run(scene: Scene) -> None:
         body, grid = scene.triangle(), scene.grid()

@@ -75,7 +75,7 @@ def test_binning_without_a_flush_and_behind_it() -> None:
 
 
 def test_a_halt_is_no_end() -> None:
-    """A list that halts behind its primitives goes on in tile list mode and is flushed then."""
+    """A list that halts after its primitives goes on in tile list mode and is flushed then."""
     frame = Frame()
     shader = viewport(frame.job) + frame.nv_shader(solid(RED), TRIANGLE)
     mode, _ = grid(frame)

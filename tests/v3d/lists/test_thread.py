@@ -13,7 +13,7 @@ def test_start_sequences() -> None:
     thread.running = False
     thread.current = 0x300
     assert not thread.set_end(0x300)  # nothing to do
-    assert thread.set_end(0x400)  # resumes behind the old end
+    assert thread.set_end(0x400)  # resumes after the old end
 
 
 def test_halt_and_resume() -> None:

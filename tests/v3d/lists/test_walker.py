@@ -290,7 +290,7 @@ def test_arrays_at_the_limit(first: int, length: int) -> None:
 
 
 def test_draws_out_of_order() -> None:
-    """Before a shader, with a VG shader, behind the flush, before record 6."""
+    """Before a shader, with a VG shader, after the flush, before record 6."""
 
     def run(scene: Scene) -> None:
         draw = scene.indexed(4, 30)

@@ -38,7 +38,7 @@ def trapezoid(
 
 
 FORMAT_LAST = {"CLE-025"}
-"""These lists have record 56 behind the shader state."""
+"""These lists have record 56 after the shader state."""
 ENGINES = [{}, {"threads": 1}, {"threads": 8}, {"engine": "interpreter"}]
 
 

@@ -138,7 +138,7 @@ ENTRIES = [
         "A data cache is on, and none is modelled",
         "The program has set SCTLR.C, and its MMU is on. On a board the V3D, the DMA and the "
         "firmware read memory and not the ARM's cache, so they see what a core has written only "
-        "after it was cleaned; here everybody sees the same bytes at once, and a program that "
+        "after it was cleaned; here all cores see the same bytes at once, and a program that "
         "forgets to clean looks right.",
         "ARM Architecture Reference Manual ARMv7-A, B2.2 caches and memory hierarchy",
         "Run it with `--caches check`, which reports who reads old bytes and which instruction "

@@ -1,4 +1,4 @@
-"""Which byte of a rendered 32-bit pixel is red: a job does not say, but its shaders tell.
+"""Which byte of a rendered 32-bit pixel is red: a job does not say, but its shaders show it.
 
 Window surfaces on Linux are B,G,R,A in memory, textures R,G,B,A; the tile buffer only knows bytes,
 so the driver lets the fragment shader put red where the surface has it. Components come in order
@@ -84,7 +84,7 @@ class _Trace:
 
 
 def shader_byte_order(program: Program) -> ByteOrder | None:
-    """The order a fragment shader writes, None if it does not tell (grey, constants, mixtures)."""
+    """The order a fragment shader writes, None if it does not show (grey, constants, mixtures)."""
     trace = _Trace()
     for instruction in program.instructions:
         if isinstance(instruction, Alu):

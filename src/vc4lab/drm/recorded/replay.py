@@ -88,7 +88,7 @@ def replay(
     engine
         "jit", or "interpreter" for the golden path.
     order
-        Byte order of 32-bit colour surfaces; None: what the run's fragment shaders tell.
+        Byte order of 32-bit colour surfaces; None: what the run's fragment shaders show.
     strict
         Raise StrictStop at the first error instead of going on as the hardware would.
     threads

@@ -257,7 +257,7 @@ class Task:
 
         "Start again" may only be said to a thread that the kernel has woken for the signal: another
         would see that answer itself. The kernel wakes the main thread for a signal of the process
-        if that does not block it; which one else, it does not tell. Then it is EINTR.
+        if that does not block it; which one else, it does not say. Then it is EINTR.
         """
         table = self.status()
         try:

@@ -53,7 +53,7 @@ class Uevents:
             return None
 
     def send(self, properties: Mapping[str, str]) -> None:
-        """Tell the programs that listen of something that happened to a device."""
+        """Let the programs that listen hear of something that happened to a device."""
         with self._lock:
             if self._connection is None:
                 return  # none listens

@@ -1,4 +1,4 @@
-"""What a core finds behind its physical addresses: RAM, registers, and where nothing is."""
+"""What a core finds at its physical addresses: RAM, registers, and where nothing is."""
 
 from __future__ import annotations
 

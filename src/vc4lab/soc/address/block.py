@@ -35,7 +35,7 @@ class Poll(Enum):
     EVENT = "event"
     """A scheduled event (vsync, timer match): go straight to it."""
     INPUT = "input"
-    """Somebody typing."""
+    """A person typing."""
     DATA = "data"
     """Nothing: every read takes the next word out of a FIFO."""
 

@@ -1,4 +1,4 @@
-"""The bus: finds the register behind an address, and lets time go on for programs that poll.
+"""The bus: finds the register at an address, and lets time go on for programs that poll.
 
 A program that reads the same few registers over and over without writing anything waits for
 something: then guest time skips ahead, by how much is said by the register's `Poll`. Counting and
@@ -20,7 +20,7 @@ from vc4lab.soc.address.native_bus import (
     ANSWERS,
     ASK,
     FAR_POLL,
-    NOBODY,
+    NO_REGISTER,
     OWN_TIME,
     PATIENCE,
     POLLED_TOGETHER,
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 SOON_STEP = 20_000
 """Nanoseconds per read of a polled status register of which no event is known."""
 INPUT_STEP = 100_000
-"""Nanoseconds per look whether somebody has typed."""
+"""Nanoseconds per look whether something was typed."""
 STEPS = {
     Poll.TIME: TIME_STEP,
     Poll.EVENT: FAR,
@@ -59,7 +59,7 @@ SEEN = PollState.offset("seen") // 8
 
 def _new_polling(patience: int) -> Any:
     state: Any = PollState(patience=patience)
-    state.seen = [NOBODY] * POLLED_TOGETHER
+    state.seen = [NO_REGISTER] * POLLED_TOGETHER
     return state
 
 
@@ -114,13 +114,13 @@ class Bus:
         """Offsets of registers whose value stays until something happens."""
         self._all_to_python = False
         self.asks_about_input = True
-        """Whether a program that polls for typed bytes is told of them at once, not only at the
+        """Whether a program that polls for typed bytes hears of them at once, not only at the
         next event; guest time is the same."""
         self._callbacks = ASK_READ(self._answer_read), ASK_WRITE(self._answer_write)
         read, write = (ctypes.cast(call, ctypes.c_void_p).value for call in self._callbacks)
         self._polling = _new_polling(patience=0)
         self._state: Any = BusState(
-            last=NOBODY,
+            last=NO_REGISTER,
             polling=self._polling.address,
             slice=clock.counter.address,
             time=clock.address,
@@ -230,7 +230,7 @@ class Bus:
         return handler() if handler is not None else self._read_other(offset)
 
     def poke(self, offset: int, value: int) -> None:
-        """A write by somebody else than the CPU: the DMA."""
+        """A write that is not the CPU's: the DMA's."""
         self.clock.something_happened()
         self._deliver(offset, value)
 
@@ -273,7 +273,7 @@ class Bus:
         answer.multiply, answer.divide, answer.shift = rate.multiply, rate.divide, rate.shift
 
     def _forget_answers(self) -> None:
-        nothing: Any = Answer(register=NOBODY, divide=1)
+        nothing: Any = Answer(register=NO_REGISTER, divide=1)
         place = self._state.address + BusState.offset("answers")
         ctypes.memmove(place, bytes(nothing) * ANSWERS, Answer.size * ANSWERS)
 
@@ -311,7 +311,7 @@ class Bus:
         words = words_of(self._polling)
         for index in range(POLLED_TOGETHER):
             place = raw[8 * index : 8 * index + 8] if index < known else b""
-            offset = int.from_bytes(place, "little", signed=True) if place else NOBODY
+            offset = int.from_bytes(place, "little", signed=True) if place else NO_REGISTER
             words[SEEN + index] = offset
         self._polling.known = known
 

@@ -1,6 +1,6 @@
-"""Strict mode: guard zones behind everything the firmware hands out, so that overruns are noticed.
+"""Strict mode: guard zones after everything the firmware hands out, so that overruns are noticed.
 
-Behind each block of VideoCore memory (the framebuffer is one) lies a zone of a pattern. A store of
+After each block of VideoCore memory (the framebuffer is one) lies a zone of a pattern. A store of
 the CPU into a zone is met at once, by a native hook; what the V3D, the DMA or the firmware wrote
 there is found when they are through.
 """

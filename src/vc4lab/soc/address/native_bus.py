@@ -51,7 +51,7 @@ PATIENCE = POLLS_BEFORE_SKIP * NEAR
 """A near poll counts for this many far ones."""
 POLLED_TOGETHER = 8
 """Registers a polling loop looks at, at most."""
-NOBODY = -1
+NO_REGISTER = -1
 """In place of an offset: no register."""
 OWN_TIME = -2
 """In place of an offset: a core's own counter (generic timer, cycle counter)."""
@@ -63,7 +63,7 @@ ANSWERS = 256
 ALWAYS = -1
 """In place of a generation: an answer that does not grow old."""
 ASK = -1
-"""In place of a step: somebody outside is waited for, so Python is asked every time."""
+"""In place of a step: something outside is waited for, so Python is asked every time."""
 FURTHEST = 1 << 58
 """Times further away than this are the same to a slice."""
 
@@ -122,7 +122,7 @@ def forget_polls(polling: Any) -> None:
     """Nothing is polled any more."""
     polling.polls = 0
     polling.known = 0
-    store(polling.field_ptr("seen"), splat(const(i64, NOBODY), POLLED_TOGETHER), 8)
+    store(polling.field_ptr("seen"), splat(const(i64, NO_REGISTER), POLLED_TOGETHER), 8)
 
 
 @staged

@@ -1,8 +1,8 @@
 """Where the CPU is, in words: addresses with the names of the program's ELF file, if there is one.
 
 The ELF file is the one that was given, the image itself, or a file beside the image: the same name
-ending in .elf, or kernel.elf. One that is not the program of the image would tell lies, so it is
-compared first.
+ending in .elf, or kernel.elf. One that is not the program of the image would give wrong names, so
+it is compared first.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Places:
         return f"0x{address:08x}" + (f" <{name}>" if name else "")
 
     def follow(self, core: Callable[[], Cpu]) -> None:
-        """Tell with each diagnostic from now on where the core was whose turn it is."""
+        """Say with each diagnostic from now on where the core was whose turn it is."""
         self._core = core
         self._reporter.where = self._of_cpu
 

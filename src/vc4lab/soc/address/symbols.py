@@ -20,7 +20,7 @@ LONGEST_NAME = 120
 COMPARED = 4096
 """Bytes of a segment that are compared with the image."""
 FARTHEST = 1 << 20
-"""A symbol without a size names so many bytes behind it."""
+"""A symbol without a size names so many bytes after it."""
 PT_LOAD, SHT_SYMTAB = 1, 2
 NOTYPE, OBJECT, FUNCTION = 0, 1, 2
 

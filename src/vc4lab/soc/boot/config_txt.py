@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 LONGEST_FILE = 1 << 20
 LONGEST_LINE = 98
-"""The firmware cuts lines behind this many characters."""
+"""The firmware cuts lines after this many characters."""
 OTHER_FILTERS = re.compile(
     r"all|none|pi0|pi0w|pi02|pi1|pi2|pi3|pi3\+|pi4|pi400|pi5|cm\d\w*|board-type=.*|edid=.*|"
     r"gpio\d+=[01]|hdmi:[01]|tryboot|0x[0-9a-f]{1,8}|bootloader.*|partition=.*",
@@ -59,7 +59,7 @@ class Config:
     values: dict[str, str] = field(default_factory=dict)
     command_line: str = ""
     ramdisk: tuple[str, int | None] = ("", None)
-    """File of the initramfs line and its address; None: behind the kernel."""
+    """File of the initramfs line and its address; None: after the kernel."""
     present: bool = False
 
     def get(self, key: str, default: str = "") -> str:

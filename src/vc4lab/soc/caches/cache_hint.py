@@ -24,7 +24,7 @@ class CacheHint:
         for cpu in cpus:
             if cpu.sets_data_cache:
                 self._told = True
-                hardware.tell(
+                hardware.report(
                     "SOC-093",
                     f"core {cpu.number} has set SCTLR.C, the data cache, and no cache is modelled: "
                     "the V3D, the DMA and the firmware see at once what it writes; "

@@ -28,7 +28,7 @@ V3D, DMA, FIRMWARE, DISPLAY = "the V3D", "the DMA", "the firmware", "the display
 
 @dataclass(frozen=True)
 class CachedMover(Mover):
-    """A DMA mover that tells what it reads."""
+    """A DMA mover that reports what it reads."""
 
     cache: DataCache
 
@@ -47,7 +47,7 @@ class CachedMover(Mover):
 class Caches:
     """The caches of a machine, from before its first instruction on.
 
-    `mode`: "check" tells about mistakes, "stale" lets the others see old bytes as well.
+    `mode`: "check" reports mistakes, "stale" lets the others see old bytes as well.
     Raises ValueError for another mode.
     """
 

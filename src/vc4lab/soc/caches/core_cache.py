@@ -158,8 +158,8 @@ class CoreCache:
             place = self._cpu.translate(page)
             if place is None:
                 continue
-            first, behind = max(start, page) - page & -size, min(last + 1, page + PAGE) - page
-            lines = range(place + first, place + behind, size)
+            first, past = max(start, page) - page & -size, min(last + 1, page + PAGE) - page
+            lines = range(place + first, place + past, size)
             for line in self._cache.held_among([self._cache.line(at) for at in lines]):
                 self._one(MAINTENANCE[word & 15], line)
 

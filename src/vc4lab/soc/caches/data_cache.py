@@ -1,6 +1,6 @@
 """The ARM's data cache as the GPU, the DMA and the display meet it: who sees old bytes.
 
-`--caches check` only tells; with `--caches stale` everybody gets the bytes a board could give him
+`--caches check` only reports; with `--caches stale` each gets the bytes a board could give it
 in the worst case: the GPU what memory had before the CPU wrote, the CPU what it read before the GPU
 wrote. Source: hardware reference 1.5; ARM ARM B2.2, D7.
 """
@@ -142,7 +142,7 @@ class DataCache:
 
     @contextmanager
     def foreign(self, who: str) -> Iterator[None]:
-        """Somebody else than the CPU works on RAM inside of this: he sees memory, not the cache."""
+        """Others than the CPU work on RAM inside of this: they see memory, not the cache."""
         if self._inside:
             yield
             return
@@ -210,7 +210,7 @@ class DataCache:
             )
 
     def reads(self, who: str, what: str, address: int, size: int) -> None:
-        """Somebody else is about to read a range; `what` lies there, in words."""
+        """Others than the CPU are about to read a range; `what` lies there, in words."""
         place = self.lines.of(address, size)
         flags = self.lines.flags[place]
         if not flags.any():
@@ -251,7 +251,7 @@ class DataCache:
                 self.reads(who, f"memory that its uniform {number} points to,", word, 4)
 
     def drain(self) -> None:
-        """Tell about old bytes that the CPU has read since the last time."""
+        """Report old bytes that the CPU has read since the last time."""
         for state in self.states:
             for index in range(state.events):
                 address, pc = state.event_address[index], state.event_pc[index]
@@ -285,7 +285,7 @@ class DataCache:
         return self._place(int(self.lines.writers[line]) & (1 << 64) - 1)
 
     def _first(self, *key: object) -> bool:
-        """Whether this is told for the first time."""
+        """Whether this is reported for the first time."""
         if key in self._told:
             return False
         self._told.add(key)

@@ -312,7 +312,7 @@ class Arm64(Cpu):
             self._pages.forget()
 
     def _puts_off_translation(self, word: int, address: int) -> bool:
-        """`msr SCTLR_ELn` at ELn that sets M takes effect at the `eret` behind it, not at once.
+        """`msr SCTLR_ELn` at ELn that sets M takes effect at the `eret` after it, not at once.
 
         A core need not look at it before a context synchronization event (ARM ARM D13.1), and on
         boards a few more instructions are executed as before; the engine looks at once.

@@ -34,7 +34,7 @@ ALONE = 200_000
 LONGEST_POLL = 200_000
 """Nanoseconds for which a polling core is left alone while others work."""
 CALM = 4
-"""Both grow to 2**CALM times that while nobody but one core works, and no event is sent."""
+"""Both grow to 2**CALM times that while only one core works, and no event is sent."""
 LOOKS = 2
 """Rounds without work in which every waiting core looks again."""
 QUIET = 4
@@ -185,7 +185,7 @@ class Cores:
         except UnhandledException as crash:
             if crash.storm and len(self._running()) > 1:
                 core.crash = crash
-                machine.tell_crash(crash)
+                machine.report_crash(crash)
                 return Outcome.STORM
             machine.crash(crash)
             return None
@@ -195,7 +195,7 @@ class Cores:
         return outcome
 
     def _interrupted_for_ever(self, core: Core) -> bool:
-        """Whether a core does nothing but serve an interrupt that nobody clears; ends the run."""
+        """Whether a core does nothing but serve an interrupt never cleared; ends the run."""
         machine = self._machine
         cpu = core.cpu
         if not self._interrupts.will_be_taken(core):
@@ -385,7 +385,7 @@ class Cores:
             return
         crashes = [core.crash for core in running if core.asleep == Outcome.STORM.value]
         if crashes and crashes[0] is not None:
-            machine.crash(crashes[0], told=True)
+            machine.crash(crashes[0], reported=True)
             return
         watching = [core for core in running if core.asleep in (IDLE_LOOP, MASKED_WAIT)]
         self.current = core = watching[0] if watching else running[0]

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 INSTRUCTIONS_PER_EXCEPTION = 10
 """Time an exception takes, so that a storm of them ends with its slice."""
 TRANSLATIONS = 32 << 20
-"""Bytes of translated code that a core's engine keeps (1 GiB if nobody says so); when they are
+"""Bytes of translated code that a core's engine keeps (1 GiB by default); when they are
 full it begins again."""
 EMPTY = 256
 """So many bytes of zeros at the PC are no program."""
@@ -52,7 +52,7 @@ class Cpu(ABC):
     memory
         Guest RAM; the engine works on it in place.
     ram_end
-        First physical address behind the RAM that the ARM sees.
+        First physical address after the RAM that the ARM sees.
     counter
         Counts instructions, for all cores together.
     links
@@ -84,7 +84,7 @@ class Cpu(ABC):
         self.exceptions_taken = 0
         self._storm = FaultStorm()
         self.stale = False
-        """Whether somebody may have changed the code this core has executed."""
+        """Whether the code this core has executed may have been changed."""
         self._unicorn = unicorn
         self.engine: Any = self._make_engine(unicorn)
         self.engine.ctl_set_tcg_buffer_size(TRANSLATIONS)
@@ -106,7 +106,7 @@ class Cpu(ABC):
         """The engine's copy of its state that the status of aborts is read from."""
         self._waits_for_event = False
         self._onward: int | None = None
-        """Where a trapped instruction goes on, if not behind itself."""
+        """Where a trapped instruction goes on, if not after itself."""
         self.on_stop: Callable[[], bool] | None = None
         """For debuggers: called when the engine has come back; True: go on where it stands."""
         self._install_hooks()
@@ -149,7 +149,7 @@ class Cpu(ABC):
 
     @abstractmethod
     def _emulate(self, action: Action, address: int) -> bool:
-        """Do a trapped instruction; whether to go on behind it (else the engine executes it)."""
+        """Do a trapped instruction; whether to go on after it (else the engine executes it)."""
 
     @abstractmethod
     def state(self) -> tuple[int, ...]:
@@ -165,11 +165,11 @@ class Cpu(ABC):
 
     @property
     def about_vectors(self) -> str:
-        """What somebody should know whose exception met no handler."""
+        """What is good to know where an exception met no handler."""
         return ""
 
     def goes_where(self, exception: ArmException) -> str:
-        """Which mode an exception would go to, for a sentence, if that is to be told."""
+        """Which mode an exception would go to, for a sentence, if that is to be said."""
         return ""
 
     @property
@@ -422,5 +422,5 @@ class Cpu(ABC):
         return not self._translates()
 
     def translate(self, address: int) -> int | None:
-        """The physical address behind a virtual one as the core sees it now, None if none is."""
+        """The physical address of a virtual one as the core sees it now, None if none is."""
         return self.calls.translate(address, self._unicorn.UC_PROT_READ)

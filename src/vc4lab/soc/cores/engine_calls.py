@@ -76,7 +76,7 @@ class EngineCalls:
         return int(address.value)
 
     def translate(self, address: int, right: int) -> int | None:
-        """The physical address behind a virtual one, None if none is."""
+        """The physical address of a virtual one, None if none is."""
         place = ctypes.c_uint64()
         error = self._library.uc_vmem_translate(
             self._handle, ctypes.c_uint64(address), ctypes.c_int(right), ctypes.byref(place)

@@ -1,10 +1,9 @@
 """HYP mode of a Cortex-A7 or A53 in AArch32 state, in which the firmware of a Pi 2 or 3 leaves it.
 
-The engine has HYP mode, but lets nobody into it from outside except by way of the monitor mode, and
-does not show ELR_hyp. So that register is kept in `hyp_core.py`, and the instructions that use it
-(mrs, msr, eret) are done by hand, like the exceptions.
-Source: ARM Architecture Reference Manual ARMv7-A, B1.3.3 (modes), B1.8 (exceptions), B9.3 (eret,
-hvc, mrs and msr of banked registers).
+The engine has HYP mode, but lets no program into it from outside except by way of the monitor mode,
+and does not show ELR_hyp. So that register is kept in `hyp_core.py`, and the instructions that use
+it (mrs, msr, eret) are done by hand, like the exceptions. Source: ARM Architecture Reference Manual
+ARMv7-A, B1.3.3 (modes), B1.8 (exceptions), B9.3 (eret, hvc, mrs and msr of banked registers).
 """
 
 from __future__ import annotations

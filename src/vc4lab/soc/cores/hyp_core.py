@@ -1,12 +1,12 @@
 """What one core keeps of HYP and monitor mode: the instructions of both that are done by hand.
 
-The firmware's stub leaves a Pi 2 or 3 in HYP mode, non-secure, and stays behind as the handler of
+The firmware's stub leaves a Pi 2 or 3 in HYP mode, non-secure, and stays as the handler of
 smc: up to 2020 it goes (back) to HYP mode, later smc is undefined (`monitor_call` in the table of
 unknowns). A program may put a handler of its own in its place, as the stub lies in RAM that
-everybody can write. Without the stub (`kernel_old=1`) a program begins in the secure state and sets
-MVBAR itself. The engine is non-secure all the time: both states are one here, with the same copy of
-each system register.
-Source: ARM Architecture Reference Manual ARMv7-A, B1.5 (security), B1.8, B9.3; the stub's source.
+every program can write. Without the stub (`kernel_old=1`) a program begins in the secure state and
+sets MVBAR itself. The engine is non-secure all the time: both states are one here, with the same
+copy of each system register. Source: ARM Architecture Reference Manual ARMv7-A, B1.5 (security),
+B1.8, B9.3; the stub's source.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class HypCore:
     def note_vector(self, exception: ArmException, address: int) -> None:
         """HYP mode takes an exception at one of the vectors at 0."""
         if not self.vectors_set:
-            self.tell("SOC-046", f"{exception.value.title}{self.about_vectors}", address)
+            self.report("SOC-046", f"{exception.value.title}{self.about_vectors}", address)
 
     @property
     def about_vectors(self) -> str:
@@ -89,7 +89,7 @@ class HypCore:
             f"(0x{hvbar:08x}{how}), and VBAR (0x{vbar:08x}) does not count"
         )
 
-    def tell(self, code: str, text: str, address: int) -> None:
+    def report(self, code: str, text: str, address: int) -> None:
         """Report a mistake once."""
         if code not in self._told:
             self._told.add(code)
@@ -112,7 +112,7 @@ class HypCore:
     # -- what is trapped ---------------------------------------------------------------------------
 
     def emulate(self, action: Action, word: int, address: int, cpsr: int) -> bool | None:
-        """Do an instruction: whether to go on behind it; None: its hook is no longer needed."""
+        """Do an instruction: whether to go on after it; None: its hook is no longer needed."""
         thumb = bool(cpsr & THUMB)
         if not any(trap.is_meant(action, word, thumb) for trap in HYP_TRAPS + HYP_MISTAKE_TRAPS):
             return None
@@ -128,7 +128,7 @@ class HypCore:
         if action is Action.MODE_CHANGE:
             return self._change_mode(word, address, thumb)
         if action is Action.OTHER_RETURN:
-            self.tell("SOC-047", "an exception is left by the way of another mode", address)
+            self.report("SOC-047", "an exception is left by the way of another mode", address)
             cpu.raise_exception(ArmException.UNDEFINED, address)
             return False
         if action is Action.HYP_RETURN:
@@ -161,7 +161,7 @@ class HypCore:
             return None if times >= BELIEVED else False
         name = MODE_NAMES.get(mode or 0, f"mode 0x{mode:02x}")
         what = "the next instruction is undefined" if self._illegal_state else "nothing happens"
-        self.tell(
+        self.report(
             "SOC-045",
             f"the program wants to change from HYP to {name} mode by cps or msr: {what}",
             address,

@@ -104,7 +104,7 @@ class SteadyWait:
         self._blocks = []
 
     def note_block(self, address: int, size: int) -> bool:
-        """The core has come to a block; whether it shall stop behind it."""
+        """The core has come to a block; whether it shall stop after it."""
         assert self._blocks is not None
         self._blocks.append((address, size))
         if len(self._blocks) >= MOST_BLOCKS:

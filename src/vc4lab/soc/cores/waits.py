@@ -1,6 +1,6 @@
 """All cores wait: time skips, and what they would do again meanwhile is counted, not executed.
 
-`Clock.changes` tells whether anything has happened since that a core could notice. If not, and if
+`Clock.changes` says whether anything has happened since that a core could notice. If not, and if
 `SteadyWait` has proved of each core that looks up at events that a look changes nothing, the next
 looks are as long as the last ones.
 """

@@ -1,11 +1,11 @@
 """Breakpoints, watchpoints and single steps of one core, without moving guest time.
 
-A stop happens in the middle of a slice, inside `Cpu.run`; while somebody looks the slice simply
+A stop happens in the middle of a slice, inside `Cpu.run`; while a debugger looks the slice simply
 waits, and goes on afterwards with the instructions it has left. So a program that is debugged
 executes the same instructions at the same guest times as one that is not.
 
 How the engine is told: a code hook on the address (or on all, for a step) that stops before
-the instruction. Memory hooks come before the access but stop behind it, with the PC still on the
+the instruction. Memory hooks come before the access but stop after it, with the PC still on the
 instruction: in RAM it is repeated when the program goes on, which changes nothing; a register
 must not be accessed twice, so there the stop waits for the end of the basic block.
 """

@@ -53,7 +53,7 @@ class DebugMemory:
         return place is not None and place >= self._machine.board.peripherals
 
     def _physical(self, address: int) -> int | None:
-        """The physical address behind a virtual one, None if there is none."""
+        """The physical address of a virtual one, None if there is none."""
         if not 0 <= address < ADDRESS_LIMIT:
             return None
         return self._cpu.translate(address)

@@ -98,7 +98,7 @@ class Commands:
         return self.last_stop
 
     def forget(self) -> None:
-        """The client is gone: no points are left behind."""
+        """The client is gone: no points are left."""
         for core in self.cores:
             core.points.clear()
 

@@ -1,1 +1,1 @@
-"""Devices: interrupts, timers, serial lines, GPIO, DMA, sound, buses without anybody."""
+"""Devices: interrupts, timers, serial lines, GPIO, DMA, sound, buses with nothing on them."""

@@ -43,7 +43,7 @@ NS_PER_BYTE, SHORTEST_NS = 2, 1_000
 MOST_SEEN = 4096
 CIRCLE_NS = 50_000
 """A block takes so long at least once the chain is known to run in a circle: a chain of tiny blocks
-that nobody ends must not eat the host's time."""
+that never ends must not eat the host's time."""
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ class Mover:
         return address >> 24 == DEVICES
 
     def physical(self, address: int, size: int) -> int:
-        """The RAM behind `size` bytes at a bus address. Raises BadAddress."""
+        """The RAM of `size` bytes at a bus address. Raises BadAddress."""
         start = address & ADDRESS_MASK
         window = self.bus.base
         if window <= start < window + WINDOW:

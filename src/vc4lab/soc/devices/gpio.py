@@ -21,7 +21,7 @@ PULL_UP_AT_RESET = 0x1FF | 7 << 34 | 0xFF << 46
 """Pins 0 to 8, 34 to 36 and 46 to 53; the others are pulled down or left alone."""
 PULL_UP = 2
 BANKS = ((GPIO, (1 << 28) - 1), (GPIO + 1, 0x3FFFF << 28), (GPIO + 2, 0xFF << 46))
-"""Interrupt line → its pins; the line behind them is that of all pins."""
+"""Interrupt line → its pins; the line after them is that of all pins."""
 LINE_OF_ALL = GPIO + 3
 
 
@@ -35,7 +35,7 @@ class PinEvent:
 
 
 class Gpio(Block):
-    """The pins. An input that nobody drives reads as it is pulled.
+    """The pins. An input that is not driven reads as it is pulled.
 
     Attributes
     ----------

@@ -12,7 +12,7 @@ from vc4lab.soc.address.block import Block, Poll, Register
 
 BASIC_ARM_TIMER, BASIC_MAILBOX = 0, 1
 BASIC = 64
-"""ARM lines come behind the GPU's where both are numbered together, as in FIQ_CONTROL."""
+"""ARM lines come after the GPU's where both are numbered together, as in FIQ_CONTROL."""
 SYSTEM_TIMER = 0
 MINI_UART, V3D, USB = 29, 10, 9
 DMA = 16

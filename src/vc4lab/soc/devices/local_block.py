@@ -210,7 +210,7 @@ class LocalBlock(Block):
             )
 
     def _is_unheard(self) -> bool:
-        """Whether nobody is interrupted when the local timer reloads."""
+        """Whether no core is interrupted when the local timer reloads."""
         return not self.LOCAL_CONTROL & self.INTERRUPT
 
     def _local_fired(self) -> None:

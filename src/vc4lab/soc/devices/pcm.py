@@ -1,6 +1,6 @@
-"""PCM (I2S) at P + 0x203000: samples go out at the clock's pace to nobody, silence comes in.
+"""PCM (I2S) at P + 0x203000: samples go out at the clock's pace to nowhere, silence comes in.
 
-Words are counted when somebody looks. Source: BCM2835 ARM Peripherals 8.
+Words are counted when they are asked for. Source: BCM2835 ARM Peripherals 8.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ IDLE_NS = 1_000_000
 
 
 class Pcm(Absent):
-    """The I2S interface with nobody on it.
+    """The I2S interface with nothing on it.
 
     Parameters
     ----------

@@ -1,6 +1,6 @@
 """PWM at P + 0x20C000, as people use it for sound: a FIFO of samples played at the clock's pace.
 
-A sample lasts RNG1 cycles of the PWM clock. Played words are counted when somebody looks (CPU,
+A sample lasts RNG1 cycles of the PWM clock. Played words are counted when asked for (CPU,
 DMA, the recorder), not by an event each.
 """
 

@@ -1,4 +1,4 @@
-"""The other end of the serial cable: keeps what the program prints, holds what somebody typed."""
+"""The other end of the serial cable: keeps what the program prints, holds what was typed."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class SerialPort:
     Attributes
     ----------
     attended
-        Whether somebody may call `type` at any time, as a window with the keyboard does.
+        Whether `type` may be called at any time, as a window with the keyboard does.
     """
 
     def __init__(
@@ -78,11 +78,11 @@ class SerialPort:
 
     @property
     def may_receive(self) -> bool:
-        """Whether somebody may type some day."""
+        """Whether something may be typed some day."""
         return self.attended or self.source is not None
 
     def watches(self) -> list[int]:
-        """File descriptors that tell of typed bytes; none while some wait to be read."""
+        """File descriptors that report typed bytes; none while some wait to be read."""
         return [] if self._input or self.descriptors is None else self.descriptors()
 
     @property
@@ -105,7 +105,7 @@ class SerialPort:
 
 
 class Header:
-    """Tells a program whose UART sends what a board's header would not show."""
+    """Reports a program whose UART sends what a board's header would not show."""
 
     def __init__(self, gpio: Gpio, reporter: Reporter, name: str, function: str) -> None:
         self._gpio = gpio

@@ -108,7 +108,7 @@ class ArmTimer(Block):
             self._event = self._clock.after(wait, self._expired, self._is_unheard)
 
     def _is_unheard(self) -> bool:
-        """Whether nobody is interrupted when the counter expires."""
+        """Whether no core is interrupted when the counter expires."""
         return not (
             self.CONTROL & self.INTERRUPT and self._interrupts.listens(BASIC + BASIC_ARM_TIMER)
         )

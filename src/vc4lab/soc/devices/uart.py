@@ -29,7 +29,7 @@ FUNCTION = "alt0"
 class Uart(Block):
     """The PL011. Transmission takes no time; the receive FIFO is what was typed.
 
-    A program that has not enabled it, or has not connected it to the header, is told so; its bytes
+    A program that has not enabled it, or has not connected it to the header, is reported; its bytes
     are shown all the same.
     """
 

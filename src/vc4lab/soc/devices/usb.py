@@ -27,7 +27,7 @@ CONTROL, EVENTS, MASK = 0x500, 0x508, 0x50C
 
 
 class Usb(Absent):
-    """The DWC2 host controller: it can be reset and started, nobody answers a transfer."""
+    """The DWC2 host controller: it can be reset and started, no transfer is answered."""
 
     NAME = "usb"
     TITLE = "USB"

@@ -167,7 +167,7 @@ class V3DBridge(Block):
 
     @property
     def waiting(self) -> str | None:
-        """Who in the V3D waits for what, None if nobody does."""
+        """Who in the V3D waits for what, None if none does."""
         if self.v3d is None:
             return None
         waiting: str | None = self.v3d.waiting
@@ -196,7 +196,7 @@ class V3DBridge(Block):
         self.time.progress.finish_programs()
         completed: int = v3d.read(SRQCS) >> 16 & 0xFF
         if completed != len(programs):
-            v3d.read(SRQCS)  # whoever asks twice is told who waits for what
+            v3d.read(SRQCS)  # asked twice, it says who waits for what
         self._update_line()
         return completed == len(programs)
 

@@ -14,7 +14,7 @@ class V3DTime:
     Parameters
     ----------
     hertz
-        Tells how fast the V3D runs now.
+        Says how fast the V3D runs now.
     changed
         Called when something has become visible.
     """

@@ -1,4 +1,4 @@
-"""What lies behind the SD card: an image file, and the writes that are kept in memory above it.
+"""What the SD card stands for: an image file, and the writes that are kept in memory above it.
 
 The image itself is only ever read here, except by `Overlay.save_to`, which is called when the user
 asked for it.
@@ -16,7 +16,7 @@ from typing import Protocol
 
 SECTOR = 512
 UNIT = 1024
-"""Sectors of the step in which a card tells its size (CSD version 2: 512 KiB)."""
+"""Sectors of the step in which a card states its size (CSD version 2: 512 KiB)."""
 MOST_SECTORS = 1 << 32
 MOST_KEPT = 1 << 20
 """Sectors kept in memory: 512 MiB."""
@@ -67,7 +67,7 @@ class Overlay:
         self.medium = medium
         self.written: dict[int, bytes] = {}
         self.erased: list[tuple[int, int]] = []
-        """First sector and the one behind the last, in order, apart from each other."""
+        """First sector and the one after the last, in order, apart from each other."""
 
     @property
     def sectors(self) -> int:
@@ -115,7 +115,7 @@ class Overlay:
     def save_to(self, path: Path) -> int:
         """Write what was changed into an image file that exists; how many sectors. Raises OSError.
 
-        Sectors behind the end of the file make it longer, erased ones there do not. A card is too
+        Sectors after the end of the file make it longer, erased ones there do not. A card is too
         large to be written beside and renamed; a disk without room for all of it is noticed before
         anything is changed.
         """

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.soc.address.bus import OWN_TIME
-from vc4lab.soc.address.native_bus import NOBODY, POLLED_TOGETHER, PollState
+from vc4lab.soc.address.native_bus import NO_REGISTER, POLLED_TOGETHER, PollState
 from vc4lab.soc.cores.idle import PLACES
 from vc4lab.soc.states.state_table import BadValue
 
@@ -56,7 +56,7 @@ def _polling(polls: Any, patience: Any, *registers: Any) -> Any:
     state: Any = PollState(
         polls=_number(polls, 1 << 32), patience=_number(patience, 1 << 32), known=len(numbers)
     )
-    state.seen = numbers + [NOBODY] * (POLLED_TOGETHER - len(numbers))
+    state.seen = numbers + [NO_REGISTER] * (POLLED_TOGETHER - len(numbers))
     return state
 
 

@@ -193,7 +193,7 @@ def _names(doubles: int) -> dict[str, int]:
 
 
 def _banks() -> list[tuple[int, list[tuple[str, int]]]]:
-    """Mode → the registers that are its own; r8 to r12 belong to FIQ and to everybody else."""
+    """Mode → the registers that are its own; r8 to r12 belong to FIQ and to all the others."""
     from unicorn import arm_const as arm
 
     banks = []

@@ -110,7 +110,7 @@ class Framebuffer:
 
     @property
     def allocated_size(self) -> int:
-        """Bytes behind `address`."""
+        """Bytes from `address` on."""
         return self.allocation.size if self.allocation else 0
 
     def change(self, **wanted: int) -> None:

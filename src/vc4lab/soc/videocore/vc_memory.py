@@ -38,7 +38,7 @@ class VideoCoreMemory:
         self.blocks: dict[int, Allocation] = {}
         self._next_handle = 1
         self.guarded = False
-        """Whether a guard zone lies behind each block."""
+        """Whether a guard zone follows each block."""
         self.on_allocate: Callable[[Allocation, int], None] | None = None
         """Gets a new block and the end of its guard zone."""
         self.on_release: Callable[[Allocation], None] | None = None
@@ -63,7 +63,7 @@ class VideoCoreMemory:
         return block
 
     def _end(self, end: int) -> int:
-        """Where the next block may begin behind one that ends at `end`."""
+        """Where the next block may begin after one that ends at `end`."""
         return -(-end // GUARD) * GUARD + GUARD if self.guarded else end
 
     @property

@@ -72,7 +72,7 @@ class VideoCore:
         self.otp = [0] * OTP_WORDS
         """Those for customers."""
         self.touch_buffer = self.gpio_buffer = 0
-        """Where the program wants to be told of touches, and GPIO 128 on; told as they were."""
+        """Where the program wants to be told of touches, and GPIO 128 on; answered as they were."""
         self.next_vsync: Callable[[], int] = lambda: clock.now
         """The moment of the display's next vertical sync."""
         self.execute_code: Callable[[int, Sequence[int]], int | None] = lambda code, values: None

@@ -103,7 +103,7 @@ class UserProgram:
         """The region where execution goes on that left `current` by a way with this number, for an
         address, and the number to resume with; None if no code can lie there. Raises Unsupported.
         """
-        from vc4lab.qpu.resumable import number_of, place_behind
+        from vc4lab.qpu.resumable import number_of, place_after
 
         with self.lock:
             way = current.region.ways[number]
@@ -117,7 +117,7 @@ class UserProgram:
                 left = self._regions.pop(key, None) if self.program is not before else None
                 if left is not None:
                     self._places -= len(left.region.flow.exits)
-                way = place_behind(way, index, self.program, self.settings)
+                way = place_after(way, index, self.program, self.settings)
             return self._region(limited, way), number_of(way)
 
     def _region(self, limited: bool, start: Place | None) -> NativeRegion:

@@ -23,7 +23,7 @@ def compile_user_program(
 ) -> NativeFunction:
     """(SharedState address, QpuState address) -> Status, of a region. Raises Unsupported.
 
-    watched: the program tells its watch what is wrong; stops: and ends there.
+    watched: the program reports to its watch what is wrong; stops: and ends there.
     """
     flow = region.flow
     program = flow.program

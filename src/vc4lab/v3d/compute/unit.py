@@ -90,7 +90,7 @@ class ComputeUnit:
         code = self.code.read(request.code)
         program = code.program
         for problem in program.problems:
-            if problem.code not in ("QPU-002", "QPU-047"):  # told if execution comes there
+            if problem.code not in ("QPU-002", "QPU-047"):  # reported if execution comes there
                 self.reporter.report(
                     problem.code, problem.message, address=problem.address, block="QPU"
                 )

@@ -155,7 +155,7 @@ class Watch:
             self.last = message
         self.stopped |= self.allowed.stops
 
-    # -- what the engines tell -------------------------------------------------------------------
+    # -- what the engines report ----------------------------------------------------------------
 
     def broken(self, finding: Finding) -> None:
         """An instruction was executed that breaks a restriction."""

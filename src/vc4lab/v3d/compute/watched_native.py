@@ -1,7 +1,7 @@
 """What a user program sees in native code while it is watched.
 
-Native code only sorts out what is surely right; the rest it tells a `Watch` by a call, which looks
-exactly. `watched_environment.py` is the same for the golden interpreter.
+Native code only sorts out what is surely right; the rest it reports to a `Watch` by a call, which
+looks exactly. `watched_environment.py` is the same for the golden interpreter.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _LOOK = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int32, ctypes.c_int32, ctypes.
 
 
 class Sight(IntEnum):
-    """What native code tells."""
+    """What native code reports."""
 
     BROKEN = 0
     UNIFORM = 1
@@ -66,9 +66,9 @@ class Sight(IntEnum):
 
 class WatchState(Struct):
     """memories: start and bytes of each; list_start, list_end: addresses at which a uniform may
-    begin. trail: instructions executed last, 20 bits each, plus 1. told: findings that were told.
-    loads: setups of transfers not waited for. store: instruction of one, plus 1. lanes: addresses
-    of a lookup. look: C function (Sight, instruction, value) -> whether to stop.
+    begin. trail: instructions executed last, 20 bits each, plus 1. told: findings that were
+    reported. loads: setups of transfers not waited for. store: instruction of one, plus 1. lanes:
+    addresses of a lookup. look: C function (Sight, instruction, value) -> whether to stop.
     """
 
     memories = Array(i32, 2 * MEMORIES)
@@ -195,7 +195,7 @@ class StagedWatchedEnvironment(StagedUserEnvironment):
         self.watch.trail = self.trail.get()
 
     def _unless(self, fine: Value, sight: Sight, value: Any) -> None:
-        """Tell the watch if an i1 is false."""
+        """Report to the watch if an i1 is false."""
         off, on = new_block(), new_block()
         jump_if(fine, on, off)
         enter(off)

@@ -96,9 +96,9 @@ class TriangleBatch(Struct):
     (vertices of lists with positions, and those of a clip record), `planes` and `blocks` (where
     they go).
 
-    What a call tells: `more`, whether to call again; `end`, bytes in the list of blocks; `quads` in
-    them; `suspects`, lanes with a NaN in their planes; `turned`, triangles that face away and are
-    not drawn, `valid` others, of which `drawn` have blocks.
+    What a call returns: `more`, whether to call again; `end`, bytes in the list of blocks; `quads`
+    in them; `suspects`, lanes with a NaN in their planes; `turned`, triangles that face away and
+    are not drawn, `valid` others, of which `drawn` have blocks.
 
     `ahead`: two pieces of indices decoded already, how many and their flags; `ahead_at` says which
     comes next. `words`: of triangles being looked at, where the corners' word 0 is, counted from

@@ -179,7 +179,7 @@ class LateTextures:
                 known.clear()
 
     def report(self) -> None:
-        """Tells what there is to say about the textures that were met."""
+        """Reports what there is to say about the textures that were met."""
         if not (self._news or self._full):
             return
         with self._lock:

@@ -57,7 +57,7 @@ MIN_LINE_WIDTH, MAX_LINE_WIDTH = 0.125, 512.0
 
 
 _PRIMITIVE_COUNTS = ("primitives_reversed", "quads_valid")
-"""Counters that tell what became of a primitive."""
+"""Counters that say what became of a primitive."""
 
 
 def word(vertex: Vertex, row: int) -> Value:

@@ -70,7 +70,7 @@ MINIFICATION = {
 class TextureKind:
     """Everything of a texture that is fixed at compile time.
 
-    ``mag_linear``/``min_linear`` tell bilinear from nearest; ``explicit_lod`` means that the B
+    ``mag_linear``/``min_linear`` say whether bilinear or nearest; ``explicit_lod`` means that the B
     coordinate is the level of detail. The fields with texts are choices of ``unknowns``.
     """
 

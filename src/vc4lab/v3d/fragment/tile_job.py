@@ -58,7 +58,7 @@ class DrawEntry(Struct):
 class TileJob(Struct):
     """The arrays of one frame. `order` lists the chains to run; `next` is the shared counter.
 
-    `failed` is not 0 when a chain's status is not OK; only then do `statuses` tell anything new.
+    `failed` is not 0 when a chain's status is not OK; only then do `statuses` hold anything new.
     `budget`: instructions in loops that a fragment program may execute for a block of pixels.
     """
 

@@ -49,7 +49,7 @@ _NO_RECORDS = (ctypes.c_char * (2 * Expansion.size))()
 class DirectLists:
     """The lists of one frame, and the hash table by which the scan finds them.
 
-    ``index_error`` tells whether an index above its record's maximum was met (ERRSTAT.VCMRE).
+    ``index_error`` says whether an index above its record's maximum was met (ERRSTAT.VCMRE).
     """
 
     def __init__(

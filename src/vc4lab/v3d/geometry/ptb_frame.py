@@ -44,7 +44,7 @@ _SMALLEST_BLOCK = 32
 def configure(context: Value, payload: Value) -> None:
     """Record 112, whose payload is at a host address: the grid of tiles and their memory.
 
-    There is room for its tiles. `pool_missing` tells whether the memory is too small for them.
+    There is room for its tiles. `pool_missing` says whether the memory is too small for them.
     """
     c: Any = BinContext.at(context)
     m = TileBinningMode

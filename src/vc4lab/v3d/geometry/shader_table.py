@@ -63,8 +63,8 @@ class ShaderTable:
     def enter(self, pipeline: VertexPipeline, address: int, *, vertex: bool) -> None:
         """Native code may use the pipeline of the program at `address` from now on.
 
-        Left to Python are the interpreter, programs with findings to be told, with textures, and
-        what lies across the end of memory.
+        Left to Python are the interpreter, programs with findings to be reported, with textures,
+        and what lies across the end of memory.
         """
         key, native = pipeline.key, pipeline.native
         code = b"".join(word.to_bytes(8, "little") for word in key.words)

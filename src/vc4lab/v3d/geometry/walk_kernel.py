@@ -289,7 +289,7 @@ def _configure(w: Any, c: Any, record: Value) -> Value:
     result = const(i32, OTHER)
     if known:
         call_pointer(w.configure, None, (ptr, ptr), w.binner, payload)
-        if c.pool_missing == 0:  # else Python does it again, and tells
+        if c.pool_missing == 0:  # else Python does it again, and reports
             w.configured = 1
             w.ended = 0
             w.events = w.events | wc.CONFIGURED

@@ -171,7 +171,7 @@ class AddressCheck:
     def _one_alias(self, use: Use, address: int, size: int, record: int | None) -> None:
         """The same line both past the L2 and through it: each way may have other bytes.
 
-        The table of pages only tells native code where to look closer.
+        The table of pages only shows native code where to look closer.
         """
         page, alias = (address & MEMORY_MASK) >> PAGE_SHIFT, address >> 30
         if not self._pages[page]:

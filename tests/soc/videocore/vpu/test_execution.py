@@ -197,7 +197,7 @@ def test_a_loop_backwards_sums_an_array(vpu):
     )
     assert state.registers[0] == sum(values) & 0xFFFFFFFF
     assert vpu.executor.executed == 1 + 3 * 4 + 2
-    assert vpu.times == [15], "time is told at the end"
+    assert vpu.times == [15], "time is reported at the end"
 
 
 LOADED = {0: 0x80FEDC8B, 2: 0xDC8B, 4: 0x8B, 6: 0xFFFFDC8B, 7: 0xFFFFFF8B}
@@ -301,14 +301,14 @@ def test_calls(vpu):
 
 @pytest.mark.parametrize("index", range(3))
 def test_switches(vpu, index):
-    """The table lies behind the instruction; distances are in halfwords from the table."""
+    """The table lies after the instruction; distances are in halfwords from the table."""
     cases = [encode("alu_small", q=0, d=0, u=10 + n) + bytes.fromhex(RTS) for n in range(3)]
     byte = [encode("switch_byte", d=1), bytes([2, 4, 6, 0]), *cases]
     assert vpu.r(0, *byte, r1=index) == 10 + index
     half = [encode("switch_half", d=1), struct.pack("<4h", 4, 6, 8, 0), *cases]
     assert vpu.r(0, *half, r1=index) == 10 + index
-    behind = [encode("branch", 2, o=6), cases[2], encode("switch_byte", d=1), b"\xfd\xfd\xfd\xfd"]
-    assert vpu.r(0, *behind, r1=index) == 12
+    after = [encode("branch", 2, o=6), cases[2], encode("switch_byte", d=1), b"\xfd\xfd\xfd\xfd"]
+    assert vpu.r(0, *after, r1=index) == 12
 
 
 def fp(name: str, **fields: int) -> bytes:

@@ -214,7 +214,7 @@ def test_hostile_code_stays_in_ram():
             ends[type(end)] += 1
         assert all(0 <= value <= 0xFFFFFFFF for value in executor.state.registers)
     assert all(ends.values()), ends
-    assert not any(memory.read(ram, 1 << 16)), "nothing is written behind the RAM"
+    assert not any(memory.read(ram, 1 << 16)), "nothing is written after the RAM"
 
 
 def _address(chance: random.Random) -> int:

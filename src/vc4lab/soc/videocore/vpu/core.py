@@ -47,7 +47,7 @@ class Core:
     # -- running -----------------------------------------------------------------------------------
 
     def call(self, function: int, arguments: Sequence[int], stack: int, budget: int) -> int:
-        """r0 when `function` returns. Raises Refused, Fault or Endless (`state.pc` tells where)."""
+        """r0 when `function` returns. Raises Refused, Fault or Endless (`state.pc` says where)."""
         state = self.state
         state.registers[: len(arguments)] = [value & WORD for value in arguments]
         state.registers[SP], state.registers[LR] = stack, RETURN

@@ -54,7 +54,7 @@ class Executor(MemoryForms, ArithmeticForms):
         self._switch(self.state.registers[f["d"]], 2)
 
     def _switch(self, index: int, size: int) -> None:
-        """Entries are signed distances in halfwords from the table, which lies right behind."""
+        """Entries are signed distances in halfwords from the table, which follows at once."""
         table = self.state.pc
         entry = self._load(table + index * size, size)
         if entry >> 8 * size - 1:

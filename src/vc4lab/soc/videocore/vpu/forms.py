@@ -1,7 +1,7 @@
 """The VPU's scalar instruction forms: one table, from which instructions are decoded and printed.
 
 A pattern is written from the first halfword's most significant bit on; of a 48-bit instruction
-the last 32 bits are the word behind the first halfword. 0 and 1 are fixed, a letter is a field:
+the last 32 bits are the word after the first halfword. 0 and 1 are fixed, a letter is a field:
 
 =====  =============================================================================
 a b d  registers (left and right operand, destination; b may be a base)

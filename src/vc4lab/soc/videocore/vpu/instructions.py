@@ -71,7 +71,7 @@ def operation_of(fields: dict[str, int]) -> Operation:
 @lru_cache(maxsize=DECODED)
 def decode(word: int, size: int) -> Instruction:
     """The instruction of `size` bytes whose bits are `word`: the first halfword uppermost, a
-    word behind it as a number."""
+    word after it as a number."""
     if word >> 8 * (size - 2) >= FIRST_VECTOR:
         return Instruction(word, size, None, {}, VECTORS)
     for form in _candidates()[size, word >> 8 * size - 8]:

@@ -30,7 +30,7 @@ class VpuMemory:
         self._misaligned = misaligned
 
     def _place(self, address: int, size: int, what: str) -> int | None:
-        """The RAM behind an access, None for a device."""
+        """The RAM of an access, None for a device."""
         if address % size and not self._misaligned:
             raise Fault(f"a misaligned {what} of {size} bytes at 0x{address:08x}")
         if address >> 24 == DEVICES:

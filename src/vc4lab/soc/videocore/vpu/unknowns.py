@@ -71,7 +71,7 @@ VPU_ROWS = [
     Unknown(
         "vpu_float_flags",
         "Do the VPU's floating-point operations set flags, apart from fcmp?",
-        {"kept": "no", "result": "Z and N tell of the result, C and V are cleared"},
+        {"kept": "no", "result": "Z and N follow the result, C and V are cleared"},
         "kept",
         _ASK,
         "VideoCore IV Programmers Manual (hermanhermitage's wiki): only cmp, cmn, btest and fcmp "
@@ -91,7 +91,7 @@ VPU_ROWS = [
         {"saturate": "the largest or the smallest integer", "wrap": "its low 32 bits"},
         "saturate",
         _ASK,
-        "No source tells",
+        "No source says it",
     ),
     Unknown(
         "vpu_divide_by_zero",
