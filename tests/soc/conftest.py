@@ -12,6 +12,7 @@ from vc4lab.diagnostics import Reporter
 from vc4lab.memory import GuestMemory
 from vc4lab.soc.devices.serial import SerialPort
 from vc4lab.soc.machine import Machine
+from vc4lab.v3d.events import FrameDone, V3DListeners
 
 KERNELS = Path(__file__).parent / "kernels"
 CT1EA = 0x10C
@@ -21,8 +22,7 @@ class CountingV3D:
     """A V3D that completes a frame when its rendering thread is started."""
 
     def __init__(self, memory: GuestMemory, reporter: Reporter) -> None:
-        self.on_frame: Callable[[], None] | None = None
-        self.on_interrupt: Callable[[bool], None] | None = None
+        self.listeners = V3DListeners()
         self.waiting: str | None = None
         self.interrupt_pending = False
         self.writes: list[tuple[int, int]] = []
@@ -32,8 +32,9 @@ class CountingV3D:
 
     def write(self, offset: int, value: int) -> None:
         self.writes.append((offset, value))
-        if offset == CT1EA and self.on_frame is not None:
-            self.on_frame()
+        if offset == CT1EA:
+            self.listeners.frame_done.tell(FrameDone(0))
+            self.listeners.raise_failure()
 
     def settle(self) -> None:
         """It has no programs to run."""

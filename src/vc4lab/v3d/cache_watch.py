@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from vc4lab.memory import MEMORY_MASK
-from vc4lab.v3d.lists.addresses import Use
+from vc4lab.v3d.memory_uses import Use
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
     from vc4lab.memory import GuestMemory
+    from vc4lab.v3d.events import CachesCleared, MemoryUse, V3DListeners
 
 CLEAR_L2, DISABLE_L2, ENABLE_L2 = 1 << 2, 1 << 1, 1 << 0
 SLICES = 0x7
@@ -52,6 +53,22 @@ class CacheWatch:
         self._l2_clears = 0
         self._last = 0
         self._looked_at: set[tuple[Use, int, int]] = set()
+
+    def listen(self, listeners: V3DListeners) -> None:
+        """Watch a V3D from now on."""
+        listeners.job_started.subscribe(lambda _event: self.job())
+        listeners.program_started.subscribe(lambda _event: self.job())
+        listeners.memory_used.subscribe(self._used)
+        listeners.caches_cleared.subscribe(self._cleared)
+
+    def _used(self, event: MemoryUse) -> None:
+        self.reads(event.use, event.address, event.size)
+
+    def _cleared(self, event: CachesCleared) -> None:
+        if event.register == "SLCACTL":
+            self.slices_cleared(event.value)
+        else:
+            self.l2_cleared(event.value)
 
     def slices_cleared(self, value: int) -> None:
         """A write of SLCACTL."""

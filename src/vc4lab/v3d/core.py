@@ -13,26 +13,22 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.diagnostics import Reporter
+from vc4lab.listeners import OneListener
 from vc4lab.ranges import ENGINES, THREADS, check_word
 from vc4lab.v3d.counters import PerformanceCounters, coverage_counts
+from vc4lab.v3d.events import BinningDone, FrameDone, InterruptLine, V3DListeners
 from vc4lab.v3d.list_registers import ListRegisters
-from vc4lab.v3d.lists.addresses import Use
 from vc4lab.v3d.lists.binning import BinningStage
 from vc4lab.v3d.lists.cle import ControlListExecutor
 from vc4lab.v3d.lists.frame import FrameRenderer
 from vc4lab.v3d.lists.lint import Lint
 from vc4lab.v3d.lists.order import OrderCheck
 from vc4lab.v3d.lists.rendering import RenderingStage
-from vc4lab.v3d.lists.thread import ListThread, waiting_reasons, waits_in_vain
+from vc4lab.v3d.lists.thread import ListThread, report_vain_waits, waiting_reasons
+from vc4lab.v3d.memory_uses import Use
 from vc4lab.v3d.program_registers import ProgramRegisters
 from vc4lab.v3d.progress import ENDS, FLUSH, FRAME, INTERRUPT, PROGRAM, Progress
-from vc4lab.v3d.registers import (
-    INERT,
-    REGISTERS,
-    Access,
-    Interrupts,
-    Register,
-)
+from vc4lab.v3d.registers import INERT, REGISTERS, Access, Interrupts, Register
 from vc4lab.v3d.scheduler import UserPrograms
 from vc4lab.v3d.shader_interrupts import ShaderInterrupts
 from vc4lab.v3d.status_registers import StatusRegisters
@@ -40,7 +36,6 @@ from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
 
 if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory
-    from vc4lab.v3d.cache_watch import CacheWatch
     from vc4lab.v3d.job_time import JobCounts
 
 FRDONE = Interrupts.FRDONE.mask
@@ -71,7 +66,17 @@ class V3D:
         "jit", or "interpreter" to run every QPU instruction in the golden interpreter.
     threads
         Worker threads for tiles; the number of processors by default.
+
+    Attributes
+    ----------
+    listeners
+        Those who listen; what may be observed is in `events.py`.
+    on_interrupt, on_frame
+        One listener each for `interrupt_line` (it gets the level) and `frame_done`.
     """
+
+    on_interrupt = OneListener("listeners.interrupt_line", lambda event: (event.level,))
+    on_frame = OneListener("listeners.frame_done", lambda _event: ())
 
     def __init__(
         self,
@@ -88,8 +93,7 @@ class V3D:
         self.reporter = reporter if reporter is not None else Reporter()
         self.unknowns = unknowns
         self.engine = engine
-        self.on_interrupt: Callable[[bool], None] | None = None
-        self.on_frame: Callable[[], None] | None = None
+        self.listeners = V3DListeners()
         self.counters = PerformanceCounters(self.reporter, self.events)
         for name in self.counters.names:
             setattr(self, f"_on_read_{name}", partial(self.counters.read, name))
@@ -97,7 +101,7 @@ class V3D:
         self.threads = (ListThread(0), ListThread(1))
         depth = int(unknowns["sublist_depth"])
         self.executor = ControlListExecutor(memory, self.reporter, self.threads, depth)
-        self.lint = lint = Lint(self.reporter, memory.ram_bytes)
+        self.lint = lint = Lint(self.reporter, memory.ram_bytes, self.listeners.memory_used)
         self.executor.addresses = lint.addresses
         self.order = OrderCheck(memory, self.reporter)
         self._interrupts = ShaderInterrupts()
@@ -136,11 +140,9 @@ class V3D:
         self._unfinished = [False, False]
         self.undrawn = 0
         """Frames that were stored without any of their draws, because all of them were refused."""
-        self.cache_watch: CacheWatch | None = None
-        """Notices what is not cleared, if that is wanted."""
         self.values: dict[str, int] = {register.name: register.reset for register in REGISTERS}
         self._line = False
-        status = StatusRegisters(self.values, unknowns, self.binning, lambda: self.cache_watch)
+        status = StatusRegisters(self.values, unknowns, self.binning, self.listeners)
         self._blocks = (self, status, ListRegisters(self), ProgramRegisters(self))
         self._readers = {
             r.offset: self._reader(r) for r in REGISTERS if r.access is not Access.WRITE
@@ -190,13 +192,15 @@ class V3D:
         values["BFC"] = (values["BFC"] + 1) & 0xFF
         values["INTCTL"] |= FLDONE
         self.threads[0].flushes += 1
+        if self.listeners.binning_done.subscriptions:
+            self.listeners.binning_done.tell(BinningDone(values["BFC"]))
 
     def _show_frame(self) -> None:
         values = self.values
         values["RFC"] = (values["RFC"] + 1) & 0xFF
         values["INTCTL"] |= FRDONE
-        if self.on_frame is not None:
-            self.on_frame()
+        if self.listeners.frame_done.subscriptions:
+            self.listeners.frame_done.tell(FrameDone(values["RFC"]))
 
     def __repr__(self) -> str:
         return f"<V3D, {self.engine}>"
@@ -209,8 +213,11 @@ class V3D:
         if handler is None:
             return 0
         if self.programs.used:
-            self.settle()
-        return handler()
+            self._settle()
+        value = handler()
+        if self.listeners.failures:
+            self.listeners.raise_failure()
+        return value
 
     def write(self, offset: int, value: int) -> None:
         """A 32-bit write; writes to read-only and undefined registers are ignored."""
@@ -219,11 +226,13 @@ class V3D:
             return
         handler, starts = found
         if self.programs.used and not starts:
-            self.settle()
+            self._settle()
         handler(value & _WORD)
         values = self.values
         if self._line or values["INTENA"] or values["DBQITE"]:  # else it stays low
             self._update_line()
+        if self.listeners.failures:
+            self.listeners.raise_failure()
 
     def _behaviour(self, name: str) -> Any:
         """The method of this name, if a block has one."""
@@ -244,6 +253,11 @@ class V3D:
         """Run the user programs that were queued. Called now and then while the machine runs,
         so that a program which waits for memory to change sees it.
         """
+        self._settle()
+        if self.listeners.failures:
+            self.listeners.raise_failure()
+
+    def _settle(self) -> None:
         self.programs.settle()
         interrupts = self.programs.take_interrupts()
         if interrupts:
@@ -281,11 +295,8 @@ class V3D:
         level = self.interrupt_pending
         if level != self._line:
             self._line = level
-            if self.on_interrupt is not None:
-                self.on_interrupt(level)
-
-    def _raise(self, bit: int) -> None:
-        self.values["INTCTL"] |= bit
+            if self.listeners.interrupt_line.subscriptions:
+                self.listeners.interrupt_line.tell(InterruptLine(level))
 
     # -- list threads ------------------------------------------------------------------------
 
@@ -300,9 +311,9 @@ class V3D:
         else:
             self.frames.begin_list()
             self.rendering.begin()
-        if self.cache_watch is not None:
-            self.cache_watch.job()
-        thread = self.threads[number]
+        thread, listeners = self.threads[number], self.listeners
+        if listeners.job_started.subscriptions or listeners.job_ended.subscriptions:
+            listeners.job(thread)
         size = (thread.end - thread.current) & _WORD
         self.lint.addresses.uses(Use.LIST, thread.current, size if size < LONGEST_LIST else 1)
         self.order.list(thread.current, thread.end)
@@ -317,17 +328,19 @@ class V3D:
         rendering.stopped()
         binning.stopped()
         if threads[0].stalled is not None or threads[1].stalled is not None:
-            self._look_for_vain_waits()
+            report_vain_waits(threads, self.reporter)
         if binning.out_of_memory:
-            self._raise(OUTOMEM)
+            self.values["INTCTL"] |= OUTOMEM
         if binning.spills_taken:
             binning.spills_taken = 0
-            self._raise(SPILLUSE)
+            self.values["INTCTL"] |= SPILLUSE
         if self._progress is not None:
             for thread in threads:
                 self._end(thread, self._progress)
         if self._interrupts.word.value:
             self._take_shader_interrupts()
+        if self.listeners.job_ended.subscriptions:
+            self.listeners.tell_ends(self.threads)
 
     def _take_shader_interrupts(self) -> None:
         for number in self._interrupts.take():
@@ -342,17 +355,6 @@ class V3D:
             if not thread.closed:  # else all it did was counted then
                 self._spend(number, progress)
             progress.tell(number, ENDS[number])
-
-    def _look_for_vain_waits(self) -> None:
-        for thread in self.threads:
-            other = self.threads[1 - thread.number]
-            if waits_in_vain(thread, other):
-                self.reporter.report(
-                    "CLE-022",
-                    f"the {thread.name} thread waits for a semaphore (record 8), but the "
-                    f"{other.name} list has ended without a record 7",
-                    address=thread.current - 1,
-                )
 
     # -- progress ----------------------------------------------------------------------------
 

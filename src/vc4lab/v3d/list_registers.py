@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from vc4lab.v3d.lists.addresses import Use
+from vc4lab.v3d.memory_uses import Use
 from vc4lab.v3d.registers import BinnerDebug, PipelineStatus, ThreadControl
 
 if TYPE_CHECKING:

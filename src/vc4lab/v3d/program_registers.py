@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from vc4lab.v3d.lists.addresses import Use
+from vc4lab.v3d.events import ProgramStarted
+from vc4lab.v3d.memory_uses import Use
 from vc4lab.v3d.registers import Errors
 
 if TYPE_CHECKING:
@@ -27,11 +28,13 @@ class ProgramRegisters:
         v3d.programs.on_start = self._started
 
     def _started(self, request: Request, program: Program) -> None:
-        v3d = self._v3d
-        if v3d.cache_watch is not None:
-            v3d.cache_watch.job()
+        v3d, size = self._v3d, 8 * len(program.words)
+        if v3d.listeners.program_started.subscriptions:
+            v3d.listeners.program_started.tell(
+                ProgramStarted(request.code, request.uniforms, request.length, size)
+            )
         uses = v3d.lint.addresses.uses
-        uses(Use.CODE, request.code, 8 * len(program.words))
+        uses(Use.CODE, request.code, size)
         count = request.length if request.limited else len(program.uniform_sites)
         if count and request.uniforms:
             uses(Use.UNIFORMS, request.uniforms, 4 * count)

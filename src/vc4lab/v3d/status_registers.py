@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from vc4lab.v3d.events import CachesCleared
 from vc4lab.v3d.registers import Interrupts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from vc4lab.v3d.cache_watch import CacheWatch
+    from vc4lab.v3d.events import V3DListeners
     from vc4lab.v3d.lists.binning import BinningStage
     from vc4lab.v3d.unknowns import Unknowns
 
@@ -21,19 +20,19 @@ OUTOMEM = Interrupts.OUTOMEM.mask
 
 
 class StatusRegisters:
-    """What these registers of a V3D do to its `values`; `cache_watch` gives its watch, if any."""
+    """What these registers of a V3D do to its `values`."""
 
     def __init__(
         self,
         values: dict[str, int],
         unknowns: Unknowns,
         binning: BinningStage,
-        cache_watch: Callable[[], CacheWatch | None],
+        listeners: V3DListeners,
     ) -> None:
         self._values = values
         self._unknowns = unknowns
         self._binning = binning
-        self._cache_watch = cache_watch
+        self._listeners = listeners
 
     # -- interrupts --------------------------------------------------------------------------
 
@@ -67,14 +66,12 @@ class StatusRegisters:
     # -- caches: nothing is cached here, so clearing has no effect ----------------------------
 
     def _on_write_SLCACTL(self, value: int) -> None:
-        watch = self._cache_watch()
-        if watch is not None:
-            watch.slices_cleared(value)
+        if self._listeners.caches_cleared.subscriptions:
+            self._listeners.caches_cleared.tell(CachesCleared("SLCACTL", value))
 
     def _on_write_L2CACTL(self, value: int) -> None:
-        watch = self._cache_watch()
-        if watch is not None:
-            watch.l2_cleared(value)
+        if self._listeners.caches_cleared.subscriptions:
+            self._listeners.caches_cleared.tell(CachesCleared("L2CACTL", value))
         if value & 3 == 3:
             self._values["L2CACTL"] = int(self._unknowns["l2cactl_both"] == "enable")
         elif value & 2:

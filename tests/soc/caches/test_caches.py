@@ -17,7 +17,7 @@ from vc4lab.soc.caches.cache_lines import DIRTY
 from vc4lab.soc.devices.serial import SerialPort
 from vc4lab.soc.machine import Machine, Stop
 from vc4lab.v3d.cache_watch import CacheWatch
-from vc4lab.v3d.lists.addresses import Use
+from vc4lab.v3d.memory_uses import Use
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
 
 HERE = Path(__file__).parents[1]

@@ -13,7 +13,8 @@ from vc4lab.memory import GuestMemory
 from vc4lab.qpu.assembler import assemble
 from vc4lab.records.control import build
 from vc4lab.v3d.core import V3D
-from vc4lab.v3d.lists.addresses import AddressCheck, Use
+from vc4lab.v3d.lists.addresses import AddressCheck
+from vc4lab.v3d.memory_uses import Use
 
 TRIANGLE = b"".join(nv_vertex(x, y, 0.5, 1.0) for x, y in ((5, 5), (5, 60), (60, 5)))
 ARRAY = build(33, mode=4, length=3, first=0)
@@ -69,7 +70,7 @@ def test_two_aliases_of_one_line(check: AddressCheck) -> None:
 def test_a_job_names_everything_it_reads() -> None:
     frame = Frame()
     seen: list[tuple[Use, int, int]] = []
-    frame.v3d.lint.addresses.listener = lambda use, address, size: seen.append((use, address, size))
+    frame.v3d.listeners.memory_used.subscribe(lambda event: seen.append(event[:3]))
     program = (
         "ldi r0, -1\nmov r1, unif\nsbwait\nmov tlbc, r0 ; nop ; thrend\nnop\nnop ; nop ; sbdone\n"
     )
@@ -194,7 +195,7 @@ def test_user_programs_name_their_code_and_uniforms() -> None:
     reporter = Reporter()
     v3d = V3D(GuestMemory(RAM), reporter)
     seen: list[tuple[Use, int, int]] = []
-    v3d.lint.addresses.listener = lambda use, address, size: seen.append((use, address, size))
+    v3d.listeners.memory_used.subscribe(lambda event: seen.append(event[:3]))
     code = assemble("mov -, unif\nmov -, unif\nnop ; nop ; thrend\nnop\nnop\n").bytes
     v3d.memory.write(0x1000, code)
     v3d.write(0x434, 0xC0002000)

@@ -383,10 +383,9 @@ def test_a_listener_hears_of_every_mode() -> None:
         heard: list[object] = []
         scene.draw()
         scene.draw()
-        scene.frame.v3d.lint.addresses.listener = lambda *use: heard.append(use)
-        scene.draw(GREEN)
-        scene.draw(GREEN)
-        scene.frame.v3d.lint.addresses.listener = None
+        with scene.frame.v3d.listeners.memory_used.subscribe(heard.append):
+            scene.draw(GREEN)
+            scene.draw(GREEN)
         scene.draw(BLUE)
         scene.seen.append(heard)
         assert len(heard) > 10

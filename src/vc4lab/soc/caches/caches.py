@@ -14,7 +14,7 @@ from vc4lab.soc.devices.dma_transfer import SRC_IGNORE, SRC_INC, Mover
 
 if TYPE_CHECKING:
     from vc4lab.soc.hardware import Hardware
-    from vc4lab.v3d.lists.addresses import Use
+    from vc4lab.v3d.events import MemoryUse
 
 CHECK, STALE = CACHE_MODES
 OLD_LINE, LINE = 32, 64
@@ -80,15 +80,11 @@ class Caches:
 
         enabled = v3d.unknowns["l2c_at_power_on"] == "enabled"
         watch = CacheWatch(self._machine.memory, self._machine.reporter, l2_enabled=enabled)
-        v3d.cache_watch = watch
+        v3d.listeners.memory_used.subscribe(self._v3d_reads)
+        watch.listen(v3d.listeners)
 
-        def listen(use: Use, address: int, size: int) -> None:
-            self._v3d_reads(use, address, size)
-            watch.reads(use, address, size)
-
-        v3d.lint.addresses.listener = listen
-
-    def _v3d_reads(self, use: Use, address: int, size: int) -> None:
+    def _v3d_reads(self, event: MemoryUse) -> None:
+        use, address, size, _record = event
         if use.is_read:
             self.data.reads(V3D, use.words, address, size)
         if use is use.UNIFORMS:

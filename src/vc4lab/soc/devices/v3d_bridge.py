@@ -14,6 +14,7 @@ from vc4lab.soc.devices.v3d_time import V3DTime
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
     from vc4lab.soc.clock import Clock
+    from vc4lab.v3d.events import V3DListeners
 
 POISON = 0xDEADBEEF
 BUS_ADDRESS = 0x7EC00000
@@ -80,8 +81,9 @@ class V3DBridge(Block):
             self.lost = ""
             if self.v3d is None:
                 self.v3d = self._factory()
-                self.v3d.on_interrupt = self._update_line
-                self.v3d.on_frame = self._on_frame
+                listeners: V3DListeners = self.v3d.listeners
+                listeners.interrupt_line.subscribe(self._update_line)
+                listeners.frame_done.subscribe(lambda _event: self._on_frame())
                 self.v3d.progress = self.time.progress
         else:
             self._supplies.discard(supply)
@@ -148,6 +150,7 @@ class V3DBridge(Block):
         """Something has become visible."""
         if self.v3d is not None:
             self._update_line()
+            self.v3d.listeners.raise_failure()
 
     @property
     def works(self) -> bool:

@@ -41,7 +41,8 @@ from vc4lab.simd import (
 )
 from vc4lab.v3d.geometry.primitive_decoder import host
 from vc4lab.v3d.geometry.vertex_context import VertexContext
-from vc4lab.v3d.lists.addresses import ALIGNMENT, DIRECT, MIXED, PAGE_SHIFT, PERIPHERALS, Use
+from vc4lab.v3d.lists.addresses import ALIGNMENT, DIRECT, MIXED, PAGE_SHIFT, PERIPHERALS
+from vc4lab.v3d.memory_uses import Use
 
 TAKEN = 1 << 63
 """Set in the first word of every key: a word of 0 is a free slot."""

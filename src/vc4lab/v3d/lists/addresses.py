@@ -1,18 +1,20 @@
 """The addresses that lists, records and uniforms name: RAM, aligned, of one alias?
 
-`AddressCheck.uses` is called once for each range a job names, not for each access. Who wants to
-know what a job reads (a model of caches) sets `listener`. Source: hardware reference 1.5, 8.15.
+`AddressCheck.uses` is called once for each range a job names, not for each access. What wants to
+know what a job reads (a model of caches) listens for `MemoryUse`. Source: hardware reference 1.5,
+8.15.
 """
 
 from __future__ import annotations
 
 import ctypes
 from collections import deque
-from collections.abc import Callable
-from enum import Enum
 from typing import TYPE_CHECKING
 
+from vc4lab.listeners import Listeners
 from vc4lab.memory import MEMORY_MASK, MEMORY_SIZE
+from vc4lab.v3d.events import MemoryUse
+from vc4lab.v3d.memory_uses import Use
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
@@ -29,47 +31,10 @@ MOST_POOLS = 4
 """Pools of tile lists that are remembered."""
 
 
-class Use(Enum):
-    """What lies at an address: words for messages, code of the message if it lies outside RAM."""
-
-    LIST = "a control list", "CLE-003"
-    TILE_MEMORY = "tile allocation memory", "CLE-003"
-    TILE_STATE = "the tile state array", "CLE-003"
-    TILE_LIST = "a tile's list", "CLE-003"
-    OVERSPILL = "the overspill block (BPOA)", "CLE-003"
-    SHADER_RECORD = "a shader record", "CLE-003"
-    CODE = "a QPU program", "MEM-001"
-    UNIFORMS = "a uniform stream", "MEM-001"
-    TEXTURE = "a texture", "MEM-001"
-    ATTRIBUTES = "a vertex attribute array", "MEM-001"
-    INDICES = "an index array", "MEM-001"
-    SURFACE = "the frame buffer of the rendering mode (113)", "CLE-003"
-
-    def __init__(self, words: str, code: str) -> None:
-        self.words = words
-        self.code = code
-
-    __hash__ = object.__hash__  # an Enum's own is written in Python
-
-    @property
-    def is_read(self) -> bool:
-        """Whether the V3D reads there what the program has written."""
-        return self not in (
-            Use.TILE_MEMORY,
-            Use.TILE_LIST,
-            Use.TILE_STATE,
-            Use.OVERSPILL,
-            Use.SURFACE,
-        )
-
-
 NEVER_AT_ZERO = (Use.LIST, Use.SHADER_RECORD, Use.CODE)
 WHOLE = (Use.TEXTURE, Use.ATTRIBUTES, Use.INDICES)
 ALIGNMENT = {Use.CODE: 8, Use.UNIFORMS: 4}
 """Bytes; what lists and records need is in `lint.py`."""
-
-Listener = Callable[[Use, int, int], None]
-"""Gets use, bus address and size in bytes."""
 
 
 class AddressCheck:
@@ -79,12 +44,19 @@ class AddressCheck:
     ----------
     ram_bytes
         Populated RAM; with the whole 1 GiB nothing can lie outside of it.
+    used
+        Those who listen for each use.
     """
 
-    def __init__(self, reporter: Reporter, ram_bytes: int = MEMORY_SIZE) -> None:
+    def __init__(
+        self,
+        reporter: Reporter,
+        ram_bytes: int = MEMORY_SIZE,
+        used: Listeners[MemoryUse] | None = None,
+    ) -> None:
         self.reporter = reporter
         self.ram_bytes = ram_bytes
-        self.listener: Listener | None = None
+        self.used: Listeners[MemoryUse] = used or Listeners()
         self._pages = (ctypes.c_uint8 * (MEMORY_SIZE >> PAGE_SHIFT))()
         self._lines: dict[int, int] = {}
         self._known: set[tuple[Use, int, int]] = set()
@@ -100,8 +72,8 @@ class AddressCheck:
 
     def uses(self, use: Use, address: int, size: int = 4, record: int | None = None) -> None:
         """A job names `size` bytes at a bus address; `record`: where it names them."""
-        if self.listener is not None:
-            self.listener(use, address, size)
+        if self.used.subscriptions:
+            self.used.tell(MemoryUse(use, address, size, record))
         key = use, address, size
         if key in self._known:
             return

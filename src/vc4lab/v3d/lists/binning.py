@@ -35,12 +35,12 @@ from vc4lab.v3d.geometry.walk_context import (
     WALKED,
 )
 from vc4lab.v3d.job_time import JobCounts
-from vc4lab.v3d.lists.addresses import Use
 from vc4lab.v3d.lists.draw_ranges import DrawRanges
 from vc4lab.v3d.lists.lint import Lint
 from vc4lab.v3d.lists.render_state import STATE_FIELDS
 from vc4lab.v3d.lists.shader_state import ProgramCache, read_shader_state
 from vc4lab.v3d.lists.vertices import CoordinateStage
+from vc4lab.v3d.memory_uses import Use
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
@@ -198,7 +198,7 @@ class BinningStage:
             return
         thread, walker = self.thread, self._walker
         context = walker.context
-        context.watched = self.lint.addresses.listener is not None
+        context.watched = bool(self.lint.addresses.used.subscriptions)
         context.clipping_disabled = self.clipping_disabled
         here, result = walker.run(thread.current, thread.end)
         self._walked += here - thread.current & 0xFFFFFFFF

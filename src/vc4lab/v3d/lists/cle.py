@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, TypeVar
 from vc4lab.memory import MEMORY_MASK
 from vc4lab.records.control import RECORD_SIZES
 from vc4lab.records.declarations import Payload
-from vc4lab.v3d.lists.addresses import Use
 from vc4lab.v3d.lists.thread import SEMAPHORE_MAX, SEMAPHORE_STALL, ListThread
+from vc4lab.v3d.memory_uses import Use
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter

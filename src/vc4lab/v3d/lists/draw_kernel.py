@@ -42,7 +42,7 @@ from vc4lab.v3d.geometry.shader_lookup import (
 )
 from vc4lab.v3d.geometry.vertex_context import DONE, VertexContext
 from vc4lab.v3d.geometry.vpm import ROW_BYTES
-from vc4lab.v3d.lists.addresses import ALIGNMENT, Use
+from vc4lab.v3d.lists.addresses import ALIGNMENT
 from vc4lab.v3d.lists.draw_context import (
     MODE_AT,
     POINT_SIZE_AT,
@@ -57,6 +57,7 @@ from vc4lab.v3d.lists.draw_context import (
 from vc4lab.v3d.lists.lint import RECORD_ALIGNMENT
 from vc4lab.v3d.lists.pipeline_table import HASH_PRIME, HASH_SHIFT, HASH_START
 from vc4lab.v3d.lists.render_state import GL_SHADER, NV_SHADER, RenderState
+from vc4lab.v3d.memory_uses import Use
 
 FACING = 0x7
 """Record 96, bits 2:0: which faces are drawn, and which winding is forward."""

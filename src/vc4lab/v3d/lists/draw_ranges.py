@@ -9,9 +9,10 @@ from vc4lab.images.tiling import mip_chain
 from vc4lab.records.shader import gl_record_size
 from vc4lab.records.texture import TextureConfig, TextureType
 from vc4lab.v3d.fragment.formats import FORMATS
-from vc4lab.v3d.lists.addresses import AddressCheck, Use
+from vc4lab.v3d.lists.addresses import AddressCheck
 from vc4lab.v3d.lists.render_state import VG_INLINE_SHADER
 from vc4lab.v3d.lists.shader_state import known_places
+from vc4lab.v3d.memory_uses import Use
 
 if TYPE_CHECKING:
     from vc4lab.qpu.program import Program
@@ -55,7 +56,7 @@ class DrawRanges:
     ) -> None:
         """A draw of vertices `first` to `last` with a shader state of record `kind`."""
         key = id(shader), binning
-        if self.check.listener is None and self._known.get(key) is shader:
+        if not self.check.used.subscriptions and self._known.get(key) is shader:
             return
         if len(self._known) >= MOST_SHADERS:
             self._known.clear()

@@ -147,7 +147,7 @@ class DrawPreparer:
         self._vg_mask = vg_mask
         self._expanded = scan.expanded
         mode = self._mode = self._layout_number << 2 | vg_mask << 1 | self.counting
-        self._draws.fill(scan, native=self.lint.addresses.listener is None, mode=mode)
+        self._draws.fill(scan, native=not self.lint.addresses.used.subscriptions, mode=mode)
         return self._draws
 
     def prepare(self, use: DrawUse) -> Draw:

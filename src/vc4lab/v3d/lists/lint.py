@@ -10,12 +10,15 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.memory import MEMORY_SIZE
-from vc4lab.v3d.lists.addresses import AddressCheck, Use
+from vc4lab.v3d.lists.addresses import AddressCheck
 from vc4lab.v3d.lists.render_state import NO_CLIP_LIMIT, VG_INLINE_SHADER, clip_box
+from vc4lab.v3d.memory_uses import Use
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
+    from vc4lab.listeners import Listeners
     from vc4lab.records.declarations import Payload, TileBinningMode, TileRenderingMode
+    from vc4lab.v3d.events import MemoryUse
     from vc4lab.v3d.lists.rendering import FrameMode
     from vc4lab.v3d.lists.shader_state import ShaderState
 
@@ -37,16 +40,21 @@ NO_CODE = 3
 class Lint:
     """What both threads did, as far as hints need it."""
 
-    def __init__(self, reporter: Reporter, ram_bytes: int = MEMORY_SIZE) -> None:
+    def __init__(
+        self,
+        reporter: Reporter,
+        ram_bytes: int = MEMORY_SIZE,
+        used: Listeners[MemoryUse] | None = None,
+    ) -> None:
         self.reporter = reporter
-        self.addresses = AddressCheck(reporter, ram_bytes)
+        self.addresses = AddressCheck(reporter, ram_bytes, used)
         self.grids: deque[tuple[int, int]] = deque(maxlen=REMEMBERED)
         self._quiet: dict[tuple[int, int, int], tuple[int, int]] = {}
 
     def binning_mode(self, address: int, mode: TileBinningMode) -> None:
         """Record 112."""
         quiet = self._quiet.get((mode.id, address, mode.value))
-        if quiet is not None and self.addresses.listener is None:
+        if quiet is not None and not self.addresses.used.subscriptions:
             self.grids.append(quiet)
             return
         grid = int(mode.tiles_x), int(mode.tiles_y)
@@ -62,7 +70,7 @@ class Lint:
 
     def rendering_mode(self, address: int, mode: TileRenderingMode) -> bool:
         """Record 113. Whether there is nothing to say about it, however often it comes."""
-        if (mode.id, address, mode.value) in self._quiet and self.addresses.listener is None:
+        if (mode.id, address, mode.value) in self._quiet and not self.addresses.used.subscriptions:
             return True
         codes = [int(getattr(mode, name)) for name in ("format", "decimate", "tiling")]
         quiet = NO_CODE not in codes and not (mode.address % RECORD_ALIGNMENT or mode.coverage)
@@ -79,7 +87,7 @@ class Lint:
             self.reporter.report(
                 "CLE-031", "coverage mode (record 113 bit 73) is ignored", address=address
             )
-        return quiet and self.addresses.listener is None
+        return quiet and not self.addresses.used.subscriptions
 
     def _remember(self, address: int, mode: Payload, grid: tuple[int, int]) -> None:
         """There is nothing to say about a mode record, however often it comes."""

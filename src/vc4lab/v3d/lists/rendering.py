@@ -171,7 +171,7 @@ class RenderingStage:
         thread, collector = self.thread, self.collector
         context, binning = collector.context, self.executor.threads[0]
         self._open = True
-        if self.lint.addresses.listener is not None:  # who wants to see every mode, too
+        if self.lint.addresses.used.subscriptions:  # who wants to see every mode, too
             context.mode_known = 0
         while True:
             context.increments = binning.increments
@@ -311,7 +311,7 @@ class RenderingStage:
     def _draw(self) -> None:
         context, addresses = self.collector.context, self.lint.addresses
         place = context.tile_list
-        if place and (place != self._tile_list or addresses.listener is not None):
+        if place and (place != self._tile_list or addresses.used.subscriptions):
             self._tile_list = place
             addresses.tile_list(place & 0xFFFFFFFF, context.tile_list_at & 0xFFFFFFFF)
         self.draw(self.mode, self.collector)

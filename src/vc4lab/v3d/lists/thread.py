@@ -7,8 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from vc4lab.v3d.registers import ThreadControl
+
+if TYPE_CHECKING:
+    from vc4lab.diagnostics import Reporter
 
 #: A thread's semaphore is a three-bit counter.
 SEMAPHORE_MAX = 7
@@ -139,6 +143,19 @@ def waits_in_vain(thread: ListThread, other: ListThread) -> bool:
     stalled = thread.running and thread.stalled == SEMAPHORE_STALL
     through = other.closed and not other.running
     return stalled and through and not other.signals and not other.increments
+
+
+def report_vain_waits(threads: Sequence[ListThread], reporter: Reporter) -> None:
+    """Says which threads wait for a record 7 that does not come."""
+    for thread in threads:
+        other = threads[1 - thread.number]
+        if waits_in_vain(thread, other):
+            reporter.report(
+                "CLE-022",
+                f"the {thread.name} thread waits for a semaphore (record 8), but the "
+                f"{other.name} list has ended without a record 7",
+                address=thread.current - 1,
+            )
 
 
 def waiting_reasons(threads: Sequence[ListThread]) -> list[str]:

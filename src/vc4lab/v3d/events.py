@@ -1,0 +1,129 @@
+"""What may be observed of a V3D: one kind of event for each thing that happens in it.
+
+`V3D.listeners` has an attribute for each kind, with any number of listeners (`listeners.py`)::
+
+    with v3d.listeners.frame_done.subscribe(lambda event: print(event.frames)):
+        ...
+
+Listeners look on: none of them changes a byte of what is drawn. No event is made without one.
+
+All events come in the thread that accesses the V3D's registers, never in the threads that draw
+tiles. A listener may read the V3D's registers' values, but must not access its bus. When it raises,
+the work at hand is done to its end, and the access to the V3D's bus that had it done raises
+(`V3D.read`, `write`, `settle`; where there is guest time, the event at which the work shows).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from vc4lab.listeners import Listeners
+
+if TYPE_CHECKING:
+    from vc4lab.v3d.lists.thread import ListThread
+    from vc4lab.v3d.memory_uses import Use
+
+
+class JobStarted(NamedTuple):
+    """A list thread runs from now on: a list starts, or goes on after a halt.
+
+    `thread` is 0 for binning, 1 for rendering; `address` is its current address, `end` its end.
+    """
+
+    thread: int
+    address: int
+    end: int
+
+
+class JobEnded(NamedTuple):
+    """A list thread has stopped, at the end of its list, at a halt or with an error."""
+
+    thread: int
+    address: int
+    error: bool
+
+
+class BinningDone(NamedTuple):
+    """A flush shows: `flushes` is register BFC, `INTCTL` has FLDONE."""
+
+    flushes: int
+
+
+class FrameDone(NamedTuple):
+    """The end of a frame shows: `frames` is register RFC, `INTCTL` has FRDONE."""
+
+    frames: int
+
+
+class InterruptLine(NamedTuple):
+    """The level of the interrupt line has changed."""
+
+    level: bool
+
+
+class ProgramStarted(NamedTuple):
+    """A user program has got a QPU: what SRQPC, SRQUA and SRQUL were, and the code's bytes."""
+
+    address: int
+    uniforms: int
+    length: int
+    size: int
+
+
+class MemoryUse(NamedTuple):
+    """A job names a range of memory that the V3D reads or writes; not each access to it.
+
+    `record` is where it names it, if that is known.
+    """
+
+    use: Use
+    address: int
+    size: int
+    record: int | None = None
+
+
+class CachesCleared(NamedTuple):
+    """SLCACTL or L2CACTL was written."""
+
+    register: str
+    value: int
+
+
+class V3DListeners:
+    """The listeners of one V3D, by kind of event."""
+
+    def __init__(self) -> None:
+        self.failures: list[Exception] = []
+        """What listeners raised since a bus access has raised it."""
+        self._end_untold = [False, False]
+        keep = self.failures.append
+        self.job_started: Listeners[JobStarted] = Listeners(keep)
+        self.job_ended: Listeners[JobEnded] = Listeners(keep)
+        self.binning_done: Listeners[BinningDone] = Listeners(keep)
+        self.frame_done: Listeners[FrameDone] = Listeners(keep)
+        self.interrupt_line: Listeners[InterruptLine] = Listeners(keep)
+        self.program_started: Listeners[ProgramStarted] = Listeners(keep)
+        self.memory_used: Listeners[MemoryUse] = Listeners(keep)
+        self.caches_cleared: Listeners[CachesCleared] = Listeners(keep)
+
+    def job(self, thread: ListThread) -> None:
+        """A list thread runs from now on."""
+        if self.job_started.subscriptions:
+            self.job_started.tell(JobStarted(thread.number, thread.current, thread.end))
+        if self.job_ended.subscriptions:
+            self._end_untold[thread.number] = True
+
+    def tell_ends(self, threads: Sequence[ListThread]) -> None:
+        """Which of the list threads have stopped since `job`."""
+        for thread in threads:
+            if self._end_untold[thread.number] and not thread.running:
+                self._end_untold[thread.number] = False
+                self.job_ended.tell(JobEnded(thread.number, thread.current, thread.error))
+
+    def raise_failure(self) -> None:
+        """The V3D is at rest: raises the first of `failures`, if there is one."""
+        if self.failures:
+            failure = self.failures[0]
+            self.failures.clear()
+            raise failure
