@@ -33,14 +33,6 @@ CIRCLES = (
     {"simd.operators", "simd.value"},
     {"soc.cores.arm32", "soc.cores.arm32_timer", "soc.cores.hyp_core"},
     {"v3d.core", "v3d.list_registers", "v3d.program_registers"},
-    {
-        "v3d.fragment.interpreted",
-        "v3d.fragment.interpreted_queue",
-        "v3d.fragment.queue_environment",
-    },
-    {"v3d.fragment.late_textures", "v3d.fragment.tmu_kernels"},
-    {"v3d.fragment.primitives", "v3d.fragment.trapezoid"},
-    {"v3d.lists.lint", "v3d.lists.rendering"},
 )
 """Modules that name each other in imports, most of them for types only. No more of them."""
 

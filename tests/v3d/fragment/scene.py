@@ -10,12 +10,12 @@ import numpy as np
 
 from vc4lab.memory import GuestMemory
 from vc4lab.qpu.assembler import assemble
-from vc4lab.v3d.fragment.interpreted import GoldenDraw, register
+from vc4lab.v3d.fragment.golden_draw import GoldenDraw, register
 from vc4lab.v3d.fragment.pipeline import fragment_pipeline
 from vc4lab.v3d.fragment.surface import COLOUR, MASK, ZS, Surface
 from vc4lab.v3d.fragment.tile_context import DrawParams, FragmentKey
-from vc4lab.v3d.fragment.tile_job import PART_COLOUR, PART_ZS, Draw, FrameWork
-from vc4lab.v3d.fragment.tile_layout import SINGLE, TileLayout
+from vc4lab.v3d.fragment.tile_job import Draw, FrameWork
+from vc4lab.v3d.fragment.tile_layout import PART_COLOUR, PART_ZS, SINGLE, TileLayout
 from vc4lab.v3d.fragment.tiles import RenderResult, TileScheduler
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
 

@@ -13,8 +13,8 @@ from vc4lab.memory import GuestMemory
 from vc4lab.simd import targets
 from vc4lab.v3d.fragment.pixel_formats import BAYER
 from vc4lab.v3d.fragment.surface import COLOUR, MASK, Z_ONLY, ZS, Surface
-from vc4lab.v3d.fragment.tile_job import PART_COLOUR, PART_ZS, FrameWork
-from vc4lab.v3d.fragment.tile_layout import TileLayout
+from vc4lab.v3d.fragment.tile_job import FrameWork
+from vc4lab.v3d.fragment.tile_layout import PART_COLOUR, PART_ZS, TileLayout
 from vc4lab.v3d.fragment.tiles import TileScheduler
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
 

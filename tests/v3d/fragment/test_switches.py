@@ -12,8 +12,8 @@ from tests.v3d.fragment.scene import Scene, vertex, words
 from vc4lab.memory import GuestMemory
 from vc4lab.v3d.fragment.surface import MASK, ZS, Surface
 from vc4lab.v3d.fragment.tile_context import FragmentKey
-from vc4lab.v3d.fragment.tile_job import PART_MASK, FrameWork
-from vc4lab.v3d.fragment.tile_layout import TileLayout
+from vc4lab.v3d.fragment.tile_job import FrameWork
+from vc4lab.v3d.fragment.tile_layout import PART_MASK, TileLayout
 from vc4lab.v3d.fragment.tiles import TileScheduler
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
 

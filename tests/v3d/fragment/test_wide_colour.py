@@ -11,8 +11,8 @@ from vc4lab.memory import GuestMemory
 from vc4lab.simd import targets
 from vc4lab.v3d.fragment.surface import Surface
 from vc4lab.v3d.fragment.tile_context import FragmentKey
-from vc4lab.v3d.fragment.tile_job import PART_COLOUR, FrameWork
-from vc4lab.v3d.fragment.tile_layout import TileLayout
+from vc4lab.v3d.fragment.tile_job import FrameWork
+from vc4lab.v3d.fragment.tile_layout import PART_COLOUR, TileLayout
 from vc4lab.v3d.fragment.tiles import TileScheduler
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
 

@@ -14,7 +14,8 @@ from vc4lab.memory import GuestMemory
 from vc4lab.records.declarations import TileBinningMode
 from vc4lab.v3d.geometry import ptb_context as pc
 from vc4lab.v3d.geometry.ptb import Binner
-from vc4lab.v3d.geometry.ptb_input import IndexSource, primitive_count, tile_size
+from vc4lab.v3d.geometry.ptb_input import IndexSource, primitive_count
+from vc4lab.v3d.lists.frame_mode import tile_size
 from vc4lab.v3d.unknowns import Unknowns
 
 

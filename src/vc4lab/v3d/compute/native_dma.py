@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from vc4lab.memory import MEMORY_MASK, MEMORY_SIZE
+from vc4lab.memory.pointers import host
 from vc4lab.simd import (
     Kernel,
     Value,
@@ -43,7 +44,6 @@ from vc4lab.v3d.compute.setup import (
     VPM_BYTES,
 )
 from vc4lab.v3d.compute.state import FINDING_OUTSIDE_RAM, QpuState, SharedState
-from vc4lab.v3d.geometry.primitive_decoder import host
 
 
 def _or(value: Value, zero: int) -> Any:

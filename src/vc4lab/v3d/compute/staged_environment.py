@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
+from vc4lab.memory.pointers import host
 from vc4lab.qpu.plan import Plan
 from vc4lab.qpu.program import Program
 from vc4lab.qpu.registers import TMU_WRITES
@@ -45,7 +46,6 @@ from vc4lab.v3d.compute.state import (
     SharedState,
     Status,
 )
-from vc4lab.v3d.geometry.primitive_decoder import host
 from vc4lab.v3d.geometry.vpm_access import next_address
 from vc4lab.v3d.unknowns import Unknowns
 

@@ -33,14 +33,7 @@ from vc4lab.simd import (
     store,
     var,
 )
-from vc4lab.v3d.fragment.coverage import (
-    LANE_X,
-    LANE_Y,
-    QUAD_OF_LANE,
-    Block,
-    lanes_of_quads,
-    quads_of,
-)
+from vc4lab.v3d.fragment.coverage import QUAD_OF_LANE, Block, lanes_of_quads, quads_of
 from vc4lab.v3d.fragment.early_depth import may_pass
 from vc4lab.v3d.fragment.samples import CENTRE, sample_points
 from vc4lab.v3d.fragment.setup import Primitive, depth_scale
@@ -58,7 +51,8 @@ from vc4lab.v3d.fragment.tile_context import (
     FragmentKey,
     FragmentQueue,
 )
-from vc4lab.v3d.fragment.tlb import Z_MAX, any_lane, flags_word
+from vc4lab.v3d.fragment.tile_layout import LANE_X, LANE_Y, Z_MAX
+from vc4lab.v3d.fragment.tlb import any_lane, flags_word
 
 _NAN = 0x7FC00000
 

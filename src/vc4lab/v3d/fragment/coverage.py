@@ -25,13 +25,8 @@ from vc4lab.simd import (
     table,
 )
 from vc4lab.v3d.fragment.setup import Box, Edge
+from vc4lab.v3d.fragment.tile_layout import BLOCK, LANE_X, LANE_Y
 
-BLOCK = 4
-"""Edge of a block in pixels."""
-
-LANE_X = [(lane & 1) + 2 * ((lane >> 2) & 1) for lane in range(16)]
-LANE_Y = [((lane >> 1) & 1) + 2 * (lane >> 3) for lane in range(16)]
-"""Column and row of each lane inside its block."""
 QUAD_OF_LANE = [15 << (lane & ~3) for lane in range(16)]
 """The lanes of each lane's quad, as bits."""
 

@@ -6,7 +6,8 @@ from typing import Any
 
 from vc4lab.simd import Value, any_, const, i1, i32, select, staged
 from vc4lab.v3d.fragment.block import BlockShader, run_queue
-from vc4lab.v3d.fragment.primitives import PrimitiveTracer
+from vc4lab.v3d.fragment.primitive_tracer import PrimitiveTracer
+from vc4lab.v3d.fragment.primitives import draw_primitive
 from vc4lab.v3d.fragment.quad_queue import packs_quads
 from vc4lab.v3d.fragment.setup import POINT_SIZE, PositionSource, VertexSource, window
 from vc4lab.v3d.fragment.shader import DrawConstants
@@ -47,7 +48,7 @@ def draw_list(
         decoder = Decoder(lists, PRIMITIVES.index(key.primitive), INDEX_CODES[key.index_bits])
         decoder.open(address)
         while has_vertices & decoder.next():
-            tracer.draw(decoder)
+            draw_primitive(tracer, decoder)
             going = shader.running()
             if going is not None:
                 if ~going:

@@ -9,29 +9,20 @@ their own, so they agree.
 from __future__ import annotations
 
 import ctypes
-import threading
-from functools import cached_property
-from typing import TYPE_CHECKING
-from weakref import WeakValueDictionary
 
 from vc4lab.qpu.environment import GOLDEN_BUDGET, INSTRUCTION_BUDGET, Left, Unsupported
+from vc4lab.v3d.fragment.golden_draw import registered
 from vc4lab.v3d.fragment.tile_context import (
     STATUS_ENDLESS,
     STATUS_LEFT,
     STATUS_OK,
     STATUS_UNSUPPORTED,
     DrawParams,
-    FragmentKey,
     FragmentQueue,
     TileContext,
 )
-from vc4lab.v3d.fragment.tmu_requests import texture_numbers
-
-if TYPE_CHECKING:
-    from vc4lab.memory import GuestMemory
 
 _FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)
-_HIGHEST_ID = 1 << 30
 
 QUEUES = [0]
 """How many queues of blocks were interpreted so far, by all: progress for who watches."""
@@ -41,45 +32,12 @@ frame spends it on an endless shader, at about 5 us an instruction, and 1080 lin
 """
 
 
-class GoldenDraw:
-    """What the interpreter must know about a draw; `DrawParams.callback_id` names it."""
-
-    def __init__(self, key: FragmentKey, memory: GuestMemory, budget: int = GOLDEN_BUDGET) -> None:
-        self.key = key
-        self.budget = budget
-        """Instructions for a block of pixels."""
-        self.memory = memory
-        self.program = key.whole_program
-        self.failure: Exception | None = None
-        """What ended the draw: `Unsupported`, or an error of the simulator itself."""
-
-    @cached_property
-    def requests(self) -> dict[int, int]:
-        """Instruction index of an S write → number of its texture request."""
-        return texture_numbers(self.program)
-
-
-_draws: WeakValueDictionary[int, GoldenDraw] = WeakValueDictionary()
-_lock = threading.Lock()
-_next_id = 1
-
-
-def register(draw: GoldenDraw) -> int:
-    """Makes a draw known to the callback, as long as it lives; returns its id."""
-    global _next_id
-    with _lock:
-        number = _next_id
-        _next_id = _next_id % _HIGHEST_ID + 1
-        _draws[number] = draw
-        return number
-
-
 def _run(context: int, params: int) -> int:
     queue = ctypes.c_uint64.from_address(context + TileContext.offset("batch")).value
     waiting = ctypes.c_int32.from_address(queue + FragmentQueue.offset("count"))
     count, waiting.value = waiting.value, 0
     number = ctypes.c_int32.from_address(params + DrawParams.offset("callback_id")).value
-    draw = _draws.get(number)
+    draw = registered(number)
     if draw is None or draw.failure is not None:
         return STATUS_UNSUPPORTED
     from vc4lab.v3d.fragment.interpreted_queue import shade_queue

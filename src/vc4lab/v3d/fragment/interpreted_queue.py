@@ -8,18 +8,13 @@ first part into groups whose quads do not overlap, and each group is finished be
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from vc4lab.qpu.environment import GOLDEN_BUDGET
-from vc4lab.qpu.operations import Signal
-from vc4lab.qpu.registers import Read, Write
 from vc4lab.qpu.wide import Diverged, run_wide
-from vc4lab.v3d.fragment.queue_environment import LOOKS, QueueEnvironment, Table
-from vc4lab.v3d.fragment.shader import reads, writes
+from vc4lab.v3d.fragment.queue_environment import QueueEnvironment, Table, needs_of
 from vc4lab.v3d.fragment.standalone import Accesses, tile_accesses
 from vc4lab.v3d.fragment.tile_context import (
     COUNTERS,
@@ -32,43 +27,10 @@ from vc4lab.v3d.fragment.tlb import DepthTest
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from vc4lab.qpu.program import Program
-    from vc4lab.v3d.fragment.interpreted import GoldenDraw
+    from vc4lab.v3d.fragment.golden_draw import GoldenDraw
 
     Words = NDArray[np.uint32]
     Rows = NDArray[np.intp]
-
-
-@dataclass(frozen=True)
-class Needs:
-    """What of a program decides how its blocks can go together.
-
-    looks: it asks for what is in the tile buffer, or what a depth test left of its flags.
-    coverage: it reads coverage. moves_uniforms: it writes the uniforms address.
-    whole_blocks: lanes without coverage may matter to others.
-    """
-
-    looks: bool
-    coverage: bool
-    moves_uniforms: bool
-    parts_first: bool
-    whole_blocks: bool
-
-
-@lru_cache(maxsize=256)
-def needs_of(program: Program) -> Needs:
-    """Finds out what `Needs` says."""
-    signals = {word >> 60 for word in program.words}
-    changes = writes(program, Write.TLB_Z) or writes(program, Write.FLAGS)
-    looks = bool(signals & LOOKS) or (changes and reads(program, Read.FLAGS))
-    rotates = any(getattr(i, "rotation", None) is not None for i in program.instructions)
-    return Needs(
-        looks,
-        Signal.LOAD_COVERAGE in signals,
-        writes(program, Write.UNIFORMS_ADDRESS),
-        looks and program.has_branches,
-        program.has_branches or rotates or writes(program, Write.FLAGS),
-    )
 
 
 def shade_queue(

@@ -33,6 +33,9 @@ from vc4lab.simd import (
 from vc4lab.v3d.fragment.texture_state import TextureDescriptor, TextureKind, describe_texture
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from vc4lab.diagnostics import Reporter
     from vc4lab.v3d.unknowns import Unknowns
 
@@ -200,6 +203,23 @@ class LateTextures:
         """The texture with these 1 to 4 parameters, None if there are too many."""
         with self._lock:
             return self._find(words)
+
+    def sample(
+        self,
+        base: int,
+        coordinates: list[NDArray[np.uint32]],
+        parameters: list[NDArray[np.uint32]],
+        count: int,
+    ) -> list[NDArray[np.uint32]]:
+        """The golden form of a request, as `sample_many`; `parameters` are words of one element."""
+        import numpy as np
+
+        from vc4lab.v3d.fragment.tmu_kernels import sample_many
+
+        met = self.find(tuple(int(word.flat[0]) for word in parameters))
+        if met is None:
+            return [np.zeros((count, 16), np.uint32)]
+        return sample_many(met.kind, met.descriptor.address, base, coordinates, count)[:1]
 
     def _find(self, words: tuple[int, ...]) -> Met | None:
         met = self.met.get(words)

@@ -7,17 +7,20 @@ from __future__ import annotations
 
 import copy
 import ctypes
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
 from vc4lab.qpu.environment import Noted
 from vc4lab.qpu.numpy_ops import lane_of
 from vc4lab.qpu.operations import Mux, Signal
-from vc4lab.qpu.registers import Read
+from vc4lab.qpu.registers import Read, Write
 from vc4lab.qpu.wide import Diverged, WideEnvironment, rows_of
 from vc4lab.v3d.fragment.accesses import ColourAccesses
 from vc4lab.v3d.fragment.late_textures import late_textures_at
+from vc4lab.v3d.fragment.shader import reads, writes
 from vc4lab.v3d.fragment.standalone import (
     ALL,
     LOAD_COLOUR,
@@ -33,7 +36,7 @@ from vc4lab.v3d.fragment.standalone import (
 )
 from vc4lab.v3d.fragment.tile_context import DrawParams, TileContext
 from vc4lab.v3d.fragment.tlb import ALL_SAMPLES
-from vc4lab.v3d.fragment.tmu_kernels import late_samples, lookup_at, sample_many
+from vc4lab.v3d.fragment.tmu_kernels import lookup_at, sample_many
 from vc4lab.v3d.fragment.tmu_requests import Requests
 
 if TYPE_CHECKING:
@@ -42,7 +45,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from vc4lab.qpu.plan import Plan
-    from vc4lab.v3d.fragment.interpreted_queue import Shared
+    from vc4lab.qpu.program import Program
+    from vc4lab.v3d.fragment.golden_draw import GoldenDraw
+    from vc4lab.v3d.fragment.tile_context import FragmentKey
 
     Words = NDArray[np.uint32]
     Lanes = NDArray[np.bool_]
@@ -80,10 +85,63 @@ class Table(NamedTuple):
     keep: list[Any]
 
 
+@dataclass(frozen=True)
+class Needs:
+    """What of a program decides how its blocks can go together.
+
+    looks: it asks for what is in the tile buffer, or what a depth test left of its flags.
+    coverage: it reads coverage. moves_uniforms: it writes the uniforms address.
+    whole_blocks: lanes without coverage may matter to others.
+    """
+
+    looks: bool
+    coverage: bool
+    moves_uniforms: bool
+    parts_first: bool
+    whole_blocks: bool
+
+
+@lru_cache(maxsize=256)
+def needs_of(program: Program) -> Needs:
+    """Finds out what `Needs` says."""
+    signals = {word >> 60 for word in program.words}
+    changes = writes(program, Write.TLB_Z) or writes(program, Write.FLAGS)
+    looks = bool(signals & LOOKS) or (changes and reads(program, Read.FLAGS))
+    rotates = any(getattr(i, "rotation", None) is not None for i in program.instructions)
+    return Needs(
+        looks,
+        Signal.LOAD_COVERAGE in signals,
+        writes(program, Write.UNIFORMS_ADDRESS),
+        looks and program.has_branches,
+        program.has_branches or rotates or writes(program, Write.FLAGS),
+    )
+
+
+class SharedQueue(Protocol):
+    """What all groups of a queue have in common, as one group sees it."""
+
+    draw: GoldenDraw
+    key: FragmentKey
+    context: int
+    params: int
+    needs: Needs
+    texture_quads: int
+    done: list[QueueEnvironment]
+
+    def column(self, name: str, count: int = 16, start: int = 0) -> Words:
+        """Words of a member of every block."""
+
+    def groups(self, rows: Rows) -> list[Rows]:
+        """Blocks in groups without common quads."""
+
+    def call(self, table: Table, first: int, end: int) -> None:
+        """Makes all accesses of a table for some blocks."""
+
+
 class QueueEnvironment(WideEnvironment):
     """A group of blocks. Words are uint32 arrays of shape (blocks, 16), or as `WideOps` says."""
 
-    def __init__(self, shared: Shared, rows: Rows) -> None:
+    def __init__(self, shared: SharedQueue, rows: Rows) -> None:
         self.shared = shared
         self.rows = rows
         self.blocks = len(rows)
@@ -244,7 +302,7 @@ class QueueEnvironment(WideEnvironment):
         if kind is None:
             place = self.shared.params + DrawParams.offset("late")
             table = late_textures_at(ctypes.c_uint64.from_address(place).value)
-            return late_samples(table, base, coordinates, parameters, self.blocks)
+            return table.sample(base, coordinates, parameters, self.blocks)
         place = self.shared.params + DrawParams.offset("textures") + 8 * number
         descriptor = ctypes.c_uint64.from_address(place).value
         return sample_many(kind, descriptor, base, coordinates, self.blocks)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from vc4lab.diagnostics.unknown import Unknowns
+from vc4lab.memory.pointers import host
 from vc4lab.simd import (
     Value,
     alloca,
@@ -32,7 +33,7 @@ from vc4lab.simd import (
     vec,
 )
 from vc4lab.v3d.fragment.samples import Raster
-from vc4lab.v3d.geometry.primitive_decoder import CLIP_ENTRY_BYTES, host
+from vc4lab.v3d.geometry.primitive_decoder import CLIP_ENTRY_BYTES
 
 ROW_BYTES = 64
 """Distance of two words of a vertex in the shaded vertex buffer (16 vertices side by side)."""

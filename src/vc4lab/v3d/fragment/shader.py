@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from vc4lab.memory.pointers import host
 from vc4lab.qpu.environment import Environment, Noted
 from vc4lab.qpu.program import Program
 from vc4lab.qpu.registers import Write
@@ -38,7 +39,6 @@ from vc4lab.v3d.fragment.tile_context import STATUS_ENDLESS, STATUS_LEFT, Fragme
 from vc4lab.v3d.fragment.tile_layout import PLANE_BYTES, SAMPLE_BYTES
 from vc4lab.v3d.fragment.tmu import direct_lookup, sample
 from vc4lab.v3d.fragment.tmu_requests import Requests, texture_numbers
-from vc4lab.v3d.geometry.primitive_decoder import host
 
 INLINED_REQUESTS = 2
 """Programs with more requests of one texture kind call a function for them: they compile faster."""

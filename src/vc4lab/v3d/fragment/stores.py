@@ -12,6 +12,7 @@ from typing import Any
 
 from vc4lab.images.tile_address import column_offset, combine, row_offset
 from vc4lab.images.tiling import UTILE_SHAPES, Tiling
+from vc4lab.memory.pointers import host
 from vc4lab.records.codes import Decimate, TileFormat
 from vc4lab.simd import (
     Value,
@@ -31,18 +32,18 @@ from vc4lab.simd import (
     store,
     vec,
 )
-from vc4lab.v3d.fragment.coverage import LANE_X, LANE_Y
 from vc4lab.v3d.fragment.pixel_formats import from_565, to_565
 from vc4lab.v3d.fragment.resolve import RESOLVED_PLANE_BYTES, resolve, spread
 from vc4lab.v3d.fragment.surface import COLOUR, MASK, VARIANTS, Z_ONLY, SurfaceOp
 from vc4lab.v3d.fragment.tile_context import CLEAN_COLOUR, TileContext
 from vc4lab.v3d.fragment.tile_layout import (
+    LANE_X,
+    LANE_Y,
     PLANE_BYTES,
     QUAD_BYTES,
     QUAD_ROW_BYTES,
     SINGLE,
 )
-from vc4lab.v3d.geometry.primitive_decoder import host
 from vc4lab.v3d.unknowns import Unknowns
 
 BLOCK_TO_RASTER = sorted(range(16), key=lambda lane: LANE_Y[lane] * 4 + LANE_X[lane])

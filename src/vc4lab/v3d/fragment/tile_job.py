@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 from vc4lab.simd import Struct, i32, ptr
 from vc4lab.v3d.fragment.surface import Surface, SurfaceOp
-from vc4lab.v3d.fragment.tile_layout import LAYOUTS, MULTISAMPLE, SINGLE, TileLayout
+from vc4lab.v3d.fragment.tile_layout import (
+    LAYOUTS,
+    MULTISAMPLE,
+    PART_COLOUR,
+    PART_ZS,
+    SINGLE,
+    TileLayout,
+)
 
 if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory
@@ -24,9 +31,6 @@ OP_CLEAR_MASK, OP_LOAD_FULL, OP_STORE_FULL = range(7, 10)
 """Kinds of `TileOp`: a, b = tile's first pixel | words | word | surface | surface | segments
 (first, count) | pieces of list (first, count; `TileJob.piece_first` says which segments a piece
 has) | byte | guest address and parts (`PART_COLOUR` …) | the same."""
-
-PART_COLOUR, PART_ZS, PART_MASK = 1, 2, 4
-"""Parts of the tile buffer that a full-resolution load or store moves, in this order."""
 
 OP_WORDS = 4
 

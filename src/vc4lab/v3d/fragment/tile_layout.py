@@ -31,6 +31,19 @@ PLANE_BYTES = TILE_WORDS * 4 // 2
 SAMPLE_BYTES = QUAD_BYTES
 """Bytes from one sample of a quad to the next."""
 
+PART_COLOUR, PART_ZS, PART_MASK = 1, 2, 4
+"""Parts of the tile buffer that a full-resolution load or store moves, in this order."""
+
+Z_MAX = 0xFFFFFF
+"""The largest depth."""
+
+BLOCK = 4
+"""Edge of a block in pixels."""
+
+LANE_X = [(lane & 1) + 2 * ((lane >> 2) & 1) for lane in range(16)]
+LANE_Y = [((lane >> 1) & 1) + 2 * (lane >> 3) for lane in range(16)]
+"""Column and row of each lane inside its block."""
+
 _LANES = list(range(16))
 
 

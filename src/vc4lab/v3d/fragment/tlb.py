@@ -21,12 +21,10 @@ from vc4lab.simd import (
     splat,
     staged,
 )
-from vc4lab.v3d.fragment.tile_layout import TileLayout
+from vc4lab.v3d.fragment.tile_layout import Z_MAX, TileLayout
 
 NEVER, LESS, EQUAL, LESS_EQUAL, GREATER, NOT_EQUAL, GREATER_EQUAL, ALWAYS = range(8)
 """Comparison functions of the depth and stencil tests: bit 0 = less, 1 = equal, 2 = greater."""
-
-Z_MAX = 0xFFFFFF
 
 STENCIL_CELLS = ("front", "back", "front_mask", "back_mask", "front_on", "back_on")
 STENCIL_MASK_CODES = (0x01, 0x03, 0x0F, 0xFF)

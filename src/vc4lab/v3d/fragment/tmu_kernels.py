@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from vc4lab.memory import GuestMemory
     from vc4lab.simd import NativeModule, Value
-    from vc4lab.v3d.fragment.late_textures import LateTextures
 
 _LANE_BYTES = 64
 
@@ -96,22 +95,6 @@ def sample_many(
     results = np.empty((count, 2, 16), np.uint32)
     many_sampler(kind)(descriptor, base, words.ctypes.data, results.ctypes.data, count)
     return [results[:, n] for n in range(kind.result_words)]
-
-
-def late_samples(
-    table: LateTextures,
-    base: int,
-    coordinates: list[NDArray[np.uint32]],
-    parameters: list[NDArray[np.uint32]],
-    count: int,
-) -> list[NDArray[np.uint32]]:
-    """The same with a texture that was not known before; `parameters` are words of one element."""
-    import numpy as np
-
-    met = table.find(tuple(int(word.flat[0]) for word in parameters))
-    if met is None:
-        return [np.zeros((count, 16), np.uint32)]
-    return sample_many(met.kind, met.descriptor.address, base, coordinates, count)[:1]
 
 
 def sample_words(

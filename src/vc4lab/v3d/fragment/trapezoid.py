@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from vc4lab.simd import Value, const, f32, i32, is_nan, load, max_, min_, select, staged
-from vc4lab.v3d.fragment.primitives import (
+from vc4lab.v3d.fragment.primitive_tracer import (
     PrimitiveTracer,
     add_constant,
     depth_offset,

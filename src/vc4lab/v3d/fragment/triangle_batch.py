@@ -37,7 +37,7 @@ from vc4lab.v3d.fragment.batch import (
     block_bytes,
 )
 from vc4lab.v3d.fragment.block import BlockShader, clamps_scaled
-from vc4lab.v3d.fragment.coverage import LANE_X, LANE_Y, Block
+from vc4lab.v3d.fragment.coverage import Block
 from vc4lab.v3d.fragment.early_depth import rejects_early
 from vc4lab.v3d.fragment.quad_queue import FULL, QuadQueue, shade_queue
 from vc4lab.v3d.fragment.samples import raster_of, separate_samples
@@ -51,6 +51,7 @@ from vc4lab.v3d.fragment.setup import (
     position_rows,
 )
 from vc4lab.v3d.fragment.tile_context import SETUPS, STATUS_NEEDS_SETUP, FragmentKey
+from vc4lab.v3d.fragment.tile_layout import LANE_X, LANE_Y
 
 NO_LANE = -1
 

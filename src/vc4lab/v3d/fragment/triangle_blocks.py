@@ -46,16 +46,9 @@ from vc4lab.v3d.fragment.batch import (
     TriangleBatch,
     block_bytes,
 )
-from vc4lab.v3d.fragment.coverage import (
-    BLOCK,
-    COLUMNS_BELOW,
-    LANE_X,
-    LANE_Y,
-    ROWS_BELOW,
-    lanes_of_quads,
-    quads_of,
-)
+from vc4lab.v3d.fragment.coverage import COLUMNS_BELOW, ROWS_BELOW, lanes_of_quads, quads_of
 from vc4lab.v3d.fragment.samples import Raster
+from vc4lab.v3d.fragment.tile_layout import BLOCK, LANE_X, LANE_Y
 
 _PAIR = 2 * BLOCK
 FOUR = ((0, 0), (1, 0), (0, 1), (1, 1))

@@ -43,7 +43,7 @@ from vc4lab.v3d.fragment.setup import (
     number,
     offset_of_slopes,
 )
-from vc4lab.v3d.fragment.tlb import Z_MAX
+from vc4lab.v3d.fragment.tile_layout import Z_MAX
 
 _f32x8 = vec(f32, BATCH)
 

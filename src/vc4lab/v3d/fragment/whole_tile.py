@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from vc4lab.memory.pointers import host
 from vc4lab.simd import (
     Value,
     const,
@@ -22,16 +23,17 @@ from vc4lab.simd import (
     store,
     vec,
 )
-from vc4lab.v3d.fragment.tile_job import PART_COLOUR, PART_MASK, PART_ZS
 from vc4lab.v3d.fragment.tile_layout import (
     MULTISAMPLE,
+    PART_COLOUR,
+    PART_MASK,
+    PART_ZS,
     PLANE_BYTES,
     QUAD_ROW_BYTES,
     TILE_SIZE,
     TILE_WORDS,
     WIDE,
 )
-from vc4lab.v3d.geometry.primitive_decoder import host
 
 _ROW = [4 * (x >> 1) + (x & 1) for x in range(16)]
 """Words of the upper row of eight quads."""

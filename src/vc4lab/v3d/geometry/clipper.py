@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from vc4lab.memory.pointers import host
 from vc4lab.simd import (
     Value,
     all_,
@@ -37,7 +38,7 @@ from vc4lab.simd import (
     unroll,
 )
 from vc4lab.v3d.geometry.list_writer import allocate
-from vc4lab.v3d.geometry.primitive_decoder import CLIP_ENTRY_BYTES, host
+from vc4lab.v3d.geometry.primitive_decoder import CLIP_ENTRY_BYTES
 from vc4lab.v3d.geometry.ptb_context import CLIP_PLANES, MAX_POLYGON, BinContext
 
 SMALLEST_W = 1e-20

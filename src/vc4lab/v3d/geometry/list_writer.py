@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from vc4lab.memory.pointers import host
 from vc4lab.simd import (
     Value,
     call,
@@ -33,7 +34,6 @@ from vc4lab.v3d.geometry.primitive_decoder import (
     ESCAPE_ABSOLUTE,
     ESCAPE_BRANCH,
     ESCAPE_END,
-    host,
 )
 from vc4lab.v3d.geometry.ptb_context import (
     DONE,

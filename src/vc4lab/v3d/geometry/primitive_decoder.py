@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from vc4lab.memory import MEMORY_MASK
+from vc4lab.memory.pointers import host
 from vc4lab.simd import (
     Value,
     const,
@@ -59,11 +59,6 @@ MORE, ENDED, EXHAUSTED, MALFORMED = 1, 0, 2, 3
 
 CLIP_ENTRY_BYTES = 32
 """One flagged vertex in a clip record: Xs, Ys, Zs, 1/Wc, three weights, two unused words."""
-
-
-def host(base: Value, address: Value) -> Value:
-    """Native pointer to a guest address (masked into guest memory)."""
-    return base + (address & MEMORY_MASK).zext(i64)
 
 
 def field(word: Value, low: int, bits: int) -> Value:

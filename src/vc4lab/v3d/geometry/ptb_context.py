@@ -32,9 +32,6 @@ LINK_RESERVE = 6
 DONE, OUT_OF_MEMORY, PAUSED, BAD_INDEX = 0, 1, 2, 3
 """What native binning returns; after 1 and 2 it can be called again to go on."""
 
-INDEX_ARRAY, INDEX_8, INDEX_16 = 0, 1, 2
-"""Where vertex indices come from: consecutive, or 8 / 16-bit indices in guest memory."""
-
 VG_END, VG_DUMMY = 0xBFFF0000 - (1 << 32), 0xBFFF0001 - (1 << 32)
 """Codes among the vertices of a VG list, as signed words: end of the list, primitive left out."""
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from vc4lab.memory.pointers import host
 from vc4lab.records.declarations import MAX_POINT_SIZE
 from vc4lab.simd import (
     Value,
@@ -43,17 +44,15 @@ from vc4lab.v3d.geometry.clipper import (
     vertex_pointer,
     write_clip_record,
 )
-from vc4lab.v3d.geometry.primitive_decoder import host
 from vc4lab.v3d.geometry.ptb_context import (
     BAD_INDEX,
     DONE,
     GUARD_BAND,
-    INDEX_8,
-    INDEX_ARRAY,
     OUT_OF_MEMORY,
     PAUSED,
     BinContext,
 )
+from vc4lab.v3d.geometry.ptb_input import INDEX_8, INDEX_ARRAY
 from vc4lab.v3d.geometry.ptb_tiles import bin_box, screen_x, screen_y
 from vc4lab.v3d.geometry.ptb_triangles import NO_RECORD
 

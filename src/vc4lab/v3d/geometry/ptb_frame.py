@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from vc4lab.memory.pointers import host
 from vc4lab.records.declarations import TileBinningMode
 from vc4lab.simd import (
     Value,
@@ -23,7 +24,6 @@ from vc4lab.simd import (
     store,
 )
 from vc4lab.v3d.geometry.list_writer import RETURN, close_list, write_state
-from vc4lab.v3d.geometry.primitive_decoder import host
 from vc4lab.v3d.geometry.ptb_context import (
     COUNTERS,
     DONE,

@@ -1,11 +1,12 @@
-"""What the binner is given: vertices, indices, primitive modes, tile sizes."""
+"""What a draw is made of: its vertices, indices and primitive mode."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any
 
-from vc4lab.v3d.geometry import ptb_context as pc
+INDEX_ARRAY, INDEX_8, INDEX_16 = 0, 1, 2
+"""Where vertex indices come from: consecutive, or 8 / 16-bit indices in guest memory."""
 
 MAX_LENGTH = 1 << 24
 """Vertices of one draw, and of all draws of a binning list, that are looked at; what is longer is
@@ -46,16 +47,8 @@ class IndexSource:
     def kind(self) -> int:
         """The native code of the index type."""
         if self.address is None:
-            return pc.INDEX_ARRAY
-        return pc.INDEX_8 if self.bits == 8 else pc.INDEX_16
-
-
-def tile_size(multisample: bool, colour64: bool, double_buffer: bool = False) -> tuple[int, int]:
-    """Width and height of a tile in pixels from the flags of records 112 and 113."""
-    width, height = (32, 32) if multisample else (64, 64)
-    if colour64 or (double_buffer and not multisample):
-        height //= 2
-    return width, height
+            return INDEX_ARRAY
+        return INDEX_8 if self.bits == 8 else INDEX_16
 
 
 def primitive_count(mode: int, length: int) -> int:

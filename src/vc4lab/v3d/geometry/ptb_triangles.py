@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from vc4lab.memory.pointers import host
 from vc4lab.simd import (
     Value,
     alloca,
@@ -40,7 +41,6 @@ from vc4lab.v3d.geometry.list_writer import (
     fits,
     ready,
 )
-from vc4lab.v3d.geometry.primitive_decoder import host
 from vc4lab.v3d.geometry.ptb_context import (
     BAD_INDEX,
     DONE,

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from vc4lab.memory.pointers import host
 from vc4lab.simd import Value, const, i1, i32, kernel, load, max_, min_, ptr, select, staged
 from vc4lab.v3d.geometry.list_writer import ready
-from vc4lab.v3d.geometry.primitive_decoder import host
 from vc4lab.v3d.geometry.ptb_context import (
     DONE,
     PAUSED,

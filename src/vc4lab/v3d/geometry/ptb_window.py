@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from vc4lab.memory import MEMORY_MASK, MEMORY_SIZE
+from vc4lab.memory.pointers import host
 from vc4lab.simd import (
     Array,
     Struct,
@@ -39,8 +40,8 @@ from vc4lab.simd import (
 )
 from vc4lab.v3d.geometry.clipper import OUT_BAD, OUT_CUT, OUT_VOLUME
 from vc4lab.v3d.geometry.list_writer import triangle_coding
-from vc4lab.v3d.geometry.primitive_decoder import host
-from vc4lab.v3d.geometry.ptb_context import INDEX_8, INDEX_ARRAY, STAMPED, TileState
+from vc4lab.v3d.geometry.ptb_context import STAMPED, TileState
+from vc4lab.v3d.geometry.ptb_input import INDEX_8, INDEX_ARRAY
 from vc4lab.v3d.geometry.ptb_tiles import away
 from vc4lab.v3d.geometry.vertex_fetch import deinterleave
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from vc4lab.memory.pointers import host
 from vc4lab.records.control import RECORD_SIZES
 from vc4lab.simd import (
     Value,
@@ -34,7 +35,6 @@ from vc4lab.v3d.geometry.primitive_decoder import (
     ENDED,
     EXHAUSTED,
     LIST_BUDGET,
-    host,
 )
 from vc4lab.v3d.geometry.scan_context import DrawEntry, ErrorEntry, ScanContext, Segment
 from vc4lab.v3d.geometry.scan_walkers import WALKERS, forget_walk

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from vc4lab.memory.pointers import host
 from vc4lab.simd import (
     Value,
     const,
@@ -32,7 +33,6 @@ from vc4lab.v3d.geometry.primitive_decoder import (
     TRIANGLES,
     XY_32,
     Decoder,
-    host,
     take_run,
 )
 from vc4lab.v3d.geometry.scan_context import DrawEntry, ScanContext

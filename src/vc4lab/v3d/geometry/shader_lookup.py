@@ -11,6 +11,7 @@ from typing import Any
 
 from vc4lab.bits import Bits
 from vc4lab.memory import MEMORY_MASK, MEMORY_SIZE
+from vc4lab.memory.pointers import host
 from vc4lab.records.declarations import GlShaderState
 from vc4lab.records.shader import (
     ATTRIBUTE_SIZE,
@@ -39,7 +40,6 @@ from vc4lab.simd import (
     store,
     vec,
 )
-from vc4lab.v3d.geometry.primitive_decoder import host
 from vc4lab.v3d.geometry.vertex_context import VertexContext
 from vc4lab.v3d.lists.addresses import ALIGNMENT, DIRECT, MIXED, PAGE_SHIFT, PERIPHERALS
 from vc4lab.v3d.memory_uses import Use

@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
+from vc4lab.memory.pointers import host
 from vc4lab.simd import (
     FP_INVALID,
     FP_OVERFLOW,
@@ -34,7 +35,6 @@ from vc4lab.simd import (
     staged,
     var,
 )
-from vc4lab.v3d.geometry.primitive_decoder import host
 from vc4lab.v3d.geometry.vertex_context import (
     CHUNK,
     DEOPT,

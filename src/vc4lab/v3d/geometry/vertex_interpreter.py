@@ -123,12 +123,12 @@ class InterpretedVertices(WideEnvironment):
 
     def _sample(self, number: int, coordinates: list[Any], parameters: list[Any]) -> list[Any]:
         from vc4lab.v3d.fragment.late_textures import late_textures_at
-        from vc4lab.v3d.fragment.tmu_kernels import late_samples, sample_many
+        from vc4lab.v3d.fragment.tmu_kernels import sample_many
 
         kind, context = self.of.key.textures[number], self.context
         if kind is None:
             table = late_textures_at(context.late)
-            return late_samples(table, context.memory, coordinates, parameters, self.blocks)
+            return table.sample(context.memory, coordinates, parameters, self.blocks)
         descriptor = context.textures[number]
         return sample_many(kind, descriptor, context.memory, coordinates, self.blocks)
 

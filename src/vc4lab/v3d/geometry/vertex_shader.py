@@ -7,6 +7,7 @@ from functools import cached_property, partial
 from typing import Any
 
 from vc4lab.memory import PAD
+from vc4lab.memory.pointers import host
 from vc4lab.qpu.environment import Environment, Noted, Unsupported
 from vc4lab.qpu.jit import emit_program
 from vc4lab.qpu.program import Program
@@ -37,7 +38,6 @@ from vc4lab.simd import (
     var,
 )
 from vc4lab.v3d.fragment.tmu_requests import Requests, texture_numbers
-from vc4lab.v3d.geometry.primitive_decoder import host
 from vc4lab.v3d.geometry.vertex_context import (
     ENDLESS,
     LEFT,

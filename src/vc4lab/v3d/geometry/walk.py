@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from vc4lab.v3d.geometry import ptb
 from vc4lab.v3d.geometry.nv_vertices import NvContext, copy_function
-from vc4lab.v3d.geometry.ptb_context import DONE, INDEX_8, INDEX_16
-from vc4lab.v3d.geometry.ptb_input import PRIMITIVE_TYPE, IndexSource
+from vc4lab.v3d.geometry.ptb_context import DONE
+from vc4lab.v3d.geometry.ptb_input import INDEX_8, INDEX_16, PRIMITIVE_TYPE, IndexSource
 from vc4lab.v3d.geometry.scan_context import MAX_VERTICES
 from vc4lab.v3d.geometry.vertex_context import BATCH, COORDINATE_ROWS
 from vc4lab.v3d.geometry.vertex_indices import range_function

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from vc4lab.memory import MEMORY_MASK, MEMORY_SIZE
+from vc4lab.memory.pointers import host
 from vc4lab.records.codes import PrimitiveMode
 from vc4lab.records.control import RECORD_SIZES
 from vc4lab.records.declarations import (
@@ -40,18 +41,14 @@ from vc4lab.simd import (
 )
 from vc4lab.v3d.geometry import walk_context as wc
 from vc4lab.v3d.geometry.nv_vertices import CLIP_HEADER_WORDS, PSE_WORDS, NvContext
-from vc4lab.v3d.geometry.primitive_decoder import host
 from vc4lab.v3d.geometry.ptb_context import (
     DONE,
-    INDEX_8,
-    INDEX_16,
-    INDEX_ARRAY,
     RECORD_SLOT,
     STATE_LIMIT,
     WORK_PER_CALL,
     BinContext,
 )
-from vc4lab.v3d.geometry.ptb_input import MAX_LENGTH, PRIMITIVE_TYPE
+from vc4lab.v3d.geometry.ptb_input import INDEX_8, INDEX_16, INDEX_ARRAY, MAX_LENGTH, PRIMITIVE_TYPE
 from vc4lab.v3d.geometry.ptb_state import apply_state
 from vc4lab.v3d.geometry.shader_lookup import (
     ShaderEntry,

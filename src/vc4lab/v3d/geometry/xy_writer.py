@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from vc4lab.memory.pointers import host
 from vc4lab.simd import Value, const, i8, i16, i32, select, staged, store
 from vc4lab.v3d.geometry.list_writer import fits, room
-from vc4lab.v3d.geometry.primitive_decoder import ESCAPE_ABSOLUTE, host
+from vc4lab.v3d.geometry.primitive_decoder import ESCAPE_ABSOLUTE
 from vc4lab.v3d.geometry.ptb_context import DONE, FAR_INDEX, BinContext, TileState
 
 

@@ -46,11 +46,9 @@ from vc4lab.v3d.fragment.tile_job import (
     OP_STORE,
     OP_STORE_FULL,
     OP_TILE,
-    PART_COLOUR,
-    PART_MASK,
-    PART_ZS,
     TileOp,
 )
+from vc4lab.v3d.fragment.tile_layout import PART_COLOUR, PART_MASK, PART_ZS
 from vc4lab.v3d.lists.collect_context import (
     BUDGET,
     EXHAUSTED,

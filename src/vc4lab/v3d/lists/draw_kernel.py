@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from vc4lab.memory import MEMORY_MASK, MEMORY_SIZE
+from vc4lab.memory.pointers import host
 from vc4lab.records.shader import GlShaderRecord, NvShaderRecord
 from vc4lab.simd import (
     Value,
@@ -28,7 +29,6 @@ from vc4lab.simd import (
 from vc4lab.v3d.fragment.tile_context import DrawParams
 from vc4lab.v3d.fragment.tile_job import DrawEntry as Result
 from vc4lab.v3d.geometry.nv_vertices import CLIP_HEADER_WORDS, PSE_WORDS, NvContext
-from vc4lab.v3d.geometry.primitive_decoder import host
 from vc4lab.v3d.geometry.scan_context import EXPANDED, DrawEntry
 from vc4lab.v3d.geometry.shader_lookup import (
     LARGEST_RECORD,

@@ -22,7 +22,7 @@ from vc4lab.qpu.environment import (
 from vc4lab.qpu.operations import Signal
 from vc4lab.records.codes import Compare, CoverageUpdate, ListData
 from vc4lab.records.declarations import ConfigurationBits, PrimitiveListFormat
-from vc4lab.v3d.fragment.interpreted import GoldenDraw, register
+from vc4lab.v3d.fragment.golden_draw import GoldenDraw, register
 from vc4lab.v3d.fragment.late_textures import LateTextures
 from vc4lab.v3d.fragment.pipeline import Pipeline, fragment_pipeline
 from vc4lab.v3d.fragment.texture_state import LevelLayout, same_textures

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory
     from vc4lab.v3d.geometry.tile_lists import ScanError, ScanResult
     from vc4lab.v3d.lists.collector import Collector
-    from vc4lab.v3d.lists.rendering import FrameMode
+    from vc4lab.v3d.lists.frame_mode import FrameMode
     from vc4lab.v3d.unknowns import Unknowns
 
 

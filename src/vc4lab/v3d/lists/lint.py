@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from vc4lab.listeners import Listeners
     from vc4lab.records.declarations import Payload, TileBinningMode, TileRenderingMode
     from vc4lab.v3d.events import MemoryUse
-    from vc4lab.v3d.lists.rendering import FrameMode
+    from vc4lab.v3d.lists.frame_mode import FrameMode
     from vc4lab.v3d.lists.shader_state import ShaderState
 
 LIST_ALIGNMENT, RECORD_ALIGNMENT = 32, 16

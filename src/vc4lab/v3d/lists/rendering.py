@@ -9,11 +9,10 @@ end-of-frame store is met or the thread stops. Source: hardware reference 3.3, 3
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from vc4lab.records.codes import Decimate, FrameFormat, TileFormat, Tiling, VgPrimitive
+from vc4lab.records.codes import FrameFormat, TileFormat, VgPrimitive
 from vc4lab.records.control import RECORDS
 from vc4lab.records.declarations import (
     ClearColours,
@@ -22,10 +21,8 @@ from vc4lab.records.declarations import (
     TileRenderingMode,
     VgInline,
 )
-from vc4lab.v3d.fragment.surface import COLOUR, Surface
-from vc4lab.v3d.fragment.tile_layout import TileLayout
 from vc4lab.v3d.geometry.list_end import list_end
-from vc4lab.v3d.geometry.ptb_input import PRIMITIVE_TYPE, tile_size
+from vc4lab.v3d.geometry.ptb_input import PRIMITIVE_TYPE
 from vc4lab.v3d.geometry.vg_list import inline_length
 from vc4lab.v3d.lists.collect_context import (
     COLLECTED,
@@ -35,6 +32,7 @@ from vc4lab.v3d.lists.collect_context import (
     TILE_AGAIN,
 )
 from vc4lab.v3d.lists.collector import Collector
+from vc4lab.v3d.lists.frame_mode import FrameMode
 from vc4lab.v3d.lists.lint import Lint
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
 
@@ -49,54 +47,6 @@ _FRAME_FORMATS = {
     FrameFormat.BGR565: TileFormat.BGR565,
 }
 """Record 113 and records 28/29 number the same formats differently."""
-
-
-@dataclass(frozen=True)
-class FrameMode:
-    """Record 113: the surface that records 24 and 25 store to, and its geometry."""
-
-    address: int = 0
-    width: int = 0
-    height: int = 0
-    multisample: bool = False
-    wide_colour: bool = False
-    format: int = TileFormat.RGBA8888
-    tiling: int = Tiling.RASTER
-    decimate: int = 0
-    vg_mask: bool = False
-    double_buffer: bool = False
-
-    @cached_property
-    def layout(self) -> TileLayout:
-        """How the tile buffer is arranged."""
-        return TileLayout(self.multisample, self.wide_colour)
-
-    def surface(self, unknowns: Unknowns) -> Surface:
-        """What records 24 and 25 store to."""
-        decimate = self.decimate
-        if self.multisample and unknowns["resolve_without_decimate"] == "average":
-            decimate = decimate or Decimate.X4
-        return Surface(
-            self.address,
-            self.width,
-            self.height,
-            int(self.tiling),
-            int(self.format),
-            COLOUR,
-            int(decimate),
-            self.wide_colour,
-        )
-
-    def drawn_size(self, unknowns: Unknowns) -> tuple[int, int]:
-        """Pixels that are drawn: more than are stored if 16 samples become one pixel."""
-        quads = self.decimate == Decimate.X16 and unknowns["decimate_16"] == "quad"
-        scale = 2 if self.multisample and quads else 1
-        return self.width * scale, self.height * scale
-
-    def tile(self, unknowns: Unknowns) -> tuple[int, int]:
-        """Width and height of a tile in pixels."""
-        halved = self.double_buffer and unknowns["double_buffer_tile"] == "half"
-        return tile_size(self.multisample, self.wide_colour, halved)
 
 
 @lru_cache(maxsize=256)

@@ -1,0 +1,192 @@
+"""Turns points and lines into edges, boxes and planes, and runs their blocks.
+
+Points are squares, lines are parallelograms along their major axis or rectangles (undocumented, see
+`vc4lab unknowns`). Source: hardware reference 7.2-7.6.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vc4lab.records.declarations import MAX_POINT_SIZE
+from vc4lab.simd import (
+    Value,
+    abs_,
+    const,
+    f32,
+    fmax_,
+    fmin_,
+    i1,
+    i32,
+    is_nan,
+    load,
+    max_,
+    min_,
+    select,
+    sqrt_,
+    staged,
+)
+from vc4lab.v3d.fragment.primitive_tracer import (
+    PrimitiveTracer,
+    add_constant,
+    depth_offset,
+    depth_range,
+    word,
+)
+from vc4lab.v3d.fragment.setup import (
+    DEPTH,
+    POINT_SIZE,
+    RECIPROCAL_W,
+    ROW_BYTES,
+    Box,
+    Edge,
+    Planes,
+    Primitive,
+    Vertex,
+    bounding_box,
+    number,
+    oriented_edge,
+)
+
+MIN_POINT_SIZE = 0.125
+MIN_LINE_WIDTH, MAX_LINE_WIDTH = 0.125, 512.0
+"""Sizes are clamped to these: below, the hardware misbehaves (HW-2726); above, 12.4 overflows."""
+
+
+@staged
+def draw_point(tracer: Any, vertex: Any) -> None:
+    """A square around the vertex; two implicit varyings run across it, all others are constant."""
+    key = tracer.key
+    size = word(vertex, POINT_SIZE) if key.point_size_in_vertex else tracer.point_size
+    size = fmin_(fmax_(size, MIN_POINT_SIZE), MAX_POINT_SIZE)
+    half = (size * 128.0).to_int(i32)  # in 1/256 pixel, as the corners below
+    left, top = (vertex.x << 4) - half, (vertex.y << 4) - half
+    # Samples lie on whole subpixels: the first one inside and the first one after, 12.4.
+    square = [(edge + 15) >> 4 for edge in (left, top, left + 2 * half, top + 2 * half)]
+    up, down = 15 - tracer.raster.highest, 15 - tracer.raster.lowest
+    box = Box(
+        max_((square[0] + up) >> 4, tracer.window.left),
+        max_((square[1] + up) >> 4, tracer.window.top),
+        min_((square[2] + down) >> 4, tracer.window.right),
+        min_((square[3] + down) >> 4, tracer.window.bottom),
+    )
+    if (box.left < box.right) & (box.top < box.bottom):
+        trace_point(tracer, vertex, size, box, square)
+
+
+def square_edges(tracer: PrimitiveTracer, square: list[Value]) -> list[Edge]:
+    """Edges around left, top, right, bottom (12.4); none if the box of pixels says it all."""
+    points = tracer.raster.points
+    if len(points) == 1:
+        return []
+    left, top, right, bottom = square
+    one, zero = const(i32, 1), const(i32, 0)
+
+    def edge(values: list[Value], step_x: Value, step_y: Value) -> Edge:
+        values = [value >> 4 for value in values]
+        return Edge(values[0], step_x, step_y, [value - values[0] for value in values[1:]])
+
+    return [
+        edge([x - left for x, _ in points], one, zero),
+        edge([y - top for _, y in points], zero, one),
+        edge([right - (x + 1) for x, _ in points], -one, zero),
+        edge([bottom - (y + 1) for _, y in points], zero, -one),
+    ]
+
+
+def trace_point(
+    tracer: PrimitiveTracer, vertex: Vertex, size: Value, box: Box, square: list[Value]
+) -> None:
+    """A point whose box is not empty."""
+    reciprocal = number(word(vertex, RECIPROCAL_W))
+    # Read as VP * W + C like every varying, so the slopes carry the factor 1/Wc.
+    slope = reciprocal / size
+    half = const(f32, 0.5)
+    varyings = Planes([slope, None], [None, -slope], [half, half], [False, False])
+    for row in tracer.rows:
+        add_constant(varyings, word(vertex, row))
+    tracer.shader.suspect(is_nan(slope))
+    depth = word(vertex, DEPTH)
+    flat = const(f32, 0.0)
+    tracer.run(
+        Primitive(
+            box, square_edges(tracer, square), vertex.x, vertex.y,
+            (None, None, depth), (None, None, reciprocal), varyings, depth, depth,
+            depth_offset(tracer, flat, flat, depth), const(i1, False),
+        )
+    )  # fmt: skip
+
+
+@staged
+def draw_line(tracer: Any, vertices: Any, flat_words: Value) -> None:
+    """A line of the given width as four edges; its ends are cut as the line shape says."""
+    v0, v1 = vertices
+    dx, dy = v1.x - v0.x, v1.y - v0.y
+    steep = abs_(dy) > abs_(dx)
+    width = fmin_(fmax_(tracer.line_width, MIN_LINE_WIDTH), MAX_LINE_WIDTH)
+    fx, fy = dx.to_float(f32), dy.to_float(f32)
+    if tracer.key.unknowns["line_shape"] == "rectangle":
+        length = fmax_(sqrt_(fx * fx + fy * fy), 1.0)
+        across_x, across_y = -fy / length, fx / length
+    else:  # across the minor axis, always toward the same side of the line
+        across_x = select(steep, select(dy > 0, const(f32, -1.0), const(f32, 1.0)), const(f32, 0.0))
+        across_y = select(steep, const(f32, 0.0), select(dx > 0, const(f32, 1.0), const(f32, -1.0)))
+    ox, oy = (across_x * width * 8.0).to_int(i32), (across_y * width * 8.0).to_int(i32)
+    corners = [
+        Vertex(v0.words, v0.x - ox, v0.y - oy),
+        Vertex(v1.words, v1.x - ox, v1.y - oy),
+        Vertex(v1.words, v1.x + ox, v1.y + oy),
+        Vertex(v0.words, v0.x + ox, v0.y + oy),
+    ]
+    box = bounding_box(corners, tracer.window, tracer.raster)
+    if ((dx != 0) | (dy != 0)) & (box.left < box.right) & (box.top < box.bottom):
+        trace_line(tracer, vertices, flat_words, corners, box, (fx, fy, across_x, across_y, width))
+
+
+def trace_line(
+    tracer: PrimitiveTracer, vertices: list[Vertex], flat_words: Value, corners: list[Vertex],
+    box: Box, shape: tuple[Value, Value, Value, Value, Value],
+) -> None:  # fmt: skip
+    """A line whose box is not empty. Attributes change along it and are constant across."""
+    v0, v1 = vertices
+    fx, fy, across_x, across_y, width = shape
+    upright = const(i32, 0)
+    edges = [
+        oriented_edge(a, b, upright, tracer.raster)
+        for a, b in zip(corners, corners[1:] + corners[:1], strict=True)
+    ]
+    # A position is v1 + s * direction + t * across; attributes follow s, the coordinate t.
+    cross = fx * across_y - fy * across_x
+    along_x, along_y = across_y * 16.0 / cross, -across_x * 16.0 / cross
+
+    def plane(q0: Value) -> tuple[Value, Value]:
+        return -q0 * along_x, -q0 * along_y
+
+    z0, z1 = word(v0, DEPTH), word(v1, DEPTH)
+    w0, w1 = word(v0, RECIPROCAL_W), number(word(v1, RECIPROCAL_W))
+    # The line coordinate is read as VP + C, without W: 0 at one side, 1 at the other.
+    side = 1.0 / (cross * width)
+    if tracer.key.unknowns["line_coordinate"] == "left-is-1":
+        side = -side
+    varyings = Planes([-fy * side], [fx * side], [const(f32, 0.5)], [False])
+    total = w0 + w1
+    for row, flat in zip(tracer.rows, tracer.flat, strict=True):
+        if flat:
+            add_constant(varyings, load(f32, flat_words + row * ROW_BYTES))
+            continue
+        value = number(word(v1, row))
+        a, b = plane((word(v0, row) - value) * w0)
+        varyings.a.append(a)
+        varyings.b.append(b)
+        varyings.c.append(value)
+        varyings.flat.append(False)
+        total = total + (a + b + value)
+    tracer.shader.suspect(is_nan(total))
+    low, high = depth_range(vertices)
+    za, zb = plane(z0 - z1)
+    tracer.run(
+        Primitive(
+            box, edges, v1.x, v1.y, (za, zb, z1), (*plane(w0 - w1), w1), varyings, low, high,
+            depth_offset(tracer, za, zb, high), const(i1, False),
+        )
+    )  # fmt: skip
