@@ -11,10 +11,10 @@ from tests.support.jobs import viewport
 from tests.v3d.test_frames import ARRAY, BACKGROUND, CORNERS, RED, Frame, solid, triangle
 
 from vc4lab.qpu import environment
-from vc4lab.qpu.environment import GOLDEN_BUDGET, INSTRUCTION_BUDGET
+from vc4lab.qpu.environment import DOUBT_BUDGET, ENDING_BUDGET, INSTRUCTION_BUDGET
 from vc4lab.qpu.wide import WideInterpreter
 from vc4lab.records.control import build
-from vc4lab.v3d.fragment import interpreted, tile_job
+from vc4lab.v3d.fragment import golden_draw, tile_job, tiles
 from vc4lab.v3d.fragment.tiles import TileScheduler
 from vc4lab.v3d.lists import draws
 
@@ -56,13 +56,11 @@ loop:
 
 @pytest.fixture
 def small_budgets(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same rules with less patience, so that the interpreter is not asked for millions."""
-    from vc4lab.v3d.fragment import tiles
-
+    """The same rules with less patience."""
     for module, name, value in (
         (tile_job, "FIRST_BUDGET", 1 << 9),
         (tiles, "FIRST_BUDGET", 1 << 9),
-        (draws, "GOLDEN_BUDGET", 1 << 13),
+        (golden_draw, "DOUBT_BUDGET", 1 << 7),
     ):
         monkeypatch.setattr(module, name, value)
 
@@ -91,16 +89,14 @@ def codes(frame: Frame) -> list[str]:
 
 def test_budgets_hold_what_drivers_tests_need() -> None:
     """piglit has a loop of 4,095 rounds of about 90 instructions, in either kind of shader."""
-    assert GOLDEN_BUDGET > 4095 * 90
     assert INSTRUCTION_BUDGET == environment.INSTRUCTION_BUDGET == 1 << 22
+    assert ENDING_BUDGET > INSTRUCTION_BUDGET > 4095 * 90
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_loop_beyond_the_first_budget_is_drawn(engine: str) -> None:
     """Its tiles are set aside and drawn with the whole budget; what others draw there stays."""
-    rounds = (
-        2 + (tile_job.FIRST_BUDGET if engine == "jit" else interpreted.FIRST_GOLDEN_BUDGET) // ROUND
-    )
+    rounds = 2 + (tile_job.FIRST_BUDGET if engine == "jit" else DOUBT_BUDGET) // ROUND
 
     def body(frame: Frame) -> bytes:
         return (
@@ -116,15 +112,10 @@ def test_a_loop_beyond_the_first_budget_is_drawn(engine: str) -> None:
     assert ((picture == RED) <= (short == RED)).all()
 
 
-@pytest.mark.parametrize("refused", [False, True], ids=["interpreter", "uncompiled"])
-def test_an_endless_shader_of_1080_lines_takes_a_second(
-    refused: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """All 510 tiles begin it and one sees it through; an instruction takes 5 us or more."""
-    whole = 1 << 13
-    monkeypatch.setattr(draws, "GOLDEN_BUDGET", whole)  # what is granted to the one tile
-    if not refused:
-        monkeypatch.setattr(interpreted, "GOLDEN_BUDGET", whole)
+@pytest.fixture
+def steps(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many instructions were interpreted, as the only element."""
+    golden_draw._doubts.clear()  # of frames that are not collected yet
     real, done = WideInterpreter.step, [0]
 
     def step(self: WideInterpreter) -> bool:
@@ -132,17 +123,124 @@ def test_an_endless_shader_of_1080_lines_takes_a_second(
         return real(self)
 
     monkeypatch.setattr(WideInterpreter, "step", step)
-    width, height = 1920, 1080
-    halves = [((0, 0), (width, 0), (0, height)), ((width, height), (0, height), (width, 0))]
+    return done
 
-    def body(frame: Frame) -> bytes:
-        return b"".join(loop(frame, 0, RED, half) for half in halves)
 
-    picture, _, frame = run(body, width=width, height=height, engine="interpreter")
+SIZES = ((64, 64), (128, 128), (1920, 1080))
+
+
+def halves(frame: Frame, width: int, height: int) -> bytes:
+    """Endless triangles that cover the whole screen."""
+    corners = [((0, 0), (width, 0), (0, height)), ((width, height), (0, height), (width, 0))]
+    return b"".join(loop(frame, 0, RED, half) for half in corners)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize(("width", "height"), SIZES)
+def test_an_endless_interpreted_fragment_shader_costs_few_instructions(
+    width: int, height: int, threads: int, steps: list[int]
+) -> None:
+    """An instruction takes 4 to 30 us: each thread begins one tile, compiled code says the rest."""
+    frame = Frame(width, height, engine="interpreter", threads=threads)
+    picture = frame.draw(viewport(frame.job) + halves(frame, width, height))
     assert codes(frame) == ["QPU-041"]
     assert (picture == BACKGROUND).all()
-    most = 1 << 16 if refused else 1 << 17
-    assert 510 * ROUND < done[0] - whole <= most
+    assert 0 < steps[0] <= threads * DOUBT_BUDGET + ROUND
+
+
+@pytest.mark.parametrize("stage", ["coordinate", "vertex"])
+def test_an_endless_interpreted_vertex_shader_costs_few_instructions(
+    stage: str, steps: list[int]
+) -> None:
+    frame = Frame(engine="interpreter")
+    bad = gl_shader(frame, 0, 1) if stage == "coordinate" else gl_shader(frame, 1, 0)
+    picture = frame.draw(viewport(frame.job) + bad + ARRAY)
+    assert codes(frame) == ["VTX-005"]
+    assert (picture == BACKGROUND).all()
+    assert DOUBT_BUDGET <= steps[0] <= DOUBT_BUDGET + 64
+
+
+def test_an_endless_shader_that_the_compiler_refuses_costs_few_instructions(
+    steps: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All 510 tiles begin it, one sees its small budget through."""
+    whole = 1 << 13
+    monkeypatch.setattr(golden_draw, "uncompiled_budget", lambda length: whole)
+    monkeypatch.setattr(draws.DrawPreparer, "_compiled", lambda *arguments: None)
+    frame = Frame(1920, 1080, engine="interpreter")
+    picture = frame.draw(viewport(frame.job) + halves(frame, 1920, 1080))
+    assert codes(frame) == ["QPU-041"]
+    assert (picture == BACKGROUND).all()
+    assert 510 * ROUND < steps[0] - whole <= 1 << 16
+
+
+ROUNDS_BY_COLUMN = FRAGMENT_LOOP.replace(
+    "mov r1, unif",
+    """nop
+    shr r0, x_coord, 6
+    shl r0, r0, 2
+    add r0, r0, 1
+    mov r1, 1
+    shl r1, r1, r0""",
+)
+"""2, 32, 512, 8192 rounds in the columns of tiles of a screen of 256 pixels."""
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_the_interpreter_takes_for_endless_what_compiled_code_does(
+    threads: int, steps: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tiles where a loop is short, beyond doubt, beyond the first budget, beyond the whole one."""
+    monkeypatch.setattr(golden_draw, "DOUBT_BUDGET", 1 << 6)
+    for module, name, value in (
+        (tile_job, "FIRST_BUDGET", 1 << 8),
+        (tiles, "FIRST_BUDGET", 1 << 8),
+        (tiles, "INSTRUCTION_BUDGET", 1 << 14),
+    ):
+        monkeypatch.setattr(module, name, value)
+
+    def body(frame: Frame, width: int) -> bytes:
+        job = frame.job
+        vertices = job.put(triangle((0, 0), (2 * width, 0), (0, 512)))
+        uniforms, code = job.put(struct.pack("<I", RED)), job.program(ROUNDS_BY_COLUMN)
+        data = struct.pack("<BBBBIII", 1, 12, 0, 0, code, uniforms, vertices)
+        return build(65, address=job.put(data)) + ARRAY
+
+    for width, messages in ((256, ["QPU-041"]), (192, [])):
+        expected, _, frame = run(lambda f, w=width: body(f, w), width=width, height=256)
+        assert codes(frame) == messages
+        assert (expected[:, :128] == RED).all()
+        assert (expected[:64, 128:192] == RED).all()
+        counted = frame.v3d.frames.events()
+        steps[0] = 0
+        picture, _, frame = run(
+            lambda f, w=width: body(f, w),
+            width=width,
+            height=256,
+            engine="interpreter",
+            threads=threads,
+        )
+        assert codes(frame) == messages
+        assert (picture == expected).all()
+        assert 4 * 32 * ROUND < steps[0] < 5 * 4 * 512 * ROUND
+        assert frame.v3d.frames.events() == counted
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_long_loop_survives_an_endless_one_in_another_tile(
+    engine: str, small_budgets: None
+) -> None:
+    """Both tiles are set aside; the verdict on one says nothing of the other."""
+
+    def body(frame: Frame) -> bytes:
+        endless = loop(frame, 0, BLUE, ((2, 2), (60, 2), (2, 60)))
+        del frame.__dict__["loop"]  # another program of the same text
+        frame.job.room(64)
+        return endless + loop(frame, 1 << 8, RED, ((70, 2), (120, 2), (70, 60)))
+
+    picture, _, frame = run(body, engine=engine)
+    assert codes(frame) == ["QPU-041"]
+    assert set(np.unique(picture)) == {RED, BACKGROUND}
 
 
 def test_compiled_code_ends_at_four_million_instructions() -> None:
@@ -225,20 +323,17 @@ def gl_shader(frame: Frame, coordinate: int, vertex: int) -> bytes:
 @pytest.mark.parametrize("stage", ["coordinate", "vertex"])
 def test_an_endless_vertex_shader(stage: str, engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Many draws with it, in a list that is walked natively: one overrun, one message."""
-    from vc4lab.v3d.geometry import vertex, vertex_interpreter
+    from vc4lab.v3d.geometry import vertex
 
-    if engine == "interpreter":
-        golden = vertex_interpreter.run_wide
-        monkeypatch.setattr(
-            vertex_interpreter, "run_wide", lambda *a, **k: golden(*a, **{**k, "budget": 1 << 10})
-        )
     frame = Frame(engine=engine)
     statuses = []
     shade = vertex.VertexPipeline.shade
 
     def counted(self: vertex.VertexPipeline, context: object) -> int:
-        statuses.append(shade(self, context))  # type: ignore[arg-type]
-        return statuses[-1]
+        status = shade(self, context)  # type: ignore[arg-type]
+        if self.key.engine == engine:  # not the interpreter's question to compiled code
+            statuses.append(status)
+        return status
 
     monkeypatch.setattr(vertex.VertexPipeline, "shade", counted)
     good = gl_shader(frame, 1, 1)

@@ -23,14 +23,21 @@ pixels alone would take many seconds. The JIT counts only what lies in loops.
 """
 
 GOLDEN_BUDGET = 3 << 17
-"""The same for the interpreter, which takes one or two seconds for it; loops of 4,095 rounds of 90
-instructions, which drivers' conformance tests have, fit in.
+"""The same for the interpreter on its own, which takes one or two seconds for it; loops of 4,095
+rounds of 90 instructions, which drivers' conformance tests have, fit in.
 """
 
+DOUBT_BUDGET = 1 << 12
+"""Instructions after which a draw's interpreter has compiled code find out, by
+`INSTRUCTION_BUDGET`, whether the program ends: one of its instructions takes 4 to 30 us or more.
+"""
+
+ENDING_BUDGET = 2 * INSTRUCTION_BUDGET
+"""Of the interpreter where compiled code, which counts loops only, came to the end."""
+
 UNCOMPILED_BUDGET = 1 << 15
-"""The same for programs that the compiler refused and that the interpreter runs instead: they are
-rarely meant to run, and take up to 0.2 ms an instruction. Four times the program's length, if that
-is more.
+"""The same for the interpreter where the compiler refuses the program, which is rarely meant to run
+and takes up to 0.2 ms an instruction. Four times the program's length, if that is more.
 """
 
 COMPILERS_LIMITS = frozenset(("QPU-043", "QPU-044", "QPU-045", "QPU-046"))

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import ctypes
 import threading
+from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
-from vc4lab.qpu.environment import GOLDEN_BUDGET
+from vc4lab.qpu.environment import (
+    DOUBT_BUDGET,
+    ENDING_BUDGET,
+    INSTRUCTION_BUDGET,
+    Unsupported,
+    uncompiled_budget,
+)
+from vc4lab.v3d.fragment.tile_context import DrawParams
 from vc4lab.v3d.fragment.tmu_requests import texture_numbers
 
 if TYPE_CHECKING:
@@ -16,18 +25,61 @@ if TYPE_CHECKING:
 
 _HIGHEST_ID = 1 << 30
 
+FIRST_UNCOMPILED_BUDGET = 1 << 7
+"""`FIRST_BUDGET` where the compiler refused the program. Each tile of a frame spends it on an
+endless shader, at about 5 us an instruction, and 1080 lines have 510 tiles.
+"""
+
+
+class Doubt:
+    """Whether a program may never end; shared by its draws, so that one tile of one of them pays.
+
+    It stays when the program proved to end: that may be different in the next frame.
+    """
+
+    raised = False
+
 
 class GoldenDraw:
-    """What the interpreter must know about a draw; `DrawParams.callback_id` names it."""
+    """What the interpreter must know about a draw; `DrawParams.callback_id` names it.
 
-    def __init__(self, key: FragmentKey, memory: GuestMemory, budget: int = GOLDEN_BUDGET) -> None:
+    compiled: gives the entry point of the same draw's compiled pipeline, which decides about
+    programs that take long; it may raise Unsupported. None: there is no such pipeline.
+    """
+
+    def __init__(
+        self, key: FragmentKey, memory: GuestMemory, compiled: Callable[[], int] | None = None
+    ) -> None:
         self.key = key
-        self.budget = budget
-        """Instructions for a block of pixels."""
         self.memory = memory
         self.program = key.whole_program
+        self.doubt = _doubt_of(key)
+        self.trusted = False
+        """Compiled code came to the program's end in the tiles that are rendered now."""
         self.failure: Exception | None = None
         """What ended the draw: `Unsupported`, or an error of the simulator itself."""
+        self._compiled = compiled
+
+    @property
+    def alone(self) -> bool:
+        """Whether the interpreter has to decide itself, by small budgets."""
+        return self._compiled is None
+
+    @cached_property
+    def compiled(self) -> int:
+        """Entry point of the compiled pipeline, 0 if there is none."""
+        try:
+            return 0 if self._compiled is None else self._compiled()
+        except Unsupported:
+            self._compiled = None
+            return 0
+
+    def budget(self, granted: int) -> int:
+        """Instructions for a block of pixels, in a pass that grants compiled code so many."""
+        if self.alone:
+            whole = granted >= INSTRUCTION_BUDGET
+            return uncompiled_budget(len(self.program)) if whole else FIRST_UNCOMPILED_BUDGET
+        return ENDING_BUDGET if self.trusted else DOUBT_BUDGET
 
     @cached_property
     def requests(self) -> dict[int, int]:
@@ -36,6 +88,7 @@ class GoldenDraw:
 
 
 _draws: WeakValueDictionary[int, GoldenDraw] = WeakValueDictionary()
+_doubts: WeakValueDictionary[Any, Doubt] = WeakValueDictionary()
 _lock = threading.Lock()
 _next_id = 1
 
@@ -50,6 +103,12 @@ def register(draw: GoldenDraw) -> int:
         return number
 
 
-def registered(number: int) -> GoldenDraw | None:
-    """The draw with an id, if it still lives."""
+def registered(params: int) -> GoldenDraw | None:
+    """The draw of the `DrawParams` at a host address; None if it is compiled or lives no more."""
+    number = ctypes.c_int32.from_address(params + DrawParams.offset("callback_id")).value
     return _draws.get(number)
+
+
+def _doubt_of(key: FragmentKey) -> Doubt:
+    with _lock:
+        return _doubts.setdefault((key.code_address, key.program, key.code_layout), Doubt())

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import ctypes
 
-from vc4lab.qpu.environment import GOLDEN_BUDGET, INSTRUCTION_BUDGET, Left, Unsupported
+from vc4lab.qpu.environment import Left, Unsupported
 from vc4lab.v3d.fragment.golden_draw import registered
 from vc4lab.v3d.fragment.tile_context import (
+    STATUS_DOUBTFUL,
     STATUS_ENDLESS,
     STATUS_LEFT,
     STATUS_OK,
     STATUS_UNSUPPORTED,
-    DrawParams,
     FragmentQueue,
     TileContext,
 )
@@ -26,37 +26,35 @@ _FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)
 
 QUEUES = [0]
 """How many queues of blocks were interpreted so far, by all: progress for who watches."""
-FIRST_GOLDEN_BUDGET, FIRST_UNCOMPILED_BUDGET = 1 << 8, 1 << 7
-"""`FIRST_BUDGET` of the interpreter, and where the compiler refused the program. Each tile of a
-frame spends it on an endless shader, at about 5 us an instruction, and 1080 lines have 510 tiles.
-"""
 
 
 def _run(context: int, params: int) -> int:
     queue = ctypes.c_uint64.from_address(context + TileContext.offset("batch")).value
     waiting = ctypes.c_int32.from_address(queue + FragmentQueue.offset("count"))
     count, waiting.value = waiting.value, 0
-    number = ctypes.c_int32.from_address(params + DrawParams.offset("callback_id")).value
-    draw = registered(number)
+    draw = registered(params)
     if draw is None or draw.failure is not None:
         return STATUS_UNSUPPORTED
+    decides = draw.alone or draw.trusted
+    if draw.doubt.raised and not decides:
+        return STATUS_DOUBTFUL
     from vc4lab.v3d.fragment.interpreted_queue import shade_queue
 
     QUEUES[0] += 1  # two threads that count as one do no harm
 
     granted = ctypes.c_int32.from_address(context + TileContext.offset("budget")).value
-    budget = draw.budget
-    if granted < INSTRUCTION_BUDGET:
-        budget = FIRST_GOLDEN_BUDGET if budget >= GOLDEN_BUDGET else FIRST_UNCOMPILED_BUDGET
     try:
-        shade_queue(draw, context, params, queue, count, budget)
+        shade_queue(draw, context, params, queue, count, draw.budget(granted))
     except Left as verdict:
         place = context + TileContext.offset("left")
         ctypes.c_uint32.from_address(place).value = verdict.target
         return STATUS_LEFT
     except Unsupported as verdict:
         if verdict.code == "QPU-041":  # which may be different in another tile
-            return STATUS_ENDLESS
+            if decides:
+                return STATUS_ENDLESS
+            draw.doubt.raised = True
+            return STATUS_DOUBTFUL
         draw.failure = verdict
         return STATUS_UNSUPPORTED
     except Exception as error:  # native code cannot pass it on: the report does

@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory
 
 OP_TILE, OP_CLEAR_COLOUR, OP_CLEAR_ZS, OP_LOAD, OP_STORE, OP_DRAW, OP_DRAW_PIECES = range(7)
-OP_CLEAR_MASK, OP_LOAD_FULL, OP_STORE_FULL = range(7, 10)
+OP_CLEAR_MASK, OP_LOAD_FULL, OP_STORE_FULL, OP_NOTHING = range(7, 11)
 """Kinds of `TileOp`: a, b = tile's first pixel | words | word | surface | surface | segments
 (first, count) | pieces of list (first, count; `TileJob.piece_first` says which segments a piece
-has) | byte | guest address and parts (`PART_COLOUR` …) | the same."""
+has) | byte | guest address and parts (`PART_COLOUR` …) | the same | nothing."""
 
 OP_WORDS = 4
 
@@ -326,10 +326,13 @@ class NativeFrame:
 
     def failed(self) -> list[tuple[int, int, int, int]]:
         """(chain, draw, status, address that a program was left for) of the chains that a draw
-        stopped.
+        stopped in this run.
         """
         if not self.job.failed:
             return []
-        words = self.statuses
-        parts = zip(*(words[k::STATUS_WORDS] for k in range(STATUS_WORDS)), strict=True)
-        return [(k, draw, status, to) for k, (status, draw, to) in enumerate(parts) if status]
+        words, found = self.statuses, []
+        for chain in sorted(self.order[: self.job.order_count]):
+            status, draw, left = words[STATUS_WORDS * chain : STATUS_WORDS * (chain + 1)]
+            if status:
+                found.append((chain, draw, status, left))
+        return found

@@ -26,14 +26,17 @@ from vc4lab.v3d.fragment.tile_context import (
     SETUPS,
     STATUS_BAD_LIST,
     STATUS_DEOPT,
+    STATUS_DOUBTFUL,
     STATUS_ENDLESS,
     STATUS_LEFT,
     STATUS_NEEDS_MOVER,
     STATUS_NEEDS_SETUP,
+    STATUS_UNSUPPORTED,
     TileContext,
 )
 from vc4lab.v3d.fragment.tile_job import FIRST_BUDGET, FrameWork, NativeFrame
 from vc4lab.v3d.fragment.tile_layout import MULTISAMPLE, WIDE
+from vc4lab.v3d.fragment.trial import Trial
 from vc4lab.v3d.shader_interrupts import FRAGMENTS, ShaderInterrupts
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
 
@@ -167,41 +170,97 @@ class TileScheduler:
         self._exact.clear()
         result = RenderResult()
         aside: list[int] = []
-        self._repeat(frame, result, aside)
+        doubtful: list[int] = []
+        self._repeat(frame, result, aside, doubtful)
+        trial = Trial(frame, self._workers)
+        self._decide(frame, result, trial, doubtful, aside)
+        golden = bool(doubtful)
         todo, size = sorted(aside), 1
         frame.job.budget = INSTRUCTION_BUDGET
         while todo:
             group, todo = todo[:size], todo[size:]
-            frame.again(group)
-            self._pass(frame, len(group))
-            self._repeat(frame, result, None)
+            if not golden:
+                late: list[int] = []
+                self._render(frame, result, group, None, late)
+                group, golden = late, bool(late)
+            self._decide(frame, result, trial, group, None)
             size *= 2
         frame.job.budget = FIRST_BUDGET
         for numbers in (result.bad_lists, result.unsupported, result.endless):
             numbers[:] = sorted(set(numbers))
         return result
 
-    def _repeat(self, frame: NativeFrame, result: RenderResult, aside: list[int] | None) -> None:
-        """Renders failed chains until none is left but those set aside."""
-        while failed := self._replace(frame, result, aside):
+    def _decide(
+        self,
+        frame: NativeFrame,
+        result: RenderResult,
+        trial: Trial,
+        chains: list[int],
+        aside: list[int] | None,
+    ) -> None:
+        """Renders chains with interpreted programs that take long: compiled code goes ahead, the
+        interpreter follows where that came to the end. `aside`: as always.
+        """
+        while chains:
+            doubtful: list[int] = []
+            with trial.rehearsed():
+                frame.again(chains)
+                self._pass(frame, len(chains))
+                # what is not simulated the interpreter meets as well, and knows what to report
+                failures = [row for row in frame.failed() if row[2] != STATUS_UNSUPPORTED]
+            with trial.trusted():
+                others = sorted({*chains}.difference(row[0] for row in failures))
+                self._render(frame, result, others, aside, doubtful)
+            chains = self._replace(frame, failures, result, aside, doubtful)
+            chains = sorted({*chains, *doubtful})
+
+    def _render(
+        self,
+        frame: NativeFrame,
+        result: RenderResult,
+        chains: list[int],
+        aside: list[int] | None,
+        doubtful: list[int] | None = None,
+    ) -> None:
+        """Renders chains again, until none is left but those set aside and the doubtful."""
+        if chains:
+            frame.again(chains)
+            self._pass(frame, len(chains))
+            self._repeat(frame, result, aside, doubtful)
+
+    def _repeat(
+        self,
+        frame: NativeFrame,
+        result: RenderResult,
+        aside: list[int] | None,
+        doubtful: list[int] | None = None,
+    ) -> None:
+        """Renders failed chains until none is left but those set aside and the doubtful."""
+        while failed := self._replace(frame, frame.failed(), result, aside, doubtful):
             frame.again(failed)
             self._pass(frame, len(failed))
 
     def _replace(
-        self, frame: NativeFrame, result: RenderResult, aside: list[int] | None
+        self,
+        frame: NativeFrame,
+        failed: list[tuple[int, int, int, int]],
+        result: RenderResult,
+        aside: list[int] | None,
+        doubtful: list[int] | None,
     ) -> list[int]:
         """Exchanges or leaves out draws that failed; returns the chains to render again.
 
         `aside` gets chains whose programs need the whole budget; None: they have had it.
+        `doubtful` gets those where compiled code has to find out about an interpreted program.
         """
-        failed = frame.failed()
-        if not failed:
-            return []
         chains, provided = [], set()
         renewed: dict[int, int] = {}
         for chain, number, status, target in failed:
             if status == STATUS_ENDLESS and aside is not None:
                 aside.append(chain)
+                continue
+            if status == STATUS_DOUBTFUL and doubtful is not None:
+                doubtful.append(chain)
                 continue
             chains.append(chain)
             if status == STATUS_NEEDS_MOVER:

@@ -8,13 +8,20 @@ from __future__ import annotations
 
 import copy
 import ctypes
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from vc4lab.bits import signed32
 from vc4lab.memory import MEMORY_MASK
-from vc4lab.qpu.environment import GOLDEN_BUDGET, Noted, Unsupported, uncompiled_budget
+from vc4lab.qpu.environment import (
+    DOUBT_BUDGET,
+    ENDING_BUDGET,
+    Noted,
+    Unsupported,
+    uncompiled_budget,
+)
 from vc4lab.qpu.wide import Diverged, WideEnvironment, rows_of, run_wide
 from vc4lab.simd import build
 from vc4lab.v3d.fragment.tmu_requests import Requests, texture_numbers
@@ -184,22 +191,51 @@ class VertexInterpreter:
     def __init__(self, key: VertexKey, program: Program) -> None:
         self.key = key
         self.program = program
-        asked = key.engine == "interpreter"
-        self.budget = GOLDEN_BUDGET if asked else uncompiled_budget(len(program))
+        self.alone = key.engine != "interpreter"
+        """Whether there is no compiled code to find out if the program ends."""
         self.numbers = texture_numbers(program)
         layout = f"{key.attributes} {key.total_size}"
         self.fetch = build("fetch", {"fetch": fetch_kernel(key)}, key=layout)["fetch"]
 
     def shade(self, context: VertexContext) -> int:
         """Shade the used vertices of a job; a status."""
+        budget = uncompiled_budget(len(self.program)) if self.alone else DOUBT_BUDGET
+        status = self._shade_all(context, budget)
+        if status != ENDLESS or self.alone:
+            return status
+        if self._is_endless(context):
+            return ENDLESS
+        budget = uncompiled_budget(len(self.program)) if self.alone else ENDING_BUDGET
+        return self._shade_all(context, budget)
+
+    def _is_endless(self, context: VertexContext) -> bool:
+        """Whether compiled code uses up its budget. What it writes will be written again."""
+        from vc4lab.v3d.geometry.vertex import vertex_pipeline
+
+        try:
+            pipeline = vertex_pipeline(replace(self.key, engine="exact"))
+        except Unsupported:
+            self.alone = True
+            return False
+        batches = context.batches
+        try:
+            return pipeline.shade(context) == ENDLESS
+        except Unsupported:  # the interpreter will meet it
+            return False
+        finally:
+            context.batches = batches
+
+    def _shade_all(self, context: VertexContext, budget: int) -> int:
+        batches = context.batches
         begin, end = context.first >> 4, (context.last >> 4) + 1
         for first in range(begin, end, WIDEST):
-            status = self._shade(context, first, min(first + WIDEST, end))
+            status = self._shade(context, first, min(first + WIDEST, end), budget)
             if status != DONE:
+                context.batches = batches
                 return status
         return DONE
 
-    def _shade(self, context: VertexContext, first: int, end: int) -> int:
+    def _shade(self, context: VertexContext, first: int, end: int, budget: int) -> int:
         """Shade the used vertices of the batches `first` … `end` - 1."""
         rows_in = self.key.rows_in
         inputs = np.zeros((end - first, max(rows_in, 1), LANES), np.uint32)
@@ -212,9 +248,9 @@ class VertexInterpreter:
         inputs = inputs[np.array(used) - first, :rows_in]
         try:
             try:
-                outputs = [self._run(context, inputs)]
+                outputs = [self._run(context, inputs, budget)]
             except Diverged:
-                outputs = [self._run(context, inputs[k : k + 1]) for k in range(len(used))]
+                outputs = [self._run(context, inputs[k : k + 1], budget) for k in range(len(used))]
         except _Ended as verdict:
             return verdict.status
         size = self.key.rows * ROW_BYTES
@@ -225,8 +261,8 @@ class VertexInterpreter:
                 context.batches += 1
         return DONE
 
-    def _run(self, context: VertexContext, inputs: Any) -> Any:
+    def _run(self, context: VertexContext, inputs: Any, budget: int) -> Any:
         """The VPM after the program, for each batch."""
         env = InterpretedVertices(self, context, inputs)
-        run_wide(self.program, env, settings=self.key.unknowns, budget=self.budget)
+        run_wide(self.program, env, settings=self.key.unknowns, budget=budget)
         return env.outputs

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import struct
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.bits import signed32
 from vc4lab.qpu.environment import (
     COMPILERS_LIMITS,
-    GOLDEN_BUDGET,
     Unsupported,
     left_text,
-    uncompiled_budget,
 )
 from vc4lab.qpu.operations import Signal
 from vc4lab.records.codes import Compare, CoverageUpdate, ListData
@@ -218,9 +217,7 @@ class DrawPreparer:
         quad = params.instructions, params.lookups = quad_work(program, key)
         golden = None
         if key.engine == "interpreter":
-            asked = self.engine == "interpreter"
-            budget = GOLDEN_BUDGET if asked else uncompiled_budget(len(program))
-            golden = GoldenDraw(key, self.memory, budget)
+            golden = GoldenDraw(key, self.memory, self._compiled(program, key))
             params.callback_id = register(golden)
         elif not shader.vector_graphics and not program.pieces:
             self._enter(use.state, shader, program, descriptors, (key, pipeline), quad)
@@ -311,6 +308,12 @@ class DrawPreparer:
                 self._known.clear()
             known = self._known[short] = program, *self._made(program, key)
         return known[1:]
+
+    def _compiled(self, program: Program, key: FragmentKey) -> Callable[[], int] | None:
+        """What gives the compiled entry point for an interpreted draw; None if it was refused."""
+        if self.engine != "interpreter" or len(program.learned) > MOST_WAYS:
+            return None
+        return lambda: fragment_pipeline(replace(key, engine="exact")).address
 
     def _made(self, program: Program, key: FragmentKey) -> tuple[FragmentKey, Pipeline]:
         """The pipeline of a key, that of the interpreter if nothing else can run the program."""
