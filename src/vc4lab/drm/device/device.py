@@ -115,7 +115,7 @@ class DrmDevice(Descriptions):
         )  # fmt: skip
         self.trace = trace
         self.gpu = Gpu(self.v3d, self.reporter)
-        self.gpu.on_finished = self._job_finished
+        self.gpu.on_signalled = self._job_signalled
         self.gpu.on_strict = self._strict_stop
         self.strict_stop: StrictStop | None = None
         self.syncobjs = SyncObjects()
@@ -253,6 +253,7 @@ class DrmDevice(Descriptions):
             made, self.memory.guest, os.fstat(self.memory.file.descriptor).st_ino, self.reporter,
             is_coherent=self.v3d.unknowns["dma_coherent"] == "yes",
         )  # fmt: skip
+        self.gpu.on_finished = self._job_finished
         self.supervisor.unmaps = True
         self.screen.on_flip = self._handed_over
 
@@ -264,7 +265,10 @@ class DrmDevice(Descriptions):
     def _job_finished(self, job: Job) -> None:
         if self.cpu_memory is not None:
             self.cpu_memory.job_finished(job.seqno)
-        self.supervisor.wake()
+
+    def _job_signalled(self) -> None:
+        if self.screen.flips or self.supervisor.asks:  # else it had nothing to do
+            self.supervisor.wake()
 
     def _strict_stop(self, stop: StrictStop) -> None:
         self.strict_stop = self.strict_stop or stop

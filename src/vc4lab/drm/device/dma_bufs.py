@@ -29,9 +29,7 @@ def dma_buf_ioctl(
         # who reads waits for the last job that draws into it, who writes for all that use it
         target = opened.object
         seqno = target.seqno if flags & _SYNC_WRITE else target.write_seqno
-        if gpu.finished >= seqno:
-            return 0
-        return Later(lambda: 0 if gpu.finished >= seqno else None)
+        return gpu.wait(seqno) or 0
     if (request >> 8 & 0xFF, request & 0xFF) == DMA_BUF_NAME:
         return 0
     raise Refused(errno.ENOTTY)

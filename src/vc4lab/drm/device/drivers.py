@@ -72,7 +72,7 @@ class Driver:
             if isinstance(result, Later):
                 if trace is not None:
                     trace(f"{opened}: {call.args} waits")
-                return _then(result, finish)
+                return _then(result, finish) if result.when is None else result
             answer = finish(result or 0)
         except Refused as refused:
             if trace is not None:

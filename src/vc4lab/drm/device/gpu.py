@@ -14,6 +14,7 @@ from vc4lab.drm.device.fences import Fence
 from vc4lab.drm.device.watchdog import Watchdog
 from vc4lab.drm.kernel.hardware import run_job
 from vc4lab.drm.kernel.job_reports import JobReports
+from vc4lab.drm.uapi.results import Later
 from vc4lab.drm.uapi.vc4 import HANG_REGISTERS
 from vc4lab.v3d.counters import counts
 from vc4lab.v3d.registers import BY_NAME
@@ -92,7 +93,9 @@ class Gpu:
         self.finished = 0
         self.jobs = 0
         self.on_finished: Callable[[Job], None] | None = None
-        """Called in the GPU's thread."""
+        """Called in the GPU's thread, before programs that wait for the job go on."""
+        self.on_signalled: Callable[[], None] | None = None
+        """Called in the GPU's thread after that."""
         self.on_strict: Callable[[StrictStop], None] | None = None
         self.recorder: JobRecorder | None = None
         self.on_counters: Callable[[str, dict[int, int]], None] | None = None
@@ -128,6 +131,17 @@ class Gpu:
         """Done when that job is through."""
         job = self._open.get(seqno)
         return job.done if job is not None else Fence(done=True)
+
+    def wait(self, seqno: int, deadline: float | None = None) -> Later | None:
+        """An answer when that job is through; None if it is."""
+        job = self._open.get(seqno)  # first: what is not there may have become finished
+        if self.finished >= seqno:
+            return None
+        return Later(
+            lambda: 0 if self.finished >= seqno else None,
+            deadline,
+            when=job.done.then if job is not None else None,
+        )
 
     def stop(self) -> None:
         """End the thread; the frame at hand is not drawn to its end."""
@@ -177,11 +191,13 @@ class Gpu:
         if self.recorder is not None:
             self.recorder.after(job.submit, job.objects)
         self.jobs += 1
+        if self.on_finished is not None:
+            self.on_finished(job)
         self.finished = job.seqno
         self._open.pop(job.seqno, None)
         job.done.signal()
-        if self.on_finished is not None:
-            self.on_finished(job)
+        if self.on_signalled is not None:
+            self.on_signalled()
 
     def _look(self, job: Job) -> None:
         """A job hangs: what GET_HANG_STATE will show."""

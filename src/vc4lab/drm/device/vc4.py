@@ -298,13 +298,11 @@ class Vc4:
         return self._wait(target.seqno, call.args.timeout_ns)
 
     def _wait(self, seqno: int, timeout: int) -> Later | int | None:
-        gpu = self.gpu
-        if gpu.finished >= seqno:
+        if self.gpu.finished >= seqno:
             return None
         if not timeout:
             return -errno.ETIME
-        deadline = time.monotonic() + min(timeout / 1e9, 1e6)
-        return Later(lambda: 0 if gpu.finished >= seqno else None, deadline)
+        return self.gpu.wait(seqno, time.monotonic() + min(timeout / 1e9, 1e6))
 
     def fence_of(self, target: GemObject) -> Fence | None:
         """Done when no job uses the buffer; None if that is so already."""

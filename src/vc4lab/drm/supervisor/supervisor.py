@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from vc4lab.drm.nodes.tree import Tree
@@ -39,7 +40,7 @@ SWITCH_INTERVAL = 0.0002
 """Seconds a thread of Python may keep the others waiting: the GPU's must not delay answers."""
 
 
-@dataclass
+@dataclass(slots=True, eq=False)
 class _Waiting:
     """A call whose answer comes later."""
 
@@ -81,6 +82,11 @@ class Supervisor:
         """Whether the device wants to know of every munmap; before programs start."""
         self._watched: dict[int, Callable[[], None]] = {}
         self._waiting: list[_Waiting] = []
+        """Calls that are asked about after whatever happens."""
+        self._promised: dict[_Waiting, None] = {}
+        """Calls that another thread will answer. Who takes one out answers it."""
+        self._answering = threading.Lock()
+        """Held while another thread answers, and while the listener is closed."""
         self._poller = select.poll()
         self._woken = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._poller.register(self._woken, select.POLLIN)
@@ -169,6 +175,11 @@ class Supervisor:
         if self._woken >= 0:
             os.eventfd_write(self._woken, 1)
 
+    @property
+    def asks(self) -> bool:
+        """Whether a call waits for something that `wake` may announce; from any thread."""
+        return bool(self._waiting)
+
     def _finish(self, keeper: subprocess.Popen[Any]) -> None:
         """After the socket is closed the keeper ends the programs; they may call us meanwhile."""
         ended = threading.Event()
@@ -189,6 +200,7 @@ class Supervisor:
         for waiting in self._waiting:
             self._drop(waiting)
         self._waiting.clear()
+        self._promised.clear()
         self._sweep()
         self.targets.close()
         self._keeper = None
@@ -200,8 +212,9 @@ class Supervisor:
     def _close_listener(self) -> None:
         if self._listener is not None:
             self._poller.unregister(self._listener.descriptor)
-            self._listener.close()
-            self._listener = None
+            with self._answering:
+                self._listener.close()
+                self._listener = None
 
     def _serve(self, started: Started) -> int:
         """Answer until the keeper says how the program ended; its wait status."""
@@ -249,7 +262,7 @@ class Supervisor:
             until = min(until, self._event)
         if self.files.sweep_at is not None:
             until = min(until, self.files.sweep_at)
-        for waiting in self._waiting:
+        for waiting in self._all_waiting():
             until = min(until, now + _LOOK_AFTER_WAITING)
             if waiting.later.deadline is not None:
                 until = min(until, waiting.later.deadline)
@@ -263,20 +276,19 @@ class Supervisor:
             self.device.tick(now)
             event = self.device.next_event()
         self._event = event
-        for waiting in self._waiting[:]:
-            result = self._result_of(waiting.later)
+        for waiting in self._all_waiting():
+            result = self._result_of(waiting.later) if waiting.later.when is None else None
             late = waiting.later.deadline is not None and now >= waiting.later.deadline
             if result is None and late:
                 result = waiting.later.late
-            if result is not None:
-                self._end(waiting)
+            if result is not None and self._end(waiting):
                 self._answer(waiting.call, result)
         if self.files.sweep_at is not None and now >= self.files.sweep_at:
             self._sweep()
         elif now >= self._next_sweep:
             self._sweep()
             self._look_after_waiting()
-        elif self._waiting:
+        elif self._waiting or self._promised:
             self._look_after_waiting()
 
     def _result_of(self, later: Later) -> int | None:
@@ -291,18 +303,43 @@ class Supervisor:
         if now < self._next_look:
             return
         self._next_look = now + _LOOK_AFTER_WAITING
-        for waiting in list(self._waiting):
+        for waiting in self._all_waiting():
             if self._listener is None or not self._listener.is_valid(waiting.call):
                 self._end(waiting)
                 continue
             answer = waiting.caller.interruption()
-            if answer is not None:
-                self._end(waiting)
+            if answer is not None and self._end(waiting):
                 self._answer(waiting.call, answer)
 
-    def _end(self, waiting: _Waiting) -> None:
+    def _all_waiting(self) -> list[_Waiting]:
+        if not self._promised:
+            return self._waiting[:]
+        return self._waiting + list(self._promised)
+
+    def _end(self, waiting: _Waiting) -> bool:
+        """It does not wait any more; False if another thread was faster."""
+        if waiting.later.when is not None:
+            return self._promised.pop(waiting, False) is None
         self._waiting.remove(waiting)
         self._drop(waiting)
+        return True
+
+    def _wait(self, waiting: _Waiting) -> None:
+        later = waiting.later
+        if later.when is not None:
+            self._promised[waiting] = None
+            later.when(partial(self._keep_promise, waiting))
+            return
+        if later.watch is not None:
+            self._poller.register(later.watch, select.POLLIN)
+        self._waiting.append(waiting)
+
+    def _keep_promise(self, waiting: _Waiting) -> None:
+        """Answer a call from the thread that did what it waits for."""
+        with self._answering:
+            result = waiting.later.done()
+            if result is not None and self._listener is not None and self._end(waiting):
+                self._listener.answer(waiting.call, result)
 
     def _drop(self, waiting: _Waiting) -> None:
         if waiting.later.watch is not None:
@@ -361,10 +398,7 @@ class Supervisor:
         elif isinstance(answer, Refused):
             self._answer(call, -answer.number)
         elif isinstance(answer, Later):
-            waiting = _Waiting(call, caller, answer)
-            if answer.watch is not None:
-                self._poller.register(answer.watch, select.POLLIN)
-            self._waiting.append(waiting)
+            self._wait(_Waiting(call, caller, answer))
 
     def _answer(self, call: Notification, result: int) -> None:
         if self._listener is not None:

@@ -43,3 +43,7 @@ class Later:
     """A descriptor that becomes readable when it is worth asking."""
     drop: Callable[[], None] | None = None
     """Called once when the answer was given or the caller is gone."""
+    when: Callable[[Callable[[], None]], None] | None = None
+    """Takes what to call once `done` has a result, from any thread: the answer is then given from
+    there, and nothing else is asked or woken for it. It needs no `drop`, no `watch`, and writes
+    nothing to the program."""
