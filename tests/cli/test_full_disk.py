@@ -64,6 +64,7 @@ def test_other_commands_keep_the_old_file(tmp_path):
         ("asm", source, "-o", path),
         ("run", source, "-m", "x=4096", "-o", f"x={path}"),
         ("replay", JOB, "-o", path),
+        ("replay", JOB, "--tiles", path),
     ):
         path.write_bytes(b"old")
         done = on_a_full_disk(*arguments)

@@ -181,6 +181,7 @@ TEXTS = {
     },
     "replay": {
         "--job": ["2", "9"],
+        "--tiles": ["x.nofmt", "noending"],
         "-o": ["x.nofmt", "noending"],
         "--unknown": ["x", "x=y", "", "=", "fill_rule="],
     },
@@ -239,6 +240,8 @@ def test_files_that_cannot_be_used(odd, arguments):
         ["asm", LANES, "-o", "folder"],
         ["run", LANES, "-m", "out=64", "-o", "out=none/x"],
         ["replay", JOB, "-o", "empty/x.png"],
+        ["replay", JOB, "--tiles", "empty/x.png"],
+        ["replay", JOB, "--tiles", "empty/x.csv"],
         ["replay", JOB, "--every", "empty"],
         ["demo", "--frames", "1", "--headless", "--output", "empty"],
     ],

@@ -17,6 +17,7 @@ from vc4lab.v3d.events import (
     BinningDone,
     CachesCleared,
     FrameDone,
+    FrameDrawn,
     InterruptLine,
     JobEnded,
     JobStarted,
@@ -24,7 +25,9 @@ from vc4lab.v3d.events import (
     ProgramStarted,
     V3DListeners,
 )
+from vc4lab.v3d.fragment import tile_records
 from vc4lab.v3d.lists import addresses
+from vc4lab.v3d.lists import frame as frame_module
 from vc4lab.v3d.memory_uses import Use
 from vc4lab.v3d.registers import BY_NAME
 
@@ -68,8 +71,8 @@ def test_a_job_is_told_in_order() -> None:
     draw(frame)
     told = [event for event in heard if not isinstance(event, MemoryUse)]
     assert [type(event) for event in told] == [
-        JobStarted, BinningDone, JobEnded, InterruptLine, JobStarted, FrameDone, JobEnded,
-        InterruptLine,
+        JobStarted, BinningDone, JobEnded, InterruptLine, JobStarted, FrameDrawn, FrameDone,
+        JobEnded, InterruptLine,
     ]  # fmt: skip
     starts = [event for event in told if isinstance(event, JobStarted)]
     ends = [event for event in told if isinstance(event, JobEnded)]
@@ -98,12 +101,13 @@ def test_caches_and_programs() -> None:
 
 def test_no_event_is_made_without_a_listener(monkeypatch: pytest.MonkeyPatch) -> None:
     names = [name for name, value in vars(events).items() if hasattr(value, "_fields")]
-    assert len(names) >= 8
+    assert len(names) >= 10
 
     def made(*_arguments: object) -> None:
         raise AssertionError("an event that no one hears")
 
-    for module in (events, core, program_registers, status_registers, addresses):
+    modules = (events, core, program_registers, status_registers, addresses)
+    for module in (*modules, frame_module, tile_records):
         for name in names:
             if hasattr(module, name):
                 monkeypatch.setattr(module, name, made)

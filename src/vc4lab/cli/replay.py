@@ -11,14 +11,17 @@ import typer
 from vc4lab.cli.exit_codes import ExitCode, not_drawn
 from vc4lab.cli.options import FILE, ByteOrderChoice, Engine, limits
 from vc4lab.cli.unknown_choices import HELP, METAVAR, unknowns_of
-from vc4lab.files import why
+from vc4lab.files import why, write_file
 from vc4lab.ranges import JOB, THREADS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from PIL.Image import Image
 
     from vc4lab.diagnostics import Diagnostic, Reporter
     from vc4lab.diagnostics.unknown import Unknowns
+    from vc4lab.v3d.events import FrameDrawn
 
 DAMAGE = ("DRM-002", "DRM-003")
 """Parts of the recording are missing: what was drawn is not the whole."""
@@ -64,6 +67,14 @@ def replay(
     counters: Annotated[
         bool, typer.Option("--counters", help="Print each job's performance counters.")
     ] = False,
+    tiles: Annotated[
+        Path | None,
+        typer.Option(
+            help="What each tile takes, in V3D clocks: a picture of the last job (.png ...) or a "
+            "table of all jobs (.csv).",
+            parser=FILE,
+        ),
+    ] = None,
     threads: Annotated[
         int | None,
         typer.Option(help="Worker threads for tiles; one per processor.", **limits(THREADS)),
@@ -78,6 +89,8 @@ def replay(
 
     if output is not None and not is_picture(output):
         raise _failed(f"{output}: no picture format has this ending; take .png")
+    if tiles is not None and tiles.suffix.lower() != ".csv" and not is_picture(tiles):
+        raise _failed(f"{tiles}: neither a picture nor a table has this ending; take .png or .csv")
     reporter = Reporter(strict)
     reporter.listeners.append(_show)
     try:
@@ -94,6 +107,7 @@ def replay(
             threads,
             job,
             counters,
+            tiles,
             reporter,
             decided,
         )
@@ -111,6 +125,7 @@ def _draw(
     threads: int | None,
     job: int | None,
     counters: bool,
+    tiles: Path | None,
     reporter: Reporter,
     unknowns: Unknowns,
 ) -> None:
@@ -129,6 +144,7 @@ def _draw(
         if sys.stderr.isatty():
             typer.echo(f"{name} ({number + 1}/{total})", err=True)
 
+    frames: list[tuple[str, FrameDrawn]] = []
     result = run(
         path,
         engine=engine.value,
@@ -140,11 +156,14 @@ def _draw(
         progress=progress,
         on_image=(lambda name, image: save(image, every / f"{name}.png")) if every else None,
         on_counters=_print_counters if counters else None,
+        on_tiles=(lambda name, frame: frames.append((name, frame))) if tiles else None,
     )
     if result.jobs == 0:
         raise typer.Exit(ExitCode.BAD_INPUT)
     if result.image is not None and output is not None:
         save(result.image, output)
+    if tiles is not None:
+        _save_tiles(frames, tiles, result.image, counters, save)
     size = (
         f"{result.image.width}x{result.image.height} {result.format}"
         if result.image
@@ -161,6 +180,31 @@ def _draw(
     if result.undrawn:
         typer.echo(not_drawn(result.undrawn))
         raise typer.Exit(ExitCode.NOT_DRAWN)
+
+
+def _save_tiles(
+    frames: list[tuple[str, FrameDrawn]],
+    target: Path,
+    image: Image | None,
+    counters: bool,
+    save: Callable[[Image, Path], None],
+) -> None:
+    """`--tiles`: a table of all jobs or a picture of the last one, over the run's picture."""
+    from vc4lab.v3d.fragment.tile_context import COUNTERS, DETAILED
+    from vc4lab.viewer.heat_map import heat_map, table
+
+    if target.suffix.lower() == ".csv":
+        names = [name for name in COUNTERS if counters or name not in DETAILED]
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            write_file(target, table(frames, names).encode())
+        except OSError as error:
+            raise _failed(f"{target}: {why(error)}", ExitCode.OUTPUT) from None
+    elif frames:
+        last = frames[-1][0]
+        save(heat_map(last, [frame for name, frame in frames if name == last], image), target)
+    else:
+        raise _failed(f"{target}: no tile was drawn", ExitCode.OUTPUT)
 
 
 def _print_counters(name: str, values: dict[int, int]) -> None:

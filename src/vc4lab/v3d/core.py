@@ -38,8 +38,7 @@ if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory
     from vc4lab.v3d.job_time import JobCounts
 
-FRDONE = Interrupts.FRDONE.mask
-FLDONE = Interrupts.FLDONE.mask
+FRDONE, FLDONE = Interrupts.FRDONE.mask, Interrupts.FLDONE.mask
 OUTOMEM = Interrupts.OUTOMEM.mask
 SPILLUSE = Interrupts.SPILLUSE.mask
 
@@ -113,6 +112,7 @@ class V3D:
             threads=threads,
             lint=lint,
             interrupts=self._interrupts,
+            listeners=self.listeners,
         )
         self.binning = BinningStage(
             self.executor,

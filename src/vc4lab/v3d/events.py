@@ -5,7 +5,9 @@
     with v3d.listeners.frame_done.subscribe(lambda event: print(event.frames)):
         ...
 
-Listeners look on: none of them changes a byte of what is drawn. No event is made without one.
+Listeners look on. None of them changes a byte of what is drawn or selects another implementation:
+where native code has to say more than it does otherwise, it is compiled from the same source with
+recording added, and called only while someone listens. No event is made without a listener.
 
 All events come in the thread that accesses the V3D's registers, never in the threads that draw
 tiles. A listener may read the V3D's registers' values, but must not access its bus. When it raises,
@@ -15,7 +17,7 @@ the work at hand is done to its end, and the access to the V3D's bus that had it
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from vc4lab.listeners import Listeners
@@ -90,6 +92,33 @@ class CachesCleared(NamedTuple):
     value: int
 
 
+class TileDrawn(NamedTuple):
+    """A tile was drawn: its first pixel, and what drawing it took, by the names in `COUNTERS`.
+
+    Of those, the ones that only count for performance counters are 0 unless they count
+    (`PerformanceCounters.everything`). `clocks` is how long the chip takes for it, see `job_time`.
+    """
+
+    x: int
+    y: int
+    clocks: int
+    counters: Mapping[str, int]
+
+
+class FrameDrawn(NamedTuple):
+    """Tiles of a frame were drawn and stored, in this order: a frame may be drawn in parts.
+
+    `address`, `width` and `height` are those of record 113.
+    """
+
+    address: int
+    width: int
+    height: int
+    tile_width: int
+    tile_height: int
+    tiles: tuple[TileDrawn, ...]
+
+
 class V3DListeners:
     """The listeners of one V3D, by kind of event."""
 
@@ -102,6 +131,7 @@ class V3DListeners:
         self.job_ended: Listeners[JobEnded] = Listeners(keep)
         self.binning_done: Listeners[BinningDone] = Listeners(keep)
         self.frame_done: Listeners[FrameDone] = Listeners(keep)
+        self.frame_drawn: Listeners[FrameDrawn] = Listeners(keep)
         self.interrupt_line: Listeners[InterruptLine] = Listeners(keep)
         self.program_started: Listeners[ProgramStarted] = Listeners(keep)
         self.memory_used: Listeners[MemoryUse] = Listeners(keep)

@@ -14,7 +14,7 @@ from vc4lab.v3d.fragment.golden_draw import GoldenDraw, register
 from vc4lab.v3d.fragment.pipeline import fragment_pipeline
 from vc4lab.v3d.fragment.surface import COLOUR, MASK, ZS, Surface
 from vc4lab.v3d.fragment.tile_context import DrawParams, FragmentKey
-from vc4lab.v3d.fragment.tile_job import Draw, FrameWork
+from vc4lab.v3d.fragment.tile_job import Draw, FrameWork, NativeFrame
 from vc4lab.v3d.fragment.tile_layout import PART_COLOUR, PART_ZS, SINGLE, TileLayout
 from vc4lab.v3d.fragment.tiles import RenderResult, TileScheduler
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
@@ -127,6 +127,7 @@ class Scene:
         target: Any = None,
         store: Surface | None = None,
         unknowns: Unknowns | None = None,
+        record: bool = False,
     ) -> np.ndarray:
         """Renders all draws; the colours as an array (height, width).
 
@@ -182,7 +183,8 @@ class Scene:
                 work.store_full(ZS_DUMP + 16384 * number, PART_ZS)
         settings = unknowns or (self.draws[0][0].unknowns if self.draws else DEFAULT_UNKNOWNS)
         scheduler = TileScheduler(threads, settings, target=target)
-        self.result = scheduler.run(work)
+        self.frame = NativeFrame.of(work)
+        self.result = scheduler.run(self.frame, record=record)
         self.counters = scheduler.counters()
         scheduler.close()
         if store.buffer != COLOUR or store.tiling or store.format or store.wide:

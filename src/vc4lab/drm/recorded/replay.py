@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +25,9 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
     from vc4lab.diagnostics.unknown import Unknowns
+    from vc4lab.drm.recorded.jobs import RecordedJob
     from vc4lab.memory import GuestMemory
+    from vc4lab.v3d.events import FrameDrawn
 
 Progress = Callable[[int, int, str], None]
 """`progress(number, total, name)` before each job."""
@@ -79,6 +83,7 @@ def replay(
     progress: Progress | None = None,
     on_image: Callable[[str, Image], None] | None = None,
     on_counters: Callable[[str, dict[int, int]], None] | None = None,
+    on_tiles: Callable[[str, FrameDrawn], None] | None = None,
     reporter: Reporter | None = None,
 ) -> Replay:
     """Draw every job of a run directory, or of one job directory after those before it.
@@ -101,6 +106,8 @@ def replay(
         Called with a job's name and its picture after each job that writes colour.
     on_counters
         Called with a job's name and what the modelled performance counters counted in it.
+    on_tiles
+        Called with a job's name and what each of its tiles took, once or more for a job.
     """
     check_word("engine", engine, ENGINES)
     THREADS.check_optional(threads)
@@ -125,6 +132,11 @@ def replay(
     def shot(surface: ColourSurface) -> Image:
         return picture(run.memory, surface, order or orders.of(surface.address))
 
+    def listening(job: RecordedJob) -> AbstractContextManager[object]:
+        if on_tiles is None or job not in run.wanted:
+            return nullcontext()
+        return v3d.listeners.frame_drawn.subscribe(partial(on_tiles, job.name))
+
     for number, job in enumerate(run.jobs):
         if progress is not None:
             progress(number, len(run.jobs), job.name)
@@ -133,7 +145,8 @@ def replay(
         except JobError:
             continue  # reported already; later jobs may still be whole
         before = counts(v3d.events())
-        drawn += run_job(v3d, built, job.name)
+        with listening(job):
+            drawn += run_job(v3d, built, job.name)
         if on_counters is not None and job in run.wanted:
             after = counts(v3d.events())
             on_counters(job.name, {number: after[number] - before[number] for number in after})

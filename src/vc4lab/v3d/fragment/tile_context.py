@@ -74,6 +74,9 @@ COUNTERS = (
 `FragmentKey.counting`; the others are always counted.
 """
 
+DETAILED = COUNTERS[COUNTERS.index("primitives_valid") : COUNTERS.index("quads_valid")]
+"""Those that need it."""
+
 FIRST_OF_WORK = COUNTERS.index("quads_valid")
 WORK = COUNTERS[FIRST_OF_WORK:]
 """What rendering a frame takes its time for, see `job_time`."""

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from vc4lab.simd import Struct, i32, ptr
+from vc4lab.simd import Array, Struct, i32, ptr
 from vc4lab.v3d.fragment.surface import Surface, SurfaceOp
+from vc4lab.v3d.fragment.tile_context import COUNTERS
 from vc4lab.v3d.fragment.tile_layout import (
     LAYOUTS,
     MULTISAMPLE,
@@ -84,6 +85,16 @@ class TileJob(Struct):
     frame_height = i32
     mode = i32
     budget = i32
+    records = ptr  # a TileRecord for each operation; for the variant that records
+
+
+class TileRecord(Struct):
+    """What drawing a tile took, in the place of its `OP_TILE`: `COUNTERS`, by this chain's last
+    run. Members of other operations stay 0.
+    """
+
+    counters = Array(i32, len(COUNTERS))
+    reserved = i32
 
 
 @dataclass
@@ -250,6 +261,8 @@ class NativeFrame:
         self.count = count
         self.ops, self.chains, self.keep = ops, chains, keep
         self.order = _in_order(count)
+        self.records: Any = None
+        """`TileRecord`s, if they were asked for."""
         self.statuses = (ctypes.c_int32 * (STATUS_WORDS * max(count, 1)))()
         self.draws: Any = getattr(draws, "table", None)  # filled already
         if self.draws is None:
@@ -310,6 +323,12 @@ class NativeFrame:
     def is_work(self) -> bool:
         """Whether more is to be done than moving words: draws, or samples that become pixels."""
         return bool(self.draw_list) or bool(self.job.mode & MULTISAMPLE)
+
+    def provide_records(self) -> None:
+        """Empty `records`, one for each operation."""
+        size = TileRecord.size * max(self.chains[self.count], 1)
+        self.records = (ctypes.c_char * size)()
+        self.job.records = ctypes.addressof(self.records)
 
     def set_mover(self, number: int, to_memory: bool, address: int) -> None:
         """Host address of the native code that stores to (or loads from) a surface."""

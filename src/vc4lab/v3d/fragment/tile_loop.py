@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from vc4lab.simd import (
@@ -44,6 +45,7 @@ from vc4lab.v3d.fragment.tile_job import (
     DrawEntry,
     TileJob,
     TileOp,
+    TileRecord,
 )
 from vc4lab.v3d.fragment.tile_layout import TILE_WORDS
 from vc4lab.v3d.fragment.whole_tile import clear_colour, fill_words, move_full
@@ -60,8 +62,8 @@ _DRAW = (ptr, ptr, i32)
 
 
 @staged
-def run_tiles(unknowns: Any, job_pointer: Value, context_pointer: Value) -> None:
-    """Runs chains until none is left."""
+def run_tiles(unknowns: Any, job_pointer: Value, context_pointer: Value, recording: Any) -> None:
+    """Runs chains until none is left; `recording`: with a `TileRecord` of each tile."""
     job: Any = TileJob.at(job_pointer)
     context: Any = TileContext.at(context_pointer)
     context.memory = job.memory
@@ -74,7 +76,7 @@ def run_tiles(unknowns: Any, job_pointer: Value, context_pointer: Value) -> None
     place = atomic_add(job.field_ptr("next"), const(i32, 1))
     while place < job.order_count:
         chain = load(i32, job.order + place * 4)
-        status = run_chain(unknowns, job, context, context_pointer, chain)
+        status = run_chain(unknowns, job, context, context_pointer, chain, recording)
         result = job.statuses + chain * (4 * STATUS_WORDS)
         store(result, status)
         store(result + 4, context.draw)
@@ -108,13 +110,33 @@ def add_total(context: Any, name: str, amount: Value) -> None:
     store(total, load(i64, total) + amount.zext(i64))
 
 
+def change_record(job: Any, context: Any, number: Value, moved: Sequence[Value], sign: int) -> None:
+    """Takes the counters from a tile's record before it is drawn (-1), or adds them to it (1).
+
+    `moved` are `MOVES` of the chain so far.
+    """
+    record = job.records + number * TileRecord.size
+    for counter, name in enumerate(COUNTERS):
+        place = record + counter * 4
+        if name in MOVES:
+            amount = moved[MOVES.index(name)]
+        else:
+            amount = load(i32, context.field_ptr("counters") + counter * 4)
+        store(place, load(i32, place) + amount if sign > 0 else -amount)
+
+
 @staged
-def run_chain(unknowns: Any, job: Any, context: Any, context_pointer: Value, chain: Value) -> Value:
+def run_chain(
+    unknowns: Any, job: Any, context: Any, context_pointer: Value, chain: Value, recording: Any
+) -> Value:
     """Runs the operations of one chain; stops at the first draw that fails."""
     number = load(i32, job.chains + chain * 4)
     end = load(i32, job.chains + chain * 4 + 4)
     status = const(i32, STATUS_OK)
     tiles = moved = const(i32, 0)  # loads and stores of tiles, their bytes
+    tile = number  # its operation
+    if recording:
+        change_record(job, context, tile, (tiles, moved), -1)
     while (number < end) & (status == STATUS_OK):
         pointer = job.ops + number * TileOp.size
         op: Any = TileOp.at(pointer)
@@ -122,6 +144,10 @@ def run_chain(unknowns: Any, job: Any, context: Any, context_pointer: Value, cha
         if kind == OP_TILE:
             context.tile_x = op.a
             context.tile_y = op.b
+            if recording:
+                change_record(job, context, tile, (tiles, moved), 1)
+                tile = number
+                change_record(job, context, tile, (tiles, moved), -1)
         elif (kind == OP_CLEAR_COLOUR) | (kind == OP_CLEAR_ZS) | (kind == OP_CLEAR_MASK):
             clear(unknowns, context, kind, op.a, op.b)
         elif kind == OP_LOAD_FULL:
@@ -149,6 +175,8 @@ def run_chain(unknowns: Any, job: Any, context: Any, context_pointer: Value, cha
             past = load(i32, job.piece_first + (op.a + op.b) * 4)
             status = run_segments(job, context, context_pointer, first, past)
         number = number + 1
+    if recording:
+        change_record(job, context, tile, (tiles, moved), 1)
     if status == STATUS_OK:
         add_total(context, "tiles_moved", tiles)
         add_total(context, "bytes_moved", moved)

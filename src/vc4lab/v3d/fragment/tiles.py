@@ -42,16 +42,18 @@ from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
 
 
 @lru_cache(maxsize=8)
-def tile_functions(unknowns: Unknowns = DEFAULT_UNKNOWNS, target: Any = None) -> NativeModule:
-    """Native `run_tiles(job, context)`."""
+def tile_functions(
+    unknowns: Unknowns = DEFAULT_UNKNOWNS, target: Any = None, recording: bool = False
+) -> NativeModule:
+    """Native `run_tiles(job, context)`; `recording`: the variant that fills `TileJob.records`."""
 
     def body(job: Value, context: Value) -> None:
         from vc4lab.v3d.fragment.tile_loop import run_tiles  # only when it is compiled
 
-        run_tiles(unknowns, job, context)
+        run_tiles(unknowns, job, context, recording)
 
     functions = {"run_tiles": Function(args=(ptr, ptr), returns=None, body=body)}
-    key = f"tiles-{unknowns.digest()}"
+    key = f"tiles-{unknowns.digest()}{'-recording' * recording}"
     return build("tiles", functions, target=target, float_mode="default", key=key)
 
 
@@ -129,7 +131,9 @@ class TileScheduler:
     ) -> None:
         self.threads = max(1, threads or os.cpu_count() or 1)
         self._module = tile_functions(unknowns, target)
-        self._native = self._module["run_tiles"].call
+        self._native = [self._module["run_tiles"].call]
+        """What the threads call with the frame at hand."""
+        self._records = False
         self._unknowns, self._target = unknowns, target
         self.interrupts = interrupts or ShaderInterrupts()
         self._workers = [Worker(self.interrupts.place(FRAGMENTS))]
@@ -144,8 +148,10 @@ class TileScheduler:
         self._passes = 0
         self._abandoned = False
 
-    def run(self, work: FrameWork | NativeFrame) -> RenderResult:
+    def run(self, work: FrameWork | NativeFrame, *, record: bool = False) -> RenderResult:
         """Renders a frame; tiles that need it are rendered again with exact pipelines.
+
+        `record`: with a `TileRecord` of each tile, by the variant of the loop that writes them.
 
         Raises Abandoned.
         """
@@ -157,8 +163,18 @@ class TileScheduler:
                 for number in range(len(frame.surface_list)):
                     self._provide(frame, number, to_memory=True)
                     self._provide(frame, number, to_memory=False, only_known=True)
+            if record:
+                frame.provide_records()
+            if record != self._records:
+                self._choose(record)
             self._pass(frame, frame.count)
             return self._finish(frame) if frame.job.failed else FLAWLESS
+
+    def _choose(self, recording: bool) -> None:
+        """Which variant of the tile loop runs from now on."""
+        self._records = recording
+        self._module = tile_functions(self._unknowns, self._target, recording)
+        self._native[0] = self._module["run_tiles"].call
 
     def _finish(self, frame: NativeFrame) -> RenderResult:
         """Renders chains again that a draw stopped, until none is left.
@@ -388,14 +404,14 @@ class TileScheduler:
 
     def _run(self, frame: NativeFrame, chains: int) -> None:
         if self.threads == 1 or not frame.is_work:
-            self._native(frame.address, self._workers[0].address)
+            self._native[0](frame.address, self._workers[0].address)
             return
         helpers = min(self.threads, chains) - 1
         while len(self._tasks) < helpers:
             self._start()
         for queue in self._tasks[:helpers]:
             queue.put(frame.address)
-        self._native(frame.address, self._workers[0].address)
+        self._native[0](frame.address, self._workers[0].address)
         for _ in range(helpers):
             self._done.get()
 
@@ -410,7 +426,7 @@ class TileScheduler:
 
         def loop() -> None:  # holds nothing that holds the scheduler
             while (job := queue.get()) is not None:
-                native(job, worker.address)
+                native[0](job, worker.address)
                 done.put(None)
 
         threading.Thread(target=loop, name="vc4lab-tiles", daemon=True).start()

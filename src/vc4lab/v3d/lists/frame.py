@@ -11,6 +11,7 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.records.declarations import StoreGeneral
+from vc4lab.v3d.events import FrameDrawn, V3DListeners
 from vc4lab.v3d.fragment.surface import Surface
 from vc4lab.v3d.fragment.tile_context import WORK
 from vc4lab.v3d.fragment.tile_job import Draw, NativeFrame
@@ -45,8 +46,10 @@ class FrameRenderer:
         threads: int | None,
         lint: Lint | None = None,
         interrupts: ShaderInterrupts | None = None,
+        listeners: V3DListeners | None = None,
     ) -> None:
         self.memory = memory
+        self.listeners = listeners or V3DListeners()
         self.interrupts = interrupts or ShaderInterrupts()
         self.reporter = reporter
         self.unknowns = unknowns
@@ -143,7 +146,10 @@ class FrameRenderer:
                 tile=self._tile,
                 layout=mode.layout,
             )
-        result = self.scheduler.run(frame)
+        heard = bool(self.listeners.frame_drawn.subscriptions)
+        result = self.scheduler.run(frame, record=heard)
+        if heard:
+            self._tell(frame, mode)
         preparer = self.preparer
         if preparer.late.met:
             preparer.late.report()
@@ -154,6 +160,13 @@ class FrameRenderer:
             self.refused += refused
             self.drawn -= refused
             self._report_draws(result, draws)
+
+    def _tell(self, frame: NativeFrame, mode: FrameMode) -> None:
+        """What each tile took, for those who listen."""
+        from vc4lab.v3d.fragment.tile_records import tiles_drawn
+
+        event = FrameDrawn(mode.address, mode.width, mode.height, *self._tile, tiles_drawn(frame))
+        self.listeners.frame_drawn.tell(event)
 
     def _scan(self, collector: Collector) -> ScanResult:
         """The lists of all pieces, in order."""
