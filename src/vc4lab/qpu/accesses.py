@@ -16,7 +16,6 @@ from typing import Final
 
 from vc4lab.qpu.isa import (
     LOAD_R4_SIGNALS,
-    REGFILE_SIZE,
     Alu,
     Branch,
     BranchCondition,
@@ -31,6 +30,7 @@ from vc4lab.qpu.operations import MUL_PACKS
 from vc4lab.qpu.registers import (
     ACCUMULATOR_WRITE,
     READ_NAMES,
+    REGFILE_SIZE,
     SFU_WRITES,
     TMU_WRITES,
     WRITE_NAMES,

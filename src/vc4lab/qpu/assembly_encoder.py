@@ -23,7 +23,6 @@ from vc4lab.qpu.assembly_syntax import Mistake, Slot, unknown
 from vc4lab.qpu.expressions import Symbols
 from vc4lab.qpu.isa import (
     NOP_WORD,
-    REGFILE_SIZE,
     SMALL_IMMEDIATES,
     Alu,
     Condition,
@@ -39,6 +38,7 @@ from vc4lab.qpu.mnemonics import (
     SIGNALS,
 )
 from vc4lab.qpu.operations import MUL_PACKS, ROTATE_BY_R5, AddOp, MulOp
+from vc4lab.qpu.registers import REGFILE_SIZE
 
 
 @dataclass

@@ -15,7 +15,6 @@ from vc4lab.qpu.assembly_syntax import Mistake, Slot, Text, unknown
 from vc4lab.qpu.expressions import ExpressionError, Symbols, Value, to_word
 from vc4lab.qpu.isa import (
     LINK_OFFSET,
-    REGFILE_SIZE,
     Branch,
     BranchCondition,
     Condition,
@@ -34,6 +33,7 @@ from vc4lab.qpu.mnemonics import (
     SEMAPHORES,
 )
 from vc4lab.qpu.operations import MUL_PACKS
+from vc4lab.qpu.registers import REGFILE_SIZE
 
 
 def is_only_move(slots: list[Slot]) -> bool:

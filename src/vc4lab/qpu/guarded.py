@@ -11,6 +11,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
+from vc4lab.qpu.semantics import LARGEST
 from vc4lab.simd import (
     Function,
     any_,
@@ -32,8 +33,6 @@ from .simd_ops import SimdOps
 from .unknowns import DEFAULTS, Settings
 from .words import FastWord
 
-_LARGEST = 0x7F7FFFFF
-
 
 class GuardedSemantics(FastSemantics):
     """Exact semantics over FastWords, fast as long as numbers are ordinary."""
@@ -52,7 +51,7 @@ class GuardedSemantics(FastSemantics):
         return self._lazy(bits.bitcast(f32), carry)
 
     def _guard(self, name: str, a: FastWord, b: FastWord, single: Any) -> Any:
-        strange = (single.bitcast(i32) & 0x7FFFFFFF).uge(_LARGEST)
+        strange = (single.bitcast(i32) & 0x7FFFFFFF).uge(LARGEST)
         cell = var(f32x16, single)
         slow, on = new_block(), new_block()
         jump_if(any_(strange), slow, on)

@@ -31,7 +31,7 @@ from vc4lab.qpu.operations import (
     Signal,
     Unpack,
 )
-from vc4lab.qpu.registers import READ_NAMES, REGFILE_SIZE, WRITE_NAMES
+from vc4lab.qpu.registers import READ_NAMES, WRITE_NAMES
 
 __all__ = [
     "BRANCH_DELAY_SLOTS",
@@ -152,10 +152,6 @@ class Instruction(Layout, width=64):
         """Name of the mul ALU's destination."""
         name: str = WRITE_NAMES[self.mul_file][self.waddr_mul]
         return name
-
-    def writes_regfile(self, file: File) -> bool:
-        """Whether a result goes to the physical register file ``"a"`` or ``"b"``."""
-        return any(f == file and address < REGFILE_SIZE for f, address in self.write_addresses())
 
 
 class _Conditional(Instruction):

@@ -31,9 +31,7 @@ def _clamp(ops: Ops, x: Word, low: int, high: int) -> Word:
     return ops.max_s(ops.min_s(x, ops.const(high)), ops.const(low))
 
 
-def _saturated(
-    semantics: Semantics, code: int, result: Result, overflow: Mask, carry: Mask
-) -> Word:
+def _saturated(semantics: Semantics, code: int, result: Result, carry: Mask) -> Word:
     """The part that add and sub deliver on signed overflow (values measured on chips)."""
     ops = semantics.ops
 
@@ -74,7 +72,7 @@ def _part(semantics: Semantics, code: int, result: Result) -> Word:
     if result.overflow is not None:
         overflow = result.overflow()
         carry = result.flags.get("c")
-        part = ops.select(overflow, _saturated(semantics, code, result, overflow, carry), part)
+        part = ops.select(overflow, _saturated(semantics, code, result, carry), part)
     return part
 
 

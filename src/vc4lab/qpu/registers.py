@@ -182,16 +182,3 @@ SFU_WRITES: Final = {
     Write.SFU_EXP: "exp",
     Write.SFU_LOG: "log",
 }
-
-TLB_WRITES: Final = frozenset(
-    {
-        Write.TLB_STENCIL_SETUP,
-        Write.TLB_Z,
-        Write.TLB_COLOUR_MS,
-        Write.TLB_COLOUR_ALL,
-        Write.TLB_ALPHA_MASK,
-    }
-)
-
-VPM_READS: Final = frozenset({Read.VPM, Read.VPM_BUSY, Read.VPM_WAIT})
-VPM_WRITES: Final = frozenset({Write.VPM, Write.VPM_SETUP, Write.VPM_DMA_ADDRESS})

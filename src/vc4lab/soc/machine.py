@@ -131,7 +131,7 @@ class Machine(Hardware):
         """Each gives file descriptors that end a rest of `--realtime`."""
         self._schedule_vsync()
         self.videocore.next_vsync = lambda: self._next_vsync
-        self.plan.place(self.memory, self.board, self.reporter)
+        self.plan.place(self.memory, self.reporter)
         self.processors.power_on()
         self.places.find(path, self.plan)
         self.places.follow(lambda: self.cpu)

@@ -135,11 +135,11 @@ def test_initramfs(tmp_path):
     (tmp_path / "config.txt").write_text("initramfs disk.gz followkernel\n")
     found = plan(tmp_path, "pi2")
     memory = GuestMemory(1 << 30)
-    found.place(memory, BOARDS["pi2"], Reporter())
+    found.place(memory, Reporter())
     assert memory.read(0xA000, 4) == b"disk"
     assert struct.pack("<3I", 0x54420005, 0xA000, 4) in memory.read(0x100, 200)
     (tmp_path / "config.txt").write_text("initramfs disk.gz 0x800000\n")
-    found.place(memory, BOARDS["pi2"], Reporter())
+    found.place(memory, Reporter())
     assert plan(tmp_path, "pi2").pieces[0].address == 0x800000
 
 

@@ -100,7 +100,7 @@ def test_atags(tmp_path):
     (tmp_path / "kernel7.img").write_bytes(CODE)
     (tmp_path / "cmdline.txt").write_text("quiet x=1\nsecond line\n")
     memory = GuestMemory()
-    plan_boot(tmp_path, PI2, Reporter()).place(memory, PI2, Reporter())
+    plan_boot(tmp_path, PI2, Reporter()).place(memory, Reporter())
     assert memory.read(0x8000, 4) == CODE
     tags, at = {}, 0x100
     while memory.u32(at):
@@ -166,6 +166,6 @@ def test_tags_over_an_image_at_0(tmp_path):
         config.write_text(text)
         reporter = Reporter()
         memory = GuestMemory()
-        plan_boot(tmp_path, PI2, reporter).place(memory, PI2, reporter)
+        plan_boot(tmp_path, PI2, reporter).place(memory, reporter)
         assert reporter.counts["BOOT-021"] == count
         assert (memory.read(0x100, 4) == CODE) == (count == 0)

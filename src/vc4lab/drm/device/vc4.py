@@ -21,6 +21,7 @@ from vc4lab.drm.kernel.built_job import Workspace
 from vc4lab.drm.kernel.jobs import build_submit
 from vc4lab.drm.kernel.shader_rules import Violation
 from vc4lab.drm.kernel.shaders import KnownShaders, analyse
+from vc4lab.drm.kms.formats import T_TILED
 from vc4lab.drm.uapi.ioctls import Call, ioctl
 from vc4lab.drm.uapi.results import Later, Refused, invalid, missing
 from vc4lab.drm.uapi.structures import Structure
@@ -37,7 +38,6 @@ MAX_SHADER = 1 << 20
 MAX_LABEL = 4096
 MAX_WAITING = 64
 """Jobs in the queue; a program that submits more has to wait."""
-T_TILED = 0x0700_0000_0000_0001
 WILL_NEED, DO_NOT_NEED = 0, 1
 COUNTERS = 30
 MAX_COUNTERS = 16

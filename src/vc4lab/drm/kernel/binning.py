@@ -17,6 +17,7 @@ from vc4lab.records import declarations as d
 from vc4lab.records.codes import BlockSize, IndexType
 from vc4lab.records.control import RECORDS, build, bytes_reader, parse_record
 from vc4lab.records.shader import ALIGNMENT, MAX_ATTRIBUTES, gl_record_size
+from vc4lab.v3d.lists.lint import TILE_STATE_BYTES
 
 ALLOWED = frozenset(
     [0, 1, 4, 5, 6, 7, 32, 33, 56, 64, 96, 97, 98, 99, 100, 101, 102, 103, 105, 106, 112, 254]
@@ -41,7 +42,6 @@ SPECIAL = frozenset(
 _INDEXED = struct.Struct("<BIII")
 _INDEXED_RECORD = struct.Struct("<BBIII")
 _ARRAYS = struct.Struct("<BII")
-TILE_STATE_BYTES = 48
 INITIAL_BLOCK = BlockSize.B32
 BLOCK = BlockSize.B128
 

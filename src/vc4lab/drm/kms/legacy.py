@@ -217,7 +217,7 @@ class Legacy:
     @ioctl(0xAB, "MODE_SETPROPERTY", "u64 value, u32 prop_id, u32 connector_id", master=True)
     def set_property(self, call: Call) -> Later | None:
         a = call.args
-        return self._set(call, a.connector_id, o.CONNECTOR, a.prop_id, a.value)
+        return self._set(a.connector_id, o.CONNECTOR, a.prop_id, a.value)
 
     @ioctl(
         0xBA, "MODE_OBJ_SETPROPERTY",
@@ -225,9 +225,9 @@ class Legacy:
     )  # fmt: skip
     def set_object_property(self, call: Call) -> Later | None:
         a = call.args
-        return self._set(call, a.obj_id, a.obj_type, a.prop_id, a.value)
+        return self._set(a.obj_id, a.obj_type, a.prop_id, a.value)
 
-    def _set(self, call: Call, number: int, kind: int, prop_id: int, value: int) -> Later | None:
+    def _set(self, number: int, kind: int, prop_id: int, value: int) -> Later | None:
         thing = self.resources.find(number, kind)
         prop = self.screen.registry.properties.get(prop_id)
         if prop is None or prop.name not in thing.properties:

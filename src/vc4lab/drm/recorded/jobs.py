@@ -27,6 +27,7 @@ from vc4lab.drm.uapi.submit import (
     parse_submit,
     refuse,
 )
+from vc4lab.drm.uapi.vc4 import STREAMS
 from vc4lab.files import size_text
 from vc4lab.memory import MEMORY_SIZE, GuestMemory
 from vc4lab.ranges import JOB
@@ -35,7 +36,6 @@ MAX_FILE = 16 << 20
 MAX_RUN = 1 << 30
 """Bytes of the streams of a run's jobs; blobs are read when they are wanted."""
 LOWEST = 1 << 20
-STREAMS = ("bin_cl", "shader_rec", "uniforms")
 
 _JOB_NAME = re.compile(r"job[0-9]+")
 _BLOB_NAME = re.compile(r"[0-9A-Za-z_-]+(\.z)?")

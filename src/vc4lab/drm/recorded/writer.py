@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from vc4lab.drm.uapi.submit import SURFACES, Submit
+from vc4lab.drm.uapi.vc4 import STREAMS
 from vc4lab.files import PREFIX, Unusable, size_text, why, write_file
 
 if TYPE_CHECKING:
@@ -31,7 +32,6 @@ MAX_JOBS = 10_000
 MAX_BYTES = 1 << 30
 LEVEL = 1
 """Of compression: the programs wait for it."""
-_STREAMS = ("bin_cl", "shader_rec", "uniforms")
 _NUMBERS = (
     "shader_rec_count", "width", "height", "min_x_tile", "min_y_tile", "max_x_tile", "max_y_tile",
     "clear_z", "clear_s", "flags",
@@ -128,20 +128,20 @@ class JobRecorder:
     def _write(
         self, submit: Submit, objects: Sequence[GemObject], facts: Mapping[str, Any]
     ) -> None:
-        table: dict[str, Any] = {f"{name}_size": len(getattr(submit, name)) for name in _STREAMS}
+        table: dict[str, Any] = {f"{name}_size": len(getattr(submit, name)) for name in STREAMS}
         table |= {name: getattr(submit, name) for name in _NUMBERS}
         table["clear_color"] = list(submit.clear_color)
         for name in SURFACES:
             table[name] = dict(vars(submit.surface(name)))
         table["bos"] = [self._buffer(target) for target in objects]
         table |= facts
-        size = sum(len(getattr(submit, name)) for name in _STREAMS)
+        size = sum(len(getattr(submit, name)) for name in STREAMS)
         self._take(size)
         final = self.folder / f"job{self.jobs + 1:04}"
         temporary = self.folder / (PREFIX + os.urandom(8).hex())
         try:
             temporary.mkdir()
-            for name in _STREAMS:
+            for name in STREAMS:
                 write_file(temporary / f"{name}.bin", getattr(submit, name))
             text = json.dumps(table, indent=1).encode()
             write_file(temporary / "submit.json", text)

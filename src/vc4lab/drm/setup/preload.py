@@ -19,7 +19,9 @@ NAME = "vc4lab-ioctl.so"
 PAGE = 0x10000
 """The largest page of AArch64 systems. The writable part begins so many bytes after the code."""
 _PWRITE64, _IOCTL = 68, 29
-_AARCH64, _SHARED_OBJECT = 183, 3
+AARCH64 = 183
+"""e_machine of an ELF file."""
+_SHARED_OBJECT = 3
 _LOAD, _DYNAMIC, _STACK = 1, 2, 0x6474E551
 _EXECUTE, _WRITE, _READ = 1, 2, 4
 _GLOB_DAT = 1025
@@ -144,7 +146,7 @@ def preload_object() -> bytes:
     writable = data_at + PAGE, end - data_at
     out = struct.pack(
         "<16sHHIQQQIHHHHHH",
-        b"\x7fELF\2\1\1", _SHARED_OBJECT, _AARCH64, 1, 0, 64, 0, 0, 64, 56, 4, 0, 0, 0,
+        b"\x7fELF\2\1\1", _SHARED_OBJECT, AARCH64, 1, 0, 64, 0, 0, 64, 56, 4, 0, 0, 0,
     )  # fmt: skip
     out += program(_LOAD, _READ | _EXECUTE, 0, 0, data_at, PAGE)
     out += program(_LOAD, _READ | _WRITE, data_at, *writable, PAGE)

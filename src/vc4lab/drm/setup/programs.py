@@ -11,9 +11,8 @@ from pathlib import Path
 from vc4lab.drm.nodes.foreign import ForeignTree
 from vc4lab.drm.setup.host_driver import find_driver
 from vc4lab.drm.setup.places import Brought, find_brought
+from vc4lab.drm.setup.preload import AARCH64
 from vc4lab.drm.supervisor.path_calls import PathCalls
-
-_AARCH64 = 183
 
 
 @dataclass(frozen=True)
@@ -94,4 +93,4 @@ def is_arm64(path: Path) -> bool:
         return False
     if len(head) < 20 or head[:6] != b"\x7fELF\2\1":
         return False
-    return int.from_bytes(head[18:20], "little") == _AARCH64
+    return int.from_bytes(head[18:20], "little") == AARCH64

@@ -12,10 +12,12 @@ from typing import Any
 
 from vc4lab.drm.uapi.submit import NO_BUFFER, SURFACES, Buffer, Submit, Surface
 
-_STREAMS = "bin_cl", "shader_rec", "uniforms", "bo_handles"
+STREAMS = "bin_cl", "shader_rec", "uniforms"
+"""What a program hands over with a job, besides the handles of its buffers."""
+_ARRAYS = *STREAMS, "bo_handles"
 SUBMIT_FIELDS = ", ".join(
     [
-        *(f"u64 {name}" for name in _STREAMS),
+        *(f"u64 {name}" for name in _ARRAYS),
         "u32 bin_cl_size, u32 shader_rec_size, u32 shader_rec_count, u32 uniforms_size",
         "u32 bo_handle_count, u16 width, u16 height",
         "u8 min_x_tile, u8 min_y_tile, u8 max_x_tile, u8 max_y_tile",

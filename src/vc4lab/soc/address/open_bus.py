@@ -11,6 +11,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from vc4lab.memory import BUS_PERIPHERALS
 from vc4lab.simd import (
     Array,
     Struct,
@@ -38,7 +39,6 @@ REGIONS = 1 << 32 - REGION_BITS
 READ, WRITTEN = 0, 1
 SAY = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int32)
 
-BUS_PERIPHERALS = 0x7E
 """Bits 31:24 of device registers as the VideoCore and the DMA name them."""
 OTHER_BASES = ((0x20000000, "Pi Zero or 1"), (0x3F000000, "Pi 2 or 3"))
 

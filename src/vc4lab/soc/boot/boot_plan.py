@@ -54,7 +54,7 @@ class BootPlan:
     all_cores: bool = False
     pieces: tuple[Piece, ...] = ()
 
-    def place(self, memory: GuestMemory, board: Board, reporter: Reporter) -> None:
+    def place(self, memory: GuestMemory, reporter: Reporter) -> None:
         """Write the image and what the firmware hands over into RAM."""
         memory.write(self.address, self.image)
         end = self.address + len(self.image)

@@ -24,6 +24,7 @@ from vc4lab.soc.boot.device_tree import device_tree
 from vc4lab.soc.boot.device_tree_file import BadTree, complete, read_tree, write_tree
 from vc4lab.soc.sd.card_slot import CardSlot
 from vc4lab.soc.sd.fat import BadCard, FatCard, looks_like_card
+from vc4lab.soc.videocore.videocore import SERIAL_NUMBER
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Diagnostic, Reporter
@@ -42,7 +43,6 @@ LED_CODES = {
 LARGEST_TREE = 1 << 20
 MOST_INCLUDES = 8
 ARM_64BIT_CONTROL = 0x200
-SERIAL_NUMBER = 0xC40001
 EM_ARM, EM_AARCH64 = 40, 183
 PROCESSORS = {
     EM_ARM: "ARM (32 bits)", EM_AARCH64: "AArch64", 3: "x86", 62: "x86-64", 243: "RISC-V",

@@ -13,8 +13,19 @@ from vc4lab.soc.cores import hyp
 from vc4lab.soc.cores.arm32_timer import do_timer
 from vc4lab.soc.cores.code_pages import PAGE
 from vc4lab.soc.cores.cpu import Cpu
+from vc4lab.soc.cores.engine_exceptions import (
+    ENGINE_BKPT,
+    ENGINE_DATA,
+    ENGINE_HVC,
+    ENGINE_PREFETCH,
+    ENGINE_SMC,
+    ENGINE_SVC,
+)
 from vc4lab.soc.cores.exceptions import (
     FIQ_MASKED,
+    HCR_FMO,
+    HCR_IMO,
+    HCR_TGE,
     HYP,
     IRQ_MASKED,
     MODE_MASK,
@@ -38,13 +49,10 @@ from vc4lab.soc.cores.traps import (
 HYP_ACTIONS = frozenset(trap.action for trap in HYP_TRAPS + HYP_MISTAKE_TRAPS)
 RESET_CPSR = 0x1D3
 """Supervisor mode, interrupts masked, ARM state: as the firmware's stub leaves it."""
-ENGINE_SVC, ENGINE_PREFETCH, ENGINE_DATA, ENGINE_BKPT = 2, 3, 4, 7
-ENGINE_HVC, ENGINE_SMC = 11, 13
 WFE_ARM, WFE_THUMB, YIELD_ARM, YIELD_THUMB = 0x0320F002, 0xBF20, 0x0320F001, 0xBF10
 CONDITION = 0xF << 28
 MIDR, MPIDR = (15, 0, 0, 0, 0, 4, 0), (15, 0, 0, 0, 0, 4, 5)
 """VPIDR and VMPIDR: what MIDR and MPIDR read as outside of HYP mode."""
-MIDR_1176 = (15, 0, 0, 0, 0, 0, 0)
 CPACR = (15, 0, 0, 1, 0, 0, 2)
 DFSR, IFSR = (15, 0, 0, 5, 0, 0, 0), (15, 0, 0, 5, 0, 0, 1)
 DFAR, IFAR = (15, 0, 0, 6, 0, 0, 0), (15, 0, 0, 6, 0, 0, 2)
@@ -257,11 +265,11 @@ class Arm32(Cpu):
         routing = self._routing
         if not routing:
             return False
-        bits = hyp.HCR_TGE if self.cpsr & MODE_MASK == USER else 0
+        bits = HCR_TGE if self.cpsr & MODE_MASK == USER else 0
         if exception is ArmException.IRQ:
-            bits |= hyp.HCR_IMO
+            bits |= HCR_IMO
         elif exception is ArmException.FIQ:
-            bits |= hyp.HCR_FMO
+            bits |= HCR_FMO
         return bool(routing & bits)
 
     def accepts(self, exception: ArmException) -> bool:

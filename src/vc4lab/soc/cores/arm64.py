@@ -13,7 +13,22 @@ from typing import Any
 from vc4lab.soc.cores import float_trap
 from vc4lab.soc.cores.code_pages import PAGE
 from vc4lab.soc.cores.cpu import Cpu
-from vc4lab.soc.cores.exceptions import ArmException
+from vc4lab.soc.cores.engine_exceptions import (
+    ENGINE_BKPT,
+    ENGINE_DATA,
+    ENGINE_HVC,
+    ENGINE_PREFETCH,
+    ENGINE_SMC,
+    ENGINE_SVC,
+)
+from vc4lab.soc.cores.exceptions import (
+    FIQ_MASKED,
+    HCR_FMO,
+    HCR_IMO,
+    HCR_TGE,
+    IRQ_MASKED,
+    ArmException,
+)
 from vc4lab.soc.cores.generic_timer import FREQUENCY
 from vc4lab.soc.cores.native_counter import NativeCounter
 from vc4lab.soc.cores.traps import HYP_REGISTERS, Action, timer_read, timer_write
@@ -40,21 +55,15 @@ HCR_FIRMWARE = 1 << 31
 """EL1 is AArch64."""
 MASKED = 0x3C0
 START_EL2, START_EL3 = MASKED | 0x9, MASKED | 0xD
-IRQ_MASKED, FIQ_MASKED = 1 << 7, 1 << 6
 LEVEL = 3 << 2
 """The exception level in PSTATE."""
 FLAGS = 0xF0000000
-HCR_FMO, HCR_IMO, HCR_TGE = 1 << 3, 1 << 4, 1 << 27
 SCR_IRQ, SCR_FIQ = 1 << 1, 1 << 2
 CURRENT_SPX, LOWER = 0x200, 0x400
-SYNCHRONOUS, IRQ_VECTOR, FIQ_VECTOR = 0x000, 0x080, 0x100
-ENGINE_UNDEFINED, ENGINE_SVC, ENGINE_PREFETCH, ENGINE_DATA, ENGINE_BKPT = 1, 2, 3, 4, 7
-ENGINE_HVC, ENGINE_TRAP, ENGINE_SMC = 11, 12, 13
+IRQ_VECTOR, FIQ_VECTOR = 0x080, 0x100
 EC_UNKNOWN, EC_SVC, EC_HVC, EC_BRK = 0x00, 0x15, 0x16, 0x3C
 EC_PREFETCH, EC_DATA, EC_MISALIGNED_PC = 0x20, 0x24, 0x22
 IL = 1 << 25
-SMC_WORD, SMC_MASK = 0xD4000003, 0xFFE0001F
-MDSCR = (0, 2, 2, 0, 2)
 ERET, ISB = 0xD69F03E0, 0xD5033FDF
 BRANCHES, SYSTEM = 5, 0xD5
 """Bits 28:26 of branches, exceptions and system instructions; bits 31:24 of the latter."""
@@ -79,7 +88,6 @@ class Arm64(Cpu):
         self._a64 = a64
         self._names = [a64.UC_ARM64_REG_X0 + n for n in range(29)]
         self._names += [a64.UC_ARM64_REG_X29, a64.UC_ARM64_REG_X30, a64.UC_ARM64_REG_SP]
-        self._fault_level = 0
         self._hypervisor_call = False
         self._put_off: tuple[SystemRegister, int, int] | None = None
         """What `eret` is to write: register and value, and how many instructions away it is."""

@@ -15,6 +15,8 @@ FIQ_MASKED = 1 << 6
 IRQ_MASKED = 1 << 7
 ABORT_MASKED = 1 << 8
 ALL_MASKED = FIQ_MASKED | IRQ_MASKED | ABORT_MASKED
+HCR_FMO, HCR_IMO, HCR_TGE = 1 << 3, 1 << 4, 1 << 27
+"""Bits of HCR and HCR_EL2: FIQs, IRQs, all exceptions go to HYP mode or EL2."""
 IT_AND_JAZELLE = 0x0700FC00
 """CPSR bits of an unfinished IT block and of Jazelle: an exception clears them."""
 

@@ -35,7 +35,6 @@ SCR_FIRMWARE = 0x131
 SCR = (15, 0, 0, 1, 1, 0, 0)
 HSCTLR, HCR, HSR = (15, 0, 0, 1, 0, 4, 0), (15, 0, 0, 1, 1, 4, 0), (15, 0, 0, 5, 2, 4, 0)
 HDFAR, HIFAR, HVBAR = (15, 0, 0, 6, 0, 4, 0), (15, 0, 0, 6, 0, 4, 2), (15, 0, 0, 12, 0, 4, 0)
-HCR_FMO, HCR_IMO, HCR_TGE = 1 << 3, 1 << 4, 1 << 27
 REGISTERS: dict[str, tuple[int, ...]] = {
     "HCR": HCR,
     "HDCR": (15, 0, 0, 1, 1, 4, 1),

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from vc4lab.soc.address.address_space import WINDOW
 from vc4lab.soc.address.block import ReadHandler, WriteHandler
 from vc4lab.soc.clock import NANOSECONDS
 from vc4lab.soc.debug.trace_text import describe_fields, describe_message
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from vc4lab.soc.machine import Machine
 
 CATEGORIES = ("mmio", "irq", "mailbox", "v3d")
-WINDOW = 0x0100_0000
 
 
 class UnknownCategory(ValueError):  # noqa: N818 - said to the user as it is

@@ -8,14 +8,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from vc4lab.memory import BUS_PERIPHERALS
+from vc4lab.soc.address.address_space import WINDOW
+
 if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory
     from vc4lab.soc.address.bus import Bus
 
 DEST_INC, DEST_WIDE, DEST_DREQ, DEST_IGNORE = 1 << 4, 1 << 5, 1 << 6, 1 << 7
 SRC_INC, SRC_WIDE, SRC_DREQ, SRC_IGNORE = 1 << 8, 1 << 9, 1 << 10, 1 << 11
-DEVICES = 0x7E
-WINDOW = 0x01000000
 ADDRESS_MASK = 0x3FFFFFFF
 
 
@@ -36,7 +37,7 @@ class Mover:
 
     def is_device(self, address: int) -> bool:
         """Whether a bus address names a peripheral."""
-        return address >> 24 == DEVICES
+        return address >> 24 == BUS_PERIPHERALS
 
     def physical(self, address: int, size: int) -> int:
         """The RAM of `size` bytes at a bus address. Raises BadAddress."""
@@ -46,7 +47,7 @@ class Mover:
             raise BadAddress(
                 address,
                 f"0x{address:08x} is a peripheral's address as the ARM sees it; the DMA finds it "
-                f"at 0x{DEVICES << 24 | start - window:08x}",
+                f"at 0x{BUS_PERIPHERALS << 24 | start - window:08x}",
             )
         if not self.memory.contains(start, size):
             raise BadAddress(address, f"{size} bytes at 0x{address:08x} are not in RAM")

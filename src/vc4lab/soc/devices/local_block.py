@@ -83,11 +83,6 @@ class LocalBlock(Block):
 
     # -- who is interrupted ------------------------------------------------------------------------
 
-    @property
-    def irq_core(self) -> int:
-        """The core that gets the GPU's interrupts."""
-        return self.GPU_ROUTING & 3
-
     def sources(self, core: int, fast: bool) -> int:
         """IRQ_SOURCE or FIQ_SOURCE of a core."""
         shift = 4 if fast else 0

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vc4lab.soc.boot.card import split_name
+from vc4lab.soc.sd.fat_names import FOLDER, LONG_NAME, VOLUME
+from vc4lab.soc.sd.sd_medium import SECTOR
 
-SECTOR = 512
 FAT_TYPES = (0x01, 0x04, 0x06, 0x0B, 0x0C, 0x0E)
 GPT = 0xEE
 SIGNATURE = b"\x55\xaa"
-FOLDER, VOLUME, LONG_NAME = 0x10, 0x08, 0x0F
 MOST_FOLDER_BYTES = 4 << 20
-LEAST_FAT16, LEAST_FAT32 = 4085, 65525
+LEAST_FAT16 = 4085
 
 
 class BadCard(OSError):  # noqa: N818 - said to the user as it is

@@ -40,14 +40,18 @@ from vc4lab.v3d.compute.state import (
     QpuState,
     SharedState,
 )
-from vc4lab.v3d.geometry.vpm_access import element_offsets, extended, first_address, width_shift
-
-_HORIZONTAL = 1 << 11
+from vc4lab.v3d.geometry.vpm_access import (
+    HORIZONTAL,
+    element_offsets,
+    extended,
+    first_address,
+    width_shift,
+)
 
 
 def is_rows(setup: Value) -> Value:
     """i1: horizontal 32-bit access (size 2, or the reserved 3)."""
-    return (setup & (_HORIZONTAL | 1 << 9)) == (_HORIZONTAL | 1 << 9)
+    return (setup & (HORIZONTAL | 1 << 9)) == (HORIZONTAL | 1 << 9)
 
 
 @lru_cache

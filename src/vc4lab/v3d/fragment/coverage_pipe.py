@@ -26,14 +26,16 @@ from vc4lab.simd import (
     staged,
 )
 from vc4lab.v3d.fragment.setup import (
-    CLOCKWISE_IS_FORWARD,
-    ENABLE_FORWARD,
-    ENABLE_REVERSE,
     Planes,
     bounding_box,
     oriented_edge,
 )
 from vc4lab.v3d.fragment.tile_layout import SAMPLE_BYTES
+from vc4lab.v3d.lists.render_state import (
+    CLOCKWISE_IS_FORWARD,
+    ENABLE_FORWARD,
+    ENABLE_REVERSE,
+)
 
 if TYPE_CHECKING:
     from vc4lab.v3d.fragment.tile_context import FragmentKey

@@ -41,9 +41,6 @@ ROW_BYTES = 64
 POSITION, DEPTH, RECIPROCAL_W, POINT_SIZE = 0, 1, 2, 3
 """Words of a shaded vertex in PSE form."""
 
-ENABLE_FORWARD, ENABLE_REVERSE, CLOCKWISE_IS_FORWARD = 1, 2, 4
-"""Bits 2:0 of record 96."""
-
 EDGE_LIMIT = 1 << 28
 """Edge values at a tile's origin are clamped to this: no step inside a tile is larger than 2^25."""
 

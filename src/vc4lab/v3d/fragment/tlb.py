@@ -27,7 +27,6 @@ NEVER, LESS, EQUAL, LESS_EQUAL, GREATER, NOT_EQUAL, GREATER_EQUAL, ALWAYS = rang
 """Comparison functions of the depth and stencil tests: bit 0 = less, 1 = equal, 2 = greater."""
 
 STENCIL_CELLS = ("front", "back", "front_mask", "back_mask", "front_on", "back_on")
-STENCIL_MASK_CODES = (0x01, 0x03, 0x0F, 0xFF)
 
 
 def compare(function: int, new: Value, old: Value) -> Value:

@@ -16,10 +16,7 @@ from vc4lab.v3d.fragment.primitive_tracer import (
     word,
 )
 from vc4lab.v3d.fragment.setup import (
-    CLOCKWISE_IS_FORWARD,
     DEPTH,
-    ENABLE_FORWARD,
-    ENABLE_REVERSE,
     RECIPROCAL_W,
     ROW_BYTES,
     Box,
@@ -30,6 +27,11 @@ from vc4lab.v3d.fragment.setup import (
     bounding_box,
     number,
     oriented_edge,
+)
+from vc4lab.v3d.lists.render_state import (
+    CLOCKWISE_IS_FORWARD,
+    ENABLE_FORWARD,
+    ENABLE_REVERSE,
 )
 
 

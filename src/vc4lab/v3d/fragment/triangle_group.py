@@ -30,10 +30,17 @@ from vc4lab.simd import (
 from vc4lab.v3d.fragment.batch import BATCH, CORNERS, MAX_DELTAS, PLACE_REVERSE, WAITING
 from vc4lab.v3d.fragment.coverage import COLUMNS_BELOW, ROWS_BELOW
 from vc4lab.v3d.fragment.samples import Raster
-from vc4lab.v3d.fragment.setup import CLOCKWISE_IS_FORWARD, EDGE_LIMIT, Box, VertexSource
+from vc4lab.v3d.fragment.setup import (
+    EDGE_LIMIT,
+    Box,
+    VertexSource,
+)
 from vc4lab.v3d.fragment.tile_layout import BLOCK
 from vc4lab.v3d.fragment.triangle_blocks import FOUR, four_words
 from vc4lab.v3d.fragment.triangle_planes import set_planes
+from vc4lab.v3d.lists.render_state import (
+    CLOCKWISE_IS_FORWARD,
+)
 
 _i32x8, _i64x8, _f64x8 = vec(i32, BATCH), vec(i64, BATCH), vec(f64, BATCH)
 

@@ -39,8 +39,6 @@ from vc4lab.simd import (
 from vc4lab.v3d.fragment.batch import BATCH, CORNERS, GROUPS, WAITING, TriangleBatch
 from vc4lab.v3d.fragment.samples import Raster
 from vc4lab.v3d.fragment.setup import (
-    ENABLE_FORWARD,
-    ENABLE_REVERSE,
     Box,
     VertexSource,
     substitute_clipped,
@@ -50,6 +48,10 @@ from vc4lab.v3d.fragment.tile_context import DrawParams, TileContext
 from vc4lab.v3d.fragment.triangle_blocks import list_blocks
 from vc4lab.v3d.fragment.triangle_group import Shape, corner, set_corner, set_up
 from vc4lab.v3d.geometry.primitive_decoder import RUN, TRIANGLES, Decoder, runs, take_run
+from vc4lab.v3d.lists.render_state import (
+    ENABLE_FORWARD,
+    ENABLE_REVERSE,
+)
 
 INDEX_CODES = {16: 1, 24: 2, 32: 3}
 """Index bits → data type of record 56."""

@@ -12,13 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 from vc4lab.records.codes import IndexType, PrimitiveMode, VgPrimitive
 from vc4lab.records.declarations import (
+    CompressedList,
     IndexedPrimitives,
     VertexArrayPrimitives,
     VgCoordinateArray,
     VgInline,
 )
+from vc4lab.records.primitives import ESCAPE_ABSOLUTE, ESCAPE_END
 from vc4lab.v3d.geometry.ptb_input import PRIMITIVE_TYPE
-from vc4lab.v3d.geometry.scan_context import Expansion
+from vc4lab.v3d.geometry.scan_context import FNV_PRIME, Expansion
 from vc4lab.v3d.geometry.vg_list import inline_length, vg_primitives
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
 
@@ -39,8 +41,6 @@ MAX_WORK = 1 << 22
 """Vertices of all records of a frame that are looked at."""
 
 _TABLE = 2 * MAX_RECORDS
-_COMPRESSED, _ABSOLUTE, _END = 48, 0x81, 0x80
-_FNV_PRIME = 0x01000193
 _NOTHING = (ctypes.c_char * 64)()
 _NO_RECORDS = (ctypes.c_char * (2 * Expansion.size))()
 """What a frame without such records has."""
@@ -104,7 +104,7 @@ class DirectLists:
         if self._table is None:
             self._table = (ctypes.c_char * ((_TABLE + 1) * Expansion.size))()
         words = (ctypes.c_uint32 * (_TABLE * Expansion.size // 4)).from_buffer(self._table)
-        slot = (address * _FNV_PRIME & 0xFFFFFFFF) >> 7 & (_TABLE - 1)
+        slot = (address * FNV_PRIME & 0xFFFFFFFF) >> 7 & (_TABLE - 1)
         while words[slot * 8]:
             slot = (slot + 1) & (_TABLE - 1)
         place = slot * 8
@@ -223,8 +223,8 @@ def _absolute(words: NDArray[Any]) -> bytes:
     """A list of primitives (bytes of their vertices, one row each), all in coding 3."""
     import numpy as np
 
-    codes = np.full((len(words), 1), _ABSOLUTE, np.uint8)
-    return bytes([_COMPRESSED]) + np.hstack([codes, words]).tobytes() + bytes([_END])
+    codes = np.full((len(words), 1), ESCAPE_ABSOLUTE, np.uint8)
+    return bytes([CompressedList.id]) + np.hstack([codes, words]).tobytes() + bytes([ESCAPE_END])
 
 
 def primitive_vertices(mode: int, length: int, unknowns: Unknowns) -> NDArray[Any]:

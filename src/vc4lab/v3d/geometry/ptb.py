@@ -13,6 +13,7 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from vc4lab.records.codes import VgPrimitive
 from vc4lab.records.declarations import TileBinningMode
 from vc4lab.simd import (
     Function,
@@ -51,10 +52,9 @@ if TYPE_CHECKING:
 
 KERNELS = ("points", "lines", "triangles")
 
-TRIANGLE_FAN = 6
-VG_KERNELS = {
-    kind: ("vg_trapezoids", 3) if kind in (1, 3) else ("vg_triangles", 2)
-    for kind in (1, 3, 4, 5, TRIANGLE_FAN)
+RHTS = VgPrimitive.RHT, VgPrimitive.RHT_STRIP
+VG_KERNELS: dict[int, tuple[str, int]] = {
+    kind: ("vg_trapezoids", 3) if kind in RHTS else ("vg_triangles", 2) for kind in VgPrimitive
 }
 """Native function and list primitive type of each VG primitive type."""
 
@@ -279,7 +279,7 @@ class Binner:
             return pc.DONE
         name, primitive = VG_KERNELS[kind]
         self._need_format(0x30 | primitive)
-        fan = kind == TRIANGLE_FAN
+        fan = kind == VgPrimitive.TRIANGLE_FAN
         self._set(
             mode=kind,
             index_address=address,

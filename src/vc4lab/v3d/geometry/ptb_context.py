@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from vc4lab.records import primitives
 from vc4lab.simd import Array, Struct, f32, i8, i32, i64, ptr
 from vc4lab.v3d.lists.render_state import PRIMITIVE_LIST_FORMAT, STATE_RECORD_BYTES
 
@@ -32,7 +33,7 @@ LINK_RESERVE = 6
 DONE, OUT_OF_MEMORY, PAUSED, BAD_INDEX = 0, 1, 2, 3
 """What native binning returns; after 1 and 2 it can be called again to go on."""
 
-VG_END, VG_DUMMY = 0xBFFF0000 - (1 << 32), 0xBFFF0001 - (1 << 32)
+VG_END, VG_DUMMY = primitives.VG_TERMINATOR - (1 << 32), primitives.VG_DUMMY - (1 << 32)
 """Codes among the vertices of a VG list, as signed words: end of the list, primitive left out."""
 
 CLIPPER_XY, CLIPPER_Z = 105, 106
@@ -166,5 +167,4 @@ class BinContext(Struct):
     blocks = i32  # blocks taken from the pool
     earlier = Array(i64, len(COUNTERS))  # what was counted before
     # clipper scratch
-    polygon_size = i32
     bad_index = i32

@@ -11,10 +11,12 @@ from vc4lab.simd import Value, abs_, const, i16, i32, i64, max_, min_, select, s
 from vc4lab.v3d.geometry.list_writer import append_line, append_point, append_triangle, ready
 from vc4lab.v3d.geometry.primitive_decoder import POINTS
 from vc4lab.v3d.geometry.ptb_context import DONE, BinContext, TileState
-from vc4lab.v3d.lists.render_state import RenderState
-
-ENABLE_FORWARD, ENABLE_REVERSE, CLOCKWISE_IS_FORWARD = 1, 2, 4
-"""Bits 2:0 of record 96."""
+from vc4lab.v3d.lists.render_state import (
+    CLOCKWISE_IS_FORWARD,
+    ENABLE_FORWARD,
+    ENABLE_REVERSE,
+    RenderState,
+)
 
 
 @staged

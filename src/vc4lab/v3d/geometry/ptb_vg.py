@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from vc4lab.memory.pointers import host
+from vc4lab.records.codes import VgPrimitive
 from vc4lab.simd import Value, const, i1, i32, kernel, load, max_, min_, ptr, select, staged
 from vc4lab.v3d.geometry.list_writer import ready
 from vc4lab.v3d.geometry.ptb_context import (
@@ -23,7 +24,7 @@ from vc4lab.v3d.geometry.ptb_context import (
 from vc4lab.v3d.geometry.ptb_tiles import bin_triangle, faces_away
 from vc4lab.v3d.geometry.xy_writer import append_xy_rht, append_xy_triangle
 
-RHT, RHT_STRIP, TRIANGLES, TRIANGLE_STRIP, TRIANGLE_FAN = 1, 3, 4, 5, 6
+RHT, RHT_STRIP, TRIANGLES, TRIANGLE_STRIP, TRIANGLE_FAN = (int(kind) for kind in VgPrimitive)
 
 
 @staged

@@ -11,6 +11,7 @@ from typing import Any
 
 from vc4lab.memory import MEMORY_MASK, MEMORY_SIZE
 from vc4lab.memory.pointers import host
+from vc4lab.records.codes import PrimitiveMode
 from vc4lab.simd import (
     Array,
     Struct,
@@ -50,7 +51,10 @@ LANES = 16
 WINDOW = 64
 """Triangles in a window."""
 
-TRIANGLES, TRIANGLE_STRIP, TRIANGLE_FAN = 4, 5, 6
+TRIANGLES, TRIANGLE_STRIP, TRIANGLE_FAN = (
+    int(mode)
+    for mode in (PrimitiveMode.TRIANGLES, PrimitiveMode.TRIANGLE_STRIP, PrimitiveMode.TRIANGLE_FAN)
+)
 
 TILE_MASK, NUMBER_AT = 0xFFFF, 16
 SECOND, SPECIAL = 1 << 24, 1 << 25

@@ -5,6 +5,8 @@ from __future__ import annotations
 from vc4lab.simd import Array, Struct, i32, ptr
 from vc4lab.v3d.lists.render_state import STATE_WORDS
 
+FNV_START, FNV_PRIME = 0x811C9DC5 - (1 << 32), 0x01000193
+"""Of the hash of 32-bit words, FNV-1a; the start as a signed word."""
 MAX_VERTICES = 1 << 16
 """Vertex indices in tile lists have 16 bits; one byte per vertex marks the used ones."""
 
@@ -88,7 +90,6 @@ class ScanContext(Struct):
     draws = ptr
     draw_count = i32
     draw_capacity = i32
-    used_maps = ptr
     table = ptr  # i32 hash table of draw number + 1
     table_mask = i32
     segments = ptr

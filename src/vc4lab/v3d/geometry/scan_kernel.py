@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from vc4lab.memory.pointers import host
+from vc4lab.records import declarations as d
 from vc4lab.records.control import RECORD_SIZES
 from vc4lab.simd import (
     Value,
@@ -36,7 +37,14 @@ from vc4lab.v3d.geometry.primitive_decoder import (
     EXHAUSTED,
     LIST_BUDGET,
 )
-from vc4lab.v3d.geometry.scan_context import DrawEntry, ErrorEntry, ScanContext, Segment
+from vc4lab.v3d.geometry.scan_context import (
+    FNV_PRIME,
+    FNV_START,
+    DrawEntry,
+    ErrorEntry,
+    ScanContext,
+    Segment,
+)
 from vc4lab.v3d.geometry.scan_walkers import WALKERS, forget_walk
 from vc4lab.v3d.lists.render_state import (
     STATE_RECORD_BYTES,
@@ -45,17 +53,16 @@ from vc4lab.v3d.lists.render_state import (
     apply_record_native,
 )
 
-HALT, NOP, MARKER, RESET_MARKER = 0, 1, 2, 3
-BRANCH, SUB_LIST, RETURN = 16, 17, 18
-INDEXED, ARRAY, VG_ARRAY, VG_INLINE = 32, 33, 41, 42
+HALT, NOP, MARKER, RESET_MARKER = d.Halt.id, d.Nop.id, d.Marker.id, d.ResetMarker.id
+BRANCH, SUB_LIST, RETURN = d.Branch.id, d.BranchToSublist.id, d.Return.id
+INDEXED, ARRAY = d.IndexedPrimitives.id, d.VertexArrayPrimitives.id
+VG_ARRAY, VG_INLINE = d.VgCoordinateArray.id, d.VgInline.id
 
 SYSTEM_RECORDS = {
     identifier: RECORD_SIZES[identifier]
     for identifier in (4, 5, 6, 7, 8, 24, 25, 26, 27, 28, 29, 105, 106, 112, 113, 114, 115)
 }
 """What a piece of rendering list holds besides state and primitives; Python executes those."""
-
-FNV_START, FNV_PRIME = 0x811C9DC5 - (1 << 32), 0x01000193
 
 
 @staged

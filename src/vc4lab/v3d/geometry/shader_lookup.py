@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from vc4lab.bits import Bits
-from vc4lab.memory import MEMORY_MASK, MEMORY_SIZE
+from vc4lab.memory import BUS_PERIPHERALS, MEMORY_MASK, MEMORY_SIZE
 from vc4lab.memory.pointers import host
 from vc4lab.records.declarations import GlShaderState
 from vc4lab.records.shader import (
@@ -41,7 +41,7 @@ from vc4lab.simd import (
     vec,
 )
 from vc4lab.v3d.geometry.vertex_context import VertexContext
-from vc4lab.v3d.lists.addresses import ALIGNMENT, DIRECT, MIXED, PAGE_SHIFT, PERIPHERALS
+from vc4lab.v3d.lists.addresses import ALIGNMENT, DIRECT, MIXED, PAGE_SHIFT
 from vc4lab.v3d.memory_uses import Use
 
 TAKEN = 1 << 63
@@ -101,7 +101,7 @@ def is_named(t: Any, address: Value, size: Value) -> Value:
     place = address & MEMORY_MASK
     seen = load(i8, t.pages + place.shr(PAGE_SHIFT).zext(i64)).zext(i32)
     same = (seen == DIRECT + 1) == (address.shr(30) == DIRECT)
-    inside = (place.zext(i64) + size).ule(t.ram_bytes) & (address.shr(24) != PERIPHERALS)
+    inside = (place.zext(i64) + size).ule(t.ram_bytes) & (address.shr(24) != BUS_PERIPHERALS)
     return (seen != 0) & (seen != MIXED) & same & inside
 
 

@@ -29,7 +29,7 @@ from vc4lab.simd import (
 )
 from vc4lab.v3d.geometry.vpm import LANES, ROW_BYTES, WINDOW_ROWS
 
-_HORIZONTAL, _LANED = 1 << 11, 1 << 10
+HORIZONTAL, _LANED = 1 << 11, 1 << 10
 
 
 def width_shift(word: Value) -> Value:
@@ -65,7 +65,7 @@ def element_offsets(word: Value, address: Value) -> Value:
     byte = (elements & splat(inside)) << splat(2 - shift)
     across = splat((block & (WINDOW_ROWS - 1)) * ROW_BYTES) + (words << 2)
     down = ((words + (block & 0x30)) & (WINDOW_ROWS - 1)) * ROW_BYTES + ((block & 15) << 2)
-    return select(splat((word & _HORIZONTAL) != 0), across, down) + byte
+    return select(splat((word & HORIZONTAL) != 0), across, down) + byte
 
 
 def extended(words: Value, shift: Value, extension: str) -> Value:

@@ -12,14 +12,13 @@ from collections import deque
 from typing import TYPE_CHECKING
 
 from vc4lab.listeners import Listeners
-from vc4lab.memory import MEMORY_MASK, MEMORY_SIZE
+from vc4lab.memory import BUS_PERIPHERALS, MEMORY_MASK, MEMORY_SIZE
 from vc4lab.v3d.events import MemoryUse
 from vc4lab.v3d.memory_uses import Use
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
 
-PERIPHERALS = 0x7E
 """Bits 31:24 of the bus addresses of device registers."""
 DIRECT = 3
 """Bits 31:30 of the alias that goes past the VideoCore's L2 cache; the others go through it."""
@@ -80,9 +79,9 @@ class AddressCheck:
         if len(self._known) >= MOST_RANGES:
             self._known.clear()
         self._known.add(key)
-        if self._in_ram(use, address, size, record):
+        if self._in_ram(use, address, record):
             self._inside(use, address, size, record)
-            self._one_alias(use, address, size, record)
+            self._one_alias(use, address, record)
             if self.has_direct_bus and not address >> 30:
                 self._plain(use, address, record)
             if use is Use.TILE_MEMORY:
@@ -122,8 +121,8 @@ class AddressCheck:
             address=record,
         )
 
-    def _in_ram(self, use: Use, address: int, size: int, record: int | None) -> bool:
-        if address >> 24 == PERIPHERALS:
+    def _in_ram(self, use: Use, address: int, record: int | None) -> bool:
+        if address >> 24 == BUS_PERIPHERALS:
             why = "which is where the device registers are"
         elif use in NEVER_AT_ZERO and not address & MEMORY_MASK:
             why = "where the exception vectors are: was the address never filled in?"
@@ -140,7 +139,7 @@ class AddressCheck:
             text = f"{use.words} of {size} bytes at 0x{address:08x} reaches beyond the RAM"
             self.reporter.report(use.code, text, address=record)
 
-    def _one_alias(self, use: Use, address: int, size: int, record: int | None) -> None:
+    def _one_alias(self, use: Use, address: int, record: int | None) -> None:
         """The same line both past the L2 and through it: each way may have other bytes.
 
         The table of pages only shows native code where to look closer.

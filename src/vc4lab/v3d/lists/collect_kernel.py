@@ -16,10 +16,13 @@ from vc4lab.memory import MEMORY_MASK
 from vc4lab.records.codes import TileBuffer
 from vc4lab.records.control import RECORD_SIZES
 from vc4lab.records.declarations import (
+    BranchToSublist,
     ClearColours,
     StoreFull,
     StoreGeneral,
+    TileCoordinates,
     TileRenderingMode,
+    WaitSemaphore,
 )
 from vc4lab.simd import (
     Value,
@@ -67,7 +70,7 @@ from vc4lab.v3d.lists.collect_context import (
 )
 from vc4lab.v3d.lists.render_state import PRIMITIVE_LIST_FORMAT, STATE_RECORD_BYTES
 
-COORDINATES, SUB_LIST, WAIT = 115, 17, 8
+COORDINATES, SUB_LIST, WAIT = TileCoordinates.id, BranchToSublist.id, WaitSemaphore.id
 CLEAR_COLOURS, MODE = ClearColours.id, TileRenderingMode.id
 STORE, STORE_END, STORE_FULL, LOAD_FULL, STORE_GENERAL, LOAD_GENERAL = range(24, 30)
 

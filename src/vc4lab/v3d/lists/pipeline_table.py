@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.memory import MEMORY_MASK, MEMORY_SIZE
+from vc4lab.v3d.geometry.scan_context import FNV_PRIME, FNV_START
 from vc4lab.v3d.lists.draw_context import PipelineEntry, ProgramEntry
 from vc4lab.v3d.lists.shader_state import known_places
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 PROGRAMS, PIPELINES = 1024, 8192
 """Places in the tables; at most half of them are taken."""
 
-HASH_START, HASH_PRIME, HASH_SHIFT = 0x811C9DC5 - (1 << 32), 0x01000193, 15
+HASH_START, HASH_PRIME, HASH_SHIFT = FNV_START, FNV_PRIME, 15
 """FNV-1a over words."""
 
 

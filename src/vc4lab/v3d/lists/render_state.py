@@ -15,9 +15,10 @@ from vc4lab.simd import Struct, Value, f32, i8, i16, i32, load, staged, store
 
 PRIMITIVE_LIST_FORMAT = 56
 GL_SHADER, NV_SHADER, VG_SHADER, VG_INLINE_SHADER = 64, 65, 66, 67
-CONFIGURATION = 96
 POINT_SIZE, LINE_WIDTH, RHT_BOUNDARY = 98, 99, 100
 CLIP_WINDOW, VIEWPORT_OFFSET = 102, 103
+ENABLE_FORWARD, ENABLE_REVERSE, CLOCKWISE_IS_FORWARD = 1, 2, 4
+"""Bits 2:0 of record 96."""
 
 TRIANGLES_16_BIT = 0x12
 """Record 56 for triangles with 16-bit indices: what the binner writes unless told otherwise."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from vc4lab.soc.devices.dma_transfer import ADDRESS_MASK, DEVICES
+from vc4lab.soc.devices.dma_transfer import ADDRESS_MASK, BUS_PERIPHERALS
 from vc4lab.soc.videocore.vpu.forms import LR, SP
 from vc4lab.soc.videocore.vpu.instructions import Instruction, class_of, decode
 from vc4lab.soc.videocore.vpu.memory import Fault, VpuMemory
@@ -104,13 +104,13 @@ class Core:
 
     def _load(self, address: int, size: int) -> int:
         address &= WORD
-        if address >> 24 == DEVICES:
+        if address >> 24 == BUS_PERIPHERALS:
             self._tell_time()
         return self.memory.load(address, size)
 
     def _store(self, address: int, size: int, value: int) -> None:
         address &= WORD
-        device = address >> 24 == DEVICES
+        device = address >> 24 == BUS_PERIPHERALS
         if device:
             self._tell_time()
         self.memory.store(address, size, value)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from vc4lab.soc.devices.dma_transfer import ADDRESS_MASK, DEVICES, WINDOW
+from vc4lab.soc.devices.dma_transfer import ADDRESS_MASK, BUS_PERIPHERALS, WINDOW
 
 if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory
@@ -33,7 +33,7 @@ class VpuMemory:
         """The RAM of an access, None for a device."""
         if address % size and not self._misaligned:
             raise Fault(f"a misaligned {what} of {size} bytes at 0x{address:08x}")
-        if address >> 24 == DEVICES:
+        if address >> 24 == BUS_PERIPHERALS:
             return None
         return self._ram(address, size, f"a {what} of {size} bytes")
 
@@ -44,7 +44,7 @@ class VpuMemory:
         if 0 <= offset < WINDOW:
             raise Fault(
                 f"{what} at 0x{address:08x}, a peripheral's address as the ARM sees it; the VPU "
-                f"finds it at 0x{DEVICES << 24 | offset:08x}"
+                f"finds it at 0x{BUS_PERIPHERALS << 24 | offset:08x}"
             )
         if not self._memory.contains(start, size):
             raise Fault(f"{what} at 0x{address:08x}, where nothing is")
@@ -78,6 +78,6 @@ class VpuMemory:
         """A halfword of code: only RAM has any."""
         if address & 1:
             raise Fault(f"code at the odd address 0x{address:08x}")
-        if address >> 24 == DEVICES:
+        if address >> 24 == BUS_PERIPHERALS:
             raise Fault(f"code at 0x{address:08x}, where there is no RAM")
         return self._memory.u16(self._ram(address, 2, "code"))

@@ -62,10 +62,6 @@ def _quotient(a: int, b: int) -> int:
     return -magnitude if (a < 0) != (b < 0) else magnitude
 
 
-def _divided(a: int, b: int) -> int:
-    return 0
-
-
 @dataclass(frozen=True)
 class Operation:
     """One row.
