@@ -236,6 +236,13 @@ def test_a_program_without_end_is_run() -> None:
     assert not decides("brr -, 0\n nop ; nop\n nop ; nop\n nop ; nop\n" + Z + COLOUR + END)
 
 
+def test_short_programs_are_worth_a_look() -> None:
+    """Blended colours, as drivers shade them; what only writes a constant is not."""
+    for text, expected in ((BLENDED, True), (MOVED, True), (Z + COLOUR + END, False)):
+        drawn = FragmentKey(program=words(text), n_varyings=1, depth_function=1)
+        assert rejects_early(drawn, drawn.whole_program) == expected
+
+
 def test_draws_that_see_every_block() -> None:
     plain = key(TESTED)
     assert rejects_early(plain, plain.whole_program)
