@@ -43,8 +43,10 @@ from vc4lab.v3d.fragment.tmu_requests import Requests, texture_numbers
 INLINED_REQUESTS = 2
 """Programs with more requests of one texture kind call a function for them: they compile faster."""
 
-INLINED_NEAREST = 8
-"""The same where a request is little more than an address."""
+INLINED_NEAREST = 16
+"""The same where a request is little more than an address, of which those of a filter kernel share
+most.
+"""
 
 
 @dataclass
