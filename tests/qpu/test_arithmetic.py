@@ -14,6 +14,7 @@ import pytest
 from vc4lab.qpu import sfu
 from vc4lab.qpu.harness import Runner
 from vc4lab.qpu.numpy_ops import NumpyOps
+from vc4lab.qpu.operations import AddOp, MulOp
 from vc4lab.qpu.simd_ops import integer_low
 from vc4lab.qpu.unknowns import DEFAULTS
 from vc4lab.simd import Function, Target, build, f32x16, load, ptr, store, targets
@@ -267,3 +268,26 @@ def test_constant_colours_are_packed_while_compiling(rounding: str) -> None:
         golden = Runner(words + END, settings=settings).run({})
         native = Runner(words + END, "jit", settings=settings).run({})
         assert golden.differences(native) == []
+
+
+@pytest.mark.parametrize("target", targets(), ids=lambda target: target.level)
+def test_all_products_of_bytes_natively(target: Target) -> None:
+    """v8muld of every two bytes, and a byte copied to all four: of r4's unpack, of a pack."""
+    words = [
+        alu(op_mul=MulOp.V8MULD, cond_mul=1, raddr_a=0, raddr_b=0, mul_a=6, mul_b=7, waddr_mul=33),
+        alu(op_add=AddOp.OR, cond_add=1, raddr_a=0, unpack=3, add_a=6, add_b=6, waddr_add=34),
+        alu(op_add=AddOp.OR, cond_add=1, raddr_b=0, add_a=7, add_b=7, waddr_add=1, pack=3),
+        *END,
+    ]
+    golden, native = Runner(words), Runner(words, "jit", target=target)
+    ramp = np.arange(64, dtype=np.uint8)
+    for step in range(1024):
+        a, b = ramp + np.uint8(64 * (step & 3)), np.full(64, step >> 2, np.uint8)
+        given = {("a", 0): a.view(np.uint32), ("b", 0): b.view(np.uint32)}
+        found = native.run(given).registers
+        products = (a.astype(np.uint32) * b + 127) // 255
+        assert found["r", 1].view(np.uint8).tolist() == products.tolist()
+        assert found["r", 2].view(np.uint8).tolist() == np.repeat(a[3::4], 4).tolist()
+        assert found["a", 1].view(np.uint8).tolist() == np.repeat(b[::4], 4).tolist()
+        if step % 64 == 0:
+            assert golden.run(given).differences(native.run(given)) == []

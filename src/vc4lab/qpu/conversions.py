@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from .ops import Ops, Word
+from .ops import REPLICATE, Ops, Word
 from .unknowns import Settings
-
-REPLICATE = 0x01010101
-"""Multiplier that copies a byte to all four bytes."""
 
 
 def half_to_float(ops: Ops, half: Word) -> Word:

@@ -20,6 +20,9 @@ FTOI_PLAIN, FTOI_LIMIT = 0x4F000000, 0x5E000000
 may stop anywhere beyond; what is above bit 30 of a smaller one still fits 32 bits.
 """
 
+REPLICATE = 0x01010101
+"""Multiplier that copies a byte to all four bytes."""
+
 
 class Ops(ABC):
     """Primitives over words and masks. Shift counts are words whose lanes are already 0..31."""
@@ -146,6 +149,10 @@ class Ops(ABC):
 
     def shrc(self, a: Word, n: int) -> Word:
         return self.shr(a, self.const(n))
+
+    def replicate(self, a: Word, byte: int) -> Word:
+        """One of a word's bytes (0 is the lowest) in all four."""
+        return self.mul(self.andc(self.shrc(a, 8 * byte), 0xFF), self.const(REPLICATE))
 
     def min_s(self, a: Word, b: Word) -> Word:
         return self.select(self.gt(a, b), b, a)

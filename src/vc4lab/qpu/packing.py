@@ -5,7 +5,7 @@ Source: hardware reference 4.9.
 
 from __future__ import annotations
 
-from .conversions import REPLICATE, float_to_half, half_to_float
+from .conversions import float_to_half, half_to_float
 from .operations import Pack, Unpack
 from .ops import Mask, Ops, Word
 from .semantics import Result, Semantics
@@ -22,7 +22,7 @@ def unpack(semantics: Semantics, code: int, word: Word, as_float: bool) -> Word:
             return half_to_float(ops, half)
         return ops.sar(ops.shlc(half, 16), ops.const(16))
     if code == Unpack.B8D_REPLICATED:
-        return ops.mul(ops.shrc(word, 24), ops.const(REPLICATE))
+        return ops.replicate(word, 3)
     byte = ops.andc(ops.shrc(word, 8 * (code - Unpack.B8A)), 0xFF)
     return semantics.byte_to_float(byte) if as_float else byte
 
@@ -81,7 +81,7 @@ def insert(ops: Ops, code: int, part: Word, old: Word) -> Word:
     if code in (Pack.NONE, Pack.SAT32):
         return part
     if code in (Pack.B8_ALL, Pack.SAT8_ALL):
-        return ops.mul(ops.andc(part, 0xFF), ops.const(REPLICATE))
+        return ops.replicate(part, 0)
     if code in (Pack.H16A, Pack.SAT16A):
         shift, mask = 0, 0xFFFF
     elif code in (Pack.H16B, Pack.SAT16B):

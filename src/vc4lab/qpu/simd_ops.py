@@ -49,6 +49,7 @@ from vc4lab.simd import (
     var,
     vec,
 )
+from vc4lab.simd.trace import current
 
 from .ops import FTOI_LIMIT, FTOI_PLAIN, Mask, Ops, Word
 
@@ -163,13 +164,20 @@ class SimdOps(Ops):
     def bytes_mul(self, a: Word, b: Word) -> Word:
         x, y = a.bitcast(_HALVES), b.bitcast(_HALVES)
 
-        def product(p: Value, q: Value) -> Value:
-            t = p * q + 127
-            return (t + t.shr(8) + 1).shr(8)  # == t // 255 for t < 65535
+        even = (x & 255) * (y & 255) + 128
+        odd = x.shr(8) * y.shr(8) + 128
+        # (t + (t >> 8)) >> 8 == (t - 1) // 255 for t <= 255 * 255 + 128; the first sum is t * 257,
+        # of which processors give the upper half.
+        even = (even.zext(i32) * 257).shr(16).trunc(i16)
+        odd = (odd + odd.shr(8)) & 0xFF00
+        return (even | odd).bitcast(i32x16)
 
-        even = product(x & 255, y & 255)
-        odd = product(x.shr(8), y.shr(8))
-        return (even | (odd << 8)).bitcast(i32x16)
+    def replicate(self, a: Word, byte: int) -> Word:
+        # Where no instruction moves bytes by an index, a product is shorter.
+        if current().module.target.level == "sse2":
+            return super().replicate(a, byte)
+        places = [4 * lane + byte for lane in range(16) for _ in range(4)]
+        return shuffle(a.bitcast(_BYTES), places).bitcast(i32x16)
 
     def eq(self, a: Word, b: Word) -> Mask:
         return a == b

@@ -167,6 +167,9 @@ class FastOps(Ops):
     def bytes_mul(self, a: FastWord, b: FastWord) -> FastWord:
         return self._two("bytes_mul", a, b)
 
+    def replicate(self, a: FastWord, byte: int) -> FastWord:
+        return FastWord(self.simd.replicate(a.bits(), byte), fixed=True)
+
     def min_s(self, a: FastWord, b: FastWord) -> FastWord:
         return self._two("min_s", a, b)
 
