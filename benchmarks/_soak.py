@@ -3,10 +3,11 @@
     make soak VC4_DRIVER=DIR MINUTES=30
 
 Programs run in turn and together, some are killed, round after round, all under one supervisor.
-After each round, when none of them is left, this process is looked at: its resident memory, its
-share of memory that others map too, the blocks of the memory file, descriptors, GEM handles,
-buffers. From the fifth minute on nothing may grow by more than a percent or 4 MiB. The table goes
-to standard output and to ``benchmarks/soak.json``.
+After each round, when none of them is left, this process is looked at: its resident memory, how
+much of that is its own (of no file), the blocks of the memory file, descriptors, GEM handles,
+buffers. From the fifth minute on nothing may grow by more than a percent or 4 MiB. Its share of
+files that other processes map as well (pss) is shown but not judged: it goes up and down with
+whatever else the machine runs. The table goes to standard output and to ``benchmarks/soak.json``.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ WARM_MINUTES = 5.0
 ALLOWED_SHARE, ALLOWED_BYTES = 0.01, 4 << 20
 LOOKS = 3
 """The median of so many looks at the beginning and at the end is compared."""
-UNITS = {"rss": 1 << 20, "pss": 1 << 20, "file": 1 << 20}
+UNITS = {"rss": 1 << 20, "own": 1 << 20, "pss": 1 << 20, "file": 1 << 20}
 
 ROUNDS = """
 import os, signal, subprocess, sys, time, json
@@ -86,6 +87,7 @@ def look(device: DrmDevice) -> dict[str, float]:
     files = list(device.core.files)
     return {
         "rss": int(sizes["Rss"][1]) * 1024,
+        "own": int(sizes["Anonymous"][1]) * 1024,
         "pss": int(sizes["Pss"][1]) * 1024,
         "file": os.fstat(device.memory.file.descriptor).st_blocks * 512,
         "descriptors": len(os.listdir("/proc/self/fd")),
@@ -129,7 +131,7 @@ def judge(rows: list[dict[str, float]], warm: float) -> dict[str, dict[str, Any]
     """Each figure at the end of the warm-up and at the end of all."""
     steady = [row for row in rows if row["minute"] >= warm] or rows[-1:]
     result = {}
-    for name in ("rss", "pss", "file", "descriptors", "files", "handles", "buffers", "threads"):
+    for name in ("rss", "own", "file", "descriptors", "files", "handles", "buffers", "threads"):
         first = statistics.median(row[name] for row in steady[:LOOKS])
         last = statistics.median(row[name] for row in steady[-LOOKS:])
         room = max(first * ALLOWED_SHARE, ALLOWED_BYTES if name in UNITS else 0)

@@ -158,7 +158,7 @@ def parse_gl(read: Reader, address: int, count: int, extended: bool = False) -> 
     return GlShader(GlShaderRecord.from_bytes(data), tuple(arrays), extended)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def _attribute(data: bytes, wide_stride: bytes) -> Attribute:
     """The same few arrays come again and again."""
     array = AttributeRecord.from_bytes(data)

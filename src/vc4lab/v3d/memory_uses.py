@@ -24,6 +24,7 @@ class Use(Enum):
     def __init__(self, words: str, code: str) -> None:
         self.words = words
         self.code = code
+        self.number = len(type(self).__members__)
 
     __hash__ = object.__hash__  # an Enum's own is written in Python
 

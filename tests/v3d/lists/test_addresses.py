@@ -56,6 +56,20 @@ def test_what_is_wrong(
     assert check.reporter.counts[code] == 1, "each range is looked at once"
 
 
+def test_each_use_address_and_size_is_looked_at(check: AddressCheck) -> None:
+    """Ranges that differ in one of the three by very much or very little."""
+    beyond = [0xC0000000 | RAM, (0xC0000000 | RAM) + 8, 0xFFFFFFF8]
+    for use in (Use.CODE, Use.TEXTURE, Use.ATTRIBUTES):
+        for address in beyond:
+            for size in (1, 2, 256, 1 << 30):
+                check.uses(use, address, size)
+    assert check.reporter.counts["MEM-001"] == 36
+    for use in (Use.CODE, Use.TEXTURE, Use.ATTRIBUTES):
+        for address in beyond:
+            check.uses(use, address, 256)
+    assert check.reporter.counts["MEM-001"] == 36
+
+
 def test_two_aliases_of_one_line(check: AddressCheck) -> None:
     check.uses(Use.LIST, 0x4010_0000, 64)
     check.uses(Use.LIST, 0x0010_0020, 64)

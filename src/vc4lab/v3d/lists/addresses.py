@@ -58,7 +58,8 @@ class AddressCheck:
         self.used: Listeners[MemoryUse] = used or Listeners()
         self._pages = (ctypes.c_uint8 * (MEMORY_SIZE >> PAGE_SHIFT))()
         self._lines: dict[int, int] = {}
-        self._known: set[tuple[Use, int, int]] = set()
+        self._known: set[int] = set()
+        """Use, address and size in one number: thousands are kept, and tuples are large."""
         self._pools: deque[tuple[int, int]] = deque(maxlen=MOST_POOLS)
         self.has_direct_bus = False
         """Whether bus addresses of the board have the alias that goes past the L2 cache."""
@@ -73,7 +74,7 @@ class AddressCheck:
         """A job names `size` bytes at a bus address; `record`: where it names them."""
         if self.used.subscriptions:
             self.used.tell(MemoryUse(use, address, size, record))
-        key = use, address, size
+        key = (size << 64) + (address << 8) + use.number
         if key in self._known:
             return
         if len(self._known) >= MOST_RANGES:

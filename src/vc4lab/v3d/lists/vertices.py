@@ -51,7 +51,9 @@ MOST_WAYS = 128
 the interpreter.
 """
 
-_MAX_JOBS = 1024
+_MAX_JOBS = 256
+"""Contexts that are remembered, of 8 KB each; steady programs are shaded natively without them."""
+_MAX_PIPELINES = 1024
 """Shader records whose preparation is remembered."""
 
 _ERROR_BITS = {"VTX-003": Errors.VPMERNA.mask, "VTX-006": Errors.VPMEWNA.mask}
@@ -232,7 +234,7 @@ class VertexStage:
             self.late.begin()
             context.late = self.late.table.address
         if len(self._jobs) >= _MAX_JOBS:
-            self._jobs.clear()
+            del self._jobs[next(iter(self._jobs))]
         job = _Job(shader, code, program, pipeline, context, textures)
         self._jobs[id(shader), rows, vertex] = job
         return job
@@ -242,7 +244,7 @@ class VertexStage:
         short = (id(program), key.attributes, key.total_size, key.rows, key.textures)
         known = self._pipelines.get(short)
         if known is None:
-            if len(self._pipelines) >= _MAX_JOBS:
+            if len(self._pipelines) >= _MAX_PIPELINES:
                 self._pipelines.clear()
             known = self._pipelines[short] = program, self._made(program, key)
         return known[1]

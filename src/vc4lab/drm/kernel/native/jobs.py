@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _SHORTEST_RECORD = GL_FIXED_SIZE + 3 * 4
 _USE_WORDS = USE_BYTES // 4
 _scratch = Scratch()
-_row = lru_cache(maxsize=4096)(struct.Struct("<IIQ").pack)
+_row = lru_cache(maxsize=1024)(struct.Struct("<IIQ").pack)
 """A buffer as the kernel wants it; programs name the same ones in each job."""
 
 
