@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from vc4lab.cli.settings import Settings
+    from vc4lab.soc.events import Vsync
     from vc4lab.soc.machine import Machine
     from vc4lab.viewer.window import Window
 
@@ -230,19 +231,15 @@ class Instruments:
             if image is not None:
                 window.show(image)
 
-        before = machine.on_vsync
-
-        def on_vsync() -> None:
+        def on_vsync(_event: Vsync) -> None:
             typed = window.keys()
             if typed:
                 machine.serial.type(typed)
             if window.closed:
                 machine.end("the window was closed")
-            if before is not None:
-                before()
 
         machine.frames.listeners.insert(0, on_frame)
-        machine.on_vsync = on_vsync
+        machine.listeners.vsync.subscribe(on_vsync, first=True)
         machine.serial.attended = True
         if machine.pace is not None:
             machine.pace.longest = LOOK_SECONDS

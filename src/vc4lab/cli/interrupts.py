@@ -10,6 +10,8 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from vc4lab.listeners import Subscription
+    from vc4lab.soc.events import Vsync
     from vc4lab.soc.machine import Machine
 
 MOST_VSYNCS = 60
@@ -29,26 +31,25 @@ class SavedInterrupt:
         self._machine = machine
         self._vsyncs = 0
         self._installed = False
+        self._vsync: Subscription[Vsync] | None = None
 
     def __enter__(self) -> SavedInterrupt:
         if threading.current_thread() is threading.main_thread():
             if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
                 signal.signal(signal.SIGINT, self._caught)
                 self._installed = True
-        before = self._machine.on_vsync
-
-        def on_vsync() -> None:
-            if before is not None:
-                before()
-            if self.asked:
-                self._end()
-
-        self._machine.on_vsync = on_vsync
+        self._vsync = self._machine.listeners.vsync.subscribe(self._look)
         return self
 
     def __exit__(self, *_details: object) -> None:
+        if self._vsync is not None:
+            self._vsync.close()
         if self._installed:
             signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    def _look(self, _event: Vsync) -> None:
+        if self.asked:
+            self._end()
 
     def _caught(self, _number: int, _frame: FrameType | None) -> None:
         if self.asked:

@@ -121,7 +121,9 @@ class _Run:
             machine.pace = Pace(tell=self._tell)
             if progress.enabled:  # type: ignore[attr-defined]
                 machine.pace.longest = INTERVAL
-        machine.on_vsync = lambda: progress.update(machine)  # type: ignore[attr-defined]
+        machine.listeners.vsync.subscribe(
+            lambda _event: progress.update(machine)  # type: ignore[attr-defined]
+        )
         self._start_recording()
         instruments = Instruments(settings, machine, say)
         code = self._run(machine, instruments, started)

@@ -36,6 +36,7 @@ from vc4lab.soc.devices.uart import ENABLE as UART_ENABLE
 from vc4lab.soc.devices.uart import Uart
 from vc4lab.soc.devices.v3d_bridge import V3DBridge
 from vc4lab.soc.display_lint import DisplayLint
+from vc4lab.soc.events import MachineListeners, V3DMade
 from vc4lab.soc.frames import FrameCounter
 from vc4lab.soc.native import SliceCounter
 from vc4lab.soc.peripherals import Devices, add_absent, add_dma, add_emmc, add_sound
@@ -80,8 +81,7 @@ class Hardware(ABC):
         self.counter = SliceCounter()
         self.clock = Clock(self.counter, board.ns_per_instruction)
         self._v3d_settings = v3d_settings
-        self.on_v3d: Callable[[Any], None] | None = None
-        """Called with the V3D when the program first switches it on."""
+        self.listeners = MachineListeners()
         self.places = Places(reporter)
         self.fake_vsync = self.config.flag("fake_vsync_isr")
         self._make_blocks()
@@ -353,6 +353,6 @@ class Hardware(ABC):
 
         v3d = V3D(self.memory, self.reporter, engine=engine, unknowns=unknowns)
         v3d.lint.addresses.has_direct_bus = self.board.alias >> 30 == DIRECT
-        if self.on_v3d is not None:
-            self.on_v3d(v3d)
+        if self.listeners.v3d_made.subscriptions:
+            self.listeners.v3d_made.tell(V3DMade(v3d))
         return v3d

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.diagnostics import Reporter, StrictStop
+from vc4lab.listeners import OneListener
 from vc4lab.memory import GuestMemory
 from vc4lab.ranges import CACHE_MODES, ENGINES, FRAMES, SECONDS, check_word
 from vc4lab.soc.address.block import Poll
@@ -25,6 +26,7 @@ from vc4lab.soc.cores.outcome import UnhandledException
 from vc4lab.soc.cores.storms import LONGEST_FAULTS, LONGEST_INTERRUPTS
 from vc4lab.soc.devices.interrupts import SMI
 from vc4lab.soc.devices.serial import SerialPort
+from vc4lab.soc.events import RunEnded, Vsync
 from vc4lab.soc.hardware import Hardware
 from vc4lab.soc.pace import Pace
 from vc4lab.soc.result import RunResult, Stop
@@ -75,7 +77,17 @@ class Machine(Hardware):
     UnknownBoard, BootError
     ValueError
         `engine`, `caches` or `firmware` is none of those there are.
+
+    Attributes
+    ----------
+    listeners
+        Those who listen; what may be observed is in `soc/events.py`.
+    on_vsync, on_end
+        One listener each for `vsync` and `run_ended` (it gets the result).
     """
+
+    on_vsync = OneListener("listeners.vsync", lambda _event: ())
+    on_end = OneListener("listeners.run_ended", lambda event: (event.result,))
 
     def __init__(
         self,
@@ -111,11 +123,7 @@ class Machine(Hardware):
         self._cache_hint = CacheHint(self)
         self.guards: GuardZones | None = None
         self.vsyncs = 0
-        self.on_vsync: Callable[[], None] | None = None
-        """Called at every vsync, for those who show progress."""
         self._pace: Pace | None = None
-        self.on_end: Callable[[RunResult], None] | None = None
-        """For debuggers: called when a run has ended."""
         self._end: RunResult | None = None
         self._frames_wanted: int | None = None
         self._watching = True
@@ -139,7 +147,7 @@ class Machine(Hardware):
             from vc4lab.soc.caches.caches import Caches
 
             self.caches = Caches(self, caches)
-            self.on_v3d = self.caches.adopt
+            self.listeners.v3d_made.subscribe(self.caches.adopt)
         if self.reporter.strict:
             from vc4lab.soc.address.guards import GuardZones
 
@@ -224,8 +232,8 @@ class Machine(Hardware):
                     self.before_slice()
                 self.processors.step()
             self._look_at_caches()
-            if self.on_end is not None:
-                self.on_end(self._end)
+            if self.listeners.run_ended.subscriptions:
+                self.listeners.run_ended.tell(RunEnded(self._end))
         finally:
             if deadline is not None:
                 deadline.cancel()
@@ -259,8 +267,8 @@ class Machine(Hardware):
         if self.pace is None or not self.pace.is_behind(self.clock.now):
             self.uart.poll_input()
             self.mini_uart.poll_input()
-        if self.on_vsync is not None:
-            self.on_vsync()
+        if self.listeners.vsync.subscriptions:
+            self.listeners.vsync.tell(Vsync(self.vsyncs))
         if self._watching and self._end is None:
             hang = self.watchdog.check(self._frames_wanted is not None)
             if hang is not None:

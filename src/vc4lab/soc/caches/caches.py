@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from vc4lab.ranges import CACHE_MODES, check_word
 from vc4lab.soc.caches.core_cache import CoreCache
@@ -13,6 +13,7 @@ from vc4lab.soc.caches.data_cache import DataCache
 from vc4lab.soc.devices.dma_transfer import SRC_IGNORE, SRC_INC, Mover
 
 if TYPE_CHECKING:
+    from vc4lab.soc.events import V3DMade
     from vc4lab.soc.hardware import Hardware
     from vc4lab.v3d.events import MemoryUse
 
@@ -74,8 +75,9 @@ class Caches:
         machine.v3d_bridge.foreign = partial(self.data.foreign, V3D)
         machine.videocore.framebuffer.look = self._look
 
-    def adopt(self, v3d: Any) -> None:
+    def adopt(self, event: V3DMade) -> None:
         """Watch a V3D that has just got power."""
+        v3d = event.v3d
         from vc4lab.v3d.cache_watch import CacheWatch
 
         enabled = v3d.unknowns["l2c_at_power_on"] == "enabled"

@@ -20,9 +20,10 @@ from vc4lab.ranges import PORT
 from vc4lab.soc.debug.breakpoints import StopEvent
 from vc4lab.soc.debug.gdb_commands import Commands, Core, Next
 from vc4lab.soc.debug.gdb_packets import Kind, PacketReader, Received, frame
-from vc4lab.soc.result import RunResult, Stop
+from vc4lab.soc.result import Stop
 
 if TYPE_CHECKING:
+    from vc4lab.soc.events import RunEnded
     from vc4lab.soc.machine import Machine
 
 LOOPBACK = "127.0.0.1"
@@ -78,7 +79,7 @@ class GdbServer:
         self._running = True
         self._commands = Commands(machine, self._on_stop)
         machine.before_slice = self._before_slice
-        machine.on_end = self._on_end
+        self._run_ended = machine.listeners.run_ended.subscribe(self._on_end)
         machine.watches.append(self._descriptors)
 
     def close(self) -> None:
@@ -86,7 +87,7 @@ class GdbServer:
         self._drop()
         self._listener.close()
         self._machine.before_slice = None
-        self._machine.on_end = None
+        self._run_ended.close()
         self._machine.watches.remove(self._descriptors)
 
     def _descriptors(self) -> list[int]:
@@ -121,8 +122,9 @@ class GdbServer:
         self._send(reply)
         self._stand()
 
-    def _on_end(self, result: RunResult) -> None:
+    def _on_end(self, event: RunEnded) -> None:
         """The run is over: after a crash or hang the client may look around first."""
+        result = event.result
         if not self._attached or self._client is None:
             return
         if result.reason in (Stop.CRASH, Stop.HANG, Stop.HALTED):
