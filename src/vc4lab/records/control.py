@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from vc4lab.records import declarations
-from vc4lab.records.declarations import Payload
+from vc4lab.records.payload import Payload
 from vc4lab.records.primitives import (
     MAX_PRIMITIVES,
     ListFormat,
@@ -25,7 +25,7 @@ Reader = Callable[[int, int], bytes]
 RECORDS: dict[int, type[Payload]] = {
     kind.id: kind
     for kind in vars(declarations).values()
-    if isinstance(kind, type) and issubclass(kind, Payload) and kind is not Payload
+    if isinstance(kind, type) and issubclass(kind, Payload) and kind.id >= 0
 }
 """Record class by id, 254 (GEM handles, no hardware) included."""
 

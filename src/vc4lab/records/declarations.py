@@ -1,97 +1,83 @@
 """Every control-list record, declared once: id, size, where it is legal, and its fields bit by bit.
 
-Bit 0 is the lowest bit of the byte after the id. `legal` says where a record belongs: B the
-binning list, R the rendering list, T tile lists as the binner writes them. That is lint, not a
-refusal: programs that draw correctly on boards put records into the wrong list.
+Bit 0 is the lowest bit of the byte after the id. The base class of a record is its kind
+(`payload.py`). `legal` says where it belongs: B the binning list, R the rendering list, T tile
+lists as the binner writes them. That is lint, not a refusal: programs that draw correctly on boards
+put records into the wrong list. `native`: the lists whose native reader executes it, if it can.
 Source: AG100-R pp. 62-81, Mesa's v3d_packet_v21.xml, recorded lists of drivers and boards.
 """
 
 from __future__ import annotations
 
-from typing import ClassVar
-
-from vc4lab.bits import Bits, Layout
+from vc4lab.bits import Bits
 from vc4lab.records import codes
 from vc4lab.records.fields import Address, Fixed, Flags, Float
+from vc4lab.records.payload import (
+    BinnerState,
+    Compressed,
+    Flow,
+    Frame,
+    Ignored,
+    Payload,
+    Primitives,
+    Semaphore,
+    ShaderState,
+    State,
+)
+
+TRIANGLES_16_BIT = codes.ListData.INDEX16 << 4 | codes.ListPrimitive.TRIANGLES
+"""Record 56 for triangles with 16-bit indices: what the binner writes unless it says otherwise."""
 
 
-class Payload(Layout):
-    """The bytes of a record after its id. Subclasses are the declarations."""
-
-    id: ClassVar[int] = -1
-    title: ClassVar[str] = ""
-    legal: ClassVar[str] = ""
-    size: ClassVar[int] = 1
-    """Fixed size in bytes, the id byte included."""
-    variable: ClassVar[bool] = False
-    """A list of primitives follows the fixed part."""
-
-    def __init_subclass__(
-        cls, *, id: int, size: int, title: str, legal: str = "", variable: bool = False
-    ) -> None:
-        super().__init_subclass__(width=8 * (size - 1))
-        cls.id, cls.size, cls.title, cls.legal, cls.variable = id, size, title, legal, variable
-
-    def text(self) -> str:
-        """`name=value` pairs; a one-bit field is named when it is set."""
-        parts = []
-        for name, bits in self.layout_fields.items():
-            if bits.width > 1:
-                parts.append(f"{name}={bits.text(self.value)}")
-            elif bits.extract(self.value):
-                parts.append(name)
-        return " ".join(parts)
-
-
-class Halt(Payload, id=0, size=1, title="Halt", legal="BR"):
+class Halt(Flow, id=0, size=1, title="Halt", legal="BR"):
     """Stops the thread; writing CTSUBS resumes after it."""
 
 
-class Nop(Payload, id=1, size=1, title="NOP", legal="BR"):
+class Nop(Ignored, id=1, size=1, title="NOP"):
     """Nothing."""
 
 
-class Marker(Payload, id=2, size=1, title="Marker", legal="BR"):
+class Marker(Ignored, id=2, size=1, title="Marker"):
     """Counts; no effect on drawing."""
 
 
-class ResetMarker(Payload, id=3, size=1, title="Reset marker count", legal="BR"):
+class ResetMarker(Ignored, id=3, size=1, title="Reset marker count"):
     """No effect on drawing."""
 
 
-class Flush(Payload, id=4, size=1, title="Flush", legal="B"):
+class Flush(Frame, id=4, size=1, title="Flush", legal="B", native="B"):
     """Ends every tile list with Return, writes them to memory, counts a binned frame."""
 
 
-class FlushAllState(Payload, id=5, size=1, title="Flush all state", legal="B"):
+class FlushAllState(Frame, id=5, size=1, title="Flush all state", legal="B", native="B"):
     """Writes the complete state into all tile lists, then flushes."""
 
 
-class StartTileBinning(Payload, id=6, size=1, title="Start tile binning", legal="B"):
+class StartTileBinning(Frame, id=6, size=1, title="Start tile binning", legal="B", native="B"):
     """State set before belongs to the prefix, which is not written to tile lists."""
 
 
-class IncrementSemaphore(Payload, id=7, size=1, title="Increment semaphore", legal="BR"):
+class IncrementSemaphore(Semaphore, id=7, size=1, title="Increment semaphore", native="B"):
     """Increments the other thread's semaphore when the flush or the frame is done."""
 
 
-class WaitSemaphore(Payload, id=8, size=1, title="Wait on semaphore", legal="BR"):
+class WaitSemaphore(Semaphore, id=8, size=1, title="Wait on semaphore", native="R"):
     """Stalls until the own semaphore is above zero, then decrements it."""
 
 
-class Branch(Payload, id=16, size=5, title="Branch", legal="BRT"):
+class Branch(Flow, id=16, size=5, title="Branch", legal="BRT"):
     """Continues at another address."""
 
     address = Address(31, 0)
 
 
-class BranchToSublist(Payload, id=17, size=5, title="Branch to sub-list", legal="BR"):
+class BranchToSublist(Flow, id=17, size=5, title="Branch to sub-list", legal="BR", native="R"):
     """Pushes the address after this record and continues at another one."""
 
     address = Address(31, 0)
 
 
-class Return(Payload, id=18, size=1, title="Return from sub-list", legal="BRT"):
+class Return(Flow, id=18, size=1, title="Return from sub-list", legal="BRT"):
     """Pops; without a pushed address it does nothing."""
 
 
@@ -105,17 +91,21 @@ class Repeat(Payload, id=20, size=2, title="Repeat from start marker"):
     count = Bits(7, 0)
 
 
-class StoreResolved(Payload, id=24, size=1, title="Store resolved tile colour", legal="R"):
+class StoreResolved(
+    Frame, id=24, size=1, title="Store resolved tile colour", legal="R", native="R"
+):
     """Stores the colour as record 113 says, then clears all buffers."""
 
 
 class StoreResolvedEnd(
-    Payload, id=25, size=1, title="Store resolved tile colour, end of frame", legal="R"
+    Frame, id=25, size=1, title="Store resolved tile colour, end of frame", legal="R", native="R"
 ):
     """As 24, and the frame is done."""
 
 
-class StoreFull(Payload, id=26, size=5, title="Store full-resolution tile buffer", legal="R"):
+class StoreFull(
+    Frame, id=26, size=5, title="Store full-resolution tile buffer", legal="R", native="R"
+):
     """Stores all samples of this tile to the address itself, whatever the tile coordinates."""
 
     disable_colour = Bits(0)
@@ -125,7 +115,9 @@ class StoreFull(Payload, id=26, size=5, title="Store full-resolution tile buffer
     address = Address(31, 4, 4)
 
 
-class LoadFull(Payload, id=27, size=5, title="Re-load full-resolution tile buffer", legal="R"):
+class LoadFull(
+    Frame, id=27, size=5, title="Re-load full-resolution tile buffer", legal="R", native="R"
+):
     """Loads what record 26 stored."""
 
     disable_colour = Bits(0)
@@ -133,7 +125,7 @@ class LoadFull(Payload, id=27, size=5, title="Re-load full-resolution tile buffe
     address = Address(31, 4, 4)
 
 
-class StoreGeneral(Payload, id=28, size=7, title="Store tile buffer general", legal="R"):
+class StoreGeneral(Frame, id=28, size=7, title="Store tile buffer general", legal="R", native="R"):
     """Stores one buffer in a chosen format."""
 
     buffer = Bits(2, 0, enum=codes.TileBuffer)
@@ -151,7 +143,7 @@ class StoreGeneral(Payload, id=28, size=7, title="Store tile buffer general", le
     address = Address(47, 20, 4)
 
 
-class LoadGeneral(Payload, id=29, size=7, title="Load tile buffer general", legal="R"):
+class LoadGeneral(Frame, id=29, size=7, title="Load tile buffer general", legal="R", native="R"):
     """Loads one buffer when the next tile coordinates are processed."""
 
     buffer = Bits(2, 0, enum=codes.TileBuffer)
@@ -163,7 +155,7 @@ class LoadGeneral(Payload, id=29, size=7, title="Load tile buffer general", lega
     address = Address(47, 20, 4)
 
 
-class IndexedPrimitives(Payload, id=32, size=14, title="Indexed primitive list", legal="BR"):
+class IndexedPrimitives(Primitives, id=32, size=14, title="Indexed primitive list", native="B"):
     """Draws vertices named by an index array."""
 
     mode = Bits(3, 0, enum=codes.PrimitiveMode)
@@ -173,7 +165,9 @@ class IndexedPrimitives(Payload, id=32, size=14, title="Indexed primitive list",
     maximum_index = Bits(103, 72)
 
 
-class VertexArrayPrimitives(Payload, id=33, size=10, title="Vertex array primitives", legal="BR"):
+class VertexArrayPrimitives(
+    Primitives, id=33, size=10, title="Vertex array primitives", native="B"
+):
     """Draws consecutive vertices."""
 
     mode = Bits(7, 0, enum=codes.PrimitiveMode)
@@ -181,9 +175,7 @@ class VertexArrayPrimitives(Payload, id=33, size=10, title="Vertex array primiti
     first = Bits(71, 40)
 
 
-class VgCoordinateArray(
-    Payload, id=41, size=10, title="VG coordinate array primitives", legal="BR"
-):
+class VgCoordinateArray(Primitives, id=41, size=10, title="VG coordinate array primitives"):
     """Draws 32-bit coordinates (x in 15:0, y in 31:16, 12.4 fixed point) from memory."""
 
     type = Bits(3, 0, enum=codes.VgPrimitive)
@@ -192,21 +184,19 @@ class VgCoordinateArray(
     address = Address(71, 40)
 
 
-class VgInline(Payload, id=42, size=2, title="VG inline primitives", legal="BR", variable=True):
+class VgInline(Primitives, id=42, size=2, title="VG inline primitives", variable=True):
     """Coordinates follow, ended by the code 0xBFFF0000."""
 
     type = Bits(3, 0, enum=codes.VgPrimitive)
     continuation = Bits(7, 4, doc="the list continues a fan")
 
 
-class CompressedList(
-    Payload, id=48, size=1, title="Compressed primitive list", legal="RT", variable=True
-):
+class CompressedList(Compressed, id=48, size=1, title="Compressed primitive list", variable=True):
     """A compressed list of primitives follows, in the format of record 56."""
 
 
 class ClippedList(
-    Payload, id=49, size=5, title="Clipped primitive + compressed list", legal="RT", variable=True
+    Compressed, id=49, size=5, title="Clipped primitive + compressed list", variable=True
 ):
     """As 48; the first primitive's flagged vertices are replaced by those of the clip record."""
 
@@ -214,14 +204,21 @@ class ClippedList(
     address = Address(31, 3, 3, doc="of the clip record, 32 bytes a flagged vertex")
 
 
-class PrimitiveListFormat(Payload, id=56, size=2, title="Primitive list format", legal="BRT"):
+class PrimitiveListFormat(
+    State,
+    id=56,
+    size=2,
+    title="Primitive list format",
+    sets=("list_format",),
+    initial={"list_format": TRIANGLES_16_BIT},
+):
     """How the following compressed lists are to be read; counts once a shader state follows."""
 
     type = Bits(3, 0, enum=codes.ListPrimitive)
     data = Bits(7, 4, enum=codes.ListData)
 
 
-class GlShaderState(Payload, id=64, size=5, title="GL shader state", legal="BRT"):
+class GlShaderState(ShaderState, id=64, size=5, title="GL shader state", sets=("shader_word",)):
     """Three shaders and attribute arrays."""
 
     attributes = Bits(2, 0, doc="number of attribute arrays, 0 = 8")
@@ -229,19 +226,25 @@ class GlShaderState(Payload, id=64, size=5, title="GL shader state", legal="BRT"
     address = Address(31, 4, 4)
 
 
-class NvShaderState(Payload, id=65, size=5, title="NV shader state", legal="BRT"):
+class NvShaderState(ShaderState, id=65, size=5, title="NV shader state", sets=("shader_word",)):
     """A fragment shader and vertices shaded beforehand."""
 
     address = Address(31, 0)
 
 
-class VgShaderState(Payload, id=66, size=5, title="VG shader state", legal="BRT"):
+class VgShaderState(ShaderState, id=66, size=5, title="VG shader state", sets=("shader_word",)):
     """A fragment shader for VG primitives."""
 
     address = Address(31, 0)
 
 
-class VgInlineShader(Payload, id=67, size=9, title="VG inline shader record", legal="BRT"):
+class VgInlineShader(
+    ShaderState,
+    id=67,
+    size=9,
+    title="VG inline shader record",
+    sets=("shader_word", "shader_uniforms"),
+):
     """A VG shader record without the memory."""
 
     threading = Bits(2, 0, doc="0 two threads, 1 one thread")
@@ -249,7 +252,7 @@ class VgInlineShader(Payload, id=67, size=9, title="VG inline shader record", le
     uniforms = Address(63, 32)
 
 
-class ConfigurationBits(Payload, id=96, size=4, title="Configuration bits", legal="BRT"):
+class ConfigurationBits(State, id=96, size=4, title="Configuration bits", sets=("config",)):
     """Facing, rasteriser and depth switches."""
 
     enable_forward = Bits(0, doc="draw forward-facing primitives")
@@ -268,7 +271,7 @@ class ConfigurationBits(Payload, id=96, size=4, title="Configuration bits", lega
     early_z_update = Bits(17)
 
 
-class FlatShadeFlags(Payload, id=97, size=5, title="Flat shade flags", legal="BRT"):
+class FlatShadeFlags(State, id=97, size=5, title="Flat shade flags", sets=("flat_flags",)):
     """Bit n: component n of the varyings is that of the last vertex."""
 
     flags = Flags(31, 0)
@@ -280,32 +283,57 @@ MAX_POINT_SIZE = 512.0
 """
 
 
-class PointSize(Payload, id=98, size=5, title="Point size", legal="BRT"):
+class PointSize(
+    State,
+    id=98,
+    size=5,
+    title="Point size",
+    sets={"point_size": "point_size"},
+    initial={"point_size": 1.0},
+):
     """Pixels; used when vertices carry no size of their own."""
 
     point_size = Float(31, 0)
 
 
-class LineWidth(Payload, id=99, size=5, title="Line width", legal="BRT"):
+class LineWidth(
+    State,
+    id=99,
+    size=5,
+    title="Line width",
+    sets={"line_width": "line_width"},
+    initial={"line_width": 1.0},
+):
     """Pixels."""
 
     line_width = Float(31, 0)
 
 
-class RhtXBoundary(Payload, id=100, size=3, title="RHT X boundary", legal="BRT"):
+class RhtXBoundary(State, id=100, size=3, title="RHT X boundary", sets={"x": "rht_boundary"}):
     """The other side of a right-hand trapezoid."""
 
     x = Fixed(15, 0)
 
 
-class DepthOffset(Payload, id=101, size=5, title="Depth offset", legal="BRT"):
+class DepthOffset(State, id=101, size=5, title="Depth offset", sets=("depth_offset",)):
     """Added to Zs: factor x maximum slope + units x smallest step."""
 
     factor = Float(15, 0)
     units = Float(31, 16)
 
 
-class ClipWindow(Payload, id=102, size=9, title="Clip window", legal="BRT"):
+class ClipWindow(
+    State,
+    id=102,
+    size=9,
+    title="Clip window",
+    sets={
+        "left": "clip_left",
+        "bottom": "clip_bottom",
+        "width": "clip_width",
+        "height": "clip_height",
+    },
+):
     """Pixels outside are not drawn."""
 
     left = Bits(15, 0)
@@ -314,35 +342,46 @@ class ClipWindow(Payload, id=102, size=9, title="Clip window", legal="BRT"):
     height = Bits(63, 48)
 
 
-class ViewportOffset(Payload, id=103, size=5, title="Viewport offset", legal="BRT"):
+class ViewportOffset(
+    State, id=103, size=5, title="Viewport offset", sets={"x": "viewport_x", "y": "viewport_y"}
+):
     """Pixel position of the viewport's centre, to which Xs and Ys are relative."""
 
     x = Fixed(15, 0)
     y = Fixed(31, 16)
 
 
-class ZClipPlanes(Payload, id=104, size=9, title="Z min and max clipping planes", legal="BRT"):
+class ZClipPlanes(
+    State,
+    id=104,
+    size=9,
+    title="Z min and max clipping planes",
+    sets={"minimum": "z_min", "maximum": "z_max"},
+    initial={"z_max": 1.0},
+):
     """Fragments outside (both ends inclusive) are rejected."""
 
     minimum = Float(31, 0)
     maximum = Float(63, 32)
 
 
-class ClipperXyScaling(Payload, id=105, size=9, title="Clipper XY scaling", legal="B"):
+class ClipperXyScaling(BinnerState, id=105, size=9, title="Clipper XY scaling"):
     """Half width and height of the viewport in sixteenths of a pixel."""
 
     x = Float(31, 0)
     y = Float(63, 32)
 
 
-class ClipperZScale(Payload, id=106, size=9, title="Clipper Z scale and offset", legal="B"):
+class ClipperZScale(BinnerState, id=106, size=9, title="Clipper Z scale and offset"):
     """Zs = Zc / Wc x scale + offset."""
 
     scale = Float(31, 0)
     offset = Float(63, 32)
 
 
-class TileBinningMode(Payload, id=112, size=16, title="Tile binning mode configuration", legal="B"):
+class TileBinningMode(
+    Frame, id=112, size=16, title="Tile binning mode configuration", legal="B", native="B"
+):
     """Tile memory and the grid of tiles; begins every binning list."""
 
     address = Address(31, 0, doc="tile allocation memory")
@@ -359,7 +398,7 @@ class TileBinningMode(Payload, id=112, size=16, title="Tile binning mode configu
 
 
 class TileRenderingMode(
-    Payload, id=113, size=11, title="Tile rendering mode configuration", legal="R"
+    Frame, id=113, size=11, title="Tile rendering mode configuration", legal="R", native="R"
 ):
     """The frame: address, size in pixels and format."""
 
@@ -378,7 +417,7 @@ class TileRenderingMode(
     double_buffer = Bits(76)
 
 
-class ClearColours(Payload, id=114, size=14, title="Clear colours", legal="R"):
+class ClearColours(Frame, id=114, size=14, title="Clear colours", legal="R", native="R"):
     """What a cleared tile buffer holds; visible after the next store."""
 
     colour = Flags(31, 0, doc="R in the lowest byte")
@@ -388,7 +427,7 @@ class ClearColours(Payload, id=114, size=14, title="Clear colours", legal="R"):
     stencil = Flags(103, 96)
 
 
-class TileCoordinates(Payload, id=115, size=3, title="Tile coordinates", legal="R"):
+class TileCoordinates(Frame, id=115, size=3, title="Tile coordinates", legal="R", native="R"):
     """Selects the tile; executes a pending load."""
 
     column = Bits(7, 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Mapping
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -150,11 +151,12 @@ class Struct:
     size: ClassVar[int] = 0
     align: ClassVar[int] = 1
 
-    def __init_subclass__(cls) -> None:
+    def __init_subclass__(cls, *, members: Mapping[str, Any] | None = None) -> None:
+        """`members`: types by name, of a Struct that follows from a table; they come first."""
         fields = dict(cls.fields)
         end = max((f.offset + f.size for f in fields.values()), default=0)
         align = cls.align
-        for name, kind in list(vars(cls).items()):
+        for name, kind in [*(members or {}).items(), *vars(cls).items()]:
             is_struct = isinstance(kind, type) and issubclass(kind, Struct)
             if not isinstance(kind, Type | Array) and not is_struct:
                 continue

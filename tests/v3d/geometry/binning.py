@@ -11,9 +11,9 @@ from vc4lab.memory import GuestMemory
 from vc4lab.records import control
 from vc4lab.records.declarations import TileBinningMode
 from vc4lab.records.primitives import ListFormat, walk_compressed
+from vc4lab.records.use import STATE_RECORD_BYTES
 from vc4lab.v3d.geometry.ptb import Binner
 from vc4lab.v3d.geometry.ptb_input import Coordinates, IndexSource
-from vc4lab.v3d.lists.render_state import STATE_RECORD_BYTES
 from vc4lab.v3d.unknowns import Unknowns
 
 BASE = 0xC0100000

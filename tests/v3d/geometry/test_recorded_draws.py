@@ -13,13 +13,14 @@ from vc4lab.drm.recorded.jobs import RecordedRun
 from vc4lab.qpu.program import Program
 from vc4lab.records.control import parse_list
 from vc4lab.records.shader import parse_gl_state
+from vc4lab.records.use import STATE_RECORD_BYTES
 from vc4lab.v3d.geometry.list_scanner import scan_tile_lists
 from vc4lab.v3d.geometry.ptb import Binner
 from vc4lab.v3d.geometry.ptb_input import Coordinates, IndexSource
 from vc4lab.v3d.geometry.vertex import VertexKey, vertex_pipeline
 from vc4lab.v3d.geometry.vertex_context import DONE, VertexContext, buffer_bytes
 from vc4lab.v3d.geometry.vertex_indices import index_range
-from vc4lab.v3d.lists.render_state import STATE_RECORD_BYTES, default_state
+from vc4lab.v3d.lists.render_state import default_state
 
 JOBS = Path(__file__).parents[2] / "data" / "vc4-jobs"
 RUNS = ("tri_arm64", "kmscube_smooth", "glmark2_shading_shading_gouraud")

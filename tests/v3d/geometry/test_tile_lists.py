@@ -11,10 +11,10 @@ import pytest
 from vc4lab.memory import GuestMemory
 from vc4lab.records import control
 from vc4lab.records.primitives import ListFormat, encode_compressed, walk_compressed
+from vc4lab.records.use import STATE_RECORD_BYTES
 from vc4lab.v3d.geometry import scan_context as sc
 from vc4lab.v3d.geometry.list_scanner import ListScanner, scan_tile_lists
 from vc4lab.v3d.lists.render_state import (
-    STATE_RECORD_BYTES,
     apply_record,
     copy_state,
     default_state,

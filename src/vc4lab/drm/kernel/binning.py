@@ -16,13 +16,11 @@ from vc4lab.drm.uapi.submit import Buffer, Submit, refuse
 from vc4lab.records import declarations as d
 from vc4lab.records.codes import BlockSize, IndexType
 from vc4lab.records.control import RECORDS, build, bytes_reader, parse_record
+from vc4lab.records.payload import BinnerState, State
 from vc4lab.records.shader import ALIGNMENT, MAX_ATTRIBUTES, gl_record_size
+from vc4lab.records.use import ids_of
 from vc4lab.v3d.lists.lint import TILE_STATE_BYTES
 
-ALLOWED = frozenset(
-    [0, 1, 4, 5, 6, 7, 32, 33, 56, 64, 96, 97, 98, 99, 100, 101, 102, 103, 105, 106, 112, 254]
-)
-SIZES = {number: RECORDS[number].size for number in ALLOWED}
 HALT, FLUSH, SEMAPHORE = d.Halt.id, d.Flush.id, d.IncrementSemaphore.id
 INDEXED, ARRAYS = d.IndexedPrimitives.id, d.VertexArrayPrimitives.id
 HANDLES, SHADER_STATE = d.GemHandles.id, d.GlShaderState.id
@@ -38,7 +36,14 @@ SPECIAL = frozenset(
         d.StartTileBinning.id,
     ]
 )
-"""Records that are checked or changed; all others are copied as they stand."""
+"""Records that are checked or changed."""
+REFUSED_STATES = (d.NvShaderState, d.VgShaderState, d.VgInlineShader, d.ZClipPlanes)
+COPIED = frozenset(
+    [HALT, d.Nop.id, d.FlushAllState.id, *ids_of(State, BinnerState)]
+) - SPECIAL.union(kind.id for kind in REFUSED_STATES)
+"""Records that are copied as they stand."""
+ALLOWED = SPECIAL | COPIED
+SIZES = {number: RECORDS[number].size for number in ALLOWED}
 _INDEXED = struct.Struct("<BIII")
 _INDEXED_RECORD = struct.Struct("<BBIII")
 _ARRAYS = struct.Struct("<BII")

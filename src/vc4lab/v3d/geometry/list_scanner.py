@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from vc4lab.records.declarations import TRIANGLES_16_BIT
 from vc4lab.simd import Function, NativeFunction, Value, build, i32, ptr
 from vc4lab.v3d.geometry import scan_context as sc
 from vc4lab.v3d.geometry.direct_lists import DirectLists
@@ -14,7 +15,6 @@ from vc4lab.v3d.geometry.scan_context import DrawEntry, ErrorEntry, ScanContext,
 from vc4lab.v3d.geometry.tile_lists import ScanError, ScanResult
 from vc4lab.v3d.lists.render_state import (
     STATE_BYTES,
-    TRIANGLES_16_BIT,
     RenderState,
     default_state,
     state_bytes,

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from vc4lab.memory.pointers import host
+from vc4lab.records.declarations import Branch, Return
 from vc4lab.simd import (
     Value,
     call,
@@ -48,7 +49,7 @@ from vc4lab.v3d.geometry.ptb_context import (
     TileState,
 )
 
-BRANCH, RETURN = 16, 18
+BRANCH, RETURN = Branch.id, Return.id
 
 
 @kernel(args=(ptr, i32), returns=i32)

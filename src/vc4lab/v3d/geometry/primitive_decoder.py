@@ -21,6 +21,7 @@ from __future__ import annotations
 from typing import Any
 
 from vc4lab.memory.pointers import host
+from vc4lab.records.declarations import ClippedList, CompressedList
 from vc4lab.records.primitives import ESCAPE_ABSOLUTE, ESCAPE_BRANCH, ESCAPE_END
 from vc4lab.simd import (
     Value,
@@ -49,7 +50,7 @@ FORMATS = tuple(
 )
 """Values of record 56 whose lists can be read."""
 
-COMPRESSED_LIST, CLIPPED_LIST = 48, 49
+COMPRESSED_LIST, CLIPPED_LIST = CompressedList.id, ClippedList.id
 
 LIST_BUDGET = 1 << 22
 """Primitives and branches one list may hold before the decoder gives up."""

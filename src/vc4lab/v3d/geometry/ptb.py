@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.records.codes import VgPrimitive
-from vc4lab.records.declarations import TileBinningMode
+from vc4lab.records.declarations import PrimitiveListFormat, TileBinningMode
 from vc4lab.simd import (
     Function,
     NativeFunction,
@@ -38,7 +38,6 @@ from vc4lab.v3d.geometry.ptb_input import (
 from vc4lab.v3d.geometry.scan_context import MAX_VERTICES
 from vc4lab.v3d.lists.render_state import (
     EMPTY_WINDOWS,
-    PRIMITIVE_LIST_FORMAT,
     STATE_BYTES,
     default_state,
     state_bytes,
@@ -202,7 +201,7 @@ class Binner:
         for k in range(len(pc.STATE_KINDS)):
             c.changed[k] = pc.NEVER
         c.format_in_force = -1
-        c.point_size, c.line_width = 1.0, 1.0
+        c.point_size, c.line_width = self.state.point_size, self.state.line_width
         c.viewport_x = c.viewport_y = c.rht_boundary = 0
         c.half_width = c.half_height = c.z_scale = c.z_offset = 0.0
         c.guard_x = c.guard_y = pc.GUARD_BAND
@@ -210,7 +209,7 @@ class Binner:
             native("update_limits")(c.address)
 
     def set_state(self, kind: int, record: bytes) -> None:
-        """A state record (id byte `kind` and payload): 56, 64-67, 96-106."""
+        """A record of state, or of state of the binner alone: id byte `kind` and payload."""
         c = self.context
         if kind in pc.KIND_OF_RECORD and c.drawn and c.counter + 1 == pc.STATE_LIMIT:
             text = f"{pc.STATE_LIMIT} changes of state in one list"
@@ -298,7 +297,7 @@ class Binner:
     def _need_format(self, needed: int) -> None:
         """The following lists have this format; tiles are told if it is new."""
         if self.context.format_in_force != needed:
-            self.set_state(PRIMITIVE_LIST_FORMAT, bytes((PRIMITIVE_LIST_FORMAT, needed)))
+            self.set_state(PrimitiveListFormat.id, bytes((PrimitiveListFormat.id, needed)))
 
     def _limited(self, length: int, address: int | None) -> int:
         if length > MAX_LENGTH:

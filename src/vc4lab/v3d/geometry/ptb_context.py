@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from vc4lab.records import primitives
+from vc4lab.records.declarations import GlShaderState, PrimitiveListFormat
+from vc4lab.records.use import STATE_RECORD_BYTES, STATE_SLOTS
 from vc4lab.simd import Array, Struct, f32, i8, i32, i64, ptr
-from vc4lab.v3d.lists.render_state import PRIMITIVE_LIST_FORMAT, STATE_RECORD_BYTES
 
-STATE_KINDS: tuple[tuple[int, ...], ...] = (
-    *((identifier,) for identifier in range(96, 105)),
-    (PRIMITIVE_LIST_FORMAT,),
-    (64, 65, 66, 67),
-)
+STATE_KINDS = STATE_SLOTS
 """Kinds of state the binner caches, in the order it writes them into a tile list."""
 
-FORMAT_KIND, SHADER_KIND = len(STATE_KINDS) - 2, len(STATE_KINDS) - 1
 KIND_OF_RECORD: dict[int, int] = {
     identifier: kind for kind, identifiers in enumerate(STATE_KINDS) for identifier in identifiers
 }
+FORMAT_KIND = KIND_OF_RECORD[PrimitiveListFormat.id]
+SHADER_KIND = KIND_OF_RECORD[GlShaderState.id]
 RECORD_SLOT = 16
-"""Bytes kept per cached record (the longest state record has 9)."""
+"""Bytes kept per cached record."""
 assert max(STATE_RECORD_BYTES.values()) <= RECORD_SLOT
 
 NEVER = -1
@@ -35,9 +33,6 @@ DONE, OUT_OF_MEMORY, PAUSED, BAD_INDEX = 0, 1, 2, 3
 
 VG_END, VG_DUMMY = primitives.VG_TERMINATOR - (1 << 32), primitives.VG_DUMMY - (1 << 32)
 """Codes among the vertices of a VG list, as signed words: end of the list, primitive left out."""
-
-CLIPPER_XY, CLIPPER_Z = 105, 106
-"""Clipper scalings: state of the binner alone, never written into tile lists."""
 
 STATE_LIMIT = 0x1EF0
 """Changes of state after which the hardware's counter is near its overflow (HW-2116)."""

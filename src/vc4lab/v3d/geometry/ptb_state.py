@@ -7,6 +7,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from vc4lab.records.declarations import (
+    ClipperXyScaling,
+    ClipWindow,
+    LineWidth,
+    PointSize,
+    PrimitiveListFormat,
+    RhtXBoundary,
+    ViewportOffset,
+)
+from vc4lab.records.payload import BinnerState
+from vc4lab.records.use import STATE_RECORD_BYTES, ids_of
 from vc4lab.simd import (
     Value,
     call,
@@ -25,25 +36,12 @@ from vc4lab.simd import (
     vec,
 )
 from vc4lab.v3d.geometry.ptb_context import (
-    CLIPPER_XY,
-    CLIPPER_Z,
     KIND_OF_RECORD,
     NEVER,
     RECORD_SLOT,
     BinContext,
 )
-from vc4lab.v3d.lists.render_state import (
-    CLIP_WINDOW,
-    LINE_WIDTH,
-    POINT_SIZE,
-    PRIMITIVE_LIST_FORMAT,
-    RHT_BOUNDARY,
-    STATE_RECORD_BYTES,
-    VIEWPORT_OFFSET,
-    RenderState,
-    apply_record_native,
-    unlimited,
-)
+from vc4lab.v3d.lists.render_state import RenderState, apply_record_native, unlimited
 
 
 @staged
@@ -53,7 +51,7 @@ def limits(c: Any) -> None:
     c.first_y = 0
     c.last_x = c.width - 1
     c.last_y = c.height - 1
-    programmed = load(i32, c.changed + KIND_OF_RECORD[CLIP_WINDOW] * 4) != NEVER
+    programmed = load(i32, c.changed + KIND_OF_RECORD[ClipWindow.id] * 4) != NEVER
     if programmed & (c.clip_used != 0):
         s: Any = RenderState.at(c.state)
         width, height = s.clip_width, s.clip_height
@@ -77,9 +75,9 @@ def update_limits(context: Value) -> None:
 
 @staged
 def _clipper(c: Any, identifier: int, payload: Value) -> None:
-    """Records 105 and 106: two floats that stay out of the tile lists."""
+    """Two floats that stay out of the tile lists."""
     first, second = load(f32, payload), load(f32, payload + 4)
-    if identifier == CLIPPER_XY:
+    if identifier == ClipperXyScaling.id:
         c.half_width = first
         c.half_height = second
         if c.guard_follows != 0:
@@ -105,18 +103,18 @@ def _cached(c: Any, identifier: int, record: Value) -> None:
     store(c.record_bytes + slot * 4, const(i32, STATE_RECORD_BYTES[identifier]))
     store(c.records + slot * RECORD_SLOT, load(vec(i8, RECORD_SLOT), record))
     s: Any = RenderState.at(c.state)
-    if identifier == PRIMITIVE_LIST_FORMAT:
+    if identifier == PrimitiveListFormat.id:
         c.format_in_force = load(i8, record + 1).zext(i32)
-    if identifier == POINT_SIZE:
+    if identifier == PointSize.id:
         c.point_size = s.point_size
-    if identifier == LINE_WIDTH:
+    if identifier == LineWidth.id:
         c.line_width = s.line_width
-    if identifier == VIEWPORT_OFFSET:
+    if identifier == ViewportOffset.id:
         c.viewport_x = s.viewport_x
         c.viewport_y = s.viewport_y
-    if identifier in (VIEWPORT_OFFSET, RHT_BOUNDARY):
+    if identifier in (ViewportOffset.id, RhtXBoundary.id):
         c.rht_boundary = s.rht_boundary + (s.viewport_x & c.rht_moved)
-    if identifier == CLIP_WINDOW:
+    if identifier == ClipWindow.id:
         limits(c)
 
 
@@ -127,7 +125,7 @@ def apply_state(context: Value, op: Value, record: Value) -> None:
     for identifier in sorted(STATE_RECORD_BYTES):
         if op == identifier:
             _cached(c, identifier, record)
-    for identifier in (CLIPPER_XY, CLIPPER_Z):
+    for identifier in ids_of(BinnerState):
         if op == identifier:
             _clipper(c, identifier, record + 1)
 

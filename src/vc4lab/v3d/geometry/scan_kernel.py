@@ -9,8 +9,16 @@ from __future__ import annotations
 from typing import Any
 
 from vc4lab.memory.pointers import host
-from vc4lab.records import declarations as d
-from vc4lab.records.control import RECORD_SIZES
+from vc4lab.records.declarations import Branch, BranchToSublist, Halt, Return
+from vc4lab.records.payload import (
+    BinnerState,
+    Compressed,
+    Frame,
+    Ignored,
+    Primitives,
+    Semaphore,
+)
+from vc4lab.records.use import STATE_RECORD_BYTES, ids_of, records_of
 from vc4lab.simd import (
     Value,
     alloca,
@@ -31,8 +39,6 @@ from vc4lab.simd import (
 )
 from vc4lab.v3d.geometry import scan_context as sc
 from vc4lab.v3d.geometry.primitive_decoder import (
-    CLIPPED_LIST,
-    COMPRESSED_LIST,
     ENDED,
     EXHAUSTED,
     LIST_BUDGET,
@@ -46,22 +52,12 @@ from vc4lab.v3d.geometry.scan_context import (
     Segment,
 )
 from vc4lab.v3d.geometry.scan_walkers import WALKERS, forget_walk
-from vc4lab.v3d.lists.render_state import (
-    STATE_RECORD_BYTES,
-    STATE_WORDS,
-    RenderState,
-    apply_record_native,
-)
+from vc4lab.v3d.lists.native_records import is_one_of, size_among
+from vc4lab.v3d.lists.render_state import STATE_WORDS, RenderState, apply_record_native
 
-HALT, NOP, MARKER, RESET_MARKER = d.Halt.id, d.Nop.id, d.Marker.id, d.ResetMarker.id
-BRANCH, SUB_LIST, RETURN = d.Branch.id, d.BranchToSublist.id, d.Return.id
-INDEXED, ARRAY = d.IndexedPrimitives.id, d.VertexArrayPrimitives.id
-VG_ARRAY, VG_INLINE = d.VgCoordinateArray.id, d.VgInline.id
+HALT, BRANCH, SUB_LIST, RETURN = Halt.id, Branch.id, BranchToSublist.id, Return.id
 
-SYSTEM_RECORDS = {
-    identifier: RECORD_SIZES[identifier]
-    for identifier in (4, 5, 6, 7, 8, 24, 25, 26, 27, 28, 29, 105, 106, 112, 113, 114, 115)
-}
+SYSTEM_RECORDS = {kind.id: kind.size for kind in records_of(Semaphore, Frame, BinnerState)}
 """What a piece of rendering list holds besides state and primitives; Python executes those."""
 
 
@@ -228,15 +224,6 @@ def _draw_record(walkers: Any, context: Value, tile: Value, address: Value) -> V
 
 
 @staged
-def _system_size(op: Value) -> Value:
-    """Bytes of the system record `op`, 0 for any other."""
-    size = const(i32, 0)
-    for identifier, length in SYSTEM_RECORDS.items():
-        size = select(op == identifier, const(i32, length), size)
-    return size
-
-
-@staged
 def _scan_tile(walkers: Any, draw_record: Any, context: Value, tile: Value) -> Value:
     """Walk one tile's list, or one piece of rendering list; state carries on in the context."""
     c: Any = ScanContext.at(context)
@@ -263,7 +250,7 @@ def _scan_tile(walkers: Any, draw_record: Any, context: Value, tile: Value) -> V
         elif c.budget <= floor:
             status = _fail(c, tile, address, op, sc.ENDLESS)
             running = const(i1, False)
-        elif (op == COMPRESSED_LIST) | (op == CLIPPED_LIST):
+        elif is_one_of(op, ids_of(Compressed)):
             if draw < 0:
                 draw = call(find_draw, context)
             if draw < 0:
@@ -273,12 +260,12 @@ def _scan_tile(walkers: Any, draw_record: Any, context: Value, tile: Value) -> V
                 status = _walk_list(walkers, context, c, tile, draw, address, op)
                 address = c.walk_end
                 running = (status == sc.DONE) & (c.walk_status == ENDED)
-        elif (op == INDEXED) | (op == ARRAY) | (op == VG_ARRAY) | (op == VG_INLINE):
+        elif is_one_of(op, ids_of(Primitives)):
             status = call(draw_record, context, tile, address)
             address = c.walk_end
             draw = const(i32, -1)
             running = (status == sc.DONE) & (c.walk_status == ENDED)
-        elif (op >= min(STATE_RECORD_BYTES)) & (_system_size(op) == 0):
+        elif (op >= min(STATE_RECORD_BYTES)) & (size_among(op, SYSTEM_RECORDS) == 0):
             known = const(i1, False)
             size = const(i32, 0)
             for identifier, length in STATE_RECORD_BYTES.items():
@@ -299,7 +286,7 @@ def _scan_tile(walkers: Any, draw_record: Any, context: Value, tile: Value) -> V
                 status = _fail(c, tile, address, op, sc.TOO_DEEP)
                 running = const(i1, False)
             else:
-                store(stack + level * 4, address + 5)
+                store(stack + level * 4, address + BranchToSublist.size)
                 if (c.separate_format != 0) & (level == 0) & (end != sc.NO_END):
                     own_format = s.list_format
                     s.list_format = c.tile_format
@@ -316,10 +303,10 @@ def _scan_tile(walkers: Any, draw_record: Any, context: Value, tile: Value) -> V
                     c.tile_format = s.list_format
                     s.list_format = own_format
                     draw = const(i32, -1)
-        elif (op == NOP) | (op == MARKER) | (op == RESET_MARKER):
+        elif is_one_of(op, ids_of(Ignored)):
             address = address + 1
-        elif (level == 0) & (end != sc.NO_END) & (_system_size(op) != 0):
-            address = address + _system_size(op)
+        elif (level == 0) & (end != sc.NO_END) & (size_among(op, SYSTEM_RECORDS) != 0):
+            address = address + size_among(op, SYSTEM_RECORDS)
         else:
             halted = op == HALT
             reason = select(halted, const(i32, sc.HALTED), const(i32, sc.ILLEGAL_RECORD))

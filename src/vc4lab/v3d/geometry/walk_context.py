@@ -2,34 +2,13 @@
 
 from __future__ import annotations
 
-from vc4lab.records.declarations import (
-    IndexedPrimitives,
-    TileBinningMode,
-    VertexArrayPrimitives,
-)
+from vc4lab.records.payload import BINNING
+from vc4lab.records.use import ids_of
 from vc4lab.simd import Array, i8, i32, i64, ptr
-from vc4lab.v3d.geometry.ptb_context import CLIPPER_XY, CLIPPER_Z, RECORD_SLOT
+from vc4lab.v3d.geometry.ptb_context import RECORD_SLOT
 from vc4lab.v3d.geometry.shader_lookup import ShaderLookup
-from vc4lab.v3d.lists.render_state import STATE_RECORD_BYTES
 
-NOTHING = (1, 2, 3)
-"""NOP and both marker records."""
-
-FLUSH, FLUSH_ALL, START, INCREMENT, MODE = 4, 5, 6, 7, TileBinningMode.id
-
-WALKED = (
-    *NOTHING,
-    FLUSH,
-    FLUSH_ALL,
-    START,
-    INCREMENT,
-    MODE,
-    IndexedPrimitives.id,
-    VertexArrayPrimitives.id,
-    *STATE_RECORD_BYTES,
-    CLIPPER_XY,
-    CLIPPER_Z,
-)
+WALKED = ids_of(native=BINNING)
 """Records the walker executes, if it can."""
 
 GOES_ON, OTHER, INTERRUPTED, FLUSHED = 0, 1, 2, 3

@@ -14,11 +14,20 @@ from vc4lab.memory.pointers import host
 from vc4lab.records.codes import PrimitiveMode
 from vc4lab.records.control import RECORD_SIZES
 from vc4lab.records.declarations import (
+    Flush,
+    FlushAllState,
+    GlShaderState,
+    IncrementSemaphore,
     IndexedPrimitives,
+    NvShaderState,
+    PrimitiveListFormat,
+    StartTileBinning,
     TileBinningMode,
     VertexArrayPrimitives,
 )
+from vc4lab.records.payload import BINNING, Frame, Primitives, Semaphore
 from vc4lab.records.shader import GlShaderRecord, NvShaderRecord
+from vc4lab.records.use import ids_of
 from vc4lab.simd import (
     Value,
     call,
@@ -62,12 +71,8 @@ from vc4lab.v3d.geometry.vertex_context import BATCH, COORDINATE_ROWS, VertexCon
 from vc4lab.v3d.geometry.vpm import ROW_BYTES
 from vc4lab.v3d.geometry.walk_context import FLUSHED, GOES_ON, INTERRUPTED, OTHER, WalkContext
 from vc4lab.v3d.lists.lint import LIST_ALIGNMENT, RECORD_ALIGNMENT
-from vc4lab.v3d.lists.render_state import (
-    GL_SHADER,
-    NV_SHADER,
-    PRIMITIVE_LIST_FORMAT,
-    RenderState,
-)
+from vc4lab.v3d.lists.native_records import is_one_of
+from vc4lab.v3d.lists.render_state import RenderState
 
 _MODE = TileBinningMode
 INDEXED, ARRAY = IndexedPrimitives.id, VertexArrayPrimitives.id
@@ -163,9 +168,9 @@ def _bin(w: Any, binner: Value, kind: Value) -> Value:
     form = kind | 0x10
     if c.format_in_force != form:
         record = w.field_ptr("record")
-        store(record, const(i8, PRIMITIVE_LIST_FORMAT))
+        store(record, const(i8, PrimitiveListFormat.id))
         store(record + 1, form.trunc(i8))
-        call(apply_state, w.binner, const(i32, PRIMITIVE_LIST_FORMAT), record)
+        call(apply_state, w.binner, const(i32, PrimitiveListFormat.id), record)
     c.primitive_count = _primitives(c.mode, c.length)
     c.primitive = 0
     c.part = -1
@@ -209,7 +214,7 @@ def execute_draw(context: Value, record: Value, op: Value) -> Value:
     shader_record = host(w.memory, s.shader_word)
     shader, pitch = const(ptr, 0), const(i32, 0)
     header, point_size, clipping = const(i32, 1), const(i32, 0), const(i32, 0)
-    if s.shader_kind == GL_SHADER:
+    if s.shader_kind == GlShaderState.id:
         shader_record = host(w.memory, s.shader_word & ~15)
         point_size = field(shader_record, GlShaderRecord.point_size)
         clipping = field(shader_record, GlShaderRecord.clipping)
@@ -218,7 +223,7 @@ def execute_draw(context: Value, record: Value, op: Value) -> Value:
             shader = call(gl_pipeline, context, s.shader_word, rows, const(i32, 0))
             pitch = rows * ROW_BYTES
         ready = ready & (shader != 0)
-    elif s.shader_kind == NV_SHADER:
+    elif s.shader_kind == NvShaderState.id:
         point_size = field(shader_record, NvShaderRecord.point_size)
         clipping = field(shader_record, NvShaderRecord.clipping)
         header = field(shader_record, NvShaderRecord.clip_header)
@@ -295,7 +300,7 @@ def _configure(w: Any, c: Any, record: Value) -> Value:
 
 
 @staged
-def _start(w: Any, c: Any) -> Value:
+def _start(w: Any, c: Any, _record: Value) -> Value:
     """Record 6, unless there is no record 112 before it."""
     result = const(i32, OTHER)
     if w.configured != 0:
@@ -321,20 +326,42 @@ def _flush(w: Any, c: Any, everything: Value) -> Value:
     return result
 
 
+@staged
+def _flush_some(w: Any, c: Any, _record: Value) -> Value:
+    return _flush(w, c, const(i32, 0))
+
+
+@staged
+def _flush_all(w: Any, c: Any, _record: Value) -> Value:
+    return _flush(w, c, const(i32, 1))
+
+
+@staged
+def _increment(w: Any, _c: Any, _record: Value) -> Value:
+    w.events = w.events | wc.ARMED
+    return const(i32, GOES_ON)
+
+
+SYSTEM: dict[int, Any] = {
+    Flush.id: _flush_some,
+    FlushAllState.id: _flush_all,
+    StartTileBinning.id: _start,
+    IncrementSemaphore.id: _increment,
+    TileBinningMode.id: _configure,
+}
+DRAWS = (INDEXED, ARRAY)
+assert {*SYSTEM, *DRAWS} == set(ids_of(Frame, Semaphore, Primitives, native=BINNING))
+
+
 @kernel(args=(ptr, ptr, i32), returns=i32)
 def execute_system(context: Value, record: Value, op: Value) -> Value:
-    """Record 4, 5, 6, 7 or 112 at a host address: GOES_ON, OTHER or FLUSHED."""
+    """A record of `SYSTEM` at a host address: GOES_ON, OTHER or FLUSHED."""
     w: Any = WalkContext.at(context)
     c: Any = BinContext.at(w.binner)
     result = const(i32, GOES_ON)
-    if op == wc.MODE:
-        result = _configure(w, c, record)
-    elif op == wc.START:
-        result = _start(w, c)
-    elif op == wc.INCREMENT:
-        w.events = w.events | wc.ARMED
-    else:
-        result = _flush(w, c, op - wc.FLUSH)
+    for identifier, execute in SYSTEM.items():
+        if op == identifier:
+            result = execute(w, c, record)
     return result
 
 
@@ -362,9 +389,9 @@ def walk(context: Value) -> Value:
         full = (c.drawn != 0) & (c.counter == STATE_LIMIT - 1)
         if (size == 0) | outside | full | (w.work < 0):
             result = const(i32, OTHER)
-        elif (op == INDEXED) | (op == ARRAY):
+        elif is_one_of(op, DRAWS):
             result = call(execute_draw, context, record, op)
-        elif ((op >= wc.FLUSH) & (op <= wc.INCREMENT)) | (op == wc.MODE):
+        elif is_one_of(op, SYSTEM):
             result = call(execute_system, context, record, op)
         elif size > 1:
             call(apply_state, w.binner, op, record)

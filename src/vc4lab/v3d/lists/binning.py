@@ -16,12 +16,17 @@ from vc4lab.qpu.environment import Unsupported
 from vc4lab.records.codes import IndexType, PrimitiveMode, VgPrimitive
 from vc4lab.records.control import RECORD_SIZES, RECORDS
 from vc4lab.records.declarations import (
+    Flush,
+    FlushAllState,
     IndexedPrimitives,
+    StartTileBinning,
     TileBinningMode,
     VertexArrayPrimitives,
     VgCoordinateArray,
     VgInline,
 )
+from vc4lab.records.payload import BINNING, BinnerState, State
+from vc4lab.records.use import foreign_to, records_of
 from vc4lab.v3d.geometry import ptb_context as pc
 from vc4lab.v3d.geometry.ptb import Binner
 from vc4lab.v3d.geometry.ptb_input import MAX_LENGTH, IndexSource
@@ -36,22 +41,20 @@ from vc4lab.v3d.geometry.walk_context import (
 )
 from vc4lab.v3d.job_time import JobCounts
 from vc4lab.v3d.lists.draw_ranges import DrawRanges
+from vc4lab.v3d.lists.handlers import executes
 from vc4lab.v3d.lists.lint import Lint
-from vc4lab.v3d.lists.render_state import STATE_FIELDS
 from vc4lab.v3d.lists.shader_state import ProgramCache, read_shader_state
 from vc4lab.v3d.lists.vertices import CoordinateStage
 from vc4lab.v3d.memory_uses import Use
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
-    from vc4lab.v3d.lists.cle import ControlListExecutor, Handler
+    from vc4lab.v3d.lists.cle import ControlListExecutor
     from vc4lab.v3d.lists.thread import ListThread
     from vc4lab.v3d.shader_interrupts import ShaderInterrupts
     from vc4lab.v3d.unknowns import Unknowns
 
 _OUT_OF_MEMORY = "binner memory: BPOS (overspill block)"
-
-_CLIPPER_SCALES = (105, 106)
 
 SMALLEST_BLOCK = 4096
 """Bytes that the binner takes from its pool at a time: BPOS must give it that many."""
@@ -128,7 +131,7 @@ class BinningStage:
         self._walker = ListWalker(
             executor.memory, self.binner, self.coordinates.shaders, self.lint.addresses
         )
-        executor.install(0, self._handlers())
+        executor.install(0, self)
         executor.accelerate(0, self._walk, WALKED)
 
     @property
@@ -232,20 +235,7 @@ class BinningStage:
 
     # -- handlers ----------------------------------------------------------------------------
 
-    def _handlers(self) -> dict[int, Handler]:
-        table: dict[int, Handler] = {
-            4: lambda address: self._on_flush(address, False),
-            5: lambda address: self._on_flush(address, True),
-            6: self._on_start,
-            32: self._on_indexed,
-            33: self._on_array,
-            41: self._on_vg,
-            42: self._on_vg_inline,
-            112: self._on_mode,
-        }
-        table |= dict.fromkeys((*STATE_FIELDS, *_CLIPPER_SCALES), self._on_state)
-        return table | dict.fromkeys((24, 25, 26, 27, 28, 29, 113, 114, 115), self._on_foreign)
-
+    @executes(*foreign_to(BINNING))
     def _on_foreign(self, address: int) -> None:
         identity = self.executor.byte(address)
         self.reporter.report(
@@ -254,11 +244,13 @@ class BinningStage:
             address=address,
         )
 
+    @executes(*records_of(State, BinnerState))
     def _on_state(self, address: int) -> None:
         identity = self.executor.byte(address)
         record = self.executor.memory.read(address, RECORD_SIZES[identity])
         self.binner.set_state(identity, record)
 
+    @executes(TileBinningMode)
     def _on_mode(self, address: int) -> None:
         mode = _binning_mode(self.executor.memory.read(address + 1, TileBinningMode.size - 1))
         self.configured = bool(mode.tiles_x and mode.tiles_y)
@@ -269,6 +261,7 @@ class BinningStage:
         self.binner.configure(mode)
         self._walker.provide_frame()
 
+    @executes(StartTileBinning)
     def _on_start(self, address: int) -> None:
         if not self.configured:
             text = "binning starts (6) before any binning mode (112) has told where to"
@@ -277,14 +270,24 @@ class BinningStage:
         self.thread.prefixing = False
         self.binner.start()
 
-    def _on_flush(self, _address: int, all_state: bool) -> None:
+    @executes(Flush)
+    def _on_flush(self, _address: int) -> None:
+        self._flush(all_state=False)
+
+    @executes(FlushAllState)
+    def _on_flush_all(self, _address: int) -> None:
+        self._flush(all_state=True)
+
+    def _flush(self, *, all_state: bool) -> None:
         self._flushing = True
         self._after(self.binner.flush(all_state))
 
+    @executes(VgCoordinateArray)
     def _on_vg(self, address: int) -> None:
         record = self.executor.payload(address, VgCoordinateArray)
         self._draw_vg(address, record.type, record.address, record.length, record.continuation)
 
+    @executes(VgInline)
     def _on_vg_inline(self, address: int) -> None:
         record = self.executor.payload(address, VgInline)
         start = self.thread.current
@@ -314,6 +317,7 @@ class BinningStage:
             self.accepted = True
             self._after(self.binner.draw_vg(kind, start, length, bool(continues)))
 
+    @executes(IndexedPrimitives)
     def _on_indexed(self, address: int) -> None:
         record = self.executor.payload(address, IndexedPrimitives)
         if record.index_type not in (IndexType.BYTE, IndexType.SHORT):
@@ -327,6 +331,7 @@ class BinningStage:
         )
         self._draw(address, record.mode, source)
 
+    @executes(VertexArrayPrimitives)
     def _on_array(self, address: int) -> None:
         record = self.executor.payload(address, VertexArrayPrimitives)
         if record.first + record.length > 0xFFFF:

@@ -1,19 +1,29 @@
 """The control list executor (CLE): walks a list's records and hands each to its handler.
 
-Both list threads use this walker; what a record *does* is said by the two tables of handlers,
-`binning.py` (thread 0) and `rendering.py` (thread 1). Only system records, which mean the same in
-both, are executed here. Source: hardware reference 3.1-3.2.
+Both list threads use this walker; what a record *does* is said by methods that name its class
+(`handlers.py`): here what means the same in both lists, else in `binning.py` (thread 0) and
+`rendering.py` (thread 1). Source: hardware reference 3.1-3.2.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, TypeVar
 
 from vc4lab.memory import MEMORY_MASK
 from vc4lab.records.control import RECORD_SIZES
-from vc4lab.records.declarations import Payload
+from vc4lab.records.declarations import (
+    Branch,
+    BranchToSublist,
+    Halt,
+    IncrementSemaphore,
+    Return,
+    WaitSemaphore,
+)
+from vc4lab.records.payload import Ignored, Payload
+from vc4lab.records.use import records_of
+from vc4lab.v3d.lists.handlers import Handler, executes, handlers_of
 from vc4lab.v3d.lists.thread import SEMAPHORE_MAX, SEMAPHORE_STALL, ListThread
 from vc4lab.v3d.memory_uses import Use
 
@@ -21,9 +31,6 @@ if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
     from vc4lab.memory import GuestMemory
     from vc4lab.v3d.lists.addresses import AddressCheck
-
-#: A handler gets the address of its record; it may change the thread (jump, stall, stop).
-Handler = Callable[[int], None]
 
 #: Records one run of a thread may execute. A frame of the largest size with every tile loaded
 #: and stored twice needs under a million; more is a list that runs in a circle.
@@ -59,11 +66,13 @@ class ControlListExecutor:
         self.ram = memory.view(0, MEMORY_MASK + 1)
         self._accelerators: dict[int, tuple[Callable[[], None], frozenset[int]]] = {}
         self._jumps: dict[tuple[int, ...], int] = {}
-        self._tables: list[dict[int, Handler]] = [self._system(t) for t in threads]
+        self._tables: list[dict[int, Handler]] = [
+            handlers_of(SystemRecords(self, thread)) for thread in threads
+        ]
 
-    def install(self, number: int, handlers: Mapping[int, Handler]) -> None:
-        """Adds the stage's own handlers to the table of a thread."""
-        self._tables[number].update(handlers)
+    def install(self, number: int, stage: object) -> None:
+        """Adds the handlers of a stage to the table of a thread."""
+        self._tables[number].update(handlers_of(stage))
 
     def accelerate(self, number: int, run: Callable[[], None], records: Iterable[int]) -> None:
         """``run`` executes records of a thread natively, as many as it can, from one of ``records``
@@ -166,41 +175,6 @@ class ControlListExecutor:
             address=address,
         )
 
-    # System records ------------------------------------------------------------------------
-
-    def _system(self, thread: ListThread) -> dict[int, Handler]:
-        def nothing(_address: int) -> None:
-            return None
-
-        def halt(_address: int) -> None:
-            thread.running, thread.halted = False, True
-
-        def branch(address: int) -> None:
-            self.jump(thread, address, self.word(address + 1))
-
-        def call(address: int) -> None:
-            self.call(thread, address)
-
-        def give_back(_address: int) -> None:
-            thread.returns += 1
-            if thread.stack:
-                thread.current = thread.stack.pop()
-
-        def increment(_address: int) -> None:
-            thread.increment_armed = thread.signals = True
-
-        def wait(_address: int) -> None:
-            other = self.threads[1 - thread.number]
-            if other.increments:
-                other.increments -= 1
-                self.waited(thread.number)
-            else:
-                thread.stalled = SEMAPHORE_STALL
-
-        table: dict[int, Handler] = {0: halt, 16: branch, 17: call, 18: give_back, 8: wait}
-        table[7] = increment
-        return table | dict.fromkeys((1, 2, 3), nothing)
-
     def call(self, thread: ListThread, address: int) -> None:
         """Branch to sub-list: pushes the address after the record at ``address``."""
         if len(thread.stack) >= self.depth:
@@ -232,3 +206,48 @@ class ControlListExecutor:
             self.reporter.report(
                 "CLE-035", f"the {thread.name} thread's semaphore is already at {SEMAPHORE_MAX}"
             )
+
+
+class SystemRecords:
+    """The records that mean the same in both lists, executed for one of the threads."""
+
+    def __init__(self, executor: ControlListExecutor, thread: ListThread) -> None:
+        self._executor = executor
+        self._thread = thread
+
+    @executes(*records_of(Ignored))
+    def _nothing(self, _address: int) -> None:
+        pass
+
+    @executes(Halt)
+    def _halt(self, _address: int) -> None:
+        self._thread.running, self._thread.halted = False, True
+
+    @executes(Branch)
+    def _branch(self, address: int) -> None:
+        self._executor.jump(self._thread, address, self._executor.word(address + 1))
+
+    @executes(BranchToSublist)
+    def _call(self, address: int) -> None:
+        self._executor.call(self._thread, address)
+
+    @executes(Return)
+    def _return(self, _address: int) -> None:
+        thread = self._thread
+        thread.returns += 1
+        if thread.stack:
+            thread.current = thread.stack.pop()
+
+    @executes(IncrementSemaphore)
+    def _increment(self, _address: int) -> None:
+        self._thread.increment_armed = self._thread.signals = True
+
+    @executes(WaitSemaphore)
+    def _wait(self, _address: int) -> None:
+        thread = self._thread
+        other = self._executor.threads[1 - thread.number]
+        if other.increments:
+            other.increments -= 1
+            self._executor.waited(thread.number)
+        else:
+            thread.stalled = SEMAPHORE_STALL

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from vc4lab.records.declarations import TileRenderingMode
+from vc4lab.records.payload import RENDERING
+from vc4lab.records.use import ids_of
 from vc4lab.simd import Array, Struct, i8, i32, ptr
-from vc4lab.v3d.lists.render_state import STATE_RECORD_BYTES
 
 OTHER, FULL, FRAME_END, TILE_AGAIN, MISPLACED, EXHAUSTED = range(6)
 """Why the kernel stopped: a record for Python (or the end address) · an array is full · the last
@@ -23,7 +24,7 @@ FRAME_SURFACE = 0
 LAST_FRAME = 127
 """Frames are numbered up to here, then again from 1."""
 
-COLLECTED = (1, 2, 3, 8, 17, *range(24, 30), 113, 114, 115, *STATE_RECORD_BYTES)
+COLLECTED = ids_of(native=RENDERING)
 """Records the kernel executes, if it can."""
 
 MAX_SURFACES = 64

@@ -18,12 +18,19 @@ from vc4lab.records.control import RECORD_SIZES
 from vc4lab.records.declarations import (
     BranchToSublist,
     ClearColours,
+    LoadFull,
+    LoadGeneral,
+    PrimitiveListFormat,
     StoreFull,
     StoreGeneral,
+    StoreResolved,
+    StoreResolvedEnd,
     TileCoordinates,
     TileRenderingMode,
     WaitSemaphore,
 )
+from vc4lab.records.payload import Ignored, State
+from vc4lab.records.use import records_of
 from vc4lab.simd import (
     Value,
     const,
@@ -54,6 +61,7 @@ from vc4lab.v3d.fragment.tile_job import (
 from vc4lab.v3d.fragment.tile_layout import PART_COLOUR, PART_MASK, PART_ZS
 from vc4lab.v3d.lists.collect_context import (
     BUDGET,
+    COLLECTED,
     EXHAUSTED,
     FRAME_END,
     FRAME_SURFACE,
@@ -68,11 +76,17 @@ from vc4lab.v3d.lists.collect_context import (
     TILE_AGAIN,
     CollectContext,
 )
-from vc4lab.v3d.lists.render_state import PRIMITIVE_LIST_FORMAT, STATE_RECORD_BYTES
+from vc4lab.v3d.lists.native_records import is_one_of, size_among
 
 COORDINATES, SUB_LIST, WAIT = TileCoordinates.id, BranchToSublist.id, WaitSemaphore.id
 CLEAR_COLOURS, MODE = ClearColours.id, TileRenderingMode.id
-STORE, STORE_END, STORE_FULL, LOAD_FULL, STORE_GENERAL, LOAD_GENERAL = range(24, 30)
+STORE, STORE_END, STORE_FULL = StoreResolved.id, StoreResolvedEnd.id, StoreFull.id
+LOAD_FULL, STORE_GENERAL, LOAD_GENERAL = LoadFull.id, StoreGeneral.id, LoadGeneral.id
+STORES, LOADS = (STORE, STORE_END, STORE_FULL, STORE_GENERAL), (LOAD_FULL, LOAD_GENERAL)
+SKIPPED = {kind.id: kind.size for kind in records_of(Ignored, State)}
+"""Records that are walked later."""
+_OWN = (COORDINATES, SUB_LIST, WAIT, CLEAR_COLOURS, MODE, *STORES, *LOADS)
+assert {*_OWN, *SKIPPED} == set(COLLECTED)
 
 _STORED = (TileBuffer.COLOUR, TileBuffer.ZS, TileBuffer.Z, TileBuffer.VG_MASK)
 _SURFACE_BITS = (
@@ -191,15 +205,6 @@ def _mode_in_force(c: Any, payload: Value) -> Value:
     return (c.mode_known != 0) & (different == 0) & (rest == 0)
 
 
-@staged
-def _skipped(op: Value) -> Value:
-    """Bytes of a record that is walked later, 0 for any other."""
-    size = select((op >= 1) & (op <= 3), const(i32, 1), const(i32, 0))
-    for identifier, length in STATE_RECORD_BYTES.items():
-        size = select(op == identifier, const(i32, length), size)
-    return size
-
-
 @kernel(args=(ptr,), returns=i32)
 def collect(context: Value) -> Value:
     """Executes records until one that is not for this kernel; returns why it stopped."""
@@ -217,7 +222,7 @@ def collect(context: Value) -> Value:
         left = c.end - address
         whole = (left < 0) | (left >= RECORD_SIZES[CLEAR_COLOURS])
         whole = whole & ((address & MEMORY_MASK) <= MEMORY_MASK - RECORD_SIZES[CLEAR_COLOURS])
-        is_store = (op >= STORE) & (op <= STORE_GENERAL) & (op != LOAD_FULL)
+        is_store = is_one_of(op, STORES)
         if address == c.end:
             reason = const(i32, OTHER)
         elif budget <= 0:
@@ -246,12 +251,12 @@ def collect(context: Value) -> Value:
             reason = const(i32, MISPLACED)
         elif is_store:
             reason = _execute_store(c, address, pointer, op)
-        elif (op == LOAD_GENERAL) | (op == LOAD_FULL):
+        elif is_one_of(op, LOADS):
             reason = _execute_load(c, address, pointer, op)
-        elif _skipped(op) != 0:
-            if op == PRIMITIVE_LIST_FORMAT:
+        elif size_among(op, SKIPPED) != 0:
+            if op == PrimitiveListFormat.id:
                 c.list_format = load(i8, pointer + 1).zext(i32)
-            c.here = address + _skipped(op)
+            c.here = address + size_among(op, SKIPPED)
         else:
             reason = const(i32, OTHER)
     return reason

@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import Any
 
 from vc4lab.bits import signed32
+from vc4lab.records.declarations import TRIANGLES_16_BIT
 from vc4lab.simd import Function, NativeFunction, Value, build, i32, ptr
 from vc4lab.v3d.fragment.tile_job import OP_LOAD, TileOp
 from vc4lab.v3d.fragment.tile_layout import TILE_SIZE
@@ -24,7 +25,6 @@ from vc4lab.v3d.lists.collect_context import (
     MAX_TILES,
     CollectContext,
 )
-from vc4lab.v3d.lists.render_state import TRIANGLES_16_BIT
 
 
 @lru_cache(maxsize=1)

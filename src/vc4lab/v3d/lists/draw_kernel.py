@@ -10,6 +10,7 @@ from typing import Any
 
 from vc4lab.memory import MEMORY_MASK, MEMORY_SIZE
 from vc4lab.memory.pointers import host
+from vc4lab.records.declarations import GlShaderState, NvShaderState
 from vc4lab.records.shader import GlShaderRecord, NvShaderRecord
 from vc4lab.simd import (
     Value,
@@ -56,7 +57,7 @@ from vc4lab.v3d.lists.draw_context import (
 )
 from vc4lab.v3d.lists.lint import RECORD_ALIGNMENT
 from vc4lab.v3d.lists.pipeline_table import HASH_PRIME, HASH_SHIFT, HASH_START
-from vc4lab.v3d.lists.render_state import GL_SHADER, NV_SHADER, RenderState
+from vc4lab.v3d.lists.render_state import RenderState
 from vc4lab.v3d.memory_uses import Use
 
 FACING = 0x7
@@ -212,11 +213,11 @@ def prepare_draw(context: Value, place: Value, number: Value) -> Value:
     c: Any = PrepareContext.at(context)
     draw: Any = DrawEntry.at(place)
     s: Any = RenderState.at(place)
-    is_gl = s.shader_kind == GL_SHADER
+    is_gl = s.shader_kind == GlShaderState.id
     where = select(is_gl, s.shader_word & ~(RECORD_ALIGNMENT - 1), s.shader_word)
     record = host(c.memory, where)
     inside = (where & MEMORY_MASK) <= MEMORY_SIZE - LARGEST_RECORD
-    ready: Any = is_gl | ((s.shader_kind == NV_SHADER) & (c.copy_nv != 0))
+    ready: Any = is_gl | ((s.shader_kind == NvShaderState.id) & (c.copy_nv != 0))
     ready = ready & inside & ((where & (RECORD_ALIGNMENT - 1)) == 0) & ((where & MEMORY_MASK) != 0)
     ready = ready & (s.clip_width != 0) & (s.clip_height != 0) & is_named(c, where, const(i64, 16))
     gl, nv = GlShaderRecord, NvShaderRecord

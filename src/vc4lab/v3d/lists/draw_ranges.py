@@ -6,11 +6,11 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from vc4lab.images.tiling import mip_chain
+from vc4lab.records.declarations import VgInlineShader
 from vc4lab.records.shader import gl_record_size
 from vc4lab.records.texture import TextureConfig, TextureType
 from vc4lab.v3d.fragment.formats import FORMATS
 from vc4lab.v3d.lists.addresses import AddressCheck
-from vc4lab.v3d.lists.render_state import VG_INLINE_SHADER
 from vc4lab.v3d.lists.shader_state import known_places
 from vc4lab.v3d.memory_uses import Use
 
@@ -62,7 +62,7 @@ class DrawRanges:
             self._known.clear()
         self._known[key] = shader
         uses = self.check.uses
-        where = None if kind == VG_INLINE_SHADER else shader.address
+        where = None if kind == VgInlineShader.id else shader.address
         if not binning:
             self._program(shader.code, shader.uniforms, programs, where)
         if shader.gl is not None:

@@ -10,8 +10,9 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.memory import MEMORY_SIZE
+from vc4lab.records.declarations import VgInlineShader
 from vc4lab.v3d.lists.addresses import AddressCheck
-from vc4lab.v3d.lists.render_state import NO_CLIP_LIMIT, VG_INLINE_SHADER, clip_box
+from vc4lab.v3d.lists.render_state import NO_CLIP_LIMIT, clip_box
 from vc4lab.v3d.memory_uses import Use
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ class Lint:
     def draw(self, state: Any, shader: ShaderState, empty_windows: int) -> None:
         """A distinct render state is about to be drawn. `empty_windows`: an `EMPTY_WINDOWS`."""
         self.clip_window(state, empty_windows)
-        if state.shader_kind != VG_INLINE_SHADER:  # there it is the code, with flags below
+        if state.shader_kind != VgInlineShader.id:  # there it is the code, with flags below
             self._aligned(None, "a shader record", shader.address, RECORD_ALIGNMENT)
         if shader.nv is not None and shader.nv.clip_header:
             where = int(shader.nv.vertices)

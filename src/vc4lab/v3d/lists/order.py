@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 
 from vc4lab.memory import MEMORY_MASK
 from vc4lab.records.control import RECORD_SIZES
-from vc4lab.v3d.lists.render_state import GL_SHADER, PRIMITIVE_LIST_FORMAT, VG_INLINE_SHADER
+from vc4lab.records.declarations import PrimitiveListFormat
+from vc4lab.records.payload import Compressed, Flow, Primitives, ShaderState
+from vc4lab.records.use import ids_of, records_of
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
@@ -18,8 +20,10 @@ if TYPE_CHECKING:
 
 MOST_RECORDS = 512
 MOST_LISTS = 64
-PRIMITIVES = frozenset((32, 33, 41, 42, 48, 49))
-JUMPS = frozenset((0, 16, 17, 18, 42, 48, 49))
+FORMAT = PrimitiveListFormat.id
+SHADERS = frozenset(ids_of(ShaderState))
+PRIMITIVES = frozenset(ids_of(Primitives, Compressed))
+JUMPS = frozenset(kind.id for kind in records_of() if kind.variable or issubclass(kind, Flow))
 """After these another list or bytes of another kind follow."""
 
 
@@ -43,9 +47,9 @@ class OrderCheck:
             if at >= len(data) or not RECORD_SIZES[data[at]]:
                 return
             identity = data[at]
-            if identity == PRIMITIVE_LIST_FORMAT:
+            if identity == FORMAT:
                 format_at = at
-            elif GL_SHADER <= identity <= VG_INLINE_SHADER:
+            elif identity in SHADERS:
                 format_at = -1
             elif identity in PRIMITIVES and format_at >= 0:
                 self._reporter.report(

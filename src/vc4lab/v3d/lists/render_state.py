@@ -1,50 +1,48 @@
-"""The state a primitive is drawn with: what records 56, 64-67 and 96-104 last said.
+"""The state a primitive is drawn with: what the records of state last said.
 
-One table (`STATE_FIELDS`) says where each field sits in its record; the Python helper and the
-native walker of the tile lists both follow it. Source: AG100-R Tables 42-45; defaults as drivers
-rely on them (Zmin 0, Zmax 1, point size and line width 1, everything else zero).
+Their classes say which members they set and where each stands in the record; the Python helper and
+the native walkers both follow the table made of that (`records.use.STATE_FIELDS`). Source: AG100-R
+Tables 42-45; defaults as drivers rely on them (Zmin 0, Zmax 1, point size and line width 1,
+everything else zero).
 """
 
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from vc4lab.simd import Struct, Value, f32, i8, i16, i32, load, staged, store
+from vc4lab.records.payload import ShaderState, StateField
+from vc4lab.records.use import DEFAULTS, STATE_FIELDS, STATE_SLOTS, ids_of
+from vc4lab.simd import Struct, Type, Value, f32, i8, i16, i32, load, staged, store
 
-PRIMITIVE_LIST_FORMAT = 56
-GL_SHADER, NV_SHADER, VG_SHADER, VG_INLINE_SHADER = 64, 65, 66, 67
-POINT_SIZE, LINE_WIDTH, RHT_BOUNDARY = 98, 99, 100
-CLIP_WINDOW, VIEWPORT_OFFSET = 102, 103
+SHADERS = ids_of(ShaderState)
+SHADER_MEMBERS = {item.name for number in SHADERS for item in STATE_FIELDS[number]}
 ENABLE_FORWARD, ENABLE_REVERSE, CLOCKWISE_IS_FORWARD = 1, 2, 4
 """Bits 2:0 of record 96."""
 
-TRIANGLES_16_BIT = 0x12
-"""Record 56 for triangles with 16-bit indices: what the binner writes unless told otherwise."""
+
+def _members() -> dict[str, Type]:
+    """What the records set, one word each, and which kind of shader state came last."""
+    members: dict[str, Type] = {}
+    for slot in STATE_SLOTS:
+        if slot == SHADERS:
+            members["shader_kind"] = i32
+        for item in (item for number in slot for item in STATE_FIELDS[number]):
+            members[item.name] = f32 if item.real else i32
+    return members
 
 
-class RenderState(Struct):
-    """Everything the state records say, one word each; comparable byte by byte (no padding)."""
+class RenderState(Struct, members=_members()):
+    """Everything the state records say, comparable byte by byte (no padding).
 
-    config = i32
-    flat_flags = i32
-    point_size = f32
-    line_width = f32
-    rht_boundary = i32
-    depth_offset = i32
-    clip_left = i32
-    clip_bottom = i32
-    clip_width = i32
-    clip_height = i32
-    viewport_x = i32
-    viewport_y = i32
-    z_min = f32
-    z_max = f32
-    list_format = i32
-    shader_kind = i32
-    shader_word = i32
-    shader_uniforms = i32
+    Its members are those that the records' classes name (`sets=` in `records/declarations.py`), and
+    `shader_kind`: the id of the record that named the shaders last, 0 before the first.
+    """
+
+    if TYPE_CHECKING:  # a block has the members, which a type checker can't know
+
+        def __getattr__(self, name: str) -> Any: ...
+        def __setattr__(self, name: str, value: Any) -> None: ...
 
 
 EMPTY_WINDOWS = {"nothing": 0, "both": 1, "each": 2, "wraps": 3}
@@ -78,58 +76,8 @@ def clip_box(state: Any, empty_windows: int) -> tuple[int, int, int, int]:
     return left, bottom, right, top
 
 
-STATE_WORDS = 18
+STATE_WORDS = len(RenderState.fields)
 STATE_BYTES = STATE_WORDS * 4
-
-
-@dataclass(frozen=True)
-class StateField:
-    """Where a field stands in its record: byte offset after the id, width, interpretation."""
-
-    name: str
-    offset: int
-    width: int
-    signed: bool = False
-    real: bool = False
-
-
-STATE_FIELDS: dict[int, tuple[StateField, ...]] = {
-    56: (StateField("list_format", 0, 1),),
-    64: (StateField("shader_word", 0, 4),),
-    65: (StateField("shader_word", 0, 4),),
-    66: (StateField("shader_word", 0, 4),),
-    67: (StateField("shader_word", 0, 4), StateField("shader_uniforms", 4, 4)),
-    96: (StateField("config", 0, 3),),
-    97: (StateField("flat_flags", 0, 4),),
-    98: (StateField("point_size", 0, 4, real=True),),
-    99: (StateField("line_width", 0, 4, real=True),),
-    100: (StateField("rht_boundary", 0, 2, signed=True),),
-    101: (StateField("depth_offset", 0, 4),),
-    102: (
-        StateField("clip_left", 0, 2),
-        StateField("clip_bottom", 2, 2),
-        StateField("clip_width", 4, 2),
-        StateField("clip_height", 6, 2),
-    ),
-    103: (
-        StateField("viewport_x", 0, 2, signed=True),
-        StateField("viewport_y", 2, 2, signed=True),
-    ),
-    104: (StateField("z_min", 0, 4, real=True), StateField("z_max", 4, 4, real=True)),
-}
-
-STATE_RECORD_BYTES: dict[int, int] = {
-    identifier: 1 + max(item.offset + item.width for item in fields)
-    for identifier, fields in STATE_FIELDS.items()
-}
-"""Size of each state record, id byte included."""
-
-DEFAULTS: dict[str, float] = {
-    "point_size": 1.0,
-    "line_width": 1.0,
-    "z_max": 1.0,
-    "list_format": TRIANGLES_16_BIT,
-}
 
 
 def default_state() -> RenderState:
@@ -183,11 +131,16 @@ def apply_record(state: RenderState, record: bytes) -> bool:
             ctypes.memmove(state.address + RenderState.offset(item.name), raw, 4)
         else:
             setattr(state, item.name, _decode(item, payload))
-    if GL_SHADER <= record[0] <= VG_INLINE_SHADER:
+    if record[0] in SHADERS:
         state.shader_kind = record[0]
-        if record[0] != VG_INLINE_SHADER:
-            state.shader_uniforms = 0
+        for name in _unsaid(record[0]):
+            setattr(state, name, 0)
     return True
+
+
+def _unsaid(shader: int) -> list[str]:
+    """Members that this record of shader state leaves to others of its kind: they become 0."""
+    return sorted(SHADER_MEMBERS - {item.name for item in STATE_FIELDS[shader]})
 
 
 @staged
@@ -206,7 +159,7 @@ def apply_record_native(state: Value, identifier: int, payload: Value) -> None:
             store(where.field_ptr(item.name), load(i16, source).zext(i32))
         else:
             store(where.field_ptr(item.name), load(i8, source).zext(i32))
-    if GL_SHADER <= identifier <= VG_INLINE_SHADER:
+    if identifier in SHADERS:
         where.shader_kind = identifier
-        if identifier != VG_INLINE_SHADER:
-            where.shader_uniforms = 0
+        for name in _unsaid(identifier):
+            setattr(where, name, 0)

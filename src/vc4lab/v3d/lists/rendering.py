@@ -15,12 +15,20 @@ from typing import TYPE_CHECKING
 from vc4lab.records.codes import FrameFormat, TileFormat, VgPrimitive
 from vc4lab.records.control import RECORDS
 from vc4lab.records.declarations import (
+    Branch,
+    BranchToSublist,
     ClearColours,
+    IndexedPrimitives,
     LoadGeneral,
+    Return,
     StoreGeneral,
     TileRenderingMode,
+    VertexArrayPrimitives,
+    VgCoordinateArray,
     VgInline,
 )
+from vc4lab.records.payload import RENDERING, Compressed
+from vc4lab.records.use import foreign_to, records_of
 from vc4lab.v3d.geometry.list_end import list_end
 from vc4lab.v3d.geometry.ptb_input import PRIMITIVE_TYPE
 from vc4lab.v3d.geometry.vg_list import inline_length
@@ -33,12 +41,13 @@ from vc4lab.v3d.lists.collect_context import (
 )
 from vc4lab.v3d.lists.collector import Collector
 from vc4lab.v3d.lists.frame_mode import FrameMode
+from vc4lab.v3d.lists.handlers import executes
 from vc4lab.v3d.lists.lint import Lint
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
-    from vc4lab.v3d.lists.cle import ControlListExecutor, Handler
+    from vc4lab.v3d.lists.cle import ControlListExecutor
     from vc4lab.v3d.lists.thread import ListThread
 
 _FRAME_FORMATS = {
@@ -97,7 +106,7 @@ class RenderingStage:
         self._tile_list = 0
         """The branch to a tile's list that was looked at last."""
         self.collector = Collector(executor.memory.base)
-        executor.install(1, self._handlers())
+        executor.install(1, self)
         executor.accelerate(1, self._collect, COLLECTED)
 
     def begin(self) -> None:
@@ -152,24 +161,7 @@ class RenderingStage:
 
     # -- handlers of what the collector leaves to Python ---------------------------------------
 
-    def _handlers(self) -> dict[int, Handler]:
-        table: dict[int, Handler] = {
-            16: self._on_branch,
-            17: self._on_call,
-            18: self._on_return,
-            28: self._on_odd_store,
-            29: self._on_odd_load,
-            32: self._on_primitives,
-            33: self._on_primitives,
-            41: self._on_vector_primitives,
-            42: self._on_vector_primitives,
-            48: self._on_compressed,
-            49: self._on_compressed,
-            113: self._on_mode,
-            114: self._on_clear_colours,
-        }
-        return table | dict.fromkeys((4, 5, 6, 105, 106, 112), self._on_foreign)
-
+    @executes(*foreign_to(RENDERING))
     def _on_foreign(self, address: int) -> None:
         identity = self.executor.byte(address)
         self.reporter.report(
@@ -178,16 +170,19 @@ class RenderingStage:
             address=address,
         )
 
+    @executes(Branch)
     def _on_branch(self, address: int) -> None:
         self.collector.close_piece(address)
         self.executor.jump(self.thread, address, self.executor.word(address + 1))
         self.collector.begin(self.thread.current)
 
+    @executes(BranchToSublist)
     def _on_call(self, address: int) -> None:
         self.collector.close_piece(address)
         self.executor.call(self.thread, address)
         self.collector.begin(self.thread.current)
 
+    @executes(Return)
     def _on_return(self, address: int) -> None:
         self.collector.close_piece(address)
         self.thread.returns += 1
@@ -195,6 +190,7 @@ class RenderingStage:
             self.thread.current = self.thread.stack.pop()
         self.collector.begin(self.thread.current)
 
+    @executes(TileRenderingMode)
     def _on_mode(self, address: int) -> None:
         data = self.executor.memory.read(address + 1, TileRenderingMode.size - 1)
         record, mode = _frame_mode(data)
@@ -204,15 +200,18 @@ class RenderingStage:
         self.mode = mode
         self.collector.set_mode(data, mode.tile(self.unknowns), uses_mask=mode.vg_mask, quiet=quiet)
 
+    @executes(ClearColours)
     def _on_clear_colours(self, address: int) -> None:
         record = self.executor.payload(address, ClearColours)
         zs = record.z << 8 | record.stencil
         self.collector.set_clear(record.colour, record.colour_high, zs, record.vg_mask)
 
+    @executes(LoadGeneral)
     def _on_odd_load(self, address: int) -> None:
         buffer = self.executor.payload(address, LoadGeneral).buffer
         self._not_yet(address, f"a load of tile buffer {buffer}")
 
+    @executes(StoreGeneral)
     def _on_odd_store(self, address: int) -> None:
         record = self.executor.payload(address, StoreGeneral)
         self._not_yet(address, f"a store of tile buffer {record.buffer}")
@@ -225,12 +224,14 @@ class RenderingStage:
             self._draw()
             self.finished()
 
+    @executes(IndexedPrimitives, VertexArrayPrimitives)
     def _on_primitives(self, address: int) -> None:
         """Drawn by the scan of the frame's pieces; here only the format that it leaves counts."""
         mode = self.executor.byte(address + 1) & 0xF
         if mode < len(PRIMITIVE_TYPE):
             self.collector.context.list_format = 0x10 | PRIMITIVE_TYPE[mode]
 
+    @executes(VgCoordinateArray, VgInline)
     def _on_vector_primitives(self, address: int) -> None:
         kind = self.executor.byte(address + 1) & 0xF
         trapezoids = kind in (VgPrimitive.RHT, VgPrimitive.RHT_STRIP)
@@ -245,6 +246,7 @@ class RenderingStage:
         else:
             self.executor.jump(self.thread, address, (start + 4 * length) & 0xFFFFFFFF)
 
+    @executes(*records_of(Compressed))
     def _on_compressed(self, address: int) -> None:
         after = list_end(self.executor.memory, address, self.collector.context.list_format)
         if after is None:

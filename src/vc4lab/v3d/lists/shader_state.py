@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from vc4lab.qpu.program import Program, TextureRequest
 from vc4lab.qpu.program_reader import reach
 from vc4lab.qpu.uniform_stream import StreamLayout, stream_layout
-from vc4lab.records.declarations import GlShaderState, VgInlineShader
+from vc4lab.records.declarations import GlShaderState, NvShaderState, VgInlineShader, VgShaderState
 from vc4lab.records.shader import (
     GlShader,
     NvShaderRecord,
@@ -25,7 +25,6 @@ from vc4lab.records.shader import (
     parse_vg,
 )
 from vc4lab.v3d.fragment.texture_state import TextureDescriptor, TextureKind, describe_texture
-from vc4lab.v3d.lists.render_state import GL_SHADER, NV_SHADER, VG_INLINE_SHADER, VG_SHADER
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
@@ -60,10 +59,10 @@ def read_shader_state(
     ``uniforms`` is the second word of record 67. Returns None if there is no shader state at all.
     """
     word &= 0xFFFFFFFF
-    if kind == GL_SHADER:
+    if kind == GlShaderState.id:
         address, size = _gl_place(word)
         return _gl_state(word, memory.read(address, size))
-    if kind == NV_SHADER:
+    if kind == NvShaderState.id:
         nv = parse_nv(memory.read, word)
         return ShaderState(
             word,
@@ -74,10 +73,10 @@ def read_shader_state(
             bool(nv.clipping),
             nv=nv,
         )
-    if kind == VG_SHADER:
+    if kind == VgShaderState.id:
         vg = parse_vg(memory.read, word)
         return ShaderState(word, vg.code, vg.uniforms, 0, False, False)
-    if kind == VG_INLINE_SHADER:
+    if kind == VgInlineShader.id:
         inline = VgInlineShader(word)
         return ShaderState(word, inline.code, uniforms & 0xFFFFFFFF, 0, False, False)
     return None

@@ -1,0 +1,142 @@
+"""What a record's class says of the record: where it may stand, what it is for, what executes it.
+
+All that has to know the records (parser, printer, handlers, native readers, hints about lists)
+asks here or in `use.py`, so that a new record is one class in `declarations.py` and the code that
+does what it says. The kinds of record are the base classes below; a `State` needs no other code
+than that which uses the state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import ClassVar
+
+from vc4lab.bits import Bits, Layout
+from vc4lab.records.fields import Float
+
+BINNING, RENDERING, TILE = "B", "R", "T"
+"""The letters of `Payload.legal` and `Payload.native`: the list of thread 0, that of thread 1, and
+the tile lists that the binner writes and thread 1 reads."""
+
+
+@dataclass(frozen=True)
+class StateField:
+    """Where a record holds a member of the render state: byte offset after the id, width."""
+
+    name: str
+    offset: int
+    width: int
+    signed: bool = False
+    real: bool = False
+
+
+class Payload(Layout):
+    """The bytes of a record after its id. The subclasses with an id are the declarations."""
+
+    id: ClassVar[int] = -1
+    title: ClassVar[str] = ""
+    size: ClassVar[int] = 1
+    """Fixed size in bytes, the id byte included."""
+    legal: ClassVar[str] = ""
+    """The lists where the record belongs. A hint, not a refusal."""
+    native: ClassVar[str] = ""
+    """The lists (`BINNING`, `RENDERING`) whose native reader executes the record, if it can."""
+    variable: ClassVar[bool] = False
+    """A list of primitives follows the fixed part."""
+
+    def __init_subclass__(
+        cls,
+        *,
+        id: int = -1,
+        size: int = 1,
+        title: str = "",
+        legal: str | None = None,
+        native: str | None = None,
+        variable: bool = False,
+    ) -> None:
+        super().__init_subclass__(width=8 * (size - 1))
+        cls.id, cls.size, cls.title, cls.variable = id, size, title, variable
+        cls.legal = cls.legal if legal is None else legal
+        cls.native = cls.native if native is None else native
+
+    def text(self) -> str:
+        """`name=value` pairs; a one-bit field is named when it is set."""
+        parts = []
+        for name, bits in self.layout_fields.items():
+            if bits.width > 1:
+                parts.append(f"{name}={bits.text(self.value)}")
+            elif bits.extract(self.value):
+                parts.append(name)
+        return " ".join(parts)
+
+
+class Flow(Payload):
+    """Where the list goes on."""
+
+
+class Ignored(Payload, legal="BR", native="BR"):
+    """One byte, and nothing that is drawn depends on it."""
+
+
+class Semaphore(Payload, legal="BR"):
+    """One thread waits for the other."""
+
+
+class Frame(Payload):
+    """What a frame is made of: modes, tiles, loads and stores, flushes."""
+
+
+class Primitives(Payload, legal="BR"):
+    """Draws."""
+
+
+class Compressed(Payload, legal="RT"):
+    """Draws, as the binner writes them into tile lists."""
+
+
+class BinnerState(Payload, legal="B", native="B"):
+    """State that the binner alone uses, and does not write into tile lists."""
+
+
+class State(Payload, legal="BRT", native="BR"):
+    """Sets members of the render state, and is copied into the tile lists that want it."""
+
+    state_fields: ClassVar[tuple[StateField, ...]] = ()
+    """What the record sets."""
+    initial: ClassVar[Mapping[str, float]] = MappingProxyType({})
+    """Members of the state that are not 0 before any record set them."""
+
+    def __init_subclass__(
+        cls,
+        *,
+        id: int = -1,
+        size: int = 1,
+        title: str = "",
+        sets: tuple[str, ...] | Mapping[str, str] = (),
+        initial: Mapping[str, float] | None = None,
+    ) -> None:
+        """`sets`: a tuple names a member for each word of the payload, of which the last may be
+        shorter; a mapping names them for fields of the record.
+        """
+        super().__init_subclass__(id=id, size=size, title=title)
+        if isinstance(sets, Mapping):
+            members = [_member(name, cls.layout_fields[field]) for field, name in sets.items()]
+        else:
+            places = zip(sets, range(0, size - 1, 4), strict=True)
+            members = [StateField(name, at, min(4, size - 1 - at)) for name, at in places]
+        cls.state_fields = tuple(members)
+        cls.initial = MappingProxyType(dict(initial or {}))
+
+
+class ShaderState(State):
+    """Names the shaders. These records replace each other: the last one holds."""
+
+
+def _member(name: str, bits: Bits) -> StateField:
+    """A field of a record as a member of the state."""
+    if bits.lo % 8 or bits.width not in (8, 16, 32):
+        raise TypeError(f"{bits.name}: a member of the state has whole bytes")
+    real = isinstance(bits, Float) and bits.width == 32
+    return StateField(name, bits.lo // 8, bits.width // 8, bits.signed, real)
