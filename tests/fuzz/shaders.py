@@ -108,7 +108,7 @@ class ShaderFuzzer(Fuzzer):
         golden = engine == "interpreter"
         v3d = world.device(strict=strict, engine=engine if golden else "jit")
         if engine == "exact":
-            v3d.frames.preparer.engine = "exact"
+            v3d.frames.preparer.pipelines.engine = "exact"
             v3d.frames.preparer.vertices.engine = "exact"
             v3d.binning.coordinates.engine = "exact"
         try:

@@ -323,7 +323,7 @@ class V3D:
         """Both threads, as far as they get."""
         binning, rendering, threads = self.binning, self.rendering, self.threads
         counts = self.counters.enable or self.counters.everything
-        self.frames.preparer.counting = bool(counts) and self.counters.detailed
+        self.frames.preparer.pipelines.counting = bool(counts) and self.counters.detailed
         self.executor.pump()
         rendering.stopped()
         binning.stopped()
