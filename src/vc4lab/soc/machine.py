@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from vc4lab.diagnostics import Reporter, StrictStop
+from vc4lab.diagnostics import Reporter
 from vc4lab.listeners import OneListener
 from vc4lab.memory import GuestMemory
 from vc4lab.ranges import CACHE_MODES, ENGINES, FRAMES, SECONDS, check_word
@@ -22,17 +22,15 @@ from vc4lab.soc.caches.cache_hint import CacheHint
 from vc4lab.soc.clock import NANOSECONDS
 from vc4lab.soc.cores.cores import Cores
 from vc4lab.soc.cores.cpu import Cpu
-from vc4lab.soc.cores.outcome import UnhandledException
-from vc4lab.soc.cores.storms import LONGEST_FAULTS, LONGEST_INTERRUPTS
 from vc4lab.soc.devices.interrupts import SMI
 from vc4lab.soc.devices.serial import SerialPort
 from vc4lab.soc.events import RunEnded, Vsync
-from vc4lab.soc.hardware import Hardware
 from vc4lab.soc.pace import Pace
 from vc4lab.soc.result import RunResult, Stop
+from vc4lab.soc.run_end import EndingHardware
 from vc4lab.soc.unknowns import DEFAULT_UNKNOWNS, Unknowns
 from vc4lab.soc.videocore.framebuffer import Screen
-from vc4lab.soc.watchdog import Watchdog, registers_of_another_board
+from vc4lab.soc.watchdog import Watchdog
 
 if TYPE_CHECKING:
     from vc4lab.soc.address.guards import GuardZones
@@ -46,7 +44,7 @@ SETTLED = 2
 __all__ = ["Machine", "RunResult", "Screen", "Stop"]
 
 
-class Machine(Hardware):
+class Machine(EndingHardware):
     """A board with a program in it.
 
     Parameters
@@ -124,7 +122,6 @@ class Machine(Hardware):
         self.guards: GuardZones | None = None
         self.vsyncs = 0
         self._pace: Pace | None = None
-        self._end: RunResult | None = None
         self._frames_wanted: int | None = None
         self._watching = True
         self._vsync_period = NANOSECONDS // self.config.display_mode()[2]
@@ -178,11 +175,6 @@ class Machine(Hardware):
         self._pace = pace
         # The next vsync is soon enough, and a loop that waits for a key costs little until then.
         self.bus.asks_about_input = pace is None
-
-    @property
-    def ended(self) -> bool:
-        """Whether the run is over."""
-        return self._end is not None
 
     def __repr__(self) -> str:
         count, ending = self.frames.count, f", {self._end.message}" if self._end else ""
@@ -276,9 +268,8 @@ class Machine(Hardware):
         self._changes_seen = self.clock.changes
 
     def _look_at_caches(self) -> None:
-        if self.caches is not None:
-            self.caches.data.drain()
-        else:
+        self._drain_caches()
+        if self.caches is None:
             self._cache_hint.look(self.processors.working)
 
     def _keep_pace(self, pace: Pace) -> None:
@@ -349,39 +340,6 @@ class Machine(Hardware):
         """Code that was executed may have been written over."""
         self.processors.code_changed()
 
-    def hang(self, text: str) -> None:
-        """The program makes no progress any more."""
-        self._finish(Stop.HANG, text)
-        self.report("SOC-040", text, self.cpu.pc)
-        self._look_for_other_board()
-
-    def crash(self, crash: UnhandledException, reported: bool = False) -> None:
-        """The program met an exception it has no handler for, or none that mends anything."""
-        self._finish(Stop.CRASH, self._crash_text(crash))
-        if not reported:
-            self.report_crash(crash)
-
-    def report_crash(self, crash: UnhandledException) -> None:
-        """Report such an exception; the other cores may go on."""
-        code = "SOC-048" if crash.storm else "SOC-042"
-        self.report(code, self._crash_text(crash), crash.address)
-
-    def _crash_text(self, crash: UnhandledException) -> str:
-        place, vector = self.places(crash.address), f"0x{crash.vector:08x}"
-        text = f"{crash.exception.value.title} at {place}"
-        if self.cpu.number:
-            text = f"core {self.cpu.number}: {text}"
-        if not crash.storm:
-            text += f", and there is no handler at its vector {vector}"
-        elif crash.address == crash.vector:
-            text += ", which is its own vector: the core comes back there for ever"
-        else:
-            text += (
-                f" again and again: {LONGEST_FAULTS} in a row with hardly an instruction between "
-                f"them; the handler (its vector is {vector}) mends nothing"
-            )
-        return text + self.cpu.about_vectors
-
     @property
     def polled(self) -> tuple[str, int, Poll] | None:
         found = self.processors.polled
@@ -390,53 +348,9 @@ class Machine(Hardware):
     def pending_lines(self, core: int) -> str:
         return self.watchdog.pending_lines(core)
 
-    def hang_in_interrupts(self, pc: int, core: int) -> None:
-        """A core takes the same interrupt again and again."""
-        names = self.pending_lines(core)
-        text = (
-            f"core {core} takes an interrupt again and again at {self.places(pc)}: the program "
-            f"does not go on between them, and {LONGEST_INTERRUPTS} handlers in a row have not "
-            f"cleared what asks for it ({names})"
-        )
-        self._finish(Stop.HANG, text)
-        self.report("SOC-049", text, pc)
-
-    def fail_lost(self, address: int) -> None:
-        """The program counter has left the program."""
-        text = f"the CPU runs through empty RAM at {self.places(address)}"
-        self._fail("SOC-043", text, address)
-
-    def halt(self, text: str) -> None:
-        """The program has ended."""
-        self._finish(Stop.HALTED, text)
-        self._look_for_other_board()
-
-    def _look_for_other_board(self) -> None:
-        found = registers_of_another_board(self)
-        if found is not None:
-            self.report("SOC-087", *found)
-
-    def _fail(self, code: str, text: str, address: int) -> None:
-        self._finish(Stop.CRASH, text)
-        self.report(code, text, address)
-
-    def report(self, code: str, text: str, address: int) -> None:
-        """Report how the run ended; that it has ended is no reason for strict mode to stop."""
-        try:
-            self.reporter.report(code, text, address=address, block="cpu")
-        except StrictStop:
-            return
-
-    def end(self, message: str) -> None:
-        """End the run at the next opportunity, because it is asked for from outside."""
-        self._finish(Stop.STOPPED, message)
-
-    def _finish(self, reason: Stop, message: str) -> None:
+    def _drain_caches(self) -> None:
         if self.caches is not None:
             self.caches.data.drain()
-        if self._end is None:
-            self._end = self._result(reason, message)
-        self.counter.stop()
 
     def _result(self, reason: Stop, message: str) -> RunResult:
         return RunResult(reason, self.frames.count, self.seconds, message, self)
