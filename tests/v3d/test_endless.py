@@ -16,7 +16,7 @@ from vc4lab.qpu.wide import WideInterpreter
 from vc4lab.records.control import build
 from vc4lab.v3d.fragment import golden_draw, tile_job, tiles
 from vc4lab.v3d.fragment.tiles import TileScheduler
-from vc4lab.v3d.lists import draws
+from vc4lab.v3d.lists import draw_pipelines
 
 ENGINES = ("jit", "interpreter")
 BLUE = 0xFFFF0000
@@ -166,7 +166,7 @@ def test_an_endless_shader_that_the_compiler_refuses_costs_few_instructions(
     """All 510 tiles begin it, one sees its small budget through."""
     whole = 1 << 13
     monkeypatch.setattr(golden_draw, "uncompiled_budget", lambda length: whole)
-    monkeypatch.setattr(draws.DrawPreparer, "_compiled", lambda *arguments: None)
+    monkeypatch.setattr(draw_pipelines.DrawPipelines, "compiled", lambda *arguments: None)
     frame = Frame(1920, 1080, engine="interpreter")
     picture = frame.draw(viewport(frame.job) + halves(frame, 1920, 1080))
     assert codes(frame) == ["QPU-041"]

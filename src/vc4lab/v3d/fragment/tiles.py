@@ -6,7 +6,6 @@ depend on the number of threads, because chains share nothing but the surfaces t
 
 from __future__ import annotations
 
-import ctypes
 import os
 import threading
 import weakref
@@ -17,12 +16,11 @@ from typing import Any
 
 from vc4lab.qpu.environment import INSTRUCTION_BUDGET
 from vc4lab.simd import Function, NativeFunction, NativeModule, Value, build, ptr
-from vc4lab.v3d.fragment.interpreted import QUEUES, batch_callback
+from vc4lab.v3d.fragment.interpreted import QUEUES
 from vc4lab.v3d.fragment.surface import Mover
 from vc4lab.v3d.fragment.tile_context import (
     COUNTERS,
     FIRST_OF_WORK,
-    QUEUE_BYTES,
     SETUPS,
     STATUS_BAD_LIST,
     STATUS_DEOPT,
@@ -32,10 +30,10 @@ from vc4lab.v3d.fragment.tile_context import (
     STATUS_NEEDS_MOVER,
     STATUS_NEEDS_SETUP,
     STATUS_UNSUPPORTED,
-    TileContext,
 )
 from vc4lab.v3d.fragment.tile_job import FIRST_BUDGET, FrameWork, NativeFrame
 from vc4lab.v3d.fragment.tile_layout import MULTISAMPLE, WIDE
+from vc4lab.v3d.fragment.tile_worker import Worker
 from vc4lab.v3d.fragment.trial import Trial
 from vc4lab.v3d.shader_interrupts import FRAGMENTS, ShaderInterrupts
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
@@ -87,20 +85,6 @@ class RenderResult:
 
 FLAWLESS = RenderResult()
 """Of a frame in which nothing happened; it is never changed."""
-
-
-class Worker:
-    """The native state of one thread. `interrupts`: as of `TileScheduler`."""
-
-    def __init__(self, interrupts: int) -> None:
-        self.context: Any = TileContext()
-        self.context.interrupts = interrupts
-        self.address: int = self.context.address
-        totals = self.address + TileContext.offset("totals")
-        self.totals = (ctypes.c_int64 * len(COUNTERS)).from_address(totals)
-        self.queue = (ctypes.c_char * QUEUE_BYTES)()  # untouched memory costs nothing
-        self.context.batch = ctypes.addressof(self.queue)
-        self.context.callback = batch_callback()
 
 
 NO_MORE_CHAINS = 1 << 30

@@ -21,7 +21,7 @@ from vc4lab.v3d.fragment.tile_job import (
 )
 
 if TYPE_CHECKING:
-    from vc4lab.v3d.fragment.tiles import Worker
+    from vc4lab.v3d.fragment.tile_worker import Worker
 
 
 class Trial:

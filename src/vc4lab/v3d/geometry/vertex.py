@@ -46,7 +46,7 @@ class VertexPipeline:
         if key.engine in ("interpreter", "uncompiled"):
             from vc4lab.v3d.geometry.vertex_interpreter import VertexInterpreter
 
-            self._interpreter = VertexInterpreter(key, self.program)
+            self._interpreter = VertexInterpreter(key, self.program, vertex_pipeline)
         else:
             self._first = self._build(exact=key.engine == "exact")
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import ctypes
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -188,8 +189,12 @@ def _one(value: Any) -> int:
 class VertexInterpreter:
     """Shades batches with the interpreter; same results as the native pipelines."""
 
-    def __init__(self, key: VertexKey, program: Program) -> None:
+    def __init__(
+        self, key: VertexKey, program: Program, pipeline: Callable[[VertexKey], Any]
+    ) -> None:
         self.key = key
+        self.pipeline = pipeline
+        """What compiles a stage."""
         self.program = program
         self.alone = key.engine != "interpreter"
         """Whether there is no compiled code to find out if the program ends."""
@@ -210,10 +215,8 @@ class VertexInterpreter:
 
     def _is_endless(self, context: VertexContext) -> bool:
         """Whether compiled code uses up its budget. What it writes will be written again."""
-        from vc4lab.v3d.geometry.vertex import vertex_pipeline
-
         try:
-            pipeline = vertex_pipeline(replace(self.key, engine="exact"))
+            pipeline = self.pipeline(replace(self.key, engine="exact"))
         except Unsupported:
             self.alone = True
             return False
