@@ -33,6 +33,8 @@ class Register:
     reset: int
     doc: str
     layout: type[Layout] | None = None
+    inert: bool = False
+    """Nothing but the name is known, and that it may be written."""
 
     def describe(self, value: int) -> str:
         """The value with its non-zero fields by name, for traces and messages."""
@@ -219,18 +221,18 @@ REGISTERS: tuple[Register, ...] = (
     *(Register(0x680 + 8 * n, f"PCTR{n}", RW, 0, f"performance count {n}") for n in range(16)),
     *(Register(0x684 + 8 * n, f"PCTRS{n}", RW, 0, f"source of count {n}") for n in range(16)),
     Register(0xE00, "DBCFG", RW, 0, "bit 0: QPU interrupts reach the host"),
-    Register(0xE04, "DBSCS", RW, 0, "undocumented"),
-    Register(0xE08, "DBSCFG", RW, 0, "undocumented"),
-    Register(0xE0C, "DBSSR", RW, 0, "undocumented"),
-    *(Register(0xE10 + 4 * n, f"DBSDR{n}", RW, 0, "undocumented") for n in range(4)),
-    Register(0xE20, "DBQRUN", RW, 0, "QPU run (debug)"),
-    Register(0xE24, "DBQHLT", RW, 0, "QPU halt (debug)"),
-    Register(0xE28, "DBQSTP", RW, 0, "QPU step (debug)"),
+    Register(0xE04, "DBSCS", RW, 0, "undocumented", inert=True),
+    Register(0xE08, "DBSCFG", RW, 0, "undocumented", inert=True),
+    Register(0xE0C, "DBSSR", RW, 0, "undocumented", inert=True),
+    *(Register(0xE10 + 4 * n, f"DBSDR{n}", RW, 0, "undocumented", inert=True) for n in range(4)),
+    Register(0xE20, "DBQRUN", RW, 0, "QPU run (debug)", inert=True),
+    Register(0xE24, "DBQHLT", RW, 0, "QPU halt (debug)", inert=True),
+    Register(0xE28, "DBQSTP", RW, 0, "QPU step (debug)", inert=True),
     Register(0xE2C, "DBQITE", RW, 0, "QPU interrupt enable"),
     Register(0xE30, "DBQITC", W1C, 0, "QPU interrupt status"),
-    Register(0xE34, "DBQGHC", RW, 0, "undocumented"),
-    Register(0xE38, "DBQGHG", RW, 0, "undocumented"),
-    Register(0xE3C, "DBQGHH", RW, 0, "undocumented"),
+    Register(0xE34, "DBQGHC", RW, 0, "undocumented", inert=True),
+    Register(0xE38, "DBQGHG", RW, 0, "undocumented", inert=True),
+    Register(0xE3C, "DBQGHH", RW, 0, "undocumented", inert=True),
     Register(0xF00, "DBGE", R, 0, "PSE errors", SetupErrors),
     Register(0xF04, "FDBGO", R, 0, "FEP overruns", FrontEndOverruns),
     Register(
@@ -241,11 +243,7 @@ REGISTERS: tuple[Register, ...] = (
     Register(0xF20, "ERRSTAT", R, 0, "errors", Errors),
 )
 
-INERT = frozenset(
-    register.name
-    for register in REGISTERS
-    if register.access is RW and ("undocumented" in register.doc or "(debug)" in register.doc)
-)
+INERT = frozenset(register.name for register in REGISTERS if register.inert)
 """Registers of which nothing but the name is known; see the unknown "undocumented_registers"."""
 
 BY_OFFSET: dict[int, Register] = {register.offset: register for register in REGISTERS}

@@ -59,7 +59,8 @@ class Register:
     `access` is "rw", "r" (writes are ignored) or "w" (reads give 0). `steady` says that reading it
     changes nothing, and that its value changes only by writes, events and reads of registers that
     are not steady: a poll of it is answered without its handler until then. Registers without a
-    handler are steady anyway. A counter with a `rate` needs its handler only for traces.
+    handler are steady anyway. A counter with a `rate` needs its handler only for traces. `fields`
+    are what traces name: "31 full, 30 empty, 7:0 level"; `doc` is for readers of the code.
     """
 
     def __init__(
@@ -73,6 +74,7 @@ class Register:
         poll: Poll = Poll.SOON,
         steady: bool = False,
         rate: Rate | None = None,
+        fields: str = "",
         doc: str = "",
     ) -> None:
         self.offset = offset
@@ -83,6 +85,7 @@ class Register:
         self.poll = poll
         self.steady = steady
         self.rate = rate
+        self.fields = tuple(_field(field) for field in fields.split(", ")) if fields else ()
         self.doc = doc
         self.name = ""
 
@@ -100,6 +103,16 @@ class Register:
     def offsets(self) -> list[int]:
         """Byte offsets of the row in the block."""
         return [self.offset + self.stride * i for i in range(self.count)]
+
+
+def _field(text: str) -> tuple[str, int, int]:
+    """Name, highest and lowest bit of "7:0 level" or "31 full"."""
+    place, _, name = text.partition(" ")
+    bits = place.split(":")
+    high, low = bits[0], bits[-1]
+    if not (name and high.isdecimal() and low.isdecimal() and 31 >= int(high) >= int(low)):
+        raise ValueError(f"{text!r} is no field of a register")
+    return name, int(high), int(low)
 
 
 class Block:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from functools import cache
 from typing import TYPE_CHECKING
 
 from vc4lab.soc.videocore.properties import HEADER, tag_table
@@ -15,25 +13,12 @@ if TYPE_CHECKING:
 MOST_TAGS = 64
 LONGEST_VALUE = 256
 MOST_BYTES = 16
-FIELD = re.compile(r"(\d+)(?::(\d+))? ([A-Za-z][\w ]*)")
-
-
-@cache
-def _fields(doc: str) -> tuple[tuple[str, int, int], ...]:
-    """(name, highest bit, lowest bit) of a register's doc: "31 full, 30 empty, 7:0 level"."""
-    found = []
-    for part in doc.removeprefix("bit ").split(", "):
-        match = FIELD.fullmatch(part.strip())
-        if match is not None and int(match[1]) < 32:
-            high = int(match[1])
-            found.append((match[3], high, int(match[2] or high)))
-    return tuple(found)
 
 
 def describe_fields(register: Register, value: int) -> str:
     """The fields that are not 0, as " (full=1, level=3)"; "" if there are none."""
     parts = []
-    for name, high, low in _fields(register.doc):
+    for name, high, low in register.fields:
         number = value >> low & ((1 << high - low + 1) - 1)
         if number:
             parts.append(f"{name}={number}")

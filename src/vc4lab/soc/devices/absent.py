@@ -39,7 +39,9 @@ class Spi(Absent):
     NAME = "spi0"
     TITLE = "SPI0"
     OFFSET = 0x204000
-    CS = Register(0x00, reset=0x41000, doc="7 active, 16 done, 17 RX data, 18 TX room, 19 RX 3/4")
+    CS = Register(
+        0x00, reset=0x41000, fields="7 active, 16 done, 17 RX data, 18 TX room", doc="19 RX 3/4"
+    )
     FIFO = Register(0x04, doc="a byte; four with DMAEN")
     CLK = Register(0x08)
     DLEN = Register(0x0C)
@@ -103,9 +105,11 @@ class AuxSpi(Absent):
     """SPI1 and SPI2 of the AUX block; they answer only while their bit of AUX_ENABLES is set."""
 
     SIZE = 0x40
-    CNTL0 = Register(0x00, doc="11 enable, 9 clear FIFOs, 5:0 bits of a word")
-    CNTL1 = Register(0x04, doc="6 interrupt when idle, 7 when the TX FIFO is empty")
-    STAT = Register(0x08, access="r", doc="10 TX full, 9 TX empty, 8 RX full, 7 RX empty, 6 busy")
+    CNTL0 = Register(0x00, fields="11 enable, 9 clear FIFOs, 5:0 bits of a word")
+    CNTL1 = Register(0x04, fields="6 interrupt when idle, 7 when the TX FIFO is empty")
+    STAT = Register(
+        0x08, access="r", fields="10 TX full, 9 TX empty, 8 RX full, 7 RX empty, 6 busy"
+    )
     PEEK = Register(0x0C, access="r")
     IO = Register(0x20, count=4, doc="data; the chip select goes up afterwards")
     HOLD = Register(0x30, count=4, doc="data; the chip select stays")
@@ -191,8 +195,8 @@ class I2c(Absent):
     """An I2C controller: no address is acknowledged. The three share an interrupt line."""
 
     TITLE = "an I2C bus"
-    CONTROL = Register(0x00, doc="15 enable, 8 interrupt when done, 7 start, 5:4 clear")
-    STATUS = Register(0x04, reset=0x50, doc="9 timeout, 8 no acknowledge, 1 done, 0 active")
+    CONTROL = Register(0x00, fields="15 enable, 8 interrupt when done, 7 start, 5:4 clear")
+    STATUS = Register(0x04, reset=0x50, fields="9 timeout, 8 no acknowledge, 1 done, 0 active")
     DLEN = Register(0x08)
     ADDRESS = Register(0x0C)
     FIFO = Register(0x10)

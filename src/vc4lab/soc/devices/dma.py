@@ -76,7 +76,7 @@ class DmaChannel(Block):
 
     SIZE = 0x100
     NUMBER: ClassVar[int] = 0
-    CS = Register(0x00, poll=Poll.EVENT, doc="0 active, 1 end, 2 interrupt, 8 error, 31 reset")
+    CS = Register(0x00, poll=Poll.EVENT, fields="0 active, 1 end, 2 interrupt, 8 error, 31 reset")
     CONBLK_AD = Register(0x04, poll=Poll.EVENT)
     TI = Register(0x08, access="r")
     SOURCE_AD = Register(0x0C, access="r", poll=Poll.EVENT)
@@ -84,7 +84,7 @@ class DmaChannel(Block):
     TXFR_LEN = Register(0x14, access="r", poll=Poll.EVENT)
     STRIDE = Register(0x18, access="r")
     NEXTCONBK = Register(0x1C)
-    DEBUG = Register(0x20, doc="2:0 errors, write 1 clears; 28 lite")
+    DEBUG = Register(0x20, fields="2:0 errors", doc="write 1 clears; 28 lite")
 
     def __init__(self, unit: DmaUnit, enabled: Callable[[int], bool]) -> None:
         super().__init__()

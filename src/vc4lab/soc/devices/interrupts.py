@@ -41,7 +41,7 @@ class InterruptController(Block):
     PENDING = Register(
         0x04, access="r", count=2, poll=Poll.EVENT, steady=True, doc="enabled and raised"
     )
-    FIQ_CONTROL = Register(0x0C, doc="bit 7 enable, 6:0 the one line that is the FIQ")
+    FIQ_CONTROL = Register(0x0C, fields="7 enable, 6:0 the one line that is the FIQ")
     ENABLE = Register(0x10, count=2, doc="write 1 enables")
     ENABLE_BASIC = Register(0x18)
     DISABLE = Register(0x1C, count=2, doc="write 1 disables")

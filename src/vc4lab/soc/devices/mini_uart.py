@@ -31,21 +31,21 @@ class Auxiliary(Block):
     NAME = "aux"
     OFFSET = 0x215000
     IRQ = Register(
-        0x00, access="r", poll=Poll.INPUT, steady=True, doc="0 mini UART, 1 SPI1, 2 SPI2"
+        0x00, access="r", poll=Poll.INPUT, steady=True, fields="0 mini UART, 1 SPI1, 2 SPI2"
     )
-    ENABLES = Register(0x04, doc="0 mini UART, 1 SPI1, 2 SPI2")
+    ENABLES = Register(0x04, fields="0 mini UART, 1 SPI1, 2 SPI2")
     IDENTITY = Register(0x10, access="r", reset=AUX_IDENTITY)
     IO = Register(0x40, poll=Poll.INPUT, doc="data; with LCR bit 7 the low byte of BAUD")
-    IER = Register(0x44, doc="0 receive, 1 transmit; with LCR bit 7 the high byte of BAUD")
-    IIR = Register(0x48, poll=Poll.INPUT, doc="write 1 clears the receive, 2 the transmit FIFO")
+    IER = Register(0x44, fields="0 receive", doc="1 transmit; with LCR bit 7 the high byte of BAUD")
+    IIR = Register(0x48, poll=Poll.INPUT, fields="1 clear receive FIFO, 2 clear transmit FIFO")
     LCR = Register(0x4C)
     MCR = Register(0x50)
     LSR = Register(
-        0x54, access="r", poll=Poll.INPUT, steady=True, doc="0 data ready, 5 TX empty, 6 idle"
+        0x54, access="r", poll=Poll.INPUT, steady=True, fields="0 data ready, 5 TX empty, 6 idle"
     )
     MSR = Register(0x58, access="r")
     SCRATCH = Register(0x5C)
-    CNTL = Register(0x60, reset=3, doc="0 receiver, 1 transmitter enabled")
+    CNTL = Register(0x60, reset=3, fields="0 receiver, 1 transmitter enabled")
     STAT = Register(0x64, access="r", poll=Poll.INPUT, steady=True)
     BAUD = Register(0x68)
 

@@ -41,13 +41,13 @@ class Pcm(Absent):
     NAME = "pcm"
     TITLE = "PCM (I2S)"
     OFFSET = 0x203000
-    CS = Register(0x00, poll=Poll.TIME, doc="0 enable, 17 TX, 18 RX wanted, 19 room, 20 data")
+    CS = Register(0x00, poll=Poll.TIME, fields="0 enable, 17 TX, 18 RX wanted, 19 room, 20 data")
     WORDS = Register(0x04, doc="the FIFOs")
-    MODE = Register(0x08, doc="23 clock from outside, 19:10 bits of a frame - 1")
+    MODE = Register(0x08, fields="23 clock from outside", doc="19:10 bits of a frame - 1")
     RXC = Register(0x0C)
-    TXC = Register(0x10, doc="30 channel 1, 14 channel 2")
+    TXC = Register(0x10, fields="30 channel 1, 14 channel 2")
     DREQ = Register(0x14, reset=0x10303020)
-    INTEN = Register(0x18, doc="3 RX, 2 TX error, 1 RX, 0 TX wanted")
+    INTEN = Register(0x18, fields="3 RX, 2 TX error, 1 RX, 0 TX wanted")
     INTSTC = Register(0x1C, doc="the same; write 1 clears")
     GRAY = Register(0x20)
 

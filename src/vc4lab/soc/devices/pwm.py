@@ -44,9 +44,11 @@ class Pwm(Block):
 
     NAME = "pwm"
     OFFSET = 0x20C000
-    CTL = Register(0x00, doc="0 enable, 5 use FIFO, 6 clear FIFO, 7 M/S; +8 for channel 2")
-    STA = Register(0x04, reset=EMPTY, poll=Poll.TIME, doc="0 full, 1 empty, errors: 1 clears")
-    DMAC = Register(0x08, reset=0x707, doc="31 enable")
+    CTL = Register(0x00, fields="0 enable, 5 use FIFO, 6 clear FIFO", doc="7 M/S; +8 for channel 2")
+    STA = Register(
+        0x04, reset=EMPTY, poll=Poll.TIME, fields="0 full, 1 empty", doc="errors: 1 clears"
+    )
+    DMAC = Register(0x08, reset=0x707, fields="31 enable")
     RNG1 = Register(0x10, reset=32)
     DAT1 = Register(0x14)
     FIF1 = Register(0x18, access="w")

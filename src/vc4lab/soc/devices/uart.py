@@ -38,12 +38,12 @@ class Uart(Block):
     DR = Register(0x00, poll=Poll.INPUT, doc="data")
     RSRECR = Register(0x04, access="r")
     FR = Register(
-        0x18, access="r", poll=Poll.INPUT, steady=True, doc="7 TXFE, 5 TXFF, 4 RXFE, 3 BUSY"
+        0x18, access="r", poll=Poll.INPUT, steady=True, fields="7 TXFE, 5 TXFF, 4 RXFE, 3 BUSY"
     )
     IBRD = Register(0x24)
     FBRD = Register(0x28)
     LCRH = Register(0x2C)
-    CR = Register(0x30, reset=TX_ENABLE | RX_ENABLE, doc="9 RX, 8 TX, 7 loopback, 0 enable")
+    CR = Register(0x30, reset=TX_ENABLE | RX_ENABLE, fields="9 RX, 8 TX, 7 loopback, 0 enable")
     IFLS = Register(0x34, reset=0x12)
     IMSC = Register(0x38)
     RIS = Register(0x3C, access="r", poll=Poll.INPUT, steady=True)

@@ -34,10 +34,12 @@ class Usb(Absent):
     OFFSET = 0x980000
     SIZE = 0x20000
     GOTGCTL = Register(0x000, reset=0x001C0000)
-    GAHBCFG = Register(0x008, doc="0 interrupts")
+    GAHBCFG = Register(0x008, fields="0 interrupts")
     GUSBCFG = Register(0x00C, reset=0x1400)
-    GRSTCTL = Register(0x010, doc="31 idle, 5:4 flush, 0 reset")
-    GINTSTS = Register(0x014, reset=0x04000021, doc="25 channels, 0 host mode; write 1 clears")
+    GRSTCTL = Register(0x010, fields="31 idle, 5:4 flush, 0 reset")
+    GINTSTS = Register(
+        0x014, reset=0x04000021, fields="25 channels", doc="0 host mode; write 1 clears"
+    )
     GINTMSK = Register(0x018)
     GRXFSIZ = Register(0x024, reset=0x1000)
     GNPTXFSIZ = Register(0x028, reset=0x1000_1000)
@@ -51,10 +53,10 @@ class Usb(Absent):
     HPTXSTS = Register(0x410, access="r", reset=0x00080100)
     HAINT = Register(0x414, access="r", doc="channels with an event")
     HAINTMSK = Register(0x418)
-    HPRT = Register(0x440, doc="12 power, 8 reset, 0 connected: never")
-    HCCHAR = Register(CONTROL, count=CHANNELS, stride=32, doc="31 enable, 30 disable")
+    HPRT = Register(0x440, fields="12 power, 8 reset", doc="0 connected: never")
+    HCCHAR = Register(CONTROL, count=CHANNELS, stride=32, fields="31 enable, 30 disable")
     HCSPLT = Register(0x504, count=CHANNELS, stride=32)
-    HCINT = Register(EVENTS, count=CHANNELS, stride=32, doc="7 no answer, 1 halted")
+    HCINT = Register(EVENTS, count=CHANNELS, stride=32, fields="7 no answer, 1 halted")
     HCINTMSK = Register(MASK, count=CHANNELS, stride=32)
     HCTSIZ = Register(0x510, count=CHANNELS, stride=32)
     HCDMA = Register(0x514, count=CHANNELS, stride=32)

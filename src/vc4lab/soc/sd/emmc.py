@@ -51,11 +51,12 @@ class Emmc(Block):
     NAME = "emmc"
     OFFSET = 0x300000
     ARG2 = Register(0x00)
-    BLKSIZECNT = Register(0x04, doc="31:16 count, 9:0 size")
+    BLKSIZECNT = Register(0x04, fields="31:16 count, 9:0 size")
     ARG1 = Register(0x08)
     CMDTM = Register(
         0x0C,
-        doc="29:24 index, 23:22 type, 21 data, 17:16 answer, 5 many, 4 to host, 3:2 auto, 1 counts",
+        fields="29:24 index, 23:22 type, 21 data, 17:16 answer, 5 many, 4 to host, 3:2 auto, "
+        "1 counts",
     )
     RESP = Register(0x10, count=4)
     DATA = Register(0x20, poll=Poll.DATA)
@@ -64,18 +65,20 @@ class Emmc(Block):
         access="r",
         poll=Poll.EVENT,
         steady=True,
-        doc="0 command inhibit, 1 data inhibit, 2 active, 8 writing, 9 reading, 10 room, 11 data",
+        fields="0 command inhibit, 1 data inhibit, 2 active, 8 writing, 9 reading, 10 room, "
+        "11 data",
     )
-    CONTROL0 = Register(0x28, doc="1 four lines, 2 high speed, 5 eight lines")
+    CONTROL0 = Register(0x28, fields="1 four lines, 2 high speed, 5 eight lines")
     CONTROL1 = Register(
         0x2C,
         steady=True,
-        doc="0 internal clock, 1 stable, 2 card clock, 24 reset, 25 reset command, 26 reset data",
+        fields="0 internal clock, 1 stable, 2 card clock, 24 reset, 25 reset command, "
+        "26 reset data",
     )
     INTERRUPT = Register(
         0x30,
         poll=Poll.EVENT,
-        doc="0 command done, 1 data done, 4 write ready, 5 read ready, 15 error, 16 no reply, "
+        fields="0 command done, 1 data done, 4 write ready, 5 read ready, 15 error, 16 no reply, "
         "20 no data, 21 bad data, 24 auto command failed",
     )
     IRPT_MASK = Register(0x34, doc="bits that INTERRUPT may show")
@@ -90,7 +93,7 @@ class Emmc(Block):
     TUNE_STEP = Register(0x88)
     TUNE_STEPS = Register(0x8C, count=2)
     SPI_INT_SPT = Register(0xF0)
-    SLOTISR_VER = Register(0xFC, access="r", reset=0x99020000, doc="31:24 vendor, 23:16 version")
+    SLOTISR_VER = Register(0xFC, access="r", reset=0x99020000, fields="31:24 vendor, 23:16 version")
 
     def __init__(
         self, card: SdCard, clock: Clock, interrupts: InterruptController, reporter: Reporter
