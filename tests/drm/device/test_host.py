@@ -5,11 +5,13 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from vc4lab.drm.device.host import why_not
+from vc4lab.drm.supervisor import started
 from vc4lab.drm.supervisor.notifications import Listener, Notification
 from vc4lab.drm.supervisor.started import NotPossible
 from vc4lab.drm.supervisor.supervisor import Supervisor
@@ -49,3 +51,39 @@ def test_a_kernel_that_lets_no_call_go_on_is_said_to_be_too_old(
     finally:
         monkeypatch.undo()
         listener.close()
+
+
+def test_a_proc_that_is_not_this_namespace_s_is_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """bwrap --unshare-pid without --proc, unshare --pid without --mount-proc."""
+    monkeypatch.setattr(started, "PROC", tmp_path)
+    assert probe() == "/proc is not mounted"
+    (tmp_path / "self").symlink_to("999999999")
+    assert "another PID namespace" in probe()
+
+
+@pytest.mark.parametrize(
+    ("scope", "text"), [("2", "allows it to root only"), ("3", "allows it to none"), ("1", "here")]
+)
+def test_memory_that_may_not_be_read_is_named(
+    scope: str, text: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Yama's scopes 2 and 3; the program, which waits for an answer, is ended."""
+    (tmp_path / "self").symlink_to(str(os.getpid()))
+    yama = tmp_path / "sys/kernel/yama/ptrace_scope"
+    yama.parent.mkdir(parents=True)
+    yama.write_text(scope + "\n")
+    monkeypatch.setattr(started, "PROC", tmp_path)
+    real = os.open
+
+    def refused(path: Any, *arguments: Any, **options: Any) -> int:
+        if str(path).endswith("/mem"):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        return real(path, *arguments, **options)
+
+    monkeypatch.setattr(os, "open", refused)
+    reason = probe()
+    assert reason.startswith("memory of programs may not be read here")
+    assert text in reason
+    assert (scope == "1") == ("yama" not in reason)

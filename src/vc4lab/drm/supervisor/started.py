@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import resource
 import signal
@@ -17,6 +18,7 @@ from typing import Any
 from vc4lab.drm.supervisor.filters import WINDOW
 
 KEEPER = Path(__file__).with_name("keeper.py")
+PROC = Path("/proc")
 _START_SECONDS = 30.0
 
 
@@ -97,6 +99,41 @@ class Started:
             data += more
         number: int = struct.unpack("<i", data)[0]
         return number
+
+
+def check_proc() -> None:
+    """Programs are known by their numbers in /proc. Raises NotPossible."""
+    try:
+        shown = os.readlink(PROC / "self")
+    except OSError:
+        raise NotPossible("/proc is not mounted") from None
+    if shown != str(os.getpid()):
+        raise NotPossible(
+            "/proc belongs to another PID namespace; mount this one's "
+            "(bwrap --proc /proc, unshare --mount-proc)"
+        )
+
+
+def check_memory(process: int) -> None:
+    """The supervisor reads and writes its programs' memory. Raises NotPossible."""
+    try:
+        os.close(os.open(PROC / str(process) / "mem", os.O_RDWR | os.O_CLOEXEC))
+    except OSError as error:
+        if error.errno in (errno.EACCES, errno.EPERM):
+            raise NotPossible(f"memory of programs may not be read here{_scope()}") from None
+
+
+def _scope() -> str:
+    """What Yama has to do with it."""
+    try:
+        scope = int((PROC / "sys/kernel/yama/ptrace_scope").read_text())
+    except (OSError, ValueError):
+        return ""
+    rule = {
+        2: "which allows it to root only (CAP_SYS_PTRACE)",
+        3: "which allows it to none, until the next boot",
+    }.get(scope)
+    return "" if rule is None else f" (sysctl kernel.yama.ptrace_scope is {scope}, {rule})"
 
 
 def check_limit() -> None:

@@ -26,7 +26,13 @@ from vc4lab.drm.supervisor.machines import Machine, host_machine
 from vc4lab.drm.supervisor.notifications import Listener, Notification
 from vc4lab.drm.supervisor.path_calls import PathCalls
 from vc4lab.drm.supervisor.polling import PollCalls
-from vc4lab.drm.supervisor.started import NotPossible, Started, check_limit
+from vc4lab.drm.supervisor.started import (
+    NotPossible,
+    Started,
+    check_limit,
+    check_memory,
+    check_proc,
+)
 from vc4lab.drm.supervisor.targets import Targets
 from vc4lab.drm.supervisor.uevents import Uevents
 from vc4lab.drm.uapi.results import Later, Refused
@@ -119,6 +125,7 @@ class Supervisor:
         Raises NotPossible, or OSError if the program cannot be started.
         """
         check_limit()
+        check_proc()
         code = build_filter(self.machine, deep=self.deep, inputs=self.inputs, unmaps=self.unmaps)
         self.tree.write()
         interval = sys.getswitchinterval()
@@ -129,6 +136,7 @@ class Supervisor:
                 environment=environment, **popen,
             )  # fmt: skip
             self._keeper = started.keeper.pid
+            check_memory(self._keeper)
             sys.setswitchinterval(SWITCH_INTERVAL)
             status = self._serve(started)
         finally:
