@@ -63,7 +63,8 @@ $(STAMP): requirements.lock pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
 	touch $@
 
-# What the tests like to have from Debian (the cross compiler); skipped with a message elsewhere.
+# What the tests like to have from Debian (cross compilers, programs they run); skipped with a
+# message elsewhere.
 packages:
 	sh tools/system-packages.sh
 

@@ -8,10 +8,10 @@ import shutil
 from pathlib import Path
 
 import pytest
+from tests.support.supervised import need_supervisor
 from typer.testing import CliRunner
 
 from vc4lab.cli.main import app
-from vc4lab.drm.device.host import why_not
 
 ROOT = Path(__file__).parents[1]
 PAGES = [
@@ -63,8 +63,10 @@ def test_there_is_something_to_test():
 @pytest.mark.parametrize("block", PYTHON)
 def test_python(block, monkeypatch):
     """Each block stands for itself, imports included."""
-    if "kmscube" in block and (why_not() or not shutil.which("kmscube")):
-        pytest.skip("kmscube is not here, or cannot be supervised")
+    if "kmscube" in block:
+        need_supervisor()
+        if not shutil.which("kmscube"):
+            pytest.skip("kmscube (Debian's package kmscube) is not installed")
     block = block.replace("1234)", "0)")  # any free port
     exec(compile(block, "docs", "exec"), {"__name__": "docs"})
 

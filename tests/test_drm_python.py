@@ -14,10 +14,10 @@ from collections.abc import Callable
 
 import pytest
 from tests.support.drm_client import CLIENT
+from tests.support.supervised import need_supervisor
 
 import vc4lab
 from vc4lab import DrmDevice
-from vc4lab.drm.device.host import why_not
 
 pytest_plugins = ["pytester"]
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -25,8 +25,7 @@ PNG = b"\x89PNG\r\n\x1a\n"
 
 @pytest.fixture(autouse=True)
 def _possible() -> None:
-    if why_not():
-        pytest.skip(f"no supervisor here: {why_not()}")
+    need_supervisor()
 
 
 def program(client: Callable[[], None]) -> list[str]:
@@ -142,10 +141,10 @@ def test_the_fixture_in_a_test_suite(pytester: pytest.Pytester) -> None:
 def test_libudevs_monitor_hears_of_the_plug() -> None:
     """And of nothing else: the sockets belong to a network of their own."""
     if ctypes.util.find_library("udev") is None:
-        pytest.skip("libudev is not here")
+        pytest.skip("libudev is not installed")
     namespace = subprocess.run(["unshare", "-Urn", "true"], capture_output=True, check=False)
     if namespace.returncode and os.geteuid():
-        pytest.skip("networks of one's own are forbidden here")
+        pytest.skip("programs may not have a network of their own here")
 
     def client() -> None:
         udev = ctypes.CDLL("libudev.so.1")

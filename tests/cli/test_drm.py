@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from PIL import Image
 from tests.support.drm_client import CLIENT as CLIENT_NAMES
+from tests.support.supervised import need_supervisor
 from typer.testing import CliRunner
 
 from vc4lab.cli.ioctls_page import write_page
 from vc4lab.cli.main import app
-from vc4lab.drm.device.host import why_not
 from vc4lab.drm.setup.host_driver import find_driver
 
 CLIENT = """
@@ -39,8 +39,7 @@ def vc4lab(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(autouse=True)
 def _possible() -> None:
-    if why_not():
-        pytest.skip(f"no supervisor here: {why_not()}")
+    need_supervisor()
 
 
 def test_a_program_finds_the_gpu() -> None:
@@ -167,7 +166,7 @@ def test_pictures_go_to_files_as_those_of_boot(tmp_path: Path) -> None:
 def test_a_window_shows_the_screen_and_closing_it_ends_the_programs(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    pytest.importorskip("pygame", reason="pygame-ce is not here")
+    pytest.importorskip("pygame", reason="pygame-ce is not installed")
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
     monkeypatch.setenv("PYGAME_HIDE_SUPPORT_PROMPT", "1")
     closing = (

@@ -12,10 +12,10 @@ import pytest
 from PIL import Image
 from tests.support.drm_client import CLIENT
 from tests.support.live_jobs import Live, prepare
+from tests.support.supervised import need_supervisor
 from typer.testing import CliRunner
 
 from vc4lab.cli.main import app
-from vc4lab.drm.device.host import why_not
 
 LOOP = """
 import sys
@@ -28,8 +28,7 @@ for _ in range(int(sys.argv[2])):
 
 @pytest.fixture(autouse=True)
 def _possible() -> None:
-    if why_not():
-        pytest.skip(f"no supervisor here: {why_not()}")
+    need_supervisor()
 
 
 def program(folder: Path, jobs: int) -> list[str]:

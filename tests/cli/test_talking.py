@@ -150,7 +150,7 @@ def test_window_without_a_display(monkeypatch):
 
 
 def test_closing_the_window_ends_the_run(monkeypatch):
-    pygame = pytest.importorskip("pygame", reason="pygame-ce is not here")
+    pygame = pytest.importorskip("pygame", reason="pygame-ce is not installed")
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
     pygame.display.init()
     pygame.event.post(pygame.event.Event(pygame.QUIT))

@@ -7,9 +7,9 @@ from contextlib import ExitStack
 from typing import Any
 
 import pytest
+from tests.support.supervised import need_supervisor
 
 from vc4lab.drm.device.device import DrmDevice
-from vc4lab.drm.device.host import why_not
 
 
 @pytest.fixture(autouse=True)
@@ -21,8 +21,7 @@ def only_the_host(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def device() -> Iterator[DrmDevice]:
     """A device of default size, unpaced."""
-    if why_not():
-        pytest.skip(f"no supervisor here: {why_not()}")
+    need_supervisor()
     with DrmDevice(paced=False, threads=1) as made:
         yield made
         made.supervisor.descriptors.sweep()
@@ -33,8 +32,7 @@ def device() -> Iterator[DrmDevice]:
 @pytest.fixture
 def make_device() -> Iterator[Callable[..., DrmDevice]]:
     """Devices of other kinds: `make_device(device="xlnx")`."""
-    if why_not():
-        pytest.skip(f"no supervisor here: {why_not()}")
+    need_supervisor()
     with ExitStack() as stack:
         made: list[DrmDevice] = []
 

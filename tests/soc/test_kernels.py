@@ -11,7 +11,9 @@ import pytest
 KERNELS = Path(__file__).parent / "kernels"
 
 
-@pytest.mark.skipif(shutil.which("arm-none-eabi-as") is None, reason="no ARM assembler")
+@pytest.mark.skipif(
+    shutil.which("arm-none-eabi-as") is None, reason="arm-none-eabi-as is not installed"
+)
 def test_rebuilding_gives_the_committed_images(tmp_path: Path) -> None:
     for source in [*KERNELS.glob("*.s"), KERNELS / "common.inc", KERNELS / "Makefile"]:
         shutil.copy(source, tmp_path)

@@ -9,7 +9,7 @@ import pytest
 from vc4lab.viewer.controls import Controls
 from vc4lab.viewer.linux_keys import KEY_OF_SCANCODE
 
-pygame = pytest.importorskip("pygame", reason="pygame-ce is not here")
+pygame = pytest.importorskip("pygame", reason="pygame-ce is not installed")
 
 
 class Sink:

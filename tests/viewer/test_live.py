@@ -14,7 +14,7 @@ from vc4lab.viewer.fitting import first_size
 from vc4lab.viewer.live import LiveWindow
 from vc4lab.viewer.window import NoWindow, Window
 
-pygame = pytest.importorskip("pygame", reason="pygame-ce is not here")
+pygame = pytest.importorskip("pygame", reason="pygame-ce is not installed")
 
 
 class Source:

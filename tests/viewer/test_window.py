@@ -15,7 +15,7 @@ from vc4lab.viewer.window import NoWindow, Window, check_display
 
 @pytest.fixture
 def window(monkeypatch):
-    pytest.importorskip("pygame", reason="pygame-ce is not here")
+    pytest.importorskip("pygame", reason="pygame-ce is not installed")
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
     made = Window()
     yield made
@@ -108,7 +108,7 @@ def test_the_pointer_is_held_and_let_go(window, monkeypatch):
 
 def test_windows_of_many_sizes_use_no_freed_memory(tmp_path):
     """pygame-ce's own scaled display uses freed memory when it takes another size."""
-    pytest.importorskip("pygame", reason="pygame-ce is not here")
+    pytest.importorskip("pygame", reason="pygame-ce is not installed")
     text = (
         "from PIL import Image\n"
         "from vc4lab.viewer.window import Window\n"
@@ -127,7 +127,7 @@ def test_windows_of_many_sizes_use_no_freed_memory(tmp_path):
 
 
 def test_a_display_that_is_not_there_is_no_window() -> None:
-    pytest.importorskip("pygame", reason="pygame-ce is not here")
+    pytest.importorskip("pygame", reason="pygame-ce is not installed")
     text = (
         "from vc4lab.viewer.window import NoWindow, Window\n"
         "try:\n    Window()\nexcept NoWindow as reason:\n    print(reason)"

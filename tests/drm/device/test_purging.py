@@ -11,17 +11,16 @@ from typing import Any
 import pytest
 from tests.support.drm_client import run_client
 from tests.support.live_jobs import prepare, run_live
+from tests.support.supervised import need_supervisor
 
 from vc4lab.drm.device import gpu
 from vc4lab.drm.device.device import DrmDevice
-from vc4lab.drm.device.host import why_not
 
 
 @pytest.fixture
 def small() -> Iterator[DrmDevice]:
     """A device with 16 MiB."""
-    if why_not():
-        pytest.skip(f"no supervisor here: {why_not()}")
+    need_supervisor()
     with DrmDevice(paced=False, threads=1, gpu_memory=16 << 20) as made:
         yield made
 

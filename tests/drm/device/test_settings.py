@@ -10,18 +10,17 @@ from typing import Any
 
 import pytest
 from tests.support.live_jobs import prepare, run_live
+from tests.support.supervised import need_supervisor
 
 from vc4lab.diagnostics import Reporter
 from vc4lab.drm.device.device import DrmDevice
-from vc4lab.drm.device.host import why_not
 from vc4lab.v3d.counters import SOURCES
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
 
 
 @pytest.fixture(autouse=True)
 def _possible() -> None:
-    if why_not():
-        pytest.skip(f"no supervisor here: {why_not()}")
+    need_supervisor()
 
 
 def client() -> None:

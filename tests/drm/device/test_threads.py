@@ -7,16 +7,15 @@ from pathlib import Path
 
 import pytest
 from tests.support.live_jobs import prepare, run_live
+from tests.support.supervised import need_supervisor
 from tests.support.threads import left_of, simulator_threads
 
 from vc4lab.drm.device.device import DrmDevice
-from vc4lab.drm.device.host import why_not
 
 
 @pytest.mark.parametrize("closed", [True, False])
 def test_threads_end_with_the_device(tmp_path: Path, closed: bool) -> None:
-    if why_not():
-        pytest.skip(f"no supervisor here: {why_not()}")
+    need_supervisor()
 
     def client() -> None:
         live = Live(sys.argv[1])

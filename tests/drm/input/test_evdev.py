@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from tests.support.drm_client import run_client
+from tests.support.supervised import need_supervisor
 
 from vc4lab.drm.device.device import DrmDevice
-from vc4lab.drm.device.host import why_not
 from vc4lab.drm.input.sink import Input
 
 HELPERS = '''
@@ -50,8 +50,7 @@ def node(number, flags=os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC):
 
 @pytest.fixture
 def with_input() -> Iterator[DrmDevice]:
-    if why_not():
-        pytest.skip(f"no supervisor here: {why_not()}")
+    need_supervisor()
     with DrmDevice(paced=False, threads=1, input=True) as made:
         yield made
         assert made.input is not None
@@ -401,8 +400,7 @@ def test_wrong_arguments_are_errors(with_input: DrmDevice) -> None:
 
 
 def test_an_absolute_pointer_says_places() -> None:
-    if why_not():
-        pytest.skip(f"no supervisor here: {why_not()}")
+    need_supervisor()
 
     def client() -> None:
         fd = node(1)

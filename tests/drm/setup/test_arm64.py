@@ -9,17 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.supervised import need_supervisor
 
 from vc4lab.drm.device.device import DrmDevice
-from vc4lab.drm.device.host import why_not
 from vc4lab.drm.setup.places import Brought, find_brought
 
 
 @pytest.fixture
 def arm64() -> Brought:
     """What is there."""
-    if why_not():
-        pytest.skip(f"no supervisor here: {why_not()}")
+    need_supervisor()
     found = find_brought()
     if found is None:
         pytest.skip("no arm64 driver: vc4lab drm --setup brings it")

@@ -8,9 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
-from vc4lab.drm.device.host import why_not
+from tests.support.supervised import need_supervisor
 
 ROOT = Path(__file__).parents[3]
 LONG = os.environ.get("VC4LAB_FUZZ") == "long"
@@ -19,8 +17,7 @@ SEED = os.environ.get("VC4LAB_FUZZ_SEED", "1")
 
 
 def test_hostile_programs_get_errnos_and_leave_nothing() -> None:
-    if why_not():
-        pytest.skip(f"no supervisor here: {why_not()}")
+    need_supervisor()
     patience = 120 + COUNT / 500
     command = [
         *(sys.executable, "-m", "tests.fuzz.ioctls", "--count", str(COUNT)),

@@ -82,7 +82,9 @@ def test_a_device_tree_is_handed_over(boot64):
     assert b"memory@0" in tree[:size]
 
 
-@pytest.mark.skipif(shutil.which("aarch64-linux-gnu-as") is None, reason="no AArch64 assembler")
+@pytest.mark.skipif(
+    shutil.which("aarch64-linux-gnu-as") is None, reason="aarch64-linux-gnu-as is not installed"
+)
 def test_rebuilding_gives_the_committed_images(tmp_path):
     for source in [*KERNELS.glob("*.s"), KERNELS / "Makefile"]:
         shutil.copy(source, tmp_path)

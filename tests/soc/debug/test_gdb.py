@@ -379,7 +379,7 @@ def test_frames_survive_any_cut(data, cut):
     assert unescape(b"}\x03") == b"#"
 
 
-@pytest.mark.skipif(not shutil.which("gdb-multiarch"), reason="there is no gdb-multiarch here")
+@pytest.mark.skipif(not shutil.which("gdb-multiarch"), reason="gdb-multiarch is not installed")
 def test_with_gdb_itself(boot):
     machine = boot(COUNT)
     server = GdbServer(machine, 0)
