@@ -10,7 +10,7 @@ from vc4lab.drm.device.device import DrmDevice
 from vc4lab.drm.kms.modes import MODE
 from vc4lab.drm.uapi.structures import Structure
 from vc4lab.drm.uapi.submit import NO_BUFFER, SURFACES, Surface
-from vc4lab.drm.uapi.vc4 import SUBMIT_FIELDS, submit_of
+from vc4lab.drm.uapi.vc4 import SUBMIT_FIELDS, shape_of, submit_of
 
 SIZES = {
     "VERSION": 64, "GET_UNIQUE": 16, "GET_CAP": 16, "GEM_CLOSE": 8, "VC4_SUBMIT_CL": 176,
@@ -49,7 +49,9 @@ def test_an_absent_surface_has_bits() -> None:
     layout = Structure("submit", SUBMIT_FIELDS)
     absent = {f"{name}_index": NO_BUFFER for name in SURFACES}
     values = layout.make(**absent, color_write_bits=0x11, zs_write_flags=2)
-    submit = submit_of(values, (b"", b"", b""), ())
+    shape = shape_of(layout.pack(values))
+    submit = submit_of(values, shape, (b"", b"", b""), ())
+    assert not shape.writes
     assert submit.surfaces == {
         "color_write": Surface(NO_BUFFER, 0, 0x11, 0), "zs_write": Surface(NO_BUFFER, 0, 0, 2),
     }  # fmt: skip

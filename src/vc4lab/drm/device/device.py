@@ -155,6 +155,9 @@ class DrmDevice(Descriptions):
         if input:
             absolute = (modes[0].width, modes[0].height) if pointer == "absolute" else None
             self.input = Input(self.supervisor.wake, absolute)
+        shown = self.screen, self.pictures
+        self._sources = shown if self.input is None else (self.input, *shown)
+        """What the supervisor calls in time."""
         self.supervisor.inputs = input
         add_input_nodes(tree, self.input.devices if self.input is not None else ())
         for driver in self.drivers.values():
@@ -337,13 +340,13 @@ class DrmDevice(Descriptions):
 
     def ioctl(self, opened: Opened, caller: Caller, request: int, argument: int) -> Answer:
         """An ioctl on one of our descriptors."""
+        if type(opened) is OpenFile:
+            return self.drivers[opened.node].ioctl(opened, caller, request, argument, self.trace)
         if isinstance(opened, DmaBuf):
             return dma_buf_ioctl(opened, caller, request, argument, self.gpu)
         if isinstance(opened, EvdevFile) and self.input is not None:
             return self.input.ioctl(opened, caller, request, argument)
-        if not isinstance(opened, OpenFile):
-            raise Refused(errno.ENOTTY)
-        return self.drivers[opened.node].ioctl(opened, caller, request, argument, self.trace)
+        raise Refused(errno.ENOTTY)
 
     def plain_ioctl(self, caller: Caller, number: int, request: int, argument: int) -> Answer:
         """A sync file's ioctl; others are the kernel's."""
@@ -389,14 +392,14 @@ class DrmDevice(Descriptions):
 
     def next_event(self) -> float | None:
         """When the display or the keyboard needs attention."""
-        moments = [self.screen.next_event(), self.pictures.next_event()]
-        if self.input is not None:
-            moments.append(self.input.next_event())
-        return min((moment for moment in moments if moment is not None), default=None)
+        first = None
+        for source in self._sources:
+            moment = source.next_event()
+            if moment is not None and (first is None or moment < first):
+                first = moment
+        return first
 
     def tick(self, now: float) -> None:
         """Time has come that far."""
-        if self.input is not None:
-            self.input.tick(now)
-        self.screen.tick(now)
-        self.pictures.tick(now)
+        for source in self._sources:
+            source.tick(now)

@@ -49,11 +49,12 @@ class Driver:
             raise Refused(errno.EACCES, "not on a render node")
         size = request >> 16 & 0x3FFF
         structure = declared.structure
+        room = structure.size
         data = caller.read(argument, size) if request >> 30 & WRITE and size else b""
-        if len(data) != structure.size:
-            data = data[: structure.size].ljust(structure.size, b"\0")
-        call = Call(opened, caller, structure.parse(data))
-        copied = min(size, structure.size) if request >> 30 & READ else 0
+        if len(data) != room:
+            data = data[:room].ljust(room, b"\0")
+        call = Call(opened, caller, structure.parse(data), data)
+        copied = (size if size < room else room) if request >> 30 & READ else 0
         known = data if request >> 30 & WRITE else None
 
         def finish(result: int) -> int:

@@ -7,7 +7,7 @@ import heapq
 import os
 import struct
 from collections import deque
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from vc4lab.drm.supervisor.descriptors import Opened
 
@@ -28,6 +28,8 @@ class Handles(Generic[T]):
 
     def __init__(self) -> None:
         self.objects: dict[int, T] = {}
+        self.sets: dict[bytes, Any] = {}
+        """What is remembered of several numbers until one of them may mean another object."""
         self._free: list[int] = []
         self._next = 1
 
@@ -38,6 +40,7 @@ class Handles(Generic[T]):
         else:
             number, self._next = self._next, self._next + 1
         self.objects[number] = thing
+        self.sets.clear()
         return number
 
     def get(self, number: int) -> T | None:
@@ -48,6 +51,7 @@ class Handles(Generic[T]):
         """Free a number; its object, or None."""
         thing = self.objects.pop(number, None)
         if thing is not None:
+            self.sets.clear()
             heapq.heappush(self._free, number)
         return thing
 
@@ -63,6 +67,8 @@ class OpenFile(Opened):
         self.node = node
         self.process = process
         self.program = program
+        self.name = f"{program}[{process}]"
+        """Program and process, as messages name them."""
         self.is_render = node.startswith("render")
         self.is_master = False
         self.is_authenticated = self.is_render
@@ -81,7 +87,7 @@ class OpenFile(Opened):
         self._eventfd: int | None = None
 
     def __str__(self) -> str:
-        return f"{self.program}[{self.process}] {self.node}"
+        return f"{self.name} {self.node}"
 
     # -- events ------------------------------------------------------------------------------------
 

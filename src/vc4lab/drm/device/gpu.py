@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from queue import SimpleQueue
 from typing import TYPE_CHECKING
@@ -53,7 +53,7 @@ def place_in(objects: Iterable[GemObject], address: int) -> str:
     return ""
 
 
-@dataclass
+@dataclass(slots=True, eq=False)
 class Job:
     """One job that waits or runs."""
 
@@ -63,7 +63,7 @@ class Job:
     built: BuiltJob
     submit: Submit
     """As the program handed it in."""
-    objects: list[GemObject] = field(default_factory=list)
+    objects: Sequence[GemObject] = ()
     """Its buffers."""
     after: Fence | None = None
     """Another one's fence that must be done first."""
@@ -168,15 +168,16 @@ class Gpu:
             self.reporter.report(
                 "DRM-016", f"{job.name}: the fence it waits for is not done", block="DRM"
             )
+        name = job.name
         if self.recorder is not None:
             facts = {"seqno": job.seqno, "program": job.program}
             self.recorder.before(job.submit, job.objects, facts)
         counted = job.perfmon is not None or self.on_counters is not None
         before = counts(self.v3d.events()) if counted else {}
         if isinstance(self.v3d.reporter, JobReports):
-            self.v3d.reporter.begin(job.program, job.name, job.place)
+            self.v3d.reporter.begin(job.program, name, job.place)
         try:
-            job.failed = not run_job(self.v3d, job.built, job.name, lambda: self._look(job))
+            job.failed = not run_job(self.v3d, job.built, name, lambda: self._look(job))
         except StrictStop as stop:
             job.failed = True
             if self.on_strict is not None:
@@ -187,7 +188,7 @@ class Gpu:
             if job.perfmon is not None:
                 job.perfmon.add(amounts)
             if self.on_counters is not None:
-                self.on_counters(job.name, amounts)
+                self.on_counters(name, amounts)
         if self.recorder is not None:
             self.recorder.after(job.submit, job.objects)
         self.jobs += 1

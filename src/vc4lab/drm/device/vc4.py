@@ -25,12 +25,13 @@ from vc4lab.drm.kms.formats import T_TILED
 from vc4lab.drm.uapi.ioctls import Call, ioctl
 from vc4lab.drm.uapi.results import Later, Refused, invalid, missing
 from vc4lab.drm.uapi.structures import Structure
-from vc4lab.drm.uapi.submit import MAX_BUFFERS, PAGE, JobError, JobReporter
-from vc4lab.drm.uapi.vc4 import HANG_REGISTERS, PARAMETERS, SUBMIT_FIELDS, submit_of
+from vc4lab.drm.uapi.submit import MAX_BUFFERS, PAGE, Buffer, JobError, JobReporter
+from vc4lab.drm.uapi.vc4 import HANG_REGISTERS, PARAMETERS, SUBMIT_FIELDS, shape_of, submit_of
 from vc4lab.qpu.disassembler import disassemble
 from vc4lab.v3d.registers import BY_NAME
 
 if TYPE_CHECKING:
+    from vc4lab.drm.device.files import OpenFile
     from vc4lab.v3d.core import V3D
 
 MAX_STREAM = 16 << 20
@@ -43,6 +44,9 @@ COUNTERS = 30
 MAX_COUNTERS = 16
 _TILE_BYTES = 64
 """At most, of the rendering list."""
+MAX_SET, MAX_SETS = 1024, 64
+"""Bytes of handles whose buffers are remembered, and how many such sets a file has."""
+_HANDLE = struct.Struct("<I")
 _HANG_BUFFER = Structure("drm_vc4_get_hang_state_bo", "u32 handle, u32 paddr, u32 size, u32 pad")
 
 
@@ -127,7 +131,7 @@ class Vc4:
             word = int.from_bytes(code[8 * violation.index : 8 * violation.index + 8], "little")
             self.reporter.report(
                 violation.code,
-                f"{call.file.program}[{call.file.process}]: shader, instruction {violation.index} "
+                f"{call.file.name}: shader, instruction {violation.index} "
                 f"`{disassemble(word)}`: {violation}",
                 block="DRM",
             )
@@ -189,46 +193,40 @@ class Vc4:
 
     @ioctl(0x40, "VC4_SUBMIT_CL", SUBMIT_FIELDS, render=True)
     def submit_cl(self, call: Call) -> Later | None:
-        a = call.args
-        parts = (
-            ("bin_cl", a.bin_cl, a.bin_cl_size),
-            ("shader_rec", a.shader_rec, a.shader_rec_size),
-            ("uniforms", a.uniforms, a.uniforms_size),
+        a, file, task = call.args, call.file, call.task
+        if max(a.bin_cl_size, a.shader_rec_size, a.uniforms_size) > MAX_STREAM:
+            raise Refused(errno.ENOMEM, f"a stream of more than {MAX_STREAM} bytes")
+        count = a.bo_handle_count
+        if not 0 < count <= MAX_BUFFERS:
+            raise invalid(f"{count} buffers")
+        objects, buffers = self._objects(file, task.read(a.bo_handles, 4 * count))
+        streams = (
+            task.read(a.bin_cl, a.bin_cl_size),
+            task.read(a.shader_rec, a.shader_rec_size),
+            task.read(a.uniforms, a.uniforms_size),
         )
-        for what, _, length in parts:
-            if length > MAX_STREAM:
-                raise Refused(errno.ENOMEM, f"{what} of {length} bytes")
-        if not 0 < a.bo_handle_count <= MAX_BUFFERS:
-            raise invalid(f"{a.bo_handle_count} buffers")
-        handles = struct.unpack(
-            f"<{a.bo_handle_count}I", call.read(a.bo_handles, 4 * a.bo_handle_count)
-        )
-        objects = self._objects(call, handles)
-        streams = [call.read(place, length) for _, place, length in parts]
         perfmon = None
         if a.perfmonid:
-            found = call.file.perfmons.get(a.perfmonid)
+            found = file.perfmons.get(a.perfmonid)
             if not isinstance(found, PerformanceMonitor):
                 raise missing(f"no performance monitor {a.perfmonid}")
             perfmon = found
-        after = self.syncobjs.fence_of(call.file, a.in_sync) if a.in_sync else None
-        out = self.syncobjs.lookup(call.file, a.out_sync) if a.out_sync else None
-        submit = submit_of(a, tuple(streams), tuple(target.submit for target in objects))
-        columns = a.max_x_tile - a.min_x_tile + 1
-        tiles = max(0, columns) * max(0, a.max_y_tile - a.min_y_tile + 1)
-        size = 2 * len(streams[0]) + 2 * len(streams[1]) + len(streams[2])
-        size += tiles * _TILE_BYTES + 8 * PAGE
+        after = self.syncobjs.fence_of(file, a.in_sync) if a.in_sync else None
+        out = self.syncobjs.lookup(file, a.out_sync) if a.out_sync else None
+        shape = shape_of(call.data)
+        submit = submit_of(a, shape, streams, buffers)
+        size = 2 * (a.bin_cl_size + a.shader_rec_size) + a.uniforms_size
+        size += shape.tiles * _TILE_BYTES + 8 * PAGE
 
         def go() -> int | None:
             seqno = self.gpu.submitted + 1
-            if self.gpu.waiting >= MAX_WAITING:
+            if seqno - self.gpu.finished > MAX_WAITING:
                 return None
             lists = self._places.take(size, seqno, self.gpu.finished)
             if lists is None:
                 return None
-            program = f"{call.file.program}[{call.file.process}]"
             workspace = Workspace(TILE_MEMORY, TILE_MEMORY_SIZE, lists)
-            self._job_reporter.name = f"{program} job {seqno}"
+            self._job_reporter.name = f"{file.name} job {seqno}"
             self._job_reporter.place = partial(place_in, objects)
             try:
                 built = build_submit(
@@ -237,13 +235,12 @@ class Vc4:
                 )  # fmt: skip
             except JobError as error:
                 raise invalid(str(error)) from None
-            job = Job(seqno, program, built, submit, objects, after, perfmon=perfmon)
+            job = Job(seqno, file.name, built, submit, objects, after, Fence(), perfmon)
             for target in objects:
                 target.seqno = seqno
                 target.holders += 1
-            for name, surface in submit.surfaces.items():
-                if name.endswith("write") and surface.present:
-                    objects[surface.hindex].write_seqno = seqno
+            for index in shape.writes:
+                objects[index].write_seqno = seqno
             self._held.append(job)
             if out is not None:
                 out.fence = job.done
@@ -263,18 +260,35 @@ class Vc4:
 
         return Later(go, drop=drop)
 
-    def _objects(self, call: Call, handles: tuple[int, ...]) -> list[GemObject]:
-        table = call.file.buffers.objects
-        try:
-            objects = [table[handle] for handle in handles]
-        except KeyError as key:
-            raise invalid(f"no buffer has handle {key}") from None
-        for target in objects:
+    def _objects(
+        self, file: OpenFile, handles: bytes
+    ) -> tuple[tuple[GemObject, ...], tuple[Buffer, ...]]:
+        """A job's buffers. The same ones come again and again, as long as handles stay the same."""
+        known = file.buffers.sets.get(handles)
+        if known is None:
+            known = self._look_up(file, handles)
+        finished = self.gpu.finished
+        for target in known[0]:
             if target.was_purged:
                 raise invalid(f"{target} was purged")
-            if not target.is_needed and target.seqno <= self.gpu.finished:
+            if not target.is_needed and target.seqno <= finished:
                 raise invalid(f"{target} is not needed, said its owner")
-        return objects
+        return known
+
+    def _look_up(
+        self, file: OpenFile, handles: bytes
+    ) -> tuple[tuple[GemObject, ...], tuple[Buffer, ...]]:
+        table = file.buffers
+        try:
+            objects = tuple([table.objects[handle] for (handle,) in _HANDLE.iter_unpack(handles)])
+        except KeyError as key:
+            raise invalid(f"no buffer has handle {key}") from None
+        found = objects, tuple([target.submit for target in objects])
+        if len(handles) <= MAX_SET:
+            if len(table.sets) >= MAX_SETS:
+                table.sets.clear()
+            table.sets[handles] = found
+        return found
 
     def let_go(self) -> None:
         """Drop what jobs held that are through."""
@@ -284,7 +298,10 @@ class Vc4:
                 self.hang = job  # its buffers stay until a program has looked
                 continue
             for target in job.objects:
-                self.buffers.drop(target)
+                if target.holders > 1:
+                    target.holders -= 1
+                else:
+                    self.buffers.drop(target)
 
     @ioctl(0x41, "VC4_WAIT_SEQNO", "u64 seqno, u64 timeout_ns", render=True)
     def wait_seqno(self, call: Call) -> Later | int | None:

@@ -16,7 +16,7 @@ LISTS = 64 << 20
 WORKSPACE = TILE_MEMORY + LISTS
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)  # not frozen, as `Submit`
 class BuiltJob:
     """Two lists in guest memory, ready for CT0CA/CT0EA and CT1CA/CT1EA.
 
@@ -34,7 +34,7 @@ class BuiltJob:
     fragment_programs: tuple[Program, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Workspace:
     """Private memory for one job: tile state and tile lists, and what is built for it."""
 

@@ -37,6 +37,12 @@ CODE_PLACES = (4, 16, 28)
 _ADDRESSES = struct.Struct("<II")
 _ATTRIBUTE = struct.Struct("<IBB")
 _WORD = struct.Struct("<I")
+_row = struct.Struct("<IIQ").pack
+"""A buffer as compiled code wants it: address, size, place of its stream's table."""
+MAX_TABLES = 256
+MAX_TABLE = 256
+"""Buffers of a job whose table is remembered."""
+Streams = list[Stream | None]
 
 
 class KnownShaders:
@@ -52,10 +58,34 @@ class KnownShaders:
     def __init__(self, memory: GuestMemory | None = None) -> None:
         self._memory = memory
         self._streams: dict[int, Stream] = {}
+        self._tables: dict[int, tuple[tuple[Buffer, ...], Streams, bytes]] = {}
 
     def add(self, address: int, stream: Stream) -> None:
         """Remember the shader whose buffer begins there, instead of the one that was there."""
         self._streams[address] = stream
+        self._tables.clear()
+
+    def table(self, buffers: tuple[Buffer, ...]) -> tuple[Streams, bytes]:
+        """The shaders in a job's buffers, and the buffers as compiled code wants them.
+
+        Where nothing can write them, they are remembered for this very tuple. Raises struct.error.
+        """
+        kept = self._tables.get(id(buffers))
+        if kept is not None and kept[0] is buffers:
+            return kept[1], kept[2]
+        streams: Streams = []
+        rows = []
+        for buffer in buffers:
+            stream = self.find(buffer.address, buffer.size) if buffer.shader else None
+            streams.append(stream)
+            place = stream.table_address if stream is not None else 0
+            rows.append(_row(buffer.address, buffer.size, place))
+        row_bytes = b"".join(rows)
+        if self._memory is None and len(buffers) <= MAX_TABLE:
+            if len(self._tables) >= MAX_TABLES:
+                self._tables.clear()
+            self._tables[id(buffers)] = buffers, streams, row_bytes
+        return streams, row_bytes
 
     def find(self, address: int, size: int) -> Stream | None:
         """The shader in that buffer, if it was checked before."""

@@ -115,8 +115,8 @@ class SystemCalls:
             os.close(made)
 
     def _ioctl(self, caller: Caller, args: tuple[int, ...]) -> Answer:
-        number, request, argument = _int(args[0]), _int(args[1]), args[2]
-        opened = caller.find(number)
+        number, request, argument = args[0] & 0xFFFFFFFF, args[1] & 0xFFFFFFFF, args[2]
+        opened = caller.descriptors.find(caller, number)
         if opened is None:
             return self.device.plain_ioctl(caller, number, request, argument)
         return self.device.ioctl(opened, caller, request, argument)

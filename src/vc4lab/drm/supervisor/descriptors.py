@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from vc4lab.drm.supervisor.filters import INPUT_WINDOW, IOCTL_MARK, WINDOW
 from vc4lab.drm.supervisor.notifications import Listener, Notification
-from vc4lab.drm.supervisor.targets import Task
+from vc4lab.drm.supervisor.targets import DescriptorInfo, Task
 
 _LOCK = struct.Struct("hhxxxxqqixxxx")
 EPOLL_ADD, EPOLL_DELETE = 1, 2
@@ -159,12 +159,13 @@ class Descriptors:
         """What a descriptor of a program stands for; None if it is not ours."""
         if number >= 1 << 31:
             return None
-        info = task.position(number)
-        if info is None:
+        text = task.text_about(number)
+        if text is None:
             return None
-        seen = self._seen.get(info.text)
+        seen = self._seen.get(text)
         if seen is not None:
             return seen
+        info = DescriptorInfo(text)
         inode = info.value(b"ino")
         if inode is None:  # an older kernel
             found = task.inode_of(number)

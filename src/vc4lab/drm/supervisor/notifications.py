@@ -63,8 +63,8 @@ class Listener:
             if error.errno in (errno.ENOENT, errno.EINTR):
                 return None
             raise
-        identity, tid, _, number, _, _, *args = _NOTIFICATION.unpack(data)
-        return Notification(identity, tid, number, tuple(args))
+        found = _NOTIFICATION.unpack(data)
+        return Notification(found[0], found[1], found[3], found[6:])
 
     def answer(self, call: Notification, result: int) -> bool:
         """Give a result, or a negative errno; False if the call does not wait any more."""

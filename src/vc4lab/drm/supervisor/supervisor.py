@@ -108,8 +108,6 @@ class Supervisor:
         self._keeper: int | None = None
         self._next_sweep = 0.0
         self._next_look = 0.0
-        self._event: float | None = None
-        """When the device wants to be called, as it said last."""
 
     # -- the program -------------------------------------------------------------------------------
 
@@ -245,10 +243,10 @@ class Supervisor:
 
     def _step(self, longest: float) -> list[int]:
         """Wait for something and do it; other descriptors that are ready are returned."""
-        self._look()
+        timeout = self._look(longest)
         others = []
         listener = self._listener.descriptor if self._listener is not None else -1
-        for descriptor, events in self._poller.poll(self._timeout(longest)):
+        for descriptor, events in self._poller.poll(timeout):
             if descriptor == listener:
                 if events & select.POLLIN:
                     self._receive()
@@ -263,27 +261,45 @@ class Supervisor:
                 others.append(descriptor)
         return others
 
-    def _timeout(self, longest: float) -> float:
-        now = time.monotonic()
-        until = now + longest
-        if self._event is not None:
-            until = min(until, self._event)
-        if self.files.sweep_at is not None:
-            until = min(until, self.files.sweep_at)
-        for waiting in self._all_waiting():
-            until = min(until, now + _LOOK_AFTER_WAITING)
-            if waiting.later.deadline is not None:
-                until = min(until, waiting.later.deadline)
-        return max(0.0, (until - now) * 1000.0)
-
-    def _look(self) -> None:
-        """Time has passed or something happened: who can be answered?"""
+    def _look(self, longest: float) -> float:
+        """Time has passed or something happened: who can be answered? Then wait so many
+        milliseconds for something else.
+        """
         now = time.monotonic()
         event = self.device.next_event()
         if event is not None and now >= event:
             self.device.tick(now)
             event = self.device.next_event()
-        self._event = event
+        waits = self._waiting or self._promised
+        if waits:
+            self._look_at_waiting(now)
+        sweep_at = self.files.sweep_at
+        if sweep_at is not None and now >= sweep_at:
+            self._sweep()
+        elif now >= self._next_sweep:
+            self._sweep()
+            self._look_after_waiting(now)
+        elif waits:
+            self._look_after_waiting(now)
+        return self._pause(now, longest, event)
+
+    def _pause(self, now: float, longest: float, event: float | None) -> float:
+        """Milliseconds until something is due."""
+        until = now + longest
+        if event is not None and event < until:
+            until = event
+        sweep_at = self.files.sweep_at
+        if sweep_at is not None and sweep_at < until:
+            until = sweep_at
+        if self._waiting or self._promised:
+            until = min(until, now + _LOOK_AFTER_WAITING)
+            for waiting in self._all_waiting():
+                if waiting.later.deadline is not None:
+                    until = min(until, waiting.later.deadline)
+        return max(0.0, (until - now) * 1000.0)
+
+    def _look_at_waiting(self, now: float) -> None:
+        """Answer who can be answered, or who waited too long."""
         for waiting in self._all_waiting():
             result = self._result_of(waiting.later) if waiting.later.when is None else None
             late = waiting.later.deadline is not None and now >= waiting.later.deadline
@@ -291,13 +307,6 @@ class Supervisor:
                 result = waiting.later.late
             if result is not None and self._end(waiting):
                 self._answer(waiting.call, result)
-        if self.files.sweep_at is not None and now >= self.files.sweep_at:
-            self._sweep()
-        elif now >= self._next_sweep:
-            self._sweep()
-            self._look_after_waiting()
-        elif self._waiting or self._promised:
-            self._look_after_waiting()
 
     def _result_of(self, later: Later) -> int | None:
         try:
@@ -305,9 +314,8 @@ class Supervisor:
         except Refused as refused:
             return -refused.number
 
-    def _look_after_waiting(self) -> None:
+    def _look_after_waiting(self, now: float) -> None:
         """Calls whose threads died or got a signal do not wait any more."""
-        now = time.monotonic()
         if now < self._next_look:
             return
         self._next_look = now + _LOOK_AFTER_WAITING
@@ -401,12 +409,12 @@ class Supervisor:
             self.on_call(call, answer)
         if type(answer) is int:
             self._listener.answer(call, answer)
+        elif type(answer) is Later:
+            self._wait(_Waiting(call, caller, answer))
         elif answer is Outcome.PROCEED:
             self._listener.proceed(call)
         elif isinstance(answer, Refused):
             self._answer(call, -answer.number)
-        elif isinstance(answer, Later):
-            self._wait(_Waiting(call, caller, answer))
 
     def _answer(self, call: Notification, result: int) -> None:
         if self._listener is not None:

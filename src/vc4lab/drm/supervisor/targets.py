@@ -169,12 +169,17 @@ class Task:
 
     def position(self, number: int) -> DescriptorInfo | None:
         """What /proc says about a descriptor; None if it is closed."""
+        text = self.text_about(number)
+        return DescriptorInfo(text) if text is not None else None
+
+    def text_about(self, number: int) -> bytes | None:
+        """The text of `position`."""
         key = self.tid, number
         kept = self._kept.descriptors
         known = kept.get(key)
         if known is not None:
             try:
-                return DescriptorInfo(os.pread(known, 4096, 0))
+                return os.pread(known, 4096, 0)
             except OSError:  # closed, or the thread is gone: perhaps its number belongs to another
                 self._kept.drop(kept, key)
         try:
@@ -190,7 +195,7 @@ class Task:
             self._kept.keep(kept, key, file)
         else:
             os.close(file)
-        return DescriptorInfo(text)
+        return text
 
     def path_of(self, number: int) -> str:
         """Where a descriptor leads; "" if it is closed."""

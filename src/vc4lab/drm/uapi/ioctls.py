@@ -36,6 +36,8 @@ class Call:
     task: Caller
     args: Any
     """Values of the declared structure."""
+    data: bytes
+    """The same as the program handed them in."""
 
     def read(self, address: int, size: int) -> bytes:
         """Bytes of the program's memory. Raises Refused (EFAULT)."""

@@ -27,7 +27,7 @@ def missing(why: str = "") -> Refused:
     return Refused(errno.ENOENT, why)
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True, eq=False)  # not frozen: that takes three times as long to make
 class Later:
     """The answer is not known yet.
 

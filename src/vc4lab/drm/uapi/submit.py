@@ -131,9 +131,11 @@ class Buffer:
     """All of the recorded content counts, not only what differs from the one before."""
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)
 class Submit:
-    """One job."""
+    """One job. Nothing changes it; it is not frozen, because that takes four times as long to make,
+    and there is one for each job.
+    """
 
     bin_cl: bytes
     shader_rec: bytes
@@ -153,6 +155,9 @@ class Submit:
     flags: int = 0
     padding: int = 0
     """Must be 0."""
+    shape: bytes = b""
+    """Stands for sizes, tiles, surfaces and flags: jobs with the same have these in common. Empty
+    for a job that was not handed in by a program."""
 
     def surface(self, name: str) -> Surface:
         """One of `SURFACES`; an absent one if the job does not have it."""

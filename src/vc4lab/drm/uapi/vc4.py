@@ -5,11 +5,13 @@ Source: Linux include/uapi/drm/vc4_drm.h.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
-from operator import attrgetter
 from typing import Any
 
+from vc4lab.drm.uapi.structures import Structure
 from vc4lab.drm.uapi.submit import NO_BUFFER, SURFACES, Buffer, Submit, Surface
 
 STREAMS = "bin_cl", "shader_rec", "uniforms"
@@ -29,12 +31,11 @@ SUBMIT_FIELDS = ", ".join(
         "u32 perfmonid, u32 in_sync, u32 out_sync, u32 pad2",
     ]
 )
-_SURFACES = [
-    (name, attrgetter(*(f"{name}_{field}" for field in ("index", "offset", "bits", "flags"))))
-    for name in SURFACES
-]
-_surface = lru_cache(maxsize=256)(Surface)
-"""Programs draw into the same few again and again."""
+SUBMIT = Structure("drm_vc4_submit_cl", SUBMIT_FIELDS)
+_SHAPE = slice(SUBMIT.offsets["width"], SUBMIT.offsets["clear_color"])
+_FLAGS = slice(SUBMIT.offsets["flags"], SUBMIT.offsets["flags"] + 4)
+_SIZES = struct.Struct("<HHBBBB")
+_SURFACE = struct.Struct("<IIHH")
 HANG_REGISTERS = (
     "CT0CA", "CT0EA", "CT1CA", "CT1EA", "CT0CS", "CT1CS", "CT00RA0", "CT01RA0", "BPCA", "BPCS",
     "BPOA", "BPOS", "VPMBASE", "DBGE", "FDBGO", "FDBGB", "FDBGR", "FDBGS", "ERRSTAT",
@@ -51,15 +52,47 @@ PARAMETERS = {
 """Beside 0, 1 and 2: the registers V3D_IDENT0 to 2."""
 
 
-def submit_of(values: Any, streams: Sequence[bytes], buffers: tuple[Buffer, ...]) -> Submit:
-    """The job in the form that the kernel's half takes. `streams`: list, records, uniforms."""
-    bin_cl, shader_rec, uniforms = streams
+@dataclass(slots=True, eq=False)
+class Shape:
+    """What of a job's description stays from frame to frame."""
+
+    key: bytes
+    """The bytes that it was read from, and the flags."""
+    surfaces: dict[str, Surface]
+    writes: tuple[int, ...]
+    """Indices of the buffers that are drawn into."""
+    tiles: int
+
+
+@lru_cache(maxsize=256)
+def _shape(data: bytes, flags: bytes) -> Shape:
     surfaces = {}
-    for name, get in _SURFACES:
-        fields = get(values)
+    _, _, *corners = _SIZES.unpack_from(data)
+    for place, name in enumerate(SURFACES):
+        fields = _SURFACE.unpack_from(data, _SIZES.size + place * _SURFACE.size)
         # A multisample job without a resolved picture says so in the bits of an absent surface.
         if fields[0] != NO_BUFFER or fields[2] or fields[3]:
-            surfaces[name] = _surface(*fields)
+            surfaces[name] = Surface(*fields)
+    written = [surfaces[name] for name in surfaces if name.endswith("write")]
+    columns, rows = corners[2] - corners[0] + 1, corners[3] - corners[1] + 1
+    return Shape(
+        data + flags,
+        surfaces,
+        tuple(surface.hindex for surface in written if surface.present),
+        max(0, columns) * max(0, rows),
+    )
+
+
+def shape_of(data: bytes) -> Shape:
+    """The shape of a job from struct drm_vc4_submit_cl: most programs have a few."""
+    return _shape(data[_SHAPE], data[_FLAGS])
+
+
+def submit_of(
+    values: Any, shape: Shape, streams: Sequence[bytes], buffers: tuple[Buffer, ...]
+) -> Submit:
+    """The job in the form that the kernel's half takes. `streams`: list, records, uniforms."""
+    bin_cl, shader_rec, uniforms = streams
     return Submit(
         bin_cl,
         shader_rec,
@@ -72,10 +105,11 @@ def submit_of(values: Any, streams: Sequence[bytes], buffers: tuple[Buffer, ...]
         values.min_y_tile,
         values.max_x_tile,
         values.max_y_tile,
-        surfaces,
+        shape.surfaces,
         tuple(values.clear_color),
         values.clear_z,
         values.clear_s,
         values.flags,
         values.pad2,
+        shape.key,
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import struct
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from vc4lab.drm.kernel.binning import round_up
@@ -21,14 +20,11 @@ from vc4lab.records.shader import GL_FIXED_SIZE
 
 if TYPE_CHECKING:
     from vc4lab.drm.kernel.shaders import KnownShaders
-    from vc4lab.drm.kernel.streams import Stream
     from vc4lab.memory import GuestMemory
 
 _SHORTEST_RECORD = GL_FIXED_SIZE + 3 * 4
 _USE_WORDS = USE_BYTES // 4
 _scratch = Scratch()
-_row = lru_cache(maxsize=1024)(struct.Struct("<IIQ").pack)
-"""A buffer as the kernel wants it; programs name the same ones in each job."""
 
 
 def build_known(
@@ -44,15 +40,10 @@ def build_known(
         return None
     bin_tiles_x = tile_lists = 0
     programs: tuple[Program, ...] = ()
+    rows = b""
     if submit.bin_cl:
-        streams: list[Stream | None] = []
-        rows: list[bytes] = []
         try:
-            for buffer in submit.buffers:
-                stream = known.find(buffer.address, buffer.size) if buffer.shader else None
-                streams.append(stream)
-                place = stream.table_address if stream is not None else 0
-                rows.append(_row(buffer.address, buffer.size, place))
+            streams, rows = known.table(submit.buffers)
         except struct.error:  # no address of this memory
             return None
         list_size, records_size = len(submit.bin_cl), len(submit.shader_rec)
@@ -75,8 +66,8 @@ def build_known(
             lists,
             round_up(lists + 2 * list_size, PAGE),
         )
-        status = builder()["job"](
-            scratch.address, submit.bin_cl, submit.shader_rec, submit.uniforms, b"".join(rows)
+        status = builder()["job"].call(
+            scratch.address, submit.bin_cl, submit.shader_rec, submit.uniforms, rows
         )
         if status != DONE:
             return None
@@ -87,7 +78,7 @@ def build_known(
         render_start = job.next_uniforms
         used = scratch.uses[2 : job.use_count * _USE_WORDS : _USE_WORDS].tolist()
         programs = tuple([stream.program for stream in map(streams.__getitem__, used) if stream])
-    plan = rendering_plan(submit, bin_tiles_x, tile_lists)
+    plan = rendering_plan(submit, rows, bin_tiles_x, tile_lists)
     if plan is None:
         return None
     render_start = round_up(render_start, PAGE)
@@ -97,7 +88,7 @@ def build_known(
         return None
     place = memory.base + render_start
     ctypes.memmove(place, header, len(header))
-    builder()["tiles"](plan.address, place + len(header))
+    builder()["tiles"].call(plan.address, place + len(header))
     return BuiltJob(
         lists,
         bin_end,

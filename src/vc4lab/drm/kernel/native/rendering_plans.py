@@ -18,6 +18,8 @@ from vc4lab.drm.uapi.submit import (
 )
 
 MAX_PLANS = 256
+MAX_ROWS = 4096
+"""Bytes of buffers' places by which plans are remembered."""
 
 
 class _Unusual(Exception):  # noqa: N818 - a verdict
@@ -68,10 +70,31 @@ class RenderPlan:
 
 
 _plans: dict[Hashable, RenderPlan] = {}
+_shaped: dict[tuple[bytes, bytes, int, int], RenderPlan] = {}
+"""The same by the job's shape and the buffers' places, which is found sooner."""
 
 
-def rendering_plan(submit: Submit, bin_tiles_x: int, tile_lists: int) -> RenderPlan | None:
-    """The plan of a job; None if its surfaces or tiles are refused, or give cause for a warning."""
+def rendering_plan(
+    submit: Submit, rows: bytes, bin_tiles_x: int, tile_lists: int
+) -> RenderPlan | None:
+    """The plan of a job; None if its surfaces or tiles are refused, or give cause for a warning.
+
+    rows: where its buffers lie; none if that is not known in this form.
+    """
+    if not submit.shape or not rows:
+        return _found(submit, bin_tiles_x, tile_lists)
+    known = submit.shape, rows, bin_tiles_x, tile_lists
+    plan = _shaped.get(known)
+    if plan is None:
+        plan = _found(submit, bin_tiles_x, tile_lists)
+        if plan is not None and len(rows) <= MAX_ROWS:
+            if len(_shaped) >= MAX_PLANS:
+                _shaped.clear()
+            _shaped[known] = plan
+    return plan
+
+
+def _found(submit: Submit, bin_tiles_x: int, tile_lists: int) -> RenderPlan | None:
     if submit.min_x_tile > submit.max_x_tile or submit.min_y_tile > submit.max_y_tile:
         return None
     key: list[Hashable] = [
