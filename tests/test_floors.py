@@ -28,12 +28,7 @@ FOLDERS = sorted(
 )
 
 
-CIRCLES = (
-    {"qpu.program", "qpu.program_reader"},
-    {"simd.operators", "simd.value"},
-    {"soc.cores.arm32", "soc.cores.arm32_timer", "soc.cores.hyp_core"},
-    {"v3d.core", "v3d.list_registers", "v3d.program_registers"},
-)
+CIRCLES = ({"soc.cores.arm32", "soc.cores.arm32_timer", "soc.cores.hyp_core"},)
 """Modules that name each other in imports, most of them for types only. No more of them."""
 
 

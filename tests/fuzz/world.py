@@ -21,7 +21,7 @@ from vc4lab.drm.kernel.built_job import WORKSPACE
 from vc4lab.drm.recorded.jobs import RecordedRun
 from vc4lab.memory import MEMORY_SIZE, GuestMemory
 from vc4lab.memory.guest import PAD
-from vc4lab.qpu.program import Program
+from vc4lab.qpu.program_reader import program_at
 from vc4lab.records.control import build, parse_list
 from vc4lab.records.declarations import Nop, WaitSemaphore
 from vc4lab.records.shader import NvShaderRecord, parse_gl_state
@@ -148,7 +148,7 @@ def _small(text: str, textured: bool) -> Scene:
         "binning": (start, end - start),
         "rendering": (rendering[0], rendering[1] - rendering[0]),
         "records": (shader, 16),
-        "fragment": (code, len(Program.from_memory(memory(), code).words) * 8),
+        "fragment": (code, len(program_at(memory(), code).words) * 8),
         "vertices": (vertices, 24 * 4),
         "uniforms": (uniforms, 16),
         "lists": (lists, 4 * 32 + 0x1000),
@@ -185,7 +185,7 @@ def _recorded(name: str, number: int) -> Scene:
             parts["records"] = (state.address, size)
             for stage in ("fs", "vs", "cs"):
                 code = getattr(gl, f"{stage}_code")
-                size = len(Program.from_memory(memory(), code).words) * 8
+                size = len(program_at(memory(), code).words) * 8
                 parts[{"fs": "fragment", "vs": "vertex", "cs": "coordinate"}[stage]] = (code, size)
                 parts[f"uniforms_{stage}"] = (getattr(gl, f"{stage}_uniforms"), 128)
     ranges.append((run.workspace, run.workspace + WORKSPACE))

@@ -22,7 +22,7 @@ from vc4lab.qpu.isa import (
 )
 from vc4lab.qpu.operations import Signal
 from vc4lab.qpu.registers import TMU_WRITES, Read, Write
-from vc4lab.qpu.unknowns import DEFAULTS, Settings
+from vc4lab.qpu.unknowns import Settings
 
 if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory
@@ -104,20 +104,6 @@ class Program:
     def from_bytes(cls, code: bytes, address: int = 0) -> Program:
         """All little-endian words of a byte string."""
         return cls(words_of(code), address)
-
-    @classmethod
-    def from_memory(
-        cls,
-        memory: GuestMemory,
-        address: int,
-        limit: int = DEFAULT_LIMIT,
-        *,
-        settings: Settings = DEFAULTS,
-    ) -> Program:
-        """The program at a guest address; see `read_program`."""
-        from vc4lab.qpu.program_reader import read_program
-
-        return read_program(memory.read, address, limit).under(settings)
 
     def under(self, settings: Settings) -> Program:
         """The same words as the chip that `settings` describes takes them."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from vc4lab.qpu.isa import (
     BRANCH_DELAY_SLOTS,
@@ -22,6 +22,10 @@ from vc4lab.qpu.isa import (
 )
 from vc4lab.qpu.program import DEFAULT_LIMIT, Problem, Program
 from vc4lab.qpu.registers import Write
+from vc4lab.qpu.unknowns import DEFAULTS, Settings
+
+if TYPE_CHECKING:
+    from vc4lab.memory import GuestMemory
 
 Read = Callable[[int, int], bytes]
 """(address, bytes) -> what lies there."""
@@ -126,6 +130,13 @@ def read_program(read: Read, address: int, limit: int = DEFAULT_LIMIT) -> Progra
     walk = _Walk(read, address, limit)
     walk.follow(address)
     return _with(Program((), address), walk.pieces(walk.reached), tuple(walk.problems))
+
+
+def program_at(
+    memory: GuestMemory, address: int, limit: int = DEFAULT_LIMIT, *, settings: Settings = DEFAULTS
+) -> Program:
+    """The program at a guest address, as the chip that `settings` describes takes it."""
+    return read_program(memory.read, address, limit).under(settings)
 
 
 def reach(program: Program, read: Read, target: int, limit: int = DEFAULT_LIMIT) -> Program | None:

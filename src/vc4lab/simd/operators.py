@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from vc4lab.simd.types import Type, i1, i64, ptr
-
-if TYPE_CHECKING:
-    from vc4lab.simd.value import Value
 
 
 class Operators:
@@ -23,135 +20,135 @@ class Operators:
     __hash__ = object.__hash__
 
     type: Type
-    _arithmetic: ClassVar[Callable[..., Value]]
-    _compare: ClassVar[Callable[..., Value]]
-    _divide: ClassVar[Callable[..., Value]]
-    _offset: ClassVar[Callable[..., Value]]
+    _arithmetic: ClassVar[Callable[..., Any]]
+    _compare: ClassVar[Callable[..., Any]]
+    _divide: ClassVar[Callable[..., Any]]
+    _offset: ClassVar[Callable[..., Any]]
 
     if TYPE_CHECKING:
 
-        def bitcast(self, to: Type) -> Value: ...
-        def __pos__(self) -> Value: ...
-        def _negate(self) -> Value: ...
+        def bitcast(self, to: Type) -> Self: ...
+        def __pos__(self) -> Self: ...
+        def _negate(self) -> Self: ...
 
     # -- arithmetic
-    def __add__(self, other: Any) -> Value:
+    def __add__(self, other: Any) -> Self:
         if self.type.elem is ptr:
             return self._offset(self, other)
         return self._arithmetic("add", "fadd", self, other)
 
-    def __radd__(self, other: Any) -> Value:
+    def __radd__(self, other: Any) -> Self:
         return (
             self + other if self.type.elem is ptr else self._arithmetic("add", "fadd", other, self)
         )
 
-    def __sub__(self, other: Any) -> Value:
+    def __sub__(self, other: Any) -> Self:
         if self.type is ptr:
             if isinstance(other, Operators) and other.type is ptr:
                 return self.bitcast(i64) - other.bitcast(i64)
             return self._offset(self, -other)
         return self._arithmetic("sub", "fsub", self, other)
 
-    def __rsub__(self, other: Any) -> Value:
+    def __rsub__(self, other: Any) -> Self:
         return self._arithmetic("sub", "fsub", other, self)
 
-    def __mul__(self, other: Any) -> Value:
+    def __mul__(self, other: Any) -> Self:
         return self._arithmetic("mul", "fmul", self, other)
 
-    def __rmul__(self, other: Any) -> Value:
+    def __rmul__(self, other: Any) -> Self:
         return self._arithmetic("mul", "fmul", other, self)
 
-    def __truediv__(self, other: Any) -> Value:
+    def __truediv__(self, other: Any) -> Self:
         return self._arithmetic("", "fdiv", self, other, "use // or .udiv")
 
-    def __rtruediv__(self, other: Any) -> Value:
+    def __rtruediv__(self, other: Any) -> Self:
         return self._arithmetic("", "fdiv", other, self, "use // or .udiv")
 
-    def __floordiv__(self, other: Any) -> Value:
+    def __floordiv__(self, other: Any) -> Self:
         return self._divide("sdiv", self, other)
 
-    def __rfloordiv__(self, other: Any) -> Value:
+    def __rfloordiv__(self, other: Any) -> Self:
         return self._divide("sdiv", other, self)
 
-    def __mod__(self, other: Any) -> Value:
+    def __mod__(self, other: Any) -> Self:
         return self._divide("srem", self, other)
 
-    def __rmod__(self, other: Any) -> Value:
+    def __rmod__(self, other: Any) -> Self:
         return self._divide("srem", other, self)
 
-    def udiv(self, other: Any) -> Value:
+    def udiv(self, other: Any) -> Self:
         """Unsigned division (by zero: as if by one)."""
         return self._divide("udiv", self, other)
 
-    def urem(self, other: Any) -> Value:
+    def urem(self, other: Any) -> Self:
         """Unsigned remainder (by zero: as if by one)."""
         return self._divide("urem", self, other)
 
-    def __neg__(self) -> Value:
+    def __neg__(self) -> Self:
         return self._negate() if self.type.is_float else self._arithmetic("sub", "", 0, self)
 
     # -- bits
-    def __and__(self, other: Any) -> Value:
+    def __and__(self, other: Any) -> Self:
         return self._arithmetic("and", "", self, other)
 
     __rand__ = __and__
 
-    def __or__(self, other: Any) -> Value:
+    def __or__(self, other: Any) -> Self:
         return self._arithmetic("or", "", self, other)
 
     __ror__ = __or__
 
-    def __xor__(self, other: Any) -> Value:
+    def __xor__(self, other: Any) -> Self:
         return self._arithmetic("xor", "", self, other)
 
     __rxor__ = __xor__
 
-    def __invert__(self) -> Value:
+    def __invert__(self) -> Self:
         return self._arithmetic("xor", "", self, True if self.type.elem is i1 else -1)
 
-    def __lshift__(self, other: Any) -> Value:
+    def __lshift__(self, other: Any) -> Self:
         return self._arithmetic("shl", "", self, other)
 
-    def __rlshift__(self, other: Any) -> Value:
+    def __rlshift__(self, other: Any) -> Self:
         return self._arithmetic("shl", "", other, self)
 
-    def __rshift__(self, other: Any) -> Value:
+    def __rshift__(self, other: Any) -> Self:
         return self._arithmetic("ashr", "", self, other)
 
-    def __rrshift__(self, other: Any) -> Value:
+    def __rrshift__(self, other: Any) -> Self:
         return self._arithmetic("ashr", "", other, self)
 
-    def shr(self, other: Any) -> Value:
+    def shr(self, other: Any) -> Self:
         """Logical shift right. As in every shift, an amount >= the width is undefined."""
         return self._arithmetic("lshr", "", self, other)
 
     # -- comparisons
-    def __eq__(self, other: Any) -> Value:  # type: ignore[override]
+    def __eq__(self, other: Any) -> Self:  # type: ignore[override]
         return self._compare("eq", "oeq", self, other)
 
-    def __ne__(self, other: Any) -> Value:  # type: ignore[override]
+    def __ne__(self, other: Any) -> Self:  # type: ignore[override]
         return self._compare("ne", "une", self, other)
 
-    def __lt__(self, other: Any) -> Value:
+    def __lt__(self, other: Any) -> Self:
         return self._compare("slt", "olt", self, other)
 
-    def __le__(self, other: Any) -> Value:
+    def __le__(self, other: Any) -> Self:
         return self._compare("sle", "ole", self, other)
 
-    def __gt__(self, other: Any) -> Value:
+    def __gt__(self, other: Any) -> Self:
         return self._compare("sgt", "ogt", self, other)
 
-    def __ge__(self, other: Any) -> Value:
+    def __ge__(self, other: Any) -> Self:
         return self._compare("sge", "oge", self, other)
 
-    def ult(self, other: Any) -> Value:
+    def ult(self, other: Any) -> Self:
         return self._compare("ult", "", self, other)
 
-    def ule(self, other: Any) -> Value:
+    def ule(self, other: Any) -> Self:
         return self._compare("ule", "", self, other)
 
-    def ugt(self, other: Any) -> Value:
+    def ugt(self, other: Any) -> Self:
         return self._compare("ugt", "", self, other)
 
-    def uge(self, other: Any) -> Value:
+    def uge(self, other: Any) -> Self:
         return self._compare("uge", "", self, other)

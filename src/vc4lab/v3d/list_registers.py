@@ -14,13 +14,13 @@ from vc4lab.v3d.memory_uses import Use
 from vc4lab.v3d.registers import BinnerDebug, PipelineStatus, ThreadControl
 
 if TYPE_CHECKING:
-    from vc4lab.v3d.core import V3D
+    from vc4lab.v3d.register_owner import RegisterOwner
 
 
 class ListRegisters:
     """What these registers of a V3D do."""
 
-    def __init__(self, v3d: V3D) -> None:
+    def __init__(self, v3d: RegisterOwner) -> None:
         self._v3d = v3d
         self._values = v3d.values
         self._binning = v3d.binning

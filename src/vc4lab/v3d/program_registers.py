@@ -15,13 +15,13 @@ from vc4lab.v3d.registers import Errors
 if TYPE_CHECKING:
     from vc4lab.qpu.program import Program
     from vc4lab.v3d.compute.qpu import Request
-    from vc4lab.v3d.core import V3D
+    from vc4lab.v3d.register_owner import RegisterOwner
 
 
 class ProgramRegisters:
     """What these registers of a V3D do."""
 
-    def __init__(self, v3d: V3D) -> None:
+    def __init__(self, v3d: RegisterOwner) -> None:
         self._v3d = v3d
         self._values = v3d.values
         self._programs = v3d.programs

@@ -22,6 +22,7 @@ from vc4lab.drm.uapi.submit import JobError
 from vc4lab.memory import GuestMemory
 from vc4lab.qpu.assembler import assemble
 from vc4lab.qpu.program import Program
+from vc4lab.qpu.program_reader import program_at
 from vc4lab.records.codes import Tiling
 from vc4lab.records.control import Record, build, parse_list
 from vc4lab.records.shader import parse_gl_state
@@ -70,7 +71,7 @@ def check_shader(run: RecordedRun, submit: Any, record: Record) -> None:
     starts = {b.address: b for b in submit.buffers}
     for code in (shader.record.fs_code, shader.record.vs_code, shader.record.cs_code):
         assert code in starts
-        assert not Program.from_memory(run.memory, code).problems
+        assert not program_at(run.memory, code).problems
     for array in shader.attributes:
         assert any(b.address <= array.address < b.address + b.size for b in submit.buffers)
 
@@ -98,7 +99,7 @@ def test_texture_uniforms_are_relocated() -> None:
         built = job.build()
     state = next(r for r in lists(run.memory, built)[0] if r.id == 64)
     shader = parse_gl_state(run.memory.read, state.payload)  # type: ignore[arg-type]
-    program = Program.from_memory(run.memory, shader.record.fs_code)
+    program = program_at(run.memory, shader.record.fs_code)
     (request,) = program.texture_requests
     p0 = run.memory.u32(shader.record.fs_uniforms + 4 * request.uniforms[0])
     submit = run.jobs[-1].submit

@@ -9,7 +9,7 @@ from vc4lab.diagnostics import Reporter
 from vc4lab.drm.recorded.jobs import RecordedRun
 from vc4lab.drm.recorded.listing import JobListing
 from vc4lab.qpu.lint import lint
-from vc4lab.qpu.program import Program
+from vc4lab.qpu.program_reader import program_at
 from vc4lab.records.control import parse_list
 
 RUNS = Path(__file__).parents[2] / "data" / "vc4-jobs"
@@ -21,7 +21,7 @@ class _Programs(JobListing):
     found: set[tuple[int, ...]]
 
     def program_lines(self, name: str, code: int, uniforms: int) -> Iterator[str]:
-        self.found.add(Program.from_memory(self.memory, code).words)
+        self.found.add(program_at(self.memory, code).words)
         return iter(())
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from vc4lab.diagnostics import Reporter
 from vc4lab.drm.recorded.jobs import RecordedRun
-from vc4lab.qpu.program import Program
+from vc4lab.qpu.program_reader import program_at
 from vc4lab.records.control import parse_list
 from vc4lab.records.shader import parse_gl_state
 from vc4lab.records.use import STATE_RECORD_BYTES
@@ -40,7 +40,7 @@ def stage(memory, shader, coordinate, engine):
         for k, a in enumerate(shader.attributes)
         if bits >> k & 1
     )
-    words = Program.from_memory(memory, code).words
+    words = program_at(memory, code).words
     return VertexKey(words, layout, int(size), rows, engine), uniforms
 
 

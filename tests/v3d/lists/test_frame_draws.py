@@ -19,7 +19,7 @@ from vc4lab.drm.kernel.hardware import run_job
 from vc4lab.drm.recorded.jobs import RecordedRun
 from vc4lab.memory import GuestMemory
 from vc4lab.qpu.assembler import assemble
-from vc4lab.qpu.program import Program
+from vc4lab.qpu.program_reader import program_at
 from vc4lab.qpu.uniform_stream import stream_layout
 from vc4lab.records.control import build, parse_list
 from vc4lab.records.shader import GlShader, parse_gl_state
@@ -102,7 +102,7 @@ class Run:
 def texture_parameters(run: Run, change: Callable[[list[int]], list[int]]) -> None:
     """Rewrites the parameters of all textures."""
     for _, shader in run.shaders:
-        program = Program.from_memory(run.memory, shader.record.fs_code)
+        program = program_at(run.memory, shader.record.fs_code)
         start = shader.record.fs_uniforms
         found = parameter_places(program, stream_layout(program, run.memory.u32, start))
         assert found is not None

@@ -20,6 +20,7 @@ from vc4lab.drm.uapi.submit import Buffer, Submit, refuse
 from vc4lab.qpu.disassembler import disassemble
 from vc4lab.qpu.isa import INSTRUCTION_BYTES, words_of
 from vc4lab.qpu.program import DEFAULT_LIMIT, Program
+from vc4lab.qpu.program_reader import program_at
 from vc4lab.records.shader import (
     ALIGNMENT,
     ATTRIBUTE_SIZE,
@@ -100,7 +101,7 @@ def analyse(memory: GuestMemory, address: int, size: int) -> Stream:
     """Check a shader's buffer as the kernel does when it is made. Raises Violation."""
     length = INSTRUCTION_BYTES * min(size // INSTRUCTION_BYTES, DEFAULT_LIMIT)
     checked = check_shader(words_of(memory.read(address, length)))
-    program = Program.from_memory(memory, address, limit=checked.length)
+    program = program_at(memory, address, limit=checked.length)
     for problem in program.problems:
         index = (problem.address - address) // INSTRUCTION_BYTES
         raise Violation("DRM-011", 2, index, problem.message)
@@ -203,7 +204,7 @@ class ShaderBuilder:
     def read(self, address: int, size: int, name: str) -> Stream:
         """Check and read a shader that is not known. Raises JobError."""
         checked = self.check(address, size, name)
-        program = Program.from_memory(self.memory, address, limit=checked.length)
+        program = program_at(self.memory, address, limit=checked.length)
         for problem in program.problems:
             if problem.code == "QPU-047":  # breakpoints are not the kernel's business
                 continue

@@ -16,6 +16,7 @@ from vc4lab.drm.recorded.jobs import RecordedRun
 from vc4lab.drm.uapi.submit import JobError
 from vc4lab.qpu.disassembler import disassemble_program
 from vc4lab.qpu.program import Program
+from vc4lab.qpu.program_reader import program_at
 from vc4lab.records import declarations as d
 from vc4lab.records.control import Record, format, parse_list
 from vc4lab.records.shader import GlShader, parse_gl_state, parse_nv, parse_vg
@@ -101,7 +102,7 @@ class JobListing:
 
     def program_lines(self, name: str, code: int, uniforms: int) -> Iterator[str]:
         """A program's instructions (once) and its uniforms with what they are for."""
-        program = Program.from_memory(self.memory, code, limit=MAX_PROGRAM)
+        program = program_at(self.memory, code, limit=MAX_PROGRAM)
         count = len(program.words)
         yield f"{name} shader 0x{code:08x}: {count} instructions, uniforms 0x{uniforms:08x}"
         for problem in program.problems:

@@ -12,7 +12,7 @@ from vc4lab.qpu.environment import Unsupported
 from vc4lab.qpu.flow import LONGEST, PLACES_PER_INSTRUCTION, Place
 from vc4lab.qpu.plan import plan
 from vc4lab.qpu.program import Program
-from vc4lab.qpu.program_reader import reach
+from vc4lab.qpu.program_reader import program_at, reach
 from vc4lab.v3d.compute.needs import need_of
 
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ class CodeCache:
         if known is not None and known.program.lies_in(self.memory):
             self._known.move_to_end(address)
             return known
-        program = Program.from_memory(self.memory, address, settings=self.unknowns)
+        program = program_at(self.memory, address, settings=self.unknowns)
         found = UserProgram(program, self.memory.read, self.unknowns, allowed=self.allowed)
         if any(problem.code == "QPU-001" for problem in program.problems):
             found.verdict = Unsupported("QPU-001", "the program has no end")

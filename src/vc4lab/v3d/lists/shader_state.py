@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.qpu.program import Program, TextureRequest
-from vc4lab.qpu.program_reader import reach
+from vc4lab.qpu.program_reader import program_at, reach
 from vc4lab.qpu.uniform_stream import StreamLayout, stream_layout
 from vc4lab.records.declarations import GlShaderState, NvShaderState, VgInlineShader, VgShaderState
 from vc4lab.records.shader import (
@@ -132,7 +132,7 @@ class ProgramCache:
         known = self._programs.get(address)
         if known is not None and known.lies_in(self.memory):
             return known
-        program = Program.from_memory(self.memory, address, settings=self.unknowns)
+        program = program_at(self.memory, address, settings=self.unknowns)
         if len(self._met) >= KNOWN_PROGRAMS:
             self._met.clear()
         program = self._met.setdefault(program, program)

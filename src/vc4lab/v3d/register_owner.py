@@ -1,0 +1,41 @@
+"""What the registers with behaviour need of the V3D that they are part of."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from vc4lab.v3d.events import V3DListeners
+    from vc4lab.v3d.lists.binning import BinningStage
+    from vc4lab.v3d.lists.frame import FrameRenderer
+    from vc4lab.v3d.lists.lint import Lint
+    from vc4lab.v3d.lists.thread import ListThread
+    from vc4lab.v3d.progress import Progress
+    from vc4lab.v3d.scheduler import UserPrograms
+    from vc4lab.v3d.unknowns import Unknowns
+
+
+class RegisterOwner(Protocol):
+    """A V3D, as its registers see it."""
+
+    values: dict[str, int]
+    unknowns: Unknowns
+    listeners: V3DListeners
+    lint: Lint
+    threads: tuple[ListThread, ListThread]
+    binning: BinningStage
+    frames: FrameRenderer
+    programs: UserPrograms
+
+    @property
+    def progress(self) -> Progress | None:
+        """When the guest sees what is done; None: at once."""
+
+    def seems_busy(self, thread: int) -> bool:
+        """Whether the guest still sees a list thread work."""
+
+    def start(self, thread: int) -> None:
+        """Begin a list thread's list."""
+
+    def run(self) -> None:
+        """Go on with the lists."""
