@@ -7,7 +7,8 @@
 
 Listeners look on. None of them changes a byte of what is drawn or selects another implementation:
 where native code has to say more than it does otherwise, it is compiled from the same source with
-recording added, and called only while someone listens. No event is made without a listener.
+recording added, and called only while someone listens (`FrameDrawn`), or notes each draw, of which
+Python makes events afterwards (`MemoryUse`). No event is made without a listener.
 
 All events come in the thread that accesses the V3D's registers, never in the threads that draw
 tiles. A listener may read the V3D's registers' values, but must not access its bus. When it raises,
@@ -76,7 +77,8 @@ class ProgramStarted(NamedTuple):
 class MemoryUse(NamedTuple):
     """A job names a range of memory that the V3D reads or writes; not each access to it.
 
-    `record` is where it names it, if that is known.
+    `record` is where it names it, if that is known. What native code did on its own is told when
+    Python looks next: after a stretch of a binning list, and when the draws of a frame are ready.
     """
 
     use: Use

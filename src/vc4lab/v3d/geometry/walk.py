@@ -13,7 +13,7 @@ from vc4lab.v3d.geometry.scan_context import MAX_VERTICES
 from vc4lab.v3d.geometry.vertex_context import BATCH, COORDINATE_ROWS
 from vc4lab.v3d.geometry.vertex_indices import range_function
 from vc4lab.v3d.geometry.vpm import ROW_BYTES
-from vc4lab.v3d.geometry.walk_context import FLUSHED, INTERRUPTED, WalkContext
+from vc4lab.v3d.geometry.walk_context import FLUSHED, INTERRUPTED, MOST_NOTES, Note, WalkContext
 from vc4lab.v3d.patience import Patience
 
 if TYPE_CHECKING:
@@ -68,6 +68,20 @@ class ListWalker:
         context.here, context.end = here, end  # members take the low 32 bits
         result: int = ptb.native("walk").call(self._address)
         return context.here & 0xFFFFFFFF, result
+
+    def take_notes(self) -> list[Any]:
+        """The notes that were made since the last call."""
+        count, self.context.note_count = self.context.note_count, 0
+        start = self.context.notes
+        return [Note.python.from_address(start + number * Note.size) for number in range(count)]
+
+    def listen(self, wanted: bool) -> None:
+        """Whether notes are made from now on."""
+        context = self.context
+        if wanted and not context.notes:
+            self._notes = (ctypes.c_char * (Note.size * MOST_NOTES))()
+            context.notes = ctypes.addressof(self._notes)
+        context.note_room = MOST_NOTES if wanted else 0
 
     def settle(self, result: int) -> int:
         """The rest of a draw or flush that the binner did not finish; the status, as of these."""

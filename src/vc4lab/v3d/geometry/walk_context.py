@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from vc4lab.records.payload import BINNING
 from vc4lab.records.use import ids_of
-from vc4lab.simd import Array, i8, i32, i64, ptr
+from vc4lab.simd import Array, Struct, i8, i32, i64, ptr
 from vc4lab.v3d.geometry.ptb_context import RECORD_SLOT
 from vc4lab.v3d.geometry.shader_lookup import ShaderLookup
 
@@ -23,6 +23,25 @@ WORK_PER_CALL = 1 << 20
 DRAW_WORK = 64
 
 
+MOST_NOTES = 1024
+"""Notes the walker makes before Python looks at them."""
+
+
+class Note(Struct):
+    """A draw that the walker has done, or a record 112: what Python needs to name its memory."""
+
+    record = i32  # guest address
+    op = i32
+    shader_kind = i32  # of a draw
+    shader_word = i32
+    first = i32  # vertices of a draw
+    last = i32
+    place = i32  # of the indices of a draw, of the tile memory of a record 112
+    byte_count = i32  # of them; 0: no indices
+    state = i32  # the tile state array of a record 112
+    tiles = i32
+
+
 class WalkContext(ShaderLookup):
     """Where the walker is, what it may do, and the native code it calls."""
 
@@ -32,7 +51,9 @@ class WalkContext(ShaderLookup):
     output = ptr  # room for the coordinates of one draw
     here = i32  # guest address of the next record
     end = i32
-    watched = i32  # every address is asked for: nothing is drawn here
+    notes = ptr  # Note each, of records that name memory; for those who listen
+    note_room = i32  # 0: no one does
+    note_count = i32
     configured = i32  # record 112 has given a grid of tiles
     started = i32  # record 6 was executed, no flush since
     ended = i32  # a flush was executed, neither record 6 nor 112 since

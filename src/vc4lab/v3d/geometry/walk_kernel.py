@@ -70,6 +70,7 @@ from vc4lab.v3d.geometry.shader_lookup import (
 from vc4lab.v3d.geometry.vertex_context import BATCH, COORDINATE_ROWS, VertexContext
 from vc4lab.v3d.geometry.vpm import ROW_BYTES
 from vc4lab.v3d.geometry.walk_context import FLUSHED, GOES_ON, INTERRUPTED, OTHER, WalkContext
+from vc4lab.v3d.geometry.walk_notes import note_draw, note_mode
 from vc4lab.v3d.lists.lint import LIST_ALIGNMENT, RECORD_ALIGNMENT
 from vc4lab.v3d.lists.native_records import is_one_of
 from vc4lab.v3d.lists.render_state import RenderState
@@ -204,7 +205,7 @@ def execute_draw(context: Value, record: Value, op: Value) -> Value:
         maximum = load(i32, record + 10)
     kind = load(i8, table(i8, [*PRIMITIVE_TYPE, 0]) + umin(mode, len(PRIMITIVE_TYPE))).zext(i32)
     binner = load(ptr, w.field_ptr("binners") + kind * 8)
-    ready = (w.started != 0) & (w.configured != 0) & (w.ended == 0) & (w.watched == 0)
+    ready = (w.started != 0) & (w.configured != 0) & (w.ended == 0)
     ready = ready & (c.tiles != 0)  # none yet in a machine whose state was loaded
     ready = ready & ((c.last_x | c.last_y) >= 0)  # else there is something to say
     ready = ready & mode.ult(len(PRIMITIVE_TYPE)) & source.ule(INDEX_16) & (top <= limit)
@@ -271,6 +272,8 @@ def execute_draw(context: Value, record: Value, op: Value) -> Value:
             c.first_index = select(source == INDEX_ARRAY, start, const(i32, 0))
             c.length = length
             c.max_index = maximum
+            if w.note_room != 0:
+                note_draw(w, op, s, source, start, length)
             result = _bin(w, binner, kind)
     if result != OTHER:
         w.indices = w.indices + length.zext(i64)
@@ -286,7 +289,7 @@ def _configure(w: Any, c: Any, record: Value) -> Value:
     tiles = field(payload, _MODE.tiles_x) * field(payload, _MODE.tiles_y)
     aligned = ((address & (LIST_ALIGNMENT - 1)) | (state & (RECORD_ALIGNMENT - 1))) == 0
     known = aligned & is_named(w, address, const(i64, 1)) & is_named(w, state, const(i64, 1))
-    known = known & (tiles != 0) & (tiles <= c.tile_room) & (w.configure != 0) & (w.watched == 0)
+    known = known & (tiles != 0) & (tiles <= c.tile_room) & (w.configure != 0)
     known = known & (w.drawn == 0) & ((w.events & wc.CONFIGURED) == 0)  # Python looks in between
     result = const(i32, OTHER)
     if known:
@@ -295,6 +298,8 @@ def _configure(w: Any, c: Any, record: Value) -> Value:
             w.configured = 1
             w.ended = 0
             w.events = w.events | wc.CONFIGURED
+            if w.note_room != 0:
+                note_mode(w, address, field(payload, _MODE.memory_size), state, tiles)
             result = const(i32, GOES_ON)
     return result
 
@@ -370,7 +375,8 @@ def walk(context: Value) -> Value:
     """Executes records from `here` to OTHER, INTERRUPTED or FLUSHED; `here` is after the last one.
 
     It stops before any record that is not for here, one that the list's end cuts off, one after
-    which the counter of changes would be full, and when the work of one call is done.
+    which the counter of changes would be full, and when the work of one call is done or no room is
+    left for notes.
     """
     w: Any = WalkContext.at(context)
     c: Any = BinContext.at(w.binner)
@@ -387,6 +393,7 @@ def walk(context: Value) -> Value:
         w.work = w.work - 1
         outside = (left == 0) | ((left > 0) & (left < size)) | (place > MEMORY_MASK - RECORD_SLOT)
         full = (c.drawn != 0) & (c.counter == STATE_LIMIT - 1)
+        full = full | ((w.note_room != 0) & (w.note_count == w.note_room))
         if (size == 0) | outside | full | (w.work < 0):
             result = const(i32, OTHER)
         elif is_one_of(op, DRAWS):

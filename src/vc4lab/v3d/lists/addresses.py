@@ -70,6 +70,10 @@ class AddressCheck:
         """Host address of a byte a page, for native code: its alias + 1, 0 if it was not named."""
         return ctypes.addressof(self._pages)
 
+    def name(self, use: Use, address: int, size: int = 4, record: int | None = None) -> None:
+        """What native code has done of which only those who listen do not know yet."""
+        self.used.tell(MemoryUse(use, address, size, record))
+
     def uses(self, use: Use, address: int, size: int = 4, record: int | None = None) -> None:
         """A job names `size` bytes at a bus address; `record`: where it names them."""
         if self.used.subscriptions:

@@ -37,12 +37,15 @@ from vc4lab.v3d.geometry.walk_context import (
     BEGUN,
     CONFIGURED,
     FLUSHED,
+    MOST_NOTES,
+    OTHER,
     WALKED,
 )
 from vc4lab.v3d.job_time import JobCounts
 from vc4lab.v3d.lists.draw_ranges import DrawRanges
 from vc4lab.v3d.lists.handlers import executes
 from vc4lab.v3d.lists.lint import Lint
+from vc4lab.v3d.lists.noted_ranges import name_noted
 from vc4lab.v3d.lists.shader_state import ProgramCache, read_shader_state
 from vc4lab.v3d.lists.vertices import CoordinateStage
 from vc4lab.v3d.memory_uses import Use
@@ -201,25 +204,33 @@ class BinningStage:
             return
         thread, walker = self.thread, self._walker
         context = walker.context
-        context.watched = bool(self.lint.addresses.used.subscriptions)
         context.clipping_disabled = self.clipping_disabled
-        here, result = walker.run(thread.current, thread.end)
-        self._walked += here - thread.current & 0xFFFFFFFF
-        thread.current = here
-        if context.events:
-            self._catch_up(context.events)
-            context.events = 0
-        if context.drawn:
-            self._unflushed, self._flushing = True, False
-            self.accepted = True
-        if result == FLUSHED:
-            self._flushing = True
-        if context.drawn or result == FLUSHED:
-            context.drawn = 0
-            self._after(walker.settle(result))
-        if self._walked > MEMORY_SIZE:
-            self._walked = 0
-            self.executor.runs_in_a_circle(thread)
+        heard = bool(self.lint.addresses.used.subscriptions)
+        if heard or context.note_room:
+            walker.listen(heard)
+        goes_on = True
+        while goes_on:
+            here, result = walker.run(thread.current, thread.end)
+            self._walked += here - thread.current & 0xFFFFFFFF
+            thread.current = here
+            goes_on = context.note_count == MOST_NOTES and result == OTHER
+            if context.note_count:
+                name_noted(walker.take_notes(), self.ranges, self.coordinates.programs)
+            if context.events:
+                self._catch_up(context.events)
+                context.events = 0
+            if context.drawn:
+                self._unflushed, self._flushing = True, False
+                self.accepted = True
+            if result == FLUSHED:
+                self._flushing = True
+            if context.drawn or result == FLUSHED:
+                context.drawn = 0
+                self._after(walker.settle(result))
+            if self._walked > MEMORY_SIZE:
+                self._walked = 0
+                goes_on = False
+                self.executor.runs_in_a_circle(thread)
 
     def _catch_up(self, events: int) -> None:
         """What the walker did concerns others, too."""

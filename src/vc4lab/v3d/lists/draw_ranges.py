@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from vc4lab.images.tiling import mip_chain
+from vc4lab.qpu.environment import Unsupported
 from vc4lab.records.declarations import VgInlineShader
 from vc4lab.records.shader import gl_record_size
 from vc4lab.records.texture import TextureConfig, TextureType
@@ -15,7 +17,6 @@ from vc4lab.v3d.lists.shader_state import known_places
 from vc4lab.v3d.memory_uses import Use
 
 if TYPE_CHECKING:
-    from vc4lab.qpu.program import Program
     from vc4lab.v3d.lists.shader_state import ProgramCache, ShaderState
 
 CUBE_FACES = 6
@@ -61,19 +62,46 @@ class DrawRanges:
         if len(self._known) >= MOST_SHADERS:
             self._known.clear()
         self._known[key] = shader
-        uses = self.check.uses
+        self._ranges(shader, kind, programs, first, last, binning, checked=True)
+
+    def tell(
+        self,
+        shader: ShaderState | None,
+        kind: int,
+        programs: ProgramCache,
+        first: int,
+        last: int,
+        *,
+        binning: bool,
+    ) -> None:
+        """The same of a draw that native code has done: there is nothing to check, but to hear."""
+        if shader is not None:
+            with suppress(Unsupported):  # no draw that is done has such a program
+                self._ranges(shader, kind, programs, first, last, binning, checked=False)
+
+    def _ranges(
+        self,
+        shader: ShaderState,
+        kind: int,
+        programs: ProgramCache,
+        first: int,
+        last: int,
+        binning: bool,
+        checked: bool,
+    ) -> None:
+        uses = self.check.uses if checked else self.check.name
         where = None if kind == VgInlineShader.id else shader.address
         if not binning:
-            self._program(shader.code, shader.uniforms, programs, where)
+            self._program(shader.code, shader.uniforms, programs, where, checked)
         if shader.gl is not None:
             record = shader.gl.record
             arrays = shader.gl.attributes
             size = gl_record_size(len(arrays), shader.gl.extended)
             uses(Use.SHADER_RECORD, shader.address, size)
             if binning:
-                self._program(record.cs_code, record.cs_uniforms, programs, where)
+                self._program(record.cs_code, record.cs_uniforms, programs, where, checked)
             else:
-                self._program(record.vs_code, record.vs_uniforms, programs, where)
+                self._program(record.vs_code, record.vs_uniforms, programs, where, checked)
             selected = int(record.cs_attributes if binning else record.vs_attributes)
             for number, array in enumerate(arrays):
                 if selected >> number & 1 and last >= first:
@@ -89,14 +117,12 @@ class DrawRanges:
         elif where is not None:
             uses(Use.SHADER_RECORD, shader.address, 12)
 
-    def _program(self, code: int, uniforms: int, programs: ProgramCache, where: int | None) -> None:
-        self.program(code, uniforms, programs.get(code), programs, where)
-
-    def program(
-        self, code: int, uniforms: int, program: Program, programs: ProgramCache, where: int | None
+    def _program(
+        self, code: int, uniforms: int, programs: ProgramCache, where: int | None, checked: bool
     ) -> None:
         """A program, the uniforms it consumes, and the textures they name."""
-        uses = self.check.uses
+        program = programs.get(code)
+        uses = self.check.uses if checked else self.check.name
         uses(Use.CODE, code, 8 * len(program.words), where)
         count = len(program.uniform_sites)
         if not count:
@@ -114,7 +140,8 @@ class DrawRanges:
                 if len(words) > 1:
                     place = (uniforms + places[0]) & 0xFFFFFFFF
                     uses(Use.TEXTURE, *texture_range(words, bit_utile), place)
-                    self._aligned(words[0], place)
+                    if checked:
+                        self._aligned(words[0], place)
 
     def _aligned(self, parameter: int, place: int) -> None:
         """A texture's address has no bits below 4 KiB: flags are there, two of them unused."""

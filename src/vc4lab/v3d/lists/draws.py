@@ -128,8 +128,19 @@ class DrawPreparer:
         pipelines.vg_mask = vg_mask
         self._expanded = scan.expanded
         mode = self._mode = self._layout_number << 2 | vg_mask << 1 | pipelines.counting
-        self._draws.fill(scan, native=not self.lint.addresses.used.subscriptions, mode=mode)
+        self._draws.fill(scan, mode=mode)
+        if self.lint.addresses.used.subscriptions:
+            self._tell(scan)
         return self._draws
+
+    def _tell(self, scan: ScanResult) -> None:
+        """What draws name that needed no Python."""
+        for number in self._draws.done_natively():
+            use = scan.draw(number)
+            state: Any = use.state
+            kind = state.shader_kind
+            shader = read_shader_state(self.memory, kind, state.shader_word, state.shader_uniforms)
+            self.ranges.tell(shader, kind, self.programs, use.first, use.last, binning=False)
 
     def prepare(self, use: DrawUse) -> Draw:
         """The draw for a distinct render state; `NOTHING` (and a message) if it cannot be drawn."""

@@ -91,10 +91,15 @@ class FrameDraws(Sequence[Draw]):
         context.found = ctypes.addressof(self._found)
         context.params = -(-ctypes.addressof(self._params) // _ALIGNMENT) * _ALIGNMENT
 
-    def fill(self, scan: ScanResult, *, native: bool, mode: int) -> None:
+    def done_natively(self) -> list[int]:
+        """The draws of the scan at hand that needed no Python."""
+        return [number for number in range(self._count) if number not in self._by_python]
+
+    def fill(self, scan: ScanResult, *, mode: int, native: bool = True) -> None:
         """Prepares all draws of a scan.
 
-        `mode` numbers the modes of a frame that pipelines depend on (8 bits).
+        `mode` numbers the modes of a frame that pipelines depend on (8 bits). `native`: as far as
+        native code can do it.
         """
         self._scan = scan
         context, count = self._context, scan.draw_count
