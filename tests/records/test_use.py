@@ -6,7 +6,10 @@ import pytest
 
 from vc4lab.bits import Bits
 from vc4lab.diagnostics import Reporter
+from vc4lab.images import tiling
 from vc4lab.memory import GuestMemory
+from vc4lab.records import codes
+from vc4lab.records.codes import IndexType, ListData, ListPrimitive, PrimitiveMode, VgPrimitive
 from vc4lab.records.control import RECORDS
 from vc4lab.records.payload import (
     BINNING,
@@ -33,6 +36,7 @@ from vc4lab.records.use import (
     records_of,
 )
 from vc4lab.v3d.core import V3D
+from vc4lab.v3d.fragment.texture_state import LevelLayout
 from vc4lab.v3d.lists.handlers import executes, handlers_of
 from vc4lab.v3d.lists.render_state import RenderState
 
@@ -121,3 +125,20 @@ def test_two_methods_for_a_record_are_a_mistake() -> None:
 
 def test_abstract_kinds_are_no_records() -> None:
     assert not {Payload, State, ShaderState, Frame} & set(RECORDS.values())
+
+
+def test_what_draws_are_in_compressed_lists() -> None:
+    assert [int(mode.list_primitive) for mode in PrimitiveMode] == [0, 1, 1, 1, 2, 2, 2]
+    assert {int(kind): int(kind.list_primitive) for kind in VgPrimitive} == {
+        1: 3, 3: 3, 4: 2, 5: 2, 6: 2
+    }  # fmt: skip
+    assert [data.bits for data in ListData] == [16, 24, 32]
+    assert [width.bits for width in IndexType] == [8, 16]
+    assert ListData.XY.of(ListPrimitive.RHT) == 0x33
+
+
+def test_one_tiling_for_records_images_and_textures() -> None:
+    assert codes.Tiling is tiling.Tiling
+    assert {name: int(LevelLayout[name]) for name in ("RASTER", "T", "LT")} == {
+        one.name: int(one) for one in codes.Tiling
+    }

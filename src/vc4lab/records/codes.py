@@ -2,6 +2,8 @@
 
 from enum import IntEnum
 
+from vc4lab.images.tiling import Tiling as Tiling
+
 
 class PrimitiveMode(IntEnum):
     """Records 32 and 33."""
@@ -14,12 +16,25 @@ class PrimitiveMode(IntEnum):
     TRIANGLE_STRIP = 5
     TRIANGLE_FAN = 6
 
+    @property
+    def list_primitive(self) -> "ListPrimitive":
+        """What such a draw is in compressed lists."""
+        if self is PrimitiveMode.POINTS:
+            return ListPrimitive.POINTS
+        is_line = self <= PrimitiveMode.LINE_STRIP
+        return ListPrimitive.LINES if is_line else ListPrimitive.TRIANGLES
+
 
 class IndexType(IntEnum):
     """Record 32."""
 
     BYTE = 0
     SHORT = 1
+
+    @property
+    def bits(self) -> int:
+        """Bits of an index."""
+        return 8 << self.value
 
 
 class VgPrimitive(IntEnum):
@@ -30,6 +45,12 @@ class VgPrimitive(IntEnum):
     TRIANGLES = 4
     TRIANGLE_STRIP = 5
     TRIANGLE_FAN = 6
+
+    @property
+    def list_primitive(self) -> "ListPrimitive":
+        """What such a draw is in compressed lists."""
+        is_rht = self in (VgPrimitive.RHT, VgPrimitive.RHT_STRIP)
+        return ListPrimitive.RHT if is_rht else ListPrimitive.TRIANGLES
 
 
 class ListPrimitive(IntEnum):
@@ -48,13 +69,14 @@ class ListData(IntEnum):
     INDEX24 = 2
     XY = 3
 
+    @property
+    def bits(self) -> int:
+        """Bits of a vertex."""
+        return 8 + 8 * self.value if self is not ListData.XY else 32
 
-class Tiling(IntEnum):
-    """Memory layout of a surface, wherever one is named."""
-
-    RASTER = 0
-    T = 1
-    LT = 2
+    def of(self, primitive: ListPrimitive) -> int:
+        """The byte of record 56 for lists of these primitives."""
+        return self.value << 4 | primitive
 
 
 class TileFormat(IntEnum):
@@ -93,7 +115,7 @@ class Decimate(IntEnum):
 
 
 class Compare(IntEnum):
-    """Depth and stencil functions."""
+    """Depth and stencil functions: bit 0 = less, 1 = equal, 2 = greater."""
 
     NEVER = 0
     LESS = 1

@@ -25,7 +25,7 @@ from vc4lab.records.payload import (
     State,
 )
 
-TRIANGLES_16_BIT = codes.ListData.INDEX16 << 4 | codes.ListPrimitive.TRIANGLES
+TRIANGLES_16_BIT = codes.ListData.INDEX16.of(codes.ListPrimitive.TRIANGLES)
 """Record 56 for triangles with 16-bit indices: what the binner writes unless it says otherwise."""
 
 

@@ -55,7 +55,7 @@ class ListFormat(Layout, width=8):
     @property
     def vertex_bits(self) -> int:
         """Bits of an absolute vertex: index size, or 32 for x and y."""
-        return {ListData.INDEX16: 16, ListData.INDEX24: 24}.get(self.data, 32)
+        return self.data.bits if isinstance(self.data, ListData) else 32
 
     def __str__(self) -> str:
         return f"{_name(self.type)} {_name(self.data)}"

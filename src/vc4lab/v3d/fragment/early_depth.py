@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from vc4lab.qpu.operations import END_SIGNALS, AddOp, Condition, MulOp, Mux, Signal
 from vc4lab.qpu.plan import plan
 from vc4lab.qpu.registers import ACCUMULATOR_WRITE, REGFILE_SIZE, TMU_WRITES, Write
+from vc4lab.records.codes import Compare
 from vc4lab.simd import Value, any_
 from vc4lab.v3d.fragment import tlb
 from vc4lab.v3d.fragment.tile_layout import SAMPLE_BYTES
@@ -54,7 +55,7 @@ def rejects_early(key: FragmentKey, program: Program) -> bool:
     """Whether blocks of a draw are looked at before the program runs."""
     if key.engine == "interpreter" or key.counting or key.coverage or key.vg_mask:
         return False
-    if key.depth_function == tlb.ALWAYS or None in key.textures or program.has_branches:
+    if key.depth_function == Compare.ALWAYS or None in key.textures or program.has_branches:
         return False
     if not key.textures and len(program.words) < SHORTEST:
         return False

@@ -49,9 +49,9 @@ class MipMode(IntEnum):
 class LevelLayout(IntEnum):
     """Layout of the levels a sample can touch; the first three are those of `Tiling`."""
 
-    RASTER = 0
-    T = 1
-    LT = 2
+    RASTER = Tiling.RASTER
+    T = Tiling.T
+    LT = Tiling.LT
     MIXED = 3
 
 

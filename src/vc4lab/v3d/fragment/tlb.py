@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from vc4lab.records.codes import Compare
 from vc4lab.simd import (
     Value,
     const,
@@ -23,27 +24,24 @@ from vc4lab.simd import (
 )
 from vc4lab.v3d.fragment.tile_layout import Z_MAX, TileLayout
 
-NEVER, LESS, EQUAL, LESS_EQUAL, GREATER, NOT_EQUAL, GREATER_EQUAL, ALWAYS = range(8)
-"""Comparison functions of the depth and stencil tests: bit 0 = less, 1 = equal, 2 = greater."""
-
 STENCIL_CELLS = ("front", "back", "front_mask", "back_mask", "front_on", "back_on")
 
 
 def compare(function: int, new: Value, old: Value) -> Value:
     """`new function old` per lane for a function known at compile time; a mask."""
-    if function == NEVER:
+    if function == Compare.NEVER:
         return const(mask16, 0)
-    if function == LESS:
+    if function == Compare.LESS:
         return new < old
-    if function == EQUAL:
+    if function == Compare.EQUAL:
         return new == old
-    if function == LESS_EQUAL:
+    if function == Compare.LESS_EQUAL:
         return new <= old
-    if function == GREATER:
+    if function == Compare.GREATER:
         return new > old
-    if function == NOT_EQUAL:
+    if function == Compare.NOT_EQUAL:
         return new != old
-    if function == GREATER_EQUAL:
+    if function == Compare.GREATER_EQUAL:
         return new >= old
     return const(mask16, [1] * 16)
 
@@ -139,7 +137,7 @@ def z_test(test: Any, stencil: Any, reverse: Any, zs: Value, new: Value, active:
     z_passed = compare(test.function, new, old)
     passed = active & z_passed
     if stencil is None:
-        if test.update and test.function != NEVER:
+        if test.update and test.function != Compare.NEVER:
             test.layout.update_block(zs, old_word, (new << 8) | (old_word & 255), passed)
     else:
         passed = _stencil_test(test, stencil, reverse, zs, new, old_word, z_passed, active)

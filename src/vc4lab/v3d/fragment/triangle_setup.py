@@ -12,6 +12,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
+from vc4lab.records.codes import ListData
 from vc4lab.simd import (
     Function,
     NativeFunction,
@@ -53,7 +54,7 @@ from vc4lab.v3d.lists.render_state import (
     ENABLE_REVERSE,
 )
 
-INDEX_CODES = {16: 1, 24: 2, 32: 3}
+INDEX_CODES = {data.bits: int(data) for data in ListData}
 """Index bits → data type of record 56."""
 
 _CELLS = ("i0", "i1", "i2", "clip_record", "clipped", "status", "budget")

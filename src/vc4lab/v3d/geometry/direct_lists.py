@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 from typing import TYPE_CHECKING, Any
 
-from vc4lab.records.codes import IndexType, PrimitiveMode, VgPrimitive
+from vc4lab.records.codes import IndexType, ListData, PrimitiveMode, VgPrimitive
 from vc4lab.records.declarations import (
     CompressedList,
     IndexedPrimitives,
@@ -19,7 +19,6 @@ from vc4lab.records.declarations import (
     VgInline,
 )
 from vc4lab.records.primitives import ESCAPE_ABSOLUTE, ESCAPE_END
-from vc4lab.v3d.geometry.ptb_input import PRIMITIVE_TYPE
 from vc4lab.v3d.geometry.scan_context import FNV_PRIME, Expansion
 from vc4lab.v3d.geometry.vg_list import inline_length, vg_primitives
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
@@ -124,15 +123,15 @@ class DirectLists:
     def _indexed(self, address: int) -> tuple[int, bytes, int]:
         record = self._payload(IndexedPrimitives, address)
         after = address + IndexedPrimitives.size
-        mode, wide = int(record.mode), record.index_type == IndexType.SHORT
-        if not self._known(mode, address) or record.index_type not in (0, 1):
+        mode = int(record.mode)
+        if not self._known(mode, address) or not isinstance(record.index_type, IndexType):
             return 0, b"", after
         import numpy as np
 
         length = self._limited(record.length, address)
-        kind = "<u2" if wide else "u1"
-        data = self.memory.read(record.address, length * (2 if wide else 1))
-        indices = np.frombuffer(data, kind).astype(np.uint32)
+        size = record.index_type.bits // 8
+        data = self.memory.read(record.address, length * size)
+        indices = np.frombuffer(data, f"<u{size}").astype(np.uint32)
         above = np.flatnonzero(indices > record.maximum_index)
         if above.size:
             self.index_error = True
@@ -160,7 +159,7 @@ class DirectLists:
         import numpy as np
 
         places = primitive_vertices(mode, len(indices), self.unknowns)
-        form = 0x10 | PRIMITIVE_TYPE[mode]
+        form = ListData.INDEX16.of(PrimitiveMode(mode).list_primitive)
         if not len(places):
             return form, b""
         words = indices[places].astype("<u2").view(np.uint8)
@@ -191,7 +190,7 @@ class DirectLists:
         found, self._fan = vg_primitives(
             kind, words, self._fan if continues else None, self.unknowns
         )
-        form = 0x33 if kind in (VgPrimitive.RHT, VgPrimitive.RHT_STRIP) else 0x32
+        form = ListData.XY.of(VgPrimitive(kind).list_primitive)
         if not found:
             return form, b"", after
         return form, _absolute(np.array(found, "<u4").view(np.uint8)), after

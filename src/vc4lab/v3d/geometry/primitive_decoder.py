@@ -21,6 +21,7 @@ from __future__ import annotations
 from typing import Any
 
 from vc4lab.memory.pointers import host
+from vc4lab.records.codes import ListData, ListPrimitive
 from vc4lab.records.declarations import ClippedList, CompressedList
 from vc4lab.records.primitives import ESCAPE_ABSOLUTE, ESCAPE_BRANCH, ESCAPE_END
 from vc4lab.simd import (
@@ -37,9 +38,9 @@ from vc4lab.simd import (
     var,
 )
 
-POINTS, LINES, TRIANGLES, RHTS = 0, 1, 2, 3
+POINTS, LINES, TRIANGLES, RHTS = (int(primitive) for primitive in ListPrimitive)
 """Primitive types, as record 56 numbers them (bits 3:0)."""
-INDEX_16, INDEX_24, XY_32 = 1, 2, 3
+INDEX_16, INDEX_24, XY_32 = (int(data) for data in ListData)
 """Data types, as record 56 numbers them (bits 7:4)."""
 
 FORMATS = tuple(

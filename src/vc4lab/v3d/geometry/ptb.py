@@ -13,7 +13,7 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from vc4lab.records.codes import VgPrimitive
+from vc4lab.records.codes import ListData, ListPrimitive, PrimitiveMode, VgPrimitive
 from vc4lab.records.declarations import PrimitiveListFormat, TileBinningMode
 from vc4lab.simd import (
     Function,
@@ -51,11 +51,8 @@ if TYPE_CHECKING:
 
 KERNELS = ("points", "lines", "triangles")
 
-RHTS = VgPrimitive.RHT, VgPrimitive.RHT_STRIP
-VG_KERNELS: dict[int, tuple[str, int]] = {
-    kind: ("vg_trapezoids", 3) if kind in RHTS else ("vg_triangles", 2) for kind in VgPrimitive
-}
-"""Native function and list primitive type of each VG primitive type."""
+VG_KERNELS = {ListPrimitive.RHT: "vg_trapezoids", ListPrimitive.TRIANGLES: "vg_triangles"}
+"""Native function of VG primitives by what they are in compressed lists."""
 
 
 def _late(module: str, name: str, *args: Type, returns: Type | None = None) -> Function:
@@ -236,7 +233,7 @@ class Binner:
             return pc.DONE
         if self._tiles is None or c.width * c.height == 0 or coordinates.last < coordinates.first:
             return pc.DONE
-        self._need_format(0x10 | PRIMITIVE_TYPE[mode])
+        self._need_format(ListData.INDEX16.of(PrimitiveMode(mode).list_primitive))
         length = self._limited(source.length, source.address)
         clipping = clip and coordinates.clip_words
         row = 4 if coordinates.clip_words else 0
@@ -276,8 +273,8 @@ class Binner:
         c = self.context
         if self._tiles is None or c.width * c.height == 0:
             return pc.DONE
-        name, primitive = VG_KERNELS[kind]
-        self._need_format(0x30 | primitive)
+        primitive = VgPrimitive(kind).list_primitive
+        self._need_format(ListData.XY.of(primitive))
         fan = kind == VgPrimitive.TRIANGLE_FAN
         self._set(
             mode=kind,
@@ -291,7 +288,7 @@ class Binner:
             key=(c.counter << 2 | primitive) + 1,
         )
         c.drawn, self._fan_open = 1, fan
-        self._pending = (name, 0)
+        self._pending = (VG_KERNELS[primitive], 0)
         return self.resume()
 
     def _need_format(self, needed: int) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from vc4lab.memory.pointers import host
+from vc4lab.records.codes import PrimitiveMode
 from vc4lab.records.declarations import MAX_POINT_SIZE
 from vc4lab.simd import (
     Value,
@@ -44,6 +45,7 @@ from vc4lab.v3d.geometry.clipper import (
     vertex_pointer,
     write_clip_record,
 )
+from vc4lab.v3d.geometry.primitive_decoder import LINES, POINTS
 from vc4lab.v3d.geometry.ptb_context import (
     BAD_INDEX,
     DONE,
@@ -55,8 +57,6 @@ from vc4lab.v3d.geometry.ptb_context import (
 from vc4lab.v3d.geometry.ptb_input import INDEX_8, INDEX_ARRAY
 from vc4lab.v3d.geometry.ptb_tiles import bin_box, screen_x, screen_y
 from vc4lab.v3d.geometry.ptb_triangles import NO_RECORD
-
-POINTS, LINES, LINE_LOOP, LINE_STRIP = 0, 1, 2, 3
 
 
 @staged
@@ -129,7 +129,7 @@ def draw_lines(context: Value) -> Value:
     c: Any = BinContext.at(context)
     k = c.primitive
     status = const(i32, DONE)
-    stride = select(c.mode == LINES, const(i32, 2), const(i32, 1))
+    stride = select(c.mode == PrimitiveMode.LINES, const(i32, 2), const(i32, 1))
     reach = _reach(c.line_width, 4096.0)
     while (k < c.primitive_count) & (status == DONE):
         after = k * stride + 1

@@ -5,14 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-INDEX_ARRAY, INDEX_8, INDEX_16 = 0, 1, 2
+from vc4lab.records.codes import IndexType, PrimitiveMode
+
+INDEX_ARRAY, INDEX_8, INDEX_16 = 0, *(1 + int(width) for width in IndexType)
 """Where vertex indices come from: consecutive, or 8 / 16-bit indices in guest memory."""
 
 MAX_LENGTH = 1 << 24
 """Vertices of one draw, and of all draws of a binning list, that are looked at; what is longer is
 cut with a message. A board needs half a second for so many."""
 
-PRIMITIVE_TYPE = (0, 1, 1, 1, 2, 2, 2)
+PRIMITIVE_TYPE = tuple(int(mode.list_primitive) for mode in PrimitiveMode)
 """List primitive type (record 56, bits 3:0) of each primitive mode."""
 
 
@@ -53,7 +55,7 @@ class IndexSource:
 
 def primitive_count(mode: int, length: int) -> int:
     """Number of primitives of a draw with `length` vertices."""
-    if mode == 2:
+    if mode == PrimitiveMode.LINE_LOOP:
         return length if length > 1 else 0
     per_mode = (length, length // 2, 0, length - 1, length // 3, length - 2, length - 2)
     return max(0, per_mode[mode])

@@ -11,7 +11,7 @@ from typing import Any
 
 from vc4lab.memory import MEMORY_MASK, MEMORY_SIZE
 from vc4lab.memory.pointers import host
-from vc4lab.records.codes import PrimitiveMode
+from vc4lab.records.codes import ListData, PrimitiveMode
 from vc4lab.records.control import RECORD_SIZES
 from vc4lab.records.declarations import (
     Flush,
@@ -166,7 +166,7 @@ def _shade(w: Any, shader: Value, pitch: Value, used: Value) -> Value:
 def _bin(w: Any, binner: Value, kind: Value) -> Value:
     """Bins the draw that the context describes, primitives of list type `kind`."""
     c: Any = BinContext.at(w.binner)
-    form = kind | 0x10
+    form = kind | ListData.INDEX16 << 4
     if c.format_in_force != form:
         record = w.field_ptr("record")
         store(record, const(i8, PrimitiveListFormat.id))

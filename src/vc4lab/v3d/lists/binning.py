@@ -331,13 +331,13 @@ class BinningStage:
     @executes(IndexedPrimitives)
     def _on_indexed(self, address: int) -> None:
         record = self.executor.payload(address, IndexedPrimitives)
-        if record.index_type not in (IndexType.BYTE, IndexType.SHORT):
+        if not isinstance(record.index_type, IndexType):
             self._refuse("CLE-016", f"index type {record.index_type}", address)
             return
         source = IndexSource(
             record.length,
             address=record.address,
-            bits=8 if record.index_type == IndexType.BYTE else 16,
+            bits=record.index_type.bits,
             maximum=record.maximum_index,
         )
         self._draw(address, record.mode, source)

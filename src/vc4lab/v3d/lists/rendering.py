@@ -12,7 +12,14 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from vc4lab.records.codes import FrameFormat, TileFormat, VgPrimitive
+from vc4lab.records.codes import (
+    FrameFormat,
+    ListData,
+    ListPrimitive,
+    PrimitiveMode,
+    TileFormat,
+    VgPrimitive,
+)
 from vc4lab.records.control import RECORDS
 from vc4lab.records.declarations import (
     Branch,
@@ -30,7 +37,6 @@ from vc4lab.records.declarations import (
 from vc4lab.records.payload import RENDERING, Compressed
 from vc4lab.records.use import foreign_to, records_of
 from vc4lab.v3d.geometry.list_end import list_end
-from vc4lab.v3d.geometry.ptb_input import PRIMITIVE_TYPE
 from vc4lab.v3d.geometry.vg_list import inline_length
 from vc4lab.v3d.lists.collect_context import (
     COLLECTED,
@@ -228,14 +234,16 @@ class RenderingStage:
     def _on_primitives(self, address: int) -> None:
         """Drawn by the scan of the frame's pieces; here only the format that it leaves counts."""
         mode = self.executor.byte(address + 1) & 0xF
-        if mode < len(PRIMITIVE_TYPE):
-            self.collector.context.list_format = 0x10 | PRIMITIVE_TYPE[mode]
+        if mode in PrimitiveMode._value2member_map_:
+            form = ListData.INDEX16.of(PrimitiveMode(mode).list_primitive)
+            self.collector.context.list_format = form
 
     @executes(VgCoordinateArray, VgInline)
     def _on_vector_primitives(self, address: int) -> None:
         kind = self.executor.byte(address + 1) & 0xF
-        trapezoids = kind in (VgPrimitive.RHT, VgPrimitive.RHT_STRIP)
-        self.collector.context.list_format = 0x33 if trapezoids else 0x32
+        is_known = kind in VgPrimitive._value2member_map_
+        primitive = VgPrimitive(kind).list_primitive if is_known else ListPrimitive.TRIANGLES
+        self.collector.context.list_format = ListData.XY.of(primitive)
         if self.executor.byte(address) != VgInline.id:
             return
         start = self.thread.current
