@@ -11,6 +11,13 @@ from typing import Any
 from vc4lab.memory import MEMORY_MASK
 from vc4lab.soc.cores import hyp
 from vc4lab.soc.cores.arm32_timer import do_timer
+from vc4lab.soc.cores.arm32_words import (
+    condition_met,
+    is_monitor_call,
+    is_monitor_vectors,
+    is_security_register,
+    is_wait,
+)
 from vc4lab.soc.cores.code_pages import PAGE
 from vc4lab.soc.cores.cpu import Cpu
 from vc4lab.soc.cores.engine_exceptions import (
@@ -49,8 +56,6 @@ from vc4lab.soc.cores.traps import (
 HYP_ACTIONS = frozenset(trap.action for trap in HYP_TRAPS + HYP_MISTAKE_TRAPS)
 RESET_CPSR = 0x1D3
 """Supervisor mode, interrupts masked, ARM state: as the firmware's stub leaves it."""
-WFE_ARM, WFE_THUMB, YIELD_ARM, YIELD_THUMB = 0x0320F002, 0xBF20, 0x0320F001, 0xBF10
-CONDITION = 0xF << 28
 MIDR, MPIDR = (15, 0, 0, 0, 0, 4, 0), (15, 0, 0, 0, 0, 4, 5)
 """VPIDR and VMPIDR: what MIDR and MPIDR read as outside of HYP mode."""
 CPACR = (15, 0, 0, 1, 0, 0, 2)
@@ -337,43 +342,30 @@ class Arm32(Cpu):
             self._pending = (ArmException.DATA_ABORT, pc)
         elif number == ENGINE_HVC:
             self._pending = (ArmException.HYPERVISOR_CALL, pc - 4)
-        elif number == ENGINE_SMC or self._is_monitor_call(pc):
+        elif number == ENGINE_SMC or is_monitor_call(self.fetch(pc - 4), bool(cpsr & THUMB)):
             self._pending = (ArmException.MONITOR_CALL, pc - 4)
         else:
             self._pending = (ArmException.UNDEFINED, pc)
         engine.emu_stop()
 
-    def _is_monitor_call(self, pc: int) -> bool:
-        """SMC before `pc` (32 bits in Thumb code, too)."""
-        if self.engine.reg_read(self._arm.UC_ARM_REG_CPSR) & THUMB:
-            return self.fetch(pc - 4) & 0x8000FFF0 == 0x8000F7F0
-        return self.fetch(pc - 4) & 0x0FFFFFF0 == 0x01600070
-
     def _on_invalid(self, engine: Any, _data: Any) -> bool:
         pc, cpsr, *_routing = self._place.read()
-        thumb = cpsr & THUMB
-        if thumb:
-            waits = self.fetch(pc - 2, 2) in (WFE_THUMB, YIELD_THUMB)
-        else:
-            waits = self.fetch(pc - 4) & ~CONDITION in (WFE_ARM, YIELD_ARM)
-        if waits:
+        thumb = bool(cpsr & THUMB)
+        if is_wait(self.fetch(pc - 2, 2) if thumb else self.fetch(pc - 4), thumb):
             self._waits_for_event = True
             engine.emu_stop()
             return True
-        if not thumb and self._is_security_register(pc):
+        if not thumb and self._steps_over(pc):
             return True
         self._pending = (ArmException.UNDEFINED, pc)
         engine.emu_stop()
         return True
 
-    def _is_security_register(self, pc: int) -> bool:
-        """MRC/MCR p15, 0, rt, c1, c1, n (SCR, SDER, NSACR): step over it, a read gives 0.
-
-        c12, c0, 1 (MVBAR) keeps what is written.
-        """
+    def _steps_over(self, pc: int) -> bool:
+        """SCR, SDER and NSACR of an ARM1176 read as 0; MVBAR keeps what is written."""
         word, entry = self.fetch(pc), self._entry_of_exceptions
-        monitor = word & 0x0FEF0FFF == 0x0E0C0F30
-        if self.hyp_core is not None or (not monitor and word & 0x0FEF0F1F != 0x0E010F11):
+        monitor = is_monitor_vectors(word)
+        if self.hyp_core is not None or not (monitor or is_security_register(word)):
             return False
         target = word >> 12 & 15
         if word & 1 << 20:
@@ -415,13 +407,3 @@ class Arm32(Cpu):
         if links.timer is None:
             return False
         return do_timer(self, action, word)
-
-
-def condition_met(condition: int, cpsr: int) -> bool:
-    """Whether the flags meet the condition of an instruction."""
-    if condition >= 14:
-        return True
-    flags = cpsr >> 28
-    n, z, c, v = flags >> 3 & 1, flags >> 2 & 1, flags >> 1 & 1, flags & 1
-    met = (z, c, n, v, c and not z, n == v, n == v and not z)[condition >> 1]
-    return bool(met) != bool(condition & 1)
