@@ -36,6 +36,11 @@ def pages(device: DrmDevice) -> list[dict[str, tuple[int, int]]]:
 
 
 def test_pages_read_and_written_are_told_apart(make_device: Make) -> None:
+    """Five rounds of the same six frames. Of each frame the median counts, because the kernel
+    marks a page by itself now and then (see `touched.py`). The last pages of the mapping are read,
+    so that the processor cannot fetch the one after them ahead; between frames the client touches
+    more other pages than a TLB has entries, but a few may stay there.
+    """
     device = make_device(device="xlnx", cpu_memory="ultra96")
 
     def client() -> None:
@@ -52,32 +57,33 @@ def test_pages_read_and_written_are_told_apart(make_device: Make) -> None:
         def done():
             flip(fd, crtc, fb)
             os.read(fd, 1024)
-            sum(others[::4096])  # more pages than a TLB has entries
+            sum(others[::4096])
 
         done()
-        done()
-        sum(seen[: 64 * 4096 : 4096])  # 64 pages read
-        done()
-        drawn[: 32 * 4096] = b"\2" * (32 * 4096)  # 32 written
-        done()
-        drawn[: 32 * 4096] = b"\2" * (32 * 4096)  # with what is there
-        done()
-        drawn[0:4] = b"\7\7\7\7"
-        sum(seen[4096 * 100 : 4096 * 110 : 4096])
-        done()
-        done()
+        for number in range(5):
+            done()
+            sum(seen[192 * 4096 :: 4096])  # 64 pages read
+            done()
+            drawn[: 32 * 4096] = bytes([2 + number]) * (32 * 4096)  # 32 written
+            done()
+            drawn[: 32 * 4096] = bytes([2 + number]) * (32 * 4096)  # with what is there
+            done()
+            drawn[0:4] = b"\7\7\7\7"
+            sum(seen[246 * 4096 :: 4096])
+            done()
+            done()
 
     run_client(device, client)
     found = [frame.get("dumb", (0, 0)) for frame in pages(device)][1:]  # after SETCRTC
     assert found[0][1] == 256
     assert 16 <= found[0][0] <= 256  # fresh mappings: reads of them count as few as they may be
-    for (read, written), (most_read, most_written) in zip(
-        found[1:], [(0, 0), (64, 0), (0, 32), (0, 32), (10, 1), (0, 0)], strict=True
-    ):
-        # an entry that the processor still held is not marked again: a few pages are not seen,
-        # or only in the next frame
-        assert most_read // 2 <= read <= most_read + most_read // 8 + 1
-        assert most_written // 2 <= written <= most_written + most_written // 8 + 1
+    assert len(found) == 1 + 5 * 6
+    expected = [(0, 0), (64, 0), (0, 32), (0, 32), (10, 1), (0, 0)]
+    for step, most in enumerate(expected):
+        rounds = found[1 + step :: 6]
+        for what, bound in enumerate(most):
+            median = sorted(each[what] for each in rounds)[2]
+            assert bound * 7 // 8 <= median <= bound, (step, what, rounds)
 
 
 def test_what_was_touched_before_an_unmap_counts(make_device: Make) -> None:
