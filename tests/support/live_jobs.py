@@ -7,11 +7,15 @@ from __future__ import annotations
 import inspect
 import json
 import struct
+import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import pytest
 from tests.support.drm_client import run_client
 
+from vc4lab.drm.device import gpu
 from vc4lab.drm.device.device import DrmDevice
 from vc4lab.drm.kernel.hardware import run_job
 from vc4lab.drm.recorded.jobs import RecordedRun
@@ -21,6 +25,17 @@ JOBS = Path(__file__).parents[1] / "data" / "vc4-jobs"
 SURFACES = (
     "color_read", "color_write", "zs_read", "zs_write", "msaa_color_write", "msaa_zs_write",
 )  # fmt: skip
+
+
+def slow_jobs(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    """Each job of a device takes so much longer."""
+    real = gpu.run_job
+
+    def slow(*arguments: Any) -> bool:
+        time.sleep(seconds)
+        return real(*arguments)
+
+    monkeypatch.setattr(gpu, "run_job", slow)
 
 
 def prepare(name: str, folder: Path, place: int = 0) -> bytes:

@@ -7,13 +7,11 @@ import json
 import re
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.support.drm_client import run_client
-from tests.support.live_jobs import prepare, run_live
+from tests.support.live_jobs import prepare, run_live, slow_jobs
 
-from vc4lab.drm.device import gpu
 from vc4lab.drm.device.device import DrmDevice
 
 
@@ -141,13 +139,7 @@ def test_synchronising_a_dma_buf_waits_for_its_jobs(
     device: DrmDevice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Who reads waits for the job that draws into it, who writes for every job that uses it."""
-    real = gpu.run_job
-
-    def slow(*arguments: Any) -> bool:
-        time.sleep(0.4)
-        return real(*arguments)
-
-    monkeypatch.setattr(gpu, "run_job", slow)
+    slow_jobs(monkeypatch, 0.4)
     expected = prepare("tri_amd64", tmp_path)
 
     def client() -> None:
@@ -186,13 +178,7 @@ def test_synchronising_a_dma_buf_waits_for_its_jobs(
 def test_sync_files_are_merged(
     device: DrmDevice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = gpu.run_job
-
-    def slow(*arguments: Any) -> bool:
-        time.sleep(0.2)
-        return real(*arguments)
-
-    monkeypatch.setattr(gpu, "run_job", slow)
+    slow_jobs(monkeypatch, 0.2)
     prepare("tri_amd64", tmp_path)
 
     def client() -> None:

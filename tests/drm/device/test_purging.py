@@ -6,14 +6,12 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.support.drm_client import run_client
-from tests.support.live_jobs import prepare, run_live
+from tests.support.live_jobs import prepare, run_live, slow_jobs
 from tests.support.supervised import need_supervisor
 
-from vc4lab.drm.device import gpu
 from vc4lab.drm.device.device import DrmDevice
 
 
@@ -119,13 +117,7 @@ def test_a_buffer_whose_dma_buf_finds_no_descriptor_goes_with_its_handle(small: 
 def test_jobs_need_their_buffers(
     small: DrmDevice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = gpu.run_job
-
-    def slow(*arguments: Any) -> bool:
-        time.sleep(0.5)
-        return real(*arguments)
-
-    monkeypatch.setattr(gpu, "run_job", slow)
+    slow_jobs(monkeypatch, 0.5)
     expected = prepare("tri_amd64", tmp_path)
 
     def client() -> None:
@@ -176,13 +168,7 @@ def test_a_job_that_waits_for_room_keeps_its_buffers(
     """The queue is full, another thread closes the handles: nothing of it reaches the job."""
     from vc4lab.drm.device import vc4
 
-    real = gpu.run_job
-
-    def slow(*arguments: Any) -> bool:
-        time.sleep(0.3)
-        return real(*arguments)
-
-    monkeypatch.setattr(gpu, "run_job", slow)
+    slow_jobs(monkeypatch, 0.3)
     monkeypatch.setattr(vc4, "MAX_WAITING", 1)
     expected = prepare("tri_amd64", tmp_path)
 

@@ -8,10 +8,10 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from functools import cached_property
-from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.drm.kms.scanout import Composer, Shown, picture_of, shown_by
+from vc4lab.images.png import png_bytes
 
 if TYPE_CHECKING:
     import numpy
@@ -40,12 +40,7 @@ class FinalScreen:
 
     def _repr_png_(self) -> bytes | None:
         """The picture, in a notebook."""
-        image = self.image
-        if image is None:
-            return None
-        data = BytesIO()
-        image.save(data, "PNG")
-        return data.getvalue()
+        return png_bytes(self.image)
 
 
 class RunResult(int):

@@ -17,6 +17,7 @@ from vc4lab.drm.recorded.byte_order import ByteOrder, ByteOrders
 from vc4lab.drm.recorded.jobs import RecordedRun
 from vc4lab.drm.uapi.submit import JobError
 from vc4lab.images.pixels import average_of_samples, colours, full_resolution_bytes
+from vc4lab.images.png import png_bytes
 from vc4lab.images.tiling import Tiling, image_bytes, round_up
 from vc4lab.ranges import ENGINES, THREADS, check_word
 
@@ -57,13 +58,7 @@ class Replay:
 
     def _repr_png_(self) -> bytes | None:
         """The picture, in a notebook."""
-        from io import BytesIO
-
-        if self.image is None:
-            return None
-        file = BytesIO()
-        self.image.save(file, "PNG")
-        return file.getvalue()
+        return png_bytes(self.image)
 
     @property
     def format(self) -> str:

@@ -297,7 +297,7 @@ class Cores:
         if worked:
             self._quiet = self._hopeless = 0
         else:
-            self._nobody_works(running)
+            self._none_works(running)
 
     def _marker(self, running: list[Core], working: Core) -> Event:
         """An event that ends the slice of a core that runs while all others rest."""
@@ -363,7 +363,7 @@ class Cores:
         core.naps = core.vain = 0
         return True
 
-    def _nobody_works(self, running: list[Core]) -> None:
+    def _none_works(self, running: list[Core]) -> None:
         machine = self._machine
         self._quiet += 1
         if self._quiet < QUIET:

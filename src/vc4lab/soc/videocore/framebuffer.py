@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from vc4lab.images.png import png_bytes
 from vc4lab.soc.videocore.cursor import Cursor
 from vc4lab.soc.videocore.vc_memory import Allocation, VideoCoreMemory
 
@@ -240,14 +241,7 @@ class Screen:
 
     def png(self) -> bytes | None:
         """The picture as a PNG file's bytes; None while there is no framebuffer."""
-        from io import BytesIO
-
-        image = self.image
-        if image is None:
-            return None
-        file = BytesIO()
-        image.save(file, "PNG")
-        return file.getvalue()
+        return png_bytes(self.image)
 
     _repr_png_ = png
 
