@@ -92,7 +92,7 @@ static void core_timer_start(void)
     uint32_t frequency, low, high;
     __asm__ volatile("mrc p15, 0, %0, c14, c0, 0" : "=r"(frequency)); /* CNTFRQ, set by the firmware */
     if (!frequency)
-        panic("nobody has set the core timer's frequency");
+        panic("the core timer's frequency is not set");
     put32(TIMER_PRESCALER, EVERY_TICK);
     core_timer_period = frequency / 1000 * (timer_periods[CORE_TIMER] / 1000);
     __asm__ volatile("mrrc p15, 1, %0, %1, c14" : "=r"(low), "=r"(high)); /* CNTVCT */
