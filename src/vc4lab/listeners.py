@@ -1,6 +1,6 @@
 """Those who listen for events: any number for each kind, and no cost while there are none.
 
-Whoever has something to say asks first, and makes no event that no one hears::
+Who has something to say asks first, and makes no event that is not heard::
 
     if self.frame_done.subscriptions:
         self.frame_done.tell(FrameDone(count))
@@ -12,7 +12,7 @@ is being told; one that subscribes meanwhile hears the next.
 A listener that raises keeps no other from hearing the event. `StrictStop` and what is no
 `Exception` (an interrupt from the keyboard) pass at once, as they do from a message. Any other
 exception is raised after all have heard; where that would leave work half done, it goes to `keep`
-instead, and whoever does the work raises it when the work is through.
+instead, and what does the work raises it when the work is through.
 """
 
 from __future__ import annotations

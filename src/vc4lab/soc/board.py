@@ -32,7 +32,7 @@ class Board:
     device_trees
         Names of its device tree on the card, in this order.
     led_gpio, led_inverted
-        The activity LED's pin; None: behind the firmware's GPIO expander.
+        The activity LED's pin; None: on the firmware's GPIO expander.
     header_uart
         Function of GPIO 14 and 15 as the firmware leaves them; with `enable_uart=1` if in
         parentheses.

@@ -41,7 +41,7 @@ class Event:
     """A call at a moment of guest time (nanoseconds); `cancel()` takes it back.
 
     `unnoticed` says whether nothing in the machine would notice it now: a timer whose interrupt
-    nobody has enabled.
+    is not enabled.
     """
 
     __slots__ = ("_clock", "action", "at", "cancelled", "unnoticed")

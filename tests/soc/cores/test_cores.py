@@ -211,7 +211,7 @@ def test_a_secure_program_has_its_own_monitor(tmp_path):
 
 
 def test_a_framebuffer_fits_into_the_least_memory_of_the_videocore(boot):
-    """The last 16 MiB of a GiB are behind the peripherals, where the ARM would not find it."""
+    """The last 16 MiB of a GiB are hidden by the peripherals, where the ARM would not find it."""
     machine = boot("framebuffer", "gpu_mem=16\n")
     assert machine.videocore.arm_memory == 992 << 20
     machine.run(seconds=0.1)

@@ -36,7 +36,7 @@ _start:
 data:
     mrc p15, 0, r10, c5, c0, 0
     mrc p15, 0, r11, c6, c0, 0
-    subs pc, lr, #4             @ behind the instruction
+    subs pc, lr, #4             @ after the instruction
 prefetch:
     mrc p15, 0, r10, c5, c0, 1
     mrc p15, 0, r11, c6, c0, 2

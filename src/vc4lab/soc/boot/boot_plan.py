@@ -80,7 +80,7 @@ def vc_memory(board: Board, config: Config) -> int:
 def arm_memory(board: Board, config: Config) -> int:
     """Bytes of RAM that the firmware leaves to the ARM.
 
-    The last 16 MiB of a GiB are behind the peripherals; framebuffers must be where the ARM finds
+    The last 16 MiB of a GiB are hidden by the peripherals; framebuffers must be where the ARM finds
     them, so it gets less with gpu_mem=16 (992 MiB, as 1008 with the 16 of the VideoCore).
     """
     visible = min(board.ram, board.peripherals)
