@@ -6,8 +6,8 @@ the processor still has in its TLB is not marked again, so that a few pages may 
 
 Now and then a page too many counts. A kernel that looks for idle memory by itself (DAMON, reclaim)
 takes the accessed bit from the page tables and marks the page of memory instead, which smaps shows
-in every mapping of it, whichever process had accessed it: we do, when we compare contents. Seen with DAMON:
-one such page in 3 of 1,420 looks, each time in both mappings of a buffer.
+in every mapping of it, whichever process had accessed it: we do, when we compare contents. Seen
+with DAMON: one such page in 3 of 1,420 looks, each time in both mappings of a buffer.
 """
 
 from __future__ import annotations
