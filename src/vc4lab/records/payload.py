@@ -9,9 +9,8 @@ than that which uses the state.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from vc4lab.bits import Bits, Layout
 from vc4lab.records.fields import Float
@@ -21,8 +20,7 @@ BINNING, RENDERING, TILE = "B", "R", "T"
 the tile lists that the binner writes and thread 1 reads."""
 
 
-@dataclass(frozen=True)
-class StateField:
+class StateField(NamedTuple):
     """Where a record holds a member of the render state: byte offset after the id, width."""
 
     name: str

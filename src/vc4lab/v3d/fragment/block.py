@@ -36,7 +36,7 @@ from vc4lab.simd import (
 from vc4lab.v3d.fragment.coverage import QUAD_OF_LANE, Block, lanes_of_quads, quads_of
 from vc4lab.v3d.fragment.early_depth import may_pass
 from vc4lab.v3d.fragment.samples import CENTRE, sample_points
-from vc4lab.v3d.fragment.setup import Primitive, depth_scale
+from vc4lab.v3d.fragment.setup import Primitive, clips_quads, depth_scale, rounds_depth
 from vc4lab.v3d.fragment.shader import (
     BlockInputs,
     DrawConstants,
@@ -63,7 +63,7 @@ def clamps_scaled(key: FragmentKey) -> bool:
     It gives the same numbers, with fewer operations, if nothing comes in between, and if NaNs are
     not an issue: the fast engine gives them up anyway.
     """
-    plain = not key.depth_offset and key.unknowns["depth_rounding"] != "nearest"
+    plain = not key.depth_offset and not rounds_depth(key.unknowns)
     return plain and key.engine == "fast"
 
 
@@ -195,7 +195,7 @@ class BlockShader:
     def in_range(self, depth: Value) -> Value:
         """Lanes that the Z planes (record 104) leave."""
         lanes = (depth >= splat(self.z_min)) & (depth <= splat(self.z_max))
-        if self.constants.key.unknowns["z_clip_pixels"] == "quads":
+        if clips_quads(self.constants.key.unknowns):
             lanes = lanes_of_quads(quads_of(mask_bits(lanes)))
         return lanes
 
@@ -204,7 +204,7 @@ class BlockShader:
         z24 = depth * self.depth_scale
         if offset is not None:
             z24 = z24 + splat(offset)
-        if self.constants.key.unknowns["depth_rounding"] == "nearest":
+        if rounds_depth(self.constants.key.unknowns):
             z24 = z24 + 0.5
         return fmin_(fmax_(z24, 0.0), float(Z_MAX)).to_int(i32, inside=True)  # NaN became 0
 

@@ -27,6 +27,7 @@ from vc4lab.v3d.fragment.setup import (
     VertexSource,
     depth_scale,
     float_unit,
+    has_float_unit,
     offset_of_slopes,
 )
 
@@ -87,7 +88,7 @@ def depth_offset(tracer: PrimitiveTracer, a: Value, b: Value, high: Value) -> Va
         return None
     unit: Any = 1.0
     scale = depth_scale(tracer.key.unknowns)
-    if tracer.key.unknowns["depth_offset_unit"] == "float":
+    if has_float_unit(tracer.key.unknowns):
         unit = float_unit(high, scale)
     return offset_of_slopes(tracer.depth_factor, tracer.depth_units, a, b, unit, scale)
 

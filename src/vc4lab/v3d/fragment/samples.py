@@ -64,7 +64,11 @@ def separate_samples(key: FragmentKey) -> bool:
 
 def raster(unknowns: Unknowns, separate: bool) -> Raster:
     """How primitives are rasterised, with coverage at the samples or at the centre."""
-    points = _pattern(unknowns) if separate else ((CENTRE, CENTRE),)
+    return _filled(unknowns, _pattern(unknowns) if separate else ((CENTRE, CENTRE),))
+
+
+def _filled(unknowns: Unknowns, points: tuple[tuple[int, int], ...]) -> Raster:
+    """Coverage at these points, and which edges of a triangle belong to it."""
     return Raster(unknowns["fill_rule"] == "top-left", points)
 
 
@@ -74,5 +78,5 @@ def raster_of(key: FragmentKey) -> Raster:
         points = PATH_PATTERNS[key.unknowns["coverage_samples"]]
         if key.coverage_points < len(points):
             points = _pattern(key.unknowns) if key.coverage_points > 1 else ((CENTRE, CENTRE),)
-        return Raster(key.unknowns["fill_rule"] == "top-left", points)
+        return _filled(key.unknowns, points)
     return raster(key.unknowns, separate_samples(key))

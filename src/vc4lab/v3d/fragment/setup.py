@@ -302,6 +302,21 @@ EXPONENT, ONE = 0x7F800000, 0x3F800000
 """Exponent field of a float, and 1.0."""
 
 
+def rounds_depth(unknowns: Unknowns) -> bool:
+    """Whether depths are rounded to the nearest step, not down."""
+    return unknowns["depth_rounding"] == "nearest"
+
+
+def clips_quads(unknowns: Unknowns) -> bool:
+    """Whether a quad is left if the Z planes (record 104) leave one of its pixels."""
+    return unknowns["z_clip_pixels"] == "quads"
+
+
+def has_float_unit(unknowns: Unknowns) -> bool:
+    """Whether the unit of the depth offset depends on the depth."""
+    return unknowns["depth_offset_unit"] == "float"
+
+
 def depth_scale(unknowns: Unknowns) -> float:
     """Steps of the 24-bit depth in a Zs of 1.0; 2^24 saturates there."""
     return 2.0**24 if unknowns["depth_rounding"] == "times_2_24" else 2.0**24 - 1

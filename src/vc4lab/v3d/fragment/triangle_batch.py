@@ -47,7 +47,9 @@ from vc4lab.v3d.fragment.setup import (
     Box,
     Planes,
     Primitive,
+    clips_quads,
     depth_scale,
+    has_float_unit,
     position_rows,
 )
 from vc4lab.v3d.fragment.tile_context import SETUPS, STATUS_NEEDS_SETUP, FragmentKey
@@ -243,9 +245,9 @@ def open_batch(tracer: TriangleTracer, address: Value) -> None:
     batch.fresh = 1
     batch.cursor = address
     options = OPTION_DEPTH_OFFSET if key.depth_offset else 0
-    if key.unknowns["depth_offset_unit"] == "float":
+    if has_float_unit(key.unknowns):
         options |= OPTION_FLOAT_UNIT
-    if key.unknowns["z_clip_pixels"] == "quads":
+    if clips_quads(key.unknowns):
         options |= OPTION_CLIPPED_QUADS
     batch.options = options
     batch.depth_scale = depth_scale(key.unknowns)

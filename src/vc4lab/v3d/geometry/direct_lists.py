@@ -19,6 +19,7 @@ from vc4lab.records.declarations import (
     VgInline,
 )
 from vc4lab.records.primitives import ESCAPE_ABSOLUTE, ESCAPE_END
+from vc4lab.v3d.geometry.ptb_input import closes_from_first
 from vc4lab.v3d.geometry.scan_context import FNV_PRIME, Expansion
 from vc4lab.v3d.geometry.vg_list import inline_length, vg_primitives
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
@@ -239,7 +240,7 @@ def primitive_vertices(mode: int, length: int, unknowns: Unknowns) -> NDArray[An
         rows = np.stack([places[:-1], places[1:]], 1)
         if mode == PrimitiveMode.LINE_LOOP and length > 1:
             closing = [length - 1, 0]
-            if unknowns["line_loop_end"] == "first_last":
+            if closes_from_first(unknowns):
                 closing.reverse()
             rows = np.vstack([rows, [closing]])
         return rows

@@ -33,13 +33,18 @@ from vc4lab.v3d.geometry.ptb_input import (
     PRIMITIVE_TYPE,
     Coordinates,
     IndexSource,
+    closes_from_first,
+    double_buffer_halves,
+    keeps_own_second,
     primitive_count,
+    restarts_at_dummy,
 )
 from vc4lab.v3d.geometry.scan_context import MAX_VERTICES
 from vc4lab.v3d.lists.render_state import (
-    EMPTY_WINDOWS,
     STATE_BYTES,
     default_state,
+    empty_windows,
+    rht_movement,
     state_bytes,
 )
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
@@ -125,21 +130,21 @@ class Binner:
         self.context = BinContext()
         self.interrupted: Callable[[], bool] = lambda: False
         self.context.memory = memory.base
-        self.context.close_first = int(unknowns["line_loop_end"] == "first_last")
-        self.context.vg_restart = int(unknowns["vg_dummy"] == "restart")
-        self.context.vg_keep_second = int(unknowns["vg_continuation"] == "one")
+        self.context.close_first = int(closes_from_first(unknowns))
+        self.context.vg_restart = int(restarts_at_dummy(unknowns))
+        self.context.vg_keep_second = int(keeps_own_second(unknowns))
         self._fan_open = False
         self._tiles: Any = None
-        self.context.halves = int(unknowns["double_buffer_tile"] == "half")
+        self.context.halves = int(double_buffer_halves(unknowns))
         self._codes = (ctypes.c_char * (MAX_VERTICES + 64))()
         self.context.codes = ctypes.addressof(self._codes)
         self.context.state = self.state.address
         self.context.clip_used = int(unknowns["binner_clip_window"] == "used")
         self.context.format_told = int(unknowns["tile_list_format"] == "first_list")
-        self.context.empty_windows = EMPTY_WINDOWS[unknowns["clip_window_empty"]]
+        self.context.empty_windows = empty_windows(unknowns)
         self.context.guard_follows = int(unknowns["guard_band"] == "viewport")
         self.context.offset_first = int(unknowns["clipper_z_order"] == "offset_first")
-        self.context.rht_moved = -int(unknowns["rht_boundary_offset"] == "moved")
+        self.context.rht_moved = rht_movement(unknowns)
         shader_first = unknowns["tile_state_order"] == "shader_first"
         self.context.first_kind = pc.FORMAT_KIND if shader_first else 0
         self.context.leave_facing = int(unknowns["binner_facing"] == "yes")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from vc4lab.diagnostics.unknown import Unknowns
 from vc4lab.records.codes import IndexType, PrimitiveMode
 
 INDEX_ARRAY, INDEX_8, INDEX_16 = 0, *(1 + int(width) for width in IndexType)
@@ -51,6 +52,26 @@ class IndexSource:
         if self.address is None:
             return INDEX_ARRAY
         return INDEX_8 if self.bits == 8 else INDEX_16
+
+
+def closes_from_first(unknowns: Unknowns) -> bool:
+    """Whether the last line of a line loop goes from the first vertex to the last."""
+    return unknowns["line_loop_end"] == "first_last"
+
+
+def restarts_at_dummy(unknowns: Unknowns) -> bool:
+    """Whether a VG strip or fan begins anew after a vertex that leaves a primitive out."""
+    return unknowns["vg_dummy"] == "restart"
+
+
+def keeps_own_second(unknowns: Unknowns) -> bool:
+    """Whether a VG fan that continues another takes only the hub from it, no second vertex."""
+    return unknowns["vg_continuation"] == "one"
+
+
+def double_buffer_halves(unknowns: Unknowns) -> bool:
+    """Whether tiles have half the rows with double buffering (records 112 and 113)."""
+    return unknowns["double_buffer_tile"] == "half"
 
 
 def primitive_count(mode: int, length: int) -> int:

@@ -41,7 +41,12 @@ from vc4lab.v3d.geometry.ptb_context import (
     RECORD_SLOT,
     BinContext,
 )
-from vc4lab.v3d.lists.render_state import RenderState, apply_record_native, unlimited
+from vc4lab.v3d.lists.render_state import (
+    RenderState,
+    apply_record_native,
+    rht_boundary,
+    unlimited,
+)
 
 
 @staged
@@ -113,7 +118,7 @@ def _cached(c: Any, identifier: int, record: Value) -> None:
         c.viewport_x = s.viewport_x
         c.viewport_y = s.viewport_y
     if identifier in (ViewportOffset.id, RhtXBoundary.id):
-        c.rht_boundary = s.rht_boundary + (s.viewport_x & c.rht_moved)
+        c.rht_boundary = rht_boundary(s, c.rht_moved)
     if identifier == ClipWindow.id:
         limits(c)
 

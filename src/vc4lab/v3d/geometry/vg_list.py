@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from vc4lab.memory import MEMORY_MASK
 from vc4lab.records.codes import VgPrimitive
+from vc4lab.v3d.geometry.ptb_input import keeps_own_second, restarts_at_dummy
 
 if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory
@@ -56,7 +57,7 @@ def vg_primitives(
     size = 2 if kind in (VgPrimitive.RHT, VgPrimitive.RHT_STRIP) else 3
     strip = kind not in (VgPrimitive.RHT, VgPrimitive.TRIANGLES)
     is_fan = kind == VgPrimitive.TRIANGLE_FAN
-    restart = unknowns["vg_dummy"] == "restart"
+    restart = restarts_at_dummy(unknowns)
     held: tuple[int, ...] = ()
     last_fan: tuple[int, int] | None = fan if is_fan else None
     found: list[tuple[int, ...]] = []
@@ -67,7 +68,7 @@ def vg_primitives(
             held = tuple(words[place : place + size - 1])
             place += size - 1
             if fan is not None and is_fan and start == 0 and len(held) == 2:
-                second = held[1] if unknowns["vg_continuation"] == "one" else fan[1]
+                second = held[1] if keeps_own_second(unknowns) else fan[1]
                 ends = held[1] == VG_TERMINATOR
                 held = (fan[0], second)
                 if ends:

@@ -57,7 +57,7 @@ from vc4lab.v3d.lists.draw_context import (
 )
 from vc4lab.v3d.lists.lint import RECORD_ALIGNMENT
 from vc4lab.v3d.lists.pipeline_table import HASH_PRIME, HASH_SHIFT, HASH_START
-from vc4lab.v3d.lists.render_state import RenderState
+from vc4lab.v3d.lists.render_state import RenderState, rht_boundary
 from vc4lab.v3d.memory_uses import Use
 
 FACING = 0x7
@@ -165,7 +165,7 @@ def _fill(c: Any, target: Value, state: Value, uniforms: Value, entry: Value) ->
     store(p.field_ptr("depth_units"), s.depth_offset & -0x10000)
     p.point_size = s.point_size
     p.line_width = s.line_width
-    p.rht_boundary = s.rht_boundary + (s.viewport_x & c.rht_moved)
+    p.rht_boundary = rht_boundary(s, c.rht_moved)
     p.callback_id = 0
     e: Any = PipelineEntry.at(entry)
     textures = p.field_ptr("textures")

@@ -34,7 +34,7 @@ from vc4lab.v3d.lists.draw_ranges import DrawRanges
 from vc4lab.v3d.lists.frame_draws import FrameDraws
 from vc4lab.v3d.lists.lint import Lint
 from vc4lab.v3d.lists.pipeline_table import parameter_places
-from vc4lab.v3d.lists.render_state import EMPTY_WINDOWS, clip_box
+from vc4lab.v3d.lists.render_state import clip_box, empty_windows, rht_boundary, rht_movement
 from vc4lab.v3d.lists.shader_state import (
     ProgramCache,
     ShaderState,
@@ -92,7 +92,7 @@ class DrawPreparer:
         """What pipelines of this frame have in common, as a number."""
         self._expanded = 0
         self.lint = lint or Lint(reporter)
-        self._empty_windows = EMPTY_WINDOWS[unknowns["clip_window_empty"]]
+        self._empty_windows = empty_windows(unknowns)
         self.ranges = DrawRanges(self.lint.addresses)
         self.vertices = VertexStage(
             memory,
@@ -109,7 +109,7 @@ class DrawPreparer:
             self.prepare,
             self._reached,
             self._draw,
-            rht_moved=unknowns["rht_boundary_offset"] == "moved",
+            rht_moved=rht_movement(unknowns),
         )
 
     def prepare_all(
@@ -294,9 +294,7 @@ class DrawPreparer:
         params.depth_factor = _upper_half(state.depth_offset)
         params.depth_units = _upper_half(state.depth_offset >> 16)
         params.point_size, params.line_width = state.point_size, state.line_width
-        params.rht_boundary = state.rht_boundary
-        if self.unknowns["rht_boundary_offset"] == "moved":
-            params.rht_boundary += state.viewport_x
+        params.rht_boundary = rht_boundary(state, rht_movement(self.unknowns))
         for number, descriptor in enumerate(descriptors):
             if descriptor is not None:
                 params.textures[number] = descriptor.address

@@ -61,7 +61,7 @@ class FrameDraws(Sequence[Draw]):
         reached: Callable[[DrawUse, int, int], Draw | None],
         make: Callable[[int, int, Any], Draw],
         *,
-        rht_moved: bool,
+        rht_moved: int,
     ) -> None:
         self.pipelines = PipelineTable()
         self.table: Any = None
@@ -77,7 +77,7 @@ class FrameDraws(Sequence[Draw]):
         vertices.shaders.attach(context, memory.base, addresses)
         self.pipelines.attach(context)
         context.nv = self._nv.address
-        context.rht_moved = -int(rht_moved)
+        context.rht_moved = rht_moved
         self._patience = Patience(_known)
         self._grow(64)
 

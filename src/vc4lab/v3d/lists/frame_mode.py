@@ -8,6 +8,7 @@ from functools import cached_property
 from vc4lab.records.codes import Decimate, TileFormat, Tiling
 from vc4lab.v3d.fragment.surface import COLOUR, Surface
 from vc4lab.v3d.fragment.tile_layout import TileLayout
+from vc4lab.v3d.geometry.ptb_input import double_buffer_halves
 from vc4lab.v3d.unknowns import Unknowns
 
 
@@ -63,5 +64,5 @@ class FrameMode:
 
     def tile(self, unknowns: Unknowns) -> tuple[int, int]:
         """Width and height of a tile in pixels."""
-        halved = self.double_buffer and unknowns["double_buffer_tile"] == "half"
+        halved = self.double_buffer and double_buffer_halves(unknowns)
         return tile_size(self.multisample, self.wide_colour, halved)

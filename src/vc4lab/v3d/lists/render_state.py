@@ -11,6 +11,7 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, Any
 
+from vc4lab.diagnostics.unknown import Unknowns
 from vc4lab.records.payload import ShaderState, StateField
 from vc4lab.records.use import DEFAULTS, STATE_FIELDS, STATE_SLOTS, ids_of
 from vc4lab.simd import Struct, Type, Value, f32, i8, i16, i32, load, staged, store
@@ -49,6 +50,21 @@ EMPTY_WINDOWS = {"nothing": 0, "both": 1, "each": 2, "wraps": 3}
 """The unknown "clip_window_empty" as a number."""
 NO_CLIP_LIMIT = 1 << 16
 """A side of the clip window that no frame reaches."""
+
+
+def empty_windows(unknowns: Unknowns) -> int:
+    """What clip windows without pixels limit: an `EMPTY_WINDOWS`."""
+    return EMPTY_WINDOWS[unknowns["clip_window_empty"]]
+
+
+def rht_movement(unknowns: Unknowns) -> int:
+    """-1 if the viewport offset moves the boundary of record 100, else 0."""
+    return -int(unknowns["rht_boundary_offset"] == "moved")
+
+
+def rht_boundary(state: Any, movement: Any) -> Any:
+    """The other side of right-hand trapezoids, of numbers or staged values."""
+    return state.rht_boundary + (state.viewport_x & movement)
 
 
 def unlimited(start: Any, size: Any, other: Any, empty_windows: Any) -> Any:
