@@ -342,6 +342,8 @@ class Supervisor:
 
     def _wait(self, waiting: _Waiting) -> None:
         later = waiting.later
+        if not (self._waiting or self._promised):  # most waits are over before that
+            self._next_look = time.monotonic() + _LOOK_AFTER_WAITING
         if later.when is not None:
             self._promised[waiting] = None
             later.when(partial(self._keep_promise, waiting))
