@@ -12,6 +12,7 @@ from vc4lab.files import why
 
 if TYPE_CHECKING:
     from vc4lab.drm.device.device import DrmDevice
+    from vc4lab.drm.events import JobCounted
     from vc4lab.drm.recorded.writer import JobRecorder
 
 
@@ -43,11 +44,12 @@ def print_counters(device: DrmDevice) -> None:
     """Print each job's performance counters, as replay does."""
     from vc4lab.v3d.counters import table
 
-    def show(name: str, values: dict[int, int]) -> None:
-        typer.echo("\n".join([f"{name}: performance counters", *table(values)]), err=True)
+    def show(event: JobCounted) -> None:
+        lines = [f"{event.name}: performance counters", *table(event.counters)]
+        typer.echo("\n".join(lines), err=True)
 
     device.v3d.counters.everything = True
-    device.gpu.on_counters = show
+    device.gpu.job_counted.subscribe(show)
 
 
 def _say(text: str) -> None:

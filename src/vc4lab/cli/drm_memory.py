@@ -39,7 +39,7 @@ def trace_frames(device: DrmDevice, write: Callable[[str], None]) -> None:
             write(line)
 
     if device.cpu_memory is not None:
-        device.cpu_memory.on_frame = show
+        device.cpu_memory.frame_counted.subscribe(show)
 
 
 def say_accounts(device: DrmDevice) -> None:

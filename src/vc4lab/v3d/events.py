@@ -18,7 +18,7 @@ the work at hand is done to its end, and the access to the V3D's bus that had it
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from vc4lab.listeners import Listeners
@@ -128,16 +128,20 @@ class V3DListeners:
         self.failures: list[Exception] = []
         """What listeners raised since a bus access has raised it."""
         self._end_untold = [False, False]
-        keep = self.failures.append
-        self.job_started: Listeners[JobStarted] = Listeners(keep)
-        self.job_ended: Listeners[JobEnded] = Listeners(keep)
-        self.binning_done: Listeners[BinningDone] = Listeners(keep)
-        self.frame_done: Listeners[FrameDone] = Listeners(keep)
-        self.frame_drawn: Listeners[FrameDrawn] = Listeners(keep)
-        self.interrupt_line: Listeners[InterruptLine] = Listeners(keep)
-        self.program_started: Listeners[ProgramStarted] = Listeners(keep)
-        self.memory_used: Listeners[MemoryUse] = Listeners(keep)
-        self.caches_cleared: Listeners[CachesCleared] = Listeners(keep)
+        self.keep: Callable[[Exception], object] = self.failures.append
+        """Takes what they raise, if it is not to be raised by a bus access."""
+        self.job_started: Listeners[JobStarted] = Listeners(self._failed)
+        self.job_ended: Listeners[JobEnded] = Listeners(self._failed)
+        self.binning_done: Listeners[BinningDone] = Listeners(self._failed)
+        self.frame_done: Listeners[FrameDone] = Listeners(self._failed)
+        self.frame_drawn: Listeners[FrameDrawn] = Listeners(self._failed)
+        self.interrupt_line: Listeners[InterruptLine] = Listeners(self._failed)
+        self.program_started: Listeners[ProgramStarted] = Listeners(self._failed)
+        self.memory_used: Listeners[MemoryUse] = Listeners(self._failed)
+        self.caches_cleared: Listeners[CachesCleared] = Listeners(self._failed)
+
+    def _failed(self, failure: Exception) -> None:
+        self.keep(failure)
 
     def job(self, thread: ListThread) -> None:
         """A list thread runs from now on."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,7 @@ import vc4lab.drm.cpu_memory.unknowns  # noqa: F401 - its row is in the table
 from vc4lab.drm.cpu_memory.costs import Cost, cost_of
 from vc4lab.drm.cpu_memory.profiles import Attribute, Profile
 from vc4lab.drm.cpu_memory.touched import PAGE, Looker, Region, children
+from vc4lab.listeners import Listeners
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
@@ -114,7 +115,7 @@ class CpuMemory:
         self.totals: dict[Key, Use] = {}
         self.failure = ""
         """Why processes cannot be looked at."""
-        self.on_frame: Callable[[Frame], None] | None = None
+        self.frame_counted: Listeners[Frame] = Listeners()
         self._looker = Looker(inode)
         self._processes: dict[int, _Process] = {}
         self._tracked: dict[int, _Tracked] = {}
@@ -187,8 +188,8 @@ class CpuMemory:
         frame = Frame(self.frame_count, self._uses)
         self._uses = {}
         self.frames.append(frame)
-        if self.on_frame is not None:
-            self.on_frame(frame)
+        if self.frame_counted.subscriptions:
+            self.frame_counted.tell(frame)
 
     # -- looking -----------------------------------------------------------------------------------
 

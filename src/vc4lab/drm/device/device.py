@@ -17,11 +17,12 @@ from vc4lab.drm.device.drivers import NAMES, Driver, core_of
 from vc4lab.drm.device.files import OpenFile
 from vc4lab.drm.device.gem import Buffers
 from vc4lab.drm.device.gem_objects import DmaBuf, GemObject
-from vc4lab.drm.device.gpu import Gpu, Job
+from vc4lab.drm.device.gpu import Gpu
 from vc4lab.drm.device.memory import DEFAULT_BYTES, PAGE, GpuMemory
 from vc4lab.drm.device.pictures import FinalScreen, Pictures, RunResult
 from vc4lab.drm.device.syncobjs import SyncObjects
 from vc4lab.drm.device.vc4 import Vc4
+from vc4lab.drm.events import HandedOver
 from vc4lab.drm.input.clients import EvdevFile
 from vc4lab.drm.input.sink import Input
 from vc4lab.drm.kernel.job_reports import JobReports
@@ -118,6 +119,7 @@ class DrmDevice(Descriptions):
         self.gpu.on_signalled = self._job_signalled
         self.gpu.on_strict = self._strict_stop
         self.strict_stop: StrictStop | None = None
+        self._failure: Exception | None = None
         self.syncobjs = SyncObjects()
         gpu_buffers = self.buffers = Buffers(self.memory)
         self.vc4 = Vc4(self.v3d, self.gpu, gpu_buffers, self.syncobjs, self.reporter)
@@ -150,6 +152,10 @@ class DrmDevice(Descriptions):
         self.table = shows.table
         self.supervisor = Supervisor(self, tree, self.memory.file.descriptor, deep=deep)
         self.pictures.wake = self.supervisor.wake
+        self.v3d.listeners.keep = self._keep_failure
+        heard = self.gpu.job_counted, self.gpu.job_done, self.screen.handed_over
+        for listeners in (*heard, self.supervisor.call_answered):
+            listeners.keep = self._keep_failure
         self.input: Input | None = None
         """Keys and the pointer's movements go in here."""
         if input:
@@ -200,7 +206,8 @@ class DrmDevice(Descriptions):
         Other options are those of subprocess.Popen.
 
         The result is its exit code and has the last picture: `run(["kmscube"]).screen.image`.
-        Raises NotPossible where programs cannot be supervised, OSError if it cannot be started.
+        Raises NotPossible where programs cannot be supervised, OSError if it cannot be started, and
+        what a listener raised (`drm/events.py`).
         """
         before = self.screen.frames
         self.stop_after = before + frames if frames is not None else None
@@ -212,6 +219,9 @@ class DrmDevice(Descriptions):
         ):
             code = self.supervisor.run(started[0], environment=started[1], **options)
         self.vc4.let_go()
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure
         return RunResult(code, FinalScreen(self.pictures.pixels, self.screen.frames - before))
 
     def connect(self, modes: Sequence[Mode] | str = STANDARD) -> None:
@@ -256,18 +266,16 @@ class DrmDevice(Descriptions):
             made, self.memory.guest, os.fstat(self.memory.file.descriptor).st_ino, self.reporter,
             is_coherent=self.v3d.unknowns["dma_coherent"] == "yes",
         )  # fmt: skip
-        self.gpu.on_finished = self._job_finished
+        accounts = self.cpu_memory
+        accounts.frame_counted.keep = self._keep_failure
+        self.gpu.job_done.subscribe(lambda event: accounts.job_finished(event.seqno))
         self.supervisor.unmaps = True
-        self.screen.on_flip = self._handed_over
+        self.screen.handed_over.subscribe(self._handed_over)
 
-    def _handed_over(self) -> None:
+    def _handed_over(self, _event: HandedOver) -> None:
         assert self.cpu_memory is not None
         frames = [self.screen.frame_buffer_of(plane) for plane in self.screen.planes]
         self.cpu_memory.frame([frame.buffer.root for frame in frames if frame is not None])
-
-    def _job_finished(self, job: Job) -> None:
-        if self.cpu_memory is not None:
-            self.cpu_memory.job_finished(job.seqno)
 
     def _job_signalled(self) -> None:
         if self.screen.flips or self.supervisor.asks:  # else it had nothing to do
@@ -275,6 +283,11 @@ class DrmDevice(Descriptions):
 
     def _strict_stop(self, stop: StrictStop) -> None:
         self.strict_stop = self.strict_stop or stop
+        self.supervisor.stop()
+
+    def _keep_failure(self, failure: Exception) -> None:
+        """A listener has raised, in whichever thread: the programs are ended, then it is told."""
+        self._failure = self._failure or failure
         self.supervisor.stop()
 
     def _frame_shown(self) -> None:

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING
 from vc4lab.diagnostics import Reporter, StrictStop
 from vc4lab.drm.device.fences import Fence
 from vc4lab.drm.device.watchdog import Watchdog
+from vc4lab.drm.events import JobCounted, JobDone
 from vc4lab.drm.kernel.hardware import run_job
 from vc4lab.drm.kernel.job_reports import JobReports
 from vc4lab.drm.uapi.results import Later
 from vc4lab.drm.uapi.vc4 import HANG_REGISTERS
+from vc4lab.listeners import Listeners, OneListener
 from vc4lab.v3d.counters import counts
 from vc4lab.v3d.registers import BY_NAME
 
@@ -84,7 +86,12 @@ class Job:
 
 
 class Gpu:
-    """Takes jobs; `finished` is the sequence number of the last one that is through."""
+    """Takes jobs; `finished` is the sequence number of the last one that is through.
+
+    `on_counters` is one listener for `job_counted`; it gets the job's name and the counters.
+    """
+
+    on_counters = OneListener("job_counted", lambda event: (event.name, event.counters))
 
     def __init__(self, v3d: V3D, reporter: Reporter) -> None:
         self.v3d = v3d
@@ -92,14 +99,12 @@ class Gpu:
         self.submitted = 0
         self.finished = 0
         self.jobs = 0
-        self.on_finished: Callable[[Job], None] | None = None
-        """Called in the GPU's thread, before programs that wait for the job go on."""
+        self.job_counted: Listeners[JobCounted] = Listeners()
+        self.job_done: Listeners[JobDone] = Listeners()
         self.on_signalled: Callable[[], None] | None = None
-        """Called in the GPU's thread after that."""
+        """Called in the GPU's thread when a job is through and its waiters know."""
         self.on_strict: Callable[[StrictStop], None] | None = None
         self.recorder: JobRecorder | None = None
-        self.on_counters: Callable[[str, dict[int, int]], None] | None = None
-        """Called with a job's name and what the performance counters counted in it."""
         self._queue: SimpleQueue[Job | None] = SimpleQueue()
         """None wakes the thread to end."""
         weakref.finalize(self, self._queue.put, None)
@@ -172,7 +177,7 @@ class Gpu:
         if self.recorder is not None:
             facts = {"seqno": job.seqno, "program": job.program}
             self.recorder.before(job.submit, job.objects, facts)
-        counted = job.perfmon is not None or self.on_counters is not None
+        counted = job.perfmon is not None or self.job_counted.subscriptions
         before = counts(self.v3d.events()) if counted else {}
         if isinstance(self.v3d.reporter, JobReports):
             self.v3d.reporter.begin(job.program, name, job.place)
@@ -187,13 +192,13 @@ class Gpu:
             amounts = {number: after[number] - before.get(number, 0) for number in after}
             if job.perfmon is not None:
                 job.perfmon.add(amounts)
-            if self.on_counters is not None:
-                self.on_counters(name, amounts)
+            if self.job_counted.subscriptions:
+                self.job_counted.tell(JobCounted(name, amounts))
         if self.recorder is not None:
             self.recorder.after(job.submit, job.objects)
         self.jobs += 1
-        if self.on_finished is not None:
-            self.on_finished(job)
+        if self.job_done.subscriptions:
+            self.job_done.tell(JobDone(job.seqno))
         self.finished = job.seqno
         self._open.pop(job.seqno, None)
         job.done.signal()

@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any
 from vc4lab.drm.device.fences import Fence
 from vc4lab.drm.device.files import EVENT_FLIP, EVENT_VBLANK, OpenFile
 from vc4lab.drm.device.gem_objects import GemObject
+from vc4lab.drm.events import HANDED_OVER, HandedOver
 from vc4lab.drm.kms import objects as o
 from vc4lab.drm.kms.formats import Format, in_formats
 from vc4lab.drm.kms.modes import MODE, STANDARD, Mode, refresh_of
+from vc4lab.listeners import Listeners
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -102,8 +104,7 @@ class Screen:
         """Seconds at which the last picture was shown: the vblank's, unpaced as if each picture
         stayed for one period."""
         self.on_frame: Callable[[], None] | None = None
-        self.on_flip: Callable[[], None] | None = None
-        """Called when a program hands a new picture over, before it is shown."""
+        self.handed_over: Listeners[HandedOver] = Listeners()
         self.on_leaving: Callable[[], None] | None = None
         """Called before what is shown goes away."""
         self.in_formats = self.add_blob(in_formats(tiled))
@@ -274,8 +275,8 @@ class Screen:
         """A flip becomes visible at the next vblank after its fences are done."""
         self.catch_up(time.monotonic())
         self.flips.append(flip)
-        if flip.shows and self.on_flip is not None:
-            self.on_flip()
+        if flip.shows and self.handed_over.subscriptions:
+            self.handed_over.tell(HANDED_OVER)
 
     @property
     def is_busy(self) -> bool:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from vc4lab.drm.events import CallAnswered
 from vc4lab.drm.nodes.tree import Tree
 from vc4lab.drm.supervisor.answers import Answer, Caller, Device, Outcome
 from vc4lab.drm.supervisor.calls import SystemCalls
@@ -36,6 +37,7 @@ from vc4lab.drm.supervisor.started import (
 from vc4lab.drm.supervisor.targets import Targets
 from vc4lab.drm.supervisor.uevents import Uevents
 from vc4lab.drm.uapi.results import Later, Refused
+from vc4lab.listeners import Listeners, OneListener
 
 _LOOK_AFTER_WAITING = 0.05
 """Seconds between looks whether callers that wait are alive and have no signals."""
@@ -64,7 +66,11 @@ class Supervisor:
         Descriptor of the memory that programs map.
     deep
         Also see device descriptors that arrive over sockets at other numbers; costs time.
+
+    `on_call` is one listener for `call_answered`; it gets the call and the answer.
     """
+
+    on_call = OneListener("call_answered", tuple)
 
     def __init__(self, device: Device, tree: Tree, memory_file: int, *, deep: bool = False) -> None:
         machine = host_machine()
@@ -81,7 +87,7 @@ class Supervisor:
         self.polls = PollCalls(device)
         self.calls = 0
         """System calls answered so far."""
-        self.on_call: Callable[[Notification, Answer | Refused], None] | None = None
+        self.call_answered: Listeners[CallAnswered] = Listeners()
         self.inputs = False
         """Whether programs have input devices; before they start."""
         self.unmaps = False
@@ -407,8 +413,8 @@ class Supervisor:
             answer = handler(caller, call.args) if handler is not None else Outcome.PROCEED
         except Refused as refused:
             answer = refused
-        if self.on_call is not None:
-            self.on_call(call, answer)
+        if self.call_answered.subscriptions:
+            self.call_answered.tell(CallAnswered(call, answer))
         if type(answer) is int:
             self._listener.answer(call, answer)
         elif type(answer) is Later:

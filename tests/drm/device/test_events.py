@@ -1,0 +1,87 @@
+# ruff: noqa: F821 - clients are other programs
+"""Listeners of a virtual device: what they hear, and that one that raises hangs no program."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.support.live_jobs import prepare, run_live
+from tests.support.supervised import need_supervisor
+
+from vc4lab.drm import events
+from vc4lab.drm.device import gpu
+from vc4lab.drm.device.device import DrmDevice
+from vc4lab.drm.events import CallAnswered, JobCounted, JobDone
+from vc4lab.drm.supervisor import supervisor
+from vc4lab.v3d.events import FrameDone, FrameDrawn
+
+
+@pytest.fixture(autouse=True)
+def _possible() -> None:
+    need_supervisor()
+
+
+def client() -> None:
+    live = Live(sys.argv[1])
+    for _ in range(2):
+        live.finish(live.submit())
+    print("done")
+
+
+def two_jobs(device: DrmDevice, folder: Path) -> str:
+    """A program that submits a job twice and waits for both."""
+    prepare("tri_amd64", folder)
+    return run_live(device, client, str(folder)).strip()
+
+
+def test_jobs_and_calls_are_heard_by_all(tmp_path: Path) -> None:
+    with DrmDevice(paced=False, threads=1) as device:
+        heard: list[list[Any]] = [[], []]
+        for list_ in heard:
+            device.gpu.job_counted.subscribe(list_.append)
+            device.gpu.job_done.subscribe(list_.append)
+            device.v3d.listeners.frame_done.subscribe(list_.append)
+            device.v3d.listeners.frame_drawn.subscribe(list_.append)
+        calls: list[CallAnswered] = []
+        device.supervisor.call_answered.subscribe(calls.append)
+        assert two_jobs(device, tmp_path) == "done"
+    assert heard[0] == heard[1]
+    kinds = [type(event) for event in heard[0]]
+    assert kinds == [FrameDrawn, FrameDone, JobCounted, JobDone] * 2
+    assert [event.seqno for event in heard[0] if isinstance(event, JobDone)] == [1, 2]
+    assert calls
+
+
+@pytest.mark.parametrize("place", ["counted", "done", "frame", "call"])
+def test_a_listener_that_raises_ends_the_run(place: str, tmp_path: Path) -> None:
+    def fails(_event: object) -> None:
+        raise LookupError(place)
+
+    with DrmDevice(paced=False, threads=1) as device:
+        listeners: Any = {
+            "counted": device.gpu.job_counted,
+            "done": device.gpu.job_done,
+            "frame": device.v3d.listeners.frame_done,
+            "call": device.supervisor.call_answered,
+        }[place]
+        one = listeners.subscribe(fails)
+        with pytest.raises(LookupError, match=place):
+            two_jobs(device, tmp_path)
+        one.close()
+        assert two_jobs(device, tmp_path) == "done"
+
+
+def test_no_event_is_made_without_a_listener(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def made(*_arguments: object) -> None:
+        raise AssertionError("an event that no one hears")
+
+    for module in (events, gpu, supervisor):
+        for name in ("JobCounted", "JobDone", "CallAnswered"):
+            if hasattr(module, name):
+                monkeypatch.setattr(module, name, made)
+    with DrmDevice(paced=False, threads=1) as device:
+        assert two_jobs(device, tmp_path) == "done"
