@@ -87,3 +87,11 @@ def test_commands(line):
     result = CliRunner().invoke(app, words)
     assert "Usage:" not in result.output, result.output
     assert result.exit_code in ((0, 3) if words[0] == "boot" else (0,)), result.output
+
+
+def test_files_that_extending_names_exist():
+    text = (ROOT / "docs" / "extending.md").read_text()
+    names = set(re.findall(r"`([a-z_0-9/]+\.py)`", text))
+    sources = [str(path.relative_to(ROOT)) for path in (ROOT / "src" / "vc4lab").rglob("*.py")]
+    assert len(names) > 15
+    assert not {name for name in names if not any(path.endswith("/" + name) for path in sources)}

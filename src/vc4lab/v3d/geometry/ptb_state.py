@@ -9,6 +9,7 @@ from typing import Any
 
 from vc4lab.records.declarations import (
     ClipperXyScaling,
+    ClipperZScale,
     ClipWindow,
     LineWidth,
     PointSize,
@@ -78,6 +79,10 @@ def update_limits(context: Value) -> None:
     limits(BinContext.at(context))
 
 
+CLIPPER = ids_of(BinnerState)
+assert (ClipperXyScaling.id, ClipperZScale.id) == CLIPPER, "a record without native code"
+
+
 @staged
 def _clipper(c: Any, identifier: int, payload: Value) -> None:
     """Two floats that stay out of the tile lists."""
@@ -130,7 +135,7 @@ def apply_state(context: Value, op: Value, record: Value) -> None:
     for identifier in sorted(STATE_RECORD_BYTES):
         if op == identifier:
             _cached(c, identifier, record)
-    for identifier in ids_of(BinnerState):
+    for identifier in CLIPPER:
         if op == identifier:
             _clipper(c, identifier, record + 1)
 

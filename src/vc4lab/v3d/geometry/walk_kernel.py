@@ -25,7 +25,7 @@ from vc4lab.records.declarations import (
     TileBinningMode,
     VertexArrayPrimitives,
 )
-from vc4lab.records.payload import BINNING, Frame, Primitives, Semaphore
+from vc4lab.records.payload import BINNING, BinnerState, Ignored, State
 from vc4lab.records.shader import GlShaderRecord, NvShaderRecord
 from vc4lab.records.use import ids_of
 from vc4lab.simd import (
@@ -355,7 +355,8 @@ SYSTEM: dict[int, Any] = {
     TileBinningMode.id: _configure,
 }
 DRAWS = (INDEXED, ARRAY)
-assert {*SYSTEM, *DRAWS} == set(ids_of(Frame, Semaphore, Primitives, native=BINNING))
+_BY_KIND = ids_of(Ignored, State, BinnerState, native=BINNING)
+assert {*SYSTEM, *DRAWS, *_BY_KIND} == set(wc.WALKED), "a record without native code"
 
 
 @kernel(args=(ptr, ptr, i32), returns=i32)

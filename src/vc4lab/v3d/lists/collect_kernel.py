@@ -56,7 +56,7 @@ CLEAR_COLOURS, MODE = ClearColours.id, TileRenderingMode.id
 SKIPPED = {kind.id: kind.size for kind in records_of(Ignored, State)}
 """Records that are walked later."""
 _OWN = (COORDINATES, SUB_LIST, WAIT, CLEAR_COLOURS, MODE, *STORES, *LOADS)
-assert {*_OWN, *SKIPPED} == set(COLLECTED)
+assert {*_OWN, *SKIPPED} == set(COLLECTED), "a record without native code"
 
 
 @staged
