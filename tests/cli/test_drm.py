@@ -6,6 +6,7 @@ import inspect
 import subprocess
 import sys
 import textwrap
+import time
 from pathlib import Path
 
 import pytest
@@ -187,6 +188,31 @@ def test_a_window_shows_the_screen_and_closing_it_ends_the_programs(
         capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
     assert (result.returncode, result.stdout) == (0, ""), result.stderr
+    assert shot.is_file()
+
+
+def test_a_window_that_stays_is_closed_by_sigterm_and_its_picture_saved(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    pytest.importorskip("pygame", reason="pygame-ce is not installed")
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    shot = tmp_path / "shot.png"
+    running = subprocess.Popen(
+        [sys.executable, "-m", "vc4lab", "drm", "--window", "--screenshot", str(shot), "--",
+         sys.executable, "-c", flips(3)],
+        stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        assert running.stderr is not None
+        for line in running.stderr:
+            if "the window stays" in line:
+                break
+        time.sleep(0.2)
+        running.terminate()
+        assert running.wait(60) == 130
+    finally:
+        running.kill()
+        running.communicate()
     assert shot.is_file()
 
 

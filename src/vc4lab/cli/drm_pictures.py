@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -95,15 +96,18 @@ class DrmPictures:
     def stay(self) -> bool:
         """The program ended by itself: its picture stays until the window is closed.
 
-        False if Ctrl-C closed it.
+        False if Ctrl-C or SIGTERM closed it: what is asked for is still saved.
         """
         window = self.window
-        if window is not None and window.painted and not window.closed:
+        if window is not None and window.has_picture and not window.closed:
             say("the window stays until it is closed")
+            held = signal.signal(signal.SIGTERM, signal.default_int_handler)
             try:
                 window.stay()
             except KeyboardInterrupt:
                 return False
+            finally:
+                signal.signal(signal.SIGTERM, held)
         return True
 
     def close(self) -> None:

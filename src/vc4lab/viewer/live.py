@@ -81,11 +81,14 @@ class LiveWindow:
 
     def stay(self) -> None:
         """Wait until the person closes the window, or Ctrl-C; at once if there never was one."""
-        while not self.closed and self._thread.is_alive():
-            # in this order: a picture is always in one of the three
-            if not (self._fresh or self._painting or self.painted):
-                return
+        while self.has_picture and not self.closed and self._thread.is_alive():
             self._thread.join(0.1)
+
+    @property
+    def has_picture(self) -> bool:
+        """Whether there is a picture in the window, or one on its way there."""
+        # in this order: a picture is always in one of the three
+        return bool(self._fresh or self._painting or self.painted)
 
     def close(self) -> None:
         """Take the window away."""
