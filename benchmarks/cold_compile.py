@@ -36,7 +36,7 @@ def _measure() -> list[list[tuple[str, float]]]:
     from vc4lab.drm.recorded.replay import replay
     from vc4lab.simd import native
     from vc4lab.v3d.fragment import pipeline
-    from vc4lab.v3d.geometry import vertex
+    from vc4lab.v3d.vertex import pipeline as vertex
 
     found: list[tuple[str, float]] = []
     compiled: list[str] = []

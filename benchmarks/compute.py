@@ -13,10 +13,10 @@ from typing import Any
 
 from vc4lab.diagnostics import Reporter
 from vc4lab.memory import GuestMemory
-from vc4lab.qpu.assembler import assemble
+from vc4lab.qpu.text.assembler import assemble
 from vc4lab.v3d.registers import QPUS
-from vc4lab.v3d.scheduler import UserPrograms
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
+from vc4lab.v3d.user_programs.scheduler import UserPrograms
 
 PUBLISHED_SILICON = 220.0
 PUBLISHED_EMULATOR = 14.5

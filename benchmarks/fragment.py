@@ -15,21 +15,21 @@ import numpy as np
 from tests.support.programs import GOURAUD
 
 from vc4lab.memory import GuestMemory
-from vc4lab.qpu.assembler import assemble
+from vc4lab.qpu.text.assembler import assemble
 from vc4lab.v3d.fragment.pipeline import fragment_pipeline
-from vc4lab.v3d.fragment.samples import raster
-from vc4lab.v3d.fragment.surface import Surface
-from vc4lab.v3d.fragment.texture_state import describe_texture
-from vc4lab.v3d.fragment.tile_context import (
+from vc4lab.v3d.pse.samples import raster
+from vc4lab.v3d.pse.triangle_setup import triangle_setup
+from vc4lab.v3d.state.surface import Surface
+from vc4lab.v3d.state.tile_context import (
     SETUPS,
     STATUS_OK,
     DrawParams,
     FragmentKey,
     TileContext,
 )
-from vc4lab.v3d.fragment.tile_job import FrameWork
-from vc4lab.v3d.fragment.tiles import TileScheduler
-from vc4lab.v3d.fragment.triangle_setup import triangle_setup
+from vc4lab.v3d.tiles.job import FrameWork
+from vc4lab.v3d.tiles.scheduler import TileScheduler
+from vc4lab.v3d.tmu.state import describe_texture
 
 LIST_AT, UNIFORMS_AT, TEXTURE_AT = 0x1000, 0x8000, 0x400000
 FULL_TILES, SMALL_TRIANGLES = 50, 1000

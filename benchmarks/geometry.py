@@ -10,15 +10,15 @@ from typing import Any
 
 from vc4lab.diagnostics import Reporter
 from vc4lab.memory import GuestMemory
-from vc4lab.qpu.assembler import assemble
+from vc4lab.qpu.text.assembler import assemble
 from vc4lab.records import control
 from vc4lab.records.declarations import TileBinningMode
-from vc4lab.v3d.geometry.list_scanner import ListScanner
-from vc4lab.v3d.geometry.ptb import Binner
-from vc4lab.v3d.geometry.ptb_input import Coordinates, IndexSource
-from vc4lab.v3d.geometry.scan_context import NO_END
-from vc4lab.v3d.geometry.vertex import VertexContext, VertexKey, vertex_pipeline
-from vc4lab.v3d.geometry.vertex_context import buffer_bytes
+from vc4lab.v3d.ptb.binner import Binner
+from vc4lab.v3d.state.draw_input import Coordinates, IndexSource
+from vc4lab.v3d.tile_lists.scan_context import NO_END
+from vc4lab.v3d.tile_lists.scanner import ListScanner
+from vc4lab.v3d.vertex.context import buffer_bytes
+from vc4lab.v3d.vertex.pipeline import VertexContext, VertexKey, vertex_pipeline
 
 SIDE = 250
 """The mesh is a grid of SIDE x SIDE vertices."""

@@ -13,10 +13,10 @@ import random
 import time
 from typing import Any
 
-from vc4lab.qpu.environment import Environment
-from vc4lab.qpu.isa import NOP, AddOp, Alu, Mux, Pack
-from vc4lab.qpu.jit import emit_interleaved
-from vc4lab.qpu.program import Program
+from vc4lab.qpu.isa.encoding import NOP, AddOp, Alu, Mux, Pack
+from vc4lab.qpu.jit.emitter import emit_interleaved
+from vc4lab.qpu.program.program import Program
+from vc4lab.qpu.run.environment import Environment
 from vc4lab.simd import (
     FP_INVALID,
     FP_OVERFLOW,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import settings
 
-from vc4lab.v3d.patience import Patience
+from vc4lab.v3d.draws.patience import Patience
 
 # No test may fail because a machine is slow or because of luck: no deadline, the same examples
 # every time. `make fuzz` is the place for new examples.

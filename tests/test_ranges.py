@@ -16,10 +16,10 @@ from vc4lab.memory import GuestMemory
 from vc4lab.ranges import FRAMES, PIN, SECONDS, THREADS, Real, Whole
 from vc4lab.soc.boot.boot_extras import BootExtras
 from vc4lab.soc.debug.gdb_server import GdbServer
-from vc4lab.v3d.compute.experiment import Experiment
 from vc4lab.v3d.core import V3D
-from vc4lab.v3d.scheduler import UserPrograms
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
+from vc4lab.v3d.user_programs.experiment import Experiment
+from vc4lab.v3d.user_programs.scheduler import UserPrograms
 
 ROOT = Path(__file__).parents[1]
 HELLO = ROOT / "tests" / "soc" / "kernels" / "hello.img"

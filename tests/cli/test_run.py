@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from vc4lab.cli.exit_codes import ExitCode
 from vc4lab.cli.main import app
-from vc4lab.qpu.assembler import assemble
+from vc4lab.qpu.text.assembler import assemble
 
 NUMBERS = """
         bra -, 0                # never reached
@@ -211,7 +211,7 @@ def test_switches(tmp_path: Path) -> None:
 def test_endless_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A device is read up to a limit, and the message names it."""
     from vc4lab.cli import run as command
-    from vc4lab.v3d.compute import experiment
+    from vc4lab.v3d.user_programs import experiment
 
     monkeypatch.setattr(command, "LARGEST_PROGRAM", 1 << 20)
     monkeypatch.setattr(experiment, "LARGEST_AREA", 1 << 20)

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from tests.fuzz.fuzzer import Fuzzer, Plan, fuzzer
 
-from vc4lab.qpu.assembler import AssemblyError, assemble
-from vc4lab.qpu.disassembler import disassemble, disassemble_program
-from vc4lab.qpu.isa import Instruction
-from vc4lab.qpu.lint import lint
-from vc4lab.qpu.program import Program
+from vc4lab.qpu.isa.encoding import Instruction
+from vc4lab.qpu.program.program import Program
+from vc4lab.qpu.text.assembler import AssemblyError, assemble
+from vc4lab.qpu.text.disassembler import disassemble, disassemble_program
+from vc4lab.qpu.text.lint import lint
 
 _TOKENS = """
 mov fadd fsub fmul add sub shr asr ror shl min max and or xor not clz v8adds v8subs mul24 v8muld

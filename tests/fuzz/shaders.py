@@ -10,7 +10,7 @@ from tests.fuzz.fuzzer import Fuzzer, Plan, fuzzer, size_of, word
 from tests.qpu.qpu_programs import random_alu, random_branch, random_ldi, random_program
 
 from vc4lab.diagnostics import StrictStop
-from vc4lab.qpu.isa import NOP
+from vc4lab.qpu.isa.encoding import NOP
 
 CODE_AT = 0x0E00_0000
 """Where new programs lie; the addresses in shader records follow."""

@@ -21,7 +21,7 @@ from vc4lab.drm.kernel.built_job import WORKSPACE
 from vc4lab.drm.recorded.jobs import RecordedRun
 from vc4lab.memory import MEMORY_SIZE, GuestMemory
 from vc4lab.memory.guest import PAD
-from vc4lab.qpu.program_reader import program_at
+from vc4lab.qpu.program.reader import program_at
 from vc4lab.records.control import build, parse_list
 from vc4lab.records.declarations import Nop, WaitSemaphore
 from vc4lab.records.shader import NvShaderRecord, parse_gl_state

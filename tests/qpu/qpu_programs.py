@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from vc4lab.qpu.harness import KEYS
-from vc4lab.qpu.isa import NOP, Alu, Branch, LoadImmediate
+from vc4lab.qpu.isa.encoding import NOP, Alu, Branch, LoadImmediate
 
 END = [NOP.replace(signal=3).encode(), NOP.value, NOP.value]
 REGISTERS = 6  # few, so that instructions depend on each other

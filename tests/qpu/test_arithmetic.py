@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vc4lab.qpu import sfu
 from vc4lab.qpu.harness import Runner
-from vc4lab.qpu.numpy_ops import NumpyOps
-from vc4lab.qpu.operations import AddOp, MulOp
-from vc4lab.qpu.simd_ops import integer_low
-from vc4lab.qpu.unknowns import DEFAULTS
+from vc4lab.qpu.isa import sfu
+from vc4lab.qpu.isa.operations import AddOp, MulOp
+from vc4lab.qpu.isa.unknowns import DEFAULTS
+from vc4lab.qpu.jit.simd_ops import integer_low
+from vc4lab.qpu.run.numpy_ops import NumpyOps
 from vc4lab.simd import Function, Target, build, f32x16, load, ptr, store, targets
 
 sys.path.insert(0, str(Path(__file__).parent))

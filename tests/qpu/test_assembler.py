@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vc4lab.qpu.assembler import Assembly, AssemblyError, assemble
+from vc4lab.qpu.text.assembler import Assembly, AssemblyError, assemble
 
 VPM_PROGRAM = """
 .set vw_layout, function vw_layout(a, b, c) { return (c | 0xa00 | a << 12 | b << 20); } vw_layout

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from vc4lab.qpu.harness import Outcome, Runner
-from vc4lab.qpu.isa import NOP, AddOp, Alu, MulOp, Pack
+from vc4lab.qpu.isa.encoding import NOP, AddOp, Alu, MulOp, Pack
 
 DATA = Path(__file__).parents[1] / "data" / "chip"
 END = [NOP.replace(signal=3).encode(), NOP.value, NOP.value]

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vc4lab.qpu.environment import RegisterKey, Unsupported
 from vc4lab.qpu.harness import StagedEnvironment, run_program
-from vc4lab.qpu.jit import emit_interleaved
-from vc4lab.qpu.program import Program
+from vc4lab.qpu.jit.emitter import emit_interleaved
+from vc4lab.qpu.program.program import Program
+from vc4lab.qpu.run.environment import RegisterKey, Unsupported
 from vc4lab.simd import Function, Target, build, const, i32x16, load, ptr, store, targets
 
 sys.path.insert(0, str(Path(__file__).parent))

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vc4lab.qpu.environment import Environment, Unsupported
 from vc4lab.qpu.harness import Outcome, run_program
-from vc4lab.qpu.interpreter import Interpreter, Step
-from vc4lab.qpu.program import Program
-from vc4lab.qpu.unknowns import DEFAULTS, ROWS
+from vc4lab.qpu.isa.unknowns import DEFAULTS, ROWS
+from vc4lab.qpu.program.program import Program
+from vc4lab.qpu.run.environment import Environment, Unsupported
+from vc4lab.qpu.run.interpreter import Interpreter, Step
 
 sys.path.insert(0, str(Path(__file__).parent))
 from qpu_programs import END, alu, branch, ldi

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vc4lab.qpu.isa import (
+from vc4lab.qpu.isa.encoding import (
     NOP,
     NOP_WORD,
     SMALL_IMMEDIATES,

@@ -12,9 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vc4lab.qpu.assembler import assemble
-from vc4lab.qpu.disassembler import disassemble
-from vc4lab.qpu.isa import (
+from vc4lab.qpu.isa.encoding import (
     SMALL_IMMEDIATES,
     AddOp,
     Alu,
@@ -30,6 +28,8 @@ from vc4lab.qpu.isa import (
     Signal,
     Unpack,
 )
+from vc4lab.qpu.text.assembler import assemble
+from vc4lab.qpu.text.disassembler import disassemble
 
 DATA = Path(__file__).parents[1] / "data" / "qpu" / "mesa-disassembly.json.gz"
 LINES: dict[str, str] = json.loads(gzip.decompress(DATA.read_bytes()))["lines"]

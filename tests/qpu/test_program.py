@@ -7,10 +7,10 @@ import struct
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vc4lab.qpu.isa import NOP, Branch, Signal
-from vc4lab.qpu.program import Program
-from vc4lab.qpu.program_reader import reach, read_program
-from vc4lab.qpu.registers import Write
+from vc4lab.qpu.isa.encoding import NOP, Branch, Signal
+from vc4lab.qpu.isa.registers import Write
+from vc4lab.qpu.program.program import Program
+from vc4lab.qpu.program.reader import reach, read_program
 
 END = NOP.replace(signal=Signal.PROGRAM_END).encode()
 NO = NOP.encode()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from vc4lab.qpu.assembler import assemble
-from vc4lab.qpu.program import Program
-from vc4lab.qpu.uniform_stream import MOST_INSTRUCTIONS, StreamLayout, stream_layout
+from vc4lab.qpu.program.program import Program
+from vc4lab.qpu.program.uniform_stream import MOST_INSTRUCTIONS, StreamLayout, stream_layout
+from vc4lab.qpu.text.assembler import assemble
 
 START = 0x1000
 END = "nop ; nop ; ldtmu0\nnop ; nop ; thrend\nnop\nnop\n"

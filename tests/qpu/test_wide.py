@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from vc4lab.qpu.assembler import assemble
-from vc4lab.qpu.environment import Environment, Unsupported
-from vc4lab.qpu.interpreter import Interpreter
-from vc4lab.qpu.program import Program
-from vc4lab.qpu.unknowns import DEFAULTS
-from vc4lab.qpu.wide import PROBE_AFTER, WideEnvironment, run_wide
+from vc4lab.qpu.isa.unknowns import DEFAULTS
+from vc4lab.qpu.program.program import Program
+from vc4lab.qpu.run.environment import Environment, Unsupported
+from vc4lab.qpu.run.interpreter import Interpreter
+from vc4lab.qpu.run.wide import PROBE_AFTER, WideEnvironment, run_wide
+from vc4lab.qpu.text.assembler import assemble
 
 BLOCKS = 7
 

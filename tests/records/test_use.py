@@ -35,10 +35,10 @@ from vc4lab.records.use import (
     ids_of,
     records_of,
 )
+from vc4lab.v3d.cle.handlers import executes, handlers_of
 from vc4lab.v3d.core import V3D
-from vc4lab.v3d.fragment.texture_state import LevelLayout
-from vc4lab.v3d.lists.handlers import executes, handlers_of
-from vc4lab.v3d.lists.render_state import RenderState
+from vc4lab.v3d.state.render_state import RenderState
+from vc4lab.v3d.tmu.state import LevelLayout
 
 KINDS = (Flow, Ignored, Semaphore, Frame, Primitives, Compressed, State, BinnerState)
 

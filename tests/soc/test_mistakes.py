@@ -11,7 +11,7 @@ from tests.support.elf import make_elf
 from tests.support.jobs import nv_vertex
 
 from vc4lab.diagnostics import Reporter, StrictStop, catalogue, explain
-from vc4lab.qpu.assembler import assemble
+from vc4lab.qpu.text.assembler import assemble
 from vc4lab.records.control import build
 from vc4lab.soc.address.open_bus import why_nothing
 from vc4lab.soc.devices.serial import SerialPort

@@ -6,7 +6,7 @@ import struct
 
 import pytest
 
-from vc4lab.qpu.assembler import assemble
+from vc4lab.qpu.text.assembler import assemble
 
 AT, LIST, CODE, DATA = 0x100000, 0x110000, 0x120000, 0x130000
 MAILBOX = 0xB880

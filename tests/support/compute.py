@@ -10,10 +10,10 @@ import numpy as np
 
 from vc4lab.diagnostics import Reporter
 from vc4lab.memory import GuestMemory
-from vc4lab.qpu.assembler import assemble
-from vc4lab.v3d.compute.state import vpm_bytes
-from vc4lab.v3d.scheduler import UserPrograms
+from vc4lab.qpu.text.assembler import assemble
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
+from vc4lab.v3d.user_programs.scheduler import UserPrograms
+from vc4lab.v3d.user_programs.state import vpm_bytes
 
 CODE, UNIFORMS, DATA = 0x10000, 0x40000, 0x100000
 ENGINES = ("interpreter", "jit")

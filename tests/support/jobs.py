@@ -6,7 +6,7 @@ import struct
 from dataclasses import dataclass, field
 
 from vc4lab.memory import GuestMemory
-from vc4lab.qpu.assembler import assemble
+from vc4lab.qpu.text.assembler import assemble
 from vc4lab.records.control import build
 from vc4lab.v3d.core import V3D
 

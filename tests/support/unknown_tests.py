@@ -85,7 +85,7 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
             "vpu_misaligned=works",
         ),
     },
-    "tests/v3d/compute/test_switches.py": {
+    "tests/v3d/user_programs/test_switches.py": {
         "test_conditional_writes_of_the_uniforms_address": ("uniforms_address_condition=ignored",),
         "test_long_pitches": ("vdr_stride_bits=13", "vdr_stride_bits=16"),
         "test_long_strides": ("vdw_stride_bits=13",),
@@ -100,7 +100,7 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
             "dma_subword=lanes",
         ),
     },
-    "tests/v3d/compute/test_vpm_dma.py": {
+    "tests/v3d/user_programs/test_vpm_dma.py": {
         "test_a_stride_survives_the_program": ("dma_setup_start=kept",),
         "test_block_mode_of_other_shapes": ("vdw_blockmode=packed",),
         "test_narrow_reads_with_a_sign": ("vpm_read_extension=sign",),
@@ -111,10 +111,10 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
             "vdr_vertical_wrap=group",
         ),
     },
-    "tests/v3d/fragment/test_coverage.py": {
+    "tests/v3d/pse/test_coverage.py": {
         "test_bottom_left_rule_gives_the_lowest_row_to_the_other_side": ("fill_rule=bottom-left",),
     },
-    "tests/v3d/fragment/test_coverage_pipe.py": {
+    "tests/v3d/pse/test_coverage_pipe.py": {
         "test_four_windings": ("coverage_winding=saturate",),
         "test_multisample_frames_keep_coverage_where_the_choice_says": (
             "coverage_multisample=copies",
@@ -143,7 +143,7 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
     "tests/v3d/fragment/test_primitives.py": {
         "test_rectangular_lines_are_an_option": ("line_shape=rectangle",),
     },
-    "tests/v3d/fragment/test_stores.py": {
+    "tests/v3d/tlb/test_stores.py": {
         "test_undithered_565": ("rounding_565=truncate",),
         "test_zs_z_only_and_clear": ("z_only_stencil=stored",),
     },
@@ -160,7 +160,7 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
         "test_depth_in_steps": ("depth_rounding=truncate", "depth_rounding=nearest"),
         "test_units_of_the_depth_offset": ("depth_offset_unit=float",),
     },
-    "tests/v3d/fragment/test_tmu_switches.py": {
+    "tests/v3d/tmu/test_tmu_switches.py": {
         "test_cube_maps_can_take_each_lanes_own_face": ("tmu_cube_lod=each_face",),
         "test_cube_maps_repeat_inside_their_faces": ("tmu_cube_wrap=clamp",),
         "test_half_floats_are_filtered": (
@@ -187,16 +187,16 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
             "tmu_yuyv_order=vuy",
         ),
     },
-    "tests/v3d/fragment/test_wide_colour.py": {
+    "tests/v3d/tlb/test_wide_colour.py": {
         "test_clear_words_in_32_bit_frames": ("clear_colour_words=columns",),
         "test_dumps_come_back": ("dump_64_bit=pixels",),
     },
-    "tests/v3d/geometry/test_clipper.py": {
+    "tests/v3d/ptb/test_clipper.py": {
         "test_end_of_a_line_loop_is_a_switch": ("line_loop_end=first_last",),
         "test_guard_band_is_a_switch": ("guard_band=viewport",),
         "test_order_of_clipper_z_is_a_switch": ("clipper_z_order=offset_first",),
     },
-    "tests/v3d/geometry/test_switches.py": {
+    "tests/v3d/ptb/test_switches.py": {
         "test_facing_in_the_binner": ("binner_facing=yes",),
         "test_far_plane_of_the_clipper": ("clipper_far=left",),
         "test_height_of_tiles_in_double_buffer_frames": ("double_buffer_tile=full",),
@@ -204,11 +204,11 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
         "test_state_behind_a_reset": ("state_after_reset=reset",),
         "test_weights_of_clip_records": ("clip_weights=projected",),
     },
-    "tests/v3d/lists/test_binner.py": {
+    "tests/v3d/cle/test_binner.py": {
         "test_an_index_above_the_maximum": ("index_error=skip",),
         "test_small_overspill_blocks": ("bpos_small=taken",),
     },
-    "tests/v3d/lists/test_direct.py": {
+    "tests/v3d/tile_lists/test_direct.py": {
         "test_inline_lists_and_continued_fans": (
             "vg_dummy=restart",
             "vg_continuation=one",
@@ -225,7 +225,7 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
         "test_registers_that_nobody_describes": ("undocumented_registers=zero",),
         "test_the_level_2_cache_switch": ("l2cactl_both=enable",),
     },
-    "tests/v3d/lists/test_list_formats.py": {
+    "tests/v3d/tile_lists/test_list_formats.py": {
         "test_the_rendering_list_says_another_format": ("tile_list_format=separate",),
     },
     "tests/v3d/test_switches.py": {

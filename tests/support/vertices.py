@@ -6,9 +6,9 @@ import ctypes
 
 import numpy as np
 
-from vc4lab.qpu.assembler import assemble
-from vc4lab.v3d.geometry.vertex import vertex_pipeline
-from vc4lab.v3d.geometry.vertex_context import DONE, VertexContext, buffer_bytes
+from vc4lab.qpu.text.assembler import assemble
+from vc4lab.v3d.vertex.context import DONE, VertexContext, buffer_bytes
+from vc4lab.v3d.vertex.pipeline import vertex_pipeline
 
 ENGINES = ("jit", "exact", "interpreter")
 UNIFORMS, ARRAYS = 0x2000, 0x10000

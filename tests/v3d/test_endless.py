@@ -10,13 +10,15 @@ import pytest
 from tests.support.jobs import viewport
 from tests.v3d.test_frames import ARRAY, BACKGROUND, CORNERS, RED, Frame, solid, triangle
 
-from vc4lab.qpu import environment
-from vc4lab.qpu.environment import DOUBT_BUDGET, ENDING_BUDGET, INSTRUCTION_BUDGET
-from vc4lab.qpu.wide import WideInterpreter
+from vc4lab.qpu.run import environment
+from vc4lab.qpu.run.environment import DOUBT_BUDGET, ENDING_BUDGET, INSTRUCTION_BUDGET
+from vc4lab.qpu.run.wide import WideInterpreter
 from vc4lab.records.control import build
-from vc4lab.v3d.fragment import golden_draw, tile_job, tiles
-from vc4lab.v3d.fragment.tiles import TileScheduler
-from vc4lab.v3d.lists import draw_pipelines
+from vc4lab.v3d.draws import pipelines as draw_pipelines
+from vc4lab.v3d.golden import draw as golden_draw
+from vc4lab.v3d.tiles import job as tile_job
+from vc4lab.v3d.tiles import scheduler as tiles
+from vc4lab.v3d.tiles.scheduler import TileScheduler
 
 ENGINES = ("jit", "interpreter")
 BLUE = 0xFFFF0000
@@ -323,7 +325,7 @@ def gl_shader(frame: Frame, coordinate: int, vertex: int) -> bytes:
 @pytest.mark.parametrize("stage", ["coordinate", "vertex"])
 def test_an_endless_vertex_shader(stage: str, engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Many draws with it, in a list that is walked natively: one overrun, one message."""
-    from vc4lab.v3d.geometry import vertex
+    from vc4lab.v3d.vertex import pipeline as vertex
 
     frame = Frame(engine=engine)
     statuses = []

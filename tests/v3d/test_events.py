@@ -10,9 +10,11 @@ from tests.support.frames import RED, Frame, solid
 from tests.support.jobs import BFC, CT1EA, RFC, nv_vertex, viewport
 
 from vc4lab.listeners import Listeners
-from vc4lab.qpu.assembler import assemble
+from vc4lab.qpu.text.assembler import assemble
 from vc4lab.records.control import build
 from vc4lab.v3d import core, events, program_registers, status_registers
+from vc4lab.v3d.checks import addresses
+from vc4lab.v3d.draws import frame as frame_module
 from vc4lab.v3d.events import (
     BinningDone,
     CachesCleared,
@@ -25,11 +27,9 @@ from vc4lab.v3d.events import (
     ProgramStarted,
     V3DListeners,
 )
-from vc4lab.v3d.fragment import tile_records
-from vc4lab.v3d.lists import addresses
-from vc4lab.v3d.lists import frame as frame_module
 from vc4lab.v3d.memory_uses import Use
 from vc4lab.v3d.registers import BY_NAME
+from vc4lab.v3d.tiles import records as tile_records
 
 TRIANGLE = b"".join(nv_vertex(x, y, 0.5, 1.0) for x, y in ((5, 5), (5, 60), (60, 5)))
 INTENA, INTCTL = BY_NAME["INTENA"].offset, BY_NAME["INTCTL"].offset

@@ -13,7 +13,7 @@ from tests.support.programs import LOOP
 
 from vc4lab.diagnostics import Reporter
 from vc4lab.memory import GuestMemory
-from vc4lab.qpu.assembler import assemble
+from vc4lab.qpu.text.assembler import assemble
 from vc4lab.records.control import build
 from vc4lab.v3d.core import V3D
 from vc4lab.v3d.job_time import JobCounts, job_clocks

@@ -9,12 +9,14 @@ import pytest
 from tests.support.jobs import viewport
 from tests.v3d.test_frames import ARRAY, BACKGROUND, CORNERS, RED, Frame, solid, triangle
 
-from vc4lab.qpu import flow, wide
-from vc4lab.qpu.assembler import assemble
-from vc4lab.qpu.environment import UNCOMPILED_BUDGET
+from vc4lab.qpu.jit import flow
+from vc4lab.qpu.run import wide
+from vc4lab.qpu.run.environment import UNCOMPILED_BUDGET
+from vc4lab.qpu.text.assembler import assemble
 from vc4lab.records.control import build
-from vc4lab.v3d.fragment import interpreted_queue
-from vc4lab.v3d.lists import draws, vertices
+from vc4lab.v3d.draws import preparation as draws
+from vc4lab.v3d.golden import queue as interpreted_queue
+from vc4lab.v3d.vertex import jobs as vertices
 
 ENGINES = ("jit", "interpreter")
 SLOTS = "    nop\n    nop\n    nop\n"

@@ -8,14 +8,14 @@ from tests.support.frames import BACKGROUND, RED, Frame, solid
 from tests.support.jobs import CT0CA, CT0EA, nv_vertex, viewport
 from tests.v3d.fragment.scene import Scene, vertex
 from tests.v3d.fragment.test_primitives import LINE
-from tests.v3d.fragment.test_stores import SOURCE, TARGET, copy, get, put
-from tests.v3d.lists.test_xy_lists import XY_RHT, trapezoid, xy_list
+from tests.v3d.tile_lists.test_xy_lists import XY_RHT, trapezoid, xy_list
+from tests.v3d.tlb.test_stores import SOURCE, TARGET, copy, get, put
 
 from vc4lab.memory import GuestMemory
 from vc4lab.records.control import build
-from vc4lab.v3d.fragment.surface import Surface
-from vc4lab.v3d.fragment.tile_context import FragmentKey
 from vc4lab.v3d.registers import BY_NAME, ThreadControl
+from vc4lab.v3d.state.surface import Surface
+from vc4lab.v3d.state.tile_context import FragmentKey
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
 
 ENGINES = ("jit", "interpreter")

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from vc4lab.cli.replay import replay
 from vc4lab.v3d.events import FrameDrawn, TileDrawn
-from vc4lab.v3d.fragment.tile_context import DETAILED
+from vc4lab.v3d.state.tile_context import DETAILED
 from vc4lab.viewer.heat_map import LEGEND, STOPS, colour, heat_map, short, work_of_tiles
 
 JOBS = Path(__file__).parents[1] / "data" / "vc4-jobs"

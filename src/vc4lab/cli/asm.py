@@ -49,8 +49,8 @@ def asm(
     Broken instruction restrictions are shown as warnings.
     """
     from vc4lab.diagnostics.catalogue import severity_of
-    from vc4lab.qpu.assembler import MAX_SOURCE, AssemblyError, assemble
-    from vc4lab.qpu.lint import lint
+    from vc4lab.qpu.text.assembler import MAX_SOURCE, AssemblyError, assemble
+    from vc4lab.qpu.text.lint import lint
 
     shown = "<stdin>" if file == "-" else file
     try:

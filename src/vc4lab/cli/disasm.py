@@ -45,8 +45,8 @@ def disasm(
     ] = 0,
 ) -> None:
     """Disassemble QPU instructions."""
-    from vc4lab.qpu.disassembler import disassemble
-    from vc4lab.qpu.isa import INSTRUCTION_BYTES, words_of
+    from vc4lab.qpu.isa.encoding import INSTRUCTION_BYTES, words_of
+    from vc4lab.qpu.text.disassembler import disassemble
 
     try:
         data = read_source(file, LARGEST_INPUT)

@@ -190,7 +190,7 @@ def _save_tiles(
     save: Callable[[Image, Path], None],
 ) -> None:
     """`--tiles`: a table of all jobs or a picture of the last one, over the run's picture."""
-    from vc4lab.v3d.fragment.tile_context import COUNTERS, DETAILED
+    from vc4lab.v3d.state.tile_context import COUNTERS, DETAILED
     from vc4lab.viewer.heat_map import heat_map, table
 
     if target.suffix.lower() == ".csv":

@@ -16,7 +16,7 @@ from vc4lab.ranges import BUDGET, QPU_COUNT, THREADS
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Diagnostic
-    from vc4lab.v3d.compute.experiment import Experiment, Report
+    from vc4lab.v3d.user_programs.experiment import Experiment, Report
 
 BINARY, HEX = ".bin", ".hex"
 LARGEST_PROGRAM = 4 << 20
@@ -82,7 +82,7 @@ def run(
     What is wrong with it is reported; --strict stops at the first error.
     """
     from vc4lab.diagnostics import Reporter, StrictStop
-    from vc4lab.v3d.compute.experiment import Experiment
+    from vc4lab.v3d.user_programs.experiment import Experiment
 
     reporter = Reporter(strict)
     source = _read(program, entry)
@@ -133,8 +133,8 @@ class _Source:
 
     def show(self, item: Diagnostic) -> None:
         """Print a message, with the line of the source it is about."""
-        from vc4lab.qpu.isa import INSTRUCTION_BYTES
-        from vc4lab.v3d.compute.experiment import CODE
+        from vc4lab.qpu.isa.encoding import INSTRUCTION_BYTES
+        from vc4lab.v3d.user_programs.experiment import CODE
 
         typer.echo(str(item), err=True)
         if item.address is not None:
@@ -145,7 +145,7 @@ class _Source:
 
 
 def _read(path: Path, entry: str | None) -> _Source:
-    from vc4lab.qpu.assembler import AssemblyError, assemble
+    from vc4lab.qpu.text.assembler import AssemblyError, assemble
 
     try:
         data = read_file(path, LARGEST_PROGRAM)

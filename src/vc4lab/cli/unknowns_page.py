@@ -8,13 +8,13 @@ from __future__ import annotations
 from vc4lab.diagnostics.unknown import Unknown
 from vc4lab.drm.cpu_memory.unknowns import ROWS as CPU_MEMORY
 from vc4lab.drm.kms.unknowns import ROWS as DISPLAY
-from vc4lab.qpu.unknowns import ROWS as QPU
+from vc4lab.qpu.isa.unknowns import ROWS as QPU
 from vc4lab.soc.unknowns import ROWS as BOARD
-from vc4lab.v3d.compute.unknowns import ROWS as COMPUTE
-from vc4lab.v3d.fragment.texture_unknowns import ROWS as TEXTURES
-from vc4lab.v3d.fragment.unknowns import ROWS as TILES
 from vc4lab.v3d.register_unknowns import ROWS as REGISTERS
+from vc4lab.v3d.tlb.unknowns import ROWS as TILES
+from vc4lab.v3d.tmu.unknowns import ROWS as TEXTURES
 from vc4lab.v3d.unknowns import ROWS as LISTS
+from vc4lab.v3d.user_programs.unknowns import ROWS as COMPUTE
 
 HEAD = """\
 # What no document says

@@ -12,6 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from vc4lab.qpu.isa.ops import Mask, Word
+from vc4lab.qpu.isa.unknowns import DEFAULTS, Settings
+from vc4lab.qpu.jit.core import Final
+from vc4lab.qpu.jit.emitter import emit_program
+from vc4lab.qpu.program.program import Program
+from vc4lab.qpu.run.environment import Environment, RegisterKey
+from vc4lab.qpu.run.execute import ALL_FLAGS
+from vc4lab.qpu.run.interpreter import Interpreter, TraceHook
 from vc4lab.simd import (
     FP_INVALID,
     FP_OVERFLOW,
@@ -33,15 +41,6 @@ from vc4lab.simd import (
     umin,
     var,
 )
-
-from .environment import Environment, RegisterKey
-from .execute import ALL_FLAGS
-from .interpreter import Interpreter, TraceHook
-from .jit import emit_program
-from .jit_core import Final
-from .ops import Mask, Word
-from .program import Program
-from .unknowns import DEFAULTS, Settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable

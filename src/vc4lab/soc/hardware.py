@@ -348,8 +348,8 @@ class Hardware(ABC):
         engine, unknowns, factory = self._v3d_settings
         if factory is not None:
             return factory(self.memory, self.reporter)
+        from vc4lab.v3d.checks.addresses import DIRECT
         from vc4lab.v3d.core import V3D
-        from vc4lab.v3d.lists.addresses import DIRECT
 
         v3d = V3D(self.memory, self.reporter, engine=engine, unknowns=unknowns)
         v3d.lint.addresses.has_direct_bus = self.board.alias >> 30 == DIRECT

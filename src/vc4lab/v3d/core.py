@@ -15,24 +15,24 @@ from typing import TYPE_CHECKING, Any
 from vc4lab.diagnostics import Reporter
 from vc4lab.listeners import OneListener
 from vc4lab.ranges import ENGINES, THREADS, check_word
+from vc4lab.v3d.checks.hints import Lint
+from vc4lab.v3d.checks.order import OrderCheck
+from vc4lab.v3d.cle.binning import BinningStage
+from vc4lab.v3d.cle.executor import ControlListExecutor
+from vc4lab.v3d.cle.rendering import RenderingStage
+from vc4lab.v3d.cle.thread import ListThread, report_vain_waits, waiting_reasons
 from vc4lab.v3d.counters import PerformanceCounters, coverage_counts
+from vc4lab.v3d.draws.frame import FrameRenderer
 from vc4lab.v3d.events import BinningDone, FrameDone, InterruptLine, V3DListeners
 from vc4lab.v3d.list_registers import ListRegisters
-from vc4lab.v3d.lists.binning import BinningStage
-from vc4lab.v3d.lists.cle import ControlListExecutor
-from vc4lab.v3d.lists.frame import FrameRenderer
-from vc4lab.v3d.lists.lint import Lint
-from vc4lab.v3d.lists.order import OrderCheck
-from vc4lab.v3d.lists.rendering import RenderingStage
-from vc4lab.v3d.lists.thread import ListThread, report_vain_waits, waiting_reasons
 from vc4lab.v3d.memory_uses import Use
 from vc4lab.v3d.program_registers import ProgramRegisters
 from vc4lab.v3d.progress import ENDS, FLUSH, FRAME, INTERRUPT, PROGRAM, Progress
 from vc4lab.v3d.registers import INERT, REGISTERS, Access, Interrupts, Register
-from vc4lab.v3d.scheduler import UserPrograms
 from vc4lab.v3d.shader_interrupts import ShaderInterrupts
 from vc4lab.v3d.status_registers import StatusRegisters
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
+from vc4lab.v3d.user_programs.scheduler import UserPrograms
 
 if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory

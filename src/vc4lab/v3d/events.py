@@ -19,13 +19,22 @@ the work at hand is done to its end, and the access to the V3D's bus that had it
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from vc4lab.listeners import Listeners
 
 if TYPE_CHECKING:
-    from vc4lab.v3d.lists.thread import ListThread
     from vc4lab.v3d.memory_uses import Use
+
+
+class ThreadState(Protocol):
+    """A list thread, as far as its events say: see `cle/thread.py`."""
+
+    number: int
+    end: int
+    current: int
+    running: bool
+    error: bool
 
 
 class JobStarted(NamedTuple):
@@ -143,14 +152,14 @@ class V3DListeners:
     def _failed(self, failure: Exception) -> None:
         self.keep(failure)
 
-    def job(self, thread: ListThread) -> None:
+    def job(self, thread: ThreadState) -> None:
         """A list thread runs from now on."""
         if self.job_started.subscriptions:
             self.job_started.tell(JobStarted(thread.number, thread.current, thread.end))
         if self.job_ended.subscriptions:
             self._end_untold[thread.number] = True
 
-    def tell_ends(self, threads: Sequence[ListThread]) -> None:
+    def tell_ends(self, threads: Sequence[ThreadState]) -> None:
         """Which of the list threads have stopped since `job`."""
         for thread in threads:
             if self._end_untold[thread.number] and not thread.running:

@@ -13,9 +13,9 @@ from vc4lab.v3d.memory_uses import Use
 from vc4lab.v3d.registers import Errors
 
 if TYPE_CHECKING:
-    from vc4lab.qpu.program import Program
-    from vc4lab.v3d.compute.qpu import Request
+    from vc4lab.qpu.program.program import Program
     from vc4lab.v3d.register_owner import RegisterOwner
+    from vc4lab.v3d.user_programs.qpu import Request
 
 
 class ProgramRegisters:

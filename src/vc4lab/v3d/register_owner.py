@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from vc4lab.v3d.checks.hints import Lint
+    from vc4lab.v3d.cle.binning import BinningStage
+    from vc4lab.v3d.cle.thread import ListThread
+    from vc4lab.v3d.draws.frame import FrameRenderer
     from vc4lab.v3d.events import V3DListeners
-    from vc4lab.v3d.lists.binning import BinningStage
-    from vc4lab.v3d.lists.frame import FrameRenderer
-    from vc4lab.v3d.lists.lint import Lint
-    from vc4lab.v3d.lists.thread import ListThread
     from vc4lab.v3d.progress import Progress
-    from vc4lab.v3d.scheduler import UserPrograms
     from vc4lab.v3d.unknowns import Unknowns
+    from vc4lab.v3d.user_programs.scheduler import UserPrograms
 
 
 class RegisterOwner(Protocol):

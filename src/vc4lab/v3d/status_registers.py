@@ -12,8 +12,8 @@ from vc4lab.v3d.events import CachesCleared
 from vc4lab.v3d.registers import Interrupts
 
 if TYPE_CHECKING:
+    from vc4lab.v3d.cle.binning import BinningStage
     from vc4lab.v3d.events import V3DListeners
-    from vc4lab.v3d.lists.binning import BinningStage
     from vc4lab.v3d.unknowns import Unknowns
 
 OUTOMEM = Interrupts.OUTOMEM.mask

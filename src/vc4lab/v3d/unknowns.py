@@ -8,11 +8,11 @@ QPU have theirs in their own rooms, and this module puts all of them into the ta
 from __future__ import annotations
 
 from vc4lab.diagnostics.unknown import DEFAULT_UNKNOWNS, Unknown, Unknowns, register
-from vc4lab.qpu.unknowns import ROWS as QPU_ROWS
-from vc4lab.v3d.compute.unknowns import ROWS as COMPUTE_ROWS
-from vc4lab.v3d.fragment.texture_unknowns import ROWS as TEXTURE_ROWS
-from vc4lab.v3d.fragment.unknowns import ROWS as FRAGMENT_ROWS
+from vc4lab.qpu.isa.unknowns import ROWS as QPU_ROWS
 from vc4lab.v3d.register_unknowns import ROWS as REGISTER_ROWS
+from vc4lab.v3d.tlb.unknowns import ROWS as FRAGMENT_ROWS
+from vc4lab.v3d.tmu.unknowns import ROWS as TEXTURE_ROWS
+from vc4lab.v3d.user_programs.unknowns import ROWS as COMPUTE_ROWS
 
 __all__ = ["DEFAULT_UNKNOWNS", "ROWS", "Unknown", "Unknowns"]
 

@@ -11,7 +11,7 @@ import pytest
 from tests.support.live_jobs import prepare, run_live, shader_index
 
 from vc4lab.drm.device.device import DrmDevice
-from vc4lab.qpu.assembler import assemble
+from vc4lab.qpu.text.assembler import assemble
 
 ENDLESS = ":a\nbrr -, a\nnop\nnop\nnop\nnop\nthrend\nnop\nnop"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.support.live_jobs import prepare, run_live, shader_index
 
 from vc4lab.drm.device.device import DrmDevice
-from vc4lab.qpu.assembler import assemble
+from vc4lab.qpu.text.assembler import assemble
 
 GREEN = """
     ldi r0, 0xff00ff00

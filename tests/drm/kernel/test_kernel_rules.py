@@ -12,8 +12,8 @@ from vc4lab.drm.kernel.jobs import check_submit, check_tiles
 from vc4lab.drm.kernel.shader_rules import Violation, check_shader
 from vc4lab.drm.kernel.texture_rules import lookup_problem, texture_problem
 from vc4lab.drm.uapi.submit import Buffer, JobError, Submit
-from vc4lab.qpu.assembler import assemble
-from vc4lab.qpu.isa import Instruction, words_of
+from vc4lab.qpu.isa.encoding import Instruction, words_of
+from vc4lab.qpu.text.assembler import assemble
 from vc4lab.records.texture import TextureConfig, TextureType
 
 JOBS = Path(__file__).parents[2] / "data" / "vc4-jobs"

@@ -20,7 +20,7 @@ from vc4lab.drm.kernel.texture_rules import texture_problem
 from vc4lab.drm.recorded.jobs import RecordedJob, RecordedRun
 from vc4lab.drm.uapi.submit import NO_BUFFER, JobError, Submit, Surface
 from vc4lab.memory import GuestMemory
-from vc4lab.qpu.assembler import assemble
+from vc4lab.qpu.text.assembler import assemble
 from vc4lab.records import declarations as d
 from vc4lab.records.control import build, parse_list
 from vc4lab.records.shader import Attribute, GlShader, GlShaderRecord

@@ -20,9 +20,9 @@ from vc4lab.drm.recorded.byte_order import ByteOrder, ByteOrders, shader_byte_or
 from vc4lab.drm.recorded.jobs import RecordedRun
 from vc4lab.drm.uapi.submit import JobError
 from vc4lab.memory import GuestMemory
-from vc4lab.qpu.assembler import assemble
-from vc4lab.qpu.program import Program
-from vc4lab.qpu.program_reader import program_at
+from vc4lab.qpu.program.program import Program
+from vc4lab.qpu.program.reader import program_at
+from vc4lab.qpu.text.assembler import assemble
 from vc4lab.records.codes import Tiling
 from vc4lab.records.control import Record, build, parse_list
 from vc4lab.records.shader import parse_gl_state

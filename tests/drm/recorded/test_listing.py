@@ -4,7 +4,7 @@ import struct
 
 from vc4lab.drm.recorded.listing import INDENT, JobListing
 from vc4lab.memory import GuestMemory
-from vc4lab.qpu.assembler import assemble
+from vc4lab.qpu.text.assembler import assemble
 from vc4lab.records.control import build
 
 CODE, LIST, SUBLIST = 0x1000, 0x2000, 0x3000

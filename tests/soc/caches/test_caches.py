@@ -11,12 +11,12 @@ import pytest
 
 from vc4lab.diagnostics import Reporter
 from vc4lab.memory import GuestMemory
-from vc4lab.qpu.assembler import assemble
+from vc4lab.qpu.text.assembler import assemble
 from vc4lab.records.control import build
 from vc4lab.soc.caches.cache_lines import DIRTY
 from vc4lab.soc.devices.serial import SerialPort
 from vc4lab.soc.machine import Machine, Stop
-from vc4lab.v3d.cache_watch import CacheWatch
+from vc4lab.v3d.checks.cache_watch import CacheWatch
 from vc4lab.v3d.memory_uses import Use
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
 

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from vc4lab.memory import GuestMemory
-from vc4lab.qpu.assembler import assemble
-from vc4lab.v3d.fragment.golden_draw import GoldenDraw, register
+from vc4lab.qpu.text.assembler import assemble
 from vc4lab.v3d.fragment.pipeline import fragment_pipeline
-from vc4lab.v3d.fragment.surface import COLOUR, MASK, ZS, Surface
-from vc4lab.v3d.fragment.tile_context import DrawParams, FragmentKey
-from vc4lab.v3d.fragment.tile_job import Draw, FrameWork, NativeFrame
-from vc4lab.v3d.fragment.tile_layout import PART_COLOUR, PART_ZS, SINGLE, TileLayout
-from vc4lab.v3d.fragment.tiles import RenderResult, TileScheduler
+from vc4lab.v3d.golden.draw import GoldenDraw, register
+from vc4lab.v3d.state.surface import COLOUR, MASK, ZS, Surface
+from vc4lab.v3d.state.tile_context import DrawParams, FragmentKey
+from vc4lab.v3d.state.tile_layout import PART_COLOUR, PART_ZS, SINGLE, TileLayout
+from vc4lab.v3d.tiles.job import Draw, FrameWork, NativeFrame
+from vc4lab.v3d.tiles.scheduler import RenderResult, TileScheduler
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
 
 COLOUR_DUMP, ZS_DUMP, MASK_AT = 0x1000000, 0x1800000, 0xA00000

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from tests.v3d.fragment.scene import Scene, vertex, words
 
-from vc4lab.qpu.environment import Unsupported
-from vc4lab.v3d.fragment.tile_context import FragmentKey
+from vc4lab.qpu.run.environment import Unsupported
+from vc4lab.v3d.state.tile_context import FragmentKey
 
 TABLE = 0x900000
 

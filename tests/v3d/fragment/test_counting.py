@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from tests.v3d.fragment.scene import Scene, vertex, words
-from tests.v3d.fragment.test_coverage import KEY as FLAT_KEY
-from tests.v3d.fragment.test_coverage import WHITE
+from tests.v3d.pse.test_coverage import KEY as FLAT_KEY
+from tests.v3d.pse.test_coverage import WHITE
 
-from vc4lab.v3d.fragment.tile_context import COUNTERS, WORK, FragmentKey
-from vc4lab.v3d.fragment.tile_layout import TileLayout
+from vc4lab.v3d.state.tile_context import COUNTERS, WORK, FragmentKey
+from vc4lab.v3d.state.tile_layout import TileLayout
 
 DEPTH = """
     nop ; nop ; sbwait

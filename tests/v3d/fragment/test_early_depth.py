@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from tests.v3d.fragment.scene import Scene, vertex, words
 
-from vc4lab.qpu.program import Program
+from vc4lab.qpu.program.program import Program
 from vc4lab.v3d.fragment.early_depth import SHORTEST, depth_decides, rejects_early
-from vc4lab.v3d.fragment.tile_context import WORK, FragmentKey
-from vc4lab.v3d.fragment.tile_layout import TileLayout
+from vc4lab.v3d.state.tile_context import WORK, FragmentKey
+from vc4lab.v3d.state.tile_layout import TileLayout
 
 END = """
     nop ; nop ; thrend

@@ -9,7 +9,7 @@ import pytest
 from tests.support.programs import GOURAUD
 from tests.v3d.fragment.scene import FLAT, Scene, vertex, words
 
-from vc4lab.v3d.fragment.tile_context import FragmentKey
+from vc4lab.v3d.state.tile_context import FragmentKey
 
 END = """
     nop ; nop ; sbwait

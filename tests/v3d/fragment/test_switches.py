@@ -10,11 +10,11 @@ import pytest
 from tests.v3d.fragment.scene import Scene, vertex, words
 
 from vc4lab.memory import GuestMemory
-from vc4lab.v3d.fragment.surface import MASK, ZS, Surface
-from vc4lab.v3d.fragment.tile_context import FragmentKey
-from vc4lab.v3d.fragment.tile_job import FrameWork
-from vc4lab.v3d.fragment.tile_layout import PART_MASK, TileLayout
-from vc4lab.v3d.fragment.tiles import TileScheduler
+from vc4lab.v3d.state.surface import MASK, ZS, Surface
+from vc4lab.v3d.state.tile_context import FragmentKey
+from vc4lab.v3d.state.tile_layout import PART_MASK, TileLayout
+from vc4lab.v3d.tiles.job import FrameWork
+from vc4lab.v3d.tiles.scheduler import TileScheduler
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
 
 ENGINES = ("fast", "exact", "interpreter")
@@ -72,7 +72,7 @@ def test_unknowns_of_the_qpu_reach_fragment_programs(
 
 def test_a_texture_behind_two_uniforms_of_one_instruction() -> None:
     """The stream of a program counts them; so its texture parameters are where they are."""
-    from vc4lab.qpu.program import Program
+    from vc4lab.qpu.program.program import Program
 
     twice = DEFAULT_UNKNOWNS.with_(uniform_read_twice="two")
     text = "add r0, ra32, rb32\nmov t0t, 0\nmov t0s, 0\nnop ; nop ; ldtmu0\nmov tlbc, r4"

@@ -14,9 +14,9 @@ from vc4lab.drm.kernel.hardware import run_job
 from vc4lab.drm.recorded.jobs import RecordedRun
 from vc4lab.v3d.core import V3D
 from vc4lab.v3d.events import FrameDrawn
-from vc4lab.v3d.fragment.tile_context import COUNTERS, DETAILED, FragmentKey
-from vc4lab.v3d.fragment.tile_job import NativeFrame
-from vc4lab.v3d.fragment.tile_records import tiles_drawn
+from vc4lab.v3d.state.tile_context import COUNTERS, DETAILED, FragmentKey
+from vc4lab.v3d.tiles.job import NativeFrame
+from vc4lab.v3d.tiles.records import tiles_drawn
 
 JOBS = Path(__file__).parents[2] / "data" / "vc4-jobs"
 RUNS = ("glmark2_ideas", "glmark2_bump_bump-render_normals", "kmscube_smooth", "tri_arm64")

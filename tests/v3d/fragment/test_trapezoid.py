@@ -9,7 +9,7 @@ import pytest
 from tests.support.programs import GOURAUD
 from tests.v3d.fragment.scene import Scene, vertex, words
 
-from vc4lab.v3d.fragment.tile_context import FragmentKey
+from vc4lab.v3d.state.tile_context import FragmentKey
 
 PROGRAM = words(
     GOURAUD

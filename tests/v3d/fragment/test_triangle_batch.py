@@ -9,7 +9,7 @@ from tests.v3d.fragment.scene import Scene, vertex, words
 
 from vc4lab.simd import targets
 from vc4lab.v3d.fragment.quad_queue import SHORTEST
-from vc4lab.v3d.fragment.tile_context import FragmentKey
+from vc4lab.v3d.state.tile_context import FragmentKey
 
 PROGRAM = words(
     GOURAUD

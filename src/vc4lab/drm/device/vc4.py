@@ -27,7 +27,7 @@ from vc4lab.drm.uapi.results import Later, Refused, invalid, missing
 from vc4lab.drm.uapi.structures import Structure
 from vc4lab.drm.uapi.submit import MAX_BUFFERS, PAGE, Buffer, JobError, JobReporter
 from vc4lab.drm.uapi.vc4 import HANG_REGISTERS, PARAMETERS, SUBMIT_FIELDS, shape_of, submit_of
-from vc4lab.qpu.disassembler import disassemble
+from vc4lab.qpu.text.disassembler import disassemble
 from vc4lab.v3d.registers import BY_NAME
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import weakref
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from vc4lab.v3d.lists.frame import FrameRenderer
+    from vc4lab.v3d.draws.frame import FrameRenderer
 
 LOOK_SECONDS = 1.0
 PATIENCE = 10.0

@@ -19,7 +19,7 @@ from vc4lab.records.control import RECORDS, build, bytes_reader, parse_record
 from vc4lab.records.payload import BinnerState, State
 from vc4lab.records.shader import ALIGNMENT, MAX_ATTRIBUTES, gl_record_size
 from vc4lab.records.use import ids_of
-from vc4lab.v3d.lists.lint import TILE_STATE_BYTES
+from vc4lab.v3d.checks.hints import TILE_STATE_BYTES
 
 HALT, FLUSH, SEMAPHORE = d.Halt.id, d.Flush.id, d.IncrementSemaphore.id
 INDEXED, ARRAYS = d.IndexedPrimitives.id, d.VertexArrayPrimitives.id

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from vc4lab.drm.kernel.rendering import ColourSurface
-from vc4lab.qpu.program import Program
+from vc4lab.qpu.program.program import Program
 
 TILE_MEMORY = 32 << 20
 """For tile state and tile lists of one job; pages that stay untouched cost nothing."""

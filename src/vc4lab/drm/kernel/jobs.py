@@ -10,7 +10,7 @@ from vc4lab.drm.kernel.built_job import BuiltJob, Workspace
 from vc4lab.drm.kernel.rendering import RenderingBuilder
 from vc4lab.drm.kernel.shaders import KnownShaders, ShaderBuilder
 from vc4lab.drm.uapi.submit import KNOWN_FLAGS, PAGE, Submit, refuse
-from vc4lab.qpu.program import Program
+from vc4lab.qpu.program.program import Program
 
 if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from vc4lab.bits import signed32
-from vc4lab.qpu.isa import (
+from vc4lab.qpu.isa.encoding import (
     BRANCH_DELAY_SLOTS,
     END_DELAY_SLOTS,
     INSTRUCTION_BYTES,
@@ -22,8 +22,8 @@ from vc4lab.qpu.isa import (
     LoadImmediate,
     Semaphore,
 )
-from vc4lab.qpu.operations import AddOp, Condition, Mux, Signal
-from vc4lab.qpu.registers import REGFILE_SIZE, TMU_WRITES, Read, Write
+from vc4lab.qpu.isa.operations import AddOp, Condition, Mux, Signal
+from vc4lab.qpu.isa.registers import REGFILE_SIZE, TMU_WRITES, Read, Write
 
 ALLOWED_SIGNALS = frozenset(Signal) - {
     Signal.BREAKPOINT,

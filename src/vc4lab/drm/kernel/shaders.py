@@ -17,10 +17,10 @@ from vc4lab.drm.kernel.shader_rules import CheckedShader, Violation, check_shade
 from vc4lab.drm.kernel.streams import Stream
 from vc4lab.drm.kernel.texture_rules import lookup_problem, texture_problem
 from vc4lab.drm.uapi.submit import Buffer, Submit, refuse
-from vc4lab.qpu.disassembler import disassemble
-from vc4lab.qpu.isa import INSTRUCTION_BYTES, words_of
-from vc4lab.qpu.program import DEFAULT_LIMIT, Program
-from vc4lab.qpu.program_reader import program_at
+from vc4lab.qpu.isa.encoding import INSTRUCTION_BYTES, words_of
+from vc4lab.qpu.program.program import DEFAULT_LIMIT, Program
+from vc4lab.qpu.program.reader import program_at
+from vc4lab.qpu.text.disassembler import disassemble
 from vc4lab.records.shader import (
     ALIGNMENT,
     ATTRIBUTE_SIZE,

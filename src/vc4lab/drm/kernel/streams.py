@@ -8,9 +8,9 @@ from functools import cached_property
 
 from vc4lab.drm.kernel.native.context import NO_WORD
 from vc4lab.drm.kernel.shader_rules import CheckedShader
-from vc4lab.qpu.isa import Branch
-from vc4lab.qpu.program import Program, TextureRequest
-from vc4lab.qpu.registers import Write
+from vc4lab.qpu.isa.encoding import Branch
+from vc4lab.qpu.isa.registers import Write
+from vc4lab.qpu.program.program import Program, TextureRequest
 
 
 @dataclass(frozen=True)

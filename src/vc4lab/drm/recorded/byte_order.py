@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections import Counter
 from enum import Enum
 
-from vc4lab.qpu.isa import Alu, File
-from vc4lab.qpu.operations import Mux, Pack, Signal, Unpack
-from vc4lab.qpu.program import Program
-from vc4lab.qpu.registers import REGFILE_SIZE, Read, Write
+from vc4lab.qpu.isa.encoding import Alu, File
+from vc4lab.qpu.isa.operations import Mux, Pack, Signal, Unpack
+from vc4lab.qpu.isa.registers import REGFILE_SIZE, Read, Write
+from vc4lab.qpu.program.program import Program
 
 LOADS_TEXEL = frozenset([Signal.LOAD_TMU0, Signal.LOAD_TMU1])
 BYTES = {Pack.B8A: 0, Pack.B8B: 1, Pack.B8C: 2, Pack.B8D: 3}

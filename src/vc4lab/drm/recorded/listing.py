@@ -14,9 +14,9 @@ from vc4lab.drm.kernel.built_job import BuiltJob
 from vc4lab.drm.kernel.hardware import bin_only
 from vc4lab.drm.recorded.jobs import RecordedRun
 from vc4lab.drm.uapi.submit import JobError
-from vc4lab.qpu.disassembler import disassemble_program
-from vc4lab.qpu.program import Program
-from vc4lab.qpu.program_reader import program_at
+from vc4lab.qpu.program.program import Program
+from vc4lab.qpu.program.reader import program_at
+from vc4lab.qpu.text.disassembler import disassemble_program
 from vc4lab.records import declarations as d
 from vc4lab.records.control import Record, format, parse_list
 from vc4lab.records.shader import GlShader, parse_gl_state, parse_nv, parse_vg

@@ -78,7 +78,7 @@ class Caches:
     def adopt(self, event: V3DMade) -> None:
         """Watch a V3D that has just got power."""
         v3d = event.v3d
-        from vc4lab.v3d.cache_watch import CacheWatch
+        from vc4lab.v3d.checks.cache_watch import CacheWatch
 
         enabled = v3d.unknowns["l2c_at_power_on"] == "enabled"
         watch = CacheWatch(self._machine.memory, self._machine.reporter, l2_enabled=enabled)

@@ -1,1 +1,1 @@
-"""Tiles: setup, coverage, fragment shaders, textures, tile buffer."""
+"""Fragment programs on blocks of pixels."""

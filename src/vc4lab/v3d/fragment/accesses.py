@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from vc4lab.simd import Value, i32, var
-from vc4lab.v3d.fragment.tile_layout import TileLayout
+from vc4lab.v3d.state.tile_layout import TileLayout
 
 
 def sample_and_word(layout: TileLayout, number: int) -> tuple[int, int]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from vc4lab.qpu.jit import emit_program
+from vc4lab.qpu.jit.emitter import emit_program
 from vc4lab.simd import (
     Value,
     call_pointer,
@@ -33,17 +33,17 @@ from vc4lab.simd import (
     store,
     var,
 )
-from vc4lab.v3d.fragment.coverage import QUAD_OF_LANE, Block, lanes_of_quads, quads_of
 from vc4lab.v3d.fragment.early_depth import may_pass
-from vc4lab.v3d.fragment.samples import CENTRE, sample_points
-from vc4lab.v3d.fragment.setup import Primitive, clips_quads, depth_scale, rounds_depth
 from vc4lab.v3d.fragment.shader import (
     BlockInputs,
     DrawConstants,
     FragmentEnvironment,
     Interpolants,
 )
-from vc4lab.v3d.fragment.tile_context import (
+from vc4lab.v3d.pse.coverage import QUAD_OF_LANE, Block, lanes_of_quads, quads_of
+from vc4lab.v3d.pse.samples import CENTRE, sample_points
+from vc4lab.v3d.pse.setup import Primitive, clips_quads, depth_scale, rounds_depth
+from vc4lab.v3d.state.tile_context import (
     COUNTERS,
     QUEUED_BLOCKS,
     STATUS_OK,
@@ -51,8 +51,8 @@ from vc4lab.v3d.fragment.tile_context import (
     FragmentKey,
     FragmentQueue,
 )
-from vc4lab.v3d.fragment.tile_layout import LANE_X, LANE_Y, Z_MAX
-from vc4lab.v3d.fragment.tlb import any_lane, flags_word
+from vc4lab.v3d.state.tile_layout import LANE_X, LANE_Y, Z_MAX
+from vc4lab.v3d.tlb.block import any_lane, flags_word
 
 _NAN = 0x7FC00000
 
@@ -210,7 +210,7 @@ class BlockShader:
 
     def _accumulate(self, primitive: Primitive, block: Block) -> None:
         """The coverage pipe in place of a program."""
-        from vc4lab.v3d.fragment import coverage_pipe
+        from vc4lab.v3d.pse import coverage_pipe
 
         key, place = self.constants.key, self.zs + self._offset(block)
         word = coverage_pipe.accumulator(key, place)

@@ -10,12 +10,12 @@ from __future__ import annotations
 from typing import Any
 
 from vc4lab.simd import Value, i32, load, mask_bits, popcount_, store
-from vc4lab.v3d.fragment import tlb
-from vc4lab.v3d.fragment.coverage import quads_of
 from vc4lab.v3d.fragment.shader import BlockInputs, DrawConstants, FragmentEnvironment
-from vc4lab.v3d.fragment.tile_context import COUNTERS
-from vc4lab.v3d.fragment.tile_layout import SAMPLE_BYTES
-from vc4lab.v3d.fragment.tlb import any_lane
+from vc4lab.v3d.pse.coverage import quads_of
+from vc4lab.v3d.state.tile_context import COUNTERS
+from vc4lab.v3d.state.tile_layout import SAMPLE_BYTES
+from vc4lab.v3d.tlb import block as tlb
+from vc4lab.v3d.tlb.block import any_lane
 
 
 def quads(lanes: Value) -> Value:

@@ -9,9 +9,11 @@ from vc4lab.v3d.fragment.block import BlockShader, run_queue
 from vc4lab.v3d.fragment.primitive_tracer import PrimitiveTracer
 from vc4lab.v3d.fragment.primitives import draw_primitive
 from vc4lab.v3d.fragment.quad_queue import packs_quads
-from vc4lab.v3d.fragment.setup import POINT_SIZE, PositionSource, VertexSource, window
 from vc4lab.v3d.fragment.shader import DrawConstants
-from vc4lab.v3d.fragment.tile_context import (
+from vc4lab.v3d.fragment.triangle_batch import TriangleTracer, draw_packed, draw_triangles
+from vc4lab.v3d.pse.setup import POINT_SIZE, PositionSource, VertexSource, window
+from vc4lab.v3d.pse.triangle_setup import INDEX_CODES
+from vc4lab.v3d.state.tile_context import (
     PRIMITIVES,
     STATUS_BAD_LIST,
     STATUS_DEOPT,
@@ -20,9 +22,7 @@ from vc4lab.v3d.fragment.tile_context import (
     FragmentKey,
     TileContext,
 )
-from vc4lab.v3d.fragment.triangle_batch import TriangleTracer, draw_packed, draw_triangles
-from vc4lab.v3d.fragment.triangle_setup import INDEX_CODES
-from vc4lab.v3d.geometry.primitive_decoder import ENDED, EXHAUSTED, MALFORMED, Decoder
+from vc4lab.v3d.tile_lists.primitive_decoder import ENDED, EXHAUSTED, MALFORMED, Decoder
 
 
 @staged

@@ -11,18 +11,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from vc4lab.qpu.operations import END_SIGNALS, AddOp, Condition, MulOp, Mux, Signal
-from vc4lab.qpu.plan import plan
-from vc4lab.qpu.registers import ACCUMULATOR_WRITE, REGFILE_SIZE, TMU_WRITES, Write
+from vc4lab.qpu.isa.operations import END_SIGNALS, AddOp, Condition, MulOp, Mux, Signal
+from vc4lab.qpu.isa.registers import ACCUMULATOR_WRITE, REGFILE_SIZE, TMU_WRITES, Write
+from vc4lab.qpu.run.plan import plan
 from vc4lab.records.codes import Compare
 from vc4lab.simd import Value, any_
-from vc4lab.v3d.fragment import tlb
-from vc4lab.v3d.fragment.tile_layout import SAMPLE_BYTES
+from vc4lab.v3d.state.tile_layout import SAMPLE_BYTES
+from vc4lab.v3d.tlb import block as tlb
 
 if TYPE_CHECKING:
-    from vc4lab.qpu.plan import Plan, Target
-    from vc4lab.qpu.program import Program
-    from vc4lab.v3d.fragment.tile_context import FragmentKey
+    from vc4lab.qpu.program.program import Program
+    from vc4lab.qpu.run.plan import Plan, Target
+    from vc4lab.v3d.state.tile_context import FragmentKey
 
 SHORTEST = 12
 """Instructions from which a program is worth the test; one with textures always is. To blend

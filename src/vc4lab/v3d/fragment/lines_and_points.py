@@ -33,7 +33,7 @@ from vc4lab.v3d.fragment.primitive_tracer import (
     depth_range,
     word,
 )
-from vc4lab.v3d.fragment.setup import (
+from vc4lab.v3d.pse.setup import (
     DEPTH,
     POINT_SIZE,
     RECIPROCAL_W,

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from vc4lab.qpu.environment import Unsupported
-from vc4lab.qpu.program import Program
+from vc4lab.qpu.program.program import Program
+from vc4lab.qpu.run.environment import Unsupported
 from vc4lab.simd import (
     Function,
     NativeFunction,
@@ -27,7 +27,7 @@ from vc4lab.simd import (
     ptr,
     select,
 )
-from vc4lab.v3d.fragment.tile_context import MAX_VARYINGS, STATUS_DEOPT, VERTICES, FragmentKey
+from vc4lab.v3d.state.tile_context import MAX_VARYINGS, STATUS_DEOPT, VERTICES, FragmentKey
 
 INVALID_OR_OVERFLOW = 1 | 8
 """Sticky floating-point flags that make the fast engine give up."""

@@ -15,9 +15,9 @@ from vc4lab.simd import (
     load,
 )
 from vc4lab.v3d.fragment.block import BlockShader
-from vc4lab.v3d.fragment.coverage import for_each_block
-from vc4lab.v3d.fragment.samples import raster_of
-from vc4lab.v3d.fragment.setup import (
+from vc4lab.v3d.pse.coverage import for_each_block
+from vc4lab.v3d.pse.samples import raster_of
+from vc4lab.v3d.pse.setup import (
     DEPTH,
     ROW_BYTES,
     Box,

@@ -13,16 +13,16 @@ from vc4lab.simd import (
     i32,
     staged,
 )
-from vc4lab.v3d.fragment.coverage_pipe import draw_path_triangle
 from vc4lab.v3d.fragment.lines_and_points import draw_line, draw_point
 from vc4lab.v3d.fragment.primitive_tracer import PrimitiveTracer
-from vc4lab.v3d.fragment.setup import (
+from vc4lab.v3d.fragment.trapezoid import draw_trapezoid
+from vc4lab.v3d.pse.coverage_pipe import draw_path_triangle
+from vc4lab.v3d.pse.setup import (
     POINT_SIZE,
     Vertex,
     fetch,
 )
-from vc4lab.v3d.fragment.tile_context import VERTICES
-from vc4lab.v3d.fragment.trapezoid import draw_trapezoid
+from vc4lab.v3d.state.tile_context import VERTICES
 
 _PRIMITIVE_COUNTS = ("primitives_reversed", "quads_valid")
 """Counters that say what became of a primitive."""

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from vc4lab.qpu.jit import emit_interleaved
-from vc4lab.qpu.jit_core import looks_back
-from vc4lab.qpu.operations import Signal
-from vc4lab.qpu.plan import plan
-from vc4lab.qpu.program import Program
-from vc4lab.qpu.registers import Read, Write
+from vc4lab.qpu.isa.operations import Signal
+from vc4lab.qpu.isa.registers import Read, Write
+from vc4lab.qpu.jit.core import looks_back
+from vc4lab.qpu.jit.emitter import emit_interleaved
+from vc4lab.qpu.program.program import Program
+from vc4lab.qpu.run.plan import plan
 from vc4lab.simd import (
     Function,
     Struct,
@@ -40,10 +40,7 @@ from vc4lab.simd import (
     vec,
 )
 from vc4lab.simd.trace import current
-from vc4lab.v3d.fragment.batch import FIXED_PLANES, BlockPlace
 from vc4lab.v3d.fragment.block import BlockShader, clamps_scaled
-from vc4lab.v3d.fragment.coverage import Block
-from vc4lab.v3d.fragment.setup import Box, Planes, Primitive
 from vc4lab.v3d.fragment.shader import (
     BlockInputs,
     DrawConstants,
@@ -51,8 +48,11 @@ from vc4lab.v3d.fragment.shader import (
     reads,
     writes,
 )
-from vc4lab.v3d.fragment.tile_context import DrawParams, FragmentKey, TileContext
-from vc4lab.v3d.fragment.tile_layout import QUAD_BYTES, QUAD_ROW_BYTES, SINGLE, TileLayout
+from vc4lab.v3d.pse.batch import FIXED_PLANES, BlockPlace
+from vc4lab.v3d.pse.coverage import Block
+from vc4lab.v3d.pse.setup import Box, Planes, Primitive
+from vc4lab.v3d.state.tile_context import DrawParams, FragmentKey, TileContext
+from vc4lab.v3d.state.tile_layout import QUAD_BYTES, QUAD_ROW_BYTES, SINGLE, TileLayout
 
 FULL = 64
 """Quads after which the queue is emptied before the next triangle."""

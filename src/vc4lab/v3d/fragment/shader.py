@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from vc4lab.memory.pointers import host
-from vc4lab.qpu.environment import Environment, Noted
-from vc4lab.qpu.program import Program
-from vc4lab.qpu.registers import Write
+from vc4lab.qpu.isa.registers import Write
+from vc4lab.qpu.program.program import Program
+from vc4lab.qpu.run.environment import Environment, Noted
 from vc4lab.simd import (
     Value,
     any_,
@@ -32,13 +32,13 @@ from vc4lab.simd import (
     store,
     var,
 )
-from vc4lab.v3d.fragment import tlb
 from vc4lab.v3d.fragment.accesses import ColourAccesses, StagedColourAccesses
-from vc4lab.v3d.fragment.late_textures import sample_late
-from vc4lab.v3d.fragment.tile_context import STATUS_ENDLESS, STATUS_LEFT, FragmentKey
-from vc4lab.v3d.fragment.tile_layout import PLANE_BYTES, SAMPLE_BYTES
-from vc4lab.v3d.fragment.tmu import direct_lookup, sample
-from vc4lab.v3d.fragment.tmu_requests import Requests, texture_numbers
+from vc4lab.v3d.state.tile_context import STATUS_ENDLESS, STATUS_LEFT, FragmentKey
+from vc4lab.v3d.state.tile_layout import PLANE_BYTES, SAMPLE_BYTES
+from vc4lab.v3d.tlb import block as tlb
+from vc4lab.v3d.tmu.late_textures import sample_late
+from vc4lab.v3d.tmu.requests import Requests, texture_numbers
+from vc4lab.v3d.tmu.sampler import direct_lookup, sample
 
 INLINED_REQUESTS = 2
 """Programs with more requests of one texture kind call a function for them: they compile faster."""
@@ -346,7 +346,7 @@ class FragmentEnvironment(Environment):
         return self.layout.load_block(self.inputs.mask)
 
     def tlb_coverage_load(self) -> Value:
-        from vc4lab.v3d.fragment.coverage_pipe import load_coverage
+        from vc4lab.v3d.pse.coverage_pipe import load_coverage
 
         return load_coverage(self.constants.key, self.inputs.zs, [c.get() for c in self.flags])
 

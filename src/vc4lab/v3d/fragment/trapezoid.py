@@ -15,7 +15,7 @@ from vc4lab.v3d.fragment.primitive_tracer import (
     depth_range,
     word,
 )
-from vc4lab.v3d.fragment.setup import (
+from vc4lab.v3d.pse.setup import (
     DEPTH,
     RECIPROCAL_W,
     ROW_BYTES,
@@ -28,7 +28,7 @@ from vc4lab.v3d.fragment.setup import (
     number,
     oriented_edge,
 )
-from vc4lab.v3d.lists.render_state import (
+from vc4lab.v3d.state.render_state import (
     CLOCKWISE_IS_FORWARD,
     ENABLE_FORWARD,
     ENABLE_REVERSE,

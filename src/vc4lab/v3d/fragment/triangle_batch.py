@@ -23,7 +23,10 @@ from vc4lab.simd import (
     staged,
     var,
 )
-from vc4lab.v3d.fragment.batch import (
+from vc4lab.v3d.fragment.block import BlockShader, clamps_scaled
+from vc4lab.v3d.fragment.early_depth import rejects_early
+from vc4lab.v3d.fragment.quad_queue import FULL, QuadQueue, shade_queue
+from vc4lab.v3d.pse.batch import (
     FIXED_PLANES,
     LIST_BYTES,
     OPTION_CLIPPED_QUADS,
@@ -36,12 +39,9 @@ from vc4lab.v3d.fragment.batch import (
     TriangleBatch,
     block_bytes,
 )
-from vc4lab.v3d.fragment.block import BlockShader, clamps_scaled
-from vc4lab.v3d.fragment.coverage import Block
-from vc4lab.v3d.fragment.early_depth import rejects_early
-from vc4lab.v3d.fragment.quad_queue import FULL, QuadQueue, shade_queue
-from vc4lab.v3d.fragment.samples import raster_of, separate_samples
-from vc4lab.v3d.fragment.setup import (
+from vc4lab.v3d.pse.coverage import Block
+from vc4lab.v3d.pse.samples import raster_of, separate_samples
+from vc4lab.v3d.pse.setup import (
     POINT_SIZE,
     ROW_BYTES,
     Box,
@@ -52,8 +52,8 @@ from vc4lab.v3d.fragment.setup import (
     has_float_unit,
     position_rows,
 )
-from vc4lab.v3d.fragment.tile_context import SETUPS, STATUS_NEEDS_SETUP, FragmentKey
-from vc4lab.v3d.fragment.tile_layout import LANE_X, LANE_Y
+from vc4lab.v3d.state.tile_context import SETUPS, STATUS_NEEDS_SETUP, FragmentKey
+from vc4lab.v3d.state.tile_layout import LANE_X, LANE_Y
 
 NO_LANE = -1
 

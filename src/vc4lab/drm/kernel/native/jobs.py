@@ -14,7 +14,7 @@ from vc4lab.drm.kernel.native.rendering_plans import rendering_plan
 from vc4lab.drm.kernel.rendering import clear_records
 from vc4lab.drm.uapi.submit import PAGE, Submit
 from vc4lab.memory import MEMORY_SIZE
-from vc4lab.qpu.program import Program
+from vc4lab.qpu.program.program import Program
 from vc4lab.records.declarations import GlShaderState
 from vc4lab.records.shader import GL_FIXED_SIZE
 

@@ -1,0 +1,1 @@
+"""The instruction set as tables, and what its operations compute."""

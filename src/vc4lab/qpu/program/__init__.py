@@ -1,0 +1,1 @@
+"""Programs: their words, where they lie, and what they consume."""

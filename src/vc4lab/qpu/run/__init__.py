@@ -1,0 +1,1 @@
+"""How an instruction is executed, and the golden interpreter."""

@@ -1,0 +1,1 @@
+"""What lists, records and programs name in memory, and hints about lists that run."""

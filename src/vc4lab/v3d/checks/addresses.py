@@ -1,0 +1,173 @@
+"""The addresses that lists, records and uniforms name: RAM, aligned, of one alias?
+
+`AddressCheck.uses` is called once for each range a job names, not for each access. What wants to
+know what a job reads (a model of caches) listens for `MemoryUse`. Source: hardware reference 1.5,
+8.15.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections import deque
+from typing import TYPE_CHECKING
+
+from vc4lab.listeners import Listeners
+from vc4lab.memory import BUS_PERIPHERALS, MEMORY_MASK, MEMORY_SIZE
+from vc4lab.v3d.events import MemoryUse
+from vc4lab.v3d.memory_uses import Use
+
+if TYPE_CHECKING:
+    from vc4lab.diagnostics import Reporter
+
+"""Bits 31:24 of the bus addresses of device registers."""
+DIRECT = 3
+"""Bits 31:30 of the alias that goes past the VideoCore's L2 cache; the others go through it."""
+PAGE_SHIFT, LINE_SHIFT = 12, 6
+MIXED = 0xFF
+"""In `AddressCheck.pages`: named both ways."""
+MOST_RANGES = 1 << 14
+MOST_POOLS = 4
+"""Pools of tile lists that are remembered."""
+
+
+NEVER_AT_ZERO = (Use.LIST, Use.SHADER_RECORD, Use.CODE)
+WHOLE = (Use.TEXTURE, Use.ATTRIBUTES, Use.INDICES)
+ALIGNMENT = {Use.CODE: 8, Use.UNIFORMS: 4}
+"""Bytes; what lists and records need is in `hints.py`."""
+
+
+class AddressCheck:
+    """Looks at each named range once, for one V3D.
+
+    Parameters
+    ----------
+    ram_bytes
+        Populated RAM; with the whole 1 GiB nothing can lie outside of it.
+    used
+        Those who listen for each use.
+    """
+
+    def __init__(
+        self,
+        reporter: Reporter,
+        ram_bytes: int = MEMORY_SIZE,
+        used: Listeners[MemoryUse] | None = None,
+    ) -> None:
+        self.reporter = reporter
+        self.ram_bytes = ram_bytes
+        self.used: Listeners[MemoryUse] = used or Listeners()
+        self._pages = (ctypes.c_uint8 * (MEMORY_SIZE >> PAGE_SHIFT))()
+        self._lines: dict[int, int] = {}
+        self._known: set[int] = set()
+        """Use, address and size in one number: thousands are kept, and tuples are large."""
+        self._pools: deque[tuple[int, int]] = deque(maxlen=MOST_POOLS)
+        self.has_direct_bus = False
+        """Whether bus addresses of the board have the alias that goes past the L2 cache."""
+        self._told_plain = False
+
+    @property
+    def pages(self) -> int:
+        """Host address of a byte a page, for native code: its alias + 1, 0 if it was not named."""
+        return ctypes.addressof(self._pages)
+
+    def name(self, use: Use, address: int, size: int = 4, record: int | None = None) -> None:
+        """What native code has done of which only those who listen do not know yet."""
+        self.used.tell(MemoryUse(use, address, size, record))
+
+    def uses(self, use: Use, address: int, size: int = 4, record: int | None = None) -> None:
+        """A job names `size` bytes at a bus address; `record`: where it names them."""
+        if self.used.subscriptions:
+            self.used.tell(MemoryUse(use, address, size, record))
+        key = (size << 64) + (address << 8) + use.number
+        if key in self._known:
+            return
+        if len(self._known) >= MOST_RANGES:
+            self._known.clear()
+        self._known.add(key)
+        if self._in_ram(use, address, record):
+            self._inside(use, address, size, record)
+            self._one_alias(use, address, record)
+            if self.has_direct_bus and not address >> 30:
+                self._plain(use, address, record)
+            if use is Use.TILE_MEMORY:
+                self._pools.append((address, size))
+            alignment = ALIGNMENT.get(use, 1)
+            if address % alignment:
+                self.reporter.report(
+                    "MEM-002",
+                    f"{use.words} at 0x{address:08x} is not at a multiple of {alignment}",
+                    address=record,
+                )
+
+    def tile_list(self, address: int, record: int) -> None:
+        """The rendering list branches (`record`) to the list that the binner wrote for a tile."""
+        self.uses(Use.TILE_LIST, address, 1, record)
+        place, alias = address & MEMORY_MASK, address >> 30
+        for pool, size in list(self._pools):
+            start = pool & MEMORY_MASK
+            line = start >> LINE_SHIFT
+            inside = start <= place < start + size and place >> LINE_SHIFT != line
+            if inside and (pool >> 30 == DIRECT) != (alias == DIRECT):
+                self._pools.remove((pool, size))
+                self._report_alias(Use.TILE_LIST, address, start, pool >> 30, record)
+
+    def _plain(self, use: Use, address: int, record: int | None) -> None:
+        """An ARM's address where bus addresses go past the L2 cache: said once.
+
+        The other aliases are not there by chance.
+        """
+        if self._told_plain:
+            return
+        self._told_plain = True
+        self.reporter.report(
+            "CLE-041",
+            f"{use.words} is named 0x{address:08x}, an address as the ARM has it; the bus address "
+            f"is 0x{address & MEMORY_MASK | DIRECT << 30:08x}",
+            address=record,
+        )
+
+    def _in_ram(self, use: Use, address: int, record: int | None) -> bool:
+        if address >> 24 == BUS_PERIPHERALS:
+            why = "which is where the device registers are"
+        elif use in NEVER_AT_ZERO and not address & MEMORY_MASK:
+            why = "where the exception vectors are: was the address never filled in?"
+        elif address & MEMORY_MASK < self.ram_bytes:
+            return True
+        else:
+            why = f"but the RAM ends at 0x{address & ~MEMORY_MASK | self.ram_bytes - 1:08x}"
+        self.reporter.report(use.code, f"{use.words} at 0x{address:08x}, {why}", address=record)
+        return False
+
+    def _inside(self, use: Use, address: int, size: int, record: int | None) -> None:
+        """Arrays and textures end inside the RAM, too; sizes of pools may be nonsense."""
+        if use in WHOLE and (address & MEMORY_MASK) + size > self.ram_bytes:
+            text = f"{use.words} of {size} bytes at 0x{address:08x} reaches beyond the RAM"
+            self.reporter.report(use.code, text, address=record)
+
+    def _one_alias(self, use: Use, address: int, record: int | None) -> None:
+        """The same line both past the L2 and through it: each way may have other bytes.
+
+        The table of pages only shows native code where to look closer.
+        """
+        page, alias = (address & MEMORY_MASK) >> PAGE_SHIFT, address >> 30
+        if not self._pages[page]:
+            self._pages[page] = alias + 1
+        elif (self._pages[page] == DIRECT + 1) != (alias == DIRECT):
+            self._pages[page] = MIXED
+        line = (address & MEMORY_MASK) >> LINE_SHIFT
+        if len(self._lines) >= MOST_RANGES:
+            self._lines.clear()
+        before = self._lines.setdefault(line, alias)
+        if (before == DIRECT) != (alias == DIRECT):
+            self._lines[line] = alias
+            self._report_alias(use, address, line << LINE_SHIFT, before, record)
+
+    def _report_alias(
+        self, use: Use, address: int, place: int, before: int, record: int | None
+    ) -> None:
+        self.reporter.report(
+            "CLE-023",
+            f"{use.words} is named 0x{address:08x}, but 0x{place:08x} was named "
+            f"with the alias 0x{before << 30:08x} before",
+            address=record,
+        )

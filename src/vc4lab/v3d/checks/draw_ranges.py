@@ -1,0 +1,154 @@
+"""The ranges of memory that one draw names: record, programs, uniforms, textures, vertices."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from vc4lab.images.tiling import mip_chain
+from vc4lab.qpu.run.environment import Unsupported
+from vc4lab.records.declarations import VgInlineShader
+from vc4lab.records.shader import gl_record_size
+from vc4lab.records.texture import TextureConfig, TextureType
+from vc4lab.v3d.checks.addresses import AddressCheck
+from vc4lab.v3d.memory_uses import Use
+from vc4lab.v3d.state.shader_state import known_places
+from vc4lab.v3d.tmu.formats import FORMATS
+
+if TYPE_CHECKING:
+    from vc4lab.v3d.state.shader_state import ProgramCache, ShaderState
+
+CUBE_FACES = 6
+MOST_SHADERS = 1024
+CACHE_SWIZZLE = 3 << 10
+
+
+@lru_cache(maxsize=1024)
+def texture_range(words: tuple[int, ...], bit_utile: str = "32x16") -> tuple[int, int]:
+    """Bus address and bytes of a texture, all levels and faces, from its 2 to 4 parameters."""
+    config = TextureConfig.parse(*(*words, 0, 0, 0)[:4])
+    row = FORMATS.get(config.type, FORMATS[TextureType.RGBA8888])
+    chain = mip_chain(
+        config.width, config.height, row.unit_bits, config.levels,
+        raster=row.type.raster, block=row.block, shape=row.utile(bit_utile),
+    )  # fmt: skip
+    first = min(level.offset for level in chain)
+    faces = (CUBE_FACES - 1) * config.cube_stride if config.cube else 0
+    return config.base + first & 0xFFFFFFFF, chain[0].size - first + faces
+
+
+class DrawRanges:
+    """Tells an `AddressCheck` what draws name: each shader state once; every one for a listener."""
+
+    def __init__(self, check: AddressCheck) -> None:
+        self.check = check
+        self._known: dict[tuple[int, bool], ShaderState] = {}
+
+    def draw(
+        self,
+        shader: ShaderState,
+        kind: int,
+        programs: ProgramCache,
+        first: int,
+        last: int,
+        *,
+        binning: bool,
+    ) -> None:
+        """A draw of vertices `first` to `last` with a shader state of record `kind`."""
+        key = id(shader), binning
+        if not self.check.used.subscriptions and self._known.get(key) is shader:
+            return
+        if len(self._known) >= MOST_SHADERS:
+            self._known.clear()
+        self._known[key] = shader
+        self._ranges(shader, kind, programs, first, last, binning, checked=True)
+
+    def tell(
+        self,
+        shader: ShaderState | None,
+        kind: int,
+        programs: ProgramCache,
+        first: int,
+        last: int,
+        *,
+        binning: bool,
+    ) -> None:
+        """The same of a draw that native code has done: there is nothing to check, but to hear."""
+        if shader is not None:
+            with suppress(Unsupported):  # no draw that is done has such a program
+                self._ranges(shader, kind, programs, first, last, binning, checked=False)
+
+    def _ranges(
+        self,
+        shader: ShaderState,
+        kind: int,
+        programs: ProgramCache,
+        first: int,
+        last: int,
+        binning: bool,
+        checked: bool,
+    ) -> None:
+        uses = self.check.uses if checked else self.check.name
+        where = None if kind == VgInlineShader.id else shader.address
+        if not binning:
+            self._program(shader.code, shader.uniforms, programs, where, checked)
+        if shader.gl is not None:
+            record = shader.gl.record
+            arrays = shader.gl.attributes
+            size = gl_record_size(len(arrays), shader.gl.extended)
+            uses(Use.SHADER_RECORD, shader.address, size)
+            if binning:
+                self._program(record.cs_code, record.cs_uniforms, programs, where, checked)
+            else:
+                self._program(record.vs_code, record.vs_uniforms, programs, where, checked)
+            selected = int(record.cs_attributes if binning else record.vs_attributes)
+            for number, array in enumerate(arrays):
+                if selected >> number & 1 and last >= first:
+                    start = array.address + first * array.stride & 0xFFFFFFFF
+                    size = (last - first) * array.stride + array.size
+                    uses(Use.ATTRIBUTES, start, size, where)
+        elif shader.nv is not None:
+            uses(Use.SHADER_RECORD, shader.address, 16)
+            if last >= first:
+                stride = int(shader.nv.stride)
+                start = int(shader.nv.vertices) + first * stride & 0xFFFFFFFF
+                uses(Use.ATTRIBUTES, start, (last - first + 1) * stride, where)
+        elif where is not None:
+            uses(Use.SHADER_RECORD, shader.address, 12)
+
+    def _program(
+        self, code: int, uniforms: int, programs: ProgramCache, where: int | None, checked: bool
+    ) -> None:
+        """A program, the uniforms it consumes, and the textures they name."""
+        program = programs.get(code)
+        uses = self.check.uses if checked else self.check.name
+        uses(Use.CODE, code, 8 * len(program.words), where)
+        count = len(program.uniform_sites)
+        if not count:
+            return
+        uses(Use.UNIFORMS, uniforms, 4 * count, where)
+        stream = programs.layout(program, uniforms).places
+        bit_utile = programs.unknowns["tmu_bw1_utile"]
+        for request in program.texture_requests:
+            places = None if request.is_direct else known_places(stream, request)
+            if places:
+                for place in places:
+                    if place >= 4 * count:
+                        uses(Use.UNIFORMS, (uniforms + place) & 0xFFFFFFFF, 4, where)
+                words = tuple(programs.memory.u32(uniforms + place) for place in places)
+                if len(words) > 1:
+                    place = (uniforms + places[0]) & 0xFFFFFFFF
+                    uses(Use.TEXTURE, *texture_range(words, bit_utile), place)
+                    if checked:
+                        self._aligned(words[0], place)
+
+    def _aligned(self, parameter: int, place: int) -> None:
+        """A texture's address has no bits below 4 KiB: flags are there, two of them unused."""
+        if parameter & CACHE_SWIZZLE:
+            self.check.reporter.report(
+                "MEM-002",
+                f"texture parameter 0 is 0x{parameter:08x}: bits 11:10 (cache swizzle, 0 in every "
+                "driver) are set; was an address that is no multiple of 4096 put there?",
+                address=place,
+            )

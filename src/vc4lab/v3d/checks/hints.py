@@ -1,0 +1,147 @@
+"""Hints about lists that run, but probably not as they were meant to.
+
+Nothing here changes what is drawn. Each check looks at what Python holds anyway, once per mode
+record, frame or draw, so that lists full of records cost nothing. Source: hardware reference 3.10.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from vc4lab.memory import MEMORY_SIZE
+from vc4lab.records.declarations import VgInlineShader
+from vc4lab.v3d.checks.addresses import AddressCheck
+from vc4lab.v3d.memory_uses import Use
+from vc4lab.v3d.state.render_state import NO_CLIP_LIMIT, clip_box
+
+if TYPE_CHECKING:
+    from vc4lab.diagnostics import Reporter
+    from vc4lab.listeners import Listeners
+    from vc4lab.records.declarations import Payload, TileBinningMode, TileRenderingMode
+    from vc4lab.v3d.events import MemoryUse
+    from vc4lab.v3d.state.frame_mode import FrameMode
+    from vc4lab.v3d.state.shader_state import ShaderState
+
+LIST_ALIGNMENT, RECORD_ALIGNMENT = 32, 16
+"""Of tile lists; of shader records, tile state, surfaces, NV vertices with a clip header."""
+
+TILE_STATE_BYTES = 48
+
+REMEMBERED = 8
+"""Tile grids that were binned last; a frame should fit one of them."""
+
+MOST_MODES = 256
+"""Mode records without findings that are remembered."""
+
+NO_CODE = 3
+"""A code that format, decimation and tiling of record 113 do not have."""
+
+
+class Lint:
+    """What both threads did, as far as hints need it."""
+
+    def __init__(
+        self,
+        reporter: Reporter,
+        ram_bytes: int = MEMORY_SIZE,
+        used: Listeners[MemoryUse] | None = None,
+    ) -> None:
+        self.reporter = reporter
+        self.addresses = AddressCheck(reporter, ram_bytes, used)
+        self.grids: deque[tuple[int, int]] = deque(maxlen=REMEMBERED)
+        self._quiet: dict[tuple[int, int, int], tuple[int, int]] = {}
+
+    def binning_mode(self, address: int, mode: TileBinningMode) -> None:
+        """Record 112."""
+        quiet = self._quiet.get((mode.id, address, mode.value))
+        if quiet is not None and not self.addresses.used.subscriptions:
+            self.grids.append(quiet)
+            return
+        grid = int(mode.tiles_x), int(mode.tiles_y)
+        self.grids.append(grid)
+        self._aligned(address, "tile allocation memory", int(mode.address), LIST_ALIGNMENT)
+        self._aligned(address, "the tile state array", int(mode.state_address), RECORD_ALIGNMENT)
+        if not (mode.address % LIST_ALIGNMENT or mode.state_address % RECORD_ALIGNMENT):
+            self._remember(address, mode, grid)
+        tiles = grid[0] * grid[1]
+        uses = self.addresses.uses
+        uses(Use.TILE_MEMORY, int(mode.address), int(mode.memory_size), address)
+        uses(Use.TILE_STATE, int(mode.state_address), TILE_STATE_BYTES * tiles, address)
+
+    def rendering_mode(self, address: int, mode: TileRenderingMode) -> bool:
+        """Record 113. Whether there is nothing to say about it, however often it comes."""
+        if (mode.id, address, mode.value) in self._quiet and not self.addresses.used.subscriptions:
+            return True
+        codes = [int(getattr(mode, name)) for name in ("format", "decimate", "tiling")]
+        quiet = NO_CODE not in codes and not (mode.address % RECORD_ALIGNMENT or mode.coverage)
+        if quiet:
+            self._remember(address, mode, (0, 0))
+        self._aligned(address, "the frame buffer", int(mode.address), RECORD_ALIGNMENT)
+        self.addresses.uses(Use.SURFACE, int(mode.address), 4, address)
+        for name in ("format", "decimate", "tiling"):
+            if int(getattr(mode, name)) == NO_CODE:
+                self.reporter.report(
+                    "CLE-007", f"{name} {NO_CODE} of the rendering mode (113)", address=address
+                )
+        if mode.coverage:
+            self.reporter.report(
+                "CLE-031", "coverage mode (record 113 bit 73) is ignored", address=address
+            )
+        return quiet and not self.addresses.used.subscriptions
+
+    def _remember(self, address: int, mode: Payload, grid: tuple[int, int]) -> None:
+        """There is nothing to say about a mode record, however often it comes."""
+        if len(self._quiet) >= MOST_MODES:
+            self._quiet.clear()
+        self._quiet[mode.id, address, mode.value] = grid
+
+    def frame(self, mode: FrameMode, tile: tuple[int, int], primitives: int) -> None:
+        """A frame is about to be drawn; ``tile``: its pixels, ``primitives``: in all tiles."""
+        if not mode.width or not mode.height:
+            self.reporter.report("CLE-030", "tiles are stored, but the frame has no size")
+        elif primitives and self.grids:
+            columns, rows = -(-mode.width // tile[0]), -(-mode.height // tile[1])
+            for x, y in self.grids:
+                if columns == x and rows <= y:
+                    return
+            x, y = self.grids[-1]
+            self.reporter.report(
+                "CLE-024", f"the frame has {columns} x {rows} tiles, binned were {x} x {y}"
+            )
+
+    def clip_window(self, state: Any, empty_windows: int, address: int | None = None) -> None:
+        """A primitive goes through the clip window of `state`."""
+        width, height = state.clip_width, state.clip_height
+        if not width or not height:
+            left, bottom, right, top = clip_box(state, empty_windows)
+            effect = "drawn are all pixels that the other one leaves"
+            if left == right or bottom == top:
+                effect = "nothing is drawn"
+            elif left == bottom == 0 and right == top == NO_CLIP_LIMIT:
+                effect = "it limits nothing"
+            text = f"the clip window (102) is {width} x {height} pixels: {effect}"
+            self.reporter.report("CLE-026", text, address=address)
+
+    def draw(self, state: Any, shader: ShaderState, empty_windows: int) -> None:
+        """A distinct render state is about to be drawn. `empty_windows`: an `EMPTY_WINDOWS`."""
+        self.clip_window(state, empty_windows)
+        if state.shader_kind != VgInlineShader.id:  # there it is the code, with flags below
+            self._aligned(None, "a shader record", shader.address, RECORD_ALIGNMENT)
+        if shader.nv is not None and shader.nv.clip_header:
+            where = int(shader.nv.vertices)
+            self._aligned(shader.address, "NV vertices with a clip header", where, 16)
+        if shader.gl is not None:
+            record = shader.gl.record
+            if not record.vs_attributes or not record.cs_attributes:
+                kind = "vertex" if not record.vs_attributes else "coordinate"
+                self.reporter.report(
+                    "CLE-033", f"no attribute array for the {kind} shader", address=shader.address
+                )
+
+    def _aligned(self, address: int | None, what: str, value: int, alignment: int) -> None:
+        if value & (alignment - 1):
+            self.reporter.report(
+                "CLE-009", f"{what} at 0x{value:08x} is not at a multiple of {alignment}",
+                address=address,
+            )  # fmt: skip

@@ -1,0 +1,1 @@
+"""Control list executor: both threads, and native walks of their lists."""

@@ -1,0 +1,253 @@
+"""The control list executor (CLE): walks a list's records and hands each to its handler.
+
+Both list threads use this walker; what a record *does* is said by methods that name its class
+(`handlers.py`): here what means the same in both lists, else in `binning.py` (thread 0) and
+`rendering.py` (thread 1). Source: hardware reference 3.1-3.2.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, TypeVar
+
+from vc4lab.memory import MEMORY_MASK
+from vc4lab.records.control import RECORD_SIZES
+from vc4lab.records.declarations import (
+    Branch,
+    BranchToSublist,
+    Halt,
+    IncrementSemaphore,
+    Return,
+    WaitSemaphore,
+)
+from vc4lab.records.payload import Ignored, Payload
+from vc4lab.records.use import records_of
+from vc4lab.v3d.cle.handlers import Handler, executes, handlers_of
+from vc4lab.v3d.cle.thread import SEMAPHORE_MAX, SEMAPHORE_STALL, ListThread
+from vc4lab.v3d.memory_uses import Use
+
+if TYPE_CHECKING:
+    from vc4lab.diagnostics import Reporter
+    from vc4lab.memory import GuestMemory
+    from vc4lab.v3d.checks.addresses import AddressCheck
+
+#: Records one run of a thread may execute. A frame of the largest size with every tile loaded
+#: and stored twice needs under a million; more is a list that runs in a circle.
+RECORD_BUDGET = 1 << 22
+
+#: How often the same jump, with the same return addresses, may be taken in one run of both threads.
+#: Lists have no conditions, so a second time already means a circle, unless the list changes.
+JUMP_BUDGET = 16
+
+_U32 = struct.Struct("<I")
+
+P = TypeVar("P", bound=Payload)
+
+
+class ControlListExecutor:
+    """Executes the lists of both threads until each stops or stalls."""
+
+    def __init__(
+        self,
+        memory: GuestMemory,
+        reporter: Reporter,
+        threads: tuple[ListThread, ListThread],
+        depth: int = 2,
+    ) -> None:
+        """``depth``: how deep sub-lists may nest (the unknown ``sublist_depth``)."""
+        self.memory = memory
+        self.reporter = reporter
+        self.threads = threads
+        self.depth = depth
+        self.addresses: AddressCheck | None = None
+        self.waited: Callable[[int], None] = lambda _thread: None
+        """Called with the number of a thread that takes an increment of the other's semaphore."""
+        self.ram = memory.view(0, MEMORY_MASK + 1)
+        self._accelerators: dict[int, tuple[Callable[[], None], frozenset[int]]] = {}
+        self._jumps: dict[tuple[int, ...], int] = {}
+        self._tables: list[dict[int, Handler]] = [
+            handlers_of(SystemRecords(self, thread)) for thread in threads
+        ]
+
+    def install(self, number: int, stage: object) -> None:
+        """Adds the handlers of a stage to the table of a thread."""
+        self._tables[number].update(handlers_of(stage))
+
+    def accelerate(self, number: int, run: Callable[[], None], records: Iterable[int]) -> None:
+        """``run`` executes records of a thread natively, as many as it can, from one of ``records``
+        on; it need not execute any.
+        """
+        self._accelerators[number] = run, frozenset(records)
+
+    def word(self, address: int) -> int:
+        """The little-endian word at a guest address (used for record payloads)."""
+        address &= MEMORY_MASK
+        if address > MEMORY_MASK - 3:
+            return self.memory.u32(address)
+        return int(_U32.unpack_from(self.ram, address)[0])
+
+    def byte(self, address: int) -> int:
+        """The byte at a guest address."""
+        return self.ram[address & MEMORY_MASK]
+
+    def payload(self, address: int, kind: type[P]) -> P:
+        """The fields of the record at ``address``, which the caller knows to be a ``kind``."""
+        return kind.from_bytes(self.memory.read(address + 1, kind.size - 1))
+
+    def pump(self) -> None:
+        """Runs both threads, in turn, until neither can go on."""
+        progress = True
+        self._jumps.clear()
+        while progress:
+            progress = False
+            for thread in self.threads:
+                if thread.running and (thread.stalled is None or self._may_go_on(thread)):
+                    self._run(thread)
+                    progress = True
+
+    def _may_go_on(self, thread: ListThread) -> bool:
+        """Whether a stalled thread's reason has gone; only semaphore stalls end here."""
+        other = self.threads[1 - thread.number]
+        if thread.stalled == SEMAPHORE_STALL and other.increments:
+            other.increments -= 1
+            thread.stalled = None
+            self.waited(thread.number)
+            return True
+        return False
+
+    def _run(self, thread: ListThread) -> None:
+        handlers, sizes, ram = self._tables[thread.number], RECORD_SIZES, self.ram
+        budget = RECORD_BUDGET
+        accelerate, native = self._accelerators.get(thread.number, (None, ()))
+        while thread.running and thread.stalled is None:
+            if accelerate is not None and ram[thread.current & MEMORY_MASK] in native:
+                accelerate()
+                if not thread.running or thread.stalled is not None:
+                    return
+            address = thread.current
+            if address == thread.end:
+                thread.running = False
+                return
+            identity = ram[address & MEMORY_MASK]
+            handler = handlers.get(identity)
+            if handler is None:
+                self._illegal(thread, address, identity)
+                return
+            thread.current = following = (address + sizes[identity]) & 0xFFFFFFFF
+            if address < thread.end < following:
+                self.reporter.report(
+                    "CLE-002",
+                    f"record 0x{identity:02x} is cut off by the end of the {thread.name} list",
+                    address=address,
+                )
+                thread.end = following
+            handler(address)
+            budget -= 1
+            if not budget:
+                self.runs_in_a_circle(thread)
+
+    def runs_in_a_circle(self, thread: ListThread) -> None:
+        """The list goes on and on: the thread hangs, and the user hears why."""
+        thread.stalled = "the end of a list that has none"
+        self.reporter.report(
+            "CLE-006",
+            f"the {thread.name} list runs in a circle and reaches no end",
+            address=thread.current,
+        )
+
+    def jump(self, thread: ListThread, address: int, target: int) -> None:
+        """The record at ``address`` jumps to ``target``; it must not do so again and again."""
+        thread.current = target
+        if self.addresses is not None:
+            self.addresses.uses(Use.LIST, target, 1, address)
+        place = (thread.number, address & MEMORY_MASK, *thread.stack)
+        trips = self._jumps[place] = self._jumps.get(place, 0) + 1
+        if trips > JUMP_BUDGET:
+            self.runs_in_a_circle(thread)
+
+    def _illegal(self, thread: ListThread, address: int, identity: int) -> None:
+        thread.stop_with_error()
+        self.reporter.report(
+            "CLE-001",
+            f"record 0x{identity:02x} does not exist or cannot be executed by the {thread.name}"
+            " thread; the thread stops with CTERR",
+            address=address,
+        )
+
+    def call(self, thread: ListThread, address: int) -> None:
+        """Branch to sub-list: pushes the address after the record at ``address``."""
+        if len(thread.stack) >= self.depth:
+            thread.stop_with_error()
+            self.reporter.report(
+                "CLE-005",
+                f"sub-lists nest deeper than {self.depth} in the {thread.name} list",
+                address=address,
+            )
+            return
+        if thread.stack:
+            self.reporter.report(
+                "CLE-036", f"a sub-list of a sub-list in the {thread.name} list", address=address
+            )
+        thread.stack.append(thread.current)
+        thread.current = self.word(address + 1)
+        if self.addresses is not None:
+            self.addresses.uses(Use.LIST, thread.current, 1, address)
+
+    def signal(self, thread: ListThread) -> None:
+        """The pending semaphore increment of record 7 takes effect (flush, end of frame)."""
+        thread.closed = True
+        if not thread.increment_armed:
+            return
+        thread.increment_armed = False
+        if thread.increments < SEMAPHORE_MAX:
+            thread.increments += 1
+        else:
+            self.reporter.report(
+                "CLE-035", f"the {thread.name} thread's semaphore is already at {SEMAPHORE_MAX}"
+            )
+
+
+class SystemRecords:
+    """The records that mean the same in both lists, executed for one of the threads."""
+
+    def __init__(self, executor: ControlListExecutor, thread: ListThread) -> None:
+        self._executor = executor
+        self._thread = thread
+
+    @executes(*records_of(Ignored))
+    def _nothing(self, _address: int) -> None:
+        pass
+
+    @executes(Halt)
+    def _halt(self, _address: int) -> None:
+        self._thread.running, self._thread.halted = False, True
+
+    @executes(Branch)
+    def _branch(self, address: int) -> None:
+        self._executor.jump(self._thread, address, self._executor.word(address + 1))
+
+    @executes(BranchToSublist)
+    def _call(self, address: int) -> None:
+        self._executor.call(self._thread, address)
+
+    @executes(Return)
+    def _return(self, _address: int) -> None:
+        thread = self._thread
+        thread.returns += 1
+        if thread.stack:
+            thread.current = thread.stack.pop()
+
+    @executes(IncrementSemaphore)
+    def _increment(self, _address: int) -> None:
+        self._thread.increment_armed = self._thread.signals = True
+
+    @executes(WaitSemaphore)
+    def _wait(self, _address: int) -> None:
+        thread = self._thread
+        other = self._executor.threads[1 - thread.number]
+        if other.increments:
+            other.increments -= 1
+            self._executor.waited(thread.number)
+        else:
+            thread.stalled = SEMAPHORE_STALL

@@ -1,0 +1,278 @@
+"""Thread 1: what the records of a rendering list do.
+
+Nearly all records are executed natively by `../tiles/collector.py`, which notes for each tile which
+pieces of list belong to it; Python meets what is left. State, sub-lists and primitives in those
+pieces are walked when the frame is drawn (`../draws/frame.py`), in the same order. A frame is drawn
+when its end-of-frame store is met or the thread stops. Source: hardware reference 3.3, 3.6, 7.10.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from vc4lab.records.codes import (
+    FrameFormat,
+    ListData,
+    ListPrimitive,
+    PrimitiveMode,
+    TileFormat,
+    VgPrimitive,
+)
+from vc4lab.records.control import RECORDS
+from vc4lab.records.declarations import (
+    Branch,
+    BranchToSublist,
+    ClearColours,
+    IndexedPrimitives,
+    LoadGeneral,
+    Return,
+    StoreGeneral,
+    TileRenderingMode,
+    VertexArrayPrimitives,
+    VgCoordinateArray,
+    VgInline,
+)
+from vc4lab.records.payload import RENDERING, Compressed
+from vc4lab.records.use import foreign_to, records_of
+from vc4lab.v3d.checks.hints import Lint
+from vc4lab.v3d.cle.handlers import executes
+from vc4lab.v3d.state.frame_mode import FrameMode
+from vc4lab.v3d.tile_lists.list_end import list_end
+from vc4lab.v3d.tile_lists.vg_list import inline_length
+from vc4lab.v3d.tiles.collect_context import (
+    COLLECTED,
+    EXHAUSTED,
+    FRAME_END,
+    MISPLACED,
+    TILE_AGAIN,
+)
+from vc4lab.v3d.tiles.collector import Collector
+from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
+
+if TYPE_CHECKING:
+    from vc4lab.diagnostics import Reporter
+    from vc4lab.v3d.cle.executor import ControlListExecutor
+    from vc4lab.v3d.cle.thread import ListThread
+
+_FRAME_FORMATS = {
+    FrameFormat.BGR565_DITHERED: TileFormat.BGR565_DITHERED,
+    FrameFormat.RGBA8888: TileFormat.RGBA8888,
+    FrameFormat.BGR565: TileFormat.BGR565,
+}
+"""Record 113 and records 28/29 number the same formats differently."""
+
+
+@lru_cache(maxsize=256)
+def _frame_mode(payload: bytes) -> tuple[TileRenderingMode, FrameMode]:
+    """Frame after frame has the same few modes."""
+    record = TileRenderingMode.from_bytes(payload)
+    return record, FrameMode(
+        address=record.address,
+        width=record.width,
+        height=record.height,
+        multisample=bool(record.multisample),
+        wide_colour=bool(record.colour64),
+        format=_FRAME_FORMATS.get(record.format, TileFormat.RGBA8888),
+        tiling=record.tiling,
+        decimate=record.decimate,
+        vg_mask=bool(record.vg_mask),
+        double_buffer=bool(record.double_buffer),
+    )
+
+
+class RenderingStage:
+    """Collects frames from the rendering list and hands them to ``draw``.
+
+    ``draw(mode, collector)`` renders what the collector holds; ``finished()`` is called when the
+    last store of a frame is in memory.
+    """
+
+    def __init__(
+        self,
+        executor: ControlListExecutor,
+        thread: ListThread,
+        reporter: Reporter,
+        draw: Callable[[FrameMode, Collector], None],
+        finished: Callable[[], None],
+        unknowns: Unknowns = DEFAULT_UNKNOWNS,
+        lint: Lint | None = None,
+    ) -> None:
+        self.executor = executor
+        self.thread = thread
+        self.reporter = reporter
+        self.draw = draw
+        self.unknowns = unknowns
+        self.lint = lint or Lint(reporter)
+        self.finished = finished
+        self.mode = FrameMode()
+        self._open = True
+        """False: nothing was collected since the last frame was drawn."""
+        self._tile_list = 0
+        """The branch to a tile's list that was looked at last."""
+        self.collector = Collector(executor.memory.base)
+        executor.install(1, self)
+        executor.accelerate(1, self._collect, COLLECTED)
+
+    def begin(self) -> None:
+        """The thread starts at its current address: a new piece of list begins there."""
+        self.collector.begin(self.thread.current)
+
+    def stopped(self) -> None:
+        """The thread stopped: what is collected is drawn although no frame ended."""
+        if not self._open or self.thread.running or not self.collector.context.tasks:
+            return
+        self._draw()
+        self.reporter.report(
+            "CLE-020",
+            "the rendering list ends after tile stores, but none of them carries the end of frame;"
+            " RFC does not count it",
+            address=self.thread.current,
+        )
+
+    def _collect(self) -> None:
+        """Executes the regular records from the thread's address on, frame by frame."""
+        thread, collector = self.thread, self.collector
+        context, binning = collector.context, self.executor.threads[0]
+        self._open = True
+        if self.lint.addresses.used.subscriptions:  # who wants to see every mode, too
+            context.mode_known = 0
+        while True:
+            context.increments = binning.increments
+            reason = collector.run(thread.current, thread.end)
+            thread.current = context.here & 0xFFFFFFFF
+            if binning.increments != context.increments:
+                binning.increments = context.increments
+                self.executor.waited(1)
+            if reason == FRAME_END:
+                self._draw()
+                self.finished()
+                if thread.current == thread.end:
+                    self._open = False
+                    return
+            elif reason == TILE_AGAIN:
+                self._draw()
+            elif reason == MISPLACED:
+                self.reporter.report(
+                    "CLE-019",
+                    "a tile is stored, but no tile coordinates precede it",
+                    address=thread.current,
+                )
+                collector.context.has_coordinates = 1
+            else:
+                if reason == EXHAUSTED:
+                    self.executor.runs_in_a_circle(thread)
+                return
+
+    # -- handlers of what the collector leaves to Python ---------------------------------------
+
+    @executes(*foreign_to(RENDERING))
+    def _on_foreign(self, address: int) -> None:
+        identity = self.executor.byte(address)
+        self.reporter.report(
+            "CLE-008",
+            f"{RECORDS[identity].title} ({identity}) does nothing in the rendering list",
+            address=address,
+        )
+
+    @executes(Branch)
+    def _on_branch(self, address: int) -> None:
+        self.collector.close_piece(address)
+        self.executor.jump(self.thread, address, self.executor.word(address + 1))
+        self.collector.begin(self.thread.current)
+
+    @executes(BranchToSublist)
+    def _on_call(self, address: int) -> None:
+        self.collector.close_piece(address)
+        self.executor.call(self.thread, address)
+        self.collector.begin(self.thread.current)
+
+    @executes(Return)
+    def _on_return(self, address: int) -> None:
+        self.collector.close_piece(address)
+        self.thread.returns += 1
+        if self.thread.stack:
+            self.thread.current = self.thread.stack.pop()
+        self.collector.begin(self.thread.current)
+
+    @executes(TileRenderingMode)
+    def _on_mode(self, address: int) -> None:
+        data = self.executor.memory.read(address + 1, TileRenderingMode.size - 1)
+        record, mode = _frame_mode(data)
+        quiet = self.lint.rendering_mode(address, record)
+        if mode is not self.mode and mode != self.mode and self.collector.context.tasks:
+            self._draw()
+        self.mode = mode
+        self.collector.set_mode(data, mode.tile(self.unknowns), uses_mask=mode.vg_mask, quiet=quiet)
+
+    @executes(ClearColours)
+    def _on_clear_colours(self, address: int) -> None:
+        record = self.executor.payload(address, ClearColours)
+        zs = record.z << 8 | record.stencil
+        self.collector.set_clear(record.colour, record.colour_high, zs, record.vg_mask)
+
+    @executes(LoadGeneral)
+    def _on_odd_load(self, address: int) -> None:
+        buffer = self.executor.payload(address, LoadGeneral).buffer
+        self._not_yet(address, f"a load of tile buffer {buffer}")
+
+    @executes(StoreGeneral)
+    def _on_odd_store(self, address: int) -> None:
+        record = self.executor.payload(address, StoreGeneral)
+        self._not_yet(address, f"a store of tile buffer {record.buffer}")
+        self._left_out(bool(record.last_tile))
+
+    def _left_out(self, last: bool) -> None:
+        """A store that is not simulated: its tile is drawn nowhere."""
+        self.collector.context.has_coordinates = 0
+        if last:
+            self._draw()
+            self.finished()
+
+    @executes(IndexedPrimitives, VertexArrayPrimitives)
+    def _on_primitives(self, address: int) -> None:
+        """Drawn by the scan of the frame's pieces; here only the format that it leaves counts."""
+        mode = self.executor.byte(address + 1) & 0xF
+        if mode in PrimitiveMode._value2member_map_:
+            form = ListData.INDEX16.of(PrimitiveMode(mode).list_primitive)
+            self.collector.context.list_format = form
+
+    @executes(VgCoordinateArray, VgInline)
+    def _on_vector_primitives(self, address: int) -> None:
+        kind = self.executor.byte(address + 1) & 0xF
+        is_known = kind in VgPrimitive._value2member_map_
+        primitive = VgPrimitive(kind).list_primitive if is_known else ListPrimitive.TRIANGLES
+        self.collector.context.list_format = ListData.XY.of(primitive)
+        if self.executor.byte(address) != VgInline.id:
+            return
+        start = self.thread.current
+        length = inline_length(self.executor.memory, start, kind)
+        if length is None:
+            self.reporter.report("CLE-039", "no end code in a VG list", address=address)
+            self.thread.stop_with_error()
+        else:
+            self.executor.jump(self.thread, address, (start + 4 * length) & 0xFFFFFFFF)
+
+    @executes(*records_of(Compressed))
+    def _on_compressed(self, address: int) -> None:
+        after = list_end(self.executor.memory, address, self.collector.context.list_format)
+        if after is None:
+            self.reporter.report(
+                "CLE-017", "a compressed list in the rendering list does not end", address=address
+            )
+            self.thread.stop_with_error()
+        else:
+            self.executor.jump(self.thread, address, after)
+
+    def _not_yet(self, address: int, what: str) -> None:
+        self.reporter.report("CLE-004", f"{what}: not simulated yet, skipped", address=address)
+
+    def _draw(self) -> None:
+        context, addresses = self.collector.context, self.lint.addresses
+        place = context.tile_list
+        if place and (place != self._tile_list or addresses.used.subscriptions):
+            self._tile_list = place
+            addresses.tile_list(place & 0xFFFFFFFF, context.tile_list_at & 0xFFFFFFFF)
+        self.draw(self.mode, self.collector)
+        self.collector.reset()

@@ -1,0 +1,1 @@
+"""From render states to pipelines, and the frame that draws them."""

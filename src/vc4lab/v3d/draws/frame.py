@@ -1,0 +1,232 @@
+"""Draws a frame: tile lists → draws → pipelines and shaded vertices → tiles on worker threads.
+
+Python touches each distinct render state once; lists, primitives, vertices and pixels are native.
+Source: hardware reference 1.2, 3.3, 7.10.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any
+
+from vc4lab.records.declarations import StoreGeneral
+from vc4lab.v3d.checks.hints import Lint
+from vc4lab.v3d.draws.preparation import DrawPreparer
+from vc4lab.v3d.events import FrameDrawn, V3DListeners
+from vc4lab.v3d.job_time import JobCounts
+from vc4lab.v3d.shader_interrupts import ShaderInterrupts
+from vc4lab.v3d.state.render_state import default_state, state_bytes
+from vc4lab.v3d.state.surface import Surface
+from vc4lab.v3d.state.tile_context import WORK
+from vc4lab.v3d.tile_lists.direct_lists import DirectLists
+from vc4lab.v3d.tile_lists.scanner import ListScanner
+from vc4lab.v3d.tiles.job import Draw, NativeFrame
+from vc4lab.v3d.tiles.scheduler import FLAWLESS, RenderResult, TileScheduler
+
+if TYPE_CHECKING:
+    from vc4lab.diagnostics import Reporter
+    from vc4lab.memory import GuestMemory
+    from vc4lab.v3d.state.frame_mode import FrameMode
+    from vc4lab.v3d.tile_lists.contents import ScanError, ScanResult
+    from vc4lab.v3d.tiles.collector import Collector
+    from vc4lab.v3d.unknowns import Unknowns
+
+
+class FrameRenderer:
+    """The rendering half of the V3D below its control list; keeps state from frame to frame."""
+
+    def __init__(
+        self,
+        memory: GuestMemory,
+        reporter: Reporter,
+        *,
+        unknowns: Unknowns,
+        engine: str,
+        threads: int | None,
+        lint: Lint | None = None,
+        interrupts: ShaderInterrupts | None = None,
+        listeners: V3DListeners | None = None,
+    ) -> None:
+        self.memory = memory
+        self.listeners = listeners or V3DListeners()
+        self.interrupts = interrupts or ShaderInterrupts()
+        self.reporter = reporter
+        self.unknowns = unknowns
+        self.threads = threads
+        self.index_error = False
+        self.drawn = self.refused = 0
+        """Draws since the last end of a frame, by whether they could be drawn."""
+        self._counted = (0,) * (1 + len(WORK))
+        self._scanner = ListScanner(
+            memory,
+            DirectLists(memory, reporter, unknowns),
+            depth=0,
+            separate_format=unknowns["tile_list_format"] == "separate",
+        )
+        self._broken: dict[str, tuple[str, int]] = {}
+        self._mode: FrameMode | None = None
+        self._tile = 0, 0
+        self._frame: NativeFrame | None = None
+        self._shape: tuple[int, list[int], Any] | None = None
+        self.lint = lint or Lint(reporter)
+        self.preparer = DrawPreparer(
+            memory,
+            reporter,
+            unknowns=unknowns,
+            engine=engine,
+            lint=self.lint,
+            interrupts=self.interrupts,
+        )
+        self._endless = self.preparer.vertices.endless
+
+    @cached_property
+    def scheduler(self) -> TileScheduler:
+        """The worker threads; made at the first frame, because that compiles the tile loop."""
+        return TileScheduler(self.threads, self.unknowns, interrupts=self.interrupts)
+
+    @property
+    def progress(self) -> tuple[int, ...] | None:
+        """See `TileScheduler.progress`."""
+        return self.scheduler.progress if "scheduler" in self.__dict__ else None
+
+    def abandon(self) -> None:
+        """Give up the frame that is being drawn: `draw` raises Abandoned; from any thread."""
+        if "scheduler" in self.__dict__:
+            self.scheduler.abandon()
+
+    def take_counts(self) -> JobCounts:
+        """What was rendered since the last call."""
+        tiles = self.scheduler.work() if "scheduler" in self.__dict__ else [0] * len(WORK)
+        totals = self.preparer.vertices.instructions, *tiles
+        shading, *work = map(int.__sub__, totals, self._counted)
+        self._counted = totals
+        return JobCounts(0, 0, shading, *work)
+
+    def begin_list(self) -> None:
+        """A rendering list starts: programs that did not end before may be tried again."""
+        if self._endless:
+            self._endless.clear()
+
+    def forget_state(self) -> None:
+        """The state of the rendering list is as after power on."""
+        self._scanner.set_state(state_bytes(default_state()))
+
+    def events(self) -> dict[str, int]:
+        """What the tile threads counted since the start."""
+        return self.scheduler.counters() if "scheduler" in self.__dict__ else {}
+
+    def draw(self, mode: FrameMode, collector: Collector) -> None:
+        """Renders what was collected: when this returns, its stores are in guest memory."""
+        if mode is not self._mode:
+            self._mode, self._frame = mode, None
+            self._tile = mode.tile(self.unknowns)
+        scan = self._scan(collector)
+        self.lint.frame(mode, self._tile, scan.entries)
+        ops, chains, count = collector.arrays()
+        if not count:
+            return
+        draws = self.preparer.prepare_all(scan, mode.layout, mode.vg_mask)
+        shape = count, collector.surfaces, draws.table
+        frame = self._frame
+        if frame is not None and shape == self._shape:
+            frame.renew(ops, chains, scan.segments, scan.tile_offsets)
+        else:
+            self._shape = shape
+            self._frame = frame = NativeFrame(
+                self.memory,
+                *mode.drawn_size(self.unknowns),
+                draws=draws,
+                surfaces=_surfaces(mode, shape[1], self.unknowns),
+                ops=ops,
+                chains=chains,
+                count=count,
+                segments=scan.segments,
+                piece_first=scan.tile_offsets,
+                tile=self._tile,
+                layout=mode.layout,
+            )
+        heard = bool(self.listeners.frame_drawn.subscriptions)
+        result = self.scheduler.run(frame, record=heard)
+        if heard:
+            self._tell(frame, mode)
+        preparer = self.preparer
+        if preparer.late.met:
+            preparer.late.report()
+        self.drawn += scan.draw_count
+        if result is not FLAWLESS or preparer.refused:
+            refused = preparer.refused + len(result.bad_lists) + len(result.unsupported)
+            preparer.refused = 0
+            self.refused += refused
+            self.drawn -= refused
+            self._report_draws(result, draws)
+
+    def _tell(self, frame: NativeFrame, mode: FrameMode) -> None:
+        """What each tile took, for those who listen."""
+        from vc4lab.v3d.tiles.records import tiles_drawn
+
+        event = FrameDrawn(mode.address, mode.width, mode.height, *self._tile, tiles_drawn(frame))
+        self.listeners.frame_drawn.tell(event)
+
+    def _scan(self, collector: Collector) -> ScanResult:
+        """The lists of all pieces, in order."""
+        scanner, pieces = self._scanner, collector.context
+        if scanner.direct.count:  # what the frame before had
+            scanner.use(DirectLists(self.memory, self.reporter, self.unknowns))
+        scan = scanner.scan(pieces.pieces, pieces.piece_ends, pieces.piece_count)
+        if scanner.direct.index_error:
+            self.index_error = True
+        if scan.errors:
+            self._report_lists(scan.errors)
+        return scan
+
+    def _report_lists(self, errors: Sequence[ScanError]) -> None:
+        """Broken lists: each kind of fault with the list that had it first, however many have."""
+        kinds: dict[str, list[ScanError]] = {}
+        for error in errors:
+            kinds.setdefault(error.text, []).append(error)
+        for text, found in kinds.items():
+            if text not in self._broken:
+                first = found[0]
+                others = f", and that of {len(found) - 1} more" if len(found) > 1 else ""
+                self._broken[text] = (
+                    f"a tile list has {text} (byte 0x{first.byte:02x}); the rest of this list is"
+                    f" left out{others}",
+                    first.address,
+                )
+            message, address = self._broken[text]
+            for _ in found:
+                self.reporter.report("CLE-034", message, address=address)
+
+    def _report_draws(self, result: RenderResult, draws: Sequence[Draw]) -> None:
+        for number in result.bad_lists:
+            self.reporter.report(
+                "CLE-017", f"a compressed primitive list of draw {number} does not end"
+            )
+        for number in result.endless:
+            self.preparer.report_stopped(draws[number])
+        for number, target in result.left.items():
+            self.preparer.report_stopped(draws[number], target)
+        for number in result.unsupported:
+            self.preparer.report_unsupported(draws[number])
+
+
+def _surfaces(mode: FrameMode, payloads: list[int], unknowns: Unknowns) -> list[Surface]:
+    """Surface 0 is that of record 113, the others are payloads of records 28 and 29."""
+    shape = mode.width, mode.height, mode.wide_colour
+    return [mode.surface(unknowns), *(_surface(payload, *shape) for payload in payloads)]
+
+
+@lru_cache(maxsize=256)
+def _surface(payload: int, width: int, height: int, wide: bool) -> Surface:
+    record = StoreGeneral(payload)
+    return Surface(
+        record.address,
+        width,
+        height,
+        int(record.tiling),
+        int(record.format),
+        int(record.buffer),
+        int(record.decimate),
+        wide,
+    )

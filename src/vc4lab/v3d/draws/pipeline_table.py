@@ -1,0 +1,175 @@
+"""The tables in which native code finds fragment pipelines (see `kernel.py`)."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from vc4lab.memory import MEMORY_MASK, MEMORY_SIZE
+from vc4lab.v3d.draws.context import PipelineEntry, ProgramEntry
+from vc4lab.v3d.state.shader_state import known_places
+from vc4lab.v3d.tile_lists.scan_context import FNV_PRIME, FNV_START
+
+if TYPE_CHECKING:
+    from vc4lab.qpu.program.program import Program
+    from vc4lab.qpu.program.uniform_stream import StreamLayout
+    from vc4lab.v3d.tmu.state import TextureDescriptor
+
+PROGRAMS, PIPELINES = 1024, 8192
+"""Places in the tables; at most half of them are taken."""
+
+HASH_START, HASH_PRIME, HASH_SHIFT = FNV_START, FNV_PRIME, 15
+"""FNV-1a over words."""
+
+
+def hash_of(words: Iterable[int]) -> int:
+    """Where native code looks first, before masking."""
+    code = HASH_START & 0xFFFFFFFF
+    for word in words:
+        code = (code ^ word & 0xFFFFFFFF) * HASH_PRIME & 0xFFFFFFFF
+    return code ^ code >> HASH_SHIFT
+
+
+class _Table:
+    """A native open-addressing hash table of Structs."""
+
+    def __init__(self, kind: Any, slots: int) -> None:
+        self.kind, self.slots = kind, slots
+        self.data = (ctypes.c_char * (slots * kind.size))()
+        self.places: dict[tuple[int, ...], int] = {}
+        self.taken: set[int] = set()
+
+    @property
+    def full(self) -> bool:
+        """Half of the places are taken."""
+        return len(self.places) >= self.slots // 2
+
+    def known(self, key: tuple[int, ...]) -> Any:
+        """The entry of a key, None if there is none."""
+        place = self.places.get(key)
+        return None if place is None else self._at(place)
+
+    def entry(self, key: tuple[int, ...]) -> Any:
+        """A new entry; words of the key are hashed as native code does."""
+        place = hash_of(key) & (self.slots - 1)
+        while place in self.taken:
+            place = (place + 1) & (self.slots - 1)
+        self.places[key] = place
+        self.taken.add(place)
+        return self._at(place)
+
+    def _at(self, place: int) -> Any:
+        return self.kind.python.from_buffer(self.data, place * self.kind.size)
+
+    def clear(self) -> None:
+        """Forgets everything."""
+        ctypes.memset(self.data, 0, ctypes.sizeof(self.data))
+        self.places.clear()
+        self.taken.clear()
+
+
+class PipelineTable:
+    """Fragment programs by address and pipelines by program, state and textures.
+
+    `made` says what a native PipelineEntry (by its host address) was made from.
+    """
+
+    def __init__(self) -> None:
+        self._programs = _Table(ProgramEntry, PROGRAMS)
+        self._pipelines = _Table(PipelineEntry, PIPELINES)
+        self._keep: dict[int, Any] = {}
+        self.made: dict[int, Any] = {}
+        self.stale = False
+        """Everything is to be made anew, from the next frame on."""
+
+    def attach(self, context: Any) -> None:
+        """Makes the tables those of a native `PrepareContext`."""
+        context.programs = ctypes.addressof(self._programs.data)
+        context.program_mask = PROGRAMS - 1
+        context.pipelines = ctypes.addressof(self._pipelines.data)
+        context.pipeline_mask = PIPELINES - 1
+
+    def renew(self) -> None:
+        """Forgets what is stale, in a new frame: what the last one found is not used any more."""
+        self.stale = False
+        for table in (self._programs, self._pipelines):
+            table.clear()
+        self._keep.clear()
+        self.made.clear()
+
+    def enter(
+        self,
+        program: Program,
+        address: int,
+        state: Any,
+        shader: int,
+        layout: StreamLayout,
+        words: Sequence[int],
+        textures: Sequence[TextureDescriptor],
+        function: int,
+        made: Any,
+        quad: tuple[int, int],
+    ) -> None:
+        """Native code may draw with `function` from now on.
+
+        Parameters
+        ----------
+        program, address
+            The fragment program, at a guest address.
+        state, shader
+            Render state and `PipelineEntry.shader`.
+        layout, words, textures
+            Where the texture parameters are, what they are in the order of `parameter_places`, the
+            descriptors made of them. A program whose layout is another each time is left to Python.
+        made
+            What `made` gives for this entry.
+        quad
+            `DrawParams.instructions` and `lookups`.
+        """
+        code = b"".join(word.to_bytes(8, "little") for word in program.words)
+        if not address or (address & MEMORY_MASK) + len(code) > MEMORY_SIZE:
+            return
+        places = parameter_places(program, layout)
+        if places is None or layout.absolute:
+            return
+        program_key = (address,)
+        known = self._programs.known(program_key)
+        changed = known is not None and self._keep[ctypes.addressof(known)][0] != code
+        self.stale |= changed or self._programs.full or self._pipelines.full
+        if self.stale or (known and self._keep[ctypes.addressof(known)][1] != layout):
+            return
+        entry = known or self._programs.entry(program_key)
+        if known is None:
+            copy = ctypes.create_string_buffer(code, len(code))
+            offsets = (ctypes.c_int32 * max(len(places), 1))(*places)
+            flat = [word for pair in layout.pointers for word in pair]
+            pointers = (ctypes.c_uint32 * max(len(flat), 1))(*flat)
+            entry.where, entry.code_bytes = address, len(code)
+            entry.code, entry.places = ctypes.addressof(copy), ctypes.addressof(offsets)
+            entry.word_count, entry.reads_uniforms = len(places), bool(program.uniform_sites)
+            entry.pointers, entry.pointer_count = ctypes.addressof(pointers), len(layout.pointers)
+            self._keep[ctypes.addressof(entry)] = code, layout, copy, offsets, pointers
+        fields = (state.config, state.flat_flags, state.list_format, shader)
+        key = (address, *fields, *words)
+        if self._pipelines.known(key) is not None:
+            return
+        found = self._pipelines.entry(key)
+        copied = (ctypes.c_uint32 * max(len(words), 1))(*words)
+        descriptors = (ctypes.c_uint64 * max(len(textures), 1))(*(t.address for t in textures))
+        found.program = ctypes.addressof(entry)
+        found.config, found.flat_flags, found.list_format, found.shader = fields
+        found.words, found.textures = ctypes.addressof(copied), ctypes.addressof(descriptors)
+        found.texture_count, found.function = len(textures), function
+        found.instructions, found.lookups = quad
+        self._keep[ctypes.addressof(found)] = copied, descriptors, tuple(textures)
+        self.made[ctypes.addressof(found)] = made
+
+
+def parameter_places(program: Program, layout: StreamLayout) -> list[int] | None:
+    """Byte offsets in the uniform stream of all texture parameters, request by request; None if
+    one is not known."""
+    requests = [r for r in program.texture_requests if not r.is_direct]
+    places = [known_places(layout.places, request) for request in requests]
+    known = [place for place in places if place is not None]
+    return [n for place in known for n in place] if len(known) == len(places) else None

@@ -1,0 +1,178 @@
+"""Which pipeline draws a render state: the key that says what is compiled, and what is known of it.
+
+Source: hardware reference 3.6-3.8, 7.2-7.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from vc4lab.qpu.isa.operations import Signal
+from vc4lab.qpu.run.environment import COMPILERS_LIMITS, Unsupported
+from vc4lab.records.codes import Compare, CoverageUpdate, ListData
+from vc4lab.records.declarations import ConfigurationBits, PrimitiveListFormat
+from vc4lab.v3d.fragment.pipeline import Pipeline, fragment_pipeline
+from vc4lab.v3d.job_time import RASTER_LOOKUPS
+from vc4lab.v3d.state.tile_context import PRIMITIVES, FragmentKey
+from vc4lab.v3d.state.tile_layout import SINGLE, TileLayout
+from vc4lab.v3d.tmu.state import LevelLayout
+from vc4lab.v3d.vertex.jobs import MOST_WAYS
+
+if TYPE_CHECKING:
+    from vc4lab.diagnostics import Reporter
+    from vc4lab.qpu.program.program import Program
+    from vc4lab.v3d.state.shader_state import ShaderState
+    from vc4lab.v3d.tile_lists.contents import DrawUse
+    from vc4lab.v3d.tmu.state import TextureKind
+    from vc4lab.v3d.unknowns import Unknowns
+
+_INDEX_BITS = {1: 16, 2: 24, 3: 32}
+"""Record 56, bits 7:4 → bits of a vertex in the compressed list."""
+
+_COVERAGE_POINTS = (1, 4, 16, 16)
+"""Record 96, bits 7:6 → points of a pixel that the coverage pipe looks at."""
+
+MAX_KNOWN = 1024
+"""Combinations of program and state whose pipeline is remembered."""
+
+
+class DrawPipelines:
+    """Finds the pipelines of draws; `layout` and `vg_mask` are those of the frame's tile buffer."""
+
+    def __init__(self, reporter: Reporter, unknowns: Unknowns, engine: str) -> None:
+        self.reporter = reporter
+        self.unknowns = unknowns
+        self.engine = "interpreter" if engine == "interpreter" else "fast"
+        self.counting = False
+        """Whether pipelines count for the performance counters."""
+        self.layout: TileLayout = SINGLE
+        self.vg_mask = False
+        self._known: dict[tuple[Any, ...], tuple[Program, FragmentKey, Pipeline]] = {}
+
+    def find(
+        self,
+        use: DrawUse,
+        shader: ShaderState,
+        program: Program,
+        kinds: tuple[TextureKind | None, ...],
+        texture_of: tuple[int, ...],
+    ) -> tuple[FragmentKey, Pipeline]:
+        """`fragment_pipeline` and its key, without comparing whole programs for every draw."""
+        state: Any = use.state
+        short = (
+            id(program),
+            shader.varyings,
+            shader.point_size,
+            shader.vector_graphics,
+            state.config,
+            state.flat_flags,
+            state.list_format,
+            kinds,
+            texture_of,
+            self.layout,
+            self.vg_mask,
+            self.counting,
+        )
+        known = self._known.get(short)
+        if known is None:
+            key = self._key(use, shader, program, kinds, texture_of)
+            if len(self._known) >= MAX_KNOWN:
+                self._known.clear()
+            known = self._known[short] = program, *self._made(program, key)
+        return known[1:]
+
+    def compiled(self, program: Program, key: FragmentKey) -> Callable[[], int] | None:
+        """What gives the compiled entry point for an interpreted draw; None if it was refused."""
+        if self.engine != "interpreter" or len(program.learned) > MOST_WAYS:
+            return None
+        return lambda: fragment_pipeline(replace(key, engine="exact")).address
+
+    def _made(self, program: Program, key: FragmentKey) -> tuple[FragmentKey, Pipeline]:
+        """The pipeline of a key, that of the interpreter if nothing else can run the program."""
+        interpreted = replace(key, engine="interpreter")
+        if len(program.learned) > MOST_WAYS:
+            return interpreted, fragment_pipeline(interpreted)
+        try:
+            return key, fragment_pipeline(key)
+        except Unsupported as refusal:
+            if refusal.code not in COMPILERS_LIMITS:
+                raise
+            text = f"a fragment shader: {refusal}"
+            self.reporter.report("QPU-057", text, address=program.address)
+            return interpreted, fragment_pipeline(interpreted)
+
+    def _key(
+        self,
+        use: DrawUse,
+        shader: ShaderState,
+        program: Program,
+        kinds: tuple[TextureKind | None, ...],
+        texture_of: tuple[int, ...],
+    ) -> FragmentKey:
+        state: Any = use.state
+        config = ConfigurationBits(state.config & 0xFFFFFF)
+        form = PrimitiveListFormat(state.list_format & 0xFF)
+        if int(form.type) >= len(PRIMITIVES) or int(form.data) not in _INDEX_BITS:
+            raise Unsupported("CLE-018", f"primitive list format 0x{form.value:02x}")
+        if shader.vector_graphics and int(form.data) != ListData.XY:
+            raise Unsupported(
+                "CLE-038", "a list of vertex numbers (record 56) with a VG shader state"
+            )
+        reads = any(word >> 60 == Signal.LOAD_COVERAGE for word in program.words)
+        if self.layout.multisample and (config.coverage_pipe or reads):
+            self.reporter.report("FRG-004", "coverage of paths in a 4x multisample frame")
+        if config.coverage_pipe:  # no program runs
+            return FragmentKey(
+                program=(),
+                primitive=PRIMITIVES[int(form.type)],
+                point_size_in_vertex=shader.point_size,
+                index_bits=_INDEX_BITS[int(form.data)],
+                multisample=self.layout.multisample,
+                wide_colour=self.layout.wide,
+                coverage=CoverageUpdate(int(config.coverage_update)).name.lower(),
+                coverage_points=_COVERAGE_POINTS[int(config.oversample) & 3],
+                counting=self.counting,
+                unknowns=self.unknowns,
+                engine=self.engine,
+            )
+        return FragmentKey(
+            program=program.words,
+            primitive=PRIMITIVES[int(form.type)],
+            n_varyings=shader.varyings,
+            flat_flags=state.flat_flags & ((1 << shader.varyings) - 1),
+            depth_function=self._depth_function(int(config.depth_test)),
+            z_update=bool(config.z_update),
+            depth_offset=bool(config.enable_depth_offset),
+            point_size_in_vertex=shader.point_size,
+            textures=kinds,
+            texture_of=texture_of,
+            index_bits=_INDEX_BITS[int(form.data)],
+            code_address=program.address if program.has_branches else 0,
+            code_layout=program.layout,
+            vg_mask=self.vg_mask,
+            coverage_mask=reads and bool(config.coverage_read_mask),
+            coverage_leave=reads and bool(config.coverage_read_leave),
+            multisample=self.layout.multisample,
+            wide_colour=self.layout.wide,
+            oversample=not self.layout.multisample or bool(config.oversample),
+            counting=self.counting,
+            unknowns=self.unknowns,
+            engine=self.engine,
+        )
+
+    def _depth_function(self, code: int) -> int:
+        passes = code == Compare.NEVER and self.unknowns["depth_never"] == "passes"
+        return int(Compare.ALWAYS) if passes else code
+
+
+def quad_work(program: Program, key: FragmentKey) -> tuple[int, int]:
+    """What a quad costs the QPUs and the texture units, for `job_time`: instructions and lookups.
+
+    A loop counts once. A lookup in a raster texture, if that is known, counts as several.
+    """
+    direct = len(program.texture_requests) - len(key.textures)
+    known = [kind for kind in key.textures if kind is not None]
+    raster = sum(kind.layout is LevelLayout.RASTER for kind in known)
+    return len(key.program), direct + len(key.textures) + (RASTER_LOOKUPS - 1) * raster

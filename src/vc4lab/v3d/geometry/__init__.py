@@ -1,1 +1,0 @@
-"""Vertex fetch and shading, clipping, binning, tile lists."""

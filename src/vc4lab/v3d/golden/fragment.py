@@ -1,0 +1,73 @@
+"""The golden engine's half of a draw: the QPU interpreter on numpy words, native TLB and TMU.
+
+The pipeline with engine "interpreter" writes each block to the `FragmentQueue` of its thread and
+calls back here when that is full, or the list ends. Only QPU instructions are interpreted; depth
+test, colour writes and texture samples are the staged functions of the compiled engines, built on
+their own, so they agree.
+"""
+
+from __future__ import annotations
+
+import ctypes
+
+from vc4lab.qpu.run.environment import Left, Unsupported
+from vc4lab.v3d.golden.draw import registered
+from vc4lab.v3d.state.tile_context import (
+    STATUS_DOUBTFUL,
+    STATUS_ENDLESS,
+    STATUS_LEFT,
+    STATUS_OK,
+    STATUS_UNSUPPORTED,
+    FragmentQueue,
+    TileContext,
+)
+
+_FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)
+
+QUEUES = [0]
+"""How many queues of blocks were interpreted so far, by all: progress for who watches."""
+
+
+def _run(context: int, params: int) -> int:
+    queue = ctypes.c_uint64.from_address(context + TileContext.offset("batch")).value
+    waiting = ctypes.c_int32.from_address(queue + FragmentQueue.offset("count"))
+    count, waiting.value = waiting.value, 0
+    draw = registered(params)
+    if draw is None or draw.failure is not None:
+        return STATUS_UNSUPPORTED
+    decides = draw.alone or draw.trusted
+    if draw.doubt.raised and not decides:
+        return STATUS_DOUBTFUL
+    from vc4lab.v3d.golden.queue import shade_queue
+
+    QUEUES[0] += 1  # two threads that count as one do no harm
+
+    granted = ctypes.c_int32.from_address(context + TileContext.offset("budget")).value
+    try:
+        shade_queue(draw, context, params, queue, count, draw.budget(granted))
+    except Left as verdict:
+        place = context + TileContext.offset("left")
+        ctypes.c_uint32.from_address(place).value = verdict.target
+        return STATUS_LEFT
+    except Unsupported as verdict:
+        if verdict.code == "QPU-041":  # which may be different in another tile
+            if decides:
+                return STATUS_ENDLESS
+            draw.doubt.raised = True
+            return STATUS_DOUBTFUL
+        draw.failure = verdict
+        return STATUS_UNSUPPORTED
+    except Exception as error:  # native code cannot pass it on: the report does
+        draw.failure = error
+        return STATUS_UNSUPPORTED
+    return STATUS_OK
+
+
+_callback = _FUNCTION(_run)
+
+
+def batch_callback() -> int:
+    """Host address of the C function for `TileContext.callback`."""
+    address = ctypes.cast(_callback, ctypes.c_void_p).value
+    assert address is not None
+    return address

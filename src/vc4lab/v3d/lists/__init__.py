@@ -1,1 +1,0 @@
-"""Control list executor and draw states."""

@@ -1,0 +1,1 @@
+"""Primitive setup: vertices, edges, planes, coverage."""

@@ -1,0 +1,185 @@
+"""Eight triangles that are drawn: their boxes, exact edges and where their planes are counted from.
+
+Everything is a vector with a lane for each triangle. Source: hardware reference 7.2-7.5.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from vc4lab.simd import (
+    Value,
+    const,
+    f32,
+    f64,
+    floor_,
+    fmax_,
+    fmin_,
+    i32,
+    i64,
+    iota,
+    load,
+    max_,
+    min_,
+    select,
+    splat,
+    store,
+    vec,
+)
+from vc4lab.v3d.pse.batch import BATCH, CORNERS, MAX_DELTAS, PLACE_REVERSE, WAITING
+from vc4lab.v3d.pse.coverage import COLUMNS_BELOW, ROWS_BELOW
+from vc4lab.v3d.pse.samples import Raster
+from vc4lab.v3d.pse.setup import (
+    EDGE_LIMIT,
+    Box,
+    VertexSource,
+)
+from vc4lab.v3d.pse.triangle_blocks import FOUR, four_words
+from vc4lab.v3d.pse.triangle_planes import set_planes
+from vc4lab.v3d.state.render_state import (
+    CLOCKWISE_IS_FORWARD,
+)
+from vc4lab.v3d.state.tile_layout import BLOCK
+
+_i32x8, _i64x8, _f64x8 = vec(i32, BATCH), vec(i64, BATCH), vec(f64, BATCH)
+
+
+def corner(batch: Any, member: str, number: int = 0, kind: Any = _i32x8) -> Value:
+    """All lanes of corner (edge) `number` of a member."""
+    return load(kind, _corner_ptr(batch, member, number, kind))
+
+
+def set_corner(batch: Any, member: str, value: Value, number: int = 0) -> None:
+    """Writes all lanes of corner `number` of a member."""
+    store(_corner_ptr(batch, member, number, value.type), value)
+
+
+def _corner_ptr(batch: Any, member: str, number: int, kind: Any) -> Value:
+    place: Value = batch.field_ptr(member)
+    return place + number * BATCH * (kind.elem.bits // 8)
+
+
+@dataclass
+class Shape:
+    """Corners in the tile (12.4) and the doubled area with its sign, as doubles.
+
+    `differences`: x0 - x2, x1 - x2, y0 - y2, y1 - y2. Products of 12.4 differences are exact.
+    """
+
+    x: list[Value]
+    y: list[Value]
+    differences: tuple[Value, Value, Value, Value]
+    area: Value
+
+    @classmethod
+    def of(cls, packed: list[Value], source: VertexSource) -> Shape:
+        """From the packed positions of the three corners."""
+        x = [((p << 16) >> 16) + splat(source.offset_x, BATCH) for p in packed]
+        y = [(p >> 16) + splat(source.offset_y, BATCH) for p in packed]
+        x02, x12 = ((x[k] - x[2]).to_float(f64) for k in (0, 1))
+        y02, y12 = ((y[k] - y[2]).to_float(f64) for k in (0, 1))
+        return cls(x, y, (x02, x12, y02, y12), x02 * y12 - x12 * y02)
+
+    def forward(self, facing: Value) -> Value:
+        """Which of them face forward, by record 96."""
+        return (self.area < 0.0) ^ splat((facing & CLOCKWISE_IS_FORWARD) == 0, BATCH)
+
+    def box(self, window: Box, raster: Raster) -> Box:
+        """Pixels with a sample that can lie inside, as `setup.bounding_box`."""
+        up, down = 15 - raster.highest, raster.lowest
+        (x0, x1, x2), (y0, y1, y2) = self.x, self.y
+        return Box(
+            max_((min_(min_(x0, x1), x2) + up) >> 4, splat(window.left, BATCH)),
+            max_((min_(min_(y0, y1), y2) + up) >> 4, splat(window.top, BATCH)),
+            min_(((max_(max_(x0, x1), x2) - down) >> 4) + 1, splat(window.right, BATCH)),
+            min_(((max_(max_(y0, y1), y2) - down) >> 4) + 1, splat(window.bottom, BATCH)),
+        )
+
+
+def without(lanes: int, axis: int) -> int:
+    """Lanes of four blocks without these of the first column (axis 0) or row."""
+    return ~four_words([0 if at[axis] else lanes for at in FOUR])
+
+
+def set_up(source: Any, window: Box, params: Any, batch: Any, raster: Raster) -> None:
+    """Sets up those that wait in front, `ready` of them."""
+    ready = splat(batch.ready, BATCH)
+
+    def waiting(member: str, number: int = 0, kind: Any = _i64x8) -> tuple[Value, Value]:
+        """Where a member is, and its lanes: those without a triangle have the first one, so that
+        nothing odd is computed there."""
+        place = batch.field_ptr(member) + number * WAITING * (kind.elem.bits // 8)
+        first = splat(load(kind.elem, place), BATCH)
+        return place, select(iota(BATCH) < ready, load(kind, place), first)
+
+    def filled(member: str, number: int = 0) -> Value:
+        """Where a member is, after its lanes are made so."""
+        place, values = waiting(member, number)
+        store(place, values)
+        return place
+
+    words = [filled("waiting_words", k) for k in range(CORNERS)]
+    flat_words = filled("waiting_flat")
+    packed = [waiting("waiting_position", k, _i32x8)[1] for k in range(CORNERS)]
+    shape = Shape.of(packed, source)
+    reverse = select(
+        shape.forward(params.facing), const(_i32x8, 0), const(_i32x8, 1 << PLACE_REVERSE)
+    )
+    box = shape.box(window, raster)
+    left, top = box.left & ~1, box.top & ~1
+    slot = batch.slot * (4 * BATCH)
+    lanes = const(_i32x8, [4 * lane << 16 for lane in range(BATCH)]) + splat(slot << 16, BATCH)
+    everything = const(_i32x8, -1)
+    odd_x, odd_y = (box.left & 1) != 0, (box.top & 1) != 0
+    dx = (left << 4) + 8 - shape.x[2]
+    dy = (top << 4) + 8 - shape.y[2]
+    members = {
+        "place": (left | (top << 8) | lanes | reverse).to_float(f32),
+        "dx": dx.to_float(f32) * 0.0625,
+        "dy": dy.to_float(f32) * 0.0625,
+        "width": box.right - left,
+        "height": box.bottom - top,
+        "first_columns": select(odd_x, const(_i64x8, without(COLUMNS_BELOW[1], 0)), -1),
+        "first_rows": select(odd_y, const(_i64x8, without(ROWS_BELOW[1], 1)), -1),
+    }
+    for name, value in members.items():
+        set_corner(batch, name, value)
+    for name, value in (("x2", shape.x[2]), ("y2", shape.y[2])):
+        store(batch.field_ptr(name) + slot.zext(i64), value)
+
+    sign = select(shape.area < 0.0, everything, const(_i32x8, 0))
+    for number in range(CORNERS):
+        a, b = ((shape.x[k], shape.y[k]) for k in (number, (number + 1) % CORNERS))
+        edge = (((b[0] - a[0]) ^ sign) - sign, ((b[1] - a[1]) ^ sign) - sign)
+        set_edge(batch, number, edge, a, (left, top), raster)
+
+    x02, x12, y02, y12 = shape.differences
+    scale = const(f64, 16.0) / shape.area
+    weights = [difference * scale for difference in (y12, 0.0 - y02, 0.0 - x12, x02)]
+    set_planes(batch, params, source.vertices, words, flat_words, weights)
+
+
+def set_edge(
+    batch: Any, number: int, edge: tuple[Value, Value], a: tuple[Value, Value],
+    start: tuple[Value, Value], raster: Raster,
+) -> None:  # fmt: skip
+    """Eight edges with direction `edge` from `a`, as `setup.oriented_edge` makes one."""
+    dx, dy = edge
+    fx, fy = dx.to_float(f64), dy.to_float(f64)
+    horizontal = (dx > 0) if raster.top_left else (dx < 0)
+    inclusive = (dy < 0) | ((dy == 0) & horizontal)
+    bias = select(inclusive, const(_f64x8, 0.0), const(_f64x8, -1.0))
+    values: list[Value] = []
+    for px, py in raster.points:
+        at_sample = fx * (py - a[1]).to_float(f64) - fy * (px - a[0]).to_float(f64)
+        value = floor_((at_sample + bias) * 0.0625)
+        value = fmin_(fmax_(value, float(-EDGE_LIMIT)), float(EDGE_LIMIT))
+        values.append(value._convert("fptosi", _i32x8))
+    for k, value in enumerate(values[1:]):
+        set_corner(batch, "deltas", value - values[0], number * MAX_DELTAS + k)
+    set_corner(batch, "edge_start", values[0] + start[1] * dx - start[0] * dy, number)
+    set_corner(batch, "step_x", -dy, number)
+    set_corner(batch, "step_y", dx, number)
+    set_corner(batch, "right", (-dy) * BLOCK, number)
+    set_corner(batch, "down", dx * BLOCK, number)

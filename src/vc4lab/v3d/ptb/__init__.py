@@ -1,0 +1,1 @@
+"""Primitive tile binner: clipping, tiles, list writing."""

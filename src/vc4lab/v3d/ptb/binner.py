@@ -1,0 +1,399 @@
+"""The primitive tile binner (PTB): state cache, tile list memory, and the entry to native binning.
+
+Python runs once per record; vertices and primitives are handled by the native code beside,
+which write real tile lists into guest memory. The tile state data array of record 112 is kept
+inside the simulator: its layout is not documented and programs never read it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from vc4lab.records.codes import ListData, ListPrimitive, PrimitiveMode, VgPrimitive
+from vc4lab.records.declarations import PrimitiveListFormat, TileBinningMode
+from vc4lab.simd import (
+    Function,
+    NativeFunction,
+    NativeModule,
+    Type,
+    Value,
+    build,
+    i32,
+    ptr,
+)
+from vc4lab.v3d.ptb import context as pc
+from vc4lab.v3d.ptb.context import BinContext, TileState
+from vc4lab.v3d.state.draw_input import (
+    MAX_LENGTH,
+    PRIMITIVE_TYPE,
+    Coordinates,
+    IndexSource,
+    closes_from_first,
+    double_buffer_halves,
+    keeps_own_second,
+    primitive_count,
+    restarts_at_dummy,
+)
+from vc4lab.v3d.state.render_state import (
+    STATE_BYTES,
+    default_state,
+    empty_windows,
+    rht_movement,
+    state_bytes,
+)
+from vc4lab.v3d.tile_lists.scan_context import MAX_VERTICES
+from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
+
+if TYPE_CHECKING:
+    from vc4lab.diagnostics import Reporter
+    from vc4lab.memory import GuestMemory
+    from vc4lab.v3d.unknowns import Unknowns
+
+KERNELS = ("points", "lines", "triangles")
+
+VG_KERNELS = {ListPrimitive.RHT: "vg_trapezoids", ListPrimitive.TRIANGLES: "vg_triangles"}
+"""Native function of VG primitives by what they are in compressed lists."""
+
+
+def _late(module: str, name: str, *args: Type, returns: Type | None = None) -> Function:
+    """A kernel of this room that is imported when it is compiled, not when it is loaded."""
+
+    def body(*values: Value) -> Any:
+        return getattr(import_module(f"vc4lab.v3d.ptb.{module}"), name)(*values)
+
+    return Function(args, returns, body, name)
+
+
+_GROUPS: dict[str, dict[str, Function]] = {
+    "frame": {
+        "set_state": _late("state_records", "set_state", ptr, ptr),
+        "update_limits": _late("state_records", "update_limits", ptr),
+        "configure": _late("frame", "configure", ptr, ptr),
+        "finish_all": _late("frame", "finish_all", ptr, i32, returns=i32),
+    },
+    "triangles": {
+        "triangles": _late("triangles", "draw_triangles", ptr, returns=i32),
+        "outcodes": _late("clipper", "make_outcodes", ptr, i32, i32),
+    },
+    "lines": {"lines": _late("lines_and_points", "draw_lines", ptr, returns=i32)},
+    "points": {"points": _late("lines_and_points", "draw_points", ptr, returns=i32)},
+    "vg": {
+        "vg_triangles": _late("vg", "draw_vg_triangles", ptr, returns=i32),
+        "vg_trapezoids": _late("vg", "draw_vg_trapezoids", ptr, returns=i32),
+    },
+}
+"""Modules with their entry points; a frame of triangles has no need to compile the others."""
+
+
+@cache
+def _module(name: str) -> NativeModule:
+    key = f"ptb {name}"
+    return build(f"ptb_{name}", _GROUPS[name], float_mode="default", key=key)
+
+
+_GROUP = {"outcodes": "triangles", "vg_triangles": "vg", "vg_trapezoids": "vg"} | {
+    name: name for name in KERNELS
+}
+"""Module of an entry point; those not named here are in "frame"."""
+
+
+@cache
+def native(entry: str) -> NativeFunction:
+    """A native function by its name."""
+    return _module(_GROUP.get(entry, "frame"))[entry]
+
+
+class Binner:
+    """One PTB. Statuses: DONE, OUT_OF_MEMORY (supply memory, then `resume`), PAUSED, BAD_INDEX.
+
+    State lives across lists and jobs until changed; `configure` and `start` are records 112 and 6.
+    """
+
+    def __init__(
+        self, memory: GuestMemory, reporter: Reporter, unknowns: Unknowns = DEFAULT_UNKNOWNS
+    ) -> None:
+        self.memory = memory
+        self.reporter = reporter
+        self.unknowns = unknowns
+        self.state = default_state()
+        self.context = BinContext()
+        self.interrupted: Callable[[], bool] = lambda: False
+        self.context.memory = memory.base
+        self.context.close_first = int(closes_from_first(unknowns))
+        self.context.vg_restart = int(restarts_at_dummy(unknowns))
+        self.context.vg_keep_second = int(keeps_own_second(unknowns))
+        self._fan_open = False
+        self._tiles: Any = None
+        self.context.halves = int(double_buffer_halves(unknowns))
+        self._codes = (ctypes.c_char * (MAX_VERTICES + 64))()
+        self.context.codes = ctypes.addressof(self._codes)
+        self.context.state = self.state.address
+        self.context.clip_used = int(unknowns["binner_clip_window"] == "used")
+        self.context.format_told = int(unknowns["tile_list_format"] == "first_list")
+        self.context.empty_windows = empty_windows(unknowns)
+        self.context.guard_follows = int(unknowns["guard_band"] == "viewport")
+        self.context.offset_first = int(unknowns["clipper_z_order"] == "offset_first")
+        self.context.rht_moved = rht_movement(unknowns)
+        shader_first = unknowns["tile_state_order"] == "shader_first"
+        self.context.first_kind = pc.FORMAT_KIND if shader_first else 0
+        self.context.leave_facing = int(unknowns["binner_facing"] == "yes")
+        self.context.weights_projected = int(unknowns["clip_weights"] == "projected")
+        self.context.keep_far = int(unknowns["clipper_far"] == "left")
+        self._record = ctypes.create_string_buffer(pc.RECORD_SLOT)
+        self._pending: tuple[str, int] | None = None
+        self._flush_tile = 0
+        self.forget_state()
+
+    # -- records 112 and 6 -----------------------------------------------------------------------
+
+    def configure(self, mode: TileBinningMode) -> None:
+        """Record 112: the grid of tiles and their memory. Does not touch the state counter."""
+        c, count = self.context, int(mode.tiles_x * mode.tiles_y)
+        if self._tiles is None or count > c.tile_room:
+            self._tiles = (ctypes.c_char * (count * TileState.size + 64))()
+            c.tiles, c.tile_room = ctypes.addressof(self._tiles), count
+        self._record.raw = mode.to_bytes().ljust(pc.RECORD_SLOT, b"\0")
+        native("configure")(c.address, ctypes.addressof(self._record))
+        if c.pool_missing:
+            self.reporter.report(
+                "CLE-027",
+                f"{int(mode.memory_size)} bytes for {count} tiles of {c.initial_bytes} bytes",
+                address=int(mode.address),
+            )
+        self.forget_rest()
+
+    def forget_rest(self) -> None:
+        """Nothing of a draw or flush is left to do: record 112 was executed."""
+        self._pending = None
+        self._flush_tile = 0
+
+    def start(self) -> None:
+        """Record 6: what was set before counts as prefix and stays out of the tile lists."""
+        if self.context.counter == 0:
+            self.context.counter = 1
+            self.context.drawn = 0
+
+    @property
+    def has_tiles(self) -> bool:
+        """Whether record 112 was met: a saved state does not hold the tiles it made."""
+        return self._tiles is not None
+
+    # -- state -----------------------------------------------------------------------------------
+
+    @property
+    def draws_nothing(self) -> bool:
+        """Whether the clip window leaves no tile at all."""
+        return self.context.last_x < 0 or self.context.last_y < 0
+
+    def forget_state(self) -> None:
+        """All state is as after power on: nothing was programmed."""
+        c = self.context
+        ctypes.memmove(self.state.address, state_bytes(default_state()), STATE_BYTES)
+        for k in range(len(pc.STATE_KINDS)):
+            c.changed[k] = pc.NEVER
+        c.format_in_force = -1
+        c.point_size, c.line_width = self.state.point_size, self.state.line_width
+        c.viewport_x = c.viewport_y = c.rht_boundary = 0
+        c.half_width = c.half_height = c.z_scale = c.z_offset = 0.0
+        c.guard_x = c.guard_y = pc.GUARD_BAND
+        if self._tiles is not None:
+            native("update_limits")(c.address)
+
+    def set_state(self, kind: int, record: bytes) -> None:
+        """A record of state, or of state of the binner alone: id byte `kind` and payload."""
+        c = self.context
+        if kind in pc.KIND_OF_RECORD and c.drawn and c.counter + 1 == pc.STATE_LIMIT:
+            text = f"{pc.STATE_LIMIT} changes of state in one list"
+            self.reporter.report("CLE-029", text)
+        self._record.raw = record[: pc.RECORD_SLOT].ljust(pc.RECORD_SLOT, b"\0")
+        native("set_state")(c.address, ctypes.addressof(self._record))
+
+    # -- draws -----------------------------------------------------------------------------------
+
+    def draw(
+        self, mode: int, source: IndexSource, coordinates: Coordinates, *, clip: bool = True
+    ) -> int:
+        """Bin one primitive record; `clip` is the shader record's clipping flag.
+
+        Returns
+        -------
+        int
+            `DONE`; `OUT_OF_MEMORY` or `PAUSED`: call `resume` (the coordinates must stay valid);
+            `BAD_INDEX`: an index above the maximum was met, what came before it is binned.
+        """
+        c = self.context
+        if not 0 <= mode < len(PRIMITIVE_TYPE):
+            self.reporter.report("CLE-016", f"primitive mode {mode}")
+            return pc.DONE
+        if self._tiles is None or c.width * c.height == 0 or coordinates.last < coordinates.first:
+            return pc.DONE
+        self._need_format(ListData.INDEX16.of(PrimitiveMode(mode).list_primitive))
+        length = self._limited(source.length, source.address)
+        clipping = clip and coordinates.clip_words
+        row = 4 if coordinates.clip_words else 0
+        self._set(
+            vertices=coordinates.address,
+            pitch=coordinates.pitch,
+            xy_row=row * 64,
+            size_row=(row + 3) * 64 if coordinates.point_size else -1,
+            clipping=int(clipping),
+            mode=mode,
+            index_type=source.kind,
+            index_address=source.address or 0,
+            first_index=source.first,
+            length=length,
+            max_index=source.maximum,
+            first_vertex=coordinates.first,
+            last_vertex=coordinates.last,
+            primitive_count=primitive_count(mode, length),
+            primitive=0,
+            part=-1,
+            tile_x=-1,
+            clip_record=0,
+            key=(c.counter << 2 | PRIMITIVE_TYPE[mode]) + 1,
+        )
+        c.drawn = 1
+        if clipping:
+            native("outcodes")(c.address, coordinates.first >> 4, coordinates.last >> 4)
+        self._keep = coordinates
+        self._pending = (KERNELS[PRIMITIVE_TYPE[mode]], 0)
+        return self.resume()
+
+    def draw_vg(self, kind: int, address: int, length: int, continues: bool = False) -> int:
+        """Bin VG primitives of a `VgPrimitive` kind: `length` words at a guest address; a status.
+
+        `continues`: the first vertices of this fan are those of the one before.
+        """
+        c = self.context
+        if self._tiles is None or c.width * c.height == 0:
+            return pc.DONE
+        primitive = VgPrimitive(kind).list_primitive
+        self._need_format(ListData.XY.of(primitive))
+        fan = kind == VgPrimitive.TRIANGLE_FAN
+        self._set(
+            mode=kind,
+            index_address=address,
+            length=self._limited(length, address),
+            primitive=0,
+            primitive_count=min(length, MAX_LENGTH),
+            tile_x=-1,
+            vg_held=2 if continues and fan and self._fan_open and c.vg_held else 0,
+            vg_odd=0,
+            key=(c.counter << 2 | primitive) + 1,
+        )
+        c.drawn, self._fan_open = 1, fan
+        self._pending = (VG_KERNELS[primitive], 0)
+        return self.resume()
+
+    def _need_format(self, needed: int) -> None:
+        """The following lists have this format; tiles are told if it is new."""
+        if self.context.format_in_force != needed:
+            self.set_state(PrimitiveListFormat.id, bytes((PrimitiveListFormat.id, needed)))
+
+    def _limited(self, length: int, address: int | None) -> int:
+        if length > MAX_LENGTH:
+            self.reporter.report("VTX-001", f"a draw of {length} vertices", address=address)
+        return min(length, MAX_LENGTH)
+
+    def resume(self) -> int:
+        """Go on with the interrupted draw or flush; the status as for `draw`."""
+        if self._pending is None:
+            return pc.DONE
+        name, argument = self._pending
+        return self._settle(self._finish(argument) if name == "finish" else self._run(name))
+
+    def _settle(self, status: int) -> int:
+        """Notes whether there is anything to resume."""
+        if status not in (pc.OUT_OF_MEMORY, pc.PAUSED):
+            self._pending = None
+        return status
+
+    def settle_draw(self, status: int) -> int:
+        """A draw was begun natively, as its context says, and ended with `status`."""
+        self._pending = (KERNELS[(self.context.key - 1) & 3], 0)
+        return self._settle(self._run(self._pending[0], status))
+
+    def settle_flush(self, status: int, all_state: bool) -> int:
+        """A flush was begun natively and ended with `status`."""
+        self._pending, self._flush_tile = ("finish", int(all_state)), self.context.primitive
+        return self._settle(status)
+
+    def _run(self, name: str, status: int | None = None) -> int:
+        """Calls a binning kernel until it is done; `status`: what it returned already."""
+        kernel = native(name)
+        while True:
+            if status is None:
+                self.context.work = pc.WORK_PER_CALL
+                status = int(kernel(self.context.address))
+            if status == pc.BAD_INDEX:
+                c = self.context
+                self.reporter.report(
+                    "CLE-014",
+                    f"index {c.bad_index} in a draw whose maximum is {c.max_index & 0xFFFFFFFF}",
+                    address=c.index_address & 0xFFFFFFFF,
+                )
+            if status != pc.PAUSED or self.interrupted():
+                return status
+            status = None
+
+    # -- memory and flush ------------------------------------------------------------------------
+
+    def supply_memory(self, address: int, size: int) -> None:
+        """Registers BPOA and BPOS: the overspill block, taken when the pool is empty."""
+        self._set(spill_address=address, spill_bytes=size)
+
+    def flush(self, all_state: bool = False) -> int:
+        """Records 4 and 5: end every tile list, after the complete state for 5. A status."""
+        if self._tiles is None:
+            return pc.DONE
+        self._flush_tile = 0
+        self._pending = ("finish", int(all_state))
+        return self.resume()
+
+    def _finish(self, everything: int) -> int:
+        finish, c = native("finish_all"), self.context
+        c.primitive = self._flush_tile
+        status = int(finish(c.address, everything))
+        self._flush_tile = c.primitive
+        return status
+
+    @property
+    def pool_address(self) -> int:
+        """BPCA: the next free byte of the pool."""
+        return int(self.context.pool_address) & 0xFFFFFFFF
+
+    @property
+    def pool_bytes(self) -> int:
+        """BPCS: what is left of the pool (modulo 2^32)."""
+        return int(self.context.pool_bytes) & 0xFFFFFFFF
+
+    @property
+    def overspill(self) -> tuple[int, int]:
+        """BPOA and BPOS; a size of 0 means the block was taken or never given."""
+        c = self.context
+        return int(c.spill_address) & 0xFFFFFFFF, int(c.spill_bytes) & 0xFFFFFFFF
+
+    @property
+    def counters(self) -> dict[str, int]:
+        """Counts since `configure`: rejected, clipped, degenerate, outside, entries, blocks."""
+        return {name: int(getattr(self.context, name)) for name in pc.COUNTERS}
+
+    @property
+    def totals(self) -> dict[str, int]:
+        """The same counts since the start."""
+        counters = zip(self.counters.items(), self.context.earlier, strict=True)
+        return {name: count + earlier for (name, count), earlier in counters}
+
+    @property
+    def entries(self) -> int:
+        """Primitives in tile lists since the start."""
+        return int(self.context.entries) + int(self.context.earlier[pc.COUNTERS.index("entries")])
+
+    def _set(self, **values: int) -> None:
+        context = self.context
+        for name, value in values.items():  # 32-bit members take the low bits of what is set
+            setattr(context, name, value)

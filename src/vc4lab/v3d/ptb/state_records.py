@@ -1,0 +1,146 @@
+"""State records of a binning list, natively: into the state cache, many in one call.
+
+Source: hardware reference 3.2, 3.9.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vc4lab.records.declarations import (
+    ClipperXyScaling,
+    ClipperZScale,
+    ClipWindow,
+    LineWidth,
+    PointSize,
+    PrimitiveListFormat,
+    RhtXBoundary,
+    ViewportOffset,
+)
+from vc4lab.records.payload import BinnerState
+from vc4lab.records.use import STATE_RECORD_BYTES, ids_of
+from vc4lab.simd import (
+    Value,
+    call,
+    const,
+    f32,
+    fabs_,
+    i8,
+    i32,
+    kernel,
+    load,
+    min_,
+    ptr,
+    select,
+    staged,
+    store,
+    vec,
+)
+from vc4lab.v3d.ptb.context import (
+    KIND_OF_RECORD,
+    NEVER,
+    RECORD_SLOT,
+    BinContext,
+)
+from vc4lab.v3d.state.render_state import (
+    RenderState,
+    apply_record_native,
+    rht_boundary,
+    unlimited,
+)
+
+
+@staged
+def limits(c: Any) -> None:
+    """Tiles primitives can touch: the frame, and the clip window once it was programmed."""
+    c.first_x = 0
+    c.first_y = 0
+    c.last_x = c.width - 1
+    c.last_y = c.height - 1
+    programmed = load(i32, c.changed + KIND_OF_RECORD[ClipWindow.id] * 4) != NEVER
+    if programmed & (c.clip_used != 0):
+        s: Any = RenderState.at(c.state)
+        width, height = s.clip_width, s.clip_height
+        if ~unlimited(s.clip_left, width, height, c.empty_windows):
+            log = c.shift_x - 4
+            right = (s.clip_left + width - 1) >> log
+            c.first_x = s.clip_left >> log
+            c.last_x = select(width == 0, const(i32, -1), min_(right, c.last_x))
+        if ~unlimited(s.clip_bottom, height, width, c.empty_windows):
+            log = c.shift_y - 4
+            top = (s.clip_bottom + height - 1) >> log
+            c.first_y = s.clip_bottom >> log
+            c.last_y = select(height == 0, const(i32, -1), min_(top, c.last_y))
+
+
+@kernel(args=(ptr,), returns=None)
+def update_limits(context: Value) -> None:
+    """After the clip window was forgotten."""
+    limits(BinContext.at(context))
+
+
+CLIPPER = ids_of(BinnerState)
+assert (ClipperXyScaling.id, ClipperZScale.id) == CLIPPER, "a record without native code"
+
+
+@staged
+def _clipper(c: Any, identifier: int, payload: Value) -> None:
+    """Two floats that stay out of the tile lists."""
+    first, second = load(f32, payload), load(f32, payload + 4)
+    if identifier == ClipperXyScaling.id:
+        c.half_width = first
+        c.half_height = second
+        if c.guard_follows != 0:
+            c.guard_x = fabs_(first)
+            c.guard_y = fabs_(second)
+    elif c.offset_first != 0:
+        c.z_offset = first
+        c.z_scale = second
+    else:
+        c.z_scale = first
+        c.z_offset = second
+
+
+@staged
+def _cached(c: Any, identifier: int, record: Value) -> None:
+    """A record of the state cache."""
+    slot = KIND_OF_RECORD[identifier]
+    if (c.drawn != 0) & (c.counter != 0):
+        c.counter = c.counter + 1
+        c.drawn = 0
+    apply_record_native(c.state, identifier, record + 1)
+    store(c.changed + slot * 4, c.counter)
+    store(c.record_bytes + slot * 4, const(i32, STATE_RECORD_BYTES[identifier]))
+    store(c.records + slot * RECORD_SLOT, load(vec(i8, RECORD_SLOT), record))
+    s: Any = RenderState.at(c.state)
+    if identifier == PrimitiveListFormat.id:
+        c.format_in_force = load(i8, record + 1).zext(i32)
+    if identifier == PointSize.id:
+        c.point_size = s.point_size
+    if identifier == LineWidth.id:
+        c.line_width = s.line_width
+    if identifier == ViewportOffset.id:
+        c.viewport_x = s.viewport_x
+        c.viewport_y = s.viewport_y
+    if identifier in (ViewportOffset.id, RhtXBoundary.id):
+        c.rht_boundary = rht_boundary(s, c.rht_moved)
+    if identifier == ClipWindow.id:
+        limits(c)
+
+
+@kernel(args=(ptr, i32, ptr), returns=None)
+def apply_state(context: Value, op: Value, record: Value) -> None:
+    """Executes state record `op` at a host address, of which RECORD_SLOT bytes can be read."""
+    c: Any = BinContext.at(context)
+    for identifier in sorted(STATE_RECORD_BYTES):
+        if op == identifier:
+            _cached(c, identifier, record)
+    for identifier in CLIPPER:
+        if op == identifier:
+            _clipper(c, identifier, record + 1)
+
+
+@kernel(args=(ptr, ptr), returns=None)
+def set_state(context: Value, record: Value) -> None:
+    """One state record at a host address."""
+    call(apply_state, context, load(i8, record).zext(i32), record)

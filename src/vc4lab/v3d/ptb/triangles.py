@@ -1,0 +1,273 @@
+"""Native binning of triangles, strips and fans.
+
+`window.py` looks at many triangles and says which tiles they go to; the lists are then written in
+order. The newest vertex comes last, as the relative codings want it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vc4lab.memory.pointers import host
+from vc4lab.simd import (
+    Value,
+    alloca,
+    call,
+    const,
+    i8,
+    i32,
+    i64,
+    kernel,
+    load,
+    max_,
+    min_,
+    popcount_,
+    ptr,
+    select,
+    staged,
+    store,
+)
+from vc4lab.v3d.ptb.clipper import (
+    CORNER_BYTES,
+    OUT_CUT,
+    SLOTS,
+    clip_polygon,
+    screen_position,
+    vertex_pointer,
+    write_clip_record,
+)
+from vc4lab.v3d.ptb.context import (
+    BAD_INDEX,
+    DONE,
+    LINK_RESERVE,
+    OUT_OF_MEMORY,
+    PAUSED,
+    BinContext,
+    TileState,
+)
+from vc4lab.v3d.ptb.list_writer import (
+    append_triangle,
+    fits,
+    ready,
+)
+from vc4lab.v3d.ptb.tiles import bin_triangle, faces_away
+from vc4lab.v3d.ptb.window import (
+    NUMBER_AT,
+    SECOND,
+    SPECIAL,
+    TILE_MASK,
+    WINDOW,
+    TriangleWindow,
+    look,
+)
+
+NEXT_TWO = 1 << 4 | 2 << 10 | 15
+"""Coding of a triangle that names its first vertex in 31:16; the other two are those after it."""
+
+NO_RECORD = 1
+"""`clip_record` of a part that needs none."""
+
+
+@kernel(args=(ptr, i32, i32, i32, i32, i32, i32, i32), returns=i32)
+def bin_some_tiles(
+    context: Value, i0: Value, i1_: Value, i2: Value, w0: Value, w1: Value, w2: Value, clip: Value
+) -> Value:
+    """Append a triangle with these screen words to every tile it may touch."""
+    return bin_triangle(context, i0, i1_, i2, w0, w1, w2, clip)
+
+
+@kernel(args=(ptr, i32, i32, i32), returns=i32)
+def bin_clipped_triangle(context: Value, i0: Value, i1_: Value, i2: Value) -> Value:
+    """Clip a triangle and append the fan of what is left, each part as a record 49."""
+    c: Any = BinContext.at(context)
+    corners = alloca(CORNER_BYTES * SLOTS)
+    status = const(i32, DONE)
+    count = call(clip_polygon, context, corners, i0, i1_, i2)
+    part = c.part
+    if part < 0:
+        part = const(i32, 1)
+        if count == 0:
+            c.rejected = c.rejected + 1
+        else:
+            c.clipped = c.clipped + 1
+    while (part + 1 < count) & (status == DONE):
+        second = corners + part * CORNER_BYTES
+        third = second + CORNER_BYTES
+        w0, w1 = screen_position(c, corners), screen_position(c, second)
+        w2 = screen_position(c, third)
+        if ~faces_away(c, w0, w1, w2):
+            if c.clip_record == 0:
+                c.clip_record = call(write_clip_record, context, corners, second, third, 3)
+            clip = c.clip_record
+            if clip == 0:
+                status = const(i32, OUT_OF_MEMORY)
+            else:
+                word = select(clip == NO_RECORD, const(i32, 0), clip)
+                status = call(bin_some_tiles, context, i0, i1_, i2, w0, w1, w2, word)
+        if status == DONE:
+            part = part + 1
+            c.clip_record = 0
+    c.part = select(status == DONE, const(i32, -1), part)
+    return status
+
+
+@staged
+def bin_special(context: Value, i0: Value, i1_: Value, i2: Value) -> Value:
+    """Append a triangle that is to be clipped, has many tiles or a bad index; a status."""
+    c: Any = BinContext.at(context)
+    highest = max_(i0, max_(i1_, i2))
+    some = const(i32, 0)
+    if c.clipping != 0:
+        for index in (i0, i1_, i2):
+            some = some | load(i8, c.codes + index).zext(i32)
+    w0, w1, w2 = (load(i32, vertex_pointer(c, i) + c.xy_row) for i in (i0, i1_, i2))
+    status = const(i32, DONE)
+    if highest.ugt(c.max_index):
+        c.bad_index = highest
+        status = const(i32, BAD_INDEX)
+    elif (some & OUT_CUT) != 0:
+        status = call(bin_clipped_triangle, context, i0, i1_, i2)
+    elif ~faces_away(c, w0, w1, w2):
+        status = call(bin_some_tiles, context, i0, i1_, i2, w0, w1, w2, 0)
+    return status
+
+
+@kernel(args=(ptr, ptr, i32), returns=i32)
+def append_entry(context: Value, window: Value, entry: Value) -> Value:
+    """Append what an entry of the window stands for; a status.
+
+    When memory runs out before the second tile, `tile_x` and `tile_y` say where to go on.
+    """
+    c: Any = BinContext.at(context)
+    w: Any = TriangleWindow.at(window)
+    place = window + (entry.shr(NUMBER_AT) & (WINDOW - 1)) * 4
+    i0, i1_, i2 = (load(i32, place + TriangleWindow.offset(name)) for name in ("i0", "i1", "i2"))
+    if (entry & SPECIAL) != 0:
+        status = bin_special(context, i0, i1_, i2)
+    else:
+        number = entry & TILE_MASK
+        tile = c.tiles + (number * TileState.size).zext(i64)
+        status = ready(context, tile, const(i32, 0))
+        if status == DONE:
+            status = append_triangle(context, tile, i0, i1_, i2)
+        if status == DONE:
+            c.entries = c.entries + 1
+            if w.plain == 0:
+                t: Any = TileState.at(tile)
+                t.newest = c.stamp + 1 + (entry.shr(NUMBER_AT) & (WINDOW - 1))
+        elif (entry & SECOND) != 0:
+            c.tile_y = number.udiv(c.width)
+            c.tile_x = number.urem(c.width)
+    return status
+
+
+@staged
+def append_plain(context: Value, window: Any, k: Any) -> Any:
+    """Append entries from the `k`th on, of triangles of three vertices in a row, as long as nothing
+    comes between; the number of the next one.
+
+    After such a triangle in the same list there are two codings: near and far.
+    """
+    c: Any = BinContext.at(context)
+    memory, tiles, key, count = c.memory, c.tiles, c.key, window.count
+    going: Any = k < count
+    while going:
+        place = window.pointer + (k * 4).zext(i64)
+        where = load(i32, place + TriangleWindow.offset("where"))
+        index = load(i32, place + TriangleWindow.offset("vertex"))
+        t: Any = TileState.at(tiles + where.zext(i64))
+        cursor, step = t.cursor, index - t.p0
+        near = fits(step, -8, 7)
+        size = select(near, const(i32, 2), const(i32, 4))
+        going = (t.newest == key) & (t.limit - cursor >= size)
+        if going:
+            word = select(near, (step & 15) * 0x1110 | 3, (index << 16) | NEXT_TWO)
+            store(host(memory, cursor), word)  # always four bytes, which end inside the block
+            t.cursor = cursor + size
+            t.p0 = index
+            k = k + 1
+            going = k < count
+    return k
+
+
+@staged
+def append_coded_ones(context: Value, window: Any, k: Any) -> Any:
+    """The same for triangles of any vertices, each after the one with the number before it."""
+    c: Any = BinContext.at(context)
+    memory, tiles, count, stamp = c.memory, c.tiles, window.count, c.stamp
+    going: Any = k < count
+    while going:
+        place = window.pointer + (k * 4).zext(i64)
+        number = load(i32, place).shr(NUMBER_AT) & (WINDOW - 1)
+        t: Any = TileState.at(tiles + load(i32, place + TriangleWindow.offset("where")).zext(i64))
+        place = window.pointer + (number * 4).zext(i64)
+        cursor, size = t.cursor, load(i32, place + TriangleWindow.offset("bytes_"))
+        # always eight bytes: LINK_RESERVE of them may lie beyond the limit
+        enough = max_(size, const(i32, 8 - LINK_RESERVE))
+        going = (t.newest == stamp + number) & (t.limit - cursor >= enough)
+        if going:
+            coding = window.pointer + (number * 8).zext(i64) + TriangleWindow.offset("coding")
+            store(host(memory, cursor), load(i64, coding))
+            t.cursor = cursor + size
+            t.p0 = load(i32, place + TriangleWindow.offset("i0"))
+            t.p1 = load(i32, place + TriangleWindow.offset("i1"))
+            t.p2 = load(i32, place + TriangleWindow.offset("i2"))
+            t.newest = stamp + number + 1
+            k = k + 1
+            going = k < count
+    return k
+
+
+@staged
+def append_window(context: Value, window: Any) -> Any:
+    """Append what the window has found; how many entries that were, and a status."""
+    c: Any = BinContext.at(context)
+    status: Any = const(i32, DONE)
+    k: Any = const(i32, 0)
+    slow: Any = const(i32, 0)
+    while (k < window.count) & (status == DONE):
+        if window.plain != 0:
+            k = append_plain(context, window, k)
+        else:
+            k = append_coded_ones(context, window, k)
+        if k < window.count:
+            entry = load(i32, window.field_ptr("entries") + k * 4)
+            status = call(append_entry, context, window.pointer, entry)
+            if status == DONE:
+                k = k + 1
+                slow = slow + 1
+    c.entries = c.entries + (k - slow)
+    return k, status
+
+
+@kernel(args=(ptr,), returns=i32)
+def draw_triangles(context: Value) -> Value:
+    """Bin triangles, strips and fans from the resume point on."""
+    c: Any = BinContext.at(context)
+    window: Any = TriangleWindow.at(alloca(TriangleWindow.size))
+    status: Any = const(i32, DONE)
+    while (c.primitive < c.primitive_count) & (status == DONE):
+        first = c.primitive
+        # windows begin at multiples of their size, where vertices in a row stand in whole batches
+        count = min_(c.primitive_count - first, WINDOW - (first & (WINDOW - 1)))
+        look(c, window, first, count)
+        taken, status = append_window(context, window)
+        done = count
+        if status != DONE:
+            done = load(i32, window.field_ptr("entries") + taken * 4).shr(NUMBER_AT) & (WINDOW - 1)
+        seen = lowest_bits(done)
+        c.rejected = c.rejected + popcount_(window.rejected & seen).trunc(i32)
+        c.outside = c.outside + popcount_(window.outside & seen).trunc(i32)
+        c.degenerate = c.degenerate + popcount_(window.degenerate & seen).trunc(i32)
+        c.primitive = first + done
+        c.work = c.work - done - taken
+        if (c.work < 0) & (status == DONE):
+            status = const(i32, PAUSED)
+    return status
+
+
+@staged
+def lowest_bits(count: Value) -> Value:
+    """The lowest `count` bits of 64 (up to all)."""
+    some = (const(i64, 1) << (count & 63).zext(i64)) - 1
+    return select(count > 63, const(i64, -1), some)

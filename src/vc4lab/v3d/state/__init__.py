@@ -1,0 +1,1 @@
+"""What records set, and what the stages of a draw share."""

@@ -1,0 +1,53 @@
+"""Finds the end of a compressed list that stands in the middle of a rendering list."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from vc4lab.bits import signed32
+from vc4lab.simd import NativeFunction, Struct, Value, build, const, i32, kernel, ptr
+
+if TYPE_CHECKING:
+    from vc4lab.memory import GuestMemory
+
+
+class ListEnd(Struct):
+    """Where a list (record 48 or 49) begins, its format (record 56), and where it ends."""
+
+    memory = ptr
+    start = i32
+    format = i32
+    end = i32
+
+
+@lru_cache(maxsize=1)
+def _native() -> NativeFunction:
+    from vc4lab.v3d.tile_lists import primitive_decoder as pd
+
+    @kernel(args=(ptr,), returns=i32)
+    def find_end(pointer: Value) -> Value:
+        """0 if the list ends, 2 if it does not, 3 for a format that does not exist."""
+        where: Any = ListEnd.at(pointer)
+        status = const(i32, pd.MALFORMED)
+        for code in pd.FORMATS:
+            if where.format == code:
+                decoder = pd.Decoder(where.memory, code & 15, code >> 4)
+                decoder.open(where.start)
+                while decoder.next():
+                    pass
+                where.end = decoder.address.get()
+                status = decoder.status.get()
+        return status
+
+    functions = {"find_end": find_end}
+    return build("list_end", functions, float_mode="default", key="list_end")["find_end"]
+
+
+def list_end(memory: GuestMemory, address: int, list_format: int) -> int | None:
+    """The address after the list of the record at `address`; None if it has no end."""
+    where: Any = ListEnd()
+    where.memory = memory.base
+    where.start = signed32(address)
+    where.format = list_format
+    return None if _native()(where.address) else int(where.end) & 0xFFFFFFFF

@@ -1,0 +1,226 @@
+"""Reads the tile lists of frame after frame natively, into arrays that grow as they have to."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from vc4lab.records.declarations import TRIANGLES_16_BIT
+from vc4lab.simd import Function, NativeFunction, Value, build, i32, ptr
+from vc4lab.v3d.state.render_state import (
+    STATE_BYTES,
+    RenderState,
+    default_state,
+    state_bytes,
+)
+from vc4lab.v3d.tile_lists import scan_context as sc
+from vc4lab.v3d.tile_lists.contents import ScanError, ScanResult
+from vc4lab.v3d.tile_lists.direct_lists import DirectLists
+from vc4lab.v3d.tile_lists.scan_context import DrawEntry, ErrorEntry, ScanContext, Segment
+
+if TYPE_CHECKING:
+    from vc4lab.memory import GuestMemory
+
+_STATE_AT = ScanContext.offset("state")
+
+
+@lru_cache(maxsize=2)
+def _native_scan(all_formats: bool) -> NativeFunction:
+    """The scan; nearly every frame has only indexed triangles, which compile much faster."""
+
+    def body(context: Value) -> Any:
+        from vc4lab.v3d.tile_lists.scan_kernel import WALKERS, make_scan
+
+        return make_scan(tuple(WALKERS) if all_formats else (TRIANGLES_16_BIT,))(context)
+
+    scan = Function(args=(ptr,), returns=i32, body=body)
+    key = f"tile_lists {all_formats}"
+    return build("tile_lists", {"scan": scan}, float_mode="default", key=key)["scan"]
+
+
+_met_all_formats = False
+"""Some frame had other lists than triangles with indices; the next may have them, too."""
+
+
+class ListScanner:
+    """Walks lists of tiles, or pieces of rendering list, for one V3D.
+
+    The state in force after one scan is that before the next.
+
+    Parameters
+    ----------
+    direct
+        Makes lists of primitive records (32, 33, 41, 42) met there; by default without messages.
+    depth
+        Sub-list levels already in use (1: a tile list was entered by record 17).
+    separate_format
+        Whether tile lists do not see record 56 of the rendering list.
+    """
+
+    def __init__(
+        self,
+        memory: GuestMemory,
+        direct: DirectLists | None = None,
+        *,
+        depth: int = 1,
+        separate_format: bool = False,
+    ) -> None:
+        context: Any = ScanContext()
+        self.context = context
+        self.result = ScanResult(context)
+        self._address = context.address
+        self._maps: list[Any] = []
+        self._draws: Any = None
+        self._segments: Any = None
+        self._errors: Any = None
+        self._pieces = -1
+        context.memory = memory.base
+        context.separate_format = int(separate_format)
+        context.tile_format = TRIANGLES_16_BIT
+        context.sub_depth = max(0, 2 - depth)
+        self._grow_draws(32)
+        self._grow_segments(1024)
+        self._grow_errors(16)
+        self.set_state(state_bytes(default_state()))
+        self.use(direct or DirectLists(memory, None))
+
+    def set_state(self, state: bytes) -> None:
+        """The render state in force before the next list."""
+        ctypes.memmove(self._address + _STATE_AT, state, STATE_BYTES)
+
+    def use(self, direct: DirectLists) -> None:
+        """Primitive records are made lists by `direct` from now on."""
+        self.direct = direct
+        self._fill()
+
+    def scan(self, starts: int, ends: int, count: int) -> ScanResult:
+        """Walks `count` lists, whose addresses and ends stand in two i32 arrays (host addresses).
+
+        An end of `NO_END` is that of a tile list, its Return. Broken lists become entries in
+        `errors` of the result; what came before the error stays valid.
+        """
+        context, result = self.context, self.result
+        if count > self._pieces:
+            self._grow_offsets(count)
+        context.tiles, context.ends, context.tile_count = starts, ends, count
+        context.fresh = 1
+        while (status := _native_scan(_met_all_formats).call(self._address)) != sc.DONE:
+            self._provide(status)
+        result.draw_count, result.entries = context.draw_count, context.entries
+        result.errors = self._found_errors() if context.error_count else ()
+        return result
+
+    def _provide(self, status: int) -> None:
+        """What the scan stopped for."""
+        global _met_all_formats
+        context = self.context
+        if status == sc.NEED_DRAWS:
+            self._grow_draws(context.draw_capacity * 2)
+        elif status == sc.NEED_SEGMENTS:
+            self._grow_segments(context.segment_capacity * 2)
+        elif status == sc.NEED_EXPANSION:
+            self.direct.expand(int(context.walk_end))
+            self._fill()
+        elif status == sc.NEED_FORMATS:
+            _met_all_formats = True
+        else:
+            self._grow_errors(context.error_capacity * 4)
+
+    def _fill(self) -> None:
+        self.direct.fill(self.context)
+        self.result.expanded = self.context.expanded
+
+    def _found_errors(self) -> list[ScanError]:
+        found = []
+        for number in range(self.context.error_count):
+            entry: Any = ErrorEntry.python.from_buffer(self._errors, number * ErrorEntry.size)
+            found.append(ScanError(entry.tile, entry.where & 0xFFFFFFFF, entry.byte, entry.reason))
+        return found
+
+    # -- arrays ----------------------------------------------------------------------------------
+
+    def _grow_offsets(self, pieces: int) -> None:
+        """Room for the first segment of each piece, and of what comes after."""
+        self._pieces = 2 * pieces + 64
+        self._offsets = (ctypes.c_int32 * (self._pieces + 1))()
+        self.context.tile_first = self.result.tile_offsets = ctypes.addressof(self._offsets)
+
+    def _grow_draws(self, count: int) -> None:
+        """Room for `count` draws; used maps of existing draws stay where they are."""
+        c = self.context
+        more = count - c.draw_capacity
+        self._draws = _grown(self._draws, count * DrawEntry.size)
+        maps = (ctypes.c_char * (more * sc.MAX_VERTICES + 64))()
+        self._maps.append(maps)
+        start = (ctypes.addressof(maps) + 63) & ~63
+        for k in range(more):
+            place = (c.draw_capacity + k) * DrawEntry.size + DrawEntry.offset("used")
+            ctypes.c_uint64.from_buffer(self._draws, place).value = start + k * sc.MAX_VERTICES
+        c.draws = self.result.draw_entries = ctypes.addressof(self._draws)
+        c.draw_capacity = count
+        size = 1 << (count * 2 - 1).bit_length()
+        self._table = (ctypes.c_int32 * size)()
+        mask = size - 1
+        for k in range(c.draw_count):
+            place = k * DrawEntry.size + DrawEntry.offset("hash")
+            slot = ctypes.c_uint32.from_buffer(self._draws, place).value & mask
+            while self._table[slot]:
+                slot = (slot + 1) & mask
+            self._table[slot] = k + 1
+        c.table, c.table_mask = ctypes.addressof(self._table), mask
+
+    def _grow_segments(self, count: int) -> None:
+        """Room for `count` segments."""
+        self._segments = _grown(self._segments, count * Segment.size)
+        self.context.segments = self.result.segments = ctypes.addressof(self._segments)
+        self.context.segment_capacity = count
+
+    def _grow_errors(self, count: int) -> None:
+        """Room for `count` errors."""
+        self._errors = _grown(self._errors, count * ErrorEntry.size)
+        self.context.errors = ctypes.addressof(self._errors)
+        self.context.error_capacity = count
+
+
+def _grown(old: Any, size: int) -> Any:
+    """An array of bytes with the content of the one before."""
+    new = (ctypes.c_char * (size + 64))()
+    if old is not None:
+        ctypes.memmove(new, old, min(ctypes.sizeof(old), size))
+    return new
+
+
+def scan_tile_lists(
+    memory: GuestMemory,
+    tiles: Sequence[int | tuple[int, int]],
+    initial_state: RenderState,
+    depth: int = 1,
+) -> ScanResult:
+    """Walk the tile lists at the guest addresses `tiles`, in order, with arrays of their own.
+
+    Parameters
+    ----------
+    tiles
+        Guest address of each tile's list, or (start, end) of a piece of rendering list, in which
+        system records are skipped; results refer to positions in this sequence.
+    initial_state
+        State in force before the first list; it carries over from list to list.
+    depth
+        Sub-list levels already in use (1: the tile list was entered by record 17); pieces of
+        rendering list want 0.
+
+    Returns
+    -------
+    ScanResult
+        Broken lists become entries in `errors`; what came before the error stays valid.
+    """
+    pairs = [(tile, sc.NO_END) if isinstance(tile, int) else tile for tile in tiles]
+    columns = [[pair[side] & 0xFFFFFFFF for pair in pairs] for side in (0, 1)]
+    starts, ends = ((ctypes.c_uint32 * max(len(c), 1))(*c) for c in columns)
+    scanner = ListScanner(memory, depth=depth)
+    scanner.set_state(state_bytes(initial_state))
+    result = scanner.scan(ctypes.addressof(starts), ctypes.addressof(ends), len(pairs))
+    result.keep = scanner
+    return result

@@ -1,0 +1,1 @@
+"""The tile loop and its threads."""

@@ -1,0 +1,167 @@
+"""The arrays of the frame being collected, and the calls of the kernel that fills them.
+
+`collect_kernel.py` reads the regular part of a rendering list; this is its Python side, used by
+`../cle/rendering.py` for one frame after the other.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
+
+from vc4lab.bits import signed32
+from vc4lab.records.declarations import TRIANGLES_16_BIT
+from vc4lab.simd import Function, NativeFunction, Value, build, i32, ptr
+from vc4lab.v3d.state.tile_layout import TILE_SIZE
+from vc4lab.v3d.tiles.collect_context import (
+    FULL,
+    LAST_FRAME,
+    LOAD_WORDS,
+    MAX_LOADS,
+    MAX_SURFACES,
+    MAX_TILES,
+    CollectContext,
+)
+from vc4lab.v3d.tiles.job import OP_LOAD, TileOp
+
+
+@lru_cache(maxsize=1)
+def _native() -> NativeFunction:
+    def body(context: Value) -> Any:
+        from vc4lab.v3d.tiles.collect_kernel import collect  # only when it is compiled
+
+        return collect(context)
+
+    functions = {"collect": Function((ptr,), i32, body, "collect")}
+    return build("collector", functions, float_mode="default", key="collector")["collect"]
+
+
+class Collector:
+    """The native arrays of the frame being collected, and the kernel that fills them."""
+
+    def __init__(self, memory_base: int) -> None:
+        context: Any = CollectContext()
+        self.context = context
+        self._address = context.address
+        context.memory = memory_base
+        self._stored = (ctypes.c_char * MAX_TILES)()
+        self._surfaces = (ctypes.c_uint64 * MAX_SURFACES)()
+        self._loads = (ctypes.c_int32 * (LOAD_WORDS * MAX_LOADS))()
+        context.stored = ctypes.addressof(self._stored)
+        context.surfaces = ctypes.addressof(self._surfaces)
+        context.loads = ctypes.addressof(self._loads)
+        context.fresh = context.frame = 1
+        context.list_format = TRIANGLES_16_BIT
+        context.tile_width = context.tile_height = TILE_SIZE
+        context.surface_count = 1
+        self._ops: Any = None
+        self._chains: Any = None
+        self._pieces: Any = None
+        self._ends: Any = None
+        self._grow_ops(1024)
+        self._grow_pieces(256)
+
+    def begin(self, address: int) -> None:
+        """A list starts at `address`: a new piece begins there."""
+        self.context.piece_start = address
+
+    def run(self, address: int, end: int) -> int:
+        """Executes records from `address`; returns the reason it stopped at `context.here`."""
+        context = self.context
+        context.here, context.end = address, end  # members take the low 32 bits
+        collect: Callable[[int], int] = _native().call
+        while (reason := collect(self._address)) == FULL:
+            self._grow_ops(2 * context.op_capacity)
+            self._grow_pieces(2 * context.piece_capacity)
+        return reason
+
+    def close_piece(self, end: int) -> None:
+        """The list jumps: the piece up to `end` belongs to the current task, too."""
+        context = self.context
+        if context.piece_start == signed32(end):
+            return
+        if context.piece_count + 2 > context.piece_capacity:
+            self._grow_pieces(2 * context.piece_capacity)
+        self._pieces[context.piece_count] = context.piece_start
+        self._ends[context.piece_count] = signed32(end)
+        context.piece_count += 1
+
+    def set_clear(self, colour: int, colour_high: int, zs: int, mask: int) -> None:
+        """Record 114: both colour words, Z << 8 | stencil, VG mask."""
+        context = self.context
+        context.colour, context.colour_high = signed32(colour), signed32(colour_high)
+        context.zs, context.mask = signed32(zs), mask
+
+    def set_mode(
+        self, payload: bytes, tile: tuple[int, int], *, uses_mask: bool, quiet: bool
+    ) -> None:
+        """Record 113: pixels of a tile, and whether there is a VG mask.
+
+        `quiet`: there was nothing to say about it; if it comes again, nothing has changed.
+        """
+        context = self.context
+        context.tile_width, context.tile_height = tile
+        context.uses_mask, context.mode_known = int(uses_mask), int(quiet)
+        context.mode = payload
+
+    def arrays(self) -> tuple[Any, Any, int]:
+        """The operations, the first operation of each chain (and their number), the chains."""
+        count = self.context.chain_count
+        self._chains[count] = self.context.op_count
+        return self._ops, self._chains, count
+
+    @property
+    def surfaces(self) -> list[int]:
+        """Masked payloads of the surfaces from number 1 on; number 0 is that of record 113."""
+        count = self.context.surface_count
+        return self._surfaces[1:count] if count > 1 else []
+
+    def reset(self) -> None:
+        """The frame was drawn; the arrays are empty again, the tile buffer stays as it is."""
+        context = self.context
+        context.tile_list = 0
+        context.op_count = context.chain_count = context.piece_count = context.tasks = 0
+        context.first_piece = 0
+        context.surface_count = self._pending_surfaces() if context.load_count else 1
+        frame = context.frame + 1
+        if frame > LAST_FRAME:
+            frame = 1
+            ctypes.memset(self._stored, 0, MAX_TILES)
+        context.frame = frame
+        if not context.fresh:
+            context.chain_open = 0
+            self._chains[0] = 0
+            context.chain_count = 1
+
+    def _pending_surfaces(self) -> int:
+        """Keeps the surfaces of loads that wait for the next tile; how many there are, and one."""
+        kinds = range(0, LOAD_WORDS * self.context.load_count, LOAD_WORDS)
+        waiting = [place + 1 for place in kinds if self._loads[place] == OP_LOAD]
+        payloads = [self._surfaces[self._loads[place]] for place in waiting]
+        for number, (place, payload) in enumerate(zip(waiting, payloads, strict=True), 1):
+            self._loads[place], self._surfaces[number] = number, payload
+        return 1 + len(waiting)
+
+    def _grow_ops(self, capacity: int) -> None:
+        old, chains = self._ops, self._chains
+        self._ops = (ctypes.c_char * (capacity * TileOp.size))()
+        self._chains = (ctypes.c_int32 * (capacity + 1))()
+        if old is not None:
+            ctypes.memmove(self._ops, old, ctypes.sizeof(old))
+            ctypes.memmove(self._chains, chains, ctypes.sizeof(chains))
+        self.context.ops = ctypes.addressof(self._ops)
+        self.context.chains = ctypes.addressof(self._chains)
+        self.context.op_capacity = capacity
+
+    def _grow_pieces(self, capacity: int) -> None:
+        old, ends = self._pieces, self._ends
+        self._pieces = (ctypes.c_int32 * capacity)()
+        self._ends = (ctypes.c_int32 * capacity)()
+        if old is not None:
+            ctypes.memmove(self._pieces, old, ctypes.sizeof(old))
+            ctypes.memmove(self._ends, ends, ctypes.sizeof(ends))
+        self.context.pieces = ctypes.addressof(self._pieces)
+        self.context.piece_ends = ctypes.addressof(self._ends)
+        self.context.piece_capacity = capacity

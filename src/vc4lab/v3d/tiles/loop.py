@@ -1,0 +1,254 @@
+"""The native loop of a worker thread: takes chains from a shared counter and runs them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from vc4lab.simd import (
+    Value,
+    atomic_add,
+    call_pointer,
+    const,
+    i32,
+    i64,
+    load,
+    popcount_,
+    ptr,
+    staged,
+    store,
+)
+from vc4lab.v3d.fragment.counting import add, place_of
+from vc4lab.v3d.state.surface import SurfaceOp
+from vc4lab.v3d.state.tile_context import (
+    CLEAN_COLOUR,
+    CLEAN_MASK,
+    CLEAN_ZS,
+    COUNTERS,
+    STATUS_NEEDS_MOVER,
+    STATUS_OK,
+    DrawParams,
+    TileContext,
+)
+from vc4lab.v3d.state.tile_layout import TILE_WORDS
+from vc4lab.v3d.tile_lists.scan_context import Segment
+from vc4lab.v3d.tiles.job import (
+    OP_CLEAR_COLOUR,
+    OP_CLEAR_MASK,
+    OP_CLEAR_ZS,
+    OP_DRAW,
+    OP_DRAW_PIECES,
+    OP_LOAD,
+    OP_LOAD_FULL,
+    OP_STORE,
+    OP_STORE_FULL,
+    OP_TILE,
+    STATUS_WORDS,
+    DrawEntry,
+    TileJob,
+    TileOp,
+    TileRecord,
+)
+from vc4lab.v3d.tlb.whole_tile import clear_colour, fill_words, move_full
+
+FULL_BYTES = 4 * TILE_WORDS
+"""Bytes of a part of the tile buffer."""
+
+MOVES = ("tiles_moved", "bytes_moved")
+"""Counters that the loop adds up itself."""
+
+_DRAW = (ptr, ptr, i32)
+"""Arguments of a pipeline: context, parameters, guest address of the list."""
+
+
+@staged
+def run_tiles(unknowns: Any, job_pointer: Value, context_pointer: Value, recording: Any) -> None:
+    """Runs chains until none is left; `recording`: with a `TileRecord` of each tile."""
+    job: Any = TileJob.at(job_pointer)
+    context: Any = TileContext.at(context_pointer)
+    context.memory = job.memory
+    context.mode = job.mode
+    context.tile_width, context.tile_height = job.tile_width, job.tile_height
+    context.frame_width, context.frame_height = job.frame_width, job.frame_height
+    context.budget = job.budget
+    context.clean = 0
+    clear_counters(context)
+    place = atomic_add(job.field_ptr("next"), const(i32, 1))
+    while place < job.order_count:
+        chain = load(i32, job.order + place * 4)
+        status = run_chain(unknowns, job, context, context_pointer, chain, recording)
+        result = job.statuses + chain * (4 * STATUS_WORDS)
+        store(result, status)
+        store(result + 4, context.draw)
+        store(result + 8, context.left)
+        if status != STATUS_OK:
+            job.failed = 1
+        if context.drew != 0:
+            if status == STATUS_OK:
+                add_counters(context)
+            clear_counters(context)
+        place = atomic_add(job.field_ptr("next"), const(i32, 1))
+
+
+def clear_counters(context: Any) -> None:
+    """The chain at hand has counted nothing."""
+    context.drew = 0
+    for counter in range(len(COUNTERS)):
+        store(context.field_ptr("counters") + counter * 4, const(i32, 0))
+
+
+def add_counters(context: Any) -> None:
+    """Adds what the draws of a finished chain counted to the thread's totals."""
+    for counter, name in enumerate(COUNTERS):
+        if name not in MOVES:
+            add_total(context, name, load(i32, context.field_ptr("counters") + counter * 4))
+
+
+def add_total(context: Any, name: str, amount: Value) -> None:
+    """Adds to a total of the thread."""
+    total = context.field_ptr("totals") + COUNTERS.index(name) * 8
+    store(total, load(i64, total) + amount.zext(i64))
+
+
+def change_record(job: Any, context: Any, number: Value, moved: Sequence[Value], sign: int) -> None:
+    """Takes the counters from a tile's record before it is drawn (-1), or adds them to it (1).
+
+    `moved` are `MOVES` of the chain so far.
+    """
+    record = job.records + number * TileRecord.size
+    for counter, name in enumerate(COUNTERS):
+        place = record + counter * 4
+        if name in MOVES:
+            amount = moved[MOVES.index(name)]
+        else:
+            amount = load(i32, context.field_ptr("counters") + counter * 4)
+        store(place, load(i32, place) + amount if sign > 0 else -amount)
+
+
+@staged
+def run_chain(
+    unknowns: Any, job: Any, context: Any, context_pointer: Value, chain: Value, recording: Any
+) -> Value:
+    """Runs the operations of one chain; stops at the first draw that fails."""
+    number = load(i32, job.chains + chain * 4)
+    end = load(i32, job.chains + chain * 4 + 4)
+    status = const(i32, STATUS_OK)
+    tiles = moved = const(i32, 0)  # loads and stores of tiles, their bytes
+    tile = number  # its operation
+    if recording:
+        change_record(job, context, tile, (tiles, moved), -1)
+    while (number < end) & (status == STATUS_OK):
+        pointer = job.ops + number * TileOp.size
+        op: Any = TileOp.at(pointer)
+        kind = op.kind
+        if kind == OP_TILE:
+            context.tile_x = op.a
+            context.tile_y = op.b
+            if recording:
+                change_record(job, context, tile, (tiles, moved), 1)
+                tile = number
+                change_record(job, context, tile, (tiles, moved), -1)
+        elif (kind == OP_CLEAR_COLOUR) | (kind == OP_CLEAR_ZS) | (kind == OP_CLEAR_MASK):
+            clear(unknowns, context, kind, op.a, op.b)
+        elif kind == OP_LOAD_FULL:
+            context.clean = 0
+            move_full(context, op.a, op.b, False, unknowns)
+            tiles, moved = tiles + 1, moved + popcount_(op.b) * FULL_BYTES
+        elif kind == OP_STORE_FULL:
+            move_full(context, op.a, op.b, True, unknowns)
+            tiles, moved = tiles + 1, moved + popcount_(op.b) * FULL_BYTES
+        elif kind == OP_LOAD:
+            context.clean = 0
+            size = move(job, context, context_pointer, op.a, "loader")
+            tiles, moved = tiles + 1, moved + size
+            if size == 0:
+                status = const(i32, STATUS_NEEDS_MOVER)
+        elif kind == OP_STORE:
+            size = move(job, context, context_pointer, op.a, "storer")
+            tiles, moved = tiles + 1, moved + size
+            if size == 0:
+                status = const(i32, STATUS_NEEDS_MOVER)
+        elif kind == OP_DRAW:
+            status = run_segments(job, context, context_pointer, op.a, op.a + op.b)
+        elif kind == OP_DRAW_PIECES:
+            first = load(i32, job.piece_first + op.a * 4)
+            past = load(i32, job.piece_first + (op.a + op.b) * 4)
+            status = run_segments(job, context, context_pointer, first, past)
+        number = number + 1
+    if recording:
+        change_record(job, context, tile, (tiles, moved), 1)
+    if status == STATUS_OK:
+        add_total(context, "tiles_moved", tiles)
+        add_total(context, "bytes_moved", moved)
+    return status
+
+
+@staged
+def clear(unknowns: Any, context: Any, kind: Value, low: Value, high: Value) -> None:
+    """Fills a buffer, if it does not hold just that already: many tiles stay empty."""
+    clean = context.clean
+    if kind == OP_CLEAR_COLOUR:
+        same = (context.clean_low == low) & (context.clean_high == high)
+        if ((clean & CLEAN_COLOUR) == 0) | ~same:
+            clear_colour(context, low, high, unknowns)
+            context.clean_low = low
+            context.clean_high = high
+            context.clean = clean | CLEAN_COLOUR
+    elif kind == OP_CLEAR_ZS:
+        if ((clean & CLEAN_ZS) == 0) | (context.clean_zs != low):
+            fill_words(context.field_ptr("zs"), low, low, 0, TILE_WORDS)
+            context.clean_zs = low
+            context.clean = clean | CLEAN_ZS
+    elif ((clean & CLEAN_MASK) == 0) | (context.clean_mask != low):
+        fill_words(context.field_ptr("mask"), low, low, 0, TILE_WORDS)
+        context.clean_mask = low
+        context.clean = clean | CLEAN_MASK
+
+
+@staged
+def move(job: Any, context: Any, context_pointer: Value, number: Value, member: str) -> Value:
+    """Stores or loads the tile through the surface's own code, if that is compiled already.
+
+    Returns
+    -------
+    Value
+        The bytes moved, 0 if the code is not there.
+    """
+    pointer = job.surfaces + number * SurfaceOp.size
+    surface: Any = SurfaceOp.at(pointer)
+    function = getattr(surface, member)
+    size = const(i32, 0)
+    if function == 0:
+        context.draw = number * 2 + int(member == "storer")
+    else:
+        call_pointer(function, None, (ptr, ptr), context_pointer, pointer)
+        size = surface.pixel_bytes * job.tile_width * job.tile_height
+    return size
+
+
+@staged
+def run_segments(job: Any, context: Any, context_pointer: Value, first: Value, end: Value) -> Value:
+    """Calls the pipeline of each segment."""
+    status = const(i32, STATUS_OK)
+    while (first < end) & (status == STATUS_OK):
+        segment: Any = Segment.at(job.segments + first * Segment.size)
+        number = segment.draw
+        entry: Any = DrawEntry.at(job.draws + number * DrawEntry.size)
+        context.draw = number
+        function = entry.function
+        if function != 0:
+            context.clean = 0
+            context.drew = 1
+            before = load(i32, place_of(context, "quads_valid"))
+            outcome = call_pointer(
+                function, i32, _DRAW, context_pointer, entry.params, segment.list_address
+            )
+            assert outcome is not None
+            status = outcome
+            params: Any = DrawParams.at(entry.params)
+            quads = load(i32, place_of(context, "quads_valid")) - before
+            add(context, "primitives", segment.primitives)
+            add(context, "fragment_instructions", quads * params.instructions)
+            add(context, "lookups", quads * params.lookups)
+        first = first + 1
+    return status

@@ -1,0 +1,422 @@
+"""The tile loop: worker threads take chains of tile operations from a shared counter and run them.
+
+The loop itself is native; Python only starts it, once per thread and frame. The picture does not
+depend on the number of threads, because chains share nothing but the surfaces they store to.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from dataclasses import dataclass, field
+from functools import lru_cache
+from queue import SimpleQueue
+from typing import Any
+
+from vc4lab.qpu.run.environment import INSTRUCTION_BUDGET
+from vc4lab.simd import Function, NativeFunction, NativeModule, Value, build, ptr
+from vc4lab.v3d.golden.fragment import QUEUES
+from vc4lab.v3d.shader_interrupts import FRAGMENTS, ShaderInterrupts
+from vc4lab.v3d.state.surface import Mover
+from vc4lab.v3d.state.tile_context import (
+    COUNTERS,
+    FIRST_OF_WORK,
+    SETUPS,
+    STATUS_BAD_LIST,
+    STATUS_DEOPT,
+    STATUS_DOUBTFUL,
+    STATUS_ENDLESS,
+    STATUS_LEFT,
+    STATUS_NEEDS_MOVER,
+    STATUS_NEEDS_SETUP,
+    STATUS_UNSUPPORTED,
+)
+from vc4lab.v3d.state.tile_layout import MULTISAMPLE, WIDE
+from vc4lab.v3d.tiles.job import FIRST_BUDGET, FrameWork, NativeFrame
+from vc4lab.v3d.tiles.trial import Trial
+from vc4lab.v3d.tiles.worker import Worker
+from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
+
+
+@lru_cache(maxsize=8)
+def tile_functions(
+    unknowns: Unknowns = DEFAULT_UNKNOWNS, target: Any = None, recording: bool = False
+) -> NativeModule:
+    """Native `run_tiles(job, context)`; `recording`: the variant that fills `TileJob.records`."""
+
+    def body(job: Value, context: Value) -> None:
+        from vc4lab.v3d.tiles.loop import run_tiles  # only when it is compiled
+
+        run_tiles(unknowns, job, context, recording)
+
+    functions = {"run_tiles": Function(args=(ptr, ptr), returns=None, body=body)}
+    key = f"tiles-{unknowns.digest()}{'-recording' * recording}"
+    return build("tiles", functions, target=target, float_mode="default", key=key)
+
+
+@lru_cache(maxsize=128)
+def mover_function(
+    mover: Mover, unknowns: Unknowns = DEFAULT_UNKNOWNS, target: Any = None
+) -> NativeFunction:
+    """Native `(context, op)` that stores or loads a tile."""
+
+    def body(context: Value, op: Value) -> None:
+        from vc4lab.v3d.tlb.stores import transfer  # only when it is compiled
+
+        transfer(context, op, mover, unknowns)
+
+    functions = {"move": Function(args=(ptr, ptr), returns=None, body=body)}
+    key = f"mover-{mover}-{unknowns.digest()}"
+    return build("mover", functions, target=target, float_mode="default", key=key)["move"]
+
+
+@dataclass
+class RenderResult:
+    """What happened in a frame: draws that a list error or their program stopped."""
+
+    bad_lists: list[int] = field(default_factory=list)
+    unsupported: list[int] = field(default_factory=list)
+    endless: list[int] = field(default_factory=list)
+    left: dict[int, int] = field(default_factory=dict)
+    """The address for which execution left a draw's program, where no code can lie."""
+    exact_tiles: int = 0
+
+
+FLAWLESS = RenderResult()
+"""Of a frame in which nothing happened; it is never changed."""
+
+
+NO_MORE_CHAINS = 1 << 30
+
+
+class Abandoned(Exception):  # noqa: N818 - it was asked for
+    """A frame was given up before its end, by `TileScheduler.abandon`."""
+
+
+class TileScheduler:
+    """Persistent threads that run frames. Threads start at the first frame worth sharing: one that
+    only clears and stores tiles waits for memory, and others would have to be woken.
+
+    Parameters
+    ----------
+    threads
+        How many work on a frame, the calling one included; one per processor by default.
+    interrupts
+        Where programs interrupt the host.
+    """
+
+    def __init__(
+        self,
+        threads: int | None = None,
+        unknowns: Unknowns = DEFAULT_UNKNOWNS,
+        target: Any = None,
+        interrupts: ShaderInterrupts | None = None,
+    ) -> None:
+        self.threads = max(1, threads or os.cpu_count() or 1)
+        self._module = tile_functions(unknowns, target)
+        self._native = [self._module["run_tiles"].call]
+        """What the threads call with the frame at hand."""
+        self._records = False
+        self._unknowns, self._target = unknowns, target
+        self.interrupts = interrupts or ShaderInterrupts()
+        self._workers = [Worker(self.interrupts.place(FRAGMENTS))]
+        self._setups: dict[int, int] = {}
+        self._tasks: list[SimpleQueue[int | None]] = []
+        self._done: SimpleQueue[None] = SimpleQueue()
+        weakref.finalize(self, _end, self._tasks)
+        self._lock = threading.Lock()
+        self._movers: dict[tuple[int, int, int, bool, int], NativeFunction] = {}
+        self._exact: dict[int, int] = {}  # draw → entry point of its exact pipeline
+        self._running: NativeFrame | None = None
+        self._passes = 0
+        self._abandoned = False
+
+    def run(self, work: FrameWork | NativeFrame, *, record: bool = False) -> RenderResult:
+        """Renders a frame; tiles that need it are rendered again with exact pipelines.
+
+        `record`: with a `TileRecord` of each tile, by the variant of the loop that writes them.
+
+        Raises Abandoned.
+        """
+        with self._lock:
+            self._abandoned = False
+            frame = work if isinstance(work, NativeFrame) else NativeFrame.of(work)
+            if not frame.provided:
+                frame.provided = True
+                for number in range(len(frame.surface_list)):
+                    self._provide(frame, number, to_memory=True)
+                    self._provide(frame, number, to_memory=False, only_known=True)
+            if record:
+                frame.provide_records()
+            if record != self._records:
+                self._choose(record)
+            self._pass(frame, frame.count)
+            return self._finish(frame) if frame.job.failed else FLAWLESS
+
+    def _choose(self, recording: bool) -> None:
+        """Which variant of the tile loop runs from now on."""
+        self._records = recording
+        self._module = tile_functions(self._unknowns, self._target, recording)
+        self._native[0] = self._module["run_tiles"].call
+
+    def _finish(self, frame: NativeFrame) -> RenderResult:
+        """Renders chains again that a draw stopped, until none is left.
+
+        Those where a program used up its first budget come last, with the whole one: one chain,
+        then two, four, … at a time, in order. So an endless program runs on in one of them (or in
+        no more than had an end before), and the picture does not depend on the threads.
+        """
+        self._exact.clear()
+        result = RenderResult()
+        aside: list[int] = []
+        doubtful: list[int] = []
+        self._repeat(frame, result, aside, doubtful)
+        trial = Trial(frame, self._workers)
+        self._decide(frame, result, trial, doubtful, aside)
+        golden = bool(doubtful)
+        todo, size = sorted(aside), 1
+        frame.job.budget = INSTRUCTION_BUDGET
+        while todo:
+            group, todo = todo[:size], todo[size:]
+            if not golden:
+                late: list[int] = []
+                self._render(frame, result, group, None, late)
+                group, golden = late, bool(late)
+            self._decide(frame, result, trial, group, None)
+            size *= 2
+        frame.job.budget = FIRST_BUDGET
+        for numbers in (result.bad_lists, result.unsupported, result.endless):
+            numbers[:] = sorted(set(numbers))
+        return result
+
+    def _decide(
+        self,
+        frame: NativeFrame,
+        result: RenderResult,
+        trial: Trial,
+        chains: list[int],
+        aside: list[int] | None,
+    ) -> None:
+        """Renders chains with interpreted programs that take long: compiled code goes ahead, the
+        interpreter follows where that came to the end. `aside`: as always.
+        """
+        while chains:
+            doubtful: list[int] = []
+            with trial.rehearsed():
+                frame.again(chains)
+                self._pass(frame, len(chains))
+                # what is not simulated the interpreter meets as well, and knows what to report
+                failures = [row for row in frame.failed() if row[2] != STATUS_UNSUPPORTED]
+            with trial.trusted():
+                others = sorted({*chains}.difference(row[0] for row in failures))
+                self._render(frame, result, others, aside, doubtful)
+            chains = self._replace(frame, failures, result, aside, doubtful)
+            chains = sorted({*chains, *doubtful})
+
+    def _render(
+        self,
+        frame: NativeFrame,
+        result: RenderResult,
+        chains: list[int],
+        aside: list[int] | None,
+        doubtful: list[int] | None = None,
+    ) -> None:
+        """Renders chains again, until none is left but those set aside and the doubtful."""
+        if chains:
+            frame.again(chains)
+            self._pass(frame, len(chains))
+            self._repeat(frame, result, aside, doubtful)
+
+    def _repeat(
+        self,
+        frame: NativeFrame,
+        result: RenderResult,
+        aside: list[int] | None,
+        doubtful: list[int] | None = None,
+    ) -> None:
+        """Renders failed chains until none is left but those set aside and the doubtful."""
+        while failed := self._replace(frame, frame.failed(), result, aside, doubtful):
+            frame.again(failed)
+            self._pass(frame, len(failed))
+
+    def _replace(
+        self,
+        frame: NativeFrame,
+        failed: list[tuple[int, int, int, int]],
+        result: RenderResult,
+        aside: list[int] | None,
+        doubtful: list[int] | None,
+    ) -> list[int]:
+        """Exchanges or leaves out draws that failed; returns the chains to render again.
+
+        `aside` gets chains whose programs need the whole budget; None: they have had it.
+        `doubtful` gets those where compiled code has to find out about an interpreted program.
+        """
+        chains, provided = [], set()
+        renewed: dict[int, int] = {}
+        for chain, number, status, target in failed:
+            if status == STATUS_ENDLESS and aside is not None:
+                aside.append(chain)
+                continue
+            if status == STATUS_DOUBTFUL and doubtful is not None:
+                doubtful.append(chain)
+                continue
+            chains.append(chain)
+            if status == STATUS_NEEDS_MOVER:
+                if number not in provided:
+                    self._provide(frame, number >> 1, to_memory=bool(number & 1))
+                    provided.add(number)
+                continue
+            if status >= STATUS_NEEDS_SETUP:
+                self._provide_setup(status - STATUS_NEEDS_SETUP)
+                continue
+            function = 0  # leaves the draw out
+            if status == STATUS_DEOPT:
+                draw = frame.draw_list[number]
+                result.exact_tiles += 1
+                if number not in self._exact and draw.fallback:
+                    share = sum(row[1:3] == (number, STATUS_DEOPT) for row in failed) / frame.count
+                    self._exact[number] = draw.fallback(share)
+                function = self._exact.get(number, 0)
+            elif status == STATUS_BAD_LIST:
+                result.bad_lists.append(number)
+            elif status == STATUS_LEFT:
+                reached = getattr(frame.draw_list, "reached", None)
+                anew = None if reached is None else reached(number, target)
+                if anew is not None:
+                    self._exact.pop(number, None)
+                    function = renewed[number] = anew.function
+                    frame.draws[2 * number + 1] = anew.params
+                elif number in renewed:  # by another chain, with this target, too
+                    function = renewed[number]
+                else:
+                    result.left[number] = target
+            elif status == STATUS_ENDLESS:
+                if number not in result.endless:
+                    result.endless.append(number)
+                    self._give_up(frame, number)
+            else:
+                result.unsupported.append(number)
+            frame.draws[2 * number] = function
+        return chains
+
+    def _give_up(self, frame: NativeFrame, number: int) -> None:
+        """Leaves out all draws with the program of a draw."""
+        draws = frame.draw_list
+        program = draws[number].program
+        for k in range(len(draws) if program is not None else 0):
+            if draws[k].program == program:
+                frame.draws[2 * k] = 0
+
+    def _provide(
+        self, frame: NativeFrame, number: int, to_memory: bool, only_known: bool = False
+    ) -> None:
+        """Finds what moves tiles between the tile buffer and a surface; compiles it if new."""
+        mode = frame.job.mode
+        surface = frame.surface_list[number]
+        key = surface.tiling, surface.format, surface.buffer, to_memory, mode
+        function = self._movers.get(key)
+        if function is None:
+            if only_known:
+                return
+            mover = surface.mover(to_memory, bool(mode & MULTISAMPLE), bool(mode & WIDE))
+            function = mover_function(mover, self._unknowns, self._target)
+            self._movers[key] = function
+        frame.set_mover(number, to_memory, function.address)
+
+    def _provide_setup(self, number: int) -> None:
+        """Compiles a triangle setup, for all threads."""
+        from vc4lab.v3d.pse.samples import raster
+        from vc4lab.v3d.pse.triangle_setup import triangle_setup
+
+        bits, separate = SETUPS[number]
+        weights = self._unknowns["clip_weights"]
+        points = raster(self._unknowns, separate)
+        function = triangle_setup(bits, points, self._target, weights)
+        self._setups[number] = function.address
+        for worker in self._workers:
+            worker.context.setups[number] = function.address
+
+    def counters(self) -> dict[str, int]:
+        """Totals of `COUNTERS` since the start."""
+        totals = dict.fromkeys(COUNTERS, 0)
+        for worker in self._workers:
+            for name, value in zip(COUNTERS, worker.totals, strict=True):
+                totals[name] += value
+        return totals
+
+    def work(self) -> list[int]:
+        """Totals since the start of the counters named in `WORK`."""
+        parts = [worker.totals[FIRST_OF_WORK:] for worker in self._workers]
+        return parts[0] if len(parts) == 1 else [sum(part) for part in zip(*parts, strict=True)]
+
+    def close(self) -> None:
+        """Ends the threads; so does the end of this object. The next frame starts others."""
+        _end(self._tasks)
+
+    @property
+    def progress(self) -> tuple[int, ...] | None:
+        """Changes whenever a tile or a queue of interpreted blocks is through; None: no tile runs.
+
+        May be asked from any thread.
+        """
+        frame = self._running
+        return None if frame is None else (self._passes, frame.job.next, QUEUES[0])
+
+    def abandon(self) -> None:
+        """Give up the frame that runs, after the draws in tiles at hand; from any thread."""
+        frame = self._running
+        if frame is None:
+            return
+        self._abandoned = True
+        frame.job.budget = 0
+        for worker in self._workers:
+            worker.context.budget = 0
+        frame.job.next = NO_MORE_CHAINS
+
+    def _pass(self, frame: NativeFrame, chains: int) -> None:
+        self._passes += 1
+        self._running = frame
+        try:
+            self._run(frame, chains)
+        finally:
+            self._running = None
+        if self._abandoned:
+            frame.job.budget = FIRST_BUDGET
+            raise Abandoned
+
+    def _run(self, frame: NativeFrame, chains: int) -> None:
+        if self.threads == 1 or not frame.is_work:
+            self._native[0](frame.address, self._workers[0].address)
+            return
+        helpers = min(self.threads, chains) - 1
+        while len(self._tasks) < helpers:
+            self._start()
+        for queue in self._tasks[:helpers]:
+            queue.put(frame.address)
+        self._native[0](frame.address, self._workers[0].address)
+        for _ in range(helpers):
+            self._done.get()
+
+    def _start(self) -> None:
+        queue: SimpleQueue[int | None] = SimpleQueue()
+        worker = Worker(self.interrupts.place(FRAGMENTS))
+        for number, address in self._setups.items():
+            worker.context.setups[number] = address
+        self._workers.append(worker)
+        self._tasks.append(queue)
+        native, done = self._native, self._done
+
+        def loop() -> None:  # holds nothing that holds the scheduler
+            while (job := queue.get()) is not None:
+                native[0](job, worker.address)
+                done.put(None)
+
+        threading.Thread(target=loop, name="vc4lab-tiles", daemon=True).start()
+
+
+def _end(tasks: list[SimpleQueue[int | None]]) -> None:
+    for queue in tasks:
+        queue.put(None)
+    tasks.clear()

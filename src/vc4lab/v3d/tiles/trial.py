@@ -1,0 +1,84 @@
+"""Whether interpreted programs end: compiled code finds out, a thousand times as fast.
+
+So the golden engine follows the rule of the compiled ones, budget for budget, and an endless
+program is found within the time that a few thousand interpreted instructions take.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from vc4lab.v3d.golden.draw import GoldenDraw, registered
+from vc4lab.v3d.tiles.job import (
+    OP_NOTHING,
+    OP_STORE,
+    OP_STORE_FULL,
+    OP_WORDS,
+    NativeFrame,
+)
+
+if TYPE_CHECKING:
+    from vc4lab.v3d.tiles.worker import Worker
+
+
+class Trial:
+    """Tiles of a frame are rendered by compiled code in place of the interpreter, to no effect."""
+
+    def __init__(self, frame: NativeFrame, workers: list[Worker]) -> None:
+        self._frame = frame
+        self._workers = workers
+        self._table: dict[int, tuple[int, GoldenDraw]] = {}
+
+    @contextmanager
+    def rehearsed(self) -> Iterator[None]:
+        """Draws whose programs are in doubt are compiled ones, nothing is stored or counted.
+
+        A draw that is left out meanwhile stays so.
+        """
+        frame, job = self._frame, self._frame.job
+        self._table.clear()
+        for number in range(len(frame.draw_list)):
+            function, params = frame.draws[2 * number], frame.draws[2 * number + 1]
+            draw = registered(params) if function else None
+            if draw is not None and draw.doubt.raised and draw.compiled:
+                self._table[number] = function, draw
+                frame.draws[2 * number] = draw.compiled
+        ops = self._without_stores()
+        before, job.ops = job.ops, ctypes.addressof(ops)
+        totals = {id(worker): bytes(worker.totals) for worker in self._workers}
+        try:
+            yield
+        finally:
+            job.ops = before
+            for number, (function, draw) in self._table.items():
+                if frame.draws[2 * number] == draw.compiled:
+                    frame.draws[2 * number] = function
+            for worker in self._workers:
+                size = ctypes.sizeof(worker.totals)
+                ctypes.memmove(worker.totals, totals.get(id(worker), bytes(size)), size)
+
+    @contextmanager
+    def trusted(self) -> Iterator[None]:
+        """What was rehearsed is interpreted: each program that was in doubt comes to its end."""
+        draws = [draw for _, draw in self._table.values()]
+        for draw in draws:
+            draw.trusted = True
+        try:
+            yield
+        finally:
+            for draw in draws:
+                draw.trusted = False
+
+    def _without_stores(self) -> ctypes.Array[ctypes.c_uint32]:
+        """The frame's operations, without those that write to memory."""
+        frame = self._frame
+        count = OP_WORDS * frame.chains[frame.count]
+        ops = (ctypes.c_uint32 * max(count, 1))()
+        ctypes.memmove(ops, frame.job.ops, 4 * count)
+        for place in range(0, count, OP_WORDS):
+            if ops[place] in (OP_STORE, OP_STORE_FULL):
+                ops[place] = OP_NOTHING
+        return ops

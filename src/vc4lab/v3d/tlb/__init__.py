@@ -1,0 +1,1 @@
+"""Tile buffer: depth, stencil, colour, loads and stores."""

@@ -1,0 +1,221 @@
+"""The tile buffer (TLB): depth and stencil tests, masked colour writes and colour loads of a block.
+
+Staged functions over one 4x4 block, shared by the compiled pipelines (inlined) and the golden
+interpreter (compiled on their own). Source: hardware reference 7.9.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from vc4lab.records.codes import Compare
+from vc4lab.simd import (
+    Value,
+    const,
+    i32,
+    i32x16,
+    mask16,
+    max_,
+    min_,
+    select,
+    splat,
+    staged,
+)
+from vc4lab.v3d.state.tile_layout import Z_MAX, TileLayout
+
+STENCIL_CELLS = ("front", "back", "front_mask", "back_mask", "front_on", "back_on")
+
+
+def compare(function: int, new: Value, old: Value) -> Value:
+    """`new function old` per lane for a function known at compile time; a mask."""
+    if function == Compare.NEVER:
+        return const(mask16, 0)
+    if function == Compare.LESS:
+        return new < old
+    if function == Compare.EQUAL:
+        return new == old
+    if function == Compare.LESS_EQUAL:
+        return new <= old
+    if function == Compare.GREATER:
+        return new > old
+    if function == Compare.NOT_EQUAL:
+        return new != old
+    if function == Compare.GREATER_EQUAL:
+        return new >= old
+    return const(mask16, [1] * 16)
+
+
+def compare_dynamic(function: Value, new: Value, old: Value) -> Value:
+    """Like `compare` for a function only known when drawing (scalar i32)."""
+
+    def wanted(bit: int) -> Value:
+        return splat((function & bit) != 0)
+
+    return ((new < old) & wanted(1)) | ((new == old) & wanted(2)) | ((new > old) & wanted(4))
+
+
+def stencil_operation(code: Value, old: Value, reference: Value) -> Value:
+    """Result of stencil operation `code` (scalar) on the stored values `old` (0..255)."""
+    results = (
+        splat(const(i32, 0)),
+        old,
+        splat(reference),
+        min_(old + 1, 255),
+        max_(old - 1, 0),
+        old ^ 255,
+        (old + 1) & 255,
+        (old - 1) & 255,
+    )
+    value = results[0]
+    for number in range(1, 8):
+        value = select(splat(code == number), results[number], value)
+    return value
+
+
+@dataclass
+class StencilState:
+    """The two stencil configurations of a running program, as staged cells (see STENCIL_CELLS)."""
+
+    front: Any
+    back: Any
+    front_mask: Any
+    back_mask: Any
+    front_on: Any
+    back_on: Any
+
+    def setup(self, word: Value) -> None:
+        """A write of TLB_STENCIL_SETUP: `word` is a scalar i32."""
+        _stencil_setup(self, word)
+
+
+@staged
+def _stencil_setup(state: Any, word: Value) -> None:
+    side = word.shr(30)
+    if side == 0:
+        state.front_mask.set(word & 255)
+        state.back_mask.set(word.shr(8) & 255)
+    else:
+        code = word.shr(28) & 3
+        mask = select(code == 0, const(i32, 0x01), const(i32, 0x03))
+        mask = select(code == 2, const(i32, 0x0F), mask)
+        mask = select(code == 3, const(i32, 0xFF), mask)
+        if (side & 1) != 0:
+            state.front.set(word)
+            state.front_mask.set(mask)
+            state.front_on.set(1)
+        if (side & 2) != 0:
+            state.back.set(word)
+            state.back_mask.set(mask)
+            state.back_on.set(1)
+
+
+@dataclass(frozen=True)
+class DepthTest:
+    """What a draw's depth test is compiled for."""
+
+    layout: TileLayout
+    function: int
+    update: bool
+
+
+def sample_depth(z: Value, step: Value | None) -> Value:
+    """Depth of a sample that lies `step` (scalar) from the pixel centre's (bits 23:0 of `z`)."""
+    depth = z & Z_MAX
+    return depth if step is None else min_(max_(depth + splat(step), 0), Z_MAX)
+
+
+@staged
+def z_test(test: Any, stencil: Any, reverse: Any, zs: Value, new: Value, active: Value) -> Value:
+    """A write of TLB_Z: tests and updates one sample at `zs`; returns the lanes that stay on.
+
+    `new`: depth per lane (24 bits), `active`: lanes that take part, `stencil`: the program's
+    `StencilState` or None, `reverse`: i1, the primitive is back-facing.
+    """
+    old_word = test.layout.load_block(zs)
+    old = old_word.shr(8)
+    z_passed = compare(test.function, new, old)
+    passed = active & z_passed
+    if stencil is None:
+        if test.update and test.function != Compare.NEVER:
+            test.layout.update_block(zs, old_word, (new << 8) | (old_word & 255), passed)
+    else:
+        passed = _stencil_test(test, stencil, reverse, zs, new, old_word, z_passed, active)
+    return passed
+
+
+@staged
+def stencil_matches(stencil: Any, reverse: Value, layout: Any, zs: Value) -> Value:
+    """Lanes of one sample at `zs` that pass the stencil test."""
+    setup = select(reverse, stencil.back.get(), stencil.front.get())
+    enabled = select(reverse, stencil.back_on.get(), stencil.front_on.get()) != 0
+    return _matches(setup, enabled, layout.load_block(zs) & 255)
+
+
+def _matches(setup: Value, enabled: Value, old: Value) -> Value:
+    """Lanes whose stored stencil value passes the comparison of a setup word."""
+    reference, test_mask = setup.shr(8) & 255, setup & 255
+    matched = compare_dynamic(
+        setup.shr(16) & 7, splat(reference & test_mask), old & splat(test_mask)
+    )
+    return matched | splat(~enabled)
+
+
+@staged
+def _stencil_test(
+    test: Any, stencil: Any, reverse: Value, zs: Value, new: Value, old_word: Value,
+    z_passed: Value, active: Value,
+) -> Value:  # fmt: skip
+    setup = select(reverse, stencil.back.get(), stencil.front.get())
+    write_mask = select(reverse, stencil.back_mask.get(), stencil.front_mask.get())
+    enabled = select(reverse, stencil.back_on.get(), stencil.front_on.get()) != 0
+    old = old_word & 255
+    reference = setup.shr(8) & 255
+    matched = _matches(setup, enabled, old)
+    passed = active & matched & z_passed
+    failed_stencil = stencil_operation(setup.shr(19) & 7, old, reference)
+    on_pass = stencil_operation(setup.shr(22) & 7, old, reference)
+    on_fail = stencil_operation(setup.shr(25) & 7, old, reference)
+    result = select(matched, select(z_passed, on_pass, on_fail), failed_stencil)
+    result = (old & splat(~write_mask)) | (result & splat(write_mask))
+    result = select(active & splat(enabled), result, old)
+    depth = old_word & ~255
+    if test.update:
+        depth = select(passed, new << 8, depth)
+    test.layout.store_block(zs, depth | result)
+    return passed
+
+
+def colour_write(layout: TileLayout, colour: Value, value: Value, active: Value) -> None:
+    """A write of TLB_COLOUR: replaces the words of one sample in the lanes of `active`."""
+    layout.update_block(colour, layout.load_block(colour), value, active)
+
+
+ALL_SAMPLES = 0xF
+"""MS_FLAGS of a covered pixel (with one sample only "not zero" is certain)."""
+
+
+def flags_word(masks: list[Value]) -> Value:
+    """MS_FLAGS from the lanes that each sample has on."""
+    zero = const(i32x16, 0)
+    if len(masks) == 1:
+        return select(masks[0], const(i32x16, ALL_SAMPLES), zero)
+    word = zero
+    for number, mask in enumerate(masks):
+        word = word | select(mask, const(i32x16, 1 << number), zero)
+    return word
+
+
+def sample_masks(word: Value, samples: int) -> list[Value]:
+    """The inverse of `flags_word`; with one sample any flag counts."""
+    if samples == 1:
+        return [(word & ALL_SAMPLES) != 0]
+    return [(word & (1 << number)) != 0 for number in range(samples)]
+
+
+def any_lane(masks: list[Value]) -> Value:
+    """Lanes that at least one sample has on."""
+    lanes = masks[0]
+    for mask in masks[1:]:
+        lanes = lanes | mask
+    return lanes

@@ -1,0 +1,324 @@
+"""Fetching and blending texels of one mip level as native code.
+
+Two columns and two rows give the four addresses of a bilinear sample (``images/tile_address.py``);
+blends work on packed pairs of channels, two 8-bit channels in 16-bit lanes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from vc4lab.images.tile_address import (
+    RowAddress,
+    column_offset,
+    combine,
+    mixed_column,
+    mixed_row,
+    row_offset,
+)
+from vc4lab.images.tiling import UTILE_BYTES, Tiling
+from vc4lab.memory import MEMORY_MASK
+from vc4lab.records.texture import TextureType, Wrap
+from vc4lab.simd import (
+    StructRef,
+    Value,
+    const,
+    gather,
+    i16,
+    i32,
+    i32x16,
+    i64,
+    select,
+    shuffle,
+    staged,
+    vec,
+)
+from vc4lab.simd.trace import current
+from vc4lab.simd.vector import scale_round
+from vc4lab.v3d.tmu.coordinates import fixed_coordinate, wrap_index
+from vc4lab.v3d.tmu.cube_map import Direction
+from vc4lab.v3d.tmu.half_filter import blend_half_pairs, blend_halves
+from vc4lab.v3d.tmu.state import LevelLayout, MipMode, TextureKind
+from vc4lab.v3d.tmu.texel_codecs import unpack, unpack_etc1, unpack_yuyv
+from vc4lab.v3d.tmu.utile_block import Spread, UtileBlock, prefetch_below
+
+_i16x32 = vec(i16, 32)
+_LANES = 16
+_LOWER_LEFT = 8
+
+
+@dataclass(frozen=True)
+class Request:
+    """What all levels of one texture request share.
+
+    ``u``, ``v``: finite coordinates (f32x16), where `TextureKind.unit_s`, `unit_t` say so clamped
+    already; ``face``: byte offset of the cube face or None; ``border``: the border colour as a
+    filter word; ``ahead`` as for `sample`; ``where``: the direction of a cube map's lookup.
+    """
+
+    kind: TextureKind
+    descriptor: StructRef
+    memory_base: Value
+    u: Value
+    v: Value
+    face: Value | None
+    border: Value
+    ahead: bool
+    where: Direction | None = None
+
+
+class Level(NamedTuple):
+    """One mip level, either of all lanes (scalars) or per lane (vectors; `number` given).
+
+    `scale_s`, `scale_t`: 256 * size as float bits; just the size where the kind never filters.
+    """
+
+    base: Value
+    last_x: Value
+    last_y: Value
+    scale_s: Value
+    scale_t: Value
+    pitch: Value
+    linear_tile: Value | None = None
+    number: Value | None = None
+
+
+class Tap(NamedTuple):
+    """One texel column or row of all lanes: index in the image, and where it is the border."""
+
+    texel: Value
+    outside: Value | None
+
+
+def filter_level(request: Request, level: Level, linear: Any) -> Any:
+    """Filter word of one level. ``linear``: bool for all lanes, or a lane mask."""
+    kind = request.kind
+    x = fixed_coordinate(request.u, level.scale_s, kind.wrap_s, kind.unit_s)
+    y = fixed_coordinate(request.v, level.scale_t, kind.wrap_t, kind.unit_t)
+    texels = Texels(request, level)
+    if linear is False:
+        return texels.fetch([texels.column(x, "only")], [texels.row(y, "only")])[0]
+    half: Any = 128
+    weights: Any = 255
+    if linear is not True:
+        half, weights = select(linear, const(i32x16, 128), 0), select(linear, const(i32x16, 255), 0)
+    x, y = x - half, y - half
+    fx, fy = x & weights, y & weights
+    x, y = x >> 8, y >> 8
+    columns = [texels.column(x, "lower"), texels.column(x + 1, "upper")]
+    rows = [texels.row(y, "lower"), texels.row(y + 1, "upper")]
+    corners = texels.fetch(columns, rows)
+    if kind.filter_rounding == "once" and not kind.format.half:
+        return bilinear_once(corners, fx, fy)
+    upper = blend(kind, corners[0], corners[1], fx)
+    lower = blend(kind, corners[2], corners[3], fx)
+    return blend(kind, upper, lower, fy)
+
+
+class Texels:
+    """Access to the texels of one level: wrapping, addresses, fetching, decoding."""
+
+    def __init__(self, request: Request, level: Level) -> None:
+        self.request = request
+        self.kind = request.kind
+        self.level = level
+        self.base = level.base if request.face is None else level.base + request.face
+        self.shape = request.kind.utile
+        self.block_shift = request.kind.format.block.bit_length() - 1
+
+    def column(self, x: Value, which: str) -> Tap:
+        """The texel column meant by index ``x`` of the wrapped coordinate."""
+        kind, last = self.kind, self.level.last_x
+        outside = x.ugt(last) if kind.wrap_s is Wrap.BORDER else None
+        x = wrap_index(x, last, kind.wrap_s, which, kind.unit_s)
+        return Tap(x + self.request.descriptor.child_x if kind.child else x, outside)
+
+    def row(self, y: Value, which: str) -> Tap:
+        """The texel row meant by index ``y`` of the wrapped coordinate."""
+        kind, last = self.kind, self.level.last_y
+        outside = y.ugt(last) if kind.wrap_t is Wrap.BORDER else None
+        y = wrap_index(y, last, kind.wrap_t, which, kind.unit_t)
+        if kind.flip_y:
+            y = last - y
+        return Tap(y + self.request.descriptor.child_y if kind.child else y, outside)
+
+    def addresses(self, columns: list[Value], rows: list[Value]) -> list[Value]:
+        """Guest addresses of the units at every column and row (row by row), inside memory."""
+        parts, row_parts = self._parts(columns, rows)
+        return [combine(x, y) & MEMORY_MASK for y in row_parts for x in parts]
+
+    def utiles(self, x: Value, y: Value, spread: Spread | None) -> Value:
+        """Guest addresses of the utiles at columns and rows of units, in the level of lane 0."""
+        (column,), (row,) = self._parts([x], [y])
+        if spread is not None:
+            column = shuffle(column, spread[0])
+            xor = None if row.xor is None else shuffle(row.xor, spread[1])
+            row = RowAddress(xor, shuffle(row.add, spread[1]))
+        return combine(column, row) & (MEMORY_MASK & -UTILE_BYTES)
+
+    def _parts(
+        self, columns: list[Value], rows: list[Value]
+    ) -> tuple[list[Value], list[RowAddress]]:
+        """What columns and rows contribute to addresses, the base with the rows.
+
+        Columns and rows have 16 lanes, or fewer: then the level of lane 0 counts.
+        """
+        level, shape, base = self.level, self.shape, self.base
+        lanes = columns[0].type.lanes
+        if lanes < _LANES:
+            level = Level(*(_of_first_lane(part, lanes) for part in level))
+            base = _of_first_lane(base, lanes)
+        if level.linear_tile is not None:
+            parts = [mixed_column(x, shape, level.linear_tile) for x in columns]
+            row_parts = [mixed_row(y, level.pitch, shape, level.linear_tile) for y in rows]
+        else:
+            tiling = Tiling(int(self.kind.layout))
+            parts = [column_offset(x, shape, tiling) for x in columns]
+            row_parts = [row_offset(y, level.pitch, shape, tiling) for y in rows]
+        # The base joins the row: one addition less per texel.
+        return parts, [RowAddress(row.xor, row.add + base) for row in row_parts]
+
+    def fetch(self, columns: list[Tap], rows: list[Tap]) -> list[Any]:
+        """Filter words (RGBA64: pairs of raw words) of the texels at every column and row."""
+        shift = self.block_shift
+        x = [column.texel.shr(shift) if shift else column.texel for column in columns]
+        y = [row.texel.shr(shift) if shift else row.texel for row in rows]
+        if len(columns) > 1 and self._fits_utiles():
+            words = _block_words(self, x, y)
+            decoded = [unpack(self.kind.type, word) for word in words]
+        else:
+            addresses = self.addresses(x, y)
+            if self.request.ahead:
+                prefetch_below(self.request.memory_base + addresses[0][_LOWER_LEFT].zext(i64))
+            places = iter(addresses)
+            decoded = [
+                self._decoded(next(places), column.texel, row.texel)
+                for row in rows
+                for column in columns
+            ]
+        corners = [(column, row) for row in rows for column in columns]
+        return [self._bordered(w, *corner) for w, corner in zip(decoded, corners, strict=True)]
+
+    def _fits_utiles(self) -> bool:
+        """Whether whole utiles are read: tiled, texels of whole bytes that stand alone.
+
+        Only for bilinear sampling: the one gather of nearest sampling takes no longer.
+        """
+        return (
+            current().module.target.level == "avx512"
+            and self.kind.layout is not LevelLayout.RASTER
+            and self.shape.bits_per_texel in (8, 16, 32)
+        )
+
+    def gathered(self, columns: list[Value], rows: list[Value]) -> tuple[Value, ...]:
+        """Words that begin with the texels of each column and row (row by row)."""
+        return tuple(self._load(address) for address in self.addresses(columns, rows))
+
+    def same(self) -> Value | None:
+        """What must be equal in all lanes for one set of addresses: level and cube face."""
+        number, face = self.level.number, self.request.face
+        if number is None or face is None:
+            return face if number is None else number
+        return number | face  # a face offset is a multiple of 4096
+
+    def _decoded(self, address: Value, x: Value, y: Value) -> Any:
+        kind = self.kind
+        if kind.type is TextureType.YUYV422R:
+            return unpack_yuyv(self._load(address & ~3), x, kind.yuyv_order)
+        if kind.type is TextureType.ETC1:
+            low, high = self._load(address), self._load(address + 4)
+            return unpack_etc1(low, high, x & 3, y & 3 if kind.etc_flip else 3 - (y & 3))
+        if kind.type is TextureType.RGBA64:
+            return self._load(address), self._load(address + 4)
+        word = self._load(address)
+        bits = kind.format.unit_bits
+        if bits < 8:
+            word = word.shr((x & (8 // bits - 1)) * bits)
+        return unpack(kind.type, word)
+
+    def _bordered(self, word: Any, column: Tap, row: Tap) -> Any:
+        border = self.request.border
+        for outside in (column.outside, row.outside):
+            if outside is not None:
+                if isinstance(word, tuple):
+                    word = (select(outside, border, word[0]), select(outside, 0, word[1]))
+                else:
+                    word = select(outside, border, word)
+        return word
+
+    def _load(self, address: Value) -> Value:
+        return gather(i32, self.request.memory_base, address, compact=True)
+
+
+def _of_first_lane(part: Any, lanes: int) -> Any:
+    """What lane 0 of a vector holds, in a vector of so many lanes; scalars stay."""
+    return shuffle(part, [0] * lanes) if part is not None and part.type.lanes else part
+
+
+@staged
+def _block_words(texels: Texels, columns: list[Value], rows: list[Value]) -> tuple[Value, ...]:
+    block = UtileBlock(texels.shape, columns, rows, texels.same())
+    memory = texels.request.memory_base
+    if block.missed:
+        # Where mip levels keep texels as large as pixels hardly a batch is larger.
+        if texels.kind.mip is MipMode.BASE:
+            words = _words_further_apart(texels, block, columns, rows)
+        else:
+            words = texels.gathered(columns, rows)
+    else:
+        words = block.words(texels.utiles, memory)
+    return words
+
+
+@staged
+def _words_further_apart(
+    texels: Texels, block: UtileBlock, columns: list[Value], rows: list[Value]
+) -> tuple[Value, ...]:
+    if block.far():
+        words = texels.gathered(columns, rows)
+    else:
+        words = block.more_words(texels.utiles, texels.request.memory_base)
+    return words
+
+
+def blend(kind: TextureKind, first: Any, second: Any, weight: Value) -> Any:
+    """(first * (256 - weight) + second * weight + 128) >> 8 for every 8-bit channel.
+
+    Half floats: see ``half_filter.py``.
+    """
+    if kind.format.half:
+        if isinstance(first, tuple):
+            words = zip(first, second, strict=True)
+            return tuple(blend_half_pairs(*pair, weight, kind.half_rounding) for pair in words)
+        return blend_halves(first, second, weight, kind.half_rounding)
+    pairs = ((weight << 7) | (weight << 23)).bitcast(_i16x32)
+    if kind.format.channels < 4:
+        mixed = _blend_pairs(first.bitcast(_i16x32), second.bitcast(_i16x32), pairs)
+        return mixed.bitcast(i32x16)
+    low = _blend_pairs(
+        (first & 0xFF00FF).bitcast(_i16x32), (second & 0xFF00FF).bitcast(_i16x32), pairs
+    )
+    high = _blend_pairs(first.bitcast(_i16x32).shr(8), second.bitcast(_i16x32).shr(8), pairs)
+    return (low | (high << 8)).bitcast(i32x16)
+
+
+def _blend_pairs(first: Value, second: Value, weight: Value) -> Value:
+    """``weight`` is 128-fold. Two ways to the same bits; SSE2 has no rounding multiply."""
+    if current().module.target.level in ("avx512", "avx2"):
+        return first + scale_round(second - first, weight)
+    # Modulo 2**16; the sum itself is at most 255 * 256 + 128.
+    return ((first << 8) + (second - first) * weight.shr(7) + 128).shr(8)
+
+
+def bilinear_once(corners: list[Value], fx: Value, fy: Value) -> Value:
+    """All four texels with their exact 16-bit weights, rounded once."""
+    result = None
+    for shift in (0, 8, 16, 24):
+        c = [corner.shr(shift) & 255 for corner in corners]
+        upper = (c[0] << 8) + (c[1] - c[0]) * fx
+        lower = (c[2] << 8) + (c[3] - c[2]) * fx
+        channel = ((upper << 8) + (lower - upper) * fy + 32768).shr(16) << shift
+        result = channel if result is None else result | channel
+    assert result is not None
+    return result

@@ -1,0 +1,262 @@
+"""Textures whose parameters are only known while a program runs.
+
+A program may compute where its texture parameters lie, or find them by the way it took. Native code
+looks such parameters up among those that were met before; for new ones it asks the host, which
+describes the texture and finds a sampler for it. Source: hardware reference 4.11, 6.1.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakValueDictionary
+
+from vc4lab.simd import (
+    Array,
+    Struct,
+    Value,
+    alloca,
+    call,
+    call_pointer,
+    const,
+    i32,
+    i32x16,
+    kernel,
+    load,
+    ptr,
+    splat,
+    staged,
+    store,
+)
+from vc4lab.v3d.tmu.state import TextureDescriptor, TextureKind, describe_texture
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from vc4lab.diagnostics import Reporter
+    from vc4lab.v3d.unknowns import Unknowns
+
+PARAMETERS = 4
+"""Parameters of a request that count: P0 to P3."""
+
+MOST_TEXTURES = 256
+"""Textures of this kind in one frame; more of them return 0."""
+
+_LANE_BYTES = 64
+_RESOLVE = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_uint64)
+
+
+class TextureSlot(Struct):
+    """Parameters met before: P0..P3, how many of them count, their native sampler (results of
+    `words` x 16 lanes)."""
+
+    parameters = Array(i32, PARAMETERS)
+    used = i32
+    words = i32
+    sampler = ptr
+    descriptor = ptr
+
+
+class LateTable(Struct):
+    """What native code works on. resolve: C function (host address of a `LateRequest`) -> index
+    of a slot, -1 if there is no more room. last: the slot used last, a guess for the next."""
+
+    memory = ptr
+    resolve = ptr
+    count = i32
+    last = i32
+    slots = Array(TextureSlot, MOST_TEXTURES)
+
+
+class LateRequest(Struct):
+    """One request: S, T, R, B, where its result goes, its parameters, where they were read."""
+
+    coordinates = Array(i32x16, 4)
+    results = Array(i32x16, 2)
+    parameters = Array(i32, PARAMETERS)
+    used = i32
+
+
+@staged
+def same_parameters(slot: Value, parameters: Value, used: Value) -> Any:
+    """Whether a TextureSlot is that of `used` parameters."""
+    known: Any = TextureSlot.at(slot)
+    same = known.used == used
+    for k in range(PARAMETERS):
+        word = load(i32, known.field_ptr("parameters") + k * 4)
+        same = same & ((word == load(i32, parameters + k * 4)) | (used <= k))
+    return same
+
+
+@kernel(args=(ptr, ptr), returns=None)
+def sample_request(table: Value, request: Value) -> None:
+    """Makes a LateRequest."""
+    t: Any = LateTable.at(table)
+    q: Any = LateRequest.at(request)
+    slots, parameters = t.field_ptr("slots"), q.field_ptr("parameters")
+    found: Any = t.last
+    if not same_parameters(slots + found * TextureSlot.size, parameters, q.used):
+        found = const(i32, -1)
+        for index in range(t.count):
+            if same_parameters(slots + index * TextureSlot.size, parameters, q.used):
+                found = index
+                break
+        if found < 0:
+            found = call_pointer(t.resolve, i32, (ptr,), request)
+        if found >= 0:
+            t.last = found
+    results = q.field_ptr("results")
+    if found >= 0:
+        s: Any = TextureSlot.at(slots + found * TextureSlot.size)
+        call_pointer(
+            s.sampler, None, (ptr, ptr, ptr, ptr),
+            s.descriptor, t.memory, q.field_ptr("coordinates"), results,
+            float_mode="keep",
+        )  # fmt: skip
+    else:
+        store(results, splat(const(i32, 0)), 64)
+
+
+def sample_late(table: Value, coordinates: Sequence[Value], parameters: Sequence[Value]) -> Value:
+    """The result of a request of 16 lanes with the given parameter words (scalars)."""
+    request = alloca(LateRequest.size)
+    q: Any = LateRequest.at(request)
+    for k, lanes in enumerate(coordinates):
+        store(q.field_ptr("coordinates") + k * _LANE_BYTES, lanes, 64)
+    for k in range(PARAMETERS):
+        word = parameters[k] if k < len(parameters) else const(i32, 0)
+        store(q.field_ptr("parameters") + k * 4, word)
+    q.used = const(i32, len(parameters))
+    call(sample_request, table, request)
+    return load(i32x16, q.field_ptr("results"), 64)
+
+
+class Met(NamedTuple):
+    """A texture that a program asked for, with its parameters, all of which count."""
+
+    words: tuple[int, ...]
+    kind: TextureKind
+    descriptor: TextureDescriptor
+
+
+_tables: WeakValueDictionary[int, LateTextures] = WeakValueDictionary()
+
+
+def late_textures_at(address: int) -> LateTextures:
+    """Whose table lies at a host address, for the golden interpreter."""
+    return _tables[address]
+
+
+class LateTextures:
+    """The table of one V3D, and what was met since it was last asked.
+
+    Worker threads ask; `begin` and `report` belong to the thread that starts them, and are needed
+    only if there are any (`met`: textures by their parameters).
+    """
+
+    def __init__(self, memory_base: int, reporter: Reporter, unknowns: Unknowns) -> None:
+        self.reporter, self.unknowns = reporter, unknowns
+        self.table: Any = LateTable()
+        self.table.memory = memory_base
+        self._callback = _RESOLVE(self._resolve)
+        self.table.resolve = ctypes.cast(self._callback, ctypes.c_void_p).value or 0
+        self._lock = threading.Lock()
+        self.met: dict[tuple[int, ...], Met] = {}
+        self._numbers: dict[tuple[int, ...], int] = {}
+        self._samplers: list[Any] = []
+        self._news: list[Met] = []
+        self._full = False
+        _tables[self.table.address] = self
+
+    def begin(self) -> None:
+        """Makes room before a frame; no program runs."""
+        if len(self.met) > MOST_TEXTURES // 2:
+            self.table.count = self.table.last = 0
+            ctypes.memset(
+                self.table.address + LateTable.offset("slots"), 0, MOST_TEXTURES * TextureSlot.size
+            )
+            for known in (self.met, self._numbers, self._samplers):
+                known.clear()
+
+    def report(self) -> None:
+        """Reports what there is to say about the textures that were met."""
+        if not (self._news or self._full):
+            return
+        with self._lock:
+            news, self._news = self._news, []
+            full, self._full = self._full, False
+        for met in news:
+            describe_texture(
+                *_padded(met.words), len(met.words), unknowns=self.unknowns, reporter=self.reporter
+            )
+            if met.kind.result_words > 1:
+                self.reporter.report(
+                    "TMU-012", f"a texture of type {met.kind.type.name} at 0x{met.words[0]:08x}"
+                )
+        if full:
+            self.reporter.report("TMU-013", f"more than {MOST_TEXTURES} textures in one frame")
+
+    def find(self, words: tuple[int, ...]) -> Met | None:
+        """The texture with these 1 to 4 parameters, None if there are too many."""
+        with self._lock:
+            return self._find(words)
+
+    def sample(
+        self,
+        base: int,
+        coordinates: list[NDArray[np.uint32]],
+        parameters: list[NDArray[np.uint32]],
+        count: int,
+    ) -> list[NDArray[np.uint32]]:
+        """The golden form of a request, as `sample_many`; `parameters` are words of one element."""
+        import numpy as np
+
+        from vc4lab.v3d.tmu.kernels import sample_many
+
+        met = self.find(tuple(int(word.flat[0]) for word in parameters))
+        if met is None:
+            return [np.zeros((count, 16), np.uint32)]
+        return sample_many(met.kind, met.descriptor.address, base, coordinates, count)[:1]
+
+    def _find(self, words: tuple[int, ...]) -> Met | None:
+        met = self.met.get(words)
+        if met is None:
+            if len(self.met) >= MOST_TEXTURES:
+                self._full = True
+                return None
+            kind, descriptor = describe_texture(*_padded(words), len(words), unknowns=self.unknowns)
+            met = self.met[words] = Met(words, kind, descriptor)
+            self._news.append(met)
+        return met
+
+    def _resolve(self, request: int) -> int:
+        from vc4lab.v3d.tmu.kernels import sampler_module
+
+        used = ctypes.c_int32.from_address(request + LateRequest.offset("used")).value
+        place = request + LateRequest.offset("parameters")
+        words = tuple(ctypes.c_uint32.from_address(place + 4 * k).value for k in range(used))
+        with self._lock:
+            if words in self._numbers:  # another thread was faster
+                return self._numbers[words]
+            met = self._find(words)
+            if met is None:
+                return -1
+            number = int(self.table.count)
+            module = sampler_module(met.kind)
+            self._samplers.append(module)
+            slot = self.table.element("slots", number)
+            slot.parameters = [word - (word >> 31 << 32) for word in _padded(words)]
+            slot.used, slot.words = used, met.kind.result_words
+            slot.sampler = module["sample"].address
+            slot.descriptor = met.descriptor.address
+            self._numbers[words] = number
+            self.table.count = number + 1
+            return number
+
+
+def _padded(words: tuple[int, ...]) -> tuple[int, int, int, int]:
+    p0, p1, p2, p3 = (*words, 0, 0, 0)[:PARAMETERS]
+    return p0, p1, p2, p3

@@ -1,0 +1,290 @@
+"""What a user program sees in the golden interpreter: uniforms, VPM, DMA, TMU, mutex and more."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from vc4lab.qpu.run.environment import Environment
+from vc4lab.v3d.user_programs import dma
+from vc4lab.v3d.user_programs.budget import DMA_START
+from vc4lab.v3d.user_programs.needs import SEMAPHORE_LIMIT, Need
+from vc4lab.v3d.user_programs.state import (
+    FINDING_OUTSIDE_RAM,
+    FINDING_SETUP_IGNORED,
+    FINDING_SETUP_RESERVED,
+    FINDING_UNIFORMS,
+    FINDING_VPM_WRITE,
+    LOOKUPS,
+    NO_RESULT,
+    NO_ROOM,
+    NO_VPM_DATA,
+    STALLS,
+    SharedState,
+    vpm_bytes,
+)
+from vc4lab.v3d.vpm import golden as vpm
+from vc4lab.v3d.vpm.setup import (
+    LANES,
+    LOAD_STRIDE_KIND,
+    STORE_KIND,
+    STORE_STRIDE_KIND,
+    GenericSetup,
+    LoadSetup,
+    LoadStride,
+    StoreSetup,
+    StoreStride,
+)
+
+if TYPE_CHECKING:
+    from vc4lab.memory import GuestMemory
+    from vc4lab.v3d.unknowns import Unknowns
+
+
+class Stuck(Exception):  # noqa: N818 - a state of the program
+    """A stall that no other QPU can end."""
+
+
+class UserEnvironment(Environment):
+    """One QPU.
+
+    shared: what it shares with the others; uniforms: SRQUA; length: of the stream in words, None if
+    it has no limit.
+    """
+
+    def __init__(
+        self,
+        shared: SharedState,
+        memory: GuestMemory,
+        number: int,
+        uniforms: int,
+        length: int | None,
+        unknowns: Unknowns,
+    ) -> None:
+        self.shared = shared
+        self.memory = memory
+        self.number = number
+        self.unknowns = unknowns
+        self.stream = uniforms
+        self.left = length
+        self.vpm = vpm_bytes(shared)
+        self.reads = vpm.ReadQueue()
+        self.generic_write = GenericSetup()
+        self.write_address = 0
+        self.load_setup, self.load_stride = LoadSetup(), LoadStride()
+        self.store_setup, self.store_stride = StoreSetup(), StoreStride()
+        self.flags = np.zeros(LANES, np.uint32)
+        self.reverse = 0
+        self.pending: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
+        self.parameters: tuple[list[int], list[int]] = ([], [])
+        self.results: tuple[deque[Any], deque[Any]] = (deque(), deque())
+        self.findings = 0
+        self.outside = 0
+        self.dma_time = 0  # what its DMA counts for the budget
+        self.sampled: Callable[[Sequence[int]], None] = lambda _words: None
+        """Called with the parameters of each texture request."""
+        self.lookups = self.loaded_rows = self.loaded = self.stored_rows = self.stored = 0
+
+    def note(self, finding: int) -> None:
+        self.findings |= finding
+
+    # -- waiting -----------------------------------------------------------------------------
+
+    def possible(self, need: Need) -> bool:
+        """Whether an instruction that needs this can be executed now."""
+        if need.kind == "mutex":
+            return self.shared.mutex == 0
+        value = self.shared.semaphores[need.number]
+        return value > 0 if need.kind == "lower" else value < SEMAPHORE_LIMIT
+
+    def mutex_acquire(self) -> Any:
+        self.shared.mutex = self.number + 1
+        return self.element_number()
+
+    def mutex_release(self) -> None:
+        self.shared.mutex = 0
+
+    def semaphore(self, number: int, decrement: bool) -> None:
+        self.shared.semaphores[number] += -1 if decrement else 1
+
+    def host_interrupt(self, value: Any, mask: Any) -> None:
+        if bool(np.any(np.asarray(value) * np.asarray(mask))):
+            self.shared.interrupts[self.number] = 1
+
+    # -- uniforms and numbers ------------------------------------------------------------------
+
+    def uniform(self) -> Any:
+        return np.full(LANES, self.next_uniform(), np.uint32)
+
+    def next_uniform(self) -> int:
+        """The next word of the stream; after its end 0."""
+        if self.left is not None:
+            if self.left == 0:
+                self.note(FINDING_UNIFORMS)
+                if self.unknowns["uniforms_length"] == "limit":
+                    return 0
+            else:
+                self.left -= 1
+        word = self.memory.u32(self.stream)
+        self.stream = (self.stream + 4) & 0xFFFFFFFF
+        return word
+
+    def uniforms_address(self, value: Any, relative: bool, mask: Any) -> None:
+        if mask[0]:
+            base = self.stream if relative else 0
+            self.stream = (base + int(value[0])) & 0xFFFFFFFF
+            self.left = None
+
+    def element_number(self) -> Any:
+        return np.arange(LANES, dtype=np.uint32)
+
+    def qpu_number(self) -> Any:
+        return np.full(LANES, self.number, np.uint32)
+
+    def x_coord(self) -> Any:
+        return np.arange(LANES, dtype=np.uint32) & 1
+
+    def y_coord(self) -> Any:
+        return np.arange(LANES, dtype=np.uint32) >> 1 & 1
+
+    def ms_flags(self) -> Any:
+        return self.flags.copy()
+
+    def rev_flag(self) -> Any:
+        return np.full(LANES, self.reverse, np.uint32)
+
+    def set_ms_flags(self, value: Any, mask: Any) -> None:
+        self.flags = np.where(mask, value & 15, self.flags).astype(np.uint32)
+
+    def set_rev_flag(self, value: Any, mask: Any) -> None:
+        if mask[0]:
+            self.reverse = int(value[0]) & 1
+
+    # -- VPM -----------------------------------------------------------------------------------
+
+    def vpm_setup(self, side: str, value: Any) -> None:
+        word = int(value[0])
+        kind = word >> 30
+        if side == "write":
+            if kind == 0:
+                self.generic_write = GenericSetup(word)
+                self.write_address = vpm.first(self.generic_write)
+            elif kind == STORE_KIND:
+                self.store_setup = StoreSetup(word)
+            elif kind == STORE_STRIDE_KIND:
+                self.store_stride = StoreStride(word)
+            else:
+                self.note(FINDING_SETUP_RESERVED)
+        elif kind == 0:
+            if not self.reads.setup(word):
+                self.note(FINDING_SETUP_IGNORED)
+        elif kind == 1:
+            self.note(FINDING_SETUP_RESERVED)
+        elif word >> 28 == LOAD_STRIDE_KIND:
+            self.load_stride = LoadStride(word)
+        else:
+            self.load_setup = LoadSetup(word)
+
+    def vpm_read(self) -> Any:
+        found = self.reads.next()
+        if found is None:
+            raise Stuck(STALLS[NO_VPM_DATA])
+        self.reading(*found)
+        return vpm.read(self.vpm, *found, self.unknowns["vpm_read_extension"])
+
+    def reading(self, setup: GenericSetup, address: int) -> None:
+        """A vector of the VPM is about to be read."""
+
+    def vpm_write(self, value: Any, mask: Any) -> None:
+        rows = int(self.shared.rows)
+        if not vpm.write(self.vpm, self.generic_write, self.write_address, value, mask, rows):
+            self.note(FINDING_VPM_WRITE)
+        self.write_address = vpm.advance(self.generic_write, self.write_address)
+
+    def dma_start(self, side: str, value: Any) -> None:
+        address = int(value[0])
+        self.check_ram(address)
+        if side == "read":
+            self.dma_time += DMA_START + dma.load_elements(self.load_setup)
+            self.loaded_rows += int(self.load_setup.rows) or 16
+            self.loaded += dma.load_elements(self.load_setup)
+            dma.load(
+                self.vpm, self.memory, self.load_setup, self.load_stride, address, self.unknowns
+            )
+        else:
+            self.dma_time += DMA_START + dma.store_elements(self.store_setup)
+            self.stored_rows += int(self.store_setup.units) or 128
+            self.stored += dma.store_elements(self.store_setup)
+            dma.store(
+                self.vpm, self.memory, self.store_setup, self.store_stride, address, self.unknowns
+            )
+
+    def check_ram(self, address: int) -> None:
+        """Note a DMA that starts outside RAM."""
+        if not self.memory.contains(address, 4):
+            self.note(FINDING_OUTSIDE_RAM)
+            self.outside = address
+
+    def dma_wait(self, side: str) -> None:
+        """A transfer is complete when the write that starts it is."""
+
+    def dma_busy(self, side: str) -> Any:
+        return np.zeros(LANES, np.uint32)
+
+    # -- texture unit --------------------------------------------------------------------------
+
+    def tmu_noswap(self, value: Any) -> None:
+        """Both units give the same results, so it does not matter which one works."""
+
+    def tmu_write(self, unit: int, register: str, value: Any, mask: Any, site: int) -> None:
+        pending, parameters = self.pending[unit], self.parameters[unit]
+        direct = register == "s" and not parameters
+        if register == "s" and len(self.results[unit]) >= LOOKUPS:
+            raise Stuck(STALLS[NO_ROOM + unit])
+        self.lookups += register == "s"
+        if direct:
+            from vc4lab.v3d.tmu.kernels import lookup_words
+
+            self.results[unit].append(lookup_words(self.memory, value))
+            return
+        word = self.next_uniform()
+        if len(parameters) < 4:
+            parameters.append(word)
+        pending[register] = np.array(value, np.uint32)
+        if register == "s":
+            self._sample(unit)
+            pending.clear()
+            parameters.clear()
+
+    def _sample(self, unit: int) -> None:
+        from vc4lab.v3d.tmu.kernels import sample_words
+        from vc4lab.v3d.tmu.state import describe_texture
+
+        words = self.parameters[unit]
+        p0, p1, p2, p3 = (*words, 0, 0, 0)[:4]
+        self.sampled(words)
+        kind, descriptor = describe_texture(p0, p1, p2, p3, len(words), unknowns=self.unknowns)
+        zero = np.zeros(LANES, np.uint32)
+        coordinates = [self.pending[unit].get(name, zero) for name in "strb"]
+        found = sample_words(kind, descriptor, self.memory, *coordinates)
+        for at in range(0, len(found), LANES):
+            self.results[unit].append(found[at : at + LANES])
+
+    def tmu_load(self, unit: int) -> Any:
+        if not self.results[unit]:
+            raise Stuck(STALLS[NO_RESULT + unit])
+        return self.results[unit].popleft()
+
+    # -- what means nothing here -----------------------------------------------------------------
+
+    def thread_switch(self, last: bool) -> None:
+        """A user program is alone on its QPU: it goes on at once."""
+
+    def scoreboard_wait(self) -> None:
+        """No other QPU holds the scoreboard."""
+
+    def scoreboard_unlock(self) -> None:
+        pass

@@ -1,0 +1,250 @@
+"""A program, some memory and some uniforms: what `vc4lab run` puts together, runs and shows.
+
+Memory areas have names; uniforms are written as text, so that an address is `c` or `c + 256*qpu`.
+Every mistake in the text is a ValueError with a sentence.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+import time
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from vc4lab.diagnostics import Reporter
+from vc4lab.files import read_file
+from vc4lab.memory import MEMORY_SIZE, GuestMemory
+from vc4lab.qpu.isa.encoding import INSTRUCTION_BYTES, words_of
+from vc4lab.qpu.text.lint import lint
+from vc4lab.ranges import COUNT, OFFSET, QPU_COUNT, UNIFORM
+from vc4lab.v3d.registers import QPUS
+from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
+from vc4lab.v3d.user_programs.scheduler import UserPrograms
+from vc4lab.v3d.user_programs.watching.watch import Allowed, Memory
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CODE = 0x1000
+UNIFORMS = 0x100000
+UNIFORM_SPACE = 0x100000
+"""Bytes of uniforms for each QPU."""
+
+AREAS = UNIFORMS + QPUS * UNIFORM_SPACE
+ALIGNMENT = 4096
+LARGEST_AREA = 256 << 20
+"""Bytes that are read from one file."""
+PER_LINE = 8
+SHOWN = {"hex": "u4", "int": "i4", "float": "f4"}
+_NAME = re.compile(r"[A-Za-z_]\w*$")
+_TERM = re.compile(r"([-+]?)\s*([^\s+*-]+|\d[\w.]*[eE]-\d+)\s*(?:\*\s*(qpu))?\s*")
+
+
+@dataclass(frozen=True)
+class Area:
+    """A piece of guest memory with a name."""
+
+    name: str
+    address: int
+    size: int
+
+
+@dataclass
+class Report:
+    """How a run went: programs completed, instructions executed, wall time, who still waits."""
+
+    started: int
+    completed: int
+    instructions: int
+    seconds: float
+    waiting: list[str]
+    areas: dict[str, Area] = field(default_factory=dict)
+
+
+class Experiment:
+    """Guest memory with a program in it. engine, threads, budget: see `UserPrograms`.
+
+    check: look the program over (`lint`) and watch it while it runs
+    (`v3d/user_programs/watching/watch.py`). raw: indices of words that need not be instructions.
+    """
+
+    def __init__(
+        self,
+        code: bytes,
+        *,
+        entry: int = 0,
+        engine: str = "jit",
+        threads: int | None = None,
+        budget: int | None = None,
+        reporter: Reporter | None = None,
+        unknowns: Unknowns = DEFAULT_UNKNOWNS,
+        check: bool = True,
+        raw: Collection[int] = (),
+    ) -> None:
+        if not code or len(code) % 8:
+            raise ValueError("a program is a number of 64-bit words, and not empty")
+        entry = OFFSET.check(entry)
+        if entry >= len(code) or entry % 8:
+            raise ValueError(f"entry {entry}: no instruction of a program of {len(code)} bytes")
+        if len(code) > UNIFORMS - CODE:
+            raise ValueError(f"a program of {len(code)} bytes: {UNIFORMS - CODE} fit")
+        self.memory = GuestMemory()
+        self.memory.write(CODE, code)
+        self.entry = CODE + entry
+        self.areas: dict[str, Area] = {}
+        self._end = AREAS
+        self.reporter = reporter if reporter is not None else Reporter()
+        self.code, self.raw = code, raw
+        self.allowed = Allowed(stops=self.reporter.strict) if check else None
+        self.programs = UserPrograms(
+            self.memory,
+            self.reporter,
+            unknowns,
+            engine=engine,
+            threads=threads,
+            budget=budget,
+            allowed=self.allowed,
+        )
+
+    def __repr__(self) -> str:
+        areas = ", ".join(f"{a.name} 0x{a.address:08x}" for a in self.areas.values())
+        return f"<Experiment: program at 0x{self.entry:08x}, memory: {areas or 'none'}>"
+
+    def add_area(self, text: str, folder: Path | None = None) -> Area:
+        """`name=4096` (bytes, zero) or `name=@file`; OSError if the file cannot be read."""
+        name, found, what = text.partition("=")
+        name, what = name.strip(), what.strip()
+        if not found or not _NAME.match(name) or name == "qpu" or name in self.areas:
+            raise ValueError(f"memory {text!r}: NAME=BYTES or NAME=@FILE, each name once")
+        data = b""
+        if what.startswith("@"):
+            from pathlib import Path as Place
+
+            room = max(MEMORY_SIZE - self._end, 0)
+            data = read_file((folder or Place()) / what[1:], min(room, LARGEST_AREA))
+            size = len(data)
+        else:
+            size = _integer(what)
+        if not 0 < size <= MEMORY_SIZE - self._end:
+            raise ValueError(f"memory {text[:80]!r}: {_bytes(size)} do not fit")
+        area = self.areas[name] = Area(name, self._end, size)
+        self.memory.write(area.address, data)
+        self._end = -(-(self._end + size) // ALIGNMENT) * ALIGNMENT
+        if self.allowed is not None:
+            self.allowed.memories.append(Memory(name, area.address, size))
+        return area
+
+    def lint(self) -> None:
+        """Report the restrictions that the program breaks on some way it can go."""
+        for finding in lint(words_of(self.code), self.raw):
+            address = CODE + INSTRUCTION_BYTES * finding.index
+            self.reporter.report(finding.code, finding.message, address=address, block="QPU")
+
+    def uniform_words(self, text: str, qpu: int) -> list[int]:
+        """The words that a list like `c + 256*qpu, 16, 1.5` means for one QPU."""
+        return [self._word(part, qpu) for part in text.split(",") if part.strip()]
+
+    def _word(self, text: str, qpu: int) -> int:
+        total, at, text = 0, 0, text.strip()
+        try:
+            return struct.unpack("<I", struct.pack("<f", _float(text)))[0]
+        except ValueError:
+            pass
+        except OverflowError:
+            raise ValueError(f"uniform {text!r} is too large for a float") from None
+        while at < len(text):
+            match = _TERM.match(text, at)
+            if match is None or (at and not match[1]):
+                raise ValueError(f"uniform {text!r}: numbers, memory names and qpu, with + - and *")
+            value = self._value(match[2], qpu) * (qpu if match[3] else 1)
+            total += -value if match[1] == "-" else value
+            at = match.end()
+        try:
+            return UNIFORM.check(total) & 0xFFFFFFFF
+        except ValueError:
+            raise ValueError(f"uniform {text[:40]!r} has more than 32 bits") from None
+
+    def _value(self, text: str, qpu: int) -> int:
+        if text == "qpu":
+            return qpu
+        if text in self.areas:
+            return self.areas[text].address
+        if _NAME.match(text):
+            known = ", ".join(self.areas) or "none"
+            raise ValueError(f"there is no memory called {text!r} (known: {known})")
+        return _integer(text)
+
+    def run(self, qpus: int, uniforms: Sequence[str] = ()) -> Report:
+        """Start the program on so many QPUs; the n-th uniform list is for the n-th, the last one
+        for all that follow.
+        """
+        qpus = QPU_COUNT.check(qpus)
+        for text in uniforms[qpus:]:
+            self.uniform_words(text, 0)  # not used, but no mistake goes without a word
+        for qpu in range(qpus):
+            text = uniforms[min(qpu, len(uniforms) - 1)] if uniforms else ""
+            words = self.uniform_words(text, qpu)
+            if 4 * len(words) > UNIFORM_SPACE:
+                raise ValueError(f"{len(words)} uniforms: {UNIFORM_SPACE // 4} fit")
+            place = UNIFORMS + UNIFORM_SPACE * qpu
+            self.memory.write(place, struct.pack(f"<{len(words)}I", *words))
+            if self.allowed is not None:
+                self.allowed.uniforms[place] = 4 * len(words)
+            self.programs.request(self.entry, place, 0)
+        if self.allowed is not None:
+            self.lint()
+        begin = time.perf_counter()
+        self.programs.settle()
+        seconds = time.perf_counter() - begin
+        self.programs.look()
+        self.programs.look()
+        running = self.programs.running.values()
+        count = self.programs.instructions + sum(qpu.instructions for qpu in running)
+        return Report(
+            qpus, self.programs.completed, count, seconds, self.programs.waiting_each, self.areas
+        )
+
+    def dump(self, text: str) -> str:
+        """`name`, `name:float` or `name:int:64` (words) as lines of text, hex by default."""
+        name, _, rest = text.partition(":")
+        form, _, count = rest.partition(":")
+        form = form or "hex"
+        if name not in self.areas or form not in SHOWN:
+            known = ", ".join(self.areas) or "none"
+            raise ValueError(f"dump {text!r}: NAME[:hex|int|float[:WORDS]] with a name of {known}")
+        area = self.areas[name]
+        size = max(area.size // 4, 1)
+        words = min(COUNT.check(_integer(count)) if count else size, size)
+        values = self.memory.array(area.address, words, SHOWN[form])
+        lines = []
+        for at in range(0, len(values), PER_LINE):
+            row = values[at : at + PER_LINE].tolist()
+            shown = " ".join(_shown(value, form) for value in row)
+            lines.append(f"{name}+0x{4 * at:04x}: {shown}")
+        return "\n".join(lines)
+
+
+def _bytes(size: int) -> str:
+    return f"{size} bytes" if abs(size) < 1 << 64 else "so many bytes"
+
+
+def _shown(value: float, form: str) -> str:
+    if form == "hex":
+        return f"{int(value):08x}"
+    return f"{int(value):>11}" if form == "int" else f"{value:>13.6g}"
+
+
+def _float(text: str) -> float:
+    """A number with a point or an exponent; ValueError for anything else."""
+    if text.lower().startswith(("0x", "+0x", "-0x")) or not re.search(r"[.eE]|inf|nan", text):
+        raise ValueError(text)
+    return float(text)
+
+
+def _integer(text: str) -> int:
+    try:
+        return int(text, 0)
+    except ValueError:
+        raise ValueError(f"{text[:40]!r} is not a number") from None

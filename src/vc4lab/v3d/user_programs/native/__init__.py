@@ -1,0 +1,1 @@
+"""User programs as native code."""

@@ -1,0 +1,370 @@
+"""What a user program sees while it is compiled. Same behaviour as `../environment.py`.
+
+State that changes lives in the QPU's `QpuState` and the `SharedState`, except the uniform pointer
+and the instruction count, which are cells.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+from vc4lab.memory.pointers import host
+from vc4lab.qpu.isa.registers import TMU_WRITES
+from vc4lab.qpu.jit.resumable import ResumableEnvironment
+from vc4lab.qpu.program.program import Program
+from vc4lab.qpu.run.plan import Plan
+from vc4lab.simd import (
+    any_,
+    call,
+    const,
+    enter,
+    i32,
+    i32x16,
+    i64,
+    iota,
+    jump,
+    jump_if,
+    load,
+    mask_bits,
+    new_block,
+    select,
+    splat,
+    store,
+    var,
+)
+from vc4lab.v3d.unknowns import Unknowns
+from vc4lab.v3d.user_programs.native import dma as native_dma
+from vc4lab.v3d.user_programs.native import tmu as native_tmu
+from vc4lab.v3d.user_programs.native import vpm as native_vpm
+from vc4lab.v3d.user_programs.needs import SEMAPHORE_LIMIT, need_of
+from vc4lab.v3d.user_programs.state import (
+    FINDING_UNIFORMS,
+    LOOKUPS,
+    NO_RESULT,
+    NO_ROOM,
+    NO_VPM_DATA,
+    QpuState,
+    SharedState,
+    Status,
+)
+from vc4lab.v3d.vpm.access import next_address
+from vc4lab.v3d.vpm.setup import ROW_BYTES
+
+REFUSALS = (
+    "a varying read",
+    "a TLB Z write",
+    "a TLB colour write",
+    "a TLB colour load",
+    "a TLB stencil setup",
+    "a TLB alpha mask write",
+    "a TLB alpha mask load",
+    "a TLB coverage load",
+    "a write of the quad coordinates",
+    "a breakpoint",
+)
+"""What a user program may not use, by number: `QpuState.detail` of Status.REFUSED."""
+
+
+class StagedUserEnvironment(ResumableEnvironment):
+    """shared, qpu: addresses of the two states; limited: whether SRQUL limits the uniforms."""
+
+    def __init__(
+        self, shared: Any, qpu: Any, program: Program, unknowns: Unknowns, limited: bool
+    ) -> None:
+        self.shared_address, self.qpu_address = shared, qpu
+        self.shared: Any = SharedState.at(shared)
+        self.qpu: Any = QpuState.at(qpu)
+        self.unknowns = unknowns
+        self.limited = limited
+        self.memory = self.shared.memory
+        self.vpm = self.shared.field_ptr("vpm")
+        self.stream = var(i32, self.qpu.uniforms)
+        self.instructions = var(i64, self.qpu.instructions)
+        self.status = var(i32, int(Status.ENDED))
+        self.number = self.qpu.number
+        self.program = program
+
+    @cached_property
+    def textured(self) -> frozenset[int]:
+        """TMUs that the program writes more than S of."""
+        found = set()
+        for instruction in self.program.instructions:
+            for _, address in instruction.write_addresses():
+                unit, register = TMU_WRITES.get(address, (0, "s"))
+                if register != "s":
+                    found.add(unit)
+        return frozenset(found)
+
+    def leave(self) -> None:
+        """Write back what lives in cells."""
+        self.qpu.uniforms = self.stream.get()
+        self.qpu.instructions = self.instructions.get()
+
+    # -- waiting and ending --------------------------------------------------------------------
+
+    def waits(self, p: Plan) -> bool:
+        return need_of(p) is not None
+
+    def may_execute(self, p: Plan) -> Any:
+        need = need_of(p)
+        assert need is not None
+        if need.kind == "mutex":
+            return self.shared.mutex == 0
+        value = load(i32, self._semaphore(need.number))
+        return value > 0 if need.kind == "lower" else value < SEMAPHORE_LIMIT
+
+    def _semaphore(self, number: int) -> Any:
+        return self.shared.field_ptr("semaphores") + 4 * number
+
+    def may_continue(self) -> Any:
+        return self.instructions.get() < self.qpu.slice_end
+
+    def suspended(self, site: int, waiting: bool) -> None:
+        self.qpu.site = site
+        self.status.set(int(Status.BLOCKED if waiting else Status.YIELDED))
+
+    def lost(self, target: Any) -> None:
+        self.status.set(int(Status.LOST))
+        self.qpu.detail = target
+
+    def blame(self, site: int) -> None:
+        self.qpu.site = site
+
+    def stop(self, status: Status, detail: int = 0) -> None:
+        """The program ends here, without having ended."""
+        self.status.set(int(status))
+        self.qpu.site = self.site
+        self.qpu.detail = detail
+        self.finish()
+
+    def stop_unless(self, condition: Any, status: Status, detail: int) -> None:
+        """Stop if an i1 is false."""
+        off, on = new_block(), new_block()
+        jump_if(condition, on, off)
+        enter(off)
+        self.stop(status, detail)
+        jump(on)
+        enter(on)
+
+    def refuse(self, what: str) -> Any:
+        self.stop(Status.REFUSED, REFUSALS.index(what))
+        return const(i32x16, 0)
+
+    def varying(self) -> tuple[Any, Any]:
+        nothing = self.refuse("a varying read")
+        return nothing, nothing
+
+    def tlb_colour_load(self) -> Any:
+        return self.refuse("a TLB colour load")
+
+    def tlb_alpha_load(self) -> Any:
+        return self.refuse("a TLB alpha mask load")
+
+    def tlb_coverage_load(self) -> Any:
+        return self.refuse("a TLB coverage load")
+
+    def zeroed(self) -> None:
+        self.stop(Status.ZEROED)
+
+    # -- mutex, semaphores, interrupts: `may_execute` has said yes -------------------------------
+
+    def mutex_acquire(self) -> Any:
+        self.shared.mutex = self.number + 1
+        return iota()
+
+    def mutex_release(self) -> None:
+        self.shared.mutex = 0
+
+    def semaphore(self, number: int, decrement: bool) -> None:
+        place = self._semaphore(number)
+        store(place, load(i32, place) + (-1 if decrement else 1))
+
+    def host_interrupt(self, value: Any, mask: Any) -> None:
+        place = self.shared.field_ptr("interrupts") + (self.number << 2)
+        store(place, select(any_((value != 0) & mask), 1, load(i32, place)))
+
+    # -- uniforms and numbers ----------------------------------------------------------------------
+
+    def uniform(self) -> Any:
+        return splat(self.next_uniform())
+
+    def next_uniform(self) -> Any:
+        """The next word of the stream (i32)."""
+        at = self.stream.get()
+        word = load(i32, host(self.memory, at))
+        if not self.limited:
+            self.stream.set(at + 4)
+            return word
+        left = self.qpu.uniforms_left  # negative: no limit any more
+        over = left == 0
+        self.qpu.uniforms_left = select(left > 0, left - 1, left)
+        found = select(over, FINDING_UNIFORMS, 0)
+        self.qpu.findings = self.qpu.findings | found
+        if self.unknowns["uniforms_length"] != "limit":
+            self.stream.set(at + 4)
+            return word
+        self.stream.set(select(over, at, at + 4))
+        return select(over, 0, word)
+
+    def uniforms_address(self, value: Any, relative: bool, mask: Any) -> None:
+        here, written = self.stream.get(), mask[0]
+        self.stream.set(select(written, value[0] + here if relative else value[0], here))
+        if self.limited:
+            self.qpu.uniforms_left = select(written, const(i32, -1), self.qpu.uniforms_left)
+
+    def element_number(self) -> Any:
+        return iota()
+
+    def qpu_number(self) -> Any:
+        return splat(self.number)
+
+    def x_coord(self) -> Any:
+        return iota() & 1
+
+    def y_coord(self) -> Any:
+        return iota().shr(1) & 1
+
+    def ms_flags(self) -> Any:
+        return self.qpu.ms_flags
+
+    def rev_flag(self) -> Any:
+        return splat(self.qpu.rev_flag)
+
+    def set_ms_flags(self, value: Any, mask: Any) -> None:
+        self.qpu.ms_flags = select(mask, value & 15, self.qpu.ms_flags)
+
+    def set_rev_flag(self, value: Any, mask: Any) -> None:
+        self.qpu.rev_flag = select(mask[0], value[0] & 1, self.qpu.rev_flag)
+
+    # -- VPM ---------------------------------------------------------------------------------------
+
+    def vpm_setup(self, side: str, value: Any) -> None:
+        function = native_vpm.setup_read if side == "read" else native_vpm.setup_write
+        call(function, self.qpu_address, value[0])
+
+    def vpm_read(self) -> Any:
+        qpu = self.qpu
+        empty, ready, stuck = new_block(), new_block(), new_block()
+        jump_if(qpu.read_left == 0, empty, ready)
+        enter(empty)
+        more = call(native_vpm.more_to_read, self.qpu_address, cold=True)
+        jump_if(more, ready, stuck)
+        enter(stuck)
+        self.stop(Status.STUCK, NO_VPM_DATA)
+        jump(ready)
+        enter(ready)
+        setup, at = qpu.read_setup, qpu.read_address
+        self.reading(setup, at)
+        result = var(i32x16)
+        rows, other, on = new_block(), new_block(), new_block()
+        jump_if(native_vpm.is_rows(setup), rows, other)
+        enter(rows)
+        result.set(load(i32x16, self.vpm + at * ROW_BYTES, 64))
+        jump(on)
+        enter(other)
+        reader = native_vpm.read_general(self.unknowns["vpm_read_extension"])
+        result.set(call(reader, self.vpm, setup, at))
+        jump(on)
+        enter(on)
+        qpu.read_address = next_address(setup, at)
+        qpu.read_left = qpu.read_left - 1
+        return result.get()
+
+    def reading(self, setup: Any, address: Any) -> None:
+        """A vector of the VPM is about to be read."""
+
+    def vpm_write(self, value: Any, mask: Any) -> None:
+        qpu = self.qpu
+        setup, at = qpu.write_setup, qpu.write_address
+        rows, other, on = new_block(), new_block(), new_block()
+        jump_if(native_vpm.is_rows(setup) & (at < self.shared.rows), rows, other)
+        enter(rows)
+        place = self.vpm + at * ROW_BYTES
+        word = value if mask.constant else select(mask, value, load(i32x16, place, 64))
+        store(place, word, 64)
+        jump(on)
+        enter(other)
+        call(
+            native_vpm.write_general,
+            self.shared_address, self.qpu_address, setup, at, value, mask_bits(mask),
+        )  # fmt: skip
+        jump(on)
+        enter(on)
+        qpu.write_address = next_address(setup, at)
+
+    def dma_start(self, side: str, value: Any) -> None:
+        unknowns = self.unknowns
+        layout, row_end = unknowns["dma_subword"], unknowns["dma_row_end"]
+        alignment = unknowns["dma_alignment"]
+        if side == "read":
+            carry, stride_bits = unknowns["vdr_pitch_carry"], unknowns["vdr_stride_bits"]
+            wrap = unknowns["vdr_vertical_wrap"]
+            function = native_dma.load_kernel(layout, row_end, carry, alignment, stride_bits, wrap)
+        else:
+            stride_bits, block_mode = unknowns["vdw_stride_bits"], unknowns["vdw_blockmode"]
+            wrap = unknowns["vdw_vertical_wrap"]
+            function = native_dma.store_kernel(
+                layout, row_end, stride_bits, alignment, block_mode, wrap
+            )
+        call(function, self.shared_address, self.qpu_address, value[0])
+
+    def dma_wait(self, side: str) -> None:
+        """A transfer is complete when the write that starts it is."""
+
+    def dma_busy(self, side: str) -> Any:
+        return const(i32x16, 0)
+
+    # -- texture unit ----------------------------------------------------------------------------
+
+    def _unit(self, number: int) -> Any:
+        return self.qpu.element("units", number)
+
+    def tmu_noswap(self, value: Any) -> None:
+        """Both units give the same results, so it does not matter which one works."""
+
+    def tmu_write(self, unit: int, register: str, value: Any, mask: Any, site: int) -> None:
+        state = self._unit(unit)
+        if register == "s":
+            self.stop_unless(state.count < LOOKUPS, Status.STUCK, NO_ROOM + unit)
+            self.qpu.lookups = self.qpu.lookups + 1
+            if unit not in self.textured:
+                native_tmu.push(state, native_tmu.lookup(self.memory, value))
+                return
+            direct, texture, on = new_block(), new_block(), new_block()
+            jump_if(state.written == 0, direct, texture)
+            enter(direct)
+            native_tmu.push(state, native_tmu.lookup(self.memory, value))
+            jump(on)
+            enter(texture)
+            self._parameter(state)
+            call(native_tmu.sample, self.shared_address, self.qpu_address, unit, value)
+            jump(on)
+            enter(on)
+            return
+        self._parameter(state)
+        store(state.field_ptr("coordinates") + 64 * "strb".index(register), value, 64)
+
+    def _parameter(self, state: Any) -> None:
+        """Take the uniform that goes with a write of a texture request."""
+        word = self.next_uniform()
+        number = state.written
+        kept = select(number < 4, number, 4)  # a fifth place, never read
+        store(state.field_ptr("parameters") + (kept << 2), word)
+        state.written = select(number < 4, number + 1, 4)
+
+    def tmu_load(self, unit: int) -> Any:
+        state = self._unit(unit)
+        self.stop_unless(state.count > 0, Status.STUCK, NO_RESULT + unit)
+        return native_tmu.pop(state)
+
+    # -- what means nothing here -------------------------------------------------------------------
+
+    def thread_switch(self, last: bool) -> None:
+        """A user program is alone on its QPU: it goes on at once."""
+
+    def scoreboard_wait(self) -> None:
+        """No other QPU holds the scoreboard."""
+
+    def scoreboard_unlock(self) -> None:
+        pass

@@ -1,0 +1,128 @@
+"""A QPU that runs its user program as native code, resumed whenever it can go on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from vc4lab.bits import signed32
+from vc4lab.qpu.run.environment import Unsupported, left_text
+from vc4lab.qpu.run.plan import plan
+from vc4lab.v3d.job_time import JobCounts
+from vc4lab.v3d.user_programs.budget import NATIVE
+from vc4lab.v3d.user_programs.native.environment import REFUSALS
+from vc4lab.v3d.user_programs.needs import need_of
+from vc4lab.v3d.user_programs.qpu import Condition, Qpu, Request, Setups, counts_of
+from vc4lab.v3d.user_programs.state import STALLS, QpuState, SharedState, Status
+
+if TYPE_CHECKING:
+    from vc4lab.v3d.unknowns import Unknowns
+    from vc4lab.v3d.user_programs.code import NativeRegion, UserProgram
+    from vc4lab.v3d.user_programs.watching.native import NativeWatch
+    from vc4lab.v3d.user_programs.watching.watch import Watch
+
+SLICE = 1 << 22
+"""Instructions after which a looping program lets the others run."""
+
+
+class NativeQpu(Qpu):
+    """Runs until the program ends, waits, or has used its slice."""
+
+    def __init__(
+        self,
+        number: int,
+        request: Request,
+        code: UserProgram,
+        region: NativeRegion,
+        shared: SharedState,
+        unknowns: Unknowns,
+        budget: int | None = None,
+        watch: Watch | None = None,
+    ) -> None:
+        super().__init__(number, request, code.program, budget or NATIVE)
+        self.source = code
+        self.unknowns = unknowns
+        self.region = region
+        self.shared = shared
+        self.state = QpuState(
+            number=number,
+            uniforms=signed32(request.uniforms),
+            uniforms_left=request.length if request.limited else -1,
+        )
+
+        self.watch = watch
+        self._native_watch: NativeWatch | None = None
+        if watch is not None:
+            from vc4lab.v3d.user_programs.watching.native import NativeWatch
+
+            self._native_watch = NativeWatch(watch, self.state)
+
+    @property
+    def parallel(self) -> bool:
+        return not self.source.waits
+
+    def take_findings(self) -> tuple[int, int]:
+        found, self.state.findings = self.state.findings, 0
+        return found, self.state.outside & 0xFFFFFFFF
+
+    def dma_setups(self) -> Setups:
+        state = self.state
+        words = state.load_setup, state.load_stride, state.store_setup, state.store_stride
+        return Setups(*(word & 0xFFFFFFFF for word in words))
+
+    def set_dma_setups(self, words: Setups) -> None:
+        state = self.state
+        state.load_setup, state.load_stride = signed32(words.load), signed32(words.pitch)
+        state.store_setup, state.store_stride = signed32(words.store), signed32(words.gap)
+
+    def counts(self) -> JobCounts:
+        return counts_of(self.instructions, self.state)
+
+    def advance(self) -> bool:
+        state = self.state
+        before = self.instructions
+        state.slice_end = min(before + SLICE, self.budget - state.dma_time)
+        region = self.region
+        if self._native_watch is not None and region.watched is not None:
+            self._native_watch.use(region.watched)
+        status = region.function(self.shared.address, state.address)
+        self.instructions = state.instructions
+        moved = self.instructions != before
+        self.condition, self.need = Condition.READY, None
+        if status == Status.ENDED:
+            self.condition = Condition.ENDED
+            return moved
+        self.site = state.site
+        if status == Status.LOST:
+            self.check_budget(state.dma_time)
+            if self.alive:
+                self._find_way(state.detail)
+            return True
+        if status == Status.BLOCKED:
+            self.condition = Condition.WAITING
+            self.need = need_of(plan(self.program.words[self.site]))
+        elif status == Status.STUCK:
+            self.condition, self.reason = Condition.STUCK, STALLS[state.detail]
+        elif status == Status.REFUSED:
+            what = REFUSALS[state.detail]
+            self.stop("QPU-040", f"{what} is not available to this program")
+        elif status == Status.HALTED:
+            self.halt()
+        elif status == Status.ZEROED:
+            self.stop("QPU-047", self.program.zeroed(self.site))
+        else:
+            self.check_budget(state.dma_time)
+        return moved
+
+    def _find_way(self, target: int) -> None:
+        """Go on with another region."""
+        limited = self.request.limited
+        try:
+            found = self.source.follow(self.region, self.state.resume, target, limited)
+        except Unsupported as verdict:
+            self.stop(verdict.code, verdict.message)
+            return
+        if found is None:
+            self.stop("QPU-042", left_text(target))
+        else:
+            self.region, self.state.resume = found
+            self.program = self.source.program

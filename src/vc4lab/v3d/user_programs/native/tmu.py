@@ -1,0 +1,117 @@
+"""The texture unit of user programs in native code: direct lookups, and samples whose parameters
+are only known when the program runs.
+
+A configuration (P0..P3) is looked up among the slots of the shared state; for a new one the host is
+asked, which compiles a sampler for its kind. Results wait in a ring.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vc4lab.memory import MEMORY_MASK
+from vc4lab.simd import (
+    Function,
+    all_,
+    call,
+    call_pointer,
+    i32,
+    i32x16,
+    i64,
+    iota,
+    kernel,
+    load,
+    ptr,
+    splat,
+    staged,
+    store,
+)
+from vc4lab.v3d.tmu.sampler import direct_lookup
+from vc4lab.v3d.user_programs.state import RESULTS, QpuState, SharedState, TextureSlot, Unit
+
+_REACH = MEMORY_MASK - 63
+"""A whole vector fits after any address up to this."""
+
+
+@staged
+def push(unit: Any, words: Any) -> None:
+    """Append a result to the ring of a unit."""
+    place = (unit.head + unit.count) & (RESULTS - 1)
+    store(unit.field_ptr("results") + (place << 6), words, 64)
+    unit.count = unit.count + 1
+
+
+@staged
+def pop(unit: Any) -> Any:
+    """Take the oldest result; the caller has looked that there is one."""
+    words = load(i32x16, unit.field_ptr("results") + (unit.head << 6), 64)
+    unit.head = (unit.head + 1) & (RESULTS - 1)
+    unit.count = unit.count - 1
+    return words
+
+
+_GATHER = Function((ptr, i32x16), i32x16, direct_lookup, "lookup_anywhere")
+
+
+@staged
+def lookup(memory: Any, address: Any) -> Any:
+    """The words at 16 addresses; neighbours are loaded at once."""
+    wanted = address & (MEMORY_MASK & ~3)
+    first = wanted[0]
+    if all_(wanted == splat(first) + (iota() << 2)) & (first <= _REACH):
+        words = load(i32x16, memory + first.zext(i64))
+    else:
+        words = call(_GATHER, memory, address, cold=True)
+    return words
+
+
+@kernel(args=(ptr, ptr, i32, i32x16))
+def sample(shared: Any, qpu: Any, number: Any, s: Any) -> None:
+    """A write of S that ends a texture request whose other coordinates and parameters are there."""
+    common = SharedState.at(shared)
+    unit = Unit.at(qpu + QpuState.offset("units") + number * Unit.size)
+    coordinates = unit.field_ptr("coordinates")
+    store(coordinates, s, 64)
+    used = unit.written
+    place = unit.field_ptr("parameters")
+    found = i32_constant(-1)
+    for index in range(common.slots):
+        slot = common.element("textures", index)
+        same = slot.used == used
+        for k in range(4):
+            wanted = load(i32, place + k * 4)
+            same = same & (
+                (load(i32, slot.field_ptr("parameters") + k * 4) == wanted) | (k >= used)
+            )
+        if same:
+            found = index
+            break
+    if found < 0:
+        found = call_pointer(common.resolve, i32, (ptr, i32), qpu, number)
+    slot = common.element("textures", found & 15)
+    results = unit.field_ptr("scratch")
+    call_pointer(
+        slot.sampler,
+        None,
+        (ptr, ptr, ptr, ptr),
+        slot.descriptor,
+        common.memory,
+        coordinates,
+        results,
+        float_mode="keep",
+    )
+    for k in range(slot.words):
+        push(unit, load(i32x16, results + (k << 6), 64))
+    for k in range(4):
+        store(coordinates + (k << 6), splat(i32_constant(0)), 64)
+    unit.written = 0
+
+
+def i32_constant(value: int) -> Any:
+    """A staged number."""
+    from vc4lab.simd import const
+
+    return const(i32, value)
+
+
+__all__ = ["TextureSlot", "lookup", "pop", "push", "sample"]

@@ -1,0 +1,154 @@
+"""The VPM in native code: setup words, generic access. Same results as `../../vpm/golden.py`.
+
+Whole rows (horizontal, 32 bit), which nearly all programs use, are inlined; other modes go through
+one function that looks at the setup word for each lane.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+from vc4lab.simd import (
+    Kernel,
+    Value,
+    const,
+    i1,
+    i8,
+    i16,
+    i32,
+    i32x16,
+    kernel,
+    load,
+    mask_bits,
+    ptr,
+    select,
+    splat,
+    staged,
+    store,
+)
+from vc4lab.v3d.user_programs.state import (
+    FINDING_SETUP_IGNORED,
+    FINDING_SETUP_RESERVED,
+    FINDING_VPM_WRITE,
+    QpuState,
+    SharedState,
+)
+from vc4lab.v3d.vpm.access import (
+    HORIZONTAL,
+    element_offsets,
+    extended,
+    first_address,
+    width_shift,
+)
+from vc4lab.v3d.vpm.setup import (
+    LOAD_STRIDE_KIND,
+    ROW_BYTES,
+    STORE_KIND,
+    STORE_STRIDE_KIND,
+)
+
+
+def is_rows(setup: Value) -> Value:
+    """i1: horizontal 32-bit access (size 2, or the reserved 3)."""
+    return (setup & (HORIZONTAL | 1 << 9)) == (HORIZONTAL | 1 << 9)
+
+
+@lru_cache
+def read_general(extension: str) -> Kernel:
+    """A vector in any mode. extension: of narrow elements, the unknown "vpm_read_extension"."""
+
+    @kernel(args=(ptr, i32, i32), returns=i32x16)
+    def read_vpm(vpm: Any, setup: Any, address: Any) -> Any:
+        offsets = element_offsets(setup, address)
+        result = const(i32x16, 0)
+        for lane in range(16):
+            word = load(i32, vpm + offsets[lane])
+            result = result.insert(lane, word)
+        return extended(result, width_shift(setup), extension)
+
+    return read_vpm
+
+
+@kernel(args=(ptr, ptr, i32, i32, i32x16, i32))
+def write_general(shared: Any, qpu: Any, setup: Any, address: Any, value: Any, bits: Any) -> None:
+    """A vector in any mode; `bits`: the lanes to write."""
+    common, state = SharedState.at(shared), QpuState.at(qpu)
+    vpm = common.field_ptr("vpm")
+    offsets = element_offsets(setup, address)
+    shift = width_shift(setup)
+    inside = mask_bits(offsets < splat(common.rows * ROW_BYTES))
+    if (bits & ~inside) != 0:
+        state.findings = state.findings | FINDING_VPM_WRITE
+    chosen = bits & inside
+    for lane in range(16):
+        if ((chosen >> lane) & 1) != 0:
+            place = vpm + offsets[lane]
+            word = value[lane]
+            if shift == 0:
+                store(place, word)
+            elif shift == 1:
+                store(place, word.trunc(i16))
+            else:
+                store(place, word.trunc(i8))
+
+
+@kernel(args=(ptr, i32))
+def setup_read(qpu: Any, word: Any) -> None:
+    """A write of vr_setup."""
+    state = QpuState.at(qpu)
+    if word.shr(30) == 0:
+        number = (word >> 20) & 15
+        number = select(number == 0, 16, number)
+        if state.read_left + state.next_left > 1:
+            state.findings = state.findings | FINDING_SETUP_IGNORED
+        else:
+            if (state.read_left == 0) & (state.next_left != 0):
+                take_next(state)
+            if state.read_left == 0:
+                state.read_setup = word
+                state.read_address = first_address(word)
+                state.read_left = number
+            else:
+                state.next_setup = word
+                state.next_left = number
+    elif word.shr(30) == 1:
+        state.findings = state.findings | FINDING_SETUP_RESERVED
+    elif word.shr(28) == LOAD_STRIDE_KIND:
+        state.load_stride = word
+    else:
+        state.load_setup = word
+
+
+@staged
+def take_next(state: Any) -> None:
+    """The waiting read setup becomes the current one."""
+    state.read_setup = state.next_setup
+    state.read_address = first_address(state.next_setup)
+    state.read_left = state.next_left
+    state.next_left = 0
+
+
+@kernel(args=(ptr,), returns=i1)
+def more_to_read(qpu: Any) -> Any:
+    """After the last vector of a setup: goes on to the waiting one, if there is one."""
+    state = QpuState.at(qpu)
+    if state.next_left != 0:
+        take_next(state)
+    return state.read_left != 0
+
+
+@kernel(args=(ptr, i32))
+def setup_write(qpu: Any, word: Any) -> None:
+    """A write of vw_setup."""
+    state = QpuState.at(qpu)
+    kind = word.shr(30)
+    if kind == 0:
+        state.write_setup = word
+        state.write_address = first_address(word)
+    elif kind == STORE_KIND:
+        state.store_setup = word
+    elif kind == STORE_STRIDE_KIND:
+        state.store_stride = word
+    else:
+        state.findings = state.findings | FINDING_SETUP_RESERVED

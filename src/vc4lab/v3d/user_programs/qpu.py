@@ -1,0 +1,266 @@
+"""A QPU that runs a user program: what both engines have in common, and the golden one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from vc4lab.qpu.run.environment import Unsupported
+from vc4lab.v3d.job_time import JobCounts
+from vc4lab.v3d.user_programs.budget import GOLDEN, HINT
+from vc4lab.v3d.user_programs.environment import Stuck, UserEnvironment
+from vc4lab.v3d.user_programs.needs import Need, need_of
+from vc4lab.v3d.user_programs.watching.environment import Halted, WatchedEnvironment
+from vc4lab.v3d.vpm.setup import LoadSetup, LoadStride, StoreSetup, StoreStride
+
+if TYPE_CHECKING:
+    from vc4lab.memory import GuestMemory
+    from vc4lab.qpu.program.program import Program
+    from vc4lab.v3d.unknowns import Unknowns
+    from vc4lab.v3d.user_programs.code import UserProgram
+    from vc4lab.v3d.user_programs.state import SharedState
+    from vc4lab.v3d.user_programs.watching.watch import Note, Watch
+
+UNLIMITED = 1023
+
+
+class Condition(Enum):
+    """How a QPU is."""
+
+    READY = "ready"
+    WAITING = "waiting"
+    """For another QPU: mutex or semaphore."""
+    STUCK = "stuck"
+    """For something that can never happen."""
+    STOPPED = "stopped"
+    """By an error in the program."""
+    ENDED = "ended"
+
+
+@dataclass(frozen=True)
+class Request:
+    """A user program to run: code address, SRQUA, SRQUL; the moment of guest time it came at."""
+
+    code: int
+    uniforms: int = 0
+    length: int = 0
+    at: int = 0
+
+    @property
+    def limited(self) -> bool:
+        """Whether SRQUL limits the uniforms: above 1023 it does not, and 0 (which programs that
+        never write it have) does not either.
+        """
+        return 0 < self.length <= UNLIMITED
+
+
+class Setups(NamedTuple):
+    """Words of the four DMA setup registers: load, its stride, store, its stride."""
+
+    load: int
+    pitch: int
+    store: int
+    gap: int
+
+
+def counts_of(instructions: int, places: Any) -> JobCounts:
+    """The counts of a user program, from what its engine keeps."""
+    return JobCounts(
+        instructions=instructions,
+        user_lookups=places.lookups,
+        loaded_rows=places.loaded_rows,
+        loaded=places.loaded,
+        stored_rows=places.stored_rows,
+        stored=places.stored,
+    )
+
+
+class Qpu:
+    """One QPU with a user program. `advance` runs it for a while.
+
+    condition, reason: how it is, and for what it waits or why it stopped, in words. need: what it
+    waits for. site: index of the instruction it stands at. code: of the diagnostic if it stopped.
+    parallel: whether it may run in a thread beside others. program: with all code met so far. told:
+    its end was reported. watch: if the program is watched.
+    """
+
+    def __init__(self, number: int, request: Request, program: Program, budget: int) -> None:
+        self.number = number
+        self.request = request
+        self.program = program
+        self.budget = budget
+        self.condition = Condition.READY
+        self.need: Need | None = None
+        self.reason = ""
+        self.code = ""
+        self.site = 0
+        self.instructions = 0
+        self.told = False
+        self.watch: Watch | None = None
+
+    @property
+    def parallel(self) -> bool:
+        """See above."""
+        return False
+
+    @property
+    def address(self) -> int:
+        """Of the instruction it stands at."""
+        return self.program.address_of(self.site)
+
+    @property
+    def alive(self) -> bool:
+        """Whether it may still execute something."""
+        return self.condition in (Condition.READY, Condition.WAITING)
+
+    def advance(self) -> bool:
+        """Run for one turn; whether anything was executed."""
+        raise NotImplementedError
+
+    def take_findings(self) -> tuple[int, int]:
+        """(FINDING_... bits since the last call, address of a DMA outside RAM)."""
+        raise NotImplementedError
+
+    def take_notes(self) -> list[Note]:
+        """What its watch noticed since the last call."""
+        return self.watch.take() if self.watch is not None else []
+
+    def dma_setups(self) -> Setups:
+        """Its DMA setup and stride registers now."""
+        raise NotImplementedError
+
+    def set_dma_setups(self, words: Setups) -> None:
+        """Give it these before it begins."""
+        raise NotImplementedError
+
+    def counts(self) -> JobCounts:
+        """What it has done."""
+        raise NotImplementedError
+
+    def stop(self, code: str, reason: str) -> None:
+        self.condition, self.code, self.reason = Condition.STOPPED, code, reason
+
+    def halt(self) -> None:
+        """Its watch does not let it go on; the reason is among the notes."""
+        assert self.watch is not None
+        self.condition, self.told = Condition.STOPPED, True
+        self.reason = self.watch.last
+
+    def check_budget(self, dma_time: int) -> None:
+        """Stop a program that has used its instructions; DMA counts, too."""
+        if self.instructions + dma_time >= self.budget:
+            dma = f" and DMA that counts for {dma_time}" if dma_time else ""
+            text = f"{self.instructions} instructions{dma} without an end ({HINT})"
+            self.stop("QPU-041", text)
+
+    def text(self, shared: SharedState) -> str:
+        """One line: the QPU, its instruction, what it waits for."""
+        from vc4lab.qpu.text.disassembler import disassemble
+
+        words = self.program.words
+        text = disassemble(words[self.site], self.address) if self.site < len(words) else "?"
+        return (
+            f"QPU {self.number} at 0x{self.address:08x} `{' '.join(text.split())}` "
+            f"{self.waits_for(shared)}"
+        )
+
+    def waits_for(self, shared: SharedState) -> str:
+        """What it waits for, in words."""
+        if self.condition is Condition.STUCK:
+            return f"waits for {self.reason}"
+        if self.condition is Condition.STOPPED:
+            return f"was stopped: {self.reason}"
+        if self.need is None:
+            return "runs"
+        if self.need.kind == "mutex":
+            holder = shared.mutex - 1
+            who = "itself" if holder == self.number else f"QPU {holder}"
+            return f"waits for the mutex, held by {who}"
+        number, value = self.need.number, shared.semaphores[self.need.number]
+        what = "an increment" if self.need.kind == "lower" else "a decrement"
+        return f"waits for {what} of semaphore {number} (now {value})"
+
+
+class GoldenQpu(Qpu):
+    """The golden interpreter, one instruction a turn."""
+
+    def __init__(
+        self,
+        number: int,
+        request: Request,
+        code: UserProgram,
+        shared: SharedState,
+        memory: GuestMemory,
+        unknowns: Unknowns,
+        budget: int | None = None,
+        watch: Watch | None = None,
+    ) -> None:
+        from vc4lab.qpu.run.interpreter import Interpreter
+
+        super().__init__(number, request, code.program, budget or GOLDEN)
+        self.source = code
+        length = request.length if request.limited else None
+        state = shared, memory, number, request.uniforms, length, unknowns
+        if watch is None or code.watched is None:
+            self.env = UserEnvironment(*state)
+        else:
+            self.watch = watch
+            self.env = WatchedEnvironment(*state, watch, code.watched)
+        self.machine = Interpreter(code.program, self.env, settings=unknowns, more=self._grow)
+
+    def _grow(self, address: int) -> Program | None:
+        """Execution goes to an address where the program is not known."""
+        grown = self.source.grow(address)
+        if grown is not None:
+            self.program = grown
+            if isinstance(self.env, WatchedEnvironment) and self.source.watched is not None:
+                self.env.watched = self.source.watched
+        return grown
+
+    def take_findings(self) -> tuple[int, int]:
+        found, self.env.findings = self.env.findings, 0
+        return found, self.env.outside
+
+    def counts(self) -> JobCounts:
+        return counts_of(self.instructions, self.env)
+
+    def dma_setups(self) -> Setups:
+        env = self.env
+        registers = env.load_setup, env.load_stride, env.store_setup, env.store_stride
+        return Setups(*(register.value for register in registers))
+
+    def set_dma_setups(self, words: Setups) -> None:
+        env = self.env
+        env.load_setup, env.load_stride = LoadSetup(words.load), LoadStride(words.pitch)
+        env.store_setup, env.store_stride = StoreSetup(words.store), StoreStride(words.gap)
+
+    def advance(self) -> bool:
+        machine = self.machine
+        site = machine.follow()
+        self.site = machine.program.left_by(machine.last) if site is None else site
+        need = None if site is None else need_of(machine.plans[site])
+        if need is not None and not self.env.possible(need):
+            self.condition, self.need = Condition.WAITING, need
+            return False
+        self.condition, self.need = Condition.READY, None
+        try:
+            machine.step()
+        except Stuck as stall:
+            self.condition, self.reason = Condition.STUCK, str(stall)
+            return False
+        except Halted:
+            self.halt()
+            return False
+        except Unsupported as verdict:
+            zeroed = verdict.code == "QPU-047"
+            text = self.program.zeroed(self.site) if zeroed else verdict.message
+            self.stop(verdict.code, text)
+            return False
+        self.instructions = machine.count
+        if machine.finished == "end":
+            self.condition = Condition.ENDED
+        else:  # as in native code, which looks at its DMA only where it could turn back
+            turns = machine.plans[machine.last].kind == "branch"
+            self.check_budget(self.env.dma_time if turns else 0)
+        return True

@@ -1,0 +1,146 @@
+"""Memory blocks that native code and the golden interpreter share: VPM, mutex, semaphores, QPUs."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Any
+
+from vc4lab.qpu.jit.resumable import SAVED_VECTORS
+from vc4lab.simd import Array, Struct, i8, i32, i32x16, i64, ptr
+from vc4lab.v3d.user_programs.needs import SEMAPHORES
+from vc4lab.v3d.vpm.setup import VPM_BYTES
+
+RESULTS = 16
+"""Places in the ring of texture results of one TMU."""
+
+TEXTURES = 16
+"""Texture configurations that native code finds without asking."""
+
+
+class Status(IntEnum):
+    """Why a native program returned."""
+
+    ENDED = 0
+    BLOCKED = 1  # at a mutex or semaphore; `site` says where
+    YIELDED = 2  # its slice is over
+    REFUSED = 3  # a facility that user programs do not have
+    STUCK = 4  # a stall that cannot end; `detail` is an index of STALLS
+    LOST = 5  # execution goes on outside of the region, at the address `detail`
+    ZEROED = 7  # execution ran into zeroed memory
+    HALTED = 8  # the watch noticed something, and the program must not go on
+
+
+STALLS = (
+    "a VPM read that no read setup asked for",
+    "a result of TMU0, which was not asked for one",
+    "a result of TMU1, which was not asked for one",
+    "room in the request queue of TMU0, but reads no results",
+    "room in the request queue of TMU1, but reads no results",
+)
+NO_VPM_DATA, NO_RESULT, NO_ROOM = 0, 1, 3
+"""Indices of STALLS; those of the TMUs plus the unit."""
+
+LOOKUPS = 12
+"""Lookups a TMU holds: 8 words of requests and 4 results (direct lookups have one word each)."""
+
+
+class TextureSlot(Struct):
+    """A texture configuration met before: P0..P3, how many of them count, its native sampler."""
+
+    parameters = Array(i32, 4)
+    used = i32
+    words = i32
+    sampler = ptr
+    descriptor = ptr
+
+
+class SharedState(Struct):
+    """What all user programs share.
+
+    ram: bytes of populated RAM. rows: VPM rows that programs may write. mutex: 0 free, else QPU
+    number + 1. interrupts: not 0 for a QPU that wrote HOST_INT. resolve: C function (QPU state
+    address, unit) -> index in `textures`, of which `slots` are set.
+    """
+
+    vpm = Array(i8, VPM_BYTES + 64)
+    memory = ptr
+    ram = i32
+    rows = i32
+    mutex = i32
+    semaphores = Array(i32, SEMAPHORES)
+    interrupts = Array(i32, 16)
+    slots = i32
+    resolve = ptr
+    textures = Array(TextureSlot, TEXTURES)
+
+
+class Unit(Struct):
+    """One TMU as one QPU sees it: S, T, R, B and parameters written so far, and results."""
+
+    results = Array(i32x16, RESULTS)
+    coordinates = Array(i32x16, 4)
+    scratch = Array(i32x16, 2)
+    parameters = Array(i32, 5)
+    head = i32
+    count = i32
+    written = i32
+
+
+class QpuState(Struct):
+    """A QPU that runs a user program natively.
+
+    saved: registers and flags while suspended. findings: FINDING_... bits; outside: a DMA address.
+    dma_time: how many instructions its DMA counts for; slice_end: of instructions, less that.
+    watch: a `WatchState` if the program is watched.
+    lookups, loaded_rows … stored: of the TMUs and of its DMA in rows and elements, for `job_time`.
+    """
+
+    saved = Array(i32x16, SAVED_VECTORS)
+    units = Array(Unit, 2)
+    ms_flags = i32x16
+    instructions = i64
+    slice_end = i64
+    dma_time = i64
+    lookups = i64
+    loaded_rows = i64
+    loaded = i64
+    stored_rows = i64
+    stored = i64
+    number = i32
+    findings = i32
+    outside = i32
+    resume = i32
+    site = i32
+    detail = i32
+    rev_flag = i32
+    uniforms = i32
+    uniforms_left = i32
+    read_setup = i32
+    read_address = i32
+    read_left = i32
+    next_setup = i32
+    next_left = i32
+    write_setup = i32
+    write_address = i32
+    load_setup = i32
+    load_stride = i32
+    store_setup = i32
+    store_stride = i32
+    watch = ptr
+
+
+FINDING_UNIFORMS = 1
+FINDING_SETUP_IGNORED = 2
+FINDING_SETUP_RESERVED = 4
+FINDING_OUTSIDE_RAM = 8
+FINDING_VPM_WRITE = 16
+"""Bits of `QpuState.findings`: what native code noticed and cannot say itself."""
+
+
+def vpm_bytes(shared: SharedState) -> Any:
+    """The VPM as a numpy array of bytes, in place."""
+    import numpy as np
+
+    from vc4lab.v3d.vpm.setup import VPM_BYTES as SIZE
+
+    return np.frombuffer(shared.vpm, np.uint8)[:SIZE]

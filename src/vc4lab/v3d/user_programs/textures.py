@@ -1,0 +1,87 @@
+"""Textures that user programs bring: their native samplers, and what there is to say of them."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from vc4lab.v3d.user_programs.state import TEXTURES, QpuState, SharedState, Unit
+
+if TYPE_CHECKING:
+    from vc4lab.diagnostics import Reporter
+    from vc4lab.v3d.unknowns import Unknowns
+
+MOST_CONFIGURATIONS = 1024
+"""Looked at; a program may make up new ones for ever."""
+
+_RESOLVE = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_uint64, ctypes.c_int32)
+
+
+class TextureFindings:
+    """What is wrong with the textures that programs sample: said once for each configuration.
+
+    QPUs on any thread add what they meet; the thread that starts them reports it afterwards.
+    """
+
+    def __init__(self, reporter: Reporter, unknowns: Unknowns) -> None:
+        self.reporter, self.unknowns = reporter, unknowns
+        self._told: set[tuple[int, ...]] = set()
+        self._met: dict[tuple[int, ...], None] = {}
+
+    def add(self, words: Sequence[int]) -> None:
+        """A program samples with these 1 to 4 parameters."""
+        if len(self._told) < MOST_CONFIGURATIONS:
+            self._met[tuple(words)] = None
+
+    def report(self) -> None:
+        """Say what there is to say about those that were added; no program runs."""
+        if not self._met:
+            return
+        from vc4lab.v3d.tmu.state import describe_texture
+
+        met, self._met = self._met, {}
+        for words in sorted(met.keys() - self._told):
+            self._told.add(words)
+            p0, p1, p2, p3 = (*words, 0, 0, 0)[:4]
+            describe_texture(
+                p0, p1, p2, p3, len(words), unknowns=self.unknowns, reporter=self.reporter
+            )
+
+
+class TextureSlots:
+    """Fills the slots of a SharedState when native code asks; the oldest makes room."""
+
+    def __init__(self, shared: SharedState, findings: TextureFindings, unknowns: Unknowns) -> None:
+        self.shared = shared
+        self.findings = findings
+        self.unknowns = unknowns
+        self._next = 0
+        self._kept: list[Any] = [None] * TEXTURES
+        self._callback = _RESOLVE(self._resolve)
+        shared.resolve = ctypes.cast(self._callback, ctypes.c_void_p).value or 0
+
+    def _resolve(self, qpu: int, unit: int) -> int:
+        from vc4lab.v3d.tmu.kernels import sampler_module
+        from vc4lab.v3d.tmu.state import describe_texture
+
+        base = qpu + QpuState.offset("units") + unit * Unit.size
+        used = ctypes.c_int32.from_address(base + Unit.offset("written")).value
+        place = base + Unit.offset("parameters")
+        words = [ctypes.c_uint32.from_address(place + 4 * k).value for k in range(4)]
+        words = [word if k < used else 0 for k, word in enumerate(words)]
+        p0, p1, p2, p3 = words
+        self.findings.add(words[:used])
+        kind, descriptor = describe_texture(p0, p1, p2, p3, used, unknowns=self.unknowns)
+        module = sampler_module(kind)
+        number = self._next
+        self._next = (number + 1) % TEXTURES
+        self._kept[number] = (module, descriptor)
+        slot = self.shared.element("textures", number)
+        slot.parameters = [word - (word >> 31 << 32) for word in words]
+        slot.used = used
+        slot.words = kind.result_words
+        slot.sampler = module["sample"].address
+        slot.descriptor = descriptor.address
+        self.shared.slots = max(int(self.shared.slots), number + 1)
+        return number

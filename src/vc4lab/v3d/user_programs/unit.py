@@ -1,0 +1,175 @@
+"""The compute side of the V3D: starts user programs on QPUs, runs them, reports what goes wrong."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from vc4lab.qpu.run.environment import uncompiled_budget
+from vc4lab.qpu.text.disassembler import disassemble
+from vc4lab.v3d.registers import QPUS, Errors
+from vc4lab.v3d.user_programs.budget import chosen_budget
+from vc4lab.v3d.user_programs.code import CodeCache
+from vc4lab.v3d.user_programs.engine import run_until_quiet
+from vc4lab.v3d.user_programs.qpu import Condition, GoldenQpu, Qpu, Request
+from vc4lab.v3d.user_programs.state import (
+    FINDING_OUTSIDE_RAM,
+    FINDING_SETUP_IGNORED,
+    FINDING_SETUP_RESERVED,
+    FINDING_UNIFORMS,
+    FINDING_VPM_WRITE,
+    SharedState,
+)
+from vc4lab.v3d.user_programs.textures import TextureFindings, TextureSlots
+from vc4lab.v3d.vpm.setup import WINDOW_ROWS
+
+if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
+    from vc4lab.diagnostics import Reporter
+    from vc4lab.memory import GuestMemory
+    from vc4lab.v3d.unknowns import Unknowns
+    from vc4lab.v3d.user_programs.watching.watch import Allowed, Watch
+
+_FINDINGS = (
+    (FINDING_UNIFORMS, "QPU-053", "read more uniforms than SRQUL announced"),
+    (
+        FINDING_SETUP_IGNORED,
+        "QPU-054",
+        "wrote a VPM read setup while more than one vector of the previous one was unread",
+    ),
+    (FINDING_SETUP_RESERVED, "QPU-055", "wrote a VPM setup word of the reserved type 1"),
+    (FINDING_OUTSIDE_RAM, "QPU-056", "started a DMA outside RAM"),
+    (FINDING_VPM_WRITE, "QPU-059", "wrote VPM rows that VPMBASE does not reserve"),
+)
+VPM_WRITE_ERROR = Errors.VPMEWNA.mask
+
+
+class ComputeUnit:
+    """VPM, mutex and semaphores, and the engines that run programs on them."""
+
+    def __init__(
+        self,
+        memory: GuestMemory,
+        reporter: Reporter,
+        unknowns: Unknowns,
+        *,
+        engine: str = "jit",
+        threads: int | None = None,
+        budget: int | None = None,
+        allowed: Allowed | None = None,
+    ) -> None:
+        self.memory = memory
+        self.reporter = reporter
+        self.unknowns = unknowns
+        self.engine = engine
+        self.helpers = (threads if threads is not None else os.cpu_count() or 1) - 1
+        self.budget = budget if budget is not None else chosen_budget(reporter)
+        self.shared = SharedState(memory=memory.base, ram=memory.ram_bytes)
+        self.allowed = allowed
+        self.code = CodeCache(memory, unknowns, allowed)
+        self.errors = 0  # bits of ERRSTAT
+        self._executor: Executor | None = None
+        self._textures_met = TextureFindings(reporter, unknowns)
+        self._last: dict[int, Qpu] = {}  # who ran last on a QPU, if its setups are kept
+        if engine == "jit":
+            self._textures = TextureSlots(self.shared, self._textures_met, unknowns)
+
+    def start(self, number: int, request: Request) -> Qpu:
+        """A QPU with the program that the request asks for; it has not executed anything."""
+        qpu = self._make(number, request)
+        if self.unknowns["dma_setup_start"] == "kept":
+            before = self._last.get(number)
+            if before is not None:
+                qpu.set_dma_setups(before.dma_setups())
+            self._last[number] = qpu
+        return qpu
+
+    def _make(self, number: int, request: Request) -> Qpu:
+        code = self.code.read(request.code)
+        program = code.program
+        for problem in program.problems:
+            if problem.code not in ("QPU-002", "QPU-047"):  # reported if execution comes there
+                self.reporter.report(
+                    problem.code, problem.message, address=problem.address, block="QPU"
+                )
+        budget = self.budget
+        watch = self._watch(request)
+        if self.engine == "jit":
+            from vc4lab.v3d.user_programs.native.qpu import NativeQpu
+
+            region = code.native(request.limited)
+            if region is not None:
+                return NativeQpu(
+                    number, request, code, region, self.shared, self.unknowns, budget, watch
+                )
+            verdict = code.verdict
+            assert verdict is not None
+            text = f"{verdict.code}: {verdict.message}"
+            self.reporter.report("QPU-057", text, address=request.code, block="QPU")
+            budget = budget or uncompiled_budget(len(program))
+        golden = GoldenQpu(
+            number, request, code, self.shared, self.memory, self.unknowns, budget, watch
+        )
+        golden.env.sampled = self._textures_met.add
+        return golden
+
+    def _watch(self, request: Request) -> Watch | None:
+        if self.allowed is None:
+            return None
+        from vc4lab.v3d.user_programs.watching.watch import Watch
+
+        return Watch(self.allowed, request.uniforms, self.unknowns)
+
+    def run(self, qpus: Sequence[Qpu], reserved_rows: int) -> None:
+        """Run until each has ended or waits; report what was noticed."""
+        rows = min(reserved_rows, WINDOW_ROWS)
+        if reserved_rows == 0 and self.unknowns["vpm_unreserved"] == "all":
+            rows = WINDOW_ROWS
+        self.shared.rows = rows
+        run_until_quiet(qpus, self._threads(), self.helpers)
+        for qpu in qpus:
+            self._report(qpu)
+        self._textures_met.report()
+
+    def _threads(self) -> Executor | None:
+        """Worker threads, made when they are first of use."""
+        if self.helpers < 1 or self.engine != "jit":
+            return None
+        if self._executor is None:
+            from concurrent.futures import ThreadPoolExecutor
+
+            self._executor = ThreadPoolExecutor(self.helpers, "vc4lab-qpu")
+        return self._executor
+
+    def _report(self, qpu: Qpu) -> None:
+        found, outside = qpu.take_findings()
+        for bit, code, text in _FINDINGS:
+            if found & bit:
+                address = outside if bit == FINDING_OUTSIDE_RAM else None
+                self.reporter.report(code, f"QPU {qpu.number} {text}", address=address, block="QPU")
+        for note in qpu.take_notes():
+            at = qpu.program.address_of(note.site)
+            text = " ".join(disassemble(qpu.program.words[note.site], at).split("  #")[0].split())
+            message = f"QPU {qpu.number} `{text}`: {note.message}"
+            self.reporter.report(note.code, message, address=at, block="QPU")
+        self.errors |= VPM_WRITE_ERROR if found & FINDING_VPM_WRITE else 0
+        if qpu.told or qpu.condition not in (Condition.STOPPED, Condition.STUCK):
+            return
+        qpu.told = True
+        code = qpu.code if qpu.condition is Condition.STOPPED else "QPU-051"
+        self.reporter.report(code, qpu.text(self.shared), address=qpu.address, block="QPU")
+
+    def has_ended(self, qpu: Qpu) -> bool:
+        """Whether the QPU is free for another program."""
+        return qpu.condition is Condition.ENDED
+
+    def take_interrupts(self) -> int:
+        """QPUs that wrote HOST_INT since the last call, a bit each."""
+        bits = 0
+        for number in range(QPUS):
+            if self.shared.interrupts[number]:
+                self.shared.interrupts[number] = 0
+                bits |= 1 << number
+        return bits

@@ -1,0 +1,1 @@
+"""User programs that are watched while they run."""

@@ -1,0 +1,334 @@
+"""What a user program sees in native code while it is watched.
+
+Native code only sorts out what is surely right; the rest it reports to a `Watch` by a call, which
+looks exactly. `environment.py` is the same for the golden interpreter.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any
+
+from vc4lab.memory import MEMORY_MASK
+from vc4lab.qpu.program.program import Program
+from vc4lab.simd import (
+    Array,
+    Struct,
+    call,
+    call_pointer,
+    const,
+    enter,
+    i8,
+    i32,
+    i32x16,
+    i64,
+    jump,
+    jump_if,
+    kernel,
+    load,
+    mask_bits,
+    new_block,
+    ptr,
+    select,
+    splat,
+    store,
+    var,
+)
+from vc4lab.v3d.unknowns import Unknowns
+from vc4lab.v3d.user_programs.native.environment import StagedUserEnvironment
+from vc4lab.v3d.user_programs.state import QpuState, Status
+from vc4lab.v3d.user_programs.watching.watch import MOST_FINDINGS, NOTES, Watch, Watched
+
+if TYPE_CHECKING:
+    from vc4lab.simd import Value
+
+MEMORIES = 64
+"""Named memories that native code knows; whatever lies in others is looked at by the watch."""
+
+_TRAIL_BITS = 20
+_TRAIL_MASK = (1 << _TRAIL_BITS) - 1
+_LOOK = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int32, ctypes.c_int32, ctypes.c_int32)
+
+
+class Sight(IntEnum):
+    """What native code reports."""
+
+    BROKEN = 0
+    UNIFORM = 1
+    STORE = 2
+    LOAD = 3
+    LOOKUP = 4
+    TEXTURE = 5
+    READ = 6
+    END = 7
+
+
+class WatchState(Struct):
+    """memories: start and bytes of each; list_start, list_end: addresses at which a uniform may
+    begin. trail: instructions executed last, 20 bits each, plus 1. told: findings that were
+    reported. loads: setups of transfers not waited for. store: instruction of one, plus 1. lanes:
+    addresses of a lookup. look: C function (Sight, instruction, value) -> whether to stop.
+    """
+
+    memories = Array(i32, 2 * MEMORIES)
+    told = Array(i8, MOST_FINDINGS)
+    loads = Array(i32, NOTES)
+    lanes = Array(i32, 16)
+    trail = i64
+    count = i32
+    list_start = i32
+    list_end = i32
+    loading = i32
+    store = i32
+    moved = i32
+    look = ptr
+
+
+class NativeWatch:
+    """The state of a watched native QPU, and the function that it calls."""
+
+    def __init__(self, watch: Watch, qpu: QpuState) -> None:
+        self.watch = watch
+        self.qpu = qpu
+        self.watched: Watched | None = None
+        memories = watch.allowed.memories[:MEMORIES]
+        self.state = WatchState(
+            count=len(memories),
+            list_start=watch.list.start,
+            list_end=watch.list.start + max(watch.list.size - 3, 0),
+        )
+        for index, memory in enumerate(memories):
+            self.state.memories[2 * index] = memory.start
+            self.state.memories[2 * index + 1] = memory.size
+        self._callback = _LOOK(self._look)
+        self.state.look = ctypes.cast(self._callback, ctypes.c_void_p).value or 0
+        qpu.watch = self.state.address
+
+    def use(self, watched: Watched) -> None:
+        """The program was compiled (again) with these numbers of findings."""
+        if watched is not self.watched:
+            self.watched = watched
+            for number in range(len(watched.findings)):
+                self.state.told[number] = 0
+
+    def _look(self, sight: int, site: int, value: int) -> int:
+        watch, state, qpu = self.watch, self.state, self.qpu
+        if sight == Sight.BROKEN:
+            assert self.watched is not None
+            watch.broken(self.watched.findings[value])
+        elif sight == Sight.UNIFORM:
+            watch.moved = bool(state.moved)
+            watch.uniform(site, value & 0xFFFFFFFF)
+        elif sight == Sight.STORE:
+            watch.store_rows(site, _word(qpu.store_setup), _word(qpu.store_stride), _word(value))
+        elif sight == Sight.LOAD:
+            watch.load_rows(site, _word(qpu.load_setup), _word(qpu.load_stride), _word(value))
+        elif sight == Sight.LOOKUP:
+            lanes = [lane for lane in range(16) if value >> lane & 1]
+            watch.lookup(site, [(lane, _word(state.lanes[lane])) for lane in lanes])
+        elif sight == Sight.TEXTURE:
+            watch.texture(site, _word(value))
+        elif sight == Sight.READ:
+            watch.loads = {_word(state.loads[n]) for n in range(min(state.loading, NOTES))}
+            watch.vpm_read(site, _word(qpu.read_setup), value)
+        elif sight == Sight.END:
+            watch.store = state.store - 1
+            watch.ended()
+        return int(watch.stopped)
+
+
+def _word(value: int) -> int:
+    return int(value) & 0xFFFFFFFF
+
+
+@kernel(args=(ptr, i32, i32), returns=i32)
+def is_inside(address: Any, at: Any, size: Any) -> Any:
+    """Whether bytes of guest memory lie in one of the named memories (0 or 1)."""
+    state = WatchState.at(address)
+    table = state.field_ptr("memories")
+    found = const(i32, 0)
+    for index in range(state.count):
+        start = load(i32, table + (index << 3))
+        length = load(i32, table + (index << 3) + 4)
+        found = found | select((at >= start) & (at + size <= start + length), 1, 0)
+    return found
+
+
+@kernel(args=(ptr, i32x16, i32), returns=i32)
+def lanes_outside(address: Any, where: Any, bits: Any) -> Any:
+    """Those of the lanes in `bits` whose words lie in none of the named memories."""
+    state = WatchState.at(address)
+    table = state.field_ptr("memories")
+    at = where & (MEMORY_MASK & ~3)
+    left = bits
+    for index in range(state.count):
+        start = load(i32, table + (index << 3))
+        length = load(i32, table + (index << 3) + 4)
+        inside = (at >= splat(start)) & (at <= splat(start + length - 4))
+        left = left & ~mask_bits(inside)
+    return left
+
+
+class StagedWatchedEnvironment(StagedUserEnvironment):
+    """As `StagedUserEnvironment`, telling the watch. stops: whether a mistake ends the program."""
+
+    def __init__(
+        self,
+        shared: Any,
+        qpu: Any,
+        program: Program,
+        unknowns: Unknowns,
+        limited: bool,
+        watched: Watched,
+        stops: bool,
+    ) -> None:
+        super().__init__(shared, qpu, program, unknowns, limited)
+        self.watched = watched
+        self.stops = stops
+        self.watch_address = self.qpu.watch
+        self.watch: Any = WatchState.at(self.watch_address)
+        self.trail = var(i64, self.watch.trail)
+
+    def leave(self) -> None:
+        super().leave()
+        self.watch.trail = self.trail.get()
+
+    def _unless(self, fine: Value, sight: Sight, value: Any) -> None:
+        """Report to the watch if an i1 is false."""
+        off, on = new_block(), new_block()
+        jump_if(fine, on, off)
+        enter(off)
+        self._tell(sight, value)
+        jump(on)
+        enter(on)
+
+    def _tell(self, sight: Sight, value: Any) -> None:
+        types = (i32, i32, i32)
+        stop = call_pointer(self.watch.look, i32, types, int(sight), self.site, value)
+        assert stop is not None
+        if self.stops:
+            self.stop_unless(stop == 0, Status.HALTED, 0)
+
+    def _is_inside(self, at: Any, size: Any) -> Value:
+        found: Value = call(is_inside, self.watch_address, at & MEMORY_MASK, size)
+        return found != 0
+
+    # -- restrictions ----------------------------------------------------------------------------
+
+    def begin(self, site: int) -> None:
+        super().begin(site)
+        for number in self.watched.alone.get(site, ()):
+            self._broken(None, number)
+        for distance, before, number in self.watched.after.get(site, ()):
+            found = self.trail.get().shr(_TRAIL_BITS * (distance - 1)) & _TRAIL_MASK
+            self._broken(found == before + 1, number)
+        if self.watched.after:
+            self.trail.set((self.trail.get() << _TRAIL_BITS) | (site + 1))
+
+    def _broken(self, condition: Value | None, number: int) -> None:
+        place = self.watch.field_ptr("told") + number
+        told = load(i8, place) != 0
+        fine = told if condition is None else told | ~condition
+        off, on = new_block(), new_block()
+        jump_if(fine, on, off)
+        enter(off)
+        store(place, const(i8, 1))
+        self._tell(Sight.BROKEN, number)
+        jump(on)
+        enter(on)
+
+    # -- memory ----------------------------------------------------------------------------------
+
+    def next_uniform(self) -> Any:
+        at = self.stream.get() & MEMORY_MASK
+        listed, other, on = new_block(), new_block(), new_block()
+        jump_if((at >= self.watch.list_start) & (at < self.watch.list_end), listed, other)
+        enter(other)
+        self._unless(self._is_inside(at, 4), Sight.UNIFORM, at)
+        jump(on)
+        enter(listed)
+        jump(on)
+        enter(on)
+        return super().next_uniform()
+
+    def uniforms_address(self, value: Any, relative: bool, mask: Any) -> None:
+        self.watch.moved = select(mask[0], const(i32, 1), self.watch.moved)
+        super().uniforms_address(value, relative, mask)
+
+    def dma_start(self, side: str, value: Any) -> None:
+        address = value[0]
+        qpu, watch = self.qpu, self.watch
+        if side == "read":
+            place = select(watch.loading < NOTES, watch.loading, NOTES - 1)
+            store(watch.field_ptr("loads") + (place << 2), qpu.load_setup)
+            watch.loading = place + 1
+            setup, exponent = qpu.load_setup, (qpu.load_setup >> 24) & 15
+            pitch = select(exponent == 0, qpu.load_stride & 0xFFFF, const(i32, 8) << exponent)
+            rows, length = _or(setup >> 16, 15, 16), _or(setup >> 20, 15, 16) << 2
+            sight = Sight.LOAD
+        else:
+            watch.store = self.site + 1
+            setup = qpu.store_setup
+            rows, length = _or(setup >> 23, 127, 128), _or(setup >> 16, 127, 128) << 2
+            pitch = length + (qpu.store_stride & 0xFFFF)
+            sight = Sight.STORE
+        size = (rows - 1) * pitch + length  # at most: narrow elements take less
+        self._unless(self._is_inside(address & ~3, size), sight, address)
+        super().dma_start(side, value)
+
+    def dma_wait(self, side: str) -> None:
+        self._waited(side)
+        super().dma_wait(side)
+
+    def dma_busy(self, side: str) -> Any:
+        self._waited(side)
+        return super().dma_busy(side)
+
+    def _waited(self, side: str) -> None:
+        if side == "read":
+            self.watch.loading = 0
+        else:
+            self.watch.store = 0
+
+    def reading(self, setup: Any, address: Any) -> None:
+        self._unless(self.watch.loading == 0, Sight.READ, address)
+
+    def tmu_write(self, unit: int, register: str, value: Any, mask: Any, site: int) -> None:
+        if register == "s":
+            if unit in self.textured:
+                state = self._unit(unit)
+                direct, texture, on = new_block(), new_block(), new_block()
+                jump_if(state.written == 0, direct, texture)
+                enter(direct)
+                self._lookup(value, mask)
+                jump(on)
+                enter(texture)
+                parameter = load(i32, state.field_ptr("parameters"))
+                base = parameter & (MEMORY_MASK & ~0xFFF)
+                self._unless(self._is_inside(base, 1), Sight.TEXTURE, parameter)
+                jump(on)
+                enter(on)
+            else:
+                self._lookup(value, mask)
+        super().tmu_write(unit, register, value, mask, site)
+
+    def _lookup(self, value: Any, mask: Any) -> None:
+        left = call(lanes_outside, self.watch_address, value, mask_bits(mask))
+        off, on = new_block(), new_block()
+        jump_if(left == 0, on, off)
+        enter(off)
+        store(self.watch.field_ptr("lanes"), value)
+        self._tell(Sight.LOOKUP, left)
+        jump(on)
+        enter(on)
+
+    def program_end(self) -> None:
+        self._unless(self.watch.store == 0, Sight.END, 0)
+        super().program_end()
+
+
+def _or(bits: Any, mask: int, zero: int) -> Any:
+    """A field in which 0 stands for its range."""
+    value = bits & mask
+    return select(value == 0, zero, value)

@@ -1,0 +1,1 @@
+"""Vertex fetch and shading (VCM, VCD)."""

@@ -1,0 +1,145 @@
+"""The native loop over batches of vertices, the same for all shaders: compiled once, not with each.
+
+A shader's own module holds the program for one batch and an entry that calls `shade` in here with
+a `description`: numbers that say what to fetch and how to proceed.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+from vc4lab.memory.pointers import host
+from vc4lab.simd import (
+    FP_INVALID,
+    FP_OVERFLOW,
+    NativeFunction,
+    Value,
+    any_,
+    build,
+    call_pointer,
+    call_with_flags,
+    const,
+    f32,
+    i16,
+    i32,
+    i32x16,
+    i64,
+    is_nan,
+    kernel,
+    load,
+    mask16,
+    min_,
+    ptr,
+    select,
+    staged,
+    var,
+)
+from vc4lab.v3d.vertex.context import (
+    CHUNK,
+    DEOPT,
+    DONE,
+    EXACT_AFTER,
+    VertexContext,
+    VertexKey,
+)
+from vc4lab.v3d.vertex.fetch import GROUP_WORDS, describe, fetch, find_wanted
+
+SHADE = "vc4_vertex_shade"
+"""Name under which a shader's module imports `shade`."""
+
+ENTRY = (ptr, ptr)
+"""Arguments of a shader's entry: context, the exact build's entry (or 0); it returns a status."""
+
+BATCH_ARGS = (ptr, ptr)
+"""Arguments of a shader's batch: context, output; it returns whether it met something wild."""
+
+_PITCH, _EXACT, _GROUPS, _CHECKED, _HEAD = 0, 4, 8, 12, 16
+"""Byte offsets in a description; after the head are the groups, then the words to be checked."""
+
+
+def description(key: VertexKey, exact: bool, checked: set[int]) -> list[int]:
+    """The numbers for `shade`. checked: uniforms that must not be NaN, by position."""
+    fetched = describe(key)
+    masks = [0] * (max(checked, default=-1) // 16 + 1)
+    for position in checked:
+        masks[position // 16] |= 1 << position % 16
+    return [key.pitch, int(exact), len(fetched) // GROUP_WORDS, len(masks), *fetched, *masks]
+
+
+@staged
+def uniforms_with_nan(c: Any, numbers: Value) -> Value:
+    """Whether a uniform that is to be checked is NaN: all batches have the same."""
+    masks = numbers + (_HEAD + load(i32, numbers + _GROUPS) * (4 * GROUP_WORDS))
+    place = host(c.memory, c.uniforms)
+    found = const(mask16, False)
+    count: Any = load(i32, numbers + _CHECKED)
+    for group in range(count):
+        looked = load(i16, masks + 4 * group).bitcast(mask16)
+        found = found | (is_nan(load(i32x16, place + 64 * group).bitcast(f32)) & looked)
+    return any_(found)
+
+
+@staged
+def run_batches(context: Value, function: Value, numbers: Value, start: Any, end: Any) -> None:
+    """Shades the batches `start` … `end` - 1, as far as they are wanted."""
+    c: Any = VertexContext.at(context)
+    groups, count = numbers + _HEAD, load(i32, numbers + _GROUPS)
+    pitch = load(i32, numbers + _PITCH).sext(i64)
+    wild = var(i32, 0)
+    for number in range(start, end):
+        batch: Any = number
+        find_wanted(context, batch)
+        if (c.wanted != 0) & (c.stopped == 0):
+            fetch(context, groups, count, batch)
+            target = c.output + batch.sext(i64) * pitch
+            found = call_pointer(function, i32, BATCH_ARGS, context, target, float_mode="keep")
+            wild.set(wild.get() | found)
+            c.batches = c.batches + 1
+    nan = uniforms_with_nan(c, numbers)
+    c.wild = select((wild.get() != 0) | nan, const(i32, 1), const(i32, 0))
+
+
+@kernel(args=(ptr, ptr, ptr, i32, i32), returns=None)
+def _run(context: Value, function: Value, numbers: Value, start: Value, end: Value) -> None:
+    run_batches(context, function, numbers, start, end)
+
+
+@kernel(args=(ptr, ptr, ptr, ptr), returns=i32)
+def shade(context: Value, exact_entry: Value, function: Value, numbers: Value) -> Value:
+    """Shades the batches `next_batch` … `until` - 1 by calling `function`; a status.
+
+    A fast build lets the exact one shade chunks with special floats again; without (0) it returns
+    DEOPT before such a chunk.
+    """
+    c: Any = VertexContext.at(context)
+    exact = load(i32, numbers + _EXACT) != 0
+    status: Any = const(i32, DONE)
+    failures = const(i32, 0)
+    while (status == DONE) & (c.next_batch < c.until):
+        start, until, batches = c.next_batch, c.until, c.batches
+        end = min_(start + CHUNK, until)
+        _, flags = call_with_flags(_run, context, function, numbers, start, end)
+        special = (c.wild != 0) | ((flags & (FP_INVALID | FP_OVERFLOW)) != 0)
+        if exact | ~special:
+            c.next_batch = end
+            status = c.stopped
+        else:
+            c.stopped = 0
+            c.batches = batches
+            c.deopts = c.deopts + 1
+            failures = failures + 1
+            if exact_entry == 0:
+                status = const(i32, DEOPT)
+            else:
+                c.until = select(failures < EXACT_AFTER, end, until)
+                arguments = (context, exact_entry)
+                status = call_pointer(exact_entry, i32, ENTRY, *arguments, float_mode="keep")
+                c.until = until
+    return status
+
+
+@lru_cache(maxsize=1)
+def driver() -> NativeFunction:
+    """`shade`, compiled for the host."""
+    return build("vertex_driver", {"shade": shade}, key="vertex driver")["shade"]

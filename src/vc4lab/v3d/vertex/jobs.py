@@ -1,0 +1,378 @@
+"""Shades the vertices of a draw: coordinates for the binner, whole vertices for the renderer.
+
+GL mode runs the coordinate or vertex shader over the attribute arrays, NV mode copies vertices that
+the program shaded itself. Both leave batches of 16 in host memory. Source: hardware reference 3.7,
+3.8, 5.7.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from vc4lab.qpu.run.environment import COMPILERS_LIMITS, Unsupported, left_text
+from vc4lab.v3d.registers import Errors
+from vc4lab.v3d.shader_interrupts import COORDINATES, VERTICES, ShaderInterrupts
+from vc4lab.v3d.state.draw_input import MAX_LENGTH, Coordinates, IndexSource
+from vc4lab.v3d.tile_lists.scan_context import MAX_VERTICES
+from vc4lab.v3d.tmu.late_textures import LateTextures
+from vc4lab.v3d.tmu.requests import MAX_REQUESTS
+from vc4lab.v3d.vertex.context import BATCH, COORDINATE_ROWS, ENDLESS, LEFT
+from vc4lab.v3d.vertex.indices import index_range
+from vc4lab.v3d.vertex.nv import (
+    CLIP_HEADER_WORDS,
+    coordinate_rows,
+    copy_nv_vertices,
+    setup_rows,
+)
+from vc4lab.v3d.vertex.pipeline import (
+    VertexContext,
+    VertexKey,
+    VertexPipeline,
+    vertex_pipeline,
+)
+from vc4lab.v3d.vertex.shader_table import ShaderTable
+
+if TYPE_CHECKING:
+    from vc4lab.diagnostics import Reporter
+    from vc4lab.memory import GuestMemory
+    from vc4lab.qpu.program.program import Program
+    from vc4lab.records.shader import GlShader, NvShaderRecord
+    from vc4lab.v3d.state.shader_state import ProgramCache, ShaderState
+    from vc4lab.v3d.tile_lists.contents import DrawUse
+    from vc4lab.v3d.tmu.state import TextureDescriptor
+    from vc4lab.v3d.unknowns import Unknowns
+
+_ALIGNMENT = 64
+
+MOST_WAYS = 128
+"""Targets of its branches to registers for which a shader is compiled again, before it is left to
+the interpreter.
+"""
+
+_MAX_JOBS = 256
+"""Contexts that are remembered, of 8 KB each; steady programs are shaded natively without them."""
+_MAX_PIPELINES = 1024
+"""Shader records whose preparation is remembered."""
+
+_ERROR_BITS = {"VTX-003": Errors.VPMERNA.mask, "VTX-006": Errors.VPMEWNA.mask}
+"""What ERRSTAT shows of findings about a shader."""
+
+
+class Arena:
+    """Host memory for shaded vertices, reused from frame to frame."""
+
+    def __init__(self) -> None:
+        self._blocks: list[tuple[tuple[int, int], Any]] = []
+        self._block = 0
+        self.window = 0, 0
+        """Host addresses: what is free in a row, from a multiple of 64 on."""
+
+    def reset(self) -> None:
+        """Everything handed out is free again."""
+        if self._blocks:
+            self._block, self.window = 0, self._blocks[0][0]
+
+    def gather(self) -> None:
+        """What was handed out is not used any more: next time, as much fits in a row."""
+        if len(self._blocks) > 1:
+            size = sum(end - start for (start, end), _ in self._blocks)
+            self._blocks.clear()
+            self.window = 0, 0
+            self.reserve(size)
+        self.reset()
+
+    def take_up_to(self, address: int) -> None:
+        """Of the window, what lies before a host address was taken."""
+        self.window = (address + _ALIGNMENT - 1) & -_ALIGNMENT, self.window[1]
+
+    def reserve(self, size: int) -> None:
+        """Makes sure that the window has ``size`` bytes."""
+        while self.window[1] - self.window[0] < size:
+            if self._block + 1 < len(self._blocks):
+                self._block += 1
+                self.window = self._blocks[self._block][0]
+                continue
+            room = max(size, 1 << 20)
+            buffer = (ctypes.c_char * (room + _ALIGNMENT))()
+            start = (ctypes.addressof(buffer) + _ALIGNMENT - 1) & -_ALIGNMENT
+            self._block, self.window = len(self._blocks), (start, start + room)
+            self._blocks.append((self.window, buffer))
+
+    def take(self, size: int) -> int:
+        """The host address of ``size`` bytes, aligned to 64; contents are anything."""
+        self.reserve(size)
+        start = self.window[0]
+        self.take_up_to(start + size)
+        return start
+
+
+@dataclass(frozen=True)
+class ShadedVertices:
+    """Vertices ``first`` … ``first + count - 1``; vertex 0 would lie at ``address_of_zero``."""
+
+    address_of_zero: int
+    pitch: int
+    first: int
+    count: int
+
+
+@dataclass(frozen=True)
+class _Range:
+    """The vertices wanted: ``used`` is the host address of a byte per vertex, 0 for all."""
+
+    first: int
+    last: int
+    used: int = 0
+    keep: Any = field(default=None, repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class _Job:
+    """A vertex pipeline, and its context with everything that the shader record decides."""
+
+    shader: GlShader
+    code: int
+    program: Program
+    pipeline: VertexPipeline
+    context: Any
+    textures: tuple[TextureDescriptor | None, ...]
+
+
+class VertexStage:
+    """Runs vertex shaders (or NV copies) for the draws of a frame."""
+
+    stage = VERTICES
+
+    def __init__(
+        self,
+        memory: GuestMemory,
+        reporter: Reporter,
+        programs: ProgramCache,
+        *,
+        unknowns: Unknowns,
+        engine: str,
+        interrupts: ShaderInterrupts | None = None,
+    ) -> None:
+        self.memory = memory
+        self.reporter = reporter
+        self.programs = programs
+        self.unknowns = unknowns
+        self.engine = engine
+        self.arena = Arena()
+        self.late = LateTextures(memory.base, reporter, unknowns)
+        self._jobs: dict[tuple[int, int, bool], _Job] = {}
+        self._pipelines: dict[tuple[Any, ...], tuple[Program, VertexPipeline]] = {}
+        self.shaders = ShaderTable()
+        """Pipelines that native code may use by itself."""
+        self._interrupts = interrupts or ShaderInterrupts()
+        self.shaders.vertex.interrupts = self._interrupts.place(self.stage)
+        self.endless: dict[int, Program] = {}
+        """Programs, by id, that did not end in the list at hand: one overrun of each is enough. To
+        be emptied when a list starts."""
+        self.errors = 0
+        """Bits of ERRSTAT that shaders have caused."""
+        self._instructions = 0
+
+    @property
+    def instructions(self) -> int:
+        """Instructions of all batches shaded since the start; a loop counts once."""
+        return self._instructions + self.shaders.instructions
+
+    def shade(self, use: DrawUse, shader: ShaderState) -> ShadedVertices:
+        """The vertices a draw uses, in the form of the primitive setup. Raises Unsupported."""
+        wanted = _Range(use.first, use.last, use.used)
+        if wanted.last < wanted.first:
+            return ShadedVertices(0, 0, 0, 0)
+        rows = setup_rows(shader.varyings, shader.point_size)
+        if shader.gl is not None:
+            output = self._gl(shader.gl, rows, wanted, vertex=True)
+        else:
+            assert shader.nv is not None
+            header = CLIP_HEADER_WORDS if shader.nv.clip_header else 0
+            output = self._nv(shader.nv, rows, header, wanted)
+        return ShadedVertices(
+            output, rows * 4 * BATCH, wanted.first, wanted.last - wanted.first + 1
+        )
+
+    def _job(self, shader: GlShader, rows: int, vertex: bool) -> _Job:
+        """The pipeline and context for a shader record; made anew only when something changed."""
+        job = self._jobs.get((id(shader), rows, vertex))
+        if job is not None and self.programs.get(job.code) is job.program and not job.textures:
+            return job
+        record = shader.record
+        code = record.vs_code if vertex else record.cs_code
+        uniforms = record.vs_uniforms if vertex else record.cs_uniforms
+        program = self.programs.get(code)
+        kinds, textures = self.programs.textures(program, uniforms, self.unknowns)
+        if len(textures) > MAX_REQUESTS:
+            raise Unsupported("VTX-002", f"{len(textures)} texture lookups in a vertex shader")
+        key = VertexKey(
+            program.words,
+            _selected(shader, record.vs_attributes if vertex else record.cs_attributes, vertex),
+            record.vs_size if vertex else record.cs_size,
+            rows,
+            self.engine,
+            self.unknowns,
+            program.address if program.has_branches else 0,
+            program.layout,
+            kinds,
+        )
+        pipeline = self._pipeline(program, key)
+        context: Any = VertexContext()
+        context.memory = self.memory.base
+        context.uniforms = uniforms
+        context.interrupts = self._interrupts.place(self.stage)
+        for number, attribute in enumerate(shader.attributes):
+            context.bases[number] = attribute.address
+            context.strides[number] = attribute.stride
+        for number, texture in enumerate(textures):
+            if texture is not None:
+                context.textures[number] = texture.address
+        if None in textures:
+            self.late.begin()
+            context.late = self.late.table.address
+        if len(self._jobs) >= _MAX_JOBS:
+            del self._jobs[next(iter(self._jobs))]
+        job = _Job(shader, code, program, pipeline, context, textures)
+        self._jobs[id(shader), rows, vertex] = job
+        return job
+
+    def _pipeline(self, program: Program, key: VertexKey) -> VertexPipeline:
+        """`vertex_pipeline`, without comparing whole programs each time."""
+        short = (id(program), key.attributes, key.total_size, key.rows, key.textures)
+        known = self._pipelines.get(short)
+        if known is None:
+            if len(self._pipelines) >= _MAX_PIPELINES:
+                self._pipelines.clear()
+            known = self._pipelines[short] = program, self._made(program, key)
+        return known[1]
+
+    def _made(self, program: Program, key: VertexKey) -> VertexPipeline:
+        """The pipeline of a key, that of the interpreter if nothing else can run the program."""
+        interpreted = replace(key, engine="uncompiled")
+        if len(program.learned) > MOST_WAYS:
+            return vertex_pipeline(interpreted)
+        try:
+            return vertex_pipeline(key)
+        except Unsupported as refusal:
+            if refusal.code not in COMPILERS_LIMITS:
+                raise
+            text = f"a vertex or coordinate shader: {refusal}"
+            self.reporter.report("QPU-057", text, address=program.address)
+            return vertex_pipeline(interpreted)
+
+    def _output(self, rows: int, wanted: _Range) -> int:
+        """Host address of batch 0; only the batches of the range exist."""
+        pitch = rows * 4 * BATCH
+        batches = (wanted.last >> 4) - (wanted.first >> 4) + 1
+        return self.arena.take(batches * pitch) - (wanted.first >> 4) * pitch
+
+    def _gl(self, shader: GlShader, rows: int, wanted: _Range, *, vertex: bool) -> int:
+        output = self._output(rows, wanted)
+        job, status = self._shade(shader, rows, wanted, output, vertex=vertex)
+        while status == LEFT:
+            target = job.context.left
+            if self.programs.reached(job.code, target) is None:
+                text = f"in a shader of vertices, {left_text(target)}"
+                raise Unsupported("QPU-042", text, address=job.code)
+            job, status = self._shade(shader, rows, wanted, output, vertex=vertex)
+        self.shaders.enter(job.pipeline, job.code, vertex=vertex)
+        return output
+
+    def _shade(
+        self, shader: GlShader, rows: int, wanted: _Range, output: int, *, vertex: bool
+    ) -> tuple[_Job, int]:
+        """Shades vertices with what is known of the program; DONE, or LEFT for `context.left`."""
+        job = self._job(shader, rows, vertex)
+        for warning, text in job.pipeline.warnings:
+            self.errors |= _ERROR_BITS.get(warning, 0)
+            self.reporter.report(warning, text, address=job.code)
+        context = job.context
+        context.output = output
+        context.used = wanted.used
+        context.first, context.last = wanted.first, wanted.last
+        if id(job.program) in self.endless:
+            raise endless(job.code, vertex)
+        context.batches = 0
+        status = job.pipeline.shade(context)
+        if self.late.met:
+            self.late.report()
+        self._instructions += context.batches * len(job.program.words)
+        if status == ENDLESS:
+            self.endless[id(job.program)] = job.program
+            self.shaders.forget()  # native code must not try again with every draw
+            raise endless(job.code, vertex)
+        return job, status
+
+    def _nv(self, record: NvShaderRecord, rows: int, skip: int, wanted: _Range) -> int:
+        output = self._output(rows, wanted)
+        copy_nv_vertices(
+            self.memory,
+            output,
+            base=record.vertices,
+            stride=record.stride,
+            rows=rows,
+            first=wanted.first,
+            last=wanted.last,
+            used=wanted.used,
+            skip_words=skip,
+        )
+        return output
+
+
+def endless(code: int, vertex: bool) -> Unsupported:
+    """The verdict on a shader that ran over its budget."""
+    kind = "vertex" if vertex else "coordinate"
+    text = f"a {kind} shader does not end; what is drawn with it is left out of this list"
+    return Unsupported("VTX-005", text, address=code)
+
+
+class CoordinateStage(VertexStage):
+    """Runs coordinate shaders (or NV copies) for one primitive record at a time."""
+
+    stage = COORDINATES
+
+    def coordinates(self, shader: ShaderState, source: IndexSource) -> Coordinates | None:
+        """What the binner needs of the vertices ``source`` names; None if there are none."""
+        wanted = self._wanted(source)
+        if wanted.last < wanted.first:
+            return None
+        self.arena.reset()
+        size = int(shader.point_size)
+        if shader.gl is not None:
+            clip_words = True
+            rows = COORDINATE_ROWS + size
+            output = self._gl(shader.gl, rows, wanted, vertex=False)
+        else:
+            assert shader.nv is not None
+            clip_words = bool(shader.nv.clip_header)
+            rows = coordinate_rows(clip_words, shader.point_size)
+            output = self._nv(shader.nv, rows, 0, wanted)
+        return Coordinates(
+            output,
+            rows * 4 * BATCH,
+            wanted.first,
+            wanted.last,
+            clip_words,
+            shader.point_size,
+            keep=wanted,
+        )
+
+    def _wanted(self, source: IndexSource) -> _Range:
+        length = min(source.length, MAX_LENGTH)
+        if source.address is None:
+            last = min(source.first + length, MAX_VERTICES) - 1
+            return _Range(min(source.first, MAX_VERTICES), last)
+        found = index_range(self.memory, source.bits, source.address, length)
+        return _Range(found.first, found.last, found.used, found.keep)
+
+
+def _selected(shader: GlShader, bits: int, vertex: bool) -> tuple[tuple[int, int, int], ...]:
+    """(array, bytes, offset in the VPM column) of the arrays a stage selects."""
+    return tuple(
+        (number, attribute.size, attribute.vs_offset if vertex else attribute.cs_offset)
+        for number, attribute in enumerate(shader.attributes)
+        if bits >> number & 1
+    )

@@ -1,0 +1,128 @@
+"""NV mode: vertices the program has shaded itself, copied from guest memory into batches.
+
+A vertex is an optional clip header (Xc, Yc, Zc, Wc) and the words of the primitive setup (Ys:Xs,
+Zs, 1/Wc [, point size], varyings); the binner gets the first words, the fragment stage those after
+the header. Source: AG100-R pp. 79-81, tables 45-47.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from vc4lab.bits import signed32
+from vc4lab.memory import MEMORY_MASK
+from vc4lab.simd import (
+    NativeFunction,
+    Struct,
+    Value,
+    any_,
+    build,
+    i32,
+    i64,
+    kernel,
+    load,
+    ptr,
+    store,
+    unroll,
+)
+from vc4lab.v3d.vertex.context import BATCH
+from vc4lab.v3d.vertex.fetch import QUAD, batch_mask, lane_indices, transpose
+from vc4lab.v3d.vpm.shader_rows import ROW_BYTES
+
+if TYPE_CHECKING:
+    from vc4lab.memory import GuestMemory
+
+CLIP_HEADER_WORDS = 4
+PSE_WORDS = 3
+
+
+class NvContext(Struct):
+    """One copying job."""
+
+    memory = ptr
+    output = ptr
+    used = ptr  # one byte per vertex; 0: all of first..last
+    base = i32  # guest address of word 0 of vertex 0
+    stride = i32
+    rows = i32
+    pitch = i32
+    first = i32
+    last = i32
+
+
+@kernel(args=(ptr,), returns=None)
+def copy_vertices(context: Value) -> None:
+    """Copy the wanted vertices: word r of vertex i to row r of its batch."""
+    c: Any = NvContext.at(context)
+    for batch in range(c.first >> 4, (c.last >> 4) + 1):
+        wanted = batch_mask(c, batch)
+        if any_(wanted):
+            start = lane_indices(wanted, batch) * c.stride + c.base
+            target = c.output + batch * c.pitch
+            for group in range((c.rows + 3) >> 2):
+                first = group * 4
+                address = ((start + first * 4) & MEMORY_MASK).zext(i64)
+                quads = [load(QUAD, c.memory + address[lane]) for lane in unroll(BATCH)]
+                rows = transpose(quads)
+                for k in unroll(4):
+                    if first + k < c.rows:
+                        store(target + (first + k) * ROW_BYTES, rows[k])
+
+
+@lru_cache(maxsize=1)
+def copy_function() -> NativeFunction:
+    """Native `copy_vertices`."""
+    kernels = {"copy": copy_vertices}
+    return build("nv_vertices", kernels, float_mode="default", key="nv_vertices")["copy"]
+
+
+def coordinate_rows(clip_header: bool, point_size: bool) -> int:
+    """Rows the binner wants: clip words (if any) and Ys:Xs, Zs, 1/Wc [, point size]."""
+    return (CLIP_HEADER_WORDS if clip_header else 0) + PSE_WORDS + int(point_size)
+
+
+def setup_rows(varyings: int, point_size: bool) -> int:
+    """Rows the primitive setup wants: Ys:Xs, Zs, 1/Wc [, point size], varyings."""
+    return PSE_WORDS + int(point_size) + varyings
+
+
+def copy_nv_vertices(
+    memory: GuestMemory,
+    output: int,
+    *,
+    base: int,
+    stride: int,
+    rows: int,
+    first: int,
+    last: int,
+    used: int = 0,
+    skip_words: int = 0,
+) -> None:
+    """Copy vertices first..last into batches at host address `output`.
+
+    Parameters
+    ----------
+    output
+        Host address of batch 0; room for `((last >> 4) + 1) * rows * 64` bytes.
+    base, stride
+        Guest address of vertex 0 and bytes from vertex to vertex.
+    rows
+        Words to copy per vertex, from word `skip_words` on (4: after a clip header).
+    used
+        Host address of a used map (one byte per vertex), 0 for all of first..last.
+    """
+    if last < first:
+        return
+    context = NvContext(
+        memory=memory.base,
+        output=output,
+        used=used,
+        base=signed32(base + 4 * skip_words),
+        stride=signed32(stride),
+        rows=rows,
+        pitch=rows * 4 * BATCH,
+        first=first,
+        last=last,
+    )
+    copy_function()(context.address)

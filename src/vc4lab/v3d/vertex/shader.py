@@ -1,0 +1,358 @@
+"""A vertex or coordinate shader compiled for batches of 16 vertices (see `driver.py`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any
+
+from vc4lab.memory import PAD
+from vc4lab.memory.pointers import host
+from vc4lab.qpu.jit.emitter import emit_program
+from vc4lab.qpu.program.program import Program
+from vc4lab.qpu.run.environment import Environment, Noted, Unsupported
+from vc4lab.simd import (
+    Value,
+    address_of,
+    alloca,
+    any_,
+    call,
+    call_pointer,
+    const,
+    i8,
+    i32,
+    i32x16,
+    imported,
+    iota,
+    kernel,
+    load,
+    mask16,
+    mask_bits,
+    ptr,
+    select,
+    splat,
+    staged,
+    store,
+    table,
+    unroll,
+    var,
+)
+from vc4lab.v3d.tmu.requests import Requests, texture_numbers
+from vc4lab.v3d.vertex.context import (
+    ENDLESS,
+    LEFT,
+    REFUSED,
+    VertexContext,
+    VertexKey,
+)
+from vc4lab.v3d.vertex.driver import BATCH_ARGS, SHADE, description
+from vc4lab.v3d.vertex.fetch import FetchedRows
+from vc4lab.v3d.vpm.access import (
+    first_address,
+    next_address,
+    read_row,
+    reader,
+    write_row,
+    writer,
+)
+from vc4lab.v3d.vpm.shader_rows import (
+    ROW_BYTES,
+    WHOLE_ROWS,
+    WINDOW_ROWS,
+    NeedsCells,
+    RowWindow,
+    check_setup,
+    only_whole_rows,
+)
+
+
+class _VertexEnvironment(Environment):
+    """What both kinds of vertex environment share: uniforms, lanes, and what does nothing here."""
+
+    def __init__(self, context: Value, program: Program, key: VertexKey) -> None:
+        self.context: Any = VertexContext.at(context)
+        self.key = key
+        self.program = program
+        self.stopped = var(i32, 0)
+        self.branchy = program.has_branches
+        self.uniforms: Any = self.context.uniforms
+        self.stream = var(i32, 0)  # byte offset, for programs with branches
+        self.taken: int = 0  # the same in straight-line programs
+        self.checked: set[int] = set()  # words of the stream that must not be NaN
+        self.moved = False  # the program has set the uniforms' address
+
+    def uniform(self) -> Value:
+        memory = self.context.memory
+        if self.branchy:
+            running = self.stream.get()
+            self.stream.set(running + 4)
+            return splat(load(i32, host(memory, self.uniforms + running)))
+        position = self.taken
+        self.taken += 4
+        if position < PAD // 2:
+            return splat(load(i32, host(memory, self.uniforms) + position))
+        return splat(load(i32, host(memory, self.uniforms + position)))
+
+    def uniform_check(self) -> Any:
+        """All batches have the same uniforms: the driver looks once."""
+        position = self.taken // 4 - 1
+        if self.branchy or self.moved or position >= PAD // 8:
+            return None
+        return partial(self.checked.add, position)
+
+    def uniforms_address(self, value: Value, relative: bool, mask: Value) -> None:
+        written = mask[0]
+        if self.branchy:
+            here = self.stream.get()
+            base = -here if relative else self.uniforms
+            self.stream.set(select(written, value[0] - base, here))
+        else:
+            here = self.uniforms + self.taken
+            self.uniforms = select(written, value[0] + here if relative else value[0], here)
+            self.taken = 0
+            self.moved = True
+
+    def noted(self) -> Noted:
+        return self.requests.noted()
+
+    def recall(self, noted: Noted) -> None:
+        self.requests.recall(noted)
+
+    @cached_property
+    def requests(self) -> Requests:
+        """The texture units."""
+        from vc4lab.v3d.tmu.late_textures import sample_late
+        from vc4lab.v3d.tmu.sampler import direct_lookup, sample
+
+        kinds = self.key.textures
+
+        def look(
+            number: int, coordinates: list[Value], parameters: list[Value]
+        ) -> tuple[Value, ...]:
+            kind = kinds[number]
+            if kind is None:
+                lanes = [_word(value) for value in coordinates]
+                return (sample_late(self.context.late, lanes, parameters),)
+            descriptor = load(ptr, self.context.field_ptr("textures") + 8 * number)
+            shared = kinds.count(kind) > 1
+            words = [_word(value) for value in coordinates]
+            memory = self.context.memory  # here and not once for all: this may be in a branch
+            found = sample(kind, descriptor, memory, *words, shared=shared)
+            return found if isinstance(found, tuple) else (found,)
+
+        return Requests(
+            texture_numbers(self.program),
+            len(kinds),
+            sample=look,
+            lookup=lambda addresses: direct_lookup(self.context.memory, _word(addresses)),
+            take_uniform=self.take_parameter,
+            zero=lambda: const(i32x16, 0),
+        )
+
+    def take_parameter(self) -> Value | None:
+        """The texture unit takes a word of the stream; what it is if that is not known before."""
+        if None in self.key.textures:
+            word: Value = self.uniform()[0]
+            return word
+        if self.branchy:
+            self.stream.set(self.stream.get() + 4)
+        else:
+            self.taken += 4
+        return None
+
+    def tmu_write(self, unit: int, register: str, value: Value, mask: Value, site: int) -> None:
+        self.requests.write(unit, register, value, site)
+
+    def tmu_load(self, unit: int) -> Any:
+        return self.requests.load(unit)
+
+    def tmu_noswap(self, value: Value) -> None:
+        """Both units give the same results."""
+
+    def element_number(self) -> Value:
+        return iota(16)
+
+    def qpu_number(self) -> Value:
+        return splat(const(i32, 0))
+
+    def thread_switch(self, last: bool) -> None:
+        """One thread per batch: switching is invisible."""
+
+    def host_interrupt(self, value: Value, mask: Value) -> None:
+        place, asked = self.context.interrupts, any_((_word(value) != 0) & mask)
+        store(place, select(asked, const(i8, 1), load(i8, place)))
+
+    def loop_limit(self) -> None:
+        self.stopped.set(ENDLESS)
+
+    def left_program(self, target: Value) -> None:
+        self.stopped.set(LEFT)
+        self.context.left = target
+
+    def refuse(self, what: str) -> Any:
+        raise Unsupported("VTX-002", f"{what} in a vertex shader", self.site)
+
+
+class RowEnvironment(_VertexEnvironment):
+    """VPM rows as values: for straight-line programs whose setup words are constants."""
+
+    def __init__(self, context: Value, program: Program, rows: FetchedRows, key: VertexKey) -> None:
+        super().__init__(context, program, key)
+        self.rows = rows
+        self.window = RowWindow(len(rows), key.rows)
+        self.written: dict[int, Value] = {}
+
+    def vpm_setup(self, side: str, value: Value) -> None:
+        word = value[0].constant
+        if word is None:
+            raise NeedsCells
+        self.window.setup(side, int(word) & 0xFFFFFFFF, self.site)
+
+    def vpm_read(self) -> Value:
+        row = self.window.next_read()
+        return splat(const(i32, 0)) if row is None else self.rows[row]
+
+    def vpm_write(self, value: Value, mask: Value) -> None:
+        row = self.window.next_write()
+        if row is not None:
+            old = self.written.get(row, splat(const(i32, 0)))
+            self.written[row] = select(mask, _word(value), old)
+
+    def finish(self, target: Value, rows: int) -> None:
+        """Store the output rows; rows never written are 0."""
+        for row in unroll(rows):
+            store(target + row * ROW_BYTES, self.written.get(row, splat(const(i32, 0))), align=64)
+
+
+class CellEnvironment(_VertexEnvironment):
+    """VPM rows in memory, addressed at run time: for programs with branches, computed setups or
+    accesses other than whole rows.
+    """
+
+    def __init__(self, context: Value, program: Program, rows: FetchedRows, key: VertexKey) -> None:
+        super().__init__(context, program, key)
+        self.inputs = alloca(WINDOW_ROWS * ROW_BYTES)
+        self.outputs = alloca(WINDOW_ROWS * ROW_BYTES)
+        zero = splat(const(i32, 0))
+        for row in unroll(WINDOW_ROWS):
+            store(self.inputs + row * ROW_BYTES, rows[row] if row < len(rows) else zero)
+            store(self.outputs + row * ROW_BYTES, zero)
+        self.whole_rows = only_whole_rows(program)
+        self.reading = _Reading(*(var(i32, 0) for _ in range(5)))
+        self.write_setup, self.write_address = var(i32, WHOLE_ROWS), var(i32, 0)
+
+    def vpm_setup(self, side: str, value: Value) -> None:
+        word = value[0]
+        if word.constant is not None:
+            check_setup(int(word.constant) & 0xFFFFFFFF, self.site)
+        else:
+            refused = word.shr(30) != 0
+            self.stopped.set(select(refused, const(i32, REFUSED), self.stopped.get()))
+        if side == "read":
+            _take_read_setup(self.reading, word)
+        else:
+            self.write_setup.set(word)
+            self.write_address.set(first_address(word))
+
+    def vpm_read(self) -> Value:
+        reading = self.reading
+        asked = reading.left.get() != 0
+        word, address = reading.setup.get(), reading.address.get()
+        if self.whole_rows:
+            found = read_row(self.inputs, address)
+        else:
+            extension = self.key.unknowns["vpm_read_extension"]
+            found = call(reader(extension), self.inputs, word, address)
+        _advance_read(reading)
+        return select(splat(asked), found, splat(const(i32, 0)))
+
+    def vpm_write(self, value: Value, mask: Value) -> None:
+        word, address = self.write_setup.get(), self.write_address.get()
+        if self.whole_rows:
+            write_row(self.outputs, address, _word(value), mask)
+        else:
+            call(writer(), self.outputs, word, address, _word(value), mask_bits(mask))
+        self.write_address.set(next_address(word, address))
+
+    def finish(self, target: Value, rows: int) -> None:
+        """Copy the output rows."""
+        for row in unroll(rows):
+            store(target + row * ROW_BYTES, load(i32x16, self.outputs + row * ROW_BYTES))
+
+
+@dataclass
+class _Reading:
+    """The read setup in force and the one after it, as staged cells."""
+
+    setup: Any
+    address: Any
+    left: Any
+    next_setup: Any
+    next_left: Any
+
+
+@staged
+def _take_read_setup(reading: Any, word: Value) -> None:
+    """A setup is taken while at most one vector of the earlier ones is outstanding."""
+    number = word.shr(20) & 15
+    number = select(number == 0, const(i32, 16), number)
+    left = reading.left.get()
+    if left + reading.next_left.get() <= 1:
+        if left == 0:
+            reading.setup.set(word)
+            reading.address.set(first_address(word))
+            reading.left.set(number)
+        else:
+            reading.next_setup.set(word)
+            reading.next_left.set(number)
+
+
+@staged
+def _advance_read(reading: Any) -> None:
+    """One vector was read."""
+    left = reading.left.get()
+    if left > 1:
+        reading.left.set(left - 1)
+        reading.address.set(next_address(reading.setup.get(), reading.address.get()))
+    else:
+        following = reading.next_setup.get()
+        reading.setup.set(following)
+        reading.address.set(first_address(following))
+        reading.left.set(reading.next_left.get())
+        reading.next_left.set(0)
+
+
+def _word(value: Value) -> Value:
+    """A word as i32 lanes."""
+    return value if value.type is i32x16 else value.bitcast(i32x16)
+
+
+def shade_entry(key: VertexKey, program: Program, exact: bool, cells: bool) -> Any:
+    """What `vertex_driver.ENTRY` describes: hands the program for one batch to the driver."""
+    environment = CellEnvironment if cells else RowEnvironment
+    made: list[Any] = []
+
+    @kernel(args=BATCH_ARGS, returns=i32)
+    def batch(context: Value, target: Value) -> Value:
+        c: Any = VertexContext.at(context)
+        wild = var(mask16, False)
+        env = environment(context, program, FetchedRows(key, context), key)
+        env.wild = wild
+        made.append(env)
+        learned = program.targets
+        emit_program(program, env, exact=exact, settings=key.unknowns, learned=learned)
+        env.finish(target, key.rows)
+        c.stopped = env.stopped.get()
+        return mask_bits(wild.get())
+
+    def shade(context: Value, exact_entry: Value) -> Value:
+        function = address_of(batch)  # traced here: `made` has its environment from now on
+        numbers = table(i32, description(key, exact, made[-1].checked))
+        types = (ptr, ptr, ptr, ptr)
+        arguments = (context, exact_entry, function, numbers)
+        shared = imported(SHADE, i32, types)
+        status = call_pointer(shared, i32, types, *arguments, float_mode="keep")
+        assert status is not None
+        return status
+
+    return shade

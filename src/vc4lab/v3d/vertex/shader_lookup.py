@@ -1,0 +1,216 @@
+"""From a shader record in guest memory to a compiled vertex pipeline, natively.
+
+Python enters a pipeline once, under what it was compiled for: address and layout of its
+attributes. Every use compares the program's bytes with those that were compiled, because guest
+memory may have changed. Where things stand in a shader record: `records.shader`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vc4lab.bits import Bits
+from vc4lab.memory import BUS_PERIPHERALS, MEMORY_MASK, MEMORY_SIZE
+from vc4lab.memory.pointers import host
+from vc4lab.records.declarations import GlShaderState
+from vc4lab.records.shader import (
+    ATTRIBUTE_SIZE,
+    EXTENDED_STRIDES,
+    GL_FIXED_SIZE,
+    MAX_ATTRIBUTES,
+    AttributeRecord,
+    GlShaderRecord,
+    gl_record_size,
+)
+from vc4lab.simd import (
+    Struct,
+    Value,
+    any_,
+    const,
+    i1,
+    i8,
+    i16,
+    i32,
+    i64,
+    kernel,
+    load,
+    ptr,
+    select,
+    staged,
+    store,
+    vec,
+)
+from vc4lab.v3d.checks.addresses import ALIGNMENT, DIRECT, MIXED, PAGE_SHIFT
+from vc4lab.v3d.memory_uses import Use
+from vc4lab.v3d.vertex.context import VertexContext
+
+TAKEN = 1 << 63
+"""Set in the first word of every key: a word of 0 is a free slot."""
+
+SIZE_AT, SELECTED_AT, ROWS_AT, VERTEX_AT = 32, 40, 48, 56
+"""Bits of the first word of a key, above the code address: attribute bytes, arrays, rows per
+vertex, 1 for a vertex shader (0: coordinate shader)."""
+
+LARGEST_RECORD = gl_record_size(MAX_ATTRIBUTES, True)
+
+_BLOCK = vec(i64, 8)
+_BLOCK_BYTES = 64
+
+
+class ShaderEntry(Struct):
+    """A compiled pipeline; layout of the hash table."""
+
+    key = i64  # code address and SIZE_AT …
+    sizes = i64  # bytes - 1 of each array, one byte an array
+    offsets = i64  # its place in the VPM column
+    first = ptr  # entry points of the fast and of the exact build (0: not compiled)
+    exact = ptr
+    code = ptr  # copy of the program
+    code_bytes = i32
+    pitch = i32  # bytes of a batch of 16 vertices
+    reads_uniforms = i32
+
+
+class ShaderLookup(Struct):
+    """What a lookup works on; contexts of kernels that look up begin with it."""
+
+    memory = ptr
+    shaders = ptr  # ShaderEntry table
+    shader_mask = i32  # its size - 1, a power of two - 1
+    vertex = ptr  # the VertexContext that is filled in
+    pages = ptr  # `AddressCheck.pages`
+    ram_bytes = i64
+    instructions = i64  # of shaders: batches times the program's length, for `job_time`
+
+
+def field(record: Value, bits: Bits) -> Value:
+    """A field of a record at a host address, as i32: whole words or bytes, or bits of one byte."""
+    at, low = divmod(bits.lo, 8)
+    kind = {16: i16, 32: i32}.get(bits.width, i8)
+    value = load(kind, record + at)
+    if kind is i32:
+        return value
+    value = value.zext(i32)
+    return value if bits.width in (8, 16) else value.shr(low) & ((1 << bits.width) - 1)
+
+
+@staged
+def is_named(t: Any, address: Value, size: Value) -> Value:
+    """Whether Python has nothing to say about a range: `AddressCheck` knows its first page, under
+    the same kind of alias, and it ends inside the RAM. `size` is an i64."""
+    place = address & MEMORY_MASK
+    seen = load(i8, t.pages + place.shr(PAGE_SHIFT).zext(i64)).zext(i32)
+    same = (seen == DIRECT + 1) == (address.shr(30) == DIRECT)
+    inside = (place.zext(i64) + size).ule(t.ram_bytes) & (address.shr(24) != BUS_PERIPHERALS)
+    return (seen != 0) & (seen != MIXED) & same & inside
+
+
+@staged
+def arrays_named(t: Any, entry: Value, first: Value, last: Value) -> Value:
+    """`is_named` for the arrays of vertices `first` … `last` of a ShaderEntry."""
+    e: Any = ShaderEntry.at(entry)
+    v: Any = VertexContext.at(t.vertex)
+    bases, strides = v.field_ptr("bases"), v.field_ptr("strides")
+    known = const(i1, True)
+    k: Any
+    for k in range(MAX_ATTRIBUTES):
+        at = k.zext(i64)
+        if ((e.key.shr(SELECTED_AT) >> at) & 1) != 0:
+            stride = load(i32, strides + k * 4)
+            size = (e.sizes.shr(at * 8) & 0xFF) + 1
+            size = size + (last - first).zext(i64) * stride.zext(i64)
+            known = known & is_named(t, load(i32, bases + k * 4) + first * stride, size)
+    return known
+
+
+@staged
+def shader_slot(key: Value, sizes: Value, offsets: Value) -> Value:
+    """Where a key is looked for first, before masking; `slot` in `shader_table`."""
+    mixed = (key ^ (sizes * 31) ^ (offsets * 17)) * 0x61C8864680B583EB
+    return mixed.shr(40).trunc(i32)
+
+
+@staged
+def same_code(memory: Value, address: Value, copy: Value, size: Value) -> Value:
+    """Whether `size` bytes at a guest address are those of `copy`."""
+    place = host(memory, address)
+    same: Any = const(i1, True)
+    done: Any = const(i32, 0)
+    while (done + _BLOCK_BYTES <= size) & same:
+        same = not any_(load(_BLOCK, place + done) != load(_BLOCK, copy + done))
+        done = done + _BLOCK_BYTES
+    while (done < size) & same:
+        same = load(i64, place + done) == load(i64, copy + done)
+        done = done + 8
+    return same
+
+
+@staged
+def count_batches(t: Any, entry: Any, batches: Value) -> None:
+    """So many batches of vertices were shaded by a ShaderEntry."""
+    length = entry.code_bytes.shr(3).zext(i64)
+    t.instructions = t.instructions + batches.zext(i64) * length
+
+
+@kernel(args=(ptr, i32, i32, i32), returns=ptr)
+def gl_pipeline(context: Value, word: Value, rows: Value, vertex: Value) -> Value:
+    """The ShaderEntry for the record that `word` (record 64) names, 0 if Python has to look.
+
+    Fills uniforms, arrays and pitch of the VertexContext. `rows` counts the words of a shaded
+    vertex; `vertex` is 1 for the vertex shader, 0 for the coordinate shader.
+    """
+    t: Any = ShaderLookup.at(context)
+    extended = (word & GlShaderState.extended.mask) != 0
+    count: Any = word & GlShaderState.attributes.mask
+    if extended | (count == 0):
+        count = const(i32, MAX_ATTRIBUTES)
+    found = const(ptr, 0)
+    if (word & MEMORY_MASK) <= MEMORY_SIZE - LARGEST_RECORD:
+        record = host(t.memory, word & ~15)
+        is_vertex = vertex != 0
+        r = GlShaderRecord
+        code = select(is_vertex, field(record, r.vs_code), field(record, r.cs_code))
+        uniforms = select(is_vertex, field(record, r.vs_uniforms), field(record, r.cs_uniforms))
+        bits = select(is_vertex, field(record, r.vs_attributes), field(record, r.cs_attributes))
+        total = select(is_vertex, field(record, r.vs_size), field(record, r.cs_size))
+        v: Any = VertexContext.at(t.vertex)
+        v.uniforms = uniforms
+        bases, strides = v.field_ptr("bases"), v.field_ptr("strides")
+        sizes, offsets, selected = const(i64, 0), const(i64, 0), const(i32, 0)
+        k: Any
+        for k in range(count):
+            if ((bits >> k) & 1) != 0:
+                array = record + GL_FIXED_SIZE + k * ATTRIBUTE_SIZE
+                a = AttributeRecord
+                place = select(is_vertex, field(array, a.vs_offset), field(array, a.cs_offset))
+                shift = (k * 8).zext(i64)
+                sizes = sizes | (field(array, a.size_minus_1).zext(i64) << shift)
+                offsets = offsets | (place.zext(i64) << shift)
+                selected = selected | (const(i32, 1) << k)
+                stride = field(array, a.stride)
+                if extended:
+                    stride = stride | (load(i32, record + EXTENDED_STRIDES + k * 4) & ~0xFF)
+                store(bases + k * 4, field(array, a.address))
+                store(strides + k * 4, stride)
+        layout = (total << (SIZE_AT - 32)) | (selected << (SELECTED_AT - 32))
+        layout = layout | (rows << (ROWS_AT - 32)) | (vertex << (VERTEX_AT - 32)) | (1 << 31)
+        key = code.zext(i64) | (layout.zext(i64) << 32)
+        slot = shader_slot(key, sizes, offsets) & t.shader_mask
+        entry: Any = ShaderEntry.at(t.shaders + slot * ShaderEntry.size)
+        other = (entry.key != key) | (entry.sizes != sizes) | (entry.offsets != offsets)
+        while (entry.key != 0) & other:  # the table is never full
+            slot = (slot + 1) & t.shader_mask
+            entry = ShaderEntry.at(t.shaders + slot * ShaderEntry.size)
+            other = (entry.key != key) | (entry.sizes != sizes) | (entry.offsets != offsets)
+        record_at, one = word & ~15, const(i64, 1)
+        named = is_named(t, record_at, one) & is_named(t, code, one)
+        zero = ((record_at & MEMORY_MASK) == 0) | ((code & MEMORY_MASK) == 0)
+        aligned = (code & (ALIGNMENT[Use.CODE] - 1)) == 0
+        if entry.reads_uniforms != 0:
+            named = named & is_named(t, uniforms, one)
+            aligned = aligned & ((uniforms & (ALIGNMENT[Use.UNIFORMS] - 1)) == 0)
+        if (entry.key != 0) & named & aligned & (zero == const(i1, False)):
+            if same_code(t.memory, code, entry.code, entry.code_bytes):
+                v.pitch = entry.pitch
+                found = entry.pointer
+    return found

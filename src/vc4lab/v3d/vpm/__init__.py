@@ -1,0 +1,1 @@
+"""The vertex pipe memory and its access modes."""

@@ -1,0 +1,133 @@
+"""The vertex pipe memory as a vertex shader sees it: setup words and the rows of one batch.
+
+A batch has its own rows: attributes are read from row 0 of the input part, results written from
+row 0 of the output part (AG100-R pp. 53-57). Every known driver uses whole rows (horizontal, 32
+bit); programs with other accesses run on rows in memory (`access.py`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from vc4lab.bits import Bits, Layout
+from vc4lab.qpu.isa.encoding import LoadImmediate
+from vc4lab.qpu.isa.registers import Read, Write
+from vc4lab.qpu.run.environment import Unsupported
+from vc4lab.qpu.run.plan import plan
+
+if TYPE_CHECKING:
+    from vc4lab.qpu.program.program import Program
+
+WINDOW_ROWS = 64
+LANES = 16
+ROW_BYTES = 4 * LANES
+
+
+class GenericSetup(Layout, width=32):
+    """A generic VPM read or write setup (AG100-R Table 31 and 33)."""
+
+    address = Bits(7, 0)
+    size = Bits(9, 8, doc="0: 8 bit, 1: 16 bit, 2: 32 bit")
+    laned = Bits(10)
+    horizontal = Bits(11)
+    stride = Bits(17, 12, doc="0 = 64")
+    number = Bits(23, 20, doc="vectors to read, 0 = 16")
+    kind = Bits(31, 30, doc="0: generic block access")
+
+
+WHOLE_ROWS = 0x1A00
+"""Setup word of a fresh program: horizontal, 32 bit, row 0, stride 1."""
+
+
+class NeedsCells(Exception):  # noqa: N818 - a verdict: this program wants rows in memory
+    """A setup word is not a constant or does not ask for whole rows."""
+
+
+def check_setup(value: int, site: int) -> GenericSetup:
+    """The setup word if it is a generic access, else Unsupported is raised."""
+    setup = GenericSetup(value)
+    if setup.kind != 0:
+        raise Unsupported("VTX-002", f"VPM setup 0x{value:08x} starts a DMA or is reserved", site)
+    return setup
+
+
+def is_whole_rows(value: int) -> bool:
+    """Whether a setup word asks for whole rows (the reserved size 3 counts as 32 bit)."""
+    setup = GenericSetup(value)
+    return bool(setup.horizontal) and setup.size >= 2
+
+
+def only_whole_rows(program: Program) -> bool:
+    """Whether all setups of a program are immediates that ask for whole rows."""
+    for instruction in program.instructions:
+        addresses = {address for _, address in instruction.write_addresses()}
+        if Write.VPM_SETUP not in addresses:
+            continue
+        if not isinstance(instruction, LoadImmediate) or not is_whole_rows(instruction.lanes()[0]):
+            return False
+    return True
+
+
+class RowWindow:
+    """Row addresses while setups are constants: which row the next read or write touches.
+
+    A read setup is taken when at most one vector of the previous ones is outstanding, else
+    ignored, as measured on hardware.
+    """
+
+    def __init__(self, rows_in: int, rows_out: int) -> None:
+        self.rows_in = rows_in
+        self.rows_out = rows_out
+        self.queue: list[list[int]] = []  # [next row, stride, vectors left]
+        self.write_row = 0
+        self.write_stride = 1
+
+    def setup(self, side: str, value: int, site: int) -> None:
+        """A setup word written by the instruction at `site`."""
+        word = check_setup(value, site)
+        if not is_whole_rows(value):
+            raise NeedsCells
+        stride = int(word.stride) or WINDOW_ROWS
+        row = int(word.address) & (WINDOW_ROWS - 1)
+        if side == "write":
+            self.write_row, self.write_stride = row, stride
+        elif sum(entry[2] for entry in self.queue) <= 1:
+            self.queue.append([row, stride, int(word.number) or 16])
+
+    def next_read(self) -> int | None:
+        """Row of the next read; None when the input part has no such row."""
+        while self.queue and self.queue[0][2] == 0:
+            self.queue.pop(0)
+        if not self.queue:
+            return None
+        entry = self.queue[0]
+        row = entry[0]
+        entry[0] = (row + entry[1]) % WINDOW_ROWS
+        entry[2] -= 1
+        return row if row < self.rows_in else None
+
+    def next_write(self) -> int | None:
+        """Row of the next write; None when the output part has no such row."""
+        row = self.write_row
+        self.write_row = (row + self.write_stride) % WINDOW_ROWS
+        return row if row < self.rows_out else None
+
+
+def check_program(program: Program, rows_in: int, rows_out: int) -> list[tuple[str, str]]:
+    """What a straight-line shader's VPM accesses show at a glance: (diagnostic code, text).
+
+    Nothing is said of programs that access parts of rows.
+    """
+    if program.has_branches or not only_whole_rows(program):
+        return []
+    plans = [plan(word) for word in program.words]
+    ports = [(p.raddr_a, p.raddr_b) for p in plans if p.kind == "alu"]
+    reads = sum(both.count(Read.VPM) if program.reads_twice else Read.VPM in both for both in ports)
+    writes = sum(t.address == Write.VPM and t.is_write for p in plans for t in (p.add, p.mul))
+    found = []
+    if reads > rows_in:
+        found.append(("VTX-003", f"the shader reads {reads} rows of {rows_in} attribute words"))
+    if writes != rows_out:
+        code = "VTX-004" if writes < rows_out else "VTX-006"
+        found.append((code, f"the shader writes {writes} words, a vertex has {rows_out}"))
+    return found

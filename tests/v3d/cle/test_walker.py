@@ -1,0 +1,432 @@
+"""Binning lists run natively and in Python: the same tile lists, registers and messages."""
+
+from __future__ import annotations
+
+import random
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import pytest
+from tests.support.frames import RED, Frame, solid
+from tests.support.golden_lists import in_python
+from tests.support.jobs import BFC, CT0CA, CT0EA, nv_vertex, viewport
+
+from vc4lab.memory import MEMORY_SIZE
+from vc4lab.qpu.text.assembler import assemble
+from vc4lab.records.control import build
+from vc4lab.v3d.registers import BY_NAME
+from vc4lab.v3d.state.draw_input import MAX_LENGTH
+
+VERTICES = 200
+STRIDE = 28
+LIST_BYTES = 1 << 16
+
+
+def copies(words: int, extra: str = "") -> str:
+    """A vertex program that copies its attributes."""
+    text = f"ldi vr_setup, 0x{words << 20 | 0x1A00:x}\nldi vw_setup, 0x1a00\n"
+    return (
+        text
+        + "nop ; nop\n" * 3
+        + extra
+        + "mov vpm, vpm ; nop\n" * words
+        + "nop ; nop ; thrend\nnop\nnop"
+    )
+
+
+def vertex(rng: random.Random) -> bytes:
+    """Clip coordinates, screen position in 1/16 pixels, Zs, 1/Wc; some need clipping."""
+    x, y = rng.uniform(-1.4, 1.4), rng.uniform(-1.4, 1.4)
+    z, w = rng.uniform(-1.2, 1.2), rng.choice((1.0, 1.0, 0.5, 2.0))
+    screen = (int(x / w * 64 * 16), int(y / w * 64 * 16))
+    return struct.pack("<4fhhff", x, y, z, w, *screen, 0.5, 1 / w)
+
+
+@dataclass
+class Scene:
+    """A frame with vertices, indices and shaders; `python` counts draws that Python had to do."""
+
+    native: bool
+    seed: int = 1
+    frame: Frame = field(default_factory=Frame)
+    python: int = 0
+
+    def __post_init__(self) -> None:
+        rng = random.Random(self.seed)
+        job = self.frame.job
+        self.vertices = job.put(b"".join(vertex(rng) for _ in range(VERTICES)))
+        data = [rng.randrange(VERTICES) for _ in range(400)]
+        self.shorts = job.put(struct.pack("<400H", *data))
+        self.bytes = job.put(bytes(data))
+        self.fragment = job.program(solid(RED))
+        self.copy = job.program(copies(7))
+        self.vertex = job.program(copies(3))
+        stage = self.frame.v3d.binning
+        draw = stage.binner.draw
+
+        def counted(*arguments: object, **options: object) -> int:
+            self.python += 1
+            return draw(*arguments, **options)  # type: ignore[arg-type]
+
+        stage.binner.draw = counted  # type: ignore[method-assign]
+        if not self.native:
+            in_python(self.frame.v3d)
+
+    def record(self, coordinate: int, stride: int = STRIDE, flags: int = 5, base: int = 0) -> bytes:
+        """A GL shader record."""
+        data = struct.pack("<HBBII", flags, 0, 0, self.fragment, 0)
+        data += struct.pack("<HBBII", 0, 1, 12, self.vertex, 0)
+        data += struct.pack("<HBBII", 0, 1, STRIDE, coordinate, 0)
+        return data + struct.pack("<IBBBB", base or self.vertices, STRIDE - 1, stride, 0, 0)
+
+    def shader(self, coordinate: int, **options: int) -> bytes:
+        """A record 64 with a GL shader record."""
+        return build(
+            64, address=self.frame.job.put(self.record(coordinate, **options)), attributes=1
+        )
+
+    def indexed(self, mode: int, length: int, **fields: int) -> bytes:
+        """A record 32."""
+        kind = fields.get("index_type", 1)
+        values = {"index_type": kind, "address": self.shorts if kind else self.bytes}
+        return build(32, mode=mode, length=length, **(values | {"maximum_index": 0xFFFF} | fields))
+
+    def bin(self, body: bytes, memory: int = LIST_BYTES, start: int | None = None) -> None:
+        """Runs a binning list, supplying memory as long as the binner asks for it."""
+        job, v3d = self.frame.job, self.frame.v3d
+        columns, rows = job.tiles
+        self.lists = job.room(LIST_BYTES)
+        data = build(112, address=self.lists, memory_size=memory, tiles_x=columns, tiles_y=rows)
+        data += build(6) + viewport(job) + build(105, x=1024.0, y=1024.0)
+        data += body + build(4)
+        if start is None:
+            start = job.put(data)
+        else:
+            job.memory.write(start, data)
+        v3d.write(CT0CA, start)
+        v3d.write(CT0EA, (start + len(data)) & 0xFFFFFFFF)
+        for _ in range(20):
+            if v3d.binning.out_of_memory:
+                v3d.write(BY_NAME["BPOA"].offset, job.room(LIST_BYTES))
+                v3d.write(BY_NAME["BPOS"].offset, 4096)
+
+    def result(self) -> tuple[object, ...]:
+        """Everything a program can see."""
+        frame, binning = self.frame, self.frame.v3d.binning
+        memory = frame.job.memory.read(self.lists, frame.job.top - self.lists)
+        names = (BFC, *(BY_NAME[name].offset for name in ("CT0CS", "CT0CA", "BPCA", "BPCS", "PCS")))
+        registers = [frame.v3d.read(offset) for offset in names]
+        report = frame.reporter
+        errors = frame.v3d.read(BY_NAME["ERRSTAT"].offset)
+        return memory, registers, binning.binner.totals, report.items, report.counts, errors
+
+
+def both(run: Callable[[Scene], None], **options: int) -> Scene:
+    """Runs the same in Python and natively, compares, returns the native scene."""
+    golden, fast = (Scene(native, **options) for native in (False, True))
+    for scene in (golden, fast):
+        run(scene)
+    assert golden.result() == fast.result()
+    return fast
+
+
+def all_modes(scene: Scene) -> bytes:
+    """Draws of every mode with indices of every kind, and state between them."""
+    body = b""
+    for number, mode in enumerate((0, 1, 2, 3, 4, 5, 6) * 3):
+        length = 3 + 7 * number
+        body += build(97, flags=number) if number % 3 == 0 else build(1)
+        body += (
+            scene.indexed(mode, length, index_type=0),
+            scene.indexed(mode, length, address=scene.shorts + 2 * number),
+            build(33, mode=mode, length=length, first=number),
+        )[number % 3]
+    return body
+
+
+def test_every_kind_of_draw() -> None:
+    def run(scene: Scene) -> None:
+        body = scene.shader(scene.copy) + all_modes(scene)
+        scene.bin(body)
+        scene.first = scene.python  # type: ignore[attr-defined]
+        scene.bin(body)
+
+    fast = both(run)
+    assert fast.frame.v3d.binning.binner.totals["entries"] > 500
+    assert fast.python < 12, "modes and kinds of indices, once each"
+    assert fast.python == fast.first, "what is known is drawn natively"  # type: ignore[attr-defined]
+
+
+def test_ready_vertices() -> None:
+    def run(scene: Scene) -> None:
+        rng = random.Random(5)
+        job = scene.frame.job
+        data = [
+            nv_vertex(rng.randrange(-64, 64), rng.randrange(-64, 64), 0.5, 1.0) for _ in range(300)
+        ]
+        plain = scene.frame.nv_shader(solid(RED), b"".join(data))
+        clip = struct.pack("<BBBBIII", 0xD, STRIDE, 0, 0, scene.fragment, 0, scene.vertices)
+        body = plain + all_modes(scene) + build(65, address=job.put(clip)) + all_modes(scene)
+        scene.bin(body)
+        scene.bin(body)
+
+    assert both(run).python < 12
+
+
+def test_a_new_record_needs_no_python() -> None:
+    """Addresses, strides and uniforms may differ; only another program or layout is unknown."""
+
+    def run(scene: Scene) -> None:
+        draw = scene.indexed(4, 99)
+        body = b""
+        for number in range(5):
+            body += scene.shader(scene.copy, base=scene.vertices + STRIDE * number) + draw
+            body += scene.shader(scene.copy, stride=2 * STRIDE) + draw
+        other = scene.frame.job.program(copies(7))
+        scene.bin(body + scene.shader(other) + draw + scene.shader(scene.copy) + draw)
+
+    assert both(run).python == 2
+
+
+def test_changed_code() -> None:
+    """The same address, another program: with the same key, and back again."""
+    nothing, shifted = (
+        assemble(copies(7, extra)).bytes for extra in ("nop ; nop\n", "mov r0, vpm ; nop\n")
+    )
+    counts = []
+
+    def run(scene: Scene) -> None:
+        memory = scene.frame.job.memory
+        code = scene.frame.job.put(nothing, 8)
+        body = scene.shader(code) + scene.indexed(4, 99)
+        for program in (nothing, shifted, shifted, nothing):
+            memory.write(code, program)
+            scene.bin(body)
+            counts.append(scene.frame.v3d.binning.binner.counters)
+
+    fast = both(run)
+    assert fast.python == 3, "each change is noticed, nothing else"
+    assert counts[0] == counts[3] != counts[1] == counts[2]
+
+
+def test_special_floats() -> None:
+    def run(scene: Scene) -> None:
+        for number, word in enumerate((0x7F800000, 0xFFC00001, 0x7F7FFFFF, 1)):
+            scene.frame.job.memory.set_u32(scene.vertices + STRIDE * (7 * number + 1), word)
+        multiply = copies(7, "").replace(
+            "mov vpm, vpm ; nop\n", "fmul r0, vpm, 2.0\nmov vpm, r0 ; nop\n", 2
+        )
+        code = scene.frame.job.program(multiply)
+        for _ in range(3):
+            scene.bin(scene.shader(code) + scene.indexed(4, 300))
+
+    assert both(run).python <= 2, "the first draw, and one that needs the exact build"
+
+
+def test_memory_that_runs_out() -> None:
+    def run(scene: Scene) -> None:
+        body = scene.shader(scene.copy) + all_modes(scene)
+        scene.bin(body)
+        scene.bin(body, memory=2048)
+
+    fast = both(run)
+    assert fast.frame.reporter.has("CLE-028")
+
+
+@pytest.mark.parametrize("choice", ["stop", "skip"])
+def test_an_index_above_the_maximum(choice: str) -> None:
+    from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
+
+    def run(scene: Scene) -> None:
+        scene.bin(scene.shader(scene.copy) + scene.indexed(4, 99))
+        scene.bin(
+            scene.shader(scene.copy) + scene.indexed(4, 99, maximum_index=90) + all_modes(scene)
+        )
+
+    unknowns = DEFAULT_UNKNOWNS.with_(index_error=choice)
+    golden, fast = (Scene(native, frame=Frame(unknowns=unknowns)) for native in (False, True))
+    for scene in (golden, fast):
+        run(scene)
+    assert golden.result() == fast.result()
+    assert fast.frame.reporter.has("CLE-014")
+
+
+ODD_DRAWS = (
+    {"length": 0},
+    {"length": 1},
+    {"length": 0xFFFFFFFF},
+    {"length": MAX_LENGTH - 10},
+    {"length": 0x80000000},
+    {"mode": 7},
+    {"mode": 15},
+    {"index_type": 2},
+    {"index_type": 15},
+    {"address": MEMORY_SIZE - 3},
+    {"address": 0xFFFFFFFF, "index_type": 0},
+    {"address": 0x7E000000},
+)
+
+
+@pytest.mark.parametrize("fields", ODD_DRAWS)
+def test_absurd_draws(fields: dict[str, int]) -> None:
+    def run(scene: Scene) -> None:
+        draw = scene.indexed(4, 30)
+        odd = scene.indexed(**({"mode": 5, "length": 12} | fields))
+        scene.bin(scene.shader(scene.copy) + draw + odd + draw + odd)
+
+    both(run)
+
+
+@pytest.mark.parametrize(
+    ("first", "length"), [(0, 0x10000), (0xFFFF, 1), (0xFFF0, 15), (5, 0), (0xFFFFFFFF, 9)]
+)
+def test_arrays_at_the_limit(first: int, length: int) -> None:
+    def run(scene: Scene) -> None:
+        body = scene.shader(scene.copy, stride=0) + build(33, mode=4, length=9, first=0)
+        scene.bin(body + 3 * build(33, mode=4, length=length, first=first))
+
+    both(run)
+
+
+def test_draws_out_of_order() -> None:
+    """Before a shader, with a VG shader, after the flush, before record 6."""
+
+    def run(scene: Scene) -> None:
+        draw = scene.indexed(4, 30)
+        shader = scene.shader(scene.copy)
+        job = scene.frame.job
+        scene.bin(draw + shader + draw + scene.frame.vg_shader(solid(RED)) + draw)
+        scene.bin(shader + draw + build(4) + draw)
+        start = job.put(shader + draw + build(4))
+        scene.frame.v3d.write(CT0CA, start)
+        scene.frame.v3d.write(CT0EA, job.top)
+
+    fast = both(run)
+    assert {"CLE-038", "CLE-021"} <= set(fast.frame.reporter.counts)
+
+
+@pytest.mark.parametrize("left", range(0, 240, 9))
+def test_a_list_across_the_end_of_memory(left: int) -> None:
+    def run(scene: Scene) -> None:
+        body = scene.shader(scene.copy) + scene.indexed(4, 30)
+        scene.bin(body)
+        scene.bin(body * 4, start=MEMORY_SIZE - left)
+
+    both(run)
+
+
+@pytest.mark.parametrize("what", ["record", "code", "vertices"])
+def test_shaders_at_the_end_of_memory(what: str) -> None:
+    def run(scene: Scene) -> None:
+        memory = scene.frame.job.memory
+        code = assemble(copies(7)).bytes
+        address, base = scene.copy, scene.vertices
+        if what == "code":
+            address = MEMORY_SIZE - 40
+            memory.write(address, code)
+        if what == "vertices":
+            base = MEMORY_SIZE - 500
+        record = scene.record(address, base=base)
+        place = MEMORY_SIZE - 32 if what == "record" else scene.frame.job.put(record)
+        memory.write(place, record)
+        for _ in range(2):
+            scene.bin(build(64, address=place, attributes=1) + scene.indexed(4, 60))
+
+    both(run)
+
+
+@pytest.mark.parametrize("base", [0x7E20_0000, MEMORY_SIZE - 3000, 0xC000_0000, 0])
+def test_addresses_worth_a_message(base: int) -> None:
+    """A known program with arrays in the registers, across the end, by another alias."""
+
+    def run(scene: Scene) -> None:
+        draw = scene.indexed(4, 30)
+        there = base | scene.vertices if base == 0xC000_0000 else base
+        scene.bin(scene.shader(scene.copy) + draw)
+        scene.bin(scene.shader(scene.copy, base=there or scene.vertices) + draw * 2)
+
+    assert bool(both(run).frame.reporter.items) == bool(base)
+
+
+def test_long_lists() -> None:
+    """More records than one native call executes, and more vertices than a list may have."""
+
+    def run(scene: Scene) -> None:
+        draw = scene.indexed(4, 30)
+        scene.bin(scene.shader(scene.copy) + draw + build(1) * ((1 << 20) + 5) + draw)
+        huge = scene.indexed(4, (1 << 22) + 1, address=0x2000_0000)
+        scene.bin(scene.shader(scene.copy) + 6 * huge)
+
+    assert both(run).frame.reporter.has("VTX-001")
+
+
+def test_an_endless_list() -> None:
+    def run(scene: Scene) -> None:
+        job = scene.frame.job
+        body = scene.shader(scene.copy) + scene.indexed(4, 30)
+        scene.bin(body)
+        start = job.room(64)
+        job.memory.write(start, body * 2 + build(16, address=start))
+        scene.frame.v3d.write(CT0CA, start)
+        scene.frame.v3d.write(CT0EA, start + 4096)
+
+    assert both(run).frame.reporter.has("CLE-006")
+
+
+def test_extended_records_and_layouts() -> None:
+    """Strides of 26 bits, several arrays, selections that are not all of them."""
+
+    def run(scene: Scene) -> None:
+        rng = random.Random(3)
+        body = b""
+        for number in range(12):
+            count = 1 + number % 8
+            data = struct.pack("<HBBII", 5, 0, 0, scene.fragment, 0)
+            data += struct.pack("<HBBII", 0, 1, 12, scene.vertex, 0)
+            chosen = rng.randrange(1, 1 << count)
+            data += struct.pack("<HBBII", 0, chosen, STRIDE, scene.copy, 0)
+            for _ in range(8):
+                place, size = 4 * rng.randrange(7), 4 * rng.randrange(1, 8) - 1
+                data += struct.pack("<IBBBB", scene.vertices, size, rng.randrange(256), 0, place)
+            data += struct.pack("<8I", *(rng.randrange(1 << 12) & ~0xFF for _ in range(8)))
+            extended = number % 2
+            state = build(
+                64, address=scene.frame.job.put(data), attributes=count & 7, extended=extended
+            )
+            body += state + scene.indexed(4, 60)
+        for _ in range(2):
+            scene.bin(body)
+
+    assert both(run).python <= 12
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_lists(seed: int) -> None:
+    def run(scene: Scene) -> None:
+        rng = random.Random(seed)
+        other = scene.frame.job.program(copies(7))
+        shaders = [
+            scene.shader(scene.copy),
+            scene.shader(other, flags=1),
+            scene.shader(scene.copy, stride=4),
+        ]
+        for _ in range(3):
+            body = shaders[0]
+            for _ in range(60):
+                first, width = rng.randrange(160), rng.randrange(140)
+                data = rng.choice((
+                    rng.choice(shaders),
+                    scene.indexed(rng.randrange(8), rng.randrange(50), index_type=rng.randrange(2)),
+                    build(33, mode=rng.randrange(8), length=rng.randrange(40), first=first),
+                    build(99, line_width=rng.uniform(0, 9)),
+                    build(98, point_size=rng.uniform(0, 9)),
+                    build(102, left=rng.randrange(40), bottom=0, width=width, height=90),
+                    build(103, x=rng.randrange(2000), y=rng.randrange(2000)), build(1), build(2),
+                ))  # fmt: skip
+                if rng.random() < 0.02:
+                    data = bytes([rng.randrange(128)]) + data
+                body += data
+            scene.bin(body, memory=rng.choice((1024, LIST_BYTES)))
+
+    both(run, seed=seed)

@@ -1,0 +1,48 @@
+"""Native code for what Python does as well: compiled after some uses, or at once if it is known."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from vc4lab.diagnostics import Reporter
+from vc4lab.drm.kernel.hardware import run_job
+from vc4lab.drm.recorded.jobs import RecordedRun
+from vc4lab.v3d.core import V3D
+from vc4lab.v3d.draws import frame_draws
+from vc4lab.v3d.draws.patience import Patience
+from vc4lab.v3d.ptb import binner as ptb
+
+RUN = Path(__file__).parent.parent / "data" / "vc4-jobs" / "tri_arm64"
+
+
+def test_unknown_code_is_waited_for(monkeypatch):
+    monkeypatch.setattr(Patience, "uses", 2)
+    patience = Patience(lambda: False)
+    assert [patience.over() for _ in range(4)] == [False, False, True, True]
+
+
+def test_known_code_is_used_at_once(monkeypatch):
+    monkeypatch.setattr(Patience, "uses", 2)
+    assert Patience(lambda: True).over()
+
+
+def test_first_frames_are_the_same_with_and_without(monkeypatch):
+    """Two frames by Python, the third by native code: the same bytes each time."""
+    monkeypatch.setattr(ptb, "knows", lambda name: False)
+    monkeypatch.setattr(frame_draws, "_known", lambda: False)
+    monkeypatch.setattr(Patience, "uses", 2)
+    walks = []
+    native = ptb.native
+    monkeypatch.setattr(ptb, "native", lambda name: (walks.append(name), native(name))[1])
+    run = RecordedRun(RUN)
+    v3d = V3D(run.memory, Reporter(), threads=1)
+    pictures, walked = [], []
+    for _ in range(4):
+        walks.clear()
+        for job in run.jobs:
+            built = job.build(run.memory)
+            run_job(v3d, built)
+        pictures.append(bytes(run.memory.view(0, 1 << 24)))
+        walked.append("walk" in walks)
+    assert walked == [False, False, True, True]
+    assert pictures[0] == pictures[1] == pictures[2] == pictures[3]
