@@ -18,6 +18,21 @@ FLOORS = (
     {"drm", "soc"},
     {"cli", "examples", "pytest_plugin", "viewer"},
 )
+BLOCKS = (
+    {"registers", "register_unknowns", "unknowns", "events", "memory_uses", "job_time", "progress"}
+    | {"counters", "shader_interrupts"},
+    {"tmu", "vpm"},
+    {"state"},
+    {"tile_lists", "tlb", "checks"},
+    {"pse"},
+    {"fragment", "vertex", "user_programs"},
+    {"golden", "ptb"},
+    {"tiles"},
+    {"draws"},
+    {"cle"},
+    {"core", "list_registers", "program_registers", "status_registers", "register_owner", "waits"},
+)
+"""The blocks of v3d/, and the modules beside them, from the lowest on: as its README draws them."""
 LEVELS = {name: level for level, names in enumerate(FLOORS) for name in names}
 FREE = {"__init__", "__main__"}
 """The package itself, from which users import."""
@@ -112,3 +127,33 @@ def test_imports_make_no_circles() -> None:
 def test_no_opened_circle_is_still_listed() -> None:
     gone = {frozenset(circle) for circle in CIRCLES} - circles(graph())
     assert not gone
+
+
+def test_blocks_of_the_v3d_import_only_lower_ones() -> None:
+    levels = {name: level for level, names in enumerate(BLOCKS) for name in names}
+    found = {module: targets for module, targets in graph().items() if module.startswith("v3d.")}
+    assert {module.split(".")[1] for module in found} == set(levels)
+    upward = {
+        f"{module} -> {target}"
+        for module, targets in found.items()
+        for target in targets
+        if target.startswith("v3d.") and not target.endswith(".unknowns")
+        for one, other in [(module.split(".")[1], target.split(".")[1])]
+        if one != other and levels[other] >= levels[one]
+        if not levels[one] == levels[other] in (0, len(BLOCKS) - 1)
+    }
+    assert not upward
+
+
+def test_folders_of_the_v3d_and_the_qpu_stay_small() -> None:
+    folders = [
+        folder
+        for name in ("v3d", "qpu")
+        for folder in (SOURCES / name, *(SOURCES / name).rglob("*"))
+        if folder.is_dir() and folder.name != "__pycache__"
+    ]
+    sizes = {
+        str(folder.relative_to(SOURCES)): len({*folder.glob("*.py")} - {folder / "__init__.py"})
+        for folder in folders
+    }
+    assert not {name: size for name, size in sizes.items() if size > 15}

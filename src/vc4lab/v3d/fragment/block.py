@@ -52,7 +52,7 @@ from vc4lab.v3d.state.tile_context import (
     FragmentQueue,
 )
 from vc4lab.v3d.state.tile_layout import LANE_X, LANE_Y, Z_MAX
-from vc4lab.v3d.tlb.block import any_lane, flags_word
+from vc4lab.v3d.tlb.samples import any_lane, flags_word
 
 _NAN = 0x7FC00000
 

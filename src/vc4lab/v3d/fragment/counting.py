@@ -14,8 +14,8 @@ from vc4lab.v3d.fragment.shader import BlockInputs, DrawConstants, FragmentEnvir
 from vc4lab.v3d.pse.coverage import quads_of
 from vc4lab.v3d.state.tile_context import COUNTERS
 from vc4lab.v3d.state.tile_layout import SAMPLE_BYTES
-from vc4lab.v3d.tlb import block as tlb
-from vc4lab.v3d.tlb.block import any_lane
+from vc4lab.v3d.tlb.samples import any_lane
+from vc4lab.v3d.tlb.stencil import stencil_matches
 
 
 def quads(lanes: Value) -> Value:
@@ -73,8 +73,7 @@ class CountingEnvironment(FragmentEnvironment):
             places = [self.inputs.zs + SAMPLE_BYTES * k for k in range(len(before))]
             matched = any_lane(
                 [
-                    tlb.stencil_matches(self.stencil, self.reverse.get(), self.layout, place)
-                    & lanes
+                    stencil_matches(self.stencil, self.reverse.get(), self.layout, place) & lanes
                     for place, lanes in zip(places, before, strict=True)
                 ]
             )

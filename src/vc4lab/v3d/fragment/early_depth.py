@@ -17,7 +17,9 @@ from vc4lab.qpu.run.plan import plan
 from vc4lab.records.codes import Compare
 from vc4lab.simd import Value, any_
 from vc4lab.v3d.state.tile_layout import SAMPLE_BYTES
-from vc4lab.v3d.tlb import block as tlb
+from vc4lab.v3d.tlb.compare import compare
+from vc4lab.v3d.tlb.depth import sample_depth
+from vc4lab.v3d.tlb.samples import any_lane
 
 if TYPE_CHECKING:
     from vc4lab.qpu.program.program import Program
@@ -169,7 +171,7 @@ def may_pass(
     """Whether one of the lanes that `flags` has for each sample passes the test just now (i1)."""
     seen = []
     for number, lanes in enumerate(flags):
-        depth = tlb.sample_depth(z, steps[number]) if steps else z
+        depth = sample_depth(z, steps[number]) if steps else z
         old = key.layout.load_block(zs + SAMPLE_BYTES * number).shr(8)
-        seen.append(lanes & tlb.compare(key.depth_function, depth, old))
-    return any_(tlb.any_lane(seen))
+        seen.append(lanes & compare(key.depth_function, depth, old))
+    return any_(any_lane(seen))

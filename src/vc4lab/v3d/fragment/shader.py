@@ -35,7 +35,9 @@ from vc4lab.simd import (
 from vc4lab.v3d.fragment.accesses import ColourAccesses, StagedColourAccesses
 from vc4lab.v3d.state.tile_context import STATUS_ENDLESS, STATUS_LEFT, FragmentKey
 from vc4lab.v3d.state.tile_layout import PLANE_BYTES, SAMPLE_BYTES
-from vc4lab.v3d.tlb import block as tlb
+from vc4lab.v3d.tlb.depth import DepthTest, sample_depth, z_test
+from vc4lab.v3d.tlb.samples import colour_write, flags_word, sample_masks
+from vc4lab.v3d.tlb.stencil import STENCIL_CELLS, StencilState
 from vc4lab.v3d.tmu.late_textures import sample_late
 from vc4lab.v3d.tmu.requests import Requests, texture_numbers
 from vc4lab.v3d.tmu.sampler import direct_lookup, sample
@@ -151,7 +153,7 @@ class FragmentEnvironment(Environment):
         if tested_first and writes(constants.program, Write.FLAGS):
             self.asked = [var(mask16, mask) for mask in inputs.flags]
         self.reverse = var(i1, inputs.reverse)
-        self.stencil: tlb.StencilState | None = None
+        self.stencil: StencilState | None = None
         counted = StagedColourAccesses if self._counts_while_running() else ColourAccesses
         self.accesses: Any = counted(self.layout)
         self._uniforms_read = 0
@@ -168,7 +170,7 @@ class FragmentEnvironment(Environment):
             zero=lambda: const(i32x16, 0),
         )
         if writes(constants.program, Write.TLB_STENCIL_SETUP):
-            self.stencil = tlb.StencilState(*(var(i32, 0) for _ in tlb.STENCIL_CELLS))
+            self.stencil = StencilState(*(var(i32, 0) for _ in STENCIL_CELLS))
 
     def _counts_while_running(self) -> bool:
         several = self.layout.samples * self.layout.words > 1
@@ -241,7 +243,7 @@ class FragmentEnvironment(Environment):
         return const(i32x16, 0)
 
     def ms_flags(self) -> Value:
-        word = tlb.flags_word([cell.get() for cell in self.asked])
+        word = flags_word([cell.get() for cell in self.asked])
         return word & 1 if self._one_flag else word
 
     def rev_flag(self) -> Value:
@@ -250,7 +252,7 @@ class FragmentEnvironment(Environment):
     def set_ms_flags(self, value: Value, mask: Value) -> None:
         if self.constants.key.unknowns["ms_flags_write"] == "nothing":
             return
-        masks = tlb.sample_masks(value & 1 if self._one_flag else value, self.layout.samples)
+        masks = sample_masks(value & 1 if self._one_flag else value, self.layout.samples)
         for cell, new in zip(self.asked, masks, strict=True):
             cell.set(select(mask, new, cell.get()))
 
@@ -293,13 +295,13 @@ class FragmentEnvironment(Environment):
 
     def tlb_z(self, value: Value, mask: Value) -> None:
         key = self.constants.key
-        test = tlb.DepthTest(self.layout, key.depth_function, key.z_update)
+        test = DepthTest(self.layout, key.depth_function, key.z_update)
         fits = value.text == self.inputs.z.text  # the depth as it came
         for number, cell in enumerate(self.asked):
             flags = cell.get()
             step = self.inputs.z_steps[number] if self.inputs.z_steps else None
-            depth = value if fits and step is None else tlb.sample_depth(value, step)
-            passed = tlb.z_test(
+            depth = value if fits and step is None else sample_depth(value, step)
+            passed = z_test(
                 test, self.stencil, self.reverse.get(), self.inputs.zs + SAMPLE_BYTES * number,
                 depth, flags & mask,
             )  # fmt: skip
@@ -317,7 +319,7 @@ class FragmentEnvironment(Environment):
         if sample is None:
             for number, cell in enumerate(self.flags):
                 place = base + SAMPLE_BYTES * number
-                tlb.colour_write(self.layout, place, value, cell.get() & mask)
+                colour_write(self.layout, place, value, cell.get() & mask)
             return
         flags = [cell.get() for cell in self.flags]
         if isinstance(sample, int):
@@ -326,7 +328,7 @@ class FragmentEnvironment(Environment):
             active = const(mask16, 0)
             for number, lanes in enumerate(flags):
                 active = active | (lanes & splat(sample == number))
-        tlb.colour_write(self.layout, base + sample * SAMPLE_BYTES, value, active & mask)
+        colour_write(self.layout, base + sample * SAMPLE_BYTES, value, active & mask)
 
     def tlb_colour_load(self) -> Value:
         sample, word = self.accesses.load()
@@ -338,7 +340,7 @@ class FragmentEnvironment(Environment):
             return
         for number, cell in enumerate(self.flags):
             place = self.inputs.mask + SAMPLE_BYTES * number
-            tlb.colour_write(self.layout, place, value & 255, cell.get() & mask)
+            colour_write(self.layout, place, value & 255, cell.get() & mask)
 
     def tlb_alpha_load(self) -> Value:
         if not self.constants.key.vg_mask:

@@ -34,7 +34,7 @@ from vc4lab.v3d.golden.tlb import (
     TileAccess,
 )
 from vc4lab.v3d.state.tile_context import DrawParams, TileContext
-from vc4lab.v3d.tlb.block import ALL_SAMPLES
+from vc4lab.v3d.tlb.samples import ALL_SAMPLES
 from vc4lab.v3d.tmu.kernels import lookup_at, sample_many
 from vc4lab.v3d.tmu.late_textures import late_textures_at
 from vc4lab.v3d.tmu.requests import Requests

@@ -22,7 +22,7 @@ from vc4lab.v3d.state.tile_context import (
     FragmentQueue,
     TileContext,
 )
-from vc4lab.v3d.tlb.block import DepthTest
+from vc4lab.v3d.tlb.depth import DepthTest
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -30,7 +30,9 @@ from vc4lab.v3d.state.tile_context import (
     TileContext,
 )
 from vc4lab.v3d.state.tile_layout import PLANE_BYTES, SAMPLE_BYTES, TileLayout
-from vc4lab.v3d.tlb import block as tlb
+from vc4lab.v3d.tlb.depth import DepthTest, sample_depth, z_test
+from vc4lab.v3d.tlb.samples import any_lane, colour_write, flags_word, sample_masks
+from vc4lab.v3d.tlb.stencil import STENCIL_CELLS, StencilState, stencil_matches
 
 WRITE_Z, WRITE_COLOUR, WRITE_MASK, WRITE_STENCIL, WRITE_FLAGS, WRITE_REVERSE = range(6)
 LOAD_COLOUR, LOAD_MASK, LOAD_COVERAGE = range(6, 9)
@@ -61,7 +63,7 @@ class TileAccess(Struct):
 class Accesses:
     """What `tile_accesses` is compiled for."""
 
-    test: tlb.DepthTest
+    test: DepthTest
     counting: bool
     vg_mask: bool
     coverage: FragmentKey | None
@@ -140,13 +142,13 @@ def _lane_mask(pointer: Value) -> Value:
 
 
 def _flags(batch: Any, layout: TileLayout, name: str = "flags") -> list[Value]:
-    return tlb.sample_masks(load(i32x16, batch.field_ptr(name)), layout.samples)
+    return sample_masks(load(i32x16, batch.field_ptr(name)), layout.samples)
 
 
-def _stencil_cells(batch: Any) -> tlb.StencilState:
+def _stencil_cells(batch: Any) -> StencilState:
     place = batch.field_ptr("stencil")
-    count = len(tlb.STENCIL_CELLS)
-    return tlb.StencilState(*(var(i32, load(i32, place + 4 * k)) for k in range(count)))
+    count = len(STENCIL_CELLS)
+    return StencilState(*(var(i32, load(i32, place + 4 * k)) for k in range(count)))
 
 
 def _z(parts: Accesses, context: Any, batch: Any, values: Value, masks: Value) -> None:
@@ -163,34 +165,32 @@ def _z(parts: Accesses, context: Any, batch: Any, values: Value, masks: Value) -
         taking.append(flags & wanted)
         if parts.counting:
             cells = _stencil_cells(batch)
-            lanes = tlb.stencil_matches(cells, reverse, test.layout, place)
+            lanes = stencil_matches(cells, reverse, test.layout, place)
             matched.append(lanes & flags & wanted)
-        passed = tlb.z_test(
-            test, _stencil_cells(batch), reverse, place, tlb.sample_depth(z, step), flags & wanted
+        passed = z_test(
+            test, _stencil_cells(batch), reverse, place, sample_depth(z, step), flags & wanted
         )
         left.append(passed | (flags & ~wanted))
         drawn.append(passed | (before[number] & ~wanted))
-    store(batch.field_ptr("asked"), tlb.flags_word(left))
-    store(batch.field_ptr("flags"), tlb.flags_word(drawn))
+    store(batch.field_ptr("asked"), flags_word(left))
+    store(batch.field_ptr("flags"), flags_word(drawn))
     if parts.counting:
         from vc4lab.v3d.fragment.counting import count_depth
 
-        count_depth(
-            context, tlb.any_lane(taking), tlb.any_lane(matched), tlb.any_lane(left) & wanted
-        )
+        count_depth(context, any_lane(taking), any_lane(matched), any_lane(left) & wanted)
 
 
 def _stencil(batch: Any, word: Value) -> None:
     state = _stencil_cells(batch)
     state.setup(word)
-    for k, name in enumerate(tlb.STENCIL_CELLS):
+    for k, name in enumerate(STENCIL_CELLS):
         store(batch.field_ptr("stencil") + 4 * k, getattr(state, name).get())
 
 
 @staged
 def _set_flags(layout: Any, batch: Any, only_asked: Value, values: Value, masks: Value) -> None:
     place = batch.field_ptr("asked")
-    word = tlb.flags_word(tlb.sample_masks(load(i32x16, values), layout.samples))
+    word = flags_word(sample_masks(load(i32x16, values), layout.samples))
     word = select(_lane_mask(masks), word, load(i32x16, place))
     store(place, word)
     if only_asked == 0:
@@ -206,15 +206,15 @@ def _colour(
     if parts.counting:
         from vc4lab.v3d.fragment.counting import count_colour
 
-        count_colour(context, batch.valid, tlb.any_lane(_flags(batch, layout)) & wanted)
+        count_colour(context, batch.valid, any_lane(_flags(batch, layout)) & wanted)
     for number, flags in enumerate(_flags(batch, layout)):
         chosen = splat((sample == number) | (sample == ALL))
         place = colour + SAMPLE_BYTES * number
-        tlb.colour_write(layout, place, load(i32x16, values), flags & wanted & chosen)
+        colour_write(layout, place, load(i32x16, values), flags & wanted & chosen)
 
 
 def _mask(parts: Accesses, context: Any, batch: Any, values: Value, masks: Value) -> None:
     layout, words = parts.test.layout, load(i32x16, values) & 255
     for number, flags in enumerate(_flags(batch, layout)):
         place = _place(context, batch, "mask") + SAMPLE_BYTES * number
-        tlb.colour_write(layout, place, words, flags & _lane_mask(masks))
+        colour_write(layout, place, words, flags & _lane_mask(masks))

@@ -38,9 +38,10 @@ from vc4lab.simd.trace import current
 from vc4lab.simd.vector import scale_round
 from vc4lab.v3d.tmu.coordinates import fixed_coordinate, wrap_index
 from vc4lab.v3d.tmu.cube_map import Direction
+from vc4lab.v3d.tmu.etc1 import unpack_etc1
 from vc4lab.v3d.tmu.half_filter import blend_half_pairs, blend_halves
 from vc4lab.v3d.tmu.state import LevelLayout, MipMode, TextureKind
-from vc4lab.v3d.tmu.texel_codecs import unpack, unpack_etc1, unpack_yuyv
+from vc4lab.v3d.tmu.texel_codecs import unpack, unpack_yuyv
 from vc4lab.v3d.tmu.utile_block import Spread, UtileBlock, prefetch_below
 
 _i16x32 = vec(i16, 32)

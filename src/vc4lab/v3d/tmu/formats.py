@@ -51,6 +51,7 @@ class TextureFormat:
 
 
 _T = TextureType
+
 FORMATS: dict[int, TextureFormat] = {
     row.type: row
     for row in (
@@ -136,32 +137,3 @@ def decode_yuyv(pair: int, odd: int, order: str) -> int:
     """Texel 0 or 1 of a 32-bit pair Y0, U, Y1, V; `order` names bytes 0 to 2 of the word."""
     parts = {"y": pair >> (16 if odd else 0) & 255, "u": pair >> 8 & 255, "v": pair >> 24}
     return pack_rgba(*(parts[letter] for letter in order))
-
-
-#: ETC1 intensity modifiers (a, b) by table number.
-ETC1_MODIFIERS = (
-    (2, 8), (5, 17), (9, 29), (13, 42), (18, 60), (24, 80), (33, 106), (47, 183),
-)  # fmt: skip
-
-
-def decode_etc1(block: int, x: int, y: int) -> int:
-    """Texel (x, y), both 0..3, of an ETC1 block; ``block`` is the big-endian 64-bit word."""
-    flip, differential = block >> 32 & 1, block >> 33 & 1
-    second = y >> 1 if flip else x >> 1
-    colour = []
-    for channel in range(3):
-        byte = block >> (56 - 8 * channel) & 255
-        if differential:
-            five = byte >> 3
-            if second:
-                delta = byte & 7
-                five = (five + (delta - 8 if delta & 4 else delta)) & 31
-            colour.append(five << 3 | five >> 2)
-        else:
-            colour.append((byte & 15 if second else byte >> 4) * 17)
-    table = block >> (34 if second else 37) & 7
-    pixel = 4 * x + y
-    negative, large = block >> (16 + pixel) & 1, block >> pixel & 1
-    modifier = ETC1_MODIFIERS[table][large] * (-1 if negative else 1)
-    red, green, blue = (min(max(value + modifier, 0), 255) for value in colour)
-    return pack_rgba(red, green, blue)

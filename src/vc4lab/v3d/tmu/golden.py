@@ -17,7 +17,8 @@ from fractions import Fraction
 from vc4lab.images.tiling import TILE_BYTES, UTILE_BYTES, Tiling
 from vc4lab.images.tiling import texel_bit_address as bit_address
 from vc4lab.records.texture import TextureType, Wrap
-from vc4lab.v3d.tmu.formats import DECODERS, decode_etc1, decode_yuyv
+from vc4lab.v3d.tmu.etc1 import decode_etc1
+from vc4lab.v3d.tmu.formats import DECODERS, decode_yuyv
 from vc4lab.v3d.tmu.state import (
     LevelLayout,
     MipMode,
