@@ -14,7 +14,7 @@ from vc4lab.qpu.run import wide
 from vc4lab.qpu.run.environment import UNCOMPILED_BUDGET
 from vc4lab.qpu.text.assembler import assemble
 from vc4lab.records.control import build
-from vc4lab.v3d.draws import preparation as draws
+from vc4lab.v3d.draws import pipelines
 from vc4lab.v3d.golden import queue as interpreted_queue
 from vc4lab.v3d.vertex import jobs as vertices
 
@@ -141,7 +141,7 @@ def test_a_long_fragment_shader_is_interpreted() -> None:
 
 def test_more_ways_than_are_worth_compiling(monkeypatch: pytest.MonkeyPatch) -> None:
     """The interpreter needs to learn nothing but code."""
-    for room in (draws, vertices):
+    for room in (pipelines, vertices):
         monkeypatch.setattr(room, "MOST_WAYS", 2)
     test_a_table_after_the_end("jit", 2)
 

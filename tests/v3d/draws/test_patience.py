@@ -7,10 +7,10 @@ from pathlib import Path
 from vc4lab.diagnostics import Reporter
 from vc4lab.drm.kernel.hardware import run_job
 from vc4lab.drm.recorded.jobs import RecordedRun
+from vc4lab.v3d.cle import walk
 from vc4lab.v3d.core import V3D
 from vc4lab.v3d.draws import frame_draws
 from vc4lab.v3d.draws.patience import Patience
-from vc4lab.v3d.ptb import binner as ptb
 
 RUN = Path(__file__).parent.parent / "data" / "vc4-jobs" / "tri_arm64"
 
@@ -28,12 +28,12 @@ def test_known_code_is_used_at_once(monkeypatch):
 
 def test_first_frames_are_the_same_with_and_without(monkeypatch):
     """Two frames by Python, the third by native code: the same bytes each time."""
-    monkeypatch.setattr(ptb, "knows", lambda name: False)
+    monkeypatch.setattr(walk, "is_known", lambda **_module: False)
     monkeypatch.setattr(frame_draws, "_known", lambda: False)
     monkeypatch.setattr(Patience, "uses", 2)
     walks = []
-    native = ptb.native
-    monkeypatch.setattr(ptb, "native", lambda name: (walks.append(name), native(name))[1])
+    native = walk._native
+    monkeypatch.setattr(walk, "_native", lambda: (walks.append("walk"), native())[1])
     run = RecordedRun(RUN)
     v3d = V3D(run.memory, Reporter(), threads=1)
     pictures, walked = [], []
