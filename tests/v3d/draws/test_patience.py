@@ -12,7 +12,7 @@ from vc4lab.v3d.core import V3D
 from vc4lab.v3d.draws import frame_draws
 from vc4lab.v3d.draws.patience import Patience
 
-RUN = Path(__file__).parent.parent / "data" / "vc4-jobs" / "tri_arm64"
+RUN = Path(__file__).parents[2] / "data" / "vc4-jobs" / "tri_arm64"
 
 
 def test_unknown_code_is_waited_for(monkeypatch):
