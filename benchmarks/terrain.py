@@ -1,8 +1,8 @@
 """Terrain: 400 000 vertices a frame in 50 jobs, through the registers, and what Python costs in it.
 
 Each job loads the frame, bins and draws one patch of a height field with a GL shader, and stores
-it: the way a driver submits that runs out of space for commands. Python's share is the time outside
-of native calls.
+it: the way a driver submits that runs out of space for commands. Python's share is the CPU time
+outside of native calls.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import Any
 
 from tests.support.jobs import CT0CA, CT0EA, CT1CA, CT1EA, Job, viewport
 
+from benchmarks._python_time import PythonTime
 from benchmarks.geometry import transform_shader
 from vc4lab.diagnostics import Reporter
 from vc4lab.records.control import build
-from vc4lab.simd import NativeFunction
 from vc4lab.v3d.core import V3D
 
 JOBS = 50
@@ -120,38 +120,30 @@ class Terrain:
             self.submit(number)
 
 
-class _NativeTime:
-    """Seconds spent in native calls while it is entered."""
-
-    def __enter__(self) -> _NativeTime:
-        self.seconds = 0.0
-        self._call = original = NativeFunction.__call__
-
-        def timed(function: NativeFunction, *arguments: Any) -> Any:
-            start = time.perf_counter()
-            result = original(function, *arguments)
-            self.seconds += time.perf_counter() - start
-            return result
-
-        NativeFunction.__call__ = timed  # type: ignore[method-assign]
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        NativeFunction.__call__ = self._call  # type: ignore[method-assign]
-
-
-def measure(terrain: Terrain) -> tuple[float, float]:
-    """Milliseconds of a frame on one core, and of those Python's; the best of each job counts."""
-    whole, python = [math.inf] * JOBS, [math.inf] * JOBS
+def frame_time(terrain: Terrain) -> float:
+    """Milliseconds of a frame on one core; the best of each job counts."""
+    best = [math.inf] * JOBS
     for _ in range(FRAMES):
         for number in range(JOBS):
-            with _NativeTime() as native:
-                start = time.perf_counter()
+            start = time.perf_counter()
+            terrain.submit(number)
+            best[number] = min(best[number], time.perf_counter() - start)
+    return 1000 * sum(best)
+
+
+def python_time() -> float:
+    """Of those Python's, of a V3D that is watched."""
+    best = [math.inf] * JOBS
+    with PythonTime().watching() as watch:
+        terrain = Terrain()
+        for _ in range(3):
+            terrain.frame()
+        for _ in range(FRAMES):
+            for number in range(JOBS):
+                start = watch.nanoseconds()[0]
                 terrain.submit(number)
-                seconds = time.perf_counter() - start
-            whole[number] = min(whole[number], seconds)
-            python[number] = min(python[number], seconds - native.seconds)
-    return 1000 * sum(whole), 1000 * sum(python)
+                best[number] = min(best[number], watch.nanoseconds()[0] - start)
+    return sum(best) / 1e6
 
 
 def run() -> list[dict[str, Any]]:
@@ -159,7 +151,8 @@ def run() -> list[dict[str, Any]]:
     terrain = Terrain()
     for _ in range(3):
         terrain.frame()
-    whole, python = measure(terrain)
+    whole = frame_time(terrain)
+    python = python_time()
     name = f"terrain, {JOBS * COLUMNS * ROWS // 1000} k vertices in {JOBS} jobs"
     return [
         {"name": f"{name}, one core", "value": whole, "unit": "ms/frame"},
