@@ -122,11 +122,18 @@ class Block:
     OFFSET: ClassVar[int] = 0
     SIZE: ClassVar[int] = 0x1000
     registers: ClassVar[dict[str, Register]] = {}
+    _declared: ClassVar[dict[int, tuple[str, Register]]] = {}
+    """What `register_at` finds; it is asked at each frame while a program polls."""
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         own = {name: value for name, value in vars(cls).items() if isinstance(value, Register)}
         cls.registers = {**cls.registers, **own}
+        cls._declared = {}
+        for name, declared in cls.registers.items():
+            for row, offset in enumerate(declared.offsets()):
+                text = f"{name}[{row}]" if declared.count > 1 else name
+                cls._declared.setdefault(offset, (text, declared))
         for name in vars(cls):
             kind, _, register = name.removeprefix("on_").partition("_")
             if name.startswith(("on_read_", "on_write_")) and register not in cls.registers:
@@ -210,11 +217,7 @@ class Block:
 
     def register_at(self, offset: int) -> tuple[str, Register] | None:
         """Name (with index for a row) and declaration of the register at `offset`, if any."""
-        for name, register in self.registers.items():
-            if offset in register.offsets():
-                row = f"[{(offset - register.offset) // register.stride}]"
-                return name + (row if register.count > 1 else ""), register
-        return None
+        return self._declared.get(offset)
 
 
 def _nothing(value: int = 0) -> int:
