@@ -7,11 +7,12 @@ import io
 import os
 import sys
 from importlib import import_module
-from importlib.util import find_spec
 from typing import NoReturn
 
+import click
 import typer
 import typer.core
+import typer.main
 
 from vc4lab.cli.exit_codes import ExitCode, table
 
@@ -32,8 +33,38 @@ COMMANDS = (
 typer.core.HAS_RICH = False
 """Else typer escapes the brackets of defaults for Rich, which does not print this help."""
 
+
+class _Commands(typer.core.TyperGroup):
+    """Imports a command when it is asked for: starting one costs nothing of the others."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name in COMMANDS and cmd_name not in self.commands:
+            self.commands[cmd_name] = _command(cmd_name)
+        return super().get_command(ctx, cmd_name)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in COMMANDS:
+            for name in COMMANDS:  # one of them may have been meant
+                self.get_command(ctx, name)
+        return super().resolve_command(ctx, args)
+
+
+def _command(name: str) -> click.Command:
+    module = import_module(f"vc4lab.cli.{name}")
+    alone = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+    special = getattr(module, "COMMAND", None)
+    alone.command(name, cls=special, epilog=table())(getattr(module, name))
+    return typer.main.get_command(alone)
+
+
 app = typer.Typer(
     name="vc4lab",
+    cls=_Commands,
     help="The Raspberry Pi's GPU, VideoCore IV V3D, as software.",
     epilog=table(),
     no_args_is_help=True,
@@ -52,18 +83,6 @@ def _options(
 
         typer.echo(f"vc4lab {__version__}")
         raise typer.Exit
-
-
-def _register() -> None:
-    for name in COMMANDS:
-        module = f"vc4lab.cli.{name}"
-        if find_spec(module) is not None:
-            found = import_module(module)
-            special = getattr(found, "COMMAND", None)
-            app.command(name, cls=special, epilog=table())(getattr(found, name))
-
-
-_register()
 
 
 FULL = (errno.EPIPE, errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
