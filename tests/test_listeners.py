@@ -15,13 +15,13 @@ def test_all_hear_in_order() -> None:
     listeners.subscribe(lambda n: heard.append(f"a{n}"))
     second = listeners.subscribe(lambda n: heard.append(f"b{n}"))
     listeners.subscribe(lambda n: heard.append(f"c{n}"), first=True)
-    listeners.tell(1)
+    listeners.emit(1)
     assert heard == ["c1", "a1", "b1"]
     assert second.is_open
     second.close()
     second.close()
     assert not second.is_open
-    listeners.tell(2)
+    listeners.emit(2)
     assert heard[3:] == ["c2", "a2"]
 
 
@@ -30,9 +30,9 @@ def test_one_function_may_listen_twice() -> None:
     listeners: Listeners[int] = Listeners()
     once = listeners.subscribe(heard.append)
     listeners.subscribe(heard.append)
-    listeners.tell(1)
+    listeners.emit(1)
     once.close()
-    listeners.tell(2)
+    listeners.emit(2)
     assert heard == [1, 1, 2]
 
 
@@ -40,9 +40,9 @@ def test_a_context_manager_unsubscribes() -> None:
     heard: list[int] = []
     listeners: Listeners[int] = Listeners()
     with listeners.subscribe(heard.append) as one:
-        listeners.tell(1)
+        listeners.emit(1)
         assert one.is_open
-    listeners.tell(2)
+    listeners.emit(2)
     assert heard == [1]
     assert not listeners.subscriptions
 
@@ -59,9 +59,9 @@ def test_who_leaves_meanwhile_hears_nothing_any_more() -> None:
     own = listeners.subscribe(closing)
     other = listeners.subscribe(lambda _event: heard.append("other"))
     listeners.subscribe(lambda _event: heard.append("last"))
-    listeners.tell(1)
+    listeners.emit(1)
     assert heard == ["closing", "last"], "the other one has not heard even this event"
-    listeners.tell(2)
+    listeners.emit(2)
     assert heard == ["closing", "last", "last"]
 
 
@@ -74,9 +74,9 @@ def test_who_joins_meanwhile_hears_the_next_event() -> None:
             listeners.subscribe(heard.append)
 
     listeners.subscribe(joining)
-    listeners.tell(1)
+    listeners.emit(1)
     assert heard == []
-    listeners.tell(2)
+    listeners.emit(2)
     assert heard == [2]
 
 
@@ -94,11 +94,11 @@ def test_an_exception_comes_after_all_have_heard() -> None:
     listeners.subscribe(failing_too)
     listeners.subscribe(heard.append)
     with pytest.raises(LookupError, match="first"):
-        listeners.tell(1)
+        listeners.emit(1)
     assert heard == [1]
     kept: list[Exception] = []
     listeners.keep = kept.append
-    listeners.tell(2)
+    listeners.emit(2)
     assert heard == [1, 2]
     assert [type(error) for error in kept] == [LookupError, ValueError]
 
@@ -117,7 +117,7 @@ def test_what_stops_the_machine_passes_at_once(kind: str) -> None:
     listeners.subscribe(stops)
     listeners.subscribe(heard.append)
     with pytest.raises(KeyboardInterrupt if kind == "keyboard" else StrictStop):
-        listeners.tell(1)
+        listeners.emit(1)
     assert not heard
     assert not kept
 
@@ -140,10 +140,10 @@ def test_an_attribute_takes_one_listener() -> None:
         call = lambda *numbers, name=name: heard.append((name, *numbers))  # noqa: E731
         owner.on_number = call
         assert owner.on_number is call
-        owner.listeners.tell(1)
-    other.listeners.tell(7)
+        owner.listeners.emit(1)
+    other.listeners.emit(7)
     owner.on_number = None
-    owner.listeners.tell(2)
+    owner.listeners.emit(2)
     assert heard == [("a", 1, 2), ("b", 1, 2)]
     assert plain == [1, 1, 2]
     assert owner.on_number is None

@@ -1,13 +1,13 @@
-"""Those who listen for events: any number for each kind, and no cost while there are none.
+"""Listeners for events: any number for each kind, and no cost while there are none.
 
-Who has something to say asks first, and makes no event that is not heard::
+The source of an event asks first, and makes none that is not heard::
 
     if self.frame_done.subscriptions:
-        self.frame_done.tell(FrameDone(count))
+        self.frame_done.emit(FrameDone(count))
 
-Listeners are called in the order in which they subscribed, in the thread that tells, and must not
-change what they look at. One that unsubscribes hears nothing from then on, not even the event that
-is being told; one that subscribes meanwhile hears the next.
+Listeners are called in the order in which they subscribed, in the thread that emits the event, and
+must not change what they look at. One that unsubscribes hears nothing from then on, not even the
+event that is being emitted; one that subscribes meanwhile hears the next.
 
 A listener that raises keeps no other from hearing the event. `StrictStop` and what is no
 `Exception` (an interrupt from the keyboard) pass at once, as they do from a message. Any other
@@ -84,7 +84,7 @@ class Listeners(Generic[Event]):
         self.subscriptions = (one, *self.subscriptions) if first else (*self.subscriptions, one)
         return one
 
-    def tell(self, event: Event) -> None:
+    def emit(self, event: Event) -> None:
         """Call all of them."""
         failures: list[Exception] = []
         for one in self.subscriptions:

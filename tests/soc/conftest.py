@@ -33,7 +33,7 @@ class CountingV3D:
     def write(self, offset: int, value: int) -> None:
         self.writes.append((offset, value))
         if offset == CT1EA:
-            self.listeners.frame_done.tell(FrameDone(0))
+            self.listeners.frame_done.emit(FrameDone(0))
             self.listeners.raise_failure()
 
     def settle(self) -> None:

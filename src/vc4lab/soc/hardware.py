@@ -354,5 +354,5 @@ class Hardware(ABC):
         v3d = V3D(self.memory, self.reporter, engine=engine, unknowns=unknowns)
         v3d.lint.addresses.has_direct_bus = self.board.alias >> 30 == DIRECT
         if self.listeners.v3d_made.subscriptions:
-            self.listeners.v3d_made.tell(V3DMade(v3d))
+            self.listeners.v3d_made.emit(V3DMade(v3d))
         return v3d

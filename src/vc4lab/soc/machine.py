@@ -225,7 +225,7 @@ class Machine(EndingHardware):
                 self.processors.step()
             self._look_at_caches()
             if self.listeners.run_ended.subscriptions:
-                self.listeners.run_ended.tell(RunEnded(self._end))
+                self.listeners.run_ended.emit(RunEnded(self._end))
         finally:
             if deadline is not None:
                 deadline.cancel()
@@ -260,7 +260,7 @@ class Machine(EndingHardware):
             self.uart.poll_input()
             self.mini_uart.poll_input()
         if self.listeners.vsync.subscriptions:
-            self.listeners.vsync.tell(Vsync(self.vsyncs))
+            self.listeners.vsync.emit(Vsync(self.vsyncs))
         if self._watching and self._end is None:
             hang = self.watchdog.check(self._frames_wanted is not None)
             if hang is not None:

@@ -193,14 +193,14 @@ class V3D:
         values["INTCTL"] |= FLDONE
         self.threads[0].flushes += 1
         if self.listeners.binning_done.subscriptions:
-            self.listeners.binning_done.tell(BinningDone(values["BFC"]))
+            self.listeners.binning_done.emit(BinningDone(values["BFC"]))
 
     def _show_frame(self) -> None:
         values = self.values
         values["RFC"] = (values["RFC"] + 1) & 0xFF
         values["INTCTL"] |= FRDONE
         if self.listeners.frame_done.subscriptions:
-            self.listeners.frame_done.tell(FrameDone(values["RFC"]))
+            self.listeners.frame_done.emit(FrameDone(values["RFC"]))
 
     def __repr__(self) -> str:
         return f"<V3D, {self.engine}>"
@@ -296,7 +296,7 @@ class V3D:
         if level != self._line:
             self._line = level
             if self.listeners.interrupt_line.subscriptions:
-                self.listeners.interrupt_line.tell(InterruptLine(level))
+                self.listeners.interrupt_line.emit(InterruptLine(level))
 
     # -- list threads ------------------------------------------------------------------------
 
@@ -340,7 +340,7 @@ class V3D:
         if self._interrupts.word.value:
             self._take_shader_interrupts()
         if self.listeners.job_ended.subscriptions:
-            self.listeners.tell_ends(self.threads)
+            self.listeners.emit_ends(self.threads)
 
     def _take_shader_interrupts(self) -> None:
         for number in self._interrupts.take():
@@ -354,7 +354,7 @@ class V3D:
             self._unfinished[number] = False
             if not thread.closed:  # else all it did was counted then
                 self._spend(number, progress)
-            progress.tell(number, ENDS[number])
+            progress.ends(number, ENDS[number])
 
     # -- progress ----------------------------------------------------------------------------
 
@@ -383,7 +383,7 @@ class V3D:
     def _show_later(self, number: int, kind: int, progress: Progress) -> None:
         """When the list thread has taken its time."""
         self._spend(number, progress)
-        progress.tell(number, kind)
+        progress.ends(number, kind)
         progress.signal(number)
 
     def events(self) -> dict[str, int]:

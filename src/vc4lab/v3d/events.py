@@ -136,7 +136,7 @@ class V3DListeners:
     def __init__(self) -> None:
         self.failures: list[Exception] = []
         """What listeners raised since a bus access has raised it."""
-        self._end_untold = [False, False]
+        self._end_pending = [False, False]
         self.keep: Callable[[Exception], object] = self.failures.append
         """Takes what they raise, if it is not to be raised by a bus access."""
         self.job_started: Listeners[JobStarted] = Listeners(self._failed)
@@ -155,16 +155,16 @@ class V3DListeners:
     def job(self, thread: ThreadState) -> None:
         """A list thread runs from now on."""
         if self.job_started.subscriptions:
-            self.job_started.tell(JobStarted(thread.number, thread.current, thread.end))
+            self.job_started.emit(JobStarted(thread.number, thread.current, thread.end))
         if self.job_ended.subscriptions:
-            self._end_untold[thread.number] = True
+            self._end_pending[thread.number] = True
 
-    def tell_ends(self, threads: Sequence[ThreadState]) -> None:
+    def emit_ends(self, threads: Sequence[ThreadState]) -> None:
         """Which of the list threads have stopped since `job`."""
         for thread in threads:
-            if self._end_untold[thread.number] and not thread.running:
-                self._end_untold[thread.number] = False
-                self.job_ended.tell(JobEnded(thread.number, thread.current, thread.error))
+            if self._end_pending[thread.number] and not thread.running:
+                self._end_pending[thread.number] = False
+                self.job_ended.emit(JobEnded(thread.number, thread.current, thread.error))
 
     def raise_failure(self) -> None:
         """The V3D is at rest: raises the first of `failures`, if there is one."""

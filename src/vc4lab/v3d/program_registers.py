@@ -30,7 +30,7 @@ class ProgramRegisters:
     def _started(self, request: Request, program: Program) -> None:
         v3d, size = self._v3d, 8 * len(program.words)
         if v3d.listeners.program_started.subscriptions:
-            v3d.listeners.program_started.tell(
+            v3d.listeners.program_started.emit(
                 ProgramStarted(request.code, request.uniforms, request.length, size)
             )
         uses = v3d.lint.addresses.uses

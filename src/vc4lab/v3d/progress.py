@@ -94,7 +94,7 @@ class Progress:
         """A thread takes an increment of the other one."""
         self.threads[thread] = max(self.threads[thread], self._signals[1 - thread])
 
-    def tell(self, thread: int, kind: int) -> None:
+    def ends(self, thread: int, kind: int) -> None:
         """This is visible when the thread has done what it has done so far."""
         self._add(self.threads[thread], kind)
 

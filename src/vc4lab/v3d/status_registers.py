@@ -67,11 +67,11 @@ class StatusRegisters:
 
     def _on_write_SLCACTL(self, value: int) -> None:
         if self._listeners.caches_cleared.subscriptions:
-            self._listeners.caches_cleared.tell(CachesCleared("SLCACTL", value))
+            self._listeners.caches_cleared.emit(CachesCleared("SLCACTL", value))
 
     def _on_write_L2CACTL(self, value: int) -> None:
         if self._listeners.caches_cleared.subscriptions:
-            self._listeners.caches_cleared.tell(CachesCleared("L2CACTL", value))
+            self._listeners.caches_cleared.emit(CachesCleared("L2CACTL", value))
         if value & 3 == 3:
             self._values["L2CACTL"] = int(self._unknowns["l2cactl_both"] == "enable")
         elif value & 2:

@@ -189,7 +189,7 @@ class CpuMemory:
         self._uses = {}
         self.frames.append(frame)
         if self.frame_counted.subscriptions:
-            self.frame_counted.tell(frame)
+            self.frame_counted.emit(frame)
 
     # -- looking -----------------------------------------------------------------------------------
 

@@ -193,12 +193,12 @@ class Gpu:
             if job.perfmon is not None:
                 job.perfmon.add(amounts)
             if self.job_counted.subscriptions:
-                self.job_counted.tell(JobCounted(name, amounts))
+                self.job_counted.emit(JobCounted(name, amounts))
         if self.recorder is not None:
             self.recorder.after(job.submit, job.objects)
         self.jobs += 1
         if self.job_done.subscriptions:
-            self.job_done.tell(JobDone(job.seqno))
+            self.job_done.emit(JobDone(job.seqno))
         self.finished = job.seqno
         self._open.pop(job.seqno, None)
         job.done.signal()

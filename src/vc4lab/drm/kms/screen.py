@@ -276,7 +276,7 @@ class Screen:
         self.catch_up(time.monotonic())
         self.flips.append(flip)
         if flip.shows and self.handed_over.subscriptions:
-            self.handed_over.tell(HANDED_OVER)
+            self.handed_over.emit(HANDED_OVER)
 
     @property
     def is_busy(self) -> bool:

@@ -414,7 +414,7 @@ class Supervisor:
         except Refused as refused:
             answer = refused
         if self.call_answered.subscriptions:
-            self.call_answered.tell(CallAnswered(call, answer))
+            self.call_answered.emit(CallAnswered(call, answer))
         if type(answer) is int:
             self._listener.answer(call, answer)
         elif type(answer) is Later:

@@ -72,12 +72,12 @@ class AddressCheck:
 
     def name(self, use: Use, address: int, size: int = 4, record: int | None = None) -> None:
         """What native code has done of which only those who listen do not know yet."""
-        self.used.tell(MemoryUse(use, address, size, record))
+        self.used.emit(MemoryUse(use, address, size, record))
 
     def uses(self, use: Use, address: int, size: int = 4, record: int | None = None) -> None:
         """A job names `size` bytes at a bus address; `record`: where it names them."""
         if self.used.subscriptions:
-            self.used.tell(MemoryUse(use, address, size, record))
+            self.used.emit(MemoryUse(use, address, size, record))
         key = (size << 64) + (address << 8) + use.number
         if key in self._known:
             return

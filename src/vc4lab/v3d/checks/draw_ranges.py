@@ -64,7 +64,7 @@ class DrawRanges:
         self._known[key] = shader
         self._ranges(shader, kind, programs, first, last, binning, checked=True)
 
-    def tell(
+    def announce(
         self,
         shader: ShaderState | None,
         kind: int,

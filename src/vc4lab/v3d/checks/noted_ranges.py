@@ -31,4 +31,4 @@ def name_noted(notes: Iterable[Any], ranges: DrawRanges, programs: ProgramCache)
             name(Use.INDICES, place, size, record)
         kind = note.shader_kind
         shader = read_shader_state(programs.memory, kind, note.shader_word & _WORD)
-        ranges.tell(shader, kind, programs, note.first, note.last, binning=True)
+        ranges.announce(shader, kind, programs, note.first, note.last, binning=True)

@@ -63,15 +63,14 @@ from vc4lab.v3d.ptb.state_records import apply_state
 from vc4lab.v3d.state.draw_input import INDEX_8, INDEX_16, INDEX_ARRAY, MAX_LENGTH, PRIMITIVE_TYPE
 from vc4lab.v3d.state.native_records import is_one_of
 from vc4lab.v3d.state.render_state import RenderState
-from vc4lab.v3d.vertex.context import BATCH, COORDINATE_ROWS, VertexContext
+from vc4lab.v3d.vertex.context import BATCH, COORDINATE_ROWS
 from vc4lab.v3d.vertex.nv import CLIP_HEADER_WORDS, PSE_WORDS, NvContext
 from vc4lab.v3d.vertex.shader_lookup import (
-    ShaderEntry,
     arrays_named,
-    count_batches,
     field,
     gl_pipeline,
     is_named,
+    shade_range,
 )
 from vc4lab.v3d.vpm.shader_rows import ROW_BYTES
 
@@ -140,20 +139,7 @@ def _shade(w: Any, shader: Value, pitch: Value, used: Value) -> Value:
         n.last = w.last
         call_pointer(w.copy_nv, None, (ptr,), w.nv)
     else:
-        entry: Any = ShaderEntry.at(shader)
-        v: Any = VertexContext.at(w.vertex)
-        v.output = output
-        v.used = used
-        v.first = w.first
-        v.last = w.last
-        v.next_batch = w.first >> 4
-        v.until = (w.last >> 4) + 1
-        v.pitch = pitch
-        v.stopped = 0
-        v.batches = 0
-        done = call_pointer(entry.first, i32, (ptr, ptr), w.vertex, entry.exact) == DONE
-        if done:
-            count_batches(w, entry, v.batches)
+        done = shade_range(w, shader, output, used, w.first, w.last, pitch)
     c: Any = BinContext.at(w.binner)
     c.vertices = output
     c.pitch = pitch

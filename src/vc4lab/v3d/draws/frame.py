@@ -166,7 +166,7 @@ class FrameRenderer:
         from vc4lab.v3d.tiles.records import tiles_drawn
 
         event = FrameDrawn(mode.address, mode.width, mode.height, *self._tile, tiles_drawn(frame))
-        self.listeners.frame_drawn.tell(event)
+        self.listeners.frame_drawn.emit(event)
 
     def _scan(self, collector: Collector) -> ScanResult:
         """The lists of all pieces, in order."""

@@ -46,17 +46,15 @@ from vc4lab.v3d.state.render_state import RenderState, rht_boundary
 from vc4lab.v3d.state.tile_context import DrawParams
 from vc4lab.v3d.tile_lists.scan_context import EXPANDED, DrawEntry
 from vc4lab.v3d.tiles.job import DrawEntry as Result
-from vc4lab.v3d.vertex.context import DONE, VertexContext
 from vc4lab.v3d.vertex.nv import CLIP_HEADER_WORDS, PSE_WORDS, NvContext
 from vc4lab.v3d.vertex.shader_lookup import (
     LARGEST_RECORD,
-    ShaderEntry,
     arrays_named,
-    count_batches,
     field,
     gl_pipeline,
     is_named,
     same_code,
+    shade_range,
 )
 from vc4lab.v3d.vpm.shader_rows import ROW_BYTES
 
@@ -190,20 +188,7 @@ def _shade(c: Any, draw: Any, shader: Value, rows: Value, output: Value) -> Valu
         n.last = draw.last
         call_pointer(c.copy_nv, None, (ptr,), c.nv)
     else:
-        v: Any = VertexContext.at(c.vertex)
-        e: Any = ShaderEntry.at(shader)
-        v.output = output
-        v.used = draw.used
-        v.first = draw.first
-        v.last = draw.last
-        v.next_batch = draw.first >> 4
-        v.until = (draw.last >> 4) + 1
-        v.pitch = pitch
-        v.stopped = 0
-        v.batches = 0
-        done = call_pointer(e.first, i32, (ptr, ptr), c.vertex, e.exact) == DONE
-        if done:
-            count_batches(c, e, v.batches)
+        done = shade_range(c, shader, output, draw.used, draw.first, draw.last, pitch)
     return done
 
 

@@ -140,7 +140,7 @@ class DrawPreparer:
             state: Any = use.state
             kind = state.shader_kind
             shader = read_shader_state(self.memory, kind, state.shader_word, state.shader_uniforms)
-            self.ranges.tell(shader, kind, self.programs, use.first, use.last, binning=False)
+            self.ranges.announce(shader, kind, self.programs, use.first, use.last, binning=False)
 
     def prepare(self, use: DrawUse) -> Draw:
         """The draw for a distinct render state; `NOTHING` (and a message) if it cannot be drawn."""

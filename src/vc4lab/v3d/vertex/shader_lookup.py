@@ -26,6 +26,7 @@ from vc4lab.simd import (
     Struct,
     Value,
     any_,
+    call_pointer,
     const,
     i1,
     i8,
@@ -42,7 +43,7 @@ from vc4lab.simd import (
 )
 from vc4lab.v3d.checks.addresses import ALIGNMENT, DIRECT, MIXED, PAGE_SHIFT
 from vc4lab.v3d.memory_uses import Use
-from vc4lab.v3d.vertex.context import VertexContext
+from vc4lab.v3d.vertex.context import DONE, VertexContext
 
 TAKEN = 1 << 63
 """Set in the first word of every key: a word of 0 is a free slot."""
@@ -146,10 +147,29 @@ def same_code(memory: Value, address: Value, copy: Value, size: Value) -> Value:
 
 
 @staged
-def count_batches(t: Any, entry: Any, batches: Value) -> None:
-    """So many batches of vertices were shaded by a ShaderEntry."""
-    length = entry.code_bytes.shr(3).zext(i64)
-    t.instructions = t.instructions + batches.zext(i64) * length
+def shade_range(
+    t: Any, shader: Value, output: Value, used: Value, first: Value, last: Value, pitch: Value
+) -> Value:
+    """Shades vertices `first` … `last` by a ShaderEntry, as `gl_pipeline` left it; whether done.
+
+    `output`: where vertex 0 would be; `used`: a byte for each vertex; `pitch`: bytes of a batch.
+    """
+    entry: Any = ShaderEntry.at(shader)
+    v: Any = VertexContext.at(t.vertex)
+    v.output = output
+    v.used = used
+    v.first = first
+    v.last = last
+    v.next_batch = first >> 4
+    v.until = (last >> 4) + 1
+    v.pitch = pitch
+    v.stopped = 0
+    v.batches = 0
+    done: Any = call_pointer(entry.first, i32, (ptr, ptr), t.vertex, entry.exact) == DONE
+    if done:
+        length = entry.code_bytes.shr(3).zext(i64)
+        t.instructions = t.instructions + v.batches.zext(i64) * length
+    return done
 
 
 @kernel(args=(ptr, i32, i32, i32), returns=ptr)
