@@ -1,6 +1,6 @@
 """Recorded driver jobs drawn: the horse, the crate, the cat, the cube, as golden pictures.
 
-`VC4LAB_ACCEPT=1 pytest tests/drm/test_replay.py` rewrites the pictures; look at them before
+`VC4LAB_ACCEPT=1 pytest tests/drm/recorded/test_replay.py` rewrites the pictures; look at them before
 committing.
 """
 
