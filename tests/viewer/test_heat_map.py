@@ -71,6 +71,15 @@ def test_odd_sizes(size: tuple[int, int]) -> None:
     assert image.width <= 1 << 12
 
 
+@pytest.mark.parametrize("width", [16, 40, 64, 128, 200, 260, 400, 640])
+def test_the_caption_is_never_cut_off(width: int) -> None:
+    image = heat_map("job0001", [frame((0, 0, 5868), size=(width, 32))])
+    caption = image.crop((max(1, min(120, width // 3)) + 5, 32, width, 32 + LEGEND))
+    columns = [caption.crop((x, 0, x + 1, LEGEND)).getbbox() for x in range(caption.width)]
+    assert columns[-1] is None, "a letter at the edge"
+    assert any(columns) == (width >= 64)
+
+
 def test_the_command_writes_a_picture(tmp_path: Path) -> None:
     target = tmp_path / "new" / "tiles.png"
     code, output = command(JOBS / "kmscube_smooth", "--tiles", target)

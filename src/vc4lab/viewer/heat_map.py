@@ -59,8 +59,15 @@ def heat_map(title: str, frames: Sequence[FrameDrawn], background: Image | None 
     bar = max(1, min(120, width // 3))
     for x in range(bar):
         draw.line(((x + 4, height + 6), (x + 4, height + 17)), fill=colour(x / bar))
-    text = f"0 to {most} V3D clocks a tile, {sum(clocks.values())} in all: {title}"
-    draw.text((bar + 12, height + 6), text, fill=(255, 255, 255))
+    captions = (
+        f"0 to {most} V3D clocks a tile, {sum(clocks.values())} in all: {title}",
+        f"0 to {most} V3D clocks a tile",
+        f"0 to {most}",
+        short(most),
+    )
+    left = bar + 12
+    fitting = (text for text in captions if left + draw.textlength(text) < width)
+    draw.text((left, height + 6), next(fitting, ""), fill=(255, 255, 255))
     return out
 
 
