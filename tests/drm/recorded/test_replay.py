@@ -1,7 +1,7 @@
 """Recorded driver jobs drawn: the horse, the crate, the cat, the cube, as golden pictures.
 
-`VC4LAB_ACCEPT=1 pytest tests/drm/recorded/test_replay.py` rewrites the pictures; look at them before
-committing.
+`VC4LAB_ACCEPT=1 pytest tests/drm/recorded/test_replay.py` rewrites the pictures; look at them
+before committing.
 """
 
 import json
