@@ -16,7 +16,7 @@ from vc4lab.qpu.text.assembler import assemble
 from vc4lab.records.control import build
 from vc4lab.v3d.draws import pipelines
 from vc4lab.v3d.golden import queue as interpreted_queue
-from vc4lab.v3d.vertex import jobs as vertices
+from vc4lab.v3d.vertex import shading as vertices
 
 ENGINES = ("jit", "interpreter")
 SLOTS = "    nop\n    nop\n    nop\n"

@@ -28,7 +28,7 @@ from vc4lab.v3d.draws.pipeline_table import parameter_places
 from vc4lab.v3d.state.shader_state import ProgramCache
 from vc4lab.v3d.state.tile_context import DrawParams
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
-from vc4lab.v3d.vertex.jobs import Arena
+from vc4lab.v3d.vertex.shading import Arena
 
 JOBS = Path(__file__).parents[2] / "data" / "vc4-jobs"
 TEXTURED, PLAIN = "glmark2_texture_texture-filter_nearest", "tri_arm64"
@@ -322,7 +322,7 @@ def test_few_vertex_contexts_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """The oldest one goes: a device that runs for hours does not grow, and draws the same."""
     expected = Run("glmark2_ideas", native=False)
     expected.frame()
-    monkeypatch.setattr("vc4lab.v3d.vertex.jobs._MAX_JOBS", 3)
+    monkeypatch.setattr("vc4lab.v3d.vertex.shading._MAX_JOBS", 3)
     run = Run("glmark2_ideas", native=False)
     vertices = run.v3d.frames.preparer.vertices
     for _ in range(2):

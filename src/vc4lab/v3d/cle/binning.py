@@ -48,7 +48,7 @@ from vc4lab.v3d.ptb.binner import Binner
 from vc4lab.v3d.state.draw_input import MAX_LENGTH, IndexSource
 from vc4lab.v3d.state.shader_state import ProgramCache, read_shader_state
 from vc4lab.v3d.tile_lists.vg_list import inline_length
-from vc4lab.v3d.vertex.jobs import CoordinateStage
+from vc4lab.v3d.vertex.shading import CoordinateStage
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter

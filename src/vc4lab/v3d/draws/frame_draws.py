@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory
     from vc4lab.v3d.checks.addresses import AddressCheck
     from vc4lab.v3d.tile_lists.contents import DrawUse, ScanResult
-    from vc4lab.v3d.vertex.jobs import VertexStage
+    from vc4lab.v3d.vertex.shading import VertexStage
 
 _ALIGNMENT = 64
 

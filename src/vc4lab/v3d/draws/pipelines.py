@@ -18,7 +18,7 @@ from vc4lab.v3d.job_time import RASTER_LOOKUPS
 from vc4lab.v3d.state.tile_context import PRIMITIVES, FragmentKey
 from vc4lab.v3d.state.tile_layout import SINGLE, TileLayout
 from vc4lab.v3d.tmu.state import LevelLayout
-from vc4lab.v3d.vertex.jobs import MOST_WAYS
+from vc4lab.v3d.vertex.shading import MOST_WAYS
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter

@@ -40,7 +40,7 @@ from vc4lab.v3d.tile_lists.scan_context import EXPANDED
 from vc4lab.v3d.tiles.job import Draw
 from vc4lab.v3d.tmu.late_textures import LateTextures
 from vc4lab.v3d.tmu.state import same_textures
-from vc4lab.v3d.vertex.jobs import ShadedVertices, VertexStage
+from vc4lab.v3d.vertex.shading import ShadedVertices, VertexStage
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
