@@ -176,6 +176,30 @@ def test_an_endless_shader_that_the_compiler_refuses_costs_few_instructions(
     assert 510 * ROUND < steps[0] - whole <= 1 << 16
 
 
+def test_compiled_code_is_asked_in_each_frame(
+    steps: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That a draw came to its end says nothing of the next frame: a uniform has changed."""
+    monkeypatch.setattr(golden_draw, "ENDING_BUDGET", 1 << 14)
+    frame = Frame(engine="interpreter", threads=1)
+    job = frame.job
+    vertices, uniforms = job.put(triangle(*CORNERS)), job.room(8, 16)
+    shader = struct.pack("<BBBBIII", 1, 12, 0, 0, job.program(FRAGMENT_LOOP), uniforms, vertices)
+    body = viewport(job) + build(65, address=job.put(shader)) + ARRAY
+    *binning, lists = job.binning(body)
+    rendering = job.rendering(lists, frame.surface, clear=BACKGROUND)
+    for rounds, colour, most in (
+        (DOUBT_BUDGET // ROUND + 8, RED, 1 << 16),
+        (0, BACKGROUND, DOUBT_BUDGET),
+    ):
+        job.memory.write(uniforms, struct.pack("<II", rounds, RED))
+        steps[0] = 0
+        job.run(frame.v3d, (binning[0], binning[1]), rendering)
+        assert frame.pixels()[64, 64] == colour
+        assert steps[0] <= most
+    assert codes(frame) == ["QPU-041"]
+
+
 ROUNDS_BY_COLUMN = FRAGMENT_LOOP.replace(
     "mov r1, unif",
     """nop
@@ -226,6 +250,50 @@ def test_the_interpreter_takes_for_endless_what_compiled_code_does(
         assert (picture == expected).all()
         assert 4 * 32 * ROUND < steps[0] < 5 * 4 * 512 * ROUND
         assert frame.v3d.frames.events() == counted
+
+
+ADDING_LOOP = FRAGMENT_LOOP.replace(
+    "mov tlbc, unif", "nop ; nop ; loadc\n add r0, r4, unif\n mov tlbc, r0"
+)
+"""It adds to the colour that is in the tile buffer."""
+
+
+@pytest.mark.parametrize("rounds", [(1 << 7) // ROUND + 8, (1 << 9) // ROUND + 8])
+@pytest.mark.parametrize("dumps", [False, True], ids=["surface", "dump"])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_tiles_that_are_loaded_are_drawn_onto_once(
+    engine: str, dumps: bool, rounds: int, small_budgets: None
+) -> None:
+    """Each tile is stored where it was loaded from: what is tried first must not be stored."""
+    frame = Frame(engine=engine)
+    job, (columns, rows) = frame.job, frame.job.tiles
+    vertices, uniforms = job.put(triangle(*CORNERS)), job.put(struct.pack("<II", rounds, 1))
+    code = job.program(ADDING_LOOP)
+    shader = struct.pack("<BBBBIII", 1, 12, 0, 0, code, uniforms, vertices)
+    body = viewport(job) + build(65, address=job.put(shader)) + ARRAY
+    start, end, lists = job.binning(body)
+    before = 0x10203040
+    whole = struct.pack("<I", before) * (128 * 128)
+    surface = frame.surface if not dumps else job.put(whole, 4096)
+    job.memory.write(surface, whole)
+    data = build(113, address=frame.surface, width=128, height=128, format=1)
+    for number in range(columns * rows):
+        place = build(115, column=number % columns, row=number // columns)
+        part = surface + 16384 * number
+        if dumps:
+            data += build(27, address=part, disable_zs=1)
+        else:
+            data += build(29, buffer=1, address=surface)
+        data += place + build(17, address=lists + 32 * number)
+        if dumps:
+            data += build(26, address=part, disable_zs=1, disable_clear=1) + place
+        data += build(25 if number == columns * rows - 1 else 24)
+    at = job.put(data)
+    job.run(frame.v3d, (start, end), (at, at + len(data)))
+    assert codes(frame) == []
+    values, counts = np.unique(frame.pixels(), return_counts=True)
+    assert values.tolist() == [before, before + 1]
+    assert counts.min() > 1000
 
 
 @pytest.mark.parametrize("engine", ENGINES)

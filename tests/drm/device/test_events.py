@@ -44,6 +44,8 @@ def test_jobs_and_calls_are_heard_by_all(tmp_path: Path) -> None:
             device.gpu.job_done.subscribe(list_.append)
             device.v3d.listeners.frame_done.subscribe(list_.append)
             device.v3d.listeners.frame_drawn.subscribe(list_.append)
+        finished: list[int] = []
+        device.gpu.job_done.subscribe(lambda _event: finished.append(device.gpu.finished))
         calls: list[CallAnswered] = []
         device.supervisor.call_answered.subscribe(calls.append)
         assert two_jobs(device, tmp_path) == "done"
@@ -51,6 +53,7 @@ def test_jobs_and_calls_are_heard_by_all(tmp_path: Path) -> None:
     kinds = [type(event) for event in heard[0]]
     assert kinds == [FrameDrawn, FrameDone, JobCounted, JobDone] * 2
     assert [event.seqno for event in heard[0] if isinstance(event, JobDone)] == [1, 2]
+    assert finished == [0, 1], "heard before programs that wait go on"
     assert calls
 
 

@@ -170,6 +170,10 @@ def test_a_job_that_waits_for_room_keeps_its_buffers(
 
     slow_jobs(monkeypatch, 0.3)
     monkeypatch.setattr(vc4, "MAX_WAITING", 1)
+    waiting, submit = [], small.gpu.submit
+    monkeypatch.setattr(
+        small.gpu, "submit", lambda job: (submit(job), waiting.append(small.gpu.waiting))
+    )
     expected = prepare("tri_amd64", tmp_path)
 
     def client() -> None:
@@ -188,4 +192,5 @@ def test_a_job_that_waits_for_room_keeps_its_buffers(
             file.write(kept[:])
 
     run_live(small, client, str(tmp_path))
+    assert waiting == [1, 1], "never two at once"
     assert (tmp_path / "drawn").read_bytes() == expected

@@ -3,11 +3,16 @@
 
 from __future__ import annotations
 
+import struct
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 from tests.support.live_jobs import prepare, run_live, shader_index
 
 from vc4lab.drm.device.device import DrmDevice
+from vc4lab.drm.device.files import OpenFile
+from vc4lab.drm.device.vc4 import MAX_SET, MAX_SETS
 from vc4lab.qpu.text.assembler import assemble
 
 GREEN = """
@@ -71,3 +76,17 @@ def test_handles_that_come_to_mean_something_else(device: DrmDevice, tmp_path: P
     green = (tmp_path / "green").read_bytes()
     assert green != expected
     assert b"\x00\xff\x00\xff" in green
+
+
+def test_few_sets_of_handles_are_remembered(device: DrmDevice) -> None:
+    """However many a program names, and however long they are."""
+    file = OpenFile("renderD128", 1, "hostile")
+    buffer: Any = SimpleNamespace(submit=None)
+    handle = struct.pack("<I", file.buffers.add(buffer))
+    lengths = set()
+    for count in range(1, MAX_SET // 4 + 50):
+        objects, _ = device.vc4._look_up(file, handle * count)
+        assert objects == (buffer,) * count
+        lengths.update(map(len, file.buffers.sets))
+        assert 0 < len(file.buffers.sets) <= MAX_SETS
+    assert max(lengths) == MAX_SET
