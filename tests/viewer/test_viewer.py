@@ -89,3 +89,22 @@ def test_the_picture_that_is_left_is_not_dropped(tmp_path):
         assert film.n_frames == 2
         film.seek(1)
         assert film.convert("RGB").getpixel((0, 0)) == (200, 0, 0)
+
+
+@pytest.mark.parametrize("suffix", [".gif", ".webp", ".png"])
+def test_another_mode_keeps_its_shape_in_the_recording(tmp_path, suffix):
+    recorder = Recorder(tmp_path / f"film{suffix}")
+    sizes = [(40, 30), (80, 30), (10, 40), (20, 15), (1, 4000)]
+    for number, size in enumerate(sizes):
+        recorder.add(Image.new("RGB", size, (250, 250, 250)), 40 * MS * number)
+    assert recorder.save()
+    bright = []
+    with Image.open(recorder.path) as film:
+        assert film.size == sizes[0]
+        for number in range(len(sizes)):
+            film.seek(number)
+            bright.append(film.convert("L").point(lambda v: 255 if v > 128 else 0).getbbox())
+    whole, wide, high, small, _line = bright
+    assert whole == small == (0, 0, 40, 30)
+    assert wide == (0, 7, 40, 22)
+    assert high == (16, 0, 24, 30)

@@ -6,6 +6,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from vc4lab.viewer.fitting import place
 from vc4lab.viewer.pictures import save_picture
 
 if TYPE_CHECKING:
@@ -61,8 +62,17 @@ class Recorder:
         if self._frames and at - self._frames[-1][0] < self.step:
             return
         if self._frames and image.size != self._frames[0][1].size:
-            image = image.resize(self._frames[0][1].size)
+            image = self._fitted(image)
         self._keep(at, self._packed(image))
+
+    def _fitted(self, image: Image.Image) -> Image.Image:
+        """A picture of another mode as large as the recording, in its own shape, black around."""
+        from PIL import Image as Pillow
+
+        fitted = Pillow.new("RGB", self._frames[0][1].size)
+        left, top, width, height, _scale = place(image.size, fitted.size)
+        fitted.paste(image.convert("RGB").resize((width, height)), (left, top))
+        return fitted
 
     def _keep(self, at: int, image: Image.Image) -> None:
         self._frames.append((at, image))
