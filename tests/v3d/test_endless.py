@@ -11,7 +11,12 @@ from tests.support.jobs import viewport
 from tests.v3d.test_frames import ARRAY, BACKGROUND, CORNERS, RED, Frame, solid, triangle
 
 from vc4lab.qpu.run import environment
-from vc4lab.qpu.run.environment import DOUBT_BUDGET, ENDING_BUDGET, INSTRUCTION_BUDGET
+from vc4lab.qpu.run.environment import (
+    DOUBT_BUDGET,
+    ENDING_BUDGET,
+    INSTRUCTION_BUDGET,
+    Unsupported,
+)
 from vc4lab.qpu.run.wide import WideInterpreter
 from vc4lab.records.control import build
 from vc4lab.v3d.draws import pipelines as draw_pipelines
@@ -19,6 +24,8 @@ from vc4lab.v3d.golden import draw as golden_draw
 from vc4lab.v3d.tiles import job as tile_job
 from vc4lab.v3d.tiles import scheduler as tiles
 from vc4lab.v3d.tiles.scheduler import TileScheduler
+from vc4lab.v3d.vertex import golden as golden_vertex
+from vc4lab.v3d.vertex import pipeline
 
 ENGINES = ("jit", "interpreter")
 BLUE = 0xFFFF0000
@@ -393,19 +400,17 @@ def gl_shader(frame: Frame, coordinate: int, vertex: int) -> bytes:
 @pytest.mark.parametrize("stage", ["coordinate", "vertex"])
 def test_an_endless_vertex_shader(stage: str, engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Many draws with it, in a list that is walked natively: one overrun, one message."""
-    from vc4lab.v3d.vertex import pipeline as vertex
-
     frame = Frame(engine=engine)
     statuses = []
-    shade = vertex.VertexPipeline.shade
+    shade = pipeline.VertexPipeline.shade
 
-    def counted(self: vertex.VertexPipeline, context: object) -> int:
+    def counted(self: pipeline.VertexPipeline, context: object) -> int:
         status = shade(self, context)  # type: ignore[arg-type]
         if self.key.engine == engine:  # not the interpreter's question to compiled code
             statuses.append(status)
         return status
 
-    monkeypatch.setattr(vertex.VertexPipeline, "shade", counted)
+    monkeypatch.setattr(pipeline.VertexPipeline, "shade", counted)
     good = gl_shader(frame, 1, 1)
     bad = gl_shader(frame, 0, 1) if stage == "coordinate" else gl_shader(frame, 1, 0)
     states = [build(97, flags=number) for number in range(20)]
@@ -417,6 +422,48 @@ def test_an_endless_vertex_shader(stage: str, engine: str, monkeypatch: pytest.M
         picture = frame.draw(body)
         assert set(np.unique(picture)) == {RED, BLUE, BACKGROUND}
         assert sum(status != 0 for status in statuses) == 1
+    assert codes(frame) == ["VTX-005"]
+
+
+@pytest.mark.parametrize("stage", ["coordinate", "vertex"])
+def test_a_vertex_shader_beyond_doubt_takes_as_long_as_compiled(stage: str) -> None:
+    """What compiled code shaded to find out is no work of the job's."""
+    rounds = (DOUBT_BUDGET // ROUND, 1)
+    counted = []
+    for engine in ENGINES:
+        frame = Frame(engine=engine)
+        shader = gl_shader(frame, *(rounds if stage == "coordinate" else rounds[::-1]))
+        picture = frame.draw(viewport(frame.job) + shader + ARRAY)
+        assert codes(frame) == []
+        assert (picture == RED).any()
+        counted.append((frame.v3d.binning.take_counts(), frame.v3d.frames.take_counts()))
+    assert counted[0] == counted[1]
+    assert all(counts.shader_instructions for counts in counted[0])
+
+
+@pytest.mark.parametrize("stage", ["coordinate", "vertex"])
+def test_a_vertex_shader_that_the_compiler_refuses_has_a_small_budget(
+    stage: str, steps: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuses(*_arguments: object) -> None:
+        raise Unsupported("VTX-002", "a test")
+
+    whole = 1 << 13
+    monkeypatch.setattr(golden_vertex, "uncompiled_budget", lambda length: whole)
+    monkeypatch.setattr(golden_vertex, "ENDING_BUDGET", 4 * whole)
+    frame = Frame(engine="interpreter")
+    pipeline.vertex_pipeline.cache_clear()  # of other tests with this program
+    init = golden_vertex.VertexInterpreter.__init__
+    monkeypatch.setattr(
+        golden_vertex.VertexInterpreter, "__init__",
+        lambda self, key, program, _pipeline: init(self, key, program, refuses),
+    )  # fmt: skip
+    bad = gl_shader(frame, 0, 1) if stage == "coordinate" else gl_shader(frame, 1, 0)
+    for doubt in (DOUBT_BUDGET, 0):
+        steps[0] = 0
+        frame.draw(viewport(frame.job) + bad + ARRAY)
+        assert whole <= steps[0] - doubt <= whole + 64
+    pipeline.vertex_pipeline.cache_clear()
     assert codes(frame) == ["VTX-005"]
 
 

@@ -54,6 +54,9 @@ def test_a_picture_of_tiles() -> None:
     assert image.size == (40, 32 + LEGEND)
     assert image.getpixel((8, 8)) == colour(0.25)
     assert image.getpixel((31, 15)) == colour(1.0)
+    assert image.getpixel((15, 15)) == colour(0.25)
+    assert image.getpixel((16, 0)) == colour(1.0)
+    assert image.getpixel((32, 15)) == image.getpixel((31, 16)) == STOPS[0]
     assert image.getpixel((39, 31)) == image.getpixel((2, 30)) == STOPS[0]
 
 

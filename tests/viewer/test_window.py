@@ -82,6 +82,10 @@ def test_the_picture_keeps_its_shape_when_the_window_takes_another_size(window):
         if corner != (0, 0):
             assert surface.get_at((0, 0))[:3] == (0, 0, 0)
             assert surface.get_at((max(x - 1, 0), max(y - 1, 0)))[:3] == (0, 0, 0)
+            surface.fill((9, 9, 9))  # what was in the window before
+            pygame.event.post(pygame.event.Event(pygame.WINDOWEXPOSED))
+            list(window.events())
+            assert surface.get_at((0, 0))[:3] == (0, 0, 0)
     window._window.size = 320, 120
     pygame.event.get()
     pygame.event.post(

@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.drm_client import run_client
 from tests.support.live_jobs import prepare, run_live
 from tests.support.supervised import need_supervisor
 
@@ -74,6 +76,44 @@ def test_a_listener_that_raises_ends_the_run(place: str, tmp_path: Path) -> None
             two_jobs(device, tmp_path)
         one.close()
         assert two_jobs(device, tmp_path) == "done"
+
+
+def test_the_first_exception_of_several_is_raised(tmp_path: Path) -> None:
+    def fails(what: str) -> None:
+        raise LookupError(what)
+
+    with DrmDevice(paced=False, threads=1) as device:
+        device.gpu.job_done.subscribe(lambda _event: fails("first"))
+        device.gpu.job_done.subscribe(lambda _event: fails("second"))
+        with pytest.raises(LookupError, match="first"):
+            two_jobs(device, tmp_path)
+
+
+@pytest.mark.parametrize("place", ["picture", "frame"])
+def test_a_listener_of_pictures_that_raises_ends_the_run(
+    place: str, make_device: Callable[..., DrmDevice]
+) -> None:
+    device = make_device(device="xlnx", cpu_memory="pi3")
+    accounts = device.cpu_memory
+    assert accounts is not None
+    if place == "frame" and accounts.failure:
+        pytest.skip(accounts.failure)
+
+    def flips() -> None:
+        fd = open_card()
+        crtc, fb, _, _ = show(fd)
+        for _ in range(3):
+            flip(fd, crtc, fb)
+            events(fd)
+        print("done")
+
+    def fails(_event: object) -> None:
+        raise LookupError(place)
+
+    listeners: Any = {"picture": device.screen.handed_over, "frame": accounts.frame_counted}[place]
+    with listeners.subscribe(fails), pytest.raises(LookupError, match=place):
+        run_client(device, flips)
+    assert run_client(device, flips) == "done\n"
 
 
 def test_no_event_is_made_without_a_listener(

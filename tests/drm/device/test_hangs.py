@@ -6,10 +6,12 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.support.live_jobs import prepare, run_live, shader_index
 
+from vc4lab.drm.device import watchdog
 from vc4lab.drm.device.device import DrmDevice
 from vc4lab.qpu.text.assembler import assemble
 
@@ -130,3 +132,26 @@ def test_a_tile_that_takes_too_long(device: DrmDevice, tmp_path: Path) -> None:
     (given_up,) = [item for item in device.reporter.items if item.code == "DRM-016"]
     assert "a tile took too long" in given_up.message
     assert float(text) < 20
+
+
+def test_only_what_has_stood_still_for_long_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Frames:
+        progress: tuple[int, ...] | None = None
+        abandoned = 0
+
+        def abandon(self) -> None:
+            self.abandoned += 1
+
+    frames: Any = Frames()
+    watched, seen, now = watchdog.Watchdog(frames), watchdog._Seen(), 1000.0
+    monkeypatch.setattr(watchdog.time, "monotonic", lambda: now)
+    patience = watched.patience
+    for progress, passed, expected in (
+        (None, patience, 0), (None, patience, 0), ((1, 1), 1.0, 0), ((1, 1), patience - 0.5, 0),
+        ((1, 2), 0.4, 0), ((1, 2), patience - 0.1, 0), ((1, 2), 0.2, 1), ((2, 0), patience, 1),
+        ((2, 0), 0.1, 1),
+    ):  # fmt: skip
+        now += passed
+        frames.progress = progress
+        watched.look(seen)
+        assert frames.abandoned == expected, (progress, passed)

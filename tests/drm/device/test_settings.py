@@ -101,6 +101,8 @@ def test_performance_monitors_count_what_counters_show(tmp_path: Path) -> None:
         device.v3d.counters.everything = True
         device.gpu.on_counters = lambda name, values: shown.append((name, values))
         text = run_live(device, counting, str(tmp_path), ",".join(map(str, sources)))
+        device.gpu.on_counters = None
+        assert run_live(device, counting, str(tmp_path), ",".join(map(str, sources))) == text
     counted, number = text.splitlines()
     values = [int(value) for value in counted.split()]
     assert len(shown) == 4

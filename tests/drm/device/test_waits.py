@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import threading
 import time
@@ -16,7 +17,12 @@ from tests.support.live_jobs import prepare, run_live
 
 from vc4lab.drm.device import gpu
 from vc4lab.drm.device.device import DrmDevice
-from vc4lab.drm.supervisor.notifications import Listener
+from vc4lab.drm.supervisor.notifications import Listener, Notification
+from vc4lab.drm.supervisor.supervisor import _Waiting
+from vc4lab.drm.uapi.results import Later
+
+_NO_ONE: Any = None
+"""The thread of a call that is not made."""
 
 
 def before_jobs(monkeypatch: pytest.MonkeyPatch, what: Callable[[], None]) -> None:
@@ -139,6 +145,14 @@ def test_jobs_that_end_about_when_waits_do(
     choose = random.Random(1)
     before_jobs(monkeypatch, lambda: time.sleep(choose.uniform(0, 0.004)))
     prepare("tri_amd64", tmp_path)
+    answers: Counter[int] = Counter()
+    plain = Listener.answer
+
+    def answer(listener: Listener, call: Any, result: int) -> bool:
+        answers[call.id] += 1
+        return plain(listener, call, result)
+
+    monkeypatch.setattr(Listener, "answer", answer)
 
     def client() -> None:
         import random
@@ -175,3 +189,52 @@ def test_jobs_that_end_about_when_waits_do(
 
     assert run_live(device, client, str(tmp_path)) == "done\n"
     assert not device.supervisor._promised
+    assert max(answers.values()) == 1, "a call was answered twice"
+
+
+def test_what_another_thread_will_answer_is_looked_after_in_time(device: DrmDevice) -> None:
+    """Its timeout is no later than that of what the supervisor answers itself."""
+    supervisor, now = device.supervisor, time.monotonic()
+    idle = supervisor._pause(now, 60.0, None)
+    assert idle > 1000
+    never: Any = _Waiting(Notification(1, 1, 1, ()), _NO_ONE, Later(lambda: None, now + 0.01))
+    for when in (None, lambda _call: None):
+        never.later.when = when
+        supervisor._wait(never)
+        assert supervisor._pause(now, 60.0, None) == pytest.approx(10.0)
+        assert supervisor._end(never)
+        assert supervisor._pause(now, 60.0, None) == idle
+
+
+def test_nothing_is_closed_while_another_thread_answers(device: DrmDevice) -> None:
+    supervisor = device.supervisor
+    order: list[str] = []
+    begun = threading.Event()
+
+    class Slow:
+        descriptor = os.eventfd(0)
+
+        def answer(self, _call: Any, _result: int) -> None:
+            begun.set()
+            time.sleep(0.2)
+            order.append("answered")
+
+        def close(self) -> None:
+            order.append("closed")
+
+    listener: Any = Slow()
+    supervisor._poller.register(listener.descriptor)
+    supervisor._listener = listener
+    calls: list[Callable[[], None]] = []
+    later = Later(lambda: 0, when=calls.append)
+    for number in range(2):
+        supervisor._wait(_Waiting(Notification(number, 1, 1, ()), _NO_ONE, later))
+    first = threading.Thread(target=calls[0])
+    first.start()
+    assert begun.wait(10)
+    supervisor._close_listener()
+    first.join()
+    calls[1]()
+    os.close(Slow.descriptor)
+    supervisor._promised.clear()
+    assert order == ["answered", "closed"]

@@ -1,8 +1,11 @@
 """Findings about jobs: named by job and place, each only once for a program."""
 
+from collections import Counter
+
 import pytest
 
 from vc4lab.diagnostics import Reporter
+from vc4lab.diagnostics.catalogue import catalogue
 from vc4lab.drm.kernel.job_reports import GivenUp, JobReports
 
 
@@ -23,6 +26,17 @@ def test_a_texture_configuration_is_said_once_for_a_program() -> None:
     jobs.begin("other", "other, job 1", lambda _address: "")
     jobs.report("TMU-006", "800x600 texture with 10 mip levels", address=0x2000)
     assert len(inner.items) == 3
+
+
+def test_every_configuration_is_said_once() -> None:
+    """Of texture messages, those about memory and coordinates have a place of their own."""
+    jobs, inner = reports()
+    codes = [code for code in catalogue() if code.startswith("TMU-")]
+    for address in (0x2000, 0x3000):
+        for code in codes:
+            jobs.report(code, "the same", address=address)
+    said = Counter(item.code for item in inner.items)
+    assert {code for code in codes if said[code] == 1} == {f"TMU-{n:03}" for n in range(1, 12)}
 
 
 def test_other_findings_keep_their_addresses() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from vc4lab.diagnostics import Reporter
+from vc4lab.drm.kernel import binning
 from vc4lab.drm.kernel.binning import BinningList
 from vc4lab.drm.kernel.jobs import check_submit, check_tiles
 from vc4lab.drm.kernel.shader_rules import Violation, check_shader
@@ -241,3 +242,10 @@ def test_tiles_beyond_the_grid() -> None:
     assert reporter.has("DRM-024"), "the kernel compares with > and lets this pass"
     with pytest.raises(JobError, match="DRM-014"):
         check_tiles(submit(max_x_tile=3), grid, reporter)
+
+
+def test_records_that_binning_lists_may_have() -> None:
+    """Those of Linux's vc4_validate.c, and none that a new declaration would bring in."""
+    copied = {0, 1, 5, 56, *range(96, 104), 105, 106}
+    checked = {4, 6, 7, 32, 33, 64, 112, 254}
+    assert binning.COPIED | binning.SPECIAL == binning.ALLOWED == copied | checked

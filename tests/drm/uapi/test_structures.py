@@ -33,6 +33,22 @@ def test_sizes_are_those_of_the_kernels_headers() -> None:
     assert MODE.size == 68
 
 
+def test_shapes_of_jobs() -> None:
+    structure = Structure("submit", SUBMIT_FIELDS)
+    absent = {f"{name}_index": NO_BUFFER for name in SURFACES}
+    fields = absent | {"min_x_tile": 1, "max_x_tile": 3, "min_y_tile": 2, "max_y_tile": 5}
+    fields |= {"color_read_index": 7, "color_write_index": 3, "msaa_zs_write_index": 2}
+    shape = shape_of(structure.pack(structure.make(**fields)))
+    assert shape.tiles == 3 * 4
+    assert sorted(shape.writes) == [2, 3]
+    assert shape_of(structure.pack(structure.make(**fields))) is shape
+    for changed in ({"flags": 1}, {"max_y_tile": 6}, {"zs_write_offset": 16}, {"width": 8}):
+        assert shape_of(structure.pack(structure.make(**(fields | changed)))).key != shape.key
+    for same in ({"clear_z": 5}, {"bin_cl": 9}, {"uniforms_size": 4}):
+        assert shape_of(structure.pack(structure.make(**(fields | same)))) is shape
+    assert shape_of(structure.pack(structure.make(**(fields | {"min_x_tile": 9})))).tiles == 0
+
+
 def test_places_in_submit_cl() -> None:
     places = Structure("submit", SUBMIT_FIELDS).offsets
     known = {

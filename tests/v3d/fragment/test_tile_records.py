@@ -6,14 +6,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.support.frames import RED, Frame, solid
+from tests.support.jobs import nv_vertex, viewport
 from tests.v3d.fragment.scene import Scene, vertex
 from tests.v3d.fragment.test_engines import COLOURED, random_scene
 
 from vc4lab.diagnostics import Reporter
 from vc4lab.drm.kernel.hardware import run_job
 from vc4lab.drm.recorded.jobs import RecordedRun
+from vc4lab.records.control import build
 from vc4lab.v3d.core import V3D
 from vc4lab.v3d.events import FrameDrawn
+from vc4lab.v3d.job_time import JOB_CLOCKS, job_clocks
 from vc4lab.v3d.state.tile_context import COUNTERS, DETAILED, FragmentKey
 from vc4lab.v3d.tiles.job import NativeFrame
 from vc4lab.v3d.tiles.records import tiles_drawn
@@ -60,6 +64,31 @@ def test_tiles_drawn_again_count_once(threads: int) -> None:
     tiles = tiles_drawn(scene.frame)
     for name in COUNTERS:
         assert sum(tile.counters[name] for tile in tiles) == counters[name], name
+
+
+def test_a_tile_that_is_named_again_is_one_tile() -> None:
+    frame = Frame(100, 70)
+    job = frame.job
+    vertices = b"".join(nv_vertex(x, y, 0.5, 1.0) for x, y in ((5, 5), (5, 60), (90, 5)))
+    body = viewport(job) + frame.nv_shader(solid(RED), vertices)
+    start, end, lists = job.binning(body + build(33, mode=4, length=3))
+    dump, count = job.room(1 << 17), job.tiles[0] * job.tiles[1]
+    data = build(113, address=frame.surface, width=100, height=70, format=1)
+    for number in range(count):
+        place = build(115, column=number % job.tiles[0], row=number // job.tiles[0])
+        data += place + build(17, address=lists + 32 * number)
+        data += build(26, address=dump, disable_clear=1) + place
+        data += build(25 if number == count - 1 else 24)
+    at = job.put(data)
+    heard: list[FrameDrawn] = []
+    frame.v3d.listeners.frame_drawn.subscribe(heard.append)
+    job.run(frame.v3d, (start, end), (at, at + len(data)))
+    (drawn,) = heard
+    assert [(tile.x, tile.y) for tile in drawn.tiles] == [(0, 0), (64, 0), (0, 64), (64, 64)]
+    amounts = total(heard)
+    assert amounts["tiles_moved"] == 2 * count
+    clocks = job_clocks(frame.v3d.frames.take_counts()) - JOB_CLOCKS
+    assert abs(sum(tile.clocks for tile in drawn.tiles) - clocks) <= count
 
 
 class Drawn:
