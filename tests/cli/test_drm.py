@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import inspect
+import signal
 import subprocess
 import sys
 import textwrap
 import time
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from PIL import Image
@@ -15,6 +18,7 @@ from tests.support.drm_client import CLIENT as CLIENT_NAMES
 from tests.support.supervised import need_supervisor
 from typer.testing import CliRunner
 
+from vc4lab.cli.drm_pictures import DrmPictures
 from vc4lab.cli.ioctls_page import write_page
 from vc4lab.cli.main import app
 from vc4lab.drm.setup.host_driver import find_driver
@@ -214,6 +218,18 @@ def test_a_window_that_stays_is_closed_by_sigterm_and_its_picture_saved(
         running.kill()
         running.communicate()
     assert shot.is_file()
+
+
+def test_what_sigterm_does_is_as_before_when_the_window_has_gone() -> None:
+    pictures: Any = object.__new__(DrmPictures)
+    seen = []
+    pictures.window = SimpleNamespace(
+        has_picture=True, closed=False, stay=lambda: seen.append(signal.getsignal(signal.SIGTERM))
+    )
+    before = signal.getsignal(signal.SIGTERM)
+    assert pictures.stay()
+    assert seen == [signal.default_int_handler]
+    assert signal.getsignal(signal.SIGTERM) is before
 
 
 def test_without_a_display_programs_run_without_a_window(monkeypatch: pytest.MonkeyPatch) -> None:

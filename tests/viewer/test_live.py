@@ -87,6 +87,23 @@ def test_pictures_come_when_there_are_new_ones(
             assert surface.get_at(corner)[:3] == (3, 2, 1)
 
 
+def test_a_picture_that_comes_while_another_is_painted_is_shown(
+    monkeypatch: pytest.MonkeyPatch, window: LiveWindow, source: Source
+) -> None:
+    plain, again = source.draw, [True]
+
+    def draw(address: int, pitch: int) -> None:
+        plain(address, pitch)
+        if again:
+            again.pop()
+            window.notice()
+
+    monkeypatch.setattr(source, "draw", draw)
+    source.there = 32, 32
+    window.notice()
+    wait_for(lambda: window.painted == 2)
+
+
 def test_input_arrives_and_the_person_closes_it(
     monkeypatch: pytest.MonkeyPatch, source: Source
 ) -> None:

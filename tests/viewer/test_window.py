@@ -95,6 +95,17 @@ def test_the_picture_keeps_its_shape_when_the_window_takes_another_size(window):
     assert moved == [(40, 20)]
 
 
+def test_a_picture_that_fails_leaves_the_window_usable(window):
+    def fails(_address, _pitch):
+        raise LookupError("no picture")
+
+    with pytest.raises(LookupError, match="no picture"):
+        window.paint((16, 16), fails)
+    assert not window._picture.get_locked()
+    window.show(Image.new("RGB", (16, 16), (255, 0, 0)))
+    assert window._window.get_surface().get_at((0, 0))[:3] == (255, 0, 0)
+
+
 def test_the_pointer_is_held_and_let_go(window, monkeypatch):
     import pygame
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -128,3 +129,30 @@ def test_no_event_is_made_without_a_listener(
                 monkeypatch.setattr(module, name, made)
     with DrmDevice(paced=False, threads=1) as device:
         assert two_jobs(device, tmp_path) == "done"
+
+
+def test_the_first_moment_of_all_sources_counts(
+    device: DrmDevice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for moments in ([None, 5.0, 3.0], [3.0, None, 5.0], [5.0, 3.0, None], [3.0, 3.0, 5.0]):
+        sources = [SimpleNamespace(next_event=lambda moment=moment: moment) for moment in moments]
+        monkeypatch.setattr(device, "_sources", sources)
+        assert device.next_event() == 3.0
+    monkeypatch.setattr(device, "_sources", sources[:0])
+    assert device.next_event() is None
+
+
+def test_a_job_wakes_the_supervisor_for_flips_and_for_calls_that_it_answers(
+    device: DrmDevice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    woken: list[int] = []
+    lists: Any = device.screen.flips, device.supervisor._waiting
+    monkeypatch.setattr(
+        device.supervisor, "wake", lambda: woken.append([bool(one) for one in lists].index(True))
+    )
+    device._job_signalled()
+    for waiting in lists:
+        waiting.append(object())
+        device._job_signalled()
+        waiting.clear()
+    assert woken == [0, 1]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import random
+import struct
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -18,7 +20,7 @@ from vc4lab.drm.kernel.native.texture_check import is_bad_texture
 from vc4lab.drm.kernel.shaders import KnownShaders
 from vc4lab.drm.kernel.texture_rules import texture_problem
 from vc4lab.drm.recorded.jobs import RecordedJob, RecordedRun
-from vc4lab.drm.uapi.submit import NO_BUFFER, JobError, Submit, Surface
+from vc4lab.drm.uapi.submit import NO_BUFFER, Buffer, JobError, Submit, Surface
 from vc4lab.memory import GuestMemory
 from vc4lab.qpu.text.assembler import assemble
 from vc4lab.records import declarations as d
@@ -406,3 +408,14 @@ def test_an_end_that_is_missing_is_named_with_the_last_record(maker: Maker) -> N
     body = job.bin_cl[:-2] + build(d.LineWidth)
     _, _, found = maker.pair.build(replace(job, bin_cl=body), native=True)
     assert f"byte {len(body) - len(build(d.LineWidth))}: the list does not end" in found[0]
+
+
+def test_a_shader_that_becomes_known_is_found_in_buffers_that_were_seen_before() -> None:
+    known = KnownShaders()
+    buffers = (Buffer(1, 0x1000, 4096),)
+    assert known.table(buffers)[0] == [None]
+    stream: Any = SimpleNamespace(table_address=0x7000, size=8)
+    known.add(0x1000, stream)
+    streams, rows = known.table(buffers)
+    assert streams == [known.find(0x1000, 4096)] == [stream]
+    assert rows == struct.pack("<IIQ", 0x1000, 4096, 0x7000)
