@@ -109,9 +109,9 @@ class FrameCounter:
             self._present()
         if self._v3d_powered() and not self.rendered:
             self._vsyncs_with_v3d += 1
-        if self.rendered or self._flipped or self._v3d_expected:
+        if self.rendered or self._flipped or self._framebuffer.allocation is None:
             return
-        if self._framebuffer.allocation is None:
+        if self._v3d_expected:
             return
         changed = (not still or self._shown is None) and self._look()
         acknowledged = self._acknowledgements()

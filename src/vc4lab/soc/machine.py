@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
 CALM_AFTER = NANOSECONDS // 2
 """Guest time without a sign of life after which a program need not be exactly at the wall's."""
+HINT_VSYNCS = 8
+"""Vsyncs between two looks whether a hint about caches is due."""
 SETTLED = 2
 """After so many vsyncs without anything new the display shows what it will show."""
 
@@ -223,6 +225,7 @@ class Machine(EndingHardware):
                 if self.before_slice is not None:
                     self.before_slice()
                 self.processors.step()
+            self._drain_caches()
             self._look_at_caches()
             if self.listeners.run_ended.subscriptions:
                 self.listeners.run_ended.emit(RunEnded(self._end))
@@ -250,7 +253,9 @@ class Machine(EndingHardware):
             self.smi.vsync()
         if not still:
             self.processors.vsync()
-            self._look_at_caches()
+            self._drain_caches()
+            if self.vsyncs % HINT_VSYNCS == 0:
+                self._look_at_caches()
             if self.guards is not None:
                 self.guards.check()
         self.frames.vsync(still)
@@ -268,9 +273,8 @@ class Machine(EndingHardware):
         self._changes_seen = self.clock.changes
 
     def _look_at_caches(self) -> None:
-        self._drain_caches()
         if self.caches is None:
-            self._cache_hint.look(self.processors.working)
+            self._cache_hint.look(self.processors)
 
     def _keep_pace(self, pace: Pace) -> None:
         """A vsync of a program that works, or polls."""

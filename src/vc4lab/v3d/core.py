@@ -253,7 +253,8 @@ class V3D:
         """Run the user programs that were queued. Called now and then while the machine runs,
         so that a program which waits for memory to change sees it.
         """
-        self._settle()
+        if self.programs.used:
+            self._settle()
         if self.listeners.failures:
             self.listeners.raise_failure()
 

@@ -109,6 +109,8 @@ class Bus:
         self._reads: dict[int, ReadHandler] = {}
         self._writes: dict[int, WriteHandler] = {}
         self._pages: dict[int, tuple[int, Block]] = {}
+        self._declared: dict[int, tuple[str, Poll] | None] = {}
+        """What `find` knows of an offset; asked for at every vsync of a program that polls."""
         self._kinds: dict[int, Poll] = {}
         self._steady: set[int] = set()
         """Offsets of registers whose value stays until something happens."""
@@ -137,6 +139,7 @@ class Bus:
         """Put a block at `offset` of the window (its own `OFFSET` if None)."""
         start = block.OFFSET if offset is None else offset
         self.blocks.append((start, block))
+        self._declared.clear()
         for at, read in block.read_handlers().items():
             self._reads[start + at] = read
         for at, write in block.write_handlers().items():
@@ -348,11 +351,19 @@ class Bus:
         """ "block.REGISTER" and poll kind of the register at `offset`."""
         if offset == OWN_TIME:
             return "its own counter", Poll.TIME
+        if offset not in self._declared:
+            self._declared[offset] = self._find_declared(offset)
+        found = self._declared[offset]
+        if found is not None:
+            return found
+        place = self._pages.get(offset >> 12)
+        if place is not None:
+            return place[1].describe(offset - place[0]), Poll.SOON
+        return None
+
+    def _find_declared(self, offset: int) -> tuple[str, Poll] | None:
         for start, block in self.blocks:
             found = block.register_at(offset - start)
             if found is not None:
                 return f"{block.NAME}.{found[0]}", found[1].poll
-        place = self._pages.get(offset >> 12)
-        if place is not None:
-            return place[1].describe(offset - place[0]), Poll.SOON
         return None

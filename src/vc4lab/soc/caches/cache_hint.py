@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from vc4lab.soc.cores.cpu import Cpu
+    from vc4lab.soc.cores.cores import Cores
     from vc4lab.soc.hardware import Hardware
 
 
@@ -16,12 +16,12 @@ class CacheHint:
         self._hardware = hardware
         self._told = False
 
-    def look(self, cpus: list[Cpu]) -> None:
+    def look(self, processors: Cores) -> None:
         """Look at the cores that run, now and then: one of them has its data cache on."""
         hardware = self._hardware
-        if self._told or not (hardware.mailbox.messages or hardware.goes_on or hardware.v3d):
+        if self._told or not (hardware.mailbox.messages or hardware.v3d or hardware.goes_on):
             return
-        for cpu in cpus:
+        for cpu in processors.working:
             if cpu.sets_data_cache:
                 self._told = True
                 hardware.report(

@@ -256,8 +256,10 @@ class Arm32(Cpu):
     @property
     def sets_data_cache(self) -> bool:
         # in HYP mode SCTLR does not count, but who sets it wants a cache
+        if super().sets_data_cache:
+            return True
         both = SCTLR_C | SCTLR_M
-        return super().sets_data_cache or self.system_register(SCTLR) & both == both
+        return self.in_hyp and self.system_register(SCTLR) & both == both
 
     # -- exceptions --------------------------------------------------------------------------------
 
