@@ -102,6 +102,7 @@ def measure(tree: Path, module: str) -> list[dict[str, Any]]:
     python = tree / ".venv" / "bin" / "python"
     environment = {**os.environ, "PATH": str(python.parent)}  # no peer is found there
     environment.pop("PYTHONPATH", None)
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # else each start compiles the Python sources
     command = [str(python), "-m", "benchmarks", module]
     subprocess.run(command, cwd=tree, env=environment, check=True, capture_output=True)
     rows: list[dict[str, Any]] = json.loads((tree / "benchmarks" / "latest.json").read_text())

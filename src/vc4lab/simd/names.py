@@ -36,44 +36,77 @@ def scope(nodes: Sequence[ast.AST]) -> list[ast.AST]:
     return found
 
 
+_SUMMARY = "_vc4_summary"
+_Summary = tuple[dict[str, None], dict[str, ast.expr], bool]
+
+
+def _summary(node: ast.AST) -> _Summary:
+    """Names bound in here, roots of items that are assigned, and whether something jumps.
+
+    Statements lie in each other, and each asks for all below it: so it is found once and kept in
+    the node, as it was before anything was rewritten.
+    """
+    known: _Summary | None = node.__dict__.get(_SUMMARY)
+    if known is not None:
+        return known
+    names: dict[str, None] = {}
+    roots: dict[str, ast.expr] = {}
+    jump = isinstance(node, JUMPS)
+    if isinstance(node, ast.Name):
+        if isinstance(node.ctx, ast.Store):
+            names[node.id] = None
+    elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+        names[node.name] = None
+    elif isinstance(node, ast.Import | ast.ImportFrom):
+        for alias in node.names:
+            names[alias.asname or alias.name.partition(".")[0]] = None
+    elif isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar) and node.name:
+        names[node.name] = None
+    elif isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del):
+        root = _root(node)
+        if root is not None:
+            roots[ast.unparse(root)] = root
+    if not isinstance(node, _FUNCTIONS):
+        for child in children(node):
+            below = _summary(child)
+            # what a comprehension assigns is its own
+            if not (isinstance(node, ast.comprehension) and child is node.target):
+                names.update(below[0])
+            roots.update(below[1])
+            jump = jump or below[2]
+    found = node.__dict__[_SUMMARY] = names, roots, jump
+    return found
+
+
+def _root(node: ast.Subscript) -> ast.expr | None:
+    """The `x` of `x[i]`, if it is a name or a chain of attributes of one."""
+    root: ast.expr = node
+    while isinstance(root, ast.Subscript):
+        root = root.value
+    inner = root
+    while isinstance(inner, ast.Attribute):
+        inner = inner.value
+    return root if isinstance(inner, ast.Name) else None
+
+
 def jumps(nodes: Sequence[ast.AST]) -> bool:
     """Is there a return, break or continue anywhere in here?"""
-    return any(isinstance(n, JUMPS) for n in scope(nodes))
+    return any(_summary(node)[2] for node in nodes)
 
 
 def bound(nodes: Sequence[ast.AST]) -> list[str]:
     """Names that these statements assign, in order of first appearance."""
     names: dict[str, None] = {}
-    skip: set[int] = set()
-    for node in scope(nodes):
-        if isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp):
-            for generator in node.generators:  # its targets are local to the comprehension
-                skip.update(id(n) for n in ast.walk(generator.target))
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and id(node) not in skip:
-            names[node.id] = None
-        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
-            names[node.name] = None
-        elif isinstance(node, ast.Import | ast.ImportFrom):
-            for alias in node.names:
-                names[alias.asname or alias.name.partition(".")[0]] = None
-        elif isinstance(node, ast.ExceptHandler | ast.MatchAs | ast.MatchStar) and node.name:
-            names[node.name] = None
+    for node in nodes:
+        names.update(_summary(node)[0])
     return list(names)
 
 
 def item_roots(nodes: Sequence[ast.AST]) -> list[ast.expr]:
     """The `x` of every `x[i] = …`, where x is a name or a chain of attributes of one."""
     roots: dict[str, ast.expr] = {}
-    for node in scope(nodes):
-        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store | ast.Del):
-            root: ast.expr = node.value
-            while isinstance(root, ast.Subscript):
-                root = root.value
-            inner = root
-            while isinstance(inner, ast.Attribute):
-                inner = inner.value
-            if isinstance(inner, ast.Name):
-                roots[ast.unparse(root)] = root
+    for node in nodes:
+        roots.update(_summary(node)[1])
     return list(roots.values())
 
 

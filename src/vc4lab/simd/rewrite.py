@@ -17,11 +17,11 @@ from __future__ import annotations
 
 import ast
 import inspect
-import textwrap
 from collections.abc import Sequence
 from types import CellType, CodeType, FunctionType
 
 from vc4lab.simd.names import JUMPS, bound, jumps, scope
+from vc4lab.simd.source import syntax_of
 from vc4lab.simd.syntax import State, assign_to, call_of, field_of, locate, read_name, thunk
 
 RUNTIME = "_vc4_rt"
@@ -272,22 +272,16 @@ def _rewritten_code(function: FunctionType) -> CodeType:
     known = _codes.get(function.__code__)
     if known is not None:
         return known
-    try:
-        lines, first = inspect.getsourcelines(function)
-    except OSError as error:
-        raise TypeError(
-            f"@kernel and @staged need the source of {function.__qualname__}, and there is none"
-        ) from error
-    tree = ast.parse(textwrap.dedent("".join(lines)))
+    tree = syntax_of(function)
     definition = tree.body[0]
     if not isinstance(definition, ast.FunctionDef):
         raise TypeError(f"{function.__qualname__}: only a plain def can be staged")
     if inspect.isgeneratorfunction(function):
         raise TypeError(f"{function.__qualname__}: a generator cannot be staged")
-    ast.increment_lineno(tree, first - 1)
     definition.decorator_list = []
-    definition.args.defaults = [ast.Constant(None) for _ in definition.args.defaults]
-    definition.args.kw_defaults = [d and ast.Constant(None) for d in definition.args.kw_defaults]
+    nothing = locate(ast.Constant(None), definition)
+    definition.args.defaults = [nothing for _ in definition.args.defaults]
+    definition.args.kw_defaults = [d and nothing for d in definition.args.kw_defaults]
     definition = _Function().function(definition)
     names = [RUNTIME, *function.__code__.co_freevars]
     factory = ast.FunctionDef(
@@ -305,7 +299,6 @@ def _rewritten_code(function: FunctionType) -> CodeType:
     if hasattr(factory, "type_params") or "type_params" in ast.FunctionDef._fields:
         factory.type_params = []  # type: ignore[attr-defined]
     module = ast.Module([locate(factory, definition)], [])
-    ast.fix_missing_locations(module)
     outer = compile(module, function.__code__.co_filename, "exec")
     made = _nested_code(_nested_code(outer, "_vc4_factory"), definition.name)
     _codes[function.__code__] = made
