@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import inspect
+import os
 import signal
 import subprocess
 import sys
@@ -94,6 +96,38 @@ def test_wrong_options_are_a_sentence(tmp_path: Path) -> None:
         assert result.exit_code == 2, arguments
         lines = [line for line in result.output.splitlines() if line]
         assert len(lines) == (3 if lines[0].startswith("Usage") else 1)
+
+
+def test_a_program_that_cannot_be_started_is_a_sentence(tmp_path: Path) -> None:
+    loop = tmp_path / "loop"
+    loop.symlink_to(loop)
+    for program, text in (
+        ([str(loop)], "too many levels of symbolic links"),
+        (["x" * 300], "file name too long"),
+        (["true", "x" * 1_000_000], "argument list too long"),
+    ):
+        result = CliRunner().invoke(app, ["drm", "--", *program])
+        assert (result.exit_code, result.output) == (2, f"{program[0]}: {text}\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("os.memfd_create", "memory that programs can map is refused: operation not permitted"),
+        ("tempfile.mkdtemp", "no temporary folder for the device's nodes: operation not permitted"),
+    ],
+)
+def test_what_a_sandbox_refuses_is_a_sentence(
+    name: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: Any, **__: Any) -> int:
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+
+    monkeypatch.setattr(name, refused)
+    result = CliRunner().invoke(app, ["drm", "--", "true"])
+    assert result.exit_code == 2
+    assert result.output.startswith(f"vc4lab drm: {said}")
+    assert result.output.endswith("; see vc4lab drm --check\n")
 
 
 def test_accounts_are_printed() -> None:

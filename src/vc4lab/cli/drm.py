@@ -29,6 +29,14 @@ if TYPE_CHECKING:
     from vc4lab.drm.device.device import DrmDevice
 
 TRACES = ("ioctl", "memory")
+CANNOT_START = frozenset(
+    (
+        *(errno.ENOENT, errno.EACCES, errno.ENOEXEC, errno.ENOTDIR, errno.EISDIR, errno.ELOOP),
+        *(errno.ENAMETOOLONG, errno.E2BIG, errno.EPERM, errno.ETXTBSY, errno.ELIBBAD),
+        *(errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE),
+    )
+)
+"""What execve and fork say of a program, or of a host that has no room for it."""
 
 
 def drm(
@@ -169,6 +177,7 @@ def drm(
     from vc4lab.diagnostics import Reporter
     from vc4lab.drm.device.device import DrmDevice
     from vc4lab.drm.kms.modes import STANDARD, parse_modes
+    from vc4lab.drm.supervisor.started import NotPossible
 
     try:
         sizes = parse_modes(modes) if modes is not None else STANDARD
@@ -181,11 +190,15 @@ def drm(
         raise _failed("--trace memory: needs --cpu-memory")
     reporter = Reporter(strict)
     reporter.listeners.append(_show)
-    with DrmDevice(
-        modes=sizes, paced=not unpaced, gpu_memory=gpu_memory << 20, engine=engine.value,
-        threads=threads, unknowns=unknowns_of(unknown), reporter=reporter, deep=deep,
-        trace=_print_trace if trace == "ioctl" else None, input=window, **kind,
-    ) as made:  # fmt: skip
+    try:
+        made = DrmDevice(
+            modes=sizes, paced=not unpaced, gpu_memory=gpu_memory << 20, engine=engine.value,
+            threads=threads, unknowns=unknowns_of(unknown), reporter=reporter, deep=deep,
+            trace=_print_trace if trace == "ioctl" else None, input=window, **kind,
+        )  # fmt: skip
+    except NotPossible as reason:
+        raise _impossible(reason) from None
+    with made:
         recorder = None
         if record_jobs is not None:
             recorder = record_to(made, record_jobs, record_count, record_size)
@@ -258,9 +271,9 @@ def _run(
         held.append((signal.SIGTERM, signal.signal(signal.SIGTERM, stop)))
         return device.run(program, frames=frames, environment=environment, arm64=arm64)
     except NotPossible as reason:
-        raise _failed(f"vc4lab drm: {reason}; see vc4lab drm --check") from None
+        raise _impossible(reason) from None
     except OSError as error:
-        if error.errno not in (errno.ENOENT, errno.EACCES, errno.ENOEXEC, errno.ENOTDIR):
+        if error.errno not in CANNOT_START:
             raise
         raise _failed(f"{program[0]}: {(error.strerror or '').lower()}") from None
     finally:
@@ -325,6 +338,10 @@ def _print_trace(line: str) -> None:
 
 def _show(item: Diagnostic) -> None:
     typer.echo(str(item), err=True)
+
+
+def _impossible(reason: Exception) -> typer.Exit:
+    return _failed(f"vc4lab drm: {reason}; see vc4lab drm --check")
 
 
 def _failed(message: str, code: ExitCode = ExitCode.BAD_INPUT) -> typer.Exit:

@@ -87,3 +87,11 @@ def test_memory_that_may_not_be_read_is_named(
     assert reason.startswith("memory of programs may not be read here")
     assert text in reason
     assert (scope == "1") == ("yama" not in reason)
+
+
+def test_a_sandbox_that_refuses_shared_memory_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: Any) -> int:
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+
+    monkeypatch.setattr(os, "memfd_create", refused)
+    assert probe().startswith("memory that programs can map is refused: operation not permitted")

@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 
 from vc4lab.drm.kernel.binning import round_up
+from vc4lab.drm.supervisor.started import NotPossible
 from vc4lab.memory import MEMORY_SIZE, GuestMemory, SharedFile
 
 PAGE = 4096
@@ -64,15 +65,21 @@ class Allocator:
 
 
 class GpuMemory:
-    """The memory of the virtual device."""
+    """The memory of the virtual device. Raises NotPossible where the host refuses it."""
 
     def __init__(self, client_bytes: int = DEFAULT_BYTES) -> None:
         client_bytes = round_up(client_bytes, PAGE)
         if not PAGE <= client_bytes <= MAX_CLIENT_BYTES:
             raise ValueError(f"GPU memory of {client_bytes} bytes: up to {MAX_CLIENT_BYTES}")
         self.client_bytes = client_bytes
-        self.file = SharedFile(CLIENTS, client_bytes, name="vc4lab-gpu")
-        self.guest = GuestMemory(shared=[self.file])
+        try:
+            self.file = SharedFile(CLIENTS, client_bytes, name="vc4lab-gpu")
+            self.guest = GuestMemory(shared=[self.file])
+        except OSError as error:
+            raise NotPossible(
+                f"memory that programs can map is refused: {(error.strerror or '').lower()} "
+                "(memfd_create, ftruncate or mmap; a sandbox or a limit, see ulimit -a)"
+            ) from None
         self.clients = Allocator(CLIENTS, client_bytes)
         self.shaders = Allocator(SHADERS, SHADERS_SIZE)
 

@@ -131,10 +131,10 @@ class Supervisor:
         check_limit()
         check_proc()
         code = build_filter(self.machine, deep=self.deep, inputs=self.inputs, unmaps=self.unmaps)
-        self.tree.write()
         interval = sys.getswitchinterval()
         started: Started | None = None
         try:
+            self._lay_down()
             started = Started(
                 program, seccomp=self.machine.seccomp, code=code, root=self.tree.root,
                 environment=environment, **popen,
@@ -153,6 +153,14 @@ class Supervisor:
         return (
             os.waitstatus_to_exitcode(status) if os.WIFEXITED(status) else 128 + os.WTERMSIG(status)
         )
+
+    def _lay_down(self) -> None:
+        """The nodes, as files. Raises NotPossible."""
+        try:
+            self.tree.write()
+        except OSError as error:
+            why = (error.strerror or "").lower()
+            raise NotPossible(f"no temporary folder for the device's nodes: {why}") from None
 
     def stop(self) -> None:
         """End the programs; may be called from any thread."""
