@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,6 +15,7 @@ from vc4lab.cli.drm_jobs import print_counters, record_to, recorded
 from vc4lab.cli.drm_memory import profile_of, say_accounts, trace_frames
 from vc4lab.cli.drm_pictures import DrmPictures
 from vc4lab.cli.drm_setup import describe, set_up
+from vc4lab.cli.drm_signals import RunSignals
 from vc4lab.cli.exit_codes import ExitCode
 from vc4lab.cli.options import FILE, Engine, limits
 from vc4lab.cli.outputs import Outputs
@@ -207,9 +207,11 @@ def drm(
         if trace == "memory":
             trace_frames(made, _print_trace)
         pictures = DrmPictures(made, outputs, every=every, window=window, sink=made.input)
+        signals = RunSignals(made.supervisor)
         try:
-            code = _run(made, program, frames, folder, suite)
-            ended = made.strict_stop is None and not made.frames_came
+            with signals:
+                code = _run(made, program, frames, folder, suite)
+            ended = made.strict_stop is None and not made.frames_came and not signals.came
             code = ExitCode.OK if pictures.was_closed else _how_it_ended(made, code, frames)
             if ended and not pictures.stay():
                 code = ExitCode.INTERRUPTED
@@ -261,14 +263,7 @@ def _run(
     if driver is not None:
         environment[DRIVERS_PATH] = str(driver.resolve())
     arm64 = (suite or True) if driver is None else False
-    held: list[tuple[int, Any]] = []
-
-    def stop(*_: object) -> None:
-        device.supervisor.stop()
-
     try:
-        held.append((signal.SIGINT, signal.signal(signal.SIGINT, signal.SIG_IGN)))
-        held.append((signal.SIGTERM, signal.signal(signal.SIGTERM, stop)))
         return device.run(program, frames=frames, environment=environment, arm64=arm64)
     except NotPossible as reason:
         raise _impossible(reason) from None
@@ -276,9 +271,6 @@ def _run(
         if error.errno not in CANNOT_START:
             raise
         raise _failed(f"{program[0]}: {(error.strerror or '').lower()}") from None
-    finally:
-        for number, handler in held:
-            signal.signal(number, handler)
 
 
 def _how_it_ended(device: DrmDevice, code: int, frames: int | None) -> int:

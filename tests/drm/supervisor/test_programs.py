@@ -146,3 +146,9 @@ def test_a_device_that_was_stopped_runs_the_next_program(device: DrmDevice) -> N
     threading.Timer(0.2, device.supervisor.stop).start()
     assert device.run(["sleep", "20"]) == 128 + signal.SIGTERM
     assert device.run(["sh", "-c", "exit 4"]) == 4
+
+
+def test_an_interrupt_before_there_is_a_program_is_the_program_s(device: DrmDevice) -> None:
+    device.supervisor.interrupt()
+    assert device.run(["sleep", "20"]) == 128 + signal.SIGINT
+    assert device.run(["sh", "-c", "exit 4"]) == 4

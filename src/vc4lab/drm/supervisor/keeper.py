@@ -5,8 +5,9 @@ vc4lab, so that it starts quickly. It goes on when the supervisor is gone, and t
 programs, which would get ENOSYS from every call that the supervisor answers, and removes the nodes.
 
 To the supervisor over the socket: ``L`` with the filter's listener, ``E`` and an errno if the
-program cannot be started, ``X`` and a wait status when it has ended. From it: ``Q`` if it ends the
-programs on purpose.
+program cannot be started, ``X`` and a wait status when it has ended. From it: ``I`` when a SIGINT
+came to it, which the program gets if its process group did not, and ``Q`` if it ends the programs
+on purpose.
 """
 
 from __future__ import annotations
@@ -26,6 +27,14 @@ _NEW_LISTENER, _WAIT_KILLABLE = 8, 32
 _SECONDS_TO_END = 1.0
 _DESCRIPTORS = 1024
 """Device descriptors have numbers of up to 999."""
+_SIGNALS = signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP
+"""Left to the program; this one is ended over the socket."""
+_SAME_SECONDS = 0.5
+"""Two SIGINTs so close to each other are one, to a process group."""
+_LATE_SECONDS = 0.02
+"""So much later one may come to this process than to the supervisor."""
+
+_interrupted_at = float("-inf")
 
 
 class _Filter(ctypes.Structure):
@@ -40,11 +49,15 @@ def main() -> int:
     nodes, program = sys.argv[4], sys.argv[5:]
     library = ctypes.CDLL(None, use_errno=True)
     library.prctl(_SUBREAPER, 1, 0, 0, 0)
-    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)  # for the program; it is ended over the socket
+    ignored = {n for n in _SIGNALS if signal.getsignal(n) is signal.SIG_IGN}
+    for number in _SIGNALS:
+        signal.signal(number, _take_note if number == signal.SIGINT else signal.SIG_IGN)
+    while signal.SIGINT in signal.sigpending():  # blocked until now; there is no program yet
+        signal.sigwait({signal.SIGINT})
     child = os.fork()
     if child == 0:
-        _become(connection, library, seccomp, code, program)
+        _become(connection, library, seccomp, code, program, ignored)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
     _wait(connection, child)
     import shutil
 
@@ -53,15 +66,18 @@ def main() -> int:
 
 
 def _become(
-    connection: socket.socket, library: ctypes.CDLL, seccomp: int, code: bytes, program: list[str]
+    connection: socket.socket,
+    library: ctypes.CDLL,
+    seccomp: int,
+    code: bytes,
+    program: list[str],
+    ignored: set[signal.Signals],
 ) -> None:
     """Take the filter and turn into the program."""
     try:
-        for number in (
-            *(signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP, signal.SIGPIPE),
-            *(signal.SIGXFSZ,),
-        ):
-            signal.signal(number, signal.SIG_DFL)
+        for number in (*_SIGNALS, signal.SIGPIPE, signal.SIGXFSZ):
+            signal.signal(number, signal.SIG_IGN if number in ignored else signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
         _allow_descriptors()
         buffer = ctypes.create_string_buffer(code, len(code))
         argument = _Filter(len(code) // 8, ctypes.addressof(buffer))
@@ -125,8 +141,10 @@ def _wait(connection: socket.socket, child: int) -> None:
                     data = connection.recv(1)
                 except ConnectionResetError:
                     continue  # it left without reading our last message
+                if data == b"I" and not ended:
+                    _interrupt(child)
                 if data:
-                    quiet = True
+                    quiet = quiet or data == b"Q"
                     continue
                 if not ended and not quiet:
                     sys.stderr.write(
@@ -134,6 +152,20 @@ def _wait(connection: socket.socket, child: int) -> None:
                     )
                 _end_all()
                 return
+
+
+def _take_note(*_: object) -> None:
+    global _interrupted_at
+    _interrupted_at = time.monotonic()
+
+
+def _interrupt(child: int) -> None:
+    """SIGINT came to the supervisor: the program gets it, unless it came to this process, too."""
+    if time.monotonic() - _interrupted_at > _SAME_SECONDS:
+        time.sleep(_LATE_SECONDS)
+    if time.monotonic() - _interrupted_at > _SAME_SECONDS:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(child, signal.SIGINT)
 
 
 def _end_all() -> None:

@@ -18,6 +18,7 @@ from typing import Any
 from vc4lab.drm.supervisor.filters import WINDOW
 
 KEEPER = Path(__file__).with_name("keeper.py")
+_SIGNALS = {signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP}
 PROC = Path("/proc")
 _START_SECONDS = 30.0
 
@@ -47,6 +48,8 @@ class Started:
             *(sys.executable, "-I", "-S", str(KEEPER), str(theirs.fileno())),
             *(str(seccomp), code.hex(), root, *program),
         ]
+        # Until the keeper has its handlers, nothing that reaches the group may end it.
+        blocked = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
         try:
             self.keeper = subprocess.Popen(
                 command, pass_fds=[theirs.fileno()], env=environment, **popen
@@ -56,6 +59,7 @@ class Started:
             raise
         finally:
             theirs.close()
+            signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
 
     def listener(self) -> int:
         """Wait until the filter is there; the descriptor its notifications come from."""
@@ -82,6 +86,11 @@ class Started:
             number = self._number()
             raise OSError(number, os.strerror(number))
         return None if kind else signal.SIGKILL  # the keeper was
+
+    def interrupt(self) -> None:
+        """SIGINT came to this process; the keeper knows whether it came to the program, too."""
+        with contextlib.suppress(OSError):
+            self.connection.send(b"I")
 
     def end(self) -> None:
         """Have the keeper end what still runs."""

@@ -111,7 +111,9 @@ class Supervisor:
         self._sees_closed = {machine.calls[name] for name in names if name in machine.calls}
         self._listener: Listener | None = None
         self.census = Census()
-        self._keeper: int | None = None
+        self._started: Started | None = None
+        self._interrupted = False
+        """A SIGINT came before there was a program."""
         self._next_sweep = 0.0
         self._next_look = 0.0
 
@@ -132,24 +134,24 @@ class Supervisor:
         check_proc()
         code = build_filter(self.machine, deep=self.deep, inputs=self.inputs, unmaps=self.unmaps)
         interval = sys.getswitchinterval()
-        started: Started | None = None
         try:
             self._lay_down()
-            started = Started(
+            started = self._started = Started(
                 program, seccomp=self.machine.seccomp, code=code, root=self.tree.root,
                 environment=environment, **popen,
             )  # fmt: skip
-            self._keeper = started.keeper.pid
-            check_memory(self._keeper)
+            if self._interrupted:
+                started.interrupt()
+            check_memory(started.keeper.pid)
             sys.setswitchinterval(SWITCH_INTERVAL)
             status = self._serve(started)
         finally:
             sys.setswitchinterval(interval)
-            if started is not None:
-                started.end()
-                self._finish(started.keeper)
+            if self._started is not None:
+                self._started.end()
+                self._finish(self._started.keeper)
             self.tree.remove()
-            self._stop = False  # of this run, not of the next
+            self._stop = self._interrupted = False  # of this run, not of the next
         return (
             os.waitstatus_to_exitcode(status) if os.WIFEXITED(status) else 128 + os.WTERMSIG(status)
         )
@@ -166,6 +168,13 @@ class Supervisor:
         """End the programs; may be called from any thread."""
         self._stop = True
         self.wake()
+
+    def interrupt(self) -> None:
+        """SIGINT came to this process: the program gets it, unless Ctrl-C gave it to both."""
+        if self._started is not None:
+            self._started.interrupt()
+        else:
+            self._interrupted = True
 
     def close(self) -> None:
         """Let go of the host's descriptors; no program runs after this."""
@@ -223,7 +232,7 @@ class Supervisor:
         self._promised.clear()
         self._sweep()
         self.targets.close()
-        self._keeper = None
+        self._started = None
         for number in self.files.polls:
             self.files.polls.forget(number)
         for number in self.device.events_kept():
@@ -401,8 +410,8 @@ class Supervisor:
 
     def _processes(self) -> Iterator[int]:
         """All processes of the program, none when it has ended."""
-        if self._keeper is not None:
-            yield from descendants(self._keeper)
+        if self._started is not None:
+            yield from descendants(self._started.keeper.pid)
 
     # -- one call ----------------------------------------------------------------------------------
 

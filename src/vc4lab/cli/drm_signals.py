@@ -1,0 +1,45 @@
+"""Signals that come while `vc4lab drm` runs programs."""
+
+from __future__ import annotations
+
+import signal
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from vc4lab.drm.supervisor.supervisor import Supervisor
+
+
+class RunSignals:
+    """A context in which Ctrl-C is the program's, and SIGTERM and SIGHUP end the programs.
+
+    Pictures and recordings are saved after each of them. What was ignored when vc4lab was started
+    (by nohup, by a script that starts it in the background) stays ignored.
+    """
+
+    def __init__(self, supervisor: Supervisor) -> None:
+        self.came = False
+        """Whether one of them came: then the window does not stay."""
+        self._supervisor = supervisor
+        self._held: list[tuple[int, Any]] = []
+
+    def __enter__(self) -> RunSignals:
+        for number, handler in (
+            (signal.SIGINT, self._interrupt),
+            (signal.SIGTERM, self._stop),
+            (signal.SIGHUP, self._stop),
+        ):
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                self._held.append((number, signal.signal(number, handler)))
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._held:
+            signal.signal(number, handler)
+
+    def _interrupt(self, *_: object) -> None:
+        self.came = True
+        self._supervisor.interrupt()
+
+    def _stop(self, *_: object) -> None:
+        self.came = True
+        self._supervisor.stop()
