@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 
+import pytest
 from tests.support.drm_client import run_client
 
 from vc4lab.drm.device.device import DrmDevice
@@ -93,3 +94,55 @@ def test_ioctls_of_programs_under_qemu_come_as_writes(device: DrmDevice) -> None
         assert info[:4] != bytes(4) or info[32:36] == bytes([1, 0, 0, 0])
 
     run_client(device, client)
+
+
+def many_polls() -> None:
+    """Two processes, each with almost as many epoll instances as a process may have."""
+    open_card()
+    read, write = os.pipe()
+    child = os.fork()
+    polls = []
+    try:
+        while len(polls) < 800:
+            polls.append(select.epoll())
+    except OSError as error:
+        assert error.errno == errno.EMFILE
+    if child == 0:
+        os.read(read, 1)
+        os._exit(0)
+    os.write(write, b"x")
+    assert os.waitpid(child, 0)[1] == 0
+    for poll in polls:
+        poll.close()
+    print(len(polls))
+
+
+def test_the_supervisor_keeps_copies_beyond_a_process_s_own_limit(device: DrmDevice) -> None:
+    import resource
+
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if before[1] != resource.RLIM_INFINITY and before[1] < 4096:
+        pytest.skip(f"this host allows {before[1]} descriptors")
+    usual = 1024, before[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, usual)
+    try:
+        assert run_client(device, many_polls) == "800\n"
+        assert resource.getrlimit(resource.RLIMIT_NOFILE) == usual
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+def test_programs_are_told_when_the_host_has_no_more_descriptors() -> None:
+    code = (
+        "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (1000, 1000))\n"
+        "from tests.drm.supervisor.test_limits import many_polls\n"
+        "from tests.support.drm_client import run_client\n"
+        "from vc4lab.drm.device.device import DrmDevice\n"
+        "with DrmDevice(paced=False) as device:\n"
+        "    run_client(device, many_polls)\n"
+        "    run_client(device, many_polls)\n"
+    )
+    out = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=120
+    )
+    assert out.returncode == 0, out.stderr

@@ -6,7 +6,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
 
-from vc4lab.drm.supervisor.descriptors import Opened
+from vc4lab.drm.supervisor.descriptors import Opened, kept
 
 _lock = threading.Lock()
 """Of all fences: what is done under it is short, and a job has one of its own without more."""
@@ -89,19 +89,23 @@ class SyncFiles:
     def make(self, fence: Fence) -> int:
         """A descriptor of ours for a fence, to be copied and closed by the caller."""
         descriptor = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
-        with open(f"/proc/self/fdinfo/{descriptor}", "rb") as file:
-            number = event_number(file.read())
-        kept = os.dup(descriptor)
+        try:
+            with open(f"/proc/self/fdinfo/{descriptor}", "rb") as file:
+                number = event_number(file.read())
+            copy = kept(os.dup(descriptor))
+        except OSError:
+            os.close(descriptor)
+            raise
         with self._lock:
-            self._pending[number] = kept, fence
+            self._pending[number] = copy, fence
 
         def done() -> None:
             with self._lock:
                 if self._pending.get(number, (0, None))[1] is not fence:
                     return  # no program has it any more
-                os.eventfd_write(kept, 1)  # first: who no longer finds it here sees it readable
+                os.eventfd_write(copy, 1)  # first: who no longer finds it here sees it readable
                 del self._pending[number]
-            os.close(kept)
+            os.close(copy)
 
         fence.then(done)
         return descriptor

@@ -9,7 +9,7 @@ import struct
 from collections import deque
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from vc4lab.drm.supervisor.descriptors import Opened
+from vc4lab.drm.supervisor.descriptors import Opened, kept
 
 if TYPE_CHECKING:
     from vc4lab.drm.device.fences import SyncObject
@@ -124,7 +124,7 @@ class OpenFile(Opened):
         """An eventfd that is readable while events wait."""
         if self._eventfd is None:
             count = 1 if self.events else 0
-            self._eventfd = os.eventfd(count, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+            self._eventfd = kept(os.eventfd(count, os.EFD_CLOEXEC | os.EFD_NONBLOCK))
         return self._eventfd
 
     def close(self) -> None:

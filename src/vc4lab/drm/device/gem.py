@@ -249,7 +249,7 @@ class Buffers:
             exported = self.export(target)
         try:
             call.args.fd = call.task.give(exported, call.args.flags & os.O_CLOEXEC)
-        except Refused:
+        except (Refused, OSError):
             if not exported.descriptions:
                 exported.owner.dma_buf_released(exported)
             raise
@@ -257,7 +257,8 @@ class Buffers:
     def export(self, target: GemObject) -> DmaBuf:
         """The dma-buf of a buffer of this driver; the same one while it is open."""
         if target.exported is None:
-            target.exported = DmaBuf(self.hold(target), self)
+            target.exported = DmaBuf(target, self)
+            self.hold(target)
             target.is_shared = True
         return target.exported
 

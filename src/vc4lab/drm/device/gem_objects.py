@@ -7,7 +7,7 @@ import os
 from typing import TYPE_CHECKING, Protocol
 
 from vc4lab.drm.cpu_memory.profiles import Attribute
-from vc4lab.drm.supervisor.descriptors import Opened
+from vc4lab.drm.supervisor.descriptors import Opened, kept
 from vc4lab.drm.uapi.submit import Buffer
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ class DmaBuf(Opened):
         """Of the driver that made the buffer."""
         self.pieces = [(target.address, target.size)]
         """Its scatter table: where it lies in memory."""
-        file = os.memfd_create("vc4lab-dmabuf", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+        file = kept(os.memfd_create("vc4lab-dmabuf", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING))
         os.ftruncate(file, target.size)
         # it only has a size; what is mapped is the memory
         fcntl.fcntl(file, fcntl.F_ADD_SEALS, SEALS)

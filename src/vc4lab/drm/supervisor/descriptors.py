@@ -12,6 +12,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import resource
 import struct
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -28,8 +29,19 @@ FIRST_COOKIE = 1 << 40
 COOKIE_STEP = 16
 SEEN = 1024
 """So many texts of /proc are remembered."""
+_SPARE = 320
+"""So many numbers of this process stay free for its own looks at programs."""
 EVENT_POLL_MARK = IOCTL_MARK << 32
 """Upper half of the data by which an epoll of ours is known."""
+
+
+def kept(descriptor: int) -> int:
+    """A descriptor that stays open for a program. Raises OSError (EMFILE), and closes it then."""
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    if limit != resource.RLIM_INFINITY and descriptor >= limit - _SPARE:
+        os.close(descriptor)
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+    return descriptor
 
 
 class Opened:
@@ -239,7 +251,7 @@ class EventPolls:
         import select
 
         poll = select.epoll(flags=select.EPOLL_CLOEXEC)
-        descriptor = os.dup(poll.fileno())
+        descriptor = kept(os.dup(poll.fileno()))
         poll.close()
         os.set_inheritable(descriptor, False)
         number = self._next

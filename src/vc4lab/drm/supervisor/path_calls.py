@@ -131,9 +131,14 @@ class PathCalls:
 
     def _give(self, caller: Caller, name: str, flags: int) -> Answer:
         opened = self.device.open(name, caller)
-        result = caller.descriptors.give(caller.listener, caller.call, caller, opened, flags=flags)
-        if result is None or result < 0:
-            self.device.released(opened)
+        result = None
+        try:
+            result = caller.descriptors.give(
+                caller.listener, caller.call, caller, opened, flags=flags
+            )
+        finally:
+            if result is None or result < 0:
+                self.device.released(opened)
         return result if result is not None and result < 0 else Outcome.ANSWERED
 
     def _give_file(self, caller: Caller, place: str, flags: int) -> Answer:

@@ -9,6 +9,7 @@ answers, and says "readable" at once.
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import select
 import struct
@@ -17,8 +18,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from vc4lab.drm.supervisor.answers import Answer, Caller, Device, Outcome
+from vc4lab.drm.supervisor.descriptors import kept
 from vc4lab.drm.supervisor.filters import WINDOW
-from vc4lab.drm.uapi.results import Later
+from vc4lab.drm.uapi.results import Later, Refused
 
 if TYPE_CHECKING:
     from vc4lab.drm.supervisor.descriptors import Opened
@@ -142,9 +144,7 @@ class PollCalls:
             return None if not any(results) and not late() else finish(results)
 
         def drop() -> None:
-            for copy in foreign.values():
-                if copy >= 0:
-                    os.close(copy)
+            _close(foreign)
             if watch is not None:
                 watch.close()
 
@@ -178,18 +178,25 @@ class PollCalls:
         try:
             for number in set(numbers):
                 copy = self._library.syscall(_PIDFD_GETFD, process, number, 0)
-                if copy < 0 and ctypes.get_errno() != 9:
+                if copy < 0 and ctypes.get_errno() != errno.EBADF:
+                    _close(copies)
                     self.may_copy = False
-                    for other in copies.values():
-                        if other >= 0:
-                            os.close(other)
                     if self.on_refused is not None:
                         self.on_refused()
                     return None
-                copies[number] = copy
+                copies[number] = kept(copy) if copy >= 0 else copy
+        except OSError:
+            _close(copies)
+            raise Refused(errno.ENOMEM, "too many descriptors are waited for") from None
         finally:
             os.close(process)
         return copies
+
+
+def _close(copies: dict[int, int]) -> None:
+    for copy in copies.values():
+        if copy >= 0:
+            os.close(copy)
 
 
 def _watch(watch: select.epoll | None, copy: int, bits: int) -> None:

@@ -11,7 +11,7 @@ import socket
 import struct
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ KEEPER = Path(__file__).with_name("keeper.py")
 _SIGNALS = {signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP}
 PROC = Path("/proc")
 _START_SECONDS = 30.0
+_DESCRIPTORS = 1 << 16
 
 
 class NotPossible(Exception):  # noqa: N818 - a fact about the host
@@ -150,3 +151,15 @@ def check_limit() -> None:
     most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     if most != resource.RLIM_INFINITY and most < WINDOW.stop:
         raise NotPossible(f"ulimit -Hn: {most} descriptors are allowed, {WINDOW.stop} are needed")
+
+
+def raise_limit() -> Callable[[], None]:
+    """Let this process hold copies of its programs' descriptors; the result takes that back.
+
+    After the programs were started: theirs stays as it is.
+    """
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = _DESCRIPTORS if before[1] == resource.RLIM_INFINITY else min(before[1], _DESCRIPTORS)
+    if before[0] != resource.RLIM_INFINITY and before[0] < most:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, before[1]))
+    return lambda: resource.setrlimit(resource.RLIMIT_NOFILE, before)

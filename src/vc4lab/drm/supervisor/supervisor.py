@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import select
 import signal
@@ -33,6 +34,7 @@ from vc4lab.drm.supervisor.started import (
     check_limit,
     check_memory,
     check_proc,
+    raise_limit,
 )
 from vc4lab.drm.supervisor.targets import Targets
 from vc4lab.drm.supervisor.uevents import Uevents
@@ -42,6 +44,8 @@ from vc4lab.listeners import Listeners, OneListener
 _LOOK_AFTER_WAITING = 0.05
 """Seconds between looks whether callers that wait are alive and have no signals."""
 _SWEEP_SECONDS = 1.0
+_NO_ROOM = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC))
+"""What the host says when it has no more descriptors or memory; the program is told so."""
 _MOST_LEFT = 1000
 """Looks at what a dead program left in a socket; its room is far smaller."""
 SWITCH_INTERVAL = 0.0002
@@ -134,6 +138,7 @@ class Supervisor:
         check_proc()
         code = build_filter(self.machine, deep=self.deep, inputs=self.inputs, unmaps=self.unmaps)
         interval = sys.getswitchinterval()
+        limit = None
         try:
             self._lay_down()
             started = self._started = Started(
@@ -144,6 +149,7 @@ class Supervisor:
                 started.interrupt()
             check_memory(started.keeper.pid)
             sys.setswitchinterval(SWITCH_INTERVAL)
+            limit = raise_limit()
             status = self._serve(started)
         finally:
             sys.setswitchinterval(interval)
@@ -151,6 +157,8 @@ class Supervisor:
                 self._started.end()
                 self._finish(self._started.keeper)
             self.tree.remove()
+            if limit is not None:
+                limit()
             self._stop = self._interrupted = False  # of this run, not of the next
         return (
             os.waitstatus_to_exitcode(status) if os.WIFEXITED(status) else 128 + os.WTERMSIG(status)
@@ -430,6 +438,10 @@ class Supervisor:
             answer = handler(caller, call.args) if handler is not None else Outcome.PROCEED
         except Refused as refused:
             answer = refused
+        except OSError as error:
+            if error.errno not in _NO_ROOM:
+                raise
+            answer = Refused(error.errno, "the host has no room for it")
         if self.call_answered.subscriptions:
             self.call_answered.emit(CallAnswered(call, answer))
         if type(answer) is int:
