@@ -13,9 +13,9 @@ from typing import Any
 
 from vc4lab.diagnostics import Reporter
 from vc4lab.memory import GuestMemory
+from vc4lab.options import GpuOptions
 from vc4lab.qpu.text.assembler import assemble
 from vc4lab.v3d.registers import QPUS
-from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
 from vc4lab.v3d.user_programs.scheduler import UserPrograms
 
 PUBLISHED_SILICON = 220.0
@@ -69,7 +69,7 @@ def measure(threads: int, depth: int = DEPTH, rounds: int = 12) -> tuple[float, 
     """(million instructions a second, seconds for the first start)."""
     memory = GuestMemory(64 << 20)
     prepare(memory, depth)
-    programs = UserPrograms(memory, Reporter(), DEFAULT_UNKNOWNS, threads=threads)
+    programs = UserPrograms(memory, Reporter(), GpuOptions(threads=threads))
     begin = time.perf_counter()
     start(programs, depth)
     first = time.perf_counter() - begin

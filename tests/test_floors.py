@@ -12,7 +12,7 @@ import vc4lab
 
 SOURCES = Path(vc4lab.__file__).parent
 FLOORS = (
-    {"bits", "diagnostics", "files", "images", "listeners", "memory", "ranges", "simd"},
+    {"bits", "diagnostics", "files", "images", "listeners", "memory", "options", "ranges", "simd"},
     {"qpu", "records"},
     {"v3d"},
     {"drm", "soc"},

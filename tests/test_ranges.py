@@ -13,11 +13,11 @@ from vc4lab.diagnostics import Reporter
 from vc4lab.drm.recorded.jobs import RecordedRun
 from vc4lab.drm.recorded.replay import replay
 from vc4lab.memory import GuestMemory
+from vc4lab.options import GpuOptions
 from vc4lab.ranges import FRAMES, PIN, SECONDS, THREADS, Real, Whole
 from vc4lab.soc.boot.boot_extras import BootExtras
 from vc4lab.soc.debug.gdb_server import GdbServer
 from vc4lab.v3d.core import V3D
-from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
 from vc4lab.v3d.user_programs.experiment import Experiment
 from vc4lab.v3d.user_programs.scheduler import UserPrograms
 
@@ -37,7 +37,7 @@ def experiment(**options: Any) -> Experiment:
 
 
 def programs(**options: Any) -> UserPrograms:
-    return UserPrograms(GuestMemory(), Reporter(), DEFAULT_UNKNOWNS, **options)
+    return UserPrograms(GuestMemory(), Reporter(), GpuOptions(**options))
 
 
 CASES: list[tuple[str, Callable[[Any], object], list[object]]] = [
@@ -58,6 +58,9 @@ CASES: list[tuple[str, Callable[[Any], object], list[object]]] = [
     ("BootExtras command line", lambda v: BootExtras(command_line=v), ["x" * 1025]),
     ("V3D engine", lambda v: V3D(GuestMemory(), engine=v), ["x", "", None]),
     ("V3D threads", lambda v: V3D(GuestMemory(), threads=v), [0, -1, 257, HUGE, 1.5, "2"]),
+    ("GpuOptions engine", lambda v: GpuOptions(engine=v), ["x", None]),
+    ("GpuOptions threads", lambda v: GpuOptions(threads=v), [0, 257, 1.5]),
+    ("GpuOptions budget", lambda v: GpuOptions(budget=v), [0, HUGE]),
     ("UserPrograms engine", lambda v: programs(engine=v), ["x", None]),
     ("UserPrograms threads", lambda v: programs(threads=v), [0, -1, 257, HUGE]),
     ("UserPrograms budget", lambda v: programs(budget=v), [0, -1, HUGE, 1.5]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from typing import Any
 
 from tests.fuzz import world
@@ -75,9 +76,8 @@ class ProgramFuzzer(Fuzzer):
         world.scene(plan.scene).restore(plan.edits)
         golden = plan.options["engine"] == "interpreter"
         v3d = world.device(engine=plan.options["engine"])
-        v3d.programs.budget = (
-            BUDGET >> 6 if golden else BUDGET >> 3
-        )  # it may have to be interpreted
+        budget = BUDGET >> 6 if golden else BUDGET >> 3  # it may have to be interpreted
+        v3d.programs.options = replace(v3d.programs.options, budget=budget)
         for offset, value in plan.options["registers"]:
             v3d.write(offset, value)
         for start in plan.options["starts"]:

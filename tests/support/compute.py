@@ -10,6 +10,7 @@ import numpy as np
 
 from vc4lab.diagnostics import Reporter
 from vc4lab.memory import GuestMemory
+from vc4lab.options import GpuOptions
 from vc4lab.qpu.text.assembler import assemble
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
 from vc4lab.v3d.user_programs.scheduler import UserPrograms
@@ -62,9 +63,8 @@ class Board:
         self.memory = GuestMemory(64 << 20)
         self.reporter = Reporter()
         self.words = words
-        self.programs = UserPrograms(
-            self.memory, self.reporter, unknowns, engine=engine, budget=budget, threads=threads
-        )
+        options = GpuOptions(engine, threads, unknowns, budget)
+        self.programs = UserPrograms(self.memory, self.reporter, options)
         self.code = CODE
 
     def load(self, program: str | Sequence[int]) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
     from vc4lab.diagnostics import Diagnostic, Reporter
-    from vc4lab.diagnostics.unknown import Unknowns
+    from vc4lab.options import GpuOptions
     from vc4lab.v3d.events import FrameDrawn
 
 DAMAGE = ("DRM-002", "DRM-003")
@@ -85,6 +86,7 @@ def replay(
 ) -> None:
     """Draw the jobs that a real driver submitted."""
     from vc4lab.diagnostics import Reporter, StrictStop
+    from vc4lab.options import GpuOptions
     from vc4lab.viewer.pictures import is_picture
 
     if output is not None and not is_picture(output):
@@ -97,38 +99,28 @@ def replay(
         if lists:
             _print_lists(path, reporter, job)
             return
-        decided = unknowns_of(unknown)
-        _draw(
-            path,
-            output,
-            every,
-            engine,
-            order,
-            threads,
-            job,
-            counters,
-            tiles,
-            reporter,
-            decided,
-        )
+        gpu = GpuOptions(engine.value, threads, unknowns_of(unknown))
+        _draw(_Wanted(path, gpu, job, order, output, every, tiles, counters), reporter)
     except StrictStop as stop:
         typer.echo(f"stopped (strict): {stop.diagnostic.code}", err=True)
         raise typer.Exit(ExitCode.STRICT_STOP) from None
 
 
-def _draw(
-    path: Path,
-    output: Path | None,
-    every: Path | None,
-    engine: Engine,
-    order: ByteOrderChoice,
-    threads: int | None,
-    job: int | None,
-    counters: bool,
-    tiles: Path | None,
-    reporter: Reporter,
-    unknowns: Unknowns,
-) -> None:
+@dataclass(frozen=True)
+class _Wanted:
+    """What the command line asks for; the names are those of its options."""
+
+    path: Path
+    gpu: GpuOptions
+    job: int | None
+    order: ByteOrderChoice
+    output: Path | None
+    every: Path | None
+    tiles: Path | None
+    counters: bool
+
+
+def _draw(wanted: _Wanted, reporter: Reporter) -> None:
     from vc4lab.drm.recorded.byte_order import ByteOrder
     from vc4lab.drm.recorded.replay import replay as run
     from vc4lab.viewer.pictures import save_picture
@@ -144,18 +136,18 @@ def _draw(
         if sys.stderr.isatty():
             typer.echo(f"{name} ({number + 1}/{total})", err=True)
 
+    output, every, tiles = wanted.output, wanted.every, wanted.tiles
+    auto = wanted.order == ByteOrderChoice.AUTO
     frames: list[tuple[str, FrameDrawn]] = []
     result = run(
-        path,
-        engine=engine.value,
-        order=None if order == ByteOrderChoice.AUTO else ByteOrder(order.value),
-        threads=threads,
-        number=job,
-        unknowns=unknowns,
+        wanted.path,
+        gpu=wanted.gpu,
+        order=None if auto else ByteOrder(wanted.order.value),
+        number=wanted.job,
         reporter=reporter,
         progress=progress,
         on_image=(lambda name, image: save(image, every / f"{name}.png")) if every else None,
-        on_counters=_print_counters if counters else None,
+        on_counters=_print_counters if wanted.counters else None,
         on_tiles=(lambda name, frame: frames.append((name, frame))) if tiles else None,
     )
     if result.jobs == 0:
@@ -163,7 +155,7 @@ def _draw(
     if result.image is not None and output is not None:
         save(result.image, output)
     if tiles is not None:
-        _save_tiles(frames, tiles, result.image, counters, save)
+        _save_tiles(frames, tiles, result.image, wanted.counters, save)
     size = (
         f"{result.image.width}x{result.image.height} {result.format}"
         if result.image

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from vc4lab.diagnostics import Reporter
 from vc4lab.listeners import OneListener
-from vc4lab.ranges import ENGINES, THREADS, check_word
+from vc4lab.options import GpuOptions
 from vc4lab.v3d.checks.hints import Lint
 from vc4lab.v3d.checks.order import OrderCheck
 from vc4lab.v3d.cle.binning import BinningStage
@@ -65,6 +65,8 @@ class V3D:
         "jit", or "interpreter" to run every QPU instruction in the golden interpreter.
     threads
         Worker threads for tiles; the number of processors by default.
+    options
+        These three and more as one object, instead of them.
 
     Attributes
     ----------
@@ -85,13 +87,14 @@ class V3D:
         unknowns: Unknowns = DEFAULT_UNKNOWNS,
         engine: str = "jit",
         threads: int | None = None,
+        options: GpuOptions | None = None,
     ) -> None:
-        check_word("engine", engine, ENGINES)
-        THREADS.check_optional(threads)
+        options = options or GpuOptions(engine, threads, unknowns)
+        unknowns = options.unknowns
         self.memory = memory
         self.reporter = reporter if reporter is not None else Reporter()
         self.unknowns = unknowns
-        self.engine = engine
+        self.engine = options.engine
         self.listeners = V3DListeners()
         self.counters = PerformanceCounters(self.reporter, self.events)
         for name in self.counters.names:
@@ -107,9 +110,7 @@ class V3D:
         self.frames = FrameRenderer(
             memory,
             self.reporter,
-            unknowns=unknowns,
-            engine=engine,
-            threads=threads,
+            options,
             lint=lint,
             interrupts=self._interrupts,
             listeners=self.listeners,
@@ -118,8 +119,7 @@ class V3D:
             self.executor,
             self.threads[0],
             self.reporter,
-            unknowns=unknowns,
-            engine=engine,
+            options,
             flushed=self._flush_done,
             lint=lint,
             interrupts=self._interrupts,
@@ -133,9 +133,7 @@ class V3D:
             unknowns,
             lint,
         )
-        self.programs = UserPrograms(
-            memory, self.reporter, unknowns, engine=engine, threads=threads
-        )
+        self.programs = UserPrograms(memory, self.reporter, options)
         self._progress: Progress | None = None
         self._unfinished = [False, False]
         self.undrawn = 0

@@ -13,9 +13,9 @@ from tests.support.compute import CODE, DATA, END, ENGINES, Board, run
 
 from vc4lab.diagnostics import Reporter
 from vc4lab.memory import GuestMemory
+from vc4lab.options import GpuOptions
 from vc4lab.qpu.isa.encoding import NOP, Alu, Instruction
 from vc4lab.records.texture import MagFilter, MinFilter, TextureConfig, TextureType
-from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
 from vc4lab.v3d.user_programs.scheduler import UserPrograms
 
 ROWS = "ldi vw_setup, 0x1a00\n"
@@ -192,7 +192,7 @@ def test_matrix_product() -> None:
     for engine in ENGINES:
         memory = GuestMemory(64 << 20)
         a, b = benchmark.prepare(memory, 3)
-        programs = UserPrograms(memory, Reporter(), DEFAULT_UNKNOWNS, engine=engine)
+        programs = UserPrograms(memory, Reporter(), GpuOptions(engine))
         benchmark.start(programs, 3)
         results.append(benchmark.products(memory))
     assert np.array_equal(*results)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.diagnostics import Reporter, StrictStop
+from vc4lab.diagnostics.unknown import DEFAULT_UNKNOWNS
 from vc4lab.drm.cpu_memory.accounts import CpuMemory
 from vc4lab.drm.cpu_memory.profiles import Profile, load_profile
 from vc4lab.drm.device.descriptions import Descriptions
@@ -49,6 +50,7 @@ from vc4lab.drm.uapi.ioctls import table_of
 from vc4lab.drm.uapi.results import Refused
 from vc4lab.drm.xlnx.buffers import XlnxBuffers
 from vc4lab.drm.xlnx.parameters import Parameters
+from vc4lab.options import GpuOptions
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -74,6 +76,10 @@ class DrmDevice(Descriptions):
         Whether pictures appear at the mode's rate; else as fast as they come.
     gpu_memory
         Bytes that programs can have in all.
+    engine, threads, unknowns
+        See `GpuOptions`.
+    gpu
+        These three as one object, instead of them.
     trace
         Called with a line for each ioctl.
     input
@@ -99,9 +105,9 @@ class DrmDevice(Descriptions):
         deep: bool = False,
         input: bool = False,
         pointer: str = "relative",
+        gpu: GpuOptions | None = None,
     ) -> None:
         from vc4lab.v3d.core import V3D
-        from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
 
         if device not in NAMES:
             raise ValueError(f"no device is called {device!r}; {', '.join(NAMES)} are")
@@ -110,10 +116,8 @@ class DrmDevice(Descriptions):
         self.name = device
         self.reporter = reporter if reporter is not None else Reporter()
         self.memory = GpuMemory(gpu_memory)
-        self.v3d = V3D(
-            self.memory.guest, JobReports(self.reporter), engine=engine, threads=threads,
-            unknowns=unknowns if unknowns is not None else DEFAULT_UNKNOWNS,
-        )  # fmt: skip
+        gpu = gpu or GpuOptions(engine, threads, unknowns or DEFAULT_UNKNOWNS)
+        self.v3d = V3D(self.memory.guest, JobReports(self.reporter), options=gpu)
         self.trace = trace
         self.gpu = Gpu(self.v3d, self.reporter)
         self.gpu.on_signalled = self._job_signalled

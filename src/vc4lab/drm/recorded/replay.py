@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.diagnostics import Reporter
+from vc4lab.diagnostics.unknown import DEFAULT_UNKNOWNS
 from vc4lab.drm.kernel.hardware import run_job
 from vc4lab.drm.kernel.job_reports import JobReports
 from vc4lab.drm.kernel.rendering import ColourSurface
@@ -19,7 +20,8 @@ from vc4lab.drm.uapi.submit import JobError
 from vc4lab.images.pixels import average_of_samples, colours, full_resolution_bytes
 from vc4lab.images.png import png_bytes
 from vc4lab.images.tiling import Tiling, image_bytes, round_up
-from vc4lab.ranges import ENGINES, THREADS, check_word
+from vc4lab.options import GpuOptions
+from vc4lab.ranges import check_word
 
 if TYPE_CHECKING:
     import numpy
@@ -80,6 +82,7 @@ def replay(
     on_counters: Callable[[str, dict[int, int]], None] | None = None,
     on_tiles: Callable[[str, FrameDrawn], None] | None = None,
     reporter: Reporter | None = None,
+    gpu: GpuOptions | None = None,
 ) -> Replay:
     """Draw every job of a run directory, or of one job directory after those before it.
 
@@ -97,6 +100,8 @@ def replay(
         Draw the run up to this job only.
     unknowns
         Choices for undocumented hardware; None: the default ones.
+    gpu
+        `engine`, `threads` and `unknowns` as one object, instead of them.
     on_image
         Called with a job's name and its picture after each job that writes colour.
     on_counters
@@ -104,8 +109,7 @@ def replay(
     on_tiles
         Called with a job's name and what each of its tiles took, once or more for a job.
     """
-    check_word("engine", engine, ENGINES)
-    THREADS.check_optional(threads)
+    gpu = gpu or GpuOptions(engine, threads, unknowns or DEFAULT_UNKNOWNS)
     if order is not None and not isinstance(order, ByteOrder):
         order = ByteOrder(check_word("order", order, [known.value for known in ByteOrder]))
     reporter = reporter if reporter is not None else Reporter(strict)
@@ -114,10 +118,8 @@ def replay(
         return Replay(None, 0, 0, reporter)
     from vc4lab.v3d.core import V3D
     from vc4lab.v3d.counters import counts
-    from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
 
-    choices = unknowns if unknowns is not None else DEFAULT_UNKNOWNS
-    v3d = V3D(run.memory, JobReports(reporter), engine=engine, threads=threads, unknowns=choices)
+    v3d = V3D(run.memory, JobReports(reporter), options=gpu)
     v3d.counters.everything = on_counters is not None
     colour: ColourSurface | None = None
     whose = ""
@@ -136,7 +138,7 @@ def replay(
         if progress is not None:
             progress(number, len(run.jobs), job.name)
         try:
-            built = job.build(run.memory, native=engine == "jit")
+            built = job.build(run.memory, native=gpu.engine == "jit")
         except JobError:
             continue  # reported already; later jobs may still be whole
         before = counts(v3d.events())

@@ -52,10 +52,10 @@ from vc4lab.v3d.vertex.shading import CoordinateStage
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
+    from vc4lab.options import GpuOptions
     from vc4lab.v3d.cle.executor import ControlListExecutor
     from vc4lab.v3d.cle.thread import ListThread
     from vc4lab.v3d.shader_interrupts import ShaderInterrupts
-    from vc4lab.v3d.unknowns import Unknowns
 
 _OUT_OF_MEMORY = "binner memory: BPOS (overspill block)"
 
@@ -95,13 +95,13 @@ class BinningStage:
         executor: ControlListExecutor,
         thread: ListThread,
         reporter: Reporter,
+        options: GpuOptions,
         *,
-        unknowns: Unknowns,
-        engine: str,
         flushed: Callable[[], None],
         lint: Lint | None = None,
         interrupts: ShaderInterrupts | None = None,
     ) -> None:
+        unknowns = options.unknowns
         self.executor = executor
         self.thread = thread
         self.reporter = reporter
@@ -113,8 +113,7 @@ class BinningStage:
             executor.memory,
             reporter,
             ProgramCache(executor.memory, reporter, unknowns),
-            unknowns=unknowns,
-            engine=engine,
+            options,
             interrupts=interrupts,
         )
         self.stops_at_bad_index = unknowns["index_error"] == "stop"

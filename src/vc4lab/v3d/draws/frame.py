@@ -27,6 +27,7 @@ from vc4lab.v3d.tiles.scheduler import FLAWLESS, RenderResult, TileScheduler
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
     from vc4lab.memory import GuestMemory
+    from vc4lab.options import GpuOptions
     from vc4lab.v3d.state.frame_mode import FrameMode
     from vc4lab.v3d.tile_lists.contents import ScanError, ScanResult
     from vc4lab.v3d.tiles.collector import Collector
@@ -40,10 +41,8 @@ class FrameRenderer:
         self,
         memory: GuestMemory,
         reporter: Reporter,
+        options: GpuOptions,
         *,
-        unknowns: Unknowns,
-        engine: str,
-        threads: int | None,
         lint: Lint | None = None,
         interrupts: ShaderInterrupts | None = None,
         listeners: V3DListeners | None = None,
@@ -52,8 +51,8 @@ class FrameRenderer:
         self.listeners = listeners or V3DListeners()
         self.interrupts = interrupts or ShaderInterrupts()
         self.reporter = reporter
-        self.unknowns = unknowns
-        self.threads = threads
+        self.unknowns = unknowns = options.unknowns
+        self._threads = options.threads
         self.index_error = False
         self.drawn = self.refused = 0
         """Draws since the last end of a frame, by whether they could be drawn."""
@@ -73,8 +72,7 @@ class FrameRenderer:
         self.preparer = DrawPreparer(
             memory,
             reporter,
-            unknowns=unknowns,
-            engine=engine,
+            options,
             lint=self.lint,
             interrupts=self.interrupts,
         )
@@ -83,7 +81,7 @@ class FrameRenderer:
     @cached_property
     def scheduler(self) -> TileScheduler:
         """The worker threads; made at the first frame, because that compiles the tile loop."""
-        return TileScheduler(self.threads, self.unknowns, interrupts=self.interrupts)
+        return TileScheduler(self._threads, self.unknowns, interrupts=self.interrupts)
 
     @property
     def progress(self) -> tuple[int, ...] | None:

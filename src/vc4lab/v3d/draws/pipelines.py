@@ -22,11 +22,11 @@ from vc4lab.v3d.vertex.shading import MOST_WAYS
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
+    from vc4lab.options import GpuOptions
     from vc4lab.qpu.program.program import Program
     from vc4lab.v3d.state.shader_state import ShaderState
     from vc4lab.v3d.tile_lists.contents import DrawUse
     from vc4lab.v3d.tmu.state import TextureKind
-    from vc4lab.v3d.unknowns import Unknowns
 
 _INDEX_BITS = {1: 16, 2: 24, 3: 32}
 """Record 56, bits 7:4 → bits of a vertex in the compressed list."""
@@ -41,10 +41,10 @@ MAX_KNOWN = 1024
 class DrawPipelines:
     """Finds the pipelines of draws; `layout` and `vg_mask` are those of the frame's tile buffer."""
 
-    def __init__(self, reporter: Reporter, unknowns: Unknowns, engine: str) -> None:
+    def __init__(self, reporter: Reporter, options: GpuOptions) -> None:
         self.reporter = reporter
-        self.unknowns = unknowns
-        self.engine = "interpreter" if engine == "interpreter" else "fast"
+        self.unknowns = options.unknowns
+        self.engine = "interpreter" if options.engine == "interpreter" else "fast"
         self.counting = False
         """Whether pipelines count for the performance counters."""
         self.layout: TileLayout = SINGLE

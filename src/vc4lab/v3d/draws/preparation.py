@@ -45,11 +45,11 @@ from vc4lab.v3d.vertex.shading import ShadedVertices, VertexStage
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
     from vc4lab.memory import GuestMemory
+    from vc4lab.options import GpuOptions
     from vc4lab.qpu.program.program import Program
     from vc4lab.v3d.shader_interrupts import ShaderInterrupts
     from vc4lab.v3d.tile_lists.contents import DrawUse, ScanResult
     from vc4lab.v3d.tmu.state import TextureDescriptor
-    from vc4lab.v3d.unknowns import Unknowns
 
 _FACING = 0x7
 """Record 96, bits 2:0: which faces are drawn, and which winding is forward."""
@@ -72,19 +72,18 @@ class DrawPreparer:
         self,
         memory: GuestMemory,
         reporter: Reporter,
+        options: GpuOptions,
         *,
-        unknowns: Unknowns,
-        engine: str,
         lint: Lint | None = None,
         interrupts: ShaderInterrupts | None = None,
     ) -> None:
         self.memory = memory
         self.reporter = reporter
-        self.unknowns = unknowns
+        self.unknowns = unknowns = options.unknowns
         self.refused = 0
         """Draws that cannot be drawn, since this was set to 0."""
         self.fallbacks: Counter[FragmentKey] = Counter()
-        self.pipelines = DrawPipelines(reporter, unknowns, engine)
+        self.pipelines = DrawPipelines(reporter, options)
         self.programs = ProgramCache(memory, reporter, unknowns)
         self.late = LateTextures(memory.base, reporter, unknowns)
         self._layout_number = LAYOUTS.index(SINGLE)
@@ -98,8 +97,7 @@ class DrawPreparer:
             memory,
             reporter,
             self.programs,
-            unknowns=unknowns,
-            engine=engine,
+            options,
             interrupts=interrupts,
         )
         self._draws = FrameDraws(

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from vc4lab.diagnostics import Reporter
 from vc4lab.files import read_file
 from vc4lab.memory import MEMORY_SIZE, GuestMemory
+from vc4lab.options import GpuOptions
 from vc4lab.qpu.isa.encoding import INSTRUCTION_BYTES, words_of
 from vc4lab.qpu.text.lint import lint
 from vc4lab.ranges import COUNT, OFFSET, QPU_COUNT, UNIFORM
@@ -64,7 +65,7 @@ class Report:
 
 
 class Experiment:
-    """Guest memory with a program in it. engine, threads, budget: see `UserPrograms`.
+    """Guest memory with a program in it. engine, threads, unknowns, budget: see `GpuOptions`.
 
     check: look the program over (`lint`) and watch it while it runs
     (`v3d/user_programs/watching/watch.py`). raw: indices of words that need not be instructions.
@@ -98,15 +99,8 @@ class Experiment:
         self.reporter = reporter if reporter is not None else Reporter()
         self.code, self.raw = code, raw
         self.allowed = Allowed(stops=self.reporter.strict) if check else None
-        self.programs = UserPrograms(
-            self.memory,
-            self.reporter,
-            unknowns,
-            engine=engine,
-            threads=threads,
-            budget=budget,
-            allowed=self.allowed,
-        )
+        options = GpuOptions(engine, threads, unknowns, budget)
+        self.programs = UserPrograms(self.memory, self.reporter, options, self.allowed)
 
     def __repr__(self) -> str:
         areas = ", ".join(f"{a.name} 0x{a.address:08x}" for a in self.areas.values())

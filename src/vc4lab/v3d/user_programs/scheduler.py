@@ -12,15 +12,14 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from vc4lab.ranges import BUDGET, ENGINES, THREADS, check_word
 from vc4lab.v3d.registers import QPUS, RequestQueue
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
     from vc4lab.memory import GuestMemory
+    from vc4lab.options import GpuOptions
     from vc4lab.qpu.program.program import Program
     from vc4lab.v3d.progress import Progress
-    from vc4lab.v3d.unknowns import Unknowns
     from vc4lab.v3d.user_programs.qpu import Qpu, Request
     from vc4lab.v3d.user_programs.unit import ComputeUnit
     from vc4lab.v3d.user_programs.watching.watch import Allowed
@@ -31,28 +30,19 @@ FIFO_DEPTH = 16
 class UserPrograms:
     """Registers SRQPC, SRQUA, SRQUL, SRQCS, SQRSV0/1 and VPMBASE, and what they make happen.
 
-    engine: "jit" or "interpreter"; threads: worker threads (default: one a processor); budget:
-    instructions after which a program counts as endless (default: VC4LAB_BUDGET in the
-    environment, else one for each engine); allowed: what programs may touch, if they are watched.
+    allowed: what programs may touch, if they are watched.
     """
 
     def __init__(
         self,
         memory: GuestMemory,
         reporter: Reporter,
-        unknowns: Unknowns,
-        *,
-        engine: str = "jit",
-        threads: int | None = None,
-        budget: int | None = None,
+        options: GpuOptions,
         allowed: Allowed | None = None,
     ) -> None:
         self.memory = memory
         self.reporter = reporter
-        self.unknowns = unknowns
-        self.engine = check_word("engine", engine, ENGINES)
-        self.threads = THREADS.check_optional(threads)
-        self.budget = BUDGET.check_optional(budget)
+        self.options = options
         self.allowed = allowed
         self.queue: deque[Request] = deque()
         self.running: dict[int, Qpu] = {}
@@ -81,15 +71,7 @@ class UserPrograms:
         if self._unit is None:
             from vc4lab.v3d.user_programs.unit import ComputeUnit
 
-            self._unit = ComputeUnit(
-                self.memory,
-                self.reporter,
-                self.unknowns,
-                engine=self.engine,
-                threads=self.threads,
-                budget=self.budget,
-                allowed=self.allowed,
-            )
+            self._unit = ComputeUnit(self.memory, self.reporter, self.options, self.allowed)
         return self._unit
 
     # -- registers ---------------------------------------------------------------------------

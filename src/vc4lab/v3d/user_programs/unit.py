@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from vc4lab.diagnostics import Reporter
     from vc4lab.memory import GuestMemory
-    from vc4lab.v3d.unknowns import Unknowns
+    from vc4lab.options import GpuOptions
     from vc4lab.v3d.user_programs.watching.watch import Allowed, Watch
 
 _FINDINGS = (
@@ -53,19 +53,15 @@ class ComputeUnit:
         self,
         memory: GuestMemory,
         reporter: Reporter,
-        unknowns: Unknowns,
-        *,
-        engine: str = "jit",
-        threads: int | None = None,
-        budget: int | None = None,
+        options: GpuOptions,
         allowed: Allowed | None = None,
     ) -> None:
         self.memory = memory
         self.reporter = reporter
-        self.unknowns = unknowns
-        self.engine = engine
-        self.helpers = (threads if threads is not None else os.cpu_count() or 1) - 1
-        self.budget = budget if budget is not None else chosen_budget(reporter)
+        self.unknowns = unknowns = options.unknowns
+        self.engine = options.engine
+        self.helpers = (options.threads or os.cpu_count() or 1) - 1
+        self.budget = options.budget or chosen_budget(reporter)
         self.shared = SharedState(memory=memory.base, ram=memory.ram_bytes)
         self.allowed = allowed
         self.code = CodeCache(memory, unknowns, allowed)
@@ -73,7 +69,7 @@ class ComputeUnit:
         self._executor: Executor | None = None
         self._textures_met = TextureFindings(reporter, unknowns)
         self._last: dict[int, Qpu] = {}  # who ran last on a QPU, if its setups are kept
-        if engine == "jit":
+        if self.engine == "jit":
             self._textures = TextureSlots(self.shared, self._textures_met, unknowns)
 
     def start(self, number: int, request: Request) -> Qpu:

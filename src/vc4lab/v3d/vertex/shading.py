@@ -37,12 +37,12 @@ from vc4lab.v3d.vertex.shader_table import ShaderTable
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
     from vc4lab.memory import GuestMemory
+    from vc4lab.options import GpuOptions
     from vc4lab.qpu.program.program import Program
     from vc4lab.records.shader import GlShader, NvShaderRecord
     from vc4lab.v3d.state.shader_state import ProgramCache, ShaderState
     from vc4lab.v3d.tile_lists.contents import DrawUse
     from vc4lab.v3d.tmu.state import TextureDescriptor
-    from vc4lab.v3d.unknowns import Unknowns
 
 _ALIGNMENT = 64
 
@@ -150,16 +150,15 @@ class VertexStage:
         memory: GuestMemory,
         reporter: Reporter,
         programs: ProgramCache,
+        options: GpuOptions,
         *,
-        unknowns: Unknowns,
-        engine: str,
         interrupts: ShaderInterrupts | None = None,
     ) -> None:
         self.memory = memory
         self.reporter = reporter
         self.programs = programs
-        self.unknowns = unknowns
-        self.engine = engine
+        self.unknowns = unknowns = options.unknowns
+        self.engine = options.engine
         self.arena = Arena()
         self.late = LateTextures(memory.base, reporter, unknowns)
         self._jobs: dict[tuple[int, int, bool], _Job] = {}

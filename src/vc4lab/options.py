@@ -1,0 +1,41 @@
+"""How a V3D works: what people choose, put together once and handed on as it is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from vc4lab.diagnostics.unknown import DEFAULT_UNKNOWNS, Unknowns
+from vc4lab.ranges import BUDGET, ENGINES, THREADS, check_word
+
+
+@dataclass(frozen=True)
+class GpuOptions:
+    """The choices for one V3D.
+
+    Attributes
+    ----------
+    engine
+        "jit", or "interpreter" to run every QPU instruction in the golden interpreter.
+    threads
+        Worker threads for tiles and user programs; the number of processors by default.
+    unknowns
+        Choices for undocumented behaviour.
+    budget
+        Instructions after which a user program counts as endless; by default VC4LAB_BUDGET in the
+        environment, else a number for each engine.
+
+    Raises
+    ------
+    ValueError, TypeError
+        None of the engines, or a number out of its range.
+    """
+
+    engine: str = "jit"
+    threads: int | None = None
+    unknowns: Unknowns = DEFAULT_UNKNOWNS
+    budget: int | None = None
+
+    def __post_init__(self) -> None:
+        check_word("engine", self.engine, ENGINES)
+        THREADS.check_optional(self.threads)
+        BUDGET.check_optional(self.budget)
