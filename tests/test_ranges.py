@@ -17,6 +17,7 @@ from vc4lab.options import GpuOptions
 from vc4lab.ranges import FRAMES, PIN, SECONDS, THREADS, Real, Whole
 from vc4lab.soc.boot.boot_extras import BootExtras
 from vc4lab.soc.debug.gdb_server import GdbServer
+from vc4lab.soc.options import MachineOptions
 from vc4lab.v3d.core import V3D
 from vc4lab.v3d.user_programs.experiment import Experiment
 from vc4lab.v3d.user_programs.scheduler import UserPrograms
@@ -61,6 +62,7 @@ CASES: list[tuple[str, Callable[[Any], object], list[object]]] = [
     ("GpuOptions engine", lambda v: GpuOptions(engine=v), ["x", None]),
     ("GpuOptions threads", lambda v: GpuOptions(threads=v), [0, 257, 1.5]),
     ("GpuOptions budget", lambda v: GpuOptions(budget=v), [0, HUGE]),
+    ("MachineOptions caches", lambda v: MachineOptions(caches=v), ["x", "", 1]),
     ("UserPrograms engine", lambda v: programs(engine=v), ["x", None]),
     ("UserPrograms threads", lambda v: programs(threads=v), [0, -1, 257, HUGE]),
     ("UserPrograms budget", lambda v: programs(budget=v), [0, -1, HUGE, 1.5]),

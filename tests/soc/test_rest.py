@@ -140,7 +140,7 @@ def test_an_idle_guest_is_woken_once_a_second(make, name):
     )
     assert wall.now - began == pytest.approx(SECONDS * 1e9, abs=3e7)
     assert paced.vsyncs == SECONDS * 60
-    assert paced.processors.slices < 150
+    assert paced.turns.slices < 150
 
 
 def test_a_loop_that_stores_is_executed_every_time(make):
@@ -148,7 +148,7 @@ def test_a_loop_that_stores_is_executed_every_time(make):
     paced.pace = Wall().pace
     for machine in (plain, paced):
         machine.run(seconds=1)
-        assert machine.processors.slices >= 60
+        assert machine.turns.slices >= 60
     assert look(plain) == look(paced)
 
 
@@ -248,7 +248,7 @@ def test_the_arm_timer_wakes_who_listens(make, heard):
     machine.pace = pace = Wall().pace
     machine.run(seconds=2)
     assert machine.clock.events_run > 1500
-    assert (machine.processors.slices > 1500) == heard
+    assert (machine.turns.slices > 1500) == heard
     assert (pace.sleeps > 40) == heard
 
 

@@ -50,11 +50,13 @@ class Firmware(StrEnum):
     OF_2015 = "2015"
 
 
-def _unknowns(firmware: Firmware, texts: list[str]) -> Unknowns | None:
+def _unknowns(firmware: Firmware, texts: list[str]) -> Unknowns:
     """What a firmware of another year decides, and `--unknown` above it."""
     if not texts and firmware is Firmware.TODAY:
-        return None
-    from vc4lab.soc.boot.firmware_age import choices_of
+        from vc4lab.diagnostics.unknown import DEFAULT_UNKNOWNS
+
+        return DEFAULT_UNKNOWNS
+    from vc4lab.soc.options import choices_of
 
     chosen = [f"{name}={choice}" for name, choice in choices_of(firmware.value).items()]
     return unknowns_of([*chosen, *texts])
@@ -207,32 +209,28 @@ def boot(
     Without --frames and --seconds it runs until the program ends, hangs, or Ctrl-C. QEMU's
     -M raspi2b -kernel F -serial stdio -display none -s -S are understood too.
     """
+    from vc4lab.cli.outputs import PictureOptions
     from vc4lab.cli.session import run_session
-    from vc4lab.cli.settings import Settings
+    from vc4lab.cli.settings import InstrumentOptions, Settings
+    from vc4lab.options import GpuOptions
     from vc4lab.soc.boot.boot_extras import BootExtras
+    from vc4lab.soc.options import MachineOptions
 
     try:
         extras = BootExtras(append, initrd, dtb, load_address)
     except ValueError as error:
         raise typer.BadParameter(f"--append: {error}.") from None
+    gpu = GpuOptions(engine.value, unknowns=_unknowns(firmware, unknown or []))
     settings = Settings(
-        path, board, frames, seconds, screenshot, record, serial, headless, strict, engine.value,
-        gdb=gdb,
-        realtime=realtime,
-        gdb_wait=gdb_wait,
-        trace=trace,
-        trace_to=trace_to,
-        symbols=symbols,
-        save_state=save_state,
-        load_state=load_state,
-        window=window,
-        every=every,
-        audio=audio,
-        card=card,
-        write_image=write_image,
-        caches=caches.value if caches is not None else None,
-        both_orders=both_orders,
-        unknowns=_unknowns(firmware, unknown or []),
-        extras=extras,
+        path,
+        MachineOptions(board, card, caches and caches.value, extras, gpu),
+        PictureOptions(
+            screenshot, record, every, both_orders=both_orders, window=window, headless=headless
+        ),
+        InstrumentOptions(
+            gdb=gdb, gdb_wait=gdb_wait, trace=trace, trace_to=trace_to, symbols=symbols,
+            save_state=save_state, load_state=load_state, audio=audio, write_image=write_image,
+        ),
+        frames=frames, seconds=seconds, serial=serial, realtime=realtime, strict=strict,
     )  # fmt: skip
     raise typer.Exit(run_session(settings))

@@ -40,6 +40,7 @@ def demo(
     from importlib.resources import as_file, files
 
     from vc4lab.cli.exit_codes import ExitCode
+    from vc4lab.cli.outputs import PictureOptions
     from vc4lab.cli.session import run_session, say
     from vc4lab.cli.settings import Settings
 
@@ -49,13 +50,6 @@ def demo(
         say(f"vc4lab: CLI-001: {output}: {error.strerror}")
         raise typer.Exit(ExitCode.OUTPUT) from None
     with as_file(files("vc4lab") / "data" / "demo") as card:
-        code = run_session(
-            Settings(
-                card,
-                frames=frames,
-                screenshot=output / "naan.png",
-                record=output / "naan.gif",
-                headless=headless,
-            )
-        )
+        pictures = PictureOptions(output / "naan.png", output / "naan.gif", headless=headless)
+        code = run_session(Settings(card, pictures=pictures, frames=frames))
     raise typer.Exit(code)

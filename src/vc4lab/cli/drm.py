@@ -18,7 +18,7 @@ from vc4lab.cli.drm_setup import describe, set_up
 from vc4lab.cli.drm_signals import RunSignals
 from vc4lab.cli.exit_codes import ExitCode
 from vc4lab.cli.options import FILE, Engine, limits
-from vc4lab.cli.outputs import Outputs
+from vc4lab.cli.outputs import Outputs, PictureOptions
 from vc4lab.cli.unknown_choices import HELP, METAVAR, unknowns_of
 from vc4lab.drm.setup.host_driver import DRIVER, DRIVERS_PATH, find_driver
 from vc4lab.drm.setup.places import SUITES
@@ -157,7 +157,7 @@ def drm(
     ] = None,
 ) -> None:
     """Run a Linux program on a virtual Raspberry Pi GPU (/dev/dri, driver vc4)."""
-    outputs = Outputs(screenshot, record, headless=headless)
+    outputs = Outputs(PictureOptions(screenshot, record, every, window=window, headless=headless))
     problem = outputs.problem()
     if problem is not None:
         raise _failed(f"vc4lab: {problem[0]}", problem[1])
@@ -178,6 +178,7 @@ def drm(
     from vc4lab.drm.device.device import DrmDevice
     from vc4lab.drm.kms.modes import STANDARD, parse_modes
     from vc4lab.drm.supervisor.started import NotPossible
+    from vc4lab.options import GpuOptions
 
     try:
         sizes = parse_modes(modes) if modes is not None else STANDARD
@@ -190,11 +191,12 @@ def drm(
         raise _failed("--trace memory: needs --cpu-memory")
     reporter = Reporter(strict)
     reporter.listeners.append(_show)
+    gpu = GpuOptions(engine.value, threads, unknowns_of(unknown))
     try:
         made = DrmDevice(
-            modes=sizes, paced=not unpaced, gpu_memory=gpu_memory << 20, engine=engine.value,
-            threads=threads, unknowns=unknowns_of(unknown), reporter=reporter, deep=deep,
-            trace=_print_trace if trace == "ioctl" else None, input=window, **kind,
+            modes=sizes, paced=not unpaced, gpu_memory=gpu_memory << 20, gpu=gpu, deep=deep,
+            trace=_print_trace if trace == "ioctl" else None, input=window, reporter=reporter,
+            **kind,
         )  # fmt: skip
     except NotPossible as reason:
         raise _impossible(reason) from None
@@ -206,7 +208,7 @@ def drm(
             print_counters(made)
         if trace == "memory":
             trace_frames(made, _print_trace)
-        pictures = DrmPictures(made, outputs, every=every, window=window, sink=made.input)
+        pictures = DrmPictures(made, outputs, made.input)
         signals = RunSignals(made.supervisor)
         try:
             with signals:

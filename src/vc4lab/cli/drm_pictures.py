@@ -23,34 +23,21 @@ class DrmPictures:
     Parameters
     ----------
     outputs
-        The files.
-    every
-        Record every so many frames only.
-    window
-        Whether to open a window.
+        What is asked for.
     sink
-        Who gets its keys and pointer.
+        Who gets the window's keys and pointer.
     """
 
-    def __init__(
-        self,
-        device: DrmDevice,
-        outputs: Outputs,
-        *,
-        every: int = 1,
-        window: bool = False,
-        sink: InputSink | None = None,
-    ) -> None:
+    def __init__(self, device: DrmDevice, outputs: Outputs, sink: InputSink | None) -> None:
         self._device = device
         self._outputs = outputs
-        self._every = every
         self._left_out = False
         self.window: LiveWindow | None = None
         self._recorder: BackgroundRecorder | None = None
         if outputs.recorder is not None:
             self._recorder = BackgroundRecorder(outputs.recorder, may_drop=device.screen.paced)
             device.frame_listeners.append(self._record)
-        if window:
+        if outputs.options.window:
             self._open(sink)
 
     def _open(self, sink: InputSink | None) -> None:
@@ -78,7 +65,7 @@ class DrmPictures:
 
         recorder = self._recorder
         assert recorder is not None
-        if (count - 1) % self._every:
+        if (count - 1) % self._outputs.options.every:
             return
         pixels = self._device.pictures.pixels if recorder.wants(self._now) else None
         taken = pixels is not None and recorder.add(partial(picture_of, pixels), self._now)

@@ -30,7 +30,8 @@ class Instruments:
     """The instruments of one run; `close()` takes them off again."""
 
     def __init__(self, settings: Settings, machine: Machine, tell: Callable[[str], None]) -> None:
-        self._settings = settings
+        self._options = settings.instruments
+        self._has_window = settings.pictures.window
         self._machine = machine
         self._tell = tell
         self._stack = ExitStack()
@@ -77,7 +78,7 @@ class Instruments:
 
     def _card(self) -> None:
         """Whether there is an image to write to, if that is wanted."""
-        if not self._settings.write_image:
+        if not self._options.write_image:
             return
         slot = self._machine.card_slot
         if slot.image is None:
@@ -87,13 +88,13 @@ class Instruments:
 
     def _symbols(self) -> None:
         """Names from the file that was given; it has said why it cannot be used."""
-        path = self._settings.symbols
+        path = self._options.symbols
         if path is not None and not self._machine.places.use(path, self._machine.plan):
             text = f"vc4lab: --symbols {path} cannot be used"
             raise InstrumentError(text, ExitCode.BAD_INPUT)
 
     def _load_state(self) -> None:
-        path = self._settings.load_state
+        path = self._options.load_state
         if path is None:
             return
         from vc4lab.soc.states.state import StateError, load_state
@@ -107,7 +108,7 @@ class Instruments:
     def write_card(self) -> ExitCode:
         """After the run, however it ended: write what `--write-image` asks for."""
         slot = self._machine.card_slot
-        if not self._settings.write_image or slot.image is None:
+        if not self._options.write_image or slot.image is None:
             return ExitCode.OK
         try:
             count = slot.save()
@@ -120,7 +121,7 @@ class Instruments:
 
     def save_state(self) -> ExitCode:
         """After the run: write what `--save-state` asks for."""
-        path = self._settings.save_state
+        path = self._options.save_state
         if path is None:
             return ExitCode.OK
         from vc4lab.soc.states.state import StateError, save_state
@@ -140,16 +141,16 @@ class Instruments:
         return ExitCode.OK
 
     def _trace(self) -> None:
-        settings = self._settings
-        if settings.trace is None:
+        options = self._options
+        if options.trace is None:
             return
         from vc4lab.soc.debug.trace import Tracer, UnknownCategory, parse_categories
 
         try:
-            categories = parse_categories(settings.trace)
+            categories = parse_categories(options.trace)
         except UnknownCategory as error:
             raise InstrumentError(f"vc4lab: {error}", ExitCode.BAD_INPUT) from None
-        write = self._tell if settings.trace_to is None else self._line_writer(settings.trace_to)
+        write = self._tell if options.trace_to is None else self._line_writer(options.trace_to)
         tracer = Tracer(self._machine, categories, write)
         self._stack.callback(tracer.close)
 
@@ -186,7 +187,7 @@ class Instruments:
         return write
 
     def _audio(self) -> None:
-        path = self._settings.audio
+        path = self._options.audio
         if path is None:
             return
         from vc4lab.soc.devices.audio import AudioRecorder
@@ -210,7 +211,7 @@ class Instruments:
         self._stack.callback(close)
 
     def _window(self) -> None:
-        if not self._settings.window:
+        if not self._has_window:
             return
         from vc4lab.viewer.fresh import FreshPictures
         from vc4lab.viewer.window import LOOK_SECONDS, NoWindow, Window
@@ -245,16 +246,16 @@ class Instruments:
             machine.pace.longest = LOOK_SECONDS
 
     def _debugger(self) -> None:
-        settings = self._settings
-        if settings.gdb is None:
+        options = self._options
+        if options.gdb is None:
             return
         from vc4lab.soc.debug.gdb_server import GdbServer
 
         try:
-            server = GdbServer(self._machine, settings.gdb, wait=settings.gdb_wait, tell=self._tell)
+            server = GdbServer(self._machine, options.gdb, wait=options.gdb_wait, tell=self._tell)
         except OSError as error:
-            text = f"vc4lab: CLI-004: port {settings.gdb}: {why(error)}"
+            text = f"vc4lab: CLI-004: port {options.gdb}: {why(error)}"
             raise InstrumentError(text, ExitCode.BAD_INPUT) from None
         self._stack.callback(server.close)
-        if not settings.gdb_wait:
+        if not options.gdb_wait:
             self._tell(f"debugger: target remote :{server.port}")

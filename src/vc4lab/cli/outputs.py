@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import typer
@@ -26,45 +27,57 @@ def say(text: str) -> None:
     typer.echo(text, err=True)
 
 
+@dataclass(frozen=True)
+class PictureOptions:
+    """What is shown and kept of a screen."""
+
+    screenshot: Path | None = None
+    record: Path | None = None
+    every: int = 1
+    both_orders: bool = False
+    window: bool = False
+    headless: bool = False
+
+
 class Outputs:
     """The pictures that a command line asks for.
 
     Attributes
     ----------
+    options
+        What it asks for.
     recorder
         Takes the frames of `--record`; None without it.
     """
 
-    def __init__(
-        self, screenshot: Path | None, record: Path | None, *, headless: bool = False
-    ) -> None:
+    def __init__(self, options: PictureOptions) -> None:
         from vc4lab.viewer.recorder import SUFFIXES, Recorder
 
-        self._screenshot = screenshot
-        self._record = record
-        self._headless = headless
+        self.options = options
         self.recorder: Recorder | None = None
+        record = options.record
         if record is not None and record.suffix.lower() in SUFFIXES:
             self.recorder = Recorder(record)
 
     def problem(self, others: Iterable[Path | None] = ()) -> tuple[str, ExitCode] | None:
         """A sentence and a code if a file to write cannot work out, before a long run."""
-        for path in (self._screenshot, self._record, *others):
+        screenshot, record = self.options.screenshot, self.options.record
+        for path in (screenshot, record, *others):
             if path is not None and not path.parent.is_dir():
                 text = f"CLI-001: there is no folder {path.parent} to write {path.name} to"
                 return text, ExitCode.OUTPUT
             if path is not None and path.is_dir():
                 return f"CLI-001: {path} is a folder", ExitCode.OUTPUT
-        if self._record is not None and self.recorder is None:
+        if record is not None and self.recorder is None:
             from vc4lab.viewer.recorder import SUFFIXES
 
-            text = f"{self._record}: a recording ends in {', '.join(SUFFIXES)}"
+            text = f"{record}: a recording ends in {', '.join(SUFFIXES)}"
             return text, ExitCode.BAD_INPUT
-        if self._screenshot is not None:
+        if screenshot is not None:
             from vc4lab.viewer.pictures import is_picture
 
-            if not is_picture(self._screenshot):
-                text = f"{self._screenshot}: no picture format has this ending; take .png"
+            if not is_picture(screenshot):
+                text = f"{screenshot}: no picture format has this ending; take .png"
                 return text, ExitCode.BAD_INPUT
         return None
 
@@ -83,25 +96,26 @@ class Outputs:
         """
         from vc4lab.viewer.pictures import save_picture
 
-        if self._screenshot is not None:
+        screenshot, record = self.options.screenshot, self.options.record
+        if screenshot is not None:
             try:
                 if image is None:
                     say("CLI-002: there is no picture to save, the screen stayed black")
                     code = code or ExitCode.OUTPUT
                 else:
-                    save_picture(shot or image, self._screenshot)
-                    say(f"picture: {self._screenshot}")
+                    save_picture(shot or image, screenshot)
+                    say(f"picture: {screenshot}")
             except OSError as error:
-                code = code or _lost(self._screenshot, error)
+                code = code or _lost(screenshot, error)
         if self.recorder is not None:
             try:
                 if image is not None and late is not None:
                     self.recorder.add_last(image, late)
                 if self.recorder.save():
-                    say(f"recording: {self._record}")
+                    say(f"recording: {record}")
             except OSError as error:
-                code = code or _lost(self._record, error)
-        if image is not None and not self._headless and sys.stdout.isatty():
+                code = code or _lost(record, error)
+        if image is not None and not self.options.headless and sys.stdout.isatty():
             from vc4lab.viewer.preview import preview
 
             columns, _rows = shutil.get_terminal_size()

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 def run_session(settings: Settings) -> ExitCode | int:
     """Boot, run, save what was asked for, say how it ended."""
-    outputs = Outputs(settings.screenshot, settings.record, headless=settings.headless)
-    problem = outputs.problem((settings.save_state, settings.audio))
+    outputs = Outputs(settings.pictures)
+    problem = outputs.problem((settings.instruments.save_state, settings.instruments.audio))
     if problem:
         text, wrong = problem
         say(f"vc4lab: {text}")
@@ -31,7 +31,7 @@ def run_session(settings: Settings) -> ExitCode | int:
     from vc4lab.cli.serial_line import BadSerial, SerialLine
     from vc4lab.diagnostics import Reporter
 
-    live = not settings.headless and settings.serial != "stdio"
+    live = not settings.pictures.headless and settings.serial != "stdio"
     with Progress(live, settings.frames, settings.seconds) as progress:
         show = progress.show if progress.enabled and sys.stdout.isatty() else None
         try:
@@ -87,21 +87,15 @@ class _Run:
         from vc4lab.soc.board import UnknownBoard
         from vc4lab.soc.boot.firmware import BootError
         from vc4lab.soc.machine import Machine
-        from vc4lab.soc.unknowns import DEFAULT_UNKNOWNS
 
         settings = self.settings
         started = time.perf_counter()
         try:
             machine = Machine(
                 settings.path,
-                settings.board,
-                self.reporter,  # type: ignore[arg-type]
-                port,  # type: ignore[arg-type]
-                card=settings.card,
-                engine=settings.engine,
-                caches=settings.caches,
-                unknowns=settings.unknowns or DEFAULT_UNKNOWNS,
-                extras=settings.extras,
+                reporter=self.reporter,  # type: ignore[arg-type]
+                serial=port,  # type: ignore[arg-type]
+                options=settings.machine,
             )
         except UnknownBoard as error:
             self.endings.append(f"vc4lab: {error}")
@@ -137,7 +131,8 @@ class _Run:
         from vc4lab.soc.result import Stop
 
         settings = self.settings
-        interrupt = SavedInterrupt(machine) if settings.save_state is not None else None
+        save_state = settings.instruments.save_state
+        interrupt = SavedInterrupt(machine) if save_state is not None else None
         try:
             with interrupt or nullcontext():
                 instruments.attach()
@@ -176,8 +171,9 @@ class _Run:
         return code or (ExitCode.NOT_DRAWN if undrawn else saved)
 
     def _not_saved(self, why: str) -> None:
-        if self.settings.save_state is not None:
-            self.endings.append(f"{self.settings.save_state}: the state is not saved: {why}")
+        save_state = self.settings.instruments.save_state
+        if save_state is not None:
+            self.endings.append(f"{save_state}: the state is not saved: {why}")
 
     def _strict(self, stop: Exception) -> ExitCode:
         diagnostic = stop.diagnostic  # type: ignore[attr-defined]
@@ -193,7 +189,7 @@ class _Run:
             return
         from vc4lab.viewer.fresh import FreshPictures
 
-        every = self.settings.every
+        every = self.settings.pictures.every
         machine = self._machine
         pictures = FreshPictures(machine)  # type: ignore[arg-type]
 
@@ -220,11 +216,12 @@ class _Run:
             return code
         screen = machine.screen  # type: ignore[attr-defined]
         image = screen.image
+        both_orders = self.settings.pictures.both_orders and image is not None
         late = machine.frames.moves == self._left_out  # type: ignore[attr-defined]
         return self._outputs.save(
             code,
             image,
-            shot=screen.both_orders if self.settings.both_orders and image is not None else None,
+            shot=screen.both_orders if both_orders else None,
             late=machine.clock.now if late else None,  # type: ignore[attr-defined]
         )
 

@@ -1,27 +1,25 @@
 """A board's blocks put together: who is at which address, and who knows whom.
 
-What the blocks have to say to what runs the machine are the abstract methods; the rooms that
-look at a whole board (`cores.py`, `watchdog.py`, `guards.py`, `caches.py`) know this class only.
+The rooms that look at a whole board (`turns.py`, `watchdog.py`, `guards.py`, `caches.py`) know this
+class only; `machine.py` puts them together with it.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from vc4lab.diagnostics import Reporter
+from vc4lab.diagnostics import Reporter, StrictStop
 from vc4lab.memory import GuestMemory
 from vc4lab.soc.address.address_space import AddressSpace
-from vc4lab.soc.address.block import Poll
 from vc4lab.soc.address.bus import Bus
 from vc4lab.soc.address.places import Places
 from vc4lab.soc.board import Board
 from vc4lab.soc.clock import NANOSECONDS, Clock
+from vc4lab.soc.cores.cores import Cores
 from vc4lab.soc.cores.cpu import Cpu
 from vc4lab.soc.cores.generic_timer import MICROSECONDS, WHOLE, GenericTimer
 from vc4lab.soc.cores.models import make_cpu
-from vc4lab.soc.cores.outcome import UnhandledException
 from vc4lab.soc.cores.traps import CoreLinks
 from vc4lab.soc.devices.dma_transfer import Mover
 from vc4lab.soc.devices.gpio import Gpio
@@ -40,7 +38,6 @@ from vc4lab.soc.events import MachineListeners, V3DMade
 from vc4lab.soc.frames import FrameCounter
 from vc4lab.soc.native import SliceCounter
 from vc4lab.soc.peripherals import Devices, add_absent, add_dma, add_emmc, add_sound
-from vc4lab.soc.unknowns import Unknowns
 from vc4lab.soc.videocore.clock_rates import V3D_CLOCK
 from vc4lab.soc.videocore.framebuffer import Screen
 from vc4lab.soc.videocore.mailbox import Mailbox
@@ -50,17 +47,25 @@ from vc4lab.soc.videocore.vpu.service import VpuService
 
 if TYPE_CHECKING:
     from vc4lab.soc.boot.boot_plan import BootPlan
+    from vc4lab.soc.options import MachineOptions
     from vc4lab.soc.sd.card_slot import CardSlot
 
-V3DSettings = tuple[str, Unknowns, Callable[[GuestMemory, Reporter], Any] | None]
-"""The engine's name, the choices for undocumented hardware, and a maker for tests."""
 
+class Hardware:
+    """The blocks of a board, made but not running.
 
-class Hardware(ABC):
-    """The blocks of a board, made but not running."""
+    Attributes
+    ----------
+    processors, cores
+        All cores; those after the first are parked until they are released.
+    before_slice
+        For debuggers: called before each slice.
+    has_caches
+        Whether a model of the caches sees each access.
+    """
 
     before_slice: Callable[[], None] | None = None
-    """For debuggers: called before each slice."""
+    has_caches = False
 
     def __init__(
         self,
@@ -69,7 +74,7 @@ class Hardware(ABC):
         reporter: Reporter,
         serial: SerialPort,
         card_slot: CardSlot,
-        v3d_settings: V3DSettings,
+        options: MachineOptions,
     ) -> None:
         self.board = board
         self.plan = plan
@@ -80,110 +85,45 @@ class Hardware(ABC):
         self.memory = GuestMemory(board.ram)
         self.counter = SliceCounter()
         self.clock = Clock(self.counter, board.ns_per_instruction)
-        self._v3d_settings = v3d_settings
+        self._options = options
+        self._unknowns = options.gpu.unknowns
         self.listeners = MachineListeners()
         self.places = Places(reporter)
         self.fake_vsync = self.config.flag("fake_vsync_isr")
+        self.bus = Bus(board.peripherals, "P", self.clock, reporter)
+        self.processors = Cores(plan, self.counter, self.bus)
         self._make_blocks()
-        self.cores: list[Cpu] = self._make_cores()
-        """All cores; those after the first are parked until they are released."""
-
-    # -- what the blocks have to say ---------------------------------------------------------------
-
-    @property
-    @abstractmethod
-    def cpu(self) -> Cpu:
-        """The core whose turn it is."""
-
-    @property
-    @abstractmethod
-    def asleep(self) -> str:
-        """What the cores wait for, "" if one works."""
-
-    @property
-    @abstractmethod
-    def is_watched(self) -> bool:
-        """Whether each instruction has to be seen: a debugger or a model of caches."""
-
-    @property
-    @abstractmethod
-    def ended(self) -> bool:
-        """Whether the run is over."""
-
-    @abstractmethod
-    def start_core(self, core: int, address: int) -> bool:
-        """Let a parked core begin; False if it runs already."""
-
-    @abstractmethod
-    def cores_look_again(self) -> None:
-        """A core was sent an interrupt or a mailbox word."""
-
-    @abstractmethod
-    def send_event(self) -> None:
-        """A core has executed SEV."""
-
-    @abstractmethod
-    def code_changed(self) -> None:
-        """Code that was executed may have been written over."""
-
-    @abstractmethod
-    def signs(self) -> tuple[int, ...]:
-        """Changes when something happens that can be seen from outside."""
-
-    @abstractmethod
-    def rest(self) -> None:
-        """All cores wait, and time is about to skip."""
-
-    @abstractmethod
-    def report(self, code: str, text: str, address: int) -> None:
-        """Report something about a core."""
-
-    @abstractmethod
-    def hang(self, text: str) -> None:
-        """The program makes no progress any more."""
-
-    @property
-    @abstractmethod
-    def polled(self) -> tuple[str, int, Poll] | None:
-        """The register that a core polls, if no core does anything else."""
-
-    @abstractmethod
-    def pending_lines(self, core: int) -> str:
-        """Names of the lines that ask a core for an interrupt now."""
-
-    @abstractmethod
-    def hang_in_interrupts(self, pc: int, core: int) -> None:
-        """A core takes the same interrupt again and again."""
-
-    @abstractmethod
-    def halt(self, text: str) -> None:
-        """The program has ended."""
-
-    @abstractmethod
-    def crash(self, crash: UnhandledException, reported: bool = False) -> None:
-        """The program met an exception it has no handler for, or none that mends anything."""
-
-    @abstractmethod
-    def report_crash(self, crash: UnhandledException) -> None:
-        """Report such an exception; the other cores may go on."""
-
-    @abstractmethod
-    def fail_lost(self, address: int) -> None:
-        """The program counter has left the program."""
-
-    @abstractmethod
-    def _render_done(self) -> None:
-        """The V3D has completed a frame."""
-
-    @abstractmethod
-    def _on_frame(self, count: int) -> None:
-        """A frame is on the display."""
-
-    @abstractmethod
-    def _on_reset(self) -> None:
-        """The watchdog has reset the board."""
+        self.cores = self._make_cores()
+        self.processors.add(self.cores)
 
     # -- state of the whole ------------------------------------------------------------------------
+
+    @property
+    def seconds(self) -> float:
+        """Guest time since power-on."""
+        return self.clock.now / NANOSECONDS
+
+    @property
+    def cpu(self) -> Cpu:
+        """The core whose turn it is."""
+        return self.processors.current.cpu
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether each instruction has to be seen: a debugger or a model of caches."""
+        return self.before_slice is not None or self.has_caches
+
+    def signs(self) -> tuple[int, ...]:
+        """Changes when something happens that can be seen from outside."""
+        return (
+            self.frames.count,
+            self.frames.changes,
+            self.serial.sent,
+            self.mailbox.messages,
+            self.v3d_bridge.writes,
+            self.gpio.changes,
+            self.pwm.played,
+        )
 
     @property
     def goes_on(self) -> bool:
@@ -195,11 +135,18 @@ class Hardware(ABC):
         """The V3D; None until the program has switched it on."""
         return self.v3d_bridge.v3d
 
+    def report(self, code: str, text: str, address: int) -> None:
+        """Report something about a core; that is no reason for strict mode to stop here."""
+        try:
+            self.reporter.report(code, text, address=address, block="cpu")
+        except StrictStop:
+            return
+
     # -- putting it together -----------------------------------------------------------------------
 
     def _make_blocks(self) -> None:
         board, clock, reporter = self.board, self.clock, self.reporter
-        unknowns = self._v3d_settings[1]
+        unknowns, cores = self._unknowns, self.processors
         self.interrupts = InterruptController(self._attention)
         self.v3d_bridge = V3DBridge(
             self._make_v3d,
@@ -227,9 +174,8 @@ class Hardware(ABC):
         self.gpio = Gpio(clock, self.interrupts)
         self._connect_uarts()
         self.smi = Smi(self.interrupts)
-        self.power = PowerManager(clock, self._on_reset, reporter)
+        self.power = PowerManager(clock, reporter)
         self.timer = SystemTimer(clock, self.interrupts)
-        self.bus = Bus(board.peripherals, "P", clock, reporter)
         for block in (
             self.timer,
             self.interrupts,
@@ -250,7 +196,7 @@ class Hardware(ABC):
         self.emmc = add_emmc(self.bus, self.interrupts, self.card_slot)
         devices = Devices(self.serial, self.pcm, self.pwm, self.emmc)
         mover = Mover(self.memory, self.bus)
-        self.dma = add_dma(self.bus, self.interrupts, mover, devices, self.code_changed)
+        self.dma = add_dma(self.bus, self.interrupts, mover, devices, cores.code_changed)
         vpu = VpuService(
             self.memory,
             self.bus,
@@ -259,7 +205,7 @@ class Hardware(ABC):
             self.videocore.pool,
             unknowns,
             reporter,
-            self.code_changed,
+            cores.code_changed,
         )
         self.videocore.execute_code = vpu.call
         self.frames = FrameCounter(
@@ -268,12 +214,17 @@ class Hardware(ABC):
             lambda: self.smi.acknowledged,
             self._polls_v3d,
         )
-        self.frames.listeners += [lambda _count: self.display_lint.picture(), self._on_frame]
+        self.frames.listeners.append(lambda _count: self.display_lint.picture())
+
+    def _render_done(self) -> None:
+        """The V3D has completed a frame."""
+        self.display_lint.rendered(self.v3d)
+        self.frames.render_done()
 
     def _polls_v3d(self) -> bool:
         """Whether the program reads a register of the V3D again and again."""
-        polled = self.polled
-        return polled is not None and 0 <= polled[1] - V3DBridge.OFFSET < V3DBridge.SIZE
+        polled = self.processors.polled
+        return polled is not None and 0 <= polled.offset - V3DBridge.OFFSET < V3DBridge.SIZE
 
     def _connect_uarts(self) -> None:
         """Both UARTs as the firmware leaves them: which one the header has, and if it is on."""
@@ -295,9 +246,8 @@ class Hardware(ABC):
 
     def _make_cores(self) -> list[Cpu]:
         """The cores, and what they see of the address space."""
-        board = self.board
-        attention = self.counter.stop
-        timers = [GenericTimer(self.clock, attention) for _core in range(board.cores)]
+        board, cores, unknowns = self.board, self.processors, self._unknowns
+        timers = [GenericTimer(self.clock, self.counter.stop) for _core in range(board.cores)]
         self.local_bus = Bus(board.local or 0, "L", self.clock, self.reporter)
         self.local: LocalBlock | None = None
         if board.local is not None:
@@ -305,8 +255,8 @@ class Hardware(ABC):
                 self.interrupts,
                 self.clock,
                 timers,
-                self.cores_look_again,
-                self.start_core,
+                cores.attention,
+                cores.release,
                 self._first_prescaler(),
                 board.arm_clock,
             )
@@ -321,18 +271,17 @@ class Hardware(ABC):
                     timer=timers[number] if board.local is not None else None,
                     cycles=lambda: self.clock.now * board.arm_clock // NANOSECONDS,
                     time_polled=self.bus.time_polled,
-                    send_event=self.send_event,
-                    code_changed=self.code_changed,
+                    send_event=cores.send_event,
+                    code_changed=cores.code_changed,
                     report=self.report,
                     bus=self.bus.address,
                 ),
                 number,
-                self._v3d_settings[1],
+                unknowns,
             )
             for number in range(board.cores)
         ]
         local = None if self.local is None else (self.local_bus, self.local.SIZE)
-        unknowns = self._v3d_settings[1]
         self.address_space = AddressSpace(board, self.bus, local, self.places, unknowns)
         for cpu in cpus:
             self.address_space.lay_out(cpu)
@@ -340,18 +289,18 @@ class Hardware(ABC):
 
     def _first_prescaler(self) -> int:
         """The cores' timers' prescaler: the stub for AArch64 sets it, that for AArch32 does not."""
-        if self._v3d_settings[1]["timer_prescaler"] == "crystal":
+        if self._unknowns["timer_prescaler"] == "crystal":
             return WHOLE
         return WHOLE if self.plan.wide and not self.plan.all_cores else MICROSECONDS
 
     def _make_v3d(self) -> Any:
-        engine, unknowns, factory = self._v3d_settings
-        if factory is not None:
-            return factory(self.memory, self.reporter)
+        options = self._options
+        if options.v3d_factory is not None:
+            return options.v3d_factory(self.memory, self.reporter)
         from vc4lab.v3d.checks.addresses import DIRECT
         from vc4lab.v3d.core import V3D
 
-        v3d = V3D(self.memory, self.reporter, engine=engine, unknowns=unknowns)
+        v3d = V3D(self.memory, self.reporter, options=options.gpu)
         v3d.lint.addresses.has_direct_bus = self.board.alias >> 30 == DIRECT
         if self.listeners.v3d_made.subscriptions:
             self.listeners.v3d_made.emit(V3DMade(v3d))

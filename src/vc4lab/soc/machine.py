@@ -12,22 +12,23 @@ from typing import TYPE_CHECKING, Any
 from vc4lab.diagnostics import Reporter
 from vc4lab.listeners import OneListener
 from vc4lab.memory import GuestMemory
-from vc4lab.ranges import CACHE_MODES, ENGINES, FRAMES, SECONDS, check_word
+from vc4lab.options import GpuOptions
+from vc4lab.ranges import FRAMES, SECONDS
 from vc4lab.soc.address.block import Poll
 from vc4lab.soc.board import find_board
 from vc4lab.soc.boot.boot_extras import BootExtras
 from vc4lab.soc.boot.firmware import open_slot, plan_boot
-from vc4lab.soc.boot.firmware_age import TODAY, with_firmware
 from vc4lab.soc.caches.cache_hint import CacheHint
 from vc4lab.soc.clock import NANOSECONDS
-from vc4lab.soc.cores.cores import Cores
-from vc4lab.soc.cores.cpu import Cpu
+from vc4lab.soc.cores.turns import Turns
 from vc4lab.soc.devices.interrupts import SMI
 from vc4lab.soc.devices.serial import SerialPort
 from vc4lab.soc.events import RunEnded, Vsync
+from vc4lab.soc.hardware import Hardware
+from vc4lab.soc.options import TODAY, MachineOptions, with_firmware
 from vc4lab.soc.pace import Pace
 from vc4lab.soc.result import RunResult, Stop
-from vc4lab.soc.run_end import EndingHardware
+from vc4lab.soc.run_end import RunEnd
 from vc4lab.soc.unknowns import DEFAULT_UNKNOWNS, Unknowns
 from vc4lab.soc.videocore.framebuffer import Screen
 from vc4lab.soc.watchdog import Watchdog
@@ -46,7 +47,7 @@ SETTLED = 2
 __all__ = ["Machine", "RunResult", "Screen", "Stop"]
 
 
-class Machine(EndingHardware):
+class Machine(Hardware):
     """A board with a program in it.
 
     Parameters
@@ -67,10 +68,12 @@ class Machine(EndingHardware):
         "check" reports where the ARM's or the V3D's caches hold old bytes, "stale" lets the others
         see them. None: no caches.
     firmware
-        "2015": the board's firmware is of that year (`boot.firmware_age`); what `unknowns` decides
+        "2015": the board's firmware is of that year (`soc.options`); what `unknowns` decides
         otherwise than by default counts more.
     extras
         Command line, RAM disk, device tree and load address instead of the card's.
+    options
+        All of these choices as one object, instead of them.
 
     Raises
     ------
@@ -103,21 +106,25 @@ class Machine(EndingHardware):
         caches: str | None = None,
         firmware: str = TODAY,
         extras: BootExtras | None = None,
+        options: MachineOptions | None = None,
     ) -> None:
-        check_word("engine", engine, ENGINES)
-        if caches is not None:
-            check_word("caches", caches, CACHE_MODES)
-        found = find_board(board)
+        if options is None:
+            gpu = GpuOptions(engine, unknowns=with_firmware(unknowns, firmware))
+            options = MachineOptions(board, card, caches, extras or BootExtras(), gpu, v3d_factory)
+        found = find_board(options.board)
         reporter = reporter if reporter is not None else Reporter()
         super().__init__(
             found,
-            plan_boot(path, found, reporter, extras or BootExtras()),
+            plan_boot(path, found, reporter, options.extras),
             reporter,
             serial if serial is not None else SerialPort(),
-            open_slot(path, card, reporter),
-            (engine, with_firmware(unknowns, firmware), v3d_factory),
+            open_slot(path, options.card, reporter),
+            options,
         )
-        self.processors = Cores(self, self.cores)
+        self._end = RunEnd(self)
+        self.power.on_reset = self._end.reset
+        self.frames.listeners.append(self._on_frame)
+        self.turns = Turns(self, self._end, self._rest)
         self.watchdog = Watchdog(self)
         self.caches: Caches | None = None
         self._cache_hint = CacheHint(self)
@@ -126,7 +133,8 @@ class Machine(EndingHardware):
         self._pace: Pace | None = None
         self._frames_wanted: int | None = None
         self._watching = True
-        self._vsync_period = NANOSECONDS // self.config.display_mode()[2]
+        _width, _height, rate = self.config.display_mode()
+        self._vsync_period = NANOSECONDS // rate
         self._next_vsync = self._vsync_period
         self._changes_seen = -1
         self._still = 0
@@ -142,10 +150,11 @@ class Machine(EndingHardware):
         self.processors.power_on()
         self.places.find(path, self.plan)
         self.places.follow(lambda: self.cpu)
-        if caches is not None:
+        if options.caches is not None:
             from vc4lab.soc.caches.caches import Caches
 
-            self.caches = Caches(self, caches)
+            self.caches = Caches(self, options.caches)
+            self._end.before.append(self.caches.data.drain)
             self.listeners.v3d_made.subscribe(self.caches.adopt)
         if self.reporter.strict:
             from vc4lab.soc.address.guards import GuardZones
@@ -153,19 +162,9 @@ class Machine(EndingHardware):
             self.guards = GuardZones(self)
 
     @property
-    def cpu(self) -> Cpu:
-        """The core whose turn it is."""
-        return self.processors.current.cpu
-
-    @property
-    def asleep(self) -> str:
-        """What the cores wait for, "" if one works."""
-        return self.processors.asleep
-
-    @property
-    def is_watched(self) -> bool:
-        """Whether each instruction has to be seen: a debugger or a model of caches."""
-        return self.before_slice is not None or self.caches is not None
+    def ended(self) -> bool:
+        """Whether the run is over."""
+        return self._end.is_reached
 
     @property
     def pace(self) -> Pace | None:
@@ -179,7 +178,8 @@ class Machine(EndingHardware):
         self.bus.asks_about_input = pace is None
 
     def __repr__(self) -> str:
-        count, ending = self.frames.count, f", {self._end.message}" if self._end else ""
+        count, end = self.frames.count, self._end.result
+        ending = f", {end.message}" if end else ""
         frames = "1 frame" if count == 1 else f"{count} frames"
         plan = f"{self.board.name} with {self.plan.name}"
         return f"<Machine {plan}: {frames}, {self.seconds:.3f} s of guest time{ending}>"
@@ -187,11 +187,6 @@ class Machine(EndingHardware):
     def _repr_png_(self) -> bytes | None:
         """The picture, in a notebook."""
         return self.screen._repr_png_()
-
-    @property
-    def seconds(self) -> float:
-        """Guest time since power-on."""
-        return self.clock.now / NANOSECONDS
 
     # -- running -----------------------------------------------------------------------------------
 
@@ -209,8 +204,8 @@ class Machine(EndingHardware):
         """
         frames, seconds = FRAMES.check_optional(frames), SECONDS.check_optional(seconds)
         if frames == 0:
-            return self._result(Stop.FRAMES, "no frames were asked for")
-        self._end = None
+            return self._end.state(Stop.FRAMES, "no frames were asked for")
+        self._end.result = None
         self._frames_wanted = None if frames is None else self.frames.count + frames
         self._watching = seconds is None
         self._changes_seen = -1
@@ -221,18 +216,22 @@ class Machine(EndingHardware):
             moment = self.clock.now + int(seconds * NANOSECONDS)
             deadline = self.clock.at(moment, self._on_deadline)
         try:
-            while self._end is None:
+            while (result := self._end.result) is None:
                 if self.before_slice is not None:
                     self.before_slice()
-                self.processors.step()
+                self.turns.step()
             self._drain_caches()
             self._look_at_caches()
             if self.listeners.run_ended.subscriptions:
-                self.listeners.run_ended.emit(RunEnded(self._end))
+                self.listeners.run_ended.emit(RunEnded(result))
         finally:
             if deadline is not None:
                 deadline.cancel()
-        return self._end
+        return result
+
+    def end(self, message: str) -> None:
+        """End the run at the next opportunity, because it is asked for from outside."""
+        self._end.finish(Stop.STOPPED, message)
 
     # -- events ------------------------------------------------------------------------------------
 
@@ -266,15 +265,20 @@ class Machine(EndingHardware):
             self.mini_uart.poll_input()
         if self.listeners.vsync.subscriptions:
             self.listeners.vsync.emit(Vsync(self.vsyncs))
-        if self._watching and self._end is None:
+        if self._watching and not self.ended:
             hang = self.watchdog.check(self._frames_wanted is not None)
             if hang is not None:
-                self.hang(hang)
+                self._end.hang(hang)
         self._changes_seen = self.clock.changes
 
     def _look_at_caches(self) -> None:
         if self.caches is None:
-            self._cache_hint.look(self.processors)
+            self._cache_hint.look()
+
+    def _drain_caches(self) -> None:
+        """What modelled caches hold back goes to memory."""
+        if self.caches is not None:
+            self.caches.data.drain()
 
     def _keep_pace(self, pace: Pace) -> None:
         """A vsync of a program that works, or polls."""
@@ -284,15 +288,11 @@ class Machine(EndingHardware):
         if signs != self._signs:
             self._signs, self._sign_at = signs, now
         calm = now - self._sign_at > CALM_AFTER and self._frames_wanted is None
-        polled = self.polled
-        listens = calm and polled is not None and polled[2] is Poll.INPUT
+        polled = self.processors.polled
+        listens = calm and polled is not None and polled.kind is Poll.INPUT
         pace.keep(now, calm, self.serial.watches() if listens else [])
 
-    def signs(self) -> tuple[int, ...]:
-        """Changes when something happens that can be seen from outside."""
-        return self.watchdog.signs()
-
-    def rest(self) -> None:
+    def _rest(self) -> None:
         """All cores wait: with `--realtime`, until something happens that has an effect."""
         if self.pace is None:
             return
@@ -308,53 +308,12 @@ class Machine(EndingHardware):
             return self.serial.watches()
         return []
 
-    def _render_done(self) -> None:
-        self.display_lint.rendered(self.v3d)
-        self.frames.render_done()
-
     def _on_frame(self, count: int) -> None:
         if self._frames_wanted is not None and count >= self._frames_wanted:
-            self._finish(Stop.FRAMES, f"{count} frames")
+            self._end.finish(Stop.FRAMES, f"{count} frames")
 
     def _on_deadline(self) -> None:
         if self._frames_wanted is None:
-            self._finish(Stop.SECONDS, f"{self.seconds:.3f} s of guest time")
+            self._end.finish(Stop.SECONDS, f"{self.seconds:.3f} s of guest time")
             return
-        self.hang(f"the time is over before the frames came: {self.watchdog.describe()}")
-
-    def _on_reset(self) -> None:
-        if self.power.halts:
-            self._finish(Stop.HALTED, "the program switched the board off (reset partition 63)")
-            return
-        self._finish(Stop.RESET, "the program asked for a restart through the watchdog")
-
-    def start_core(self, core: int, address: int) -> bool:
-        """Let a parked core begin; False if it runs already."""
-        return self.processors.release(core, address)
-
-    def cores_look_again(self) -> None:
-        """A core was sent an interrupt or a mailbox word."""
-        self.processors.attention()
-
-    def send_event(self) -> None:
-        """A core has executed SEV."""
-        self.processors.send_event()
-
-    def code_changed(self) -> None:
-        """Code that was executed may have been written over."""
-        self.processors.code_changed()
-
-    @property
-    def polled(self) -> tuple[str, int, Poll] | None:
-        found = self.processors.polled
-        return None if found is None else found[1]
-
-    def pending_lines(self, core: int) -> str:
-        return self.watchdog.pending_lines(core)
-
-    def _drain_caches(self) -> None:
-        if self.caches is not None:
-            self.caches.data.drain()
-
-    def _result(self, reason: Stop, message: str) -> RunResult:
-        return RunResult(reason, self.frames.count, self.seconds, message, self)
+        self._end.hang(f"the time is over before the frames came: {self.watchdog.describe()}")

@@ -50,6 +50,21 @@ def registers_of_another_board(machine: Hardware) -> tuple[str, int] | None:
     return None
 
 
+def pending_lines(hardware: Hardware, core: int) -> str:
+    """Names of the lines that ask a core for an interrupt now."""
+    local, interrupts = hardware.local, hardware.interrupts
+    asking = 1 << GPU_BIT
+    if local is not None:
+        asking = local.sources(core, fast=False) | local.sources(core, fast=True)
+    names = [name for bit, name in LOCAL_NAMES.items() if asking >> bit & 1]
+    if asking >> GPU_BIT & 1:
+        lines = interrupts.lines & interrupts.enabled
+        basic = interrupts.basic_lines & interrupts.basic_enabled
+        names += [LINE_NAMES.get(n, f"line {n}") for n in range(64) if lines >> n & 1]
+        names += [name for bit, name in enumerate(BASIC_NAMES) if basic >> bit & 1]
+    return ", ".join(names) or "it has gone"
+
+
 class Watchdog:
     """Looks at the machine at every vsync."""
 
@@ -71,7 +86,7 @@ class Watchdog:
         frames = machine.frames.count
         if frames != self._frames:
             self._frames, self._frames_since = frames, now
-        seen = self.signs()
+        seen = machine.signs()
         if seen != self._seen:
             self._seen, self._since = seen, now
         if machine.v3d_bridge.is_busy:
@@ -91,45 +106,17 @@ class Watchdog:
     def _awaits_input(self) -> bool:
         """Whether the program waits for typed bytes, polling or asleep."""
         machine = self._machine
-        polled = machine.polled
+        polled = machine.processors.polled
         if polled is not None:
-            return polled[2] is Poll.INPUT
+            return polled.kind is Poll.INPUT
         listens = machine.interrupts.listens
         return (machine.uart.awaits_input and listens(UART0)) or (
             machine.mini_uart.awaits_input and listens(MINI_UART)
         )
 
-    def signs(self) -> tuple[int, ...]:
-        """What changes when something happens that can be seen from outside."""
-        machine = self._machine
-        return (
-            machine.frames.count,
-            machine.frames.changes,
-            machine.serial.sent,
-            machine.mailbox.messages,
-            machine.v3d_bridge.writes,
-            machine.gpio.changes,
-            machine.pwm.played,
-        )
-
     def describe(self) -> str:
         """Who waits for what, or where the program runs."""
         return self.waiting() or f"the CPU runs near {self._near()}"
-
-    def pending_lines(self, core: int) -> str:
-        """Names of the lines that ask a core for an interrupt now."""
-        machine = self._machine
-        local, interrupts = machine.local, machine.interrupts
-        asking = 1 << GPU_BIT
-        if local is not None:
-            asking = local.sources(core, fast=False) | local.sources(core, fast=True)
-        names = [name for bit, name in LOCAL_NAMES.items() if asking >> bit & 1]
-        if asking >> GPU_BIT & 1:
-            lines = interrupts.lines & interrupts.enabled
-            basic = interrupts.basic_lines & interrupts.basic_enabled
-            names += [LINE_NAMES.get(n, f"line {n}") for n in range(64) if lines >> n & 1]
-            names += [name for bit, name in enumerate(BASIC_NAMES) if basic >> bit & 1]
-        return ", ".join(names) or "it has gone"
 
     def _near(self) -> str:
         return self._machine.places(self._machine.counter.block)
@@ -141,18 +128,18 @@ class Watchdog:
         v3d = machine.v3d_bridge.waiting
         if v3d:
             parts.append(f"the V3D: {v3d}")
-        polled = machine.polled
+        polled = machine.processors.polled
         if polled is not None:
-            name, offset, _kind = polled
+            offset = polled.offset
             value = machine.bus.peek(offset)
             parts.append(
-                f"the CPU near {self._near()} reads {name} again and again (0x{value:08x})"
+                f"the CPU near {self._near()} reads {polled.name} again and again (0x{value:08x})"
             )
             why = machine.v3d_bridge.explain(offset - V3DBridge.OFFSET, value)
             if why is not None:
                 parts.append(why)
-        elif machine.asleep:
-            parts.append(f"the CPU at {machine.places(machine.cpu.pc)} sleeps ({machine.asleep})")
+        elif asleep := machine.processors.asleep:
+            parts.append(f"the CPU at {machine.places(machine.cpu.pc)} sleeps ({asleep})")
             if machine.interrupts.enabled >> V3D & 1 and machine.v3d_bridge.powered:
                 status = machine.v3d_bridge.read_other(V3D_INTCTL)
                 parts.append(machine.v3d_bridge.explain(V3D_INTCTL, status) or "")
@@ -173,7 +160,7 @@ class Watchdog:
             for line in range(64)
             if interrupts.enabled >> line & 1
         ]
-        if machine.asleep and names:
+        if machine.processors.asleep and names:
             return f"; interrupts enabled: {', '.join(names)}"
         return ""
 

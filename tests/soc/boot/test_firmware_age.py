@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from vc4lab.cli.exit_codes import ExitCode
 from vc4lab.cli.main import app
-from vc4lab.soc.boot.firmware_age import FIRMWARES, with_firmware
+from vc4lab.soc.options import FIRMWARES, with_firmware
 from vc4lab.soc.unknowns import DEFAULT_UNKNOWNS
 
 SVC, HYP = 0x13, 0x1A

@@ -72,14 +72,14 @@ def test_thumb_instructions_count_one_each(boot):
 def test_a_core_that_polls_its_mailbox_leaves_the_timer_to_the_other(boot):
     machine = boot("poll_company")
     turns = 0
-    run = machine.processors._round
+    run = machine.turns._round
 
     def counted(running):
         nonlocal turns
         turns += 1
         run(running)
 
-    machine.processors._round = counted
+    machine.turns._round = counted
     assert machine.run().reason is Stop.HALTED
     one = machine.cores[1]
     assert one.register(10) == 77
@@ -99,14 +99,14 @@ def test_the_engine_forgets_addresses_once_a_frame(boot, monkeypatch):
 def test_guests_do_not_notice_that_addresses_are_forgotten(boot):
     first, second = boot("multicore"), boot("multicore")
     first.run()
-    step = second.processors.step
+    step = second.turns.step
 
     def forgetful():
         for cpu in second.cores:
             forget_addresses(cpu.engine)
         step()
 
-    second.processors.step = forgetful
+    second.turns.step = forgetful
     second.run()
     assert (first.counter.count, first.clock.now) == (second.counter.count, second.clock.now)
     assert second.cores[0].register(10) == 4000
@@ -265,8 +265,9 @@ def test_instruction_cache_maintenance_tells_all_cores(tmp_path, file, board, ma
         (tmp_path / file).write_bytes(struct.pack(f"<{len(words) + 1}I", *words, halt))
         machine = Machine(tmp_path, board=board)
         calls = []
-        tell = machine.processors.code_changed
-        machine.processors.code_changed = lambda: (calls.append(1), tell())
+        for cpu in machine.cores:
+            tell = cpu.links.code_changed
+            cpu.links.code_changed = lambda tell=tell: (calls.append(1), tell())
         assert machine.run().reason is Stop.HALTED
         return len(calls)
 

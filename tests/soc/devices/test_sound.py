@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import struct
 import wave
+from dataclasses import replace
 
 import pytest
 
 from vc4lab.cli.exit_codes import ExitCode
+from vc4lab.cli.outputs import PictureOptions
 from vc4lab.cli.session import run_session
-from vc4lab.cli.settings import Settings
+from vc4lab.cli.settings import InstrumentOptions, Settings
 from vc4lab.soc.devices.audio import AudioRecorder
 from vc4lab.soc.states.state import load_state, save_state
 
@@ -148,9 +150,14 @@ def test_nothing_was_played(machine, tmp_path):
 def test_boot_says_what_it_recorded(tmp_path, capsys):
     (tmp_path / "kernel7.img").write_bytes(HALT)
     path = tmp_path / "sound.wav"
-    settings = Settings(tmp_path, headless=True, serial="none", audio=path)
+    settings = Settings(
+        tmp_path,
+        pictures=PictureOptions(headless=True),
+        instruments=InstrumentOptions(audio=path),
+        serial="none",
+    )
     assert run_session(settings) is ExitCode.OK
     assert "nothing was played" in capsys.readouterr().err
-    settings.audio = tmp_path / "no" / "sound.wav"
-    assert run_session(settings) is ExitCode.OUTPUT
+    elsewhere = InstrumentOptions(audio=tmp_path / "no" / "sound.wav")
+    assert run_session(replace(settings, instruments=elsewhere)) is ExitCode.OUTPUT
     assert "CLI-001" in capsys.readouterr().err

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vc4lab.soc.address.absent import not_modelled
 from vc4lab.soc.address.block import Block, Poll, Rate, ReadHandler, WriteHandler
@@ -55,6 +55,14 @@ ASK_WRITE = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_uint64)
 WORD = 0xFFFFFFFF
 LARGEST = (1 << 62) - 1
 SEEN = PollState.offset("seen") // 8
+
+
+class Polled(NamedTuple):
+    """A register that a program reads again and again: its name, its offset, what it waits for."""
+
+    name: str
+    offset: int
+    kind: Poll
 
 
 def _new_polling(patience: int) -> Any:
@@ -329,23 +337,23 @@ class Bus:
         return kind
 
     @property
-    def polled(self) -> tuple[str, int, Poll] | None:
-        """Name, offset and kind of the register the program is polling, None if it is not."""
+    def polled(self) -> Polled | None:
+        """The register the program is polling, None if it is not."""
         recent = self.clock.counter.count - self._last_count < 2 * FAR_POLL
         if self.polls <= PATIENCE or not recent:
             return None
         return self._polled(self._last)
 
-    def polled_in(self, state: Any) -> tuple[str, int, Poll] | None:
+    def polled_in(self, state: Any) -> Polled | None:
         """The same for a core whose turn it is not; `state` as `exchange_polls` gave it."""
         if state.polls <= PATIENCE or not state.known:
             return None
         return self._polled(words_of(state)[SEEN + state.known - 1])
 
-    def _polled(self, offset: int) -> tuple[str, int, Poll]:
+    def _polled(self, offset: int) -> Polled:
         found = self.find(offset)
         name, kind = found if found else (f"0x{self.base + offset:08x}", Poll.SOON)
-        return name, offset, kind
+        return Polled(name, offset, kind)
 
     def find(self, offset: int) -> tuple[str, Poll] | None:
         """ "block.REGISTER" and poll kind of the register at `offset`."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from vc4lab.soc.cores.cores import Cores
     from vc4lab.soc.hardware import Hardware
 
 
@@ -16,12 +15,13 @@ class CacheHint:
         self._hardware = hardware
         self._told = False
 
-    def look(self, processors: Cores) -> None:
+    def look(self) -> None:
         """Look at the cores that run, now and then: one of them has its data cache on."""
         hardware = self._hardware
         if self._told or not (hardware.mailbox.messages or hardware.v3d or hardware.goes_on):
             return
-        for cpu in processors.working:
+        for core in hardware.processors.running:
+            cpu = core.cpu
             if cpu.sets_data_cache:
                 self._told = True
                 hardware.report(

@@ -72,6 +72,7 @@ class Caches:
             channels[number] = partial(self._message, number, channels[number])
         unit = machine.dma.unit
         unit.mover = CachedMover(unit.mover.memory, unit.mover.bus, self.data)
+        machine.has_caches = True
         machine.v3d_bridge.foreign = partial(self.data.foreign, V3D)
         machine.videocore.framebuffer.look = self._look
 

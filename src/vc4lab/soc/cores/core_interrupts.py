@@ -8,7 +8,7 @@ from vc4lab.soc.cores.exceptions import ArmException
 from vc4lab.soc.cores.outcome import Outcome
 
 if TYPE_CHECKING:
-    from vc4lab.soc.cores.core import Core
+    from vc4lab.soc.cores.cores import Core
     from vc4lab.soc.hardware import Hardware
 
 KINDS = (ArmException.FIQ, ArmException.IRQ)

@@ -7,14 +7,16 @@ looks are as long as the last ones.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from vc4lab.soc.cores.core import IDLE_LOOP, POLLING, Core
+from vc4lab.soc.cores.cores import IDLE_LOOP, POLLING, Core
 from vc4lab.soc.cores.outcome import Outcome
 from vc4lab.soc.native import SPINS
 
 if TYPE_CHECKING:
     from vc4lab.soc.hardware import Hardware
+    from vc4lab.soc.run_end import RunEnd
 
 LOOKING = (IDLE_LOOP, Outcome.WAIT_FOR_EVENT.value)
 """What a core looks up from at every event."""
@@ -23,8 +25,10 @@ LOOKING = (IDLE_LOOP, Outcome.WAIT_FOR_EVENT.value)
 class Waits:
     """What is known of the cores' waiting."""
 
-    def __init__(self, hardware: Hardware) -> None:
+    def __init__(self, hardware: Hardware, end: RunEnd, rest: Callable[[], None]) -> None:
         self._hardware = hardware
+        self._end = end
+        self._rest = rest
         self._undisturbed = -1
         """`Clock.changes` when time skipped last."""
         self._turn: int | None = None
@@ -52,7 +56,7 @@ class Waits:
                 if not steady.note_block(counter.block, counter.size):
                     break
                 outcome = cpu.run(counter.count + 1)
-                if self.touched(core) or hardware.ended:
+                if self.touched(core) or self._end.is_reached:
                     return outcome
             if outcome is not Outcome.LIMIT or counter.count >= limit:
                 return outcome
@@ -109,6 +113,6 @@ class Waits:
 
     def _skip_to(self, moment: int) -> None:
         hardware = self._hardware
-        hardware.rest()
+        self._rest()
         hardware.clock.skip(max(moment - hardware.clock.now, 0))
         self._undisturbed = hardware.clock.changes

@@ -43,11 +43,12 @@ class PowerManager(Block):
     RSTS = Register(0x20, reset=0x1000)
     WDOG = Register(0x24)
 
-    def __init__(self, clock: Clock, on_reset: Callable[[], None], reporter: Reporter) -> None:
+    def __init__(self, clock: Clock, reporter: Reporter) -> None:
         super().__init__()
         self._clock = clock
-        self._on_reset = on_reset
         self._reporter = reporter
+        self.on_reset: Callable[[], None] = lambda: None
+        """Called when the board is reset."""
         self._event: Event | None = None
 
     @property
@@ -67,7 +68,7 @@ class PowerManager(Block):
             self._event = None
         if self.RSTC & RESET_MASK == FULL_RESET:
             wait = max(self.WDOG, 1) * TICK_NS
-            self._event = self._clock.after(wait, self._on_reset)
+            self._event = self._clock.after(wait, self.on_reset)
 
     def on_write_RSTC(self, value: int) -> None:
         if _allowed(value, self, self._reporter):

@@ -368,7 +368,7 @@ def _events(machine: Machine) -> list[EventRow]:
         if block.NAME == "arm_timer":
             add("ARM timer", block, "_event", block._expired)  # type: ignore[attr-defined]
     add("EMMC", machine.emmc, "_event", machine.emmc._step)
-    add("watchdog", machine.power, "_event", machine.power._on_reset)
+    add("watchdog", machine.power, "_event", machine.power.on_reset)
     add("PCM", machine.pcm, "_event", machine.pcm._update)
     for dma in machine.dma.channels:
         add(f"DMA {dma.NUMBER}", dma, "_event", dma._step)

@@ -11,7 +11,7 @@ from vc4lab.soc.cores.idle import PLACES
 from vc4lab.soc.states.state_table import BadValue
 
 if TYPE_CHECKING:
-    from vc4lab.soc.cores.core import Core
+    from vc4lab.soc.cores.cores import Core
 
 MOST = 1 << 62
 REGISTERS = 40

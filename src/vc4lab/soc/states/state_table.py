@@ -111,7 +111,7 @@ def rows(machine: Machine) -> Iterator[Row]:
     yield Row("machine", machine, ("vsyncs", "_next_vsync"))
     yield Row("clock", machine.clock, ("skipped", "events_run", "_share"))
     yield Row("serial", machine.serial, ("sent", "input_looked_for", "_output", "_input"))
-    yield Row("cores", machine.processors, ("_quiet", "_hopeless", "_calm", "_events_seen"))
+    yield Row("cores", machine.turns, ("_quiet", "_hopeless", "_calm", "_events_seen"))
     for core in machine.processors.all:
         name = f"core{core.number}"
         scheduling = (

@@ -1,0 +1,357 @@
+"""The cores take turns: who runs, who waits for what, and when time may skip.
+
+One core alone runs in slices up to the next event. Several run in rounds of short turns, always in
+the same order, and time passes for all of them together (`Clock.share`). A core that waits (wfi,
+wfe, a polled register, a loop that only watches memory) gives up its turn; when all of them wait,
+time skips to the next event. Parked cores cost nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from vc4lab.soc.address.block import Poll
+from vc4lab.soc.cores.core_interrupts import CoreInterrupts
+from vc4lab.soc.cores.cores import IDLE_LOOP, MASKED_WAIT, POLLING, Core
+from vc4lab.soc.cores.outcome import Outcome, UnhandledException
+from vc4lab.soc.cores.waits import Waits
+from vc4lab.soc.watchdog import pending_lines
+
+if TYPE_CHECKING:
+    from vc4lab.soc.address.bus import Bus
+    from vc4lab.soc.clock import Event
+    from vc4lab.soc.hardware import Hardware
+    from vc4lab.soc.run_end import RunEnd
+
+LONGEST_SLICE = 500_000
+"""Instructions after which Python looks at a core in any case."""
+PROBE, PROBES = 5_000, 16
+"""A core that waited for memory to change gets so many shorter slices: it may wait again."""
+TURN = 20_000
+"""Instructions of a turn when several cores run."""
+ALONE = 200_000
+"""Nanoseconds that a core runs while all others rest, before they may look again."""
+LONGEST_POLL = 200_000
+"""Nanoseconds for which a polling core is left alone while others work."""
+CALM = 4
+"""Both grow to 2**CALM times that while only one core works, and no event is sent."""
+LOOKS = 2
+"""Rounds without work in which every waiting core looks again."""
+QUIET = 4
+"""Rounds without work after which time skips."""
+HOPELESS = 200
+"""So many rounds of loops that watch memory, and of nothing else, are a hang."""
+SPIN_TABLE, SPIN_TABLE_END = 0xD8, 0x100
+"""AArch64 firmware: core n begins at the address it finds at 0xD8 + 8 n."""
+
+
+def _nothing() -> None:
+    pass
+
+
+def _longer(time: int, calm: int) -> int:
+    """A time that doubles with each four calm turns."""
+    return time << max(0, min(calm // 4, CALM))
+
+
+class Turns:
+    """Lets the cores of a board run.
+
+    Parameters
+    ----------
+    end
+        Hears of programs that end, crash or hang; it says when a run is over.
+    rest
+        Called when all cores wait, and time is about to skip.
+    """
+
+    def __init__(self, hardware: Hardware, end: RunEnd, rest: Callable[[], None]) -> None:
+        self._hardware = hardware
+        self._cores = hardware.processors
+        self._end = end
+        self._interrupts = CoreInterrupts(hardware)
+        self._waits = Waits(hardware, end, rest)
+        plan = hardware.plan
+        self._spin_table = plan.wide and plan.address >= SPIN_TABLE_END
+        self._quiet = 0
+        self._hopeless = 0
+        self._events_seen = 0
+        self._stirred = False
+        """Whether an event has happened since the last round."""
+        self.slices = 0
+        """How often a core was let run, for those who measure."""
+
+    @property
+    def _calm(self) -> int:
+        """In saved states it stands among the others."""
+        return self._cores.calm
+
+    @_calm.setter
+    def _calm(self, calm: int) -> None:
+        self._cores.calm = calm
+
+    def _look_at_spin_table(self) -> bool:
+        """Start the cores whose entry has been written; whether there were any."""
+        found = False
+        for core in self._cores.all:
+            if core.parked:
+                address = self._hardware.memory.u64(SPIN_TABLE + 8 * core.number)
+                found |= address != 0 and self._cores.release(core.number, address)
+        return found
+
+    # -- turns -------------------------------------------------------------------------------------
+
+    def step(self) -> None:
+        """Due events, then one slice of the only core that runs, or a turn of each."""
+        hardware = self._hardware
+        hardware.clock.run_due()
+        if self._end.is_reached:
+            return
+        if self._spin_table and self._look_at_spin_table():
+            self._waits.disturb()
+        running = self._cores.running
+        if self._waits.again(running):
+            if len(running) > 1:
+                self._events_seen = hardware.clock.events_run
+                self._quiet += 1
+            return
+        if len(running) == 1:
+            self._alone(running[0])
+        else:
+            self._round(running)
+
+    def _slice(self, core: Core, longest: int) -> Outcome | None:
+        """Run one core; None if it crashed."""
+        hardware = self._hardware
+        self._cores.current = core
+        core.asleep = ""
+        self.slices += 1
+        hardware.clock.something_happened()
+        end = hardware.counter.count + longest
+        try:
+            while True:
+                self._interrupts.deliver(core)
+                outcome = self._waits.execute(core, min(hardware.clock.limit, end))
+                if not hardware.counter.unmasked or self._end.is_reached:
+                    break
+                if self._interrupted_for_ever(core):
+                    return None
+            hardware.v3d_bridge.settle()
+        except UnhandledException as crash:
+            if crash.storm and len(self._cores.running) > 1:
+                core.crash = crash
+                self._end.report_crash(crash)
+                return Outcome.STORM
+            self._end.crash(crash)
+            return None
+        if outcome is Outcome.LIMIT and not self._end.is_reached and core.cpu.lost:
+            self._end.fail_lost(core.cpu.pc)
+            return None
+        return outcome
+
+    def _interrupted_for_ever(self, core: Core) -> bool:
+        """Whether a core does nothing but serve an interrupt never cleared; ends the run."""
+        hardware = self._hardware
+        cpu = core.cpu
+        if not self._interrupts.will_be_taken(core):
+            return False
+        count = hardware.counter.count
+        if not core.interrupt_storm.grows(cpu.pc, count, hardware.signs()):
+            return False
+        self._end.hang_in_interrupts(cpu.pc, core.number)
+        return True
+
+    def _idles(self, core: Core) -> bool:
+        """Whether the slice that has ended was part of a loop that only watches memory."""
+        core.idle.look(touched=self._waits.touched(core))
+        return core.idle.waits
+
+    def _alone(self, core: Core) -> None:
+        hardware = self._hardware
+        hardware.clock.company = False
+        hardware.clock.share = 1
+        if core.asleep != Outcome.WAIT_FOR_INTERRUPT.value or self._interrupts.wake(core):
+            self._waits.begin_turn(core)
+            outcome = self._slice(core, PROBE if core.probes else LONGEST_SLICE)
+            if outcome is None or self._end.is_reached:
+                return
+            if outcome is Outcome.LIMIT:
+                core.probes = max(core.probes - 1, 0)
+                if self._idles(core):
+                    self._waits_in_loop(core, IDLE_LOOP)
+                else:
+                    core.steady.forget()
+                return
+            if self._takes_event(core, outcome):
+                return
+            core.asleep = outcome.value
+            if outcome is Outcome.WAIT_FOR_EVENT:
+                self._waits.note(core)
+            if self._interrupts.wake(core):
+                if not self._interrupts.will_be_taken(core) and self._idles(core):
+                    self._waits_in_loop(core, MASKED_WAIT)
+                return
+        if hardware.goes_on or self._interrupts.can_come(core):
+            self._waits.wait([core], hardware.clock.next_event)
+        elif not (self._spin_table and self._look_at_spin_table()):
+            self._over([core])
+
+    def _takes_event(self, core: Core, outcome: Outcome) -> bool:
+        """Whether an event was there already when a core came to its wfe."""
+        event = core.event and outcome is Outcome.WAIT_FOR_EVENT
+        core.event = core.event and not event
+        return event
+
+    def _waits_in_loop(self, core: Core, how: str) -> None:
+        """A core does the same again and again, and changes nothing by itself."""
+        hardware = self._hardware
+        core.asleep = how
+        if hardware.goes_on or self._interrupts.can_come(core):
+            core.probes = PROBES
+            self._waits.note(core)
+            self._waits.wait([core], hardware.clock.next_event)
+        elif core.idle.hangs:
+            self._over([core])
+        else:
+            core.asleep = ""
+
+    def _round(self, running: list[Core]) -> None:
+        hardware = self._hardware
+        clock = hardware.clock
+        worked = 0
+        self._stirred = clock.events_run != self._events_seen
+        self._events_seen = clock.events_run
+        ready = [core for core in running if self._ready(core)]
+        marker = self._marker(running, ready[0]) if len(ready) == 1 else None
+        for core in ready:
+            if self._end.is_reached:
+                return
+            clock.company = marker is None
+            clock.wish = None
+            before = self._take_up_polls(core)
+            self._waits.begin_turn(core)
+            outcome = self._slice(core, TURN if marker is None else LONGEST_SLICE)
+            clock.company = False
+            polls_in_vain = marker is not None and self._polls_in_vain()
+            core.polls = [bus.exchange_polls(old) for bus, old in before]
+            core.polled = self._waits.touched(core)
+            if marker is not None:
+                marker.cancel()
+            if outcome is None:
+                return
+            if polls_in_vain and outcome is Outcome.LIMIT:
+                clock.wish = clock.next_event
+            worked += self._works(core, outcome)
+        if self._end.is_reached:
+            return
+        if worked and marker is not None:
+            self._calm += 1
+        elif worked > 1:
+            self._calm = 0
+        clock.share = max(worked, 1)
+        if worked:
+            self._quiet = self._hopeless = 0
+        else:
+            self._none_works(running)
+
+    def _marker(self, running: list[Core], working: Core) -> Event:
+        """An event that ends the slice of a core that runs while all others rest."""
+        clock = self._hardware.clock
+        resting = [core for core in running if core is not working]
+        moments = [core.wake_at for core in resting if core.asleep == POLLING]
+        return clock.at(min([clock.now + _longer(ALONE, self._calm), *moments]), _nothing)
+
+    def _polls_in_vain(self) -> bool:
+        """Whether a core that ran alone polls what only an event or another core can change.
+
+        It then rests like one that polls in company; else it would keep those company who poll a
+        timer, and time would pass in steps of a few microseconds.
+        """
+        hardware = self._hardware
+        for bus in (hardware.bus, hardware.local_bus):
+            polled = bus.polled
+            if polled is not None and polled.kind is Poll.EVENT:
+                return True
+        return False
+
+    def _take_up_polls(self, core: Core) -> list[tuple[Bus, Any]]:
+        hardware = self._hardware
+        buses = hardware.bus, hardware.local_bus
+        states: list[Any] = [*core.polls] or [None, None]
+        return [(bus, bus.exchange_polls(new)) for bus, new in zip(buses, states, strict=True)]
+
+    def _ready(self, core: Core) -> bool:
+        """Whether a core gets a turn."""
+        if not core.asleep or self._interrupts.wake(core):
+            return True
+        if core.asleep == Outcome.WAIT_FOR_INTERRUPT.value:
+            return False
+        if core.asleep in (Outcome.BRANCH_TO_SELF.value, Outcome.STORM.value):
+            return False
+        if core.asleep == POLLING:
+            now = self._hardware.clock.now
+            return now >= core.wish or (not self._quiet and now >= core.wake_at)
+        core.nap -= 1
+        return core.nap <= 0 or self._stirred or 0 < self._quiet <= LOOKS
+
+    def _works(self, core: Core, outcome: Outcome) -> bool:
+        """Whether a core's turn was work; else it rests."""
+        clock = self._hardware.clock
+        if self._takes_event(core, outcome):
+            return True
+        if outcome is not Outcome.LIMIT:
+            core.rest(outcome.value)
+            if outcome is Outcome.WAIT_FOR_EVENT:
+                self._waits.note(core)
+            return False
+        if clock.wish is not None:
+            core.asleep = POLLING
+            core.wish = clock.wish
+            core.wake_at = min(clock.wish, clock.now + _longer(LONGEST_POLL, core.vain))
+            core.vain += 1
+            return False
+        if self._idles(core):
+            core.rest(IDLE_LOOP)
+            self._waits.note(core)
+            return False
+        core.steady.forget()
+        core.naps = core.vain = 0
+        return True
+
+    def _none_works(self, running: list[Core]) -> None:
+        hardware = self._hardware
+        self._quiet += 1
+        if self._quiet < QUIET:
+            return
+        wishes = [core.wish for core in running if core.asleep == POLLING]
+        hope = hardware.goes_on or any(self._interrupts.can_come(core) for core in running)
+        if wishes or hope:
+            self._waits.wait(running, min([hardware.clock.next_event, *wishes]))
+            return
+        self._hopeless += 1
+        if self._hopeless > HOPELESS or all(core.asleep != IDLE_LOOP for core in running):
+            self._over(running)
+
+    def _over(self, running: list[Core]) -> None:
+        """Nothing will ever happen again: the program has ended, or it hangs."""
+        hardware = self._hardware
+        hardware.frames.finish()
+        if self._end.is_reached:
+            return
+        crashes = [core.crash for core in running if core.asleep == Outcome.STORM.value]
+        if crashes and crashes[0] is not None:
+            self._end.crash(crashes[0], reported=True)
+            return
+        watching = [core for core in running if core.asleep in (IDLE_LOOP, MASKED_WAIT)]
+        self._cores.current = core = watching[0] if watching else running[0]
+        place = hardware.places(core.cpu.pc)
+        if watching:
+            who = "the CPU" if len(running) == 1 else f"core {core.number}"
+            if core.asleep == MASKED_WAIT:
+                lines = pending_lines(hardware, core.number)
+                self._end.hang(f"{who} at {place} waits in {MASKED_WAIT} ({lines})")
+            else:
+                self._end.hang(f"{who} at {place} waits in {IDLE_LOOP}, which nothing changes")
+        else:
+            self._end.halt(f"the program has ended in {core.asleep} at {place}")
