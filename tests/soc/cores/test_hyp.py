@@ -246,7 +246,9 @@ def test_hooks_for_mistakes_leave_other_modes_alone(boot):
     machine.run(seconds=0.1)
     assert not codes(machine)
     cpu = machine.cores[0]
-    returns = [place for place in cpu._hooks if cpu.fetch(place) == int.from_bytes(SUBS, "little")]
+    returns = [
+        place for place in cpu._pages.hooks if cpu.fetch(place) == int.from_bytes(SUBS, "little")
+    ]
     assert not returns
 
 
@@ -268,7 +270,7 @@ def test_masking_interrupts_is_not_looked_at_for_ever(boot):
         assert machine.run().reason is Stop.HALTED
         assert machine.cores[0].register(4) == 0x100
         assert not codes(machine)
-        assert 0x8010 not in machine.cores[0]._hooks
+        assert 0x8010 not in machine.cores[0]._pages.hooks
         counts.add(machine.counter.count)
     assert len(counts) == 1
 

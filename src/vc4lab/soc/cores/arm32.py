@@ -20,15 +20,13 @@ from vc4lab.soc.cores.arm32_words import (
 )
 from vc4lab.soc.cores.code_pages import PAGE
 from vc4lab.soc.cores.cpu import Cpu
-from vc4lab.soc.cores.engine_exceptions import (
+from vc4lab.soc.cores.exceptions import (
     ENGINE_BKPT,
     ENGINE_DATA,
     ENGINE_HVC,
     ENGINE_PREFETCH,
     ENGINE_SMC,
     ENGINE_SVC,
-)
-from vc4lab.soc.cores.exceptions import (
     FIQ_MASKED,
     HCR_FMO,
     HCR_IMO,
@@ -188,7 +186,7 @@ class Arm32(Cpu):
     def _entry(self) -> int:
         return self.pc | (1 if self.cpsr & THUMB else 0)
 
-    def _set_pc(self, address: int) -> None:
+    def set_pc(self, address: int) -> None:
         thumb = self.engine.reg_read(self._arm.UC_ARM_REG_CPSR) & THUMB
         self.engine.reg_write(self._arm.UC_ARM_REG_PC, address | (1 if thumb else 0))
 
@@ -222,32 +220,9 @@ class Arm32(Cpu):
             self.engine.reg_write(self._name(number), value & 0xFFFFFFFF)
 
     @property
-    def mode(self) -> int:
+    def _mode(self) -> int:
         """The mode, in hooks, too."""
-        return int(self.engine.reg_read(self._arm.UC_ARM_REG_CPSR)) & MODE_MASK
-
-    @property
-    def saved_status(self) -> int:
-        """The mode's SPSR."""
-        value: int = self.engine.reg_read(self._arm.UC_ARM_REG_SPSR)
-        return value
-
-    @saved_status.setter
-    def saved_status(self, value: int) -> None:
-        self.engine.reg_write(self._arm.UC_ARM_REG_SPSR, value)
-
-    def set_pc(self, address: int) -> None:
-        """Go on at `address` in the instruction set of the CPSR."""
-        self._set_pc(address)
-
-    def go_on_at(self, address: int) -> None:
-        """Where the trapped instruction that is being done goes on."""
-        self._onward = address
-
-    def raise_exception(self, exception: ArmException, address: int) -> None:
-        """Let a trapped instruction end in an exception."""
-        self._pending = (exception, address)
-        self.engine.emu_stop()
+        return hyp.mode_of(self.engine)
 
     @property
     def system_control(self) -> int:
@@ -337,10 +312,10 @@ class Arm32(Cpu):
             thumb = cpsr & THUMB
             self._pending = (ArmException.SUPERVISOR_CALL, pc - (2 if thumb else 4))
         elif number in (ENGINE_PREFETCH, ENGINE_BKPT):
-            self._note_fault_status()
+            self._fault_status = self.calls.fault_status()
             self._pending = (ArmException.PREFETCH_ABORT, pc)
         elif number == ENGINE_DATA:
-            self._note_fault_status()
+            self._fault_status = self.calls.fault_status()
             self._pending = (ArmException.DATA_ABORT, pc)
         elif number == ENGINE_HVC:
             self._pending = (ArmException.HYPERVISOR_CALL, pc - 4)
@@ -394,8 +369,8 @@ class Arm32(Cpu):
             self.set_register(target, links.cycles())
             return True
         if action in (Action.CORE_NUMBER, Action.CORE_NAME):
-            if self.mode not in (HYP, hyp.MONITOR):
-                self._release(address)
+            if self._mode not in (HYP, hyp.MONITOR):
+                self._pages.release(address)
                 return False
             identity = self.system_register(MIDR) if self.identity is None else self.identity
             number = self.affinity + self.number
@@ -404,8 +379,12 @@ class Arm32(Cpu):
         if action in HYP_ACTIONS and self.hyp_core is not None:
             done = self.hyp_core.emulate(action, word, address, cpsr)
             if done is None:
-                self._release(address)
+                self._pages.release(address)
             return bool(done)
         if links.timer is None:
             return False
-        return do_timer(self, action, word)
+        return do_timer(self, action, word, self._reaches_hyp)
+
+    def _reaches_hyp(self) -> bool:
+        """Whether the registers of HYP mode are there; elsewhere they are undefined."""
+        return self.hyp_core is not None and self._mode in (HYP, hyp.MONITOR)

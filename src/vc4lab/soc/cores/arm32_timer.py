@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from vc4lab.soc.cores import hyp
-from vc4lab.soc.cores.exceptions import HYP
 from vc4lab.soc.cores.traps import HYP_REGISTERS, Action, timer_read, timer_write
 
 if TYPE_CHECKING:
-    from vc4lab.soc.cores.arm32 import Arm32
+    from collections.abc import Callable
+
+    from vc4lab.soc.cores.cpu import Cpu
 
 READS = 1 << 20
 """Of all four: which way."""
@@ -23,12 +23,15 @@ COUNTS = (0, 1)
 """Those of them that cannot be written."""
 
 
-def do_timer(cpu: Arm32, action: Action, word: int) -> bool:
-    """Do such an instruction; False: it is undefined, as the engine has it."""
+def do_timer(cpu: Cpu, action: Action, word: int, reaches_hyp: Callable[[], bool]) -> bool:
+    """Do such an instruction; False: it is undefined, as the engine has it.
+
+    `reaches_hyp`: whether the registers of HYP mode are there.
+    """
     low = word >> 12 & 15
     if action is Action.TIMER:
         crm, op2, level = word & 15, word >> 5 & 7, word >> 21 & 7
-        if level and not _reaches_hyp(cpu):
+        if level and not reaches_hyp():
             return False
         if word & READS:
             cpu.set_register(low, timer_read(cpu.links, crm, op2, level) or 0)
@@ -37,7 +40,7 @@ def do_timer(cpu: Arm32, action: Action, word: int) -> bool:
         return True
     number, high = word >> 4 & 15, word >> 16 & 15
     place = PAIRS.get(number)
-    if place is None or (place[2] and not _reaches_hyp(cpu)):
+    if place is None or (place[2] and not reaches_hyp()):
         return False
     if word & READS:
         value = timer_read(cpu.links, *place) or 0
@@ -48,8 +51,3 @@ def do_timer(cpu: Arm32, action: Action, word: int) -> bool:
         value = cpu.register(high) << 32 | cpu.register(low)
         timer_write(cpu.links, crm, op2, value, level)
     return True
-
-
-def _reaches_hyp(cpu: Arm32) -> bool:
-    """Whether the registers of HYP mode are there; elsewhere they are undefined."""
-    return cpu.hyp_core is not None and cpu.mode in (HYP, hyp.MONITOR)

@@ -13,15 +13,13 @@ from typing import Any
 from vc4lab.soc.cores import float_trap
 from vc4lab.soc.cores.code_pages import PAGE
 from vc4lab.soc.cores.cpu import Cpu
-from vc4lab.soc.cores.engine_exceptions import (
+from vc4lab.soc.cores.exceptions import (
     ENGINE_BKPT,
     ENGINE_DATA,
     ENGINE_HVC,
     ENGINE_PREFETCH,
     ENGINE_SMC,
     ENGINE_SVC,
-)
-from vc4lab.soc.cores.exceptions import (
     FIQ_MASKED,
     HCR_FMO,
     HCR_IMO,
@@ -101,9 +99,9 @@ class Arm64(Cpu):
         if timer is None or not self.links.bus:
             return
         write_register = self.calls.address_of("uc_reg_write")
-        counter = NativeCounter(self.links.bus, timer, write_register)
-        self._keep.append(counter)
-        self.calls.add_hook(self._unicorn.UC_HOOK_INSN, *counter.hook, self._a64.UC_ARM64_INS_MRS)
+        self._counter = NativeCounter(self.links.bus, timer, write_register)
+        hook = self._counter.hook
+        self.calls.add_hook(self._unicorn.UC_HOOK_INSN, *hook, self._a64.UC_ARM64_INS_MRS)
 
     def start(self, pc: int, registers: tuple[int, ...]) -> None:
         self._write(VMPIDR, self.affinity + self.number)
@@ -151,7 +149,7 @@ class Arm64(Cpu):
     def _entry(self) -> int:
         return self.pc
 
-    def _set_pc(self, address: int) -> None:
+    def set_pc(self, address: int) -> None:
         self.engine.reg_write(self._a64.UC_ARM64_REG_PC, address)
 
     def state(self) -> tuple[int, ...]:
@@ -166,7 +164,7 @@ class Arm64(Cpu):
         value: int = self.engine.reg_read(self._a64.UC_ARM64_REG_CP_REG, key)
         return value
 
-    def _set_register(self, number: int, value: int) -> None:
+    def set_register(self, number: int, value: int) -> None:
         if number != 31:
             self.engine.reg_write(self._names[number], value)
 
@@ -268,13 +266,13 @@ class Arm64(Cpu):
             self._hypervisor_call = number == ENGINE_HVC
             self._pending = (ArmException.SUPERVISOR_CALL, pc - 4)
         elif number == ENGINE_DATA:
-            self._note_fault_status()
+            self._fault_status = self.calls.fault_status()
             self._pending = (ArmException.DATA_ABORT, pc)
         elif number in (ENGINE_PREFETCH, ENGINE_BKPT):
-            self._note_fault_status()
+            self._fault_status = self.calls.fault_status()
             self._pending = (ArmException.PREFETCH_ABORT, pc)
         elif number == ENGINE_SMC:
-            self._set_pc(pc)
+            self.set_pc(pc)
             return
         else:
             self._pending = (ArmException.UNDEFINED, pc)
@@ -311,7 +309,7 @@ class Arm64(Cpu):
             )
             self._float_forbidden = True
             self._pending = (ArmException.UNDEFINED, address)
-        self._release(address)
+        self._pages.release(address)
 
     def _control_floats(self, value: int) -> None:
         """CPACR_EL1 is about to be written: if it forbids again, all code is searched again."""
@@ -374,10 +372,10 @@ class Arm64(Cpu):
         if action is Action.MMU_SWITCH:
             return self._puts_off_translation(word, address)
         if action is Action.CORE_NUMBER:
-            self._set_register(target, self.affinity + self.number)
+            self.set_register(target, self.affinity + self.number)
             return True
         if action is Action.CYCLES:
-            self._set_register(target, links.cycles())
+            self.set_register(target, links.cycles())
             return True
         if links.timer is None:
             return False
@@ -386,7 +384,7 @@ class Arm64(Cpu):
         if level and self._current_level < 2:
             return False
         if word & 1 << 21:
-            self._set_register(target, timer_read(links, crm, op2, level) or 0)
+            self.set_register(target, timer_read(links, crm, op2, level) or 0)
         else:
             timer_write(links, crm, op2, 0 if target == 31 else self.register(target), level)
         return True

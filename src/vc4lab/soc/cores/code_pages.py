@@ -1,5 +1,7 @@
 """The pages a core has executed: searched for trapped instructions, watched for foreign writes.
 
+Before each trapped instruction stands a hook of the engine.
+
 The engine notices when a core changes its own code; writes of other cores, the GPU and the
 firmware it does not see. So each page's checksum is kept, and when the program maintains its
 instruction cache (or a vsync passes) changed pages lose their translations.
@@ -18,6 +20,7 @@ from vc4lab.soc.native import PAGE_MASK, SEEN, THUMB, UNSEEN
 
 if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory
+    from vc4lab.soc.native import SliceCounter
 
 PAGE = 4096
 LONGEST_BLOCK = 512
@@ -25,20 +28,29 @@ LONGEST_BLOCK = 512
 MOST_HOOKS = 4096
 """Hooks for trapped instructions; a hostile program gets no more."""
 
-Found = Callable[[int, Action, int], None]
+Hook = Callable[[Any, int, int, Any], None]
+"""Called by the engine, with address and size of the instruction it comes to."""
 
 
 class CodePages:
     """Executed pages of one core; `seen` is shared with the native block hook."""
 
-    def __init__(self, memory: GuestMemory, wide: bool) -> None:
+    def __init__(
+        self, engine: Any, memory: GuestMemory, counter: SliceCounter, *, wide: bool
+    ) -> None:
         self.seen = (ctypes.c_uint8 * (PAGE_MASK + 1))()
+        self._engine = engine
         self._memory = memory
+        self._counter = counter
         self._wide = wide
         self.more_traps: tuple[Trap, ...] = ()
         """Searched for as well; set before any page is met."""
         self._sums: dict[int, tuple[int, int]] = {}
         self._hooked: set[int] = set()
+        self.hooks: dict[int, Any] = {}
+        """The engine's handles of hooks in Python, by address."""
+        self._keep: list[Hook] = []
+        self._released: list[int] = []
 
     def meet(
         self, address: int, physical: int | None, thumb: bool = False
@@ -59,17 +71,46 @@ class CodePages:
                 found.append((place, action))
         return found
 
-    def unhook(self, place: int) -> None:
-        """A place has lost its hook; it gets another when its page is met again."""
-        self._hooked.discard(place)
+    def hook(self, place: int, hook: Hook) -> None:
+        """Call before the instruction at an address is executed."""
+        from unicorn import UC_HOOK_CODE
 
-    def changed(self) -> list[int]:
-        """Addresses of the pages whose memory has changed since they were met; forgets them."""
+        self._keep.append(hook)
+        self.hooks[place] = self._engine.hook_add(UC_HOOK_CODE, hook, begin=place, end=place)
+
+    def release(self, address: int) -> None:
+        """The hook called now is no longer needed: the engine comes back, and goes on alone."""
+        if address not in self.hooks:
+            return
+        counter = self._counter
+        counter.add(-max(counter.block + counter.size - address >> 2, 0))
+        self._released.append(address)
+        self._engine.emu_stop()
+
+    def remove_released(self) -> bool:
+        """Take away the hooks not needed any more; others come when their page is met again."""
+        if not self._released:
+            return False
+        for address in self._released:
+            hook = self.hooks.pop(address, None)
+            self._hooked.discard(address)
+            if hook is not None:
+                self._engine.hook_del(hook)
+                self.forget_translations(address & ~(PAGE - 1))
+        self._released.clear()
+        return True
+
+    def drop_changed(self) -> None:
+        """Forget the pages whose memory has changed since they were met."""
         stale = [page for page, (start, old) in self._sums.items() if self._sum(start) != old]
         for page in stale:
             del self._sums[page]
             self.seen[page >> 12 & PAGE_MASK] = UNSEEN
-        return stale
+            self.forget_translations(page)
+
+    def forget_translations(self, page: int) -> None:
+        """The engine translates a page anew when it comes there again."""
+        self._engine.ctl_remove_cache(page, page + PAGE)
 
     def forget(self) -> None:
         """All pages are met anew (the address space has changed)."""

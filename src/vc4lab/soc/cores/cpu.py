@@ -14,13 +14,12 @@ from the real core and what is done about it:
 
 from __future__ import annotations
 
-import ctypes
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from vc4lab.soc.cores.code_pages import PAGE, CodePages
-from vc4lab.soc.cores.engine_calls import EngineCalls
+from vc4lab.soc.cores.code_pages import PAGE, CodePages, Hook
+from vc4lab.soc.cores.engine_calls import NO_FAULT, EngineCalls
 from vc4lab.soc.cores.exceptions import SCTLR_C, SCTLR_M, THUMB, ArmException
 from vc4lab.soc.cores.outcome import Outcome, UnhandledException
 from vc4lab.soc.cores.storms import FAULTS, FaultStorm
@@ -37,9 +36,6 @@ TRANSLATIONS = 32 << 20
 full it begins again."""
 EMPTY = 256
 """So many bytes of zeros at the PC are no program."""
-CONTEXT_VERSION = (2, 1)
-"""The offsets below were found in this version of the engine."""
-SYNDROME_AT, STATUS_AT, FAULT_ADDRESS_AT = 3064, 3068, 3072
 
 
 class Cpu(ABC):
@@ -90,20 +86,14 @@ class Cpu(ABC):
         self.engine.ctl_set_tcg_buffer_size(TRANSLATIONS)
         self._ram_end = ram_end
         self.repeat_memory(0)
-        self._pages = CodePages(memory, self.WIDE)
+        self._pages = CodePages(self.engine, memory, counter, wide=self.WIDE)
         self.calls = EngineCalls(self.engine)
-        self._keep: list[Any] = []
-        self._hooks: dict[int, Any] = {}
-        """The engine's handles of the trapped instructions' hooks, by address."""
-        self._released: list[int] = []
         self._watchers: dict[Action, Callable[[int], None]] = {
             Action.CODE_CHANGED: lambda address: self.links.code_changed(),
             Action.SEND_EVENT: lambda address: self.links.send_event(),
         }
         self._pending: tuple[ArmException, int] | None = None
-        self._fault_status = (0, 0, 0)
-        self._context: Any = None
-        """The engine's copy of its state that the status of aborts is read from."""
+        self._fault_status = NO_FAULT
         self._waits_for_event = False
         self._onward: int | None = None
         """Where a trapped instruction goes on, if not after itself."""
@@ -160,6 +150,10 @@ class Cpu(ABC):
         """Value of r0..r15 or x0..x30, sp."""
 
     @abstractmethod
+    def set_register(self, number: int, value: int) -> None:
+        """Set one of r0 to r14 or x0 to x30; the others are left alone."""
+
+    @abstractmethod
     def system_register(self, key: tuple[int, ...]) -> int:
         """Value of a system register by the engine's name for it."""
 
@@ -202,7 +196,7 @@ class Cpu(ABC):
         """The PC while the engine runs: exact in hooks, else the block's."""
 
     @abstractmethod
-    def _set_pc(self, address: int) -> None:
+    def set_pc(self, address: int) -> None:
         """Go on at `address` (in the same instruction set)."""
 
     @abstractmethod
@@ -249,7 +243,8 @@ class Cpu(ABC):
         self._storm.resume(counter.count)
         counter.watch_pages(self._pages.seen, self.memory.base)
         if self.stale:
-            self._drop_changed_code()
+            self.stale = False
+            self._pages.drop_changed()
         while True:
             self._waits_for_event = False
             counter.forget_spins()
@@ -259,10 +254,8 @@ class Cpu(ABC):
                 self._on_engine_error(error)
             self.refresh()
             counter.raise_fault()
-            if self._released:
-                self._remove_hooks()
-                if self._pending is None:
-                    continue
+            if self._pages.remove_released() and self._pending is None:
+                continue
             if counter.met_new_page():
                 self._meet_page(counter.block)
                 continue
@@ -307,34 +300,13 @@ class Cpu(ABC):
         for place, action in found:
             self._hook_place(place, action)
         if found:
-            self._forget_translations(address & ~(PAGE - 1))
+            self._pages.forget_translations(address & ~(PAGE - 1))
 
     def _hook_place(self, place: int, action: Action) -> None:
         """Stop before the instruction at an address to do it here."""
-        self._keep.append(hook := self._trap(action))
-        self._hooks[place] = self.engine.hook_add(
-            self._unicorn.UC_HOOK_CODE, hook, begin=place, end=place
-        )
+        self._pages.hook(place, self._trap(action))
 
-    def _release(self, address: int) -> None:
-        """The trap met now is no longer needed: the engine comes back, and goes on alone."""
-        if address not in self._hooks:
-            return
-        counter = self.counter
-        counter.add(-max(counter.block + counter.size - address >> 2, 0))
-        self._released.append(address)
-        self.engine.emu_stop()
-
-    def _remove_hooks(self) -> None:
-        for address in self._released:
-            hook = self._hooks.pop(address, None)
-            self._pages.unhook(address)
-            if hook is not None:
-                self.engine.hook_del(hook)
-                self._forget_translations(address & ~(PAGE - 1))
-        self._released.clear()
-
-    def _trap(self, action: Action) -> Callable[[Any, int, int, Any], None]:
+    def _trap(self, action: Action) -> Hook:
         watcher = self._watchers.get(action)
 
         def on_instruction(engine: Any, address: int, size: int, _data: Any) -> None:
@@ -346,7 +318,7 @@ class Cpu(ABC):
                     rest = (counter.block + counter.size - address - size) >> 2
                     counter.add(-max(rest, 0))
                     onward, self._onward = self._onward, None
-                    self._set_pc(address + size if onward is None else onward)
+                    self.set_pc(address + size if onward is None else onward)
                     if self._waits_for_event:
                         engine.emu_stop()
             except BaseException as error:
@@ -354,13 +326,14 @@ class Cpu(ABC):
 
         return on_instruction
 
-    def _drop_changed_code(self) -> None:
-        self.stale = False
-        for page in self._pages.changed():
-            self._forget_translations(page)
+    def go_on_at(self, address: int) -> None:
+        """Where the trapped instruction that is being done goes on."""
+        self._onward = address
 
-    def _forget_translations(self, page: int) -> None:
-        self.engine.ctl_remove_cache(page, page + PAGE)
+    def raise_exception(self, exception: ArmException, address: int) -> None:
+        """Let a trapped instruction end in an exception."""
+        self._pending = (exception, address)
+        self.engine.emu_stop()
 
     def fetch(self, address: int, size: int = 4) -> int:
         """The code at a virtual address; 0 where nothing is mapped."""
@@ -395,22 +368,6 @@ class Cpu(ABC):
             raise UnhandledException(exception, address, vector)
         if exception in FAULTS and self._storm.grows(self.counter.count, address == vector):
             raise UnhandledException(exception, address, vector, storm=True)
-
-    def _note_fault_status(self) -> None:
-        """Keep syndrome, AArch32 status and address of an abort, in the hook that reports it.
-
-        The engine shows them nowhere but in its saved context.
-        """
-        if self._unicorn.uc_version()[:2] != CONTEXT_VERSION:
-            return
-        if self._context is None:
-            self._context = self.engine.context_save()
-        at = self.calls.save_context(self._context)
-        self._fault_status = (
-            ctypes.c_uint32.from_address(at + SYNDROME_AT).value,
-            ctypes.c_uint32.from_address(at + STATUS_AT).value,
-            ctypes.c_uint64.from_address(at + FAULT_ADDRESS_AT).value,
-        )
 
     # -- looking -----------------------------------------------------------------------------------
 

@@ -4,9 +4,24 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from vc4lab.soc.cores.register_batch import Name, RegisterBatch
+
+CONTEXT_VERSION = (2, 1)
+"""The offsets below were found in this version of the engine."""
+SYNDROME_AT, STATUS_AT, FAULT_ADDRESS_AT = 3064, 3068, 3072
+
+
+class FaultStatus(NamedTuple):
+    """What the engine knows of an abort: its syndrome, its status in AArch32, its address."""
+
+    syndrome: int
+    status: int
+    address: int
+
+
+NO_FAULT = FaultStatus(0, 0, 0)
 
 
 class EngineCalls:
@@ -17,6 +32,10 @@ class EngineCalls:
 
         self._library = ctypes.CDLL(binding.uclib._name)
         self._handle = ctypes.c_void_p(engine._uch.value)
+        self._engine = engine
+        self._version = binding.uc_version()[:2]
+        self._context: Any = None
+        """The engine's copy of its state that the status of aborts is read from."""
 
     def address_of(self, name: str) -> int:
         """Host address of one of the engine's functions."""
@@ -69,11 +88,19 @@ class EngineCalls:
             names,
         )
 
-    def save_context(self, context: Any) -> int:
-        """Save the engine's state into a context of this engine again; its host address."""
-        address = context._context
-        self._library.uc_context_save(self._handle, address)
-        return int(address.value)
+    def fault_status(self) -> FaultStatus:
+        """Of an abort, in the hook that reports it: only the engine's saved context shows it."""
+        if self._version != CONTEXT_VERSION:
+            return NO_FAULT
+        if self._context is None:
+            self._context = self._engine.context_save()
+        self._library.uc_context_save(self._handle, self._context._context)
+        at = int(self._context._context.value)
+        return FaultStatus(
+            ctypes.c_uint32.from_address(at + SYNDROME_AT).value,
+            ctypes.c_uint32.from_address(at + STATUS_AT).value,
+            ctypes.c_uint64.from_address(at + FAULT_ADDRESS_AT).value,
+        )
 
     def translate(self, address: int, right: int) -> int | None:
         """The physical address of a virtual one, None if none is."""

@@ -49,6 +49,9 @@ class ArmException(Enum):
     FIQ = Kind("fast interrupt", 0x1C, FIQ, 4, 4, IRQ_MASKED | ABORT_MASKED | FIQ_MASKED)
 
 
+ENGINE_SVC, ENGINE_PREFETCH, ENGINE_DATA, ENGINE_BKPT = 2, 3, 4, 7
+ENGINE_HVC, ENGINE_SMC = 11, 13
+"""Numbers by which the engine names the exceptions it hands over (QEMU's target/arm/cpu.h)."""
 HIGH_VECTORS = 0xFFFF0000
 MONITOR_VECTORS = 0
 """Where the firmware leaves MVBAR: programs put a handler there and call it to change the state.

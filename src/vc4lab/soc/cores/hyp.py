@@ -24,7 +24,7 @@ from vc4lab.soc.cores.exceptions import (
 )
 
 if TYPE_CHECKING:
-    from vc4lab.soc.cores.engine_calls import EngineCalls
+    from vc4lab.soc.cores.engine_calls import EngineCalls, FaultStatus
 
 MONITOR = 0x16
 START = 0x1C0 | HYP
@@ -60,6 +60,13 @@ CLASS_PREFETCH, CLASS_DATA = 0x20, 0x24
 """Aborts of another mode; those of HYP mode itself are one higher."""
 
 
+def mode_of(engine: Any) -> int:
+    """The mode, in hooks, too."""
+    from unicorn import arm_const as arm
+
+    return int(engine.reg_read(arm.UC_ARM_REG_CPSR)) & MODE_MASK
+
+
 def enter_mode(engine: Any, cpsr: int) -> None:
     """Set CPSR to a value whose mode is HYP, whatever the mode is now."""
     from unicorn import arm_const as arm
@@ -92,12 +99,12 @@ def enter(
     exception: ArmException,
     address: int,
     word: int,
-    fault: tuple[int, int, int],
+    fault: FaultStatus,
     illegal: bool = False,
 ) -> tuple[int, int]:
     """Take an exception to HYP mode: vector and ELR_hyp.
 
-    `word` is the instruction, `fault` the engine's syndrome, status and address of an abort,
+    `word` is the instruction, `fault` what is known of an abort,
     `illegal` whether the state is illegal (and no instruction undefined).
     """
     from unicorn import arm_const as arm
@@ -118,11 +125,11 @@ def enter(
         if illegal:
             syndrome = CLASS_ILLEGAL_STATE << 26 | INSTRUCTION_LENGTH
         else:
-            syndrome = _syndrome(exception, word, fault[0], bool(cpsr & THUMB), inside)
+            syndrome = _syndrome(exception, word, fault.syndrome, bool(cpsr & THUMB), inside)
         engine.reg_write(arm.UC_ARM_REG_CP_REG, (*HSR, syndrome))
     if exception in (ArmException.DATA_ABORT, ArmException.PREFETCH_ABORT):
         place = HDFAR if exception is ArmException.DATA_ABORT else HIFAR
-        engine.reg_write(arm.UC_ARM_REG_CP_REG, (*place, fault[2] & 0xFFFFFFFF))
+        engine.reg_write(arm.UC_ARM_REG_CP_REG, (*place, fault.address & 0xFFFFFFFF))
     new = cpsr & ~(MODE_MASK | THUMB | IT_AND_JAZELLE)
     new |= HYP | IRQ_MASKED | FIQ_MASKED | ABORT_MASKED
     if control & SCTLR_TE:

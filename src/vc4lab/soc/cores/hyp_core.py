@@ -19,7 +19,7 @@ from vc4lab.soc.cores.exceptions import HYP, MODE_MASK, MONITOR_VECTORS, THUMB, 
 from vc4lab.soc.cores.traps import HYP_MISTAKE_TRAPS, HYP_TRAPS, Action
 
 if TYPE_CHECKING:
-    from vc4lab.soc.cores.arm32 import Arm32
+    from vc4lab.soc.cores.cpu import Cpu
 
 MODE_NAMES = {
     0x10: "user", 0x11: "FIQ", 0x12: "IRQ", 0x13: "supervisor", 0x16: "monitor", 0x17: "abort",
@@ -52,10 +52,11 @@ class HypCore:
         Whether a mode that cannot be changed makes the next instruction undefined (ARMv8).
     """
 
-    def __init__(
-        self, cpu: Arm32, has_stub: bool, calls_monitor: bool, illegal_state: bool
-    ) -> None:
+    def __init__(self, cpu: Cpu, has_stub: bool, calls_monitor: bool, illegal_state: bool) -> None:
+        from unicorn.arm_const import UC_ARM_REG_SPSR
+
         self._cpu = cpu
+        self._saved_status = UC_ARM_REG_SPSR
         self.has_stub = has_stub
         self._calls_monitor = calls_monitor
         self._illegal_state = illegal_state
@@ -98,7 +99,7 @@ class HypCore:
     @property
     def mode_name(self) -> str:
         """The core's mode in words, in hooks, too."""
-        mode = self._cpu.mode
+        mode = hyp.mode_of(self._cpu.engine)
         return MODE_NAMES.get(mode, f"mode 0x{mode:02x}")
 
     def leave(self) -> int:
@@ -144,9 +145,9 @@ class HypCore:
             return True
         cpu.links.report("SOC-044", "SPSR_hyp is accessed by its name in HYP mode", address)
         if reads:
-            cpu.set_register(target, cpu.saved_status)
+            cpu.set_register(target, cpu.engine.reg_read(self._saved_status))
         else:
-            cpu.saved_status = cpu.register(target)
+            cpu.engine.reg_write(self._saved_status, cpu.register(target))
         return True
 
     def _change_mode(self, word: int, address: int, thumb: bool) -> bool | None:
@@ -213,12 +214,12 @@ class HypCore:
         status = cpu.cpsr
         hyp.enter_monitor(engine, status)
         cpu.set_register(14, back)
-        cpu.saved_status = status
+        engine.reg_write(self._saved_status, status)
         cpu.set_pc(handler)
         return handler, handler < LOW_VECTORS
 
 
-def _mode_asked(word: int, thumb: bool, cpu: Arm32) -> int | None:
+def _mode_asked(word: int, thumb: bool, cpu: Cpu) -> int | None:
     """The mode that CPS or MSR CPSR wants, None if it leaves the mode alone."""
     if thumb:
         if word >> 16 == 0xF3AF:
