@@ -12,12 +12,14 @@ def simulator_threads() -> set[threading.Thread]:
     return {thread for thread in threading.enumerate() if thread.name.startswith("vc4lab-")}
 
 
-def left_of(threads: set[threading.Thread], seconds: float = 10.0) -> set[threading.Thread]:
-    """Which of these threads live although nothing holds their owner; they get a moment to end."""
+def left_of(
+    threads: set[threading.Thread], seconds: float = 10.0, held: int = 0
+) -> set[threading.Thread]:
+    """Which of these threads live; all but those `held` get a moment to end."""
     until = time.monotonic() + seconds
     while True:
         gc.collect()
         left = threads & simulator_threads()
-        if not left or time.monotonic() > until:
+        if len(left) <= held or time.monotonic() > until:
             return left
         time.sleep(0.01)

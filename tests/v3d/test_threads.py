@@ -22,6 +22,7 @@ def test_threads_end_when_the_last_reference_to_their_v3d_goes() -> None:
     frame = frames.pop()
     assert len(left_of(started, 0.2)) == 8  # all are still held
     frames.clear()
+    assert len(left_of(started, held=2)) == 2
     assert len(left_of(started, 0.2)) == 2
     assert draws(frame)  # what is left goes on
     del frame

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from vc4lab.diagnostics import Reporter
 from vc4lab.listeners import OneListener
 from vc4lab.options import GpuOptions
+from vc4lab.simd.team import Team
 from vc4lab.v3d.checks.hints import Lint
 from vc4lab.v3d.checks.order import OrderCheck
 from vc4lab.v3d.cle.binning import BinningStage
@@ -107,10 +108,12 @@ class V3D:
         self.executor.addresses = lint.addresses
         self.order = OrderCheck(memory, self.reporter)
         self._interrupts = ShaderInterrupts()
+        team = Team(options.threads)
         self.frames = FrameRenderer(
             memory,
             self.reporter,
             options,
+            team=team,
             lint=lint,
             interrupts=self._interrupts,
             listeners=self.listeners,
@@ -120,6 +123,7 @@ class V3D:
             self.threads[0],
             self.reporter,
             options,
+            team=team,
             flushed=self._flush_done,
             lint=lint,
             interrupts=self._interrupts,

@@ -27,9 +27,9 @@ def test_threads_end_with_the_device(tmp_path: Path, closed: bool) -> None:
     run_live(device, client, str(tmp_path))
     assert (tmp_path / "drawn").read_bytes() == expected
     started = simulator_threads() - before
-    assert {"vc4lab-gpu", "vc4lab-watchdog", "vc4lab-tiles"} == {each.name for each in started}
+    assert {"vc4lab-gpu", "vc4lab-watchdog", "vc4lab-team-1"} == {each.name for each in started}
     if closed:
         device.close()
-        assert {each.name for each in left_of(started, 0.2)} <= {"vc4lab-tiles"}
+        assert {each.name for each in left_of(started, 0.2)} <= {"vc4lab-team-1"}
     del device
     assert not left_of(started)

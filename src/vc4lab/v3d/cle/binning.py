@@ -53,6 +53,7 @@ from vc4lab.v3d.vertex.shading import CoordinateStage
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
     from vc4lab.options import GpuOptions
+    from vc4lab.simd.team import Team
     from vc4lab.v3d.cle.executor import ControlListExecutor
     from vc4lab.v3d.cle.thread import ListThread
     from vc4lab.v3d.shader_interrupts import ShaderInterrupts
@@ -97,6 +98,7 @@ class BinningStage:
         reporter: Reporter,
         options: GpuOptions,
         *,
+        team: Team,
         flushed: Callable[[], None],
         lint: Lint | None = None,
         interrupts: ShaderInterrupts | None = None,
@@ -114,6 +116,7 @@ class BinningStage:
             reporter,
             ProgramCache(executor.memory, reporter, unknowns),
             options,
+            team=team,
             interrupts=interrupts,
         )
         self.stops_at_bad_index = unknowns["index_error"] == "stop"

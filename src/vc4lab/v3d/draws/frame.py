@@ -11,6 +11,7 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.records.declarations import StoreGeneral
+from vc4lab.simd.team import Team
 from vc4lab.v3d.checks.hints import Lint
 from vc4lab.v3d.draws.preparation import DrawPreparer
 from vc4lab.v3d.events import FrameDrawn, V3DListeners
@@ -43,6 +44,7 @@ class FrameRenderer:
         reporter: Reporter,
         options: GpuOptions,
         *,
+        team: Team,
         lint: Lint | None = None,
         interrupts: ShaderInterrupts | None = None,
         listeners: V3DListeners | None = None,
@@ -52,7 +54,7 @@ class FrameRenderer:
         self.interrupts = interrupts or ShaderInterrupts()
         self.reporter = reporter
         self.unknowns = unknowns = options.unknowns
-        self._threads = options.threads
+        self.team = team
         self.index_error = False
         self.drawn = self.refused = 0
         """Draws since the last end of a frame, by whether they could be drawn."""
@@ -73,6 +75,7 @@ class FrameRenderer:
             memory,
             reporter,
             options,
+            team=team,
             lint=self.lint,
             interrupts=self.interrupts,
         )
@@ -81,7 +84,7 @@ class FrameRenderer:
     @cached_property
     def scheduler(self) -> TileScheduler:
         """The worker threads; made at the first frame, because that compiles the tile loop."""
-        return TileScheduler(self._threads, self.unknowns, interrupts=self.interrupts)
+        return TileScheduler(None, self.unknowns, interrupts=self.interrupts, team=self.team)
 
     @property
     def progress(self) -> tuple[int, ...] | None:

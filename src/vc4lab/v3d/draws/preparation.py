@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory
     from vc4lab.options import GpuOptions
     from vc4lab.qpu.program.program import Program
+    from vc4lab.simd.team import Team
     from vc4lab.v3d.shader_interrupts import ShaderInterrupts
     from vc4lab.v3d.tile_lists.contents import DrawUse, ScanResult
     from vc4lab.v3d.tmu.state import TextureDescriptor
@@ -74,6 +75,7 @@ class DrawPreparer:
         reporter: Reporter,
         options: GpuOptions,
         *,
+        team: Team,
         lint: Lint | None = None,
         interrupts: ShaderInterrupts | None = None,
     ) -> None:
@@ -98,6 +100,7 @@ class DrawPreparer:
             reporter,
             self.programs,
             options,
+            team=team,
             interrupts=interrupts,
         )
         self._draws = FrameDraws(

@@ -86,6 +86,7 @@ class TileJob(Struct):
     mode = i32
     budget = i32
     records = ptr  # a TileRecord for each operation; for the variant that records
+    contexts = ptr  # host address of the TileContext of each thread
 
 
 class TileRecord(Struct):

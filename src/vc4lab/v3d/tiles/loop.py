@@ -62,9 +62,10 @@ _DRAW = (ptr, ptr, i32)
 
 
 @staged
-def run_tiles(unknowns: Any, job_pointer: Value, context_pointer: Value, recording: Any) -> None:
+def run_tiles(unknowns: Any, job_pointer: Value, thread: Value, recording: Any) -> None:
     """Runs chains until none is left; `recording`: with a `TileRecord` of each tile."""
     job: Any = TileJob.at(job_pointer)
+    context_pointer = load(ptr, job.contexts + thread * 8)
     context: Any = TileContext.at(context_pointer)
     context.memory = job.memory
     context.mode = job.mode

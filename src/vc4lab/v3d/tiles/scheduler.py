@@ -1,21 +1,20 @@
-"""The tile loop: worker threads take chains of tile operations from a shared counter and run them.
+"""The tile loop: threads take chains of tile operations from a shared counter and run them.
 
-The loop itself is native; Python only starts it, once per thread and frame. The picture does not
-depend on the number of threads, because chains share nothing but the surfaces they store to.
+The loop itself is native; Python only starts it, once a frame. The picture does not depend on the
+number of threads, because chains share nothing but the surfaces they store to.
 """
 
 from __future__ import annotations
 
-import os
+import ctypes
 import threading
-import weakref
 from dataclasses import dataclass, field
 from functools import lru_cache
-from queue import SimpleQueue
 from typing import Any
 
 from vc4lab.qpu.run.environment import INSTRUCTION_BUDGET
 from vc4lab.simd import Function, NativeFunction, NativeModule, Value, build, ptr
+from vc4lab.simd.team import PART, Team
 from vc4lab.v3d.golden.fragment import QUEUES
 from vc4lab.v3d.shader_interrupts import FRAGMENTS, ShaderInterrupts
 from vc4lab.v3d.state.surface import Mover
@@ -43,14 +42,14 @@ from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
 def tile_functions(
     unknowns: Unknowns = DEFAULT_UNKNOWNS, target: Any = None, recording: bool = False
 ) -> NativeModule:
-    """Native `run_tiles(job, context)`; `recording`: the variant that fills `TileJob.records`."""
+    """Native `run_tiles(job, thread)`; `recording`: the variant that fills `TileJob.records`."""
 
-    def body(job: Value, context: Value) -> None:
+    def body(job: Value, thread: Value) -> None:
         from vc4lab.v3d.tiles.loop import run_tiles  # only when it is compiled
 
-        run_tiles(unknowns, job, context, recording)
+        run_tiles(unknowns, job, thread, recording)
 
-    functions = {"run_tiles": Function(args=(ptr, ptr), returns=None, body=body)}
+    functions = {"run_tiles": Function(args=PART, returns=None, body=body)}
     key = f"tiles-{unknowns.digest()}{'-recording' * recording}"
     return build("tiles", functions, target=target, float_mode="default", key=key)
 
@@ -95,15 +94,18 @@ class Abandoned(Exception):  # noqa: N818 - it was asked for
 
 
 class TileScheduler:
-    """Persistent threads that run frames. Threads start at the first frame worth sharing: one that
+    """Runs frames with the threads of a team. They start at the first frame worth sharing: one that
     only clears and stores tiles waits for memory, and others would have to be woken.
 
     Parameters
     ----------
     threads
-        How many work on a frame, the calling one included; one per processor by default.
+        How many work on a frame, the calling one included; one per processor by default. Of a
+        `team`, its own.
     interrupts
         Where programs interrupt the host.
+    team
+        The helpers, which others ask, too; some of its own by default.
     """
 
     def __init__(
@@ -112,19 +114,18 @@ class TileScheduler:
         unknowns: Unknowns = DEFAULT_UNKNOWNS,
         target: Any = None,
         interrupts: ShaderInterrupts | None = None,
+        team: Team | None = None,
     ) -> None:
-        self.threads = max(1, threads or os.cpu_count() or 1)
-        self._module = tile_functions(unknowns, target)
-        self._native = [self._module["run_tiles"].call]
-        """What the threads call with the frame at hand."""
+        self.team = team or Team(threads)
+        self.threads = self.team.threads
+        self._run_tiles = tile_functions(unknowns, target)["run_tiles"]
         self._records = False
         self._unknowns, self._target = unknowns, target
         self.interrupts = interrupts or ShaderInterrupts()
-        self._workers = [Worker(self.interrupts.place(FRAGMENTS))]
         self._setups: dict[int, int] = {}
-        self._tasks: list[SimpleQueue[int | None]] = []
-        self._done: SimpleQueue[None] = SimpleQueue()
-        weakref.finalize(self, _end, self._tasks)
+        self._contexts = (ctypes.c_uint64 * self.threads)()
+        self._workers: list[Worker] = []
+        self._add_worker()
         self._lock = threading.Lock()
         self._movers: dict[tuple[int, int, int, bool, int], NativeFunction] = {}
         self._exact: dict[int, int] = {}  # draw → entry point of its exact pipeline
@@ -144,6 +145,7 @@ class TileScheduler:
             frame = work if isinstance(work, NativeFrame) else NativeFrame.of(work)
             if not frame.provided:
                 frame.provided = True
+                frame.job.contexts = ctypes.addressof(self._contexts)
                 for number in range(len(frame.surface_list)):
                     self._provide(frame, number, to_memory=True)
                     self._provide(frame, number, to_memory=False, only_known=True)
@@ -157,8 +159,7 @@ class TileScheduler:
     def _choose(self, recording: bool) -> None:
         """Which variant of the tile loop runs from now on."""
         self._records = recording
-        self._module = tile_functions(self._unknowns, self._target, recording)
-        self._native[0] = self._module["run_tiles"].call
+        self._run_tiles = tile_functions(self._unknowns, self._target, recording)["run_tiles"]
 
     def _finish(self, frame: NativeFrame) -> RenderResult:
         """Renders chains again that a draw stopped, until none is left.
@@ -352,8 +353,8 @@ class TileScheduler:
         return parts[0] if len(parts) == 1 else [sum(part) for part in zip(*parts, strict=True)]
 
     def close(self) -> None:
-        """Ends the threads; so does the end of this object. The next frame starts others."""
-        _end(self._tasks)
+        """Ends the threads. The next frame starts others."""
+        self.team.close()
 
     @property
     def progress(self) -> tuple[int, ...] | None:
@@ -387,36 +388,19 @@ class TileScheduler:
             raise Abandoned
 
     def _run(self, frame: NativeFrame, chains: int) -> None:
-        if self.threads == 1 or not frame.is_work:
-            self._native[0](frame.address, self._workers[0].address)
-            return
-        helpers = min(self.threads, chains) - 1
-        while len(self._tasks) < helpers:
-            self._start()
-        for queue in self._tasks[:helpers]:
-            queue.put(frame.address)
-        self._native[0](frame.address, self._workers[0].address)
-        for _ in range(helpers):
-            self._done.get()
+        helpers = min(self.threads, chains) - 1 if frame.is_work else 0
+        if helpers > self.team.helpers:
+            self.team.provide(helpers)
+            while len(self._workers) <= self.team.helpers:
+                self._add_worker()
+        if helpers and self.team.helpers:
+            self.team.run(self._run_tiles.address, frame.address, helpers)
+        else:
+            self._run_tiles.call(frame.address, 0)
 
-    def _start(self) -> None:
-        queue: SimpleQueue[int | None] = SimpleQueue()
+    def _add_worker(self) -> None:
         worker = Worker(self.interrupts.place(FRAGMENTS))
         for number, address in self._setups.items():
             worker.context.setups[number] = address
+        self._contexts[len(self._workers)] = worker.address
         self._workers.append(worker)
-        self._tasks.append(queue)
-        native, done = self._native, self._done
-
-        def loop() -> None:  # holds nothing that holds the scheduler
-            while (job := queue.get()) is not None:
-                native[0](job, worker.address)
-                done.put(None)
-
-        threading.Thread(target=loop, name="vc4lab-tiles", daemon=True).start()
-
-
-def _end(tasks: list[SimpleQueue[int | None]]) -> None:
-    for queue in tasks:
-        queue.put(None)
-    tasks.clear()

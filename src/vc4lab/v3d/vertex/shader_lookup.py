@@ -39,11 +39,14 @@ from vc4lab.simd import (
     select,
     staged,
     store,
+    umin,
     vec,
 )
+from vc4lab.simd.team import TeamState
 from vc4lab.v3d.checks.addresses import ALIGNMENT, DIRECT, MIXED, PAGE_SHIFT
 from vc4lab.v3d.memory_uses import Use
 from vc4lab.v3d.vertex.context import DONE, VertexContext
+from vc4lab.v3d.vertex.shared_shading import WORTH, SharedShading
 
 TAKEN = 1 << 63
 """Set in the first word of every key: a word of 0 is a free slot."""
@@ -81,6 +84,7 @@ class ShaderLookup(Struct):
     vertex = ptr  # the VertexContext that is filled in
     pages = ptr  # `AddressCheck.pages`
     ram_bytes = i64
+    shared = ptr  # SharedShading
     instructions = i64  # of shaders: batches times the program's length, for `job_time`
 
 
@@ -165,10 +169,21 @@ def shade_range(
     v.pitch = pitch
     v.stopped = 0
     v.batches = 0
-    done: Any = call_pointer(entry.first, i32, (ptr, ptr), t.vertex, entry.exact) == DONE
+    length = entry.code_bytes.shr(3)
+    s: Any = SharedShading.at(t.shared)
+    helpers = const(i32, 0)
+    if s.shade != 0:
+        team: Any = TeamState.at(s.team)
+        helpers = umin(team.helpers, ((v.until - v.next_batch) * length).udiv(WORTH))
+    done: Any = const(i1, False)
+    if helpers != 0:
+        types = (ptr, ptr, ptr, i32)
+        arguments = (t.shared, entry.first, entry.exact, helpers)
+        done = call_pointer(s.shade, i32, types, *arguments) != 0
+    else:
+        done = call_pointer(entry.first, i32, (ptr, ptr), t.vertex, entry.exact) == DONE
     if done:
-        length = entry.code_bytes.shr(3).zext(i64)
-        t.instructions = t.instructions + v.batches.zext(i64) * length
+        t.instructions = t.instructions + (v.batches * length).zext(i64)
     return done
 
 

@@ -15,8 +15,10 @@ from vc4lab.v3d.vertex.shader_lookup import (
     VERTEX_AT,
     ShaderEntry,
 )
+from vc4lab.v3d.vertex.shared_shading import Sharing
 
 if TYPE_CHECKING:
+    from vc4lab.simd.team import Team
     from vc4lab.v3d.checks.addresses import AddressCheck
     from vc4lab.v3d.vertex.pipeline import VertexPipeline
 
@@ -39,11 +41,12 @@ def slot(key: int, sizes: int, offsets: int) -> int:
 class ShaderTable:
     """Compiled pipelines under what their shader records must say."""
 
-    def __init__(self) -> None:
+    def __init__(self, team: Team) -> None:
         self._entries = (ctypes.c_char * (SLOTS * ShaderEntry.size))()
         self._places: dict[tuple[int, int, int], int] = {}
         self._keep: dict[int, Any] = {}
         self.vertex: Any = VertexContext()
+        self._sharing = Sharing(team, self.vertex.address)
         self._context: Any = None
 
     def attach(self, context: Any, memory_base: int, addresses: AddressCheck) -> None:
@@ -53,6 +56,7 @@ class ShaderTable:
         context.shaders = ctypes.addressof(self._entries)
         context.shader_mask = SLOTS - 1
         context.vertex = self.vertex.address
+        context.shared = self._sharing.state.address
         self._context = context
 
     @property

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from vc4lab.options import GpuOptions
     from vc4lab.qpu.program.program import Program
     from vc4lab.records.shader import GlShader, NvShaderRecord
+    from vc4lab.simd.team import Team
     from vc4lab.v3d.state.shader_state import ProgramCache, ShaderState
     from vc4lab.v3d.tile_lists.contents import DrawUse
     from vc4lab.v3d.tmu.state import TextureDescriptor
@@ -152,6 +153,7 @@ class VertexStage:
         programs: ProgramCache,
         options: GpuOptions,
         *,
+        team: Team,
         interrupts: ShaderInterrupts | None = None,
     ) -> None:
         self.memory = memory
@@ -163,7 +165,7 @@ class VertexStage:
         self.late = LateTextures(memory.base, reporter, unknowns)
         self._jobs: dict[tuple[int, int, bool], _Job] = {}
         self._pipelines: dict[tuple[Any, ...], tuple[Program, VertexPipeline]] = {}
-        self.shaders = ShaderTable()
+        self.shaders = ShaderTable(team)
         """Pipelines that native code may use by itself."""
         self._interrupts = interrupts or ShaderInterrupts()
         self.shaders.vertex.interrupts = self._interrupts.place(self.stage)
