@@ -1,4 +1,4 @@
-"""Draws prepared natively and in Python: the same pictures and messages, whatever has changed."""
+"""Draws that were met before and draws that are new: the same pictures, whatever has changed."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from ctypes import memset
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tests.support.frames import GREEN, RED, Frame, inside, solid
-from tests.support.golden_lists import in_python
 from tests.support.jobs import VARYING_COLOURS, nv_vertex, viewport
 
 from vc4lab.diagnostics import Reporter
@@ -26,7 +26,6 @@ from vc4lab.records.shader import GlShader, parse_gl_state
 from vc4lab.v3d.core import V3D
 from vc4lab.v3d.draws.pipeline_table import parameter_places
 from vc4lab.v3d.state.shader_state import ProgramCache
-from vc4lab.v3d.state.tile_context import DrawParams
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
 from vc4lab.v3d.vertex.shading import Arena
 
@@ -34,37 +33,27 @@ JOBS = Path(__file__).parents[2] / "data" / "vc4-jobs"
 TEXTURED, PLAIN = "glmark2_texture_texture-filter_nearest", "tri_arm64"
 
 
-def all_in_python(v3d: V3D) -> None:
-    """Every draw is prepared and binned in Python."""
-    in_python(v3d)
-    draws = v3d.frames.preparer._draws
-    fill = draws.fill
-    draws.fill = lambda *a, **o: fill(*a, **(o | {"native": False}))  # type: ignore[method-assign]
-
-
 class Run:
-    """The last job of a recorded run, and how many draws Python prepared."""
+    """The last job of a recorded run, and how many pipelines native code asked for."""
 
-    def __init__(self, name: str, native: bool) -> None:
+    def __init__(self, name: str) -> None:
         self.reporter = Reporter()
         run = RecordedRun(JOBS / name)
         self.memory: GuestMemory = run.memory
         self.v3d = V3D(run.memory, self.reporter, threads=1)
-        if not native:
-            all_in_python(self.v3d)
         for job in run.jobs:
             self.job: BuiltJob = job.build(run.memory)
         self.pictures: list[bytes] = []
         self.changed: list[tuple[int, bytes]] = []
-        self.python = 0
-        draws = self.v3d.frames.preparer._draws
-        prepare = draws._prepare
+        self.requests = 0
+        preparer = self.v3d.frames.preparer
+        find = preparer.find
 
         def counted(use):  # type: ignore[no-untyped-def]
-            self.python += 1
-            return prepare(use)
+            self.requests += 1
+            return find(use)
 
-        draws._prepare = counted
+        preparer.find = counted  # type: ignore[method-assign]
 
     @property
     def shaders(self) -> list[tuple[int, GlShader]]:
@@ -93,10 +82,16 @@ class Run:
 
     def frame(self) -> None:
         """Draws the job."""
-        run_job(self.v3d, self.job)
+        self.pictures.append(self.picture(self.v3d))
+
+    def picture(self, v3d: V3D) -> bytes:
+        """What a V3D makes of the job."""
         surface = self.job.colour
         assert surface is not None
-        self.pictures.append(self.memory.read(surface.address, 4 * surface.width * surface.height))
+        size = 4 * surface.width * surface.height
+        self.memory.fill(surface.address, size, 0x55)
+        run_job(v3d, self.job)
+        return self.memory.read(surface.address, size)
 
 
 def texture_parameters(run: Run, change: Callable[[list[int]], list[int]]) -> None:
@@ -150,44 +145,47 @@ def odd_uniforms(run: Run) -> None:
         run.poke_word(address + 20, shader.record.vs_uniforms + 4)
 
 
-CHANGES = (
-    another_wrap,
-    another_image,
-    another_program,
-    no_attributes,
-    wild_vertices,
-    far_away,
-    odd_uniforms,
-)
+CHANGES: dict[Callable[[Run], None], dict[str, dict[str, int]]] = {
+    another_wrap: {},
+    another_image: {},
+    another_program: {},
+    no_attributes: {TEXTURED: {"CLE-033": 2}, PLAIN: {"CLE-033": 2}},
+    wild_vertices: {},
+    far_away: {TEXTURED: {"MEM-001": 1}, PLAIN: {"MEM-001": 1}},
+    odd_uniforms: {TEXTURED: {"MEM-002": 2, "TMU-006": 1}},
+}
+"""What is changed, and the messages (with their number) in two frames with it, by run."""
 
 
 @pytest.mark.parametrize("name", [TEXTURED, PLAIN])
 @pytest.mark.parametrize("change", CHANGES)
 def test_changes_between_frames(name: str, change: Callable[[Run], None]) -> None:
-    golden, fast = Run(name, False), Run(name, True)
-    for run in (golden, fast):
-        run.frame()
-        run.frame()
-        known = run.python
-        change(run)
-        run.frame()
-        run.frame()
-        run.undo()
-        run.frame()
-    assert golden.pictures == fast.pictures
-    assert golden.reporter.items == fast.reporter.items
-    assert golden.reporter.counts == fast.reporter.counts
-    assert fast.pictures[0] == fast.pictures[1] == fast.pictures[4]
-    assert 0 < known <= 2, "in the second frame everything is known"
-
-
-def test_nothing_changes_and_python_sees_nothing() -> None:
-    run = Run(TEXTURED, True)
+    """What was met before is drawn as by a V3D that meets it for the first time."""
+    run = Run(name)
     run.frame()
-    first = run.python
+    run.frame()
+    known = run.requests
+    change(run)
+    run.frame()
+    run.frame()
+    new = Reporter()
+    anew = run.picture(V3D(run.memory, new, threads=1))
+    run.undo()
+    run.frame()
+    assert run.pictures[2] == run.pictures[3] == anew
+    assert run.pictures[0] == run.pictures[1] == run.pictures[4]
+    assert 0 < known <= 2, "in the second frame everything is known"
+    assert run.reporter.counts == CHANGES[change].get(name, {})
+    assert {item.code for item in run.reporter.items} == {item.code for item in new.items}
+
+
+def test_nothing_changes_and_nothing_is_requested() -> None:
+    run = Run(TEXTURED)
+    run.frame()
+    first = run.requests
     for _ in range(3):
         run.frame()
-    assert run.python == first > 0
+    assert run.requests == first > 0
     assert len(set(run.pictures)) == 1
     draws = run.v3d.frames.preparer._draws
     assert len(draws) == first
@@ -195,6 +193,37 @@ def test_nothing_changes_and_python_sees_nothing() -> None:
         assert draw.function
         assert draw.fallback is not None
         assert draw.fallback(1.0)
+
+
+def test_vertices_alone_are_requested() -> None:
+    """The fast build gives up at uniforms that are no numbers; Python makes the exact one, once."""
+    run = Run(TEXTURED)
+    run.frame()
+    known, shaded = run.requests, []
+    preparer = run.v3d.frames.preparer
+    shade = preparer.shade
+    preparer.shade = lambda *a: (shaded.append(a), shade(*a))[1]  # type: ignore[method-assign]
+    for _, shader in run.shaders:
+        for word in range(16):
+            run.poke_word(shader.record.vs_uniforms + 4 * word, 0x7FC00000)
+    for _ in range(3):
+        run.frame()
+    assert run.requests == known
+    assert len(shaded) == 1
+
+
+@pytest.mark.parametrize("address", [0x3FFFFFF0, 0x3FFFFFF8])
+def test_a_shader_record_at_the_end_of_memory(address: int) -> None:
+    """It may go on at address 0."""
+    frame = Frame()
+    corners = ((3.0, 3.0), (90.0, 5.0), (40.0, 100.0))
+    vertices = b"".join(nv_vertex(*corner, 0.5, 1.0) for corner in corners)
+    record = frame.nv_shader(solid(RED), vertices)
+    elsewhere = int.from_bytes(record[1:], "little")
+    frame.job.memory.write(address, frame.job.memory.read(elsewhere, 16))
+    body = viewport(frame.job) + build(65, address=address) + build(33, mode=4, length=3, first=0)
+    for _ in range(2):
+        assert ((frame.bin(body) == RED) == inside(frame, corners)).all()
 
 
 def triangles(count: int) -> bytes:
@@ -210,24 +239,19 @@ def triangles(count: int) -> bytes:
 def test_many_vertices_in_many_draws() -> None:
     """Ready vertices: more than fit into the room there is at first."""
 
-    def picture(native: bool) -> tuple[bytes, int]:
-        frame = Frame()
-        if not native:
-            all_in_python(frame.v3d)
-        count = 5000
-        body = viewport(frame.job)
-        shader = frame.nv_shader(VARYING_COLOURS + COLOUR_OUT, triangles(count), 3)
-        for k in range(4):
-            body += build(99, line_width=1.0 + k) + shader
-            body += build(33, mode=4, length=3 * count, first=0)
-        for _ in range(2):
-            pixels = frame.bin(body)
-        assert not frame.reporter.items, frame.reporter.summary()
-        return pixels.tobytes(), len(frame.v3d.frames.preparer._draws)
-
-    golden, fast = picture(False), picture(True)
-    assert golden == fast
-    assert fast[1] >= 4
+    frame = Frame()
+    count = 5000
+    body = viewport(frame.job)
+    shader = frame.nv_shader(VARYING_COLOURS + COLOUR_OUT, triangles(count), 3)
+    for k in range(4):
+        body += build(99, line_width=1.0 + k) + shader
+        body += build(33, mode=4, length=3 * count, first=0)
+    pictures = [frame.bin(body) for _ in range(3)]
+    assert not frame.reporter.items, frame.reporter.summary()
+    assert (pictures[0] == pictures[1]).all()
+    assert (pictures[0] == pictures[2]).all()
+    assert len(np.unique(pictures[0])) == 4
+    assert len(frame.v3d.frames.preparer._draws) >= 4
 
 
 COLOUR_OUT = """
@@ -261,28 +285,8 @@ def test_hash_is_the_native_one() -> None:
         body += frame.nv_shader(solid(0xFF000000 | colour), vertices)
         body += build(33, mode=4, length=3, first=0)
     frame.bin(body)
-    preparer = frame.v3d.frames.preparer
-    preparer._draws._prepare = None  # type: ignore[assignment]
+    frame.v3d.frames.preparer.find = None  # type: ignore[method-assign, assignment]
     frame.bin(body)
-
-
-@pytest.mark.parametrize("name", [TEXTURED, PLAIN])
-def test_parameters_are_the_same(name: str) -> None:
-    """Every member of `DrawParams` but for addresses, which differ from process to process."""
-    found = []
-    for native in (False, True):
-        run = Run(name, native)
-        for _ in range(2):
-            run.frame()
-        draws = run.v3d.frames.preparer._draws
-        blocks = [DrawParams.python.from_address(draw.params) for draw in draws]
-        members = [member for member, kind in DrawParams.fields.items() if kind.scalar]
-        members = [m for m in members if m != "vertices"]
-        found.append([[getattr(block, m) for m in members] for block in blocks])
-        assert all(block.vertices for block in blocks)
-        assert any(block.textures[0] for block in blocks) == (name == TEXTURED)
-    assert found[0] == found[1]
-    assert found[0]
 
 
 def test_room_for_vertices_becomes_one_block() -> None:
@@ -320,10 +324,10 @@ def test_programs_that_take_turns_at_one_place_are_the_same_objects() -> None:
 
 def test_few_vertex_contexts_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """The oldest one goes: a device that runs for hours does not grow, and draws the same."""
-    expected = Run("glmark2_ideas", native=False)
+    expected = Run("glmark2_ideas")
     expected.frame()
     monkeypatch.setattr("vc4lab.v3d.vertex.shading._MAX_JOBS", 3)
-    run = Run("glmark2_ideas", native=False)
+    run = Run("glmark2_ideas")
     vertices = run.v3d.frames.preparer.vertices
     for _ in range(2):
         run.frame()

@@ -1,4 +1,4 @@
-"""Native code for what Python does as well: compiled after some uses, or at once if it is known."""
+"""Native code that can wait: compiled after some uses, or at once if it is known."""
 
 from __future__ import annotations
 
@@ -27,13 +27,16 @@ def test_known_code_is_used_at_once(monkeypatch):
 
 
 def test_first_frames_are_the_same_with_and_without(monkeypatch):
-    """Two frames by Python, the third by native code: the same bytes each time."""
+    """Two frames without, the third with it: the same bytes each time."""
     monkeypatch.setattr(walk, "is_known", lambda **_module: False)
     monkeypatch.setattr(frame_draws, "_known", lambda: False)
     monkeypatch.setattr(Patience, "uses", 2)
     walks = []
-    native = walk._native
+    native, prepare = walk._native, frame_draws._native
     monkeypatch.setattr(walk, "_native", lambda: (walks.append("walk"), native())[1])
+    monkeypatch.setattr(
+        frame_draws, "_native", lambda lookups: (walks.append(lookups), prepare(lookups))[1]
+    )
     run = RecordedRun(RUN)
     v3d = V3D(run.memory, Reporter(), threads=1)
     pictures, walked = [], []
@@ -43,6 +46,6 @@ def test_first_frames_are_the_same_with_and_without(monkeypatch):
             built = job.build(run.memory)
             run_job(v3d, built)
         pictures.append(bytes(run.memory.view(0, 1 << 24)))
-        walked.append("walk" in walks)
-    assert walked == [False, False, True, True]
+        walked.append(("walk" in walks, True in walks))
+    assert walked == [(False, False), (False, False), (True, True), (True, True)]
     assert pictures[0] == pictures[1] == pictures[2] == pictures[3]

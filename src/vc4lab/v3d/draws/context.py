@@ -5,9 +5,10 @@ from __future__ import annotations
 from vc4lab.simd import Struct, i32, i64, ptr
 from vc4lab.v3d.vertex.shader_lookup import ShaderLookup
 
-PREPARED, PYTHON, ROOM = 0, 1, 2
-"""What the kernel does with a draw: all are prepared · the draw is left to Python · `needed` bytes
-for shaded vertices are missing."""
+PREPARED, PIPELINE, VERTICES, ROOM = range(4)
+"""What the kernel returns: all draws are prepared, or a request for the draw at `draw`: a pipeline,
+and reports of whatever there is to report (reply: `entry` and `record`) · vertices, shaded to
+`output` (`shaded`) · `needed` bytes for shaded vertices (`room` and `room_end`)."""
 
 VARYINGS_AT, POINT_SIZE_AT, MODE_AT = 0, 8, 16
 """Bits of `PipelineEntry.shader`."""
@@ -36,10 +37,12 @@ class PipelineEntry(Struct):
     shader = i32  # VARYINGS_AT …
     function = ptr
     words = ptr  # texture parameters, as many as the program has
-    textures = ptr  # addresses of the descriptors made from them
+    textures = ptr  # addresses of the descriptors made from them, 0: only known to the program
     texture_count = i32
     instructions = i32  # of the program, for a quad: DrawParams
     lookups = i32
+    callback_id = i32  # of the interpreter: DrawParams
+    late = ptr  # LateTable: DrawParams
 
 
 class PrepareContext(ShaderLookup):
@@ -50,7 +53,11 @@ class PrepareContext(ShaderLookup):
     draw = i32  # resume point
     results = ptr  # tile_job.DrawEntry each
     params = ptr  # DrawParams each
-    found = ptr  # i64 each: the PipelineEntry, 0 if Python prepared the draw
+    found = ptr  # i64 each: the PipelineEntry, 0 if the draw is left out
+    entry = ptr  # of the draw at hand, once it is known
+    shaded = i32  # whether its vertices are
+    output = ptr  # where its vertex 0 would be
+    rows = i32  # words of each
     programs = ptr
     program_mask = i32
     pipeline_mask = i32
@@ -60,6 +67,7 @@ class PrepareContext(ShaderLookup):
     room_end = i64
     needed = i32
     mode = i32  # of the frame, part of a pipeline's key
+    empty_windows = i32  # which clip windows without pixels set no limit: EMPTY_WINDOWS
     rht_moved = i32  # -1: the viewport offset moves the boundary of record 100
     nv = ptr  # NvContext
     copy_nv = ptr  # 0: Python has not needed it yet

@@ -1,16 +1,17 @@
-"""The draws of a frame as native arrays, and the native code that prepares what it knows."""
+"""The draws of a frame as native arrays, and who serves what native code requests for them."""
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, overload
+from collections.abc import Sequence
+from functools import cache
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, overload
 
+from vc4lab.records.declarations import NvShaderState
 from vc4lab.simd import Function, NativeFunction, Value, build, i32, is_known, ptr
-from vc4lab.v3d.draws.context import PREPARED, ROOM, PrepareContext
+from vc4lab.v3d.draws.context import PIPELINE, PREPARED, ROOM, VERTICES, PrepareContext
 from vc4lab.v3d.draws.patience import Patience
-from vc4lab.v3d.draws.pipeline_table import PipelineTable
+from vc4lab.v3d.draws.pipeline_table import MadePipeline, PipelineTable
 from vc4lab.v3d.state.tile_context import DrawParams
 from vc4lab.v3d.tiles.job import Draw
 from vc4lab.v3d.vertex.nv import NvContext, copy_function
@@ -23,33 +24,62 @@ if TYPE_CHECKING:
 
 _ALIGNMENT = 64
 
+NOTHING = Draw(0, 0)
+"""A draw that leaves no trace; for states that cannot be drawn."""
 
-@lru_cache(maxsize=1)
-def _native() -> NativeFunction:
-    def body(context: Value) -> Any:
-        from vc4lab.v3d.draws.kernel import prepare  # only when it is compiled
 
-        return prepare(context)
-
-    return build(**_arguments(body))["prepare"]
+@cache
+def _native(lookups: bool) -> NativeFunction:
+    return build(**_module(lookups))["prepare"]
 
 
 def _known() -> bool:
-    return is_known(**_arguments(lambda context: context))
+    return is_known(**_module(True))
 
 
-def _arguments(body: Callable[[Value], Any]) -> dict[str, Any]:
+def _module(lookups: bool) -> dict[str, Any]:
+    def body(context: Value) -> Any:
+        from vc4lab.v3d.draws.kernel import make_prepare  # only when it is compiled
+
+        return make_prepare(lookups)(context)
+
     functions = {"prepare": Function(args=(ptr,), returns=i32, body=body)}
-    return {"name": "draws", "functions": functions, "float_mode": "default", "key": "draws"}
+    key = f"draws {lookups}"
+    return {"name": "draws", "functions": functions, "float_mode": "default", "key": key}
+
+
+class Found(NamedTuple):
+    """The reply to a request for a pipeline.
+
+    `entry` is a PipelineEntry, in the table or of this draw alone; `record` the shader record.
+    """
+
+    entry: Any
+    made: MadePipeline
+    record: bytes
+
+
+class DrawServer(Protocol):
+    """Does what native code cannot do alone; a draw that it has no reply for is left out."""
+
+    def find(self, use: DrawUse) -> Found | None:
+        """The pipeline of a draw, after reporting whatever there is to report about it."""
+
+    def shade(self, use: DrawUse, rows: int, output: int) -> bool:
+        """Shades the vertices of a draw, of `rows` words each, to a host address."""
+
+    def reached(self, use: DrawUse, target: int, before: Draw) -> bool:
+        """Whether more is known of a program, now that it went on at an address."""
+
+    def draw(self, function: int, params: int, made: MadePipeline) -> Draw:
+        """A draw as Python has it."""
 
 
 class FrameDraws(Sequence[Draw]):
     """The draws of the frame at hand; made once, filled anew for each frame.
 
     `table` has two u64 a draw, the host addresses of its function and parameters. Items are made
-    when they are asked for. `prepare(use)` does in Python what native code leaves to it.
-    `reached(use, number, target)` prepares a draw again whose program goes on at an address that
-    was not known. `make` turns what was entered as `made` into the rest of a `Draw`.
+    when they are asked for.
     """
 
     def __init__(
@@ -57,19 +87,21 @@ class FrameDraws(Sequence[Draw]):
         memory: GuestMemory,
         vertices: VertexStage,
         addresses: AddressCheck,
-        prepare: Callable[[DrawUse], Draw],
-        reached: Callable[[DrawUse, int, int], Draw | None],
-        make: Callable[[int, int, Any], Draw],
+        server: DrawServer,
         *,
+        empty_windows: int,
         rht_moved: int,
     ) -> None:
         self.pipelines = PipelineTable()
         self.table: Any = None
-        self._vertices = vertices
-        self._prepare, self._reached, self._make = prepare, reached, make
+        self._arena = vertices.arena
+        self._server = server
         self._scan: ScanResult | None = None
         self._count = self._capacity = 0
-        self._by_python: dict[int, Draw] = {}
+        self._replies: dict[int, Found] = {}
+        """What was requested in this frame, by the address of the entry."""
+        self._requested: set[int] = set()
+        self._lookups = False
         self._nv: Any = NvContext()
         self._nv.memory = memory.base
         context: Any = PrepareContext()
@@ -77,7 +109,7 @@ class FrameDraws(Sequence[Draw]):
         vertices.shaders.attach(context, memory.base, addresses)
         self.pipelines.attach(context)
         context.nv = self._nv.address
-        context.rht_moved = rht_moved
+        context.empty_windows, context.rht_moved = empty_windows, rht_moved
         self._patience = Patience(_known)
         self._grow(64)
 
@@ -91,23 +123,23 @@ class FrameDraws(Sequence[Draw]):
         context.found = ctypes.addressof(self._found)
         context.params = -(-ctypes.addressof(self._params) // _ALIGNMENT) * _ALIGNMENT
 
-    def done_natively(self) -> list[int]:
-        """The draws of the scan at hand that needed no Python."""
-        return [number for number in range(self._count) if number not in self._by_python]
+    def without_request(self) -> list[int]:
+        """The draws of the scan at hand whose pipelines were not requested."""
+        return [number for number in range(self._count) if number not in self._requested]
 
-    def fill(self, scan: ScanResult, *, mode: int, native: bool = True) -> None:
+    def fill(self, scan: ScanResult, *, mode: int) -> None:
         """Prepares all draws of a scan.
 
-        `mode` numbers the modes of a frame that pipelines depend on (8 bits). `native`: as far as
-        native code can do it.
+        `mode` numbers the modes of a frame that pipelines depend on (8 bits).
         """
         self._scan = scan
         context, count = self._context, scan.draw_count
         if self.pipelines.stale:
             self.pipelines.renew()
-        native = native and self._patience.over()
-        if self._by_python:
-            self._by_python.clear()
+        self._lookups = self._patience.over()
+        if self._requested:
+            self._replies.clear()
+            self._requested.clear()
         self._count = count
         if not count:
             return
@@ -115,37 +147,56 @@ class FrameDraws(Sequence[Draw]):
             self._grow(2 * count)
         context.draws, context.draw_count, context.draw = scan.draw_entries, count, 0
         context.mode, context.expanded = mode, scan.expanded
-        while context.draw < count:
-            if native and self.pipelines.made and self._run() == PREPARED:
-                return
-            number = context.draw
-            draw = self._by_python[number] = self._prepare(scan.draw(number))
-            self.table[2 * number], self.table[2 * number + 1] = draw.function, draw.params
-            context.draw = number + 1
+        context.entry = context.record = context.shaded = 0
+        self._run()
 
-    def _run(self) -> int:
-        """Native code as far as it gets."""
-        context, arena = self._context, self._vertices.arena
+    def _run(self) -> None:
+        """Prepares the draws from `draw` on."""
+        context, arena, prepare = self._context, self._arena, _native(self._lookups)
         while True:
             context.room, context.room_end = arena.window
-            status: int = _native().call(self._address)
+            status: int = prepare.call(self._address)
             arena.take_up_to(context.room)
-            if status != ROOM:
-                return status
-            arena.reserve(context.needed)
+            if status == PREPARED:
+                return
+            if status == ROOM:
+                arena.reserve(context.needed)
+            else:
+                self._serve(status)
+
+    def _serve(self, request: int) -> None:
+        """Has done what the draw at hand needs, or leaves it out."""
+        assert self._scan is not None
+        context, server, number = self._context, self._server, self._context.draw
+        use = self._scan.draw(number)
+        if request == VERTICES:
+            if server.shade(use, context.rows, context.output):
+                context.shaded = 1
+                return
+        else:
+            self._requested.add(number)
+            found = server.find(use)
+            if found is not None:
+                self._record = ctypes.create_string_buffer(found.record, len(found.record))
+                context.entry, context.record = found.entry.address, ctypes.addressof(self._record)
+                self._replies[found.entry.address] = found
+                if use.state.shader_kind == NvShaderState.id:
+                    context.copy_nv = copy_function().address
+                return
+        self.table[2 * number] = self.table[2 * number + 1] = self._found[number] = 0
+        context.entry = context.record = 0
+        context.draw = number + 1
 
     def reached(self, number: int, target: int) -> Draw | None:
-        """A draw made anew, whose program has gone on at `target`; None if it cannot."""
+        """A draw prepared anew, whose program has gone on at `target`; None if that cannot be."""
         assert self._scan is not None
-        draw = self._reached(self._scan.draw(number), number, target)
-        if draw is not None:
-            self._by_python[number] = draw
-        return draw
-
-    def provide(self, *, nv: bool) -> None:
-        """A draw was prepared in Python; the native code it needed may be called from now on."""
-        if nv and not self._context.copy_nv:
-            self._context.copy_nv = copy_function().address
+        context = self._context
+        if not self._server.reached(self._scan.draw(number), target, self[number]):
+            return None
+        context.draw, context.draw_count = number, number + 1
+        self._serve(PIPELINE)
+        self._run()
+        return self[number]
 
     def __len__(self) -> int:
         return self._count
@@ -159,8 +210,9 @@ class FrameDraws(Sequence[Draw]):
             return [self[k] for k in range(*number.indices(self._count))]
         if not 0 <= number < self._count:
             raise IndexError(number)
-        known = self._by_python.get(number)
-        if known is not None:
-            return known
-        made = self.pipelines.made[self._found[number]]
-        return self._make(self.table[2 * number], self.table[2 * number + 1], made)
+        place = self._found[number]
+        if not place:
+            return NOTHING
+        reply = self._replies.get(place)
+        made = self.pipelines.made[place] if reply is None else reply.made
+        return self._server.draw(self.table[2 * number], self.table[2 * number + 1], made)

@@ -1,18 +1,20 @@
-"""Prepares draws natively: render state to pipeline, parameters and shaded vertices.
+"""Prepares draws: from a render state to its pipeline, parameters and shaded vertices.
 
-Done are draws whose programs, state and textures Python has prepared before; anything unknown, and
-whatever needs a message, is left to `preparation.py`, which does the same. Source: as there.
+Programs, states and textures that were met before are found in tables. What native code cannot do
+alone it requests (`context.py`); `preparation.py` does that, and the same draw goes on. Source:
+hardware reference 3.6-3.8, 7.2-7.4.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from vc4lab.memory import MEMORY_MASK, MEMORY_SIZE
 from vc4lab.memory.pointers import host
 from vc4lab.records.declarations import GlShaderState, NvShaderState
 from vc4lab.records.shader import GlShaderRecord, NvShaderRecord
 from vc4lab.simd import (
+    Function,
     Value,
     call,
     call_pointer,
@@ -31,18 +33,19 @@ from vc4lab.v3d.checks.addresses import ALIGNMENT
 from vc4lab.v3d.checks.hints import RECORD_ALIGNMENT
 from vc4lab.v3d.draws.context import (
     MODE_AT,
+    PIPELINE,
     POINT_SIZE_AT,
     PREPARED,
-    PYTHON,
     ROOM,
     VARYINGS_AT,
+    VERTICES,
     PipelineEntry,
     PrepareContext,
     ProgramEntry,
 )
 from vc4lab.v3d.draws.pipeline_table import HASH_PRIME, HASH_SHIFT, HASH_START
 from vc4lab.v3d.memory_uses import Use
-from vc4lab.v3d.state.render_state import RenderState, rht_boundary
+from vc4lab.v3d.state.render_state import RenderState, clip_box, rht_boundary
 from vc4lab.v3d.state.tile_context import DrawParams
 from vc4lab.v3d.tile_lists.scan_context import EXPANDED, DrawEntry
 from vc4lab.v3d.tiles.job import DrawEntry as Result
@@ -60,6 +63,32 @@ from vc4lab.v3d.vpm.shader_rows import ROW_BYTES
 
 FACING = 0x7
 """Record 96, bits 2:0: which faces are drawn, and which winding is forward."""
+
+
+class _Shader(NamedTuple):
+    """The shader record of a draw: its host and guest address, and what all draws need of it.
+
+    `shape` is that of `PipelineEntry.shader`, `rows` the words of a shaded vertex.
+    """
+
+    record: Value
+    where: Value
+    is_gl: Value
+    uniforms: Value
+    shape: Value
+    rows: Value
+
+
+def _shader(c: Any, state: Value) -> _Shader:
+    s: Any = RenderState.at(state)
+    is_gl = s.shader_kind == GlShaderState.id
+    where = select(is_gl, s.shader_word & ~(RECORD_ALIGNMENT - 1), s.shader_word)
+    record = select(c.record != 0, c.record, host(c.memory, where))
+    common = GlShaderRecord  # NV shader records begin with the same three words
+    varyings, point_size = field(record, common.fs_varyings), field(record, common.point_size)
+    shape = (varyings << VARYINGS_AT) | (point_size << POINT_SIZE_AT) | (c.mode << MODE_AT)
+    uniforms = field(record, common.fs_uniforms)
+    return _Shader(record, where, is_gl, uniforms, shape, varyings + point_size + PSE_WORDS)
 
 
 def _mix(code: Value, word: Value) -> Value:
@@ -144,137 +173,186 @@ def _pipeline(c: Any, program: Value, state: Value, shader: Value, uniforms: Val
 
 
 @staged
-def _fill(c: Any, target: Value, state: Value, uniforms: Value, entry: Value) -> None:
-    """`DrawParams` from the render state and the textures; vertices come later."""
-    p: Any = DrawParams.at(target)
+def _known(c: Any, state: Value, shader: _Shader) -> Value:
+    """The PipelineEntry of a draw that was met before, without anything to report; else 0."""
     s: Any = RenderState.at(state)
-    p.lists = select((s.list_format & EXPANDED) != 0, c.expanded, const(ptr, 0))
-    p.uniforms = uniforms
-    p.viewport_x = s.viewport_x
-    p.viewport_y = s.viewport_y
-    p.clip_left = s.clip_left
-    p.clip_bottom = s.clip_bottom
-    p.clip_right = s.clip_left + s.clip_width
-    p.clip_top = s.clip_bottom + s.clip_height
-    p.facing = s.config & FACING
-    p.z_min = s.z_min
-    p.z_max = s.z_max
-    store(p.field_ptr("depth_factor"), s.depth_offset << 16)
-    store(p.field_ptr("depth_units"), s.depth_offset & -0x10000)
-    p.point_size = s.point_size
-    p.line_width = s.line_width
-    p.rht_boundary = rht_boundary(s, c.rht_moved)
-    p.callback_id = 0
-    e: Any = PipelineEntry.at(entry)
-    textures = p.field_ptr("textures")
-    p.instructions = e.instructions
-    p.lookups = e.lookups
-    for k in range(e.texture_count):
-        store(textures + k * 8, load(ptr, e.textures + k * 8))
+    where = shader.where
+    fine = shader.is_gl | ((s.shader_kind == NvShaderState.id) & (c.copy_nv != 0))
+    fine = fine & ((where & MEMORY_MASK) <= MEMORY_SIZE - LARGEST_RECORD)
+    fine = fine & ((where & (RECORD_ALIGNMENT - 1)) == 0) & ((where & MEMORY_MASK) != 0)
+    fine = fine & (s.clip_width != 0) & (s.clip_height != 0) & is_named(c, where, const(i64, 16))
+    found = const(ptr, 0)
+    if fine:
+        program = _program(c, field(shader.record, GlShaderRecord.fs_code), shader.uniforms)
+        if program != 0:
+            found = _pipeline(c, program, state, shader.shape, shader.uniforms)
+    return found
 
 
 @staged
-def _shade(c: Any, draw: Any, shader: Value, rows: Value, output: Value) -> Value:
-    """Shades the vertices of a draw (`shader`: ShaderEntry, 0: NV) to `output`; whether done."""
-    done: Any = const(i1, True)
-    pitch = rows * ROW_BYTES
-    if shader == 0:
-        n: Any = NvContext.at(c.nv)
-        n.output = output
-        n.used = draw.used
-        n.rows = rows
-        n.pitch = pitch
-        n.first = draw.first
-        n.last = draw.last
-        call_pointer(c.copy_nv, None, (ptr,), c.nv)
+def _vertices_named(c: Any, draw: Any, shader: _Shader, vertex_shader: Value) -> Value:
+    """Whether there is nothing to report about where the vertices of a draw come from."""
+    record = shader.record
+    wanted = draw.first <= draw.last
+    if shader.is_gl:
+        arrays = field(record, GlShaderRecord.vs_attributes)
+        named = (arrays != 0) & (field(record, GlShaderRecord.cs_attributes) != 0)
+        named = named & ((vertex_shader != 0) | ~wanted)
+        if named & wanted:
+            named = arrays_named(c, vertex_shader, draw.first, draw.last)
     else:
-        done = shade_range(c, shader, output, draw.used, draw.first, draw.last, pitch)
-    return done
+        start, stride = field(record, NvShaderRecord.vertices), field(record, NvShaderRecord.stride)
+        named = field(record, NvShaderRecord.clip_header) == 0
+        named = named | ((start & (RECORD_ALIGNMENT - 1)) == 0)
+        if wanted:
+            size = (draw.last - draw.first + 1).zext(i64) * stride.zext(i64)
+            named = named & is_named(c, start + draw.first * stride, size)
+    return named
 
 
-@kernel(args=(ptr, ptr, i32), returns=i32)
-def prepare_draw(context: Value, place: Value, number: Value) -> Value:
-    """Draw `number` of the frame, a DrawEntry of the scan: PREPARED, PYTHON or ROOM."""
-    c: Any = PrepareContext.at(context)
-    draw: Any = DrawEntry.at(place)
-    s: Any = RenderState.at(place)
-    is_gl = s.shader_kind == GlShaderState.id
-    where = select(is_gl, s.shader_word & ~(RECORD_ALIGNMENT - 1), s.shader_word)
-    record = host(c.memory, where)
-    inside = (where & MEMORY_MASK) <= MEMORY_SIZE - LARGEST_RECORD
-    ready: Any = is_gl | ((s.shader_kind == NvShaderState.id) & (c.copy_nv != 0))
-    ready = ready & inside & ((where & (RECORD_ALIGNMENT - 1)) == 0) & ((where & MEMORY_MASK) != 0)
-    ready = ready & (s.clip_width != 0) & (s.clip_height != 0) & is_named(c, where, const(i64, 16))
-    gl, nv = GlShaderRecord, NvShaderRecord
-    varyings = select(is_gl, field(record, gl.fs_varyings), field(record, nv.varyings))
-    point_size = select(is_gl, field(record, gl.point_size), field(record, nv.point_size))
-    code = select(is_gl, field(record, gl.fs_code), field(record, nv.code))
-    uniforms = select(is_gl, field(record, gl.fs_uniforms), field(record, nv.uniforms))
-    rows = varyings + point_size + PSE_WORDS
-    entry, shader = const(ptr, 0), const(ptr, 0)
-    if ready:
-        program = _program(c, code, uniforms)
-        if program != 0:
-            key = (varyings << VARYINGS_AT) | (point_size << POINT_SIZE_AT) | (c.mode << MODE_AT)
-            entry = _pipeline(c, program, place, key, uniforms)
-    ready = entry != 0
-    vertices = draw.first <= draw.last
-    if ready & is_gl:
-        chosen = (field(record, gl.vs_attributes) != 0) & (field(record, gl.cs_attributes) != 0)
-        ready = chosen
-        if vertices & chosen:
-            shader = call(gl_pipeline, context, s.shader_word, rows, const(i32, 1))
-            ready = shader != 0
-            if ready:
-                ready = arrays_named(c, shader, draw.first, draw.last)
-    elif ready:
-        n: Any = NvContext.at(c.nv)
-        start = field(record, nv.vertices)
-        header = field(record, nv.clip_header)
-        n.stride = field(record, nv.stride)
-        n.base = start + header * (4 * CLIP_HEADER_WORDS)
-        ready = (header == 0) | ((start & (RECORD_ALIGNMENT - 1)) == 0)
-        if vertices:
-            size = (draw.last - draw.first + 1).zext(i64) * n.stride.zext(i64)
-            ready = ready & is_named(c, start + draw.first * n.stride, size)
-    status = select(ready, const(i32, PREPARED), const(i32, PYTHON))
-    p: Any = DrawParams.at(c.params + number * DrawParams.size)
-    p.vertices = const(ptr, 0)
-    p.batch_pitch = 0
-    p.first_vertex = 0
-    p.vertex_count = 0
-    if ready & vertices:
-        pitch = rows * ROW_BYTES
-        c.needed = ((draw.last >> 4) - (draw.first >> 4) + 1) * pitch
-        if c.room + c.needed.zext(i64) > c.room_end:
-            status = const(i32, ROOM)
-        else:
-            output = (c.room - (draw.first >> 4).zext(i64) * pitch.zext(i64)).bitcast(ptr)
-            p.vertices = output
-            p.batch_pitch = pitch
-            p.first_vertex = draw.first
-            p.vertex_count = draw.last - draw.first + 1
-            if _shade(c, draw, shader, rows, output):
-                c.room = c.room + c.needed.zext(i64)
-            else:
-                status = const(i32, PYTHON)
-    if status == PREPARED:
-        _fill(c, p.pointer, place, uniforms, entry)
-        e: Any = PipelineEntry.at(entry)
-        result: Any = Result.at(c.results + number * Result.size)
-        result.function = e.function
-        result.params = p.pointer
-        store(c.found + number * 8, entry)
-    return status
+@staged
+def _shade(c: Any, draw: Any, shader: _Shader, vertex_shader: Any, output: Value) -> Value:
+    """Shades the vertices of a draw to `output`: PREPARED, or VERTICES if native code cannot.
 
-
-@kernel(args=(ptr,), returns=i32)
-def prepare(context: Value) -> Value:
-    """Prepares the draws from `draw` on; PREPARED, or why it stopped at `draw`."""
-    c: Any = PrepareContext.at(context)
+    `vertex_shader`: a ShaderEntry, 0 or None if it is not known.
+    """
     status: Any = const(i32, PREPARED)
-    while (status == PREPARED) & (c.draw < c.draw_count):
-        status = call(prepare_draw, context, c.draws + c.draw * DrawEntry.size, c.draw)
-        if status == PREPARED:
-            c.draw = c.draw + 1
+    pitch = shader.rows * ROW_BYTES
+    if shader.is_gl:
+        done = const(i1, False)
+        if vertex_shader is not None:
+            if vertex_shader != 0:
+                done = shade_range(
+                    c, vertex_shader, output, draw.used, draw.first, draw.last, pitch
+                )
+        status = select(done, status, const(i32, VERTICES))
+    elif c.copy_nv != 0:  # VG draws have no vertices
+        _copy_nv(c, draw, shader, output, pitch)
     return status
+
+
+def _copy_nv(c: Any, draw: Any, shader: _Shader, output: Value, pitch: Value) -> None:
+    n: Any = NvContext.at(c.nv)
+    header = field(shader.record, NvShaderRecord.clip_header)
+    n.stride = field(shader.record, NvShaderRecord.stride)
+    n.base = field(shader.record, NvShaderRecord.vertices) + header * (4 * CLIP_HEADER_WORDS)
+    n.output = output
+    n.used = draw.used
+    n.rows = shader.rows
+    n.pitch = pitch
+    n.first = draw.first
+    n.last = draw.last
+    call_pointer(c.copy_nv, None, (ptr,), c.nv)
+
+
+@staged
+def _vertices(c: Any, p: Any, draw: Any, shader: _Shader, vertex_shader: Any) -> Value:
+    """The vertices of a draw, in memory and in its DrawParams; PREPARED or a request."""
+    status: Any = const(i32, PREPARED)
+    output, pitch, count = const(ptr, 0), const(i32, 0), const(i32, 0)
+    if draw.first <= draw.last:
+        pitch, before = shader.rows * ROW_BYTES, draw.first >> 4
+        count = draw.last - draw.first + 1
+        output = (c.room - before.zext(i64) * pitch.zext(i64)).bitcast(ptr)
+        c.needed = ((draw.last >> 4) - before + 1) * pitch
+        c.output = output
+        c.rows = shader.rows
+        after = c.room + c.needed.zext(i64)
+        if after > c.room_end:
+            status = const(i32, ROOM)
+        elif c.shaded == 0:
+            status = _shade(c, draw, shader, vertex_shader, output)
+        if status == PREPARED:
+            c.room = after
+    p.vertices = output
+    p.batch_pitch = pitch
+    p.vertex_count = count
+    p.first_vertex = select(count != 0, draw.first, count)
+    return status
+
+
+_STATE = ("viewport_x", "viewport_y", "z_min", "z_max", "point_size", "line_width")
+_PIPELINE = ("callback_id", "instructions", "lookups", "late")
+"""Members of DrawParams that are those of the RenderState, and of the PipelineEntry."""
+
+
+def _fill(c: Any, p: Any, state: Value, uniforms: Value) -> None:
+    """DrawParams from the render state and the pipeline; the vertices are there already."""
+    s: Any = RenderState.at(state)
+    e: Any = PipelineEntry.at(c.entry)
+    for source, names in ((s, _STATE), (e, _PIPELINE)):
+        for name in names:
+            setattr(p, name, getattr(source, name))
+    p.lists = select((s.list_format & EXPANDED) != 0, c.expanded, const(ptr, 0))
+    p.uniforms = uniforms
+    p.clip_left, p.clip_bottom, p.clip_right, p.clip_top = clip_box(s, c.empty_windows)
+    p.facing = s.config & FACING
+    store(p.field_ptr("depth_factor"), s.depth_offset << 16)  # floats of 16 bits, "1-8-7"
+    store(p.field_ptr("depth_units"), s.depth_offset & -0x10000)
+    p.rht_boundary = rht_boundary(s, c.rht_moved)
+    _copy_pointers(p.field_ptr("textures"), e.textures, e.texture_count)
+
+
+@staged
+def _copy_pointers(target: Value, source: Value, count: Any) -> None:
+    for k in range(count):
+        store(target + k * 8, load(ptr, source + k * 8))
+
+
+@staged
+def _look_up(c: Any, place: Value, draw: Any, shader: _Shader) -> Value:
+    """Finds the pipeline (`entry`) and the ShaderEntry of a draw, 0 where Python has to look."""
+    vertex_shader = const(ptr, 0)
+    is_new = c.entry == 0
+    if is_new:
+        c.entry = _known(c, place, shader)
+    if (c.entry != 0) & shader.is_gl & (draw.first <= draw.last):
+        word = RenderState.at(place).shader_word
+        vertex_shader = call(gl_pipeline, c.pointer, word, shader.rows, const(i32, 1))
+    if is_new & (c.entry != 0):
+        if ~_vertices_named(c, draw, shader, vertex_shader):
+            c.entry = const(ptr, 0)
+    return vertex_shader
+
+
+@staged
+def _prepare(c: Any, lookups: bool) -> Value:
+    """The draw at hand: PREPARED or a request."""
+    place = c.draws + c.draw * DrawEntry.size
+    draw: Any = DrawEntry.at(place)
+    p: Any = DrawParams.at(c.params + c.draw * DrawParams.size)
+    shader = _shader(c, place)
+    vertex_shader = _look_up(c, place, draw, shader) if lookups else None
+    status: Any = const(i32, PIPELINE)
+    if c.entry != 0:
+        status = _vertices(c, p, draw, shader, vertex_shader)
+    if status == PREPARED:
+        _fill(c, p, place, shader.uniforms)
+        result: Any = Result.at(c.results + c.draw * Result.size)
+        result.function = PipelineEntry.at(c.entry).function
+        result.params = p.pointer
+        store(c.found + c.draw * 8, c.entry)
+    return status
+
+
+def make_prepare(lookups: bool) -> Function:
+    """What prepares the draws from `draw` on; it returns PREPARED or a request.
+
+    Without `lookups` it requests the pipeline and the vertices of every draw, which is compiled in
+    a fraction of the time.
+    """
+
+    @kernel(args=(ptr,), returns=i32)
+    def prepare(context: Value) -> Value:
+        c: Any = PrepareContext.at(context)
+        status: Any = const(i32, PREPARED)
+        while (status == PREPARED) & (c.draw < c.draw_count):
+            status = _prepare(c, lookups)
+            if status == PREPARED:
+                c.entry = const(ptr, 0)
+                c.record = const(ptr, 0)
+                c.shaded = 0
+                c.draw = c.draw + 1
+        return status
+
+    return prepare

@@ -1,7 +1,7 @@
 """When native code is worth its compilation: at once if the cache has it, else after some uses.
 
-For work that Python does as well: the first picture of a program comes sooner where nothing is in
-the object cache yet, and a program that ends after it never pays.
+For work that can be done without it, slower: the first picture of a program comes sooner where
+nothing is in the object cache yet, and a program that ends after it never pays.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ class Patience:
     """Counts the uses of one piece of native code. `known`: whether the object cache has it."""
 
     uses = 2
-    """So many times Python does the work before the code is compiled."""
+    """So many times the work is done without, before the code is compiled."""
 
     def __init__(self, known: Callable[[], bool]) -> None:
         self._known = known

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.memory import MEMORY_MASK, MEMORY_SIZE
@@ -14,7 +15,9 @@ from vc4lab.v3d.tile_lists.scan_context import FNV_PRIME, FNV_START
 if TYPE_CHECKING:
     from vc4lab.qpu.program.program import Program
     from vc4lab.qpu.program.uniform_stream import StreamLayout
-    from vc4lab.v3d.tmu.state import TextureDescriptor
+    from vc4lab.v3d.fragment.pipeline import Pipeline
+    from vc4lab.v3d.golden.draw import GoldenDraw
+    from vc4lab.v3d.state.tile_context import FragmentKey
 
 PROGRAMS, PIPELINES = 1024, 8192
 """Places in the tables; at most half of them are taken."""
@@ -69,6 +72,16 @@ class _Table:
         self.taken.clear()
 
 
+@dataclass(frozen=True)
+class MadePipeline:
+    """What a PipelineEntry was made from, and what has to live as long."""
+
+    key: FragmentKey
+    pipeline: Pipeline
+    golden: GoldenDraw | None
+    keep: Any
+
+
 class PipelineTable:
     """Fragment programs by address and pipelines by program, state and textures.
 
@@ -79,7 +92,7 @@ class PipelineTable:
         self._programs = _Table(ProgramEntry, PROGRAMS)
         self._pipelines = _Table(PipelineEntry, PIPELINES)
         self._keep: dict[int, Any] = {}
-        self.made: dict[int, Any] = {}
+        self.made: dict[int, MadePipeline] = {}
         self.stale = False
         """Everything is to be made anew, from the next frame on."""
 
@@ -106,12 +119,11 @@ class PipelineTable:
         shader: int,
         layout: StreamLayout,
         words: Sequence[int],
-        textures: Sequence[TextureDescriptor],
-        function: int,
-        made: Any,
-        quad: tuple[int, int],
-    ) -> None:
-        """Native code may draw with `function` from now on.
+    ) -> Any | None:
+        """A new entry that native code finds from now on, to be filled in.
+
+        None if native code has to ask each time: the entry is known but could not be used, or the
+        uniform stream is laid out another way each time, or there is no room.
 
         Parameters
         ----------
@@ -119,26 +131,21 @@ class PipelineTable:
             The fragment program, at a guest address.
         state, shader
             Render state and `PipelineEntry.shader`.
-        layout, words, textures
-            Where the texture parameters are, what they are in the order of `parameter_places`, the
-            descriptors made of them. A program whose layout is another each time is left to Python.
-        made
-            What `made` gives for this entry.
-        quad
-            `DrawParams.instructions` and `lookups`.
+        layout, words
+            Where the texture parameters are, and what they are in the order of `parameter_places`.
         """
         code = b"".join(word.to_bytes(8, "little") for word in program.words)
         if not address or (address & MEMORY_MASK) + len(code) > MEMORY_SIZE:
-            return
+            return None
         places = parameter_places(program, layout)
         if places is None or layout.absolute:
-            return
+            return None
         program_key = (address,)
         known = self._programs.known(program_key)
-        changed = known is not None and self._keep[ctypes.addressof(known)][0] != code
+        changed = known is not None and self._keep[known.address][0] != code
         self.stale |= changed or self._programs.full or self._pipelines.full
-        if self.stale or (known and self._keep[ctypes.addressof(known)][1] != layout):
-            return
+        if self.stale or (known and self._keep[known.address][1] != layout):
+            return None
         entry = known or self._programs.entry(program_key)
         if known is None:
             copy = ctypes.create_string_buffer(code, len(code))
@@ -149,21 +156,17 @@ class PipelineTable:
             entry.code, entry.places = ctypes.addressof(copy), ctypes.addressof(offsets)
             entry.word_count, entry.reads_uniforms = len(places), bool(program.uniform_sites)
             entry.pointers, entry.pointer_count = ctypes.addressof(pointers), len(layout.pointers)
-            self._keep[ctypes.addressof(entry)] = code, layout, copy, offsets, pointers
+            self._keep[entry.address] = code, layout, copy, offsets, pointers
         fields = (state.config, state.flat_flags, state.list_format, shader)
         key = (address, *fields, *words)
         if self._pipelines.known(key) is not None:
-            return
+            return None
         found = self._pipelines.entry(key)
         copied = (ctypes.c_uint32 * max(len(words), 1))(*words)
-        descriptors = (ctypes.c_uint64 * max(len(textures), 1))(*(t.address for t in textures))
-        found.program = ctypes.addressof(entry)
+        found.program, found.words = entry.address, ctypes.addressof(copied)
         found.config, found.flat_flags, found.list_format, found.shader = fields
-        found.words, found.textures = ctypes.addressof(copied), ctypes.addressof(descriptors)
-        found.texture_count, found.function = len(textures), function
-        found.instructions, found.lookups = quad
-        self._keep[ctypes.addressof(found)] = copied, descriptors, tuple(textures)
-        self.made[ctypes.addressof(found)] = made
+        self._keep[found.address] = copied
+        return found
 
 
 def parameter_places(program: Program, layout: StreamLayout) -> list[int] | None:

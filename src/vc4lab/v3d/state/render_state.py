@@ -80,8 +80,12 @@ def unlimited(start: Any, size: Any, other: Any, empty_windows: Any) -> Any:
     )
 
 
-def clip_box(state: Any, empty_windows: int) -> tuple[int, int, int, int]:
-    """Left, bottom, right and top of the pixels that a state's clip window leaves."""
+@staged
+def clip_box(state: Any, empty_windows: Any) -> tuple[Any, Any, Any, Any]:
+    """Left, bottom, right and top of the pixels that a state's clip window leaves.
+
+    Of numbers or staged values.
+    """
     width, height = state.clip_width, state.clip_height
     left, right = state.clip_left, state.clip_left + width
     bottom, top = state.clip_bottom, state.clip_bottom + height

@@ -82,11 +82,6 @@ def coordinate_rows(clip_header: bool, point_size: bool) -> int:
     return (CLIP_HEADER_WORDS if clip_header else 0) + PSE_WORDS + int(point_size)
 
 
-def setup_rows(varyings: int, point_size: bool) -> int:
-    """Rows the primitive setup wants: Ys:Xs, Zs, 1/Wc [, point size], varyings."""
-    return PSE_WORDS + int(point_size) + varyings
-
-
 def copy_nv_vertices(
     memory: GuestMemory,
     output: int,

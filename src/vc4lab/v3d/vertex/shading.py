@@ -1,8 +1,9 @@
 """Shades the vertices of a draw: coordinates for the binner, whole vertices for the renderer.
 
 GL mode runs the coordinate or vertex shader over the attribute arrays, NV mode copies vertices that
-the program shaded itself. Both leave batches of 16 in host memory. Source: hardware reference 3.7,
-3.8, 5.7.
+the program shaded itself. Both leave batches of 16 in host memory. Here is what native code
+(`shader_lookup.py`) cannot do by itself: new programs, textures, the interpreter. Source: hardware
+reference 3.7, 3.8, 5.7.
 """
 
 from __future__ import annotations
@@ -20,12 +21,7 @@ from vc4lab.v3d.tmu.late_textures import LateTextures
 from vc4lab.v3d.tmu.requests import MAX_REQUESTS
 from vc4lab.v3d.vertex.context import BATCH, COORDINATE_ROWS, ENDLESS, LEFT
 from vc4lab.v3d.vertex.indices import index_range
-from vc4lab.v3d.vertex.nv import (
-    CLIP_HEADER_WORDS,
-    coordinate_rows,
-    copy_nv_vertices,
-    setup_rows,
-)
+from vc4lab.v3d.vertex.nv import coordinate_rows, copy_nv_vertices
 from vc4lab.v3d.vertex.pipeline import (
     VertexContext,
     VertexKey,
@@ -39,7 +35,7 @@ if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory
     from vc4lab.options import GpuOptions
     from vc4lab.qpu.program.program import Program
-    from vc4lab.records.shader import GlShader, NvShaderRecord
+    from vc4lab.records.shader import GlShader
     from vc4lab.simd.team import Team
     from vc4lab.v3d.state.shader_state import ProgramCache, ShaderState
     from vc4lab.v3d.tile_lists.contents import DrawUse
@@ -110,16 +106,6 @@ class Arena:
 
 
 @dataclass(frozen=True)
-class ShadedVertices:
-    """Vertices ``first`` … ``first + count - 1``; vertex 0 would lie at ``address_of_zero``."""
-
-    address_of_zero: int
-    pitch: int
-    first: int
-    count: int
-
-
-@dataclass(frozen=True)
 class _Range:
     """The vertices wanted: ``used`` is the host address of a byte per vertex, 0 for all."""
 
@@ -181,21 +167,12 @@ class VertexStage:
         """Instructions of all batches shaded since the start; a loop counts once."""
         return self._instructions + self.shaders.instructions
 
-    def shade(self, use: DrawUse, shader: ShaderState) -> ShadedVertices:
-        """The vertices a draw uses, in the form of the primitive setup. Raises Unsupported."""
-        wanted = _Range(use.first, use.last, use.used)
-        if wanted.last < wanted.first:
-            return ShadedVertices(0, 0, 0, 0)
-        rows = setup_rows(shader.varyings, shader.point_size)
-        if shader.gl is not None:
-            output = self._gl(shader.gl, rows, wanted, vertex=True)
-        else:
-            assert shader.nv is not None
-            header = CLIP_HEADER_WORDS if shader.nv.clip_header else 0
-            output = self._nv(shader.nv, rows, header, wanted)
-        return ShadedVertices(
-            output, rows * 4 * BATCH, wanted.first, wanted.last - wanted.first + 1
-        )
+    def shade(self, shader: GlShader, rows: int, use: DrawUse, output: int) -> None:
+        """Shades the vertices of a draw that native code cannot shade by itself.
+
+        `rows`: words of a shaded vertex; `output`: host address of batch 0. Raises Unsupported.
+        """
+        self._gl(shader, rows, _Range(use.first, use.last, use.used), output, vertex=True)
 
     def _job(self, shader: GlShader, rows: int, vertex: bool) -> _Job:
         """The pipeline and context for a shader record; made anew only when something changed."""
@@ -264,14 +241,10 @@ class VertexStage:
             self.reporter.report("QPU-057", text, address=program.address)
             return vertex_pipeline(interpreted)
 
-    def _output(self, rows: int, wanted: _Range) -> int:
-        """Host address of batch 0; only the batches of the range exist."""
-        pitch = rows * 4 * BATCH
-        batches = (wanted.last >> 4) - (wanted.first >> 4) + 1
-        return self.arena.take(batches * pitch) - (wanted.first >> 4) * pitch
-
-    def _gl(self, shader: GlShader, rows: int, wanted: _Range, *, vertex: bool) -> int:
-        output = self._output(rows, wanted)
+    def _gl(
+        self, shader: GlShader, rows: int, wanted: _Range, output: int, *, vertex: bool
+    ) -> None:
+        """Shades vertices to `output`, the address of batch 0; only those of the range exist."""
         job, status = self._shade(shader, rows, wanted, output, vertex=vertex)
         while status == LEFT:
             target = job.context.left
@@ -280,7 +253,6 @@ class VertexStage:
                 raise Unsupported("QPU-042", text, address=job.code)
             job, status = self._shade(shader, rows, wanted, output, vertex=vertex)
         self.shaders.enter(job.pipeline, job.code, vertex=vertex)
-        return output
 
     def _shade(
         self, shader: GlShader, rows: int, wanted: _Range, output: int, *, vertex: bool
@@ -307,21 +279,6 @@ class VertexStage:
             raise endless(job.code, vertex)
         return job, status
 
-    def _nv(self, record: NvShaderRecord, rows: int, skip: int, wanted: _Range) -> int:
-        output = self._output(rows, wanted)
-        copy_nv_vertices(
-            self.memory,
-            output,
-            base=record.vertices,
-            stride=record.stride,
-            rows=rows,
-            first=wanted.first,
-            last=wanted.last,
-            used=wanted.used,
-            skip_words=skip,
-        )
-        return output
-
 
 def endless(code: int, vertex: bool) -> Unsupported:
     """The verdict on a shader that ran over its budget."""
@@ -345,12 +302,23 @@ class CoordinateStage(VertexStage):
         if shader.gl is not None:
             clip_words = True
             rows = COORDINATE_ROWS + size
-            output = self._gl(shader.gl, rows, wanted, vertex=False)
+            output = self._output(rows, wanted)
+            self._gl(shader.gl, rows, wanted, output, vertex=False)
         else:
             assert shader.nv is not None
             clip_words = bool(shader.nv.clip_header)
             rows = coordinate_rows(clip_words, shader.point_size)
-            output = self._nv(shader.nv, rows, 0, wanted)
+            output = self._output(rows, wanted)
+            copy_nv_vertices(
+                self.memory,
+                output,
+                base=shader.nv.vertices,
+                stride=shader.nv.stride,
+                rows=rows,
+                first=wanted.first,
+                last=wanted.last,
+                used=wanted.used,
+            )
         return Coordinates(
             output,
             rows * 4 * BATCH,
@@ -360,6 +328,12 @@ class CoordinateStage(VertexStage):
             shader.point_size,
             keep=wanted,
         )
+
+    def _output(self, rows: int, wanted: _Range) -> int:
+        """Host address of batch 0; only the batches of the range exist."""
+        pitch = rows * 4 * BATCH
+        batches = (wanted.last >> 4) - (wanted.first >> 4) + 1
+        return self.arena.take(batches * pitch) - (wanted.first >> 4) * pitch
 
     def _wanted(self, source: IndexSource) -> _Range:
         length = min(source.length, MAX_LENGTH)
