@@ -12,14 +12,15 @@ import vc4lab
 
 SOURCES = Path(vc4lab.__file__).parent
 FLOORS = (
-    {"bits", "diagnostics", "files", "images", "listeners", "memory", "options", "ranges", "simd"},
+    {"bits", "diagnostics", "files", "images", "listeners", "memory", "options", "ranges"}
+    | {"registers", "simd"},
     {"qpu", "records"},
     {"v3d"},
     {"drm", "soc"},
     {"cli", "examples", "pytest_plugin", "viewer"},
 )
 BLOCKS = (
-    {"registers", "register_unknowns", "unknowns", "events", "memory_uses", "job_time", "progress"}
+    {"register_unknowns", "unknowns", "events", "memory_uses", "job_time", "progress"}
     | {"counters", "shader_interrupts"},
     {"tmu", "vpm"},
     {"state"},
@@ -30,7 +31,8 @@ BLOCKS = (
     {"tiles"},
     {"draws"},
     {"cle"},
-    {"core", "list_registers", "program_registers", "status_registers", "register_owner", "waits"},
+    {"core", "list_registers", "program_registers", "status_registers", "register_owner", "waits"}
+    | {"registers"},
 )
 """The blocks of v3d/, and the modules beside them, from the lowest on: as its README draws them."""
 LEVELS = {name: level for level, names in enumerate(FLOORS) for name in names}

@@ -37,75 +37,75 @@ def test_table_is_complete() -> None:
 
 
 def test_counts_only_while_enabled(counters: PerformanceCounters, events: Counter[str]) -> None:
-    counters.write("PCTRS2", 11)
+    counters.on_write_PCTRS(2, 11)
     events["clipped"] += 5
-    counters.write("PCTRE", ENABLE | 1 << 2)
-    assert counters.read("PCTR2") == 0
+    counters.on_write_PCTRE(ENABLE | 1 << 2)
+    assert counters.on_read_PCTR(2) == 0
     events["clipped"] += 3
-    assert counters.read("PCTR2") == 3
-    counters.write("PCTRE", 0)
+    assert counters.on_read_PCTR(2) == 3
+    counters.on_write_PCTRE(0)
     events["clipped"] += 100
-    assert counters.read("PCTR2") == 3
-    counters.write("PCTRE", ENABLE | 1 << 2)
+    assert counters.on_read_PCTR(2) == 3
+    counters.on_write_PCTRE(ENABLE | 1 << 2)
     events["clipped"] += 1
-    assert counters.read("PCTR2") == 4
-    counters.write("PCTRC", 1 << 1)
-    assert counters.read("PCTR2") == 4
-    counters.write("PCTRC", 1 << 2)
+    assert counters.on_read_PCTR(2) == 4
+    counters.on_write_PCTRC(1 << 1)
+    assert counters.on_read_PCTR(2) == 4
+    counters.on_write_PCTRC(1 << 2)
     events["clipped"] += 1
-    assert counters.read("PCTR2") == 1
-    counters.write("PCTR2", 0xFFFFFFFF)
+    assert counters.on_read_PCTR(2) == 1
+    counters.on_write_PCTR(2, 0xFFFFFFFF)
     events["clipped"] += 2
-    assert counters.read("PCTR2") == 1, "32 bits wrap"
+    assert counters.on_read_PCTR(2) == 1, "32 bits wrap"
 
 
 def test_source_changes_keep_the_count(counters: PerformanceCounters, events: Counter[str]) -> None:
-    counters.write("PCTRS0", 11)
-    counters.write("PCTRE", ENABLE | 1)
+    counters.on_write_PCTRS(0, 11)
+    counters.on_write_PCTRE(ENABLE | 1)
     events["clipped"] += 2
-    counters.write("PCTRS0", 0xE0 | 10)
-    assert counters.read("PCTRS0") == 10
+    counters.on_write_PCTRS(0, 0xE0 | 10)
+    assert counters.on_read_PCTRS(0) == 10
     events["rejected"] += 3
     events["outside"] += 1
     events["clipped"] += 50
-    assert counters.read("PCTR0") == 6
+    assert counters.on_read_PCTR(0) == 6
     assert counters.selected == {10}
 
 
 def test_bit_31_is_missing(counters: PerformanceCounters, events: Counter[str]) -> None:
-    counters.write("PCTRE", 0xFFFF)
+    counters.on_write_PCTRE(0xFFFF)
     events["rejected"] += 1
-    assert counters.read("PCTR0") == 0
-    assert counters.read("PCTRE") == 0xFFFF
+    assert counters.on_read_PCTR(0) == 0
+    assert counters.on_read_PCTRE() == 0xFFFF
     assert "bit 31" in counters.reporter.items[0].message
 
 
 def test_what_is_not_modelled_is_said_once(counters: PerformanceCounters) -> None:
-    counters.write("PCTRS0", 3)
-    counters.write("PCTRS1", 17)
-    counters.write("PCTRS2", 31)
+    counters.on_write_PCTRS(0, 3)
+    counters.on_write_PCTRS(1, 17)
+    counters.on_write_PCTRS(2, 31)
     for _ in range(3):
-        counters.write("PCTRE", ENABLE | 7)
+        counters.on_write_PCTRE(ENABLE | 7)
     messages = [item.message for item in counters.reporter.items]
     assert len(messages) == 2
     assert "stalled on TMUs" in messages[0]
     assert "no such source" in messages[1]
-    counters.write("PCTRS1", 12)
-    counters.write("PCTRS1", 28)
+    counters.on_write_PCTRS(1, 12)
+    counters.on_write_PCTRS(1, 28)
     assert len(counters.reporter.items) == 3
 
 
 def test_details_are_counted_only_when_selected(counters: PerformanceCounters) -> None:
     assert not counters.detailed
-    counters.write("PCTRS4", 6)
+    counters.on_write_PCTRS(4, 6)
     assert not counters.detailed
-    counters.write("PCTRE", ENABLE | 1 << 4)
+    counters.on_write_PCTRE(ENABLE | 1 << 4)
     assert counters.detailed
-    counters.write("PCTRS4", 3)
+    counters.on_write_PCTRS(4, 3)
     assert not counters.detailed, "valid quads are always counted"
     counters.sources[4] = 6  # as a saved state puts it there
     assert counters.detailed
-    counters.write("PCTRE", 0)
+    counters.on_write_PCTRE(0)
     counters.everything = True
     assert counters.detailed
 

@@ -10,7 +10,7 @@ from tests.v3d.test_frames import ARRAY, CORNERS, RED, Frame, solid, triangle
 
 from vc4lab.records.control import build
 from vc4lab.v3d.core import FLDONE, FRDONE, OUTOMEM, SPILLUSE, V3D
-from vc4lab.v3d.registers import BY_NAME, Errors, PipelineStatus
+from vc4lab.v3d.registers import BY_NAME, BY_OFFSET, Errors, PipelineStatus
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
 
 INTERRUPTING = """
@@ -42,6 +42,15 @@ def write(v3d: V3D, name: str, value: int) -> None:
 
 def scene(frame: Frame) -> bytes:
     return viewport(frame.job) + frame.nv_shader(solid(RED), triangle(*CORNERS), 0) + ARRAY
+
+
+def test_the_index_has_the_registers_that_the_v3d_has() -> None:
+    v3d = Frame().v3d
+    assert set(v3d._readers) | set(v3d._writers) == set(BY_OFFSET)
+    assert set(v3d.values) == set(BY_NAME)
+    only_written = {BY_OFFSET[offset].name for offset in set(v3d._writers) - set(v3d._readers)}
+    assert only_written == {"SLCACTL", "SRQPC", "PCTRC"}
+    assert {v3d.read(BY_NAME[name].offset) for name in only_written} == {0}
 
 
 def test_enabling_and_disabling() -> None:

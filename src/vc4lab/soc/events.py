@@ -2,7 +2,9 @@
 
 `Machine.listeners` has an attribute for each kind, with any number of listeners
 (`vc4lab.listeners`). They are called in the thread that runs the machine, between two slices of the
-CPU; when one raises, `Machine.run` raises after all have heard.
+CPU; when one raises, `Machine.run` raises after all have heard. What comes inside of a slice is
+heard where it happens: `Bus.watch`, `Mailbox.message`, `InterruptController.line_change`,
+`Cpu.exception_taken`, `HypCore.left`.
 """
 
 from __future__ import annotations

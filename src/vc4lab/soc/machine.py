@@ -14,7 +14,7 @@ from vc4lab.listeners import OneListener
 from vc4lab.memory import GuestMemory
 from vc4lab.options import GpuOptions
 from vc4lab.ranges import FRAMES, SECONDS
-from vc4lab.soc.address.block import Poll
+from vc4lab.registers import Poll
 from vc4lab.soc.board import find_board
 from vc4lab.soc.boot.boot_extras import BootExtras
 from vc4lab.soc.boot.firmware import open_slot, plan_boot

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from vc4lab.soc.address.block import Poll
+from vc4lab.registers import Poll
 from vc4lab.soc.clock import NANOSECONDS
 from vc4lab.soc.devices.interrupts import MINI_UART, SMI, UART0, V3D
 from vc4lab.soc.devices.local_block import GPU_BIT
@@ -141,7 +141,7 @@ class Watchdog:
         elif asleep := machine.processors.asleep:
             parts.append(f"the CPU at {machine.places(machine.cpu.pc)} sleeps ({asleep})")
             if machine.interrupts.enabled >> V3D & 1 and machine.v3d_bridge.powered:
-                status = machine.v3d_bridge.read_other(V3D_INTCTL)
+                status = machine.bus.peek(V3DBridge.OFFSET + V3D_INTCTL)
                 parts.append(machine.v3d_bridge.explain(V3D_INTCTL, status) or "")
         if not parts:
             return None

@@ -1,16 +1,13 @@
 """The V3D as its bus sees it: registers with behaviour, the two list threads, the interrupt line.
 
-A register's behaviour is a method named after it (``_on_write_INTCTL``, ``_on_read_PCS``), in
-`status_registers.py`, `list_registers.py` or `program_registers.py`; registers without one just
-hold their value. Lists run to their end, their halt or their stall inside the write that starts
-them. Source: hardware reference 2.
+Its registers are declared, with what they do, in `status_registers.py`, `list_registers.py`,
+`program_registers.py` and `counters.py`. Lists run to their end, their halt or their stall inside
+the write that starts them. Source: hardware reference 2.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from vc4lab.diagnostics import Reporter
 from vc4lab.listeners import OneListener
@@ -29,14 +26,14 @@ from vc4lab.v3d.list_registers import ListRegisters
 from vc4lab.v3d.memory_uses import Use
 from vc4lab.v3d.program_registers import ProgramRegisters
 from vc4lab.v3d.progress import ENDS, FLUSH, FRAME, INTERRUPT, PROGRAM, Progress
-from vc4lab.v3d.registers import INERT, REGISTERS, Access, Interrupts, Register
 from vc4lab.v3d.shader_interrupts import ShaderInterrupts
-from vc4lab.v3d.status_registers import StatusRegisters
+from vc4lab.v3d.status_registers import DebugRegisters, Interrupts, StatusRegisters
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
 from vc4lab.v3d.user_programs.scheduler import UserPrograms
 
 if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory
+    from vc4lab.registers import Block, ReadHandler, WriteHandler
     from vc4lab.v3d.job_time import JobCounts
 
 FRDONE, FLDONE = Interrupts.FRDONE.mask, Interrupts.FLDONE.mask
@@ -48,7 +45,6 @@ LONGEST_LIST = 1 << 26
 """An end address further away is meant as "never": the list ends otherwise."""
 _SHADERS_QPU = 1 << 0
 """Vertex, coordinate and fragment shaders run on QPU 0, as far as they can see."""
-_START_REGISTERS = frozenset({"SRQPC", "SRQUA", "SRQUL"})
 
 
 class V3D:
@@ -97,10 +93,9 @@ class V3D:
         self.unknowns = unknowns
         self.engine = options.engine
         self.listeners = V3DListeners()
-        self.counters = PerformanceCounters(self.reporter, self.events)
-        for name in self.counters.names:
-            setattr(self, f"_on_read_{name}", partial(self.counters.read, name))
-            setattr(self, f"_on_write_{name}", partial(self.counters.write, name))
+        self.values: dict[str, int] = {}
+        """What the registers hold, by name."""
+        self.counters = PerformanceCounters(self.reporter, self.events, self.values)
         self.threads = (ListThread(0), ListThread(1))
         depth = int(unknowns["sublist_depth"])
         self.executor = ControlListExecutor(memory, self.reporter, self.threads, depth)
@@ -142,16 +137,19 @@ class V3D:
         self._unfinished = [False, False]
         self.undrawn = 0
         """Frames that were stored without any of their draws, because all of them were refused."""
-        self.values: dict[str, int] = {register.name: register.reset for register in REGISTERS}
         self._line = False
+        self._readers: dict[int, ReadHandler] = {}
+        self._writers: dict[int, tuple[WriteHandler, bool]] = {}
+        """What a write does, and whether it is part of a request for a user program."""
         status = StatusRegisters(self.values, unknowns, self.binning, self.listeners)
-        self._blocks = (self, status, ListRegisters(self), ProgramRegisters(self))
-        self._readers = {
-            r.offset: self._reader(r) for r in REGISTERS if r.access is not Access.WRITE
-        }
-        self._writers = {
-            r.offset: self._writer(r) for r in REGISTERS if r.access is not Access.READ
-        }
+        debug = DebugRegisters(self.values, unknowns)
+        for block in (status, ListRegisters(self), ProgramRegisters(self), self.counters, debug):
+            self._attach(block)
+
+    def _attach(self, block: Block) -> None:
+        self._readers.update(block.read_handlers())
+        for offset, write in block.write_handlers().items():
+            self._writers[offset] = write, offset in ProgramRegisters.REQUESTS
 
     # -- time --------------------------------------------------------------------------------
 
@@ -226,8 +224,8 @@ class V3D:
         found = self._writers.get(offset & ~3)
         if found is None:
             return
-        handler, starts = found
-        if self.programs.used and not starts:
+        handler, requests = found
+        if self.programs.used and not requests:
             self._settle()
         handler(value & _WORD)
         values = self.values
@@ -235,21 +233,6 @@ class V3D:
             self._update_line()
         if self.listeners.failures:
             self.listeners.raise_failure()
-
-    def _behaviour(self, name: str) -> Any:
-        """The method of this name, if a block has one."""
-        found = (getattr(block, name, None) for block in self._blocks)
-        return next((method for method in found if method is not None), None)
-
-    def _reader(self, register: Register) -> Callable[[], int]:
-        handler = self._behaviour(f"_on_read_{register.name}")
-        return handler or partial(self.values.__getitem__, register.name)
-
-    def _writer(self, register: Register) -> tuple[Callable[[int], None], bool]:
-        """What a write does, and whether it starts user programs."""
-        handler = self._behaviour(f"_on_write_{register.name}")
-        starts = register.name in _START_REGISTERS
-        return handler or partial(self._hold, register), starts
 
     def settle(self) -> None:
         """Run the user programs that were queued. Called now and then while the machine runs,
@@ -274,14 +257,6 @@ class V3D:
             self._progress.interrupt(moment, qpus)
         elif qpus:
             self._show(INTERRUPT, qpus)
-
-    def _hold(self, register: Register, value: int) -> None:
-        if register.name in INERT and self.unknowns["undocumented_registers"] == "zero":
-            return
-        if register.access is Access.CLEAR:
-            self.values[register.name] &= ~value & _WORD
-        else:
-            self.values[register.name] = value
 
     # -- interrupts --------------------------------------------------------------------------
 

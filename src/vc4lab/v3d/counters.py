@@ -11,10 +11,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from vc4lab.registers import Block, Register
+
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
 
-REGISTERS = 16
+COUNTERS = 16
 GLOBAL_ENABLE = 1 << 31
 SOURCE_MASK = 0x1F
 _WORD = 0xFFFFFFFF
@@ -115,30 +117,30 @@ def table(values: Mapping[int, int]) -> list[str]:
     return lines
 
 
-class PerformanceCounters:
+class PerformanceCounters(Block):
     """PCTRC, PCTRE, PCTRn and PCTRSn.
 
     A counter runs while its bit of PCTRE and bit 31 are set; it then follows the total of its
     source. Nothing runs between two accesses: totals are looked at when something is read.
     """
 
-    names = (
-        "PCTRC",
-        "PCTRE",
-        *(f"PCTR{number}" for number in range(REGISTERS)),
-        *(f"PCTRS{number}" for number in range(REGISTERS)),
-    )
-    """The registers whose behaviour is here."""
+    PCTRC = Register(0x670, access="w", doc="performance counter clear")
+    PCTRE = Register(0x674, doc="performance counter enable")
+    PCTR = Register(0x680, count=COUNTERS, stride=8, names="PCTR{}", doc="count")
+    PCTRS = Register(0x684, count=COUNTERS, stride=8, names="PCTRS{}", doc="source of a count")
 
-    def __init__(self, reporter: Reporter, totals: Totals) -> None:
+    def __init__(
+        self, reporter: Reporter, totals: Totals, values: dict[str, int] | None = None
+    ) -> None:
+        super().__init__(values)
         self.reporter = reporter
         self.totals = totals
         self.enable = 0
         self.everything = False
         """Count all sources, whatever the registers say (for listings)."""
-        self.sources = [0] * REGISTERS
-        self._values = [0] * REGISTERS
-        self._bases = [0] * REGISTERS
+        self.sources = [0] * COUNTERS
+        self._values = [0] * COUNTERS
+        self._bases = [0] * COUNTERS
 
     @property
     def detailed(self) -> bool:
@@ -148,40 +150,40 @@ class PerformanceCounters:
     @property
     def selected(self) -> frozenset[int]:
         """Sources that count now."""
-        return frozenset(self.sources[n] for n in range(REGISTERS) if self._running(n))
+        return frozenset(self.sources[n] for n in range(COUNTERS) if self._running(n))
 
-    def read(self, name: str) -> int:
-        """The value of a register by its name."""
-        if name == "PCTRE":
-            return self.enable
-        number = _number(name)
-        if name.startswith("PCTRS"):
-            return self.sources[number]
+    def on_write_PCTRC(self, value: int) -> None:
+        for number in range(COUNTERS):
+            if value >> number & 1:
+                self._set(number, 0)
+
+    def on_read_PCTRE(self) -> int:
+        return self.enable
+
+    def on_write_PCTRE(self, value: int) -> None:
+        held = [self.on_read_PCTR(number) for number in range(COUNTERS)]
+        self.enable = value & (GLOBAL_ENABLE | 0xFFFF)
+        for number, count in enumerate(held):
+            self._set(number, count)
+        self._explain(range(COUNTERS))
+
+    def on_read_PCTR(self, number: int) -> int:
         value = self._values[number]
         if self._running(number):
             value += self._total(number) - self._bases[number]
         return value & _WORD
 
-    def write(self, name: str, value: int) -> None:
-        """A write to a register by its name."""
-        if name == "PCTRC":
-            for number in range(REGISTERS):
-                if value >> number & 1:
-                    self._set(number, 0)
-        elif name == "PCTRE":
-            held = [self.read(f"PCTR{number}") for number in range(REGISTERS)]
-            self.enable = value & (GLOBAL_ENABLE | 0xFFFF)
-            for number, count in enumerate(held):
-                self._set(number, count)
-            self._explain(range(REGISTERS))
-        elif name.startswith("PCTRS"):
-            number = _number(name)
-            count = self.read(f"PCTR{number}")
-            self.sources[number] = value & SOURCE_MASK
-            self._set(number, count)
-            self._explain([number])
-        else:
-            self._set(_number(name), value)
+    def on_write_PCTR(self, number: int, value: int) -> None:
+        self._set(number, value)
+
+    def on_read_PCTRS(self, number: int) -> int:
+        return self.sources[number]
+
+    def on_write_PCTRS(self, number: int, value: int) -> None:
+        count = self.on_read_PCTR(number)
+        self.sources[number] = value & SOURCE_MASK
+        self._set(number, count)
+        self._explain([number])
 
     def _running(self, number: int) -> bool:
         return bool(self.enable & GLOBAL_ENABLE and self.enable >> number & 1)
@@ -215,7 +217,3 @@ class PerformanceCounters:
                     f"source {source} ({entry.unit}: {entry.text}) is not modelled, PCTR{number}"
                     f" stands still: {entry.note or 'not counted yet'}",
                 )
-
-
-def _number(name: str) -> int:
-    return int(name.removeprefix("PCTR").removeprefix("S"))

@@ -13,6 +13,7 @@ from typing import NamedTuple
 CLOCKS_PER_INSTRUCTION = 4
 """A vector of 16 lanes goes through the four lanes of a QPU in four clocks."""
 QPUS = 12
+"""Of the chip."""
 QUADS_PER_VECTOR = 4
 
 JOB_CLOCKS = 300

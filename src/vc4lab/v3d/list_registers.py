@@ -1,76 +1,114 @@
 """The registers of the list threads (CTn…), of the pipelines' state and of the binner's memory.
 
-As in `core.py`, the behaviour of a register is a method named after it. Source: hardware reference
-2.5, 2.6.
+Source: hardware reference 2.5, 2.6.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING
 
+from vc4lab.bits import Bits, Layout
+from vc4lab.registers import Block, Register
+from vc4lab.v3d.cle.thread import ThreadControl
 from vc4lab.v3d.memory_uses import Use
-from vc4lab.v3d.registers import BinnerDebug, PipelineStatus, ThreadControl
 
 if TYPE_CHECKING:
     from vc4lab.v3d.register_owner import RegisterOwner
 
 
-class ListRegisters:
-    """What these registers of a V3D do."""
+class ListCounters(Layout):
+    """CTnLC: what a list thread has counted."""
+
+    CTLLCM = Bits(31, 16, doc="Flush records executed")
+    CTLSLCS = Bits(15, 0, doc="Return records executed")
+
+
+class PipelineStatus(Layout):
+    """PCS: the pipelines at a glance."""
+
+    BMOOM = Bits(8, 8, doc="binner out of memory")
+    RMBUSY = Bits(3, 3, doc="rendering operation in progress")
+    RMACTIVE = Bits(2, 2, doc="rendering pipeline not empty")
+    BMBUSY = Bits(1, 1, doc="binning operation in progress")
+    BMACTIVE = Bits(0, 0, doc="binning pipeline not empty")
+
+
+class BinnerDebug(Layout):
+    """BXCF: switches of the binner."""
+
+    CLIPDISA = Bits(1, 1, doc="clipping disabled")
+    FWDDISA = Bits(0, 0, doc="state cache forwarding disabled")
+
+
+class ListRegisters(Block):
+    """Of a row of two, the first register is that of the binning thread."""
+
+    CTCS = Register(0x100, count=2, names="CT{}CS", fields=ThreadControl, doc="control and status")
+    CTEA = Register(0x108, count=2, names="CT{}EA", doc="end address")
+    CTCA = Register(0x110, count=2, names="CT{}CA", doc="current address")
+    CTRA = Register(0x118, count=2, names="CT0{}RA0", access="r", doc="return address")
+    CTLC = Register(0x120, count=2, names="CT{}LC", fields=ListCounters, doc="list counters")
+    CT0PC = Register(0x128, access="r", doc="binning primitives remaining")
+    CT1PC = Register(0x12C, access="r", doc="rendering primitives remaining")
+    PCS = Register(0x130, access="r", fields=PipelineStatus, doc="pipeline status")
+    BPCA = Register(0x300, access="r", doc="binning pool current address")
+    BPCS = Register(0x304, access="r", doc="binning pool bytes left")
+    BPOA = Register(0x308, doc="overspill block address")
+    BPOS = Register(0x30C, doc="overspill block size")
+    BXCF = Register(0x310, fields=BinnerDebug, doc="binner debug")
 
     def __init__(self, v3d: RegisterOwner) -> None:
+        super().__init__(v3d.values)
         self._v3d = v3d
-        self._values = v3d.values
         self._binning = v3d.binning
         self._threads = v3d.threads
-        for number in (0, 1):
-            self._install(number)
 
     # -- list threads ------------------------------------------------------------------------
 
-    def _install(self, number: int) -> None:
-        """The behaviour of thread `number`'s registers (its number is in their names)."""
-        thread, v3d = self._threads[number], self._v3d
-
-        def starts(write: Callable[[int], bool]) -> Callable[[int], None]:
-            return lambda value: v3d.start(number) if write(value) else None
-
-        def current() -> int:
-            return thread.first if v3d.seems_busy(number) else thread.current
-
-        registers: dict[str, tuple[Callable[[], int], Callable[[int], None] | None]] = {
-            f"CT{number}CS": (
-                partial(self._status, number),
-                starts(partial(self._write_control, number)),
-            ),
-            f"CT{number}CA": (current, thread.set_current),
-            f"CT{number}EA": (lambda: thread.end, starts(thread.set_end)),
-            f"CT0{number}RA0": (lambda: thread.stack[-1] if thread.stack else 0, None),
-            f"CT{number}LC": (thread.list_counters, thread.clear_counters),
-        }
-        for name, (read, write) in registers.items():
-            setattr(self, f"_on_read_{name}", read)
-            if write is not None:
-                setattr(self, f"_on_write_{name}", write)
-
-    def _write_control(self, number: int, value: int) -> bool:
-        """CTnCS as written; whether the thread starts."""
-        if ThreadControl(value).CTRSTA and self._v3d.progress is not None:
-            self._v3d.progress.finish(number)
-        if ThreadControl(value).CTRSTA and self._v3d.unknowns["state_after_reset"] == "reset":
-            v3d = self._v3d
-            (v3d.frames if number else v3d.binning.binner).forget_state()
-        return self._threads[number].write_control(value)
-
-    def _status(self, number: int) -> int:
+    def on_read_CTCS(self, number: int) -> int:
         if self._v3d.seems_busy(number):
             return ThreadControl.make(CTRUN=1, CTMODE=0).value
         shown = number if self._v3d.unknowns["ctsema"] == "sent" else 1 - number
         return self._threads[number].status(self._threads[shown].increments)
 
-    def _on_read_PCS(self) -> int:
+    def on_write_CTCS(self, number: int, value: int) -> None:
+        v3d = self._v3d
+        if ThreadControl(value).CTRSTA:
+            if v3d.progress is not None:
+                v3d.progress.finish(number)
+            if v3d.unknowns["state_after_reset"] == "reset":
+                (v3d.frames if number else v3d.binning.binner).forget_state()
+        if self._threads[number].write_control(value):
+            v3d.start(number)
+
+    def on_read_CTEA(self, number: int) -> int:
+        return self._threads[number].end
+
+    def on_write_CTEA(self, number: int, value: int) -> None:
+        if self._threads[number].set_end(value):
+            self._v3d.start(number)
+
+    def on_read_CTCA(self, number: int) -> int:
+        thread = self._threads[number]
+        return thread.first if self._v3d.seems_busy(number) else thread.current
+
+    def on_write_CTCA(self, number: int, value: int) -> None:
+        self._threads[number].set_current(value)
+
+    def on_read_CTRA(self, number: int) -> int:
+        stack = self._threads[number].stack
+        return stack[-1] if stack else 0
+
+    def on_read_CTLC(self, number: int) -> int:
+        return self._threads[number].list_counters()
+
+    def on_write_CTLC(self, number: int, value: int) -> None:
+        self._threads[number].clear_counters(value)
+
+    def on_read_CT0PC(self) -> int:
+        return self._binning.remaining
+
+    def on_read_PCS(self) -> int:
         binning, rendering = (t.running or self._v3d.seems_busy(t.number) for t in self._threads)
         return PipelineStatus.make(
             BMOOM=self._binning.out_of_memory,
@@ -81,31 +119,25 @@ class ListRegisters:
 
     # -- binner memory -----------------------------------------------------------------------
 
-    def _on_read_BPCA(self) -> int:
+    def on_read_BPCA(self) -> int:
         return self._binning.binner.pool_address
 
-    def _on_read_BPCS(self) -> int:
+    def on_read_BPCS(self) -> int:
         return self._binning.binner.pool_bytes
 
-    def _on_write_BPOS(self, value: int) -> None:
-        self._values["BPOS"] = value
+    def on_read_BPOS(self) -> int:
+        return self._binning.overspill_size
+
+    def on_write_BPOS(self, value: int) -> None:
+        self.values["BPOS"] = value
         if value:
-            self._v3d.lint.addresses.uses(Use.OVERSPILL, self._values["BPOA"], 4)
+            self._v3d.lint.addresses.uses(Use.OVERSPILL, self.values["BPOA"], 4)
             if self._v3d.progress is not None:
                 self._v3d.progress.begin(0)
-        self._binning.supply(self._values["BPOA"], value)
+        self._binning.supply(self.values["BPOA"], value)
         if self._threads[0].running:
             self._v3d.run()
 
-    def _on_write_BXCF(self, value: int) -> None:
-        self._values["BXCF"] = value
+    def on_write_BXCF(self, value: int) -> None:
+        self.values["BXCF"] = value
         self._binning.clipping_disabled = bool(BinnerDebug(value).CLIPDISA)
-
-    def _on_read_CT0PC(self) -> int:
-        return self._binning.remaining
-
-    def _on_write_BPOA(self, value: int) -> None:
-        self._values["BPOA"] = value
-
-    def _on_read_BPOS(self) -> int:
-        return self._binning.overspill_size

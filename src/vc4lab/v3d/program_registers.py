@@ -1,16 +1,17 @@
 """The registers of user programs: queue, reservations, VPM memory, and the errors of all blocks.
 
-As in `core.py`, the behaviour of a register is a method named after it. Source: hardware reference
-2.7-2.10.
+Source: hardware reference 2.7-2.10.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from vc4lab.registers import Block, Register
 from vc4lab.v3d.events import ProgramStarted
 from vc4lab.v3d.memory_uses import Use
-from vc4lab.v3d.registers import Errors
+from vc4lab.v3d.user_programs.scheduler import RequestQueue
+from vc4lab.v3d.vpm.errors import Errors
 
 if TYPE_CHECKING:
     from vc4lab.qpu.program.program import Program
@@ -18,12 +19,25 @@ if TYPE_CHECKING:
     from vc4lab.v3d.user_programs.qpu import Request
 
 
-class ProgramRegisters:
-    """What these registers of a V3D do."""
+class ProgramRegisters(Block):
+    """User programs, the VPM's shares, and ERRSTAT."""
+
+    SQRSV = Register(0x410, count=2, names="SQRSV{}", doc="reserve QPUs 0-7, 8-15")
+    SQCNTL = Register(0x418, doc="QPU scheduler control")
+    SQCSTAT = Register(0x41C, access="r", doc="undocumented scheduler state")
+    SRQPC = Register(0x430, access="w", doc="user program request: code address")
+    SRQUA = Register(0x434, doc="user program request: uniforms address")
+    SRQUL = Register(0x438, doc="user program request: uniforms length")
+    SRQCS = Register(0x43C, fields=RequestQueue, doc="user program queue")
+    VPACNTL = Register(0x500, doc="VPM allocator control")
+    VPMBASE = Register(0x504, doc="VPM rows reserved for user programs")
+    ERRSTAT = Register(0xF20, access="r", fields=Errors, doc="errors")
+    REQUESTS = frozenset((SRQPC.offset, SRQUA.offset, SRQUL.offset))
+    """A write to these lets programs that wait in the queue wait on, for those to come."""
 
     def __init__(self, v3d: RegisterOwner) -> None:
+        super().__init__(v3d.values)
         self._v3d = v3d
-        self._values = v3d.values
         self._programs = v3d.programs
         v3d.programs.on_start = self._started
 
@@ -43,21 +57,21 @@ class ProgramRegisters:
     def _lists_run(self) -> bool:
         return any(thread.running for thread in self._v3d.threads)
 
-    def _on_write_SRQPC(self, value: int) -> None:
-        self._programs.request(value, self._values["SRQUA"], self._values["SRQUL"])
+    def on_write_SRQPC(self, value: int) -> None:
+        self._programs.request(value, self.values["SRQUA"], self.values["SRQUL"])
 
-    def _on_read_SRQCS(self) -> int:
+    def on_read_SRQCS(self) -> int:
         self._programs.look()
         return self._programs.status()
 
-    def _on_write_SRQCS(self, value: int) -> None:
+    def on_write_SRQCS(self, value: int) -> None:
         self._programs.control(value)
 
-    def _on_read_ERRSTAT(self) -> int:
+    def on_read_ERRSTAT(self) -> int:
         v3d = self._v3d
         idle = not self._lists_run and not self._programs.busy
         return (
-            self._values["ERRSTAT"]
+            self.values["ERRSTAT"]
             | self._programs.errors
             | v3d.binning.coordinates.errors
             | v3d.frames.preparer.vertices.errors
@@ -68,16 +82,12 @@ class ProgramRegisters:
             ).value
         )
 
-    def _on_write_SQRSV0(self, value: int) -> None:
-        self._values["SQRSV0"] = value
-        self._programs.reserve(0, value)
+    def on_write_SQRSV(self, half: int, value: int) -> None:
+        self.values[f"SQRSV{half}"] = value
+        self._programs.reserve(8 * half, value)
 
-    def _on_write_SQRSV1(self, value: int) -> None:
-        self._values["SQRSV1"] = value
-        self._programs.reserve(8, value)
-
-    def _on_write_VPMBASE(self, value: int) -> None:
+    def on_write_VPMBASE(self, value: int) -> None:
         if self._programs.busy or self._lists_run:
-            self._values["ERRSTAT"] |= Errors.VPAEABB.mask
-        self._values["VPMBASE"] = value & 0x1F
+            self.values["ERRSTAT"] |= Errors.VPAEABB.mask
+        self.values["VPMBASE"] = value & 0x1F
         self._programs.reserved_rows = 4 * (value & 0x1F)

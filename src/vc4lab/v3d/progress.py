@@ -14,8 +14,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Protocol
 
-from vc4lab.v3d.job_time import JobCounts, dma_clocks, job_clocks
-from vc4lab.v3d.registers import QPUS
+from vc4lab.v3d.job_time import QPUS, JobCounts, dma_clocks, job_clocks
 
 FLUSH, FRAME, BINNING_END, RENDERING_END, PROGRAM, INTERRUPT = range(6)
 """What becomes visible; `INTERRUPT` has the QPUs' bits as detail."""

@@ -7,7 +7,8 @@ import struct
 import pytest
 
 from vc4lab.diagnostics import Reporter
-from vc4lab.soc.address.block import Block, Poll, Register
+from vc4lab.registers import Poll, Register
+from vc4lab.soc.address.block import Block
 from vc4lab.soc.address.bus import Bus, answer_slot
 from vc4lab.soc.clock import Clock
 from vc4lab.soc.debug.trace import Tracer, parse_categories

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from vc4lab.soc.address.block import Block, Register
-from vc4lab.soc.debug.trace_text import describe_fields
+from vc4lab.registers import Register
+from vc4lab.soc.address.block import Block
 from vc4lab.soc.devices.gpio import Gpio
 from vc4lab.soc.devices.mini_uart import Auxiliary
 
@@ -13,9 +13,9 @@ from vc4lab.soc.devices.mini_uart import Auxiliary
 def test_fields_are_named_in_traces() -> None:
     register = Register(0, fields="31 full, 7:0 level", doc="6 of the mailbox")
     assert register.fields == (("full", 31, 31), ("level", 7, 0))
-    assert describe_fields(register, 0x80000005) == " (full=1, level=5)"
-    assert describe_fields(register, 0x40) == " (level=64)"
-    assert describe_fields(register, 0) == ""
+    assert register.describe(0x80000005, "STATUS") == "STATUS = 0x80000005 (full=1, level=5)"
+    assert register.describe(0x40, "STATUS") == "STATUS = 0x00000040 (level=64)"
+    assert register.describe(0, "STATUS") == "STATUS = 0x00000000"
 
 
 @pytest.mark.parametrize("text", ["full", "32 full", "0:7 level", "7:0", "x full"])
@@ -25,9 +25,10 @@ def test_what_is_no_field_is_refused(text: str) -> None:
 
 
 def test_a_doc_string_names_no_fields() -> None:
-    assert describe_fields(Gpio.registers["FSEL"], 8) == ""  # "3 bits a pin" is prose
-    assert describe_fields(Gpio.registers["PULL"], 2) == ""  # "1 down, 2 up" are values
-    assert describe_fields(Auxiliary.registers["IIR"], 2) == " (clear receive FIFO=1)"
+    assert Gpio.registers["FSEL"].describe(8) == "FSEL = 0x00000008"  # "3 bits a pin" is prose
+    assert Gpio.registers["PULL"].describe(2) == "PULL = 0x00000002"  # "1 down, 2 up" are values
+    text = "IIR = 0x00000002 (clear receive FIFO=1)"
+    assert Auxiliary.registers["IIR"].describe(2) == text
 
 
 def test_registers_are_found_by_their_offset() -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from vc4lab.memory import GuestMemory
+from vc4lab.soc.address.bus import RegisterAccess
 from vc4lab.soc.debug.trace import Tracer, UnknownCategory, parse_categories
 from vc4lab.soc.debug.trace_text import describe_message
+from vc4lab.soc.devices.timers import SystemTimer
 
 
 @pytest.fixture
@@ -66,6 +68,42 @@ def test_v3d(traced):
     assert "v3d      write  CT1EA = 0x" in text
     assert "frame 1 is on the display" in text
     assert "uart" not in text
+
+
+def test_registers_of_the_v3d_have_names_and_fields(boot):
+    machine = boot("v3d")
+    lines: list[str] = []
+    tracer = Tracer(machine, parse_categories("mmio"), lines.append)
+    bridge = machine.v3d_bridge.OFFSET
+    machine.bus.write(bridge + 0x100, 4, 0x20)
+    machine.v3d_bridge.switch("domain", True)
+    machine.bus.read(bridge, 4)
+    machine.bus.read(bridge + 0x684, 4)
+    machine.bus.write(bridge + 0x200, 4, 5)
+    tracer.close()
+    machine.bus.read(bridge, 4)
+    assert [line.split("  ", 2)[2] for line in lines] == [
+        "v3d      write  CT0CS = 0x00000020 (CTRUN=1)",
+        "v3d      read   IDENT0 = 0x02443356",
+        "v3d      read   PCTRS0 = 0x00000000",
+        "v3d      write  v3d+0x200 = 0x00000005",
+    ]
+
+
+def test_accesses_have_any_number_of_listeners(boot):
+    machine = boot("hello")
+    heard: list[RegisterAccess] = []
+    bus, timer = machine.bus, SystemTimer.OFFSET
+    one = bus.watch(heard.append)
+    with bus.watch(heard.append):
+        bus.write(timer + 0x10, 4, 500)
+        assert bus.read(timer + 0x10, 4) == 500
+    bus.peek(timer + 0x10)
+    one.close()
+    bus.read(timer + 0x10, 4)
+    write = RegisterAccess(timer + 0x10, 500, is_write=True)
+    read = RegisterAccess(timer + 0x10, 500, is_write=False)
+    assert heard == [write, write, read, read, read]
 
 
 def test_categories():

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from vc4lab.soc.address.block import Block, Register
+from vc4lab.registers import Register
+from vc4lab.soc.address.block import Block
 
 HALT = bytes.fromhex("feffffea")
 TIMER, IRQ, ARM_TIMER, GPIO, SMI = 0x3000, 0xB200, 0xB400, 0x200000, 0x600000
@@ -23,7 +24,7 @@ def bus(machine):
     return machine.bus
 
 
-def test_blocks_are_declared():
+def test_blocks_are_declared(bus):
     class Toy(Block):
         NAME = "toy"
         A = Register(0, reset=5)
@@ -39,9 +40,14 @@ def test_blocks_are_declared():
     assert reads[0]() == 5
     writes[0x18](7)
     assert toy.A == 207
-    writes[4](1)
-    writes[8](1)
-    assert (reads[4](), reads[8]()) == (0, 0)
+    assert 4 not in writes
+    assert 8 not in reads
+    place = 0xF00000
+    bus.attach(toy, place)
+    for offset in (4, 8):
+        bus.write(place + offset, 4, 1)
+    assert (toy.B, toy.C) == (0, 1)
+    assert (bus.read(place + 4, 4), bus.read(place + 8, 4)) == (0, 0)
     assert toy.register_at(0x14)[0] == "ROW[1]"
     with pytest.raises(TypeError, match="undeclared"):
         type("Bad", (Block,), {"on_read_NOTHING": lambda self: 0})

@@ -12,8 +12,10 @@ import ctypes
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from vc4lab.listeners import Listeners
+from vc4lab.registers import Poll, Rate, ReadHandler, WriteHandler
 from vc4lab.soc.address.absent import not_modelled
-from vc4lab.soc.address.block import Block, Poll, Rate, ReadHandler, WriteHandler
+from vc4lab.soc.address.block import Block
 from vc4lab.soc.address.native_bus import (
     AGAIN,
     ALWAYS,
@@ -38,6 +40,7 @@ from vc4lab.soc.native import words_of
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
+    from vc4lab.listeners import Subscription
 
 SOON_STEP = 20_000
 """Nanoseconds per read of a polled status register of which no event is known."""
@@ -97,6 +100,15 @@ def _polling(name: str, doc: str) -> Any:
     return property(get, put, doc=doc)
 
 
+class RegisterAccess(NamedTuple):
+    """A register was read, or is about to be written, by a program, the DMA or a debugger."""
+
+    offset: int
+    """In the window of its bus."""
+    value: int
+    is_write: bool
+
+
 class Bus:
     """A window of physical address space with register blocks in it.
 
@@ -117,12 +129,11 @@ class Bus:
         self._reads: dict[int, ReadHandler] = {}
         self._writes: dict[int, WriteHandler] = {}
         self._pages: dict[int, tuple[int, Block]] = {}
-        self._declared: dict[int, tuple[str, Poll] | None] = {}
+        self._found: dict[int, tuple[str, Poll] | None] = {}
         """What `find` knows of an offset; asked for at every vsync of a program that polls."""
-        self._kinds: dict[int, Poll] = {}
         self._steady: set[int] = set()
         """Offsets of registers whose value stays until something happens."""
-        self._all_to_python = False
+        self._accessed: Listeners[RegisterAccess] = Listeners()
         self.asks_about_input = True
         """Whether a program that polls for typed bytes hears of them at once, not only at the
         next event; guest time is the same."""
@@ -147,7 +158,7 @@ class Bus:
         """Put a block at `offset` of the window (its own `OFFSET` if None)."""
         start = block.OFFSET if offset is None else offset
         self.blocks.append((start, block))
-        self._declared.clear()
+        self._found.clear()
         for at, read in block.read_handlers().items():
             self._reads[start + at] = read
         for at, write in block.write_handlers().items():
@@ -158,20 +169,13 @@ class Bus:
         for page in range(start >> 12, (start + block.SIZE - 1 >> 12) + 1):
             self._pages.setdefault(page, (start, block))
 
-    def wrap(
-        self,
-        around_read: Callable[[int, ReadHandler], ReadHandler],
-        around_write: Callable[[int, WriteHandler], WriteHandler],
-    ) -> None:
-        """Put something around the handlers of every declared register; for traces."""
-        self.ask_always()
-        self._reads = {at: around_read(at, read) for at, read in self._reads.items()}
-        self._writes = {at: around_write(at, write) for at, write in self._writes.items()}
+    def watch(self, call: Callable[[RegisterAccess], object]) -> Subscription[RegisterAccess]:
+        """`call` with each access from now on: a read after it, a write before it.
 
-    def ask_always(self) -> None:
-        """From now on every access comes to the handlers; guest time stays the same."""
-        self._all_to_python = True
+        No read is answered by native code any more; guest time stays the same.
+        """
         self._forget_answers()
+        return self._accessed.subscribe(call)
 
     @property
     def native_window(self) -> tuple[int, int, int]:
@@ -204,7 +208,9 @@ class Bus:
                 self._wait(offset)
             handler = self._reads.get(offset)
             value = handler() if handler is not None else self._read_other(offset)
-            if told & AGAIN and not self._all_to_python:
+            if self._accessed.subscriptions:
+                self._accessed.emit(RegisterAccess(offset, value, is_write=False))
+            elif told & AGAIN:
                 self._keep_answer(offset, value)
             return value
         except BaseException as error:
@@ -238,7 +244,10 @@ class Bus:
             return 0
         self.clock.something_happened()
         handler = self._reads.get(offset)
-        return handler() if handler is not None else self._read_other(offset)
+        value = handler() if handler is not None else self._read_other(offset)
+        if self._accessed.subscriptions:
+            self._accessed.emit(RegisterAccess(offset, value, is_write=False))
+        return value
 
     def poke(self, offset: int, value: int) -> None:
         """A write that is not the CPU's: the DMA's."""
@@ -246,6 +255,8 @@ class Bus:
         self._deliver(offset, value)
 
     def _deliver(self, offset: int, value: int) -> None:
+        if self._accessed.subscriptions:
+            self._accessed.emit(RegisterAccess(offset, value, is_write=True))
         handler = self._writes.get(offset)
         if handler is not None:
             handler(value)
@@ -330,11 +341,8 @@ class Bus:
         self._native["wait"](self._state.address, STEPS[self._poll_kind(offset)])
 
     def _poll_kind(self, offset: int) -> Poll:
-        kind = self._kinds.get(offset)
-        if kind is None:
-            found = self.find(offset)
-            kind = self._kinds[offset] = found[1] if found else Poll.SOON
-        return kind
+        found = self.find(offset)
+        return found[1] if found else Poll.SOON
 
     @property
     def polled(self) -> Polled | None:
@@ -359,19 +367,22 @@ class Bus:
         """ "block.REGISTER" and poll kind of the register at `offset`."""
         if offset == OWN_TIME:
             return "its own counter", Poll.TIME
-        if offset not in self._declared:
-            self._declared[offset] = self._find_declared(offset)
-        found = self._declared[offset]
-        if found is not None:
-            return found
-        place = self._pages.get(offset >> 12)
-        if place is not None:
-            return place[1].describe(offset - place[0]), Poll.SOON
-        return None
+        if offset not in self._found:
+            self._found[offset] = self._find(offset)
+        return self._found[offset]
 
-    def _find_declared(self, offset: int) -> tuple[str, Poll] | None:
+    def _find(self, offset: int) -> tuple[str, Poll] | None:
+        place = self.place(offset)
+        if place is None:
+            return None
+        block, at = place
+        declared = block.register_at(at)
+        return block.describe(at), declared[1].poll if declared else Poll.SOON
+
+    def place(self, offset: int) -> tuple[Block, int] | None:
+        """The block at `offset`, and where in it; if one declares the register, that."""
         for start, block in self.blocks:
-            found = block.register_at(offset - start)
-            if found is not None:
-                return f"{block.NAME}.{found[0]}", found[1].poll
-        return None
+            if block.register_at(offset - start) is not None:
+                return block, offset - start
+        found = self._pages.get(offset >> 12)
+        return (found[1], offset - found[0]) if found is not None else None

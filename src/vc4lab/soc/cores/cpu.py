@@ -16,8 +16,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from vc4lab.listeners import Listeners
 from vc4lab.soc.cores.code_pages import PAGE, CodePages, Hook
 from vc4lab.soc.cores.engine_calls import NO_FAULT, EngineCalls
 from vc4lab.soc.cores.exceptions import SCTLR_C, SCTLR_M, THUMB, ArmException
@@ -36,6 +37,13 @@ TRANSLATIONS = 32 << 20
 full it begins again."""
 EMPTY = 256
 """So many bytes of zeros at the PC are no program."""
+
+
+class ExceptionTaken(NamedTuple):
+    """A core is about to take an exception, at an instruction."""
+
+    exception: ArmException
+    address: int
 
 
 class Cpu(ABC):
@@ -78,6 +86,7 @@ class Cpu(ABC):
         self.links = links
         self.number = number
         self.exceptions_taken = 0
+        self.exception_taken: Listeners[ExceptionTaken] = Listeners()
         self._storm = FaultStorm()
         self.stale = False
         """Whether the code this core has executed may have been changed."""
@@ -359,6 +368,8 @@ class Cpu(ABC):
         self._take(exception, self.pc)
 
     def _take(self, exception: ArmException, address: int) -> None:
+        if self.exception_taken.subscriptions:
+            self.exception_taken.emit(ExceptionTaken(exception, address))
         vector, low = self._enter(exception, address)
         self.exceptions_taken += 1
         self.counter.add(INSTRUCTIONS_PER_EXCEPTION)

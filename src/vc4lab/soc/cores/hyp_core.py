@@ -12,8 +12,9 @@ B1.8, B9.3; the stub's source.
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from vc4lab.listeners import Listeners
 from vc4lab.soc.cores import hyp
 from vc4lab.soc.cores.exceptions import HYP, MODE_MASK, MONITOR_VECTORS, THUMB, VBAR, ArmException
 from vc4lab.soc.cores.traps import HYP_MISTAKE_TRAPS, HYP_TRAPS, Action
@@ -37,6 +38,13 @@ LOW_VECTORS = 0x20
 STUB_MONITOR = MONITOR_VECTORS + ArmException.MONITOR_CALL.value.vector
 ONLY_IN_HYP = frozenset({Action.MODE_CHANGE, Action.OTHER_RETURN})
 """Of interest in HYP mode alone; elsewhere their hooks go away."""
+
+
+class HypLeft(NamedTuple):
+    """The instruction at `pc` leaves HYP mode; where the core goes on."""
+
+    pc: int
+    target: int
 
 
 class HypCore:
@@ -68,6 +76,7 @@ class HypCore:
         """Whether the program has written HVBAR."""
         self.illegal = False
         """Whether the next undefined instruction is one because of an illegal change of mode."""
+        self.left: Listeners[HypLeft] = Listeners()
         self._told: set[str] = set()
         self._believed: dict[int, int] = {}
         """How often the instructions at these addresses could have changed the mode and did not."""
@@ -104,7 +113,11 @@ class HypCore:
 
     def leave(self) -> int:
         """Eret: to the mode that SPSR_hyp says; where to go on."""
-        return self._leaving.leave(self.elr)
+        pc = self._cpu.engine_pc if self.left.subscriptions else 0
+        target = self._leaving.leave(self.elr)
+        if self.left.subscriptions:
+            self.left.emit(HypLeft(pc, target))
+        return target
 
     @cached_property
     def _leaving(self) -> hyp.Leaving:

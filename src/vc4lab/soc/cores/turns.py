@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from vc4lab.soc.address.block import Poll
+from vc4lab.registers import Poll
 from vc4lab.soc.cores.core_interrupts import CoreInterrupts
 from vc4lab.soc.cores.cores import IDLE_LOOP, MASKED_WAIT, POLLING, Core
 from vc4lab.soc.cores.outcome import Outcome, UnhandledException

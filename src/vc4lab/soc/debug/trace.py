@@ -2,30 +2,31 @@
 
     0.000012346 s  0x00008014  mmio     read   uart0.FR = 0x00000090 (TXFE=1, RXFE=1)
 
-Guest time, the instruction's address, the category, what happened. A trace wraps the handlers of a
-machine when it is asked for; a machine without one has nothing of it. Guest time is the same with
-and without.
+Guest time, the instruction's address, the category, what happened. A trace listens to a machine;
+guest time is the same with and without.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.soc.address.address_space import WINDOW
-from vc4lab.soc.address.block import ReadHandler, WriteHandler
 from vc4lab.soc.clock import NANOSECONDS
-from vc4lab.soc.debug.trace_text import describe_fields, describe_message
-from vc4lab.soc.videocore.mailbox import CHANNELS, Channel
+from vc4lab.soc.debug.trace_text import describe_message
+from vc4lab.soc.devices.interrupts import BASIC
+from vc4lab.soc.videocore.mailbox import CHANNELS
 from vc4lab.soc.watchdog import BASIC_NAMES, LINE_NAMES
 
 if TYPE_CHECKING:
-    from vc4lab.soc.address.block import Block
-    from vc4lab.soc.address.bus import Bus
-    from vc4lab.soc.cores.cpu import Cpu
-    from vc4lab.soc.cores.exceptions import ArmException
-    from vc4lab.soc.cores.hyp_core import HypCore
+    from vc4lab.listeners import Subscription
+    from vc4lab.soc.address.bus import Bus, RegisterAccess
+    from vc4lab.soc.cores.cpu import Cpu, ExceptionTaken
+    from vc4lab.soc.cores.hyp_core import HypCore, HypLeft
+    from vc4lab.soc.devices.interrupts import LineChange
     from vc4lab.soc.machine import Machine
+    from vc4lab.soc.videocore.mailbox import MailboxMessage
 
 CATEGORIES = ("mmio", "irq", "mailbox", "v3d")
 
@@ -61,27 +62,25 @@ class Tracer:
         self, machine: Machine, categories: frozenset[str], write: Callable[[str], None]
     ) -> None:
         self._machine = machine
+        self._categories = categories
         self._write = write
         self._last = ""
         self._repeats = 0
-        if "mmio" in categories:
-            self._wrap_bus(machine.bus)
-            self._wrap_bus(machine.local_bus)
+        self._listening: list[Subscription[Any]] = []
         if categories & {"mmio", "v3d"}:
-            machine.bus.ask_always()
-            self._wrap_v3d()
-            self._exact_addresses()
+            self._listen_to_registers()
         if "mailbox" in categories:
-            channels = machine.mailbox.channels
-            for number, channel in list(channels.items()):
-                channels[number] = self._around_channel(number, channel)
+            self._requests: list[str] = []
+            self._listening.append(machine.mailbox.message.subscribe(self._on_message))
         if "irq" in categories:
-            self._wrap_interrupts()
+            self._listen_to_interrupts()
 
     def close(self) -> None:
-        """Say how often the last line was repeated. The machine keeps its wrapping."""
+        """Say how often the last line was repeated, and listen no longer."""
         self._flush()
         self._write = lambda _line: None
+        for one in self._listening:
+            one.close()
 
     # -- lines -------------------------------------------------------------------------------------
 
@@ -120,131 +119,70 @@ class Tracer:
             )
             cpu.engine.ctl_flush_tb()
 
-    def _wrap_bus(self, bus: Bus) -> None:
-        def around_read(at: int, handler: ReadHandler) -> ReadHandler:
-            def read() -> int:
-                value = handler()
-                self._line("mmio", f"read   {self._register(bus, at, value)}")
-                return value
-
-            return read
-
-        def around_write(at: int, handler: WriteHandler) -> WriteHandler:
-            def write(value: int) -> None:
-                self._line("mmio", f"write  {self._register(bus, at, value)}")
-                handler(value)
-
-            return write
-
-        bus.wrap(around_read, around_write)
-        for _start, block in bus.blocks:
-            if block is not self._machine.v3d_bridge:
-                self._wrap_rest(block, "mmio", _undeclared(block))
-
-    def _register(self, bus: Bus, at: int, value: int) -> str:
-        for start, block in bus.blocks:
-            found = block.register_at(at - start)
-            if found is not None:
-                name, register = found
-                return f"{block.NAME}.{name} = 0x{value:08x}{describe_fields(register, value)}"
-        return f"0x{bus.base + at:08x} = 0x{value:08x}"
-
-    def _wrap_v3d(self) -> None:
-        from vc4lab.v3d.registers import BY_OFFSET
-
-        def text(at: int, value: int) -> str:
-            register = BY_OFFSET.get(at)
-            return register.describe(value) if register else f"v3d+0x{at:03x} = 0x{value:08x}"
-
-        self._wrap_rest(self._machine.v3d_bridge, "v3d", text)
-        self._machine.frames.listeners.insert(
+    def _listen_to_registers(self) -> None:
+        machine = self._machine
+        for bus in (machine.bus, machine.local_bus)[: 1 + ("mmio" in self._categories)]:
+            self._listening.append(bus.watch(partial(self._on_access, bus)))
+        self._exact_addresses()
+        machine.frames.listeners.insert(
             0, lambda count: self._line("v3d", f"frame {count} is on the display")
         )
 
-    def _wrap_rest(self, block: Block, category: str, text: Callable[[int, int], str]) -> None:
-        """Trace a block's registers that have no handlers of their own."""
-        read_other, write_other = block.read_other, block.write_other
-
-        def read(at: int) -> int:
-            value = read_other(at)
-            self._line(category, f"read   {text(at, value)}")
-            return value
-
-        def write(at: int, value: int) -> None:
-            self._line(category, f"write  {text(at, value)}")
-            write_other(at, value)
-
-        vars(block).update(read_other=read, write_other=write)
+    def _on_access(self, bus: Bus, access: RegisterAccess) -> None:
+        place = bus.place(access.offset)
+        if place is None or not self._categories & {"mmio", place[0].TRACED}:
+            return
+        block, at = place
+        name, declared = block.describe(at), block.register_at(at)
+        if block.TRACED == block.NAME:
+            name = name.removeprefix(f"{block.NAME}.")
+        value = access.value
+        text = declared[1].describe(value, name) if declared else f"{name} = 0x{value:08x}"
+        self._line(block.TRACED, f"{'write ' if access.is_write else 'read  '} {text}")
 
     # -- messages and interrupts -------------------------------------------------------------------
 
-    def _around_channel(self, number: int, channel: Channel) -> Channel:
+    def _on_message(self, message: MailboxMessage) -> None:
+        number, data, reply, is_answered = message
         memory = self._machine.memory
+        words = describe_message(memory, data, answered=is_answered) if number == 8 else []
+        if not is_answered:
+            self._requests = words
+            return
+        name = CHANNELS[number] if number < len(CHANNELS) else "?"
+        end = "no reply" if reply is None else f"reply 0x{reply:08x}"
+        self._line("mailbox", f"channel {number} ({name}), data 0x{data:08x}, {end}")
+        for request, response in zip(self._requests, words, strict=False):
+            self._line("mailbox", f"  {request} -> {response}")
 
-        def call(data: int) -> int | None:
-            before = describe_message(memory, data, answered=False) if number == 8 else []
-            reply = channel(data)
-            name = CHANNELS[number] if number < len(CHANNELS) else "?"
-            end = "no reply" if reply is None else f"reply 0x{reply:08x}"
-            self._line("mailbox", f"channel {number} ({name}), data 0x{data:08x}, {end}")
-            after = describe_message(memory, data, answered=True) if number == 8 else []
-            for request, response in zip(before, after, strict=False):
-                self._line("mailbox", f"  {request} -> {response}")
-            return reply
-
-        return call
-
-    def _wrap_interrupts(self) -> None:
-        machine = self._machine
-        interrupts = machine.interrupts
-        set_line, set_basic = interrupts.set_line, interrupts.set_basic
-
-        def line(number: int, level: bool) -> None:
-            if bool(interrupts.lines >> number & 1) != bool(level):
-                name = LINE_NAMES.get(number, "")
-                what = f"line {number} ({name})" if name else f"line {number}"
-                enabled = "" if interrupts.enabled >> number & 1 else ", not enabled"
-                self._line("irq", f"{what} {'up' if level else 'down'}{enabled}")
-            set_line(number, level)
-
-        def basic(number: int, level: bool) -> None:
-            if bool(interrupts.basic_lines >> number & 1) != bool(level):
-                name = BASIC_NAMES[number] if number < len(BASIC_NAMES) else "?"
-                self._line("irq", f"ARM line {number} ({name}) {'up' if level else 'down'}")
-            set_basic(number, level)
-
-        vars(interrupts).update(set_line=line, set_basic=basic)
+    def _listen_to_interrupts(self) -> None:
+        machine, listening = self._machine, self._listening
+        listening.append(machine.interrupts.line_change.subscribe(self._on_line))
         for core, cpu in enumerate(machine.cores):
-            self._wrap_exceptions(core, cpu)
+            listening.append(cpu.exception_taken.subscribe(partial(self._on_exception, core, cpu)))
+            hyp_core = getattr(cpu, "hyp_core", None)
+            if hyp_core is not None:
+                listening.append(hyp_core.left.subscribe(partial(self._on_leaving, core, hyp_core)))
 
-    def _wrap_exceptions(self, core: int, cpu: Cpu) -> None:
-        take = cpu._take
+    def _on_line(self, change: LineChange) -> None:
+        number, where = change.line, "up" if change.level else "down"
+        if number >= BASIC:
+            number -= BASIC
+            name = BASIC_NAMES[number] if number < len(BASIC_NAMES) else "?"
+            self._line("irq", f"ARM line {number} ({name}) {where}")
+            return
+        name = LINE_NAMES.get(number, "")
+        what = f"line {number} ({name})" if name else f"line {number}"
+        enabled = "" if self._machine.interrupts.enabled >> number & 1 else ", not enabled"
+        self._line("irq", f"{what} {where}{enabled}")
 
-        def traced(exception: ArmException, address: int) -> None:
-            title = exception.value.title + cpu.goes_where(exception)
-            self._line("irq", f"core {core} takes an exception: {title}", address)
-            take(exception, address)
+    def _on_exception(self, core: int, cpu: Cpu, taken: ExceptionTaken) -> None:
+        title = taken.exception.value.title + cpu.goes_where(taken.exception)
+        self._line("irq", f"core {core} takes an exception: {title}", taken.address)
 
-        vars(cpu).update(_take=traced)
-        hyp_core = getattr(cpu, "hyp_core", None)
-        if hyp_core is not None:
-            self._wrap_leaving(core, cpu, hyp_core)
-
-    def _wrap_leaving(self, core: int, cpu: Cpu, hyp_core: HypCore) -> None:
-        leave = hyp_core.leave
-
-        def traced() -> int:
-            pc = cpu.engine_pc
-            where = leave()
-            mode = hyp_core.mode_name
-            self._line("irq", f"core {core} goes on in {mode} mode at {self._place(where)}", pc)
-            return where
-
-        vars(hyp_core).update(leave=traced)
-
-
-def _undeclared(block: Block) -> Callable[[int, int], str]:
-    return lambda at, value: f"{block.describe(at)} = 0x{value:08x}"
+    def _on_leaving(self, core: int, hyp_core: HypCore, left: HypLeft) -> None:
+        where, mode = self._place(left.target), hyp_core.mode_name
+        self._line("irq", f"core {core} goes on in {mode} mode at {where}", left.pc)
 
 
 def _nothing(*_details: Any) -> None:

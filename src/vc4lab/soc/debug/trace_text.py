@@ -1,4 +1,4 @@
-"""Words for traces: the fields of a register, the tags of a property message."""
+"""Words for traces: the tags of a property message."""
 
 from __future__ import annotations
 
@@ -8,21 +8,10 @@ from vc4lab.soc.videocore.properties import HEADER, tag_table
 
 if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory
-    from vc4lab.soc.address.block import Register
 
 MOST_TAGS = 64
 LONGEST_VALUE = 256
 MOST_BYTES = 16
-
-
-def describe_fields(register: Register, value: int) -> str:
-    """The fields that are not 0, as " (full=1, level=3)"; "" if there are none."""
-    parts = []
-    for name, high, low in register.fields:
-        number = value >> low & ((1 << high - low + 1) - 1)
-        if number:
-            parts.append(f"{name}={number}")
-    return f" ({', '.join(parts)})" if parts else ""
 
 
 def describe_message(memory: GuestMemory, address: int, *, answered: bool) -> list[str]:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from vc4lab.soc.address.block import Block, Register
+from vc4lab.registers import Register
+from vc4lab.soc.address.block import Block
 from vc4lab.soc.devices.interrupts import I2C, SPI, InterruptController
 
 if TYPE_CHECKING:

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
 from vc4lab.bits import sign_extend
-from vc4lab.soc.address.block import Block, Poll, Register
+from vc4lab.registers import Poll, Register
+from vc4lab.soc.address.block import Block
 from vc4lab.soc.clock import Clock, Event
 from vc4lab.soc.devices.dma_transfer import (
     DEST_DREQ,
@@ -332,7 +333,7 @@ class Dma(Block):
     NAME = "dma"
     OFFSET = 0x7000
     INT_STATUS = Register(0xFE0, access="r", poll=Poll.EVENT)
-    ENABLE = Register(0xFF0, reset=0x7FFF)
+    ENABLE = Register(0xFF0, reset=0x7FFF, bits=0x7FFF)
 
     def __init__(self, unit: DmaUnit) -> None:
         super().__init__()
@@ -359,9 +360,6 @@ class Dma(Block):
 
     def on_read_INT_STATUS(self) -> int:
         return sum(bool(channel.CS & INT) << channel.NUMBER for channel in self.channels)
-
-    def on_write_ENABLE(self, value: int) -> None:
-        self.ENABLE = value & 0x7FFF
 
     def _update_shared(self) -> None:
         shared = self.channels[SHARED_LINE : CHANNELS - 1]

@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from vc4lab.ranges import LEVEL, PIN
-from vc4lab.soc.address.block import Block, Register
+from vc4lab.registers import Register
+from vc4lab.soc.address.block import Block
 from vc4lab.soc.clock import Clock
 from vc4lab.soc.devices.interrupts import GPIO, InterruptController
 

@@ -7,8 +7,11 @@ show enabled lines only.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
-from vc4lab.soc.address.block import Block, Poll, Register
+from vc4lab.listeners import Listeners
+from vc4lab.registers import Poll, Register
+from vc4lab.soc.address.block import Block
 
 BASIC_ARM_TIMER, BASIC_MAILBOX = 0, 1
 BASIC = 64
@@ -27,6 +30,13 @@ EMMC = 62
 _SHORTCUTS = tuple(zip((7, 9, 10, 18, 19, 53, 54, 55, 56, 57, 62), range(10, 21), strict=True))
 """(line, bit of BASIC_PENDING): lines that show there and do not count for bits 8 and 9."""
 _SHORTCUT_MASK = sum(1 << line for line, _bit in _SHORTCUTS)
+
+
+class LineChange(NamedTuple):
+    """A line is about to go up or down; ARM lines have the numbers from `BASIC` on."""
+
+    line: int
+    level: bool
 
 
 class InterruptController(Block):
@@ -55,23 +65,34 @@ class InterruptController(Block):
         self.basic_enabled = 0
         self.mailbox_lines = 0
         self._attention = attention
+        self.line_change: Listeners[LineChange] = Listeners()
 
     def set_line(self, line: int, level: bool) -> None:
         """GPU line 0..63 up or down."""
         bit = 1 << line
-        if level and not self.lines & bit:
+        was_up = self.lines & bit
+        if level and not was_up:
+            self._announce(line, True)
             self.lines |= bit
             self._changed()
-        elif not level:
+        elif was_up and not level:
+            self._announce(line, False)
             self.lines &= ~bit
 
     def set_basic(self, line: int, level: bool) -> None:
         """ARM line 0..7 up or down."""
+        bit = 1 << line
+        if bool(self.basic_lines & bit) != bool(level):
+            self._announce(BASIC + line, bool(level))
         if level:
-            self.basic_lines |= 1 << line
+            self.basic_lines |= bit
             self._changed()
         else:
-            self.basic_lines &= ~(1 << line)
+            self.basic_lines &= ~bit
+
+    def _announce(self, line: int, level: bool) -> None:
+        if self.line_change.subscriptions:
+            self.line_change.emit(LineChange(line, level))
 
     def listens(self, line: int) -> bool:
         """Whether GPU line 0..63 would interrupt a core (`BASIC` and on: ARM line 0..7)."""

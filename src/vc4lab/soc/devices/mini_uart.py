@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from vc4lab.soc.address.block import Block, Poll, Register
+from vc4lab.registers import Poll, Register
+from vc4lab.soc.address.block import Block
 from vc4lab.soc.devices.interrupts import MINI_UART, InterruptController
 from vc4lab.soc.devices.serial import Header, SerialPort
 
@@ -38,16 +39,16 @@ class Auxiliary(Block):
     IO = Register(0x40, poll=Poll.INPUT, doc="data; with LCR bit 7 the low byte of BAUD")
     IER = Register(0x44, fields="0 receive", doc="1 transmit; with LCR bit 7 the high byte of BAUD")
     IIR = Register(0x48, poll=Poll.INPUT, fields="1 clear receive FIFO, 2 clear transmit FIFO")
-    LCR = Register(0x4C)
+    LCR = Register(0x4C, bits=0xFF)
     MCR = Register(0x50)
     LSR = Register(
         0x54, access="r", poll=Poll.INPUT, steady=True, fields="0 data ready, 5 TX empty, 6 idle"
     )
     MSR = Register(0x58, access="r")
-    SCRATCH = Register(0x5C)
+    SCRATCH = Register(0x5C, bits=0xFF)
     CNTL = Register(0x60, reset=3, fields="0 receiver, 1 transmitter enabled")
     STAT = Register(0x64, access="r", poll=Poll.INPUT, steady=True)
-    BAUD = Register(0x68)
+    BAUD = Register(0x68, bits=0xFFFF)
 
     def __init__(
         self,
@@ -178,15 +179,6 @@ class Auxiliary(Block):
         value = level << 16 | held << 24 | bool(level) | (0 if level else 1 << 2)
         value |= (held < FIFO) << 1 | (held == FIFO) << 5 | 1 << 3
         return value | (0 if held else 1 << 8 | 1 << 9)
-
-    def on_write_LCR(self, value: int) -> None:
-        self.LCR = value & 0xFF
-
-    def on_write_SCRATCH(self, value: int) -> None:
-        self.SCRATCH = value & 0xFF
-
-    def on_write_BAUD(self, value: int) -> None:
-        self.BAUD = value & 0xFFFF
 
     def on_write_ENABLES(self, value: int) -> None:
         self.ENABLES = value & 7

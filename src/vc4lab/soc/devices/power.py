@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from vc4lab.soc.address.block import Block, Register
+from vc4lab.registers import Register
+from vc4lab.soc.address.block import Block
 from vc4lab.soc.clock import Clock, Event
 from vc4lab.soc.devices.interrupts import RANDOM, InterruptController
 
@@ -125,7 +126,7 @@ class Random(Block):
     NAME = "rng"
     OFFSET = 0x104000
     CONTROL = Register(0x00)
-    STATUS = Register(0x04)
+    STATUS = Register(0x04, bits=0xFFFFF)
     DATA = Register(0x08, access="r")
     INT_MASK = Register(0x10, doc="bit 0: no interrupt")
 
@@ -145,11 +146,8 @@ class Random(Block):
         self.INT_MASK = value
         self._update()
 
-    def on_write_STATUS(self, value: int) -> None:
-        self.STATUS = value & 0xFFFFF
-
     def on_read_STATUS(self) -> int:
-        return self.STATUS & 0xFFFFF | (0x01000000 if self.CONTROL & 1 else 0)
+        return self.STATUS | (0x01000000 if self.CONTROL & 1 else 0)
 
     def on_read_DATA(self) -> int:
         if not self.CONTROL & 1:

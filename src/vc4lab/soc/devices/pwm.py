@@ -10,7 +10,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from vc4lab.soc.address.block import Block, Poll, Register
+from vc4lab.registers import Poll, Register
+from vc4lab.soc.address.block import Block
 from vc4lab.soc.clock import Clock
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ class Pwm(Block):
     OFFSET = 0x20C000
     CTL = Register(0x00, fields="0 enable, 5 use FIFO, 6 clear FIFO", doc="7 M/S; +8 for channel 2")
     STA = Register(
-        0x04, reset=EMPTY, poll=Poll.TIME, fields="0 full, 1 empty", doc="errors: 1 clears"
+        0x04, access="w1c", bits=STICKY, reset=EMPTY, poll=Poll.TIME, fields="0 full, 1 empty"
     )
     DMAC = Register(0x08, reset=0x707, fields="31 enable")
     RNG1 = Register(0x10, reset=32)
@@ -152,9 +153,6 @@ class Pwm(Block):
         running = bool(self._players) and count > 0
         value = self.STA & STICKY | (FULL if count == FIFO else 0) | (0 if count else EMPTY)
         return value | (STATE if running else 0)
-
-    def on_write_STA(self, value: int) -> None:
-        self.STA &= ~(value & STICKY)
 
     def on_write_FIF1(self, value: int) -> None:
         if self._clock.now * PS_PER_NS >= self._next:

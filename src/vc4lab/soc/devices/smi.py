@@ -6,7 +6,8 @@ vertical sync of the display; a program acknowledges by writing 0 to SMI_CS.
 
 from __future__ import annotations
 
-from vc4lab.soc.address.block import Block, Poll, Register
+from vc4lab.registers import Poll, Register
+from vc4lab.soc.address.block import Block
 from vc4lab.soc.devices.interrupts import SMI, InterruptController
 
 

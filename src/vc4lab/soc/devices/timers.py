@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from vc4lab.soc.address.block import Block, Poll, Rate, Register
+from vc4lab.registers import Poll, Rate, Register
+from vc4lab.soc.address.block import Block
 from vc4lab.soc.clock import Clock, Event
 from vc4lab.soc.devices.interrupts import BASIC, BASIC_ARM_TIMER, SYSTEM_TIMER, InterruptController
 

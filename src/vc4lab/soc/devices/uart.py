@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
-from vc4lab.soc.address.block import Block, Poll, Register
+from vc4lab.registers import Poll, Register
+from vc4lab.soc.address.block import Block
 from vc4lab.soc.devices.interrupts import UART0, InterruptController
 from vc4lab.soc.devices.serial import Header, SerialPort
 

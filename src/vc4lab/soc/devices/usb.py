@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from vc4lab.soc.address.block import Poll, Register
+from vc4lab.registers import Poll, Register
 from vc4lab.soc.clock import Clock
 from vc4lab.soc.devices.absent import Absent
 from vc4lab.soc.devices.interrupts import USB

@@ -13,6 +13,7 @@ from vc4lab.soc.devices.v3d_time import V3DTime
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
+    from vc4lab.registers import Register
     from vc4lab.soc.clock import Clock
     from vc4lab.v3d.events import V3DListeners
 
@@ -41,6 +42,7 @@ class V3DBridge(Block):
 
     NAME = "v3d"
     OFFSET = 0xC00000
+    TRACED = "v3d"
 
     def __init__(
         self,
@@ -176,11 +178,13 @@ class V3DBridge(Block):
         waiting: str | None = self.v3d.waiting
         return waiting
 
-    def describe(self, offset: int) -> str:
+    def register_at(self, offset: int) -> tuple[str, Register] | None:
+        if not 0 <= offset < self.SIZE:
+            return None
         from vc4lab.v3d.registers import BY_OFFSET
 
         register = BY_OFFSET.get(offset)
-        return f"v3d.{register.name}" if register else f"v3d+0x{offset:03x}"
+        return (register.name, register) if register else None
 
     def run_user_programs(self, programs: list[tuple[int, int]], flush: bool) -> bool:
         """The firmware's "execute QPU": run (uniforms, code) pairs to their end."""

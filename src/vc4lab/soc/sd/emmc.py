@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from vc4lab.soc.address.block import Block, Poll, Register
+from vc4lab.registers import Poll, Register
+from vc4lab.soc.address.block import Block
 from vc4lab.soc.clock import Clock, Event
 from vc4lab.soc.devices.interrupts import EMMC, InterruptController
 
@@ -81,7 +82,7 @@ class Emmc(Block):
         fields="0 command done, 1 data done, 4 write ready, 5 read ready, 15 error, 16 no reply, "
         "20 no data, 21 bad data, 24 auto command failed",
     )
-    IRPT_MASK = Register(0x34, doc="bits that INTERRUPT may show")
+    IRPT_MASK = Register(0x34, bits=KNOWN, doc="bits that INTERRUPT may show")
     IRPT_EN = Register(0x38, doc="bits of INTERRUPT that interrupt the ARM")
     CONTROL2 = Register(0x3C)
     CAPABILITIES = Register(0x40, access="r", count=2)
@@ -365,9 +366,6 @@ class Emmc(Block):
 
     def on_write_FORCE_IRPT(self, value: int) -> None:
         self._raise(value & KNOWN & ~ANY_ERROR)
-
-    def on_write_IRPT_MASK(self, value: int) -> None:
-        self.IRPT_MASK = value & KNOWN
 
     def on_write_IRPT_EN(self, value: int) -> None:
         self.IRPT_EN = value & KNOWN

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from vc4lab.soc.address.block import Block, Register
+from vc4lab.listeners import Listeners
+from vc4lab.registers import Register
+from vc4lab.soc.address.block import Block
 from vc4lab.soc.devices.interrupts import BASIC_MAILBOX, InterruptController
 
 if TYPE_CHECKING:
@@ -31,6 +33,15 @@ CHANNELS = (
 
 Channel = Callable[[int], int | None]
 """Takes the 28 data bits (in place, low four bits 0), gives the reply's data or None."""
+
+
+class MailboxMessage(NamedTuple):
+    """A message on a channel, before it is answered (`is_answered`: after that)."""
+
+    channel: int
+    data: int
+    reply: int | None
+    is_answered: bool
 
 
 class Mailbox(Block):
@@ -64,6 +75,7 @@ class Mailbox(Block):
         self.channels = channels
         self.replies: deque[int] = deque()
         self.messages = 0
+        self.message: Listeners[MailboxMessage] = Listeners()
 
     def on_read_READ(self, _mirror: int) -> int:
         word = self.replies.popleft() if self.replies else 0
@@ -102,7 +114,12 @@ class Mailbox(Block):
                 block="mailbox",
             )
             return
-        reply = channel(value & 0xFFFFFFF0)
+        data = value & 0xFFFFFFF0
+        if self.message.subscriptions:
+            self.message.emit(MailboxMessage(number, data, None, is_answered=False))
+        reply = channel(data)
+        if self.message.subscriptions:
+            self.message.emit(MailboxMessage(number, data, reply, is_answered=True))
         if reply is not None and len(self.replies) < DEPTH:
             self.replies.append(reply & 0xFFFFFFF0 | number)
         self._update()

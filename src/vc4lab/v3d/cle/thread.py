@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from vc4lab.v3d.registers import ThreadControl
+from vc4lab.bits import Bits, Layout
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
@@ -18,6 +18,18 @@ if TYPE_CHECKING:
 SEMAPHORE_MAX = 7
 
 SEMAPHORE_STALL = "record 8 (wait on semaphore): an increment by the other list thread"
+
+
+class ThreadControl(Layout):
+    """CTnCS: control and status of a list thread."""
+
+    CTRSTA = Bits(15, 15, doc="reset the thread")
+    CTSEMA = Bits(14, 12, doc="semaphore count")
+    CTRTSD = Bits(9, 8, doc="sub-list nesting depth")
+    CTRUN = Bits(5, 5, doc="running")
+    CTSUBS = Bits(4, 4, doc="stopped at halt, or stalled while running")
+    CTERR = Bits(3, 3, doc="stopped by an error")
+    CTMODE = Bits(0, 0, doc="prefixing: no tile list started yet")
 
 
 @dataclass

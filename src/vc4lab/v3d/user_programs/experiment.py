@@ -20,7 +20,7 @@ from vc4lab.options import GpuOptions
 from vc4lab.qpu.isa.encoding import INSTRUCTION_BYTES, words_of
 from vc4lab.qpu.text.lint import lint
 from vc4lab.ranges import COUNT, OFFSET, QPU_COUNT, UNIFORM
-from vc4lab.v3d.registers import QPUS
+from vc4lab.v3d.job_time import QPUS
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
 from vc4lab.v3d.user_programs.scheduler import UserPrograms
 from vc4lab.v3d.user_programs.watching.watch import Allowed, Memory

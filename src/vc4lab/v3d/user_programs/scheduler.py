@@ -12,7 +12,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from vc4lab.v3d.registers import QPUS, RequestQueue
+from vc4lab.bits import Bits, Layout
+from vc4lab.v3d.job_time import QPUS
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
@@ -25,6 +26,15 @@ if TYPE_CHECKING:
     from vc4lab.v3d.user_programs.watching.watch import Allowed
 
 FIFO_DEPTH = 16
+
+
+class RequestQueue(Layout):
+    """SRQCS: the queue of user programs."""
+
+    QPURQCC = Bits(23, 16, doc="programs completed")
+    QPURQCM = Bits(15, 8, doc="requests made")
+    QPURQERR = Bits(7, 7, doc="a request was dropped")
+    QPURQL = Bits(5, 0, doc="queue length")
 
 
 class UserPrograms:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from vc4lab.qpu.run.environment import uncompiled_budget
 from vc4lab.qpu.text.disassembler import disassemble
-from vc4lab.v3d.registers import QPUS, Errors
+from vc4lab.v3d.job_time import QPUS
 from vc4lab.v3d.user_programs.budget import chosen_budget
 from vc4lab.v3d.user_programs.code import CodeCache
 from vc4lab.v3d.user_programs.engine import run_until_quiet
@@ -22,6 +22,7 @@ from vc4lab.v3d.user_programs.state import (
     SharedState,
 )
 from vc4lab.v3d.user_programs.textures import TextureFindings, TextureSlots
+from vc4lab.v3d.vpm.errors import Errors
 from vc4lab.v3d.vpm.setup import WINDOW_ROWS
 
 if TYPE_CHECKING:

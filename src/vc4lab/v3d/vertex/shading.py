@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.qpu.run.environment import COMPILERS_LIMITS, Unsupported, left_text
-from vc4lab.v3d.registers import Errors
 from vc4lab.v3d.shader_interrupts import COORDINATES, VERTICES, ShaderInterrupts
 from vc4lab.v3d.state.draw_input import MAX_LENGTH, Coordinates, IndexSource
 from vc4lab.v3d.tile_lists.scan_context import MAX_VERTICES
@@ -29,6 +28,7 @@ from vc4lab.v3d.vertex.pipeline import (
     vertex_pipeline,
 )
 from vc4lab.v3d.vertex.shader_table import ShaderTable
+from vc4lab.v3d.vpm.errors import Errors
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
