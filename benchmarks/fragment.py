@@ -18,7 +18,6 @@ from vc4lab.memory import GuestMemory
 from vc4lab.qpu.text.assembler import assemble
 from vc4lab.v3d.fragment.pipeline import fragment_pipeline
 from vc4lab.v3d.pse.samples import raster
-from vc4lab.v3d.pse.triangle_setup import triangle_setup
 from vc4lab.v3d.state.surface import Surface
 from vc4lab.v3d.state.tile_context import (
     SETUPS,
@@ -27,6 +26,7 @@ from vc4lab.v3d.state.tile_context import (
     FragmentKey,
     TileContext,
 )
+from vc4lab.v3d.tiles.functions import triangle_setup
 from vc4lab.v3d.tiles.job import FrameWork
 from vc4lab.v3d.tiles.scheduler import TileScheduler
 from vc4lab.v3d.tmu.state import describe_texture

@@ -9,15 +9,11 @@ those that do not are collected until there are eight; these get edges (`triangl
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any
 
 from vc4lab.records.codes import ListData
 from vc4lab.simd import (
-    Function,
-    NativeFunction,
     Value,
-    build,
     compress,
     const,
     gather,
@@ -29,7 +25,6 @@ from vc4lab.simd import (
     mask_bits,
     min_,
     popcount_,
-    ptr,
     select,
     splat,
     staged,
@@ -68,24 +63,6 @@ _WAITING = (
     *(("position", "waiting_position", number) for number in range(CORNERS)),
 )
 """What is kept of triangles that wait: member, queue of it, number of the corner."""
-
-
-@lru_cache(maxsize=16)
-def triangle_setup(
-    index_bits: int, raster: Raster, target: Any = None, weights: str = "plain"
-) -> NativeFunction:
-    """Native `(context, params, batch)`: fills the `TriangleBatch` with what comes next.
-
-    It leaves the float mode alone: pipelines call it in theirs. weights: as for
-    `setup.substitute_clipped`.
-    """
-
-    def body(context: Value, params: Value, batch: Value) -> None:
-        next_batch(context, params, batch, index_bits, raster, weights)
-
-    functions = {"setup": Function(args=(ptr, ptr, ptr), returns=None, body=body)}
-    key = f"triangles-{index_bits}-{raster}-{weights}"
-    return build("setup", functions, target=target, float_mode="default", key=key)["setup"]
 
 
 @staged

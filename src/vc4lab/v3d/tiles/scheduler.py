@@ -9,15 +9,14 @@ from __future__ import annotations
 import ctypes
 import threading
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any
 
 from vc4lab.qpu.run.environment import INSTRUCTION_BUDGET
-from vc4lab.simd import Function, NativeFunction, NativeModule, Value, build, ptr
-from vc4lab.simd.team import PART, Team
+from vc4lab.simd import NativeFunction
+from vc4lab.simd.team import Team
 from vc4lab.v3d.golden.fragment import QUEUES
+from vc4lab.v3d.pse.samples import raster
 from vc4lab.v3d.shader_interrupts import FRAGMENTS, ShaderInterrupts
-from vc4lab.v3d.state.surface import Mover
 from vc4lab.v3d.state.tile_context import (
     COUNTERS,
     FIRST_OF_WORK,
@@ -32,42 +31,11 @@ from vc4lab.v3d.state.tile_context import (
     STATUS_UNSUPPORTED,
 )
 from vc4lab.v3d.state.tile_layout import MULTISAMPLE, WIDE
+from vc4lab.v3d.tiles.functions import mover_function, tile_functions, triangle_setup
 from vc4lab.v3d.tiles.job import FIRST_BUDGET, FrameWork, NativeFrame
 from vc4lab.v3d.tiles.trial import Trial
 from vc4lab.v3d.tiles.worker import Worker
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
-
-
-@lru_cache(maxsize=8)
-def tile_functions(
-    unknowns: Unknowns = DEFAULT_UNKNOWNS, target: Any = None, recording: bool = False
-) -> NativeModule:
-    """Native `run_tiles(job, thread)`; `recording`: the variant that fills `TileJob.records`."""
-
-    def body(job: Value, thread: Value) -> None:
-        from vc4lab.v3d.tiles.loop import run_tiles  # only when it is compiled
-
-        run_tiles(unknowns, job, thread, recording)
-
-    functions = {"run_tiles": Function(args=PART, returns=None, body=body)}
-    key = f"tiles-{unknowns.digest()}{'-recording' * recording}"
-    return build("tiles", functions, target=target, float_mode="default", key=key)
-
-
-@lru_cache(maxsize=128)
-def mover_function(
-    mover: Mover, unknowns: Unknowns = DEFAULT_UNKNOWNS, target: Any = None
-) -> NativeFunction:
-    """Native `(context, op)` that stores or loads a tile."""
-
-    def body(context: Value, op: Value) -> None:
-        from vc4lab.v3d.tlb.stores import transfer  # only when it is compiled
-
-        transfer(context, op, mover, unknowns)
-
-    functions = {"move": Function(args=(ptr, ptr), returns=None, body=body)}
-    key = f"mover-{mover}-{unknowns.digest()}"
-    return build("mover", functions, target=target, float_mode="default", key=key)["move"]
 
 
 @dataclass
@@ -328,9 +296,6 @@ class TileScheduler:
 
     def _provide_setup(self, number: int) -> None:
         """Compiles a triangle setup, for all threads."""
-        from vc4lab.v3d.pse.samples import raster
-        from vc4lab.v3d.pse.triangle_setup import triangle_setup
-
         bits, separate = SETUPS[number]
         weights = self._unknowns["clip_weights"]
         points = raster(self._unknowns, separate)
