@@ -198,7 +198,7 @@ def test_struct_in_python():
     c.colour = range(8)
     c.lanes = [0.5 * i for i in range(16)]
     c.inner.weight = 1.5
-    c.element("inners", 2).tag = 4
+    c.inners[2].tag = 4
     assert (c.width, c.flag, c.base, list(c.colour), c.lanes[3]) == (
         -3,
         True,
@@ -222,6 +222,8 @@ def test_struct_in_python():
         Context().colour = [1]
     with pytest.raises(TypeError, match="cannot be called"):
         type("Bad", (Struct,), {"size": i32})
+    with pytest.raises(TypeError, match="second member called 'width'"):
+        type("Worse", (Context,), {"width": i64})
 
 
 def test_struct_in_kernels(target):
@@ -231,7 +233,7 @@ def test_struct_in_kernels(target):
         s.width = s.width + 1
         s.lanes = s.lanes * 2.0
         s.inner.weight = 2.5
-        s.element("inners", s.width).tag = const(i8, 9)
+        Inner.at(s.inners + s.width * Inner.size).tag = const(i8, 9)
         for i in range(8):
             store(s.colour + i * 4, i * i)
         store(s.field_ptr("counter"), const(i64, 1 << 40))
@@ -244,7 +246,7 @@ def test_struct_in_kernels(target):
     a.lanes = [float(i) for i in range(16)]
     native = build("s", {"f": f}, target=target)["f"]
     assert native(a.address, b.address) == 50
-    assert (a.width, a.inner.weight, a.element("inners", 2).tag, a.small, b.small) == (
+    assert (a.width, a.inner.weight, a.inners[2].tag, a.small, b.small) == (
         2,
         2.5,
         9,

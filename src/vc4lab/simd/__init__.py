@@ -11,6 +11,23 @@ from vc4lab.simd.floatmode import (
     imported,
 )
 from vc4lab.simd.kernel import Function, Kernel, Staged, call, kernel, staged
+from vc4lab.simd.members import (
+    Array,
+    f32,
+    f32x16,
+    f64,
+    i1,
+    i8,
+    i8x16,
+    i16,
+    i16x16,
+    i32,
+    i32x16,
+    i64,
+    i64x16,
+    nested,
+    ptr,
+)
 from vc4lab.simd.memory import (
     Cell,
     alloca,
@@ -27,26 +44,9 @@ from vc4lab.simd.memory import (
     var,
 )
 from vc4lab.simd.native import NativeFunction, NativeModule, build, is_known
-from vc4lab.simd.struct import Array, Struct, StructRef
+from vc4lab.simd.struct import Struct, StructRef
 from vc4lab.simd.target import Target, host_target, targets
-from vc4lab.simd.types import (
-    Type,
-    f32,
-    f32x16,
-    f64,
-    i1,
-    i8,
-    i8x16,
-    i16,
-    i16x16,
-    i32,
-    i32x16,
-    i64,
-    i64x16,
-    mask16,
-    ptr,
-    vec,
-)
+from vc4lab.simd.types import Type, mask16, vec
 from vc4lab.simd.value import Value, const, is_staged, select, splat
 from vc4lab.simd.vector import (
     abs_,
@@ -160,6 +160,7 @@ __all__ = [
     "max_",
     "min_",
     "nearest_",
+    "nested",
     "new_block",
     "opaque",
     "permute",

@@ -5,71 +5,17 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Mapping
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
+from vc4lab.simd.members import Array, Field, measure
 from vc4lab.simd.memory import load, store
 from vc4lab.simd.trace import staged_error, tracing
-from vc4lab.simd.types import Type, f32, f64, i1, i8, i16, i32, i64, ptr
+from vc4lab.simd.types import Type, ptr
 from vc4lab.simd.value import Value, coerce
 
-_CTYPES: dict[Type, Any] = {
-    i1: ctypes.c_bool,
-    i8: ctypes.c_int8,
-    i16: ctypes.c_int16,
-    i32: ctypes.c_int32,
-    i64: ctypes.c_int64,
-    f32: ctypes.c_float,
-    f64: ctypes.c_double,
-    ptr: ctypes.c_uint64,
-}
 _RESERVED = ("size", "align", "address", "at", "offset", "field_ptr", "fields", "struct", "python",
              "storage")  # fmt: skip
 ALIGNMENT = 64
-
-
-class Array:
-    """A field of `count` elements: scalars, vectors or Structs."""
-
-    def __init__(self, elem: Any, count: int) -> None:
-        self.elem = elem
-        self.count = count
-
-    if TYPE_CHECKING:
-
-        def __get__(self, instance: object, owner: object) -> Any: ...
-        def __set__(self, instance: object, value: Any) -> None: ...
-
-
-def _measure(kind: Any) -> tuple[int, int]:
-    """Size and alignment in bytes of a field type."""
-    if isinstance(kind, Array):
-        size, align = _measure(kind.elem)
-        return size * kind.count, align
-    if isinstance(kind, Type):
-        if kind.lanes and kind.elem is i1:
-            raise TypeError("a mask has no memory layout; store mask_bits()")
-        return kind.size, min(64, 1 << (kind.size - 1).bit_length())
-    return kind.size, kind.align
-
-
-def _ctype(kind: Any) -> Any:
-    if isinstance(kind, Array):
-        return _ctype(kind.elem) * kind.count
-    if isinstance(kind, Type):
-        return _CTYPES[kind.elem] * kind.lanes if kind.lanes else _CTYPES[kind]
-    return kind.python
-
-
-class Field:
-    """One member: its type and where it is."""
-
-    def __init__(self, name: str, kind: Any, offset: int) -> None:
-        self.name = name
-        self.kind = kind
-        self.offset = offset
-        self.size, self.align = _measure(kind)
-        self.ctype = _ctype(kind)
-        self.scalar = isinstance(kind, Type) and not kind.lanes
 
 
 class _Block(ctypes.Structure):
@@ -82,15 +28,6 @@ class _Block(ctypes.Structure):
     def address(self) -> int:
         """Where the block is in this process."""
         return ctypes.addressof(self)
-
-    def element(self, name: str, index: int) -> Any:
-        """A Struct element of an Array member, as a view."""
-        field = self.struct.fields[name]
-        if not (isinstance(field.kind, Array) and isinstance(field.kind.elem, type)):
-            raise TypeError(f"{name} is not an array of Structs")
-        if not 0 <= index < field.kind.count:
-            raise IndexError(f"{name}[{index}]")
-        return getattr(self, name)[index]
 
     def __repr__(self) -> str:
         fields = self.struct.fields.items()
@@ -140,7 +77,8 @@ class Struct:
 
     Python:  `c = Ctx(); c.width = 3; c.address; c.colour[5]` (arrays are ctypes arrays).
     Kernels: `s = Ctx.at(p); s.width; s.width = v; s.field_ptr("colour")`.
-    Layout:  members in order, each at its natural alignment (vectors up to 64), as in C.
+    Layout:  members in order, each at its natural alignment (vectors up to 64), as in C; a member
+    that is a Struct is declared with `nested`.
     """
 
     fields: ClassVar[dict[str, Field]] = {}
@@ -151,18 +89,23 @@ class Struct:
     size: ClassVar[int] = 0
     align: ClassVar[int] = 1
 
-    def __init_subclass__(cls, *, members: Mapping[str, Any] | None = None) -> None:
-        """`members`: types by name, of a Struct that follows from a table; they come first."""
+    def __init_subclass__(cls, *, members: Mapping[str, Any] | None = None, align: int = 1) -> None:
+        """`members`: types by name, of a Struct that follows from a table; they come first.
+
+        align: what its place in another Struct is a multiple of at least.
+        """
         fields = dict(cls.fields)
         end = max((f.offset + f.size for f in fields.values()), default=0)
-        align = cls.align
+        align = max(align, cls.align)
         for name, kind in [*(members or {}).items(), *vars(cls).items()]:
             is_struct = isinstance(kind, type) and issubclass(kind, Struct)
             if not isinstance(kind, Type | Array) and not is_struct:
                 continue
             if name in _RESERVED:
                 raise TypeError(f"a Struct member cannot be called {name!r}")
-            size, own = _measure(kind)
+            if name in fields:
+                raise TypeError(f"{cls.__name__} has a second member called {name!r}")
+            size, own = measure(kind)
             field = Field(name, kind, -(-end // own) * own)
             fields[name] = field
             setattr(cls, name, field)
@@ -172,7 +115,7 @@ class Struct:
         cls.python = _python_side(cls)
         cls.storage = ctypes.c_char * (cls.size + ALIGNMENT)
 
-    def __new__(cls, **values: Any) -> Any:
+    def __new__(cls, **values: Any) -> Self:
         """A block of its own."""
         buffer = cls.storage()
         block: Any = cls.python.from_buffer(buffer, -ctypes.addressof(buffer) % ALIGNMENT)
@@ -180,13 +123,15 @@ class Struct:
             if name not in cls.fields:
                 raise AttributeError(f"{cls.__name__} has no member {name!r}")
             setattr(block, name, value)
-        return block
+        return cast("Self", block)
 
-    if TYPE_CHECKING:  # what blocks have
+    if TYPE_CHECKING:  # a `_Block` and a `StructRef` are of the declared class to a type checker
+        pointer: Value
 
         @property
         def address(self) -> int: ...
-        def element(self, name: str, index: int) -> Any: ...
+        def field_ptr(self, name: str) -> Value: ...
+        def __buffer__(self, flags: int, /) -> memoryview: ...
 
     @classmethod
     def offset(cls, name: str) -> int:
@@ -194,11 +139,11 @@ class Struct:
         return cls.fields[name].offset
 
     @classmethod
-    def at(cls, p: Value, align: int = 64) -> StructRef:
+    def at(cls, p: Value, align: int = 64) -> Self:
         """The Struct at a staged address, which is a multiple of min(align, natural alignment)."""
         if not tracing():
             raise RuntimeError(f"{cls.__name__}.at() is for kernels")
-        return StructRef(cls, coerce(p, ptr), align)
+        return cast("Self", StructRef(cls, coerce(p, ptr), align))
 
 
 class StructRef:
@@ -243,15 +188,6 @@ class StructRef:
             raise staged_error(f"{name} is not a scalar or vector; store to field_ptr({name!r})")
         new = coerce(value, field.kind)
         store(self.pointer + field.offset, new, min(field.align, self._align))
-
-    def element(self, name: str, index: Any) -> StructRef:
-        """A reference to element `index` of an Array of Structs."""
-        field = self._field(name)
-        if not (isinstance(field.kind, Array) and isinstance(field.kind.elem, type)):
-            raise staged_error(f"{name} is not an array of Structs")
-        inner: Any = field.kind.elem
-        place = self.pointer + field.offset + index * inner.size
-        return StructRef(inner, place, self._align)
 
     def __repr__(self) -> str:
         return f"<{self._struct.__name__} at {self.pointer!r}>"

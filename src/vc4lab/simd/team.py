@@ -22,10 +22,10 @@ from typing import Any
 
 from vc4lab.simd.floatmode import call_pointer
 from vc4lab.simd.kernel import kernel, staged
+from vc4lab.simd.members import Array, i32, i64, ptr
 from vc4lab.simd.memory import atomic_add, load, store
 from vc4lab.simd.native import NativeModule, build
-from vc4lab.simd.struct import Array, Struct
-from vc4lab.simd.types import i32, i64, ptr
+from vc4lab.simd.struct import Struct
 from vc4lab.simd.value import Value, const, select
 
 PART = (ptr, i32)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 __all__ = ["Type", "f32", "f32x16", "f64", "i1", "i8", "i8x16", "i16", "i16x16", "i32", "i32x16",
            "i64", "i64x16", "mask16", "ptr", "vec"]  # fmt: skip
@@ -43,11 +43,6 @@ class Type:
     def like(self, other: Type) -> Type:
         """This type's element with the lanes of `other`."""
         return vec(self.elem, other.lanes) if other.lanes else self.elem
-
-    if TYPE_CHECKING:  # a Type as a class attribute of a Struct declares a field
-
-        def __get__(self, instance: object, owner: object) -> Any: ...
-        def __set__(self, instance: object, value: Any) -> None: ...
 
 
 i1 = Type("i1", "i1", 1, None, 0)

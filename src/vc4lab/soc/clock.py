@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable
-from typing import Any
 
 from vc4lab.simd import Struct, i64
 from vc4lab.soc.native import SliceCounter, words_of
@@ -79,7 +78,7 @@ class Clock:
     def __init__(self, counter: SliceCounter, ns_per_instruction: int) -> None:
         self.counter = counter
         self.ns_per_instruction = ns_per_instruction
-        self._state: Any = TimeState(
+        self._state = TimeState(
             next_event=FAR, share=1, ns_per_instruction=ns_per_instruction, wish=-1
         )
         self._words = words_of(self._state)

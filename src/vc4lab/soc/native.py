@@ -59,7 +59,7 @@ class SliceState(Struct):
     pages = ptr
 
 
-def words_of(block: Any) -> memoryview:
+def words_of(block: Struct) -> memoryview:
     """A Struct of 64-bit members as Python reads it fastest."""
     return memoryview(block).cast("B").cast("q")
 
@@ -81,8 +81,8 @@ def thumb_instructions(ram: Value, address: Value, size: Value) -> Value:
 @staged
 def look_at_masks(engine: Value, state_at: Value) -> None:
     """End the slice if the core's interrupt masks are no longer what they were."""
-    state: Any = SliceState.at(state_at)
-    status = state.field_ptr("status")
+    state = SliceState.at(state_at)
+    status = state.pointer + SliceState.status.offset
     register = state.status_register.trunc(i32)
     call_pointer(state.read_register, i32, (ptr, i32, ptr), engine, register, status)
     if (state.status & state.masks) != state.masked:
@@ -93,7 +93,7 @@ def look_at_masks(engine: Value, state_at: Value) -> None:
 @kernel(args=(ptr, i64, i32, ptr))
 def count_block(engine: Value, address: Value, size: Value, state_at: Value) -> None:
     """The engine's block hook: count the block, or stop the engine before it."""
-    state: Any = SliceState.at(state_at)
+    state = SliceState.at(state_at)
     if (address == state.block) & (size <= 4):
         state.spins = state.spins + 1
     else:
@@ -126,7 +126,7 @@ class SliceCounter:
     """Instructions executed (`count`) and where to stop (`limit`), shared with native code."""
 
     def __init__(self) -> None:
-        self._state: Any = SliceState()
+        self._state = SliceState()
         self._seen = (ctypes.c_uint8 * (PAGE_MASK + 1))()
         ctypes.memset(self._seen, 1, PAGE_MASK + 1)
         self.watch_pages(self._seen)

@@ -168,13 +168,13 @@ class _Step:
             return
         self._filter(layer, across, down)
 
-    def _filter(self, layer: Any, across: Axis, down: Axis) -> None:
+    def _filter(self, layer: NativeLayer, across: Axis, down: Axis) -> None:
         """In two steps: the lines that are needed, as wide as on the screen; then their sums."""
         top, bottom = int(down.places.min()), int(down.places.max()) + 1
         pitch = 4 * across.count + 4 * BLOCK
         between = self._room(pitch * (bottom - top))
         first = NativeLayer()
-        ctypes.memmove(first.address, layer.address, ctypes.sizeof(first))
+        ctypes.memmove(first.address, layer.address, NativeLayer.size)
         first.rows = self._keep(numpy.arange(top, bottom, dtype=numpy.int32))
         first.row_count, first.columns = bottom - top, self._keep(across.places)
         first.out, first.out_pitch, first.blend = between, pitch, COPY

@@ -57,7 +57,7 @@ ASK_READ = ctypes.CFUNCTYPE(ctypes.c_uint64, ctypes.c_int64, ctypes.c_int32)
 ASK_WRITE = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_uint64)
 WORD = 0xFFFFFFFF
 LARGEST = (1 << 62) - 1
-SEEN = PollState.offset("seen") // 8
+SEEN = PollState.seen.offset // 8
 
 
 class Polled(NamedTuple):
@@ -69,7 +69,7 @@ class Polled(NamedTuple):
 
 
 def _new_polling(patience: int) -> Any:
-    state: Any = PollState(patience=patience)
+    state = PollState(patience=patience)
     state.seen = [NO_REGISTER] * POLLED_TOGETHER
     return state
 
@@ -140,7 +140,7 @@ class Bus:
         self._callbacks = ASK_READ(self._answer_read), ASK_WRITE(self._answer_write)
         read, write = (ctypes.cast(call, ctypes.c_void_p).value for call in self._callbacks)
         self._polling = _new_polling(patience=0)
-        self._state: Any = BusState(
+        self._state = BusState(
             last=NO_REGISTER,
             polling=self._polling.address,
             slice=clock.counter.address,
@@ -285,9 +285,9 @@ class Bus:
         answer.generation = self.clock.changes
         answer.step = ASK if kind is Poll.INPUT and self.asks_about_input else STEPS[kind]
 
-    def _answer(self, offset: int) -> Any:
+    def _answer(self, offset: int) -> Answer:
         """Where the native answer for a register is kept."""
-        return self._state.element("answers", answer_slot(offset))
+        return self._state.answers[answer_slot(offset)]
 
     def _enter_rate(self, offset: int, rate: Rate) -> None:
         answer = self._answer(offset)
@@ -295,8 +295,8 @@ class Bus:
         answer.multiply, answer.divide, answer.shift = rate.multiply, rate.divide, rate.shift
 
     def _forget_answers(self) -> None:
-        nothing: Any = Answer(register=NO_REGISTER, divide=1)
-        place = self._state.address + BusState.offset("answers")
+        nothing = Answer(register=NO_REGISTER, divide=1)
+        place = self._state.address + BusState.answers.offset
         ctypes.memmove(place, bytes(nothing) * ANSWERS, Answer.size * ANSWERS)
 
     # -- waiting -----------------------------------------------------------------------------------
@@ -306,7 +306,7 @@ class Bus:
         if self._native["note"](self._state.address, OWN_TIME):
             self._wait(OWN_TIME)
 
-    def exchange_polls(self, state: Any) -> Any:
+    def exchange_polls(self, state: PollState) -> Any:
         """Another core's turn: take up its `PollState` (None: a new one), give back the old one."""
         old = self._polling
         self._polling = state if state is not None else _new_polling(POLLS_BEFORE_SKIP)
@@ -352,7 +352,7 @@ class Bus:
             return None
         return self._polled(self._last)
 
-    def polled_in(self, state: Any) -> Polled | None:
+    def polled_in(self, state: PollState) -> Polled | None:
         """The same for a core whose turn it is not; `state` as `exchange_polls` gave it."""
         if state.polls <= PATIENCE or not state.known:
             return None

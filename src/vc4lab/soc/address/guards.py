@@ -40,7 +40,7 @@ def note_store(
     _engine: Value, _kind: Value, address: Value, size: Value, _value: Value, state_at: Value
 ) -> None:
     """The engine's hook before a store to physical `address`."""
-    state: Any = GuardState.at(state_at)
+    state = GuardState.at(state_at)
     if load(i8, state.pages + ((address >> PAGE_SHIFT) & (PAGE_ENTRIES - 1))) != 0:
         call_pointer(state.say, None, (i64, i32), address, size)
 
@@ -69,7 +69,7 @@ class GuardZones:
         self._pages = (ctypes.c_uint8 * PAGE_ENTRIES)()
         self._say = SAY(self._cpu_stores)
         say = ctypes.cast(self._say, ctypes.c_void_p).value
-        self._state: Any = GuardState(pages=ctypes.addressof(self._pages), say=say)
+        self._state = GuardState(pages=ctypes.addressof(self._pages), say=say)
         pool = machine.videocore.pool
         pool.guarded = True
         pool.on_allocate, pool.on_release = self._made, self._gone

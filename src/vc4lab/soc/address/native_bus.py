@@ -112,29 +112,29 @@ def answer_slot(offset: Any) -> Any:
 
 
 @staged
-def guest_time(time: Any, executed: Value) -> Value:
+def guest_time(time: TimeState, executed: Value) -> Value:
     """Nanoseconds since power-on, as `Clock.now`."""
     return time.skipped + (executed * time.ns_per_instruction).udiv(time.share)
 
 
 @staged
-def forget_polls(polling: Any) -> None:
+def forget_polls(polling: PollState) -> None:
     """Nothing is polled any more."""
     polling.polls = 0
     polling.known = 0
-    store(polling.field_ptr("seen"), splat(const(i64, NO_REGISTER), POLLED_TOGETHER), 8)
+    store(polling.seen, splat(const(i64, NO_REGISTER), POLLED_TOGETHER), 8)
 
 
 @staged
-def note_read(bus: Any, offset: Value) -> Value:
+def note_read(bus: BusState, offset: Value) -> Value:
     """Count a read of a register; whether the program waits by reading it again and again."""
-    time: Any = TimeState.at(bus.time)
+    time = TimeState.at(bus.time)
     executed = SliceState.at(bus.slice).count
-    polling: Any = PollState.at(bus.polling)
+    polling = PollState.at(bus.polling)
     time.skipped = time.skipped + ACCESS_NS
     distance = executed - bus.last_count
     bus.last_count = executed
-    seen = polling.field_ptr("seen")
+    seen = polling.seen
     again = const(i1, 0)
     for index in unroll(POLLED_TOGETHER):
         again = again | (load(i64, seen + index * 8) == offset)
@@ -155,11 +155,11 @@ def note_read(bus: Any, offset: Value) -> Value:
 
 
 @staged
-def let_time_pass(bus: Any, step: Value) -> None:
+def let_time_pass(bus: BusState, step: Value) -> None:
     """The program waits: after some patience skip to the next event, at most by `step`."""
-    time: Any = TimeState.at(bus.time)
-    core: Any = SliceState.at(bus.slice)
-    polling: Any = PollState.at(bus.polling)
+    time = TimeState.at(bus.time)
+    core = SliceState.at(bus.slice)
+    polling = PollState.at(bus.polling)
     if bus.events_seen != time.events_run:
         bus.events_seen = time.events_run
         polling.patience = POLLS_BEFORE_SKIP
@@ -178,15 +178,15 @@ def let_time_pass(bus: Any, step: Value) -> None:
 
 
 @staged
-def compute(bus: Any, answer: Any) -> Value:
+def compute(bus: BusState, answer: Answer) -> Value:
     """The value of a register that follows guest time."""
-    time: Any = TimeState.at(bus.time)
+    time = TimeState.at(bus.time)
     ticks = guest_time(time, SliceState.at(bus.slice).count) * answer.multiply
     return ticks.udiv(answer.divide).shr(answer.shift) & 0xFFFFFFFF
 
 
 @staged
-def holds(bus: Any, answer: Any, offset: Value) -> Value:
+def holds(bus: BusState, answer: Answer, offset: Value) -> Value:
     """Whether an answer is that of a register, and not old."""
     changes = TimeState.at(bus.time).changes
     fresh = (answer.generation == changes) | (answer.generation == ALWAYS)
@@ -196,10 +196,10 @@ def holds(bus: Any, answer: Any, offset: Value) -> Value:
 @kernel(args=(ptr, i64), returns=i64)
 def read_word(state: Value, offset: Value) -> Value:
     """A read of 32 bits."""
-    bus: Any = BusState.at(state)
+    bus = BusState.at(state)
     bus.accesses = bus.accesses + 1
     waiting = note_read(bus, offset)
-    answer: Any = bus.element("answers", answer_slot(offset))
+    answer = Answer.at(bus.answers + answer_slot(offset) * Answer.size)
     value = const(i64, 0)
     if holds(bus, answer, offset) & ((waiting & (answer.step == ASK)) == 0):
         if waiting:
@@ -216,7 +216,7 @@ def read_word(state: Value, offset: Value) -> Value:
         answered: Any = call_pointer(bus.ask_read, i64, (i64, i32), offset, told)
         value = answered
         if holds(bus, answer, offset) == 0:
-            time: Any = TimeState.at(bus.time)
+            time = TimeState.at(bus.time)
             time.changes = time.changes + 1
     return value & 0xFFFFFFFF
 
@@ -224,8 +224,8 @@ def read_word(state: Value, offset: Value) -> Value:
 @kernel(args=(ptr, i64, i64))
 def write_word(state: Value, offset: Value, value: Value) -> None:
     """A write of 32 bits."""
-    bus: Any = BusState.at(state)
-    time: Any = TimeState.at(bus.time)
+    bus = BusState.at(state)
+    time = TimeState.at(bus.time)
     bus.accesses = bus.accesses + 1
     time.changes = time.changes + 1
     time.skipped = time.skipped + ACCESS_NS

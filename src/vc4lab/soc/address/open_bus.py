@@ -53,11 +53,11 @@ class OpenBusState(Struct):
 
 
 @staged
-def _touch(state: Any, offset: Value, what: int) -> None:
+def _touch(state: OpenBusState, offset: Value, what: int) -> None:
     state.accesses = state.accesses + 1
     address = state.start + offset
     region = address.shr(REGION_BITS) & (REGIONS - 1)
-    told = state.field_ptr("told") + region + what * REGIONS
+    told = state.told + region + what * REGIONS
     if load(i8, told) == 0:
         store(told, const(i8, 1))
         call_pointer(state.say, None, (i64, i32), address, what)
@@ -121,7 +121,7 @@ class OpenBus:
         self._place = place
         self._say = SAY(self._report)
         say = ctypes.cast(self._say, ctypes.c_void_p).value
-        self._state: Any = OpenBusState(start=start, say=say)
+        self._state = OpenBusState(start=start, say=say)
 
     @property
     def accesses(self) -> int:

@@ -68,9 +68,9 @@ class CacheState(Struct):
 
 
 @staged
-def _read_pc(state: Any, engine: Value) -> Value:
+def _read_pc(state: CacheState, engine: Value) -> Value:
     """The instruction that makes the access."""
-    place = state.field_ptr("pc")
+    place = state.pointer + CacheState.pc.offset
     call_pointer(state.read_register, i32, (ptr, i32, ptr), engine, state.pc_register, place)
     return load(i64, place)
 
@@ -89,7 +89,7 @@ def note_store(
     engine: Value, _kind: Value, address: Value, size: Value, _value: Value, state_at: Value
 ) -> None:
     """The engine's hook before a store to physical `address`."""
-    state: Any = CacheState.at(state_at)
+    state = CacheState.at(state_at)
     attribute = load(i8, state.attributes + ((address >> PAGE_SHIFT) & (PAGE_ENTRIES - 1)))
     shift = state.line_shift.sext(i64)
     line = (address & MEMORY_MASK) >> shift
@@ -117,7 +117,7 @@ def note_load(
     engine: Value, _kind: Value, address: Value, size: Value, _value: Value, state_at: Value
 ) -> None:
     """The engine's hook before a load from physical `address`."""
-    state: Any = CacheState.at(state_at)
+    state = CacheState.at(state_at)
     attribute = load(i8, state.attributes + ((address >> PAGE_SHIFT) & (PAGE_ENTRIES - 1)))
     if attribute != UNCACHED:
         line = (address & MEMORY_MASK) >> state.line_shift.sext(i64)
@@ -127,8 +127,8 @@ def note_load(
             if (flags & STALE) != 0:
                 if state.events < MOST_EVENTS:
                     index = state.events.sext(i64) * 8
-                    store(state.field_ptr("event_address") + index, address)
-                    store(state.field_ptr("event_pc") + index, _read_pc(state, engine))
+                    store(state.event_address + index, address)
+                    store(state.event_pc + index, _read_pc(state, engine))
                     state.events = state.events + 1
             store(place, ((flags | HELD) & ~STALE).trunc(i8))
             store(state.pages + ((address & MEMORY_MASK) >> PAGE_SHIFT), const(i8, 1))
@@ -165,7 +165,7 @@ class Lines:
     def state(self, read_register: int, pc_register: int, mark: int) -> Any:
         """The hooks' state for one core, and its table of page attributes."""
         attributes = _table(PAGE_ENTRIES)
-        state: Any = CacheState(
+        state = CacheState(
             attributes=attributes.ctypes.data,
             flags=self.flags.ctypes.data,
             writers=self.writers.ctypes.data,

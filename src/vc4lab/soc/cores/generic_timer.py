@@ -64,7 +64,7 @@ class GenericTimer:
         self._control = [0 for _unit in UNITS]
         self._compare = [0 for _unit in UNITS]
         self._events: list[Event | None] = [None for _unit in UNITS]
-        self.pace: Any = Pace(whole=1, frequency=FREQUENCY)
+        self.pace = Pace(whole=1, frequency=FREQUENCY)
 
     @property
     def _prescaler(self) -> int:

@@ -74,12 +74,12 @@ class PlaceState(Struct):
 
 
 @staged
-def read_count(counter: Any, virtual: Value) -> None:
+def read_count(counter: CounterState, virtual: Value) -> None:
     """Leave `GenericTimer.count_of` in `value`; reading it again and again is waiting."""
-    bus: Any = BusState.at(counter.bus)
+    bus = BusState.at(counter.bus)
     if note_read(bus, const(i64, OWN_TIME)):
         let_time_pass(bus, const(i64, TIME_STEP))
-    pace: Any = Pace.at(counter.pace)
+    pace = Pace.at(counter.pace)
     now = guest_time(TimeState.at(bus.time), SliceState.at(bus.slice).count)
     crystal = (now - pace.since) * TICKS
     below = (crystal & (WHOLE - 1)) * pace.prescaler
@@ -91,7 +91,7 @@ def read_count(counter: Any, virtual: Value) -> None:
 @kernel(args=(ptr, i32, ptr, ptr), returns=i32)
 def _read_system_register(engine: Value, target: Value, system: Value, state: Value) -> Value:
     """The engine's callback before MRS: 1 if the instruction is done."""
-    counter: Any = CounterState.at(state)
+    counter = CounterState.at(state)
     which = load(i32, system + OP2)
     timer = (load(i32, system + CRN) == 14) & (load(i32, system + CRM) == 0)
     unprivileged = (load(i32, system + OP0) == 3) & (load(i32, system + OP1) == 3)
@@ -101,7 +101,7 @@ def _read_system_register(engine: Value, target: Value, system: Value, state: Va
             counter.value = Pace.at(counter.pace).frequency
         else:
             read_count(counter, which == 2)
-        place = counter.field_ptr("value")
+        place = counter.pointer + CounterState.value.offset
         call_pointer(counter.write_register, i32, (ptr, i32, ptr), engine, target, place)
         done = const(i32, 1)
     return done
@@ -110,25 +110,25 @@ def _read_system_register(engine: Value, target: Value, system: Value, state: Va
 @kernel(args=(ptr, i64, i32, ptr))
 def _read_pair(engine: Value, address: Value, size: Value, state: Value) -> None:
     """The engine's callback before an MRRC of AArch32."""
-    place: Any = PlaceState.at(state)
+    place = PlaceState.at(state)
     word = load(i32, place.code)
     low, high = word.shr(12) & 15, word.shr(16) & 15
     plain = (low < PLAIN_REGISTERS) & (high < PLAIN_REGISTERS) & (size == 4)
     if ((word & PAIR_MASK) == PAIR) & plain:
-        counter: Any = CounterState.at(place.counter)
+        counter = CounterState.at(place.counter)
         read_count(counter, (word & VIRTUAL_PAIR) != 0)
         write = counter.write_register
         first = counter.first_register.trunc(i32)
-        value = counter.field_ptr("value")
+        value = counter.pointer + CounterState.value.offset
         call_pointer(write, i32, (ptr, i32, ptr), engine, first + low, value)
         call_pointer(write, i32, (ptr, i32, ptr), engine, first + high, value + 4)
-        executed: Any = SliceState.at(BusState.at(counter.bus).slice)
+        executed = SliceState.at(BusState.at(counter.bus).slice)
         rest = executed.block + executed.block_size - address - 4
         if rest > 0:
             executed.count = executed.count - rest.shr(2)
         counter.next = address + 4
         register = counter.pc_register.trunc(i32)
-        onward = counter.field_ptr("next")
+        onward = counter.pointer + CounterState.next.offset
         call_pointer(write, i32, (ptr, i32, ptr), engine, register, onward)
     else:
         call_pointer(place.other, None, (ptr, i64, i32, ptr), engine, address, size, state)
@@ -159,7 +159,7 @@ class NativeCounter:
         self, bus: int, timer: GenericTimer, write_register: int, first: int = 0, pc: int = 0
     ) -> None:
         self._timer = timer
-        self._state: Any = CounterState(
+        self._state = CounterState(
             bus=bus,
             write_register=write_register,
             pace=timer.pace.address,
@@ -182,7 +182,7 @@ class NativePair:
 
     def __init__(self, counter: int, code: int, python: Callable[[int, int], None]) -> None:
         self._python = ON_INSTRUCTION(lambda _engine, address, size, _data: python(address, size))
-        self._state: Any = PlaceState(
+        self._state = PlaceState(
             counter=counter,
             code=code,
             other=ctypes.cast(self._python, ctypes.c_void_p).value,

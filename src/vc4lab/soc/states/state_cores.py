@@ -53,7 +53,7 @@ def _polling(polls: Any, patience: Any, *registers: Any) -> Any:
     if len(registers) > POLLED_TOGETHER:
         raise BadValue("polls")
     numbers = [_number(value, 1 << 32, OWN_TIME) for value in registers]
-    state: Any = PollState(
+    state = PollState(
         polls=_number(polls, 1 << 32), patience=_number(patience, 1 << 32), known=len(numbers)
     )
     state.seen = numbers + [NO_REGISTER] * (POLLED_TOGETHER - len(numbers))

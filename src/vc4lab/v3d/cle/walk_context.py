@@ -66,7 +66,7 @@ class WalkContext(ShaderLookup):
     first = i32  # vertices of the draw
     last = i32
     indices = i64  # of all draws of this list
-    record = Array(i8, RECORD_SLOT)  # a record 56 that no list has
+    format_record = Array(i8, RECORD_SLOT)  # a record 56 that no list has
     # native functions of other modules; 0: Python has not needed them yet
     bytes_used = ptr  # range and used map of indices of 8 bits
     shorts_used = ptr  # of 16 bits

@@ -154,7 +154,7 @@ def _bin(w: Any, binner: Value, kind: Value) -> Value:
     c: Any = BinContext.at(w.binner)
     form = kind | ListData.INDEX16 << 4
     if c.format_in_force != form:
-        record = w.field_ptr("record")
+        record = w.format_record
         store(record, const(i8, PrimitiveListFormat.id))
         store(record + 1, form.trunc(i8))
         call(apply_state, w.binner, const(i32, PrimitiveListFormat.id), record)

@@ -6,8 +6,6 @@ The program is inlined by the QPU compiler, or, for the golden engine, the block
 
 from __future__ import annotations
 
-from typing import Any
-
 from vc4lab.qpu.jit.emitter import emit_program
 from vc4lab.simd import (
     Value,
@@ -47,9 +45,11 @@ from vc4lab.v3d.state.tile_context import (
     COUNTERS,
     QUEUED_BLOCKS,
     STATUS_OK,
+    DrawParams,
     FragmentBatch,
     FragmentKey,
     FragmentQueue,
+    TileContext,
 )
 from vc4lab.v3d.state.tile_layout import LANE_X, LANE_Y, Z_MAX
 from vc4lab.v3d.tlb.samples import any_lane, flags_word
@@ -78,7 +78,7 @@ def interpolate(a: Value | None, row: Value | None, dx: Value) -> Value | None:
 class BlockShader:
     """Traces the shading of blocks of one draw."""
 
-    def __init__(self, constants: DrawConstants, context: Any, params: Any) -> None:
+    def __init__(self, constants: DrawConstants, context: TileContext, params: DrawParams) -> None:
         self.constants = constants
         self.layout = constants.key.layout
         self.context = context
@@ -87,9 +87,9 @@ class BlockShader:
         self.status = var(i32, 0)
         self.tile_x = context.tile_x
         self.tile_y = context.tile_y
-        self.colour = context.field_ptr("colour")
-        self.zs = context.field_ptr("zs")
-        self.mask = context.field_ptr("mask")
+        self.colour = context.colour
+        self.zs = context.zs
+        self.mask = context.mask
         self.z_min = params.z_min
         self.z_max = params.z_max
         self.depth_scale = depth_scale(constants.key.unknowns)
@@ -103,12 +103,12 @@ class BlockShader:
 
     def count(self, name: str, amount: Value) -> None:
         """Adds to a counter of the tile context."""
-        place = self.context.field_ptr("counters") + 4 * COUNTERS.index(name)
+        place = self.context.counters + 4 * COUNTERS.index(name)
         add_to(place, amount)
 
     def counted(self, name: str) -> Value:
         """The value of a counter of the tile context."""
-        return load(i32, self.context.field_ptr("counters") + 4 * COUNTERS.index(name))
+        return load(i32, self.context.counters + 4 * COUNTERS.index(name))
 
     def suspect(self, found: Value) -> None:
         """Notes (i1) that a NaN is among a primitive's numbers: only the exact engine has those."""
@@ -285,26 +285,26 @@ class BlockShader:
 
     def _interpret(self, inputs: BlockInputs, block: Block) -> None:
         """Puts the block into the queue; a full queue is run."""
-        queue: Any = FragmentQueue.at(self.context.batch)
+        queue = FragmentQueue.at(self.context.batch)
         waiting = queue.count
         place = self.context.batch + (waiting * FragmentBatch.size + FragmentQueue.size)
-        batch: Any = FragmentBatch.at(place)
+        batch = FragmentBatch.at(place)
         zero = opaque(f32x16, 0.0)  # makes -0 +0, as for the compiled program
         for name in ("x", "y", "z"):
             store(batch.field_ptr(name), getattr(inputs, name))
-        store(batch.field_ptr("w"), inputs.w + zero)
+        store(batch.w, inputs.w + zero)
         for name in ("flags", "asked"):
             store(batch.field_ptr(name), flags_word(inputs.flags))
         for number, step in enumerate(inputs.z_steps or ()):
-            store(batch.field_ptr("z_steps") + 4 * number, step)
+            store(batch.z_steps + 4 * number, step)
         batch.reverse = inputs.reverse.zext(i32)
         batch.valid = quads_of(mask_bits(any_lane(inputs.flags)))
         batch.uniforms = self.params.uniforms
         batch.place = self._offset(block)
         batch.n_varyings = len(inputs.varyings)
         for k, varying in enumerate(inputs.varyings):
-            store(batch.field_ptr("varyings_vp") + 64 * k, varying.vp + zero)
-            store(batch.field_ptr("varyings_c") + 4 * k, varying.c)
+            store(batch.varyings_vp + 64 * k, varying.vp + zero)
+            store(batch.varyings_c + 4 * k, varying.c)
         queue.count = waiting + 1
         status = run_queue(self.context, self.params, QUEUED_BLOCKS)
         before = self.status.get()
@@ -312,9 +312,9 @@ class BlockShader:
 
 
 @staged
-def run_queue(context: Any, params: Any, needed: int) -> Value:
+def run_queue(context: TileContext, params: DrawParams, needed: int) -> Value:
     """Lets the golden interpreter run the blocks of the queue if there are that many; a status."""
-    queue: Any = FragmentQueue.at(context.batch)
+    queue = FragmentQueue.at(context.batch)
     status = const(i32, STATUS_OK)
     if queue.count >= needed:
         arguments = (ptr, ptr)

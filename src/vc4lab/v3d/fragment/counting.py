@@ -12,7 +12,7 @@ from typing import Any
 from vc4lab.simd import Value, i32, load, mask_bits, popcount_, store
 from vc4lab.v3d.fragment.shader import BlockInputs, DrawConstants, FragmentEnvironment
 from vc4lab.v3d.pse.coverage import quads_of
-from vc4lab.v3d.state.tile_context import COUNTERS
+from vc4lab.v3d.state.tile_context import COUNTERS, TileContext
 from vc4lab.v3d.state.tile_layout import SAMPLE_BYTES
 from vc4lab.v3d.tlb.samples import any_lane
 from vc4lab.v3d.tlb.stencil import stencil_matches
@@ -23,19 +23,19 @@ def quads(lanes: Value) -> Value:
     return quads_of(mask_bits(lanes))
 
 
-def place_of(context: Any, name: str) -> Value:
+def place_of(context: TileContext, name: str) -> Value:
     """Where a counter of the tile context is."""
-    place: Value = context.field_ptr("counters") + 4 * COUNTERS.index(name)
+    place: Value = context.counters + 4 * COUNTERS.index(name)
     return place
 
 
-def add(context: Any, name: str, amount: Value) -> None:
+def add(context: TileContext, name: str, amount: Value) -> None:
     """Adds to a counter of the tile context."""
     place = place_of(context, name)
     store(place, load(i32, place) + amount)
 
 
-def count_depth(context: Any, active: Value, matched: Value | None, passed: Value) -> None:
+def count_depth(context: TileContext, active: Value, matched: Value | None, passed: Value) -> None:
     """A depth test: lanes that took part, that passed stencil (None: all), that passed both."""
     taking, left = quads(active), quads(passed)
     if matched is not None:
@@ -44,7 +44,7 @@ def count_depth(context: Any, active: Value, matched: Value | None, passed: Valu
     add(context, "quads_depth_passed", popcount_(left))
 
 
-def count_colour(context: Any, valid: Value, active: Value) -> None:
+def count_colour(context: TileContext, valid: Value, active: Value) -> None:
     """A colour write: quads of the block that are valid, lanes that are written."""
     covered = quads(active)
     add(context, "quads_uncovered", popcount_(valid & ~covered))
@@ -55,7 +55,7 @@ class CountingEnvironment(FragmentEnvironment):
     """The environment of one block that counts what its writes do."""
 
     def __init__(
-        self, constants: DrawConstants, inputs: BlockInputs, status: Any, context: Any
+        self, constants: DrawConstants, inputs: BlockInputs, status: Any, context: TileContext
     ) -> None:
         super().__init__(constants, inputs, status)
         self.context = context

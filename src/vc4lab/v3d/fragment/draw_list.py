@@ -30,8 +30,8 @@ def draw_list(
     key: Any, program: Any, context_pointer: Value, params_pointer: Value, address: Value
 ) -> Value:
     """Draws one compressed list into the tile; returns a status."""
-    context: Any = TileContext.at(context_pointer)
-    params: Any = DrawParams.at(params_pointer)
+    context = TileContext.at(context_pointer)
+    params = DrawParams.at(params_pointer)
     memory = context.memory
     constants = DrawConstants.load(key, program, context, params)
     shader = BlockShader(constants, context, params)
@@ -66,7 +66,7 @@ def draw_list(
     return status
 
 
-def vertex_source(key: FragmentKey, context: Any, params: Any) -> VertexSource:
+def vertex_source(key: FragmentKey, context: TileContext, params: DrawParams) -> VertexSource:
     """The shaded vertex buffer, or the list itself for x/y lists."""
     if key.index_bits == 32:
         rows = key.first_varying + key.n_varyings

@@ -54,7 +54,7 @@ MIN_LINE_WIDTH, MAX_LINE_WIDTH = 0.125, 512.0
 
 
 @staged
-def draw_point(tracer: Any, vertex: Any) -> None:
+def draw_point(tracer: PrimitiveTracer, vertex: Any) -> None:
     """A square around the vertex; two implicit varyings run across it, all others are constant."""
     key = tracer.key
     size = word(vertex, POINT_SIZE) if key.point_size_in_vertex else tracer.point_size
@@ -118,7 +118,7 @@ def trace_point(
 
 
 @staged
-def draw_line(tracer: Any, vertices: Any, flat_words: Value) -> None:
+def draw_line(tracer: PrimitiveTracer, vertices: Any, flat_words: Value) -> None:
     """A line of the given width as four edges; its ends are cut as the line shape says."""
     v0, v1 = vertices
     dx, dy = v1.x - v0.x, v1.y - v0.y

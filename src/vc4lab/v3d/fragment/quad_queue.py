@@ -48,7 +48,7 @@ from vc4lab.v3d.fragment.shader import (
     reads,
     writes,
 )
-from vc4lab.v3d.pse.batch import FIXED_PLANES, BlockPlace
+from vc4lab.v3d.pse.batch import FIXED_PLANES, BlockPlace, CoveredBlock
 from vc4lab.v3d.pse.coverage import Block
 from vc4lab.v3d.pse.setup import Box, Planes, Primitive
 from vc4lab.v3d.state.tile_context import DrawParams, FragmentKey, TileContext
@@ -139,13 +139,13 @@ class QuadQueue:
             for part, value in enumerate(plane):
                 if value is not None:
                     store(place + (12 * k + 4 * part), value)
-        tail: Any = Tail.at(place + (self.size - Tail.size))
+        tail = Tail.at(place + (self.size - Tail.size))
         tail.x0, tail.y0 = primitive.x0, primitive.y0
         tail.z_low, tail.z_high = primitive.z_low, primitive.z_high
         if primitive.z_offset is not None:
             tail.z_offset = primitive.z_offset
 
-    def push(self, count: Value, record: Value, listed: Any, place: BlockPlace) -> Value:
+    def push(self, count: Value, record: Value, listed: CoveredBlock, place: BlockPlace) -> Value:
         """Appends the covered quads of a block; the new number of quads."""
         first = SINGLE.even_offset(place.x, place.y)
         covered, flags = listed.covered.zext(i32), listed.flags.zext(i32)
@@ -200,8 +200,8 @@ def shade_queue(key: FragmentKey, program: Program) -> Function:
         context_pointer: Value, params_pointer: Value, quads: Value, owners: Value,
         records: Value, count: Value,
     ) -> Value:  # fmt: skip
-        context: Any = TileContext.at(context_pointer)
-        params: Any = DrawParams.at(params_pointer)
+        context = TileContext.at(context_pointer)
+        params = DrawParams.at(params_pointer)
         constants = DrawConstants.load(key, program, context, params)
         shader = QuadShader(constants, context, params)
         shade_quads(shader, quads, owners, records, count)
@@ -211,7 +211,9 @@ def shade_queue(key: FragmentKey, program: Program) -> Function:
 
 
 @staged
-def shade_quads(shader: Any, quads: Value, owners: Value, records: Value, count: Value) -> None:
+def shade_quads(
+    shader: QuadShader, quads: Value, owners: Value, records: Value, count: Value
+) -> None:
     """Shades up to four quads at a time."""
     number = const(i32, 0)
     while number < count:
@@ -324,10 +326,10 @@ class QuadShader(BlockShader):
         none = const(i32, 0)
         return Primitive(
             Box(none, none, none, none), [],
-            number(tail + Tail.offset("x0"), i32), number(tail + Tail.offset("y0"), i32),
+            number(tail + Tail.x0.offset, i32), number(tail + Tail.y0.offset, i32),
             plane(0), plane(1), varyings,
-            number(tail + Tail.offset("z_low"), f32), number(tail + Tail.offset("z_high"), f32),
-            number(tail + Tail.offset("z_offset"), f32) if key.depth_offset else None,
+            number(tail + Tail.z_low.offset, f32), number(tail + Tail.z_high.offset, f32),
+            number(tail + Tail.z_offset.offset, f32) if key.depth_offset else None,
             const(i1, False), z_scaled=clamps_scaled(key),
         )  # fmt: skip
 

@@ -33,7 +33,13 @@ from vc4lab.simd import (
     var,
 )
 from vc4lab.v3d.fragment.accesses import ColourAccesses, StagedColourAccesses
-from vc4lab.v3d.state.tile_context import STATUS_ENDLESS, STATUS_LEFT, FragmentKey
+from vc4lab.v3d.state.tile_context import (
+    STATUS_ENDLESS,
+    STATUS_LEFT,
+    DrawParams,
+    FragmentKey,
+    TileContext,
+)
 from vc4lab.v3d.state.tile_layout import PLANE_BYTES, SAMPLE_BYTES
 from vc4lab.v3d.tlb.depth import DepthTest, sample_depth, z_test
 from vc4lab.v3d.tlb.samples import colour_write, flags_word, sample_masks
@@ -103,7 +109,9 @@ class DrawConstants:
     left: Value | None = None
 
     @classmethod
-    def load(cls, key: FragmentKey, program: Program, context: Any, params: Any) -> DrawConstants:
+    def load(
+        cls, key: FragmentKey, program: Program, context: TileContext, params: DrawParams
+    ) -> DrawConstants:
         """Loads what is known before any block is reached.
 
         Uniforms of a straight-line program become scalars here: the compiler's passes would not
@@ -117,7 +125,7 @@ class DrawConstants:
                 for site in program.uniform_sites
                 if site.kind == "uniform"
             ]
-        base = params.field_ptr("textures")
+        base = params.textures
         numbers = key.texture_of or range(len(key.textures))
         textures = [load(ptr, base + 8 * k, align=8) for k in numbers]
         budget = context.budget if program.has_branches else None
@@ -130,9 +138,9 @@ class DrawConstants:
             uniforms,
             textures,
             budget,
-            context.field_ptr("interrupts"),
+            context.pointer + TileContext.interrupts.offset,
             late,
-            context.field_ptr("left"),
+            context.pointer + TileContext.left.offset,
         )
 
 

@@ -42,7 +42,7 @@ def boundary(tracer: PrimitiveTracer) -> Value:
 
 
 @staged
-def draw_trapezoid(tracer: Any, vertices: Any, flat_words: Value) -> None:
+def draw_trapezoid(tracer: PrimitiveTracer, vertices: Any, flat_words: Value) -> None:
     """One RHT. Its facing is that of its edge: up (to higher rows) is counter-clockwise."""
     v0, v1 = vertices
     forward = (v1.y < v0.y) == ((tracer.facing & CLOCKWISE_IS_FORWARD) != 0)

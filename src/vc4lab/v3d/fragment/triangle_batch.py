@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from vc4lab.simd import (
+    Type,
     Value,
     alloca,
     call,
@@ -75,7 +74,7 @@ class TriangleTracer:
         """Samples with a coverage of their own, besides the first."""
         self.step = block_bytes(self.others + 1)
         self.rows = self.key.first_varying + self.key.n_varyings
-        self.batch: Any = TriangleBatch.at(alloca(TriangleBatch.size))
+        self.batch = TriangleBatch.at(alloca(TriangleBatch.size))
         self.planes = alloca((FIXED_PLANES + self.key.n_varyings) * PLANE_ROW)
         self.blocks = alloca(LIST_BYTES)
         self.rejects_early = rejects_early(self.key, shader.constants.program)
@@ -88,16 +87,16 @@ def setup_number(key: FragmentKey) -> int:
 
 
 @staged
-def setup_function(tracer: Any) -> Value:
+def setup_function(tracer: TriangleTracer) -> Value:
     """The compiled setup of the draw's kind of list; 0, and a status, if there is none yet."""
     number = setup_number(tracer.key)
-    function = load(ptr, tracer.shader.context.field_ptr("setups") + 8 * number)
+    function = load(ptr, tracer.shader.context.setups + 8 * number)
     if function == 0:
         tracer.shader.status.set(STATUS_NEEDS_SETUP + number)
     return function
 
 
-def fill(tracer: TriangleTracer, function: Value, batch: Any) -> None:
+def fill(tracer: TriangleTracer, function: Value, batch: TriangleBatch) -> None:
     """Has the next blocks of the list set up, and counts."""
     shader = tracer.shader
     places = (shader.context.pointer, shader.params.pointer, batch.pointer)
@@ -110,7 +109,7 @@ def fill(tracer: TriangleTracer, function: Value, batch: Any) -> None:
 
 
 @staged
-def draw_triangles(tracer: Any, address: Value) -> Value:
+def draw_triangles(tracer: TriangleTracer, address: Value) -> Value:
     """Draws the triangles of the list at `address`; the decoder's last status."""
     key, shader = tracer.key, tracer.shader
     batch = tracer.batch
@@ -127,22 +126,23 @@ def draw_triangles(tracer: Any, address: Value) -> Value:
         end = batch.end.zext(i64)
         place = const(i64, 0)
         while place < end:
-            listed: Any = CoveredBlock.at(tracer.blocks + place, 1)
+            listed = CoveredBlock.at(tracer.blocks + place, 1)
             where = BlockPlace.of(listed)
             if tracer.rejects_early:
                 shade_seen(tracer, steps, listed, where)
             else:
                 shader.shade_listed(*read_listed(tracer, steps, listed, where))
             place = place + tracer.step
-            if shader.running() is not None:
-                if ~shader.running():
+            running = shader.running()
+            if running is not None:
+                if ~running:
                     place = end
                     more = const(i1, False)
     return batch.status
 
 
 def read_listed(
-    tracer: TriangleTracer, steps: DepthSteps | None, listed: Any, where: BlockPlace
+    tracer: TriangleTracer, steps: DepthSteps | None, listed: CoveredBlock, where: BlockPlace
 ) -> tuple[Primitive, Block]:
     """A block of the list and its triangle as the shader takes them."""
     primitive = read_triangle(tracer, where)
@@ -152,7 +152,9 @@ def read_listed(
 
 
 @staged
-def shade_seen(tracer: Any, steps: Any, listed: Any, where: Any) -> None:
+def shade_seen(
+    tracer: TriangleTracer, steps: DepthSteps | None, listed: CoveredBlock, where: BlockPlace
+) -> None:
     """Shades a block unless its depth test certainly rejects all of it.
 
     It is read once more for the program: code generation goes by basic blocks, and would hold every
@@ -187,16 +189,15 @@ class DepthSteps:
 
 
 @staged
-def _renew(steps: Any, lane: Value, primitive: Any) -> None:
+def _renew(steps: DepthSteps, lane: Value, primitive: Primitive) -> None:
     if lane != steps.lane.get():
         steps.lane.set(lane)
-        values = steps.shader.depth_steps(primitive)
-        for cell, value in zip(steps.cells, values, strict=True):
+        for cell, value in zip(steps.cells, steps.shader.depth_steps(primitive) or [], strict=True):
             cell.set(value)
 
 
 @staged
-def draw_packed(tracer: Any, address: Value) -> Value:
+def draw_packed(tracer: TriangleTracer, address: Value) -> Value:
     """As `draw_triangles`, with the quads of several triangles together."""
     context, key = tracer.shader.context, tracer.key
     batch = tracer.batch
@@ -215,7 +216,7 @@ def draw_packed(tracer: Any, address: Value) -> Value:
             place, end = const(i64, 0), batch.end.zext(i64)
             lane = const(i32, NO_LANE)
         while (place < end) & (quads < FULL):
-            listed: Any = CoveredBlock.at(tracer.blocks + place, 1)
+            listed = CoveredBlock.at(tracer.blocks + place, 1)
             where = BlockPlace.of(listed)
             if where.lane != lane:
                 lane = where.lane
@@ -266,7 +267,7 @@ def read_triangle(tracer: TriangleTracer, where: BlockPlace) -> Primitive:
     lane = where.lane.zext(i64)
     planes, members = tracer.planes + lane, tracer.batch.pointer + lane
 
-    def member(name: str, kind: Any = f32) -> Value:
+    def member(name: str, kind: Type = f32) -> Value:
         return load(kind, members + TriangleBatch.offset(name))
 
     def part(row: int, number: int) -> Value:
@@ -291,12 +292,13 @@ def read_triangle(tracer: TriangleTracer, where: BlockPlace) -> Primitive:
 
 
 def read_block(
-    tracer: TriangleTracer, primitive: Primitive, listed: Any, where: BlockPlace
+    tracer: TriangleTracer, primitive: Primitive, listed: CoveredBlock, where: BlockPlace
 ) -> Block:
     """A block of the list as the shader takes it."""
-    samples = [load(i16, listed.field_ptr("others") + 2 * k) for k in range(tracer.others)]
+    samples = [load(i16, listed.others + 2 * k) for k in range(tracer.others)]
     dx = const(f32x16, [float(x) for x in LANE_X]) + splat(listed.dx)
     dy = const(f32x16, [float(y) for y in LANE_Y]) + splat(listed.dy)
-    covered = load(i32, listed.field_ptr("covered"))  # what stands above is of no consequence
+    # what stands above the 16 bits is of no consequence
+    covered = load(i32, listed.pointer + CoveredBlock.covered.offset)
     bits = [flags.zext(i32) for flags in (listed.flags, *samples)]
     return Block(where.x, where.y, covered, bits, dx, dy, tracer.shader.row(primitive, dy))

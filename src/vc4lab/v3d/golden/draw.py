@@ -105,7 +105,7 @@ def register(draw: GoldenDraw) -> int:
 
 def registered(params: int) -> GoldenDraw | None:
     """The draw of the `DrawParams` at a host address; None if it is compiled or lives no more."""
-    number = ctypes.c_int32.from_address(params + DrawParams.offset("callback_id")).value
+    number = ctypes.c_int32.from_address(params + DrawParams.callback_id.offset).value
     return _draws.get(number)
 
 

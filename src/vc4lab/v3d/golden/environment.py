@@ -300,10 +300,10 @@ class QueueEnvironment(WideEnvironment):
     ) -> list[Words]:
         kind, base = self.shared.key.textures[number], self.shared.draw.memory.base
         if kind is None:
-            place = self.shared.params + DrawParams.offset("late")
+            place = self.shared.params + DrawParams.late.offset
             table = late_textures_at(ctypes.c_uint64.from_address(place).value)
             return table.sample(base, coordinates, parameters, self.blocks)
-        place = self.shared.params + DrawParams.offset("textures") + 8 * number
+        place = self.shared.params + DrawParams.textures.offset + 8 * number
         descriptor = ctypes.c_uint64.from_address(place).value
         return sample_many(kind, descriptor, base, coordinates, self.blocks)
 
@@ -373,7 +373,7 @@ class QueueEnvironment(WideEnvironment):
 
     def host_interrupt(self, value: Words, mask: Lanes) -> None:
         if bool(np.any((value != 0) & mask)):
-            place = self.shared.context + TileContext.offset("interrupts")
+            place = self.shared.context + TileContext.interrupts.offset
             ctypes.c_uint8.from_address(ctypes.c_uint64.from_address(place).value).value = 1
 
     def scoreboard_wait(self) -> None:

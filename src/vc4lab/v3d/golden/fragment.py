@@ -29,8 +29,8 @@ QUEUES = [0]
 
 
 def _run(context: int, params: int) -> int:
-    queue = ctypes.c_uint64.from_address(context + TileContext.offset("batch")).value
-    waiting = ctypes.c_int32.from_address(queue + FragmentQueue.offset("count"))
+    queue = ctypes.c_uint64.from_address(context + TileContext.batch.offset).value
+    waiting = ctypes.c_int32.from_address(queue + FragmentQueue.count.offset)
     count, waiting.value = waiting.value, 0
     draw = registered(params)
     if draw is None or draw.failure is not None:
@@ -42,11 +42,11 @@ def _run(context: int, params: int) -> int:
 
     QUEUES[0] += 1  # two threads that count as one do no harm
 
-    granted = ctypes.c_int32.from_address(context + TileContext.offset("budget")).value
+    granted = ctypes.c_int32.from_address(context + TileContext.budget.offset).value
     try:
         shade_queue(draw, context, params, queue, count, draw.budget(granted))
     except Left as verdict:
-        place = context + TileContext.offset("left")
+        place = context + TileContext.left.offset
         ctypes.c_uint32.from_address(place).value = verdict.target
         return STATUS_LEFT
     except Unsupported as verdict:

@@ -95,7 +95,7 @@ class Shared:
         """Makes the accesses that are left, block after block."""
         self._make_noted()
         if self.texture_quads:
-            place = TileContext.offset("counters") + 4 * COUNTERS.index("texture_quads")
+            place = TileContext.counters.offset + 4 * COUNTERS.index("texture_quads")
             ctypes.c_int32.from_address(self.context + place).value += self.texture_quads
 
     def _make_noted(self) -> None:

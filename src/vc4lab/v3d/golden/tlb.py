@@ -90,13 +90,13 @@ def _all_blocks(
     parts: Any, context_pointer: Value, queue: Value, accesses: Value, count: Value, rows: Value,
     first: Value, end: Value,
 ) -> None:  # fmt: skip
-    context: Any = TileContext.at(context_pointer)
+    context = TileContext.at(context_pointer)
     while first < end:
         row = load(i32, rows + first * 4)
-        batch: Any = FragmentBatch.at(queue + (row * FragmentBatch.size + FragmentQueue.size))
+        batch = FragmentBatch.at(queue + (row * FragmentBatch.size + FragmentQueue.size))
         number = const(i32, 0)
         while number < count:
-            access: Any = TileAccess.at(accesses + number * TileAccess.size)
+            access = TileAccess.at(accesses + number * TileAccess.size)
             values, masks = access.values + first * _LANE_BYTES, access.masks + first * _LANE_BYTES
             _one(parts, context, batch, access, values, masks)
             number = number + 1
@@ -104,7 +104,14 @@ def _all_blocks(
 
 
 @staged
-def _one(parts: Any, context: Any, batch: Any, access: Any, values: Value, masks: Value) -> None:
+def _one(
+    parts: Any,
+    context: TileContext,
+    batch: FragmentBatch,
+    access: TileAccess,
+    values: Value,
+    masks: Value,
+) -> None:
     kind = access.kind
     if kind == WRITE_Z:
         _z(parts, context, batch, values, masks)
@@ -132,7 +139,7 @@ def _one(parts: Any, context: Any, batch: Any, access: Any, values: Value, masks
             store(values, load_coverage(parts.coverage, _place(context, batch, "zs"), flags))
 
 
-def _place(context: Any, batch: Any, plane: str) -> Value:
+def _place(context: TileContext, batch: FragmentBatch, plane: str) -> Value:
     place: Value = context.field_ptr(plane) + batch.place
     return place
 
@@ -141,17 +148,19 @@ def _lane_mask(pointer: Value) -> Value:
     return load(i32x16, pointer) != 0
 
 
-def _flags(batch: Any, layout: TileLayout, name: str = "flags") -> list[Value]:
+def _flags(batch: FragmentBatch, layout: TileLayout, name: str = "flags") -> list[Value]:
     return sample_masks(load(i32x16, batch.field_ptr(name)), layout.samples)
 
 
-def _stencil_cells(batch: Any) -> StencilState:
-    place = batch.field_ptr("stencil")
+def _stencil_cells(batch: FragmentBatch) -> StencilState:
+    place = batch.stencil
     count = len(STENCIL_CELLS)
     return StencilState(*(var(i32, load(i32, place + 4 * k)) for k in range(count)))
 
 
-def _z(parts: Accesses, context: Any, batch: Any, values: Value, masks: Value) -> None:
+def _z(
+    parts: Accesses, context: TileContext, batch: FragmentBatch, values: Value, masks: Value
+) -> None:
     test, wanted = parts.test, _lane_mask(masks)
     reverse = batch.reverse != 0
     z = load(i32x16, values)
@@ -160,7 +169,7 @@ def _z(parts: Accesses, context: Any, batch: Any, values: Value, masks: Value) -
     for number, flags in enumerate(_flags(batch, test.layout, "asked")):
         step = None
         if test.layout.multisample:
-            step = load(i32, batch.field_ptr("z_steps") + 4 * number)
+            step = load(i32, batch.z_steps + 4 * number)
         place = _place(context, batch, "zs") + SAMPLE_BYTES * number
         taking.append(flags & wanted)
         if parts.counting:
@@ -172,33 +181,40 @@ def _z(parts: Accesses, context: Any, batch: Any, values: Value, masks: Value) -
         )
         left.append(passed | (flags & ~wanted))
         drawn.append(passed | (before[number] & ~wanted))
-    store(batch.field_ptr("asked"), flags_word(left))
-    store(batch.field_ptr("flags"), flags_word(drawn))
+    store(batch.asked, flags_word(left))
+    store(batch.flags, flags_word(drawn))
     if parts.counting:
         from vc4lab.v3d.fragment.counting import count_depth
 
         count_depth(context, any_lane(taking), any_lane(matched), any_lane(left) & wanted)
 
 
-def _stencil(batch: Any, word: Value) -> None:
+def _stencil(batch: FragmentBatch, word: Value) -> None:
     state = _stencil_cells(batch)
     state.setup(word)
     for k, name in enumerate(STENCIL_CELLS):
-        store(batch.field_ptr("stencil") + 4 * k, getattr(state, name).get())
+        store(batch.stencil + 4 * k, getattr(state, name).get())
 
 
 @staged
-def _set_flags(layout: Any, batch: Any, only_asked: Value, values: Value, masks: Value) -> None:
-    place = batch.field_ptr("asked")
+def _set_flags(
+    layout: Any, batch: FragmentBatch, only_asked: Value, values: Value, masks: Value
+) -> None:
+    place = batch.asked
     word = flags_word(sample_masks(load(i32x16, values), layout.samples))
     word = select(_lane_mask(masks), word, load(i32x16, place))
     store(place, word)
     if only_asked == 0:
-        store(batch.field_ptr("flags"), word)
+        store(batch.flags, word)
 
 
 def _colour(
-    parts: Accesses, context: Any, batch: Any, access: Any, values: Value, masks: Value
+    parts: Accesses,
+    context: TileContext,
+    batch: FragmentBatch,
+    access: TileAccess,
+    values: Value,
+    masks: Value,
 ) -> None:
     layout, wanted = parts.test.layout, _lane_mask(masks)
     colour = _place(context, batch, "colour") + access.word * PLANE_BYTES
@@ -213,7 +229,9 @@ def _colour(
         colour_write(layout, place, load(i32x16, values), flags & wanted & chosen)
 
 
-def _mask(parts: Accesses, context: Any, batch: Any, values: Value, masks: Value) -> None:
+def _mask(
+    parts: Accesses, context: TileContext, batch: FragmentBatch, values: Value, masks: Value
+) -> None:
     layout, words = parts.test.layout, load(i32x16, values) & 255
     for number, flags in enumerate(_flags(batch, layout)):
         place = _place(context, batch, "mask") + SAMPLE_BYTES * number

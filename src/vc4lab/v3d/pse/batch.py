@@ -7,7 +7,6 @@ again: each time the planes of a few groups are in it, and their covered blocks 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from vc4lab.simd import Array, Struct, Value, f32, i16, i32, i64, ptr
 
@@ -61,7 +60,7 @@ class BlockPlace:
     reverse: Value
 
     @classmethod
-    def of(cls, listed: Any) -> BlockPlace:
+    def of(cls, listed: CoveredBlock) -> BlockPlace:
         """Of a `CoveredBlock`."""
         word = listed.place.to_int(i32, inside=True)
         lane = word.shr(16) & (4 * LANES - 1)
@@ -70,7 +69,7 @@ class BlockPlace:
 
 def block_bytes(samples: int) -> int:
     """Distance of the blocks in the list of a draw whose samples are told apart."""
-    return CoveredBlock.size if samples > 1 else CoveredBlock.offset("others")
+    return CoveredBlock.size if samples > 1 else CoveredBlock.others.offset
 
 
 FULL_LIST = 256

@@ -33,6 +33,7 @@ from vc4lab.simd import (
     vec,
 )
 from vc4lab.v3d.pse.samples import Raster
+from vc4lab.v3d.state.tile_context import DrawParams, TileContext
 from vc4lab.v3d.tile_lists.primitive_decoder import CLIP_ENTRY_BYTES
 
 ROW_BYTES = 64
@@ -124,11 +125,11 @@ class VertexSource:
     offset_y: Value
 
     @classmethod
-    def load(cls, context: Any, params: Any) -> VertexSource:
+    def load(cls, context: TileContext, params: DrawParams) -> VertexSource:
         """Reads a `TileContext` and a `DrawParams`."""
         return cls(
             params.vertices,
-            load(i64, params.field_ptr("vertices")),
+            load(i64, params.pointer + DrawParams.vertices.offset),
             params.batch_pitch.zext(i64),
             params.first_vertex,
             params.vertex_count - 1,
@@ -152,7 +153,7 @@ class VertexSource:
         return Vertex(words, x, (packed >> 16) + self.offset_y)
 
 
-def window(context: Any, params: Any) -> Box:
+def window(context: TileContext, params: DrawParams) -> Box:
     """The pixels of the tile that a draw may touch: clip window and frame, relative to the tile."""
     x, y = context.tile_x, context.tile_y
     right = min_(min_(params.clip_right, context.frame_width) - x, context.tile_width)
@@ -180,7 +181,7 @@ class PositionSource(VertexSource):
     scratch: Value
 
     @classmethod
-    def open(cls, context: Any, params: Any, rows: int) -> PositionSource:
+    def open(cls, context: TileContext, params: DrawParams, rows: int) -> PositionSource:
         """As `load`; a vertex has `rows` words, of which only the first differs from 0, .5, 1."""
         base = VertexSource.load(context, params)
         return cls(**vars(base), scratch=position_rows(rows))

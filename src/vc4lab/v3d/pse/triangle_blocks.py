@@ -48,6 +48,7 @@ from vc4lab.v3d.pse.batch import (
 )
 from vc4lab.v3d.pse.coverage import COLUMNS_BELOW, ROWS_BELOW, lanes_of_quads, quads_of
 from vc4lab.v3d.pse.samples import Raster
+from vc4lab.v3d.state.tile_context import DrawParams
 from vc4lab.v3d.state.tile_layout import BLOCK, LANE_X, LANE_Y
 
 _PAIR = 2 * BLOCK
@@ -84,7 +85,7 @@ _LANES_OF = [4 * number + 3 for number in range(4) for _ in range(4)]
 
 
 @staged
-def list_blocks(params: Any, batch: Any, raster: Raster) -> Value:
+def list_blocks(params: DrawParams, batch: TriangleBatch, raster: Raster) -> Value:
     """Lists blocks of the group's next triangles; whether the list is full."""
     lane, ready = batch.lane, batch.ready
     end = batch.end.zext(i64)
@@ -106,7 +107,7 @@ def list_blocks(params: Any, batch: Any, raster: Raster) -> Value:
 
 
 @staged
-def triangle(batch: Any, lane: Value, end: Value, raster: Raster) -> Any:
+def triangle(batch: TriangleBatch, lane: Value, end: Value, raster: Raster) -> Any:
     """Adds the blocks of one triangle at `end` of the list; its new end, and how many quads."""
     here = batch.pointer + (lane << 2).zext(i64)
     blocks = batch.blocks
@@ -226,13 +227,15 @@ def put(blocks: Value, end: Value, places: Value, samples: list[Value]) -> Value
         store(block, shuffle(places, list(range(4 * number, 4 * number + 4))))
         covered, *flags = (bits.shr(16 * number).trunc(i16) for bits in (any_sample, *samples))
         for k, bits in enumerate((covered, *flags)):
-            store(block + (CoveredBlock.offset("covered") + 2 * k), bits)
+            store(block + (CoveredBlock.covered.offset + 2 * k), bits)
         end = end + select(covered != 0, step, const(i64, 0))
     return end
 
 
 @staged
-def clip(params: Any, batch: Any, lane: Value, first: Value, end: Value, raster: Raster) -> None:
+def clip(
+    params: DrawParams, batch: TriangleBatch, lane: Value, first: Value, end: Value, raster: Raster
+) -> None:
     """Takes away what the Z planes (record 104) cut off the blocks of one triangle."""
     offset = (lane + (batch.slot << SLOT_SHIFT)) << 2
     here, plane = (pointer + offset.zext(i64) for pointer in (batch.pointer, batch.planes))
@@ -243,7 +246,7 @@ def clip(params: Any, batch: Any, lane: Value, first: Value, end: Value, raster:
     nearest, furthest = splat(params.z_min), splat(params.z_max)
     by_quads = (batch.options & OPTION_CLIPPED_QUADS) != 0
     while first < end:
-        block: Any = CoveredBlock.at(batch.blocks + first, 1)
+        block = CoveredBlock.at(batch.blocks + first, 1)
         dx = const(f32x16, [float(x) for x in LANE_X]) + splat(block.dx)
         dy = const(f32x16, [float(y) for y in LANE_Y]) + splat(block.dy)
         depth = fmin_(fmax_(dx * a + dy * b + c, low), high)
@@ -252,6 +255,6 @@ def clip(params: Any, batch: Any, lane: Value, first: Value, end: Value, raster:
             lanes = mask_bits(lanes_of_quads(quads_of(lanes)))
         block.flags = (block.flags.zext(i32) & lanes).trunc(i16)
         for number in unroll(len(raster.points) - 1):
-            other = block.field_ptr("others") + 2 * number
+            other = block.others + 2 * number
             store(other, (load(i16, other).zext(i32) & lanes).trunc(i16))
         first = first + block_bytes(len(raster.points))

@@ -6,9 +6,9 @@ Everything is a vector with a lane for each triangle. Source: hardware reference
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from vc4lab.simd import (
+    Type,
     Value,
     const,
     f32,
@@ -27,7 +27,7 @@ from vc4lab.simd import (
     store,
     vec,
 )
-from vc4lab.v3d.pse.batch import BATCH, CORNERS, MAX_DELTAS, PLACE_REVERSE, WAITING
+from vc4lab.v3d.pse.batch import BATCH, CORNERS, MAX_DELTAS, PLACE_REVERSE, WAITING, TriangleBatch
 from vc4lab.v3d.pse.coverage import COLUMNS_BELOW, ROWS_BELOW
 from vc4lab.v3d.pse.samples import Raster
 from vc4lab.v3d.pse.setup import (
@@ -40,22 +40,23 @@ from vc4lab.v3d.pse.triangle_planes import set_planes
 from vc4lab.v3d.state.render_state import (
     CLOCKWISE_IS_FORWARD,
 )
+from vc4lab.v3d.state.tile_context import DrawParams
 from vc4lab.v3d.state.tile_layout import BLOCK
 
 _i32x8, _i64x8, _f64x8 = vec(i32, BATCH), vec(i64, BATCH), vec(f64, BATCH)
 
 
-def corner(batch: Any, member: str, number: int = 0, kind: Any = _i32x8) -> Value:
+def corner(batch: TriangleBatch, member: str, number: int = 0, kind: Type = _i32x8) -> Value:
     """All lanes of corner (edge) `number` of a member."""
     return load(kind, _corner_ptr(batch, member, number, kind))
 
 
-def set_corner(batch: Any, member: str, value: Value, number: int = 0) -> None:
+def set_corner(batch: TriangleBatch, member: str, value: Value, number: int = 0) -> None:
     """Writes all lanes of corner `number` of a member."""
     store(_corner_ptr(batch, member, number, value.type), value)
 
 
-def _corner_ptr(batch: Any, member: str, number: int, kind: Any) -> Value:
+def _corner_ptr(batch: TriangleBatch, member: str, number: int, kind: Type) -> Value:
     place: Value = batch.field_ptr(member)
     return place + number * BATCH * (kind.elem.bits // 8)
 
@@ -102,11 +103,13 @@ def without(lanes: int, axis: int) -> int:
     return ~four_words([0 if at[axis] else lanes for at in FOUR])
 
 
-def set_up(source: Any, window: Box, params: Any, batch: Any, raster: Raster) -> None:
+def set_up(
+    source: VertexSource, window: Box, params: DrawParams, batch: TriangleBatch, raster: Raster
+) -> None:
     """Sets up those that wait in front, `ready` of them."""
     ready = splat(batch.ready, BATCH)
 
-    def waiting(member: str, number: int = 0, kind: Any = _i64x8) -> tuple[Value, Value]:
+    def waiting(member: str, number: int = 0, kind: Type = _i64x8) -> tuple[Value, Value]:
         """Where a member is, and its lanes: those without a triangle have the first one, so that
         nothing odd is computed there."""
         place = batch.field_ptr(member) + number * WAITING * (kind.elem.bits // 8)
@@ -161,7 +164,7 @@ def set_up(source: Any, window: Box, params: Any, batch: Any, raster: Raster) ->
 
 
 def set_edge(
-    batch: Any, number: int, edge: tuple[Value, Value], a: tuple[Value, Value],
+    batch: TriangleBatch, number: int, edge: tuple[Value, Value], a: tuple[Value, Value],
     start: tuple[Value, Value], raster: Raster,
 ) -> None:  # fmt: skip
     """Eight edges with direction `edge` from `a`, as `setup.oriented_edge` makes one."""

@@ -34,6 +34,7 @@ from vc4lab.v3d.pse.batch import (
     OPTION_FLOAT_UNIT,
     PLANE_PART,
     PLANE_ROW,
+    TriangleBatch,
 )
 from vc4lab.v3d.pse.setup import (
     DEPTH,
@@ -43,6 +44,7 @@ from vc4lab.v3d.pse.setup import (
     number,
     offset_of_slopes,
 )
+from vc4lab.v3d.state.tile_context import DrawParams
 from vc4lab.v3d.state.tile_layout import Z_MAX
 
 _f32x8 = vec(f32, BATCH)
@@ -50,7 +52,12 @@ _f32x8 = vec(f32, BATCH)
 
 @staged
 def set_planes(
-    batch: Any, params: Any, vertices: Value, words: Any, flat_words: Value, weights: Any
+    batch: TriangleBatch,
+    params: DrawParams,
+    vertices: Value,
+    words: Any,
+    flat_words: Value,
+    weights: Any,
 ) -> None:
     """Planes relative to vertex 2. `words`, `flat_words`: pointers to eight offsets each, from
     `vertices` to word 0 of a corner; `weights` (f64, 1 / pixel): y1 - y2, y2 - y0, x2 - x1,
@@ -66,7 +73,7 @@ def set_planes(
     low, high = fmin_(fmin_(z[0], z[1]), z[2]), fmax_(fmax_(z[0], z[1]), z[2])
     set_depths(batch, params, slot, low, high)
     if (batch.options & OPTION_DEPTH_OFFSET) != 0:
-        store(batch.field_ptr("z_offset") + slot, depth_offset(batch, params, a, b, high))
+        store(batch.z_offset + slot, depth_offset(batch, params, a, b, high))
     odd = is_nan(a + b)
     a, b = plane(weights, *(reciprocals[k] - reciprocals[2] for k in (0, 1)))
     set_plane(place + PLANE_ROW, a, b, number(w[2]))
@@ -118,19 +125,23 @@ def set_plane(place: Value, a: Value, b: Value, c: Value) -> None:
         store(place + PLANE_PART * part, value)
 
 
-def set_depths(batch: Any, params: Any, slot: Value, low: Value, high: Value) -> None:
+def set_depths(
+    batch: TriangleBatch, params: DrawParams, slot: Value, low: Value, high: Value
+) -> None:
     """The range of Zs, what it is in 24 bits, and where the Z planes (record 104) may cut it."""
     inside = (low >= splat(params.z_min, BATCH)) & (high <= splat(params.z_max, BATCH))
     batch.clipped_lanes = mask_bits(~inside)
-    store(batch.field_ptr("z_low") + slot, low)
-    store(batch.field_ptr("z_high") + slot, high)
+    store(batch.z_low + slot, low)
+    store(batch.z_high + slot, high)
     for name, bound in (("z_first", low), ("z_last", high)):
         # Rounding keeps order: clamping before or after the product is the same. 2: no overflow.
         scaled = fmin_(fmax_(bound, 0.0), 2.0) * splat(batch.depth_scale, BATCH)
         store(batch.field_ptr(name) + slot, fmin_(scaled, float(Z_MAX)))
 
 
-def depth_offset(batch: Any, params: Any, a: Value, b: Value, high: Value) -> Value:
+def depth_offset(
+    batch: TriangleBatch, params: DrawParams, a: Value, b: Value, high: Value
+) -> Value:
     """As `primitives.depth_offset`, of eight triangles."""
     by_depth = splat((batch.options & OPTION_FLOAT_UNIT) != 0, BATCH)
     scale = splat(batch.depth_scale, BATCH)

@@ -71,18 +71,18 @@ def next_batch(
     params_pointer: Value,
     batch_pointer: Value,
     index_bits: Any,
-    raster: Any,
+    raster: Raster,
     weights: Any,
 ) -> None:
     """Lists the next covered blocks of a list's triangles."""
-    context: Any = TileContext.at(context_pointer)
-    params: Any = DrawParams.at(params_pointer)
-    batch: Any = TriangleBatch.at(batch_pointer)
+    context = TileContext.at(context_pointer)
+    params = DrawParams.at(params_pointer)
+    batch = TriangleBatch.at(batch_pointer)
     if batch.fresh != 0:
         for name in ("ended", "waiting", "ready", "lane", "slot", "ahead_at"):
             setattr(batch, name, 0)
         for piece in (0, 4):
-            store(batch.field_ptr("ahead_count") + piece, 0)
+            store(batch.ahead_count + piece, 0)
     batch.turned = 0
     batch.valid = 0
     batch.suspects = 0
@@ -114,8 +114,8 @@ def next_batch(
 
 @staged
 def look_further(
-    context: Any, params: Any, source: Any, limits: Any, batch: Any,
-    index_bits: Any, raster: Any, weights: Any,
+    context: TileContext, params: DrawParams, source: VertexSource, limits: Box,
+    batch: TriangleBatch, index_bits: Any, raster: Raster, weights: Any,
 ) -> None:  # fmt: skip
     """Lets those of the next eight triangles wait that face the right way; decodes eight more.
 
@@ -125,8 +125,8 @@ def look_further(
     fresh = batch.fresh != 0
     at = batch.ahead_at
     here, there = at << 2, (at ^ 1) << 2
-    count = load(i32, batch.field_ptr("ahead_count") + here)
-    flags = load(i32, batch.field_ptr("ahead_flags") + here)
+    count = load(i32, batch.ahead_count + here)
+    flags = load(i32, batch.ahead_flags + here)
     batch.ahead_at = at ^ 1
     batch.ended = 1
     locate(source, batch, here, index_bits == 32)  # takes time, in which the next are decoded
@@ -142,7 +142,7 @@ def look_further(
 
 
 @staged
-def decode(lists: Value, batch: Any, piece: Value, index_bits: Any) -> None:
+def decode(lists: Value, batch: TriangleBatch, piece: Value, index_bits: Any) -> None:
     """Decodes the next triangles of a list into a piece of `ahead`, four times whose number is
     given."""
     decoder = Decoder(lists, TRIANGLES, INDEX_CODES[index_bits])
@@ -182,17 +182,17 @@ def decode(lists: Value, batch: Any, piece: Value, index_bits: Any) -> None:
     batch.cursor = decoder.address.get()
     for name in _CELLS:
         setattr(batch, name, getattr(decoder, name).get())
-    store(batch.field_ptr("ahead_count") + piece, count)
-    store(batch.field_ptr("ahead_flags") + piece, flags)
+    store(batch.ahead_count + piece, count)
+    store(batch.ahead_flags + piece, flags)
 
 
-def ahead_ptr(batch: Any, piece: Value) -> Value:
+def ahead_ptr(batch: TriangleBatch, piece: Value) -> Value:
     """Where a piece of `ahead` is; all lanes of a corner, then those of the next."""
-    place: Value = batch.field_ptr("ahead") + piece * (CORNERS * BATCH)
+    place: Value = batch.ahead + piece * (CORNERS * BATCH)
     return place
 
 
-def append(batch: Any, live: Value) -> None:
+def append(batch: TriangleBatch, live: Value) -> None:
     """Puts the triangles of the lanes `live` after those that wait."""
     waiting = batch.waiting
     for name, queue, number in _WAITING:
@@ -203,7 +203,7 @@ def append(batch: Any, live: Value) -> None:
     batch.waiting = waiting + popcount_(mask_bits(live))
 
 
-def drop_group(batch: Any) -> None:
+def drop_group(batch: TriangleBatch) -> None:
     """Those after the group move to the front."""
     for name, queue, number in _WAITING:
         kind = _i32x8 if name == "position" else _i64x8
@@ -213,12 +213,16 @@ def drop_group(batch: Any) -> None:
     batch.waiting = batch.waiting - batch.ready
 
 
-def locate(source: VertexSource, batch: Any, piece: Value, positions_in_list: bool) -> None:
+def locate(
+    source: VertexSource, batch: TriangleBatch, piece: Value, positions_in_list: bool
+) -> None:
     """Where the words of the next triangles' corners are, and their packed positions."""
     ahead = ahead_ptr(batch, piece)
     indices = [load(_i32x8, ahead + 4 * BATCH * number) for number in range(CORNERS)]
     if positions_in_list:
-        words = splat(load(i64, batch.field_ptr("scratch")) - source.address, BATCH)
+        words = splat(
+            load(i64, batch.pointer + TriangleBatch.scratch.offset) - source.address, BATCH
+        )
         for number, position in enumerate(indices):
             set_corner(batch, "position", position, number)
             set_corner(batch, "words", words, number)
@@ -237,23 +241,30 @@ def locate(source: VertexSource, batch: Any, piece: Value, positions_in_list: bo
 
 
 @staged
-def substitute_first(memory: Value, source: Any, batch: Any, flags: Value, weights: Any) -> None:
+def substitute_first(
+    memory: Value, source: VertexSource, batch: TriangleBatch, flags: Value, weights: Any
+) -> None:
     """Puts the vertices of a clip record in the place of the first triangle's."""
-    words = batch.field_ptr("words")
+    words = batch.words
     scratch = batch.clip_scratch
-    offset = load(i64, batch.field_ptr("clip_scratch")) - source.address
+    offset = load(i64, batch.pointer + TriangleBatch.clip_scratch.offset) - source.address
     originals = [source.vertices + load(i64, words + number * 8 * BATCH) for number in (0, 1, 2)]
     rows = (batch.first_row, batch.end_row)
     substitute_clipped(memory, scratch, batch.clip_record, flags, originals, rows, weights)
     for number in (0, 1, 2):
         if (flags.shr(number) & 1) != 0:
             store(words + number * 8 * BATCH, offset + 4 * number)
-            place = batch.field_ptr("position") + number * 4 * BATCH
+            place = batch.position + number * 4 * BATCH
             store(place, load(i32, scratch + 4 * number))
 
 
 def choose(
-    source: VertexSource, limits: Box, facing: Value, raster: Raster, batch: Any, count: Value
+    source: VertexSource,
+    limits: Box,
+    facing: Value,
+    raster: Raster,
+    batch: TriangleBatch,
+    count: Value,
 ) -> Value:
     """The lanes of triangles to draw: they face the right way and touch the window."""
     shape = Shape.of([corner(batch, "position", number) for number in range(CORNERS)], source)

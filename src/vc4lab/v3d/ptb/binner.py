@@ -187,7 +187,7 @@ class Binner:
     @property
     def draws_nothing(self) -> bool:
         """Whether the clip window leaves no tile at all."""
-        return self.context.last_x < 0 or self.context.last_y < 0
+        return bool(self.context.last_x < 0 or self.context.last_y < 0)
 
     def forget_state(self) -> None:
         """All state is as after power on: nothing was programmed."""

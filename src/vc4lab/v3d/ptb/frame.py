@@ -5,8 +5,6 @@ Source: hardware reference 3.2, 3.4, 3.9.
 
 from __future__ import annotations
 
-from typing import Any
-
 from vc4lab.memory.pointers import host
 from vc4lab.records.declarations import TileBinningMode
 from vc4lab.simd import (
@@ -46,7 +44,7 @@ def configure(context: Value, payload: Value) -> None:
 
     There is room for its tiles. `pool_missing` says whether the memory is too small for them.
     """
-    c: Any = BinContext.at(context)
+    c = BinContext.at(context)
     m = TileBinningMode
     c.width = field(payload, m.tiles_x)
     c.height = field(payload, m.tiles_y)
@@ -76,28 +74,28 @@ def configure(context: Value, payload: Value) -> None:
 
 
 @staged
-def _reset_tiles(c: Any, base: Value, initial: Value) -> None:
+def _reset_tiles(c: BinContext, base: Value, initial: Value) -> None:
     """Every list begins in the fixed area: block y * width + x of `initial` bytes.
 
     After the last tile stands a state without a list, for what has no tile (`window.py`).
     """
     tiles = c.width * c.height
     for k in range(tiles):
-        t: Any = TileState.at(c.tiles + k * TileState.size)
+        t = TileState.at(c.tiles + k * TileState.size)
         t.cursor = base + k * initial
         t.limit = base + k * initial + (initial - LINK_RESERVE)
         t.seen = 0
         t.key = 0
         t.newest = 0
-    none: Any = TileState.at(c.tiles + tiles * TileState.size)
+    none = TileState.at(c.tiles + tiles * TileState.size)
     none.newest = 0
     c.stamp = 0
 
 
 @staged
-def _add_counters(c: Any) -> None:
+def _add_counters(c: BinContext) -> None:
     """What was counted so far goes into the totals."""
-    now, totals = c.field_ptr(COUNTERS[0]), c.field_ptr("earlier")
+    now, totals = c.field_ptr(COUNTERS[0]), c.earlier
     for k in range(len(COUNTERS)):
         total = totals + k * 8
         store(total, load(i64, total) + load(i32, now + k * 4).zext(i64))
@@ -107,8 +105,8 @@ def _add_counters(c: Any) -> None:
 @kernel(args=(ptr, ptr, i32), returns=i32)
 def finish_tile(context: Value, tile: Value, everything: Value) -> Value:
     """End a tile's list with Return (18), after all state if `everything` is not 0; a status."""
-    c: Any = BinContext.at(context)
-    t: Any = TileState.at(tile)
+    c = BinContext.at(context)
+    t = TileState.at(tile)
     status = const(i32, DONE)
     if everything != 0:
         status = call(write_state, context, tile, 1)
@@ -122,7 +120,7 @@ def finish_tile(context: Value, tile: Value, everything: Value) -> Value:
 @kernel(args=(ptr, i32), returns=i32)
 def finish_all(context: Value, everything: Value) -> Value:
     """End the lists of all tiles from the resume point (`primitive`) on; a status."""
-    c: Any = BinContext.at(context)
+    c = BinContext.at(context)
     status = const(i32, DONE)
     k = c.primitive
     while (k < c.width * c.height) & (status == DONE):
@@ -133,7 +131,7 @@ def finish_all(context: Value, everything: Value) -> Value:
     if status == DONE:  # what changed so far is prefix state of the next list
         c.counter = 0
         c.drawn = 0
-        changed = c.field_ptr("changed")
+        changed = c.changed
         for kind in range(len(STATE_KINDS)):
             if load(i32, changed + kind * 4) != NEVER:
                 store(changed + kind * 4, const(i32, 0))

@@ -5,8 +5,6 @@ Loops and strips become independent lines. Triangles: `triangles.py`.
 
 from __future__ import annotations
 
-from typing import Any
-
 from vc4lab.memory.pointers import host
 from vc4lab.records.codes import PrimitiveMode
 from vc4lab.records.declarations import MAX_POINT_SIZE
@@ -60,8 +58,9 @@ from vc4lab.v3d.tile_lists.primitive_decoder import LINES, POINTS
 
 
 @staged
-def vertex_index(c: Any, position: Value) -> Value:
+def vertex_index(c: BinContext, position: Value) -> Value:
     """Index of the vertex at a position of the draw; never outside the coordinate buffer."""
+    index: Value
     if c.index_type == INDEX_ARRAY:
         index = c.first_index + position
     elif c.index_type == INDEX_8:
@@ -72,19 +71,19 @@ def vertex_index(c: Any, position: Value) -> Value:
 
 
 @staged
-def _code(c: Any, index: Value) -> Value:
+def _code(c: BinContext, index: Value) -> Value:
     return load(i8, c.codes + index).zext(i32)
 
 
 @staged
-def _xy(c: Any, index: Value) -> Value:
+def _xy(c: BinContext, index: Value) -> Value:
     return load(i32, vertex_pointer(c, index) + c.xy_row)
 
 
 @kernel(args=(ptr, i32, i32, i32), returns=i32)
 def bin_clipped_line(context: Value, i0: Value, i1_: Value, reach: Value) -> Value:
     """Clip a line and append what is left as a record 49."""
-    c: Any = BinContext.at(context)
+    c = BinContext.at(context)
     corners = alloca(CORNER_BYTES * 2)
     status = const(i32, DONE)
     if call(clip_segment, context, corners, i0, i1_) == 0:
@@ -115,7 +114,7 @@ def _reach(size: Value, largest: float) -> Value:
 
 
 @staged
-def _checked(c: Any, index: Value, status: Value) -> Value:
+def _checked(c: BinContext, index: Value, status: Value) -> Value:
     """BAD_INDEX when an index exceeds the record's maximum."""
     if index.ugt(c.max_index):
         c.bad_index = index
@@ -126,7 +125,7 @@ def _checked(c: Any, index: Value, status: Value) -> Value:
 @kernel(args=(ptr,), returns=i32)
 def draw_lines(context: Value) -> Value:
     """Bin lines, loops and strips from the resume point on."""
-    c: Any = BinContext.at(context)
+    c = BinContext.at(context)
     k = c.primitive
     status = const(i32, DONE)
     stride = select(c.mode == PrimitiveMode.LINES, const(i32, 2), const(i32, 1))
@@ -162,7 +161,7 @@ def draw_lines(context: Value) -> Value:
 
 
 @staged
-def _point_culled(c: Any, index: Value) -> Value:
+def _point_culled(c: BinContext, index: Value) -> Value:
     """Whether a point is left out (i1): its Z or W is outside the view volume.
 
     One whose centre lies beside the volume may still reach into it, as far as its position can
@@ -182,7 +181,7 @@ def _point_culled(c: Any, index: Value) -> Value:
 @kernel(args=(ptr,), returns=i32)
 def draw_points(context: Value) -> Value:
     """Bin points from the resume point on; they are culled by Z and W only, never clipped."""
-    c: Any = BinContext.at(context)
+    c = BinContext.at(context)
     k = c.primitive
     status = const(i32, DONE)
     left, right = c.first_x << c.shift_x, (c.last_x + 1) << c.shift_x

@@ -55,7 +55,7 @@ BRANCH, RETURN = Branch.id, Return.id
 @kernel(args=(ptr, i32), returns=i32)
 def allocate(context: Value, size: Value) -> Value:
     """Take `size` bytes from the pool or the overspill block; their address, 0 if empty."""
-    c: Any = BinContext.at(context)
+    c = BinContext.at(context)
     if c.pool_bytes.ult(size):
         if c.spill_bytes != 0:
             start = (c.spill_address + 31) & ~31
@@ -75,8 +75,8 @@ def allocate(context: Value, size: Value) -> Value:
 @kernel(args=(ptr, ptr), returns=i32)
 def link(context: Value, tile: Value) -> Value:
     """Continue the tile's list in a new block."""
-    c: Any = BinContext.at(context)
-    t: Any = TileState.at(tile)
+    c = BinContext.at(context)
+    t = TileState.at(tile)
     status = const(i32, OUT_OF_MEMORY)
     block = call(allocate, context, c.block_bytes)
     if block != 0:
@@ -107,7 +107,7 @@ def link(context: Value, tile: Value) -> Value:
 
 
 @staged
-def close_list(c: Any, t: Any) -> None:
+def close_list(c: BinContext, t: TileState) -> None:
     """End an open compressed list; its byte may stand in the reserve (a branch still fits)."""
     if t.key != 0:
         store(host(c.memory, t.cursor), const(i8, ESCAPE_END))
@@ -136,17 +136,17 @@ def _copy_record(target: Value, source: Value, size: Value) -> None:
 @kernel(args=(ptr, ptr, i32), returns=i32)
 def write_state(context: Value, tile: Value, everything: Value) -> Value:
     """Write the state this tile has not seen (or all state); the list is closed first."""
-    c: Any = BinContext.at(context)
-    t: Any = TileState.at(tile)
+    c = BinContext.at(context)
+    t = TileState.at(tile)
     status = const(i32, DONE)
     close_list(c, t)
     seen = t.seen
     wrote_format = const(i1, False)
-    changed = c.field_ptr("changed")
-    sizes = c.field_ptr("record_bytes")
-    records = c.field_ptr("records")
+    changed = c.changed
+    sizes = c.record_bytes
+    records = c.records
     for position in range(len(STATE_KINDS)):
-        kind = position + c.first_kind
+        kind: Value = position + c.first_kind
         kind = select(kind < len(STATE_KINDS), kind, kind - len(STATE_KINDS))
         change = load(i32, changed + kind * 4)
         wanted = (change > seen) | ((everything != 0) & (change >= 0))
@@ -167,8 +167,8 @@ def write_state(context: Value, tile: Value, everything: Value) -> Value:
 @kernel(args=(ptr, ptr, i32), returns=i32)
 def open_list(context: Value, tile: Value, clip: Value) -> Value:
     """Bring a tile's state up to date and start a list: 49 with the word `clip`, 48 if 0."""
-    c: Any = BinContext.at(context)
-    t: Any = TileState.at(tile)
+    c = BinContext.at(context)
+    t = TileState.at(tile)
     status = const(i32, DONE)
     if t.seen != c.counter:
         status = call(write_state, context, tile, 0)
@@ -196,8 +196,8 @@ def open_list(context: Value, tile: Value, clip: Value) -> Value:
 @staged
 def ready(context: Value, tile: Value, clip: Value) -> Value:
     """A list of the wanted format is open (opens it if not); a status."""
-    c: Any = BinContext.at(context)
-    t: Any = TileState.at(tile)
+    c = BinContext.at(context)
+    t = TileState.at(tile)
     status = const(i32, DONE)
     if (t.key != c.key) | (clip != 0):
         status = call(open_list, context, tile, clip)
@@ -207,7 +207,7 @@ def ready(context: Value, tile: Value, clip: Value) -> Value:
 @staged
 def room(context: Value, tile: Value, size: Value) -> Value:
     """`size` bytes are free in the tile's block (links a new one if not); a status."""
-    t: Any = TileState.at(tile)
+    t = TileState.at(tile)
     status = const(i32, DONE)
     if t.limit - t.cursor < size:
         status = call(link, context, tile)
@@ -228,8 +228,8 @@ def append_triangle(context: Value, tile: Value, i0: Value, i1_: Value, i2: Valu
 @kernel(args=(ptr, ptr, i32, i32, i32), returns=i32)
 def append_coded(context: Value, tile: Value, i0: Value, i1_: Value, i2: Value) -> Value:
     """`append_triangle`, a function of its own: it is long, and several places need it."""
-    c: Any = BinContext.at(context)
-    t: Any = TileState.at(tile)
+    c = BinContext.at(context)
+    t = TileState.at(tile)
     word, size = triangle_coding(previous(t), (i0, i1_, i2))
     status = room(context, tile, size)
     if status == DONE:
@@ -248,14 +248,14 @@ def append_coded(context: Value, tile: Value, i0: Value, i1_: Value, i2: Value) 
 
 
 @staged
-def previous(t: Any) -> Any:
+def previous(t: TileState) -> Any:
     """The indices of the tile's newest triangle; of three in a row only the first is kept."""
     p0, p1, p2 = t.p0, t.p1, t.p2
     row = t.newest > 0
     return p0, select(row, p0 + 1, p1), select(row, p0 + 2, p2)
 
 
-def remember(t: Any, i0: Value, i1_: Value, i2: Value) -> None:
+def remember(t: TileState, i0: Value, i1_: Value, i2: Value) -> None:
     """These are the indices of the tile's newest triangle."""
     t.p0 = i0
     t.p1 = i1_
@@ -300,8 +300,8 @@ def absolute_coding(i0: Value, i1_: Value, i2: Value) -> Value:
 @staged
 def append_line(context: Value, tile: Value, i0: Value, i1_: Value) -> Value:
     """Add a line to the open list; a status."""
-    c: Any = BinContext.at(context)
-    t: Any = TileState.at(tile)
+    c = BinContext.at(context)
+    t = TileState.at(tile)
     p0, p1 = t.p0, t.p1
     delta = i1_ - p1
     span = i1_ - i0
@@ -341,8 +341,8 @@ def append_line(context: Value, tile: Value, i0: Value, i1_: Value) -> Value:
 @staged
 def append_point(context: Value, tile: Value, index: Value) -> Value:
     """Add a point to the open list; a status."""
-    c: Any = BinContext.at(context)
-    t: Any = TileState.at(tile)
+    c = BinContext.at(context)
+    t = TileState.at(tile)
     delta = index - t.p0
     size = const(i32, 3)
     word = const(i32, 0)

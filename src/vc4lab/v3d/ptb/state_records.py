@@ -5,8 +5,6 @@ Source: hardware reference 3.2, 3.9.
 
 from __future__ import annotations
 
-from typing import Any
-
 from vc4lab.records.declarations import (
     ClipperXyScaling,
     ClipperZScale,
@@ -51,7 +49,7 @@ from vc4lab.v3d.state.render_state import (
 
 
 @staged
-def limits(c: Any) -> None:
+def limits(c: BinContext) -> None:
     """Tiles primitives can touch: the frame, and the clip window once it was programmed."""
     c.first_x = 0
     c.first_y = 0
@@ -59,7 +57,7 @@ def limits(c: Any) -> None:
     c.last_y = c.height - 1
     programmed = load(i32, c.changed + KIND_OF_RECORD[ClipWindow.id] * 4) != NEVER
     if programmed & (c.clip_used != 0):
-        s: Any = RenderState.at(c.state)
+        s = RenderState.at(c.state)
         width, height = s.clip_width, s.clip_height
         if ~unlimited(s.clip_left, width, height, c.empty_windows):
             log = c.shift_x - 4
@@ -84,7 +82,7 @@ assert (ClipperXyScaling.id, ClipperZScale.id) == CLIPPER, "a record without nat
 
 
 @staged
-def _clipper(c: Any, identifier: int, payload: Value) -> None:
+def _clipper(c: BinContext, identifier: int, payload: Value) -> None:
     """Two floats that stay out of the tile lists."""
     first, second = load(f32, payload), load(f32, payload + 4)
     if identifier == ClipperXyScaling.id:
@@ -102,7 +100,7 @@ def _clipper(c: Any, identifier: int, payload: Value) -> None:
 
 
 @staged
-def _cached(c: Any, identifier: int, record: Value) -> None:
+def _cached(c: BinContext, identifier: int, record: Value) -> None:
     """A record of the state cache."""
     slot = KIND_OF_RECORD[identifier]
     if (c.drawn != 0) & (c.counter != 0):
@@ -112,7 +110,7 @@ def _cached(c: Any, identifier: int, record: Value) -> None:
     store(c.changed + slot * 4, c.counter)
     store(c.record_bytes + slot * 4, const(i32, STATE_RECORD_BYTES[identifier]))
     store(c.records + slot * RECORD_SLOT, load(vec(i8, RECORD_SLOT), record))
-    s: Any = RenderState.at(c.state)
+    s = RenderState.at(c.state)
     if identifier == PrimitiveListFormat.id:
         c.format_in_force = load(i8, record + 1).zext(i32)
     if identifier == PointSize.id:
@@ -131,7 +129,7 @@ def _cached(c: Any, identifier: int, record: Value) -> None:
 @kernel(args=(ptr, i32, ptr), returns=None)
 def apply_state(context: Value, op: Value, record: Value) -> None:
     """Executes state record `op` at a host address, of which RECORD_SLOT bytes can be read."""
-    c: Any = BinContext.at(context)
+    c = BinContext.at(context)
     for identifier in sorted(STATE_RECORD_BYTES):
         if op == identifier:
             _cached(c, identifier, record)

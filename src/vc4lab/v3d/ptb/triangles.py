@@ -79,11 +79,11 @@ def bin_some_tiles(
 @kernel(args=(ptr, i32, i32, i32), returns=i32)
 def bin_clipped_triangle(context: Value, i0: Value, i1_: Value, i2: Value) -> Value:
     """Clip a triangle and append the fan of what is left, each part as a record 49."""
-    c: Any = BinContext.at(context)
+    c = BinContext.at(context)
     corners = alloca(CORNER_BYTES * SLOTS)
     status = const(i32, DONE)
     count = call(clip_polygon, context, corners, i0, i1_, i2)
-    part = c.part
+    part: Value = c.part
     if part < 0:
         part = const(i32, 1)
         if count == 0:
@@ -114,7 +114,7 @@ def bin_clipped_triangle(context: Value, i0: Value, i1_: Value, i2: Value) -> Va
 @staged
 def bin_special(context: Value, i0: Value, i1_: Value, i2: Value) -> Value:
     """Append a triangle that is to be clipped, has many tiles or a bad index; a status."""
-    c: Any = BinContext.at(context)
+    c = BinContext.at(context)
     highest = max_(i0, max_(i1_, i2))
     some = const(i32, 0)
     if c.clipping != 0:
@@ -138,8 +138,8 @@ def append_entry(context: Value, window: Value, entry: Value) -> Value:
 
     When memory runs out before the second tile, `tile_x` and `tile_y` say where to go on.
     """
-    c: Any = BinContext.at(context)
-    w: Any = TriangleWindow.at(window)
+    c = BinContext.at(context)
+    w = TriangleWindow.at(window)
     place = window + (entry.shr(NUMBER_AT) & (WINDOW - 1)) * 4
     i0, i1_, i2 = (load(i32, place + TriangleWindow.offset(name)) for name in ("i0", "i1", "i2"))
     if (entry & SPECIAL) != 0:
@@ -153,7 +153,7 @@ def append_entry(context: Value, window: Value, entry: Value) -> Value:
         if status == DONE:
             c.entries = c.entries + 1
             if w.plain == 0:
-                t: Any = TileState.at(tile)
+                t = TileState.at(tile)
                 t.newest = c.stamp + 1 + (entry.shr(NUMBER_AT) & (WINDOW - 1))
         elif (entry & SECOND) != 0:
             c.tile_y = number.udiv(c.width)
@@ -162,20 +162,20 @@ def append_entry(context: Value, window: Value, entry: Value) -> Value:
 
 
 @staged
-def append_plain(context: Value, window: Any, k: Any) -> Any:
+def append_plain(context: Value, window: TriangleWindow, k: Any) -> Any:
     """Append entries from the `k`th on, of triangles of three vertices in a row, as long as nothing
     comes between; the number of the next one.
 
     After such a triangle in the same list there are two codings: near and far.
     """
-    c: Any = BinContext.at(context)
+    c = BinContext.at(context)
     memory, tiles, key, count = c.memory, c.tiles, c.key, window.count
     going: Any = k < count
     while going:
         place = window.pointer + (k * 4).zext(i64)
-        where = load(i32, place + TriangleWindow.offset("where"))
-        index = load(i32, place + TriangleWindow.offset("vertex"))
-        t: Any = TileState.at(tiles + where.zext(i64))
+        where = load(i32, place + TriangleWindow.where.offset)
+        index = load(i32, place + TriangleWindow.vertex.offset)
+        t = TileState.at(tiles + where.zext(i64))
         cursor, step = t.cursor, index - t.p0
         near = fits(step, -8, 7)
         size = select(near, const(i32, 2), const(i32, 4))
@@ -191,27 +191,27 @@ def append_plain(context: Value, window: Any, k: Any) -> Any:
 
 
 @staged
-def append_coded_ones(context: Value, window: Any, k: Any) -> Any:
+def append_coded_ones(context: Value, window: TriangleWindow, k: Any) -> Any:
     """The same for triangles of any vertices, each after the one with the number before it."""
-    c: Any = BinContext.at(context)
+    c = BinContext.at(context)
     memory, tiles, count, stamp = c.memory, c.tiles, window.count, c.stamp
     going: Any = k < count
     while going:
         place = window.pointer + (k * 4).zext(i64)
         number = load(i32, place).shr(NUMBER_AT) & (WINDOW - 1)
-        t: Any = TileState.at(tiles + load(i32, place + TriangleWindow.offset("where")).zext(i64))
+        t = TileState.at(tiles + load(i32, place + TriangleWindow.where.offset).zext(i64))
         place = window.pointer + (number * 4).zext(i64)
-        cursor, size = t.cursor, load(i32, place + TriangleWindow.offset("bytes_"))
+        cursor, size = t.cursor, load(i32, place + TriangleWindow.bytes_.offset)
         # always eight bytes: LINK_RESERVE of them may lie beyond the limit
         enough = max_(size, const(i32, 8 - LINK_RESERVE))
         going = (t.newest == stamp + number) & (t.limit - cursor >= enough)
         if going:
-            coding = window.pointer + (number * 8).zext(i64) + TriangleWindow.offset("coding")
+            coding = window.pointer + (number * 8).zext(i64) + TriangleWindow.coding.offset
             store(host(memory, cursor), load(i64, coding))
             t.cursor = cursor + size
-            t.p0 = load(i32, place + TriangleWindow.offset("i0"))
-            t.p1 = load(i32, place + TriangleWindow.offset("i1"))
-            t.p2 = load(i32, place + TriangleWindow.offset("i2"))
+            t.p0 = load(i32, place + TriangleWindow.i0.offset)
+            t.p1 = load(i32, place + TriangleWindow.i1.offset)
+            t.p2 = load(i32, place + TriangleWindow.i2.offset)
             t.newest = stamp + number + 1
             k = k + 1
             going = k < count
@@ -219,9 +219,9 @@ def append_coded_ones(context: Value, window: Any, k: Any) -> Any:
 
 
 @staged
-def append_window(context: Value, window: Any) -> Any:
+def append_window(context: Value, window: TriangleWindow) -> Any:
     """Append what the window has found; how many entries that were, and a status."""
-    c: Any = BinContext.at(context)
+    c = BinContext.at(context)
     status: Any = const(i32, DONE)
     k: Any = const(i32, 0)
     slow: Any = const(i32, 0)
@@ -231,7 +231,7 @@ def append_window(context: Value, window: Any) -> Any:
         else:
             k = append_coded_ones(context, window, k)
         if k < window.count:
-            entry = load(i32, window.field_ptr("entries") + k * 4)
+            entry = load(i32, window.entries + k * 4)
             status = call(append_entry, context, window.pointer, entry)
             if status == DONE:
                 k = k + 1
@@ -243,8 +243,8 @@ def append_window(context: Value, window: Any) -> Any:
 @kernel(args=(ptr,), returns=i32)
 def draw_triangles(context: Value) -> Value:
     """Bin triangles, strips and fans from the resume point on."""
-    c: Any = BinContext.at(context)
-    window: Any = TriangleWindow.at(alloca(TriangleWindow.size))
+    c = BinContext.at(context)
+    window = TriangleWindow.at(alloca(TriangleWindow.size))
     status: Any = const(i32, DONE)
     while (c.primitive < c.primitive_count) & (status == DONE):
         first = c.primitive
@@ -254,7 +254,7 @@ def draw_triangles(context: Value) -> Value:
         taken, status = append_window(context, window)
         done = count
         if status != DONE:
-            done = load(i32, window.field_ptr("entries") + taken * 4).shr(NUMBER_AT) & (WINDOW - 1)
+            done = load(i32, window.entries + taken * 4).shr(NUMBER_AT) & (WINDOW - 1)
         seen = lowest_bits(done)
         c.rejected = c.rejected + popcount_(window.rejected & seen).trunc(i32)
         c.outside = c.outside + popcount_(window.outside & seen).trunc(i32)

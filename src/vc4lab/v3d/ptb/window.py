@@ -40,7 +40,7 @@ from vc4lab.simd import (
     vec,
 )
 from vc4lab.v3d.ptb.clipper import OUT_BAD, OUT_CUT, OUT_VOLUME
-from vc4lab.v3d.ptb.context import STAMPED, TileState
+from vc4lab.v3d.ptb.context import STAMPED, BinContext, TileState
 from vc4lab.v3d.ptb.list_writer import triangle_coding
 from vc4lab.v3d.ptb.tiles import away
 from vc4lab.v3d.state.draw_input import INDEX_8, INDEX_ARRAY
@@ -92,7 +92,7 @@ class TriangleWindow(Struct):
 
 
 @staged
-def index_row(c: Any, window: Any, position: Value) -> Value:
+def index_row(c: BinContext, window: TriangleWindow, position: Value) -> Value:
     """Vertex numbers at 16 positions of the draw, held within the coordinate buffer."""
     if c.index_type == INDEX_ARRAY:
         row = splat(c.first_index + position, LANES) + iota(LANES)
@@ -103,8 +103,8 @@ def index_row(c: Any, window: Any, position: Value) -> Value:
             k: Any
             for k in range(LANES):
                 place = host(c.memory, start + (k << wide))
-                store(window.field_ptr("scratch") + k * 4, load(i16, place).zext(i32))
-            row = load(i32x16, window.field_ptr("scratch"))
+                store(window.scratch + k * 4, load(i16, place).zext(i32))
+            row = load(i32x16, window.scratch)
         elif wide == 0:
             row = load(i8x16, c.memory + start.zext(i64)).zext(i32)
         else:
@@ -114,7 +114,7 @@ def index_row(c: Any, window: Any, position: Value) -> Value:
 
 
 @staged
-def window_indices(c: Any, window: Any, plain: Value, first: Value) -> Any:
+def window_indices(c: BinContext, window: TriangleWindow, plain: Value, first: Value) -> Any:
     """Vertex numbers of 16 triangles from number `first` on."""
     if plain:
         i0 = splat(c.first_index + first * 3, LANES) + const(i32x16, list(range(0, 48, 3)))
@@ -134,12 +134,12 @@ def window_indices(c: Any, window: Any, plain: Value, first: Value) -> Any:
 
 
 @staged
-def packed_positions(c: Any, plain: Value, i0: Value, i1_: Value, i2: Value) -> Any:
+def packed_positions(c: BinContext, plain: Value, i0: Value, i1_: Value, i2: Value) -> Any:
     """Ys:Xs of the three corners of each triangle."""
     rows = c.vertices + c.xy_row
     start = i0[0]
     if plain & ((start & (LANES - 1)) == 0):  # 48 vertices in a row
-        last = c.last_vertex >> 4
+        last: Value = c.last_vertex >> 4
         batches = [min_((start >> 4) + k, last) for k in (0, 1, 2)]
         w0, w1, w2 = deinterleave([load(i32x16, rows + k * c.pitch) for k in batches])
     else:
@@ -165,7 +165,7 @@ def differences(words: Any) -> Any:
 
 
 @staged
-def facing(c: Any, words: Any) -> Value:
+def facing(c: BinContext, words: Any) -> Value:
     """Whether the binner leaves out triangles of at most two tiles, for how they face."""
     x1, y1, x2, y2 = differences(words)
     turn = x1 * y2 - x2 * y1
@@ -173,7 +173,7 @@ def facing(c: Any, words: Any) -> Value:
 
 
 @staged
-def find_tiles(c: Any, words: Any) -> Any:
+def find_tiles(c: BinContext, words: Any) -> Any:
     """Masks of the triangles that are beyond all tiles, near (in one tile or two side by side),
     in two, flat (if near); the tiles of those that are near.
     """
@@ -199,7 +199,7 @@ def find_tiles(c: Any, words: Any) -> Any:
 
 
 @staged
-def look(c: Any, window: Any, first: Value, count: Value) -> None:
+def look(c: BinContext, window: TriangleWindow, first: Value, count: Value) -> None:
     """Fill the window with `count` triangles from number `first` on."""
     start = c.first_index + first * 3
     inside = (start >= c.first_vertex) & (start + 3 * count - 1 <= c.last_vertex)
@@ -252,29 +252,31 @@ def look(c: Any, window: Any, first: Value, count: Value) -> None:
 
 
 @staged
-def code(window: Any, part: Value, previous: Any, indices: Any) -> None:
+def code(window: TriangleWindow, part: Value, previous: Any, indices: Any) -> None:
     """How each triangle is coded after the one with the number before it."""
     last = [LANES - 1, *range(LANES, 2 * LANES - 1)]
     before = [shuffle(p, i, last) for p, i in zip(previous, indices, strict=True)]
     words, sizes = triangle_coding(before, indices)
-    store(window.field_ptr("coding") + part * 8, words, align=64)
-    store(window.field_ptr("bytes_") + part * 4, sizes, align=64)
+    store(window.coding + part * 8, words, align=64)
+    store(window.bytes_ + part * 4, sizes, align=64)
 
 
 @staged
-def store_entries(c: Any, window: Any, first: Value, count: Value, entry: Value) -> None:
+def store_entries(
+    c: BinContext, window: TriangleWindow, first: Value, count: Value, entry: Value
+) -> None:
     """A vector of entries after the `count` that are there, with their tiles and vertices."""
     place = window.pointer + count * 4
     number = (entry >> NUMBER_AT) & (WINDOW - 1)
     tile = select(entry >= SPECIAL, splat(c.width * c.height, LANES), entry & TILE_MASK)
     vertex = (c.first_index + first * 3) + number * 3
-    store(place + TriangleWindow.offset("entries"), entry)
-    store(place + TriangleWindow.offset("where"), tile * TileState.size)
-    store(place + TriangleWindow.offset("vertex"), vertex)
+    store(place + TriangleWindow.entries.offset, entry)
+    store(place + TriangleWindow.where.offset, tile * TileState.size)
+    store(place + TriangleWindow.vertex.offset, vertex)
 
 
 @staged
-def find_outside(c: Any, plain: Value, here: Value, i0: Value, i1_: Value, i2: Value) -> Any:
+def find_outside(c: BinContext, plain: Value, here: Value, i0: Value, i1_: Value, i2: Value) -> Any:
     """Masks of triangles with an index above the record's maximum, of those that no tile sees, and
     of those that are to be clipped.
     """

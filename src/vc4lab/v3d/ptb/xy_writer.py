@@ -5,8 +5,6 @@ Source: AG100-R pp. 78-79; hardware reference 3.5. The counterpart of `list_writ
 
 from __future__ import annotations
 
-from typing import Any
-
 from vc4lab.memory.pointers import host
 from vc4lab.simd import Value, const, i8, i16, i32, select, staged, store
 from vc4lab.v3d.ptb.context import DONE, FAR_INDEX, BinContext, TileState
@@ -22,7 +20,7 @@ def _y(word: Value) -> Value:
     return word >> 16
 
 
-def fresh(t: Any) -> Value:
+def fresh(t: TileState) -> Value:
     """Whether the open list has no previous primitive (a real one has no two equal vertices)."""
     result: Value = (t.p0 == FAR_INDEX) & (t.p1 == FAR_INDEX)
     return result
@@ -41,8 +39,8 @@ def _reserved(dx: Value) -> Value:
 @staged
 def append_xy_triangle(context: Value, tile: Value, w0: Value, w1: Value, w2: Value) -> Value:
     """Add a triangle of packed positions to the open list; a status."""
-    c: Any = BinContext.at(context)
-    t: Any = TileState.at(tile)
+    c = BinContext.at(context)
+    t = TileState.at(tile)
     p0, p1, p2 = t.p0, t.p1, t.p2
     dx, dy = _x(w2) - _x(p2), _y(w2) - _y(p2)
     ax, ay = _x(w1) - _x(w0), _y(w1) - _y(w0)
@@ -93,8 +91,8 @@ def append_xy_triangle(context: Value, tile: Value, w0: Value, w1: Value, w2: Va
 @staged
 def append_xy_rht(context: Value, tile: Value, w0: Value, w1: Value) -> Value:
     """Add a trapezoid's edge to the open list; a status."""
-    c: Any = BinContext.at(context)
-    t: Any = TileState.at(tile)
+    c = BinContext.at(context)
+    t = TileState.at(tile)
     p0, p1 = t.p0, t.p1
     dx, dy = _x(w1) - _x(p1), _y(w1) - _y(p1)
     ax, ay = _x(w1) - _x(w0), _y(w1) - _y(w0)

@@ -166,7 +166,7 @@ def _unsaid(shader: int) -> list[str]:
 @staged
 def apply_record_native(state: Value, identifier: int, payload: Value) -> None:
     """Native form of `apply_record` for one known record id; reads 4 bytes at most past a field."""
-    where: Any = RenderState.at(state)
+    where = RenderState.at(state)
     for item in STATE_FIELDS[identifier]:
         source = payload + item.offset
         if item.width == 4:

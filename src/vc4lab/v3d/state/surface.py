@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from vc4lab.images.tiling import Tiling, pitch_bytes, round_up
 from vc4lab.records.codes import TileBuffer, TileFormat
@@ -122,7 +121,7 @@ class Surface:
         self.fill(op)
         return bytes(op)
 
-    def fill(self, op: Any) -> None:
+    def fill(self, op: SurfaceOp) -> None:
         """Writes the description into a `SurfaceOp`."""
         op.base = self.address & 0xFFFFFFFF
         op.width, op.height = self.width, self.height

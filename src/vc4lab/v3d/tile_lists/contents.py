@@ -62,7 +62,7 @@ class ScanResult:
     counts the primitives of all tiles.
     """
 
-    context: Any = field(repr=False)
+    context: sc.ScanContext = field(repr=False)
     draw_entries: int = 0
     draw_count: int = 0
     segments: int = 0
@@ -80,7 +80,7 @@ class ScanResult:
     @property
     def final_state(self) -> RenderState:
         """The state after the last tile."""
-        place = self.context.address + sc.ScanContext.offset("state")
+        place = self.context.address + sc.ScanContext.state.offset
         return state_from_bytes(ctypes.string_at(place, STATE_BYTES))
 
     @property
@@ -91,7 +91,7 @@ class ScanResult:
     def draw(self, number: int) -> DrawUse:
         """One of `draws`."""
         place = self.draw_entries + number * DrawEntry.size
-        entry: Any = DrawEntry.python.from_address(place)
+        entry = DrawEntry.python.from_address(place)
         state = state_from_bytes(ctypes.string_at(place, STATE_BYTES))
         return DrawUse(state, entry.first, entry.last, entry.used, entry.primitives)
 

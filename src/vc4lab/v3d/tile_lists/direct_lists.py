@@ -20,7 +20,7 @@ from vc4lab.records.declarations import (
 )
 from vc4lab.records.primitives import ESCAPE_ABSOLUTE, ESCAPE_END
 from vc4lab.v3d.state.draw_input import closes_from_first
-from vc4lab.v3d.tile_lists.scan_context import FNV_PRIME, Expansion
+from vc4lab.v3d.tile_lists.scan_context import FNV_PRIME, Expansion, ScanContext
 from vc4lab.v3d.tile_lists.vg_list import inline_length, vg_primitives
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
 
@@ -78,7 +78,7 @@ class DirectLists:
             self._buffer = (ctypes.c_char * len(padded)).from_buffer_copy(padded)
         return ctypes.addressof(self._buffer)
 
-    def fill(self, context: Any) -> None:
+    def fill(self, context: ScanContext) -> None:
         """Tells the native scan where everything is."""
         table = self._table if self.count else _NO_RECORDS
         context.expansion_mask = _TABLE - 1 if self.count else 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from vc4lab.bits import signed32
 from vc4lab.simd import NativeFunction, Struct, Value, build, const, i32, kernel, ptr
@@ -28,7 +28,7 @@ def _native() -> NativeFunction:
     @kernel(args=(ptr,), returns=i32)
     def find_end(pointer: Value) -> Value:
         """0 if the list ends, 2 if it does not, 3 for a format that does not exist."""
-        where: Any = ListEnd.at(pointer)
+        where = ListEnd.at(pointer)
         status = const(i32, pd.MALFORMED)
         for code in pd.FORMATS:
             if where.format == code:
@@ -46,7 +46,7 @@ def _native() -> NativeFunction:
 
 def list_end(memory: GuestMemory, address: int, list_format: int) -> int | None:
     """The address after the list of the record at `address`; None if it has no end."""
-    where: Any = ListEnd()
+    where = ListEnd()
     where.memory = memory.base
     where.start = signed32(address)
     where.format = list_format

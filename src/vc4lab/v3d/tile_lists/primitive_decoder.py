@@ -122,7 +122,7 @@ def runs(decoder: Decoder) -> Value:
 
 
 @staged
-def take_run(decoder: Any) -> Any:
+def take_run(decoder: Decoder) -> Any:
     """Goes on by `RUN` triangles of a run; what was i0, i1, i2 before, and the steps."""
     word = load(i32, host(decoder.base, decoder.address.get()))
     before = (decoder.i0.get(), decoder.i1.get(), decoder.i2.get())
@@ -137,7 +137,7 @@ def take_run(decoder: Any) -> Any:
 
 
 @staged
-def _open(decoder: Any, address: Value) -> None:
+def _open(decoder: Decoder, address: Value) -> None:
     header = host(decoder.base, address)
     is_clipped = load(i8, header) == CLIPPED_LIST
     word = load(i32, header + 1)
@@ -151,7 +151,7 @@ def _open(decoder: Any, address: Value) -> None:
 
 
 @staged
-def _next(decoder: Any) -> Value:
+def _next(decoder: Decoder) -> Value:
     address = decoder.address.get()
     budget = decoder.budget.get() - 1
     pointer = host(decoder.base, address)
@@ -180,7 +180,7 @@ def _next(decoder: Any) -> Value:
 
 
 @staged
-def _indices(decoder: Any, pointer: Value, code: Value) -> Value:
+def _indices(decoder: Decoder, pointer: Value, code: Value) -> Value:
     word = load(i32, pointer)
     if decoder.primitive == TRIANGLES:
         length = _triangle(decoder, pointer, code, word)
@@ -192,7 +192,7 @@ def _indices(decoder: Any, pointer: Value, code: Value) -> Value:
 
 
 @staged
-def _triangle(decoder: Any, pointer: Value, code: Value, word: Value) -> Value:
+def _triangle(decoder: Decoder, pointer: Value, code: Value, word: Value) -> Value:
     wide = 3 if decoder.data == INDEX_24 else 2
     p0, p1, p2 = decoder.i0.get(), decoder.i1.get(), decoder.i2.get()
     n0, n1, n2 = p2, p1, p2 + field(word, 2, 6)  # coding 0
@@ -223,7 +223,7 @@ def _triangle(decoder: Any, pointer: Value, code: Value, word: Value) -> Value:
 
 
 @staged
-def _line(decoder: Any, pointer: Value, code: Value, word: Value) -> Value:
+def _line(decoder: Decoder, pointer: Value, code: Value, word: Value) -> Value:
     wide = 3 if decoder.data == INDEX_24 else 2
     p0, p1 = decoder.i0.get(), decoder.i1.get()
     n0 = select((code & 1) == 0, p1, p0)  # coding 0
@@ -248,7 +248,7 @@ def _line(decoder: Any, pointer: Value, code: Value, word: Value) -> Value:
 
 
 @staged
-def _point(decoder: Any, pointer: Value, code: Value, word: Value) -> Value:
+def _point(decoder: Decoder, pointer: Value, code: Value, word: Value) -> Value:
     new = decoder.i2.get() + field(word, 2, 6)  # coding 0
     length = const(i32, 1)
     if code == ESCAPE_ABSOLUTE:
@@ -268,7 +268,7 @@ def add_xy(base: Value, dx: Value, dy: Value) -> Value:
 
 
 @staged
-def _coordinates(decoder: Any, pointer: Value, code: Value) -> Value:
+def _coordinates(decoder: Decoder, pointer: Value, code: Value) -> Value:
     """x/y lists of triangles and RHTs (lines use the RHT form)."""
     word = load(i32, pointer)
     p0, p1, p2 = decoder.i0.get(), decoder.i1.get(), decoder.i2.get()

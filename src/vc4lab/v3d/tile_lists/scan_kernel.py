@@ -81,8 +81,8 @@ def _same_state(a: Value, b: Value) -> Value:
 @kernel(args=(ptr,), returns=i32)
 def find_draw(context: Value) -> Value:
     """Number of the draw with the current state, made if new; -1 = no room."""
-    c: Any = ScanContext.at(context)
-    state = c.field_ptr("state")
+    c = ScanContext.at(context)
+    state = c.state
     code = _state_hash(state)
     mask = c.table_mask
     slot = code & mask
@@ -96,7 +96,7 @@ def find_draw(context: Value) -> Value:
             searching = const(i1, False)
         else:
             place = c.draws + (entry - 1) * DrawEntry.size
-            candidate: Any = DrawEntry.at(place)
+            candidate = DrawEntry.at(place)
             if candidate.hash == code:
                 if _same_state(state, place):
                     found = entry - 1
@@ -107,7 +107,7 @@ def find_draw(context: Value) -> Value:
         found = c.draw_count
         c.draw_count = found + 1
         place = c.draws + found * DrawEntry.size
-        new: Any = DrawEntry.at(place)
+        new = DrawEntry.at(place)
         for k in unroll(STATE_WORDS):
             store(place + 4 * k, load(i32, state + 4 * k))
         used = new.used
@@ -122,11 +122,11 @@ def find_draw(context: Value) -> Value:
 
 
 @staged
-def _fail(c: Any, tile: Value, address: Value, byte: Value, reason: Any) -> Value:
+def _fail(c: ScanContext, tile: Value, address: Value, byte: Value, reason: Any) -> Value:
     status = const(i32, sc.DONE)
     count = c.error_count
     if count < c.error_capacity:
-        entry: Any = ErrorEntry.at(c.errors + count * ErrorEntry.size)
+        entry = ErrorEntry.at(c.errors + count * ErrorEntry.size)
         entry.tile = tile
         entry.where = address
         entry.byte = byte
@@ -141,8 +141,8 @@ def _fail(c: Any, tile: Value, address: Value, byte: Value, reason: Any) -> Valu
 
 
 @staged
-def _segment(c: Any, tile: Value, draw: Value, address: Value) -> None:
-    entry: Any = Segment.at(c.segments + c.segment_count * Segment.size)
+def _segment(c: ScanContext, tile: Value, draw: Value, address: Value) -> None:
+    entry = Segment.at(c.segments + c.segment_count * Segment.size)
     entry.tile = tile
     entry.draw = draw
     entry.list_address = address
@@ -152,11 +152,17 @@ def _segment(c: Any, tile: Value, draw: Value, address: Value) -> None:
 
 @staged
 def _walk_list(
-    walkers: Any, context: Value, c: Any, tile: Value, draw: Value, address: Value, op: Value
+    walkers: Any,
+    context: Value,
+    c: ScanContext,
+    tile: Value,
+    draw: Value,
+    address: Value,
+    op: Value,
 ) -> Value:
     """Decode one list into a segment; returns a scan status, walk_end = where to go on."""
     status = const(i32, sc.DONE)
-    state: Any = RenderState.at(c.field_ptr("state"))
+    state = RenderState.at(c.state)
     form = state.list_format
     end = const(i32, -1)
     if c.segment_count >= c.segment_capacity:
@@ -182,7 +188,7 @@ def _walk_list(
 
 
 @staged
-def _expansion(c: Any, address: Value) -> Value:
+def _expansion(c: ScanContext, address: Value) -> Value:
     """Pointer to the entry of the primitive record at `address`, or to a free one."""
     slot = (address * FNV_PRIME).shr(7) & c.expansion_mask
     place = c.expansions + slot * sc.Expansion.size
@@ -195,11 +201,11 @@ def _expansion(c: Any, address: Value) -> Value:
 @staged
 def _draw_record(walkers: Any, context: Value, tile: Value, address: Value) -> Value:
     """A primitive record outside of compressed lists becomes a segment of its expanded list."""
-    c: Any = ScanContext.at(context)
-    state: Any = RenderState.at(c.field_ptr("state"))
+    c = ScanContext.at(context)
+    state = RenderState.at(c.state)
     status = const(i32, sc.DONE)
     op = load(i8, host(c.memory, address)).zext(i32)
-    entry: Any = sc.Expansion.at(_expansion(c, address))
+    entry = sc.Expansion.at(_expansion(c, address))
     c.walk_end = address
     c.walk_status = ENDED
     if entry.taken == 0:
@@ -226,8 +232,8 @@ def _draw_record(walkers: Any, context: Value, tile: Value, address: Value) -> V
 @staged
 def _scan_tile(walkers: Any, draw_record: Any, context: Value, tile: Value) -> Value:
     """Walk one tile's list, or one piece of rendering list; state carries on in the context."""
-    c: Any = ScanContext.at(context)
-    state = c.field_ptr("state")
+    c = ScanContext.at(context)
+    state = c.state
     start = c.budget
     floor = start - min_(start, c.tile_budget)
     address = load(i32, c.tiles + tile * 4)
@@ -237,7 +243,7 @@ def _scan_tile(walkers: Any, draw_record: Any, context: Value, tile: Value) -> V
     draw = const(i32, -1)
     status = const(i32, sc.DONE)
     running = const(i1, True)
-    s: Any = RenderState.at(state)
+    s = RenderState.at(state)
     own_format = s.list_format
     if (c.separate_format != 0) & (end == sc.NO_END):
         s.list_format = c.tile_format
@@ -319,7 +325,7 @@ def _scan_tile(walkers: Any, draw_record: Any, context: Value, tile: Value) -> V
 
 
 @staged
-def _begin(c: Any) -> None:
+def _begin(c: ScanContext) -> None:
     """Nothing is found yet; the state stays as it is."""
     c.fresh = 0
     c.tile = 0
@@ -337,11 +343,11 @@ def _begin(c: Any) -> None:
 @staged
 def _scan(scan_tile: Any, context: Value) -> Value:
     """Walk all tiles from the resume point; NEED_x leaves the current tile untouched."""
-    c: Any = ScanContext.at(context)
+    c = ScanContext.at(context)
     if c.fresh != 0:
         _begin(c)
-    state = c.field_ptr("state")
-    saved = c.field_ptr("saved_state")
+    state = c.state
+    saved = c.saved_state
     status = const(i32, sc.DONE)
     tile = c.tile
     while (tile < c.tile_count) & (status == sc.DONE):
@@ -369,9 +375,9 @@ def _scan(scan_tile: Any, context: Value) -> Value:
         store(c.tile_first + tile * 4, c.segment_count)
         total = const(i32, 0)
         for k in range(c.segment_count):
-            entry: Any = Segment.at(c.segments + k * Segment.size)
+            entry = Segment.at(c.segments + k * Segment.size)
             count = entry.primitives
-            drawn: Any = DrawEntry.at(c.draws + entry.draw * DrawEntry.size)
+            drawn = DrawEntry.at(c.draws + entry.draw * DrawEntry.size)
             drawn.primitives = drawn.primitives + count
             total = total + count
         c.entries = total

@@ -39,7 +39,7 @@ from vc4lab.v3d.tile_lists.scan_context import DrawEntry, ScanContext
 
 
 @staged
-def take_rows(decoder: Any, used: Value) -> Value:
+def take_rows(decoder: Decoder, used: Value) -> Value:
     """Takes triangles of consecutive vertices after the last one, which was such; their number."""
     taken = const(i32, 0)
     going = load(i64, host(decoder.base, decoder.address.get())) == CONSECUTIVE_RUN
@@ -57,7 +57,7 @@ def take_rows(decoder: Any, used: Value) -> Value:
 
 
 @staged
-def take_rest(decoder: Any, used: Value) -> Value:
+def take_rest(decoder: Decoder, used: Value) -> Value:
     """The same for fewer than `RUN` triangles."""
     i0, last = decoder.i0.get(), decoder.i2.get()
     other = load(i64, host(decoder.base, decoder.address.get())) ^ CONSECUTIVE_RUN
@@ -84,15 +84,15 @@ def _make_walker(primitive: int, data: int) -> Any:
 
     @kernel(args=(ptr, i32, ptr), returns=i32)
     def walk(context: Value, address: Value, draw: Value) -> Value:
-        c: Any = ScanContext.at(context)
-        d: Any = DrawEntry.at(draw)
+        c = ScanContext.at(context)
+        d = DrawEntry.at(draw)
         budget = min_(c.budget, c.list_budget)
         decoder = Decoder(c.list_base, primitive, data)
         decoder.open(address)
         decoder.budget.set(budget)
         used = d.used
-        first = d.first
-        last = d.last
+        first: Value = d.first
+        last: Value = d.last
         c.walk_first = first
         c.walk_last = last
         count = const(i32, 0)
@@ -129,8 +129,8 @@ def _make_walker(primitive: int, data: int) -> Any:
 @kernel(args=(ptr, ptr), returns=None)
 def forget_walk(context: Value, draw: Value) -> None:
     """The list walked last is left out: vertices that only it used are not."""
-    c: Any = ScanContext.at(context)
-    d: Any = DrawEntry.at(draw)
+    c = ScanContext.at(context)
+    d = DrawEntry.at(draw)
     used, before, last = d.used, c.walk_first, c.walk_last
     for k in range(d.first, d.last + 1):
         if (k < before) | (k > last):

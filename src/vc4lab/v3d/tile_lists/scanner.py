@@ -23,7 +23,7 @@ from vc4lab.v3d.tile_lists.scan_context import DrawEntry, ErrorEntry, ScanContex
 if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory
 
-_STATE_AT = ScanContext.offset("state")
+_STATE_AT = ScanContext.state.offset
 
 
 @lru_cache(maxsize=2)
@@ -67,7 +67,7 @@ class ListScanner:
         depth: int = 1,
         separate_format: bool = False,
     ) -> None:
-        context: Any = ScanContext()
+        context = ScanContext()
         self.context = context
         self.result = ScanResult(context)
         self._address = context.address
@@ -135,7 +135,7 @@ class ListScanner:
     def _found_errors(self) -> list[ScanError]:
         found = []
         for number in range(self.context.error_count):
-            entry: Any = ErrorEntry.python.from_buffer(self._errors, number * ErrorEntry.size)
+            entry = ErrorEntry.python.from_buffer(self._errors, number * ErrorEntry.size)
             found.append(ScanError(entry.tile, entry.where & 0xFFFFFFFF, entry.byte, entry.reason))
         return found
 
@@ -156,15 +156,15 @@ class ListScanner:
         self._maps.append(maps)
         start = (ctypes.addressof(maps) + 63) & ~63
         for k in range(more):
-            place = (c.draw_capacity + k) * DrawEntry.size + DrawEntry.offset("used")
-            ctypes.c_uint64.from_buffer(self._draws, place).value = start + k * sc.MAX_VERTICES
+            used = (c.draw_capacity + k) * DrawEntry.size + DrawEntry.used.offset
+            ctypes.c_uint64.from_buffer(self._draws, used).value = start + k * sc.MAX_VERTICES
         c.draws = self.result.draw_entries = ctypes.addressof(self._draws)
         c.draw_capacity = count
         size = 1 << (count * 2 - 1).bit_length()
         self._table = (ctypes.c_int32 * size)()
         mask = size - 1
         for k in range(c.draw_count):
-            place = k * DrawEntry.size + DrawEntry.offset("hash")
+            place = k * DrawEntry.size + DrawEntry.hash.offset
             slot = ctypes.c_uint32.from_buffer(self._draws, place).value & mask
             while self._table[slot]:
                 slot = (slot + 1) & mask

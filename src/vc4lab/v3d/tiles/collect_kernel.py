@@ -10,8 +10,6 @@ Source: hardware reference 3.3.
 
 from __future__ import annotations
 
-from typing import Any
-
 from vc4lab.memory import MEMORY_MASK
 from vc4lab.records.control import RECORD_SIZES
 from vc4lab.records.declarations import (
@@ -60,7 +58,7 @@ assert {*_OWN, *SKIPPED} == set(COLLECTED), "a record without native code"
 
 
 @staged
-def _clear_colours(c: Any, payload: Value) -> None:
+def _clear_colours(c: CollectContext, payload: Value) -> None:
     """Record 114; Z and stencil make one word."""
     c.colour = load(i32, payload + ClearColours.colour.lo // 8)
     c.colour_high = load(i32, payload + ClearColours.colour_high.lo // 8)
@@ -70,9 +68,9 @@ def _clear_colours(c: Any, payload: Value) -> None:
 
 
 @staged
-def _mode_in_force(c: Any, payload: Value) -> Value:
+def _mode_in_force(c: CollectContext, payload: Value) -> Value:
     """Whether a record 113 says what the last one said, and Python need not see it."""
-    mode = c.field_ptr("mode")
+    mode = c.mode
     last = MODE_BYTES - 2
     different = load(i64, payload) ^ load(i64, mode)
     rest = load(i16, payload + last) ^ load(i16, mode + last)
@@ -82,7 +80,7 @@ def _mode_in_force(c: Any, payload: Value) -> Value:
 @kernel(args=(ptr,), returns=i32)
 def collect(context: Value) -> Value:
     """Executes records until one that is not for this kernel; returns why it stopped."""
-    c: Any = CollectContext.at(context)
+    c = CollectContext.at(context)
     reason = const(i32, -1)
     budget = const(i32, BUDGET)
     while reason < 0:

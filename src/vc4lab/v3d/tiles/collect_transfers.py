@@ -39,6 +39,7 @@ from vc4lab.v3d.tiles.collect_context import (
     MAX_SURFACES,
     OTHER,
     TILE_AGAIN,
+    CollectContext,
 )
 from vc4lab.v3d.tiles.job import (
     OP_CLEAR_COLOUR,
@@ -69,8 +70,8 @@ _SURFACE_BITS = (
 
 
 @staged
-def _emit(c: Any, kind: int, a: Any, b: Any) -> None:
-    op: Any = TileOp.at(c.ops + c.op_count * TileOp.size)
+def _emit(c: CollectContext, kind: int, a: Any, b: Any) -> None:
+    op = TileOp.at(c.ops + c.op_count * TileOp.size)
     op.kind = kind
     op.a = a
     op.b = b
@@ -78,7 +79,7 @@ def _emit(c: Any, kind: int, a: Any, b: Any) -> None:
 
 
 @staged
-def _surface(c: Any, payload: Value) -> Value:
+def _surface(c: CollectContext, payload: Value) -> Value:
     """Number of the surface a load or store names; -1 if the table is full."""
     wanted = payload & _SURFACE_BITS
     found: Any = const(i32, -1)
@@ -93,7 +94,7 @@ def _surface(c: Any, payload: Value) -> Value:
 
 
 @staged
-def _open_task(c: Any) -> None:
+def _open_task(c: CollectContext) -> None:
     """The operations every task begins with; a fresh tile buffer begins a chain of its own."""
     if c.chain_open == 0:
         c.chain_open = 1
@@ -107,7 +108,7 @@ def _open_task(c: Any) -> None:
 
 
 @staged
-def _store(c: Any, address: Value, kind: Value, a: Value, b: Value, keep: Value) -> None:
+def _store(c: CollectContext, address: Value, kind: Value, a: Value, b: Value, keep: Value) -> None:
     """The end of a task: draw its pieces, do operation `kind` (-1: none), clear.
 
     `keep`: parts of the tile buffer that are not cleared. A surface stored with `b` != 0 is that of
@@ -170,7 +171,7 @@ def _parts(payload: Value, colour: int, zs: int, mask: int) -> Value:
 
 
 @staged
-def _kept(c: Any, payload: Value) -> Value:
+def _kept(c: CollectContext, payload: Value) -> Value:
     """Parts that a record 28 does not clear; a mask that does not exist is not kept."""
     clears = (StoreGeneral.disable_colour_clear, StoreGeneral.disable_zs_clear)
     keep = _parts(payload, clears[0].mask, clears[1].mask, StoreGeneral.disable_vg_mask_clear.mask)
@@ -180,7 +181,7 @@ def _kept(c: Any, payload: Value) -> Value:
 
 
 @staged
-def _dumped(c: Any, payload: Value, record: Any) -> Value:
+def _dumped(c: CollectContext, payload: Value, record: Any) -> Value:
     """Parts that a full dump or load of record 28 or 29 means."""
     disabled = _parts(
         payload, record.disable_colour.mask, record.disable_zs.mask, record.disable_vg_mask.mask
@@ -192,7 +193,7 @@ def _dumped(c: Any, payload: Value, record: Any) -> Value:
 
 
 @staged
-def execute_store(c: Any, address: Value, pointer: Value, op: Value) -> Value:
+def execute_store(c: CollectContext, address: Value, pointer: Value, op: Value) -> Value:
     reason = const(i32, -1)
     tile = (c.row & 0xFF) * 256 + (c.column & 0xFF)
     again = (load(i8, c.stored + tile).zext(i32) == c.frame) & (c.fresh != 0)
@@ -249,7 +250,7 @@ def execute_store(c: Any, address: Value, pointer: Value, op: Value) -> Value:
 
 
 @staged
-def _idle_store(c: Any, address: Value) -> None:
+def _idle_store(c: CollectContext, address: Value) -> None:
     """A store of nothing on a fresh tile buffer: only the new clear values count."""
     if c.piece_start != address:
         store(c.pieces + c.piece_count * 4, c.piece_start)
@@ -264,7 +265,7 @@ def _idle_store(c: Any, address: Value) -> None:
 
 
 @staged
-def execute_load(c: Any, address: Value, pointer: Value, op: Value) -> Value:
+def execute_load(c: CollectContext, address: Value, pointer: Value, op: Value) -> Value:
     """Notes a load until the tile coordinates it belongs to are stored."""
     reason = const(i32, -1)
     kind, a, b = const(i32, OP_LOAD_FULL), const(i32, 0), const(i32, 0)

@@ -42,7 +42,7 @@ class Collector:
     """The native arrays of the frame being collected, and the kernel that fills them."""
 
     def __init__(self, memory_base: int) -> None:
-        context: Any = CollectContext()
+        context = CollectContext()
         self.context = context
         self._address = context.address
         context.memory = memory_base
@@ -125,7 +125,7 @@ class Collector:
         context.op_count = context.chain_count = context.piece_count = context.tasks = 0
         context.first_piece = 0
         context.surface_count = self._pending_surfaces() if context.load_count else 1
-        frame = context.frame + 1
+        frame = int(context.frame) + 1
         if frame > LAST_FRAME:
             frame = 1
             ctypes.memset(self._stored, 0, MAX_TILES)

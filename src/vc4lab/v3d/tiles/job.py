@@ -275,7 +275,7 @@ class NativeFrame:
         for number, surface in enumerate(surfaces):
             place = ctypes.addressof(self.surfaces) + number * SurfaceOp.size
             ctypes.memmove(place, surface.as_bytes, SurfaceOp.size)
-        job: Any = TileJob()
+        job = TileJob()
         self.job = job
         self.address: int = job.address
         """Host address of the `TileJob`."""

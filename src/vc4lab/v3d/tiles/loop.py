@@ -64,9 +64,9 @@ _DRAW = (ptr, ptr, i32)
 @staged
 def run_tiles(unknowns: Any, job_pointer: Value, thread: Value, recording: Any) -> None:
     """Runs chains until none is left; `recording`: with a `TileRecord` of each tile."""
-    job: Any = TileJob.at(job_pointer)
+    job = TileJob.at(job_pointer)
     context_pointer = load(ptr, job.contexts + thread * 8)
-    context: Any = TileContext.at(context_pointer)
+    context = TileContext.at(context_pointer)
     context.memory = job.memory
     context.mode = job.mode
     context.tile_width, context.tile_height = job.tile_width, job.tile_height
@@ -74,7 +74,7 @@ def run_tiles(unknowns: Any, job_pointer: Value, thread: Value, recording: Any) 
     context.budget = job.budget
     context.clean = 0
     clear_counters(context)
-    place = atomic_add(job.field_ptr("next"), const(i32, 1))
+    place = atomic_add(job.pointer + TileJob.next.offset, const(i32, 1))
     while place < job.order_count:
         chain = load(i32, job.order + place * 4)
         status = run_chain(unknowns, job, context, context_pointer, chain, recording)
@@ -88,30 +88,32 @@ def run_tiles(unknowns: Any, job_pointer: Value, thread: Value, recording: Any) 
             if status == STATUS_OK:
                 add_counters(context)
             clear_counters(context)
-        place = atomic_add(job.field_ptr("next"), const(i32, 1))
+        place = atomic_add(job.pointer + TileJob.next.offset, const(i32, 1))
 
 
-def clear_counters(context: Any) -> None:
+def clear_counters(context: TileContext) -> None:
     """The chain at hand has counted nothing."""
     context.drew = 0
     for counter in range(len(COUNTERS)):
-        store(context.field_ptr("counters") + counter * 4, const(i32, 0))
+        store(context.counters + counter * 4, const(i32, 0))
 
 
-def add_counters(context: Any) -> None:
+def add_counters(context: TileContext) -> None:
     """Adds what the draws of a finished chain counted to the thread's totals."""
     for counter, name in enumerate(COUNTERS):
         if name not in MOVES:
-            add_total(context, name, load(i32, context.field_ptr("counters") + counter * 4))
+            add_total(context, name, load(i32, context.counters + counter * 4))
 
 
-def add_total(context: Any, name: str, amount: Value) -> None:
+def add_total(context: TileContext, name: str, amount: Value) -> None:
     """Adds to a total of the thread."""
-    total = context.field_ptr("totals") + COUNTERS.index(name) * 8
+    total = context.totals + COUNTERS.index(name) * 8
     store(total, load(i64, total) + amount.zext(i64))
 
 
-def change_record(job: Any, context: Any, number: Value, moved: Sequence[Value], sign: int) -> None:
+def change_record(
+    job: TileJob, context: TileContext, number: Value, moved: Sequence[Value], sign: int
+) -> None:
     """Takes the counters from a tile's record before it is drawn (-1), or adds them to it (1).
 
     `moved` are `MOVES` of the chain so far.
@@ -122,13 +124,18 @@ def change_record(job: Any, context: Any, number: Value, moved: Sequence[Value],
         if name in MOVES:
             amount = moved[MOVES.index(name)]
         else:
-            amount = load(i32, context.field_ptr("counters") + counter * 4)
+            amount = load(i32, context.counters + counter * 4)
         store(place, load(i32, place) + amount if sign > 0 else -amount)
 
 
 @staged
 def run_chain(
-    unknowns: Any, job: Any, context: Any, context_pointer: Value, chain: Value, recording: Any
+    unknowns: Any,
+    job: TileJob,
+    context: TileContext,
+    context_pointer: Value,
+    chain: Value,
+    recording: Any,
 ) -> Value:
     """Runs the operations of one chain; stops at the first draw that fails."""
     number = load(i32, job.chains + chain * 4)
@@ -140,7 +147,7 @@ def run_chain(
         change_record(job, context, tile, (tiles, moved), -1)
     while (number < end) & (status == STATUS_OK):
         pointer = job.ops + number * TileOp.size
-        op: Any = TileOp.at(pointer)
+        op = TileOp.at(pointer)
         kind = op.kind
         if kind == OP_TILE:
             context.tile_x = op.a
@@ -185,7 +192,7 @@ def run_chain(
 
 
 @staged
-def clear(unknowns: Any, context: Any, kind: Value, low: Value, high: Value) -> None:
+def clear(unknowns: Any, context: TileContext, kind: Value, low: Value, high: Value) -> None:
     """Fills a buffer, if it does not hold just that already: many tiles stay empty."""
     clean = context.clean
     if kind == OP_CLEAR_COLOUR:
@@ -197,17 +204,19 @@ def clear(unknowns: Any, context: Any, kind: Value, low: Value, high: Value) -> 
             context.clean = clean | CLEAN_COLOUR
     elif kind == OP_CLEAR_ZS:
         if ((clean & CLEAN_ZS) == 0) | (context.clean_zs != low):
-            fill_words(context.field_ptr("zs"), low, low, 0, TILE_WORDS)
+            fill_words(context.zs, low, low, 0, TILE_WORDS)
             context.clean_zs = low
             context.clean = clean | CLEAN_ZS
     elif ((clean & CLEAN_MASK) == 0) | (context.clean_mask != low):
-        fill_words(context.field_ptr("mask"), low, low, 0, TILE_WORDS)
+        fill_words(context.mask, low, low, 0, TILE_WORDS)
         context.clean_mask = low
         context.clean = clean | CLEAN_MASK
 
 
 @staged
-def move(job: Any, context: Any, context_pointer: Value, number: Value, member: str) -> Value:
+def move(
+    job: TileJob, context: TileContext, context_pointer: Value, number: Value, member: str
+) -> Value:
     """Stores or loads the tile through the surface's own code, if that is compiled already.
 
     Returns
@@ -216,7 +225,7 @@ def move(job: Any, context: Any, context_pointer: Value, number: Value, member: 
         The bytes moved, 0 if the code is not there.
     """
     pointer = job.surfaces + number * SurfaceOp.size
-    surface: Any = SurfaceOp.at(pointer)
+    surface = SurfaceOp.at(pointer)
     function = getattr(surface, member)
     size = const(i32, 0)
     if function == 0:
@@ -228,13 +237,15 @@ def move(job: Any, context: Any, context_pointer: Value, number: Value, member: 
 
 
 @staged
-def run_segments(job: Any, context: Any, context_pointer: Value, first: Value, end: Value) -> Value:
+def run_segments(
+    job: TileJob, context: TileContext, context_pointer: Value, first: Value, end: Value
+) -> Value:
     """Calls the pipeline of each segment."""
     status = const(i32, STATUS_OK)
     while (first < end) & (status == STATUS_OK):
-        segment: Any = Segment.at(job.segments + first * Segment.size)
+        segment = Segment.at(job.segments + first * Segment.size)
         number = segment.draw
-        entry: Any = DrawEntry.at(job.draws + number * DrawEntry.size)
+        entry = DrawEntry.at(job.draws + number * DrawEntry.size)
         context.draw = number
         function = entry.function
         if function != 0:
@@ -246,7 +257,7 @@ def run_segments(job: Any, context: Any, context_pointer: Value, first: Value, e
             )
             assert outcome is not None
             status = outcome
-            params: Any = DrawParams.at(entry.params)
+            params = DrawParams.at(entry.params)
             quads = load(i32, place_of(context, "quads_valid")) - before
             add(context, "primitives", segment.primitives)
             add(context, "fragment_instructions", quads * params.instructions)

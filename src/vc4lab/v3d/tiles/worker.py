@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any
 
 from vc4lab.v3d.golden.fragment import batch_callback
 from vc4lab.v3d.state.tile_context import COUNTERS, QUEUE_BYTES, TileContext
@@ -13,10 +12,10 @@ class Worker:
     """The native state of one thread. `interrupts`: as of `TileScheduler`."""
 
     def __init__(self, interrupts: int) -> None:
-        self.context: Any = TileContext()
+        self.context = TileContext()
         self.context.interrupts = interrupts
         self.address: int = self.context.address
-        totals = self.address + TileContext.offset("totals")
+        totals = self.address + TileContext.totals.offset
         self.totals = (ctypes.c_int64 * len(COUNTERS)).from_address(totals)
         self.queue = (ctypes.c_char * QUEUE_BYTES)()  # untouched memory costs nothing
         self.context.batch = ctypes.addressof(self.queue)

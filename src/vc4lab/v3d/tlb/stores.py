@@ -151,7 +151,7 @@ def store_row(pointer: Value, pixels: Value, count: Value) -> None:
 
 
 @staged
-def store_raster(job: Any) -> None:
+def store_raster(job: Transfer) -> None:
     y = const(i32, 0)
     while y < job.rows:
         x = const(i32, 0)
@@ -172,7 +172,7 @@ def store_raster(job: Any) -> None:
 
 
 @staged
-def load_raster(job: Any) -> None:
+def load_raster(job: Transfer) -> None:
     pixel_type = i32x16 if job.bytes == 4 else vec(i16, 16)
     y = const(i32, 0)
     while y < job.rows:
@@ -188,7 +188,7 @@ def load_raster(job: Any) -> None:
 
 
 @staged
-def store_tiled(job: Any) -> None:
+def store_tiled(job: Transfer) -> None:
     """Most tiles end with whole utiles: these go without a look at each utile's size."""
     if ((job.columns & 15) == 0) & ((job.rows & 3) == 0):
         if job.plain:
@@ -200,7 +200,7 @@ def store_tiled(job: Any) -> None:
 
 
 @staged
-def tiled_pixels(job: Any, x: Value, y: Value) -> Value:
+def tiled_pixels(job: Transfer, x: Value, y: Value) -> Value:
     """What a utile at (x, y) of the tile is to hold."""
     pixels = job.to_memory(SINGLE.load_block(job.block(x, y)), LANE_X, LANE_Y)
     if job.bytes == 2:
@@ -212,7 +212,7 @@ def tiled_pixels(job: Any, x: Value, y: Value) -> Value:
 
 
 @staged
-def store_utiles(job: Any, pixels: Value | None) -> None:
+def store_utiles(job: Transfer, pixels: Value | None) -> None:
     """Columns are a multiple of 16, rows of 4; `pixels`: what every utile holds.
 
     A tile begins at a multiple of 16 pixels, and utiles next to each other in such a group lie so
@@ -236,7 +236,7 @@ def store_utiles(job: Any, pixels: Value | None) -> None:
 
 
 @staged
-def store_tiled_parts(job: Any) -> None:
+def store_tiled_parts(job: Transfer) -> None:
     """Tiles at the edge of a frame: nothing is written beyond it."""
     width = 8 if job.bytes == 2 else 4
     y = const(i32, 0)
@@ -253,7 +253,7 @@ def store_tiled_parts(job: Any) -> None:
 
 
 @staged
-def load_tiled(job: Any) -> None:
+def load_tiled(job: Transfer) -> None:
     wide = job.bytes == 2
     width = 8 if wide else 4
     y = const(i32, 0)
@@ -275,14 +275,14 @@ def load_tiled(job: Any) -> None:
 @staged
 def transfer(context_pointer: Value, op_pointer: Value, mover: Any, unknowns: Any) -> None:
     """Stores or loads one buffer of the tile in `context_pointer` as `op_pointer` says."""
-    context: Any = TileContext.at(context_pointer)
-    op: Any = SurfaceOp.at(op_pointer)
+    context = TileContext.at(context_pointer)
+    op = SurfaceOp.at(op_pointer)
     buffer = op.part
-    words = select(buffer == COLOUR, context.field_ptr("colour"), context.field_ptr("zs"))
-    words = select(buffer == MASK, context.field_ptr("mask"), words)
+    words = select(buffer == COLOUR, context.colour, context.zs)
+    words = select(buffer == MASK, context.mask, words)
     if mover.multisample:
-        single = context.field_ptr("resolved")
-        decimate = op.decimate
+        single = context.resolved
+        decimate: Value = op.decimate
         if (buffer != COLOUR) | mover.wide:
             decimate = const(i32, int(Decimate.SAMPLE_0))
         if unknowns["decimate_16"] == "pixel":
@@ -299,7 +299,7 @@ def transfer(context_pointer: Value, op_pointer: Value, mover: Any, unknowns: An
 
 @staged
 def _move(
-    context: Any, op: Any, words: Value, mover: Any, halved: Value, plane: Value,
+    context: TileContext, op: SurfaceOp, words: Value, mover: Any, halved: Value, plane: Value,
     unknowns: Any,
 ) -> None:  # fmt: skip
     """The tile at `words` (one sample) to or from the surface; halved (0, 1): in half the size."""
@@ -327,7 +327,7 @@ def _move(
 
 
 @staged
-def transfer_pairs(job: Any, plane: Value, to_memory: bool) -> None:
+def transfer_pairs(job: Transfer, plane: Value, to_memory: bool) -> None:
     """64-bit colours and VG masks, two neighbours at a time."""
     shape = UTILE_SHAPES[8 * job.bytes]
     row_bytes = 1 << shape.row_bytes_log2

@@ -23,6 +23,7 @@ from vc4lab.simd import (
     store,
     vec,
 )
+from vc4lab.v3d.state.tile_context import TileContext
 from vc4lab.v3d.state.tile_layout import (
     MULTISAMPLE,
     PART_COLOUR,
@@ -43,7 +44,9 @@ _PAIRED = [k for pair in zip(range(8), range(8, 16), strict=True) for k in pair]
 
 
 @staged
-def move_full(context: Any, address: Value, parts: Value, to_memory: bool, unknowns: Any) -> None:
+def move_full(
+    context: TileContext, address: Value, parts: Value, to_memory: bool, unknowns: Any
+) -> None:
     """A full-resolution dump or reload (records 26, 27): whole parts of the tile buffer in turn.
 
     Every 64 bytes are masked into guest memory by themselves.
@@ -67,7 +70,9 @@ def move_full(context: Any, address: Value, parts: Value, to_memory: bool, unkno
 
 
 @staged
-def move_plane(context: Any, address: Value, words: Value, to_memory: bool, in_rows: bool) -> None:
+def move_plane(
+    context: TileContext, address: Value, words: Value, to_memory: bool, in_rows: bool
+) -> None:
     """A part of which every pixel has words of its own; `in_rows`: with one sample, by rows."""
     if in_rows:
         if (context.mode & MULTISAMPLE) == 0:
@@ -147,9 +152,9 @@ def fill_words(target: Value, even: Value, odd: Value, start: int, end: int) -> 
 
 
 @staged
-def clear_colour(context: Any, low: Value, high: Value, unknowns: Any) -> None:
+def clear_colour(context: TileContext, low: Value, high: Value, unknowns: Any) -> None:
     """Clears the colours to the two words of record 114."""
-    colour = context.field_ptr("colour")
+    colour = context.colour
     half = TILE_WORDS // 2
     if (context.mode & WIDE) != 0:
         fill_words(colour, low, low, 0, half)

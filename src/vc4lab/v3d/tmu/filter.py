@@ -21,7 +21,6 @@ from vc4lab.images.tiling import UTILE_BYTES, Tiling
 from vc4lab.memory import MEMORY_MASK
 from vc4lab.records.texture import TextureType, Wrap
 from vc4lab.simd import (
-    StructRef,
     Value,
     const,
     gather,
@@ -40,7 +39,7 @@ from vc4lab.v3d.tmu.coordinates import fixed_coordinate, wrap_index
 from vc4lab.v3d.tmu.cube_map import Direction
 from vc4lab.v3d.tmu.etc1 import unpack_etc1
 from vc4lab.v3d.tmu.half_filter import blend_half_pairs, blend_halves
-from vc4lab.v3d.tmu.state import LevelLayout, MipMode, TextureKind
+from vc4lab.v3d.tmu.state import LevelLayout, MipMode, TextureDescriptor, TextureKind
 from vc4lab.v3d.tmu.texel_codecs import unpack, unpack_yuyv
 from vc4lab.v3d.tmu.utile_block import Spread, UtileBlock, prefetch_below
 
@@ -59,7 +58,7 @@ class Request:
     """
 
     kind: TextureKind
-    descriptor: StructRef
+    descriptor: TextureDescriptor
     memory_base: Value
     u: Value
     v: Value

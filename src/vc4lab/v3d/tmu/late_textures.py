@@ -83,10 +83,10 @@ class LateRequest(Struct):
 @staged
 def same_parameters(slot: Value, parameters: Value, used: Value) -> Any:
     """Whether a TextureSlot is that of `used` parameters."""
-    known: Any = TextureSlot.at(slot)
+    known = TextureSlot.at(slot)
     same = known.used == used
     for k in range(PARAMETERS):
-        word = load(i32, known.field_ptr("parameters") + k * 4)
+        word = load(i32, known.parameters + k * 4)
         same = same & ((word == load(i32, parameters + k * 4)) | (used <= k))
     return same
 
@@ -94,9 +94,9 @@ def same_parameters(slot: Value, parameters: Value, used: Value) -> Any:
 @kernel(args=(ptr, ptr), returns=None)
 def sample_request(table: Value, request: Value) -> None:
     """Makes a LateRequest."""
-    t: Any = LateTable.at(table)
-    q: Any = LateRequest.at(request)
-    slots, parameters = t.field_ptr("slots"), q.field_ptr("parameters")
+    t = LateTable.at(table)
+    q = LateRequest.at(request)
+    slots, parameters = t.slots, q.parameters
     found: Any = t.last
     if not same_parameters(slots + found * TextureSlot.size, parameters, q.used):
         found = const(i32, -1)
@@ -108,12 +108,12 @@ def sample_request(table: Value, request: Value) -> None:
             found = call_pointer(t.resolve, i32, (ptr,), request)
         if found >= 0:
             t.last = found
-    results = q.field_ptr("results")
+    results = q.results
     if found >= 0:
-        s: Any = TextureSlot.at(slots + found * TextureSlot.size)
+        s = TextureSlot.at(slots + found * TextureSlot.size)
         call_pointer(
             s.sampler, None, (ptr, ptr, ptr, ptr),
-            s.descriptor, t.memory, q.field_ptr("coordinates"), results,
+            s.descriptor, t.memory, q.coordinates, results,
             float_mode="keep",
         )  # fmt: skip
     else:
@@ -123,15 +123,15 @@ def sample_request(table: Value, request: Value) -> None:
 def sample_late(table: Value, coordinates: Sequence[Value], parameters: Sequence[Value]) -> Value:
     """The result of a request of 16 lanes with the given parameter words (scalars)."""
     request = alloca(LateRequest.size)
-    q: Any = LateRequest.at(request)
+    q = LateRequest.at(request)
     for k, lanes in enumerate(coordinates):
-        store(q.field_ptr("coordinates") + k * _LANE_BYTES, lanes, 64)
+        store(q.coordinates + k * _LANE_BYTES, lanes, 64)
     for k in range(PARAMETERS):
         word = parameters[k] if k < len(parameters) else const(i32, 0)
-        store(q.field_ptr("parameters") + k * 4, word)
+        store(q.parameters + k * 4, word)
     q.used = const(i32, len(parameters))
     call(sample_request, table, request)
-    return load(i32x16, q.field_ptr("results"), 64)
+    return load(i32x16, q.results, 64)
 
 
 class Met(NamedTuple):
@@ -159,7 +159,7 @@ class LateTextures:
 
     def __init__(self, memory_base: int, reporter: Reporter, unknowns: Unknowns) -> None:
         self.reporter, self.unknowns = reporter, unknowns
-        self.table: Any = LateTable()
+        self.table = LateTable()
         self.table.memory = memory_base
         self._callback = _RESOLVE(self._resolve)
         self.table.resolve = ctypes.cast(self._callback, ctypes.c_void_p).value or 0
@@ -176,7 +176,7 @@ class LateTextures:
         if len(self.met) > MOST_TEXTURES // 2:
             self.table.count = self.table.last = 0
             ctypes.memset(
-                self.table.address + LateTable.offset("slots"), 0, MOST_TEXTURES * TextureSlot.size
+                self.table.address + LateTable.slots.offset, 0, MOST_TEXTURES * TextureSlot.size
             )
             for known in (self.met, self._numbers, self._samplers):
                 known.clear()
@@ -235,8 +235,8 @@ class LateTextures:
     def _resolve(self, request: int) -> int:
         from vc4lab.v3d.tmu.kernels import sampler_module
 
-        used = ctypes.c_int32.from_address(request + LateRequest.offset("used")).value
-        place = request + LateRequest.offset("parameters")
+        used = ctypes.c_int32.from_address(request + LateRequest.used.offset).value
+        place = request + LateRequest.parameters.offset
         words = tuple(ctypes.c_uint32.from_address(place + 4 * k).value for k in range(used))
         with self._lock:
             if words in self._numbers:  # another thread was faster
@@ -247,7 +247,7 @@ class LateTextures:
             number = int(self.table.count)
             module = sampler_module(met.kind)
             self._samplers.append(module)
-            slot = self.table.element("slots", number)
+            slot = self.table.slots[number]
             slot.parameters = [word - (word >> 31 << 32) for word in _padded(words)]
             slot.used, slot.words = used, met.kind.result_words
             slot.sampler = module["sample"].address

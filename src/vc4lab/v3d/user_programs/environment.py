@@ -96,7 +96,7 @@ class UserEnvironment(Environment):
     def possible(self, need: Need) -> bool:
         """Whether an instruction that needs this can be executed now."""
         if need.kind == "mutex":
-            return self.shared.mutex == 0
+            return bool(self.shared.mutex == 0)
         value = self.shared.semaphores[need.number]
         return value > 0 if need.kind == "lower" else value < SEMAPHORE_LIMIT
 

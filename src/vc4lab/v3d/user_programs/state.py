@@ -143,4 +143,4 @@ def vpm_bytes(shared: SharedState) -> Any:
 
     from vc4lab.v3d.vpm.setup import VPM_BYTES as SIZE
 
-    return np.frombuffer(shared.vpm, np.uint8)[:SIZE]
+    return np.frombuffer(memoryview(shared.vpm), np.uint8)[:SIZE]

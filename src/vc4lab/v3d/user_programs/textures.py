@@ -65,9 +65,9 @@ class TextureSlots:
         from vc4lab.v3d.tmu.kernels import sampler_module
         from vc4lab.v3d.tmu.state import describe_texture
 
-        base = qpu + QpuState.offset("units") + unit * Unit.size
-        used = ctypes.c_int32.from_address(base + Unit.offset("written")).value
-        place = base + Unit.offset("parameters")
+        base = qpu + QpuState.units.offset + unit * Unit.size
+        used = ctypes.c_int32.from_address(base + Unit.written.offset).value
+        place = base + Unit.parameters.offset
         words = [ctypes.c_uint32.from_address(place + 4 * k).value for k in range(4)]
         words = [word if k < used else 0 for k, word in enumerate(words)]
         p0, p1, p2, p3 = words
@@ -77,7 +77,7 @@ class TextureSlots:
         number = self._next
         self._next = (number + 1) % TEXTURES
         self._kept[number] = (module, descriptor)
-        slot = self.shared.element("textures", number)
+        slot = self.shared.textures[number]
         slot.parameters = [word - (word >> 31 << 32) for word in words]
         slot.used = used
         slot.words = kind.result_words

@@ -78,7 +78,7 @@ def gl_record_bytes(attributes: Value, extended: Value) -> Value:
 @kernel(args=(ptr, ptr), returns=i32)
 def binning_mode(context: Value, record: Value) -> Value:
     """Record 112 in its new place, with the kernel's tile memory."""
-    c: Any = JobContext.at(context)
+    c = JobContext.at(context)
     x = byte(record + _byte(_MODE, "tiles_x"))
     y = byte(record + _byte(_MODE, "tiles_y"))
     flags = byte(record + 15)
@@ -103,7 +103,7 @@ def binning_mode(context: Value, record: Value) -> Value:
 @kernel(args=(ptr, ptr), returns=i32)
 def shader_state(context: Value, record: Value) -> Value:
     """Record 64 with the address of its record, and a row for what its draws need."""
-    c: Any = JobContext.at(context)
+    c = JobContext.at(context)
     state = word(record + 1)
     if ((state & ~15) != 0) | (c.use_count >= c.room):
         return const(i32, UNUSUAL)
@@ -125,7 +125,7 @@ def shader_state(context: Value, record: Value) -> Value:
 @kernel(args=(ptr, i64), returns=i32)
 def draw(context: Value, highest: Value) -> Value:
     """A draw that reads vertices up to that number."""
-    c: Any = JobContext.at(context)
+    c = JobContext.at(context)
     if (c.use_count == 0) | (highest > MAX_INDEX):
         return const(i32, UNUSUAL)
     place = c.uses + (c.use_count * USE_BYTES - (USE_BYTES - 4))
@@ -136,7 +136,7 @@ def draw(context: Value, highest: Value) -> Value:
 @kernel(args=(ptr, ptr, ptr, i64), returns=i32)
 def indexed(context: Value, record: Value, buffers: Value, handle: Value) -> Value:
     """Record 32, copied already, with the index buffer's address."""
-    c: Any = JobContext.at(context)
+    c = JobContext.at(context)
     if handle >= c.buffer_count:
         return const(i32, UNUSUAL)
     row = buffers + (handle << 4)
@@ -153,7 +153,7 @@ def indexed(context: Value, record: Value, buffers: Value, handle: Value) -> Val
 @kernel(args=(ptr, ptr, ptr), returns=i32)
 def bin_list(context: Value, data: Value, buffers: Value) -> Value:
     """The whole list. It never gets longer: writing never overtakes reading."""
-    c: Any = JobContext.at(context)
+    c = JobContext.at(context)
     sizes = table(i8, SIZES)
     size = c.bin_size
     position = const(i64, 0)

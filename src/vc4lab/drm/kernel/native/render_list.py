@@ -15,7 +15,7 @@ from vc4lab.simd import Value, i8, i32, i64, kernel, load, ptr, select, store, t
 @kernel(args=(ptr, ptr), returns=None)
 def render_list(context: Value, out: Value) -> None:
     """All tiles at host address `out`. The models are those of a tile 0, 0."""
-    c: Any = RenderContext.at(context)
+    c = RenderContext.at(context)
     sizes = table(i8, RECORD_SIZES)
     total: Any = (c.columns * c.rows).trunc(i32)
     column = c.start_x

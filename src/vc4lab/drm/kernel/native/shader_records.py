@@ -73,7 +73,7 @@ def relocate(words: Value, request: Value, row: Value, stream: Value) -> Value:
 @kernel(args=(ptr, ptr, ptr, ptr), returns=i64)
 def uniforms(context: Value, source: Value, buffers: Value, stream: Value) -> Value:
     """Takes a program's words off the stream; the address of its uniforms, or FAILED."""
-    c: Any = JobContext.at(context)
+    c = JobContext.at(context)
     failed = const(i64, FAILED)
     count, requests, resets = word(stream), word(stream + 4), word(stream + 8)
     start = c.next_word
@@ -106,7 +106,7 @@ def attributes(
     context: Value, use: Value, indices: Value, record: Value, buffers: Value, count: Value
 ) -> Value:
     """The arrays of a record, copied already, with their buffers' addresses."""
-    c: Any = JobContext.at(context)
+    c = JobContext.at(context)
     extended = (load(i32, use) & EXTENDED) != 0
     highest = word(use + 4)
     number = const(i64, 0)
@@ -145,7 +145,7 @@ def shader_record(
 
     `data` is where the stream has come to; whether it is long enough was looked at.
     """
-    c: Any = JobContext.at(context)
+    c = JobContext.at(context)
     failed = const(i64, FAILED)
     shape = word(use)
     count = shape & (EXTENDED - 1)
@@ -184,7 +184,7 @@ def shader_record(
 @kernel(args=(ptr, ptr, ptr, ptr, ptr), returns=i32)
 def build_job(context: Value, bin_cl: Value, records: Value, words: Value, buffers: Value) -> Value:
     """The binning list, then all shader records with their uniforms."""
-    c: Any = JobContext.at(context)
+    c = JobContext.at(context)
     if call(bin_list, context, bin_cl, buffers) != DONE:
         return const(i32, UNUSUAL)
     c.next_uniforms = (c.next_record + (PAGE - 1)) & ~(PAGE - 1)

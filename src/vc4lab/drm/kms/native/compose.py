@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
 
 from vc4lab.drm.kms.native.lines import BLOCK, Layer, line_of, wide
 from vc4lab.drm.kms.scaling import ONE, WEIGHT_BITS
@@ -42,7 +41,7 @@ _PART_SUMS = vec(i32, 4 * _PART)
 @kernel(args=(ptr,), returns=None)
 def lay(place: Value) -> None:
     """Lines picked from the source, or those of a plane in its own size, over `out`."""
-    layer: Any = Layer.at(place)
+    layer = Layer.at(place)
     for number in range(layer.row_count):
         offset = wide(number)
         line = line_of(layer, load(i32, layer.rows + offset * 4))
@@ -55,7 +54,7 @@ def lay(place: Value) -> None:
 @kernel(args=(ptr,), returns=None)
 def across(place: Value) -> None:
     """Source lines `rows`, scaled along their pixels, into `out`."""
-    layer: Any = Layer.at(place)
+    layer = Layer.at(place)
     taps, left = layer.taps, layer.left
     for number in range(layer.row_count):
         offset = wide(number)
@@ -76,7 +75,7 @@ def across(place: Value) -> None:
 @kernel(args=(ptr,), returns=None)
 def along(place: Value) -> None:
     """Lines that are sums of the source's lines (32-bit pixels already), blended over `out`."""
-    layer: Any = Layer.at(place)
+    layer = Layer.at(place)
     taps = layer.taps
     at = layer.rows
     weight = layer.weights
@@ -102,7 +101,7 @@ def byte_of(total: Value) -> Value:
 
 
 @staged
-def pick_columns(layer: Any, line: Value) -> None:
+def pick_columns(layer: Layer, line: Value) -> None:
     """The source's pixels that are shown, into `picked`."""
     for done in range(0, layer.count, BLOCK):
         offset = wide(done * 4)
@@ -111,7 +110,7 @@ def pick_columns(layer: Any, line: Value) -> None:
 
 
 @staged
-def blend_line(layer: Any, line: Value, out: Value) -> None:
+def blend_line(layer: Layer, line: Value, out: Value) -> None:
     """A line over the screen's."""
     count = layer.count
     whole = count & ~(BLOCK - 1)
@@ -132,7 +131,7 @@ def blend_line(layer: Any, line: Value, out: Value) -> None:
 
 
 @staged
-def blended(layer: Any, pixels: Value, below: Value) -> Value:
+def blended(layer: Layer, pixels: Value, below: Value) -> Value:
     """Sixteen pixels over others."""
     bias = layer.rounding
     alpha = splat(layer.alpha, BLOCK)

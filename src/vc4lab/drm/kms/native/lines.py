@@ -71,7 +71,7 @@ class Layer(Struct):
 
 
 @staged
-def line_of(layer: Any, row: Value) -> Value:
+def line_of(layer: Layer, row: Value) -> Value:
     """Where pixel `left` of a source line is, converted."""
     place = layer.frame + row.zext(i64) * layer.pitch
     if layer.tiled != 0:
@@ -92,7 +92,7 @@ def wide(number: Any) -> Value:
 
 
 @staged
-def detile_line(layer: Any, row: Value) -> None:
+def detile_line(layer: Layer, row: Value) -> None:
     """Copy the sub-tiles' parts of a line of a T-tiled frame buffer into `raw`."""
     tile_row = row.shr(5)
     odd = tile_row & 1
@@ -113,7 +113,7 @@ def detile_line(layer: Any, row: Value) -> None:
 
 
 @staged
-def convert_line(layer: Any, start: Value) -> None:
+def convert_line(layer: Layer, start: Value) -> None:
     """Pixels of any format into `line`."""
     channels = [
         [load(i32, layer.field_ptr(name) + 4 * n) for name in ("low", "mask", "factor", "down")]

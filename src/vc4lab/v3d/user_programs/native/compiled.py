@@ -38,7 +38,7 @@ def compile_user_program(
         if region.is_part:  # what other regions leave in the TMUs' queues is not known here
             env.textured = frozenset((0, 1))
         state: Any = env.qpu
-        saved = state.field_ptr("saved")
+        saved = state.saved
         state.resume = emit_resumable(region, env, state.resume, saved, settings=unknowns)
         env.leave()
         return env.status.get()

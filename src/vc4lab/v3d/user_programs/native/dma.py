@@ -128,7 +128,7 @@ def store_kernel(
     @kernel(args=(ptr, ptr, i32))
     def vdw(shared_address: Any, qpu: Any, address: Any) -> None:
         shared, state = SharedState.at(shared_address), QpuState.at(qpu)
-        vpm, memory = shared.field_ptr("vpm"), shared.memory
+        vpm, memory = shared.vpm, shared.memory
         setup, stride = state.store_setup, state.store_stride
         _check_ram(shared, state, address)
         units, depth = _or((setup >> 23) & 127, 128), _or((setup >> 16) & 127, 128)
@@ -185,7 +185,7 @@ def load_kernel(
     @kernel(args=(ptr, ptr, i32))
     def vdr(shared_address: Any, qpu: Any, address: Any) -> None:
         shared, state = SharedState.at(shared_address), QpuState.at(qpu)
-        vpm, memory = shared.field_ptr("vpm"), shared.memory
+        vpm, memory = shared.vpm, shared.memory
         setup = state.load_setup
         _check_ram(shared, state, address)
         exponent = (setup >> 24) & 15

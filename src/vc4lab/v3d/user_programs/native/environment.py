@@ -47,6 +47,7 @@ from vc4lab.v3d.user_programs.state import (
     QpuState,
     SharedState,
     Status,
+    Unit,
 )
 from vc4lab.v3d.vpm.access import next_address
 from vc4lab.v3d.vpm.setup import ROW_BYTES
@@ -73,12 +74,12 @@ class StagedUserEnvironment(ResumableEnvironment):
         self, shared: Any, qpu: Any, program: Program, unknowns: Unknowns, limited: bool
     ) -> None:
         self.shared_address, self.qpu_address = shared, qpu
-        self.shared: Any = SharedState.at(shared)
-        self.qpu: Any = QpuState.at(qpu)
+        self.shared = SharedState.at(shared)
+        self.qpu = QpuState.at(qpu)
         self.unknowns = unknowns
         self.limited = limited
         self.memory = self.shared.memory
-        self.vpm = self.shared.field_ptr("vpm")
+        self.vpm = self.shared.vpm
         self.stream = var(i32, self.qpu.uniforms)
         self.instructions = var(i64, self.qpu.instructions)
         self.status = var(i32, int(Status.ENDED))
@@ -115,7 +116,7 @@ class StagedUserEnvironment(ResumableEnvironment):
         return value > 0 if need.kind == "lower" else value < SEMAPHORE_LIMIT
 
     def _semaphore(self, number: int) -> Any:
-        return self.shared.field_ptr("semaphores") + 4 * number
+        return self.shared.semaphores + 4 * number
 
     def may_continue(self) -> Any:
         return self.instructions.get() < self.qpu.slice_end
@@ -181,7 +182,7 @@ class StagedUserEnvironment(ResumableEnvironment):
         store(place, load(i32, place) + (-1 if decrement else 1))
 
     def host_interrupt(self, value: Any, mask: Any) -> None:
-        place = self.shared.field_ptr("interrupts") + (self.number << 2)
+        place = self.shared.interrupts + (self.number << 2)
         store(place, select(any_((value != 0) & mask), 1, load(i32, place)))
 
     # -- uniforms and numbers ----------------------------------------------------------------------
@@ -317,8 +318,8 @@ class StagedUserEnvironment(ResumableEnvironment):
 
     # -- texture unit ----------------------------------------------------------------------------
 
-    def _unit(self, number: int) -> Any:
-        return self.qpu.element("units", number)
+    def _unit(self, number: int) -> Unit:
+        return Unit.at(self.qpu.units + number * Unit.size)
 
     def tmu_noswap(self, value: Any) -> None:
         """Both units give the same results, so it does not matter which one works."""
@@ -343,14 +344,14 @@ class StagedUserEnvironment(ResumableEnvironment):
             enter(on)
             return
         self._parameter(state)
-        store(state.field_ptr("coordinates") + 64 * "strb".index(register), value, 64)
+        store(state.coordinates + 64 * "strb".index(register), value, 64)
 
     def _parameter(self, state: Any) -> None:
         """Take the uniform that goes with a write of a texture request."""
         word = self.next_uniform()
         number = state.written
         kept = select(number < 4, number, 4)  # a fifth place, never read
-        store(state.field_ptr("parameters") + (kept << 2), word)
+        store(state.parameters + (kept << 2), word)
         state.written = select(number < 4, number + 1, 4)
 
     def tmu_load(self, unit: int) -> Any:

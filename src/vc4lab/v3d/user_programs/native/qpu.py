@@ -86,7 +86,7 @@ class NativeQpu(Qpu):
             self._native_watch.use(region.watched)
         status = region.function(self.shared.address, state.address)
         self.instructions = state.instructions
-        moved = self.instructions != before
+        moved = bool(self.instructions != before)
         self.condition, self.need = Condition.READY, None
         if status == Status.ENDED:
             self.condition = Condition.ENDED

@@ -34,17 +34,17 @@ _REACH = MEMORY_MASK - 63
 
 
 @staged
-def push(unit: Any, words: Any) -> None:
+def push(unit: Unit, words: Any) -> None:
     """Append a result to the ring of a unit."""
     place = (unit.head + unit.count) & (RESULTS - 1)
-    store(unit.field_ptr("results") + (place << 6), words, 64)
+    store(unit.results + (place << 6), words, 64)
     unit.count = unit.count + 1
 
 
 @staged
-def pop(unit: Any) -> Any:
+def pop(unit: Unit) -> Any:
     """Take the oldest result; the caller has looked that there is one."""
-    words = load(i32x16, unit.field_ptr("results") + (unit.head << 6), 64)
+    words = load(i32x16, unit.results + (unit.head << 6), 64)
     unit.head = (unit.head + 1) & (RESULTS - 1)
     unit.count = unit.count - 1
     return words
@@ -69,27 +69,25 @@ def lookup(memory: Any, address: Any) -> Any:
 def sample(shared: Any, qpu: Any, number: Any, s: Any) -> None:
     """A write of S that ends a texture request whose other coordinates and parameters are there."""
     common = SharedState.at(shared)
-    unit = Unit.at(qpu + QpuState.offset("units") + number * Unit.size)
-    coordinates = unit.field_ptr("coordinates")
+    unit = Unit.at(qpu + QpuState.units.offset + number * Unit.size)
+    coordinates = unit.coordinates
     store(coordinates, s, 64)
     used = unit.written
-    place = unit.field_ptr("parameters")
+    place = unit.parameters
     found = i32_constant(-1)
     for index in range(common.slots):
-        slot = common.element("textures", index)
+        slot = TextureSlot.at(common.textures + index * TextureSlot.size)
         same = slot.used == used
         for k in range(4):
             wanted = load(i32, place + k * 4)
-            same = same & (
-                (load(i32, slot.field_ptr("parameters") + k * 4) == wanted) | (k >= used)
-            )
+            same = same & ((load(i32, slot.parameters + k * 4) == wanted) | (k >= used))
         if same:
             found = index
             break
     if found < 0:
         found = call_pointer(common.resolve, i32, (ptr, i32), qpu, number)
-    slot = common.element("textures", found & 15)
-    results = unit.field_ptr("scratch")
+    slot = TextureSlot.at(common.textures + (found & 15) * TextureSlot.size)
+    results = unit.scratch
     call_pointer(
         slot.sampler,
         None,

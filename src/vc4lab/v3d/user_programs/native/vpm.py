@@ -74,7 +74,7 @@ def read_general(extension: str) -> Kernel:
 def write_general(shared: Any, qpu: Any, setup: Any, address: Any, value: Any, bits: Any) -> None:
     """A vector in any mode; `bits`: the lanes to write."""
     common, state = SharedState.at(shared), QpuState.at(qpu)
-    vpm = common.field_ptr("vpm")
+    vpm = common.vpm
     offsets = element_offsets(setup, address)
     shift = width_shift(setup)
     inside = mask_bits(offsets < splat(common.rows * ROW_BYTES))

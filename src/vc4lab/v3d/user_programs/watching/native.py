@@ -146,7 +146,7 @@ def _word(value: int) -> int:
 def is_inside(address: Any, at: Any, size: Any) -> Any:
     """Whether bytes of guest memory lie in one of the named memories (0 or 1)."""
     state = WatchState.at(address)
-    table = state.field_ptr("memories")
+    table = state.memories
     found = const(i32, 0)
     for index in range(state.count):
         start = load(i32, table + (index << 3))
@@ -159,7 +159,7 @@ def is_inside(address: Any, at: Any, size: Any) -> Any:
 def lanes_outside(address: Any, where: Any, bits: Any) -> Any:
     """Those of the lanes in `bits` whose words lie in none of the named memories."""
     state = WatchState.at(address)
-    table = state.field_ptr("memories")
+    table = state.memories
     at = where & (MEMORY_MASK & ~3)
     left = bits
     for index in range(state.count):
@@ -187,7 +187,7 @@ class StagedWatchedEnvironment(StagedUserEnvironment):
         self.watched = watched
         self.stops = stops
         self.watch_address = self.qpu.watch
-        self.watch: Any = WatchState.at(self.watch_address)
+        self.watch = WatchState.at(self.watch_address)
         self.trail = var(i64, self.watch.trail)
 
     def leave(self) -> None:
@@ -227,7 +227,7 @@ class StagedWatchedEnvironment(StagedUserEnvironment):
             self.trail.set((self.trail.get() << _TRAIL_BITS) | (site + 1))
 
     def _broken(self, condition: Value | None, number: int) -> None:
-        place = self.watch.field_ptr("told") + number
+        place = self.watch.told + number
         told = load(i8, place) != 0
         fine = told if condition is None else told | ~condition
         off, on = new_block(), new_block()
@@ -261,7 +261,7 @@ class StagedWatchedEnvironment(StagedUserEnvironment):
         qpu, watch = self.qpu, self.watch
         if side == "read":
             place = select(watch.loading < NOTES, watch.loading, NOTES - 1)
-            store(watch.field_ptr("loads") + (place << 2), qpu.load_setup)
+            store(watch.loads + (place << 2), qpu.load_setup)
             watch.loading = place + 1
             setup, exponent = qpu.load_setup, (qpu.load_setup >> 24) & 15
             pitch = select(exponent == 0, qpu.load_stride & 0xFFFF, const(i32, 8) << exponent)
@@ -304,7 +304,7 @@ class StagedWatchedEnvironment(StagedUserEnvironment):
                 self._lookup(value, mask)
                 jump(on)
                 enter(texture)
-                parameter = load(i32, state.field_ptr("parameters"))
+                parameter = load(i32, state.parameters)
                 base = parameter & (MEMORY_MASK & ~0xFFF)
                 self._unless(self._is_inside(base, 1), Sight.TEXTURE, parameter)
                 jump(on)
@@ -318,7 +318,7 @@ class StagedWatchedEnvironment(StagedUserEnvironment):
         off, on = new_block(), new_block()
         jump_if(left == 0, on, off)
         enter(off)
-        store(self.watch.field_ptr("lanes"), value)
+        store(self.watch.lanes, value)
         self._tell(Sight.LOOKUP, left)
         jump(on)
         enter(on)

@@ -1,0 +1,74 @@
+"""Members of Structs as a type checker sees them; mypy checks this file (see pyproject.toml).
+
+An `ignore` that is not needed is an error (`warn_unused_ignores`): mypy has to find each mistake.
+"""
+
+from __future__ import annotations
+
+from typing import assert_type
+
+import pytest
+
+from vc4lab.simd import Array, Function, Struct, Value, build, f32, i32, nested, ptr, store
+from vc4lab.simd.members import Field
+
+
+class Weight(Struct):
+    grams = f32
+
+
+class Parcel(Struct):
+    width = i32
+    place = ptr
+    weight = nested(Weight)
+    words = Array(i32, 4)
+    weights = Array(Weight, 2)
+
+
+def test_members_of_a_declaration() -> None:
+    assert_type(Parcel.width, Field)
+    assert (Parcel.width.offset, Parcel.words.offset) == (0, 20)
+    with pytest.raises(AttributeError):
+        _ = Parcel.wdth  # type: ignore[attr-defined]
+
+
+def test_members_in_python() -> None:
+    parcel = Parcel(width=3)
+    assert_type(parcel, Parcel)
+    assert_type(parcel.weight, Weight)
+    assert_type(parcel.weights[1], Weight)
+    numbers: list[int] = [parcel.width, parcel.place, parcel.words[2], *parcel.words]
+    assert numbers == [3, 0, 0, 0, 0, 0, 0]
+    parcel.words = [1, 2, 3, 4]
+    parcel.weight.grams = 1.5
+    grams: float = parcel.weight.grams
+    assert (grams, parcel.weights[1].grams) == (1.5, 0.0)
+    with pytest.raises(AttributeError):
+        _ = parcel.wdth  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError):
+        parcel.weight.gram = 1.0  # type: ignore[attr-defined]
+    with pytest.raises(TypeError):
+        parcel.width = 1.5  # type: ignore[assignment]
+
+
+def test_members_in_kernels() -> None:
+    def body(place: Value) -> None:
+        parcel = Parcel.at(place)
+        assert_type(parcel, Parcel)
+        value: Value = parcel.width + 1
+        numbers: Value = parcel.words
+        store(numbers + 4, value)
+        parcel.width = value
+        second = Weight.at(parcel.weights + Weight.size)
+        second.grams = parcel.weight.grams * 2.0
+        with pytest.raises(AttributeError, match="no member 'wdth'"):
+            _ = parcel.wdth  # type: ignore[attr-defined]
+        with pytest.raises(AttributeError, match="no member 'gram'"):
+            parcel.weight.gram = value  # type: ignore[attr-defined]
+        with pytest.raises(AttributeError):
+            _ = parcel.width.zxt(i32)  # type: ignore[attr-defined]
+
+    parcel = Parcel(width=41)
+    parcel.weight.grams = 1.25
+    build("parcel", {"f": Function((ptr,), None, body)})["f"](parcel.address)
+    assert (parcel.width, parcel.words[1], parcel.weights[1].grams) == (42, 42, 2.5)
