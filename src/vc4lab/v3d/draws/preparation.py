@@ -9,7 +9,6 @@ by itself. Source: hardware reference 3.6-3.8, 7.2-7.4.
 from __future__ import annotations
 
 import ctypes
-import struct
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +28,6 @@ from vc4lab.v3d.state.tile_layout import LAYOUTS, SINGLE, TileLayout
 from vc4lab.v3d.tiles.job import Draw
 from vc4lab.v3d.tmu.late_textures import LateTextures
 from vc4lab.v3d.tmu.state import same_textures
-from vc4lab.v3d.vertex.shader_lookup import LARGEST_RECORD
 from vc4lab.v3d.vertex.shading import VertexStage
 
 if TYPE_CHECKING:
@@ -217,13 +215,7 @@ class DrawPreparer:
         entry.instructions, entry.lookups = quad_work(program, key)
         entry.callback_id = 0 if golden is None else register(golden)
         entry.late = self.late.table.address if None in textures else 0
-        return Found(entry, made, self._record(shader))
-
-    def _record(self, shader: ShaderState) -> bytes:
-        """The shader record; those of VG mode in the form of NV mode."""
-        if shader.vector_graphics:
-            return struct.pack("<4I", 0, shader.code, shader.uniforms, 0)
-        return self.memory.read(shader.address, LARGEST_RECORD)
+        return Found(entry, made, shader.data)
 
     def draw(self, function: int, params: int, made: MadePipeline) -> Draw:
         """A draw as Python has it."""

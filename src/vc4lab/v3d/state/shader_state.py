@@ -21,7 +21,6 @@ from vc4lab.records.shader import (
     attribute_count,
     gl_record_size,
     parse_gl_state,
-    parse_nv,
     parse_vg,
 )
 from vc4lab.v3d.tmu.state import TextureDescriptor, TextureKind, describe_texture
@@ -34,7 +33,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ShaderState:
-    """A shader record in the terms all share; ``gl`` or ``nv`` has the rest (neither: VG mode)."""
+    """A shader record in the terms all share; ``gl`` or ``nv`` has the rest (neither: VG mode).
+
+    ``data`` is the record as it was read, once; that of VG mode in the form of NV mode.
+    """
 
     address: int
     code: int
@@ -42,6 +44,7 @@ class ShaderState:
     varyings: int
     point_size: bool
     clipping: bool
+    data: bytes
     gl: GlShader | None = None
     nv: NvShaderRecord | None = None
 
@@ -63,7 +66,8 @@ def read_shader_state(
         address, size = _gl_place(word)
         return _gl_state(word, memory.read(address, size))
     if kind == NvShaderState.id:
-        nv = parse_nv(memory.read, word)
+        data = memory.read(word, NvShaderRecord.bit_width // 8)
+        nv = NvShaderRecord.from_bytes(data)
         return ShaderState(
             word,
             nv.code,
@@ -71,15 +75,20 @@ def read_shader_state(
             nv.varyings,
             bool(nv.point_size),
             bool(nv.clipping),
+            data,
             nv=nv,
         )
     if kind == VgShaderState.id:
         vg = parse_vg(memory.read, word)
-        return ShaderState(word, vg.code, vg.uniforms, 0, False, False)
+        return _vg_state(word, vg.code, vg.uniforms)
     if kind == VgInlineShader.id:
-        inline = VgInlineShader(word)
-        return ShaderState(word, inline.code, uniforms & 0xFFFFFFFF, 0, False, False)
+        return _vg_state(word, VgInlineShader(word).code, uniforms & 0xFFFFFFFF)
     return None
+
+
+def _vg_state(word: int, code: int, uniforms: int) -> ShaderState:
+    data = NvShaderRecord.make(code=code, uniforms=uniforms).to_bytes()
+    return ShaderState(word, code, uniforms, 0, False, False, data)
 
 
 Textures = tuple[tuple[TextureKind | None, ...], tuple[TextureDescriptor | None, ...]]
@@ -110,6 +119,7 @@ def _gl_state(word: int, data: bytes) -> ShaderState:
         gl.record.fs_varyings,
         bool(gl.record.point_size),
         bool(gl.record.clipping),
+        data,
         gl=gl,
     )
 
