@@ -1,4 +1,4 @@
-"""Triangle lists that end anywhere: drawn as the same triangles written out one by one."""
+"""Triangle lists that end anywhere are drawn as the same triangles written out; records cut off."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import random
 
 import numpy as np
 import pytest
-from tests.support.frames import BACKGROUND, Frame
-from tests.support.jobs import nv_vertex, viewport
+from tests.support.frames import BACKGROUND, RED, Frame
+from tests.support.jobs import CT1CA, CT1EA, nv_vertex, viewport
 from tests.support.programs import GOURAUD
 
 from vc4lab.memory import MEMORY_SIZE, GuestMemory
@@ -110,3 +110,21 @@ def test_batches_of_every_size(options: dict[str, object]) -> None:
         assert (picture != BACKGROUND).any()
         last = MEMORY_SIZE - 3 - len(data) - 1
         assert (picture == lists.draw(data + b"\x12", last)).all()
+
+
+@pytest.mark.parametrize("address", [None, 0x3FFFFFF8])
+def test_clear_colours_that_are_not_whole(address: int | None) -> None:
+    """A record 114 that the list ends in, or memory, which goes on at 0: all of it counts."""
+    frame = Frame()
+    record = build(114, colour=RED, colour_high=RED, z=0xFFFFFF)
+    place = frame.job.room(64) if address is None else address
+    frame.job.memory.write(place, record)
+    frame.v3d.write(CT1CA, place)
+    frame.v3d.write(CT1EA, place + (9 if address is None else len(record)))
+    assert frame.reporter.counts["CLE-002"] == (address is None)
+    data = build(113, address=frame.surface, width=128, height=128, format=1)
+    data += build(115) + build(28)
+    for row, column in ((0, 0), (0, 1), (1, 0), (1, 1)):
+        data += build(115, column=column, row=row) + build(25 if row + column == 2 else 24)
+    frame.run(data)
+    assert (frame.pixels() == RED).all()

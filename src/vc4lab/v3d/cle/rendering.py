@@ -208,9 +208,8 @@ class RenderingStage:
 
     @executes(ClearColours)
     def _on_clear_colours(self, address: int) -> None:
-        record = self.executor.payload(address, ClearColours)
-        zs = record.z << 8 | record.stencil
-        self.collector.set_clear(record.colour, record.colour_high, zs, record.vg_mask)
+        """One that is cut off by the end of the list or of memory."""
+        self.collector.execute(address, self.executor.memory.read(address, ClearColours.size))
 
     @executes(LoadGeneral)
     def _on_odd_load(self, address: int) -> None:

@@ -43,6 +43,7 @@ class CollectContext(Struct):
 
     memory = ptr
     here = i32  # guest address of the next record
+    record = ptr  # host address of a copy of it; 0: it is read from guest memory
     end = i32
     tile_width = i32
     tile_height = i32

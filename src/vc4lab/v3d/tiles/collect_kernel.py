@@ -32,6 +32,7 @@ from vc4lab.simd import (
     kernel,
     load,
     ptr,
+    select,
     staged,
 )
 from vc4lab.v3d.state.native_records import is_one_of, size_among
@@ -85,7 +86,8 @@ def collect(context: Value) -> Value:
     budget = const(i32, BUDGET)
     while reason < 0:
         address = c.here
-        pointer = c.memory + (address & MEMORY_MASK).zext(i64)
+        copied = c.record != 0
+        pointer = select(copied, c.record, c.memory + (address & MEMORY_MASK).zext(i64))
         op = load(i8, pointer).zext(i32)
         budget = budget - 1
         room = (c.op_count + OPS_PER_RECORD + MAX_LOADS < c.op_capacity) & (
@@ -94,6 +96,7 @@ def collect(context: Value) -> Value:
         left = c.end - address
         whole = (left < 0) | (left >= RECORD_SIZES[CLEAR_COLOURS])
         whole = whole & ((address & MEMORY_MASK) <= MEMORY_MASK - RECORD_SIZES[CLEAR_COLOURS])
+        whole = whole | copied
         is_store = is_one_of(op, STORES)
         if address == c.end:
             reason = const(i32, OTHER)

@@ -88,11 +88,12 @@ class Collector:
         self._ends[context.piece_count] = signed32(end)
         context.piece_count += 1
 
-    def set_clear(self, colour: int, colour_high: int, zs: int, mask: int) -> None:
-        """Record 114: both colour words, Z << 8 | stencil, VG mask."""
-        context = self.context
-        context.colour, context.colour_high = signed32(colour), signed32(colour_high)
-        context.zs, context.mask = signed32(zs), mask
+    def execute(self, address: int, record: bytes) -> None:
+        """Executes a record that is not whole in guest memory, or not in its list."""
+        copy = ctypes.create_string_buffer(record, len(record))
+        self.context.record = ctypes.addressof(copy)
+        self.run(address, address + len(record))
+        self.context.record = 0
 
     def set_mode(
         self, payload: bytes, tile: tuple[int, int], *, uses_mask: bool, quiet: bool
