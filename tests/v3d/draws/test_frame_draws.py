@@ -320,16 +320,3 @@ def test_programs_that_take_turns_at_one_place_are_the_same_objects() -> None:
         met.append(programs.get(0x1000))
     assert met[0] != met[1]
     assert all(met[n] is met[n % 2] for n in range(6))
-
-
-def test_few_vertex_contexts_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The oldest one goes: a device that runs for hours does not grow, and draws the same."""
-    expected = Run("glmark2_ideas")
-    expected.frame()
-    monkeypatch.setattr("vc4lab.v3d.vertex.shading._MAX_JOBS", 3)
-    run = Run("glmark2_ideas")
-    vertices = run.v3d.frames.preparer.vertices
-    for _ in range(2):
-        run.frame()
-        assert len(vertices._jobs) == 3
-    assert run.pictures[0] == run.pictures[1] == expected.pictures[0]

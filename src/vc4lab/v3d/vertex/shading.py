@@ -21,12 +21,7 @@ from vc4lab.v3d.tmu.requests import MAX_REQUESTS
 from vc4lab.v3d.vertex.context import BATCH, COORDINATE_ROWS, ENDLESS, LEFT
 from vc4lab.v3d.vertex.indices import index_range
 from vc4lab.v3d.vertex.nv import coordinate_rows, copy_nv_vertices
-from vc4lab.v3d.vertex.pipeline import (
-    VertexContext,
-    VertexKey,
-    VertexPipeline,
-    vertex_pipeline,
-)
+from vc4lab.v3d.vertex.pipeline import VertexKey, VertexPipeline, vertex_pipeline
 from vc4lab.v3d.vertex.shader_table import ShaderTable
 from vc4lab.v3d.vpm.errors import Errors
 
@@ -39,7 +34,6 @@ if TYPE_CHECKING:
     from vc4lab.simd.team import Team
     from vc4lab.v3d.state.shader_state import ProgramCache, ShaderState
     from vc4lab.v3d.tile_lists.contents import DrawUse
-    from vc4lab.v3d.tmu.state import TextureDescriptor
 
 _ALIGNMENT = 64
 
@@ -48,8 +42,6 @@ MOST_WAYS = 128
 the interpreter.
 """
 
-_MAX_JOBS = 256
-"""Contexts that are remembered, of 8 KB each; steady programs are shaded natively without them."""
 _MAX_PIPELINES = 1024
 """Shader records whose preparation is remembered."""
 
@@ -115,18 +107,6 @@ class _Range:
     keep: Any = field(default=None, repr=False, compare=False)
 
 
-@dataclass(frozen=True)
-class _Job:
-    """A vertex pipeline, and its context with everything that the shader record decides."""
-
-    shader: GlShader
-    code: int
-    program: Program
-    pipeline: VertexPipeline
-    context: Any
-    textures: tuple[TextureDescriptor | None, ...]
-
-
 class VertexStage:
     """Runs vertex shaders (or NV copies) for the draws of a frame."""
 
@@ -149,12 +129,11 @@ class VertexStage:
         self.engine = options.engine
         self.arena = Arena()
         self.late = LateTextures(memory.base, reporter, unknowns)
-        self._jobs: dict[tuple[int, int, bool], _Job] = {}
         self._pipelines: dict[tuple[Any, ...], tuple[Program, VertexPipeline]] = {}
         self.shaders = ShaderTable(team)
         """Pipelines that native code may use by itself."""
-        self._interrupts = interrupts or ShaderInterrupts()
-        self.shaders.vertex.interrupts = self._interrupts.place(self.stage)
+        interrupts = interrupts or ShaderInterrupts()
+        self.shaders.vertex.interrupts = interrupts.place(self.stage)
         self.endless: dict[int, Program] = {}
         """Programs, by id, that did not end in the list at hand: one overrun of each is enough. To
         be emptied when a list starts."""
@@ -173,49 +152,6 @@ class VertexStage:
         `rows`: words of a shaded vertex; `output`: host address of batch 0. Raises Unsupported.
         """
         self._gl(shader, rows, _Range(use.first, use.last, use.used), output, vertex=True)
-
-    def _job(self, shader: GlShader, rows: int, vertex: bool) -> _Job:
-        """The pipeline and context for a shader record; made anew only when something changed."""
-        job = self._jobs.get((id(shader), rows, vertex))
-        if job is not None and self.programs.get(job.code) is job.program and not job.textures:
-            return job
-        record = shader.record
-        code = record.vs_code if vertex else record.cs_code
-        uniforms = record.vs_uniforms if vertex else record.cs_uniforms
-        program = self.programs.get(code)
-        kinds, textures = self.programs.textures(program, uniforms, self.unknowns)
-        if len(textures) > MAX_REQUESTS:
-            raise Unsupported("VTX-002", f"{len(textures)} texture lookups in a vertex shader")
-        key = VertexKey(
-            program.words,
-            _selected(shader, record.vs_attributes if vertex else record.cs_attributes, vertex),
-            record.vs_size if vertex else record.cs_size,
-            rows,
-            self.engine,
-            self.unknowns,
-            program.address if program.has_branches else 0,
-            program.layout,
-            kinds,
-        )
-        pipeline = self._pipeline(program, key)
-        context: Any = VertexContext()
-        context.memory = self.memory.base
-        context.uniforms = uniforms
-        context.interrupts = self._interrupts.place(self.stage)
-        for number, attribute in enumerate(shader.attributes):
-            context.bases[number] = attribute.address
-            context.strides[number] = attribute.stride
-        for number, texture in enumerate(textures):
-            if texture is not None:
-                context.textures[number] = texture.address
-        if None in textures:
-            self.late.begin()
-            context.late = self.late.table.address
-        if len(self._jobs) >= _MAX_JOBS:
-            del self._jobs[next(iter(self._jobs))]
-        job = _Job(shader, code, program, pipeline, context, textures)
-        self._jobs[id(shader), rows, vertex] = job
-        return job
 
     def _pipeline(self, program: Program, key: VertexKey) -> VertexPipeline:
         """`vertex_pipeline`, without comparing whole programs each time."""
@@ -245,39 +181,64 @@ class VertexStage:
         self, shader: GlShader, rows: int, wanted: _Range, output: int, *, vertex: bool
     ) -> None:
         """Shades vertices to `output`, the address of batch 0; only those of the range exist."""
-        job, status = self._shade(shader, rows, wanted, output, vertex=vertex)
+        record, context = shader.record, self.shaders.vertex
+        code = record.vs_code if vertex else record.cs_code
+        context.output, context.used = output, wanted.used
+        context.first, context.last = wanted.first, wanted.last
+        for number, attribute in enumerate(shader.attributes):
+            context.bases[number] = attribute.address
+            context.strides[number] = attribute.stride
+        pipeline, status = self._shade(shader, code, rows, vertex)
         while status == LEFT:
-            target = job.context.left
-            if self.programs.reached(job.code, target) is None:
+            target = context.left
+            if self.programs.reached(code, target) is None:
                 text = f"in a shader of vertices, {left_text(target)}"
-                raise Unsupported("QPU-042", text, address=job.code)
-            job, status = self._shade(shader, rows, wanted, output, vertex=vertex)
-        self.shaders.enter(job.pipeline, job.code, vertex=vertex)
+                raise Unsupported("QPU-042", text, address=code)
+            pipeline, status = self._shade(shader, code, rows, vertex)
+        self.shaders.enter(pipeline, code, vertex=vertex)
 
     def _shade(
-        self, shader: GlShader, rows: int, wanted: _Range, output: int, *, vertex: bool
-    ) -> tuple[_Job, int]:
+        self, shader: GlShader, code: int, rows: int, vertex: bool
+    ) -> tuple[VertexPipeline, int]:
         """Shades vertices with what is known of the program; DONE, or LEFT for `context.left`."""
-        job = self._job(shader, rows, vertex)
-        for warning, text in job.pipeline.warnings:
+        record, context = shader.record, self.shaders.vertex
+        uniforms = record.vs_uniforms if vertex else record.cs_uniforms
+        program = self.programs.get(code)
+        kinds, textures = self.programs.textures(program, uniforms, self.unknowns)
+        if len(textures) > MAX_REQUESTS:
+            raise Unsupported("VTX-002", f"{len(textures)} texture lookups in a vertex shader")
+        key = VertexKey(
+            program.words,
+            _selected(shader, record.vs_attributes if vertex else record.cs_attributes, vertex),
+            record.vs_size if vertex else record.cs_size,
+            rows,
+            self.engine,
+            self.unknowns,
+            program.address if program.has_branches else 0,
+            program.layout,
+            kinds,
+        )
+        pipeline = self._pipeline(program, key)
+        for warning, text in pipeline.warnings:
             self.errors |= _ERROR_BITS.get(warning, 0)
-            self.reporter.report(warning, text, address=job.code)
-        context = job.context
-        context.output = output
-        context.used = wanted.used
-        context.first, context.last = wanted.first, wanted.last
-        if id(job.program) in self.endless:
-            raise endless(job.code, vertex)
-        context.batches = 0
-        status = job.pipeline.shade(context)
+            self.reporter.report(warning, text, address=code)
+        if id(program) in self.endless:
+            raise endless(code, vertex)
+        context.uniforms, context.batches = uniforms, 0
+        for number, texture in enumerate(textures):
+            context.textures[number] = 0 if texture is None else texture.address
+        if None in textures:
+            self.late.begin()
+            context.late = self.late.table.address
+        status = pipeline.shade(context)
         if self.late.met:
             self.late.report()
-        self._instructions += context.batches * len(job.program.words)
+        self._instructions += context.batches * len(program.words)
         if status == ENDLESS:
-            self.endless[id(job.program)] = job.program
+            self.endless[id(program)] = program
             self.shaders.forget()  # native code must not try again with every draw
-            raise endless(job.code, vertex)
-        return job, status
+            raise endless(code, vertex)
+        return pipeline, status
 
 
 def endless(code: int, vertex: bool) -> Unsupported:
