@@ -17,6 +17,7 @@ from vc4lab.soc.machine import Machine
 from vc4lab.soc.options import MachineOptions
 from vc4lab.soc.unknowns import DEFAULT_UNKNOWNS
 from vc4lab.v3d.core import V3D
+from vc4lab.v3d.user_programs.experiment import Experiment
 
 TESTS = Path(__file__).parents[1]
 HELLO = TESTS / "soc" / "kernels" / "hello.img"
@@ -65,6 +66,13 @@ def test_a_machine_by_keywords():
     options = machine.v3d.programs.options
     assert (machine.board.name, options.engine) == ("pi3", "interpreter")
     assert options.unknowns == OTHERS.with_(hyp_start="svc", monitor_call="undefined")
+
+
+def test_an_experiment_hands_its_options_on():
+    assert Experiment(bytes(8), gpu=GPU).programs.unit.budget == 1000
+    assert Experiment(bytes(8), threads=2, budget=9).programs.options == GpuOptions(
+        threads=2, budget=9
+    )
 
 
 def test_a_device_and_a_replay_hand_theirs_on():

@@ -82,6 +82,7 @@ def run(
     What is wrong with it is reported; --strict stops at the first error.
     """
     from vc4lab.diagnostics import Reporter, StrictStop
+    from vc4lab.options import GpuOptions
     from vc4lab.v3d.user_programs.experiment import Experiment
 
     reporter = Reporter(strict)
@@ -91,11 +92,8 @@ def run(
         experiment = Experiment(
             source.code,
             entry=source.entry,
-            engine=engine.value,
-            threads=threads,
-            budget=budget,
+            gpu=GpuOptions(engine.value, threads, unknowns_of(unknown), budget),
             reporter=reporter,
-            unknowns=unknowns_of(unknown),
             check=check,
             raw=source.raw,
         )

@@ -65,7 +65,9 @@ class Report:
 
 
 class Experiment:
-    """Guest memory with a program in it. engine, threads, unknowns, budget: see `GpuOptions`.
+    """Guest memory with a program in it.
+
+    engine, threads, unknowns, budget: see `GpuOptions`; gpu: these as one object, instead of them.
 
     check: look the program over (`lint`) and watch it while it runs
     (`v3d/user_programs/watching/watch.py`). raw: indices of words that need not be instructions.
@@ -83,6 +85,7 @@ class Experiment:
         unknowns: Unknowns = DEFAULT_UNKNOWNS,
         check: bool = True,
         raw: Collection[int] = (),
+        gpu: GpuOptions | None = None,
     ) -> None:
         if not code or len(code) % 8:
             raise ValueError("a program is a number of 64-bit words, and not empty")
@@ -99,8 +102,8 @@ class Experiment:
         self.reporter = reporter if reporter is not None else Reporter()
         self.code, self.raw = code, raw
         self.allowed = Allowed(stops=self.reporter.strict) if check else None
-        options = GpuOptions(engine, threads, unknowns, budget)
-        self.programs = UserPrograms(self.memory, self.reporter, options, self.allowed)
+        gpu = gpu or GpuOptions(engine, threads, unknowns, budget)
+        self.programs = UserPrograms(self.memory, self.reporter, gpu, self.allowed)
 
     def __repr__(self) -> str:
         areas = ", ".join(f"{a.name} 0x{a.address:08x}" for a in self.areas.values())
