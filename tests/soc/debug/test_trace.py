@@ -90,6 +90,24 @@ def test_registers_of_the_v3d_have_names_and_fields(boot):
     ]
 
 
+def test_lines_are_named_when_they_change(boot):
+    machine = boot("hello")
+    lines: list[str] = []
+    tracer = Tracer(machine, parse_categories("irq"), lines.append)
+    interrupts = machine.interrupts
+    interrupts.enabled = 1 << 29
+    for level in (True, True, False, False):
+        interrupts.set_basic(1, level)
+        interrupts.set_line(29, level)
+        interrupts.set_line(40, level)
+    tracer.close()
+    interrupts.set_line(29, True)
+    assert [line.split("irq      ")[1] for line in lines] == [
+        "ARM line 1 (ARM mailbox) up", "line 29 (mini UART) up", "line 40 up, not enabled",
+        "ARM line 1 (ARM mailbox) down", "line 29 (mini UART) down", "line 40 down, not enabled",
+    ]  # fmt: skip
+
+
 def test_accesses_have_any_number_of_listeners(boot):
     machine = boot("hello")
     heard: list[RegisterAccess] = []
