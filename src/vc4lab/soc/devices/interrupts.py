@@ -70,29 +70,24 @@ class InterruptController(Block):
     def set_line(self, line: int, level: bool) -> None:
         """GPU line 0..63 up or down."""
         bit = 1 << line
-        was_up = self.lines & bit
-        if level and not was_up:
-            self._announce(line, True)
-            self.lines |= bit
+        if bool(level) is (self.lines & bit != 0):
+            return
+        if self.line_change.subscriptions:
+            self.line_change.emit(LineChange(line, bool(level)))
+        self.lines ^= bit
+        if level:
             self._changed()
-        elif was_up and not level:
-            self._announce(line, False)
-            self.lines &= ~bit
 
     def set_basic(self, line: int, level: bool) -> None:
         """ARM line 0..7 up or down."""
         bit = 1 << line
-        if bool(self.basic_lines & bit) != bool(level):
-            self._announce(BASIC + line, bool(level))
+        if self.line_change.subscriptions and bool(level) is (self.basic_lines & bit == 0):
+            self.line_change.emit(LineChange(BASIC + line, bool(level)))
         if level:
             self.basic_lines |= bit
             self._changed()
         else:
             self.basic_lines &= ~bit
-
-    def _announce(self, line: int, level: bool) -> None:
-        if self.line_change.subscriptions:
-            self.line_change.emit(LineChange(line, level))
 
     def listens(self, line: int) -> bool:
         """Whether GPU line 0..63 would interrupt a core (`BASIC` and on: ARM line 0..7)."""
