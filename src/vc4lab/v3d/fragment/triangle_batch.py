@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from vc4lab.simd import (
-    Type,
     Value,
     alloca,
     call,
@@ -101,11 +100,12 @@ def fill(tracer: TriangleTracer, function: Value, batch: TriangleBatch) -> None:
     shader = tracer.shader
     places = (shader.context.pointer, shader.params.pointer, batch.pointer)
     call_pointer(function, None, (ptr, ptr, ptr), *places, float_mode="keep")
-    shader.suspect(batch.suspects != 0)
-    shader.count("primitives_reversed", batch.turned)
+    result = batch.result
+    shader.suspect(result.suspects != 0)
+    shader.count("primitives_reversed", result.turned)
     if tracer.key.counting:
-        shader.count("primitives_valid", batch.valid)
-        shader.count("primitives_empty", batch.valid - batch.drawn)
+        shader.count("primitives_valid", result.valid)
+        shader.count("primitives_empty", result.valid - result.drawn)
 
 
 @staged
@@ -119,11 +119,11 @@ def draw_triangles(tracer: TriangleTracer, address: Value) -> Value:
     steps = DepthSteps(tracer) if key.multisample else None
     while more:
         fill(tracer, function, batch)
-        more = batch.more != 0
-        shader.count("quads_valid", batch.quads)
+        more = batch.result.more != 0
+        shader.count("quads_valid", batch.result.quads)
         if steps is not None:
             steps.forget()
-        end = batch.end.zext(i64)
+        end = batch.result.end.zext(i64)
         place = const(i64, 0)
         while place < end:
             listed = CoveredBlock.at(tracer.blocks + place, 1)
@@ -138,7 +138,7 @@ def draw_triangles(tracer: TriangleTracer, address: Value) -> Value:
                 if ~running:
                     place = end
                     more = const(i1, False)
-    return batch.status
+    return batch.decoder.status
 
 
 def read_listed(
@@ -212,8 +212,8 @@ def draw_packed(tracer: TriangleTracer, address: Value) -> Value:
     while going:
         if place >= end:
             fill(tracer, function, batch)
-            more = batch.more != 0
-            place, end = const(i64, 0), batch.end.zext(i64)
+            more = batch.result.more != 0
+            place, end = const(i64, 0), batch.result.end.zext(i64)
             lane = const(i32, NO_LANE)
         while (place < end) & (quads < FULL):
             listed = CoveredBlock.at(tracer.blocks + place, 1)
@@ -222,7 +222,8 @@ def draw_packed(tracer: TriangleTracer, address: Value) -> Value:
                 lane = where.lane
                 primitive = read_triangle(tracer, where)
                 primitive.x0, primitive.y0 = (
-                    load(i32, batch.field_ptr(name) + lane.zext(i64)) for name in ("x2", "y2")
+                    load(i32, origin + lane.zext(i64))
+                    for origin in (batch.origins.x2, batch.origins.y2)
                 )
                 queue.write(records, primitive)
                 records = records + 1
@@ -237,38 +238,39 @@ def draw_packed(tracer: TriangleTracer, address: Value) -> Value:
             tracer.shader.status.set(tracer.shader.status.get() | (outcome & 0xFF))
             tracer.shader.suspect(outcome.shr(16) != 0)
             quads, records, lane = const(i32, 0), const(i32, 0), const(i32, NO_LANE)
-    return batch.status
+    return batch.decoder.status
 
 
 def open_batch(tracer: TriangleTracer, address: Value) -> None:
     """Puts the `TriangleBatch` at the beginning of a list."""
-    key, batch, rows = tracer.key, tracer.batch, tracer.rows
-    batch.fresh = 1
-    batch.cursor = address
+    key, rows = tracer.key, tracer.rows
+    decoder, draw = tracer.batch.decoder, tracer.batch.draw
+    decoder.fresh = 1
+    decoder.cursor = address
+    decoder.status = 0
     options = OPTION_DEPTH_OFFSET if key.depth_offset else 0
     if has_float_unit(key.unknowns):
         options |= OPTION_FLOAT_UNIT
     if clips_quads(key.unknowns):
         options |= OPTION_CLIPPED_QUADS
-    batch.options = options
-    batch.depth_scale = depth_scale(key.unknowns)
-    batch.flat = key.flat_flags
-    batch.status = 0
-    batch.clip_scratch = alloca(rows * ROW_BYTES + 64)
-    batch.planes, batch.blocks = tracer.planes, tracer.blocks
-    batch.first_row, batch.end_row = key.first_varying * ROW_BYTES, rows * ROW_BYTES
+    draw.options = options
+    draw.depth_scale = depth_scale(key.unknowns)
+    draw.flat = key.flat_flags
+    draw.clip_scratch = alloca(rows * ROW_BYTES + 64)
+    draw.planes, draw.blocks = tracer.planes, tracer.blocks
+    draw.first_row, draw.end_row = key.first_varying * ROW_BYTES, rows * ROW_BYTES
     if key.index_bits == 32:
-        batch.scratch = position_rows(max(rows, POINT_SIZE + 1))
+        draw.scratch = position_rows(max(rows, POINT_SIZE + 1))
 
 
 def read_triangle(tracer: TriangleTracer, where: BlockPlace) -> Primitive:
     """The triangle of a block in the list, without its box, edges and reference point."""
     key = tracer.key
     lane = where.lane.zext(i64)
-    planes, members = tracer.planes + lane, tracer.batch.pointer + lane
+    planes, origins = tracer.planes + lane, tracer.batch.origins
 
-    def member(name: str, kind: Type = f32) -> Value:
-        return load(kind, members + TriangleBatch.offset(name))
+    def member(place: Value) -> Value:
+        return load(f32, place + lane)
 
     def part(row: int, number: int) -> Value:
         return load(f32, planes + (row * PLANE_ROW + number * PLANE_PART))
@@ -285,8 +287,9 @@ def read_triangle(tracer: TriangleTracer, where: BlockPlace) -> Primitive:
     return Primitive(
         Box(none, none, none, none), [], none, none,
         depth, reciprocal, varyings,
-        member("z_first" if scaled else "z_low"), member("z_last" if scaled else "z_high"),
-        member("z_offset") if key.depth_offset else None,
+        member(origins.z_first if scaled else origins.z_low),
+        member(origins.z_last if scaled else origins.z_high),
+        member(origins.z_offset) if key.depth_offset else None,
         where.reverse, z_scaled=scaled,
     )  # fmt: skip
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from vc4lab.simd import Array, Struct, Value, f32, i16, i32, i64, ptr
+from vc4lab.simd import Array, Struct, Value, f32, i16, i32, i64, nested, ptr
 
 SLOT_SHIFT = 3
 BATCH = 1 << SLOT_SHIFT
@@ -23,7 +23,7 @@ WAITING = 2 * BATCH
 """Places for triangles that wait to be set up: fewer than eight, and what the next eight leave."""
 
 OPTION_DEPTH_OFFSET, OPTION_FLOAT_UNIT, OPTION_CLIPPED_QUADS = 1, 2, 4
-"""Bits of `TriangleBatch.options`: the draw has a depth offset; its unit depends on the depth
+"""Bits of `BatchDraw.options`: the draw has a depth offset; its unit depends on the depth
 (unknown "depth_offset_unit"); Z planes clip whole quads (unknown "z_clip_pixels").
 """
 
@@ -84,33 +84,30 @@ FIXED_PLANES = 2
 """Depth and 1/Wc, before the varyings."""
 
 
-class TriangleBatch(Struct):
-    """Triangles on their way from a list to their blocks.
+class BatchDraw(Struct):
+    """What the pipeline fills in: of the draw, and where results go.
 
-    Arrays of corners and edges hold all lanes of number 0, then those of the next.
+    `depth_scale`: steps in a Zs of 1.0. `first_row`, `end_row`: offsets in bytes of a vertex's
+    varyings; `flat`: bits of those that are not interpolated. `scratch`, `clip_scratch`: vertices
+    of lists with positions, and those of a clip record.
+    """
 
-    Filled in by who opens it: `fresh` (1), `cursor` (the list's address), `status` (0), `options`,
-    `depth_scale` (steps in a Zs of 1.0), `first_row` and `end_row` (offsets in bytes of a vertex's
-    varyings), `flat` (bits: varyings that are not interpolated), `scratch` and `clip_scratch`
-    (vertices of lists with positions, and those of a clip record), `planes` and `blocks` (where
-    they go).
+    options = i32
+    depth_scale = f32
+    first_row = i32
+    end_row = i32
+    flat = i32
+    scratch = ptr
+    clip_scratch = ptr
+    planes = ptr
+    blocks = ptr
 
-    What a call returns: `more`, whether to call again; `end`, bytes in the list of blocks; `quads`
-    in them; `suspects`, lanes with a NaN in their planes; `turned`, triangles that face away and
-    are not drawn, `valid` others, of which `drawn` have blocks.
 
-    `ahead`: two pieces of indices decoded already, how many and their flags; `ahead_at` says which
-    comes next. `words`: of triangles being looked at, where the corners' word 0 is, counted from
-    `DrawParams.vertices`; `flat_words` the provoking vertex's own; `waiting_…`: the same of those
-    to be set up, and of the group, in front.
+class DecoderState(Struct):
+    """Where the decoding of the list stands: cells of its `Decoder`.
 
-    Of the group being listed, lane by lane: `place`, `dx`, `dy` of its first block; `width`,
-    `height` (pixels from there to the box's end); lanes in the box of its first blocks
-    (`first_columns`, `first_rows`); edges at its pixel (0, 0), their steps to the next pixel and to
-    the next block. `ready` are in it, `lane` is the next to be listed; `clipped_lanes`: bits of
-    those that the Z planes may cut. Of all groups, this one in lanes from 8 * `slot` on: `x2`, `y2`
-    (where planes are counted from), `z_low`, `z_high` (range of Zs), `z_first`, `z_last` (as 24-bit
-    depths), `z_offset`.
+    The pipeline fills in `fresh` (1), `cursor` (the list's address) and `status` (0). `ended`:
+    nothing is left to decode.
     """
 
     fresh = i32
@@ -122,20 +119,17 @@ class TriangleBatch(Struct):
     clipped = i32
     status = i32
     budget = i32
-    options = i32
-    depth_scale = f32
-    first_row = i32
-    end_row = i32
-    flat = i32
     ended = i32
-    ahead_at = i32
-    ahead_count = Array(i32, 2)
-    ahead_flags = Array(i32, 2)
-    waiting = i32
-    ready = i32
-    lane = i32
-    slot = i32
-    clipped_lanes = i32
+
+
+class BatchResult(Struct):
+    """What a call returns.
+
+    `more`: whether to call again; `end`: bytes in the list of blocks; `quads` in them; `suspects`:
+    lanes with a NaN in their planes; `turned`: triangles that face away and are not drawn; `valid`
+    others, of which `drawn` have blocks.
+    """
+
     more = i32
     end = i32
     quads = i32
@@ -143,19 +137,46 @@ class TriangleBatch(Struct):
     turned = i32
     valid = i32
     drawn = i32
-    scratch = ptr
-    clip_scratch = ptr
-    planes = ptr
-    blocks = ptr
+
+
+class DecodedTriangles(Struct, align=64):
+    """Two pieces of indices decoded already, and the triangles that are being looked at.
+
+    Of the pieces: all lanes of corner 0, then those of the next; how many triangles; their flags.
+    `next` says which comes next. Of the triangles: where the corners' word 0 is, counted from
+    `DrawParams.vertices`; the provoking vertex's own; packed positions.
+    """
+
+    indices = Array(i32, 2 * CORNERS * BATCH)
     words = Array(i64, CORNERS * BATCH)
     flat_words = Array(i64, BATCH)
     position = Array(i32, CORNERS * BATCH)
-    ahead = Array(i32, 2 * CORNERS * BATCH)
-    waiting_words = Array(i64, CORNERS * WAITING)
-    waiting_flat = Array(i64, WAITING)
+    next = i32
+    count = Array(i32, 2)
+    flags = Array(i32, 2)
+
+
+class WaitingTriangles(Struct, align=64):
+    """The same of those to be set up, and of the group, in front; `count` of them all."""
+
+    words = Array(i64, CORNERS * WAITING)
+    flat_words = Array(i64, WAITING)
+    position = Array(i32, CORNERS * WAITING)
+    count = i32
+
+
+class TriangleGroup(Struct, align=64):
+    """The group being listed, lane by lane.
+
+    `place`, `dx`, `dy` of its first block; `width`, `height` (pixels from there to the box's end);
+    lanes in the box of its first blocks (`first_columns`, `first_rows`); edges at its pixel (0, 0),
+    their steps to the next pixel and to the next block. `ready` triangles are in it, `lane` is the
+    next to be listed; `slot`: its number among all groups; `clipped_lanes`: bits of those that the
+    Z planes may cut.
+    """
+
     first_columns = Array(i64, BATCH)
     first_rows = Array(i64, BATCH)
-    waiting_position = Array(i32, CORNERS * WAITING)
     place = Array(f32, BATCH)
     dx = Array(f32, BATCH)
     dy = Array(f32, BATCH)
@@ -167,6 +188,19 @@ class TriangleBatch(Struct):
     right = Array(i32, CORNERS * BATCH)
     down = Array(i32, CORNERS * BATCH)
     deltas = Array(i32, CORNERS * MAX_DELTAS * BATCH)
+    ready = i32
+    lane = i32
+    slot = i32
+    clipped_lanes = i32
+
+
+class PlaneOrigins(Struct, align=64):
+    """Of all groups, each in the lanes from 8 * its `slot` on: what belongs to the planes.
+
+    `x2`, `y2`: where they are counted from; `z_low`, `z_high`: range of Zs; `z_first`, `z_last`:
+    the same as 24-bit depths.
+    """
+
     x2 = Array(i32, LANES)
     y2 = Array(i32, LANES)
     z_low = Array(f32, LANES)
@@ -174,3 +208,18 @@ class TriangleBatch(Struct):
     z_first = Array(f32, LANES)
     z_last = Array(f32, LANES)
     z_offset = Array(f32, LANES)
+
+
+class TriangleBatch(Struct):
+    """Triangles on their way from a list to their blocks.
+
+    Arrays of corners and edges hold all lanes of number 0, then those of the next.
+    """
+
+    draw = nested(BatchDraw)
+    decoder = nested(DecoderState)
+    result = nested(BatchResult)
+    decoded = nested(DecodedTriangles)
+    waiting = nested(WaitingTriangles)
+    group = nested(TriangleGroup)
+    origins = nested(PlaneOrigins)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from vc4lab.simd import (
+    Type,
     Value,
     compress,
     const,
@@ -33,6 +34,7 @@ from vc4lab.simd import (
     unroll,
     vec,
 )
+from vc4lab.simd.struct import Field
 from vc4lab.simd.trace import current
 from vc4lab.v3d.pse.batch import (
     BATCH,
@@ -44,6 +46,7 @@ from vc4lab.v3d.pse.batch import (
     SLOT_SHIFT,
     CoveredBlock,
     TriangleBatch,
+    TriangleGroup,
     block_bytes,
 )
 from vc4lab.v3d.pse.coverage import COLUMNS_BELOW, ROWS_BELOW, lanes_of_quads, quads_of
@@ -87,60 +90,60 @@ _LANES_OF = [4 * number + 3 for number in range(4) for _ in range(4)]
 @staged
 def list_blocks(params: DrawParams, batch: TriangleBatch, raster: Raster) -> Value:
     """Lists blocks of the group's next triangles; whether the list is full."""
-    lane, ready = batch.lane, batch.ready
-    end = batch.end.zext(i64)
-    quads, drawn = batch.quads, batch.drawn
+    group, result = batch.group, batch.result
+    lane, ready = group.lane, group.ready
+    end = result.end.zext(i64)
+    quads, drawn = result.quads, result.drawn
     step = block_bytes(len(raster.points))
     while (lane < ready) & (end < FULL_LIST * step):
         before = end
-        end, found = triangle(batch, lane, end, raster)
-        if (batch.clipped_lanes.shr(lane) & 1) != 0:
+        end, found = triangle(group, batch.draw.blocks, lane, end, raster)
+        if (group.clipped_lanes.shr(lane) & 1) != 0:
             clip(params, batch, lane, before, end, raster)
         quads = quads + found
         drawn = drawn + (end != before).zext(i32)
         lane = lane + 1
-    batch.lane = lane
-    batch.end = end.trunc(i32)
-    batch.quads = quads
-    batch.drawn = drawn
+    group.lane = lane
+    result.end = end.trunc(i32)
+    result.quads = quads
+    result.drawn = drawn
     return end >= FULL_LIST * step
 
 
 @staged
-def triangle(batch: TriangleBatch, lane: Value, end: Value, raster: Raster) -> Any:
+def triangle(group: TriangleGroup, blocks: Value, lane: Value, end: Value, raster: Raster) -> Any:
     """Adds the blocks of one triangle at `end` of the list; its new end, and how many quads."""
-    here = batch.pointer + (lane << 2).zext(i64)
-    blocks = batch.blocks
+    here = group.pointer + (lane << 2).zext(i64)
     lane_x, lane_y = const(i32x16, LANE_X), const(i32x16, LANE_Y)
     columns, rows = table(i64, _COLUMNS), table(i64, _ROWS)
 
-    def member(name: str, number: int = 0, kind: Any = i32) -> Value:
-        return load(kind, here + (TriangleBatch.offset(name) + number * BATCH * 4))
+    def member(field: Field, number: int = 0, kind: Type = i32) -> Value:
+        return load(kind, here + (field.offset + number * BATCH * 4))
 
-    def first(name: str) -> Value:
-        return load(i64, batch.field_ptr(name) + (lane << 3).zext(i64))
+    def first(place: Value) -> Value:
+        return load(i64, place + (lane << 3).zext(i64))
 
     edges = (0, 1, 2)[:CORNERS]
     inside = [
-        splat(member("edge_start", k))
-        + lane_x * splat(member("step_x", k))
-        + lane_y * splat(member("step_y", k))
+        splat(member(TriangleGroup.edge_start, k))
+        + lane_x * splat(member(TriangleGroup.step_x, k))
+        + lane_y * splat(member(TriangleGroup.step_y, k))
         for k in edges
     ]
     starts = list(inside)  # a list of its own: staged loops update lists in place
-    right = [splat(member("right", k)) for k in edges]
-    down = [splat(member("down", k)) for k in edges]
+    right = [splat(member(TriangleGroup.right, k)) for k in edges]
+    down = [splat(member(TriangleGroup.down, k)) for k in edges]
     deltas = [
-        [splat(member("deltas", k * MAX_DELTAS + d)) for k in edges]
+        [splat(member(TriangleGroup.deltas, k * MAX_DELTAS + d)) for k in edges]
         for d in unroll(len(raster.points) - 1)
     ]
-    full_width = member("width")
-    width, height = full_width, member("height")
-    all_columns = first("first_columns")
-    first_columns, first_rows = all_columns, first("first_rows")
+    full_width = member(TriangleGroup.width)
+    width, height = full_width, member(TriangleGroup.height)
+    all_columns = first(group.first_columns)
+    first_columns, first_rows = all_columns, first(group.first_rows)
     corner = const(vec(f32, 4), 0.0)
-    for number, name in enumerate(("dx", "dy", "place")):
-        corner = corner.insert(number, member(name, kind=f32))
+    for number, field in enumerate((TriangleGroup.dx, TriangleGroup.dy, TriangleGroup.place)):
+        corner = corner.insert(number, member(field, kind=f32))
     row_places = shuffle(corner, [0, 1, 2, 3] * 4) + const(f32x16, _DISTANCES)
     places = row_places
     quads = const(i32, 0)
@@ -237,16 +240,15 @@ def clip(
     params: DrawParams, batch: TriangleBatch, lane: Value, first: Value, end: Value, raster: Raster
 ) -> None:
     """Takes away what the Z planes (record 104) cut off the blocks of one triangle."""
-    offset = (lane + (batch.slot << SLOT_SHIFT)) << 2
-    here, plane = (pointer + offset.zext(i64) for pointer in (batch.pointer, batch.planes))
-    low, high = (
-        splat(load(f32, here + TriangleBatch.offset(name))) for name in ("z_low", "z_high")
-    )
+    draw, origins = batch.draw, batch.origins
+    offset = ((lane + (batch.group.slot << SLOT_SHIFT)) << 2).zext(i64)
+    plane = draw.planes + offset
+    low, high = (splat(load(f32, place + offset)) for place in (origins.z_low, origins.z_high))
     a, b, c = (splat(load(f32, plane + part * PLANE_PART)) for part in (0, 1, 2))
     nearest, furthest = splat(params.z_min), splat(params.z_max)
-    by_quads = (batch.options & OPTION_CLIPPED_QUADS) != 0
+    by_quads = (draw.options & OPTION_CLIPPED_QUADS) != 0
     while first < end:
-        block = CoveredBlock.at(batch.blocks + first, 1)
+        block = CoveredBlock.at(draw.blocks + first, 1)
         dx = const(f32x16, [float(x) for x in LANE_X]) + splat(block.dx)
         dy = const(f32x16, [float(y) for y in LANE_Y]) + splat(block.dy)
         depth = fmin_(fmax_(dx * a + dy * b + c, low), high)

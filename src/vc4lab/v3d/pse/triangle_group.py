@@ -27,7 +27,15 @@ from vc4lab.simd import (
     store,
     vec,
 )
-from vc4lab.v3d.pse.batch import BATCH, CORNERS, MAX_DELTAS, PLACE_REVERSE, WAITING, TriangleBatch
+from vc4lab.v3d.pse.batch import (
+    BATCH,
+    CORNERS,
+    MAX_DELTAS,
+    PLACE_REVERSE,
+    WAITING,
+    TriangleBatch,
+    TriangleGroup,
+)
 from vc4lab.v3d.pse.coverage import COLUMNS_BELOW, ROWS_BELOW
 from vc4lab.v3d.pse.samples import Raster
 from vc4lab.v3d.pse.setup import (
@@ -46,19 +54,24 @@ from vc4lab.v3d.state.tile_layout import BLOCK
 _i32x8, _i64x8, _f64x8 = vec(i32, BATCH), vec(i64, BATCH), vec(f64, BATCH)
 
 
-def corner(batch: TriangleBatch, member: str, number: int = 0, kind: Type = _i32x8) -> Value:
-    """All lanes of corner (edge) `number` of a member."""
-    return load(kind, _corner_ptr(batch, member, number, kind))
+def corner(place: Value, number: int = 0, kind: Type = _i32x8) -> Value:
+    """All lanes of corner (edge) `number` of a member, which stands at `place`."""
+    return load(kind, corner_ptr(place, number, kind))
 
 
-def set_corner(batch: TriangleBatch, member: str, value: Value, number: int = 0) -> None:
+def set_corner(place: Value, value: Value, number: int = 0) -> None:
     """Writes all lanes of corner `number` of a member."""
-    store(_corner_ptr(batch, member, number, value.type), value)
+    store(corner_ptr(place, number, value.type), value)
 
 
-def _corner_ptr(batch: TriangleBatch, member: str, number: int, kind: Type) -> Value:
-    place: Value = batch.field_ptr(member)
-    return place + number * BATCH * (kind.elem.bits // 8)
+def corner_ptr(place: Value, number: int, kind: Type = _i32x8) -> Value:
+    """Where all lanes of corner `number` of a member are."""
+    return place + number * BATCH * kind.elem.size
+
+
+def queue_ptr(place: Value, number: int, kind: Type = _i32x8) -> Value:
+    """The same of a member of `WaitingTriangles`."""
+    return place + number * WAITING * kind.elem.size
 
 
 @dataclass
@@ -107,55 +120,52 @@ def set_up(
     source: VertexSource, window: Box, params: DrawParams, batch: TriangleBatch, raster: Raster
 ) -> None:
     """Sets up those that wait in front, `ready` of them."""
-    ready = splat(batch.ready, BATCH)
+    group, waiting = batch.group, batch.waiting
+    ready = splat(group.ready, BATCH)
 
-    def waiting(member: str, number: int = 0, kind: Type = _i64x8) -> tuple[Value, Value]:
-        """Where a member is, and its lanes: those without a triangle have the first one, so that
-        nothing odd is computed there."""
-        place = batch.field_ptr(member) + number * WAITING * (kind.elem.bits // 8)
+    def lanes_at(place: Value, kind: Type) -> Value:
+        """The group's lanes: those without a triangle have the first one, so that nothing odd is
+        computed there."""
         first = splat(load(kind.elem, place), BATCH)
-        return place, select(iota(BATCH) < ready, load(kind, place), first)
+        return select(iota(BATCH) < ready, load(kind, place), first)
 
-    def filled(member: str, number: int = 0) -> Value:
-        """Where a member is, after its lanes are made so."""
-        place, values = waiting(member, number)
-        store(place, values)
+    def filled(place: Value) -> Value:
+        """The place, after its lanes are made so."""
+        store(place, lanes_at(place, _i64x8))
         return place
 
-    words = [filled("waiting_words", k) for k in range(CORNERS)]
-    flat_words = filled("waiting_flat")
-    packed = [waiting("waiting_position", k, _i32x8)[1] for k in range(CORNERS)]
+    words = [filled(queue_ptr(waiting.words, k, _i64x8)) for k in range(CORNERS)]
+    flat_words = filled(waiting.flat_words)
+    packed = [lanes_at(queue_ptr(waiting.position, k), _i32x8) for k in range(CORNERS)]
     shape = Shape.of(packed, source)
     reverse = select(
         shape.forward(params.facing), const(_i32x8, 0), const(_i32x8, 1 << PLACE_REVERSE)
     )
     box = shape.box(window, raster)
     left, top = box.left & ~1, box.top & ~1
-    slot = batch.slot * (4 * BATCH)
+    slot = group.slot * (4 * BATCH)
     lanes = const(_i32x8, [4 * lane << 16 for lane in range(BATCH)]) + splat(slot << 16, BATCH)
     everything = const(_i32x8, -1)
     odd_x, odd_y = (box.left & 1) != 0, (box.top & 1) != 0
     dx = (left << 4) + 8 - shape.x[2]
     dy = (top << 4) + 8 - shape.y[2]
-    members = {
-        "place": (left | (top << 8) | lanes | reverse).to_float(f32),
-        "dx": dx.to_float(f32) * 0.0625,
-        "dy": dy.to_float(f32) * 0.0625,
-        "width": box.right - left,
-        "height": box.bottom - top,
-        "first_columns": select(odd_x, const(_i64x8, without(COLUMNS_BELOW[1], 0)), -1),
-        "first_rows": select(odd_y, const(_i64x8, without(ROWS_BELOW[1], 1)), -1),
-    }
-    for name, value in members.items():
-        set_corner(batch, name, value)
-    for name, value in (("x2", shape.x[2]), ("y2", shape.y[2])):
-        store(batch.field_ptr(name) + slot.zext(i64), value)
+    store(group.place, (left | (top << 8) | lanes | reverse).to_float(f32))
+    store(group.dx, dx.to_float(f32) * 0.0625)
+    store(group.dy, dy.to_float(f32) * 0.0625)
+    store(group.width, box.right - left)
+    store(group.height, box.bottom - top)
+    everywhere = const(_i64x8, -1)
+    first_columns = const(_i64x8, without(COLUMNS_BELOW[1], 0))
+    store(group.first_columns, select(odd_x, first_columns, everywhere))
+    store(group.first_rows, select(odd_y, const(_i64x8, without(ROWS_BELOW[1], 1)), everywhere))
+    for place, value in ((batch.origins.x2, shape.x[2]), (batch.origins.y2, shape.y[2])):
+        store(place + slot.zext(i64), value)
 
     sign = select(shape.area < 0.0, everything, const(_i32x8, 0))
     for number in range(CORNERS):
         a, b = ((shape.x[k], shape.y[k]) for k in (number, (number + 1) % CORNERS))
         edge = (((b[0] - a[0]) ^ sign) - sign, ((b[1] - a[1]) ^ sign) - sign)
-        set_edge(batch, number, edge, a, (left, top), raster)
+        set_edge(group, number, edge, a, (left, top), raster)
 
     x02, x12, y02, y12 = shape.differences
     scale = const(f64, 16.0) / shape.area
@@ -164,7 +174,7 @@ def set_up(
 
 
 def set_edge(
-    batch: TriangleBatch, number: int, edge: tuple[Value, Value], a: tuple[Value, Value],
+    group: TriangleGroup, number: int, edge: tuple[Value, Value], a: tuple[Value, Value],
     start: tuple[Value, Value], raster: Raster,
 ) -> None:  # fmt: skip
     """Eight edges with direction `edge` from `a`, as `setup.oriented_edge` makes one."""
@@ -180,9 +190,9 @@ def set_edge(
         value = fmin_(fmax_(value, float(-EDGE_LIMIT)), float(EDGE_LIMIT))
         values.append(value._convert("fptosi", _i32x8))
     for k, value in enumerate(values[1:]):
-        set_corner(batch, "deltas", value - values[0], number * MAX_DELTAS + k)
-    set_corner(batch, "edge_start", values[0] + start[1] * dx - start[0] * dy, number)
-    set_corner(batch, "step_x", -dy, number)
-    set_corner(batch, "step_y", dx, number)
-    set_corner(batch, "right", (-dy) * BLOCK, number)
-    set_corner(batch, "down", dx * BLOCK, number)
+        set_corner(group.deltas, value - values[0], number * MAX_DELTAS + k)
+    set_corner(group.edge_start, values[0] + start[1] * dx - start[0] * dy, number)
+    set_corner(group.step_x, -dy, number)
+    set_corner(group.step_y, dx, number)
+    set_corner(group.right, (-dy) * BLOCK, number)
+    set_corner(group.down, dx * BLOCK, number)

@@ -34,6 +34,7 @@ from vc4lab.v3d.pse.batch import (
     OPTION_FLOAT_UNIT,
     PLANE_PART,
     PLANE_ROW,
+    BatchDraw,
     TriangleBatch,
 )
 from vc4lab.v3d.pse.setup import (
@@ -63,8 +64,9 @@ def set_planes(
     `vertices` to word 0 of a corner; `weights` (f64, 1 / pixel): y1 - y2, y2 - y0, x2 - x1,
     x0 - x2 over the doubled area.
     """
-    slot = (batch.slot * (4 * BATCH)).zext(i64)
-    place = batch.planes + slot
+    draw = batch.draw
+    slot = (batch.group.slot * (4 * BATCH)).zext(i64)
+    place = draw.planes + slot
     z = rows(vertices, words, DEPTH * ROW_BYTES)
     w = rows(vertices, words, RECIPROCAL_W * ROW_BYTES)
     depths, reciprocals = [[value.fpext(f64) for value in three] for three in (z, w)]
@@ -72,13 +74,13 @@ def set_planes(
     set_plane(place, a, b, number(z[2]))
     low, high = fmin_(fmin_(z[0], z[1]), z[2]), fmax_(fmax_(z[0], z[1]), z[2])
     set_depths(batch, params, slot, low, high)
-    if (batch.options & OPTION_DEPTH_OFFSET) != 0:
-        store(batch.z_offset + slot, depth_offset(batch, params, a, b, high))
+    if (draw.options & OPTION_DEPTH_OFFSET) != 0:
+        store(batch.origins.z_offset + slot, depth_offset(draw, params, a, b, high))
     odd = is_nan(a + b)
     a, b = plane(weights, *(reciprocals[k] - reciprocals[2] for k in (0, 1)))
     set_plane(place + PLANE_ROW, a, b, number(w[2]))
     odd = odd | is_nan(a + b)
-    row, end, flat = batch.first_row, batch.end_row, batch.flat
+    row, end, flat = draw.first_row, draw.end_row, draw.flat
     place = place + 2 * PLANE_ROW
     while row < end:
         if (flat & 1) != 0:
@@ -92,7 +94,7 @@ def set_planes(
         place = place + PLANE_ROW
         row = row + ROW_BYTES
         flat = flat.shr(1)
-    batch.suspects = batch.suspects | mask_bits(odd)
+    batch.result.suspects = batch.result.suspects | mask_bits(odd)
 
 
 def rows(vertices: Value, words: list[Value], row: Any) -> list[Value]:
@@ -130,21 +132,20 @@ def set_depths(
 ) -> None:
     """The range of Zs, what it is in 24 bits, and where the Z planes (record 104) may cut it."""
     inside = (low >= splat(params.z_min, BATCH)) & (high <= splat(params.z_max, BATCH))
-    batch.clipped_lanes = mask_bits(~inside)
-    store(batch.z_low + slot, low)
-    store(batch.z_high + slot, high)
-    for name, bound in (("z_first", low), ("z_last", high)):
+    batch.group.clipped_lanes = mask_bits(~inside)
+    origins = batch.origins
+    store(origins.z_low + slot, low)
+    store(origins.z_high + slot, high)
+    for place, bound in ((origins.z_first, low), (origins.z_last, high)):
         # Rounding keeps order: clamping before or after the product is the same. 2: no overflow.
-        scaled = fmin_(fmax_(bound, 0.0), 2.0) * splat(batch.depth_scale, BATCH)
-        store(batch.field_ptr(name) + slot, fmin_(scaled, float(Z_MAX)))
+        scaled = fmin_(fmax_(bound, 0.0), 2.0) * splat(batch.draw.depth_scale, BATCH)
+        store(place + slot, fmin_(scaled, float(Z_MAX)))
 
 
-def depth_offset(
-    batch: TriangleBatch, params: DrawParams, a: Value, b: Value, high: Value
-) -> Value:
+def depth_offset(draw: BatchDraw, params: DrawParams, a: Value, b: Value, high: Value) -> Value:
     """As `primitives.depth_offset`, of eight triangles."""
-    by_depth = splat((batch.options & OPTION_FLOAT_UNIT) != 0, BATCH)
-    scale = splat(batch.depth_scale, BATCH)
+    by_depth = splat((draw.options & OPTION_FLOAT_UNIT) != 0, BATCH)
+    scale = splat(draw.depth_scale, BATCH)
     unit = select(by_depth, float_unit(high, scale), const(_f32x8, 1.0))
     factor, units = (splat(v, BATCH) for v in (params.depth_factor, params.depth_units))
     return offset_of_slopes(factor, units, a, b, unit, scale)
