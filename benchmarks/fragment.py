@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from tests.support.frame_work import FrameWork
 from tests.support.programs import GOURAUD
 
 from vc4lab.memory import GuestMemory
@@ -27,7 +28,6 @@ from vc4lab.v3d.state.tile_context import (
     TileContext,
 )
 from vc4lab.v3d.tiles.functions import triangle_setup
-from vc4lab.v3d.tiles.job import FrameWork
 from vc4lab.v3d.tiles.scheduler import TileScheduler
 from vc4lab.v3d.tmu.state import describe_texture
 
@@ -165,5 +165,5 @@ def _store(name: str, tiling: int, format_: int) -> dict[str, Any]:
         work.clear(0x11223344, 0)
         work.store(Surface(0x1000000, 1024, 1024, tiling, format_))
     scheduler = TileScheduler(1)
-    seconds = _best(lambda: scheduler.run(work))
+    seconds = _best(lambda: scheduler.run(work.native()))
     return _row(f"clear and store, {name}", 1024 * 1024 / seconds / 1e6, "Mpixel/s")

@@ -1,9 +1,10 @@
-"""Guest time for a V3D without a machine: nothing moves it but the test."""
+"""Guest time that is moved by the test."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from vc4lab.soc.clock import Clock
 from vc4lab.v3d.job_time import JobCounts
 from vc4lab.v3d.progress import Progress
 
@@ -49,3 +50,8 @@ class HandTime:
 
 
 __all__ = ["HandTime", "JobCounts"]
+
+
+def skip_to_event(clock: Clock) -> None:
+    """Lets time go on to the next event."""
+    clock.skip(max(0, clock.next_event - clock.now))

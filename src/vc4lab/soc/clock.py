@@ -231,10 +231,6 @@ class Clock:
         self._words[0] += nanoseconds
         self.shorten_slice()
 
-    def skip_to_event(self) -> None:
-        """Let time go on to the next event."""
-        self.skip(max(0, self.next_event - self.now))
-
     def shorten_slice(self) -> None:
         """Make the CPU stop at the next event if that comes before the end of its slice."""
         words = self._words

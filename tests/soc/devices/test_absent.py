@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.support.guest_time import skip_to_event
 
 HALT = bytes.fromhex("feffffea")
 SPI, I2C0, I2C1, I2C2, PCM, USB = 0x204000, 0x205000, 0x804000, 0x805000, 0x203000, 0x980000
@@ -210,7 +211,7 @@ def test_pcm_interrupt_comes_when_there_is_room(machine, bus):
     bus.write(PCM + 0x18, 4, 1)
     assert not pending(bus, 55)
     for _ in range(3):
-        machine.clock.skip_to_event()
+        skip_to_event(machine.clock)
         machine.clock.run_due()
         machine.clock.skip(100_000 * 32)
         machine.clock.run_due()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.support.guest_time import skip_to_event
 
 from vc4lab.registers import Register
 from vc4lab.soc.address.block import Block
@@ -69,7 +70,7 @@ def test_system_timer_match(machine, bus):
 
 def test_vsync_line_and_acknowledge(machine, bus):
     bus.write(IRQ + 0x14, 4, 1 << 16)
-    machine.clock.skip_to_event()
+    skip_to_event(machine.clock)
     machine.clock.run_due()
     assert bus.read(IRQ + 8, 4) == 1 << 16
     assert bus.read(IRQ, 4) == 1 << 9
@@ -180,7 +181,7 @@ def test_watchdog_reset(machine, bus):
 
     bus.write(PM + 0x24, 4, 0x5A00000A)
     bus.write(PM + 0x1C, 4, 0x5A000020)
-    machine.clock.skip_to_event()
+    skip_to_event(machine.clock)
     machine.interrupts.on_write_ENABLE(0, 1)
     assert machine.run().reason in (Stop.RESET, Stop.HALTED)
 
@@ -209,5 +210,5 @@ def test_any_access_is_survived(machine, offset, value, size):
     assert 0 <= read < 1 << 8 * size
     machine.local_bus.write(offset & 0xFFF, size, value)
     assert 0 <= machine.local_bus.read(offset & 0xFFF, size) < 1 << 8 * size
-    machine.clock.skip_to_event()
+    skip_to_event(machine.clock)
     machine.clock.run_due()

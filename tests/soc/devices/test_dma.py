@@ -7,6 +7,7 @@ import struct
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.support.guest_time import skip_to_event
 
 from vc4lab.soc.states.state import load_state, save_state
 
@@ -40,7 +41,7 @@ def settle(machine, events=50):
     for _ in range(events):
         if not machine.dma.busy:
             return
-        machine.clock.skip_to_event()
+        skip_to_event(machine.clock)
         machine.clock.run_due()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tests.support.guest_time import skip_to_event
 
 from vc4lab.soc.machine import Machine
 from vc4lab.soc.states.state import load_state, save_state
@@ -38,7 +39,7 @@ class Local:
         clock = self.machine.clock
         end = clock.now + nanoseconds
         while clock.next_event <= end:
-            clock.skip_to_event()
+            skip_to_event(clock)
             clock.run_due()
         clock.skip(end - clock.now)
 

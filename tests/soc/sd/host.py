@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import struct
 
+from tests.support.guest_time import skip_to_event
+
 from vc4lab.soc.machine import Machine
 from vc4lab.soc.sd.sd_medium import SECTOR
 
@@ -36,7 +38,7 @@ class Host:
         for _ in range(4):
             if self.machine.emmc._event is None:
                 return
-            self.machine.clock.skip_to_event()
+            skip_to_event(self.machine.clock)
             self.machine.clock.run_due()
 
     def wait(self, bits: int) -> int:
@@ -46,7 +48,7 @@ class Host:
             if found & (bits | ERROR):
                 self.write(INTERRUPT, bits)
                 return found
-            self.machine.clock.skip_to_event()
+            skip_to_event(self.machine.clock)
             self.machine.clock.run_due()
         raise AssertionError(f"INTERRUPT stays 0x{self.read(INTERRUPT):x}")
 

@@ -33,6 +33,7 @@ from tests.soc.sd.host import (
     codes,
     pattern,
 )
+from tests.support.guest_time import skip_to_event
 
 from vc4lab.soc.sd.sd_medium import SECTOR
 
@@ -177,7 +178,7 @@ def test_dma(host, wide):
     for _ in range(100):
         if machine.bus.read(DMA, 4) & 2:
             break
-        machine.clock.skip_to_event()
+        skip_to_event(machine.clock)
         machine.clock.run_due()
     assert machine.memory.read(dest, 3 * SECTOR) == pattern(40) + pattern(41) + pattern(42)
     assert host.wait(DATA_DONE) & DATA_DONE

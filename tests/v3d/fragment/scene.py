@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from tests.support.frame_work import FrameWork
 
 from vc4lab.memory import GuestMemory
 from vc4lab.qpu.text.assembler import assemble
@@ -15,7 +16,7 @@ from vc4lab.v3d.golden.draw import GoldenDraw, register
 from vc4lab.v3d.state.surface import COLOUR, MASK, ZS, Surface
 from vc4lab.v3d.state.tile_context import DrawParams, FragmentKey
 from vc4lab.v3d.state.tile_layout import PART_COLOUR, PART_ZS, SINGLE, TileLayout
-from vc4lab.v3d.tiles.job import Draw, FrameWork, NativeFrame
+from vc4lab.v3d.tiles.job import Draw
 from vc4lab.v3d.tiles.scheduler import RenderResult, TileScheduler
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
 
@@ -183,7 +184,7 @@ class Scene:
                 work.store_full(ZS_DUMP + 16384 * number, PART_ZS)
         settings = unknowns or (self.draws[0][0].unknowns if self.draws else DEFAULT_UNKNOWNS)
         scheduler = TileScheduler(threads, settings, target=target)
-        self.frame = NativeFrame.of(work)
+        self.frame = work.native()
         self.result = scheduler.run(self.frame, record=record)
         self.counters = scheduler.counters()
         scheduler.close()

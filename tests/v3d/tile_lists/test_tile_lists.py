@@ -14,9 +14,9 @@ from vc4lab.records.primitives import ListFormat, encode_compressed, walk_compre
 from vc4lab.records.use import STATE_RECORD_BYTES
 from vc4lab.v3d.state.render_state import (
     apply_record,
-    copy_state,
     default_state,
     state_bytes,
+    state_from_bytes,
 )
 from vc4lab.v3d.tile_lists import scan_context as sc
 from vc4lab.v3d.tile_lists.scanner import ListScanner, scan_tile_lists
@@ -192,7 +192,7 @@ def test_random_memory_is_survived(memory):
 def test_no_tiles(memory):
     state = default_state()
     state.config = 7
-    result = scan_tile_lists(memory, [], copy_state(state))
+    result = scan_tile_lists(memory, [], state_from_bytes(state_bytes(state)))
     assert (result.segment_count, result.draws, list(result.errors)) == (0, [], [])
     assert result.final_state.config == 7
 

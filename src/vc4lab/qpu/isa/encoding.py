@@ -31,7 +31,7 @@ from vc4lab.qpu.isa.operations import (
     Signal,
     Unpack,
 )
-from vc4lab.qpu.isa.registers import READ_NAMES, WRITE_NAMES
+from vc4lab.qpu.isa.registers import WRITE_NAMES
 
 __all__ = [
     "BRANCH_DELAY_SLOTS",
@@ -230,15 +230,6 @@ class Alu(_Conditional):
         if self.op_mul:
             used |= {self.mul_a, self.mul_b}
         return frozenset(used)
-
-    def operand_name(self, mux: Mux) -> str:
-        """Assembler name of what a mux delivers (a small immediate gives its word in hex)."""
-        if mux == Mux.A:
-            return READ_NAMES["a"][self.raddr_a]
-        if mux == Mux.B:
-            immediate = self.small_immediate
-            return READ_NAMES["b"][self.raddr_b] if immediate is None else f"0x{immediate:08x}"
-        return f"r{int(mux)}"
 
 
 class LoadImmediate(_Conditional):

@@ -66,8 +66,3 @@ class AddressSpace:
             cpu.repeat_memory(start)
         for start, size, functions in self._windows:
             cpu.calls.map_window(start, size, functions)
-
-    @property
-    def lost_accesses(self) -> int:
-        """Loads and stores so far that found nothing."""
-        return sum(nothing.accesses for nothing in self.nothing)

@@ -115,11 +115,6 @@ def state_bytes(state: RenderState) -> bytes:
     return ctypes.string_at(state.address, STATE_BYTES)
 
 
-def copy_state(state: RenderState) -> RenderState:
-    """An independent copy."""
-    return state_from_bytes(state_bytes(state))
-
-
 def state_from_bytes(data: bytes) -> RenderState:
     """The inverse of `state_bytes`."""
     import ctypes

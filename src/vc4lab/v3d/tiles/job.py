@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from vc4lab.simd import Array, Struct, i32, ptr
 from vc4lab.v3d.state.surface import Surface, SurfaceOp
@@ -18,8 +18,6 @@ from vc4lab.v3d.state.tile_context import COUNTERS
 from vc4lab.v3d.state.tile_layout import (
     LAYOUTS,
     MULTISAMPLE,
-    PART_COLOUR,
-    PART_ZS,
     SINGLE,
     TileLayout,
 )
@@ -27,11 +25,11 @@ from vc4lab.v3d.state.tile_layout import (
 if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory
 
-OP_TILE, OP_CLEAR_COLOUR, OP_CLEAR_ZS, OP_LOAD, OP_STORE, OP_DRAW, OP_DRAW_PIECES = range(7)
-OP_CLEAR_MASK, OP_LOAD_FULL, OP_STORE_FULL, OP_NOTHING = range(7, 11)
-"""Kinds of `TileOp`: a, b = tile's first pixel | words | word | surface | surface | segments
-(first, count) | pieces of list (first, count; `TileJob.piece_first` says which segments a piece
-has) | byte | guest address and parts (`PART_COLOUR` …) | the same | nothing."""
+OP_TILE, OP_CLEAR_COLOUR, OP_CLEAR_ZS, OP_LOAD, OP_STORE, OP_DRAW_PIECES = range(6)
+OP_CLEAR_MASK, OP_LOAD_FULL, OP_STORE_FULL, OP_NOTHING = range(6, 10)
+"""Kinds of `TileOp`: a, b = tile's first pixel | words | word | surface | surface | pieces of list
+(first, count; `TileJob.piece_first` says which segments a piece has) | byte | guest address and
+parts (`PART_COLOUR` …) | the same | nothing."""
 
 OP_WORDS = 4
 
@@ -122,93 +120,13 @@ class Draw:
     program: Any = None
 
 
-@dataclass
-class FrameWork:
-    """A frame under construction: `begin_tile`, `clear`, `load`, `draw`, `store` in list order.
+class Draws(Protocol):
+    """Of a frame; `table` has two u64 for each, the addresses of its function and parameters."""
 
-    `segments` is the host address of `Segment` structs (tile, draw, list address, count) as the
-    scan of the tile lists leaves them.
-    """
+    table: Any
 
-    memory: GuestMemory
-    width: int
-    height: int
-    draws: list[Draw] = field(default_factory=list)
-    segments: int = 0
-    tile_width: int = 64
-    tile_height: int = 64
-    layout: TileLayout = SINGLE
-    ops: list[int] = field(default_factory=list)
-    chains: list[int] = field(default_factory=list)
-    surfaces: list[Surface] = field(default_factory=list)
-    keep: list[Any] = field(default_factory=list)
-
-    def begin_chain(self) -> None:
-        """What follows does not depend on what the tile buffer held before."""
-        self.chains.append(len(self.ops) // OP_WORDS)
-
-    def tile(self, column: int, row: int) -> None:
-        """Record 115: the tile that following operations work on."""
-        self._op(OP_TILE, column * self.tile_width, row * self.tile_height)
-
-    def clear(
-        self,
-        colour: int | None,
-        zs: int | None,
-        colour_high: int | None = None,
-        mask: int | None = None,
-    ) -> None:
-        """Fills the tile buffer; `zs` is Z << 8 | stencil; None leaves a buffer alone.
-
-        `colour_high` is the second colour word of record 114 (default: the same again).
-        """
-        if colour is not None:
-            self._op(OP_CLEAR_COLOUR, colour, colour if colour_high is None else colour_high)
-        if zs is not None:
-            self._op(OP_CLEAR_ZS, zs)
-        if mask is not None:
-            self._op(OP_CLEAR_MASK, mask)
-
-    def load(self, surface: Surface) -> None:
-        """Fills the tile buffer from memory."""
-        self._op(OP_LOAD, self._surface(surface))
-
-    def load_full(self, address: int, parts: int = PART_COLOUR | PART_ZS) -> None:
-        """Fills the tile buffer with what `store_full` wrote."""
-        self._op(OP_LOAD_FULL, address, parts)
-
-    def store_full(self, address: int, parts: int = PART_COLOUR | PART_ZS) -> None:
-        """Writes parts of the tile buffer as they are, one after the other."""
-        self._op(OP_STORE_FULL, address, parts)
-
-    def draw(self, first: int, count: int) -> None:
-        """Draws `count` segments."""
-        if count:
-            self._op(OP_DRAW, first, count)
-
-    def store(self, surface: Surface) -> None:
-        """Writes the tile to memory (clearing afterwards is a separate `clear`)."""
-        self._op(OP_STORE, self._surface(surface))
-
-    def set_segments(self, segments: Sequence[tuple[int, int]]) -> None:
-        """Segments from (draw number, list address) pairs, for callers without a scan."""
-        words: list[int] = []
-        for draw, address in segments:
-            words += [0, draw, address & 0xFFFFFFFF, 0]
-        array = (ctypes.c_uint32 * max(len(words), 1))(*words)
-        self.segments = ctypes.addressof(array)
-        self.keep.append(array)
-
-    def _op(self, kind: int, a: int, b: int = 0) -> None:
-        if not self.chains:
-            self.begin_chain()
-        self.ops += (kind, a & 0xFFFFFFFF, b & 0xFFFFFFFF, 0)
-
-    def _surface(self, surface: Surface) -> int:
-        if surface in self.surfaces:
-            return self.surfaces.index(surface)
-        self.surfaces.append(surface)
-        return len(self.surfaces) - 1
+    def __len__(self) -> int: ...
+    def __getitem__(self, number: int, /) -> Draw: ...
 
 
 def _in_order(count: int) -> Any:
@@ -243,7 +161,7 @@ class NativeFrame:
         width: int,
         height: int,
         *,
-        draws: Sequence[Draw],
+        draws: Draws,
         surfaces: Sequence[Surface],
         ops: Any,
         chains: Any,
@@ -265,12 +183,7 @@ class NativeFrame:
         self.records: Any = None
         """`TileRecord`s, if they were asked for."""
         self.statuses = (ctypes.c_int32 * (STATUS_WORDS * max(count, 1)))()
-        self.draws: Any = getattr(draws, "table", None)  # filled already
-        if self.draws is None:
-            self.draws = (ctypes.c_uint64 * (2 * max(len(draws), 1)))()
-            for number, draw in enumerate(draws):
-                self.draws[2 * number] = draw.function
-                self.draws[2 * number + 1] = draw.params
+        self.draws: Any = draws.table
         self.surfaces = (ctypes.c_char * (SurfaceOp.size * max(len(surfaces), 1)))()
         for number, surface in enumerate(surfaces):
             place = ctypes.addressof(self.surfaces) + number * SurfaceOp.size
@@ -288,25 +201,6 @@ class NativeFrame:
         job.frame_width, job.frame_height = width, height
         job.mode = LAYOUTS.index(layout)
         job.budget = FIRST_BUDGET
-
-    @classmethod
-    def of(cls, work: FrameWork) -> NativeFrame:
-        """The arrays of a frame that was put together in Python."""
-        ends = [*work.chains, len(work.ops) // OP_WORDS]
-        return cls(
-            work.memory,
-            work.width,
-            work.height,
-            draws=work.draws,
-            surfaces=work.surfaces,
-            ops=(ctypes.c_uint32 * max(len(work.ops), 1))(*work.ops),
-            chains=(ctypes.c_int32 * len(ends))(*ends),
-            count=len(work.chains),
-            segments=work.segments,
-            tile=(work.tile_width, work.tile_height),
-            layout=work.layout,
-            keep=work,
-        )
 
     def renew(self, ops: Any, chains: Any, segments: int, piece_first: int) -> None:
         """Another frame of the same shape: as many chains, the same surfaces and draws' table."""

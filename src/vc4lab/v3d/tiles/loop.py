@@ -36,7 +36,6 @@ from vc4lab.v3d.tiles.job import (
     OP_CLEAR_COLOUR,
     OP_CLEAR_MASK,
     OP_CLEAR_ZS,
-    OP_DRAW,
     OP_DRAW_PIECES,
     OP_LOAD,
     OP_LOAD_FULL,
@@ -176,8 +175,6 @@ def run_chain(
             tiles, moved = tiles + 1, moved + size
             if size == 0:
                 status = const(i32, STATUS_NEEDS_MOVER)
-        elif kind == OP_DRAW:
-            status = run_segments(job, context, context_pointer, op.a, op.a + op.b)
         elif kind == OP_DRAW_PIECES:
             first = load(i32, job.piece_first + op.a * 4)
             past = load(i32, job.piece_first + (op.a + op.b) * 4)

@@ -32,7 +32,7 @@ from vc4lab.v3d.state.tile_context import (
 )
 from vc4lab.v3d.state.tile_layout import MULTISAMPLE, WIDE
 from vc4lab.v3d.tiles.functions import mover_function, tile_functions, triangle_setup
-from vc4lab.v3d.tiles.job import FIRST_BUDGET, FrameWork, NativeFrame
+from vc4lab.v3d.tiles.job import FIRST_BUDGET, NativeFrame
 from vc4lab.v3d.tiles.trial import Trial
 from vc4lab.v3d.tiles.worker import Worker
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
@@ -101,7 +101,7 @@ class TileScheduler:
         self._passes = 0
         self._abandoned = False
 
-    def run(self, work: FrameWork | NativeFrame, *, record: bool = False) -> RenderResult:
+    def run(self, frame: NativeFrame, *, record: bool = False) -> RenderResult:
         """Renders a frame; tiles that need it are rendered again with exact pipelines.
 
         `record`: with a `TileRecord` of each tile, by the variant of the loop that writes them.
@@ -110,7 +110,6 @@ class TileScheduler:
         """
         with self._lock:
             self._abandoned = False
-            frame = work if isinstance(work, NativeFrame) else NativeFrame.of(work)
             if not frame.provided:
                 frame.provided = True
                 frame.job.contexts = ctypes.addressof(self._contexts)
