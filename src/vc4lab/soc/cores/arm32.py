@@ -49,6 +49,7 @@ from vc4lab.soc.cores.traps import (
     HYP_TRAPS,
     IDENTITY_TRAPS,
     Action,
+    Trap,
 )
 
 HYP_ACTIONS = frozenset(trap.action for trap in HYP_TRAPS + HYP_MISTAKE_TRAPS)
@@ -130,15 +131,15 @@ class Arm32(Cpu):
     def goes_where(self, exception: ArmException) -> str:
         return " to HYP mode" if self._goes_to_hyp(exception) else ""
 
+    @property
+    def _traps_now(self) -> tuple[Trap, ...]:
+        if self.hyp_core is None:
+            return ()
+        mistakes = HYP_MISTAKE_TRAPS if self.in_hyp else ()
+        return HYP_TRAPS + IDENTITY_TRAPS + mistakes
+
     def _meet_page(self, address: int) -> None:
-        pages = self._pages
-        asked = pages.more_traps
-        if self.hyp_core is not None:
-            pages.more_traps += HYP_TRAPS + IDENTITY_TRAPS
-            if self.in_hyp:
-                pages.more_traps += HYP_MISTAKE_TRAPS
         super()._meet_page(address)
-        pages.more_traps = asked
         for place, pair in self._pairs.items():
             code = self._host_address(place) if (place ^ address) < PAGE else None
             if code is not None:

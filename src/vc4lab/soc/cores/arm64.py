@@ -29,7 +29,7 @@ from vc4lab.soc.cores.exceptions import (
 )
 from vc4lab.soc.cores.generic_timer import FREQUENCY
 from vc4lab.soc.cores.native_counter import NativeCounter
-from vc4lab.soc.cores.traps import HYP_REGISTERS, Action, timer_read, timer_write
+from vc4lab.soc.cores.traps import HYP_REGISTERS, Action, Trap, timer_read, timer_write
 from vc4lab.soc.native import FOREVER
 
 SystemRegister = tuple[int, int, int, int, int]
@@ -285,15 +285,11 @@ class Arm64(Cpu):
 
     # -- switching the MMU on just before eret -----------------------------------------------------
 
-    def _meet_page(self, address: int) -> None:
-        pages = self._pages
-        asked = pages.more_traps
-        if self._float_hooks < float_trap.MOST_HOOKS and not float_trap.allowed(
-            self._read(CPACR), 0
-        ):
-            pages.more_traps += float_trap.FLOAT_TRAPS
-        super()._meet_page(address)
-        pages.more_traps = asked
+    @property
+    def _traps_now(self) -> tuple[Trap, ...]:
+        room = self._float_hooks < float_trap.MOST_HOOKS
+        searched = room and not float_trap.allowed(self._read(CPACR), 0)
+        return float_trap.FLOAT_TRAPS if searched else ()
 
     def _hook_place(self, place: int, action: Action) -> None:
         self._float_hooks += action is Action.FLOAT

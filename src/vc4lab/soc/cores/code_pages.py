@@ -53,9 +53,12 @@ class CodePages:
         self._released: list[int] = []
 
     def meet(
-        self, address: int, physical: int | None, thumb: bool = False
+        self, address: int, physical: int | None, thumb: bool, traps: tuple[Trap, ...]
     ) -> list[tuple[int, Action]]:
-        """Enter the page of `address`; returns the new places to hook: address and action."""
+        """Enter the page of `address`; returns the new places to hook: address and action.
+
+        `traps`: what is searched for in this page besides what is always.
+        """
         page = address & ~(PAGE - 1)
         plain = thumb and physical == address
         self.seen[address >> 12 & PAGE_MASK] = THUMB if plain else SEEN
@@ -64,7 +67,7 @@ class CodePages:
         start = physical & ~(PAGE - 1)
         self._sums[page] = start, self._sum(start)
         found: list[tuple[int, Action]] = []
-        for offset, action in self._search(start):
+        for offset, action in self._search(start, self.more_traps + traps):
             place = page + offset
             if place not in self._hooked and len(self._hooked) < MOST_HOOKS:
                 self._hooked.add(place)
@@ -120,12 +123,11 @@ class CodePages:
     def _sum(self, start: int) -> int:
         return zlib.crc32(self._memory.view(start, PAGE))
 
-    def _search(self, start: int) -> list[tuple[int, Action]]:
+    def _search(self, start: int, more: tuple[Trap, ...]) -> list[tuple[int, Action]]:
         raw = self._memory.read(start, PAGE + LONGEST_BLOCK)
         if self._wide:
-            return _matches(raw, self.more_traps + A64_TRAPS)
-        traps = self.more_traps + ARM_TRAPS
-        words, thumb = _by_state(traps)
+            return _matches(raw, more + A64_TRAPS)
+        words, thumb = _by_state(more + ARM_TRAPS)
         found = _matches(raw, words) + _thumb_matches(raw, thumb)
         return found + [(2 * at, Action.SEND_EVENT) for at in _halves(raw, THUMB_SEV)]
 

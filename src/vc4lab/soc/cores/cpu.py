@@ -181,6 +181,11 @@ class Cpu(ABC):
         return False
 
     @property
+    def _traps_now(self) -> tuple[Trap, ...]:
+        """What is searched for in a page that is met in the core's present state."""
+        return ()
+
+    @property
     def _is_thumb(self) -> bool:
         """Whether it executes Thumb code."""
         return not self.WIDE and bool(self.cpsr & THUMB)
@@ -305,7 +310,7 @@ class Cpu(ABC):
 
     def _meet_page(self, address: int) -> None:
         """A page is executed for the first time: hook the instructions that need help."""
-        found = self._pages.meet(address, self.translate(address), self._is_thumb)
+        found = self._pages.meet(address, self.translate(address), self._is_thumb, self._traps_now)
         for place, action in found:
             self._hook_place(place, action)
         if found:
