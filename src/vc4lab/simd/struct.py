@@ -82,7 +82,7 @@ class Struct:
     """
 
     fields: ClassVar[dict[str, Field]] = {}
-    python: ClassVar[type[_Block]] = _Block
+    python: ClassVar[type[Self]] = cast("Any", _Block)
     """The type of what calling the Struct returns."""
     storage: ClassVar[Any] = ctypes.c_char * ALIGNMENT
     """The type of the bytes after a block, which is aligned in them."""
@@ -112,7 +112,7 @@ class Struct:
             end, align = field.offset + size, max(align, own)
         cls.fields, cls.align = fields, align
         cls.size = -(-end // align) * align
-        cls.python = _python_side(cls)
+        cls.python = cast("Any", _python_side(cls))
         cls.storage = ctypes.c_char * (cls.size + ALIGNMENT)
 
     def __new__(cls, **values: Any) -> Self:
@@ -132,6 +132,10 @@ class Struct:
         def address(self) -> int: ...
         def field_ptr(self, name: str) -> Value: ...
         def __buffer__(self, flags: int, /) -> memoryview: ...
+        @classmethod
+        def from_buffer(cls, source: Any, offset: int = 0) -> Self: ...
+        @classmethod
+        def from_address(cls, address: int) -> Self: ...
 
     @classmethod
     def offset(cls, name: str) -> int:

@@ -322,7 +322,8 @@ class QueueEnvironment(WideEnvironment):
     def table(self) -> Table:
         """The noted accesses as native code takes them."""
         shape = self.blocks, 16
-        accesses: Any = (TileAccess.python * len(self.pending))()
+        block: Any = TileAccess.python
+        accesses = (block * len(self.pending))()
         keep: list[Any] = []
         for access, (kind, sample, word, values, masks) in zip(accesses, self.pending, strict=True):
             access.kind, access.sample, access.word = kind, sample, word

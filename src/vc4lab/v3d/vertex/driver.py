@@ -68,7 +68,7 @@ def description(key: VertexKey, exact: bool, checked: set[int]) -> list[int]:
 
 
 @staged
-def uniforms_with_nan(c: Any, numbers: Value) -> Value:
+def uniforms_with_nan(c: VertexContext, numbers: Value) -> Value:
     """Whether a uniform that is to be checked is NaN: all batches have the same."""
     masks = numbers + (_HEAD + load(i32, numbers + _GROUPS) * (4 * GROUP_WORDS))
     place = host(c.memory, c.uniforms)
@@ -83,7 +83,7 @@ def uniforms_with_nan(c: Any, numbers: Value) -> Value:
 @staged
 def run_batches(context: Value, function: Value, numbers: Value, start: Any, end: Any) -> None:
     """Shades the batches `start` … `end` - 1, as far as they are wanted."""
-    c: Any = VertexContext.at(context)
+    c = VertexContext.at(context)
     groups, count = numbers + _HEAD, load(i32, numbers + _GROUPS)
     pitch = load(i32, numbers + _PITCH).sext(i64)
     wild = var(i32, 0)
@@ -112,7 +112,7 @@ def shade(context: Value, exact_entry: Value, function: Value, numbers: Value) -
     A fast build lets the exact one shade chunks with special floats again; without (0) it returns
     DEOPT before such a chunk.
     """
-    c: Any = VertexContext.at(context)
+    c = VertexContext.at(context)
     exact = load(i32, numbers + _EXACT) != 0
     status: Any = const(i32, DONE)
     failures = const(i32, 0)

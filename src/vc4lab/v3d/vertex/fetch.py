@@ -69,7 +69,7 @@ def plan_words(key: VertexKey) -> list[tuple[int, int] | None]:
 
 
 @staged
-def batch_mask(c: Any, batch: Value) -> Value:
+def batch_mask(c: VertexContext, batch: Value) -> Value:
     """Which vertices of a batch are wanted (i8x16, non-zero = wanted)."""
     lane = iota(BATCH) + batch * BATCH
     inside = (lane >= c.first) & (lane <= c.last)
@@ -149,7 +149,7 @@ def fetched_rows(key: VertexKey) -> list[int | None]:
 @staged
 def find_wanted(context: Value, batch: Value) -> None:
     """Notes which vertices of a batch are wanted, for `fetch`."""
-    c: Any = VertexContext.at(context)
+    c = VertexContext.at(context)
     start = batch << 4
     if (start < c.first) | (start + (BATCH - 1) > c.last):
         c.wanted = mask_bits(batch_mask(c, batch))
@@ -167,14 +167,14 @@ def fetch(context: Value, description: Value, count: Any, batch: Value) -> None:
     reaches into the pad instead of wrapping. It may fill four rows: what is too much is overwritten
     by the next group.
     """
-    c: Any = VertexContext.at(context)
+    c = VertexContext.at(context)
     memory = c.memory
     for number in range(count):
         group = description + number * (4 * GROUP_WORDS)
         array = load(i32, group) << 2
-        start = load(i32, c.field_ptr("bases") + array) + load(i32, group + 4)
-        stride = load(i32, c.field_ptr("strides") + array)
-        target = c.field_ptr("fetched") + load(i32, group + 12)
+        start = load(i32, c.bases + array) + load(i32, group + 4)
+        stride = load(i32, c.strides + array)
+        target = c.fetched + load(i32, group + 12)
         first = (start + (batch << 4) * stride) & MEMORY_MASK
         span = stride * (BATCH - 1)
         plain = (c.wanted == EVERY) & stride.ule(LONGEST_STRIDE) & (first + span <= MEMORY_MASK)
@@ -237,7 +237,7 @@ def fetch_scattered(
     context: Value, batch: Value, start: Value, stride: Value, target: Value
 ) -> None:
     """Reads a group of words lane by lane: some are not wanted, or stand far apart."""
-    c: Any = VertexContext.at(context)
+    c = VertexContext.at(context)
     indices = lane_indices(mask_from_bits(c.wanted), batch)
     offsets = ((indices * stride + start) & MEMORY_MASK).zext(i64)
     store_rows(target, transpose([load(QUAD, c.memory + offsets[lane]) for lane in unroll(BATCH)]))
@@ -248,7 +248,7 @@ class FetchedRows:
 
     def __init__(self, key: VertexKey, context: Value) -> None:
         self.places = fetched_rows(key)
-        self.base = VertexContext.at(context).field_ptr("fetched")
+        self.base = VertexContext.at(context).fetched
 
     def __len__(self) -> int:
         return len(self.places)
@@ -266,7 +266,7 @@ def fetch_kernel(key: VertexKey) -> Any:
 
     @kernel(args=(ptr, i32, ptr), returns=i32)
     def fetch_batch(context: Value, batch: Value, target: Value) -> Value:
-        c: Any = VertexContext.at(context)
+        c = VertexContext.at(context)
         description = table(i32, numbers or [0])
         count = const(i32, len(numbers) // GROUP_WORDS)
         find_wanted(context, batch)

@@ -70,7 +70,7 @@ class _VertexEnvironment(Environment):
     """What both kinds of vertex environment share: uniforms, lanes, and what does nothing here."""
 
     def __init__(self, context: Value, program: Program, key: VertexKey) -> None:
-        self.context: Any = VertexContext.at(context)
+        self.context = VertexContext.at(context)
         self.key = key
         self.program = program
         self.stopped = var(i32, 0)
@@ -133,7 +133,7 @@ class _VertexEnvironment(Environment):
             if kind is None:
                 lanes = [_word(value) for value in coordinates]
                 return (sample_late(self.context.late, lanes, parameters),)
-            descriptor = load(ptr, self.context.field_ptr("textures") + 8 * number)
+            descriptor = load(ptr, self.context.textures + 8 * number)
             shared = kinds.count(kind) > 1
             words = [_word(value) for value in coordinates]
             memory = self.context.memory  # here and not once for all: this may be in a branch
@@ -334,7 +334,7 @@ def shade_entry(key: VertexKey, program: Program, exact: bool, cells: bool) -> A
 
     @kernel(args=BATCH_ARGS, returns=i32)
     def batch(context: Value, target: Value) -> Value:
-        c: Any = VertexContext.at(context)
+        c = VertexContext.at(context)
         wild = var(mask16, False)
         env = environment(context, program, FetchedRows(key, context), key)
         env.wild = wild

@@ -45,7 +45,7 @@ class ShaderTable:
         self._entries = (ctypes.c_char * (SLOTS * ShaderEntry.size))()
         self._places: dict[tuple[int, int, int], int] = {}
         self._keep: dict[int, Any] = {}
-        self.vertex: Any = VertexContext()
+        self.vertex = VertexContext()
         self._sharing = Sharing(team, self.vertex.address)
         self._context: Any = None
 
@@ -108,6 +108,6 @@ class ShaderTable:
             while place in taken:
                 place = (place + 1) & (SLOTS - 1)
             self._places[words] = place
-        entry: Any = ShaderEntry.python.from_buffer(self._entries, place * size)
+        entry = ShaderEntry.python.from_buffer(self._entries, place * size)
         entry.key, entry.sizes, entry.offsets = words
         return entry

@@ -59,21 +59,21 @@ class SharedShading(Struct):
 @kernel(args=PART, returns=None)
 def shade_part(shared: Value, number: Value) -> None:
     """Shades pieces until none is left, or one is not done."""
-    s: Any = SharedShading.at(shared)
-    t: Any = VertexContext.at(s.template)
+    s = SharedShading.at(shared)
+    t = VertexContext.at(s.template)
     context = s.template
     if number != 0:
         context = s.contexts + (number - 1).zext(i64) * _CONTEXT_BYTES
-        mine: Any = VertexContext.at(context)
+        mine = VertexContext.at(context)
         for name in _INPUTS:
             setattr(mine, name, getattr(t, name))
         for array in ("bases", "strides"):
             for k in range(MAX_ARRAYS):
                 word = load(i32, t.field_ptr(array) + 4 * k)
                 store(mine.field_ptr(array) + 4 * k, word)
-    c: Any = VertexContext.at(context)
+    c = VertexContext.at(context)
     batches = const(i32, 0)
-    start: Any = atomic_add(s.field_ptr("next"), PIECE)
+    start: Any = atomic_add(s.pointer + SharedShading.next.offset, PIECE)
     while (start < s.until) & (s.failed == 0):
         c.next_batch = start
         c.until = min_(start + PIECE, s.until)
@@ -82,23 +82,23 @@ def shade_part(shared: Value, number: Value) -> None:
         if call_pointer(s.entry, i32, (ptr, ptr), context, s.exact) != DONE:
             s.failed = 1
         batches = batches + c.batches
-        start = atomic_add(s.field_ptr("next"), PIECE)
-    atomic_add(s.field_ptr("batches"), batches)
+        start = atomic_add(s.pointer + SharedShading.next.offset, PIECE)
+    atomic_add(s.pointer + SharedShading.batches.offset, batches)
 
 
 @kernel(args=(ptr, ptr, ptr, i32), returns=i32)
 def shade_together(shared: Value, entry: Value, exact: Value, helpers: Value) -> Value:
     """Batches `next_batch` … `until` - 1 of the template, which gets the sum of `batches`; whether
     done."""
-    s: Any = SharedShading.at(shared)
-    c: Any = VertexContext.at(s.template)
+    s = SharedShading.at(shared)
+    c = VertexContext.at(s.template)
     s.entry = entry
     s.exact = exact
     s.next = c.next_batch
     s.until = c.until
     s.failed = 0
     s.batches = 0
-    team: Any = TeamState.at(s.team)
+    team = TeamState.at(s.team)
     types = (ptr, ptr, ptr, i32)
     call_pointer(team.together, None, types, s.team, s.part, shared, helpers)
     c.batches = s.batches
@@ -115,7 +115,7 @@ class Sharing:
     """A SharedShading for a VertexContext; it is used from the moment the team has helpers."""
 
     def __init__(self, team: Team, template: int) -> None:
-        self.state: Any = SharedShading(team=team.address, template=template)
+        self.state = SharedShading(team=team.address, template=template)
         self._size = (team.threads - 1) * _CONTEXT_BYTES
         team.when_there_are_helpers(self._begin)
 
