@@ -5,6 +5,7 @@ Source: hardware reference 2.5, 2.6.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from vc4lab.bits import Bits, Layout
@@ -40,6 +41,20 @@ class BinnerDebug(Layout):
     FWDDISA = Bits(0, 0, doc="state cache forwarding disabled")
 
 
+_BUSY = ThreadControl.make(CTRUN=1, CTMODE=0).value
+"""CTnCS of a thread whose time is not over."""
+
+
+@lru_cache(maxsize=8)  # programs poll it
+def _pipelines(binning: bool, rendering: bool, out_of_memory: bool) -> int:
+    return PipelineStatus.make(
+        BMOOM=out_of_memory,
+        BMACTIVE=binning,
+        BMBUSY=binning and out_of_memory,
+        RMACTIVE=rendering,
+    ).value
+
+
 class ListRegisters(Block):
     """Of a row of two, the first register is that of the binning thread."""
 
@@ -67,7 +82,7 @@ class ListRegisters(Block):
 
     def on_read_CTCS(self, number: int) -> int:
         if self._v3d.seems_busy(number):
-            return ThreadControl.make(CTRUN=1, CTMODE=0).value
+            return _BUSY
         shown = number if self._v3d.unknowns["ctsema"] == "sent" else 1 - number
         return self._threads[number].status(self._threads[shown].increments)
 
@@ -110,12 +125,7 @@ class ListRegisters(Block):
 
     def on_read_PCS(self) -> int:
         binning, rendering = (t.running or self._v3d.seems_busy(t.number) for t in self._threads)
-        return PipelineStatus.make(
-            BMOOM=self._binning.out_of_memory,
-            BMACTIVE=binning,
-            BMBUSY=binning and self._binning.out_of_memory,
-            RMACTIVE=rendering,
-        ).value
+        return _pipelines(binning, rendering, self._binning.out_of_memory)
 
     # -- binner memory -----------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from vc4lab.bits import Bits, Layout
@@ -30,6 +31,20 @@ class ThreadControl(Layout):
     CTSUBS = Bits(4, 4, doc="stopped at halt, or stalled while running")
     CTERR = Bits(3, 3, doc="stopped by an error")
     CTMODE = Bits(0, 0, doc="prefixing: no tile list started yet")
+
+
+@lru_cache(maxsize=64)  # programs poll it
+def _control(
+    semaphore: int, depth: int, running: bool, substate: bool, error: bool, prefixing: bool
+) -> int:
+    return ThreadControl.make(
+        CTSEMA=semaphore,
+        CTRTSD=depth,
+        CTRUN=running,
+        CTSUBS=substate,
+        CTERR=error,
+        CTMODE=prefixing,
+    ).value
 
 
 @dataclass
@@ -71,14 +86,9 @@ class ListThread:
     def status(self, semaphore: int) -> int:
         """The value of CTnCS; which count CTSEMA shows is for the caller to say."""
         substate = self.stalled is not None if self.running else self.halted
-        return ThreadControl.make(
-            CTSEMA=semaphore,
-            CTRTSD=len(self.stack),
-            CTRUN=self.running,
-            CTSUBS=substate,
-            CTERR=self.error,
-            CTMODE=self.number == 0 and self.prefixing,
-        ).value
+        prefixing = self.number == 0 and self.prefixing
+        depth = len(self.stack)
+        return _control(semaphore, depth, self.running, substate, self.error, prefixing)
 
     def list_counters(self) -> int:
         """The value of CTnLC."""
