@@ -7,7 +7,7 @@ from vc4lab.v3d.vertex.shader_lookup import ShaderLookup
 
 PREPARED, PIPELINE, VERTICES, ROOM = range(4)
 """What the kernel returns: all draws are prepared, or a request for the draw at `draw`: a pipeline,
-and reports of whatever there is to report (reply: `entry` and `record`) · vertices, shaded to
+and reports of whatever there is to report (reply: `entry` and `record_copy`) · vertices, shaded to
 `output` (`shaded`) · `needed` bytes for shaded vertices (`room` and `room_end`)."""
 
 VARYINGS_AT, POINT_SIZE_AT, MODE_AT = 0, 8, 16

@@ -147,7 +147,7 @@ class FrameDraws(Sequence[Draw]):
             self._grow(2 * count)
         context.draws, context.draw_count, context.draw = scan.draw_entries, count, 0
         context.mode, context.expanded = mode, scan.expanded
-        context.entry = context.record = context.shaded = 0
+        context.entry = context.record_copy = context.shaded = 0
         self._run()
 
     def _run(self) -> None:
@@ -178,13 +178,14 @@ class FrameDraws(Sequence[Draw]):
             found = server.find(use)
             if found is not None:
                 self._record = ctypes.create_string_buffer(found.record, len(found.record))
-                context.entry, context.record = found.entry.address, ctypes.addressof(self._record)
+                context.entry = found.entry.address
+                context.record_copy = ctypes.addressof(self._record)
                 self._replies[found.entry.address] = found
                 if use.state.shader_kind == NvShaderState.id:
                     context.copy_nv = copy_function().address
                 return
         self.table[2 * number] = self.table[2 * number + 1] = self._found[number] = 0
-        context.entry = context.record = 0
+        context.entry = context.record_copy = 0
         context.draw = number + 1
 
     def reached(self, number: int, target: int) -> Draw | None:

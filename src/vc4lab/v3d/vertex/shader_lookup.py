@@ -82,7 +82,7 @@ class ShaderLookup(Struct):
     shaders = ptr  # ShaderEntry table
     shader_mask = i32  # its size - 1, a power of two - 1
     vertex = ptr  # the VertexContext that is filled in
-    record = ptr  # host address of a copy of the shader record; 0: it is in guest memory
+    record_copy = ptr  # host address of a copy of the shader record; 0: it is in guest memory
     pages = ptr  # `AddressCheck.pages`
     ram_bytes = i64
     shared = ptr  # SharedShading
@@ -201,8 +201,8 @@ def gl_pipeline(context: Value, word: Value, rows: Value, vertex: Value) -> Valu
     if extended | (count == 0):
         count = const(i32, MAX_ATTRIBUTES)
     found = const(ptr, 0)
-    if (t.record != 0) | ((word & MEMORY_MASK) <= MEMORY_SIZE - LARGEST_RECORD):
-        record = select(t.record != 0, t.record, host(t.memory, word & ~15))
+    if (t.record_copy != 0) | ((word & MEMORY_MASK) <= MEMORY_SIZE - LARGEST_RECORD):
+        record = select(t.record_copy != 0, t.record_copy, host(t.memory, word & ~15))
         is_vertex = vertex != 0
         r = GlShaderRecord
         code = select(is_vertex, field(record, r.vs_code), field(record, r.cs_code))
