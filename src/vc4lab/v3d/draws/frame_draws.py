@@ -102,9 +102,9 @@ class FrameDraws(Sequence[Draw]):
         """What was requested in this frame, by the address of the entry."""
         self._requested: set[int] = set()
         self._lookups = False
-        self._nv: Any = NvContext()
+        self._nv = NvContext()
         self._nv.memory = memory.base
-        context: Any = PrepareContext()
+        context = PrepareContext()
         self._context, self._address = context, context.address
         vertices.shaders.attach(context, memory.base, addresses)
         self.pipelines.attach(context)

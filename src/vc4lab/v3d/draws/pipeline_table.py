@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.memory import MEMORY_MASK, MEMORY_SIZE
-from vc4lab.v3d.draws.context import PipelineEntry, ProgramEntry
+from vc4lab.v3d.draws.context import PipelineEntry, PrepareContext, ProgramEntry
+from vc4lab.v3d.state.render_state import RenderState
 from vc4lab.v3d.state.shader_state import known_places
 from vc4lab.v3d.tile_lists.scan_context import FNV_PRIME, FNV_START
 
@@ -96,7 +97,7 @@ class PipelineTable:
         self.stale = False
         """Everything is to be made anew, from the next frame on."""
 
-    def attach(self, context: Any) -> None:
+    def attach(self, context: PrepareContext) -> None:
         """Makes the tables those of a native `PrepareContext`."""
         context.programs = ctypes.addressof(self._programs.data)
         context.program_mask = PROGRAMS - 1
@@ -115,7 +116,7 @@ class PipelineTable:
         self,
         program: Program,
         address: int,
-        state: Any,
+        state: RenderState,
         shader: int,
         layout: StreamLayout,
         words: Sequence[int],

@@ -101,7 +101,7 @@ def field(record: Value, bits: Bits) -> Value:
 
 
 @staged
-def is_named(t: Any, address: Value, size: Value) -> Value:
+def is_named(t: ShaderLookup, address: Value, size: Value) -> Value:
     """Whether Python has nothing to say about a range: `AddressCheck` knows its first page, under
     the same kind of alias, and it ends inside the RAM. `size` is an i64."""
     place = address & MEMORY_MASK
@@ -112,11 +112,11 @@ def is_named(t: Any, address: Value, size: Value) -> Value:
 
 
 @staged
-def arrays_named(t: Any, entry: Value, first: Value, last: Value) -> Value:
+def arrays_named(t: ShaderLookup, entry: Value, first: Value, last: Value) -> Value:
     """`is_named` for the arrays of vertices `first` … `last` of a ShaderEntry."""
-    e: Any = ShaderEntry.at(entry)
-    v: Any = VertexContext.at(t.vertex)
-    bases, strides = v.field_ptr("bases"), v.field_ptr("strides")
+    e = ShaderEntry.at(entry)
+    v = VertexContext.at(t.vertex)
+    bases, strides = v.bases, v.strides
     known = const(i1, True)
     k: Any
     for k in range(MAX_ATTRIBUTES):
@@ -153,14 +153,20 @@ def same_code(memory: Value, address: Value, copy: Value, size: Value) -> Value:
 
 @staged
 def shade_range(
-    t: Any, shader: Value, output: Value, used: Value, first: Value, last: Value, pitch: Value
+    t: ShaderLookup,
+    shader: Value,
+    output: Value,
+    used: Value,
+    first: Value,
+    last: Value,
+    pitch: Value,
 ) -> Value:
     """Shades vertices `first` … `last` by a ShaderEntry, as `gl_pipeline` left it; whether done.
 
     `output`: where vertex 0 would be; `used`: a byte for each vertex; `pitch`: bytes of a batch.
     """
-    entry: Any = ShaderEntry.at(shader)
-    v: Any = VertexContext.at(t.vertex)
+    entry = ShaderEntry.at(shader)
+    v = VertexContext.at(t.vertex)
     v.output = output
     v.used = used
     v.first = first
@@ -171,10 +177,10 @@ def shade_range(
     v.stopped = 0
     v.batches = 0
     length = entry.code_bytes.shr(3)
-    s: Any = SharedShading.at(t.shared)
+    s = SharedShading.at(t.shared)
     helpers = const(i32, 0)
     if s.shade != 0:
-        team: Any = TeamState.at(s.team)
+        team = TeamState.at(s.team)
         helpers = umin(team.helpers, ((v.until - v.next_batch) * length).udiv(WORTH))
     done: Any = const(i1, False)
     if helpers != 0:
@@ -195,7 +201,7 @@ def gl_pipeline(context: Value, word: Value, rows: Value, vertex: Value) -> Valu
     Fills uniforms, arrays and pitch of the VertexContext. `rows` counts the words of a shaded
     vertex; `vertex` is 1 for the vertex shader, 0 for the coordinate shader.
     """
-    t: Any = ShaderLookup.at(context)
+    t = ShaderLookup.at(context)
     extended = (word & GlShaderState.extended.mask) != 0
     count: Any = word & GlShaderState.attributes.mask
     if extended | (count == 0):
@@ -209,9 +215,9 @@ def gl_pipeline(context: Value, word: Value, rows: Value, vertex: Value) -> Valu
         uniforms = select(is_vertex, field(record, r.vs_uniforms), field(record, r.cs_uniforms))
         bits = select(is_vertex, field(record, r.vs_attributes), field(record, r.cs_attributes))
         total = select(is_vertex, field(record, r.vs_size), field(record, r.cs_size))
-        v: Any = VertexContext.at(t.vertex)
+        v = VertexContext.at(t.vertex)
         v.uniforms = uniforms
-        bases, strides = v.field_ptr("bases"), v.field_ptr("strides")
+        bases, strides = v.bases, v.strides
         sizes, offsets, selected = const(i64, 0), const(i64, 0), const(i32, 0)
         k: Any
         for k in range(count):
@@ -232,7 +238,7 @@ def gl_pipeline(context: Value, word: Value, rows: Value, vertex: Value) -> Valu
         layout = layout | (rows << (ROWS_AT - 32)) | (vertex << (VERTEX_AT - 32)) | (1 << 31)
         key = code.zext(i64) | (layout.zext(i64) << 32)
         slot = shader_slot(key, sizes, offsets) & t.shader_mask
-        entry: Any = ShaderEntry.at(t.shaders + slot * ShaderEntry.size)
+        entry = ShaderEntry.at(t.shaders + slot * ShaderEntry.size)
         other = (entry.key != key) | (entry.sizes != sizes) | (entry.offsets != offsets)
         while (entry.key != 0) & other:  # the table is never full
             slot = (slot + 1) & t.shader_mask

@@ -14,6 +14,7 @@ from vc4lab.v3d.vertex.shader_lookup import (
     TAKEN,
     VERTEX_AT,
     ShaderEntry,
+    ShaderLookup,
 )
 from vc4lab.v3d.vertex.shared_shading import Sharing
 
@@ -47,9 +48,9 @@ class ShaderTable:
         self._keep: dict[int, Any] = {}
         self.vertex = VertexContext()
         self._sharing = Sharing(team, self.vertex.address)
-        self._context: Any = None
+        self._context: ShaderLookup | None = None
 
-    def attach(self, context: Any, memory_base: int, addresses: AddressCheck) -> None:
+    def attach(self, context: ShaderLookup, memory_base: int, addresses: AddressCheck) -> None:
         """Makes the table that of a native context (`ShaderLookup`)."""
         context.pages, context.ram_bytes = addresses.pages, addresses.ram_bytes
         context.memory = self.vertex.memory = memory_base
