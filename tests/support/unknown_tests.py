@@ -175,6 +175,8 @@ TESTS: dict[str, dict[str, tuple[str, ...]]] = {
         "test_steps_count_up_to_the_size_of_the_texture": ("tmu_lod_step=any",),
         "test_switches": (
             "tmu_filter_rounding=once",
+            "tmu_filter_rounding=truncate",
+            "tmu_filter_weights=7",
             "tmu_lod_log2=linear",
             "tmu_lod_footprint=sum",
             "tmu_lod_lane=quad",

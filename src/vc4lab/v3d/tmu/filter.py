@@ -100,9 +100,10 @@ def filter_level(request: Request, level: Level, linear: Any) -> Any:
     if linear is False:
         return texels.fetch([texels.column(x, "only")], [texels.row(y, "only")])[0]
     half: Any = 128
-    weights: Any = 255
+    weights: Any = kind.weight_mask
     if linear is not True:
-        half, weights = select(linear, const(i32x16, 128), 0), select(linear, const(i32x16, 255), 0)
+        half = select(linear, const(i32x16, half), 0)
+        weights = select(linear, const(i32x16, weights), 0)
     x, y = x - half, y - half
     fx, fy = x & weights, y & weights
     x, y = x >> 8, y >> 8
@@ -285,26 +286,29 @@ def _words_further_apart(
 def blend(kind: TextureKind, first: Any, second: Any, weight: Value) -> Any:
     """(first * (256 - weight) + second * weight + 128) >> 8 for every 8-bit channel.
 
-    Half floats: see ``half_filter.py``.
+    Without the 128 where blends round down. Half floats: see ``half_filter.py``.
     """
     if kind.format.half:
         if isinstance(first, tuple):
             words = zip(first, second, strict=True)
             return tuple(blend_half_pairs(*pair, weight, kind.half_rounding) for pair in words)
         return blend_halves(first, second, weight, kind.half_rounding)
+    down = kind.filter_rounding == "truncate"
     pairs = ((weight << 7) | (weight << 23)).bitcast(_i16x32)
     if kind.format.channels < 4:
-        mixed = _blend_pairs(first.bitcast(_i16x32), second.bitcast(_i16x32), pairs)
+        mixed = _blend_pairs(first.bitcast(_i16x32), second.bitcast(_i16x32), pairs, down)
         return mixed.bitcast(i32x16)
     low = _blend_pairs(
-        (first & 0xFF00FF).bitcast(_i16x32), (second & 0xFF00FF).bitcast(_i16x32), pairs
+        (first & 0xFF00FF).bitcast(_i16x32), (second & 0xFF00FF).bitcast(_i16x32), pairs, down
     )
-    high = _blend_pairs(first.bitcast(_i16x32).shr(8), second.bitcast(_i16x32).shr(8), pairs)
+    high = _blend_pairs(first.bitcast(_i16x32).shr(8), second.bitcast(_i16x32).shr(8), pairs, down)
     return (low | (high << 8)).bitcast(i32x16)
 
 
-def _blend_pairs(first: Value, second: Value, weight: Value) -> Value:
+def _blend_pairs(first: Value, second: Value, weight: Value, down: bool) -> Value:
     """``weight`` is 128-fold. Two ways to the same bits; SSE2 has no rounding multiply."""
+    if down:
+        return ((first << 8) + (second - first) * weight.shr(7)).shr(8)
     if current().module.target.level in ("avx512", "avx2"):
         return first + scale_round(second - first, weight)
     # Modulo 2**16; the sum itself is at most 255 * 256 + 128.

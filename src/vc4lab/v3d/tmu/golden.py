@@ -215,7 +215,7 @@ class ReferenceSampler:
         if not linear:
             return self._texel(u >> 8, v >> 8, face, level)
         u, v = u - 128, v - 128
-        x, y, fx, fy = u >> 8, v >> 8, u & 255, v & 255
+        x, y, fx, fy = u >> 8, v >> 8, u & kind.weight_mask, v & kind.weight_mask
         corners = [self._texel(x + i, y + j, face, level) for j in (0, 1) for i in (0, 1)]
         if kind.filter_rounding == "once" and not kind.format.half:
             return _per_channel(
@@ -230,7 +230,10 @@ class ReferenceSampler:
     def _blend(self, first: int, second: int, weight: int) -> int:
         """Two texels, `weight` in 1/256 for the second."""
         if not self.kind.format.half:
-            return _per_channel(lambda a, b: (a * 256 + (b - a) * weight + 128) >> 8, first, second)
+            half = 0 if self.kind.filter_rounding == "truncate" else 128
+            return _per_channel(
+                lambda a, b: (a * 256 + (b - a) * weight + half) >> 8, first, second
+            )
         if weight == 0:
             return first
         result = 0

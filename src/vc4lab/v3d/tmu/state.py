@@ -87,6 +87,7 @@ class TextureKind:
     flip_y: bool = False
     etc_flip: bool = False
     filter_rounding: str = "each"
+    filter_weights: str = "8"
     lod_log2: str = "smooth"
     lod_lane: str = "lane"
     bias_lane: str = "lane"
@@ -111,6 +112,11 @@ class TextureKind:
     def utile(self) -> UtileShape:
         """Shape of the utiles that its units lie in."""
         return self.format.utile(self.bit_utile)
+
+    @property
+    def weight_mask(self) -> int:
+        """The bits that count of a coordinate's 8 fractional ones where four texels blend."""
+        return 0xFF if self.filter_weights == "8" else 0xFE
 
     @property
     def needs_lod(self) -> bool:
@@ -254,6 +260,7 @@ def _described(
         flip_y=config.flip_y,
         etc_flip=config.etc_flip and texture_format.block > 1,
         filter_rounding=unknowns["tmu_filter_rounding"],
+        filter_weights=unknowns["tmu_filter_weights"],
         lod_log2=unknowns["tmu_lod_log2"],
         lod_lane=unknowns["tmu_lod_lane"],
         bias_lane=unknowns["tmu_bias_lane"],

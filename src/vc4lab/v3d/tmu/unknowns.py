@@ -7,13 +7,23 @@ from vc4lab.diagnostics.unknown import Unknown
 ROWS: list[Unknown] = [
     Unknown(
         "tmu_filter_rounding",
-        "How precise is bilinear filtering? (weights: 8 fractional bits)",
+        "How are the blends of bilinear filtering rounded?",
         {
             "each": "each of the three blends rounds to the nearest 8 bits",
+            "truncate": "each of the three blends rounds down",
             "once": "exact 16 bit weights of four texels, rounded once",
         },
         "each",
         "Sample a black to white edge at 256 positions on a board and compare the steps.",
+        "AG100-R p. 39 does not say; hardware reference 6.6",
+    ),
+    Unknown(
+        "tmu_filter_weights",
+        "How many fractional bits have the weights of bilinear filtering?",
+        {"8": "8, rounded down", "7": "7, rounded down"},
+        "8",
+        "As for `tmu_filter_rounding`. With 7 and `tmu_filter_rounding=truncate` four cases of "
+        "dEQP-GLES2 fail as on a Pi 3: docs/conformance.md.",
         "AG100-R p. 39 does not say; hardware reference 6.6",
     ),
     Unknown(
