@@ -69,24 +69,24 @@ class TeamState(Struct):
 
 
 @staged
-def _place(t: Any, mask: str) -> None:
+def _place(t: TeamState, mask: str) -> None:
     """Lets the helpers run on a set of processors."""
     kind = (i32, i64, ptr)
     count: Any = t.helpers
     for k in range(count):
-        thread = load(i32, t.field_ptr("threads") + 4 * k)
+        thread = load(i32, t.threads + 4 * k)
         call_pointer(t.setaffinity, i32, kind, thread, 8 * _MASK_WORDS, t.field_ptr(mask))
 
 
 @staged
-def _part_from(t: Any, processor: Value) -> None:
+def _part_from(t: TeamState, processor: Value) -> None:
     """Keeps the helpers off a processor."""
     left = const(i64, 0)
     for k in range(_MASK_WORDS):
-        word = load(i64, t.field_ptr("everywhere") + 8 * k)
+        word = load(i64, t.everywhere + 8 * k)
         bit = const(i64, 1) << (processor & 63).zext(i64)
         word = select(processor >> 6 == k, word & ~bit, word)
-        store(t.field_ptr("elsewhere") + 8 * k, word)
+        store(t.elsewhere + 8 * k, word)
         left = left | word
     if left != 0:
         _place(t, "elsewhere")
@@ -96,42 +96,42 @@ def _part_from(t: Any, processor: Value) -> None:
 @kernel(args=(ptr, i32), returns=None)
 def serve(team: Value, number: Value) -> None:
     """A helper's life."""
-    t: Any = TeamState.at(team)
+    t = TeamState.at(team)
     while t.ended == 0:
-        call_pointer(t.mutex_lock, i32, (ptr,), t.field_ptr("mutex"))
+        call_pointer(t.mutex_lock, i32, (ptr,), t.mutex)
         while t.wanted == 0:
-            place = (t.field_ptr("condition"), t.field_ptr("mutex"))
+            place = (t.condition, t.mutex)
             call_pointer(t.cond_wait, i32, (ptr, ptr), *place)
         t.wanted = t.wanted - 1
-        call_pointer(t.mutex_unlock, i32, (ptr,), t.field_ptr("mutex"))
+        call_pointer(t.mutex_unlock, i32, (ptr,), t.mutex)
         # counted first: who asks changes nothing from the end of the work to a count of 0
-        atomic_add(t.field_ptr("working"), 1)
-        if (atomic_add(t.field_ptr("open"), 0) != 0) & (t.ended == 0):
+        atomic_add(t.pointer + TeamState.working.offset, 1)
+        if (atomic_add(t.pointer + TeamState.open.offset, 0) != 0) & (t.ended == 0):
             call_pointer(t.part, None, PART, t.shared, number)
-        atomic_add(t.field_ptr("working"), -1)
+        atomic_add(t.pointer + TeamState.working.offset, -1)
 
 
 @kernel(args=(ptr, ptr, ptr, i32), returns=None)
 def together(team: Value, part: Value, shared: Value, helpers: Value) -> None:
     """Runs a part in this thread and in as many helpers as wake up before the work is done."""
-    t: Any = TeamState.at(team)
+    t = TeamState.at(team)
     if t.getcpu != 0:
         processor: Any = call_pointer(t.getcpu, i32, ())
         if processor + 1 != t.apart:
             _part_from(t, processor)
     t.part = part
     t.shared = shared
-    atomic_add(t.field_ptr("open"), 1)
-    call_pointer(t.mutex_lock, i32, (ptr,), t.field_ptr("mutex"))
+    atomic_add(t.pointer + TeamState.open.offset, 1)
+    call_pointer(t.mutex_lock, i32, (ptr,), t.mutex)
     t.wanted = helpers
     asked: Any = helpers
     for _ in range(asked):
-        call_pointer(t.cond_signal, i32, (ptr,), t.field_ptr("condition"))
-    call_pointer(t.mutex_unlock, i32, (ptr,), t.field_ptr("mutex"))
+        call_pointer(t.cond_signal, i32, (ptr,), t.condition)
+    call_pointer(t.mutex_unlock, i32, (ptr,), t.mutex)
     call_pointer(part, None, PART, shared, 0)
-    atomic_add(t.field_ptr("open"), -1)
+    atomic_add(t.pointer + TeamState.open.offset, -1)
     looks: Any = const(i32, 0)
-    while atomic_add(t.field_ptr("working"), 0) != 0:
+    while atomic_add(t.pointer + TeamState.working.offset, 0) != 0:
         looks = looks + 1
         if looks > _SPINS:
             if t.apart != 0:
@@ -166,7 +166,7 @@ class Team:
 
     def __init__(self, threads: int | None = None) -> None:
         self.threads = min(threads or os.cpu_count() or 1, _MOST)
-        state: Any = TeamState()
+        state = TeamState()
         self.state = state
         self.address: int = state.address
         self._threads: list[threading.Thread] = []
@@ -212,7 +212,7 @@ class Team:
             number, state, call = 1 + len(self._threads), self.state, _native()["serve"].call
             self.state.together = _native()["together"].address
 
-            def serve(number: int = number, state: Any = state, call: Any = call) -> None:
+            def serve(number: int = number, state: TeamState = state, call: Any = call) -> None:
                 call(state.address, number)  # holds nothing that holds the team
 
             thread = threading.Thread(target=serve, name=f"vc4lab-team-{number}", daemon=True)
@@ -241,11 +241,11 @@ def _signed(word: int) -> int:
     return word - (word >> 63 << 64)
 
 
-def _address(function: Any) -> int | None:
-    return ctypes.cast(function, ctypes.c_void_p).value
+def _address(function: Any) -> int:
+    return ctypes.cast(function, ctypes.c_void_p).value or 0
 
 
-def _end(state: Any) -> None:
+def _end(state: TeamState) -> None:
     library = _library()
     if library is None or not state.together:
         return

@@ -293,7 +293,7 @@ def _fill(d: _Draw, p: DrawParams, e: PipelineEntry) -> None:
 @staged
 def _copy_textures(p: DrawParams, e: PipelineEntry) -> None:
     for k in range(e.texture_count):
-        store(p.field_ptr("textures") + k * 8, load(ptr, e.textures + k * 8))
+        store(p.textures + k * 8, load(ptr, e.textures + k * 8))
 
 
 @staged
