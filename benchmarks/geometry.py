@@ -8,13 +8,13 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from tests.support.binning import BinnerByHand, Coordinates, IndexSource
+
 from vc4lab.diagnostics import Reporter
 from vc4lab.memory import GuestMemory
 from vc4lab.qpu.text.assembler import assemble
 from vc4lab.records import control
 from vc4lab.records.declarations import TileBinningMode
-from vc4lab.v3d.ptb.binner import Binner
-from vc4lab.v3d.state.draw_input import Coordinates, IndexSource
 from vc4lab.v3d.tile_lists.scan_context import NO_END
 from vc4lab.v3d.tile_lists.scanner import ListScanner
 from vc4lab.v3d.vertex.context import buffer_bytes
@@ -83,12 +83,12 @@ def _mesh(pixels: float) -> tuple[Coordinates, Any]:
     return Coordinates(ctypes.addressof(buffer), pitch, 0, count - 1, True, keep=buffer), buffer
 
 
-def _binner(memory: GuestMemory) -> Binner:
-    binner = Binner(memory, Reporter())
+def _binner(memory: GuestMemory) -> BinnerByHand:
+    binner = BinnerByHand(memory, Reporter())
     mode = control.build(112, address=LISTS, memory_size=0xF00000, tiles_x=13, tiles_y=10)
     binner.configure(TileBinningMode(int.from_bytes(mode[1:], "little")))
     binner.start()
-    binner.set_state(65, b"\x41\0\x10\0\0")
+    binner.set_state(b"\x41\0\x10\0\0")
     return binner
 
 

@@ -9,7 +9,6 @@ from vc4lab.v3d.core import V3D
 
 def in_python(v3d: V3D) -> None:
     """Every record with a handler in Python meets it, whatever native code knows of it."""
-    v3d.binning._walker.patience.over = lambda: False  # type: ignore[method-assign]
     collector: Any = v3d.rendering.collector
     set_mode, run, context = collector.set_mode, collector.run, collector.context
 

@@ -11,7 +11,7 @@ import pytest
 from vc4lab.diagnostics import Reporter
 from vc4lab.drm.kernel.hardware import run_job
 from vc4lab.drm.recorded.jobs import RecordedRun
-from vc4lab.v3d.cle import binning, walk
+from vc4lab.v3d.cle import walk
 from vc4lab.v3d.core import V3D
 from vc4lab.v3d.events import MemoryUse
 from vc4lab.v3d.memory_uses import Use
@@ -33,15 +33,15 @@ class Run:
 
     def _count(self) -> None:
         def counted(function: Any) -> Any:
-            def call(*arguments: Any) -> Any:
+            def call(*arguments: Any, **options: Any) -> Any:
                 self.python += 1
-                return function(*arguments)
+                return function(*arguments, **options)
 
             return call
 
-        table = self.v3d.executor._tables[0]
-        for identity in (32, 33, 112):
-            table[identity] = counted(table[identity])
+        lint, ranges = self.v3d.lint, self.v3d.binning.ranges
+        lint.binning_mode = counted(lint.binning_mode)  # type: ignore[method-assign]
+        ranges.draw = counted(ranges.draw)  # type: ignore[method-assign]
         preparer: Any = self.v3d.frames.preparer
         preparer.find = counted(preparer.find)
 
@@ -102,11 +102,10 @@ def test_notes_beyond_the_room(monkeypatch: pytest.MonkeyPatch) -> None:
         for _ in range(3):
             run.draw()
     expected = whole.heard()
-    for module in (walk, binning):
-        monkeypatch.setattr(module, "MOST_NOTES", 3)
+    monkeypatch.setattr(walk, "MOST_NOTES", 3)
     assert pieces.heard() == expected
     assert pieces.python == 0
-    assert not pieces.v3d.binning._walker.context.note_count
+    assert not pieces.v3d.binning.walker.context.note_count
 
 
 def test_who_has_left_costs_no_notes() -> None:
@@ -114,7 +113,7 @@ def test_who_has_left_costs_no_notes() -> None:
     for _ in range(3):
         run.draw()
     run.heard()
-    context = run.v3d.binning._walker.context
+    context = run.v3d.binning.walker.context
     assert context.note_room
     run.draw()
     assert not context.note_room

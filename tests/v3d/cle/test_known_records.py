@@ -50,15 +50,14 @@ class Scene:
         self.lists, self.state = job.room(SIZE), job.room(SIZE)
         self.bin_at, self.render_at = job.room(SIZE), job.room(SIZE)
         self.surfaces = self.frame.surface, job.room(SIZE * 4)
-        for stage in (self.frame.v3d.binning, self.frame.v3d.rendering):
-            table = self.frame.v3d.executor._tables[stage.thread.number]
-            identity = 113 if stage.thread.number else 112
-            table[identity] = self._counted(table[identity])
+        table, lint = self.frame.v3d.executor._tables[1], self.frame.v3d.lint
+        table[113] = self._counted(table[113])
+        lint.binning_mode = self._counted(lint.binning_mode)  # type: ignore[method-assign]
 
-    def _counted(self, handler: Callable[[int], None]) -> Callable[[int], None]:
-        def counted(address: int) -> None:
+    def _counted(self, function: Callable[..., None]) -> Callable[..., None]:
+        def counted(*arguments: object) -> None:
             self.modes += 1
-            handler(address)
+            function(*arguments)
 
         return counted
 

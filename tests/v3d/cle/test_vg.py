@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.binning import BinnerByHand
 from tests.support.frames import BACKGROUND, RED, Frame, inside, solid
 from tests.support.jobs import BFC, CT0CA, CT0EA, CT1CA, CT1EA, viewport
 from tests.v3d.ptb.binning import read_tile
@@ -16,7 +17,6 @@ from tests.v3d.tile_lists.test_xy_lists import trapezoid
 
 from vc4lab.records.control import build
 from vc4lab.records.declarations import TileBinningMode
-from vc4lab.v3d.ptb.binner import Binner
 from vc4lab.v3d.registers import BY_NAME
 from vc4lab.v3d.unknowns import Unknowns
 
@@ -192,13 +192,13 @@ class _Bench:
     def lists(self, kind: int, vertices: list[tuple[int, int]], block: int) -> list[object]:
         memory, job = self.frame.job.memory, self.frame.job
         job.top = 0x20_0000
-        binner = Binner(memory, self.frame.reporter)
+        binner = BinnerByHand(memory, self.frame.reporter)
         base = 0x30_0000
         record = build(112, address=base, memory_size=1 << 20, tiles_x=1, tiles_y=1, block=block)
         binner.configure(TileBinningMode(int.from_bytes(record[1:], "little")))
         binner.start()
         for state in (build(66, address=16), build(102, left=0, bottom=0, width=64, height=64)):
-            binner.set_state(state[0], state)
+            binner.set_state(state)
         data = b"".join(struct.pack("<2h", *v) for v in vertices)
         assert binner.draw_vg(kind, job.put(data, 4), len(vertices)) == 0
         assert binner.flush() == 0

@@ -7,7 +7,6 @@ from pathlib import Path
 from vc4lab.diagnostics import Reporter
 from vc4lab.drm.kernel.hardware import run_job
 from vc4lab.drm.recorded.jobs import RecordedRun
-from vc4lab.v3d.cle import walk
 from vc4lab.v3d.core import V3D
 from vc4lab.v3d.draws import frame_draws
 from vc4lab.v3d.draws.patience import Patience
@@ -28,24 +27,22 @@ def test_known_code_is_used_at_once(monkeypatch):
 
 def test_first_frames_are_the_same_with_and_without(monkeypatch):
     """Two frames without, the third with it: the same bytes each time."""
-    monkeypatch.setattr(walk, "is_known", lambda **_module: False)
     monkeypatch.setattr(frame_draws, "_known", lambda: False)
     monkeypatch.setattr(Patience, "uses", 2)
-    walks = []
-    native, prepare = walk._native, frame_draws._native
-    monkeypatch.setattr(walk, "_native", lambda: (walks.append("walk"), native())[1])
+    prepared = []
+    native = frame_draws._native
     monkeypatch.setattr(
-        frame_draws, "_native", lambda lookups: (walks.append(lookups), prepare(lookups))[1]
+        frame_draws, "_native", lambda lookups: (prepared.append(lookups), native(lookups))[1]
     )
     run = RecordedRun(RUN)
     v3d = V3D(run.memory, Reporter(), threads=1)
-    pictures, walked = [], []
+    pictures, natively = [], []
     for _ in range(4):
-        walks.clear()
+        prepared.clear()
         for job in run.jobs:
             built = job.build(run.memory)
             run_job(v3d, built)
         pictures.append(bytes(run.memory.view(0, 1 << 24)))
-        walked.append(("walk" in walks, True in walks))
-    assert walked == [(False, False), (False, False), (True, True), (True, True)]
+        natively.append(True in prepared)
+    assert natively == [False, False, True, True]
     assert pictures[0] == pictures[1] == pictures[2] == pictures[3]

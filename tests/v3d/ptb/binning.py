@@ -6,14 +6,14 @@ import ctypes
 import struct
 from dataclasses import dataclass, field
 
+from tests.support.binning import BinnerByHand, Coordinates, IndexSource
+
 from vc4lab.diagnostics import Reporter
 from vc4lab.memory import GuestMemory
 from vc4lab.records import control
 from vc4lab.records.declarations import TileBinningMode
 from vc4lab.records.primitives import ListFormat, walk_compressed
 from vc4lab.records.use import STATE_RECORD_BYTES
-from vc4lab.v3d.ptb.binner import Binner
-from vc4lab.v3d.state.draw_input import Coordinates, IndexSource
 from vc4lab.v3d.unknowns import Unknowns
 
 BASE = 0xC0100000
@@ -65,7 +65,7 @@ class Frame:
     def __init__(self, memory, tiles_x=8, tiles_y=6, pool=1 << 22, switches=None, **mode):
         self.memory = memory
         self.reporter = Reporter()
-        self.binner = Binner(memory, self.reporter, Unknowns(switches))
+        self.binner = BinnerByHand(memory, self.reporter, Unknowns(switches))
         self.pool, self.mode = pool, mode
         self.initial = 32 << mode.get("initial_block", 0)
         self.configure(tiles_x, tiles_y)
@@ -79,7 +79,7 @@ class Frame:
         self.binner.configure(TileBinningMode(int.from_bytes(record[1:], "little")))
 
     def state(self, identifier, payload):
-        self.binner.set_state(identifier, bytes([identifier]) + payload)
+        self.binner.set_state(bytes([identifier]) + payload)
 
     def shader(self, word=SHADER):
         self.state(65, word.to_bytes(4, "little"))

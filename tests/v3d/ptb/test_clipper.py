@@ -8,13 +8,13 @@ import struct
 
 import numpy as np
 import pytest
+from tests.support.binning import IndexSource
 from tests.v3d.ptb.binning import Frame, coordinates
 
 from vc4lab.memory import GuestMemory
 from vc4lab.v3d.ptb import context as pc
 from vc4lab.v3d.ptb.binner import native
 from vc4lab.v3d.ptb.context import BinContext
-from vc4lab.v3d.state.draw_input import IndexSource
 
 HALF_W, HALF_H = 256 * 16.0, 192 * 16.0
 

@@ -7,12 +7,12 @@ import random
 from dataclasses import replace
 
 import pytest
+from tests.support.binning import IndexSource
 from tests.v3d.ptb.binning import BASE, INDICES, Frame, coordinates, indexed
 
 from vc4lab.memory import MEMORY_SIZE, GuestMemory
 from vc4lab.memory.guest import PAD
 from vc4lab.v3d.ptb import context as pc
-from vc4lab.v3d.state.draw_input import IndexSource
 
 NEXT_BLOCK = BASE + 0x8000
 

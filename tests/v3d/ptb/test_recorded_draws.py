@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.support.binning import BinnerByHand, Coordinates, IndexSource, index_range
 
 from vc4lab.diagnostics import Reporter
 from vc4lab.drm.recorded.jobs import RecordedRun
@@ -14,12 +15,9 @@ from vc4lab.qpu.program.reader import program_at
 from vc4lab.records.control import parse_list
 from vc4lab.records.shader import parse_gl_state
 from vc4lab.records.use import STATE_RECORD_BYTES
-from vc4lab.v3d.ptb.binner import Binner
-from vc4lab.v3d.state.draw_input import Coordinates, IndexSource
 from vc4lab.v3d.state.render_state import default_state
 from vc4lab.v3d.tile_lists.scanner import scan_tile_lists
 from vc4lab.v3d.vertex.context import DONE, VertexContext, buffer_bytes
-from vc4lab.v3d.vertex.indices import index_range
 from vc4lab.v3d.vertex.pipeline import VertexKey, vertex_pipeline
 
 JOBS = Path(__file__).parents[2] / "data" / "vc4-jobs"
@@ -86,7 +84,7 @@ def test_engines_agree_on_recorded_draws(name):
         job = recorded.build()
         if any(shader for _, shader, _ in draws_of(memory, job)):
             break
-    binner = Binner(memory, reporter)
+    binner = BinnerByHand(memory, reporter)
     drawn = 0
     mode = None
     for record, shader, source in draws_of(memory, job):
@@ -97,7 +95,7 @@ def test_engines_agree_on_recorded_draws(name):
             elif record.id == 6:
                 binner.start()
             elif record.id in STATE_RECORD_BYTES or record.id in (105, 106):
-                binner.set_state(record.id, memory.read(record.address, record.size))
+                binner.set_state(memory.read(record.address, record.size))
             continue
         if source.address is None:
             first, last, used = source.first, source.first + source.length - 1, 0

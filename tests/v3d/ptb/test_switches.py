@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.support.binning import IndexSource
 from tests.support.frames import BACKGROUND, GREEN, RED, solid
 from tests.support.frames import Frame as Picture
 from tests.support.jobs import nv_vertex, viewport
@@ -19,7 +20,6 @@ from vc4lab.memory import GuestMemory
 from vc4lab.records.control import build
 from vc4lab.v3d.ptb import context as pc
 from vc4lab.v3d.registers import BY_NAME
-from vc4lab.v3d.state.draw_input import IndexSource
 from vc4lab.v3d.state.tile_context import FragmentKey
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
 

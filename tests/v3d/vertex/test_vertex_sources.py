@@ -6,11 +6,12 @@ import ctypes
 
 import numpy as np
 import pytest
+from tests.support.binning import index_range
 
 from vc4lab.memory import GuestMemory
-from vc4lab.v3d.vertex.indices import index_range
-from vc4lab.v3d.vertex.nv import copy_nv_vertices
+from vc4lab.v3d.vertex.nv import NvContext, copy_function
 from vc4lab.v3d.vertex.pipeline import buffer_bytes
+from vc4lab.v3d.vpm.shader_rows import ROW_BYTES
 
 ARRAYS = 0x10000
 
@@ -26,9 +27,9 @@ def test_nv_vertices_are_copied_into_rows(memory, skip):
     memory.write(ARRAYS, data.tobytes())
     buffer = (ctypes.c_char * (buffer_bytes(5, 299) + 64))()
     start = (ctypes.addressof(buffer) + 63) & ~63
-    copy_nv_vertices(
-        memory, start, base=ARRAYS, stride=36, rows=5, first=7, last=299, skip_words=skip
-    )
+    context = NvContext(memory=memory.base, output=start, stride=36, rows=5, pitch=5 * ROW_BYTES)
+    context.base, context.first, context.last = ARRAYS + 4 * skip, 7, 299
+    copy_function()(context.address)
     raw = np.frombuffer(ctypes.string_at(start, buffer_bytes(5, 299)), np.uint32)
     rows = raw.reshape(-1, 5, 16).transpose(1, 0, 2).reshape(5, -1)[:, 7:300]
     assert np.array_equal(rows.T, data.reshape(300, 9)[7:, skip : skip + 5])

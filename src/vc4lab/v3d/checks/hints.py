@@ -18,7 +18,7 @@ from vc4lab.v3d.state.render_state import NO_CLIP_LIMIT, clip_box
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
     from vc4lab.listeners import Listeners
-    from vc4lab.records.declarations import Payload, TileBinningMode, TileRenderingMode
+    from vc4lab.records.declarations import TileBinningMode, TileRenderingMode
     from vc4lab.v3d.events import MemoryUse
     from vc4lab.v3d.state.frame_mode import FrameMode
     from vc4lab.v3d.state.shader_state import ShaderState
@@ -50,33 +50,27 @@ class Lint:
         self.reporter = reporter
         self.addresses = AddressCheck(reporter, ram_bytes, used)
         self.grids: deque[tuple[int, int]] = deque(maxlen=REMEMBERED)
-        self._quiet: dict[tuple[int, int, int], tuple[int, int]] = {}
+        self._quiet: set[tuple[int, int]] = set()
 
     def binning_mode(self, address: int, mode: TileBinningMode) -> None:
         """Record 112."""
-        quiet = self._quiet.get((mode.id, address, mode.value))
-        if quiet is not None and not self.addresses.used.subscriptions:
-            self.grids.append(quiet)
-            return
-        grid = int(mode.tiles_x), int(mode.tiles_y)
-        self.grids.append(grid)
         self._aligned(address, "tile allocation memory", int(mode.address), LIST_ALIGNMENT)
         self._aligned(address, "the tile state array", int(mode.state_address), RECORD_ALIGNMENT)
-        if not (mode.address % LIST_ALIGNMENT or mode.state_address % RECORD_ALIGNMENT):
-            self._remember(address, mode, grid)
-        tiles = grid[0] * grid[1]
+        tiles = int(mode.tiles_x * mode.tiles_y)
         uses = self.addresses.uses
         uses(Use.TILE_MEMORY, int(mode.address), int(mode.memory_size), address)
         uses(Use.TILE_STATE, int(mode.state_address), TILE_STATE_BYTES * tiles, address)
 
     def rendering_mode(self, address: int, mode: TileRenderingMode) -> bool:
         """Record 113. Whether there is nothing to say about it, however often it comes."""
-        if (mode.id, address, mode.value) in self._quiet and not self.addresses.used.subscriptions:
+        if (address, mode.value) in self._quiet and not self.addresses.used.subscriptions:
             return True
         codes = [int(getattr(mode, name)) for name in ("format", "decimate", "tiling")]
         quiet = NO_CODE not in codes and not (mode.address % RECORD_ALIGNMENT or mode.coverage)
         if quiet:
-            self._remember(address, mode, (0, 0))
+            if len(self._quiet) >= MOST_MODES:
+                self._quiet.clear()
+            self._quiet.add((address, mode.value))
         self._aligned(address, "the frame buffer", int(mode.address), RECORD_ALIGNMENT)
         self.addresses.uses(Use.SURFACE, int(mode.address), 4, address)
         for name in ("format", "decimate", "tiling"):
@@ -89,12 +83,6 @@ class Lint:
                 "CLE-031", "coverage mode (record 113 bit 73) is ignored", address=address
             )
         return quiet and not self.addresses.used.subscriptions
-
-    def _remember(self, address: int, mode: Payload, grid: tuple[int, int]) -> None:
-        """There is nothing to say about a mode record, however often it comes."""
-        if len(self._quiet) >= MOST_MODES:
-            self._quiet.clear()
-        self._quiet[mode.id, address, mode.value] = grid
 
     def frame(self, mode: FrameMode, tile: tuple[int, int], primitives: int) -> None:
         """A frame is about to be drawn; ``tile``: its pixels, ``primitives``: in all tiles."""

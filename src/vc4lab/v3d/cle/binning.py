@@ -8,45 +8,32 @@ hardware reference 3.2, 3.4, 3.9.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from vc4lab.memory import MEMORY_SIZE
 from vc4lab.qpu.run.environment import Unsupported
-from vc4lab.records.codes import IndexType, PrimitiveMode, VgPrimitive
-from vc4lab.records.control import RECORD_SIZES, RECORDS
+from vc4lab.records.codes import VgPrimitive
+from vc4lab.records.control import RECORDS
 from vc4lab.records.declarations import (
-    Flush,
-    FlushAllState,
     IndexedPrimitives,
-    StartTileBinning,
     TileBinningMode,
     VertexArrayPrimitives,
     VgCoordinateArray,
     VgInline,
 )
-from vc4lab.records.payload import BINNING, BinnerState, State
+from vc4lab.records.payload import BINNING
 from vc4lab.records.use import foreign_to, records_of
 from vc4lab.v3d.checks.draw_ranges import DrawRanges
 from vc4lab.v3d.checks.hints import Lint
 from vc4lab.v3d.checks.noted_ranges import name_noted
+from vc4lab.v3d.cle import walk_context as wc
 from vc4lab.v3d.cle.handlers import executes
 from vc4lab.v3d.cle.walk import ListWalker
-from vc4lab.v3d.cle.walk_context import (
-    ARMED,
-    BEGUN,
-    CONFIGURED,
-    FLUSHED,
-    MOST_NOTES,
-    OTHER,
-    WALKED,
-)
 from vc4lab.v3d.job_time import JobCounts
 from vc4lab.v3d.memory_uses import Use
 from vc4lab.v3d.ptb import context as pc
 from vc4lab.v3d.ptb.binner import Binner
-from vc4lab.v3d.state.draw_input import MAX_LENGTH, IndexSource
-from vc4lab.v3d.state.shader_state import ProgramCache, read_shader_state
+from vc4lab.v3d.state.shader_state import ProgramCache, ShaderState, read_shader_state
 from vc4lab.v3d.tile_lists.vg_list import inline_length
 from vc4lab.v3d.vertex.shading import CoordinateStage
 
@@ -64,20 +51,26 @@ SMALLEST_BLOCK = 4096
 """Bytes that the binner takes from its pool at a time: BPOS must give it that many."""
 
 
-@lru_cache(maxsize=256)
-def _binning_mode(payload: bytes) -> TileBinningMode:
-    """Frame after frame has the same few modes."""
-    return TileBinningMode.from_bytes(payload)
+_ENDS = frozenset((wc.OTHER, wc.FLUSHED, wc.INTERRUPTED))
+"""After these the executor looks whether the list goes on."""
+
+_FINDINGS = {
+    wc.AFTER_FLUSH: ("CLE-021", "a primitive comes after the flush; nothing is drawn"),
+    wc.NOT_STARTED: ("CLE-011", "a primitive comes before record 6; nothing is drawn"),
+    wc.NO_GRID: ("CLE-010", "a primitive comes before any binning mode (112)"),
+    wc.NO_SHADER: ("CLE-013", "a primitive comes before any shader state"),
+    wc.NO_VERTICES: ("CLE-038", "records 32 and 33 name vertices, but a VG shader state has none"),
+}
 
 
 def _shared(name: str) -> property:
     """A truth about the list that the native walker sets and reads, too."""
 
     def get(stage: BinningStage) -> bool:
-        return bool(getattr(stage._walker.context, name))
+        return bool(getattr(stage.walker.context, name))
 
     def put(stage: BinningStage, value: bool) -> None:
-        setattr(stage._walker.context, name, int(value))
+        setattr(stage.walker.context, name, int(value))
 
     return property(get, put)
 
@@ -86,7 +79,7 @@ class BinningStage:
     """Runs binning lists; ``flushed()`` is called when a flush is complete.
 
     ``configured``: record 112 has given a grid; ``started``: record 6 was met, no flush since;
-    ``_ended``: a flush was met, neither record 6 nor 112 since.
+    ``_ended``: a flush was met, neither record 6 nor 112 since (saved states have these names).
     """
 
     configured, started, _ended = _shared("configured"), _shared("started"), _shared("ended")
@@ -131,13 +124,21 @@ class BinningStage:
         self._unflushed = False
         self._flushing = False
         self._walked = 0
-        self._walks = False
         self._indices = self._entries = self._instructions = 0
-        self._walker = ListWalker(
+        self.walker = ListWalker(
             executor.memory, self.binner, self.coordinates.shaders, self.lint.addresses
         )
         executor.install(0, self)
-        executor.accelerate(0, self._walk, WALKED)
+        self._serve = {
+            wc.SHADE: self._shade,
+            wc.NAME: self._name,
+            wc.MAKE_TILES: lambda _: self.binner.make_tiles(self.walker.context.wanted),
+            wc.COMPILE: lambda _: self.walker.compile(),
+            wc.ASK_ARRAY: self._tell_array,
+            wc.ASK_WINDOW: self._tell_window,
+            wc.ASK_LENGTH: self._tell_length,
+            wc.SAYS: self._tell_finding,
+        }
 
     @property
     def overspill_size(self) -> int:
@@ -154,7 +155,7 @@ class BinningStage:
 
     def take_counts(self) -> JobCounts:
         """What was binned since the last call."""
-        indices, entries = int(self._walker.context.indices), self.binner.entries
+        indices, entries = int(self.walker.context.indices), self.binner.entries
         instructions = self.coordinates.instructions
         counts = JobCounts(
             indices - self._indices, entries - self._entries, instructions - self._instructions
@@ -175,14 +176,13 @@ class BinningStage:
 
     def begin(self) -> None:
         """The thread starts or goes on; after a flush, state is prefix state until record 6."""
-        context = self._walker.context
+        context = self.walker.context
         if context.ended:
             self.thread.prefixing = True
         self._walked = 0
-        context.indices = self._indices = 0
+        context.indices = self._indices = context.answers = 0
         if self.coordinates.endless:  # in a list before
             self.coordinates.endless.clear()
-        self._walks = self._walker.patience.over()
 
     def supply(self, address: int, size: int) -> None:
         """BPOS was written: the binner has an overspill block, and goes on if it waited for one."""
@@ -200,51 +200,157 @@ class BinningStage:
             self.thread.stalled = None
             self._after(self.binner.resume())
 
-    def _walk(self) -> None:
-        """Executes the records that come next natively, as far as that is possible."""
-        if not self._walks:
-            return
-        thread, walker = self.thread, self._walker
-        context = walker.context
+    @executes(*records_of(native=BINNING))
+    def _walk(self, address: int) -> None:
+        """Executes the record at `address` and those after it, up to one of another kind."""
+        thread, walker, serve = self.thread, self.walker, self._serve
+        context, result = walker.context, wc.PAUSED
         context.clipping_disabled = self.clipping_disabled
         heard = bool(self.lint.addresses.used.subscriptions)
         if heard or context.note_room:
             walker.listen(heard)
-        goes_on = True
-        while goes_on:
+        thread.current = address
+        while result not in _ENDS and thread.running and thread.stalled is None:
             here, result = walker.run(thread.current, thread.end)
             self._walked += here - thread.current & 0xFFFFFFFF
             thread.current = here
-            goes_on = context.note_count == MOST_NOTES and result == OTHER
             if context.note_count:
                 name_noted(walker.take_notes(), self.ranges, self.coordinates.programs)
-            if context.events:
-                self._catch_up(context.events)
-                context.events = 0
-            if context.drawn:
-                self._unflushed, self._flushing = True, False
-                self.accepted = True
-            if result == FLUSHED:
-                self._flushing = True
-            if context.drawn or result == FLUSHED:
-                context.drawn = 0
+            placed = self._catch_up()
+            if placed or result == wc.FLUSHED:
+                self._flushing = result == wc.FLUSHED
                 self._after(walker.settle(result))
+            if result in serve:
+                serve[result](context.record_at & 0xFFFFFFFF)
             if self._walked > MEMORY_SIZE:
                 self._walked = 0
-                goes_on = False
                 self.executor.runs_in_a_circle(thread)
 
-    def _catch_up(self, events: int) -> None:
-        """What the walker did concerns others, too."""
-        if events & CONFIGURED:
-            context = self.binner.context
-            self.lint.grids.append((context.width, context.height))
+    def _catch_up(self) -> bool:
+        """What the walker did concerns others, too. Whether a primitive stood where it may."""
+        context = self.walker.context
+        events = context.events
+        if not events:
+            return False
+        context.events = 0
+        if events & wc.FULL:
+            self.binner.report_full()
+        if events & wc.CONFIGURED:
+            binner = self.binner.context
+            self.lint.grids.append((binner.width, binner.height))
             self.binner.forget_rest()
             self._flushing = False
-        if events & BEGUN:
+        if events & wc.SHORT:
+            self._tell_pool(context.record_at & 0xFFFFFFFF)
+        if events & wc.BEGUN:
             self.thread.prefixing = False
-        if events & ARMED:
+        if events & wc.ARMED:
             self.thread.increment_armed = self.thread.signals = True
+        if events & wc.PLACED:
+            self._unflushed, self._flushing = True, False
+        if events & wc.ACCEPTED:
+            self.accepted = True
+            self.binner.forget_rest()
+        return bool(events & wc.PLACED)
+
+    # -- requests ----------------------------------------------------------------------------
+
+    def _shade(self, address: int) -> None:
+        """A draw whose program native code cannot run by itself: the coordinates of its vertices.
+
+        The program may be known from now on.
+        """
+        context = self.walker.context
+        shader = self._shader()
+        assert shader.gl is not None
+        try:
+            self.coordinates.coordinates(
+                shader.gl, context.first, context.last, context.marks, self.binner.context.vertices
+            )
+        except Unsupported as refusal:
+            place = address if refusal.address is None else refusal.address
+            self._refuse(refusal.code, refusal.message, place)
+            context.answers |= wc.LEFT_OUT
+            return
+        if not context.answers & wc.NAMED:
+            self._name(address)
+        context.answers |= wc.SHADED
+
+    def _name(self, address: int) -> None:
+        """A record 112 or a draw names memory."""
+        context = self.walker.context
+        context.answers |= wc.NAMED
+        if self.executor.byte(address) == TileBinningMode.id:
+            mode = self.executor.payload(address, TileBinningMode)
+            if not (mode.tiles_x and mode.tiles_y):
+                self.reporter.report("CLE-032", "a grid of no tiles", address=address)
+            self.lint.binning_mode(address, mode)
+            return
+        record = self._draw_record(address)
+        if isinstance(record, IndexedPrimitives):
+            size = record.length * record.index_type.bits // 8
+            self.lint.addresses.uses(Use.INDICES, record.address, size, address)
+        kind, programs = self.binner.state.shader_kind, self.coordinates.programs
+        first, last = context.first, context.last
+        self.ranges.draw(self._shader(), kind, programs, first, last, binning=True)
+
+    def _shader(self) -> ShaderState:
+        """The shader state of a draw, which has one."""
+        state = self.binner.state
+        shader = read_shader_state(self.executor.memory, state.shader_kind, state.shader_word)
+        assert shader is not None
+        return shader
+
+    def _tell_pool(self, address: int) -> None:
+        mode = self.executor.payload(address, TileBinningMode)
+        self.reporter.report(
+            "CLE-027",
+            f"{int(mode.memory_size)} bytes for {int(mode.tiles_x * mode.tiles_y)} tiles of"
+            f" {self.binner.context.initial_bytes} bytes",
+            address=int(mode.address),
+        )
+
+    def _tell_array(self, address: int) -> None:
+        self.walker.context.answers |= wc.ARRAY_TOLD
+        record = self.executor.payload(address, VertexArrayPrimitives)
+        text = f"vertices {record.first} to {record.first + record.length - 1} of an array"
+        self.reporter.report("CLE-015", text, address=address)
+
+    def _tell_window(self, address: int) -> None:
+        self.walker.context.answers |= wc.WINDOW_TOLD
+        self._check_window(address)
+
+    def _check_window(self, address: int) -> None:
+        self.lint.clip_window(self.binner.state, self.binner.context.empty_windows, address)
+
+    def _tell_length(self, address: int) -> None:
+        """The vertices are shaded."""
+        self.walker.context.answers |= wc.LENGTH_TOLD | wc.SHADED
+        record = self._draw_record(address)
+        where = record.address if isinstance(record, IndexedPrimitives) else None
+        self.binner.limited(record.length, where)
+
+    def _tell_finding(self, address: int) -> None:
+        """The record at `address` is done with a message."""
+        finding, context = self.walker.context.finding, self.walker.context
+        if finding == wc.EARLY_START:
+            text = "binning starts (6) before any binning mode (112) has told where to"
+            self.reporter.report("CLE-010", text, address=address)
+        elif finding == wc.BAD_INDEX_TYPE:
+            record = self.executor.payload(address, IndexedPrimitives)
+            self._refuse("CLE-016", f"index type {record.index_type}", address)
+        elif finding == wc.BAD_MODE:
+            self._refuse("CLE-016", f"primitive mode {self._draw_record(address).mode}", address)
+        elif finding == wc.TOO_MANY:
+            text = f"draws of {context.indices} vertices in one binning list; this one is left out"
+            self._refuse("VTX-001", text, address)
+        else:
+            self._refuse(*_FINDINGS[finding], address)
+
+    def _draw_record(self, address: int) -> IndexedPrimitives | VertexArrayPrimitives:
+        if self.executor.byte(address) == IndexedPrimitives.id:
+            return self.executor.payload(address, IndexedPrimitives)
+        return self.executor.payload(address, VertexArrayPrimitives)
 
     # -- handlers ----------------------------------------------------------------------------
 
@@ -257,43 +363,7 @@ class BinningStage:
             address=address,
         )
 
-    @executes(*records_of(State, BinnerState))
-    def _on_state(self, address: int) -> None:
-        identity = self.executor.byte(address)
-        record = self.executor.memory.read(address, RECORD_SIZES[identity])
-        self.binner.set_state(identity, record)
-
-    @executes(TileBinningMode)
-    def _on_mode(self, address: int) -> None:
-        mode = _binning_mode(self.executor.memory.read(address + 1, TileBinningMode.size - 1))
-        self.configured = bool(mode.tiles_x and mode.tiles_y)
-        if not self.configured:
-            self.reporter.report("CLE-032", "a grid of no tiles", address=address)
-        self.lint.binning_mode(address, mode)
-        self._ended = self._flushing = False
-        self.binner.configure(mode)
-        self._walker.provide_frame()
-
-    @executes(StartTileBinning)
-    def _on_start(self, address: int) -> None:
-        if not self.configured:
-            text = "binning starts (6) before any binning mode (112) has told where to"
-            self.reporter.report("CLE-010", text, address=address)
-        self.started, self._ended = True, False
-        self.thread.prefixing = False
-        self.binner.start()
-
-    @executes(Flush)
-    def _on_flush(self, _address: int) -> None:
-        self._flush(all_state=False)
-
-    @executes(FlushAllState)
-    def _on_flush_all(self, _address: int) -> None:
-        self._flush(all_state=True)
-
-    def _flush(self, *, all_state: bool) -> None:
-        self._flushing = True
-        self._after(self.binner.flush(all_state))
+    # -- vector graphics ---------------------------------------------------------------------
 
     @executes(VgCoordinateArray)
     def _on_vg(self, address: int) -> None:
@@ -320,7 +390,7 @@ class BinningStage:
     def _draw_vg(self, address: int, kind: int, start: int, length: int, continues: int) -> None:
         if kind not in VgPrimitive._value2member_map_:
             self._refuse("CLE-016", f"VG primitive type {kind}", address)
-        elif self._may_draw(address) and not self._is_too_much(address, length):
+        elif self._may_draw(address, length):
             state = self.binner.state
             shader = read_shader_state(self.executor.memory, state.shader_kind, state.shader_word)
             if shader is not None and not shader.vector_graphics:
@@ -330,95 +400,15 @@ class BinningStage:
             self.accepted = True
             self._after(self.binner.draw_vg(kind, start, length, bool(continues)))
 
-    @executes(IndexedPrimitives)
-    def _on_indexed(self, address: int) -> None:
-        record = self.executor.payload(address, IndexedPrimitives)
-        if not isinstance(record.index_type, IndexType):
-            self._refuse("CLE-016", f"index type {record.index_type}", address)
-            return
-        source = IndexSource(
-            record.length,
-            address=record.address,
-            bits=record.index_type.bits,
-            maximum=record.maximum_index,
-        )
-        self._draw(address, record.mode, source)
-
-    @executes(VertexArrayPrimitives)
-    def _on_array(self, address: int) -> None:
-        record = self.executor.payload(address, VertexArrayPrimitives)
-        if record.first + record.length > 0xFFFF:
-            self.reporter.report(
-                "CLE-015",
-                f"vertices {record.first} to {record.first + record.length - 1} of an array",
-                address=address,
-            )
-        self._draw(address, record.mode, IndexSource(record.length, first=record.first))
-
-    def _draw(self, address: int, mode: int, source: IndexSource) -> None:
-        if mode not in PrimitiveMode._value2member_map_:
-            self._refuse("CLE-016", f"primitive mode {mode}", address)
-            return
-        if not self._may_draw(address):
-            return
-        state = self.binner.state
-        shader = read_shader_state(self.executor.memory, state.shader_kind, state.shader_word)
-        if shader is None:
-            return
-        if shader.vector_graphics:
-            text = "records 32 and 33 name vertices, but a VG shader state has none"
-            self._refuse("CLE-038", text, address)
-            return
-        if self._is_too_much(address, source.length):
-            return
-        try:
-            coordinates = self.coordinates.coordinates(shader, source)
-        except Unsupported as refusal:
-            place = address if refusal.address is None else refusal.address
-            self._refuse(refusal.code, refusal.message, place)
-            return
-        if coordinates is not None:
-            if source.address is not None:
-                size = source.length * source.bits // 8
-                self.lint.addresses.uses(Use.INDICES, source.address, size, address)
-            first, last = coordinates.first, coordinates.last
-            kind, programs = state.shader_kind, self.coordinates.programs
-            self.ranges.draw(shader, kind, programs, first, last, binning=True)
-            clip = shader.clipping and not self.clipping_disabled
-            self.accepted = True
-            status = self.binner.draw(mode, source, coordinates, clip=clip)
-            self._walker.provide(mode, source, nv=shader.nv is not None)
-            self._after(status)
-
-    def _is_too_much(self, address: int, length: int) -> bool:
-        """Whether the draws of this list together are beyond measure; the first may be alone."""
-        context = self._walker.context
-        before = context.indices
-        context.indices += length
-        if not before or context.indices <= MAX_LENGTH:
-            return False
-        text = f"draws of {context.indices} vertices in one binning list; this one is left out"
-        self._refuse("VTX-001", text, address)
-        return True
-
-    def _may_draw(self, address: int) -> bool:
-        """Whether a primitive may stand here; if not, says why nothing is drawn."""
-        text = "a primitive comes before any shader state"
-        code = "CLE-013"
-        if self._ended:
-            code, text = "CLE-021", "a primitive comes after the flush; nothing is drawn"
-        elif not self.started:
-            code, text = "CLE-011", "a primitive comes before record 6; nothing is drawn"
-        elif not (self.configured and self.binner.has_tiles):
-            code, text = "CLE-010", "a primitive comes before any binning mode (112)"
-        elif self.binner.state.shader_kind:
-            self._unflushed, self._flushing = True, False
-            if self.binner.draws_nothing:  # else the rendering thread has it, and says so
-                choice = self.binner.context.empty_windows
-                self.lint.clip_window(self.binner.state, choice, address)
-            return True
-        self._refuse(code, text, address)
-        return False
+    def _may_draw(self, address: int, length: int) -> bool:
+        """Whether a VG primitive may stand here; if not, says why nothing is drawn."""
+        context = self.walker.context
+        context.finding = self.walker.admit_vg(length)
+        if self._catch_up() and self.binner.draws_nothing:
+            self._check_window(address)
+        if context.finding:
+            self._tell_finding(address)
+        return not context.finding
 
     def _after(self, status: int) -> None:
         """What a native run of the binner ended with."""
@@ -438,5 +428,5 @@ class BinningStage:
             )
         elif self._flushing:
             self._flushing = self._unflushed = False
-            self._walker.context.started, self._walker.context.ended = 0, 1
+            self.walker.context.started, self.walker.context.ended = 0, 1
             self.flushed()

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import ctypes
-from functools import cache
+from collections.abc import Callable
+from functools import cache, cached_property
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from vc4lab.simd import Function, NativeFunction, Value, build, i32, is_known, ptr
-from vc4lab.v3d.cle.walk_context import FLUSHED, INTERRUPTED, MOST_NOTES, Note, WalkContext
-from vc4lab.v3d.draws.patience import Patience
+from vc4lab.simd import Function, NativeFunction, NativeModule, Type, Value, build, i32, ptr
+from vc4lab.v3d.cle.walk_context import (
+    BYTES,
+    COPY_NV,
+    FLUSHED,
+    INTERRUPTED,
+    MOST_NOTES,
+    SHORTS,
+    Note,
+    WalkContext,
+)
 from vc4lab.v3d.ptb import binner as ptb
 from vc4lab.v3d.ptb.context import DONE
-from vc4lab.v3d.state.draw_input import INDEX_8, INDEX_16, PRIMITIVE_TYPE, IndexSource
 from vc4lab.v3d.tile_lists.scan_context import MAX_VERTICES
 from vc4lab.v3d.vertex.context import BATCH, COORDINATE_ROWS
 from vc4lab.v3d.vertex.indices import range_function
@@ -27,30 +36,38 @@ if TYPE_CHECKING:
 _OUTPUT_BYTES = MAX_VERTICES // BATCH * (COORDINATE_ROWS + 1) * ROW_BYTES
 
 
-def _walk(context: Value) -> Any:
-    """Imports the kernel when it is compiled, not when it is loaded."""
-    from vc4lab.v3d.cle.walk_kernel import walk
+def _late(module: str, name: str, *args: Type) -> Function:
+    """A kernel that is imported when it is compiled, not when it is loaded."""
 
-    return walk(context)
+    def body(*values: Value) -> Any:
+        return getattr(import_module(f"vc4lab.v3d.cle.{module}"), name)(*values)
 
-
-_MODULE: Any = {
-    "name": "walk", "functions": {"walk": Function((ptr,), i32, _walk, "walk")},
-    "float_mode": "default", "key": "walk",
-}  # fmt: skip
+    return Function(args, i32, body, name)
 
 
 @cache
-def _native() -> NativeFunction:
-    return build(**_MODULE)["walk"]
+def _native() -> NativeModule:
+    kernels = {
+        "walk": _late("walk_kernel", "walk", ptr),
+        "admit_vg": _late("draw_kernel", "admit_vg", ptr, i32),
+    }
+    return build("walk", kernels, float_mode="default", key="walk", combine=False, quick=True)
+
+
+def _function(number: int) -> NativeFunction:
+    """One of `WalkContext.functions`."""
+    if number == COPY_NV:
+        return copy_function()
+    if number in (BYTES, SHORTS):
+        return range_function(8 if number == BYTES else 16)
+    return ptb.native((*ptb.KERNELS, "outcodes")[number])
 
 
 class ListWalker:
-    """Executes the records of a binning list that need no Python.
+    """Executes the records of a binning list.
 
     `shaders` are the coordinate shaders it may use, `addresses` knows which need no message.
-    `context` says what the list has come to, whichever path executed its records;
-    `context.indices` counts the vertices of all its draws.
+    `context` says what the list has come to; `context.indices` counts the vertices of its draws.
     """
 
     def __init__(
@@ -62,7 +79,6 @@ class ListWalker:
     ) -> None:
         self.binner = binner
         self.shaders = shaders
-        self.patience = Patience(lambda: is_known(**_MODULE))
         context: Any = WalkContext()
         self.context = context
         self._address = context.address
@@ -75,18 +91,21 @@ class ListWalker:
         context.used = (ctypes.addressof(self._memory) + 63) & ~63
         context.output = context.used + MAX_VERTICES
 
+    @cached_property
+    def _walk(self) -> Callable[[int], int]:
+        return _native()["walk"].call
+
     def run(self, here: int, end: int) -> tuple[int, int]:
         """Executes records from guest address `here` on.
 
         Returns
         -------
         tuple
-            The address of the next record, and why it stopped there: `OTHER`, or `INTERRUPTED` or
-            `FLUSHED` with `context.status`.
+            The address of the next record, and what came of the last one (`walk_context`).
         """
         context = self.context
         context.here, context.end = here, end  # members take the low 32 bits
-        result: int = _native().call(self._address)
+        result: int = self._walk(self._address)
         return context.here & 0xFFFFFFFF, result
 
     def take_notes(self) -> list[Any]:
@@ -112,22 +131,11 @@ class ListWalker:
             return binner.settle_flush(context.status, bool(context.flushed_all))
         return DONE
 
-    def provide(self, mode: int, source: IndexSource, *, nv: bool) -> None:
-        """A draw was done in Python; the native code it needed may be called from now on."""
-        context, kind = self.context, PRIMITIVE_TYPE[mode]
-        if not context.binners[kind]:
-            context.binners[kind] = ptb.native(ptb.KERNELS[kind]).address
-            context.outcodes = ptb.native("outcodes").address
-        if source.kind == INDEX_8 and not context.bytes_used:
-            context.bytes_used = range_function(8).address
-        if source.kind == INDEX_16 and not context.shorts_used:
-            context.shorts_used = range_function(16).address
-        if nv and not context.copy_nv:
-            context.copy_nv = copy_function().address
+    def admit_vg(self, length: int) -> int:
+        """The finding about a VG record of `length` words, which is counted; or 0."""
+        return int(_native()["admit_vg"](self._address, length & 0xFFFFFFFF))
 
-    def provide_frame(self) -> None:
-        """Records 112 and 4 were done in Python, and may be done natively from now on."""
-        context = self.context
-        if not context.configure:
-            context.configure = ptb.native("configure").address
-            context.finish = ptb.native("finish_all").address
+    def compile(self) -> None:
+        """The native function that is wanted may be called from now on."""
+        number = self.context.wanted
+        self.context.functions[number] = _function(number).address

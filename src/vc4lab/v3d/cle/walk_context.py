@@ -11,12 +11,38 @@ from vc4lab.v3d.vertex.shader_lookup import ShaderLookup
 WALKED = ids_of(native=BINNING)
 """Records the walker executes, if it can."""
 
-GOES_ON, OTHER, INTERRUPTED, FLUSHED = 0, 1, 2, 3
-"""What the walker does with a record: executes it · leaves it to Python · has begun to draw, but
-the binner stopped with the status in `WalkContext.status` · has flushed, with that status."""
+GOES_ON, STOPS, INTERRUPTED, FLUSHED, SAYS = range(5)
+"""What came of a record that was executed: on with the next one · Python looks first (`events`) ·
+a draw was begun, but the binner stopped with the status in `WalkContext.status` · a flush ended
+with that status · Python gives the message `WalkContext.finding`."""
 
-CONFIGURED, BEGUN, ARMED = 1, 2, 4
-"""Bits of `WalkContext.events`: records 112, 6 and 7 were executed since Python looked."""
+OTHER, PAUSED = 5, 6
+"""A record that was not: it is none of these lists' own, or they end · Python looks first."""
+
+SHADE, NAME, MAKE_TILES, COMPILE, ASK_ARRAY, ASK_WINDOW, ASK_LENGTH = range(7, 14)
+"""Requests: the record is executed again when Python has done this.
+
+Shade the vertices `first` … `last` to `output`, and name memory · name the memory · room for so
+many tiles (`wanted`) · the native function `wanted` · messages about a long array, an empty clip
+window, a draw that is cut."""
+
+SHADED, NAMED, LEFT_OUT, ARRAY_TOLD, WINDOW_TOLD, LENGTH_TOLD = (1 << bit for bit in range(6))
+"""Bits of `WalkContext.answers`: what Python did for the record at hand; the shader of a draw that
+is left out cannot be run."""
+
+(
+    BAD_INDEX_TYPE, BAD_MODE, AFTER_FLUSH, NOT_STARTED, NO_GRID, NO_SHADER, NO_VERTICES,
+    TOO_MANY, EARLY_START,
+) = range(1, 10)  # fmt: skip
+"""Findings: why a primitive record is left out; `EARLY_START`: a record 6 without a grid."""
+
+CONFIGURED, SHORT, BEGUN, ARMED, PLACED, ACCEPTED, FULL = (1 << bit for bit in range(7))
+"""Bits of `WalkContext.events`, since Python looked: a record 112 was executed, with less memory
+than its tiles need, a 6, a 7, a primitive stood where it may stand, one was binned, the counter of
+changes came to its limit."""
+
+OUTCODES, BYTES, SHORTS, COPY_NV = range(3, 7)
+"""Native functions of other modules, after those that bin points, lines and triangles."""
 
 WORK_PER_CALL = 1 << 20
 """Records, draws (`DRAW_WORK` each), indices and batches of vertices one call looks at."""
@@ -48,9 +74,10 @@ class WalkContext(ShaderLookup):
     binner = ptr  # BinContext
     nv = ptr  # NvContext
     used = ptr  # MAX_VERTICES bytes, all zero between two draws
-    output = ptr  # room for the coordinates of one draw
+    output = ptr  # room for the coordinates of one draw, from its first batch on
     here = i32  # guest address of the next record
     end = i32
+    record_at = i32  # the record at hand, when Python looks
     notes = ptr  # Note each, of records that name memory; for those who listen
     note_room = i32  # 0: no one does
     note_count = i32
@@ -58,20 +85,16 @@ class WalkContext(ShaderLookup):
     started = i32  # record 6 was executed, no flush since
     ended = i32  # a flush was executed, neither record 6 nor 112 since
     events = i32
+    answers = i32  # of requests for the record at hand
+    wanted = i32  # what a request is for
+    finding = i32
     flushed_all = i32  # the flush was a record 5
     clipping_disabled = i32  # register BXCF
-    drawn = i32  # primitive records executed since Python looked
     status = i32
     work = i32
+    marks = ptr  # `used`, if the draw at hand has indices
     first = i32  # vertices of the draw
     last = i32
     indices = i64  # of all draws of this list
-    format_record = Array(i8, RECORD_SLOT)  # a record 56 that no list has
-    # native functions of other modules; 0: Python has not needed them yet
-    bytes_used = ptr  # range and used map of indices of 8 bits
-    shorts_used = ptr  # of 16 bits
-    copy_nv = ptr
-    configure = ptr
-    finish = ptr
-    outcodes = ptr
-    binners = Array(ptr, 3)  # by primitive type of the list
+    functions = Array(ptr, COPY_NV + 1)  # 0: not needed yet
+    edge = Array(i8, RECORD_SLOT)  # a record that lies across the end of memory

@@ -1,7 +1,7 @@
-"""The primitive tile binner (PTB): state cache, tile list memory, and the entry to native binning.
+"""The primitive tile binner (PTB): state cache, tile list memory, and what goes on after a stop.
 
-Python runs once per record; vertices and primitives are handled by the native code beside,
-which write real tile lists into guest memory. The tile state data array of record 112 is kept
+Records, vertices and primitives are handled by the native code beside, which writes real tile
+lists into guest memory. The tile state data array of record 112 is kept
 inside the simulator: its layout is not documented and programs never read it.
 """
 
@@ -13,8 +13,8 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from vc4lab.records.codes import ListData, ListPrimitive, PrimitiveMode, VgPrimitive
-from vc4lab.records.declarations import PrimitiveListFormat, TileBinningMode
+from vc4lab.records.codes import ListData, ListPrimitive, VgPrimitive
+from vc4lab.records.declarations import PrimitiveListFormat
 from vc4lab.simd import (
     Function,
     NativeFunction,
@@ -29,13 +29,9 @@ from vc4lab.v3d.ptb import context as pc
 from vc4lab.v3d.ptb.context import BinContext, TileState
 from vc4lab.v3d.state.draw_input import (
     MAX_LENGTH,
-    PRIMITIVE_TYPE,
-    Coordinates,
-    IndexSource,
     closes_from_first,
     double_buffer_halves,
     keeps_own_second,
-    primitive_count,
     restarts_at_dummy,
 )
 from vc4lab.v3d.state.render_state import (
@@ -72,7 +68,6 @@ _GROUPS: dict[str, dict[str, Function]] = {
     "frame": {
         "set_state": _late("state_records", "set_state", ptr, ptr),
         "update_limits": _late("state_records", "update_limits", ptr),
-        "configure": _late("frame", "configure", ptr, ptr),
         "finish_all": _late("frame", "finish_all", ptr, i32, returns=i32),
     },
     "triangles": {
@@ -110,7 +105,7 @@ def native(entry: str) -> NativeFunction:
 class Binner:
     """One PTB. Statuses: DONE, OUT_OF_MEMORY (supply memory, then `resume`), PAUSED, BAD_INDEX.
 
-    State lives across lists and jobs until changed; `configure` and `start` are records 112 and 6.
+    State lives across lists and jobs until changed.
     """
 
     def __init__(
@@ -145,42 +140,18 @@ class Binner:
         self.context.keep_far = int(unknowns["clipper_far"] == "left")
         self._record = ctypes.create_string_buffer(pc.RECORD_SLOT)
         self._pending: tuple[str, int] | None = None
-        self._flush_tile = 0
         self.forget_state()
 
-    # -- records 112 and 6 -----------------------------------------------------------------------
+    # -- record 112 ------------------------------------------------------------------------------
 
-    def configure(self, mode: TileBinningMode) -> None:
-        """Record 112: the grid of tiles and their memory. Does not touch the state counter."""
-        c, count = self.context, int(mode.tiles_x * mode.tiles_y)
-        if self._tiles is None or count > c.tile_room:
-            self._tiles = (ctypes.c_char * (count * TileState.size + 64))()
-            c.tiles, c.tile_room = ctypes.addressof(self._tiles), count
-        self._record.raw = mode.to_bytes().ljust(pc.RECORD_SLOT, b"\0")
-        native("configure")(c.address, ctypes.addressof(self._record))
-        if c.pool_missing:
-            self.reporter.report(
-                "CLE-027",
-                f"{int(mode.memory_size)} bytes for {count} tiles of {c.initial_bytes} bytes",
-                address=int(mode.address),
-            )
-        self.forget_rest()
+    def make_tiles(self, count: int) -> None:
+        """Room for so many tiles."""
+        self._tiles = (ctypes.c_char * (count * TileState.size + 64))()
+        self.context.tiles, self.context.tile_room = ctypes.addressof(self._tiles), count
 
     def forget_rest(self) -> None:
         """Nothing of a draw or flush is left to do: record 112 was executed."""
         self._pending = None
-        self._flush_tile = 0
-
-    def start(self) -> None:
-        """Record 6: what was set before counts as prefix and stays out of the tile lists."""
-        if self.context.counter == 0:
-            self.context.counter = 1
-            self.context.drawn = 0
-
-    @property
-    def has_tiles(self) -> bool:
-        """Whether record 112 was met: a saved state does not hold the tiles it made."""
-        return self._tiles is not None
 
     # -- state -----------------------------------------------------------------------------------
 
@@ -203,65 +174,19 @@ class Binner:
         if self._tiles is not None:
             native("update_limits")(c.address)
 
-    def set_state(self, kind: int, record: bytes) -> None:
-        """A record of state, or of state of the binner alone: id byte `kind` and payload."""
-        c = self.context
-        if kind in pc.KIND_OF_RECORD and c.drawn and c.counter + 1 == pc.STATE_LIMIT:
-            text = f"{pc.STATE_LIMIT} changes of state in one list"
-            self.reporter.report("CLE-029", text)
+    def set_state(self, record: bytes) -> None:
+        """A record of state, or of state of the binner alone: id byte and payload."""
         self._record.raw = record[: pc.RECORD_SLOT].ljust(pc.RECORD_SLOT, b"\0")
-        native("set_state")(c.address, ctypes.addressof(self._record))
+        native("set_state")(self.context.address, ctypes.addressof(self._record))
+        if self.context.full:
+            self.context.full = 0
+            self.report_full()
+
+    def report_full(self) -> None:
+        """The counter of changes has come to its end."""
+        self.reporter.report("CLE-029", f"{pc.STATE_LIMIT} changes of state in one list")
 
     # -- draws -----------------------------------------------------------------------------------
-
-    def draw(
-        self, mode: int, source: IndexSource, coordinates: Coordinates, *, clip: bool = True
-    ) -> int:
-        """Bin one primitive record; `clip` is the shader record's clipping flag.
-
-        Returns
-        -------
-        int
-            `DONE`; `OUT_OF_MEMORY` or `PAUSED`: call `resume` (the coordinates must stay valid);
-            `BAD_INDEX`: an index above the maximum was met, what came before it is binned.
-        """
-        c = self.context
-        if not 0 <= mode < len(PRIMITIVE_TYPE):
-            self.reporter.report("CLE-016", f"primitive mode {mode}")
-            return pc.DONE
-        if self._tiles is None or c.width * c.height == 0 or coordinates.last < coordinates.first:
-            return pc.DONE
-        self._need_format(ListData.INDEX16.of(PrimitiveMode(mode).list_primitive))
-        length = self._limited(source.length, source.address)
-        clipping = clip and coordinates.clip_words
-        row = 4 if coordinates.clip_words else 0
-        self._set(
-            vertices=coordinates.address,
-            pitch=coordinates.pitch,
-            xy_row=row * 64,
-            size_row=(row + 3) * 64 if coordinates.point_size else -1,
-            clipping=int(clipping),
-            mode=mode,
-            index_type=source.kind,
-            index_address=source.address or 0,
-            first_index=source.first,
-            length=length,
-            max_index=source.maximum,
-            first_vertex=coordinates.first,
-            last_vertex=coordinates.last,
-            primitive_count=primitive_count(mode, length),
-            primitive=0,
-            part=-1,
-            tile_x=-1,
-            clip_record=0,
-            key=(c.counter << 2 | PRIMITIVE_TYPE[mode]) + 1,
-        )
-        c.drawn = 1
-        if clipping:
-            native("outcodes")(c.address, coordinates.first >> 4, coordinates.last >> 4)
-        self._keep = coordinates
-        self._pending = (KERNELS[PRIMITIVE_TYPE[mode]], 0)
-        return self.resume()
 
     def draw_vg(self, kind: int, address: int, length: int, continues: bool = False) -> int:
         """Bin VG primitives of a `VgPrimitive` kind: `length` words at a guest address; a status.
@@ -277,7 +202,7 @@ class Binner:
         self._set(
             mode=kind,
             index_address=address,
-            length=self._limited(length, address),
+            length=self.limited(length, address),
             primitive=0,
             primitive_count=min(length, MAX_LENGTH),
             tile_x=-1,
@@ -292,9 +217,10 @@ class Binner:
     def _need_format(self, needed: int) -> None:
         """The following lists have this format; tiles are told if it is new."""
         if self.context.format_in_force != needed:
-            self.set_state(PrimitiveListFormat.id, bytes((PrimitiveListFormat.id, needed)))
+            self.set_state(bytes((PrimitiveListFormat.id, needed)))
 
-    def _limited(self, length: int, address: int | None) -> int:
+    def limited(self, length: int, address: int | None) -> int:
+        """As many vertices as are looked at; says so, if they are not all."""
         if length > MAX_LENGTH:
             self.reporter.report("VTX-001", f"a draw of {length} vertices", address=address)
         return min(length, MAX_LENGTH)
@@ -319,7 +245,7 @@ class Binner:
 
     def settle_flush(self, status: int, all_state: bool) -> int:
         """A flush was begun natively and ended with `status`."""
-        self._pending, self._flush_tile = ("finish", int(all_state)), self.context.primitive
+        self._pending = ("finish", int(all_state))
         return self._settle(status)
 
     def _run(self, name: str, status: int | None = None) -> int:
@@ -346,20 +272,8 @@ class Binner:
         """Registers BPOA and BPOS: the overspill block, taken when the pool is empty."""
         self._set(spill_address=address, spill_bytes=size)
 
-    def flush(self, all_state: bool = False) -> int:
-        """Records 4 and 5: end every tile list, after the complete state for 5. A status."""
-        if self._tiles is None:
-            return pc.DONE
-        self._flush_tile = 0
-        self._pending = ("finish", int(all_state))
-        return self.resume()
-
     def _finish(self, everything: int) -> int:
-        finish, c = native("finish_all"), self.context
-        c.primitive = self._flush_tile
-        status = int(finish(c.address, everything))
-        self._flush_tile = c.primitive
-        return status
+        return int(native("finish_all")(self.context.address, everything))
 
     @property
     def pool_address(self) -> int:

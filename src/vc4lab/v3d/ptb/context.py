@@ -102,6 +102,7 @@ class BinContext(Struct):
     z_offset = f32
     counter = i32
     drawn = i32  # something was drawn since the last change of state
+    full = i32  # the counter has come to STATE_LIMIT since Python looked
     format_in_force = i32  # record 56; -1: none yet
     clip_used = i32  # choices: the binner minds the clip window
     format_told = i32  # the first list of a tile says its format, whatever the frame before had

@@ -32,14 +32,17 @@ from vc4lab.simd import (
     select,
     staged,
     store,
+    table,
     vec,
 )
 from vc4lab.v3d.ptb.context import (
     KIND_OF_RECORD,
     NEVER,
     RECORD_SLOT,
+    STATE_LIMIT,
     BinContext,
 )
+from vc4lab.v3d.state.native_records import is_one_of
 from vc4lab.v3d.state.render_state import (
     RenderState,
     apply_record_native,
@@ -100,19 +103,28 @@ def _clipper(c: BinContext, identifier: int, payload: Value) -> None:
 
 
 @staged
-def _cached(c: BinContext, identifier: int, record: Value) -> None:
-    """A record of the state cache."""
-    slot = KIND_OF_RECORD[identifier]
+def _cache(c: BinContext, op: Value, record: Value) -> None:
+    """A record of the state cache: tiles that are drawn to will get it."""
     if (c.drawn != 0) & (c.counter != 0):
         c.counter = c.counter + 1
         c.drawn = 0
-    apply_record_native(c.state, identifier, record + 1)
-    store(c.changed + slot * 4, c.counter)
-    store(c.record_bytes + slot * 4, const(i32, STATE_RECORD_BYTES[identifier]))
-    store(c.records + slot * RECORD_SLOT, load(vec(i8, RECORD_SLOT), record))
+        if c.counter == STATE_LIMIT:
+            c.full = 1
+    known = range(max(KIND_OF_RECORD) + 1)
+    slot = load(i8, table(i8, [KIND_OF_RECORD.get(k, 0) for k in known]) + op).zext(i32)
+    size = load(i8, table(i8, [STATE_RECORD_BYTES.get(k, 0) for k in known]) + op).zext(i32)
+    store(c.field_ptr("changed") + slot * 4, c.counter)
+    store(c.field_ptr("record_bytes") + slot * 4, size)
+    store(c.field_ptr("records") + slot * RECORD_SLOT, load(vec(i8, RECORD_SLOT), record))
+
+
+@staged
+def _follow(c: BinContext, identifier: int, payload: Value) -> None:
+    """What the binner itself draws from a record of the state cache."""
+    apply_record_native(c.state, identifier, payload)
     s = RenderState.at(c.state)
     if identifier == PrimitiveListFormat.id:
-        c.format_in_force = load(i8, record + 1).zext(i32)
+        c.format_in_force = load(i8, payload).zext(i32)
     if identifier == PointSize.id:
         c.point_size = s.point_size
     if identifier == LineWidth.id:
@@ -130,9 +142,11 @@ def _cached(c: BinContext, identifier: int, record: Value) -> None:
 def apply_state(context: Value, op: Value, record: Value) -> None:
     """Executes state record `op` at a host address, of which RECORD_SLOT bytes can be read."""
     c = BinContext.at(context)
+    if is_one_of(op, tuple(sorted(STATE_RECORD_BYTES))):
+        _cache(c, op, record)
     for identifier in sorted(STATE_RECORD_BYTES):
         if op == identifier:
-            _cached(c, identifier, record)
+            _follow(c, identifier, record + 1)
     for identifier in CLIPPER:
         if op == identifier:
             _clipper(c, identifier, record + 1)

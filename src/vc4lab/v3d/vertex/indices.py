@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import ctypes
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 from vc4lab.memory import MEMORY_MASK
 from vc4lab.simd import (
@@ -25,18 +24,6 @@ from vc4lab.simd import (
     store,
 )
 from vc4lab.v3d.tile_lists.scan_context import MAX_VERTICES
-
-if TYPE_CHECKING:
-    from vc4lab.memory import GuestMemory
-
-
-class IndexRange(NamedTuple):
-    """Lowest and highest index (first > last: none) and a used map, one byte per vertex."""
-
-    first: int
-    last: int
-    used: int
-    keep: Any
 
 
 def _range_kernel(bits: int) -> Any:
@@ -68,13 +55,3 @@ def _module() -> NativeModule:
 def range_function(bits: int) -> NativeFunction:
     """Native `(memory, address, length, used map, first and last)` for indices of 8 or 16 bits."""
     return _module()["bytes" if bits == 8 else "shorts"]
-
-
-def index_range(memory: GuestMemory, bits: int, address: int, length: int) -> IndexRange:
-    """Range and used map of `length` indices of 8 or 16 bits at guest `address`."""
-    used = (ctypes.c_char * MAX_VERTICES)()
-    result = (ctypes.c_int32 * 2)()
-    place = ctypes.addressof(used)
-    address = (address & 0xFFFFFFFF) - (address >> 31 & 1) * (1 << 32)
-    range_function(bits)(memory.base, address, length, place, ctypes.addressof(result))
-    return IndexRange(result[0], result[1], place, used)

@@ -8,9 +8,8 @@ the header. Source: AG100-R pp. 79-81, tables 45-47.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from vc4lab.bits import signed32
 from vc4lab.memory import MEMORY_MASK
 from vc4lab.simd import (
     NativeFunction,
@@ -29,9 +28,6 @@ from vc4lab.simd import (
 from vc4lab.v3d.vertex.context import BATCH
 from vc4lab.v3d.vertex.fetch import QUAD, batch_mask, lane_indices, transpose
 from vc4lab.v3d.vpm.shader_rows import ROW_BYTES
-
-if TYPE_CHECKING:
-    from vc4lab.memory import GuestMemory
 
 CLIP_HEADER_WORDS = 4
 PSE_WORDS = 3
@@ -75,49 +71,3 @@ def copy_function() -> NativeFunction:
     """Native `copy_vertices`."""
     kernels = {"copy": copy_vertices}
     return build("nv_vertices", kernels, float_mode="default", key="nv_vertices")["copy"]
-
-
-def coordinate_rows(clip_header: bool, point_size: bool) -> int:
-    """Rows the binner wants: clip words (if any) and Ys:Xs, Zs, 1/Wc [, point size]."""
-    return (CLIP_HEADER_WORDS if clip_header else 0) + PSE_WORDS + int(point_size)
-
-
-def copy_nv_vertices(
-    memory: GuestMemory,
-    output: int,
-    *,
-    base: int,
-    stride: int,
-    rows: int,
-    first: int,
-    last: int,
-    used: int = 0,
-    skip_words: int = 0,
-) -> None:
-    """Copy vertices first..last into batches at host address `output`.
-
-    Parameters
-    ----------
-    output
-        Host address of batch 0; room for `((last >> 4) + 1) * rows * 64` bytes.
-    base, stride
-        Guest address of vertex 0 and bytes from vertex to vertex.
-    rows
-        Words to copy per vertex, from word `skip_words` on (4: after a clip header).
-    used
-        Host address of a used map (one byte per vertex), 0 for all of first..last.
-    """
-    if last < first:
-        return
-    context = NvContext(
-        memory=memory.base,
-        output=output,
-        used=used,
-        base=signed32(base + 4 * skip_words),
-        stride=signed32(stride),
-        rows=rows,
-        pitch=rows * 4 * BATCH,
-        first=first,
-        last=last,
-    )
-    copy_function()(context.address)

@@ -9,18 +9,14 @@ reference 3.7, 3.8, 5.7.
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.qpu.run.environment import COMPILERS_LIMITS, Unsupported, left_text
 from vc4lab.v3d.shader_interrupts import COORDINATES, VERTICES, ShaderInterrupts
-from vc4lab.v3d.state.draw_input import MAX_LENGTH, Coordinates, IndexSource
-from vc4lab.v3d.tile_lists.scan_context import MAX_VERTICES
 from vc4lab.v3d.tmu.late_textures import LateTextures
 from vc4lab.v3d.tmu.requests import MAX_REQUESTS
-from vc4lab.v3d.vertex.context import BATCH, COORDINATE_ROWS, ENDLESS, LEFT
-from vc4lab.v3d.vertex.indices import index_range
-from vc4lab.v3d.vertex.nv import coordinate_rows, copy_nv_vertices
+from vc4lab.v3d.vertex.context import COORDINATE_ROWS, ENDLESS, LEFT
 from vc4lab.v3d.vertex.pipeline import VertexKey, VertexPipeline, vertex_pipeline
 from vc4lab.v3d.vertex.shader_table import ShaderTable
 from vc4lab.v3d.vpm.errors import Errors
@@ -32,7 +28,7 @@ if TYPE_CHECKING:
     from vc4lab.qpu.program.program import Program
     from vc4lab.records.shader import GlShader
     from vc4lab.simd.team import Team
-    from vc4lab.v3d.state.shader_state import ProgramCache, ShaderState
+    from vc4lab.v3d.state.shader_state import ProgramCache
     from vc4lab.v3d.tile_lists.contents import DrawUse
 
 _ALIGNMENT = 64
@@ -104,7 +100,6 @@ class _Range:
     first: int
     last: int
     used: int = 0
-    keep: Any = field(default=None, repr=False, compare=False)
 
 
 class VertexStage:
@@ -249,60 +244,14 @@ def endless(code: int, vertex: bool) -> Unsupported:
 
 
 class CoordinateStage(VertexStage):
-    """Runs coordinate shaders (or NV copies) for one primitive record at a time."""
+    """Runs the coordinate shaders that native code cannot run by itself, a draw at a time."""
 
     stage = COORDINATES
 
-    def coordinates(self, shader: ShaderState, source: IndexSource) -> Coordinates | None:
-        """What the binner needs of the vertices ``source`` names; None if there are none."""
-        wanted = self._wanted(source)
-        if wanted.last < wanted.first:
-            return None
-        self.arena.reset()
-        size = int(shader.point_size)
-        if shader.gl is not None:
-            clip_words = True
-            rows = COORDINATE_ROWS + size
-            output = self._output(rows, wanted)
-            self._gl(shader.gl, rows, wanted, output, vertex=False)
-        else:
-            assert shader.nv is not None
-            clip_words = bool(shader.nv.clip_header)
-            rows = coordinate_rows(clip_words, shader.point_size)
-            output = self._output(rows, wanted)
-            copy_nv_vertices(
-                self.memory,
-                output,
-                base=shader.nv.vertices,
-                stride=shader.nv.stride,
-                rows=rows,
-                first=wanted.first,
-                last=wanted.last,
-                used=wanted.used,
-            )
-        return Coordinates(
-            output,
-            rows * 4 * BATCH,
-            wanted.first,
-            wanted.last,
-            clip_words,
-            shader.point_size,
-            keep=wanted,
-        )
-
-    def _output(self, rows: int, wanted: _Range) -> int:
-        """Host address of batch 0; only the batches of the range exist."""
-        pitch = rows * 4 * BATCH
-        batches = (wanted.last >> 4) - (wanted.first >> 4) + 1
-        return self.arena.take(batches * pitch) - (wanted.first >> 4) * pitch
-
-    def _wanted(self, source: IndexSource) -> _Range:
-        length = min(source.length, MAX_LENGTH)
-        if source.address is None:
-            last = min(source.first + length, MAX_VERTICES) - 1
-            return _Range(min(source.first, MAX_VERTICES), last)
-        found = index_range(self.memory, source.bits, source.address, length)
-        return _Range(found.first, found.last, found.used, found.keep)
+    def coordinates(self, shader: GlShader, first: int, last: int, used: int, output: int) -> None:
+        """Shades vertices for the binner; `output`: host address where vertex 0 would be."""
+        rows = COORDINATE_ROWS + int(shader.record.point_size)
+        self._gl(shader, rows, _Range(first, last, used), output, vertex=False)
 
 
 def _selected(shader: GlShader, bits: int, vertex: bool) -> tuple[tuple[int, int, int], ...]:

@@ -1,0 +1,312 @@
+"""The records of a binning list that draw: may they stand here, shading, the way to the binner.
+
+A draw that lacks something (a shader that native code cannot run, a message, an address that is
+named for the first time) is a request, and is executed again: `walk_context.py`. Source: hardware
+reference 3.4, 3.7.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vc4lab.memory import MEMORY_MASK, MEMORY_SIZE
+from vc4lab.memory.pointers import host
+from vc4lab.records.declarations import (
+    GlShaderState,
+    IndexedPrimitives,
+    NvShaderState,
+)
+from vc4lab.records.shader import GlShaderRecord, NvShaderRecord
+from vc4lab.simd import (
+    Value,
+    call,
+    call_pointer,
+    const,
+    i1,
+    i8,
+    i32,
+    i64,
+    kernel,
+    load,
+    ptr,
+    select,
+    splat,
+    staged,
+    store,
+    table,
+    umin,
+)
+from vc4lab.v3d.cle import walk_context as wc
+from vc4lab.v3d.cle.walk_context import WalkContext
+from vc4lab.v3d.cle.walk_notes import note_draw
+from vc4lab.v3d.ptb.context import DONE, RECORD_SLOT, BinContext
+from vc4lab.v3d.ptb.draw import begin_draw
+from vc4lab.v3d.state.draw_input import INDEX_8, INDEX_16, INDEX_ARRAY, MAX_LENGTH, PRIMITIVE_TYPE
+from vc4lab.v3d.state.render_state import RenderState
+from vc4lab.v3d.tile_lists.scan_context import MAX_VERTICES
+from vc4lab.v3d.vertex.context import BATCH, COORDINATE_ROWS
+from vc4lab.v3d.vertex.nv import CLIP_HEADER_WORDS, PSE_WORDS, NvContext
+from vc4lab.v3d.vertex.shader_lookup import (
+    arrays_named,
+    field,
+    gl_pipeline,
+    is_named,
+    shade_range,
+)
+from vc4lab.v3d.vpm.shader_rows import ROW_BYTES
+
+INDEXED = IndexedPrimitives.id
+NV_BYTES = NvShaderRecord.bit_width // 8
+
+
+@staged
+def whole(w: WalkContext, address: Value) -> Value:
+    """Host address of RECORD_SLOT bytes, also of those across the end of memory."""
+    record = host(w.memory, address)
+    if (address & MEMORY_MASK) > MEMORY_SIZE - RECORD_SLOT:
+        edge = w.field_ptr("edge")
+        for k in range(RECORD_SLOT):
+            store(edge + k, load(i8, host(w.memory, address + k)))
+        record = edge
+    return record
+
+
+@staged
+def says(w: WalkContext, finding: Value | int) -> Value:
+    """The record is done with a message."""
+    w.finding = finding
+    return const(i32, wc.SAYS)
+
+
+@staged
+def _function(w: WalkContext, number: Value) -> Value:
+    return load(ptr, w.field_ptr("functions") + number * 8)
+
+
+@staged
+def _lacks(w: WalkContext, number: Value, needed: Value) -> Value:
+    """Whether a native function of another module is needed and is to be compiled first."""
+    missing = needed & (_function(w, number) == 0)
+    w.wanted = select(missing, number, w.wanted)
+    return missing
+
+
+@staged
+def _misplaced(w: WalkContext, c: BinContext) -> Value:
+    """The finding about a primitive record that must not stand here, or 0."""
+    s = RenderState.at(c.state)
+    finding = select(s.shader_kind == 0, const(i32, wc.NO_SHADER), const(i32, 0))
+    finding = select((w.configured == 0) | (c.tiles == 0), const(i32, wc.NO_GRID), finding)
+    finding = select(w.started == 0, const(i32, wc.NOT_STARTED), finding)
+    finding = select(w.ended != 0, const(i32, wc.AFTER_FLUSH), finding)
+    w.events = w.events | select(finding == 0, const(i32, wc.PLACED), const(i32, 0))
+    return finding
+
+
+@staged
+def _is_too_much(w: WalkContext, length: Value) -> Value:
+    """Whether the draws of this list together are beyond measure; the first may be alone."""
+    before = w.indices
+    return (before != 0) & (before + length.zext(i64) > MAX_LENGTH)
+
+
+@kernel(args=(ptr, i32), returns=i32)
+def admit_vg(context: Value, length: Value) -> Value:
+    """The finding about a VG record of so many words, or 0; it is counted."""
+    w = WalkContext.at(context)
+    finding = _misplaced(w, BinContext.at(w.binner))
+    if finding == 0:
+        finding = select(_is_too_much(w, length), const(i32, wc.TOO_MANY), const(i32, 0))
+        w.indices = w.indices + length.zext(i64)
+    return finding
+
+
+@staged
+def _find_range(w: WalkContext, source: Value, start: Value, length: Value) -> None:
+    """The first and last vertex of a draw, and the used map of an indexed one."""
+    if source == INDEX_ARRAY:
+        w.first = umin(start, MAX_VERTICES)
+        top = start.zext(i64) + length.zext(i64)
+        w.last = select(top > MAX_VERTICES, const(i64, MAX_VERTICES), top).trunc(i32) - 1
+    else:
+        scan = _function(w, source - INDEX_8 + wc.BYTES)
+        types = (ptr, i32, i32, ptr, ptr)
+        call_pointer(scan, None, types, w.memory, start, length, w.used, w.field_ptr("first"))
+
+
+@staged
+def _forget_range(w: WalkContext) -> None:
+    """The used map is all zero again."""
+    for batch in range(w.first >> 4, (w.last >> 4) + 1):
+        store(w.used + batch * BATCH, splat(const(i8, 0)))
+
+
+@staged
+def _indices_named(w: WalkContext, source: Value, start: Value, length: Value) -> Value:
+    """Whether Python has nothing to say about where the indices are."""
+    size = length.zext(i64) << (source - INDEX_8).zext(i64)
+    return (source == INDEX_ARRAY) | is_named(w, start, size)
+
+
+@staged
+def _shade_gl(w: WalkContext, c: BinContext, s: RenderState, pitch: Value, named: Value) -> Value:
+    """The coordinates of vertices w.first … w.last by their shader; GOES_ON or a request."""
+    shader = call(gl_pipeline, w.pointer, s.shader_word, pitch.udiv(ROW_BYTES), const(i32, 0))
+    result = const(i32, wc.SHADE)
+    if shader != 0:
+        result = const(i32, wc.NAME)
+        if ((w.answers & wc.NAMED) != 0) | (named & arrays_named(w, shader, w.first, w.last)):
+            done = shade_range(w, shader, c.vertices, w.marks, w.first, w.last, pitch)
+            result = select(done, const(i32, wc.GOES_ON), const(i32, wc.SHADE))
+    return result
+
+
+@staged
+def _copy_nv(w: WalkContext, c: BinContext, s: RenderState, pitch: Value, named: Value) -> Value:
+    """The same of vertices that are shaded already."""
+    record = whole(w, s.shader_word)
+    n = NvContext.at(w.nv)
+    n.base = field(record, NvShaderRecord.vertices)
+    n.stride = field(record, NvShaderRecord.stride)
+    n.rows = pitch.udiv(ROW_BYTES)
+    n.pitch = pitch
+    n.output = c.vertices
+    n.used = w.marks
+    n.first = w.first
+    n.last = w.last
+    size = (w.last - w.first + 1).zext(i64) * n.stride.zext(i64)
+    named = named & is_named(w, n.base + w.first * n.stride, size)
+    named = named & is_named(w, s.shader_word, const(i64, NV_BYTES))
+    named = named & ((s.shader_word & MEMORY_MASK) != 0)
+    result = const(i32, wc.NAME)
+    if ((w.answers & wc.NAMED) != 0) | named:
+        call_pointer(_function(w, const(i32, wc.COPY_NV)), None, (ptr,), w.nv)
+        result = const(i32, wc.GOES_ON)
+    return result
+
+
+@staged
+def _bin(w: WalkContext, c: BinContext, kind: Value) -> Value:
+    """Bins the draw that the context describes, primitives of list type `kind`."""
+    call(begin_draw, w.binner)
+    if c.clipping != 0:
+        outcodes, ends = _function(w, const(i32, wc.OUTCODES)), (w.first >> 4, w.last >> 4)
+        call_pointer(outcodes, None, (ptr, i32, i32), w.binner, *ends)
+    w.events = w.events | wc.ACCEPTED
+    status: Any = call_pointer(_function(w, kind), i32, (ptr,), w.binner)
+    w.status = status
+    return select(status == DONE, const(i32, wc.GOES_ON), const(i32, wc.INTERRUPTED))
+
+
+@kernel(args=(ptr, i32, i32), returns=i32)
+def draw_vertices(context: Value, op: Value, count: Value) -> Value:
+    """Shades and bins a draw of `count` vertices: mode, indices and maximum are in the context."""
+    w = WalkContext.at(context)
+    c = BinContext.at(w.binner)
+    s = RenderState.at(c.state)
+    source, length = c.index_type, umin(count, MAX_LENGTH)
+    start = select(source == INDEX_ARRAY, c.first_index, c.index_address)
+    c.length = length
+    kind = load(i8, table(i8, list(PRIMITIVE_TYPE)) + c.mode).zext(i32)
+    header = const(i32, 1)
+    record = host(w.memory, s.shader_word & ~15)
+    point_size = field(record, GlShaderRecord.point_size)
+    clipping = field(record, GlShaderRecord.clipping)
+    pitch: Any = (point_size + COORDINATE_ROWS) * ROW_BYTES
+    is_nv = s.shader_kind == NvShaderState.id
+    if is_nv:
+        record = whole(w, s.shader_word)
+        point_size = field(record, NvShaderRecord.point_size)
+        clipping = field(record, NvShaderRecord.clipping)
+        header = field(record, NvShaderRecord.clip_header)
+        pitch = (header * CLIP_HEADER_WORDS + PSE_WORDS + point_size) * ROW_BYTES
+    if w.clipping_disabled != 0:
+        clipping = const(i32, 0)
+    clipping = clipping & header
+    lacks = _lacks(w, kind, const(i1, True))
+    for number, needed in (
+        (wc.OUTCODES, clipping != 0),
+        (wc.BYTES, source == INDEX_8),
+        (wc.SHORTS, source == INDEX_16),
+        (wc.COPY_NV, is_nv),
+    ):
+        lacks = lacks | _lacks(w, const(i32, number), needed)
+    result = select(lacks, const(i32, wc.COMPILE), const(i32, wc.GOES_ON))
+    asked = w.answers & (wc.SHADED | wc.NAMED | wc.LEFT_OUT)
+    if ~lacks & (asked == 0):
+        _find_range(w, source, start, length)
+        w.marks = select(source == INDEX_ARRAY, const(ptr, 0), w.used)
+        w.work = w.work - (length >> 3) - ((w.last - w.first) >> 4) - wc.DRAW_WORK
+        c.vertices = w.output + (const(i64, 0) - ((w.first >> 4) * pitch).sext(i64))
+    if ~lacks & (w.last >= w.first):
+        if (w.answers & (wc.SHADED | wc.LEFT_OUT)) == 0:
+            named = _indices_named(w, source, start, length)
+            if is_nv:
+                result = _copy_nv(w, c, s, pitch, named)
+            else:
+                result = _shade_gl(w, c, s, pitch, named)
+            if (result == wc.GOES_ON) & (w.note_room != 0) & (asked == 0):
+                note_draw(w, op, s, source, start, length)
+        if (result == wc.GOES_ON) & ((w.answers & wc.LEFT_OUT) == 0):
+            row = header * (CLIP_HEADER_WORDS * ROW_BYTES)
+            c.pitch = pitch
+            c.first_vertex = w.first
+            c.last_vertex = w.last
+            c.xy_row = row
+            size_row = row + PSE_WORDS * ROW_BYTES
+            c.size_row = select(point_size != 0, size_row, const(i32, -1))
+            c.clipping = clipping
+            if (length != count) & ((w.answers & wc.LENGTH_TOLD) == 0):
+                result = const(i32, wc.ASK_LENGTH)
+            else:
+                result = _bin(w, c, kind)
+        if (result < wc.OTHER) & (source != INDEX_ARRAY):
+            _forget_range(w)
+    return result
+
+
+@kernel(args=(ptr, ptr, i32), returns=i32)
+def execute_draw(context: Value, record: Value, op: Value) -> Value:
+    """Record 32 or 33 at a host address."""
+    w = WalkContext.at(context)
+    c = BinContext.at(w.binner)
+    s = RenderState.at(c.state)
+    mode: Any = load(i8, record + 1).zext(i32)
+    length = load(i32, record + 2)
+    source, start = const(i32, INDEX_ARRAY), load(i32, record + 6)
+    maximum = const(i32, -1)
+    top = start.zext(i64) + length.zext(i64)
+    if op == INDEXED:
+        source = INDEX_8 + (mode >> 4)
+        mode = mode & 15
+        top = const(i64, 0)
+        maximum = load(i32, record + 10)
+    result = const(i32, wc.GOES_ON)
+    if (top > 0xFFFF) & ((w.answers & wc.ARRAY_TOLD) == 0):
+        result = const(i32, wc.ASK_ARRAY)
+    elif source.ugt(INDEX_16):
+        result = says(w, wc.BAD_INDEX_TYPE)
+    elif mode.uge(len(PRIMITIVE_TYPE)):
+        result = says(w, wc.BAD_MODE)
+    else:
+        finding = _misplaced(w, c)
+        nothing = (c.last_x | c.last_y) < 0
+        if finding != 0:
+            result = says(w, finding)
+        elif nothing & ((w.answers & wc.WINDOW_TOLD) == 0):
+            result = const(i32, wc.ASK_WINDOW)
+        elif (s.shader_kind != GlShaderState.id) & (s.shader_kind != NvShaderState.id):
+            result = says(w, wc.NO_VERTICES)
+        else:
+            if _is_too_much(w, length):
+                result = says(w, wc.TOO_MANY)
+            else:
+                c.mode = mode
+                c.index_type = source
+                c.index_address = select(source == INDEX_ARRAY, const(i32, 0), start)
+                c.first_index = select(source == INDEX_ARRAY, start, const(i32, 0))
+                c.max_index = maximum
+                result = call(draw_vertices, context, op, length)
+            if result < wc.OTHER:
+                w.indices = w.indices + length.zext(i64)
+    return result
