@@ -64,7 +64,7 @@ def whole(w: WalkContext, address: Value) -> Value:
     """Host address of RECORD_SLOT bytes, also of those across the end of memory."""
     record = host(w.memory, address)
     if (address & MEMORY_MASK) > MEMORY_SIZE - RECORD_SLOT:
-        edge = w.field_ptr("edge")
+        edge = w.edge
         for k in range(RECORD_SLOT):
             store(edge + k, load(i8, host(w.memory, address + k)))
         record = edge
@@ -80,7 +80,7 @@ def says(w: WalkContext, finding: Value | int) -> Value:
 
 @staged
 def _function(w: WalkContext, number: Value) -> Value:
-    return load(ptr, w.field_ptr("functions") + number * 8)
+    return load(ptr, w.functions + number * 8)
 
 
 @staged

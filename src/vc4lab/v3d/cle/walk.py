@@ -79,10 +79,10 @@ class ListWalker:
     ) -> None:
         self.binner = binner
         self.shaders = shaders
-        context: Any = WalkContext()
+        context = WalkContext()
         self.context = context
         self._address = context.address
-        self._nv: Any = NvContext()
+        self._nv = NvContext()
         self._nv.memory = memory.base
         shaders.attach(context, memory.base, addresses)
         context.binner, context.nv = binner.context.address, self._nv.address

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from vc4lab.records.declarations import TileBinningMode
 from vc4lab.simd import Value, const, i32, select, staged
 from vc4lab.v3d.cle import walk_context as wc
 from vc4lab.v3d.state.draw_input import INDEX_8, INDEX_ARRAY
+from vc4lab.v3d.state.render_state import RenderState
 
 
-def _note(w: Any, op: Value) -> Any:
+def _note(w: wc.WalkContext, op: Value) -> wc.Note:
     """A new `Note` of the record at hand; there is room for it."""
-    made: Any = wc.Note.at(w.notes + w.note_count * wc.Note.size)
+    made = wc.Note.at(w.notes + w.note_count * wc.Note.size)
     w.note_count = w.note_count + 1
     made.record, made.op = w.here, op
     return made
 
 
 @staged
-def note_draw(w: Any, op: Value, s: Any, source: Value, start: Value, length: Value) -> None:
+def note_draw(
+    w: wc.WalkContext, op: Value, s: RenderState, source: Value, start: Value, length: Value
+) -> None:
     """The draw at hand, whose vertices are known, and will be drawn."""
     made = _note(w, op)
     made.shader_kind, made.shader_word = s.shader_kind, s.shader_word
@@ -29,7 +30,7 @@ def note_draw(w: Any, op: Value, s: Any, source: Value, start: Value, length: Va
 
 
 @staged
-def note_mode(w: Any, address: Value, size: Value, state: Value, tiles: Value) -> None:
+def note_mode(w: wc.WalkContext, address: Value, size: Value, state: Value, tiles: Value) -> None:
     """The record 112 at hand, which is executed."""
     made = _note(w, const(i32, TileBinningMode.id))
     made.place, made.byte_count = address, size

@@ -113,9 +113,9 @@ def _cache(c: BinContext, op: Value, record: Value) -> None:
     known = range(max(KIND_OF_RECORD) + 1)
     slot = load(i8, table(i8, [KIND_OF_RECORD.get(k, 0) for k in known]) + op).zext(i32)
     size = load(i8, table(i8, [STATE_RECORD_BYTES.get(k, 0) for k in known]) + op).zext(i32)
-    store(c.field_ptr("changed") + slot * 4, c.counter)
-    store(c.field_ptr("record_bytes") + slot * 4, size)
-    store(c.field_ptr("records") + slot * RECORD_SLOT, load(vec(i8, RECORD_SLOT), record))
+    store(c.changed + slot * 4, c.counter)
+    store(c.record_bytes + slot * 4, size)
+    store(c.records + slot * RECORD_SLOT, load(vec(i8, RECORD_SLOT), record))
 
 
 @staged

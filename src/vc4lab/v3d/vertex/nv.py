@@ -8,7 +8,6 @@ the header. Source: AG100-R pp. 79-81, tables 45-47.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
 
 from vc4lab.memory import MEMORY_MASK
 from vc4lab.simd import (
@@ -50,7 +49,7 @@ class NvContext(Struct):
 @kernel(args=(ptr,), returns=None)
 def copy_vertices(context: Value) -> None:
     """Copy the wanted vertices: word r of vertex i to row r of its batch."""
-    c: Any = NvContext.at(context)
+    c = NvContext.at(context)
     for batch in range(c.first >> 4, (c.last >> 4) + 1):
         wanted = batch_mask(c, batch)
         if any_(wanted):
