@@ -51,7 +51,7 @@ def _native() -> NativeModule:
         "walk": _late("walk_kernel", "walk", ptr),
         "admit_vg": _late("draw_kernel", "admit_vg", ptr, i32),
     }
-    return build("walk", kernels, float_mode="default", key="walk", combine=False, quick=True)
+    return build("walk", kernels, float_mode="default", key="walk", quick=True)
 
 
 def _function(number: int) -> NativeFunction:
