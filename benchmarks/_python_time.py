@@ -18,6 +18,9 @@ from typing import Any
 
 from vc4lab.simd.native import NativeFunction
 
+TEAM = "vc4lab-team-"
+"""Threads that never leave native code."""
+
 
 class PythonTime:
     """CPU time of all threads, and of native calls, since the watch began."""
@@ -27,14 +30,16 @@ class PythonTime:
         """Nanoseconds of native calls since the last look; any thread adds to it."""
         self._spent = 0
         self._clocks: list[int] = []
+        self._threads = 0
 
     def nanoseconds(self) -> tuple[int, int]:
         """CPU time of Python, and of native calls, of the threads that live."""
-        if threading.active_count() != len(self._clocks):
+        if threading.active_count() != self._threads:
+            self._threads = threading.active_count()
             self._clocks = [
                 time.pthread_getcpuclockid(thread.ident)
                 for thread in threading.enumerate()
-                if thread.ident is not None
+                if thread.ident is not None and not thread.name.startswith(TEAM)
             ]
         total = sum(map(time.clock_gettime_ns, self._clocks))
         while self._native:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, overload
 
@@ -102,6 +102,7 @@ class FrameDraws(Sequence[Draw]):
         """What was requested in this frame, by the address of the entry."""
         self._requested: set[int] = set()
         self._lookups = False
+        self._prepare: Callable[[int], int] | None = None
         self._nv = NvContext()
         self._nv.memory = memory.base
         context = PrepareContext()
@@ -136,7 +137,8 @@ class FrameDraws(Sequence[Draw]):
         context, count = self._context, scan.draw_count
         if self.pipelines.stale:
             self.pipelines.renew()
-        self._lookups = self._patience.over()
+        if not self._lookups and self._patience.over():
+            self._lookups, self._prepare = True, None
         if self._requested:
             self._replies.clear()
             self._requested.clear()
@@ -152,10 +154,12 @@ class FrameDraws(Sequence[Draw]):
 
     def _run(self) -> None:
         """Prepares the draws from `draw` on."""
-        context, arena, prepare = self._context, self._arena, _native(self._lookups)
+        context, arena, prepare = self._context, self._arena, self._prepare
+        if prepare is None:  # the variant at hand is compiled, or loaded, when it is first used
+            prepare = self._prepare = _native(self._lookups).call
         while True:
             context.room, context.room_end = arena.window
-            status: int = prepare.call(self._address)
+            status: int = prepare(self._address)
             arena.take_up_to(context.room)
             if status == PREPARED:
                 return

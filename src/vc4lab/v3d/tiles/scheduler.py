@@ -352,12 +352,15 @@ class TileScheduler:
             raise Abandoned
 
     def _run(self, frame: NativeFrame, chains: int) -> None:
-        helpers = min(self.threads, chains) - 1 if frame.is_work else 0
+        if self.threads == 1 or chains == 1 or not frame.is_work:
+            self._run_tiles.call(frame.address, 0)
+            return
+        helpers = min(self.threads, chains) - 1
         if helpers > self.team.helpers:
             self.team.provide(helpers)
             while len(self._workers) <= self.team.helpers:
                 self._add_worker()
-        if helpers and self.team.helpers:
+        if self.team.helpers:
             self.team.run(self._run_tiles.address, frame.address, helpers)
         else:
             self._run_tiles.call(frame.address, 0)
