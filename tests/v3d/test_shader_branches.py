@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from vc4lab.qpu.run.environment import UNCOMPILED_BUDGET
 from vc4lab.qpu.text.assembler import assemble
 from vc4lab.records.control import build
 from vc4lab.v3d.draws import pipelines
+from vc4lab.v3d.draws.preparation import DrawPreparer
 from vc4lab.v3d.golden import queue as interpreted_queue
 from vc4lab.v3d.vertex import shading as vertices
 
@@ -33,7 +35,11 @@ def codes(frame: Frame) -> list[str]:
 
 
 def draw(
-    program: str, uniforms: list[int], engine: str, draws: int = 1
+    program: str,
+    uniforms: list[int],
+    engine: str,
+    draws: int = 1,
+    before_last: Callable[[], object] = lambda: None,
 ) -> tuple[Frame, np.ndarray]:
     """A big triangle with a fragment program; frames follow each other, and the last one counts."""
     frame = Frame(engine=engine)
@@ -45,8 +51,9 @@ def draw(
     shader = build(65, address=job.put(data))
     body = viewport(job) + b"".join(shader + build(97, flags=k) + ARRAY for k in range(draws))
     for _ in range(3):
-        picture = frame.draw(body)
-    return frame, picture
+        frame.draw(body)
+    before_last()
+    return frame, frame.draw(body)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -88,14 +95,18 @@ def entry(colour: int) -> str:
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("count", [1, 4])
-def test_a_table_after_the_end(engine: str, count: int) -> None:
+def test_a_table_after_the_end(engine: str, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each block of pixels takes another way; lane 15 decides."""
     colours = [0xFF000000 | 0x1F3D << k for k in range(8)]
     head = len(assemble(TABLE).bytes)
     table = "".join(entry(colour) for colour in colours) + "out:\n" + STOP
     at = Frame().job.program("nop")  # the first thing in memory, there and here
-    frame, picture = draw(TABLE + table, [at + head], engine, count)
+    met: list[int] = []
+    reached = DrawPreparer.reached
+    monkeypatch.setattr(DrawPreparer, "reached", lambda *a: (met.append(a[2]), reached(*a))[1])
+    frame, picture = draw(TABLE + table, [at + head], engine, count, before_last=met.clear)
     assert codes(frame) == []
+    assert not met, "the tiles of a frame whose programs are known are drawn once"
     expected = np.array(colours, np.uint32)[np.arange(128) // 16]
     inside = picture[0]
     assert (inside[:120] == expected[:120]).all()
@@ -143,7 +154,7 @@ def test_more_ways_than_are_worth_compiling(monkeypatch: pytest.MonkeyPatch) -> 
     """The interpreter needs to learn nothing but code."""
     for room in (pipelines, vertices):
         monkeypatch.setattr(room, "MOST_WAYS", 2)
-    test_a_table_after_the_end("jit", 2)
+    test_a_table_after_the_end("jit", 2, monkeypatch)
 
 
 def test_a_result_that_depends_on_the_way_is_interpreted() -> None:

@@ -66,13 +66,13 @@ class Scene:
         self.copy = job.program(copies(7))
         self.vertex = job.program(copies(3))
         stage: Any = self.frame.v3d.binning.coordinates
-        shade = stage.coordinates
+        shade = stage.shade
 
         def counted(*arguments: Any) -> None:
             self.asked += 1
             shade(*arguments)
 
-        stage.coordinates = counted
+        stage.shade = counted
 
     def record(self, coordinate: int, stride: int = STRIDE, flags: int = 5, base: int = 0) -> bytes:
         """A GL shader record."""

@@ -33,9 +33,11 @@ from vc4lab.v3d.job_time import JobCounts
 from vc4lab.v3d.memory_uses import Use
 from vc4lab.v3d.ptb import context as pc
 from vc4lab.v3d.ptb.binner import Binner
+from vc4lab.v3d.shader_interrupts import COORDINATES
 from vc4lab.v3d.state.shader_state import ProgramCache, ShaderState, read_shader_state
 from vc4lab.v3d.tile_lists.vg_list import inline_length
-from vc4lab.v3d.vertex.shading import CoordinateStage
+from vc4lab.v3d.vertex.context import COORDINATE_ROWS
+from vc4lab.v3d.vertex.shading import VertexStage
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
@@ -104,11 +106,12 @@ class BinningStage:
         self.lint = lint or Lint(reporter)
         self.ranges = DrawRanges(self.lint.addresses)
         self.binner = Binner(executor.memory, reporter, unknowns)
-        self.coordinates = CoordinateStage(
+        self.coordinates = VertexStage(
             executor.memory,
             reporter,
             ProgramCache(executor.memory, reporter, unknowns),
             options,
+            stage=COORDINATES,
             team=team,
             interrupts=interrupts,
         )
@@ -134,10 +137,10 @@ class BinningStage:
             wc.NAME: self._name,
             wc.MAKE_TILES: lambda _: self.binner.make_tiles(self.walker.context.wanted),
             wc.COMPILE: lambda _: self.walker.compile(),
-            wc.ASK_ARRAY: self._tell_array,
-            wc.ASK_WINDOW: self._tell_window,
-            wc.ASK_LENGTH: self._tell_length,
-            wc.SAYS: self._tell_finding,
+            wc.ASK_ARRAY: self._report_array,
+            wc.ASK_WINDOW: self._report_window,
+            wc.ASK_LENGTH: self._report_length,
+            wc.REPORTS: self._report_finding,
         }
 
     @property
@@ -241,7 +244,7 @@ class BinningStage:
             self.binner.forget_rest()
             self._flushing = False
         if events & wc.SHORT:
-            self._tell_pool(context.record_at & 0xFFFFFFFF)
+            self._report_pool(context.record_at & 0xFFFFFFFF)
         if events & wc.BEGUN:
             self.thread.prefixing = False
         if events & wc.ARMED:
@@ -261,12 +264,11 @@ class BinningStage:
         The program may be known from now on.
         """
         context = self.walker.context
-        shader = self._shader()
-        assert shader.gl is not None
+        shader, output = self._shader().gl, self.binner.context.vertices
+        assert shader is not None
+        rows = COORDINATE_ROWS + int(shader.record.point_size)
         try:
-            self.coordinates.coordinates(
-                shader.gl, context.first, context.last, context.marks, self.binner.context.vertices
-            )
+            self.coordinates.shade(shader, rows, context.first, context.last, context.marks, output)
         except Unsupported as refusal:
             place = address if refusal.address is None else refusal.address
             self._refuse(refusal.code, refusal.message, place)
@@ -301,7 +303,7 @@ class BinningStage:
         assert shader is not None
         return shader
 
-    def _tell_pool(self, address: int) -> None:
+    def _report_pool(self, address: int) -> None:
         mode = self.executor.payload(address, TileBinningMode)
         self.reporter.report(
             "CLE-027",
@@ -310,27 +312,27 @@ class BinningStage:
             address=int(mode.address),
         )
 
-    def _tell_array(self, address: int) -> None:
-        self.walker.context.answers |= wc.ARRAY_TOLD
+    def _report_array(self, address: int) -> None:
+        self.walker.context.answers |= wc.ARRAY_REPORTED
         record = self.executor.payload(address, VertexArrayPrimitives)
         text = f"vertices {record.first} to {record.first + record.length - 1} of an array"
         self.reporter.report("CLE-015", text, address=address)
 
-    def _tell_window(self, address: int) -> None:
-        self.walker.context.answers |= wc.WINDOW_TOLD
+    def _report_window(self, address: int) -> None:
+        self.walker.context.answers |= wc.WINDOW_REPORTED
         self._check_window(address)
 
     def _check_window(self, address: int) -> None:
         self.lint.clip_window(self.binner.state, self.binner.context.empty_windows, address)
 
-    def _tell_length(self, address: int) -> None:
+    def _report_length(self, address: int) -> None:
         """The vertices are shaded."""
-        self.walker.context.answers |= wc.LENGTH_TOLD | wc.SHADED
+        self.walker.context.answers |= wc.LENGTH_REPORTED | wc.SHADED
         record = self._draw_record(address)
         where = record.address if isinstance(record, IndexedPrimitives) else None
         self.binner.limited(record.length, where)
 
-    def _tell_finding(self, address: int) -> None:
+    def _report_finding(self, address: int) -> None:
         """The record at `address` is done with a message."""
         finding, context = self.walker.context.finding, self.walker.context
         if finding == wc.EARLY_START:
@@ -407,7 +409,7 @@ class BinningStage:
         if self._catch_up() and self.binner.draws_nothing:
             self._check_window(address)
         if context.finding:
-            self._tell_finding(address)
+            self._report_finding(address)
         return not context.finding
 
     def _after(self, status: int) -> None:

@@ -72,10 +72,10 @@ def whole(w: WalkContext, address: Value) -> Value:
 
 
 @staged
-def says(w: WalkContext, finding: Value | int) -> Value:
+def reports(w: WalkContext, finding: Value | int) -> Value:
     """The record is done with a message."""
     w.finding = finding
-    return const(i32, wc.SAYS)
+    return const(i32, wc.REPORTS)
 
 
 @staged
@@ -92,8 +92,8 @@ def _lacks(w: WalkContext, number: Value, needed: Value) -> Value:
 
 
 @staged
-def _misplaced(w: WalkContext, c: BinContext) -> Value:
-    """The finding about a primitive record that must not stand here, or 0."""
+def _admit(w: WalkContext, c: BinContext) -> Value:
+    """The finding about a primitive record that must not stand here; 0 notes one that may."""
     s = RenderState.at(c.state)
     finding = select(s.shader_kind == 0, const(i32, wc.NO_SHADER), const(i32, 0))
     finding = select((w.configured == 0) | (c.tiles == 0), const(i32, wc.NO_GRID), finding)
@@ -114,7 +114,7 @@ def _is_too_much(w: WalkContext, length: Value) -> Value:
 def admit_vg(context: Value, length: Value) -> Value:
     """The finding about a VG record of so many words, or 0; it is counted."""
     w = WalkContext.at(context)
-    finding = _misplaced(w, BinContext.at(w.binner))
+    finding = _admit(w, BinContext.at(w.binner))
     if finding == 0:
         finding = select(_is_too_much(w, length), const(i32, wc.TOO_MANY), const(i32, 0))
         w.indices = w.indices + length.zext(i64)
@@ -256,7 +256,7 @@ def draw_vertices(context: Value, op: Value, count: Value) -> Value:
             size_row = row + PSE_WORDS * ROW_BYTES
             c.size_row = select(point_size != 0, size_row, const(i32, -1))
             c.clipping = clipping
-            if (length != count) & ((w.answers & wc.LENGTH_TOLD) == 0):
+            if (length != count) & ((w.answers & wc.LENGTH_REPORTED) == 0):
                 result = const(i32, wc.ASK_LENGTH)
             else:
                 result = _bin(w, c, kind)
@@ -282,24 +282,24 @@ def execute_draw(context: Value, record: Value, op: Value) -> Value:
         top = const(i64, 0)
         maximum = load(i32, record + 10)
     result = const(i32, wc.GOES_ON)
-    if (top > 0xFFFF) & ((w.answers & wc.ARRAY_TOLD) == 0):
+    if (top > 0xFFFF) & ((w.answers & wc.ARRAY_REPORTED) == 0):
         result = const(i32, wc.ASK_ARRAY)
     elif source.ugt(INDEX_16):
-        result = says(w, wc.BAD_INDEX_TYPE)
+        result = reports(w, wc.BAD_INDEX_TYPE)
     elif mode.uge(len(PRIMITIVE_TYPE)):
-        result = says(w, wc.BAD_MODE)
+        result = reports(w, wc.BAD_MODE)
     else:
-        finding = _misplaced(w, c)
+        finding = _admit(w, c)
         nothing = (c.last_x | c.last_y) < 0
         if finding != 0:
-            result = says(w, finding)
-        elif nothing & ((w.answers & wc.WINDOW_TOLD) == 0):
+            result = reports(w, finding)
+        elif nothing & ((w.answers & wc.WINDOW_REPORTED) == 0):
             result = const(i32, wc.ASK_WINDOW)
         elif (s.shader_kind != GlShaderState.id) & (s.shader_kind != NvShaderState.id):
-            result = says(w, wc.NO_VERTICES)
+            result = reports(w, wc.NO_VERTICES)
         else:
             if _is_too_much(w, length):
-                result = says(w, wc.TOO_MANY)
+                result = reports(w, wc.TOO_MANY)
             else:
                 c.mode = mode
                 c.index_type = source

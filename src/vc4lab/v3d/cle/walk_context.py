@@ -11,7 +11,7 @@ from vc4lab.v3d.vertex.shader_lookup import ShaderLookup
 WALKED = ids_of(native=BINNING)
 """Records the walker executes, if it can."""
 
-GOES_ON, STOPS, INTERRUPTED, FLUSHED, SAYS = range(5)
+GOES_ON, STOPS, INTERRUPTED, FLUSHED, REPORTS = range(5)
 """What came of a record that was executed: on with the next one · Python looks first (`events`) ·
 a draw was begun, but the binner stopped with the status in `WalkContext.status` · a flush ended
 with that status · Python gives the message `WalkContext.finding`."""
@@ -26,7 +26,9 @@ Shade the vertices `first` … `last` to `output`, and name memory · name the m
 many tiles (`wanted`) · the native function `wanted` · messages about a long array, an empty clip
 window, a draw that is cut."""
 
-SHADED, NAMED, LEFT_OUT, ARRAY_TOLD, WINDOW_TOLD, LENGTH_TOLD = (1 << bit for bit in range(6))
+SHADED, NAMED, LEFT_OUT, ARRAY_REPORTED, WINDOW_REPORTED, LENGTH_REPORTED = (
+    1 << bit for bit in range(6)
+)
 """Bits of `WalkContext.answers`: what Python did for the record at hand; the shader of a draw that
 is left out cannot be run."""
 

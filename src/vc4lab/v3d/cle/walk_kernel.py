@@ -38,7 +38,7 @@ from vc4lab.simd import (
 )
 from vc4lab.v3d.checks.hints import LIST_ALIGNMENT, RECORD_ALIGNMENT
 from vc4lab.v3d.cle import walk_context as wc
-from vc4lab.v3d.cle.draw_kernel import execute_draw, says, whole
+from vc4lab.v3d.cle.draw_kernel import execute_draw, reports, whole
 from vc4lab.v3d.cle.walk_context import WalkContext
 from vc4lab.v3d.cle.walk_notes import note_mode
 from vc4lab.v3d.ptb.context import DONE, BinContext
@@ -95,7 +95,7 @@ def _start(w: WalkContext, c: BinContext, _record: Value) -> Value:
         c.drawn = 0
     result = const(i32, wc.GOES_ON)
     if w.configured == 0:
-        result = says(w, wc.EARLY_START)
+        result = reports(w, wc.EARLY_START)
     return result
 
 

@@ -21,6 +21,7 @@ from vc4lab.v3d.draws.pipeline_table import MadePipeline, parameter_places
 from vc4lab.v3d.draws.pipelines import DrawPipelines, quad_work
 from vc4lab.v3d.fragment.pipeline import Pipeline
 from vc4lab.v3d.golden.draw import GoldenDraw, register
+from vc4lab.v3d.shader_interrupts import VERTICES
 from vc4lab.v3d.state.render_state import empty_windows, rht_movement
 from vc4lab.v3d.state.shader_state import ProgramCache, ShaderState, read_shader_state
 from vc4lab.v3d.state.tile_context import MAX_TEXTURE_REQUESTS, FragmentKey
@@ -80,6 +81,7 @@ class DrawPreparer:
             reporter,
             self.programs,
             options,
+            stage=VERTICES,
             team=team,
             interrupts=interrupts,
         )
@@ -109,10 +111,10 @@ class DrawPreparer:
         mode = self._mode = self._layout_number << 2 | vg_mask << 1 | pipelines.counting
         self._draws.fill(scan, mode=mode)
         if self.lint.addresses.used.subscriptions:
-            self._tell(scan)
+            self._announce(scan)
         return self._draws
 
-    def _tell(self, scan: ScanResult) -> None:
+    def _announce(self, scan: ScanResult) -> None:
         """What draws name whose pipelines were not requested."""
         for number in self._draws.without_request():
             use = scan.draw(number)
@@ -146,7 +148,7 @@ class DrawPreparer:
         assert shader is not None
         assert shader.gl is not None
         try:
-            self.vertices.shade(shader.gl, rows, use, output)
+            self.vertices.shade(shader.gl, rows, use.first, use.last, use.used, output)
         except Unsupported as refusal:
             self._refuse(refusal, shader)
             return False
@@ -181,10 +183,11 @@ class DrawPreparer:
         shader = self._shader(use)
         if shader is None:
             return False
-        if self.programs.reached(shader.code, target) is not None:
-            return True
+        more = self.programs.reached(shader.code, target) is not None
+        if more:
+            self._draws.pipelines.stale = True  # the next frame must not begin with what it was
         program = self.programs.get(shader.code)  # another draw may have met it before
-        return before.program is not None and before.program[2] != program.layout
+        return more or (before.program is not None and before.program[2] != program.layout)
 
     def _find(self, use: DrawUse, shader: ShaderState) -> Found:
         program, state = self.programs.get(shader.code), use.state

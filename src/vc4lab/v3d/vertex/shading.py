@@ -9,14 +9,14 @@ reference 3.7, 3.8, 5.7.
 from __future__ import annotations
 
 import ctypes
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.qpu.run.environment import COMPILERS_LIMITS, Unsupported, left_text
-from vc4lab.v3d.shader_interrupts import COORDINATES, VERTICES, ShaderInterrupts
+from vc4lab.v3d.shader_interrupts import VERTICES, ShaderInterrupts
 from vc4lab.v3d.tmu.late_textures import LateTextures
 from vc4lab.v3d.tmu.requests import MAX_REQUESTS
-from vc4lab.v3d.vertex.context import COORDINATE_ROWS, ENDLESS, LEFT
+from vc4lab.v3d.vertex.context import ENDLESS, LEFT
 from vc4lab.v3d.vertex.pipeline import VertexKey, VertexPipeline, vertex_pipeline
 from vc4lab.v3d.vertex.shader_table import ShaderTable
 from vc4lab.v3d.vpm.errors import Errors
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from vc4lab.records.shader import GlShader
     from vc4lab.simd.team import Team
     from vc4lab.v3d.state.shader_state import ProgramCache
-    from vc4lab.v3d.tile_lists.contents import DrawUse
 
 _ALIGNMENT = 64
 
@@ -85,27 +84,12 @@ class Arena:
             self._block, self.window = len(self._blocks), (start, start + room)
             self._blocks.append((self.window, buffer))
 
-    def take(self, size: int) -> int:
-        """The host address of ``size`` bytes, aligned to 64; contents are anything."""
-        self.reserve(size)
-        start = self.window[0]
-        self.take_up_to(start + size)
-        return start
-
-
-@dataclass(frozen=True)
-class _Range:
-    """The vertices wanted: ``used`` is the host address of a byte per vertex, 0 for all."""
-
-    first: int
-    last: int
-    used: int = 0
-
 
 class VertexStage:
-    """Runs vertex shaders (or NV copies) for the draws of a frame."""
+    """Runs the shaders of one stage (`VERTICES`, `COORDINATES`) that native code cannot run alone.
 
-    stage = VERTICES
+    Of vertices, `arena` is where native code puts what it has shaded.
+    """
 
     def __init__(
         self,
@@ -114,9 +98,11 @@ class VertexStage:
         programs: ProgramCache,
         options: GpuOptions,
         *,
+        stage: int,
         team: Team,
         interrupts: ShaderInterrupts | None = None,
     ) -> None:
+        self._is_vertex = stage == VERTICES
         self.memory = memory
         self.reporter = reporter
         self.programs = programs
@@ -128,7 +114,7 @@ class VertexStage:
         self.shaders = ShaderTable(team)
         """Pipelines that native code may use by itself."""
         interrupts = interrupts or ShaderInterrupts()
-        self.shaders.vertex.interrupts = interrupts.place(self.stage)
+        self.shaders.vertex.interrupts = interrupts.place(stage)
         self.endless: dict[int, Program] = {}
         """Programs, by id, that did not end in the list at hand: one overrun of each is enough. To
         be emptied when a list starts."""
@@ -141,12 +127,29 @@ class VertexStage:
         """Instructions of all batches shaded since the start; a loop counts once."""
         return self._instructions + self.shaders.instructions
 
-    def shade(self, shader: GlShader, rows: int, use: DrawUse, output: int) -> None:
-        """Shades the vertices of a draw that native code cannot shade by itself.
+    def shade(
+        self, shader: GlShader, rows: int, first: int, last: int, used: int, output: int
+    ) -> None:
+        """Shades the vertices `first` … `last` of a draw, whose pipeline native code may use then.
 
-        `rows`: words of a shaded vertex; `output`: host address of batch 0. Raises Unsupported.
+        `rows`: words of a shaded vertex; `used`: host address of a byte per vertex, 0 for all;
+        `output`: where batch 0 would be, only those of the range exist. Raises Unsupported.
         """
-        self._gl(shader, rows, _Range(use.first, use.last, use.used), output, vertex=True)
+        record, context, vertex = shader.record, self.shaders.vertex, self._is_vertex
+        code = record.vs_code if vertex else record.cs_code
+        context.output, context.used = output, used
+        context.first, context.last = first, last
+        for number, attribute in enumerate(shader.attributes):
+            context.bases[number] = attribute.address
+            context.strides[number] = attribute.stride
+        pipeline, status = self._shade(shader, code, rows)
+        while status == LEFT:
+            target = context.left
+            if self.programs.reached(code, target) is None:
+                text = f"in a shader of vertices, {left_text(target)}"
+                raise Unsupported("QPU-042", text, address=code)
+            pipeline, status = self._shade(shader, code, rows)
+        self.shaders.enter(pipeline, code, vertex=vertex)
 
     def _pipeline(self, program: Program, key: VertexKey) -> VertexPipeline:
         """`vertex_pipeline`, without comparing whole programs each time."""
@@ -172,31 +175,9 @@ class VertexStage:
             self.reporter.report("QPU-057", text, address=program.address)
             return vertex_pipeline(interpreted)
 
-    def _gl(
-        self, shader: GlShader, rows: int, wanted: _Range, output: int, *, vertex: bool
-    ) -> None:
-        """Shades vertices to `output`, the address of batch 0; only those of the range exist."""
-        record, context = shader.record, self.shaders.vertex
-        code = record.vs_code if vertex else record.cs_code
-        context.output, context.used = output, wanted.used
-        context.first, context.last = wanted.first, wanted.last
-        for number, attribute in enumerate(shader.attributes):
-            context.bases[number] = attribute.address
-            context.strides[number] = attribute.stride
-        pipeline, status = self._shade(shader, code, rows, vertex)
-        while status == LEFT:
-            target = context.left
-            if self.programs.reached(code, target) is None:
-                text = f"in a shader of vertices, {left_text(target)}"
-                raise Unsupported("QPU-042", text, address=code)
-            pipeline, status = self._shade(shader, code, rows, vertex)
-        self.shaders.enter(pipeline, code, vertex=vertex)
-
-    def _shade(
-        self, shader: GlShader, code: int, rows: int, vertex: bool
-    ) -> tuple[VertexPipeline, int]:
+    def _shade(self, shader: GlShader, code: int, rows: int) -> tuple[VertexPipeline, int]:
         """Shades vertices with what is known of the program; DONE, or LEFT for `context.left`."""
-        record, context = shader.record, self.shaders.vertex
+        record, context, vertex = shader.record, self.shaders.vertex, self._is_vertex
         uniforms = record.vs_uniforms if vertex else record.cs_uniforms
         program = self.programs.get(code)
         kinds, textures = self.programs.textures(program, uniforms, self.unknowns)
@@ -241,17 +222,6 @@ def endless(code: int, vertex: bool) -> Unsupported:
     kind = "vertex" if vertex else "coordinate"
     text = f"a {kind} shader does not end; what is drawn with it is left out of this list"
     return Unsupported("VTX-005", text, address=code)
-
-
-class CoordinateStage(VertexStage):
-    """Runs the coordinate shaders that native code cannot run by itself, a draw at a time."""
-
-    stage = COORDINATES
-
-    def coordinates(self, shader: GlShader, first: int, last: int, used: int, output: int) -> None:
-        """Shades vertices for the binner; `output`: host address where vertex 0 would be."""
-        rows = COORDINATE_ROWS + int(shader.record.point_size)
-        self._gl(shader, rows, _Range(first, last, used), output, vertex=False)
 
 
 def _selected(shader: GlShader, bits: int, vertex: bool) -> tuple[tuple[int, int, int], ...]:
