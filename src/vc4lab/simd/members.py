@@ -76,7 +76,7 @@ i32x16: MemberType[Value, Iterable[int]] = _member(types.i32x16)
 i64x16: MemberType[Value, Iterable[int]] = _member(types.i64x16)
 f32x16: MemberType[Value, Iterable[float]] = _member(types.f32x16)
 
-_CTYPES: dict[Type, Any] = {
+CTYPES: dict[Type, Any] = {
     i1: ctypes.c_bool,
     i8: ctypes.c_int8,
     i16: ctypes.c_int16,
@@ -134,7 +134,7 @@ def _ctype(kind: Any) -> Any:
     if isinstance(kind, Array):
         return _ctype(kind.elem) * kind.count
     if isinstance(kind, Type):
-        return _CTYPES[kind.elem] * kind.lanes if kind.lanes else _CTYPES[kind]
+        return CTYPES[kind.elem] * kind.lanes if kind.lanes else CTYPES[kind]
     return kind.python
 
 

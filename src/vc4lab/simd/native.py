@@ -13,9 +13,10 @@ from typing import Any
 from vc4lab.simd import cache
 from vc4lab.simd.floatmode import CALLERS, FLOAT_MODES, define_entry
 from vc4lab.simd.kernel import Function, define, function_in_module
+from vc4lab.simd.members import CTYPES
 from vc4lab.simd.target import Target, code_generation, host_target, initialise
 from vc4lab.simd.trace import ModuleTrace
-from vc4lab.simd.types import Type, f32, f64, i1, i8, i16, i32, i64, ptr
+from vc4lab.simd.types import Type, ptr
 
 LARGE = 2_000_000
 """Bytes of LLVM text above which code is generated without optimising: the time for the optimised
@@ -23,16 +24,7 @@ one grows faster than the text, and ten seconds are too long to wait for a progr
 """
 PASSES = f"sroa simplifycfg instcombine O1, no misched, no lsr, O0 above {LARGE}"  # in cache keys
 
-_CTYPES: dict[Type, Any] = {
-    i1: ctypes.c_bool,
-    i8: ctypes.c_int8,
-    i16: ctypes.c_int16,
-    i32: ctypes.c_int32,
-    i64: ctypes.c_int64,
-    f32: ctypes.c_float,
-    f64: ctypes.c_double,
-    ptr: ctypes.c_void_p,
-}
+_ARGUMENTS: dict[Type, Any] = {**CTYPES, ptr: ctypes.c_void_p}  # None is 0
 
 
 class NativeFunction:
@@ -48,8 +40,8 @@ class NativeFunction:
         self.module = module  # keeps the code loaded
         self.name = name
         self.address = address
-        returns = _CTYPES[function.returns] if function.returns else None
-        self.call: Any = ctypes.CFUNCTYPE(returns, *(_CTYPES[t] for t in function.args))(address)
+        returns = _ARGUMENTS[function.returns] if function.returns else None
+        self.call: Any = ctypes.CFUNCTYPE(returns, *(_ARGUMENTS[t] for t in function.args))(address)
 
     def __call__(self, *args: Any) -> Any:
         return self.call(*args)
@@ -174,7 +166,7 @@ def trace_module(functions: Mapping[str, Function], target: Target, float_mode: 
     module = ModuleTrace(target, float_mode)
     for name, function in functions.items():
         for type_ in (*function.args, *([function.returns] if function.returns else [])):
-            if type_ not in _CTYPES:
+            if type_ not in _ARGUMENTS:
                 raise TypeError(f"entry point {name}: {type_} cannot cross the C interface")
         if float_mode in ("default", CALLERS):
             define(module, function, _symbol(name), exported=True)
