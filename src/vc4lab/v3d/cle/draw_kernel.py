@@ -156,7 +156,7 @@ def _shade_gl(w: WalkContext, c: BinContext, s: RenderState, pitch: Value, named
     if shader != 0:
         result = const(i32, wc.NAME)
         if ((w.answers & wc.NAMED) != 0) | (named & arrays_named(w, shader, w.first, w.last)):
-            done = shade_range(w, shader, c.vertices, w.marks, w.first, w.last, pitch)
+            done = shade_range(w, shader, c.vertices, w.marks, w.first, w.last)
             result = select(done, const(i32, wc.GOES_ON), const(i32, wc.SHADE))
     return result
 

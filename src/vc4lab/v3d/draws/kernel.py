@@ -223,7 +223,7 @@ def _shade(d: _Draw, vertex_shader: Value | None, output: Value, pitch: Value) -
         done = const(i1, False)
         if vertex_shader is not None:
             if vertex_shader != 0:
-                done = shade_range(c, vertex_shader, output, use.used, use.first, use.last, pitch)
+                done = shade_range(c, vertex_shader, output, use.used, use.first, use.last)
         status = select(done, status, const(i32, VERTICES))
     elif c.copy_nv != 0:  # VG draws have no vertices
         _copy_nv(d, output, pitch)

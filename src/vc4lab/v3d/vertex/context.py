@@ -44,7 +44,6 @@ class VertexContext(Struct):
     strides = Array(i32, MAX_ARRAYS)
     first = i32  # vertex indices, inclusive
     last = i32
-    pitch = i32  # bytes per batch of the output
     next_batch = i32  # where to go on
     until = i32  # where to stop
     wild = i32  # lanes the fast build could not compute were seen

@@ -85,7 +85,6 @@ class VertexPipeline:
         Raises Unsupported for a VPM setup, computed by the program, that starts a DMA.
         """
         context.next_batch, context.until = context.first >> 4, (context.last >> 4) + 1
-        context.pitch = self.key.pitch
         context.stopped = context.deopts = 0
         if context.last < context.first:
             return DONE

@@ -71,7 +71,6 @@ class ShaderEntry(Struct):
     exact = ptr
     code = ptr  # copy of the program
     code_bytes = i32
-    pitch = i32  # bytes of a batch of 16 vertices
     reads_uniforms = i32
 
 
@@ -159,11 +158,10 @@ def shade_range(
     used: Value,
     first: Value,
     last: Value,
-    pitch: Value,
 ) -> Value:
     """Shades vertices `first` … `last` by a ShaderEntry, as `gl_pipeline` left it; whether done.
 
-    `output`: where vertex 0 would be; `used`: a byte for each vertex; `pitch`: bytes of a batch.
+    `output`: where vertex 0 would be; `used`: a byte for each vertex.
     """
     entry = ShaderEntry.at(shader)
     v = VertexContext.at(t.vertex)
@@ -173,7 +171,6 @@ def shade_range(
     v.last = last
     v.next_batch = first >> 4
     v.until = (last >> 4) + 1
-    v.pitch = pitch
     v.stopped = 0
     v.batches = 0
     length = entry.code_bytes.shr(3)
@@ -198,7 +195,7 @@ def shade_range(
 def gl_pipeline(context: Value, word: Value, rows: Value, vertex: Value) -> Value:
     """The ShaderEntry for the record that `word` (record 64) names, 0 if Python has to look.
 
-    Fills uniforms, arrays and pitch of the VertexContext. `rows` counts the words of a shaded
+    Fills uniforms and arrays of the VertexContext. `rows` counts the words of a shaded
     vertex; `vertex` is 1 for the vertex shader, 0 for the coordinate shader.
     """
     t = ShaderLookup.at(context)
@@ -253,6 +250,5 @@ def gl_pipeline(context: Value, word: Value, rows: Value, vertex: Value) -> Valu
             aligned = aligned & ((uniforms & (ALIGNMENT[Use.UNIFORMS] - 1)) == 0)
         if (entry.key != 0) & named & aligned & (zero == const(i1, False)):
             if same_code(t.memory, code, entry.code, entry.code_bytes):
-                v.pitch = entry.pitch
                 found = entry.pointer
     return found

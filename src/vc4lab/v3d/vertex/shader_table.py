@@ -88,7 +88,7 @@ class ShaderTable:
         copy = ctypes.create_string_buffer(code, len(code))
         entry.first, entry.exact = native.address, pipeline.exact_address
         entry.code, entry.code_bytes = ctypes.addressof(copy), len(code)
-        entry.pitch, entry.reads_uniforms = key.pitch, bool(pipeline.program.uniform_sites)
+        entry.reads_uniforms = bool(pipeline.program.uniform_sites)
         self._keep[ctypes.addressof(entry)] = pipeline, copy
 
     def forget(self) -> None:

@@ -36,7 +36,7 @@ WORTH = 1 << 16
 
 _CONTEXT_BYTES = (VertexContext.size + 63) & ~63
 
-_INPUTS = ("memory", "output", "used", "uniforms", "first", "last", "pitch", "interrupts")
+_INPUTS = ("memory", "output", "used", "uniforms", "first", "last", "interrupts")
 """Members of a VertexContext that all threads need, besides the arrays."""
 
 
