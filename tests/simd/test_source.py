@@ -45,6 +45,14 @@ not indented
 """
 
 
+def with_comment(a: int) -> int:
+    # fmt: off
+    a += 1
+    # a comment at the margin is no end
+    # fmt: on
+    return a
+
+
 def one_line(a: int) -> int: return a  # fmt: skip
 
 
@@ -67,9 +75,22 @@ def outer() -> Any:
     return after
 
 
+def crowded() -> Any:
+    # fmt: off
+    def inside(a: int) -> int:
+        b = a
+        return b
+    after = inside
+    # fmt: on
+    return after
+
+
 @pytest.mark.parametrize(
     "function",
-    [plain, with_head, with_text, one_line, Room.method, Room.next, outer()],
+    [
+        *(plain, with_head, with_text, with_comment, one_line),
+        *(Room.method, Room.next, outer(), crowded()),
+    ],
     ids=lambda f: f.__name__,
 )
 def test_the_tree_is_that_of_the_lines_that_inspect_finds(function: Any) -> None:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import os
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any
 
@@ -28,6 +31,7 @@ from vc4lab.simd import team as module
 from vc4lab.simd.team import PART, Team, TeamState
 
 PIECES = 400
+ALLOWED = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set[int]()
 
 
 class Sums(Struct):
@@ -53,6 +57,31 @@ def add_up(shared: Value, number: Value) -> None:
         piece = atomic_add(s.field_ptr("next"), 1)
 
 
+class Stay(Struct):
+    """Work that lasts as long as the test says; `stage` is set from outside."""
+
+    stage = i32
+    began = i32  # helpers that have begun, and ended
+    ended = i32
+    late = i32  # that have begun after the run
+
+
+@kernel(args=PART, returns=None)
+def stay(shared: Value, number: Value) -> None:
+    """The asking thread stays until stage 1, helpers until stage 2."""
+    s: Any = Stay.at(shared)
+    until: Any = const(i32, 1)
+    if number != 0:
+        until = const(i32, 2)
+        atomic_add(s.field_ptr("began"), 1)
+    if atomic_add(s.field_ptr("stage"), 0) == 3:
+        atomic_add(s.field_ptr("late"), 1)
+    while atomic_add(s.field_ptr("stage"), 0) < until:
+        pass
+    if number != 0:
+        atomic_add(s.field_ptr("ended"), 1)
+
+
 @kernel(args=(ptr, ptr, ptr, i32), returns=None)
 def ask(team: Value, part: Value, shared: Value, helpers: Value) -> None:
     """Native code asks, twice."""
@@ -65,7 +94,7 @@ def ask(team: Value, part: Value, shared: Value, helpers: Value) -> None:
 
 @cache
 def native(name: str) -> NativeFunction:
-    return build("test_team", {"add_up": add_up, "ask": ask})[name]
+    return build("test_team", {"add_up": add_up, "ask": ask, "stay": stay})[name]
 
 
 class Work:
@@ -104,6 +133,41 @@ def test_helpers_take_part() -> None:
     pytest.fail("the helper has done nothing in 50 runs")
 
 
+def soon(true: Callable[[], bool]) -> bool:
+    """Whether it becomes true in 20 s."""
+    until = time.monotonic() + 20
+    while not true() and time.monotonic() < until:
+        time.sleep(0.001)
+    return true()
+
+
+def test_who_asks_waits_for_helpers() -> None:
+    team, state = Team(2), Stay()
+    team.provide(1)
+    with ThreadPoolExecutor(1) as pool:
+        run = pool.submit(team.run, native("stay").address, state.address, 1)
+        assert soon(lambda: state.began == 1)
+        state.stage = 1
+        time.sleep(0.1)
+        waits = not run.done()
+        state.stage = 2
+        run.result()
+    assert waits
+    assert state.ended == 1
+    team.close()
+
+
+def test_helpers_that_wake_up_late_do_nothing() -> None:
+    team, states = Team(2), [Stay(stage=2) for _ in range(200)]
+    team.provide(1)
+    for state in states:
+        team.run(native("stay").address, state.address, 1)
+        state.stage = 3
+        time.sleep(0.0005)
+    team.close()
+    assert not sum(state.late for state in states)
+
+
 def test_native_code_asks() -> None:
     team = Team(3)
     team.provide(2)
@@ -134,6 +198,8 @@ def test_threads_end_with_their_team_and_start_again_after_close() -> None:
     team.close()
     assert not left_of(started)
     assert team.helpers == 0
+    assert not team.state.helpers, "native code asks as many"
+    assert not team.state.wanted, "or those that come next never wait"
     team.provide(2)
     work = Work(3)
     team.run(native("add_up").address, work.state.address, 2)
@@ -155,6 +221,30 @@ def test_helpers_keep_to_the_processors_of_the_process() -> None:
     for thread in team._threads:
         assert thread.native_id is not None
         assert os.sched_getaffinity(thread.native_id) <= allowed
+
+
+@pytest.mark.skipif(len(ALLOWED) < 2, reason="no choice of processors here")
+def test_helpers_are_kept_off_the_processor_of_the_one_that_asks_while_it_works() -> None:
+    own = min(ALLOWED)
+    team, nothing, state = Team(3), Stay(stage=2), Stay()
+    assert team.provide(1) == 1
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(os.sched_setaffinity, 0, {own}).result()
+        part = native("stay").address
+        pool.submit(team.run, part, nothing.address, 1).result()
+        team.provide(2)  # the second one, too
+        run = pool.submit(team.run, part, state.address, 2)
+        begun = soon(lambda: state.began == 2)
+        helpers = [thread.native_id for thread in team._threads if thread.native_id is not None]
+        apart = [os.sched_getaffinity(helper) for helper in helpers]
+        state.stage = 1
+        lifted = soon(lambda: all(os.sched_getaffinity(helper) == ALLOWED for helper in helpers))
+        state.stage = 2
+        run.result()
+    team.close()
+    assert begun
+    assert apart == [ALLOWED - {own}] * 2
+    assert lifted, "the asking thread does nothing but wait"
 
 
 def test_without_posix_threads_there_are_no_helpers(monkeypatch: pytest.MonkeyPatch) -> None:
