@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 from vc4lab.diagnostics.unknown import DEFAULT_UNKNOWNS, Unknowns
 from vc4lab.ranges import BUDGET, ENGINES, THREADS, check_word
@@ -39,3 +40,18 @@ class GpuOptions:
         check_word("engine", self.engine, ENGINES)
         THREADS.check_optional(self.threads)
         BUDGET.check_optional(self.budget)
+
+
+T = TypeVar("T")
+
+
+def chosen(whole: T | None, single: T) -> T:
+    """Choices given as one object, or one by one: then `single` was made of them.
+
+    Raises TypeError if both say something.
+    """
+    if whole is None:
+        return single
+    if single != type(single)():
+        raise TypeError(f"choices come one by one or as a {type(single).__name__}, not both ways")
+    return whole

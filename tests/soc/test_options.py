@@ -42,6 +42,22 @@ def test_a_v3d_hands_its_options_on():
         assert (stage.engine, stage.unknowns) == ("interpreter", OTHERS)
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: V3D(GuestMemory(), options=GPU, engine="interpreter"),
+        lambda: Machine(HELLO, "pi3", options=MachineOptions("pi1")),
+        lambda: Machine(HELLO, options=MachineOptions("pi1"), firmware="2015"),
+        lambda: Experiment(bytes(8), gpu=GPU, budget=1000),
+        lambda: replay(JOB, gpu=GPU, threads=2),
+        lambda: DrmDevice(gpu=GPU, unknowns=OTHERS),
+    ],
+)
+def test_choices_come_one_way(make):
+    with pytest.raises(TypeError, match="not both ways"):
+        make()
+
+
 def test_keywords_and_options_mean_the_same():
     v3d = V3D(GuestMemory(), engine="interpreter", threads=2, unknowns=OTHERS)
     assert v3d.programs.options == GpuOptions("interpreter", 2, OTHERS)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from vc4lab.diagnostics import Reporter
 from vc4lab.listeners import OneListener
 from vc4lab.memory import GuestMemory
-from vc4lab.options import GpuOptions
+from vc4lab.options import GpuOptions, chosen
 from vc4lab.ranges import FRAMES, SECONDS
 from vc4lab.registers import Poll
 from vc4lab.soc.board import find_board
@@ -80,6 +80,8 @@ class Machine(Hardware):
     UnknownBoard, BootError
     ValueError
         `engine`, `caches` or `firmware` is none of those there are.
+    TypeError
+        `options` and one of these choices.
 
     Attributes
     ----------
@@ -108,9 +110,9 @@ class Machine(Hardware):
         extras: BootExtras | None = None,
         options: MachineOptions | None = None,
     ) -> None:
-        if options is None:
-            gpu = GpuOptions(engine, unknowns=with_firmware(unknowns, firmware))
-            options = MachineOptions(board, card, caches, extras or BootExtras(), gpu, v3d_factory)
+        gpu = GpuOptions(engine, unknowns=with_firmware(unknowns, firmware))
+        single = MachineOptions(board, card, caches, extras or BootExtras(), gpu, v3d_factory)
+        options = chosen(options, single)
         found = find_board(options.board)
         reporter = reporter if reporter is not None else Reporter()
         super().__init__(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from vc4lab.diagnostics import Reporter
 from vc4lab.listeners import OneListener
-from vc4lab.options import GpuOptions
+from vc4lab.options import GpuOptions, chosen
 from vc4lab.simd.team import Team
 from vc4lab.v3d.checks.hints import Lint
 from vc4lab.v3d.checks.order import OrderCheck
@@ -86,7 +86,7 @@ class V3D:
         threads: int | None = None,
         options: GpuOptions | None = None,
     ) -> None:
-        options = options or GpuOptions(engine, threads, unknowns)
+        options = chosen(options, GpuOptions(engine, threads, unknowns))
         unknowns = options.unknowns
         self.memory = memory
         self.reporter = reporter if reporter is not None else Reporter()

@@ -50,7 +50,7 @@ from vc4lab.drm.uapi.ioctls import table_of
 from vc4lab.drm.uapi.results import Refused
 from vc4lab.drm.xlnx.buffers import XlnxBuffers
 from vc4lab.drm.xlnx.parameters import Parameters
-from vc4lab.options import GpuOptions
+from vc4lab.options import GpuOptions, chosen
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -116,7 +116,7 @@ class DrmDevice(Descriptions):
         self.name = device
         self.reporter = reporter if reporter is not None else Reporter()
         self.memory = GpuMemory(gpu_memory)
-        gpu = gpu or GpuOptions(engine, threads, unknowns or DEFAULT_UNKNOWNS)
+        gpu = chosen(gpu, GpuOptions(engine, threads, unknowns or DEFAULT_UNKNOWNS))
         self.v3d = V3D(self.memory.guest, JobReports(self.reporter), options=gpu)
         self.trace = trace
         self.gpu = Gpu(self.v3d, self.reporter)

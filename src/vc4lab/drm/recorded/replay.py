@@ -20,7 +20,7 @@ from vc4lab.drm.uapi.submit import JobError
 from vc4lab.images.pixels import average_of_samples, colours, full_resolution_bytes
 from vc4lab.images.png import png_bytes
 from vc4lab.images.tiling import Tiling, image_bytes, round_up
-from vc4lab.options import GpuOptions
+from vc4lab.options import GpuOptions, chosen
 from vc4lab.ranges import check_word
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def replay(
     on_tiles
         Called with a job's name and what each of its tiles took, once or more for a job.
     """
-    gpu = gpu or GpuOptions(engine, threads, unknowns or DEFAULT_UNKNOWNS)
+    gpu = chosen(gpu, GpuOptions(engine, threads, unknowns or DEFAULT_UNKNOWNS))
     if order is not None and not isinstance(order, ByteOrder):
         order = ByteOrder(check_word("order", order, [known.value for known in ByteOrder]))
     reporter = reporter if reporter is not None else Reporter(strict)

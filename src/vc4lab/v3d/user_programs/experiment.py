@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from vc4lab.diagnostics import Reporter
 from vc4lab.files import read_file
 from vc4lab.memory import MEMORY_SIZE, GuestMemory
-from vc4lab.options import GpuOptions
+from vc4lab.options import GpuOptions, chosen
 from vc4lab.qpu.isa.encoding import INSTRUCTION_BYTES, words_of
 from vc4lab.qpu.text.lint import lint
 from vc4lab.ranges import COUNT, OFFSET, QPU_COUNT, UNIFORM
@@ -102,7 +102,7 @@ class Experiment:
         self.reporter = reporter if reporter is not None else Reporter()
         self.code, self.raw = code, raw
         self.allowed = Allowed(stops=self.reporter.strict) if check else None
-        gpu = gpu or GpuOptions(engine, threads, unknowns, budget)
+        gpu = chosen(gpu, GpuOptions(engine, threads, unknowns, budget))
         self.programs = UserPrograms(self.memory, self.reporter, gpu, self.allowed)
 
     def __repr__(self) -> str:
