@@ -347,10 +347,10 @@ class V3D:
     def _frame_done(self) -> None:
         """The last store of a frame is complete."""
         binning, frames = self.binning, self.frames
-        if frames.refused or binning.refused:
+        if frames.refused or binning.requests.refused:
             refused = frames.refused or not binning.accepted
             self.undrawn += bool(refused and not frames.drawn)
-            binning.refused = frames.refused = 0
+            binning.requests.refused = frames.refused = 0
         frames.drawn, binning.accepted = 0, False
         if self._progress is None:
             self._show_frame()

@@ -11,13 +11,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from vc4lab.memory import MEMORY_SIZE
-from vc4lab.qpu.run.environment import Unsupported
 from vc4lab.records.codes import VgPrimitive
 from vc4lab.records.control import RECORDS
 from vc4lab.records.declarations import (
-    IndexedPrimitives,
-    TileBinningMode,
-    VertexArrayPrimitives,
     VgCoordinateArray,
     VgInline,
 )
@@ -27,6 +23,7 @@ from vc4lab.v3d.checks.draw_ranges import DrawRanges
 from vc4lab.v3d.checks.hints import Lint
 from vc4lab.v3d.checks.noted_ranges import name_noted
 from vc4lab.v3d.cle import walk_context as wc
+from vc4lab.v3d.cle.binning_requests import BinningRequests
 from vc4lab.v3d.cle.handlers import executes
 from vc4lab.v3d.cle.walk import ListWalker
 from vc4lab.v3d.job_time import JobCounts
@@ -34,9 +31,8 @@ from vc4lab.v3d.memory_uses import Use
 from vc4lab.v3d.ptb import context as pc
 from vc4lab.v3d.ptb.binner import Binner
 from vc4lab.v3d.shader_interrupts import COORDINATES
-from vc4lab.v3d.state.shader_state import ProgramCache, ShaderState, read_shader_state
+from vc4lab.v3d.state.shader_state import ProgramCache, read_shader_state
 from vc4lab.v3d.tile_lists.vg_list import inline_length
-from vc4lab.v3d.vertex.context import COORDINATE_ROWS
 from vc4lab.v3d.vertex.shading import VertexStage
 
 if TYPE_CHECKING:
@@ -55,14 +51,6 @@ SMALLEST_BLOCK = 4096
 
 _ENDS = frozenset((wc.OTHER, wc.FLUSHED, wc.INTERRUPTED))
 """After these the executor looks whether the list goes on."""
-
-_FINDINGS = {
-    wc.AFTER_FLUSH: ("CLE-021", "a primitive comes after the flush; nothing is drawn"),
-    wc.NOT_STARTED: ("CLE-011", "a primitive comes before record 6; nothing is drawn"),
-    wc.NO_GRID: ("CLE-010", "a primitive comes before any binning mode (112)"),
-    wc.NO_SHADER: ("CLE-013", "a primitive comes before any shader state"),
-    wc.NO_VERTICES: ("CLE-038", "records 32 and 33 name vertices, but a VG shader state has none"),
-}
 
 
 def _shared(name: str) -> property:
@@ -119,9 +107,8 @@ class BinningStage:
         self.index_error = False
         self.clipping_disabled = False
         self.out_of_memory = False
-        self.refused, self.accepted = 0, False
-        """Primitive records that were left out since the last end of a frame, and whether others
-        were not."""
+        self.accepted = False
+        """Whether a primitive record was not left out since the last end of a frame."""
         self.spills_taken = 0
         self._refuses, self._refused = unknowns["bpos_small"] == "refused", 0
         self._unflushed = False
@@ -132,16 +119,9 @@ class BinningStage:
             executor.memory, self.binner, self.coordinates.shaders, self.lint.addresses
         )
         executor.install(0, self)
-        self._serve = {
-            wc.SHADE: self._shade,
-            wc.NAME: self._name,
-            wc.MAKE_TILES: lambda _: self.binner.make_tiles(self.walker.context.wanted),
-            wc.COMPILE: lambda _: self.walker.compile(),
-            wc.ASK_ARRAY: self._report_array,
-            wc.ASK_WINDOW: self._report_window,
-            wc.ASK_LENGTH: self._report_length,
-            wc.REPORTS: self._report_finding,
-        }
+        self.requests = BinningRequests(
+            executor, self.walker, self.binner, self.coordinates, self.ranges, self.lint
+        )
 
     @property
     def overspill_size(self) -> int:
@@ -206,7 +186,7 @@ class BinningStage:
     @executes(*records_of(native=BINNING))
     def _walk(self, address: int) -> None:
         """Executes the record at `address` and those after it, up to one of another kind."""
-        thread, walker, serve = self.thread, self.walker, self._serve
+        thread, walker, serve = self.thread, self.walker, self.requests.serve
         context, result = walker.context, wc.PAUSED
         context.clipping_disabled = self.clipping_disabled
         heard = bool(self.lint.addresses.used.subscriptions)
@@ -244,7 +224,7 @@ class BinningStage:
             self.binner.forget_rest()
             self._flushing = False
         if events & wc.SHORT:
-            self._report_pool(context.record_at & 0xFFFFFFFF)
+            self.requests.pool_is_short(context.record_at & 0xFFFFFFFF)
         if events & wc.BEGUN:
             self.thread.prefixing = False
         if events & wc.ARMED:
@@ -255,104 +235,6 @@ class BinningStage:
             self.accepted = True
             self.binner.forget_rest()
         return bool(events & wc.PLACED)
-
-    # -- requests ----------------------------------------------------------------------------
-
-    def _shade(self, address: int) -> None:
-        """A draw whose program native code cannot run by itself: the coordinates of its vertices.
-
-        The program may be known from now on.
-        """
-        context = self.walker.context
-        shader, output = self._shader().gl, self.binner.context.vertices
-        assert shader is not None
-        rows = COORDINATE_ROWS + int(shader.record.point_size)
-        try:
-            self.coordinates.shade(shader, rows, context.first, context.last, context.marks, output)
-        except Unsupported as refusal:
-            place = address if refusal.address is None else refusal.address
-            self._refuse(refusal.code, refusal.message, place)
-            context.answers |= wc.LEFT_OUT
-            return
-        if not context.answers & wc.NAMED:
-            self._name(address)
-        context.answers |= wc.SHADED
-
-    def _name(self, address: int) -> None:
-        """A record 112 or a draw names memory."""
-        context = self.walker.context
-        context.answers |= wc.NAMED
-        if self.executor.byte(address) == TileBinningMode.id:
-            mode = self.executor.payload(address, TileBinningMode)
-            if not (mode.tiles_x and mode.tiles_y):
-                self.reporter.report("CLE-032", "a grid of no tiles", address=address)
-            self.lint.binning_mode(address, mode)
-            return
-        record = self._draw_record(address)
-        if isinstance(record, IndexedPrimitives):
-            size = record.length * record.index_type.bits // 8
-            self.lint.addresses.uses(Use.INDICES, record.address, size, address)
-        kind, programs = self.binner.state.shader_kind, self.coordinates.programs
-        first, last = context.first, context.last
-        self.ranges.draw(self._shader(), kind, programs, first, last, binning=True)
-
-    def _shader(self) -> ShaderState:
-        """The shader state of a draw, which has one."""
-        state = self.binner.state
-        shader = read_shader_state(self.executor.memory, state.shader_kind, state.shader_word)
-        assert shader is not None
-        return shader
-
-    def _report_pool(self, address: int) -> None:
-        mode = self.executor.payload(address, TileBinningMode)
-        self.reporter.report(
-            "CLE-027",
-            f"{int(mode.memory_size)} bytes for {int(mode.tiles_x * mode.tiles_y)} tiles of"
-            f" {self.binner.context.initial_bytes} bytes",
-            address=int(mode.address),
-        )
-
-    def _report_array(self, address: int) -> None:
-        self.walker.context.answers |= wc.ARRAY_REPORTED
-        record = self.executor.payload(address, VertexArrayPrimitives)
-        text = f"vertices {record.first} to {record.first + record.length - 1} of an array"
-        self.reporter.report("CLE-015", text, address=address)
-
-    def _report_window(self, address: int) -> None:
-        self.walker.context.answers |= wc.WINDOW_REPORTED
-        self._check_window(address)
-
-    def _check_window(self, address: int) -> None:
-        self.lint.clip_window(self.binner.state, self.binner.context.empty_windows, address)
-
-    def _report_length(self, address: int) -> None:
-        """The vertices are shaded."""
-        self.walker.context.answers |= wc.LENGTH_REPORTED | wc.SHADED
-        record = self._draw_record(address)
-        where = record.address if isinstance(record, IndexedPrimitives) else None
-        self.binner.limited(record.length, where)
-
-    def _report_finding(self, address: int) -> None:
-        """The record at `address` is done with a message."""
-        finding, context = self.walker.context.finding, self.walker.context
-        if finding == wc.EARLY_START:
-            text = "binning starts (6) before any binning mode (112) has told where to"
-            self.reporter.report("CLE-010", text, address=address)
-        elif finding == wc.BAD_INDEX_TYPE:
-            record = self.executor.payload(address, IndexedPrimitives)
-            self._refuse("CLE-016", f"index type {record.index_type}", address)
-        elif finding == wc.BAD_MODE:
-            self._refuse("CLE-016", f"primitive mode {self._draw_record(address).mode}", address)
-        elif finding == wc.TOO_MANY:
-            text = f"draws of {context.indices} vertices in one binning list; this one is left out"
-            self._refuse("VTX-001", text, address)
-        else:
-            self._refuse(*_FINDINGS[finding], address)
-
-    def _draw_record(self, address: int) -> IndexedPrimitives | VertexArrayPrimitives:
-        if self.executor.byte(address) == IndexedPrimitives.id:
-            return self.executor.payload(address, IndexedPrimitives)
-        return self.executor.payload(address, VertexArrayPrimitives)
 
     # -- handlers ----------------------------------------------------------------------------
 
@@ -384,14 +266,9 @@ class BinningStage:
         self.executor.jump(self.thread, address, (start + 4 * length) & 0xFFFFFFFF)
         self._draw_vg(address, record.type, start, length, record.continuation)
 
-    def _refuse(self, code: str, text: str, address: int) -> None:
-        """A primitive record that is left out."""
-        self.refused += 1
-        self.reporter.report(code, text, address=address)
-
     def _draw_vg(self, address: int, kind: int, start: int, length: int, continues: int) -> None:
         if kind not in VgPrimitive._value2member_map_:
-            self._refuse("CLE-016", f"VG primitive type {kind}", address)
+            self.requests.refuse("CLE-016", f"VG primitive type {kind}", address)
         elif self._may_draw(address, length):
             state = self.binner.state
             shader = read_shader_state(self.executor.memory, state.shader_kind, state.shader_word)
@@ -407,9 +284,9 @@ class BinningStage:
         context = self.walker.context
         context.finding = self.walker.admit_vg(length)
         if self._catch_up() and self.binner.draws_nothing:
-            self._check_window(address)
+            self.requests.window_is_empty(address)
         if context.finding:
-            self._report_finding(address)
+            self.requests.left_out(address)
         return not context.finding
 
     def _after(self, status: int) -> None:

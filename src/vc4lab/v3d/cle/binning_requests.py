@@ -1,0 +1,174 @@
+"""What Python does for the native walker of binning lists: requests, messages, names of memory.
+
+The walker stops at a record that lacks something; when the request is served it executes it again,
+and `answers` say what was done for it: `walk_context.py`. Source: hardware reference 3.4, 3.7.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from vc4lab.qpu.run.environment import Unsupported
+from vc4lab.records.declarations import (
+    IndexedPrimitives,
+    TileBinningMode,
+    VertexArrayPrimitives,
+)
+from vc4lab.v3d.checks.draw_ranges import DrawRanges
+from vc4lab.v3d.checks.hints import Lint
+from vc4lab.v3d.cle import walk_context as wc
+from vc4lab.v3d.cle.walk import ListWalker
+from vc4lab.v3d.memory_uses import Use
+from vc4lab.v3d.ptb.binner import Binner
+from vc4lab.v3d.state.shader_state import ShaderState, read_shader_state
+from vc4lab.v3d.vertex.context import COORDINATE_ROWS
+from vc4lab.v3d.vertex.shading import VertexStage
+
+if TYPE_CHECKING:
+    from vc4lab.v3d.cle.executor import ControlListExecutor
+
+_FINDINGS = {
+    wc.AFTER_FLUSH: ("CLE-021", "a primitive comes after the flush; nothing is drawn"),
+    wc.NOT_STARTED: ("CLE-011", "a primitive comes before record 6; nothing is drawn"),
+    wc.NO_GRID: ("CLE-010", "a primitive comes before any binning mode (112)"),
+    wc.NO_SHADER: ("CLE-013", "a primitive comes before any shader state"),
+    wc.NO_VERTICES: ("CLE-038", "records 32 and 33 name vertices, but a VG shader state has none"),
+}
+
+
+class BinningRequests:
+    """Serves the requests of one walker; `refused` counts primitive records that were left out."""
+
+    def __init__(
+        self,
+        executor: ControlListExecutor,
+        walker: ListWalker,
+        binner: Binner,
+        coordinates: VertexStage,
+        ranges: DrawRanges,
+        lint: Lint,
+    ) -> None:
+        self._executor = executor
+        self._reporter = executor.reporter
+        self._walker, self._context = walker, walker.context
+        self._binner = binner
+        self._coordinates = coordinates
+        self._ranges = ranges
+        self._lint = lint
+        self.refused = 0
+        self.serve = {
+            wc.SHADE: self._shade,
+            wc.NAME: self._name,
+            wc.MAKE_TILES: lambda _: binner.make_tiles(walker.context.wanted),
+            wc.COMPILE: lambda _: walker.compile(),
+            wc.ASK_ARRAY: self._report_array,
+            wc.ASK_WINDOW: self._report_window,
+            wc.ASK_LENGTH: self._report_length,
+            wc.REPORTS: self.left_out,
+        }
+        """By what the walk ended with; each is called with the address of the record."""
+
+    def _shade(self, address: int) -> None:
+        """A draw whose program native code cannot run by itself: the coordinates of its vertices.
+
+        The program may be known from now on.
+        """
+        context = self._context
+        shader, output = self._shader().gl, self._binner.context.vertices
+        assert shader is not None
+        rows = COORDINATE_ROWS + int(shader.record.point_size)
+        try:
+            self._coordinates.shade(
+                shader, rows, context.first, context.last, context.marks, output
+            )
+        except Unsupported as refusal:
+            place = address if refusal.address is None else refusal.address
+            self.refuse(refusal.code, refusal.message, place)
+            context.answers |= wc.LEFT_OUT
+            return
+        if not context.answers & wc.NAMED:
+            self._name(address)
+        context.answers |= wc.SHADED
+
+    def _name(self, address: int) -> None:
+        """A record 112 or a draw names memory."""
+        context = self._context
+        context.answers |= wc.NAMED
+        if self._executor.byte(address) == TileBinningMode.id:
+            mode = self._executor.payload(address, TileBinningMode)
+            if not (mode.tiles_x and mode.tiles_y):
+                self._reporter.report("CLE-032", "a grid of no tiles", address=address)
+            self._lint.binning_mode(address, mode)
+            return
+        record = self._draw_record(address)
+        if isinstance(record, IndexedPrimitives):
+            size = record.length * record.index_type.bits // 8
+            self._lint.addresses.uses(Use.INDICES, record.address, size, address)
+        kind, programs = self._binner.state.shader_kind, self._coordinates.programs
+        first, last = context.first, context.last
+        self._ranges.draw(self._shader(), kind, programs, first, last, binning=True)
+
+    def _shader(self) -> ShaderState:
+        """The shader state of a draw, which has one."""
+        state = self._binner.state
+        shader = read_shader_state(self._executor.memory, state.shader_kind, state.shader_word)
+        assert shader is not None
+        return shader
+
+    def pool_is_short(self, address: int) -> None:
+        """A record 112 has less memory than its tiles need."""
+        mode = self._executor.payload(address, TileBinningMode)
+        self._reporter.report(
+            "CLE-027",
+            f"{int(mode.memory_size)} bytes for {int(mode.tiles_x * mode.tiles_y)} tiles of"
+            f" {self._binner.context.initial_bytes} bytes",
+            address=int(mode.address),
+        )
+
+    def _report_array(self, address: int) -> None:
+        self._context.answers |= wc.ARRAY_REPORTED
+        record = self._executor.payload(address, VertexArrayPrimitives)
+        text = f"vertices {record.first} to {record.first + record.length - 1} of an array"
+        self._reporter.report("CLE-015", text, address=address)
+
+    def _report_window(self, address: int) -> None:
+        self._context.answers |= wc.WINDOW_REPORTED
+        self.window_is_empty(address)
+
+    def window_is_empty(self, address: int) -> None:
+        """A primitive is drawn through a clip window without pixels."""
+        self._lint.clip_window(self._binner.state, self._binner.context.empty_windows, address)
+
+    def _report_length(self, address: int) -> None:
+        """The vertices are shaded."""
+        self._context.answers |= wc.LENGTH_REPORTED | wc.SHADED
+        record = self._draw_record(address)
+        where = record.address if isinstance(record, IndexedPrimitives) else None
+        self._binner.limited(record.length, where)
+
+    def left_out(self, address: int) -> None:
+        """The record at `address` is done with a message."""
+        finding, context = self._context.finding, self._context
+        if finding == wc.EARLY_START:
+            text = "binning starts (6) before any binning mode (112) has told where to"
+            self._reporter.report("CLE-010", text, address=address)
+        elif finding == wc.BAD_INDEX_TYPE:
+            record = self._executor.payload(address, IndexedPrimitives)
+            self.refuse("CLE-016", f"index type {record.index_type}", address)
+        elif finding == wc.BAD_MODE:
+            self.refuse("CLE-016", f"primitive mode {self._draw_record(address).mode}", address)
+        elif finding == wc.TOO_MANY:
+            text = f"draws of {context.indices} vertices in one binning list; this one is left out"
+            self.refuse("VTX-001", text, address)
+        else:
+            self.refuse(*_FINDINGS[finding], address)
+
+    def _draw_record(self, address: int) -> IndexedPrimitives | VertexArrayPrimitives:
+        if self._executor.byte(address) == IndexedPrimitives.id:
+            return self._executor.payload(address, IndexedPrimitives)
+        return self._executor.payload(address, VertexArrayPrimitives)
+
+    def refuse(self, code: str, text: str, address: int) -> None:
+        """A primitive record that is left out."""
+        self.refused += 1
+        self._reporter.report(code, text, address=address)
