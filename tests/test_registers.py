@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from vc4lab.bits import Bits, Layout
-from vc4lab.registers import Block, Register
+from vc4lab.registers import Block, Rate, Register
 
 
 class Mode(Layout):
@@ -73,6 +73,12 @@ def test_blocks_may_share_their_values() -> None:
     toy.PLAIN = 1 << 33 | 9
     assert (toy.PLAIN, shared["PLAIN"]) == (9, 9)
     assert len(shared) == 6 + 4
+
+
+def test_counters_that_follow_guest_time() -> None:
+    later = (3 << 32 | 7) * 1000 + 999
+    assert (Rate(1, 1000).at(later), Rate(1, 1000, 32).at(later)) == (7, 3)
+    assert Rate(96, 5000).at(1_000_000) == 19_200
 
 
 def test_what_is_refused() -> None:

@@ -256,6 +256,13 @@ WILD = struct.pack("<4I", 0xE3A00205, 0xE5902000, 0xE3520001, 0x1AFFFFFC)
 """mov r0, #0x50000000; 1: ldr r2, [r0]; cmp r2, #1; bne 1b"""
 
 
+def test_a_name_is_looked_for_again_when_a_block_is_attached(bus):
+    start = 16 * Device.OFFSET
+    assert bus.find(start + SOURCE) is None
+    bus.attach(Device(), start)
+    assert bus.find(start + SOURCE) == ("device.INPUT", Poll.INPUT)
+
+
 def test_where_nothing_is_only_the_first_access_is_said(boot):
     machine = boot(WILD)
     machine.run(seconds=0.01)

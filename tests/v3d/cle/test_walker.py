@@ -226,6 +226,27 @@ def test_special_floats() -> None:
     assert both(run).asked <= 2, "the first draw, and one that needs the exact build"
 
 
+def test_memory_is_named_once_if_python_is_asked_twice() -> None:
+    """Its address needs a message, and then its numbers need the exact build."""
+    heard: dict[str, list[Any]] = {}
+
+    def run(scene: Scene) -> None:
+        uses = heard[scene.engine] = []
+        scene.frame.v3d.lint.addresses.used.subscribe(uses.append)
+        doubled = copies(7, "nop ; nop\n").replace(
+            "mov vpm, vpm ; nop\n", "fmul r0, vpm, 2.0\nmov vpm, r0 ; nop\n", 2
+        )
+        code = scene.frame.job.program(doubled)
+        scene.bin(scene.shader(code) + scene.indexed(4, 30))
+        scene.frame.job.memory.write(0x3E000000, struct.pack("<f", 3e38) * 7 * VERTICES)
+        scene.bin(scene.shader(code, base=0x7E000000) + scene.indexed(4, 30))
+
+    fast = both(run)
+    assert fast.asked == 2
+    assert fast.frame.reporter.counts["MEM-001"] == 1
+    assert heard["jit"] == heard["interpreter"]
+
+
 def test_memory_that_runs_out() -> None:
     def run(scene: Scene) -> None:
         body = scene.shader(scene.copy) + all_modes(scene)

@@ -226,6 +226,57 @@ def test_a_shader_record_at_the_end_of_memory(address: int) -> None:
         assert ((frame.bin(body) == RED) == inside(frame, corners)).all()
 
 
+TWO = ((3.0, 3.0), (60.0, 5.0), (20.0, 50.0)), ((90.0, 90.0), (30.0, 100.0), (95.0, 40.0))
+
+
+def test_draws_have_shader_records_of_their_own() -> None:
+    """They differ in nothing else; in the first frame Python has seen to each."""
+    frame = Frame()
+    body = viewport(frame.job)
+    for corners, colour in zip(TWO, (RED, GREEN), strict=True):
+        vertices = b"".join(nv_vertex(*corner, 0.5, 1.0) for corner in corners)
+        body += frame.nv_shader(solid(colour), vertices) + build(33, mode=4, length=3, first=0)
+    for _ in range(2):
+        picture = frame.bin(body)
+        for corners, colour in zip(TWO, (RED, GREEN), strict=True):
+            assert ((picture == colour) == inside(frame, corners)).all()
+
+
+@pytest.mark.parametrize("missing", [0, 1, 64])
+def test_room_for_vertices_is_used_to_its_end_and_no_further(missing: int) -> None:
+    frame = Frame()
+    vertices = b"".join(nv_vertex(*corner, 0.5, 1.0) for corner in TWO[0])
+    body = viewport(frame.job) + frame.nv_shader(solid(RED), vertices)
+    body += build(33, mode=4, length=3, first=0)
+    frame.bin(body)
+    preparer = frame.v3d.frames.preparer
+    arena, needed = preparer.vertices.arena, preparer._draws._context.needed
+    (start, _end), buffer = arena._blocks[0]
+    arena._blocks[0] = (start, start + needed - missing), buffer
+    picture = frame.bin(body)
+    assert ((picture == RED) == inside(frame, TWO[0])).all()
+    assert len(arena._blocks) == (2 if missing else 1)
+
+
+def test_nothing_is_left_of_a_draw_that_is_left_out() -> None:
+    """Its pipeline was found, its vertices could not be shaded; the next one has another."""
+    whole, run = Run("glmark2_ideas"), Run("glmark2_ideas")
+    preparer = run.v3d.frames.preparer
+    shade, asked = preparer.shade, []
+
+    def refused(*arguments):  # type: ignore[no-untyped-def]
+        asked.append(arguments)
+        return len(asked) > 1 and shade(*arguments)
+
+    preparer.shade = refused  # type: ignore[method-assign]
+    whole.frame()
+    run.frame()
+    due = [draw.function for draw in whole.v3d.frames.preparer._draws]
+    found = [draw.function for draw in preparer._draws]
+    assert due[0] != due[1]
+    assert found == [0, *due[1:]]
+
+
 def triangles(count: int) -> bytes:
     """Triangles with three varyings."""
     data = b""
