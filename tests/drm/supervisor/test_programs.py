@@ -34,6 +34,24 @@ def test_a_program_that_cannot_be_started_is_one_error_and_no_text(
     assert capfd.readouterr().err == ""
 
 
+def test_a_child_that_had_its_parents_memory_is_read_after_its_exec(
+    device: DrmDevice, tmp_path: Path
+) -> None:
+    """Before it, the child of posix_spawn opens a file with a path that lies in its parent."""
+
+    def client() -> None:
+        wanted = os.O_WRONLY | os.O_CREAT
+        for number in range(3):
+            name = f"{sys.argv[1]}/{number}"
+            actions = [(os.POSIX_SPAWN_OPEN, 1, name, wanted, 0o600)]
+            child = os.posix_spawn("/bin/echo", ["echo", name], {}, file_actions=actions)
+            assert os.waitpid(child, 0)[1] == 0
+            with open(name) as file:
+                assert file.read() == f"{name}\n"
+
+    run_client(device, client, str(tmp_path))
+
+
 def test_what_a_killed_process_held_is_freed(device: DrmDevice) -> None:
     def client() -> None:
         fd = open_card()

@@ -32,7 +32,8 @@ _EVENT_ROOM = 1024
 ALWAYS = (
     "open", "openat", "openat2", "stat", "lstat", "statx", "readlink", "readlinkat", "access",
     "faccessat", "faccessat2", "fstatfs", "epoll_create", "epoll_create1", "kcmp",
-    "getxattr", "lgetxattr", "listxattr", "llistxattr", "mremap", "remap_file_pages",
+    "getxattr", "lgetxattr", "listxattr", "llistxattr", "mremap", "remap_file_pages", "execve",
+    "execveat",
 )  # fmt: skip
 """They take a path, or are rare."""
 
