@@ -65,3 +65,4 @@ def _reset(v3d: V3D) -> None:
     """A clean start for the next job, semaphores included."""
     for register in ("CT0CS", "CT1CS"):
         v3d.write(BY_NAME[register].offset, 1 << 15)  # CTRSTA
+    v3d.rendering.collector.forget()  # its buffers will be others'

@@ -273,5 +273,7 @@ class RenderingStage:
         if place and (place != self._tile_list or addresses.used.subscriptions):
             self._tile_list = place
             addresses.tile_list(place & 0xFFFFFFFF, context.tile_list_at & 0xFFFFFFFF)
-        self.draw(self.mode, self.collector)
-        self.collector.reset()
+        try:
+            self.draw(self.mode, self.collector)
+        finally:  # also of a frame that was given up, or the next one would draw it again
+            self.collector.reset()

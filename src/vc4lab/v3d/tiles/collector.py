@@ -119,6 +119,13 @@ class Collector:
         count = self.context.surface_count
         return self._surfaces[1:count] if count > 1 else []
 
+    def forget(self) -> None:
+        """Empties the arrays; the tile buffer is as after a store that clears it."""
+        context = self.context
+        context.load_count = context.has_coordinates = context.chain_open = 0
+        context.fresh = 1
+        self.reset()
+
     def reset(self) -> None:
         """The frame was drawn; the arrays are empty again, the tile buffer stays as it is."""
         context = self.context

@@ -110,6 +110,7 @@ class TileScheduler:
         """
         with self._lock:
             self._abandoned = False
+            frame.job.budget = FIRST_BUDGET  # a frame before may have been given up
             if not frame.provided:
                 frame.provided = True
                 frame.job.contexts = ctypes.addressof(self._contexts)
@@ -153,7 +154,6 @@ class TileScheduler:
                 group, golden = late, bool(late)
             self._decide(frame, result, trial, group, None)
             size *= 2
-        frame.job.budget = FIRST_BUDGET
         for numbers in (result.bad_lists, result.unsupported, result.endless):
             numbers[:] = sorted(set(numbers))
         return result
@@ -348,7 +348,6 @@ class TileScheduler:
         finally:
             self._running = None
         if self._abandoned:
-            frame.job.budget = FIRST_BUDGET
             raise Abandoned
 
     def _run(self, frame: NativeFrame, chains: int) -> None:
