@@ -40,7 +40,7 @@ class Payload(Layout):
     legal: ClassVar[str] = ""
     """The lists where the record belongs. A hint, not a refusal."""
     native: ClassVar[str] = ""
-    """The lists (`BINNING`, `RENDERING`) whose native reader executes the record, if it can."""
+    """The lists (`BINNING`, `RENDERING`) whose native reader executes the record."""
     variable: ClassVar[bool] = False
     """A list of primitives follows the fixed part."""
 

@@ -128,3 +128,30 @@ def test_clear_colours_that_are_not_whole(address: int | None) -> None:
         data += build(115, column=column, row=row) + build(25 if row + column == 2 else 24)
     frame.run(data)
     assert (frame.pixels() == RED).all()
+
+
+@pytest.mark.parametrize(
+    ("record", "kept"),
+    [
+        (build(96), 2), (build(56, type=2, data=1), 1), (build(115, column=1), 2),
+        (build(113, width=64, height=64), 5), (build(114), 3), (build(28), 6), (build(29), 1),
+        (build(26), 4), (build(27), 3), (build(17), 4), (build(115) + build(17), 6),
+    ],
+)  # fmt: skip
+def test_the_end_cuts_off_a_record_of_the_rendering_list(record: bytes, kept: int) -> None:
+    """The missing bytes are read from what lies after the list; nothing after them is executed."""
+    frame = Frame()
+    place = frame.job.put(record + b"\x7f" * 8)
+    frame.v3d.write(CT1CA, place)
+    frame.v3d.write(CT1EA, place + kept)
+    assert frame.reporter.counts["CLE-002"] == 1
+    assert not frame.reporter.has("CLE-001"), frame.reporter.summary()
+
+
+def test_more_loads_than_a_tile_can_wait_for() -> None:
+    """A full load (27) is left out with a message as a load of one buffer (29) is."""
+    frame = Frame()
+    for load in (build(29, buffer=1, format=1, address=frame.surface), build(27)):
+        frame.run(load * 9 + build(115) + build(28))
+        assert not frame.v3d.threads[1].error
+    assert frame.reporter.counts == {"CLE-004": 2}

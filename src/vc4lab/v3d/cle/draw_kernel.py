@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from vc4lab.memory import MEMORY_MASK, MEMORY_SIZE
+from vc4lab.memory import MEMORY_MASK
 from vc4lab.memory.pointers import host
 from vc4lab.records.declarations import (
     GlShaderState,
@@ -39,9 +39,10 @@ from vc4lab.simd import (
 from vc4lab.v3d.cle import walk_context as wc
 from vc4lab.v3d.cle.walk_context import WalkContext
 from vc4lab.v3d.cle.walk_notes import note_draw
-from vc4lab.v3d.ptb.context import DONE, RECORD_SLOT, BinContext
+from vc4lab.v3d.ptb.context import DONE, BinContext
 from vc4lab.v3d.ptb.draw import begin_draw
 from vc4lab.v3d.state.draw_input import INDEX_8, INDEX_16, INDEX_ARRAY, MAX_LENGTH, PRIMITIVE_TYPE
+from vc4lab.v3d.state.native_records import whole_record
 from vc4lab.v3d.state.render_state import RenderState
 from vc4lab.v3d.tile_lists.scan_context import MAX_VERTICES
 from vc4lab.v3d.vertex.context import BATCH, COORDINATE_ROWS
@@ -57,18 +58,6 @@ from vc4lab.v3d.vpm.shader_rows import ROW_BYTES
 
 INDEXED = IndexedPrimitives.id
 NV_BYTES = NvShaderRecord.bit_width // 8
-
-
-@staged
-def whole(w: WalkContext, address: Value) -> Value:
-    """Host address of RECORD_SLOT bytes, also of those across the end of memory."""
-    record = host(w.memory, address)
-    if (address & MEMORY_MASK) > MEMORY_SIZE - RECORD_SLOT:
-        edge = w.edge
-        for k in range(RECORD_SLOT):
-            store(edge + k, load(i8, host(w.memory, address + k)))
-        record = edge
-    return record
 
 
 @staged
@@ -164,7 +153,7 @@ def _shade_gl(w: WalkContext, c: BinContext, s: RenderState, pitch: Value, named
 @staged
 def _copy_nv(w: WalkContext, c: BinContext, s: RenderState, pitch: Value, named: Value) -> Value:
     """The same of vertices that are shaded already."""
-    record = whole(w, s.shader_word)
+    record = whole_record(w.memory, s.shader_word, w.edge)
     n = NvContext.at(w.nv)
     n.base = field(record, NvShaderRecord.vertices)
     n.stride = field(record, NvShaderRecord.stride)
@@ -215,7 +204,7 @@ def draw_vertices(context: Value, op: Value, count: Value) -> Value:
     pitch: Any = (point_size + COORDINATE_ROWS) * ROW_BYTES
     is_nv = s.shader_kind == NvShaderState.id
     if is_nv:
-        record = whole(w, s.shader_word)
+        record = whole_record(w.memory, s.shader_word, w.edge)
         point_size = field(record, NvShaderRecord.point_size)
         clipping = field(record, NvShaderRecord.clipping)
         header = field(record, NvShaderRecord.clip_header)

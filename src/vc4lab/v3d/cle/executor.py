@@ -8,7 +8,7 @@ Both list threads use this walker; what a record *does* is said by methods that 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
 from vc4lab.memory import MEMORY_MASK
@@ -21,8 +21,7 @@ from vc4lab.records.declarations import (
     Return,
     WaitSemaphore,
 )
-from vc4lab.records.payload import Ignored, Payload
-from vc4lab.records.use import records_of
+from vc4lab.records.payload import Payload
 from vc4lab.v3d.cle.handlers import Handler, executes, handlers_of
 from vc4lab.v3d.cle.thread import SEMAPHORE_MAX, SEMAPHORE_STALL, ListThread
 from vc4lab.v3d.memory_uses import Use
@@ -64,21 +63,16 @@ class ControlListExecutor:
         self.waited: Callable[[int], None] = lambda _thread: None
         """Called with the number of a thread that takes an increment of the other's semaphore."""
         self.ram = memory.view(0, MEMORY_MASK + 1)
-        self._accelerators: dict[int, tuple[Callable[[], None], frozenset[int]]] = {}
         self._jumps: dict[tuple[int, ...], int] = {}
         self._tables: list[dict[int, Handler]] = [
             handlers_of(SystemRecords(self, thread)) for thread in threads
         ]
 
-    def install(self, number: int, stage: object) -> None:
-        """Adds the handlers of a stage to the table of a thread."""
-        self._tables[number].update(handlers_of(stage))
-
-    def accelerate(self, number: int, run: Callable[[], None], records: Iterable[int]) -> None:
-        """``run`` executes records of a thread natively, as many as it can, from one of ``records``
-        on; it need not execute any.
-        """
-        self._accelerators[number] = run, frozenset(records)
+    def install(self, number: int, stage: object) -> dict[int, Handler]:
+        """Adds the handlers of a stage to the table of a thread; returns those it had before."""
+        before = self._tables[number]
+        self._tables[number] = before | handlers_of(stage)
+        return before
 
     def word(self, address: int) -> int:
         """The little-endian word at a guest address (used for record payloads)."""
@@ -119,12 +113,7 @@ class ControlListExecutor:
     def _run(self, thread: ListThread) -> None:
         handlers, sizes, ram = self._tables[thread.number], RECORD_SIZES, self.ram
         budget = RECORD_BUDGET
-        accelerate, native = self._accelerators.get(thread.number, (None, ()))
         while thread.running and thread.stalled is None:
-            if accelerate is not None and ram[thread.current & MEMORY_MASK] in native:
-                accelerate()
-                if not thread.running or thread.stalled is not None:
-                    return
             address = thread.current
             if address == thread.end:
                 thread.running = False
@@ -214,10 +203,6 @@ class SystemRecords:
     def __init__(self, executor: ControlListExecutor, thread: ListThread) -> None:
         self._executor = executor
         self._thread = thread
-
-    @executes(*records_of(Ignored))
-    def _nothing(self, _address: int) -> None:
-        pass
 
     @executes(Halt)
     def _halt(self, _address: int) -> None:

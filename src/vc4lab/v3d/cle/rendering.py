@@ -1,9 +1,10 @@
 """Thread 1: what the records of a rendering list do.
 
 Nearly all records are executed natively by `../tiles/collector.py`, which notes for each tile which
-pieces of list belong to it; Python meets what is left. State, sub-lists and primitives in those
-pieces are walked when the frame is drawn (`../draws/frame.py`), in the same order. A frame is drawn
-when its end-of-frame store is met or the thread stops. Source: hardware reference 3.3, 3.6, 7.10.
+pieces of list belong to it, and asks for what it cannot do alone. State, tile lists and primitives
+in those pieces are walked when the frame is drawn (`../draws/frame.py`), in the same order. A frame
+is drawn when its end-of-frame store is met or the thread stops. Source: hardware reference 3.3,
+3.6, 7.10.
 """
 
 from __future__ import annotations
@@ -17,15 +18,15 @@ from vc4lab.records.codes import (
     ListData,
     ListPrimitive,
     PrimitiveMode,
+    TileBuffer,
     TileFormat,
     VgPrimitive,
 )
 from vc4lab.records.control import RECORDS
 from vc4lab.records.declarations import (
     Branch,
-    BranchToSublist,
-    ClearColours,
     IndexedPrimitives,
+    LoadFull,
     LoadGeneral,
     Return,
     StoreGeneral,
@@ -33,6 +34,7 @@ from vc4lab.records.declarations import (
     VertexArrayPrimitives,
     VgCoordinateArray,
     VgInline,
+    WaitSemaphore,
 )
 from vc4lab.records.payload import RENDERING, Compressed
 from vc4lab.records.use import foreign_to, records_of
@@ -42,11 +44,16 @@ from vc4lab.v3d.state.frame_mode import FrameMode
 from vc4lab.v3d.tile_lists.list_end import list_end
 from vc4lab.v3d.tile_lists.vg_list import inline_length
 from vc4lab.v3d.tiles.collect_context import (
-    COLLECTED,
+    CALL,
     EXHAUSTED,
     FRAME_END,
     MISPLACED,
+    NEW_MODE,
+    OTHER,
+    STALL,
     TILE_AGAIN,
+    UNKNOWN_LOAD,
+    UNKNOWN_STORE,
 )
 from vc4lab.v3d.tiles.collector import Collector
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
@@ -107,13 +114,22 @@ class RenderingStage:
         self.lint = lint or Lint(reporter)
         self.finished = finished
         self.mode = FrameMode()
-        self._open = True
-        """False: nothing was collected since the last frame was drawn."""
         self._tile_list = 0
         """The branch to a tile's list that was looked at last."""
         self.collector = Collector(executor.memory.base)
-        executor.install(1, self)
-        executor.accelerate(1, self._collect, COLLECTED)
+        self._system = executor.install(1, self)
+        self._serve: dict[int, Callable[[int], None]] = {
+            EXHAUSTED: lambda _: executor.runs_in_a_circle(thread),
+            TILE_AGAIN: lambda _: self._draw(),
+            MISPLACED: self._on_misplaced_store,
+            FRAME_END: self._frame_ends,
+            NEW_MODE: self._on_mode,
+            CALL: self._on_jump,
+            STALL: self._system[WaitSemaphore.id],
+            UNKNOWN_LOAD: self._on_unknown_load,
+            UNKNOWN_STORE: self._on_unknown_store,
+        }
+        """By why the collector stopped; each is called with the address of the record."""
 
     def begin(self) -> None:
         """The thread starts at its current address: a new piece of list begins there."""
@@ -121,7 +137,7 @@ class RenderingStage:
 
     def stopped(self) -> None:
         """The thread stopped: what is collected is drawn although no frame ended."""
-        if not self._open or self.thread.running or not self.collector.context.tasks:
+        if self.thread.running or not self.collector.context.tasks:
             return
         self._draw()
         self.reporter.report(
@@ -131,41 +147,24 @@ class RenderingStage:
             address=self.thread.current,
         )
 
-    def _collect(self) -> None:
-        """Executes the regular records from the thread's address on, frame by frame."""
-        thread, collector = self.thread, self.collector
+    @executes(*records_of(native=RENDERING))
+    def _collect(self, address: int) -> None:
+        """Executes the record at `address` and those after it, up to one of another kind."""
+        thread, collector, serve = self.thread, self.collector, self._serve
         context, binning = collector.context, self.executor.threads[0]
-        self._open = True
         if self.lint.addresses.used.subscriptions:  # who wants to see every mode, too
             context.mode_known = 0
-        while True:
+        thread.current = address
+        while thread.current != thread.end and thread.running and thread.stalled is None:
             context.increments = binning.increments
             reason = collector.run(thread.current, thread.end)
             thread.current = context.here & 0xFFFFFFFF
             if binning.increments != context.increments:
                 binning.increments = context.increments
                 self.executor.waited(1)
-            if reason == FRAME_END:
-                self._draw()
-                self.finished()
-                if thread.current == thread.end:
-                    self._open = False
-                    return
-            elif reason == TILE_AGAIN:
-                self._draw()
-            elif reason == MISPLACED:
-                self.reporter.report(
-                    "CLE-019",
-                    "a tile is stored, but no tile coordinates precede it",
-                    address=thread.current,
-                )
-                collector.context.has_coordinates = 1
-            else:
-                if reason == EXHAUSTED:
-                    self.executor.runs_in_a_circle(thread)
+            if reason == OTHER:
                 return
-
-    # -- handlers of what the collector leaves to Python ---------------------------------------
+            serve[reason](context.record_at & 0xFFFFFFFF)
 
     @executes(*foreign_to(RENDERING))
     def _on_foreign(self, address: int) -> None:
@@ -176,58 +175,12 @@ class RenderingStage:
             address=address,
         )
 
-    @executes(Branch)
-    def _on_branch(self, address: int) -> None:
+    @executes(Branch, Return)
+    def _on_jump(self, address: int) -> None:
+        """The piece of list ends, and another begins."""
         self.collector.close_piece(address)
-        self.executor.jump(self.thread, address, self.executor.word(address + 1))
+        self._system[self.executor.byte(address)](address)
         self.collector.begin(self.thread.current)
-
-    @executes(BranchToSublist)
-    def _on_call(self, address: int) -> None:
-        self.collector.close_piece(address)
-        self.executor.call(self.thread, address)
-        self.collector.begin(self.thread.current)
-
-    @executes(Return)
-    def _on_return(self, address: int) -> None:
-        self.collector.close_piece(address)
-        self.thread.returns += 1
-        if self.thread.stack:
-            self.thread.current = self.thread.stack.pop()
-        self.collector.begin(self.thread.current)
-
-    @executes(TileRenderingMode)
-    def _on_mode(self, address: int) -> None:
-        data = self.executor.memory.read(address + 1, TileRenderingMode.size - 1)
-        record, mode = _frame_mode(data)
-        quiet = self.lint.rendering_mode(address, record)
-        if mode is not self.mode and mode != self.mode and self.collector.context.tasks:
-            self._draw()
-        self.mode = mode
-        self.collector.set_mode(data, mode.tile(self.unknowns), uses_mask=mode.vg_mask, quiet=quiet)
-
-    @executes(ClearColours)
-    def _on_clear_colours(self, address: int) -> None:
-        """One that is cut off by the end of the list or of memory."""
-        self.collector.execute(address, self.executor.memory.read(address, ClearColours.size))
-
-    @executes(LoadGeneral)
-    def _on_odd_load(self, address: int) -> None:
-        buffer = self.executor.payload(address, LoadGeneral).buffer
-        self._not_yet(address, f"a load of tile buffer {buffer}")
-
-    @executes(StoreGeneral)
-    def _on_odd_store(self, address: int) -> None:
-        record = self.executor.payload(address, StoreGeneral)
-        self._not_yet(address, f"a store of tile buffer {record.buffer}")
-        self._left_out(bool(record.last_tile))
-
-    def _left_out(self, last: bool) -> None:
-        """A store that is not simulated: its tile is drawn nowhere."""
-        self.collector.context.has_coordinates = 0
-        if last:
-            self._draw()
-            self.finished()
 
     @executes(IndexedPrimitives, VertexArrayPrimitives)
     def _on_primitives(self, address: int) -> None:
@@ -264,8 +217,42 @@ class RenderingStage:
         else:
             self.executor.jump(self.thread, address, after)
 
+    # -- requests of the collector -------------------------------------------------------------
+
+    def _on_mode(self, address: int) -> None:
+        data = self.executor.memory.read(address + 1, TileRenderingMode.size - 1)
+        record, mode = _frame_mode(data)
+        quiet = self.lint.rendering_mode(address, record)
+        if mode is not self.mode and mode != self.mode and self.collector.context.tasks:
+            self._draw()
+        self.mode = mode
+        self.collector.set_mode(data, mode.tile(self.unknowns), uses_mask=mode.vg_mask, quiet=quiet)
+
+    def _on_misplaced_store(self, address: int) -> None:
+        self.reporter.report(
+            "CLE-019", "a tile is stored, but no tile coordinates precede it", address=address
+        )
+        self.collector.context.has_coordinates = 1
+
+    def _on_unknown_load(self, address: int) -> None:
+        buffer = self.executor.payload(address, LoadGeneral).buffer
+        is_full = self.executor.byte(address) == LoadFull.id
+        self._not_yet(address, f"a load of tile buffer {TileBuffer.FULL if is_full else buffer}")
+
+    def _on_unknown_store(self, address: int) -> None:
+        record = self.executor.payload(address, StoreGeneral)
+        self._not_yet(address, f"a store of tile buffer {record.buffer}")
+        if record.last_tile:
+            self._frame_ends(address)
+
     def _not_yet(self, address: int, what: str) -> None:
         self.reporter.report("CLE-004", f"{what}: not simulated yet, skipped", address=address)
+
+    # -- frames --------------------------------------------------------------------------------
+
+    def _frame_ends(self, _address: int) -> None:
+        self._draw()
+        self.finished()
 
     def _draw(self) -> None:
         context, addresses = self.collector.context, self.lint.addresses

@@ -5,7 +5,7 @@ from __future__ import annotations
 from vc4lab.records.payload import BINNING
 from vc4lab.records.use import ids_of
 from vc4lab.simd import Array, Struct, i8, i32, i64, ptr
-from vc4lab.v3d.ptb.context import RECORD_SLOT
+from vc4lab.v3d.state.native_records import RECORD_SLOT
 from vc4lab.v3d.vertex.shader_lookup import ShaderLookup
 
 WALKED = ids_of(native=BINNING)

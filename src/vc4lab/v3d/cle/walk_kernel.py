@@ -38,13 +38,13 @@ from vc4lab.simd import (
 )
 from vc4lab.v3d.checks.hints import LIST_ALIGNMENT, RECORD_ALIGNMENT
 from vc4lab.v3d.cle import walk_context as wc
-from vc4lab.v3d.cle.draw_kernel import execute_draw, reports, whole
+from vc4lab.v3d.cle.draw_kernel import execute_draw, reports
 from vc4lab.v3d.cle.walk_context import WalkContext
 from vc4lab.v3d.cle.walk_notes import note_mode
 from vc4lab.v3d.ptb.context import DONE, BinContext
 from vc4lab.v3d.ptb.frame import configure, finish_all
 from vc4lab.v3d.ptb.state_records import apply_state
-from vc4lab.v3d.state.native_records import is_one_of
+from vc4lab.v3d.state.native_records import is_one_of, whole_record
 from vc4lab.v3d.vertex.shader_lookup import (
     field,
     is_named,
@@ -165,7 +165,7 @@ def walk(context: Value) -> Value:
     result: Any = const(i32, wc.GOES_ON)
     while result == wc.GOES_ON:
         here = w.here
-        record = whole(w, here)
+        record = whole_record(w.memory, here, w.edge)
         op = load(i8, record).zext(i32)
         size = load(i8, sizes + op).zext(i32)
         left = w.end - here

@@ -34,6 +34,7 @@ from vc4lab.v3d.state.draw_input import (
     keeps_own_second,
     restarts_at_dummy,
 )
+from vc4lab.v3d.state.native_records import RECORD_SLOT
 from vc4lab.v3d.state.render_state import (
     STATE_BYTES,
     default_state,
@@ -138,7 +139,7 @@ class Binner:
         self.context.leave_facing = int(unknowns["binner_facing"] == "yes")
         self.context.weights_projected = int(unknowns["clip_weights"] == "projected")
         self.context.keep_far = int(unknowns["clipper_far"] == "left")
-        self._record = ctypes.create_string_buffer(pc.RECORD_SLOT)
+        self._record = ctypes.create_string_buffer(RECORD_SLOT)
         self._pending: tuple[str, int] | None = None
         self.forget_state()
 
@@ -176,7 +177,7 @@ class Binner:
 
     def set_state(self, record: bytes) -> None:
         """A record of state, or of state of the binner alone: id byte and payload."""
-        self._record.raw = record[: pc.RECORD_SLOT].ljust(pc.RECORD_SLOT, b"\0")
+        self._record.raw = record[:RECORD_SLOT].ljust(RECORD_SLOT, b"\0")
         native("set_state")(self.context.address, ctypes.addressof(self._record))
         if self.context.full:
             self.context.full = 0

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from vc4lab.records import primitives
 from vc4lab.records.declarations import GlShaderState, PrimitiveListFormat
-from vc4lab.records.use import STATE_RECORD_BYTES, STATE_SLOTS
+from vc4lab.records.use import STATE_SLOTS
 from vc4lab.simd import Array, Struct, f32, i8, i32, i64, ptr
+from vc4lab.v3d.state.native_records import RECORD_SLOT
 
 STATE_KINDS = STATE_SLOTS
 """Kinds of state the binner caches, in the order it writes them into a tile list."""
@@ -15,9 +16,6 @@ KIND_OF_RECORD: dict[int, int] = {
 }
 FORMAT_KIND = KIND_OF_RECORD[PrimitiveListFormat.id]
 SHADER_KIND = KIND_OF_RECORD[GlShaderState.id]
-RECORD_SLOT = 16
-"""Bytes kept per cached record."""
-assert max(STATE_RECORD_BYTES.values()) <= RECORD_SLOT
 
 NEVER = -1
 """Change counter of a kind of state that was never programmed."""

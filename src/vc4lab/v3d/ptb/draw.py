@@ -21,9 +21,10 @@ from vc4lab.simd import (
     store,
     table,
 )
-from vc4lab.v3d.ptb.context import RECORD_SLOT, WORK_PER_CALL, BinContext
+from vc4lab.v3d.ptb.context import WORK_PER_CALL, BinContext
 from vc4lab.v3d.ptb.state_records import apply_state
 from vc4lab.v3d.state.draw_input import PRIMITIVE_TYPE
+from vc4lab.v3d.state.native_records import RECORD_SLOT
 
 
 @staged

@@ -35,12 +35,12 @@ from vc4lab.v3d.ptb.context import (
     FORMAT_KIND,
     LINK_RESERVE,
     OUT_OF_MEMORY,
-    RECORD_SLOT,
     SHADER_KIND,
     STATE_KINDS,
     BinContext,
     TileState,
 )
+from vc4lab.v3d.state.native_records import RECORD_SLOT
 from vc4lab.v3d.tile_lists.primitive_decoder import (
     CLIPPED_LIST,
     COMPRESSED_LIST,

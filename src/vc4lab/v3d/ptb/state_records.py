@@ -38,11 +38,10 @@ from vc4lab.simd import (
 from vc4lab.v3d.ptb.context import (
     KIND_OF_RECORD,
     NEVER,
-    RECORD_SLOT,
     STATE_LIMIT,
     BinContext,
 )
-from vc4lab.v3d.state.native_records import is_one_of
+from vc4lab.v3d.state.native_records import RECORD_SLOT, is_one_of
 from vc4lab.v3d.state.render_state import (
     RenderState,
     apply_record_native,

@@ -1,10 +1,28 @@
-"""Questions about a record's id in native code, answered from tables that are known beforehand."""
+"""Records in native code: where one is whole, questions about its id answered from known tables."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from vc4lab.simd import Value, const, i1, i32, select, staged
+from vc4lab.memory import MEMORY_MASK, MEMORY_SIZE
+from vc4lab.memory.pointers import host
+from vc4lab.records.control import RECORD_SIZES
+from vc4lab.simd import Value, const, i1, i8, i32, load, select, staged, store
+
+RECORD_SLOT = 16
+"""Room for a record."""
+assert max(RECORD_SIZES) <= RECORD_SLOT
+
+
+@staged
+def whole_record(memory: Value, address: Value, edge: Value) -> Value:
+    """Host address of RECORD_SLOT bytes, at the end of memory a copy in `edge`."""
+    record = host(memory, address)
+    if (address & MEMORY_MASK) > MEMORY_SIZE - RECORD_SLOT:
+        for k in range(RECORD_SLOT):
+            store(edge + k, load(i8, host(memory, address + k)))
+        record = edge
+    return record
 
 
 @staged

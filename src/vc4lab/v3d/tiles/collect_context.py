@@ -6,11 +6,17 @@ from vc4lab.records.declarations import TileRenderingMode
 from vc4lab.records.payload import RENDERING
 from vc4lab.records.use import ids_of
 from vc4lab.simd import Array, Struct, i8, i32, ptr
+from vc4lab.v3d.state.native_records import RECORD_SLOT
 
-OTHER, FULL, FRAME_END, TILE_AGAIN, MISPLACED, EXHAUSTED = range(6)
-"""Why the kernel stopped: a record for Python (or the end address) · an array is full · the last
-store of a frame was executed · a tile comes a second time · a store without tile coordinates ·
-the budget ran out."""
+OTHER, EXHAUSTED, FULL, TILE_AGAIN, MISPLACED = range(5)
+"""Why the kernel stopped before a record. It is not for the kernel, cut off, or the list ends · the
+budget ran out. Requests, after which the record is executed: room in the arrays · draw first, the
+tile comes a second time · the message that no coordinates precede the store."""
+
+FRAME_END, NEW_MODE, CALL, STALL, UNKNOWN_LOAD, UNKNOWN_STORE = range(5, 11)
+"""Why it stopped after a record: the last store of a frame. Requests to do the rest of it: a mode
+(113) that is not in force or worth a message · a sub-list that is no tile's · a wait for an
+increment · a load or store that is not simulated."""
 
 BUDGET = 1 << 22
 """Records one call may read."""
@@ -25,7 +31,7 @@ LAST_FRAME = 127
 """Frames are numbered up to here, then again from 1."""
 
 COLLECTED = ids_of(native=RENDERING)
-"""Records the kernel executes, if it can."""
+"""Records the kernel executes."""
 
 MAX_SURFACES = 64
 MAX_TILES = 1 << 16
@@ -43,8 +49,8 @@ class CollectContext(Struct):
 
     memory = ptr
     here = i32  # guest address of the next record
-    record = ptr  # host address of a copy of it; 0: it is read from guest memory
     end = i32
+    record_at = i32  # the record at hand, when Python looks
     tile_width = i32
     tile_height = i32
     piece_start = i32
@@ -86,3 +92,4 @@ class CollectContext(Struct):
     increments = i32  # of the semaphore, by the binning thread, that no record 8 has consumed
     mode_known = i32  # record 113 as below is in force, and there is nothing to say about it
     mode = Array(i8, MODE_BYTES)
+    edge = Array(i8, RECORD_SLOT)  # a record that lies across the end of memory

@@ -1,16 +1,15 @@
-"""Reads the regular part of a rendering list natively: tiles become operations for the workers.
+"""Reads rendering lists natively: tiles become operations for the workers.
 
 Nearly all of a rendering list is "coordinates, sub-list, store", hundreds of times. This kernel
-turns those records into the operation arrays of `job.py` and stops at everything else, which
-`../cle/rendering.py` then executes in Python. State records and sub-lists are only stepped over
-here: the pieces of list they lie in are walked when the frame is drawn.
+turns those records into the operation arrays of `job.py`. What it cannot do alone is a request
+(`collect_context.py`), which `../cle/rendering.py` serves. State records and tile lists are only
+stepped over here: the pieces of list they lie in are walked when the frame is drawn.
 
 Source: hardware reference 3.3.
 """
 
 from __future__ import annotations
 
-from vc4lab.memory import MEMORY_MASK
 from vc4lab.records.control import RECORD_SIZES
 from vc4lab.records.declarations import (
     BranchToSublist,
@@ -21,7 +20,7 @@ from vc4lab.records.declarations import (
     WaitSemaphore,
 )
 from vc4lab.records.payload import Ignored, State
-from vc4lab.records.use import records_of
+from vc4lab.records.use import ids_of
 from vc4lab.simd import (
     Value,
     const,
@@ -34,28 +33,32 @@ from vc4lab.simd import (
     ptr,
     select,
     staged,
+    table,
 )
-from vc4lab.v3d.state.native_records import is_one_of, size_among
+from vc4lab.v3d.state.native_records import is_one_of, whole_record
 from vc4lab.v3d.tiles.collect_context import (
     BUDGET,
+    CALL,
     COLLECTED,
     EXHAUSTED,
+    FRAME_END,
     FULL,
     MAX_LOADS,
     MISPLACED,
     MODE_BYTES,
+    NEW_MODE,
     OPS_PER_RECORD,
     OTHER,
+    STALL,
     CollectContext,
 )
 from vc4lab.v3d.tiles.collect_transfers import LOADS, STORES, execute_load, execute_store
 
 COORDINATES, SUB_LIST, WAIT = TileCoordinates.id, BranchToSublist.id, WaitSemaphore.id
 CLEAR_COLOURS, MODE = ClearColours.id, TileRenderingMode.id
-SKIPPED = {kind.id: kind.size for kind in records_of(Ignored, State)}
-"""Records that are walked later."""
 _OWN = (COORDINATES, SUB_LIST, WAIT, CLEAR_COLOURS, MODE, *STORES, *LOADS)
-assert {*_OWN, *SKIPPED} == set(COLLECTED), "a record without native code"
+_WALKED_LATER = ids_of(Ignored, State)
+assert {*_OWN, *_WALKED_LATER} == set(COLLECTED), "a record without native code"
 
 
 @staged
@@ -78,27 +81,33 @@ def _mode_in_force(c: CollectContext, payload: Value) -> Value:
     return (c.mode_known != 0) & (different == 0) & (rest == 0)
 
 
+@staged
+def _names_a_tile_list(c: CollectContext, address: Value, pointer: Value) -> None:
+    """A record 17 after tile coordinates; its list is walked when the frame is drawn."""
+    if c.tile_list == 0:
+        c.tile_list = load(i32, pointer + 1)
+        c.tile_list_at = address
+
+
 @kernel(args=(ptr,), returns=i32)
 def collect(context: Value) -> Value:
-    """Executes records until one that is not for this kernel; returns why it stopped."""
+    """Executes records from `here` on; returns why it stopped, at `record_at`."""
     c = CollectContext.at(context)
+    sizes = table(i8, [RECORD_SIZES[op] if op in COLLECTED else 0 for op in range(256)])
     reason = const(i32, -1)
     budget = const(i32, BUDGET)
+    address: Value = c.here
     while reason < 0:
         address = c.here
-        copied = c.record != 0
-        pointer = select(copied, c.record, c.memory + (address & MEMORY_MASK).zext(i64))
+        pointer = whole_record(c.memory, address, c.edge)
         op = load(i8, pointer).zext(i32)
+        size = load(i8, sizes + op).zext(i32)
         budget = budget - 1
         room = (c.op_count + OPS_PER_RECORD + MAX_LOADS < c.op_capacity) & (
             c.piece_count + 1 < c.piece_capacity
         )
-        left = c.end - address
-        whole = (left < 0) | (left >= RECORD_SIZES[CLEAR_COLOURS])
-        whole = whole & ((address & MEMORY_MASK) <= MEMORY_MASK - RECORD_SIZES[CLEAR_COLOURS])
-        whole = whole | copied
         is_store = is_one_of(op, STORES)
-        if address == c.end:
+        if (size == 0) | (c.end - address).ult(size):
             reason = const(i32, OTHER)
         elif budget <= 0:
             reason = const(i32, EXHAUSTED)
@@ -106,32 +115,32 @@ def collect(context: Value) -> Value:
             c.column = load(i8, pointer + 1).zext(i32)
             c.row = load(i8, pointer + 2).zext(i32)
             c.has_coordinates = 1
-            c.here = address + RECORD_SIZES[COORDINATES]
-        elif (op == CLEAR_COLOURS) & whole:
+        elif op == CLEAR_COLOURS:
             _clear_colours(c, pointer + 1)
-            c.here = address + RECORD_SIZES[CLEAR_COLOURS]
-        elif (op == WAIT) & (c.increments > 0):
-            c.increments = c.increments - 1
-            c.here = address + RECORD_SIZES[WAIT]
-        elif (op == MODE) & whole & _mode_in_force(c, pointer + 1):
-            c.here = address + RECORD_SIZES[MODE]
-        elif (op == SUB_LIST) & (c.has_coordinates != 0):
-            if c.tile_list == 0:
+        elif op == WAIT:
+            if c.increments > 0:
+                c.increments = c.increments - 1
+            else:
+                reason = const(i32, STALL)
+        elif op == MODE:
+            reason = select(_mode_in_force(c, pointer + 1), reason, const(i32, NEW_MODE))
+        elif op == SUB_LIST:
+            if c.has_coordinates == 0:
+                reason = const(i32, CALL)
+            elif c.tile_list == 0:
                 c.tile_list = load(i32, pointer + 1)
                 c.tile_list_at = address
-            c.here = address + RECORD_SIZES[SUB_LIST]
         elif is_store & ~room:
             reason = const(i32, FULL)
         elif is_store & (c.has_coordinates == 0):
             reason = const(i32, MISPLACED)
         elif is_store:
-            reason = execute_store(c, address, pointer, op)
+            reason = execute_store(c, address, pointer, op, size)
         elif is_one_of(op, LOADS):
-            reason = execute_load(c, address, pointer, op)
-        elif size_among(op, SKIPPED) != 0:
-            if op == PrimitiveListFormat.id:
-                c.list_format = load(i8, pointer + 1).zext(i32)
-            c.here = address + size_among(op, SKIPPED)
-        else:
-            reason = const(i32, OTHER)
+            reason = execute_load(c, pointer, op)
+        elif op == PrimitiveListFormat.id:
+            c.list_format = load(i8, pointer + 1).zext(i32)
+        if (reason < 0) | (reason >= FRAME_END):
+            c.here = address + size
+    c.record_at = address
     return reason

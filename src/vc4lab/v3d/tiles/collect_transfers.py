@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any
 
 from vc4lab.records.codes import TileBuffer
-from vc4lab.records.control import RECORD_SIZES
 from vc4lab.records.declarations import (
     LoadFull,
     LoadGeneral,
@@ -37,8 +36,9 @@ from vc4lab.v3d.tiles.collect_context import (
     LOAD_WORDS,
     MAX_LOADS,
     MAX_SURFACES,
-    OTHER,
     TILE_AGAIN,
+    UNKNOWN_LOAD,
+    UNKNOWN_STORE,
     CollectContext,
 )
 from vc4lab.v3d.tiles.job import (
@@ -193,18 +193,19 @@ def _dumped(c: CollectContext, payload: Value, record: Any) -> Value:
 
 
 @staged
-def execute_store(c: CollectContext, address: Value, pointer: Value, op: Value) -> Value:
+def execute_store(
+    c: CollectContext, address: Value, pointer: Value, op: Value, size: Value
+) -> Value:
+    """The tile's pieces of list are drawn and it is stored; why Python is asked, or -1."""
     reason = const(i32, -1)
     tile = (c.row & 0xFF) * 256 + (c.column & 0xFF)
     again = (load(i8, c.stored + tile).zext(i32) == c.frame) & (c.fresh != 0)
     kind, a, b = const(i32, -1), const(i32, 0), const(i32, 0)
     keep, last = const(i32, 0), const(i1, False)
-    size = const(i32, RECORD_SIZES[STORE])
     if op == STORE_GENERAL:
         payload = _payload(pointer)
         low = payload.trunc(i32)
         buffer = low & StoreGeneral.buffer.mask
-        size = const(i32, RECORD_SIZES[STORE_GENERAL])
         keep = _kept(c, low)
         last = (low & StoreGeneral.last_tile.mask) != 0
         known = const(i1, False)
@@ -217,10 +218,10 @@ def execute_store(c: CollectContext, address: Value, pointer: Value, op: Value) 
             kind, a = const(i32, OP_STORE), _surface(c, payload)
             b = ((buffer == int(TileBuffer.VG_MASK)) & (c.uses_mask == 0)).zext(i32)
         if (buffer > int(TileBuffer.FULL)) | (a < 0) & known:
-            reason = const(i32, OTHER)
+            reason = const(i32, UNKNOWN_STORE)
+            c.has_coordinates = 0  # the tile is drawn nowhere
     elif op == STORE_FULL:
         word = load(i32, pointer + 1)
-        size = const(i32, RECORD_SIZES[STORE_FULL])
         kind, a = const(i32, OP_STORE_FULL), word & ~15
         b = _parts(word, StoreFull.disable_colour.mask, StoreFull.disable_zs.mask, 0)
         b = b ^ (PART_COLOUR | PART_ZS)
@@ -242,8 +243,7 @@ def execute_store(c: CollectContext, address: Value, pointer: Value, op: Value) 
             c.has_coordinates = 0
         else:
             _store(c, address, kind, a, b, keep)
-        c.here = address + size
-        c.piece_start = c.here
+        c.piece_start = address + size
         if last:
             reason = const(i32, FRAME_END)
     return reason
@@ -265,14 +265,12 @@ def _idle_store(c: CollectContext, address: Value) -> None:
 
 
 @staged
-def execute_load(c: CollectContext, address: Value, pointer: Value, op: Value) -> Value:
+def execute_load(c: CollectContext, pointer: Value, op: Value) -> Value:
     """Notes a load until the tile coordinates it belongs to are stored."""
     reason = const(i32, -1)
     kind, a, b = const(i32, OP_LOAD_FULL), const(i32, 0), const(i32, 0)
-    size = const(i32, RECORD_SIZES[LOAD_GENERAL])
     if op == LOAD_FULL:
         word = load(i32, pointer + 1)
-        size = const(i32, RECORD_SIZES[LOAD_FULL])
         a = word & ~15
         b = _parts(word, StoreFull.disable_colour.mask, StoreFull.disable_zs.mask, 0)
         b = b ^ (PART_COLOUR | PART_ZS)
@@ -286,20 +284,16 @@ def execute_load(c: CollectContext, address: Value, pointer: Value, op: Value) -
             kind = const(i32, -1)
         else:
             kind = const(i32, OP_LOAD)
-            if (buffer > int(TileBuffer.FULL)) | (buffer == int(TileBuffer.Z)):
-                reason = const(i32, OTHER)
-            else:
+            unknown = (buffer > int(TileBuffer.FULL)) | (buffer == int(TileBuffer.Z))
+            a = const(i32, -1)
+            if ~unknown:
                 a = _surface(c, payload)
-                if a < 0:
-                    reason = const(i32, OTHER)
-    if (kind >= 0) & (c.load_count >= MAX_LOADS):
-        reason = const(i32, OTHER)
-    if reason < 0:
-        if kind >= 0:
-            pending = c.loads + c.load_count * (LOAD_WORDS * 4)
-            store(pending, kind)
-            store(pending + 4, a)
-            store(pending + 8, b)
-            c.load_count = c.load_count + 1
-        c.here = address + size
+    if (kind >= 0) & ((a == -1) | (c.load_count >= MAX_LOADS)):
+        reason = const(i32, UNKNOWN_LOAD)
+    elif kind >= 0:
+        pending = c.loads + c.load_count * (LOAD_WORDS * 4)
+        store(pending, kind)
+        store(pending + 4, a)
+        store(pending + 8, b)
+        c.load_count = c.load_count + 1
     return reason

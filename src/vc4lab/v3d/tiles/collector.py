@@ -1,7 +1,7 @@
 """The arrays of the frame being collected, and the calls of the kernel that fills them.
 
-`collect_kernel.py` reads the regular part of a rendering list; this is its Python side, used by
-`../cle/rendering.py` for one frame after the other.
+`collect_kernel.py` reads a rendering list; this is its Python side, used by `../cle/rendering.py`
+for one frame after the other.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Collector:
         self.context.piece_start = address
 
     def run(self, address: int, end: int) -> int:
-        """Executes records from `address`; returns the reason it stopped at `context.here`."""
+        """Executes records from `address` on; returns why it stopped (`collect_context`)."""
         context = self.context
         context.here, context.end = address, end  # members take the low 32 bits
         collect: Callable[[int], int] = _native().call
@@ -87,13 +87,6 @@ class Collector:
         self._pieces[context.piece_count] = context.piece_start
         self._ends[context.piece_count] = signed32(end)
         context.piece_count += 1
-
-    def execute(self, address: int, record: bytes) -> None:
-        """Executes a record that is not whole in guest memory, or not in its list."""
-        copy = ctypes.create_string_buffer(record, len(record))
-        self.context.record = ctypes.addressof(copy)
-        self.run(address, address + len(record))
-        self.context.record = 0
 
     def set_mode(
         self, payload: bytes, tile: tuple[int, int], *, uses_mask: bool, quiet: bool
