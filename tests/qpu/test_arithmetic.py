@@ -13,6 +13,7 @@ import pytest
 
 from vc4lab.qpu.harness import Runner
 from vc4lab.qpu.isa import sfu
+from vc4lab.qpu.isa.encoding import SMALL_IMMEDIATES
 from vc4lab.qpu.isa.operations import AddOp, MulOp
 from vc4lab.qpu.isa.unknowns import DEFAULTS
 from vc4lab.qpu.jit.simd_ops import integer_low
@@ -20,7 +21,7 @@ from vc4lab.qpu.run.numpy_ops import NumpyOps
 from vc4lab.simd import Function, Target, build, f32x16, load, ptr, store, targets
 
 sys.path.insert(0, str(Path(__file__).parent))
-from qpu_programs import END, alu, ldi
+from qpu_programs import END, SPECIAL, alu, ldi
 
 
 def value(bits: int) -> Fraction:
@@ -268,6 +269,23 @@ def test_constant_colours_are_packed_while_compiling(rounding: str) -> None:
         golden = Runner(words + END, settings=settings).run({})
         native = Runner(words + END, "jit", settings=settings).run({})
         assert golden.differences(native) == []
+
+
+@pytest.mark.parametrize("op", [AddOp.FMIN, AddOp.FMAX, AddOp.FMINABS, AddOp.FMAXABS])
+@pytest.mark.parametrize("constant", [0, 15, 16, 32, 40], ids=lambda at: hex(SMALL_IMMEDIATES[at]))
+def test_comparisons_with_constants_natively(op: AddOp, constant: int) -> None:
+    """The fast path compares raw bits where a constant allows it: zeros of both signs, NaNs."""
+    numbers = np.array([*SPECIAL, 0x3F7FFFFF, *(0xBF7FFFFF, 15, 16, 0xFFFFFFF0)], np.uint32)
+    for first, second in ((6, 7), (7, 6)):
+        words = [
+            alu(op_add=op, cond_add=1, sf=1, raddr_a=0, raddr_b=constant, signal=13,
+                add_a=first, add_b=second, waddr_add=32),
+            *END,
+        ]  # fmt: skip
+        golden, native = Runner(words), Runner(words, "jit")
+        for start in range(0, len(numbers), 5):
+            given = {("a", 0): np.resize(numbers[start : start + 5], 16)}
+            assert golden.run(given).differences(native.run(given)) == [], (first, start)
 
 
 @pytest.mark.parametrize("target", targets(), ids=lambda target: target.level)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vc4lab.qpu.harness import Outcome, run_program
+from vc4lab.qpu.harness import Outcome, Runner, run_program
 from vc4lab.qpu.isa.unknowns import DEFAULTS, ROWS
 from vc4lab.qpu.program.program import Program
 from vc4lab.qpu.run.environment import Environment, Unsupported
@@ -253,6 +253,47 @@ def _parity() -> int:
     """Z clear in odd lanes, set in even ones (r0: lane numbers)."""
     one = {"signal": 13, "raddr_b": 1}
     return alu(op_add=20, op_mul=0, cond_add=1, sf=1, add_a=0, add_b=7, waddr_add=39, **one)
+
+
+FLAG_PATTERNS = (0x0000, 0x0100, 0x7FFF, 0xFFFF)
+"""Lanes in which a flag is set: none, one, all but one, all."""
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("condition", range(12))
+def test_branch_conditions_look_at_all_lanes(condition: int, engine: str) -> None:
+    """0 - r1 sets Z where r1 is 0, N and C where it is 1; a branch that is taken leaves r2."""
+    words = [
+        alu(op_add=13, cond_add=1, sf=1, add_a=0, add_b=1),
+        branch(5, condition=condition),
+        *(alu(), alu(), alu()),
+        ldi(1, waddr_add=34),
+    ]
+    runner = Runner(words + END, engine)
+    for pattern in FLAG_PATTERNS:
+        one = pattern >> LANES & 1
+        flag = one == 1 if condition >> 2 else one == 0
+        wanted = ~flag if condition & 1 else flag
+        taken = wanted.any() if condition & 2 else wanted.all()
+        got = runner.run({("r", 1): one, ("r", 2): 7}).registers["r", 2]
+        assert got.tolist() == [7 if taken else 1] * 16, f"{pattern:016b}"
+
+
+@pytest.mark.parametrize(
+    ("choice", "halves"),
+    [
+        ("away", [0x3C01, 0x3C01, 0x3C01, 0x3C02, 0x3C02, 0xBC01]),
+        ("nearest", [0x3C00, 0x3C00, 0x3C01, 0x3C02, 0x3C01, 0xBC00]),
+        ("truncate", [0x3C00, 0x3C00, 0x3C00, 0x3C01, 0x3C01, 0xBC00]),
+    ],
+)
+def test_rounding_of_halves(run: Any, choice: str, halves: list[int]) -> None:
+    """Below the middle of two halves, in it (of an even and of an odd one), above it."""
+    floats = [0x3F800FFF, 0x3F801000, 0x3F801001, 0x3F803000, 0x3F802FFF, 0xBF801000]
+    values = np.array(floats + [0] * 10, np.uint32)
+    pack = [alu(op_add=3, cond_add=1, add_a=0, add_b=0, waddr_add=1, pack=1)]
+    got = run(pack, {("r", 0): values}, settings={**DEFAULTS, "half_rounding": choice})
+    assert [hex(word & 0xFFFF) for word in got.registers["a", 1][:6]] == list(map(hex, halves))
 
 
 # Instructions that distinguish the default of an unknown from another choice.
