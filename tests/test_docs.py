@@ -12,6 +12,7 @@ from tests.support.supervised import need_supervisor
 from typer.testing import CliRunner
 
 from vc4lab.cli.main import app
+from vc4lab.qpu.text.mnemonics import ADD_OPS, MUL_OPS
 
 ROOT = Path(__file__).parents[1]
 PAGES = [
@@ -95,3 +96,11 @@ def test_files_that_extending_names_exist():
     sources = [str(path.relative_to(ROOT)) for path in (ROOT / "src" / "vc4lab").rglob("*.py")]
     assert len(names) > 15
     assert not {name for name in names if not any(path.endswith("/" + name) for path in sources)}
+
+
+def test_operations_of_the_assembler_are_those_of_its_page():
+    text = (ROOT / "docs" / "qpu-assembly.md").read_text()
+    rows = dict(re.findall(r"^\| (add|mul) \| `([^`]+)` \|$", text, re.M))
+    named = {name for name, op in ADD_OPS.items() if not op.is_reserved}
+    assert sorted(rows["add"].split()) == sorted(named)
+    assert sorted(rows["mul"].split()) == sorted(MUL_OPS)

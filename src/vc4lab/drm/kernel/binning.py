@@ -16,9 +16,7 @@ from vc4lab.drm.uapi.submit import Buffer, Submit, refuse
 from vc4lab.records import declarations as d
 from vc4lab.records.codes import BlockSize, IndexType
 from vc4lab.records.control import RECORDS, build, bytes_reader, parse_record
-from vc4lab.records.payload import BinnerState, State
 from vc4lab.records.shader import ALIGNMENT, MAX_ATTRIBUTES, gl_record_size
-from vc4lab.records.use import ids_of
 from vc4lab.v3d.checks.hints import TILE_STATE_BYTES
 
 HALT, FLUSH, SEMAPHORE = d.Halt.id, d.Flush.id, d.IncrementSemaphore.id
@@ -37,10 +35,13 @@ SPECIAL = frozenset(
     ]
 )
 """Records that are checked or changed."""
-REFUSED_STATES = (d.NvShaderState, d.VgShaderState, d.VgInlineShader, d.ZClipPlanes)
 COPIED = frozenset(
-    [HALT, d.Nop.id, d.FlushAllState.id, *ids_of(State, BinnerState)]
-) - SPECIAL.union(kind.id for kind in REFUSED_STATES)
+    [
+        *(HALT, d.Nop.id, d.FlushAllState.id, d.PrimitiveListFormat.id),
+        *range(d.ConfigurationBits.id, d.ViewportOffset.id + 1),
+        *(d.ClipperXyScaling.id, d.ClipperZScale.id),
+    ]
+)
 """Records that are copied as they stand."""
 ALLOWED = SPECIAL | COPIED
 SIZES = {number: RECORDS[number].size for number in ALLOWED}

@@ -15,7 +15,6 @@ from vc4lab.bits import Bits, Layout
 from vc4lab.qpu.isa.operations import (
     END_SIGNALS,
     FLOAT_INPUT_ADD_OPS,
-    FLOAT_RESULT_ADD_OPS,
     LOAD_R4_SIGNALS,
     MUL_PACKS,
     ONE_OPERAND_ADD_OPS,
@@ -38,7 +37,6 @@ __all__ = [
     "END_DELAY_SLOTS",
     "END_SIGNALS",
     "FLOAT_INPUT_ADD_OPS",
-    "FLOAT_RESULT_ADD_OPS",
     "INSTRUCTION_BYTES",
     "LANES",
     "LINK_OFFSET",

@@ -106,9 +106,6 @@ FLOAT_INPUT_ADD_OPS: Final = frozenset(
 )  # fmt: skip
 """Add operations that make a regfile A unpack deliver the float form (with MulOp.FMUL)."""
 
-FLOAT_RESULT_ADD_OPS: Final = (FLOAT_INPUT_ADD_OPS - {AddOp.FTOI}) | {AddOp.ITOF}
-"""Add operations whose result a regfile A pack treats as a float (with MulOp.FMUL)."""
-
 ONE_OPERAND_ADD_OPS: Final = frozenset({AddOp.FTOI, AddOp.ITOF, AddOp.NOT, AddOp.CLZ})
 
 
