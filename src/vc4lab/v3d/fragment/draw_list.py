@@ -8,9 +8,9 @@ from vc4lab.simd import Value, any_, const, i1, i32, select, staged
 from vc4lab.v3d.fragment.block import BlockShader, run_queue
 from vc4lab.v3d.fragment.primitive_tracer import PrimitiveTracer
 from vc4lab.v3d.fragment.primitives import draw_primitive
-from vc4lab.v3d.fragment.quad_queue import packs_quads
+from vc4lab.v3d.fragment.quad_queue import draw_packed, packs_quads
 from vc4lab.v3d.fragment.shader import DrawConstants
-from vc4lab.v3d.fragment.triangle_batch import TriangleTracer, draw_packed, draw_triangles
+from vc4lab.v3d.fragment.triangle_batch import TriangleTracer, draw_triangles
 from vc4lab.v3d.pse.setup import POINT_SIZE, PositionSource, VertexSource, window
 from vc4lab.v3d.pse.triangle_setup import INDEX_CODES
 from vc4lab.v3d.state.tile_context import (

@@ -5,7 +5,6 @@ from __future__ import annotations
 from vc4lab.simd import (
     Value,
     alloca,
-    call,
     call_pointer,
     const,
     f32,
@@ -23,7 +22,6 @@ from vc4lab.simd import (
 )
 from vc4lab.v3d.fragment.block import BlockShader, clamps_scaled
 from vc4lab.v3d.fragment.early_depth import rejects_early
-from vc4lab.v3d.fragment.quad_queue import FULL, QuadQueue, shade_queue
 from vc4lab.v3d.pse.batch import (
     FIXED_PLANES,
     LIST_BYTES,
@@ -194,51 +192,6 @@ def _renew(steps: DepthSteps, lane: Value, primitive: Primitive) -> None:
         steps.lane.set(lane)
         for cell, value in zip(steps.cells, steps.shader.depth_steps(primitive) or [], strict=True):
             cell.set(value)
-
-
-@staged
-def draw_packed(tracer: TriangleTracer, address: Value) -> Value:
-    """As `draw_triangles`, with the quads of several triangles together."""
-    context, key = tracer.shader.context, tracer.key
-    batch = tracer.batch
-    open_batch(tracer, address)
-    function = setup_function(tracer)
-    queue = QuadQueue(key)
-    shade = shade_queue(key, tracer.shader.constants.program)
-    quads, records, lane = const(i32, 0), const(i32, 0), const(i32, NO_LANE)
-    place, end = const(i64, 0), const(i64, 0)
-    more = function != 0
-    going = more
-    while going:
-        if place >= end:
-            fill(tracer, function, batch)
-            more = batch.result.more != 0
-            place, end = const(i64, 0), batch.result.end.zext(i64)
-            lane = const(i32, NO_LANE)
-        while (place < end) & (quads < FULL):
-            listed = CoveredBlock.at(tracer.blocks + place, 1)
-            where = BlockPlace.of(listed)
-            if where.lane != lane:
-                lane = where.lane
-                primitive = read_triangle(tracer, where)
-                primitive.x0, primitive.y0 = (
-                    load(i32, origin + lane.zext(i64))
-                    for origin in (batch.origins.x2, batch.origins.y2)
-                )
-                queue.write(records, primitive)
-                records = records + 1
-            quads = queue.push(quads, records - 1, listed, where)
-            place = place + tracer.step
-        going = more | (place < end)
-        if (quads >= FULL) | ~going:
-            outcome = call(
-                shade, context.pointer, tracer.shader.params.pointer, queue.quads, queue.owners,
-                queue.records, quads,
-            )  # fmt: skip
-            tracer.shader.status.set(tracer.shader.status.get() | (outcome & 0xFF))
-            tracer.shader.suspect(outcome.shr(16) != 0)
-            quads, records, lane = const(i32, 0), const(i32, 0), const(i32, NO_LANE)
-    return batch.decoder.status
 
 
 def open_batch(tracer: TriangleTracer, address: Value) -> None:

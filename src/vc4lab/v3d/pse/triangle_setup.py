@@ -57,7 +57,8 @@ from vc4lab.v3d.state.render_state import (
     ENABLE_REVERSE,
 )
 from vc4lab.v3d.state.tile_context import DrawParams, TileContext
-from vc4lab.v3d.tile_lists.primitive_decoder import RUN, TRIANGLES, Decoder, runs, take_run
+from vc4lab.v3d.tile_lists.index_runs import RUN, runs, take_run
+from vc4lab.v3d.tile_lists.primitive_decoder import TRIANGLES, Decoder
 
 INDEX_CODES = {data.bits: int(data) for data in ListData}
 """Index bits → data type of record 56."""

@@ -18,8 +18,6 @@ Points use i2 only, lines and RHTs i0 and i1 (i2 repeats i1).
 
 from __future__ import annotations
 
-from typing import Any
-
 from vc4lab.memory.pointers import host
 from vc4lab.records.codes import ListData, ListPrimitive
 from vc4lab.records.declarations import ClippedList, CompressedList
@@ -31,7 +29,6 @@ from vc4lab.simd import (
     i8,
     i16,
     i32,
-    i64,
     load,
     select,
     staged,
@@ -100,40 +97,6 @@ class Decoder:
         """
         result: Value = _next(self)
         return result
-
-
-RUN = 4
-"""Triangles that `runs` looks at and `take_run` takes."""
-
-CONSECUTIVE_RUN = 0x3333333333333333
-"""A run whose indices are always those before plus 3, as when vertices are drawn in order."""
-
-
-@staged
-def runs(decoder: Decoder) -> Value:
-    """Whether the next `RUN` triangles (16-bit indices) each make the same step.
-
-    Consecutive vertices give such runs: two bytes each, differences of three indices, all equal.
-    """
-    word = load(i64, host(decoder.base, decoder.address.get()))
-    first = word & 0xFFFF
-    near = ((first & 3) == 3) & ((first & 15) != 15) & (word == first * 0x0001000100010001)
-    return near & (decoder.budget.get() > RUN) & (decoder.clipped.get() == 0)
-
-
-@staged
-def take_run(decoder: Decoder) -> Any:
-    """Goes on by `RUN` triangles of a run; what was i0, i1, i2 before, and the steps."""
-    word = load(i32, host(decoder.base, decoder.address.get()))
-    before = (decoder.i0.get(), decoder.i1.get(), decoder.i2.get())
-    steps = (field(word, 4, 4), field(word, 8, 4), field(word, 12, 4))
-    cells = (decoder.i0, decoder.i1, decoder.i2)
-    for cell, index, step in zip(cells, before, steps, strict=True):
-        cell.set((index + step * RUN) & decoder.mask)
-    decoder.flags.set(0)
-    decoder.address.set(decoder.address.get() + 2 * RUN)
-    decoder.budget.set(decoder.budget.get() - RUN)
-    return before, steps
 
 
 @staged

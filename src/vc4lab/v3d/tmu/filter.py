@@ -30,7 +30,6 @@ from vc4lab.simd import (
     i64,
     select,
     shuffle,
-    staged,
     vec,
 )
 from vc4lab.simd.trace import current
@@ -39,9 +38,9 @@ from vc4lab.v3d.tmu.coordinates import fixed_coordinate, wrap_index
 from vc4lab.v3d.tmu.cube_map import Direction
 from vc4lab.v3d.tmu.etc1 import unpack_etc1
 from vc4lab.v3d.tmu.half_filter import blend_half_pairs, blend_halves
-from vc4lab.v3d.tmu.state import LevelLayout, MipMode, TextureDescriptor, TextureKind
+from vc4lab.v3d.tmu.state import MipMode, TextureDescriptor, TextureKind
 from vc4lab.v3d.tmu.texel_codecs import unpack, unpack_yuyv
-from vc4lab.v3d.tmu.utile_block import Spread, UtileBlock, prefetch_below
+from vc4lab.v3d.tmu.utile_block import Spread, UtileBlock, block_words, fits_utiles, prefetch_below
 
 _i16x32 = vec(i16, 32)
 _LANES = 16
@@ -185,8 +184,13 @@ class Texels:
         shift = self.block_shift
         x = [column.texel.shr(shift) if shift else column.texel for column in columns]
         y = [row.texel.shr(shift) if shift else row.texel for row in rows]
-        if len(columns) > 1 and self._fits_utiles():
-            words = _block_words(self, x, y)
+        # the one gather of nearest sampling takes no longer than whole utiles
+        if len(columns) > 1 and fits_utiles(self.kind, self.shape):
+            block = UtileBlock(self.shape, x, y, self.same())
+            one_level = self.kind.mip is MipMode.BASE
+            words = block_words(
+                block, self.utiles, self.request.memory_base, lambda: self.gathered(x, y), one_level
+            )
             decoded = [unpack(self.kind.type, word) for word in words]
         else:
             addresses = self.addresses(x, y)
@@ -200,17 +204,6 @@ class Texels:
             ]
         corners = [(column, row) for row in rows for column in columns]
         return [self._bordered(w, *corner) for w, corner in zip(decoded, corners, strict=True)]
-
-    def _fits_utiles(self) -> bool:
-        """Whether whole utiles are read: tiled, texels of whole bytes that stand alone.
-
-        Only for bilinear sampling: the one gather of nearest sampling takes no longer.
-        """
-        return (
-            current().module.target.level == "avx512"
-            and self.kind.layout is not LevelLayout.RASTER
-            and self.shape.bits_per_texel in (8, 16, 32)
-        )
 
     def gathered(self, columns: list[Value], rows: list[Value]) -> tuple[Value, ...]:
         """Words that begin with the texels of each column and row (row by row)."""
@@ -255,32 +248,6 @@ class Texels:
 def _of_first_lane(part: Any, lanes: int) -> Any:
     """What lane 0 of a vector holds, in a vector of so many lanes; scalars stay."""
     return shuffle(part, [0] * lanes) if part is not None and part.type.lanes else part
-
-
-@staged
-def _block_words(texels: Texels, columns: list[Value], rows: list[Value]) -> tuple[Value, ...]:
-    block = UtileBlock(texels.shape, columns, rows, texels.same())
-    memory = texels.request.memory_base
-    if block.missed:
-        # Where mip levels keep texels as large as pixels hardly a batch is larger.
-        if texels.kind.mip is MipMode.BASE:
-            words = _words_further_apart(texels, block, columns, rows)
-        else:
-            words = texels.gathered(columns, rows)
-    else:
-        words = block.words(texels.utiles, memory)
-    return words
-
-
-@staged
-def _words_further_apart(
-    texels: Texels, block: UtileBlock, columns: list[Value], rows: list[Value]
-) -> tuple[Value, ...]:
-    if block.far():
-        words = texels.gathered(columns, rows)
-    else:
-        words = block.more_words(texels.utiles, texels.request.memory_base)
-    return words
 
 
 def blend(kind: TextureKind, first: Any, second: Any, weight: Value) -> Any:

@@ -26,13 +26,17 @@ from vc4lab.simd import (
     prefetch,
     select,
     shuffle,
+    staged,
     store,
     vec,
 )
+from vc4lab.simd.trace import current
 from vc4lab.simd.vector import permute_two
+from vc4lab.v3d.tmu.state import LevelLayout
 
 if TYPE_CHECKING:
     from vc4lab.images.tiling import UtileShape
+    from vc4lab.v3d.tmu.state import TextureKind
 
 Spread = tuple[list[int], list[int]]
 """For each lane of a result which of four columns and which of four rows it is of."""
@@ -40,11 +44,23 @@ Spread = tuple[list[int], list[int]]
 Addresses = Callable[[Value, Value, Spread | None], Value]
 """Columns and rows (four lanes) to the guest addresses of the utiles there, inside memory."""
 
+Gathered = Callable[[], tuple[Value, ...]]
+"""Fetches the words one by one."""
+
 #: Lanes at the corners of the 4x4 pixel block (quads in raster order, pixels in raster order).
 _CORNERS = (0, 5, 10, 15)
 
 UTILE_ROW_BYTES = 256
 """From a utile to the one below it in the same sub-tile of a T-format image."""
+
+
+def fits_utiles(kind: TextureKind, shape: UtileShape) -> bool:
+    """Whether whole utiles are read: tiled, texels of whole bytes that stand alone."""
+    return (
+        current().module.target.level == "avx512"
+        and kind.layout is not LevelLayout.RASTER
+        and shape.bits_per_texel in (8, 16, 32)
+    )
 
 
 class UtileBlock:
@@ -140,6 +156,33 @@ class UtileBlock:
                     word = select(here, _of_column(utiles[column], index, third), word)
                 words.append(word.shr(shift) if per_word_log2 else word)
         return tuple(words)
+
+
+@staged
+def block_words(
+    block: UtileBlock, addresses: Addresses, memory: Value, gathered: Gathered, one_level: bool
+) -> tuple[Value, ...]:
+    """Words whose low bits are the texels of each column and row; `gathered` where that is no use.
+
+    Where mip levels keep texels as large as pixels hardly a batch is larger than 2x2 utiles.
+    """
+    if block.missed:
+        words = further_words(block, addresses, memory, gathered) if one_level else gathered()
+    else:
+        words = block.words(addresses, memory)
+    return words
+
+
+@staged
+def further_words(
+    block: UtileBlock, addresses: Addresses, memory: Value, gathered: Gathered
+) -> tuple[Value, ...]:
+    """The same of 3x3 utiles."""
+    if block.far():
+        words = gathered()
+    else:
+        words = block.more_words(addresses, memory)
+    return words
 
 
 def _of_column(utiles: list[Value], index: Value, third: Value | None) -> Value:
