@@ -9,7 +9,7 @@ import struct
 import numpy as np
 import pytest
 from tests.support.binning import IndexSource
-from tests.v3d.ptb.binning import Frame, coordinates
+from tests.v3d.ptb.binning import Frame, coordinates, indexed
 
 from vc4lab.memory import GuestMemory
 from vc4lab.v3d.ptb import context as pc
@@ -24,8 +24,8 @@ def memory():
     return GuestMemory()
 
 
-def prepared(memory, **switches):
-    frame = Frame(memory, 8, 6, switches=switches)
+def prepared(memory, pool=1 << 22, initial_block=0, **switches):
+    frame = Frame(memory, 8, 6, pool, switches, initial_block=initial_block)
     frame.state(105, struct.pack("<2f", HALF_W, HALF_H))
     frame.state(106, struct.pack("<2f", 0.5, 0.5))
     frame.state(103, struct.pack("<2h", int(HALF_W), int(HALF_H)))
@@ -164,6 +164,24 @@ def test_original_vertices_keep_their_screen_position(memory):
     moved = [(entry[4:], entry[:2]) for entry in entries if entry[4:] in units]
     assert moved
     assert all(units[weights] == place for weights, place in moved)
+
+
+@pytest.mark.parametrize("before", range(24))
+def test_a_clipped_triangle_keeps_its_record_where_a_block_ends(memory, before):
+    """Triangles of two bytes each stand before it, which has seven; the next block is far away, so
+    that the list ends with this one."""
+    frame = prepared(memory, pool=48 * 64, initial_block=1)
+    frame.binner.supply_memory(0x4F000000, 4096)
+    plain = [(-0.9, -0.9, 0.0, 1.0), (-0.8, -0.9, 0.0, 1.0), (-0.9, -0.8, 0.0, 1.0)]
+    vertices = [*plain * 20, (-0.8, -0.8, 3.0, 1.0)]
+    indices = [0, 1, 2] * before + [0, 1, 60]
+    buffer = coordinates([projected(v) for v in vertices], vertices)
+    assert frame.binner.draw(4, indexed(memory, indices), buffer) == pc.DONE
+    assert frame.binner.flush() == pc.DONE
+    parts = frame.tile(0, 0).primitives
+    assert [(item, flags) for item, flags, _ in parts[:before]] == [((0, 1, 2), 0)] * before
+    assert len(parts) > before
+    assert all(flags and record for _, flags, record in parts[before:])
 
 
 def test_rejects_and_counts(memory):

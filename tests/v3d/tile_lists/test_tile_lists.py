@@ -145,6 +145,21 @@ def test_many_draws_and_errors_grow_the_arrays(memory):
     assert "not allowed" in result.errors[0].text
 
 
+def test_a_tile_that_is_walked_again_begins_in_the_state_it_began_in(memory):
+    """Room for draws runs out in a tile that has drawn in the state of the one before."""
+    place, addresses = 0x120000, []
+    triangle = b"\x30" + encode_compressed([(0, 1, 2)])
+    for k in range(100):
+        addresses.append(place)
+        state = bytes([96]) + (k + 1).to_bytes(3, "little")
+        memory.write(place, triangle + state + triangle + b"\x12")
+        place += 64
+    result = scan_tile_lists(memory, addresses, default_state())
+    assert [d.state.config for d in result.draws] == list(range(101))
+    assert [d.primitives for d in result.draws] == [1, *[2] * 99, 1]
+    assert result.segment_count == 200
+
+
 def test_sub_lists_and_their_depth(memory):
     def sub(target):
         return b"\x11" + target.to_bytes(4, "little")
