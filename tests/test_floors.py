@@ -130,7 +130,7 @@ def test_blocks_of_the_v3d_import_only_lower_ones() -> None:
         f"{module} -> {target}"
         for module, targets in found.items()
         for target in targets
-        if target.startswith("v3d.") and not target.endswith(".unknowns")
+        if target.startswith("v3d.") and not target.endswith("unknowns")
         for one, other in [(module.split(".")[1], target.split(".")[1])]
         if one != other and levels[other] >= levels[one]
         if not levels[one] == levels[other] in (0, len(BLOCKS) - 1)

@@ -15,7 +15,7 @@ from vc4lab.qpu.harness import Runner
 from vc4lab.qpu.isa import sfu
 from vc4lab.qpu.isa.encoding import SMALL_IMMEDIATES
 from vc4lab.qpu.isa.operations import AddOp, MulOp
-from vc4lab.qpu.isa.unknowns import DEFAULTS
+from vc4lab.qpu.isa.qpu_unknowns import DEFAULTS
 from vc4lab.qpu.jit.simd_ops import integer_low
 from vc4lab.qpu.run.numpy_ops import NumpyOps
 from vc4lab.simd import Function, Target, build, f32x16, load, ptr, store, targets

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from vc4lab.qpu.harness import Outcome, Runner, run_program
-from vc4lab.qpu.isa.unknowns import DEFAULTS, ROWS
+from vc4lab.qpu.isa.qpu_unknowns import DEFAULTS, QPU_UNKNOWNS
 from vc4lab.qpu.program.program import Program
 from vc4lab.qpu.run.environment import Environment, Unsupported
 from vc4lab.qpu.run.interpreter import Interpreter, Step
@@ -415,7 +415,7 @@ def test_unknowns_can_be_switched(name: str, choice: str, engine: str) -> None:
 
 
 def test_every_unknown_is_described() -> None:
-    for row in ROWS:
+    for row in QPU_UNKNOWNS:
         assert row.default in row.choices
         assert row.question.endswith("?")
         assert row.reference

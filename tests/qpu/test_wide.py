@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from vc4lab.qpu.isa.unknowns import DEFAULTS
+from vc4lab.qpu.isa.qpu_unknowns import DEFAULTS
 from vc4lab.qpu.program.program import Program
 from vc4lab.qpu.run.environment import Environment, Unsupported
 from vc4lab.qpu.run.interpreter import Interpreter

@@ -12,10 +12,10 @@ from vc4lab.drm.device.device import DrmDevice
 from vc4lab.drm.recorded.replay import replay
 from vc4lab.memory import GuestMemory
 from vc4lab.options import GpuOptions
+from vc4lab.soc.board_unknowns import DEFAULT_UNKNOWNS
 from vc4lab.soc.boot.boot_extras import BootExtras
 from vc4lab.soc.machine import Machine
 from vc4lab.soc.options import MachineOptions
-from vc4lab.soc.unknowns import DEFAULT_UNKNOWNS
 from vc4lab.v3d.core import V3D
 from vc4lab.v3d.user_programs.experiment import Experiment
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from tests.support.unknown_tests import TESTS
 
-import vc4lab.drm.cpu_memory.unknowns
-import vc4lab.drm.kms.unknowns
-import vc4lab.soc.unknowns  # their rows are in the table, too
+import vc4lab.drm.cpu_memory.cpu_memory_unknowns
+import vc4lab.drm.kms.display_unknowns
+import vc4lab.soc.board_unknowns  # their rows are in the table, too
 from vc4lab.diagnostics.unknown import register, table
-from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, ROWS, Unknowns
+from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, LIST_UNKNOWNS, Unknowns
 
 
 @pytest.mark.parametrize("name", sorted(table()))
@@ -26,8 +26,10 @@ def test_rows_are_complete(name: str) -> None:
 
 
 def test_rows_of_the_v3d_name_their_place_in_the_reference() -> None:
-    others = vc4lab.soc.unknowns.ROWS + vc4lab.drm.kms.unknowns.ROWS
-    others = others + vc4lab.drm.cpu_memory.unknowns.ROWS
+    others = (
+        vc4lab.soc.board_unknowns.BOARD_UNKNOWNS + vc4lab.drm.kms.display_unknowns.DISPLAY_UNKNOWNS
+    )
+    others = others + vc4lab.drm.cpu_memory.cpu_memory_unknowns.CPU_MEMORY_UNKNOWNS
     board = {row.name for row in others}
     for row in table().values():
         assert row.name in board or re.search(r"reference \d", row.reference), row.name
@@ -117,17 +119,17 @@ def test_wrong_names_and_values() -> None:
 
 
 def test_rooms_register_their_rows_once() -> None:
-    for row in vc4lab.soc.unknowns.ROWS:
+    for row in vc4lab.soc.board_unknowns.BOARD_UNKNOWNS:
         assert table()[row.name] is row
     before = dict(table())
     with pytest.raises(ValueError, match="twice"):
-        register(ROWS[:1])
+        register(LIST_UNKNOWNS[:1])
     assert dict(table()) == before
 
 
 def test_every_switch_is_looked_at() -> None:
     """Each row is a setting that code asks for."""
-    root = Path(vc4lab.soc.unknowns.__file__).parents[1]
+    root = Path(vc4lab.soc.board_unknowns.__file__).parents[1]
     texts = [p.read_text() for p in root.rglob("*.py") if not p.name.endswith("unknowns.py")]
     for name in table():
         assert any(f'["{name}"]' in text for text in texts), name

@@ -18,9 +18,9 @@ METAVAR = "NAME=CHOICE"
 
 def unknowns_of(texts: Sequence[str] | None) -> Unknowns:
     """The setting of all switches. Raises typer.Exit, with a sentence, for what is none."""
-    import vc4lab.drm.cpu_memory.unknowns
-    import vc4lab.drm.kms.unknowns
-    import vc4lab.soc.unknowns  # noqa: F401 – imported, it and the rooms below have their rows in
+    import vc4lab.drm.cpu_memory.cpu_memory_unknowns
+    import vc4lab.drm.kms.display_unknowns
+    import vc4lab.soc.board_unknowns  # noqa: F401 – importing adds its rows
     from vc4lab.diagnostics.unknown import Unknowns
 
     changed: dict[str, str] = {}

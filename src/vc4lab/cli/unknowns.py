@@ -19,9 +19,9 @@ def unknowns(
     ] = False,
 ) -> None:
     """Show what no document says about the hardware, and what is assumed."""
-    import vc4lab.drm.cpu_memory.unknowns
-    import vc4lab.drm.kms.unknowns
-    import vc4lab.soc.unknowns  # noqa: F401 – imported, it and the rooms below have their rows in
+    import vc4lab.drm.cpu_memory.cpu_memory_unknowns
+    import vc4lab.drm.kms.display_unknowns
+    import vc4lab.soc.board_unknowns  # noqa: F401 – importing adds its rows
     from vc4lab.diagnostics.unknown import table as registered
 
     table = registered()

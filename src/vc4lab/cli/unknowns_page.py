@@ -6,15 +6,15 @@ python -m vc4lab.cli.unknowns_page > docs/unknowns.md
 from __future__ import annotations
 
 from vc4lab.diagnostics.unknown import Unknown
-from vc4lab.drm.cpu_memory.unknowns import ROWS as CPU_MEMORY
-from vc4lab.drm.kms.unknowns import ROWS as DISPLAY
-from vc4lab.qpu.isa.unknowns import ROWS as QPU
-from vc4lab.soc.unknowns import ROWS as BOARD
-from vc4lab.v3d.register_unknowns import ROWS as REGISTERS
-from vc4lab.v3d.tlb.unknowns import ROWS as TILES
-from vc4lab.v3d.tmu.unknowns import ROWS as TEXTURES
-from vc4lab.v3d.unknowns import ROWS as LISTS
-from vc4lab.v3d.user_programs.unknowns import ROWS as COMPUTE
+from vc4lab.drm.cpu_memory.cpu_memory_unknowns import CPU_MEMORY_UNKNOWNS
+from vc4lab.drm.kms.display_unknowns import DISPLAY_UNKNOWNS
+from vc4lab.qpu.isa.qpu_unknowns import QPU_UNKNOWNS
+from vc4lab.soc.board_unknowns import BOARD_UNKNOWNS
+from vc4lab.v3d.register_unknowns import REGISTER_UNKNOWNS
+from vc4lab.v3d.tlb.tlb_unknowns import TLB_UNKNOWNS
+from vc4lab.v3d.tmu.tmu_unknowns import TMU_UNKNOWNS
+from vc4lab.v3d.unknowns import LIST_UNKNOWNS
+from vc4lab.v3d.user_programs.user_program_unknowns import USER_PROGRAM_UNKNOWNS
 
 HEAD = """\
 # What no document says
@@ -33,15 +33,15 @@ same for programs.
 """
 
 AREAS: tuple[tuple[str, list[Unknown]], ...] = (
-    ("Control lists, binner", LISTS),
-    ("Registers", REGISTERS),
-    ("QPU", QPU),
-    ("Textures", TEXTURES),
-    ("Rasteriser and tile buffer", TILES),
-    ("User programs, VPM and DMA", COMPUTE),
-    ("Board and firmware", BOARD),
-    ("Display hardware (`vc4lab drm`)", DISPLAY),
-    ("Memory beside the processor", CPU_MEMORY),
+    ("Control lists, binner", LIST_UNKNOWNS),
+    ("Registers", REGISTER_UNKNOWNS),
+    ("QPU", QPU_UNKNOWNS),
+    ("Textures", TMU_UNKNOWNS),
+    ("Rasteriser and tile buffer", TLB_UNKNOWNS),
+    ("User programs, VPM and DMA", USER_PROGRAM_UNKNOWNS),
+    ("Board and firmware", BOARD_UNKNOWNS),
+    ("Display hardware (`vc4lab drm`)", DISPLAY_UNKNOWNS),
+    ("Memory beside the processor", CPU_MEMORY_UNKNOWNS),
 )
 
 NOT_DECIDED: tuple[tuple[str, str, str], ...] = (

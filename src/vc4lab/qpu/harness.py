@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from vc4lab.qpu.isa.ops import Mask, Word
-from vc4lab.qpu.isa.unknowns import DEFAULTS, Settings
+from vc4lab.qpu.isa.qpu_unknowns import DEFAULTS, Settings
 from vc4lab.qpu.jit.core import Final
 from vc4lab.qpu.jit.emitter import emit_program
 from vc4lab.qpu.program.program import Program

@@ -16,6 +16,7 @@ from vc4lab.options import GpuOptions, chosen
 from vc4lab.ranges import FRAMES, SECONDS
 from vc4lab.registers import Poll
 from vc4lab.soc.board import find_board
+from vc4lab.soc.board_unknowns import DEFAULT_UNKNOWNS, Unknowns
 from vc4lab.soc.boot.boot_extras import BootExtras
 from vc4lab.soc.boot.firmware import open_slot, plan_boot
 from vc4lab.soc.caches.cache_hint import CacheHint
@@ -29,7 +30,6 @@ from vc4lab.soc.options import TODAY, MachineOptions, with_firmware
 from vc4lab.soc.pace import Pace
 from vc4lab.soc.result import RunResult, Stop
 from vc4lab.soc.run_end import RunEnd
-from vc4lab.soc.unknowns import DEFAULT_UNKNOWNS, Unknowns
 from vc4lab.soc.videocore.framebuffer import Screen
 from vc4lab.soc.watchdog import Watchdog
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from vc4lab.diagnostics.unknown import Unknown
 
-ROWS: list[Unknown] = [
+REGISTER_UNKNOWNS: list[Unknown] = [
     Unknown(
         "intdis_reads",
         "What does reading INTDIS give?",

@@ -8,15 +8,15 @@ QPU have theirs in their own rooms, and this module puts all of them into the ta
 from __future__ import annotations
 
 from vc4lab.diagnostics.unknown import DEFAULT_UNKNOWNS, Unknown, Unknowns, register
-from vc4lab.qpu.isa.unknowns import ROWS as QPU_ROWS
-from vc4lab.v3d.register_unknowns import ROWS as REGISTER_ROWS
-from vc4lab.v3d.tlb.unknowns import ROWS as FRAGMENT_ROWS
-from vc4lab.v3d.tmu.unknowns import ROWS as TEXTURE_ROWS
-from vc4lab.v3d.user_programs.unknowns import ROWS as COMPUTE_ROWS
+from vc4lab.qpu.isa.qpu_unknowns import QPU_UNKNOWNS
+from vc4lab.v3d.register_unknowns import REGISTER_UNKNOWNS
+from vc4lab.v3d.tlb.tlb_unknowns import TLB_UNKNOWNS
+from vc4lab.v3d.tmu.tmu_unknowns import TMU_UNKNOWNS
+from vc4lab.v3d.user_programs.user_program_unknowns import USER_PROGRAM_UNKNOWNS
 
-__all__ = ["DEFAULT_UNKNOWNS", "ROWS", "Unknown", "Unknowns"]
+__all__ = ["DEFAULT_UNKNOWNS", "LIST_UNKNOWNS", "Unknown", "Unknowns"]
 
-ROWS: list[Unknown] = [
+LIST_UNKNOWNS: list[Unknown] = [
     Unknown(
         "sublist_depth",
         "How deep may Branch to Sub-list (17) nest?",
@@ -288,5 +288,12 @@ ROWS: list[Unknown] = [
     ),
 ]
 
-for _rows in (ROWS, REGISTER_ROWS, QPU_ROWS, FRAGMENT_ROWS, TEXTURE_ROWS, COMPUTE_ROWS):
+for _rows in (
+    LIST_UNKNOWNS,
+    REGISTER_UNKNOWNS,
+    QPU_UNKNOWNS,
+    TLB_UNKNOWNS,
+    TMU_UNKNOWNS,
+    USER_PROGRAM_UNKNOWNS,
+):
     register(_rows)

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.scanout_reference import reference
 
+from vc4lab.drm.kms.display_unknowns import DEFAULT_UNKNOWNS, Unknowns
 from vc4lab.drm.kms.formats import FORMATS, TILE_ROWS, Format, fourcc
 from vc4lab.drm.kms.scanout import Composer, Plane, Shown
-from vc4lab.drm.kms.unknowns import DEFAULT_UNKNOWNS, Unknowns
 from vc4lab.memory import MEMORY_SIZE, GuestMemory
 
 ADDRESS = 0x100_0000

@@ -7,8 +7,8 @@ from typer.testing import CliRunner
 
 from vc4lab.cli.exit_codes import ExitCode
 from vc4lab.cli.main import app
+from vc4lab.soc.board_unknowns import DEFAULT_UNKNOWNS
 from vc4lab.soc.options import FIRMWARES, with_firmware
-from vc4lab.soc.unknowns import DEFAULT_UNKNOWNS
 
 SVC, HYP = 0x13, 0x1A
 HALT = bytes.fromhex("feffffea")

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from vc4lab.soc.board_unknowns import Unknowns
 from vc4lab.soc.debug.trace import Tracer, parse_categories
 from vc4lab.soc.machine import Stop
 from vc4lab.soc.states.state import load_state, save_state
-from vc4lab.soc.unknowns import Unknowns
 
 KERNELS = Path(__file__).parents[1] / "kernels"
 HYP, SUPERVISOR = 0x1A, 0x13

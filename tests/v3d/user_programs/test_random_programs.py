@@ -11,7 +11,7 @@ from tests.support.compute import DATA, END, ENGINES, UNIFORMS, Board, run
 
 from vc4lab.qpu.isa.encoding import NOP, Alu
 from vc4lab.qpu.isa.operations import Signal
-from vc4lab.qpu.isa.unknowns import ROWS as QPU_ROWS
+from vc4lab.qpu.isa.qpu_unknowns import QPU_UNKNOWNS
 from vc4lab.qpu.jit.resumable import Region
 from vc4lab.qpu.text.assembler import assemble
 from vc4lab.simd import native, targets
@@ -21,7 +21,7 @@ from vc4lab.v3d.user_programs.native.compiled import compile_user_program
 from vc4lab.v3d.user_programs.native.qpu import NativeQpu
 from vc4lab.v3d.user_programs.qpu import Condition, Request
 from vc4lab.v3d.user_programs.textures import TextureFindings, TextureSlots
-from vc4lab.v3d.user_programs.unknowns import ROWS as COMPUTE_ROWS
+from vc4lab.v3d.user_programs.user_program_unknowns import USER_PROGRAM_UNKNOWNS
 
 READS = (*range(32), 32, 38, 39, 41, 42)
 WRITES = (*range(30), 32, 33, 34, 35, 37, 39, 52, 53, 54, 55)
@@ -130,7 +130,7 @@ def test_golden_and_native_agree(seed: int) -> None:
 @pytest.mark.parametrize("number", [1, -1])
 def test_they_agree_with_every_other_choice(seed: int, number: int) -> None:
     """All unknowns of the QPU and of user programs at once, each at its second or last choice."""
-    rows = [*QPU_ROWS, *COMPUTE_ROWS]
+    rows = [*QPU_UNKNOWNS, *USER_PROGRAM_UNKNOWNS]
     chosen = {row.name: list(row.choices)[number] for row in rows}
     check(seed, Unknowns(chosen))
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-import vc4lab.drm.cpu_memory.unknowns  # noqa: F401 - its row is in the table
+import vc4lab.drm.cpu_memory.cpu_memory_unknowns  # noqa: F401 - its row is in the table
 from vc4lab.drm.cpu_memory.costs import Cost, cost_of
 from vc4lab.drm.cpu_memory.profiles import Attribute, Profile
 from vc4lab.drm.cpu_memory.touched import PAGE, Looker, Region, children

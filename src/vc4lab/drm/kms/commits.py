@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from vc4lab.drm.device.fences import Fence
 from vc4lab.drm.kms import objects as o
+from vc4lab.drm.kms.display_unknowns import DEFAULT_UNKNOWNS, Unknowns
 from vc4lab.drm.kms.modes import MODE, problem_of
 from vc4lab.drm.kms.scaling import SCALE_BITS
 from vc4lab.drm.kms.screen import Flip, Screen
-from vc4lab.drm.kms.unknowns import DEFAULT_UNKNOWNS, Unknowns
 from vc4lab.drm.uapi.results import Later, Refused, invalid, missing
 
 if TYPE_CHECKING:

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
+from vc4lab.drm.kms.display_unknowns import DEFAULT_UNKNOWNS, Unknowns
 from vc4lab.drm.kms.formats import T_TILED, TILE_PITCH, Format
 from vc4lab.drm.kms.native.compose import CONSTANT, COPY, COVERAGE, PREMULTIPLIED, composer
 from vc4lab.drm.kms.native.lines import BLOCK
 from vc4lab.drm.kms.native.lines import Layer as NativeLayer
 from vc4lab.drm.kms.scaling import Axis, Span, axis_of
-from vc4lab.drm.kms.unknowns import DEFAULT_UNKNOWNS, Unknowns
 
 if TYPE_CHECKING:
     from PIL.Image import Image

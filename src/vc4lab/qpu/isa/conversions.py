@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from vc4lab.qpu.isa.ops import REPLICATE, Ops, Word
-from vc4lab.qpu.isa.unknowns import Settings
+from vc4lab.qpu.isa.qpu_unknowns import Settings
 
 
 def half_to_float(ops: Ops, half: Word) -> Word:

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from vc4lab.qpu.isa.conversions import byte_to_float, colour_byte
 from vc4lab.qpu.isa.operations import AddOp, MulOp
 from vc4lab.qpu.isa.ops import FTOI_PLAIN, Mask, Ops, Word
+from vc4lab.qpu.isa.qpu_unknowns import DEFAULTS, Settings
 from vc4lab.qpu.isa.sfu import FUNCTIONS
-from vc4lab.qpu.isa.unknowns import DEFAULTS, Settings
 
 EXPONENT = 0x7F800000
 SIGN = 0x80000000

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from vc4lab.qpu.isa.ops import Ops, Word
-from vc4lab.qpu.isa.unknowns import DEFAULTS, Settings
+from vc4lab.qpu.isa.qpu_unknowns import DEFAULTS, Settings
 
 
 class Table(NamedTuple):

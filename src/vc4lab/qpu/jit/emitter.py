@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from vc4lab.qpu.isa.encoding import INSTRUCTION_BYTES, LINK_OFFSET
+from vc4lab.qpu.isa.qpu_unknowns import DEFAULTS, Settings
 from vc4lab.qpu.isa.semantics import Flags, Semantics
-from vc4lab.qpu.isa.unknowns import DEFAULTS, Settings
 from vc4lab.qpu.jit.core import Final, JitCore, Key, flags_used, looks_back
 from vc4lab.qpu.jit.fast_float import FastSemantics
 from vc4lab.qpu.jit.flow import Exit, Flow, Place

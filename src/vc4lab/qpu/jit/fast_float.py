@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from vc4lab.qpu.isa.qpu_unknowns import DEFAULTS, Settings
 from vc4lab.qpu.isa.semantics import Flags, Result, Semantics
-from vc4lab.qpu.isa.unknowns import DEFAULTS, Settings
 from vc4lab.qpu.jit.simd_ops import hide
 from vc4lab.qpu.jit.words import FastOps, FastWord, nan_lanes
 from vc4lab.simd import f32, f32x16, fused_, has_fused, i32, max_, opaque, select

@@ -11,8 +11,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
+from vc4lab.qpu.isa.qpu_unknowns import DEFAULTS, Settings
 from vc4lab.qpu.isa.semantics import LARGEST, Result, Semantics
-from vc4lab.qpu.isa.unknowns import DEFAULTS, Settings
 from vc4lab.qpu.jit.fast_float import FastSemantics
 from vc4lab.qpu.jit.simd_ops import SimdOps
 from vc4lab.qpu.jit.words import FastWord

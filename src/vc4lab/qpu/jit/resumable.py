@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from vc4lab.qpu.isa.unknowns import DEFAULTS, Settings
+from vc4lab.qpu.isa.qpu_unknowns import DEFAULTS, Settings
 from vc4lab.qpu.jit.core import JitCore, Key
 from vc4lab.qpu.jit.emitter import _Emitter, flow_settings
 from vc4lab.qpu.jit.flow import LONGEST, Exit, Flow, Place

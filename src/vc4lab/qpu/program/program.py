@@ -21,8 +21,8 @@ from vc4lab.qpu.isa.encoding import (
     words_of,
 )
 from vc4lab.qpu.isa.operations import Signal
+from vc4lab.qpu.isa.qpu_unknowns import Settings
 from vc4lab.qpu.isa.registers import TMU_WRITES, Read, Write
-from vc4lab.qpu.isa.unknowns import Settings
 
 if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory

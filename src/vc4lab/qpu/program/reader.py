@@ -20,8 +20,8 @@ from vc4lab.qpu.isa.encoding import (
     Instruction,
     words_of,
 )
+from vc4lab.qpu.isa.qpu_unknowns import DEFAULTS, Settings
 from vc4lab.qpu.isa.registers import Write
-from vc4lab.qpu.isa.unknowns import DEFAULTS, Settings
 from vc4lab.qpu.program.program import DEFAULT_LIMIT, Problem, Program
 
 if TYPE_CHECKING:

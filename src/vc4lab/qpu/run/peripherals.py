@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from vc4lab.qpu.isa.ops import Mask, Ops, Word
+from vc4lab.qpu.isa.qpu_unknowns import Settings
 from vc4lab.qpu.isa.registers import TMU_WRITES, Read, Write
-from vc4lab.qpu.isa.unknowns import Settings
 from vc4lab.qpu.run.environment import Environment
 
 _READS: dict[tuple[str, int], str] = {

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from vc4lab.qpu.isa.qpu_unknowns import DEFAULTS, Settings
 from vc4lab.qpu.isa.semantics import Flags
-from vc4lab.qpu.isa.unknowns import DEFAULTS, Settings
 from vc4lab.qpu.run.environment import GOLDEN_BUDGET, Environment
 from vc4lab.qpu.run.execute import ALL_FLAGS, Core
 from vc4lab.qpu.run.interpreter import Interpreter

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory
     from vc4lab.soc.board import Board
+    from vc4lab.soc.board_unknowns import Unknowns
     from vc4lab.soc.boot.boot_plan import BootPlan
     from vc4lab.soc.cores.cpu import Cpu
     from vc4lab.soc.cores.traps import CoreLinks
     from vc4lab.soc.native import SliceCounter
-    from vc4lab.soc.unknowns import Unknowns
 
 
 def make_cpu(

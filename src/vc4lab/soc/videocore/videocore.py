@@ -15,10 +15,10 @@ from vc4lab.soc.videocore.vc_memory import VideoCoreMemory
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
     from vc4lab.memory import GuestMemory
+    from vc4lab.soc.board_unknowns import Unknowns
     from vc4lab.soc.boot.config_txt import Config
     from vc4lab.soc.clock import Clock
     from vc4lab.soc.devices.v3d_bridge import V3DBridge
-    from vc4lab.soc.unknowns import Unknowns
 
 ORDERS = {"rgb": RGB, "bgr": BGR}
 V3D_DOMAIN = 11

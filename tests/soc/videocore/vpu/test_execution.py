@@ -9,7 +9,7 @@ import pytest
 from tests.soc.videocore.vpu.code import RTS, encode
 
 from vc4lab.memory import GuestMemory
-from vc4lab.soc.unknowns import Unknowns
+from vc4lab.soc.board_unknowns import Unknowns
 from vc4lab.soc.videocore.vpu.core import RETURN
 from vc4lab.soc.videocore.vpu.executor import Executor
 from vc4lab.soc.videocore.vpu.floats import pattern_of

@@ -11,7 +11,7 @@ from tests.soc.videocore.vpu.code import RTS, encode, pack
 from tests.soc.videocore.vpu.test_execution import CODE, DATA, STACK, Devices, three
 
 from vc4lab.memory import GuestMemory
-from vc4lab.soc.unknowns import Unknowns
+from vc4lab.soc.board_unknowns import Unknowns
 from vc4lab.soc.videocore.vpu.executor import Executor
 from vc4lab.soc.videocore.vpu.forms import FORMS
 from vc4lab.soc.videocore.vpu.memory import Fault, VpuMemory

@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
     from vc4lab.memory import GuestMemory
     from vc4lab.soc.address.bus import Bus
+    from vc4lab.soc.board_unknowns import Unknowns
     from vc4lab.soc.clock import Clock
-    from vc4lab.soc.unknowns import Unknowns
     from vc4lab.soc.videocore.vc_memory import VideoCoreMemory
 
 STACK = 64 << 10

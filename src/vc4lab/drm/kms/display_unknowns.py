@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from vc4lab.diagnostics.unknown import DEFAULT_UNKNOWNS, Unknown, Unknowns, register
 
-__all__ = ["DEFAULT_UNKNOWNS", "ROWS", "Unknowns"]
+__all__ = ["DEFAULT_UNKNOWNS", "DISPLAY_UNKNOWNS", "Unknowns"]
 
 _LINUX = "No document of the HVS is public; Linux's vc4_plane.c and vc4_hvs.c"
 
-ROWS = [
+DISPLAY_UNKNOWNS = [
     Unknown(
         "hvs_filter",
         "How does the display scale a plane?",
@@ -44,4 +44,4 @@ ROWS = [
     ),
 ]
 
-register(ROWS)
+register(DISPLAY_UNKNOWNS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from vc4lab.diagnostics.unknown import Unknown, register
 
-ROWS = [
+CPU_MEMORY_UNKNOWNS = [
     Unknown(
         "dma_coherent",
         "Do the ZynqMP's display and GPU see what the processor has in its cache?",
@@ -21,4 +21,4 @@ ROWS = [
     ),
 ]
 
-register(ROWS)
+register(CPU_MEMORY_UNKNOWNS)

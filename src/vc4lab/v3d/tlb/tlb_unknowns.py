@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from vc4lab.diagnostics.unknown import Unknown
 
-ROWS: list[Unknown] = [
+TLB_UNKNOWNS: list[Unknown] = [
     Unknown(
         "coverage_samples",
         "Where in a pixel are the 16 samples of the coverage pipe, by bit of the mask?",

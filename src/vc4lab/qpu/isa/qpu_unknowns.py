@@ -8,7 +8,7 @@ from typing import Protocol
 
 from vc4lab.diagnostics.unknown import Unknown
 
-__all__ = ["DEFAULTS", "ROWS", "Settings"]
+__all__ = ["DEFAULTS", "QPU_UNKNOWNS", "Settings"]
 
 
 class Settings(Protocol):
@@ -17,7 +17,7 @@ class Settings(Protocol):
     def __getitem__(self, name: str, /) -> str: ...
 
 
-ROWS = [
+QPU_UNKNOWNS = [
     Unknown(
         "sf_with_never",
         "Which ALU sets the flags when the add op is not NOP but its condition is 'never'?",
@@ -260,5 +260,5 @@ ROWS = [
     ),
 ]
 
-DEFAULTS: Mapping[str, str] = MappingProxyType({row.name: row.default for row in ROWS})
+DEFAULTS: Mapping[str, str] = MappingProxyType({row.name: row.default for row in QPU_UNKNOWNS})
 """The choices made unless others are asked for."""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from vc4lab.diagnostics.unknown import DEFAULT_UNKNOWNS, Unknown, Unknowns, register
-from vc4lab.soc.videocore.vpu.unknowns import VPU_ROWS
+from vc4lab.soc.videocore.vpu.vpu_unknowns import VPU_UNKNOWNS
 from vc4lab.v3d import unknowns as _v3d_rows  # noqa: F401 – the board has a V3D: its rows first
 
-__all__ = ["DEFAULT_UNKNOWNS", "ROWS", "Unknowns"]
+__all__ = ["BOARD_UNKNOWNS", "DEFAULT_UNKNOWNS", "Unknowns"]
 
 _ORDERS = {"rgb": "byte 0 of a pixel is red", "bgr": "byte 0 of a pixel is blue"}
 
-ROWS = [
+BOARD_UNKNOWNS = [
     Unknown(
         "arm_upper_addresses",
         "What finds the ARM of a BCM2835 (Pi 1, Zero) from 0x40000000 on?",
@@ -106,7 +106,7 @@ ROWS = [
         "Execute a program that never ends.",
         "The mailbox documentation says non-zero; hardware reference 8.7",
     ),
-    *VPU_ROWS,
+    *VPU_UNKNOWNS,
 ]
 
-register(ROWS)
+register(BOARD_UNKNOWNS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from vc4lab.diagnostics.unknown import Unknown
 
-ROWS: list[Unknown] = [
+USER_PROGRAM_UNKNOWNS: list[Unknown] = [
     Unknown(
         "dma_subword",
         "Which elements of a row does the half or byte offset of an 8- or 16-bit DMA choose?",

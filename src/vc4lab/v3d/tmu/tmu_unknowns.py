@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from vc4lab.diagnostics.unknown import Unknown
 
-ROWS: list[Unknown] = [
+TMU_UNKNOWNS: list[Unknown] = [
     Unknown(
         "tmu_filter_rounding",
         "How are the blends of bilinear filtering rounded?",

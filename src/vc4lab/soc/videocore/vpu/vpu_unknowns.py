@@ -9,7 +9,7 @@ _GCC = "itszor's GCC for the VPU"
 _GHIDRA = "poizan42's description for Ghidra"
 _MODEL = "a public model of the VPU that boots a board's firmware"
 
-VPU_ROWS = [
+VPU_UNKNOWNS = [
     Unknown(
         "vpu_signext",
         "Does the VPU's signext name the sign bit or the number of bits?",
