@@ -27,7 +27,7 @@ _FILES = {
     "a_long_file_name.bin": b"long" * 400,
 }
 _EMMC = 0x300000
-_MOST_TIME = 0.002
+_MAX_TIME = 0.002
 
 
 @cache
@@ -105,4 +105,4 @@ class CardFuzzer(Fuzzer):
         for offset, value in accesses:
             machine.bus.write(_EMMC + offset, 4, value)
             machine.bus.read(_EMMC + offset, 4)
-        machine.run(seconds=_MOST_TIME)
+        machine.run(seconds=_MAX_TIME)

@@ -40,7 +40,7 @@ TELL_EVERY = 30.0
 BATCH = 400
 """Cases of one process."""
 MINIMISE_TRIALS = 120
-MOST_FAILURES = 25
+MAX_FAILURES = 25
 """A fuzzer with so many failures is stopped."""
 
 _SHARED = struct.Struct("<qqqd")  # case, units, cases done, slowest
@@ -122,7 +122,7 @@ class Runner:
         start = self._told = self._start = time.monotonic()
         self._goal = f" of {units:,d}" if units is not None else ""
         case, end = first, first + (cases if cases is not None else 1 << 40)
-        while case < end and len(self.outcome.failures) < MOST_FAILURES:
+        while case < end and len(self.outcome.failures) < MAX_FAILURES:
             if units is not None and self.outcome.units >= units:
                 break
             left = None if seconds is None else seconds - (time.monotonic() - start)

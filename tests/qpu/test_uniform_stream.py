@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from vc4lab.qpu.program.program import Program
-from vc4lab.qpu.program.uniform_stream import MOST_INSTRUCTIONS, StreamLayout, stream_layout
+from vc4lab.qpu.program.uniform_stream import MAX_INSTRUCTIONS, StreamLayout, stream_layout
 from vc4lab.qpu.text.assembler import assemble
 
 START = 0x1000
@@ -115,7 +115,7 @@ def test_ways_that_are_not_known() -> None:
 
 
 def test_a_long_program_is_given_up_quickly() -> None:
-    text = "ldi unif_addr, 0x1200\n" + "nop\n" * MOST_INSTRUCTIONS + SAMPLE + END
+    text = "ldi unif_addr, 0x1200\n" + "nop\n" * MAX_INSTRUCTIONS + SAMPLE + END
     assert places(text) == [None, None]
     # Ways that meet again and again, with a pointer that has ever more places.
     knot = "".join(

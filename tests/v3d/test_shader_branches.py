@@ -153,7 +153,7 @@ def test_a_long_fragment_shader_is_interpreted() -> None:
 def test_more_ways_than_are_worth_compiling(monkeypatch: pytest.MonkeyPatch) -> None:
     """The interpreter needs to learn nothing but code."""
     for room in (pipelines, vertices):
-        monkeypatch.setattr(room, "MOST_WAYS", 2)
+        monkeypatch.setattr(room, "MAX_WAYS", 2)
     test_a_table_after_the_end("jit", 2, monkeypatch)
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from vc4lab.soc.events import Vsync
     from vc4lab.soc.machine import Machine
 
-MOST_VSYNCS = 60
+MAX_VSYNCS = 60
 """So many vsyncs (a second of guest time) a V3D at work is given to complete its frame."""
 MESSAGE = b"\ninterrupted: the state is saved at the next moment possible; again: not saved\n"
 
@@ -62,5 +62,5 @@ class SavedInterrupt:
         from vc4lab.soc.states.state import can_be_saved
 
         self._vsyncs += 1
-        if can_be_saved(self._machine) or self._vsyncs > MOST_VSYNCS:
+        if can_be_saved(self._machine) or self._vsyncs > MAX_VSYNCS:
             self._machine.end("interrupted")

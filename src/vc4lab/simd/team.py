@@ -35,7 +35,7 @@ _SPINS = 10_000
 """Looks at the helpers' count before the processor is given to others between two looks."""
 _MASK_WORDS = 16
 """Of a set of processors, 64 each."""
-_MOST = 256
+_MAX_THREADS = 256
 """Threads of a team."""
 _C_WORDS = 16
 """Room for a mutex or a condition of any C library."""
@@ -65,7 +65,7 @@ class TeamState(Struct):
     everywhere = Array(i64, _MASK_WORDS)  # processors of the process
     elsewhere = Array(i64, _MASK_WORDS)  # without that of the asking thread
     apart = i32  # 1 + the processor that helpers are kept off, 0: none
-    threads = Array(i32, _MOST)  # the kernel's numbers of the helpers
+    threads = Array(i32, _MAX_THREADS)  # the kernel's numbers of the helpers
 
 
 @staged
@@ -165,7 +165,7 @@ class Team:
     """
 
     def __init__(self, threads: int | None = None) -> None:
-        self.threads = min(threads or os.cpu_count() or 1, _MOST)
+        self.threads = min(threads or os.cpu_count() or 1, _MAX_THREADS)
         state = TeamState()
         self.state = state
         self.address: int = state.address

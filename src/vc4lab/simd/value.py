@@ -29,14 +29,14 @@ Number = int | float
 
 
 _constants: dict[tuple[Type, int], Value] = {}
-_MOST_CONSTANTS = 1 << 15
+_MAX_CONSTANTS = 1 << 15
 
 
 def const_bits(type_: Type, bits: int) -> Value:
     """A constant with the raw element bits in every lane."""
     known = _constants.get((type_, bits))
     if known is None:
-        if len(_constants) >= _MOST_CONSTANTS:
+        if len(_constants) >= _MAX_CONSTANTS:
             _constants.clear()
         known = _constants[type_, bits] = Value(type_, splat_literal(type_, bits), bits)
     return known

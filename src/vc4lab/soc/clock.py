@@ -18,7 +18,7 @@ FAR = 1 << 62
 """A moment that never comes."""
 
 
-MOST_CORES = 64
+MAX_CORES = 64
 LATEST = FAR - 1
 """Guest time stays below this, so that native sums do not overflow."""
 
@@ -155,7 +155,7 @@ class Clock:
 
     @_share.setter
     def _share(self, cores: int) -> None:
-        self._words[3] = max(1, min(cores, MOST_CORES))
+        self._words[3] = max(1, min(cores, MAX_CORES))
 
     @property
     def changes(self) -> int:

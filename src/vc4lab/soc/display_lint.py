@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
     from vc4lab.soc.videocore.framebuffer import Framebuffer
 
-MOST_LOOKS = 16
+MAX_LOOKS = 16
 """Pictures that are looked at."""
 TRUE_COLOUR = (24, 32)
 
@@ -29,7 +29,7 @@ class DisplayLint:
 
     def picture(self) -> None:
         """A picture is on the display."""
-        if self._looks >= MOST_LOOKS or self._framebuffer.allocation is None:
+        if self._looks >= MAX_LOOKS or self._framebuffer.allocation is None:
             return
         data = bytes(self._framebuffer.visible())
         if not data.strip(b"\0"):
@@ -103,7 +103,7 @@ class DisplayLint:
             return
         g = framebuffer.geometry
         key = mode, g, framebuffer.address
-        if key in self._surfaces or len(self._surfaces) >= MOST_LOOKS:
+        if key in self._surfaces or len(self._surfaces) >= MAX_LOOKS:
             return
         self._surfaces.add(key)
         offset = (mode.address & 0x3FFFFFFF) - framebuffer.address

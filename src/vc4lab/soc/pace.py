@@ -4,7 +4,7 @@ While the guest works, it is looked at once every vsync. While all its cores wai
 on to the next event that has an effect in the machine, or until a file descriptor (a key, a
 debugger's packet) has something; what had no effect meanwhile is made up for in one go.
 
-A guest that is slower than the real board is not hurried afterwards: beyond `MOST_BEHIND` the
+A guest that is slower than the real board is not hurried afterwards: beyond `MAX_BEHIND` the
 lost time is given up, and that is reported once. Nothing the guest sees depends on it.
 """
 
@@ -16,7 +16,7 @@ from collections.abc import Callable
 
 from vc4lab.soc.clock import NANOSECONDS
 
-MOST_BEHIND = NANOSECONDS // 4
+MAX_BEHIND = NANOSECONDS // 4
 WORTH_TELLING = NANOSECONDS
 """Losses of this much in all are reported; the compilation of a first frame is less."""
 LONGEST_SLEEP = NANOSECONDS
@@ -82,7 +82,7 @@ class Pace:
         self._slack = min(CALM_SLACK, int(self.longest * NANOSECONDS)) if calm else 0
         if ahead > self._slack:
             self._sleep_for(min(ahead, LONGEST_SLEEP), descriptors or [])
-        elif ahead < -MOST_BEHIND and now >= self._made_up:
+        elif ahead < -MAX_BEHIND and now >= self._made_up:
             self._give_up(-ahead, now)
 
     def rest(self, now: int, until: int, descriptors: list[int]) -> None:
@@ -94,7 +94,7 @@ class Pace:
         wanted = self._wall() + ahead
         self._sleep_for(ahead, descriptors)
         assert self._offset is not None
-        if self._wall() - wanted > MOST_BEHIND:
+        if self._wall() - wanted > MAX_BEHIND:
             self._offset += self._wall() - wanted  # the host was asleep, not the guest slow
         self._made_up = self._wall() - self._offset
 

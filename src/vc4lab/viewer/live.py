@@ -14,7 +14,7 @@ from vc4lab.viewer.window import Window, check_display
 
 LOOK_SECONDS = 1 / 60
 """Between two looks for keys."""
-LEAST_SECONDS = 1 / 100
+MIN_SECONDS = 1 / 100
 """Between two pictures."""
 NICE = 10
 
@@ -129,7 +129,7 @@ class LiveWindow:
                 self._fresh = False
                 self._paint(window)
                 self._painting = False
-                time.sleep(LEAST_SECONDS)
+                time.sleep(MIN_SECONDS)
             for event in window.events() if window.is_open else ():
                 if controls is not None:
                     controls.take(event)

@@ -17,9 +17,9 @@ MILLISECOND = 1_000_000
 GIF_STEP = 30
 """Milliseconds between GIF frames at least: viewers slow down what is meant to be faster."""
 STEP = 16
-MOST_FRAMES = 600
+MAX_FRAMES = 600
 """Beyond this every second frame is dropped, again and again: a recording has bounded size."""
-MOST_BYTES = 1 << 29
+MAX_BYTES = 1 << 29
 """The same of their size in memory."""
 PALETTE_SIDE = 160
 """A frame's 256 colours are chosen from a picture of at most this size: quick and good enough."""
@@ -77,7 +77,7 @@ class Recorder:
     def _keep(self, at: int, image: Image.Image) -> None:
         self._frames.append((at, image))
         size = image.width * image.height * len(image.getbands())
-        if len(self._frames) > min(MOST_FRAMES, max(MOST_BYTES // size, 2)):
+        if len(self._frames) > min(MAX_FRAMES, max(MAX_BYTES // size, 2)):
             self._frames = self._frames[::2]
             self.step *= 2
 

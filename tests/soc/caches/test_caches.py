@@ -200,7 +200,7 @@ def test_a_range_of_an_arm1176(run: Run) -> None:
 
 
 def test_far_more_lines_than_a_cache_has(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vc4lab.soc.caches.data_cache.MOST_LINES", 4)
+    monkeypatch.setattr("vc4lab.soc.caches.data_cache.MAX_LINES", 4)
     touched: list[Step] = [(LOAD, CACHED + 0x1000 * n, 0) for n in range(6)]
     machine = run("check", [*touched, *store(CACHED + 0x8000, 1), *POWER], one_tile)
     lines = machine.caches.data.lines

@@ -173,7 +173,7 @@ def test_many_names_alike(tmp_path, monkeypatch):
     assert shorts[0] == b"ARATHE~1TXT"
     for number in range(5):
         (tmp_path / f"{number}").write_bytes(b"")
-    monkeypatch.setattr("vc4lab.soc.sd.fat_volume.MOST_FILES", 3)
+    monkeypatch.setattr("vc4lab.soc.sd.fat_volume.MAX_FILES", 3)
     told: list[str] = []
     FolderVolume(tmp_path, told.append)
     assert "more than 3 files" in told[0]

@@ -82,8 +82,8 @@ def test_the_image_goes_away(host, image):
 
 
 def test_a_full_overlay(host, monkeypatch):
-    monkeypatch.setattr("vc4lab.soc.sd.sd_medium.MOST_KEPT", 2)
-    monkeypatch.setattr("vc4lab.soc.sd.sd_medium.MOST_RANGES", 1)
+    monkeypatch.setattr("vc4lab.soc.sd.sd_medium.MAX_KEPT", 2)
+    monkeypatch.setattr("vc4lab.soc.sd.sd_medium.MAX_RANGES", 1)
     host.write_block(1, pattern(1))
     host.write_block(2, pattern(1))
     host.write_block(2, pattern(2))

@@ -102,7 +102,7 @@ def test_notes_beyond_the_room(monkeypatch: pytest.MonkeyPatch) -> None:
         for _ in range(3):
             run.draw()
     expected = whole.heard()
-    monkeypatch.setattr(walk, "MOST_NOTES", 3)
+    monkeypatch.setattr(walk, "MAX_NOTES", 3)
     assert pieces.heard() == expected
     assert pieces.python == 0
     assert not pieces.v3d.binning.walker.context.note_count

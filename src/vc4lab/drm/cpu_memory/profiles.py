@@ -22,7 +22,7 @@ NAMES = ("ultra96", "pi3")
 MAX_FILE = 1 << 16
 SLOWEST, FASTEST = 1e3, 1e12
 """Bytes a second that a rate may be."""
-MOST_READS = 1000.0
+MAX_READS = 1000.0
 """The largest re-read factor."""
 
 
@@ -111,7 +111,7 @@ def parse_profile(table: dict[str, Any], name: str) -> Profile:
         {attribute: rates[attribute]["write"] for attribute in Attribute},
         rates["maintenance"]["clean"],
         rates["maintenance"]["invalidate"],
-        _number(table.get("reread", 1), f"{name}: reread", 1.0, MOST_READS),
+        _number(table.get("reread", 1), f"{name}: reread", 1.0, MAX_READS),
     )
 
 

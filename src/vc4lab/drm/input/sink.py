@@ -19,7 +19,7 @@ from vc4lab.drm.input.ioctls import EvdevIoctls
 from vc4lab.drm.supervisor.answers import Caller
 from vc4lab.drm.uapi import evdev as e
 
-_MOST = 0x7FFFFFFF
+_MAX_VALUE = 0x7FFFFFFF
 
 
 class Input:
@@ -89,7 +89,9 @@ class Input:
         )
 
     def _put(self, device: EvdevDevice, changes: list[Change]) -> None:
-        changes = [(kind, code, min(max(value, -_MOST), _MOST)) for kind, code, value in changes]
+        changes = [
+            (kind, code, min(max(value, -_MAX_VALUE), _MAX_VALUE)) for kind, code, value in changes
+        ]
         self._queue.append((device, changes, time.monotonic_ns()))
         self._wake()
 

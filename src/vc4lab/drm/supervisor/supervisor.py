@@ -46,7 +46,7 @@ _LOOK_AFTER_WAITING = 0.05
 _SWEEP_SECONDS = 1.0
 _NO_ROOM = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC))
 """What the host says when it has no more descriptors or memory; the program is told so."""
-_MOST_LEFT = 1000
+_MAX_LEFT = 1000
 """Looks at what a dead program left in a socket; its room is far smaller."""
 SWITCH_INTERVAL = 0.0002
 """Seconds a thread of Python may keep the others waiting: the GPU's must not delay answers."""
@@ -231,7 +231,7 @@ class Supervisor:
             self._step(0.5)
         self._close_listener()
         for descriptor, ready in list(self._watched.items()):
-            for _ in range(_MOST_LEFT):  # the programs are gone: what they wrote last, then the end
+            for _ in range(_MAX_LEFT):  # the programs are gone: what they wrote last, then the end
                 if descriptor in self._watched:
                     ready()
         for waiting in self._waiting:

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 WORD = 4
 _MASK = 0xFFFFFFFF
 
-MOST_VALUES = 8
-MOST_INSTRUCTIONS = 1024
+MAX_VALUES = 8
+MAX_INSTRUCTIONS = 1024
 VISITS_PER_INSTRUCTION = 8
 """Limits of the search; beyond them nothing is known."""
 
@@ -126,7 +126,7 @@ class _State:
 
 def _states(program: Program, pointers: _Pointers) -> dict[int, _State] | None:
     """What is known before each instruction that can be reached; None if ways are unknown."""
-    if len(program.words) > MOST_INSTRUCTIONS or program.pieces:
+    if len(program.words) > MAX_INSTRUCTIONS or program.pieces:
         return None
     following = _following(program)
     if following is None:
@@ -312,7 +312,7 @@ def _add_result(p: Plan, x: Numbers | None, y: Numbers | None) -> Numbers | None
                 found.add(Number((one.offset + other.offset) & _MASK, other.at))
             else:
                 return None
-    return frozenset(found) if len(found) <= MOST_VALUES else None
+    return frozenset(found) if len(found) <= MAX_VALUES else None
 
 
 Element = TypeVar("Element")
@@ -324,4 +324,4 @@ def _either(
     if x is None or y is None:
         return None
     both = x | y
-    return both if len(both) <= MOST_VALUES else None
+    return both if len(both) <= MAX_VALUES else None

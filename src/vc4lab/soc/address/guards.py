@@ -24,7 +24,7 @@ PATTERN = 0xA5
 PAGE_SHIFT = 12
 PAGE_ENTRIES = 1 << 20
 SAY = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int32)
-MOST_ZONES = 256
+MAX_ZONES = 256
 Section = Callable[[], AbstractContextManager[None]]
 
 
@@ -80,7 +80,7 @@ class GuardZones:
         bridge.foreign = lambda: self._around("the V3D", inner)
 
     def _made(self, block: Allocation, end: int) -> None:
-        if len(self._zones) >= MOST_ZONES:
+        if len(self._zones) >= MAX_ZONES:
             return
         zone = Zone(block.address + block.size, end, block)
         self._zones[block.handle] = zone

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 LARGEST_FILE = 256 << 20
-MOST_SYMBOLS = 500_000
-MOST_HEADERS = 1000
+MAX_SYMBOLS = 500_000
+MAX_HEADERS = 1000
 LONGEST_NAME = 120
 COMPARED = 4096
 """Bytes of a segment that are compared with the image."""
@@ -122,7 +122,7 @@ def _read(data: bytes, wide: bool) -> SymbolTable:
     else:
         segments_at, sections_at = struct.unpack_from("<II", data, 0x1C)
         segment_size, segments, section_size, sections = struct.unpack_from("<4H", data, 0x2A)
-    if max(segments, sections) > MOST_HEADERS:
+    if max(segments, sections) > MAX_HEADERS:
         raise BadElf("an ELF file with too many headers")
     loaded = []
     for at in range(segments_at, segments_at + segments * segment_size, max(segment_size, 1)):
@@ -153,7 +153,7 @@ def _read(data: bytes, wide: bool) -> SymbolTable:
 def _symbols(table: bytes, names: bytes, wide: bool) -> list[Symbol]:
     size = 24 if wide else 16
     found = []
-    for at in range(0, min(len(table) // size, MOST_SYMBOLS) * size, size):
+    for at in range(0, min(len(table) // size, MAX_SYMBOLS) * size, size):
         if wide:
             name_at, info, _other, section, value, length = struct.unpack_from("<IBBHQQ", table, at)
         else:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 ATAGS = 0x100
 ATAG_NONE, ATAG_CORE, ATAG_MEM = 0, 0x54410001, 0x54410002
 ATAG_INITRD2, ATAG_CMDLINE = 0x54420005, 0x54410009
-DEFAULT_GPU_MEM, LEAST_GPU_MEM, MOST_GPU_MEM = 64, 16, 512
+DEFAULT_GPU_MEM, MIN_GPU_MEM, MAX_GPU_MEM = 64, 16, 512
 """MiB; boards with less RAM give three quarters of it at most."""
 
 
@@ -74,7 +74,7 @@ def vc_memory(board: Board, config: Config) -> int:
     """Bytes of RAM that the VideoCore keeps: gpu_mem, or gpu_mem_512 and gpu_mem_1024."""
     ram = board.ram // MIB
     asked = config.integer(f"gpu_mem_{ram}", config.integer("gpu_mem", DEFAULT_GPU_MEM))
-    return min(max(asked, LEAST_GPU_MEM), MOST_GPU_MEM, ram * 3 // 4) * MIB
+    return min(max(asked, MIN_GPU_MEM), MAX_GPU_MEM, ram * 3 // 4) * MIB
 
 
 def arm_memory(board: Board, config: Config) -> int:
@@ -84,7 +84,7 @@ def arm_memory(board: Board, config: Config) -> int:
     them, so it gets less with gpu_mem=16 (992 MiB, as 1008 with the 16 of the VideoCore).
     """
     visible = min(board.ram, board.peripherals)
-    return min(board.ram - vc_memory(board, config), visible - LEAST_GPU_MEM * MIB)
+    return min(board.ram - vc_memory(board, config), visible - MIN_GPU_MEM * MIB)
 
 
 def atags(board: Board, config: Config, ramdisk: tuple[int, int] | None = None) -> bytes:

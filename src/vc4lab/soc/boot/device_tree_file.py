@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from vc4lab.soc.boot.device_tree import BEGIN, END, FINISH, MAGIC, PROPERTY, TreeWriter, Value
 
 NOTHING = 4
-MOST_NODES, DEEPEST = 20_000, 32
+MAX_NODES, DEEPEST = 20_000, 32
 
 
 class BadTree(ValueError):  # noqa: N818 - said to the user as it is
@@ -90,7 +90,7 @@ def _root(tokens: Iterator[tuple[int, str, bytes]]) -> Node:
     open_nodes = [top]
     for count, (token, name, value) in enumerate(tokens):
         if token == BEGIN:
-            if count > MOST_NODES or len(open_nodes) > DEEPEST:
+            if count > MAX_NODES or len(open_nodes) > DEEPEST:
                 raise BadTree("a damaged device tree: too many nodes")
             node = Node(name)
             open_nodes[-1].children.append(node)

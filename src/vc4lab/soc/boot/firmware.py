@@ -41,7 +41,7 @@ LED_CODES = {
     10: "in HALT",
 }
 LARGEST_TREE = 1 << 20
-MOST_INCLUDES = 8
+MAX_INCLUDES = 8
 ARM_64BIT_CONTROL = 0x200
 EM_ARM, EM_AARCH64 = 40, 183
 PROCESSORS = {
@@ -198,7 +198,7 @@ def _read_config(card: Card, board: Board, reporter: Reporter) -> Config:
     def read(name: str) -> str | None:
         nonlocal included
         included += 1
-        return _read_text(card, name, LONGEST_FILE, reporter) if included <= MOST_INCLUDES else None
+        return _read_text(card, name, LONGEST_FILE, reporter) if included <= MAX_INCLUDES else None
 
     text = _read_text(card, "config.txt", LONGEST_FILE, reporter)
     if text is None:

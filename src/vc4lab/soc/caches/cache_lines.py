@@ -43,7 +43,7 @@ UNCACHED, WRITE_BACK, WRITE_THROUGH, READ_ALLOCATE = range(4)
 """
 PAGE_SHIFT = 12
 PAGE_ENTRIES = 1 << 20
-MOST_EVENTS = 64
+MAX_EVENTS = 64
 
 
 class CacheState(Struct):
@@ -63,8 +63,8 @@ class CacheState(Struct):
     held = i32
     events = i32
     pc = i64
-    event_address = Array(i64, MOST_EVENTS)
-    event_pc = Array(i64, MOST_EVENTS)
+    event_address = Array(i64, MAX_EVENTS)
+    event_pc = Array(i64, MAX_EVENTS)
 
 
 @staged
@@ -125,7 +125,7 @@ def note_load(
         flags = load(i8, place).zext(i32)
         if (flags & (HELD | STALE)) != HELD:
             if (flags & STALE) != 0:
-                if state.events < MOST_EVENTS:
+                if state.events < MAX_EVENTS:
                     index = state.events.sext(i64) * 8
                     store(state.event_address + index, address)
                     store(state.event_pc + index, _read_pc(state, engine))

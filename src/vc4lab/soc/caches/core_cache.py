@@ -65,7 +65,7 @@ LEVELS = {0: 1, 4: 2, 6: 3}
 """op1 of a system register → exception level."""
 PAGE = 4096
 LARGEST_RANGE = 1 << 24
-MOST_WALKS = 200
+MAX_WALKS = 200
 """TLB maintenance that leads to a new look at the tables; a program may do it for every page."""
 
 
@@ -172,7 +172,7 @@ class CoreCache:
         crn = word >> 12 & 15 if wide else word >> 16 & 15
         if crn == 8:
             self._walks += 1
-            if self._walks > MOST_WALKS:
+            if self._walks > MAX_WALKS:
                 return
         if wide:
             crm, op2, target = word >> 8 & 15, word >> 5 & 7, word & 31

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 DIRECT = 3
 """Bits 31:30 of the alias past the VideoCore's L2."""
 CACHED_STATE = HELD | DIRTY | STALE | DIFFERS
-MOST_POINTERS = 256
-MOST_LINES = 1 << 19
+MAX_POINTERS = 256
+MAX_LINES = 1 << 19
 """More lines than this (32 MiB) are not kept: they have left any real cache long ago."""
 
 
@@ -149,7 +149,7 @@ class DataCache:
         self.drain()
         lines = self.lines
         held = lines.marked(CACHED_STATE)
-        if len(held) > MOST_LINES:
+        if len(held) > MAX_LINES:
             held = self._evict(held)
         ours = lines.ram[held]
         before = ours
@@ -170,7 +170,7 @@ class DataCache:
         clean = lines.flags[held] & (DIRTY | DIFFERS) == 0
         lines.flags[held[clean]] &= self.mark
         held = held[~clean]
-        if len(held) > MOST_LINES:
+        if len(held) > MAX_LINES:
             self.clean_all()
             self.invalidate_all()
             held = held[:0]
@@ -246,7 +246,7 @@ class DataCache:
 
     def points_to(self, who: str, words: list[int]) -> None:
         """Words that may be addresses (of the buffers of a user program)."""
-        for number, word in enumerate(words[:MOST_POINTERS]):
+        for number, word in enumerate(words[:MAX_POINTERS]):
             if word and self._flags[self.line(word)] & DIRTY:
                 self.reads(who, f"memory that its uniform {number} points to,", word, 4)
 

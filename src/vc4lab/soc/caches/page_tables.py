@@ -26,7 +26,7 @@ M, C = 1 << 0, 1 << 2
 TRE = 1 << 28
 SHARED_SECTION, SHARED_PAGE = 1 << 16, 1 << 10
 SUPERSECTION = 1 << 18
-MOST_TABLES = 2048
+MAX_TABLES = 2048
 """Different tables of the second and third level that are followed."""
 KINDS = {0: UNCACHED, 1: WRITE_BACK, 2: WRITE_THROUGH, 3: WRITE_BACK}
 """The two bits C, B or IRn of an inner policy."""
@@ -70,7 +70,7 @@ class Mapping32:
         if split:
             high = self._words(self.registers["TTBR1"] & ~0x3FFF, 4096)
             tables.append(high[4096 >> split :])
-        left = MOST_TABLES
+        left = MAX_TABLES
         for words in tables:
             for word in np.unique(words).tolist():
                 if word & 3 == 2:
@@ -149,7 +149,7 @@ class Mapping64:
             self._table(kinds, base & 0xFFFFFFFFF000, level, 1 << bits - 12 - 9 * (3 - level))
 
     def _table(self, kinds: np.ndarray, address: int, level: int, entries: int) -> None:
-        if (address, level) in self._seen or len(self._seen) >= MOST_TABLES:
+        if (address, level) in self._seen or len(self._seen) >= MAX_TABLES:
             return
         self._seen.add((address, level))
         words = self.memory.array(address, min(entries, 512), "<u8")

@@ -287,7 +287,7 @@ class Arm64(Cpu):
 
     @property
     def _traps_now(self) -> tuple[Trap, ...]:
-        room = self._float_hooks < float_trap.MOST_HOOKS
+        room = self._float_hooks < float_trap.MAX_HOOKS
         searched = room and not float_trap.allowed(self._read(CPACR), 0)
         return float_trap.FLOAT_TRAPS if searched else ()
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 PAGE = 4096
 LONGEST_BLOCK = 512
 """A block that begins in a page may go on in the next."""
-MOST_HOOKS = 4096
+MAX_HOOKS = 4096
 """Hooks for trapped instructions; a hostile program gets no more."""
 
 Hook = Callable[[Any, int, int, Any], None]
@@ -69,7 +69,7 @@ class CodePages:
         found: list[tuple[int, Action]] = []
         for offset, action in self._search(start, self.more_traps + traps):
             place = page + offset
-            if place not in self._hooked and len(self._hooked) < MOST_HOOKS:
+            if place not in self._hooked and len(self._hooked) < MAX_HOOKS:
                 self._hooked.add(place)
                 found.append((place, action))
         return found

@@ -17,7 +17,7 @@ FLOAT_TRAPS = (
     Trap(0x0C000000, 0x0C000000, Action.FLOAT),  # data processing, loads and stores
     Trap(0xFFDFFFC0, 0xD51B4400, Action.FLOAT),  # msr, mrs of FPCR and FPSR
 )
-MOST_HOOKS = 1024
+MAX_HOOKS = 1024
 """For these; other trapped instructions need some, too."""
 SYNDROME = 0x07 << 26 | 1 << 25 | 1 << 24 | 0xE << 20
 """Class, 32-bit instruction, condition valid: always."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from vc4lab.soc.cores.cpu import Cpu
 
-MOST_BLOCKS = 16
+MAX_BLOCKS = 16
 """A loop with more blocks in a turn is executed again each time."""
 A32_PLAIN = (
     (0x0C000000, 0x00000000),  # data processing, but see A32_OTHERS
@@ -107,7 +107,7 @@ class SteadyWait:
         """The core has come to a block; whether it shall stop after it."""
         assert self._blocks is not None
         self._blocks.append((address, size))
-        if len(self._blocks) >= MOST_BLOCKS:
+        if len(self._blocks) >= MAX_BLOCKS:
             self._hopeless = True
             return False
         return len(self._blocks) == 1 or self._now() != self._state

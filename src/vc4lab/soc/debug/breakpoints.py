@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 WIDEST_ACCESS = 16
 """Bytes of the widest access that can reach a watched byte from below."""
-MOST_WATCHED = 4096
+MAX_WATCHED = 4096
 """Bytes one watchpoint covers at most."""
-MOST_POINTS = 1000
+MAX_POINTS = 1000
 """Breakpoints and watchpoints of a core, so that a client cannot fill the host."""
 
 
@@ -91,7 +91,7 @@ class Breakpoints:
         from unicorn import UC_HOOK_MEM_READ, UC_HOOK_MEM_WRITE
 
         key = (kind, address, size)
-        if not 0 < size <= MOST_WATCHED or not self._room:
+        if not 0 < size <= MAX_WATCHED or not self._room:
             return False
         if key in self._hooks:
             return True
@@ -122,7 +122,7 @@ class Breakpoints:
 
     @property
     def _room(self) -> bool:
-        return len(self._hooks) < MOST_POINTS
+        return len(self._hooks) < MAX_POINTS
 
     def _remove(self, key: tuple[object, int, int]) -> None:
         for handle in self._hooks.pop(key, ()):

@@ -31,8 +31,8 @@ CHUNK = 1 << 16
 SEND_SECONDS = 2.0
 """A client that does not take its answer for so long is dropped."""
 WAIT_SECONDS = 0.5
-MOST_GARBAGE = 4 * CHUNK
-MOST_DAMAGED = 20
+MAX_GARBAGE = 4 * CHUNK
+MAX_DAMAGED = 20
 """Damaged frames in a row after which a client is dropped."""
 
 
@@ -176,7 +176,7 @@ class GdbServer:
             self._drop()
             return
         self._queue.extend(self._reader.feed(data))
-        if self._reader.garbage > MOST_GARBAGE:
+        if self._reader.garbage > MAX_GARBAGE:
             self._drop("a client that does not speak the protocol is dropped")
 
     def _accept(self) -> None:
@@ -203,7 +203,7 @@ class GdbServer:
             self._answer(received.data)
         elif received.kind is Kind.DAMAGED or received.kind is Kind.REPEAT:
             self._damaged += 1
-            if self._damaged > MOST_DAMAGED:
+            if self._damaged > MAX_DAMAGED:
                 self._drop("a client that sends nothing but damaged packets is dropped")
             else:
                 self._send_raw(b"-" if received.kind is Kind.DAMAGED else self._sent)

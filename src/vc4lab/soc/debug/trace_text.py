@@ -9,9 +9,9 @@ from vc4lab.soc.videocore.properties import HEADER, tag_table
 if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory
 
-MOST_TAGS = 64
+MAX_TAGS = 64
 LONGEST_VALUE = 256
-MOST_BYTES = 16
+MAX_BYTES = 16
 
 
 def describe_message(memory: GuestMemory, address: int, *, answered: bool) -> list[str]:
@@ -22,7 +22,7 @@ def describe_message(memory: GuestMemory, address: int, *, answered: bool) -> li
         return texts
     end = address + min(memory.u32(address), 1 << 20)
     at = address + HEADER
-    while at + 12 <= end and memory.contains(at, 12) and len(texts) < MOST_TAGS:
+    while at + 12 <= end and memory.contains(at, 12) and len(texts) < MAX_TAGS:
         number, room = memory.u32(at), memory.u32(at + 4)
         if number == 0 or room > end - at - 12:
             break
@@ -50,7 +50,7 @@ def _values(kinds: str, value: bytes) -> str:
         size = {"u64": 8, "bytes": len(value)}.get(words[0], 4)
         part = value[at : at + size]
         if words[0] == "bytes":
-            shown = part[:MOST_BYTES].hex() + ("…" if len(part) > MOST_BYTES else "")
+            shown = part[:MAX_BYTES].hex() + ("…" if len(part) > MAX_BYTES else "")
         else:
             number = int.from_bytes(part, "little")
             shown = str(number) if number < 100_000 else f"0x{number:x}"

@@ -37,11 +37,11 @@ DEBUG_ERRORS = 7
 VERSION = 2 << 25
 LITE = 1 << 28
 FIRST_LITE, CHANNELS, SHARED_LINE = 7, 16, 11
-MOST_RAM, MOST_DEVICE = 4 << 20, 4096
+MAX_RAM, MAX_DEVICE = 4 << 20, 4096
 """Bytes moved by one event, between RAM and RAM and with a device."""
-MOST_ROWS = 4096
+MAX_ROWS = 4096
 NS_PER_BYTE, SHORTEST_NS = 2, 1_000
-MOST_SEEN = 4096
+MAX_SEEN = 4096
 CIRCLE_NS = 50_000
 """A block takes so long at least once the chain is known to run in a circle: a chain of tiny blocks
 that never ends must not eat the host's time."""
@@ -206,7 +206,7 @@ class DmaChannel(Block):
                 f"0x{address:08x} and will never end",
                 address,
             )
-        elif len(self._seen) < MOST_SEEN:
+        elif len(self._seen) < MAX_SEEN:
             self._seen.add(address)
 
     def _load_next(self) -> bool:
@@ -224,7 +224,7 @@ class DmaChannel(Block):
             return
         unit = self._unit
         pacer = self._pacer()
-        room = pacer.room() if pacer is not None else MOST_RAM
+        room = pacer.room() if pacer is not None else MAX_RAM
         if room <= 0 and pacer is not None:
             self._event = unit.clock.after(max(pacer.wait(), SHORTEST_NS), self._step)
             return
@@ -260,11 +260,11 @@ class DmaChannel(Block):
         """Move at most so many bytes; how many it were."""
         mover, info, token = self._unit.mover, self.TI, self._token
         device = mover.is_device(self.SOURCE_AD) or mover.is_device(self.DEST_AD)
-        most = min(most, MOST_DEVICE if device else MOST_RAM)
+        most = min(most, MAX_DEVICE if device else MAX_RAM)
         moved = 0
         wrote = False
         try:
-            for _row in range(MOST_ROWS):
+            for _row in range(MAX_ROWS):
                 size = min(self._left, most - moved)
                 if size:
                     wrote |= mover.move(info, self.SOURCE_AD, self.DEST_AD, size)

@@ -18,8 +18,8 @@ from vc4lab.soc.sd.sd_medium import SECTOR
 FAT_TYPES = (0x01, 0x04, 0x06, 0x0B, 0x0C, 0x0E)
 GPT = 0xEE
 SIGNATURE = b"\x55\xaa"
-MOST_FOLDER_BYTES = 4 << 20
-LEAST_FAT16 = 4085
+MAX_FOLDER_BYTES = 4 << 20
+MIN_FAT16 = 4085
 
 
 class BadCard(OSError):  # noqa: N818 - said to the user as it is
@@ -97,7 +97,7 @@ class FatCard:
         self._data = self._root_at + root_sectors * sector
         clusters = (total - (self._data - self._start) // sector) // per_cluster
         self._wide = fat16 == 0
-        if clusters < LEAST_FAT16 and not self._wide:
+        if clusters < MIN_FAT16 and not self._wide:
             raise BadCard("the file system is FAT12, which the firmware of the Pi rarely meets")
         width = 4 if self._wide else 2
         self._clusters = min(clusters, fat_size * sector // width - 2, self._length // 512)
@@ -135,7 +135,7 @@ class FatCard:
         if cluster == 0 and not self._wide:
             raw = self._bytes(self._root_at, self._root_size)
         else:
-            raw = self._chain(cluster or self._root, MOST_FOLDER_BYTES)
+            raw = self._chain(cluster or self._root, MAX_FOLDER_BYTES)
         entries: list[Entry] = []
         long_name = ""
         for at in range(0, len(raw) - 31, 32):

@@ -29,7 +29,7 @@ IN_SECTOR = SECTOR // 4
 END, MEDIA = 0x0FFFFFFF, 0x0FFFFFF8
 LABEL = b"BOOT       "
 VOLUME_ID = 0x34435643
-MOST_FILES, DEEPEST = 20_000, 32
+MAX_FILES, DEEPEST = 20_000, 32
 LARGEST_FILE = (1 << 32) - 1
 READ_AHEAD = 1 << 16
 
@@ -98,8 +98,8 @@ class FolderVolume:
         for item in items:
             if item.name.startswith("."):
                 continue
-            if self._count >= MOST_FILES:
-                self._tell(f"there are more than {MOST_FILES} files; the others are left out")
+            if self._count >= MAX_FILES:
+                self._tell(f"there are more than {MAX_FILES} files; the others are left out")
                 break
             try:
                 entry = self._look_at(item, depth)

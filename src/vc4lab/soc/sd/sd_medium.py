@@ -17,10 +17,10 @@ from typing import Protocol
 SECTOR = 512
 UNIT = 1024
 """Sectors of the step in which a card states its size (CSD version 2: 512 KiB)."""
-MOST_SECTORS = 1 << 32
-MOST_KEPT = 1 << 20
+MAX_SECTORS = 1 << 32
+MAX_KEPT = 1 << 20
 """Sectors kept in memory: 512 MiB."""
-MOST_RANGES = 10_000
+MAX_RANGES = 10_000
 CHUNK = 1 << 20
 
 
@@ -51,7 +51,7 @@ class ImageFile:
         self.path = path
         self.title = str(path)
         units = -(-found.st_size // (SECTOR * UNIT))
-        self.sectors = min(max(units, 1) * UNIT, MOST_SECTORS)
+        self.sectors = min(max(units, 1) * UNIT, MAX_SECTORS)
 
     def read(self, sector: int) -> bytes:
         """One sector. Raises OSError."""
@@ -90,13 +90,13 @@ class Overlay:
 
     def write(self, sector: int, data: bytes) -> None:
         """Keep 512 bytes. Raises OverlayFull."""
-        if sector not in self.written and len(self.written) >= MOST_KEPT:
+        if sector not in self.written and len(self.written) >= MAX_KEPT:
             raise OverlayFull
         self.written[sector] = data
 
     def erase(self, first: int, end: int) -> None:
         """Sectors from `first` to before `end` become zeros. Raises OverlayFull."""
-        if len(self.erased) >= MOST_RANGES:
+        if len(self.erased) >= MAX_RANGES:
             raise OverlayFull
         for sector in [n for n in self.written if first <= n < end]:
             del self.written[sector]
@@ -109,7 +109,7 @@ class Overlay:
         self.erased = sorted([*apart, (first, end)])
 
     def _is_erased(self, sector: int) -> bool:
-        place = bisect_right(self.erased, (sector, MOST_SECTORS)) - 1
+        place = bisect_right(self.erased, (sector, MAX_SECTORS)) - 1
         return place >= 0 and sector < self.erased[place][1]
 
     def save_to(self, path: Path) -> int:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from vc4lab.files import size_text, written_whole
 from vc4lab.soc.clock import Event
 from vc4lab.soc.cores.generic_timer import UNITS
-from vc4lab.soc.sd.sd_medium import MOST_KEPT, MOST_RANGES, SECTOR
+from vc4lab.soc.sd.sd_medium import MAX_KEPT, MAX_RANGES, SECTOR
 from vc4lab.soc.states import state_cpu, state_cpu64
 from vc4lab.soc.states.state_cores import check_core, snapshot_core
 from vc4lab.soc.states.state_table import BadValue, Row, rows
@@ -38,7 +38,7 @@ LARGEST_TABLE = 64 << 20
 LARGEST_FILE, LARGEST_DIRECTORY = 2 << 30, 4096
 DIRECTORY_END, DIRECTORY_END_REST = b"PK\5\6", 18
 """How the end of a zip archive's table of contents begins, and the bytes after that."""
-MOST_BLOCKS = 10_000
+MAX_BLOCKS = 10_000
 SUPPLIES = frozenset({"enable QPU", "domain", "clock"})
 
 
@@ -269,7 +269,7 @@ def _check_card(
     """What puts the blocks written to the SD card back."""
     written, erased = saved["written"], [tuple(item) for item in saved["erased"]]
     size = archive.getinfo("card.bin").file_size
-    if size != len(written) * SECTOR or len(written) > MOST_KEPT or len(erased) > MOST_RANGES:
+    if size != len(written) * SECTOR or len(written) > MAX_KEPT or len(erased) > MAX_RANGES:
         raise BadValue("card")
     card = machine.card_slot() if written or erased or machine.card_slot.changed else None
     if card is None:
@@ -320,7 +320,7 @@ def _check_display(
     geometry = Geometry(**wanted)
     if geometry != geometry.sane():
         raise BadValue("display")
-    blocks = [Allocation(**block) for block in saved["blocks"][:MOST_BLOCKS]]
+    blocks = [Allocation(**block) for block in saved["blocks"][:MAX_BLOCKS]]
     for block in blocks:
         numbers = (block.handle, block.address, block.size, block.flags)
         if not all(type(value) is int and value >= 0 for value in numbers):

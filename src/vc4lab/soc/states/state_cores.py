@@ -13,7 +13,7 @@ from vc4lab.soc.states.state_table import BadValue
 if TYPE_CHECKING:
     from vc4lab.soc.cores.cores import Core
 
-MOST = 1 << 62
+MAX_NUMBER = 1 << 62
 REGISTERS = 40
 
 
@@ -60,7 +60,7 @@ def _polling(polls: Any, patience: Any, *registers: Any) -> Any:
     return state
 
 
-def _number(value: Any, end: int = MOST, least: int = 0) -> int:
+def _number(value: Any, end: int = MAX_NUMBER, least: int = 0) -> int:
     if type(value) is not int or not least <= value < end:
         raise BadValue("core")
     return value

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from vc4lab.soc.machine import Machine
 
-MOST_ELEMENTS = 1 << 21
+MAX_ELEMENTS = 1 << 21
 LARGEST_NUMBER = 1 << 70
 LONGEST_TEXT = 1000
 
@@ -179,7 +179,7 @@ def decode(value: Any, present: Any) -> Any:
             raise BadValue
         return found
     if isinstance(present, (set, deque)):
-        if len(value) > MOST_ELEMENTS:
+        if len(value) > MAX_ELEMENTS:
             raise BadValue
         return [_number(item) for item in value]
     if isinstance(present, list):

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from vc4lab.memory import GuestMemory
 
-LEAST_SIDE, MOST_PIXELS = 16, 64 * 64
+MIN_SIDE, MAX_PIXELS = 16, 64 * 64
 
 
 class Cursor:
@@ -35,7 +35,7 @@ class Cursor:
         self, memory: GuestMemory, width: int, height: int, address: int, hot_x: int, hot_y: int
     ) -> bool:
         """Take the picture at a bus address; False if it makes no sense."""
-        if min(width, height) < LEAST_SIDE or width * height > MOST_PIXELS:
+        if min(width, height) < MIN_SIDE or width * height > MAX_PIXELS:
             return False
         if not memory.contains(address, 4 * width * height) or hot_x >= width or hot_y >= height:
             return False

@@ -25,7 +25,7 @@ REQUEST, SUCCESS, FAILURE = 0, 0x80000000, 0x80000001
 RESPONSE_BIT = 1 << 31
 HEADER = 8
 LARGEST_MESSAGE = 1 << 20
-MOST_TAGS = 1024
+MAX_TAGS = 1024
 ALIGNMENT = "a buffer's address has to be a multiple of 16"
 
 Handler = Callable[..., Any]
@@ -160,7 +160,7 @@ class PropertyChannel:
         memory = self.vc.memory
         places: list[_Place] = []
         at, end = address + HEADER, address + size
-        while at + 4 <= end and len(places) < MOST_TAGS:
+        while at + 4 <= end and len(places) < MAX_TAGS:
             number = memory.u32(at)
             if number == 0:
                 return places, True

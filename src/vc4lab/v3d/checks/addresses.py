@@ -25,8 +25,8 @@ DIRECT = 3
 PAGE_SHIFT, LINE_SHIFT = 12, 6
 MIXED = 0xFF
 """In `AddressCheck.pages`: named both ways."""
-MOST_RANGES = 1 << 14
-MOST_POOLS = 4
+MAX_RANGES = 1 << 14
+MAX_POOLS = 4
 """Pools of tile lists that are remembered."""
 
 
@@ -60,7 +60,7 @@ class AddressCheck:
         self._lines: dict[int, int] = {}
         self._known: set[int] = set()
         """Use, address and size in one number: thousands are kept, and tuples are large."""
-        self._pools: deque[tuple[int, int]] = deque(maxlen=MOST_POOLS)
+        self._pools: deque[tuple[int, int]] = deque(maxlen=MAX_POOLS)
         self.has_direct_bus = False
         """Whether bus addresses of the board have the alias that goes past the L2 cache."""
         self._told_plain = False
@@ -81,7 +81,7 @@ class AddressCheck:
         key = (size << 64) + (address << 8) + use.number
         if key in self._known:
             return
-        if len(self._known) >= MOST_RANGES:
+        if len(self._known) >= MAX_RANGES:
             self._known.clear()
         self._known.add(key)
         if self._in_ram(use, address, record):
@@ -155,7 +155,7 @@ class AddressCheck:
         elif (self._pages[page] == DIRECT + 1) != (alias == DIRECT):
             self._pages[page] = MIXED
         line = (address & MEMORY_MASK) >> LINE_SHIFT
-        if len(self._lines) >= MOST_RANGES:
+        if len(self._lines) >= MAX_RANGES:
             self._lines.clear()
         before = self._lines.setdefault(line, alias)
         if (before == DIRECT) != (alias == DIRECT):

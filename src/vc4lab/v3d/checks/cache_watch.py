@@ -25,7 +25,7 @@ SLICES = 0x7
 """Bits of the three slices that exist."""
 FIELDS = {Use.CODE: (0,), Use.UNIFORMS: (8,), Use.TEXTURE: (16, 24)}
 """Where SLCACTL has the bits of a cache."""
-MOST_RANGES = 4096
+MAX_RANGES = 4096
 LARGEST_RANGE = 16 << 20
 KEPT = 4096
 """Bytes of a range that are kept to say where it differs; of a longer one there is a checksum."""
@@ -103,7 +103,7 @@ class CacheWatch:
         known = self._fills.get(key)
         if known is not None and total != known.total:
             self._report(use, address, key[1] + _first_difference(data, known.data), known)
-        if len(self._fills) >= MOST_RANGES:
+        if len(self._fills) >= MAX_RANGES:
             self._fills.clear()
         self._fills[key] = _Fill(total, data, self._clears[use], self._l2_clears)
 

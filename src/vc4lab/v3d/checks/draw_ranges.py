@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from vc4lab.v3d.state.shader_state import ProgramCache, ShaderState
 
 CUBE_FACES = 6
-MOST_SHADERS = 1024
+MAX_SHADERS = 1024
 CACHE_SWIZZLE = 3 << 10
 
 
@@ -59,7 +59,7 @@ class DrawRanges:
         key = id(shader), binning
         if not self.check.used.subscriptions and self._known.get(key) is shader:
             return
-        if len(self._known) >= MOST_SHADERS:
+        if len(self._known) >= MAX_SHADERS:
             self._known.clear()
         self._known[key] = shader
         self._ranges(shader, kind, programs, first, last, binning, checked=True)

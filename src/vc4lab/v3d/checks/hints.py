@@ -31,7 +31,7 @@ TILE_STATE_BYTES = 48
 REMEMBERED = 8
 """Tile grids that were binned last; a frame should fit one of them."""
 
-MOST_MODES = 256
+MAX_MODES = 256
 """Mode records without findings that are remembered."""
 
 NO_CODE = 3
@@ -68,7 +68,7 @@ class Lint:
         codes = [int(getattr(mode, name)) for name in ("format", "decimate", "tiling")]
         quiet = NO_CODE not in codes and not (mode.address % RECORD_ALIGNMENT or mode.coverage)
         if quiet:
-            if len(self._quiet) >= MOST_MODES:
+            if len(self._quiet) >= MAX_MODES:
                 self._quiet.clear()
             self._quiet.add((address, mode.value))
         self._aligned(address, "the frame buffer", int(mode.address), RECORD_ALIGNMENT)

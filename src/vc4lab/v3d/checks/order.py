@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
     from vc4lab.memory import GuestMemory
 
-MOST_RECORDS = 512
-MOST_LISTS = 64
+MAX_RECORDS = 512
+MAX_LISTS = 64
 FORMAT = PrimitiveListFormat.id
 SHADERS = frozenset(ids_of(ShaderState))
 PRIMITIVES = frozenset(ids_of(Primitives, Compressed))
@@ -37,13 +37,13 @@ class OrderCheck:
 
     def list(self, start: int, end: int) -> None:
         """A list is about to run from `start` to `end`."""
-        if start in self._seen or len(self._seen) >= MOST_LISTS:
+        if start in self._seen or len(self._seen) >= MAX_LISTS:
             return
         self._seen.add(start)
-        size = min((end - start) & 0xFFFFFFFF, 16 * MOST_RECORDS)
+        size = min((end - start) & 0xFFFFFFFF, 16 * MAX_RECORDS)
         data = self._memory.view(start & MEMORY_MASK, size)
         at, format_at = 0, -1
-        for _ in range(MOST_RECORDS):
+        for _ in range(MAX_RECORDS):
             if at >= len(data) or not RECORD_SIZES[data[at]]:
                 return
             identity = data[at]

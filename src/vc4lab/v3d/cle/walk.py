@@ -14,7 +14,7 @@ from vc4lab.v3d.cle.walk_context import (
     COPY_NV,
     FLUSHED,
     INTERRUPTED,
-    MOST_NOTES,
+    MAX_NOTES,
     SHORTS,
     Note,
     WalkContext,
@@ -118,9 +118,9 @@ class ListWalker:
         """Whether notes are made from now on."""
         context = self.context
         if wanted and not context.notes:
-            self._notes = (ctypes.c_char * (Note.size * MOST_NOTES))()
+            self._notes = (ctypes.c_char * (Note.size * MAX_NOTES))()
             context.notes = ctypes.addressof(self._notes)
-        context.note_room = MOST_NOTES if wanted else 0
+        context.note_room = MAX_NOTES if wanted else 0
 
     def settle(self, result: int) -> int:
         """The rest of a draw or flush that the binner did not finish; the status, as of these."""

@@ -51,7 +51,7 @@ WORK_PER_CALL = 1 << 20
 DRAW_WORK = 64
 
 
-MOST_NOTES = 1024
+MAX_NOTES = 1024
 """Notes the walker makes before Python looks at them."""
 
 

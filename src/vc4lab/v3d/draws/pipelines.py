@@ -18,7 +18,7 @@ from vc4lab.v3d.job_time import RASTER_LOOKUPS
 from vc4lab.v3d.state.tile_context import PRIMITIVES, FragmentKey
 from vc4lab.v3d.state.tile_layout import SINGLE, TileLayout
 from vc4lab.v3d.tmu.state import LevelLayout
-from vc4lab.v3d.vertex.shading import MOST_WAYS
+from vc4lab.v3d.vertex.shading import MAX_WAYS
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
@@ -85,14 +85,14 @@ class DrawPipelines:
 
     def compiled(self, program: Program, key: FragmentKey) -> Callable[[], int] | None:
         """What gives the compiled entry point for an interpreted draw; None if it was refused."""
-        if self.engine != "interpreter" or len(program.learned) > MOST_WAYS:
+        if self.engine != "interpreter" or len(program.learned) > MAX_WAYS:
             return None
         return lambda: fragment_pipeline(replace(key, engine="exact")).address
 
     def _made(self, program: Program, key: FragmentKey) -> tuple[FragmentKey, Pipeline]:
         """The pipeline of a key, that of the interpreter if nothing else can run the program."""
         interpreted = replace(key, engine="interpreter")
-        if len(program.learned) > MOST_WAYS:
+        if len(program.learned) > MAX_WAYS:
             return interpreted, fragment_pipeline(interpreted)
         try:
             return key, fragment_pipeline(key)

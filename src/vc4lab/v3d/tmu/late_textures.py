@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 PARAMETERS = 4
 """Parameters of a request that count: P0 to P3."""
 
-MOST_TEXTURES = 256
+MAX_TEXTURES = 256
 """Textures of this kind in one frame; more of them return 0."""
 
 _LANE_BYTES = 64
@@ -68,7 +68,7 @@ class LateTable(Struct):
     resolve = ptr
     count = i32
     last = i32
-    slots = Array(TextureSlot, MOST_TEXTURES)
+    slots = Array(TextureSlot, MAX_TEXTURES)
 
 
 class LateRequest(Struct):
@@ -173,10 +173,10 @@ class LateTextures:
 
     def begin(self) -> None:
         """Makes room before a frame; no program runs."""
-        if len(self.met) > MOST_TEXTURES // 2:
+        if len(self.met) > MAX_TEXTURES // 2:
             self.table.count = self.table.last = 0
             ctypes.memset(
-                self.table.address + LateTable.slots.offset, 0, MOST_TEXTURES * TextureSlot.size
+                self.table.address + LateTable.slots.offset, 0, MAX_TEXTURES * TextureSlot.size
             )
             for known in (self.met, self._numbers, self._samplers):
                 known.clear()
@@ -197,7 +197,7 @@ class LateTextures:
                     "TMU-012", f"a texture of type {met.kind.type.name} at 0x{met.words[0]:08x}"
                 )
         if full:
-            self.reporter.report("TMU-013", f"more than {MOST_TEXTURES} textures in one frame")
+            self.reporter.report("TMU-013", f"more than {MAX_TEXTURES} textures in one frame")
 
     def find(self, words: tuple[int, ...]) -> Met | None:
         """The texture with these 1 to 4 parameters, None if there are too many."""
@@ -224,7 +224,7 @@ class LateTextures:
     def _find(self, words: tuple[int, ...]) -> Met | None:
         met = self.met.get(words)
         if met is None:
-            if len(self.met) >= MOST_TEXTURES:
+            if len(self.met) >= MAX_TEXTURES:
                 self._full = True
                 return None
             kind, descriptor = describe_texture(*_padded(words), len(words), unknowns=self.unknowns)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
     from vc4lab.v3d.unknowns import Unknowns
 
-MOST_CONFIGURATIONS = 1024
+MAX_CONFIGURATIONS = 1024
 """Looked at; a program may make up new ones for ever."""
 
 _RESOLVE = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_uint64, ctypes.c_int32)
@@ -31,7 +31,7 @@ class TextureFindings:
 
     def add(self, words: Sequence[int]) -> None:
         """A program samples with these 1 to 4 parameters."""
-        if len(self._told) < MOST_CONFIGURATIONS:
+        if len(self._told) < MAX_CONFIGURATIONS:
             self._met[tuple(words)] = None
 
     def report(self) -> None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 SLOTS = 2048
 """Places in the table."""
 
-MOST = SLOTS // 2
+MAX_PIPELINES = SLOTS // 2
 """Pipelines kept; with one more the table is emptied."""
 
 _WORD = (1 << 64) - 1
@@ -102,7 +102,7 @@ class ShaderTable:
         place = self._places.get(words)
         size = ShaderEntry.size
         if place is None:
-            if len(self._places) >= MOST:
+            if len(self._places) >= MAX_PIPELINES:
                 self.forget()
             taken = set(self._places.values())
             place = slot(*words)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _ALIGNMENT = 64
 
-MOST_WAYS = 128
+MAX_WAYS = 128
 """Targets of its branches to registers for which a shader is compiled again, before it is left to
 the interpreter.
 """
@@ -164,7 +164,7 @@ class VertexStage:
     def _made(self, program: Program, key: VertexKey) -> VertexPipeline:
         """The pipeline of a key, that of the interpreter if nothing else can run the program."""
         interpreted = replace(key, engine="uncompiled")
-        if len(program.learned) > MOST_WAYS:
+        if len(program.learned) > MAX_WAYS:
             return vertex_pipeline(interpreted)
         try:
             return vertex_pipeline(key)

@@ -38,7 +38,7 @@ from vc4lab.simd import (
 from vc4lab.v3d.unknowns import Unknowns
 from vc4lab.v3d.user_programs.native.environment import StagedUserEnvironment
 from vc4lab.v3d.user_programs.state import QpuState, Status
-from vc4lab.v3d.user_programs.watching.watch import MOST_FINDINGS, NOTES, Watch, Watched
+from vc4lab.v3d.user_programs.watching.watch import MAX_FINDINGS, NOTES, Watch, Watched
 
 if TYPE_CHECKING:
     from vc4lab.simd import Value
@@ -72,7 +72,7 @@ class WatchState(Struct):
     """
 
     memories = Array(i32, 2 * MEMORIES)
-    told = Array(i8, MOST_FINDINGS)
+    told = Array(i8, MAX_FINDINGS)
     loads = Array(i32, NOTES)
     lanes = Array(i32, 16)
     trail = i64

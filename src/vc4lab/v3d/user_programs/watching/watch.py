@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from vc4lab.qpu.program.program import Program
     from vc4lab.v3d.unknowns import Unknowns
 
-MOST_COMPARED = 1 << 18
+MAX_COMPARED = 1 << 18
 """Instructions times register branches beyond which ways through these are not looked at."""
 
-MOST_FINDINGS = 4096
+MAX_FINDINGS = 4096
 """Of one program that are watched."""
 
 NOTES = 64
@@ -95,11 +95,11 @@ class Watched:
         alone: dict[int, tuple[int, ...]] = {}
         after_: dict[int, dict[tuple[int, int, int], None]] = {}
         for finding in singles(part):
-            if _counts(finding.code) and len(numbers) < MOST_FINDINGS:
+            if _counts(finding.code) and len(numbers) < MAX_FINDINGS:
                 number = numbers.setdefault(finding, len(numbers))
                 alone[finding.index] = (*alone.get(finding.index, ()), number)
         for pair in found:
-            if _counts(pair.hazard.code) and len(numbers) < MOST_FINDINGS:
+            if _counts(pair.hazard.code) and len(numbers) < MAX_FINDINGS:
                 number = numbers.setdefault(pair.finding, len(numbers))
                 after_.setdefault(pair.after, {})[pair.distance, pair.before, number] = None
         return cls(tuple(numbers), alone, {site: tuple(rows) for site, rows in after_.items()})
@@ -116,7 +116,7 @@ def _tails(part: Part) -> Iterable[tuple[int, int]]:
         for index in part.indices()
         if getattr(part.all[index], "register", 0) and index + BRANCH_DELAY_SLOTS < part.stop
     ]
-    if len(ends) * (part.stop - part.start) > MOST_COMPARED:
+    if len(ends) * (part.stop - part.start) > MAX_COMPARED:
         return
     for end in ends:
         for distance in range(1, FARTHEST + 1):
