@@ -11,9 +11,9 @@ from vc4lab.records.primitives import (
     ListFormat,
     code_size,
     decode_code,
+    decode_compressed,
+    decode_vg_inline,
     encode_compressed,
-    walk_compressed,
-    walk_vg_inline,
 )
 
 POINTS, LINES, TRIANGLES, RHT = 0x10, 0x11, 0x12, 0x13
@@ -21,10 +21,10 @@ TRIANGLES24, TRIANGLES_XY, RHT_XY = 0x22, 0x32, 0x33
 
 
 def decode(data: bytes, form: int, base: int = 0x1000) -> list[tuple[object, ...]]:
-    walk = walk_compressed(bytes_reader(data, base), base, ListFormat(form))
-    assert walk.problem is None
-    assert walk.next == base + len(data)
-    return list(walk.items)
+    decoded = decode_compressed(bytes_reader(data, base), base, ListFormat(form))
+    assert decoded.problem is None
+    assert decoded.next == base + len(data)
+    return list(decoded.items)
 
 
 def bits(*fields: tuple[int, int]) -> int:
@@ -124,10 +124,10 @@ def test_relative_branch(steps: int) -> None:
     memory[start + 8 : start + 10] = struct.pack("<h", steps)
     target = ((start + 7) & ~31) + 32 * steps
     memory[target : target + 2] = b"\x04\x80"
-    walk = walk_compressed(bytes_reader(bytes(memory)), start, ListFormat(TRIANGLES))
-    assert walk.items == ((1, 2, 3), (3, 2, 4))
-    assert walk.branches == (target,)
-    assert (walk.first_size, walk.next) == (10, target + 2)
+    decoded = decode_compressed(bytes_reader(bytes(memory)), start, ListFormat(TRIANGLES))
+    assert decoded.items == ((1, 2, 3), (3, 2, 4))
+    assert decoded.branches == (target,)
+    assert (decoded.first_size, decoded.next) == (10, target + 2)
 
 
 INDEX = st.integers(0, 0xFFFF)
@@ -150,21 +150,23 @@ def test_round_trip(data: st.DataObject) -> None:
 
 @given(st.binary(max_size=200), st.integers(0, 255), st.integers(0, 64))
 def test_hostile_lists(data: bytes, form: int, base: int) -> None:
-    walk = walk_compressed(bytes_reader(data, base), base, ListFormat(form), limit=500)
-    assert len(walk.items) <= 500
-    if walk.problem is None and not walk.branches:
-        assert walk.next <= base + len(data)
-    walk_vg_inline(bytes_reader(data, base), base, form & 15)
+    decoded = decode_compressed(bytes_reader(data, base), base, ListFormat(form), limit=500)
+    assert len(decoded.items) <= 500
+    if decoded.problem is None and not decoded.branches:
+        assert decoded.next <= base + len(data)
+    decode_vg_inline(bytes_reader(data, base), base, form & 15)
 
 
 def test_loops_and_reserved() -> None:
     loop = bytes.fromhex("820000")
-    walk = walk_compressed(bytes_reader(loop), 0, ListFormat(TRIANGLES), limit=100)
-    assert walk.problem is not None
-    assert "not ended after 100 codes" in walk.problem
-    assert "not documented" in str(walk_compressed(bytes_reader(loop), 0, ListFormat(0x31)).problem)
-    walk = walk_compressed(bytes_reader(b"\x02\x00"), 0, ListFormat(POINTS))
-    assert "run length" in str(walk.problem)
+    decoded = decode_compressed(bytes_reader(loop), 0, ListFormat(TRIANGLES), limit=100)
+    assert decoded.problem is not None
+    assert "not ended after 100 codes" in decoded.problem
+    assert "not documented" in str(
+        decode_compressed(bytes_reader(loop), 0, ListFormat(0x31)).problem
+    )
+    decoded = decode_compressed(bytes_reader(b"\x02\x00"), 0, ListFormat(POINTS))
+    assert "run length" in str(decoded.problem)
     with pytest.raises(ValueError, match="doesn't fit"):
         encode_compressed([(1, 2, 0x10000)])
     with pytest.raises(ValueError, match="2 vertices in a list of triangles index16"):
@@ -176,7 +178,7 @@ def test_loops_and_reserved() -> None:
 def test_vg_inline() -> None:
     words = [0x00100010, 0x00200010, 0x00200020, 0x0, 0x0, 0xBFFF0000]
     data = struct.pack("<6I", *words) + b"rest"
-    walk = walk_vg_inline(bytes_reader(data), 0, 4)
-    assert walk.problem is None
-    assert walk.next == 24
-    assert walk.items[:3] == (((16, 16),), ((16, 32),), ((32, 32),))
+    decoded = decode_vg_inline(bytes_reader(data), 0, 4)
+    assert decoded.problem is None
+    assert decoded.next == 24
+    assert decoded.items[:3] == (((16, 16),), ((16, 32),), ((32, 32),))

@@ -81,7 +81,7 @@ def _native() -> NativeModule:
 
 
 class BinnerByHand(ptb.Binner):
-    """A binner that is told what the walker of lists tells it."""
+    """A binner that gets what native code hands it."""
 
     def configure(self, mode: TileBinningMode) -> None:
         """Record 112."""

@@ -1,7 +1,7 @@
 """Control lists: records built, parsed and printed from their declarations.
 
-`RECORDS` (by id), `RECORD_SIZES` (for native walkers) and `build` derive from the classes of
-`declarations.py`; `parse_list` walks bytes of any origin and never raises.
+`RECORDS` (by id), `RECORD_SIZES` (for native readers) and `build` derive from the classes of
+`declarations.py`; `parse_list` reads bytes of any origin and never raises.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from vc4lab.records.payload import Payload
 from vc4lab.records.primitives import (
     MAX_PRIMITIVES,
     ListFormat,
-    walk_compressed,
-    walk_vg_inline,
+    decode_compressed,
+    decode_vg_inline,
 )
 
 Reader = Callable[[int, int], bytes]
@@ -144,12 +144,14 @@ def parse_record(
     if not kind.variable:
         return Record(address, number, kind.size, payload, after)
     if number == declarations.VgInline.id:
-        walk, list_format = walk_vg_inline(read, after, payload.value & 15, limit), None
+        decoded, list_format = decode_vg_inline(read, after, payload.value & 15, limit), None
     else:
         list_format = list_format or ListFormat(0x12)
-        walk = walk_compressed(read, after, list_format, limit)
-    size = kind.size + walk.first_size
-    return Record(address, number, size, payload, walk.next, walk.problem, walk.items, list_format)
+        decoded = decode_compressed(read, after, list_format, limit)
+    size = kind.size + decoded.first_size
+    return Record(
+        address, number, size, payload, decoded.next, decoded.problem, decoded.items, list_format
+    )
 
 
 def parse_list(

@@ -66,7 +66,7 @@ def _name(code: Any) -> str:
 
 
 @dataclass(frozen=True)
-class Walk:
+class DecodedList:
     """A decoded list.
 
     Attributes
@@ -192,21 +192,21 @@ def _decode_xy(word: int, coding: int, previous: Primitive, form: ListFormat) ->
     return (*(previous[n] for n in turns), _add(previous[-1], delta, 16))
 
 
-def walk_compressed(
+def decode_compressed(
     read: Callable[[int, int], bytes],
     address: int,
     form: ListFormat,
     limit: int = MAX_PRIMITIVES,
-) -> Walk:
+) -> DecodedList:
     """Decode the list at `address`. Damage of any kind ends it with `problem`; nothing raises."""
     items: list[Primitive] = []
     branches: list[int] = []
     start = address
     straight: int | None = None
 
-    def ended(after: int, problem: str | None = None) -> Walk:
+    def ended(after: int, problem: str | None = None) -> DecodedList:
         size = straight if straight is not None else after - start
-        return Walk(tuple(items), after, size, problem, tuple(branches))
+        return DecodedList(tuple(items), after, size, problem, tuple(branches))
 
     if not form.valid:
         return ended(address, f"primitive list format {form} is not documented")
@@ -235,9 +235,9 @@ def walk_compressed(
     return ended(address, f"compressed primitive list not ended after {limit} codes")
 
 
-def walk_vg_inline(
+def decode_vg_inline(
     read: Callable[[int, int], bytes], address: int, kind: int, limit: int = MAX_PRIMITIVES
-) -> Walk:
+) -> DecodedList:
     """The vertices after record 42 (each item one vertex ((x, y),)), up to the end code.
 
     The end code counts only where the last vertex of a primitive may stand; in front of it the
@@ -253,19 +253,21 @@ def walk_vg_inline(
         VgPrimitive.TRIANGLE_FAN: lambda n: n >= 1,
     }.get(kind)  # type: ignore[call-overload]
     if ends is None:
-        return Walk((), address, 0, f"VG primitive type {kind} is not documented")
+        return DecodedList((), address, 0, f"VG primitive type {kind} is not documented")
     for count in range(limit):
         data = read(address, 4)
         if len(data) < 4:
-            return Walk(tuple(items), address, address - start, "VG list leaves memory")
+            return DecodedList(tuple(items), address, address - start, "VG list leaves memory")
         address += 4
         word = int.from_bytes(data, "little")
         if word == VG_TERMINATOR and ends(count):
             if kind == VgPrimitive.TRIANGLE_FAN and count == 1:
                 address += 4  # three vertices are present even so
-            return Walk(tuple(items), address, address - start)
+            return DecodedList(tuple(items), address, address - start)
         items.append((_xy(word),))
-    return Walk(tuple(items), address, address - start, f"VG list not ended after {limit} vertices")
+    return DecodedList(
+        tuple(items), address, address - start, f"VG list not ended after {limit} vertices"
+    )
 
 
 def encode_compressed(

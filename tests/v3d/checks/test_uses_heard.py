@@ -11,7 +11,7 @@ import pytest
 from vc4lab.diagnostics import Reporter
 from vc4lab.drm.kernel.hardware import run_job
 from vc4lab.drm.recorded.jobs import RecordedRun
-from vc4lab.v3d.cle import walk
+from vc4lab.v3d.cle import native_binning
 from vc4lab.v3d.core import V3D
 from vc4lab.v3d.events import MemoryUse
 from vc4lab.v3d.memory_uses import Use
@@ -96,16 +96,16 @@ def test_a_listener_changes_no_byte(name: str, threads: int) -> None:
 
 
 def test_notes_beyond_the_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The walker stops for Python to look, and goes on by itself."""
+    """The native stops for Python to look, and goes on by itself."""
     whole, pieces = Run("glmark2_ideas"), Run("glmark2_ideas")
     for run in (whole, pieces):
         for _ in range(3):
             run.draw()
     expected = whole.heard()
-    monkeypatch.setattr(walk, "MAX_NOTES", 3)
+    monkeypatch.setattr(native_binning, "MAX_NOTES", 3)
     assert pieces.heard() == expected
     assert pieces.python == 0
-    assert not pieces.v3d.binning.walker.context.note_count
+    assert not pieces.v3d.binning.native.context.note_count
 
 
 def test_who_has_left_costs_no_notes() -> None:
@@ -113,7 +113,7 @@ def test_who_has_left_costs_no_notes() -> None:
     for _ in range(3):
         run.draw()
     run.heard()
-    context = run.v3d.binning.walker.context
+    context = run.v3d.binning.native.context
     assert context.note_room
     run.draw()
     assert not context.note_room

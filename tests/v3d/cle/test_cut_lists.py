@@ -12,7 +12,7 @@ from tests.support.programs import GOURAUD
 
 from vc4lab.memory import MEMORY_SIZE, GuestMemory
 from vc4lab.records.control import build
-from vc4lab.records.primitives import ListFormat, encode_compressed, walk_compressed
+from vc4lab.records.primitives import ListFormat, decode_compressed, encode_compressed
 
 TRIANGLES = 0x12
 VERTICES = 60
@@ -83,13 +83,13 @@ def test_every_length(seed: int) -> None:
     for length in range(len(whole)):
         data = whole[:length] + b"\x80" * 24
         memory.write(lists.place, data)
-        walk = walk_compressed(memory.read, lists.place, ListFormat(TRIANGLES))
-        end = walk.next - lists.place
-        if walk.problem is not None or any(k >= VERTICES for p in walk.items for k in p):
+        decoded = decode_compressed(memory.read, lists.place, ListFormat(TRIANGLES))
+        end = decoded.next - lists.place
+        if decoded.problem is not None or any(k >= VERTICES for p in decoded.items for k in p):
             continue
         after = b"\x12" + rng.randbytes(24)
         picture = lists.draw(data[:end] + after)
-        assert (picture == lists.draw(written_out(list(walk.items)))).all(), (length, data.hex())
+        assert (picture == lists.draw(written_out(list(decoded.items)))).all(), (length, data.hex())
         shown += bool((picture != BACKGROUND).any())
     assert shown > 5
     assert not set(lists.frame.reporter.counts) - {"CLE-025"}, lists.frame.reporter.summary()
@@ -105,8 +105,8 @@ def test_batches_of_every_size(options: dict[str, object]) -> None:
         data = encode_compressed(triangles(rng, count), TRIANGLES)
         picture = lists.draw(data + b"\x12")
         memory.write(lists.place, data)
-        walk = walk_compressed(memory.read, lists.place, ListFormat(TRIANGLES))
-        assert (picture == lists.draw(written_out(list(walk.items)))).all()
+        decoded = decode_compressed(memory.read, lists.place, ListFormat(TRIANGLES))
+        assert (picture == lists.draw(written_out(list(decoded.items)))).all()
         assert (picture != BACKGROUND).any()
         last = MEMORY_SIZE - 3 - len(data) - 1
         assert (picture == lists.draw(data + b"\x12", last)).all()

@@ -12,7 +12,7 @@ from vc4lab.diagnostics import Reporter
 from vc4lab.memory import GuestMemory
 from vc4lab.records import control
 from vc4lab.records.declarations import TileBinningMode
-from vc4lab.records.primitives import ListFormat, walk_compressed
+from vc4lab.records.primitives import ListFormat, decode_compressed
 from vc4lab.records.use import STATE_RECORD_BYTES
 from vc4lab.v3d.unknowns import Unknowns
 
@@ -42,13 +42,13 @@ def read_tile(memory: GuestMemory, address: int) -> TileContent:
             content.blocks += 1
         elif identifier in (48, 49):
             word = memory.u32(address + 1) if identifier == 49 else 0
-            walk = walk_compressed(memory.read, address + (5 if identifier == 49 else 1), form)
-            assert walk.problem is None
-            for k, item in enumerate(walk.items):
+            decoded = decode_compressed(memory.read, address + (5 if identifier == 49 else 1), form)
+            assert decoded.problem is None
+            for k, item in enumerate(decoded.items):
                 flags = word & 7 if k == 0 else 0
                 content.primitives.append((item, flags, word & ~7 if flags else 0))
-            content.blocks += len(walk.branches)
-            address = walk.next
+            content.blocks += len(decoded.branches)
+            address = decoded.next
         else:
             size = STATE_RECORD_BYTES[identifier]
             record = memory.read(address, size)

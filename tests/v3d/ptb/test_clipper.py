@@ -14,7 +14,7 @@ from tests.v3d.ptb.binning import Frame, coordinates, indexed
 from vc4lab.memory import GuestMemory
 from vc4lab.v3d.ptb import context as pc
 from vc4lab.v3d.ptb.binner import native
-from vc4lab.v3d.ptb.context import BinContext
+from vc4lab.v3d.ptb.context import BinnerContext
 
 HALF_W, HALF_H = 256 * 16.0, 192 * 16.0
 
@@ -274,7 +274,7 @@ def test_outcodes_of_batches(guard):
     words[::7, :2] = words[::7, 3:]  # exactly on the planes
     half = (np.float32(4000.0), np.float32(-3000.0))
     codes = (ctypes.c_uint8 * (batches * 16))()
-    context = BinContext(vertices=words.ctypes.data, codes=ctypes.addressof(codes), pitch=256)
+    context = BinnerContext(vertices=words.ctypes.data, codes=ctypes.addressof(codes), pitch=256)
     context.half_width, context.half_height = half
     context.guard_x, context.guard_y = guard
     x, y, z, w = (words[:, k] for k in range(4))

@@ -1,4 +1,4 @@
-"""The native walk of compressed lists against the golden decoder, on good and on random bytes."""
+"""Native decoding of compressed lists against the golden decoder, on good and on random bytes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import random
 import pytest
 
 from vc4lab.memory import GuestMemory
-from vc4lab.records.primitives import ListFormat, encode_compressed, walk_compressed
+from vc4lab.records.primitives import ListFormat, decode_compressed, encode_compressed
 from vc4lab.simd import build, const, i1, i32, kernel, ptr, store, unroll
 from vc4lab.v3d.tile_lists.index_runs import RUN, runs, take_run
 from vc4lab.v3d.tile_lists.primitive_decoder import Decoder
@@ -76,12 +76,12 @@ def test_random_bytes_agree_with_golden(listers, memory, code):
         if trial % 3:
             data = bytearray(encode_list(rng, form))
         memory.write(address, b"\x30" + bytes(data) + b"\x80" * 40)
-        walk = walk_compressed(memory.read, address + 1, form, LIMIT)
+        decoded = decode_compressed(memory.read, address + 1, form, LIMIT)
         rows, end, status, _ = run(listers, memory, code, address)
-        if walk.problem is None:
-            assert [r[:3] for r in rows] == [golden_words(i, form) for i in walk.items]
-            assert (end, status) == (walk.next, 0)
-        elif "run length" not in walk.problem:
+        if decoded.problem is None:
+            assert [r[:3] for r in rows] == [golden_words(i, form) for i in decoded.items]
+            assert (end, status) == (decoded.next, 0)
+        elif "run length" not in decoded.problem:
             assert status == 2
 
 
@@ -162,7 +162,7 @@ def test_runs_taken_together_are_those_of_golden(memory, seed):
         data += step * rng.randrange(14) + rng.choice((b"", b"\x04", b"\x0f\x00\x12\x34"))
     clip = rng.randrange(2)  # a clip record is that of the first triangle
     memory.write(0x5000, (b"\x31\x01\x02\x03\x04" if clip else b"\x30") + data + b"\x80" * 9)
-    golden = walk_compressed(memory.read, 0x5005 if clip else 0x5001, ListFormat(0x12))
+    golden = decode_compressed(memory.read, 0x5005 if clip else 0x5001, ListFormat(0x12))
     native = build("runs", {"runs": lister_of_runs}, key="test of runs")["runs"]
     out = (ctypes.c_uint32 * (4 * LIMIT + 16))()
     count = native(memory.base, 0x5000, ctypes.addressof(out), LIMIT)

@@ -10,7 +10,7 @@ import pytest
 
 from vc4lab.memory import GuestMemory
 from vc4lab.records import control
-from vc4lab.records.primitives import ListFormat, encode_compressed, walk_compressed
+from vc4lab.records.primitives import ListFormat, decode_compressed, encode_compressed
 from vc4lab.records.use import STATE_RECORD_BYTES
 from vc4lab.v3d.state.render_state import (
     apply_record,
@@ -247,7 +247,7 @@ def test_runs_of_consecutive_vertices(memory, seed):
     memory.write(start, b"\x38\x12\x30" + data + b"\x80\x12")
     result = scan_tile_lists(memory, [start], default_state())
     assert not result.errors
-    golden = walk_compressed(memory.read, start + 3, ListFormat(0x12))
+    golden = decode_compressed(memory.read, start + 3, ListFormat(0x12))
     assert golden.problem is None
     (draw,) = result.draws
     vertices = {index for item in golden.items for index in item}

@@ -38,7 +38,7 @@ _LONGEST_ENTRY: Final = 16
 _WORD: Final = 0xFFFFFFFF
 
 
-class _Walk:
+class _ControlFlow:
     """Follows execution from some addresses on."""
 
     def __init__(self, read: Read, entry: int, limit: int) -> None:
@@ -127,9 +127,9 @@ def read_program(read: Read, address: int, limit: int = DEFAULT_LIMIT) -> Progra
     problem ``QPU-001`` and ``limit`` words, or ends with the first word of zeroed memory and has a
     problem ``QPU-047``.
     """
-    walk = _Walk(read, address, limit)
-    walk.follow(address)
-    return _with(Program((), address), walk.pieces(walk.reached), tuple(walk.problems))
+    flow = _ControlFlow(read, address, limit)
+    flow.follow(address)
+    return _with(Program((), address), flow.pieces(flow.reached), tuple(flow.problems))
 
 
 def program_at(
@@ -151,12 +151,12 @@ def reach(program: Program, read: Read, target: int, limit: int = DEFAULT_LIMIT)
         return None
     index, learned = program.index_of(target), {target}
     if index is None:
-        walk = _Walk(read, program.address, limit)
-        walk.follow(target)
-        new = [address for address in walk.reached if program.index_of(address) is None]
+        flow = _ControlFlow(read, program.address, limit)
+        flow.follow(target)
+        new = [address for address in flow.reached if program.index_of(address) is None]
         if len(program) + len(new) > limit:
             return None
-        program = _with(program, walk.pieces(new), program.problems)
+        program = _with(program, flow.pieces(new), program.problems)
     elif target in program.learned:
         return None
     else:

@@ -1,4 +1,4 @@
-"""The memory that records named which the walker of binning lists has executed, for listeners."""
+"""The memory named by records that native code has executed, for listeners."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WORD = 0xFFFFFFFF
 
 
 def name_noted(notes: Iterable[Any], ranges: DrawRanges, programs: ProgramCache) -> None:
-    """Names what `walk_context.Note`s stand for, in order, as `../cle/binning.py` does of its
+    """Names what `binning_context.Note`s stand for, in order, as `../cle/binning.py` does of its
     records."""
     name = ranges.check.name
     for note in notes:

@@ -1,1 +1,1 @@
-"""Control list executor: both threads, and native walks of their lists."""
+"""Control list executor: both threads, and native execution of binning lists."""

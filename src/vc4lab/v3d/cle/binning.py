@@ -22,10 +22,10 @@ from vc4lab.records.use import foreign_to, records_of
 from vc4lab.v3d.checks.draw_ranges import DrawRanges
 from vc4lab.v3d.checks.hints import Lint
 from vc4lab.v3d.checks.noted_ranges import name_noted
-from vc4lab.v3d.cle import walk_context as wc
+from vc4lab.v3d.cle import binning_context as bc
 from vc4lab.v3d.cle.binning_requests import BinningRequests
 from vc4lab.v3d.cle.handlers import executes
-from vc4lab.v3d.cle.walk import ListWalker
+from vc4lab.v3d.cle.native_binning import NativeBinning
 from vc4lab.v3d.job_time import JobCounts
 from vc4lab.v3d.memory_uses import Use
 from vc4lab.v3d.ptb import context as pc
@@ -49,18 +49,18 @@ SMALLEST_BLOCK = 4096
 """Bytes that the binner takes from its pool at a time: BPOS must give it that many."""
 
 
-_ENDS = frozenset((wc.OTHER, wc.FLUSHED, wc.INTERRUPTED))
+_ENDS = frozenset((bc.OTHER, bc.FLUSHED, bc.INTERRUPTED))
 """After these the executor looks whether the list goes on."""
 
 
 def _shared(name: str) -> property:
-    """A truth about the list that the native walker sets and reads, too."""
+    """A flag of the list, shared with native code."""
 
     def get(stage: BinningStage) -> bool:
-        return bool(getattr(stage.walker.context, name))
+        return bool(getattr(stage.native.context, name))
 
     def put(stage: BinningStage, value: bool) -> None:
-        setattr(stage.walker.context, name, int(value))
+        setattr(stage.native.context, name, int(value))
 
     return property(get, put)
 
@@ -115,12 +115,12 @@ class BinningStage:
         self._flushing = False
         self._walked = 0
         self._indices = self._entries = self._instructions = 0
-        self.walker = ListWalker(
+        self.native = NativeBinning(
             executor.memory, self.binner, self.coordinates.shaders, self.lint.addresses
         )
         executor.install(0, self)
         self.requests = BinningRequests(
-            executor, self.walker, self.binner, self.coordinates, self.ranges, self.lint
+            executor, self.native, self.binner, self.coordinates, self.ranges, self.lint
         )
 
     @property
@@ -138,7 +138,7 @@ class BinningStage:
 
     def take_counts(self) -> JobCounts:
         """What was binned since the last call."""
-        indices, entries = int(self.walker.context.indices), self.binner.entries
+        indices, entries = int(self.native.context.indices), self.binner.entries
         instructions = self.coordinates.instructions
         counts = JobCounts(
             indices - self._indices, entries - self._entries, instructions - self._instructions
@@ -159,7 +159,7 @@ class BinningStage:
 
     def begin(self) -> None:
         """The thread starts or goes on; after a flush, state is prefix state until record 6."""
-        context = self.walker.context
+        context = self.native.context
         if context.ended:
             self.thread.prefixing = True
         self._walked = 0
@@ -186,23 +186,23 @@ class BinningStage:
     @executes(*records_of(native=BINNING))
     def _walk(self, address: int) -> None:
         """Executes the record at `address` and those after it, up to one of another kind."""
-        thread, walker, serve = self.thread, self.walker, self.requests.serve
-        context, result = walker.context, wc.PAUSED
+        thread, native, serve = self.thread, self.native, self.requests.serve
+        context, result = native.context, bc.PAUSED
         context.clipping_disabled = self.clipping_disabled
         heard = bool(self.lint.addresses.used.subscriptions)
         if heard or context.note_room:
-            walker.listen(heard)
+            native.listen(heard)
         thread.current = address
         while result not in _ENDS and thread.running and thread.stalled is None:
-            here, result = walker.run(thread.current, thread.end)
+            here, result = native.run(thread.current, thread.end)
             self._walked += here - thread.current & 0xFFFFFFFF
             thread.current = here
             if context.note_count:
-                name_noted(walker.take_notes(), self.ranges, self.coordinates.programs)
+                name_noted(native.take_notes(), self.ranges, self.coordinates.programs)
             placed = self._catch_up()
-            if placed or result == wc.FLUSHED:
-                self._flushing = result == wc.FLUSHED
-                self._after(walker.settle(result))
+            if placed or result == bc.FLUSHED:
+                self._flushing = result == bc.FLUSHED
+                self._after(native.settle(result))
             if result in serve:
                 serve[result](context.record_at & 0xFFFFFFFF)
             if self._walked > MEMORY_SIZE:
@@ -210,31 +210,31 @@ class BinningStage:
                 self.executor.runs_in_a_circle(thread)
 
     def _catch_up(self) -> bool:
-        """What the walker did concerns others, too. Whether a primitive stood where it may."""
-        context = self.walker.context
+        """Handles the events of native code; whether one was a primitive that may stand there."""
+        context = self.native.context
         events = context.events
         if not events:
             return False
         context.events = 0
-        if events & wc.FULL:
+        if events & bc.FULL:
             self.binner.report_full()
-        if events & wc.CONFIGURED:
+        if events & bc.CONFIGURED:
             binner = self.binner.context
             self.lint.grids.append((binner.width, binner.height))
             self.binner.forget_rest()
             self._flushing = False
-        if events & wc.SHORT:
+        if events & bc.SHORT:
             self.requests.pool_is_short(context.record_at & 0xFFFFFFFF)
-        if events & wc.BEGUN:
+        if events & bc.BEGUN:
             self.thread.prefixing = False
-        if events & wc.ARMED:
+        if events & bc.ARMED:
             self.thread.increment_armed = self.thread.signals = True
-        if events & wc.PLACED:
+        if events & bc.PLACED:
             self._unflushed, self._flushing = True, False
-        if events & wc.ACCEPTED:
+        if events & bc.ACCEPTED:
             self.accepted = True
             self.binner.forget_rest()
-        return bool(events & wc.PLACED)
+        return bool(events & bc.PLACED)
 
     # -- handlers ----------------------------------------------------------------------------
 
@@ -281,8 +281,8 @@ class BinningStage:
 
     def _may_draw(self, address: int, length: int) -> bool:
         """Whether a VG primitive may stand here; if not, says why nothing is drawn."""
-        context = self.walker.context
-        context.finding = self.walker.admit_vg(length)
+        context = self.native.context
+        context.finding = self.native.admit_vg(length)
         if self._catch_up() and self.binner.draws_nothing:
             self.requests.window_is_empty(address)
         if context.finding:
@@ -307,5 +307,5 @@ class BinningStage:
             )
         elif self._flushing:
             self._flushing = self._unflushed = False
-            self.walker.context.started, self.walker.context.ended = 0, 1
+            self.native.context.started, self.native.context.ended = 0, 1
             self.flushed()

@@ -1,7 +1,7 @@
-"""What Python does for the native walker of binning lists: requests, messages, names of memory.
+"""What Python does for native binning: requests, messages, uses of memory.
 
-The walker stops at a record that lacks something; when the request is served it executes it again,
-and `answers` say what was done for it: `walk_context.py`. Source: hardware reference 3.4, 3.7.
+Native code stops at a record that lacks something and executes it again when the request is served;
+`answers` say what was done for it: `binning_context.py`. Source: hardware reference 3.4, 3.7.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from vc4lab.records.declarations import (
 )
 from vc4lab.v3d.checks.draw_ranges import DrawRanges
 from vc4lab.v3d.checks.hints import Lint
-from vc4lab.v3d.cle import walk_context as wc
-from vc4lab.v3d.cle.walk import ListWalker
+from vc4lab.v3d.cle import binning_context as bc
+from vc4lab.v3d.cle.native_binning import NativeBinning
 from vc4lab.v3d.memory_uses import Use
 from vc4lab.v3d.ptb.binner import Binner
 from vc4lab.v3d.state.shader_state import ShaderState, read_shader_state
@@ -28,21 +28,21 @@ if TYPE_CHECKING:
     from vc4lab.v3d.cle.executor import ControlListExecutor
 
 _FINDINGS = {
-    wc.AFTER_FLUSH: ("CLE-021", "a primitive comes after the flush; nothing is drawn"),
-    wc.NOT_STARTED: ("CLE-011", "a primitive comes before record 6; nothing is drawn"),
-    wc.NO_GRID: ("CLE-010", "a primitive comes before any binning mode (112)"),
-    wc.NO_SHADER: ("CLE-013", "a primitive comes before any shader state"),
-    wc.NO_VERTICES: ("CLE-038", "records 32 and 33 name vertices, but a VG shader state has none"),
+    bc.AFTER_FLUSH: ("CLE-021", "a primitive comes after the flush; nothing is drawn"),
+    bc.NOT_STARTED: ("CLE-011", "a primitive comes before record 6; nothing is drawn"),
+    bc.NO_GRID: ("CLE-010", "a primitive comes before any binning mode (112)"),
+    bc.NO_SHADER: ("CLE-013", "a primitive comes before any shader state"),
+    bc.NO_VERTICES: ("CLE-038", "records 32 and 33 name vertices, but a VG shader state has none"),
 }
 
 
 class BinningRequests:
-    """Serves the requests of one walker; `refused` counts primitive records that were left out."""
+    """Serves the requests of native code; `refused` counts primitive records that were left out."""
 
     def __init__(
         self,
         executor: ControlListExecutor,
-        walker: ListWalker,
+        native: NativeBinning,
         binner: Binner,
         coordinates: VertexStage,
         ranges: DrawRanges,
@@ -50,23 +50,23 @@ class BinningRequests:
     ) -> None:
         self._executor = executor
         self._reporter = executor.reporter
-        self._walker, self._context = walker, walker.context
+        self._native, self._context = native, native.context
         self._binner = binner
         self._coordinates = coordinates
         self._ranges = ranges
         self._lint = lint
         self.refused = 0
         self.serve = {
-            wc.SHADE: self._shade,
-            wc.NAME: self._name,
-            wc.MAKE_TILES: lambda _: binner.make_tiles(walker.context.wanted),
-            wc.COMPILE: lambda _: walker.compile(),
-            wc.ASK_ARRAY: self._report_array,
-            wc.ASK_WINDOW: self._report_window,
-            wc.ASK_LENGTH: self._report_length,
-            wc.REPORTS: self.left_out,
+            bc.SHADE: self._shade,
+            bc.NAME: self._name,
+            bc.MAKE_TILES: lambda _: binner.make_tiles(native.context.wanted),
+            bc.COMPILE: lambda _: native.compile(),
+            bc.ASK_ARRAY: self._report_array,
+            bc.ASK_WINDOW: self._report_window,
+            bc.ASK_LENGTH: self._report_length,
+            bc.REPORTS: self.left_out,
         }
-        """By what the walk ended with; each is called with the address of the record."""
+        """By result of the native call; each is called with the address of the record."""
 
     def _shade(self, address: int) -> None:
         """A draw whose program native code cannot run by itself: the coordinates of its vertices.
@@ -84,16 +84,16 @@ class BinningRequests:
         except Unsupported as refusal:
             place = address if refusal.address is None else refusal.address
             self.refuse(refusal.code, refusal.message, place)
-            context.answers |= wc.LEFT_OUT
+            context.answers |= bc.LEFT_OUT
             return
-        if not context.answers & wc.NAMED:
+        if not context.answers & bc.NAMED:
             self._name(address)
-        context.answers |= wc.SHADED
+        context.answers |= bc.SHADED
 
     def _name(self, address: int) -> None:
         """A record 112 or a draw names memory."""
         context = self._context
-        context.answers |= wc.NAMED
+        context.answers |= bc.NAMED
         if self._executor.byte(address) == TileBinningMode.id:
             mode = self._executor.payload(address, TileBinningMode)
             if not (mode.tiles_x and mode.tiles_y):
@@ -126,13 +126,13 @@ class BinningRequests:
         )
 
     def _report_array(self, address: int) -> None:
-        self._context.answers |= wc.ARRAY_REPORTED
+        self._context.answers |= bc.ARRAY_REPORTED
         record = self._executor.payload(address, VertexArrayPrimitives)
         text = f"vertices {record.first} to {record.first + record.length - 1} of an array"
         self._reporter.report("CLE-015", text, address=address)
 
     def _report_window(self, address: int) -> None:
-        self._context.answers |= wc.WINDOW_REPORTED
+        self._context.answers |= bc.WINDOW_REPORTED
         self.window_is_empty(address)
 
     def window_is_empty(self, address: int) -> None:
@@ -141,7 +141,7 @@ class BinningRequests:
 
     def _report_length(self, address: int) -> None:
         """The vertices are shaded."""
-        self._context.answers |= wc.LENGTH_REPORTED | wc.SHADED
+        self._context.answers |= bc.LENGTH_REPORTED | bc.SHADED
         record = self._draw_record(address)
         where = record.address if isinstance(record, IndexedPrimitives) else None
         self._binner.limited(record.length, where)
@@ -149,15 +149,15 @@ class BinningRequests:
     def left_out(self, address: int) -> None:
         """The record at `address` is done with a message."""
         finding, context = self._context.finding, self._context
-        if finding == wc.EARLY_START:
+        if finding == bc.EARLY_START:
             text = "binning starts (6) before any binning mode (112) has told where to"
             self._reporter.report("CLE-010", text, address=address)
-        elif finding == wc.BAD_INDEX_TYPE:
+        elif finding == bc.BAD_INDEX_TYPE:
             record = self._executor.payload(address, IndexedPrimitives)
             self.refuse("CLE-016", f"index type {record.index_type}", address)
-        elif finding == wc.BAD_MODE:
+        elif finding == bc.BAD_MODE:
             self.refuse("CLE-016", f"primitive mode {self._draw_record(address).mode}", address)
-        elif finding == wc.TOO_MANY:
+        elif finding == bc.TOO_MANY:
             text = f"draws of {context.indices} vertices in one binning list; this one is left out"
             self.refuse("VTX-001", text, address)
         else:

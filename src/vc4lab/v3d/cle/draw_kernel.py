@@ -1,8 +1,8 @@
 """The records of a binning list that draw: may they stand here, shading, the way to the binner.
 
-A draw that lacks something (a shader that native code cannot run, a message, an address that is
-named for the first time) is a request, and is executed again: `walk_context.py`. Source: hardware
-reference 3.4, 3.7.
+A draw that needs Python (a shader that native code cannot run, a message, an address named for the
+first time) is a request, and is executed again: `binning_context.py`. Source: hardware reference
+3.4, 3.7.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from vc4lab.simd import (
     table,
     umin,
 )
-from vc4lab.v3d.cle import walk_context as wc
-from vc4lab.v3d.cle.walk_context import WalkContext
-from vc4lab.v3d.cle.walk_notes import note_draw
-from vc4lab.v3d.ptb.context import DONE, BinContext
+from vc4lab.v3d.cle import binning_context as bc
+from vc4lab.v3d.cle.binning_context import BinningContext
+from vc4lab.v3d.cle.binning_notes import note_draw
+from vc4lab.v3d.ptb.context import DONE, BinnerContext
 from vc4lab.v3d.ptb.draw import begin_draw
 from vc4lab.v3d.state.draw_input import INDEX_8, INDEX_16, INDEX_ARRAY, MAX_LENGTH, PRIMITIVE_TYPE
 from vc4lab.v3d.state.native_records import whole_record
@@ -61,19 +61,19 @@ NV_BYTES = NvShaderRecord.bit_width // 8
 
 
 @staged
-def reports(w: WalkContext, finding: Value | int) -> Value:
+def reports(w: BinningContext, finding: Value | int) -> Value:
     """The record is done with a message."""
     w.finding = finding
-    return const(i32, wc.REPORTS)
+    return const(i32, bc.REPORTS)
 
 
 @staged
-def _function(w: WalkContext, number: Value) -> Value:
+def _function(w: BinningContext, number: Value) -> Value:
     return load(ptr, w.functions + number * 8)
 
 
 @staged
-def _lacks(w: WalkContext, number: Value, needed: Value) -> Value:
+def _lacks(w: BinningContext, number: Value, needed: Value) -> Value:
     """Whether a native function of another module is needed and is to be compiled first."""
     missing = needed & (_function(w, number) == 0)
     w.wanted = select(missing, number, w.wanted)
@@ -81,19 +81,19 @@ def _lacks(w: WalkContext, number: Value, needed: Value) -> Value:
 
 
 @staged
-def _admit(w: WalkContext, c: BinContext) -> Value:
+def _admit(w: BinningContext, c: BinnerContext) -> Value:
     """The finding about a primitive record that must not stand here; 0 notes one that may."""
     s = RenderState.at(c.state)
-    finding = select(s.shader_kind == 0, const(i32, wc.NO_SHADER), const(i32, 0))
-    finding = select((w.configured == 0) | (c.tiles == 0), const(i32, wc.NO_GRID), finding)
-    finding = select(w.started == 0, const(i32, wc.NOT_STARTED), finding)
-    finding = select(w.ended != 0, const(i32, wc.AFTER_FLUSH), finding)
-    w.events = w.events | select(finding == 0, const(i32, wc.PLACED), const(i32, 0))
+    finding = select(s.shader_kind == 0, const(i32, bc.NO_SHADER), const(i32, 0))
+    finding = select((w.configured == 0) | (c.tiles == 0), const(i32, bc.NO_GRID), finding)
+    finding = select(w.started == 0, const(i32, bc.NOT_STARTED), finding)
+    finding = select(w.ended != 0, const(i32, bc.AFTER_FLUSH), finding)
+    w.events = w.events | select(finding == 0, const(i32, bc.PLACED), const(i32, 0))
     return finding
 
 
 @staged
-def _is_too_much(w: WalkContext, length: Value) -> Value:
+def _is_too_much(w: BinningContext, length: Value) -> Value:
     """Whether the draws of this list together are beyond measure; the first may be alone."""
     before = w.indices
     return (before != 0) & (before + length.zext(i64) > MAX_LENGTH)
@@ -102,56 +102,60 @@ def _is_too_much(w: WalkContext, length: Value) -> Value:
 @kernel(args=(ptr, i32), returns=i32)
 def admit_vg(context: Value, length: Value) -> Value:
     """The finding about a VG record of so many words, or 0; it is counted."""
-    w = WalkContext.at(context)
-    finding = _admit(w, BinContext.at(w.binner))
+    w = BinningContext.at(context)
+    finding = _admit(w, BinnerContext.at(w.binner))
     if finding == 0:
-        finding = select(_is_too_much(w, length), const(i32, wc.TOO_MANY), const(i32, 0))
+        finding = select(_is_too_much(w, length), const(i32, bc.TOO_MANY), const(i32, 0))
         w.indices = w.indices + length.zext(i64)
     return finding
 
 
 @staged
-def _find_range(w: WalkContext, source: Value, start: Value, length: Value) -> None:
+def _find_range(w: BinningContext, source: Value, start: Value, length: Value) -> None:
     """The first and last vertex of a draw, and the used map of an indexed one."""
     if source == INDEX_ARRAY:
         w.first = umin(start, MAX_VERTICES)
         top = start.zext(i64) + length.zext(i64)
         w.last = select(top > MAX_VERTICES, const(i64, MAX_VERTICES), top).trunc(i32) - 1
     else:
-        scan = _function(w, source - INDEX_8 + wc.BYTES)
+        scan = _function(w, source - INDEX_8 + bc.BYTES)
         types = (ptr, i32, i32, ptr, ptr)
         call_pointer(scan, None, types, w.memory, start, length, w.used, w.field_ptr("first"))
 
 
 @staged
-def _forget_range(w: WalkContext) -> None:
+def _forget_range(w: BinningContext) -> None:
     """The used map is all zero again."""
     for batch in range(w.first >> 4, (w.last >> 4) + 1):
         store(w.used + batch * BATCH, splat(const(i8, 0)))
 
 
 @staged
-def _indices_named(w: WalkContext, source: Value, start: Value, length: Value) -> Value:
+def _indices_named(w: BinningContext, source: Value, start: Value, length: Value) -> Value:
     """Whether Python has nothing to say about where the indices are."""
     size = length.zext(i64) << (source - INDEX_8).zext(i64)
     return (source == INDEX_ARRAY) | is_named(w, start, size)
 
 
 @staged
-def _shade_gl(w: WalkContext, c: BinContext, s: RenderState, pitch: Value, named: Value) -> Value:
+def _shade_gl(
+    w: BinningContext, c: BinnerContext, s: RenderState, pitch: Value, named: Value
+) -> Value:
     """The coordinates of vertices w.first … w.last by their shader; GOES_ON or a request."""
     shader = call(gl_pipeline, w.pointer, s.shader_word, pitch.udiv(ROW_BYTES), const(i32, 0))
-    result = const(i32, wc.SHADE)
+    result = const(i32, bc.SHADE)
     if shader != 0:
-        result = const(i32, wc.NAME)
-        if ((w.answers & wc.NAMED) != 0) | (named & arrays_named(w, shader, w.first, w.last)):
+        result = const(i32, bc.NAME)
+        if ((w.answers & bc.NAMED) != 0) | (named & arrays_named(w, shader, w.first, w.last)):
             done = shade_range(w, shader, c.vertices, w.marks, w.first, w.last)
-            result = select(done, const(i32, wc.GOES_ON), const(i32, wc.SHADE))
+            result = select(done, const(i32, bc.GOES_ON), const(i32, bc.SHADE))
     return result
 
 
 @staged
-def _copy_nv(w: WalkContext, c: BinContext, s: RenderState, pitch: Value, named: Value) -> Value:
+def _copy_nv(
+    w: BinningContext, c: BinnerContext, s: RenderState, pitch: Value, named: Value
+) -> Value:
     """The same of vertices that are shaded already."""
     record = whole_record(w.memory, s.shader_word, w.edge)
     n = NvContext.at(w.nv)
@@ -167,31 +171,31 @@ def _copy_nv(w: WalkContext, c: BinContext, s: RenderState, pitch: Value, named:
     named = named & is_named(w, n.base + w.first * n.stride, size)
     named = named & is_named(w, s.shader_word, const(i64, NV_BYTES))
     named = named & ((s.shader_word & MEMORY_MASK) != 0)
-    result = const(i32, wc.NAME)
-    if ((w.answers & wc.NAMED) != 0) | named:
-        call_pointer(_function(w, const(i32, wc.COPY_NV)), None, (ptr,), w.nv)
-        result = const(i32, wc.GOES_ON)
+    result = const(i32, bc.NAME)
+    if ((w.answers & bc.NAMED) != 0) | named:
+        call_pointer(_function(w, const(i32, bc.COPY_NV)), None, (ptr,), w.nv)
+        result = const(i32, bc.GOES_ON)
     return result
 
 
 @staged
-def _bin(w: WalkContext, c: BinContext, kind: Value) -> Value:
+def _bin(w: BinningContext, c: BinnerContext, kind: Value) -> Value:
     """Bins the draw that the context describes, primitives of list type `kind`."""
     call(begin_draw, w.binner)
     if c.clipping != 0:
-        outcodes, ends = _function(w, const(i32, wc.OUTCODES)), (w.first >> 4, w.last >> 4)
+        outcodes, ends = _function(w, const(i32, bc.OUTCODES)), (w.first >> 4, w.last >> 4)
         call_pointer(outcodes, None, (ptr, i32, i32), w.binner, *ends)
-    w.events = w.events | wc.ACCEPTED
+    w.events = w.events | bc.ACCEPTED
     status: Any = call_pointer(_function(w, kind), i32, (ptr,), w.binner)
     w.status = status
-    return select(status == DONE, const(i32, wc.GOES_ON), const(i32, wc.INTERRUPTED))
+    return select(status == DONE, const(i32, bc.GOES_ON), const(i32, bc.INTERRUPTED))
 
 
 @kernel(args=(ptr, i32, i32), returns=i32)
 def draw_vertices(context: Value, op: Value, count: Value) -> Value:
     """Shades and bins a draw of `count` vertices: mode, indices and maximum are in the context."""
-    w = WalkContext.at(context)
-    c = BinContext.at(w.binner)
+    w = BinningContext.at(context)
+    c = BinnerContext.at(w.binner)
     s = RenderState.at(c.state)
     source, length = c.index_type, umin(count, MAX_LENGTH)
     start = select(source == INDEX_ARRAY, c.first_index, c.index_address)
@@ -214,29 +218,29 @@ def draw_vertices(context: Value, op: Value, count: Value) -> Value:
     clipping = clipping & header
     lacks = _lacks(w, kind, const(i1, True))
     for number, needed in (
-        (wc.OUTCODES, clipping != 0),
-        (wc.BYTES, source == INDEX_8),
-        (wc.SHORTS, source == INDEX_16),
-        (wc.COPY_NV, is_nv),
+        (bc.OUTCODES, clipping != 0),
+        (bc.BYTES, source == INDEX_8),
+        (bc.SHORTS, source == INDEX_16),
+        (bc.COPY_NV, is_nv),
     ):
         lacks = lacks | _lacks(w, const(i32, number), needed)
-    result = select(lacks, const(i32, wc.COMPILE), const(i32, wc.GOES_ON))
-    asked = w.answers & (wc.SHADED | wc.NAMED | wc.LEFT_OUT)
+    result = select(lacks, const(i32, bc.COMPILE), const(i32, bc.GOES_ON))
+    asked = w.answers & (bc.SHADED | bc.NAMED | bc.LEFT_OUT)
     if ~lacks & (asked == 0):
         _find_range(w, source, start, length)
         w.marks = select(source == INDEX_ARRAY, const(ptr, 0), w.used)
-        w.work = w.work - (length >> 3) - ((w.last - w.first) >> 4) - wc.DRAW_WORK
+        w.work = w.work - (length >> 3) - ((w.last - w.first) >> 4) - bc.DRAW_WORK
         c.vertices = w.output + (const(i64, 0) - ((w.first >> 4) * pitch).sext(i64))
     if ~lacks & (w.last >= w.first):
-        if (w.answers & (wc.SHADED | wc.LEFT_OUT)) == 0:
+        if (w.answers & (bc.SHADED | bc.LEFT_OUT)) == 0:
             named = _indices_named(w, source, start, length)
             if is_nv:
                 result = _copy_nv(w, c, s, pitch, named)
             else:
                 result = _shade_gl(w, c, s, pitch, named)
-            if (result == wc.GOES_ON) & (w.note_room != 0) & (asked == 0):
+            if (result == bc.GOES_ON) & (w.note_room != 0) & (asked == 0):
                 note_draw(w, op, s, source, start, length)
-        if (result == wc.GOES_ON) & ((w.answers & wc.LEFT_OUT) == 0):
+        if (result == bc.GOES_ON) & ((w.answers & bc.LEFT_OUT) == 0):
             row = header * (CLIP_HEADER_WORDS * ROW_BYTES)
             c.pitch = pitch
             c.first_vertex = w.first
@@ -245,11 +249,11 @@ def draw_vertices(context: Value, op: Value, count: Value) -> Value:
             size_row = row + PSE_WORDS * ROW_BYTES
             c.size_row = select(point_size != 0, size_row, const(i32, -1))
             c.clipping = clipping
-            if (length != count) & ((w.answers & wc.LENGTH_REPORTED) == 0):
-                result = const(i32, wc.ASK_LENGTH)
+            if (length != count) & ((w.answers & bc.LENGTH_REPORTED) == 0):
+                result = const(i32, bc.ASK_LENGTH)
             else:
                 result = _bin(w, c, kind)
-        if (result < wc.OTHER) & (source != INDEX_ARRAY):
+        if (result < bc.OTHER) & (source != INDEX_ARRAY):
             _forget_range(w)
     return result
 
@@ -257,8 +261,8 @@ def draw_vertices(context: Value, op: Value, count: Value) -> Value:
 @kernel(args=(ptr, ptr, i32), returns=i32)
 def execute_draw(context: Value, record: Value, op: Value) -> Value:
     """Record 32 or 33 at a host address."""
-    w = WalkContext.at(context)
-    c = BinContext.at(w.binner)
+    w = BinningContext.at(context)
+    c = BinnerContext.at(w.binner)
     s = RenderState.at(c.state)
     mode: Any = load(i8, record + 1).zext(i32)
     length = load(i32, record + 2)
@@ -270,25 +274,25 @@ def execute_draw(context: Value, record: Value, op: Value) -> Value:
         mode = mode & 15
         top = const(i64, 0)
         maximum = load(i32, record + 10)
-    result = const(i32, wc.GOES_ON)
-    if (top > 0xFFFF) & ((w.answers & wc.ARRAY_REPORTED) == 0):
-        result = const(i32, wc.ASK_ARRAY)
+    result = const(i32, bc.GOES_ON)
+    if (top > 0xFFFF) & ((w.answers & bc.ARRAY_REPORTED) == 0):
+        result = const(i32, bc.ASK_ARRAY)
     elif source.ugt(INDEX_16):
-        result = reports(w, wc.BAD_INDEX_TYPE)
+        result = reports(w, bc.BAD_INDEX_TYPE)
     elif mode.uge(len(PRIMITIVE_TYPE)):
-        result = reports(w, wc.BAD_MODE)
+        result = reports(w, bc.BAD_MODE)
     else:
         finding = _admit(w, c)
         nothing = (c.last_x | c.last_y) < 0
         if finding != 0:
             result = reports(w, finding)
-        elif nothing & ((w.answers & wc.WINDOW_REPORTED) == 0):
-            result = const(i32, wc.ASK_WINDOW)
+        elif nothing & ((w.answers & bc.WINDOW_REPORTED) == 0):
+            result = const(i32, bc.ASK_WINDOW)
         elif (s.shader_kind != GlShaderState.id) & (s.shader_kind != NvShaderState.id):
-            result = reports(w, wc.NO_VERTICES)
+            result = reports(w, bc.NO_VERTICES)
         else:
             if _is_too_much(w, length):
-                result = reports(w, wc.TOO_MANY)
+                result = reports(w, bc.TOO_MANY)
             else:
                 c.mode = mode
                 c.index_type = source
@@ -296,6 +300,6 @@ def execute_draw(context: Value, record: Value, op: Value) -> Value:
                 c.first_index = select(source == INDEX_ARRAY, start, const(i32, 0))
                 c.max_index = maximum
                 result = call(draw_vertices, context, op, length)
-            if result < wc.OTHER:
+            if result < bc.OTHER:
                 w.indices = w.indices + length.zext(i64)
     return result

@@ -1,6 +1,6 @@
-"""The control list executor (CLE): walks a list's records and hands each to its handler.
+"""The control list executor (CLE): calls the handler of each record of a list.
 
-Both list threads use this walker; what a record *does* is said by methods that name its class
+Both list threads use it; what a record *does* is said by methods that name its class
 (`handlers.py`): here what means the same in both lists, else in `binning.py` (thread 0) and
 `rendering.py` (thread 1). Source: hardware reference 3.1-3.2.
 """

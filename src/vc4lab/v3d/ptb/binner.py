@@ -26,7 +26,7 @@ from vc4lab.simd import (
     ptr,
 )
 from vc4lab.v3d.ptb import context as pc
-from vc4lab.v3d.ptb.context import BinContext, TileState
+from vc4lab.v3d.ptb.context import BinnerContext, TileState
 from vc4lab.v3d.state.draw_input import (
     MAX_LENGTH,
     closes_from_first,
@@ -116,7 +116,7 @@ class Binner:
         self.reporter = reporter
         self.unknowns = unknowns
         self.state = default_state()
-        self.context = BinContext()
+        self.context = BinnerContext()
         self.interrupted: Callable[[], bool] = lambda: False
         self.context.memory = memory.base
         self.context.close_first = int(closes_from_first(unknowns))

@@ -37,7 +37,7 @@ from vc4lab.simd import (
     store,
     unroll,
 )
-from vc4lab.v3d.ptb.context import CLIP_PLANES, MAX_POLYGON, BinContext
+from vc4lab.v3d.ptb.context import CLIP_PLANES, MAX_POLYGON, BinnerContext
 from vc4lab.v3d.ptb.list_writer import allocate
 from vc4lab.v3d.tile_lists.primitive_decoder import CLIP_ENTRY_BYTES
 
@@ -59,13 +59,13 @@ SLOTS = 16
 
 
 @staged
-def vertex_pointer(c: BinContext, index: Value) -> Value:
+def vertex_pointer(c: BinnerContext, index: Value) -> Value:
     """Host address of word 0 of a vertex in the coordinate buffer."""
     return c.vertices + index.shr(4) * c.pitch + (index & 15) * 4
 
 
 @staged
-def _load_corner(c: BinContext, target: Value, index: Value, slot: int) -> None:
+def _load_corner(c: BinnerContext, target: Value, index: Value, slot: int) -> None:
     source = vertex_pointer(c, index)
     for k in unroll(4):
         store(target + 8 * k, load(f32, source + 64 * k).fpext(f64))
@@ -79,7 +79,7 @@ def _load_corner(c: BinContext, target: Value, index: Value, slot: int) -> None:
 
 
 @staged
-def _distance(c: BinContext, corner: Value, plane: Value) -> Value:
+def _distance(c: BinnerContext, corner: Value, plane: Value) -> Value:
     """Signed distance (not normalised) of a corner to a clip plane; inside is >= 0."""
     x, y = load(f64, corner), load(f64, corner + 8)
     z, w = load(f64, corner + 16), load(f64, corner + 24)
@@ -121,7 +121,7 @@ def _copy(target: Value, source: Value) -> None:
 @kernel(args=(ptr, ptr, i32, i32, i32), returns=i32)
 def clip_polygon(context: Value, corners: Value, i0: Value, i1_: Value, i2: Value) -> Value:
     """Cut a triangle; the polygon's corners are left at `corners`, the result is their number."""
-    c = BinContext.at(context)
+    c = BinnerContext.at(context)
     other = alloca(CORNER_BYTES * SLOTS)
     _load_corner(c, corners, i0, 0)
     _load_corner(c, corners + CORNER_BYTES, i1_, 1)
@@ -157,7 +157,7 @@ def clip_polygon(context: Value, corners: Value, i0: Value, i1_: Value, i2: Valu
 @kernel(args=(ptr, ptr, i32, i32), returns=i32)
 def clip_segment(context: Value, corners: Value, i0: Value, i1_: Value) -> Value:
     """Cut a line; its ends are left at `corners`; 2, or 0 when nothing is left."""
-    c = BinContext.at(context)
+    c = BinnerContext.at(context)
     spare = alloca(CORNER_BYTES)
     end = corners + CORNER_BYTES
     _load_corner(c, corners, i0, 0)
@@ -186,7 +186,7 @@ def _screen(value: Value) -> Value:
 
 
 @staged
-def screen_position(c: BinContext, corner: Value) -> Value:
+def screen_position(c: BinnerContext, corner: Value) -> Value:
     """Ys:Xs of a corner: what the shader gave an original vertex, else computed from record 105."""
     inverse = 1.0 / load(f64, corner + 24)
     x = _screen(load(f64, corner) * inverse * c.half_width.fpext(f64))
@@ -196,7 +196,7 @@ def screen_position(c: BinContext, corner: Value) -> Value:
 
 
 @staged
-def _write_entry(c: BinContext, target: Value, corner: Value) -> None:
+def _write_entry(c: BinnerContext, target: Value, corner: Value) -> None:
     inverse = 1.0 / load(f64, corner + 24)
     depth = load(f64, corner + 16) * inverse * c.z_scale.fpext(f64) + c.z_offset.fpext(f64)
     store(target, screen_position(c, corner))
@@ -218,7 +218,7 @@ def write_clip_record(
     Returns the word of record 49: address and flags, 0 when the pool is empty, 1 when every corner
     is the original vertex of its place, so that no clip record is needed.
     """
-    c = BinContext.at(context)
+    c = BinnerContext.at(context)
     flags = const(i32, 0)
     number = const(i32, 0)
     for slot, corner in ((0, first), (1, second), (2, third)):
@@ -245,7 +245,7 @@ def make_outcodes(context: Value, first_batch: Any, last_batch: Any) -> None:
 
     If all are 0, nothing of the draw needs clipping, which is noted.
     """
-    c = BinContext.at(context)
+    c = BinnerContext.at(context)
     # What is inside the view volume is inside the guard band as well, if that is no smaller.
     usual = (fabs_(c.half_width) <= c.guard_x) & (fabs_(c.half_height) <= c.guard_y)
     found = splat(const(i32, 0))
@@ -267,7 +267,7 @@ def make_outcodes(context: Value, first_batch: Any, last_batch: Any) -> None:
 
 
 @staged
-def outcodes(c: BinContext, x: Value, y: Value, z: Value, w: Value) -> Value:
+def outcodes(c: BinnerContext, x: Value, y: Value, z: Value, w: Value) -> Value:
     """Outcodes of 16 vertices as i32."""
     # a number that is not finite gives NaN, which differs from 0
     bad = ((x - x) + (y - y) + (z - z) + (w - w)) != 0.0

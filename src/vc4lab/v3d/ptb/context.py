@@ -49,7 +49,7 @@ STAMPED = 1 << 31
 """Set in stamps: no `key` has it."""
 
 COUNTERS = ("rejected", "clipped", "degenerate", "outside", "entries", "blocks")
-"""Members of `BinContext` that count since the last record 112, side by side."""
+"""Members of `BinnerContext` that count since the last record 112, side by side."""
 
 
 class TileState(Struct):
@@ -65,7 +65,7 @@ class TileState(Struct):
     newest = i32  # of the triangle p0..p2: `key` = three vertices in a row, or its stamp, or 0
 
 
-class BinContext(Struct):
+class BinnerContext(Struct):
     """Everything the native binner reads and writes."""
 
     memory = ptr

@@ -21,7 +21,7 @@ from vc4lab.simd import (
     store,
     table,
 )
-from vc4lab.v3d.ptb.context import WORK_PER_CALL, BinContext
+from vc4lab.v3d.ptb.context import WORK_PER_CALL, BinnerContext
 from vc4lab.v3d.ptb.state_records import apply_state
 from vc4lab.v3d.state.draw_input import PRIMITIVE_TYPE
 from vc4lab.v3d.state.native_records import RECORD_SLOT
@@ -50,7 +50,7 @@ def begin_draw(context: Value) -> None:
 
     Tiles are told the format of its lists if it is new.
     """
-    c = BinContext.at(context)
+    c = BinnerContext.at(context)
     kind = load(i8, table(i8, list(PRIMITIVE_TYPE)) + c.mode).zext(i32)
     form = kind | ListData.INDEX16 << 4
     if c.format_in_force != form:

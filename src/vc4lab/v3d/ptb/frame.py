@@ -27,7 +27,7 @@ from vc4lab.v3d.ptb.context import (
     LINK_RESERVE,
     NEVER,
     STATE_KINDS,
-    BinContext,
+    BinnerContext,
     TileState,
 )
 from vc4lab.v3d.ptb.list_writer import RETURN, close_list, write_state
@@ -44,7 +44,7 @@ def configure(context: Value, payload: Value) -> None:
 
     There is room for its tiles. `pool_missing` says whether the memory is too small for them.
     """
-    c = BinContext.at(context)
+    c = BinnerContext.at(context)
     m = TileBinningMode
     c.width = field(payload, m.tiles_x)
     c.height = field(payload, m.tiles_y)
@@ -74,7 +74,7 @@ def configure(context: Value, payload: Value) -> None:
 
 
 @staged
-def _reset_tiles(c: BinContext, base: Value, initial: Value) -> None:
+def _reset_tiles(c: BinnerContext, base: Value, initial: Value) -> None:
     """Every list begins in the fixed area: block y * width + x of `initial` bytes.
 
     After the last tile stands a state without a list, for what has no tile (`window.py`).
@@ -93,7 +93,7 @@ def _reset_tiles(c: BinContext, base: Value, initial: Value) -> None:
 
 
 @staged
-def _add_counters(c: BinContext) -> None:
+def _add_counters(c: BinnerContext) -> None:
     """What was counted so far goes into the totals."""
     now, totals = c.field_ptr(COUNTERS[0]), c.earlier
     for k in range(len(COUNTERS)):
@@ -105,7 +105,7 @@ def _add_counters(c: BinContext) -> None:
 @kernel(args=(ptr, ptr, i32), returns=i32)
 def finish_tile(context: Value, tile: Value, everything: Value) -> Value:
     """End a tile's list with Return (18), after all state if `everything` is not 0; a status."""
-    c = BinContext.at(context)
+    c = BinnerContext.at(context)
     t = TileState.at(tile)
     status = const(i32, DONE)
     if everything != 0:
@@ -120,7 +120,7 @@ def finish_tile(context: Value, tile: Value, everything: Value) -> Value:
 @kernel(args=(ptr, i32), returns=i32)
 def finish_all(context: Value, everything: Value) -> Value:
     """End the lists of all tiles from the resume point (`primitive`) on; a status."""
-    c = BinContext.at(context)
+    c = BinnerContext.at(context)
     status = const(i32, DONE)
     k = c.primitive
     while (k < c.width * c.height) & (status == DONE):

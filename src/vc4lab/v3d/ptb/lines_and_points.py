@@ -49,7 +49,7 @@ from vc4lab.v3d.ptb.context import (
     GUARD_BAND,
     OUT_OF_MEMORY,
     PAUSED,
-    BinContext,
+    BinnerContext,
 )
 from vc4lab.v3d.ptb.tiles import bin_box, screen_x, screen_y
 from vc4lab.v3d.ptb.triangles import NO_RECORD
@@ -58,7 +58,7 @@ from vc4lab.v3d.tile_lists.primitive_decoder import LINES, POINTS
 
 
 @staged
-def vertex_index(c: BinContext, position: Value) -> Value:
+def vertex_index(c: BinnerContext, position: Value) -> Value:
     """Index of the vertex at a position of the draw; never outside the coordinate buffer."""
     index: Value
     if c.index_type == INDEX_ARRAY:
@@ -71,19 +71,19 @@ def vertex_index(c: BinContext, position: Value) -> Value:
 
 
 @staged
-def _code(c: BinContext, index: Value) -> Value:
+def _code(c: BinnerContext, index: Value) -> Value:
     return load(i8, c.codes + index).zext(i32)
 
 
 @staged
-def _xy(c: BinContext, index: Value) -> Value:
+def _xy(c: BinnerContext, index: Value) -> Value:
     return load(i32, vertex_pointer(c, index) + c.xy_row)
 
 
 @kernel(args=(ptr, i32, i32, i32), returns=i32)
 def bin_clipped_line(context: Value, i0: Value, i1_: Value, reach: Value) -> Value:
     """Clip a line and append what is left as a record 49."""
-    c = BinContext.at(context)
+    c = BinnerContext.at(context)
     corners = alloca(CORNER_BYTES * 2)
     status = const(i32, DONE)
     if call(clip_segment, context, corners, i0, i1_) == 0:
@@ -114,7 +114,7 @@ def _reach(size: Value, largest: float) -> Value:
 
 
 @staged
-def _checked(c: BinContext, index: Value, status: Value) -> Value:
+def _checked(c: BinnerContext, index: Value, status: Value) -> Value:
     """BAD_INDEX when an index exceeds the record's maximum."""
     if index.ugt(c.max_index):
         c.bad_index = index
@@ -125,7 +125,7 @@ def _checked(c: BinContext, index: Value, status: Value) -> Value:
 @kernel(args=(ptr,), returns=i32)
 def draw_lines(context: Value) -> Value:
     """Bin lines, loops and strips from the resume point on."""
-    c = BinContext.at(context)
+    c = BinnerContext.at(context)
     k = c.primitive
     status = const(i32, DONE)
     stride = select(c.mode == PrimitiveMode.LINES, const(i32, 2), const(i32, 1))
@@ -161,7 +161,7 @@ def draw_lines(context: Value) -> Value:
 
 
 @staged
-def _point_culled(c: BinContext, index: Value) -> Value:
+def _point_culled(c: BinnerContext, index: Value) -> Value:
     """Whether a point is left out (i1): its Z or W is outside the view volume.
 
     One whose centre lies beside the volume may still reach into it, as far as its position can
@@ -181,7 +181,7 @@ def _point_culled(c: BinContext, index: Value) -> Value:
 @kernel(args=(ptr,), returns=i32)
 def draw_points(context: Value) -> Value:
     """Bin points from the resume point on; they are culled by Z and W only, never clipped."""
-    c = BinContext.at(context)
+    c = BinnerContext.at(context)
     k = c.primitive
     status = const(i32, DONE)
     left, right = c.first_x << c.shift_x, (c.last_x + 1) << c.shift_x

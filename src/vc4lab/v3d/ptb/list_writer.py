@@ -37,7 +37,7 @@ from vc4lab.v3d.ptb.context import (
     OUT_OF_MEMORY,
     SHADER_KIND,
     STATE_KINDS,
-    BinContext,
+    BinnerContext,
     TileState,
 )
 from vc4lab.v3d.state.native_records import RECORD_SLOT
@@ -55,7 +55,7 @@ BRANCH, RETURN = Branch.id, Return.id
 @kernel(args=(ptr, i32), returns=i32)
 def allocate(context: Value, size: Value) -> Value:
     """Take `size` bytes from the pool or the overspill block; their address, 0 if empty."""
-    c = BinContext.at(context)
+    c = BinnerContext.at(context)
     if c.pool_bytes.ult(size):
         if c.spill_bytes != 0:
             start = (c.spill_address + 31) & ~31
@@ -75,7 +75,7 @@ def allocate(context: Value, size: Value) -> Value:
 @kernel(args=(ptr, ptr), returns=i32)
 def link(context: Value, tile: Value) -> Value:
     """Continue the tile's list in a new block."""
-    c = BinContext.at(context)
+    c = BinnerContext.at(context)
     t = TileState.at(tile)
     status = const(i32, OUT_OF_MEMORY)
     block = call(allocate, context, c.block_bytes)
@@ -107,7 +107,7 @@ def link(context: Value, tile: Value) -> Value:
 
 
 @staged
-def close_list(c: BinContext, t: TileState) -> None:
+def close_list(c: BinnerContext, t: TileState) -> None:
     """End an open compressed list; its byte may stand in the reserve (a branch still fits)."""
     if t.key != 0:
         store(host(c.memory, t.cursor), const(i8, ESCAPE_END))
@@ -136,7 +136,7 @@ def _copy_record(target: Value, source: Value, size: Value) -> None:
 @kernel(args=(ptr, ptr, i32), returns=i32)
 def write_state(context: Value, tile: Value, everything: Value) -> Value:
     """Write the state this tile has not seen (or all state); the list is closed first."""
-    c = BinContext.at(context)
+    c = BinnerContext.at(context)
     t = TileState.at(tile)
     status = const(i32, DONE)
     close_list(c, t)
@@ -167,7 +167,7 @@ def write_state(context: Value, tile: Value, everything: Value) -> Value:
 @kernel(args=(ptr, ptr, i32), returns=i32)
 def open_list(context: Value, tile: Value, clip: Value) -> Value:
     """Bring a tile's state up to date and start a list: 49 with the word `clip`, 48 if 0."""
-    c = BinContext.at(context)
+    c = BinnerContext.at(context)
     t = TileState.at(tile)
     status = const(i32, DONE)
     if t.seen != c.counter:
@@ -196,7 +196,7 @@ def open_list(context: Value, tile: Value, clip: Value) -> Value:
 @staged
 def ready(context: Value, tile: Value, clip: Value) -> Value:
     """A list of the wanted format is open (opens it if not); a status."""
-    c = BinContext.at(context)
+    c = BinnerContext.at(context)
     t = TileState.at(tile)
     status = const(i32, DONE)
     if (t.key != c.key) | (clip != 0):
@@ -228,7 +228,7 @@ def append_triangle(context: Value, tile: Value, i0: Value, i1_: Value, i2: Valu
 @kernel(args=(ptr, ptr, i32, i32, i32), returns=i32)
 def append_coded(context: Value, tile: Value, i0: Value, i1_: Value, i2: Value) -> Value:
     """`append_triangle`, a function of its own: it is long, and several places need it."""
-    c = BinContext.at(context)
+    c = BinnerContext.at(context)
     t = TileState.at(tile)
     word, size = triangle_coding(previous(t), (i0, i1_, i2))
     status = room(context, tile, size)
@@ -300,7 +300,7 @@ def absolute_coding(i0: Value, i1_: Value, i2: Value) -> Value:
 @staged
 def append_line(context: Value, tile: Value, i0: Value, i1_: Value) -> Value:
     """Add a line to the open list; a status."""
-    c = BinContext.at(context)
+    c = BinnerContext.at(context)
     t = TileState.at(tile)
     p0, p1 = t.p0, t.p1
     delta = i1_ - p1
@@ -341,7 +341,7 @@ def append_line(context: Value, tile: Value, i0: Value, i1_: Value) -> Value:
 @staged
 def append_point(context: Value, tile: Value, index: Value) -> Value:
     """Add a point to the open list; a status."""
-    c = BinContext.at(context)
+    c = BinnerContext.at(context)
     t = TileState.at(tile)
     delta = index - t.p0
     size = const(i32, 3)

@@ -39,7 +39,7 @@ from vc4lab.v3d.ptb.context import (
     KIND_OF_RECORD,
     NEVER,
     STATE_LIMIT,
-    BinContext,
+    BinnerContext,
 )
 from vc4lab.v3d.state.native_records import RECORD_SLOT, is_one_of
 from vc4lab.v3d.state.render_state import (
@@ -51,7 +51,7 @@ from vc4lab.v3d.state.render_state import (
 
 
 @staged
-def limits(c: BinContext) -> None:
+def limits(c: BinnerContext) -> None:
     """Tiles primitives can touch: the frame, and the clip window once it was programmed."""
     c.first_x = 0
     c.first_y = 0
@@ -76,7 +76,7 @@ def limits(c: BinContext) -> None:
 @kernel(args=(ptr,), returns=None)
 def update_limits(context: Value) -> None:
     """After the clip window was forgotten."""
-    limits(BinContext.at(context))
+    limits(BinnerContext.at(context))
 
 
 CLIPPER = ids_of(BinnerState)
@@ -84,7 +84,7 @@ assert (ClipperXyScaling.id, ClipperZScale.id) == CLIPPER, "a record without nat
 
 
 @staged
-def _clipper(c: BinContext, identifier: int, payload: Value) -> None:
+def _clipper(c: BinnerContext, identifier: int, payload: Value) -> None:
     """Two floats that stay out of the tile lists."""
     first, second = load(f32, payload), load(f32, payload + 4)
     if identifier == ClipperXyScaling.id:
@@ -102,7 +102,7 @@ def _clipper(c: BinContext, identifier: int, payload: Value) -> None:
 
 
 @staged
-def _cache(c: BinContext, op: Value, record: Value) -> None:
+def _cache(c: BinnerContext, op: Value, record: Value) -> None:
     """A record of the state cache: tiles that are drawn to will get it."""
     if (c.drawn != 0) & (c.counter != 0):
         c.counter = c.counter + 1
@@ -118,7 +118,7 @@ def _cache(c: BinContext, op: Value, record: Value) -> None:
 
 
 @staged
-def _follow(c: BinContext, identifier: int, payload: Value) -> None:
+def _follow(c: BinnerContext, identifier: int, payload: Value) -> None:
     """What the binner itself draws from a record of the state cache."""
     apply_record_native(c.state, identifier, payload)
     s = RenderState.at(c.state)
@@ -140,7 +140,7 @@ def _follow(c: BinContext, identifier: int, payload: Value) -> None:
 @kernel(args=(ptr, i32, ptr), returns=None)
 def apply_state(context: Value, op: Value, record: Value) -> None:
     """Executes state record `op` at a host address, of which RECORD_SLOT bytes can be read."""
-    c = BinContext.at(context)
+    c = BinnerContext.at(context)
     if is_one_of(op, tuple(sorted(STATE_RECORD_BYTES))):
         _cache(c, op, record)
     for identifier in sorted(STATE_RECORD_BYTES):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from vc4lab.simd import Value, abs_, const, i16, i32, i64, max_, min_, select, splat, staged
-from vc4lab.v3d.ptb.context import DONE, BinContext, TileState
+from vc4lab.v3d.ptb.context import DONE, BinnerContext, TileState
 from vc4lab.v3d.ptb.list_writer import append_line, append_point, append_triangle, ready
 from vc4lab.v3d.state.render_state import (
     CLOCKWISE_IS_FORWARD,
@@ -20,23 +20,23 @@ from vc4lab.v3d.tile_lists.primitive_decoder import POINTS
 
 
 @staged
-def _tile(c: BinContext, x: Value, y: Value) -> Value:
+def _tile(c: BinnerContext, x: Value, y: Value) -> Value:
     return c.tiles + (y * c.width + x) * TileState.size
 
 
 @staged
-def screen_x(c: BinContext, word: Value) -> Value:
+def screen_x(c: BinnerContext, word: Value) -> Value:
     """In the frame, of a vertex's Ys:Xs, in 1/16 pixels."""
     return word.trunc(i16).sext(i32) + c.viewport_x
 
 
 @staged
-def screen_y(c: BinContext, word: Value) -> Value:
+def screen_y(c: BinnerContext, word: Value) -> Value:
     return (word >> 16) + c.viewport_y
 
 
 @staged
-def faces_away(c: BinContext, w0: Value, w1: Value, w2: Value) -> Value:
+def faces_away(c: BinnerContext, w0: Value, w1: Value, w2: Value) -> Value:
     """Whether the binner leaves out a triangle with these screen words for its facing (i1)."""
     x0, x1, x2 = screen_x(c, w0), screen_x(c, w1), screen_x(c, w2)
     y0, y1, y2 = screen_y(c, w0), screen_y(c, w1), screen_y(c, w2)
@@ -44,7 +44,7 @@ def faces_away(c: BinContext, w0: Value, w1: Value, w2: Value) -> Value:
     return (c.leave_facing != 0) & away(c, area < 0, area > 0)
 
 
-def away(c: BinContext, negative: Value, positive: Value) -> Value:
+def away(c: BinnerContext, negative: Value, positive: Value) -> Value:
     """Whether areas with these signs are those of a face that record 96 does not enable."""
     state = RenderState.at(c.state)
     config = state.config
@@ -61,7 +61,7 @@ class Edge:
     """Edge function of a triangle at tile corners, and its largest gain inside a tile."""
 
     def __init__(
-        self, c: BinContext, ax: Value, ay: Value, bx: Value, by: Value, sign: Value
+        self, c: BinnerContext, ax: Value, ay: Value, bx: Value, by: Value, sign: Value
     ) -> None:
         dx, dy = (bx - ax).sext(i64) * sign, (by - ay).sext(i64) * sign
         zero = const(i64, 0)
@@ -92,7 +92,7 @@ def bin_triangle(
 
     `append` writes it: `append_triangle` its vertex numbers i0..i2, or another one its positions.
     """
-    c = BinContext.at(context)
+    c = BinnerContext.at(context)
     x0, x1, x2 = screen_x(c, w0), screen_x(c, w1), screen_x(c, w2)
     y0, y1, y2 = screen_y(c, w0), screen_y(c, w1), screen_y(c, w2)
     left = max_(min_(x0, min_(x1, x2)) >> c.shift_x, c.first_x)
@@ -154,7 +154,7 @@ def bin_box(
     context: Value, kind: int, words: tuple[Value, Value], reach: Value, indices: Any, clip: Value
 ) -> Value:
     """Append a point or line whose outline stays within `reach` (1/16 pixels) of its vertices."""
-    c = BinContext.at(context)
+    c = BinnerContext.at(context)
     x0, x1 = screen_x(c, words[0]), screen_x(c, words[1])
     y0, y1 = screen_y(c, words[0]), screen_y(c, words[1])
     left = max_((min_(x0, x1) - reach) >> c.shift_x, c.first_x)

@@ -42,7 +42,7 @@ from vc4lab.v3d.ptb.context import (
     LINK_RESERVE,
     OUT_OF_MEMORY,
     PAUSED,
-    BinContext,
+    BinnerContext,
     TileState,
 )
 from vc4lab.v3d.ptb.list_writer import (
@@ -79,7 +79,7 @@ def bin_some_tiles(
 @kernel(args=(ptr, i32, i32, i32), returns=i32)
 def bin_clipped_triangle(context: Value, i0: Value, i1_: Value, i2: Value) -> Value:
     """Clip a triangle and append the fan of what is left, each part as a record 49."""
-    c = BinContext.at(context)
+    c = BinnerContext.at(context)
     corners = alloca(CORNER_BYTES * SLOTS)
     status = const(i32, DONE)
     count = call(clip_polygon, context, corners, i0, i1_, i2)
@@ -114,7 +114,7 @@ def bin_clipped_triangle(context: Value, i0: Value, i1_: Value, i2: Value) -> Va
 @staged
 def bin_special(context: Value, i0: Value, i1_: Value, i2: Value) -> Value:
     """Append a triangle that is to be clipped, has many tiles or a bad index; a status."""
-    c = BinContext.at(context)
+    c = BinnerContext.at(context)
     highest = max_(i0, max_(i1_, i2))
     some = const(i32, 0)
     if c.clipping != 0:
@@ -138,7 +138,7 @@ def append_entry(context: Value, window: Value, entry: Value) -> Value:
 
     When memory runs out before the second tile, `tile_x` and `tile_y` say where to go on.
     """
-    c = BinContext.at(context)
+    c = BinnerContext.at(context)
     w = TriangleWindow.at(window)
     place = window + (entry.shr(NUMBER_AT) & (WINDOW - 1)) * 4
     i0, i1_, i2 = (load(i32, place + TriangleWindow.offset(name)) for name in ("i0", "i1", "i2"))
@@ -168,7 +168,7 @@ def append_plain(context: Value, window: TriangleWindow, k: Any) -> Any:
 
     After such a triangle in the same list there are two codings: near and far.
     """
-    c = BinContext.at(context)
+    c = BinnerContext.at(context)
     memory, tiles, key, count = c.memory, c.tiles, c.key, window.count
     going: Any = k < count
     while going:
@@ -193,7 +193,7 @@ def append_plain(context: Value, window: TriangleWindow, k: Any) -> Any:
 @staged
 def append_coded_ones(context: Value, window: TriangleWindow, k: Any) -> Any:
     """The same for triangles of any vertices, each after the one with the number before it."""
-    c = BinContext.at(context)
+    c = BinnerContext.at(context)
     memory, tiles, count, stamp = c.memory, c.tiles, window.count, c.stamp
     going: Any = k < count
     while going:
@@ -221,7 +221,7 @@ def append_coded_ones(context: Value, window: TriangleWindow, k: Any) -> Any:
 @staged
 def append_window(context: Value, window: TriangleWindow) -> Any:
     """Append what the window has found; how many entries that were, and a status."""
-    c = BinContext.at(context)
+    c = BinnerContext.at(context)
     status: Any = const(i32, DONE)
     k: Any = const(i32, 0)
     slow: Any = const(i32, 0)
@@ -243,7 +243,7 @@ def append_window(context: Value, window: TriangleWindow) -> Any:
 @kernel(args=(ptr,), returns=i32)
 def draw_triangles(context: Value) -> Value:
     """Bin triangles, strips and fans from the resume point on."""
-    c = BinContext.at(context)
+    c = BinnerContext.at(context)
     window = TriangleWindow.at(alloca(TriangleWindow.size))
     status: Any = const(i32, DONE)
     while (c.primitive < c.primitive_count) & (status == DONE):

@@ -15,7 +15,7 @@ from vc4lab.v3d.ptb.context import (
     PAUSED,
     VG_DUMMY,
     VG_END,
-    BinContext,
+    BinnerContext,
     TileState,
 )
 from vc4lab.v3d.ptb.list_writer import ready
@@ -26,7 +26,7 @@ RHT, RHT_STRIP, TRIANGLES, TRIANGLE_STRIP, TRIANGLE_FAN = (int(kind) for kind in
 
 
 @staged
-def _word(c: BinContext, position: Value) -> Value:
+def _word(c: BinnerContext, position: Value) -> Value:
     return load(i32, host(c.memory, c.index_address + position * 4))
 
 
@@ -37,7 +37,7 @@ def draw_vg_triangles(context: Value) -> Value:
     `vg_first` and `vg_second` are the vertices that a strip or fan keeps; `vg_held` says whether
     they are there (2: from the fan of the record before).
     """
-    c = BinContext.at(context)
+    c = BinnerContext.at(context)
     k = c.primitive
     status = const(i32, DONE)
     fan = c.mode == TRIANGLE_FAN
@@ -88,7 +88,7 @@ def draw_vg_triangles(context: Value) -> Value:
 @kernel(args=(ptr,), returns=i32)
 def draw_vg_trapezoids(context: Value) -> Value:
     """Bin RHTs and RHT strips from the resume point on."""
-    c = BinContext.at(context)
+    c = BinnerContext.at(context)
     k = c.primitive
     status = const(i32, DONE)
     while (k < c.length) & (status == DONE):
@@ -122,7 +122,7 @@ def draw_vg_trapezoids(context: Value) -> Value:
 @staged
 def bin_trapezoid(context: Value, w0: Value, w1: Value) -> Value:
     """Append an RHT to the tiles between its edge and the X boundary; a status."""
-    c = BinContext.at(context)
+    c = BinnerContext.at(context)
     x0, x1 = (w0 << 16 >> 16) + c.viewport_x, (w1 << 16 >> 16) + c.viewport_x
     y0, y1 = (w0 >> 16) + c.viewport_y, (w1 >> 16) + c.viewport_y
     x2 = c.rht_boundary

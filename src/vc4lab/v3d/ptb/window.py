@@ -40,7 +40,7 @@ from vc4lab.simd import (
     vec,
 )
 from vc4lab.v3d.ptb.clipper import OUT_BAD, OUT_CUT, OUT_VOLUME
-from vc4lab.v3d.ptb.context import STAMPED, BinContext, TileState
+from vc4lab.v3d.ptb.context import STAMPED, BinnerContext, TileState
 from vc4lab.v3d.ptb.list_writer import triangle_coding
 from vc4lab.v3d.ptb.tiles import away
 from vc4lab.v3d.state.draw_input import INDEX_8, INDEX_ARRAY
@@ -71,8 +71,8 @@ SECOND_HALVES = [n + LANES // 2 for n in FIRST_HALVES]
 class TriangleWindow(Struct):
     """What is to be written for the triangles of a window, their vertices, and the others.
 
-    Triangle k of a window has the stamp `BinContext.stamp` + k + 1 in the tiles it went to: those
-    that have the stamp before it take its `coding`.
+    Triangle k of a window has the stamp `BinnerContext.stamp` + k + 1 in the tiles it went to.
+    Tiles that have the stamp before it take its `coding`.
     """
 
     entries = Array(i32, 2 * WINDOW + 2 * LANES)  # with room at the end for whole vectors
@@ -92,7 +92,7 @@ class TriangleWindow(Struct):
 
 
 @staged
-def index_row(c: BinContext, window: TriangleWindow, position: Value) -> Value:
+def index_row(c: BinnerContext, window: TriangleWindow, position: Value) -> Value:
     """Vertex numbers at 16 positions of the draw, held within the coordinate buffer."""
     if c.index_type == INDEX_ARRAY:
         row = splat(c.first_index + position, LANES) + iota(LANES)
@@ -114,7 +114,7 @@ def index_row(c: BinContext, window: TriangleWindow, position: Value) -> Value:
 
 
 @staged
-def window_indices(c: BinContext, window: TriangleWindow, plain: Value, first: Value) -> Any:
+def window_indices(c: BinnerContext, window: TriangleWindow, plain: Value, first: Value) -> Any:
     """Vertex numbers of 16 triangles from number `first` on."""
     if plain:
         i0 = splat(c.first_index + first * 3, LANES) + const(i32x16, list(range(0, 48, 3)))
@@ -134,7 +134,7 @@ def window_indices(c: BinContext, window: TriangleWindow, plain: Value, first: V
 
 
 @staged
-def packed_positions(c: BinContext, plain: Value, i0: Value, i1_: Value, i2: Value) -> Any:
+def packed_positions(c: BinnerContext, plain: Value, i0: Value, i1_: Value, i2: Value) -> Any:
     """Ys:Xs of the three corners of each triangle."""
     rows = c.vertices + c.xy_row
     start = i0[0]
@@ -165,7 +165,7 @@ def differences(words: Any) -> Any:
 
 
 @staged
-def facing(c: BinContext, words: Any) -> Value:
+def facing(c: BinnerContext, words: Any) -> Value:
     """Whether the binner leaves out triangles of at most two tiles, for how they face."""
     x1, y1, x2, y2 = differences(words)
     turn = x1 * y2 - x2 * y1
@@ -173,7 +173,7 @@ def facing(c: BinContext, words: Any) -> Value:
 
 
 @staged
-def find_tiles(c: BinContext, words: Any) -> Any:
+def find_tiles(c: BinnerContext, words: Any) -> Any:
     """Masks of the triangles that are beyond all tiles, near (in one tile or two side by side),
     in two, flat (if near); the tiles of those that are near.
     """
@@ -199,7 +199,7 @@ def find_tiles(c: BinContext, words: Any) -> Any:
 
 
 @staged
-def look(c: BinContext, window: TriangleWindow, first: Value, count: Value) -> None:
+def look(c: BinnerContext, window: TriangleWindow, first: Value, count: Value) -> None:
     """Fill the window with `count` triangles from number `first` on."""
     start = c.first_index + first * 3
     inside = (start >= c.first_vertex) & (start + 3 * count - 1 <= c.last_vertex)
@@ -263,7 +263,7 @@ def code(window: TriangleWindow, part: Value, previous: Any, indices: Any) -> No
 
 @staged
 def store_entries(
-    c: BinContext, window: TriangleWindow, first: Value, count: Value, entry: Value
+    c: BinnerContext, window: TriangleWindow, first: Value, count: Value, entry: Value
 ) -> None:
     """A vector of entries after the `count` that are there, with their tiles and vertices."""
     place = window.pointer + count * 4
@@ -276,7 +276,9 @@ def store_entries(
 
 
 @staged
-def find_outside(c: BinContext, plain: Value, here: Value, i0: Value, i1_: Value, i2: Value) -> Any:
+def find_outside(
+    c: BinnerContext, plain: Value, here: Value, i0: Value, i1_: Value, i2: Value
+) -> Any:
     """Masks of triangles with an index above the record's maximum, of those that no tile sees, and
     of those that are to be clipped.
     """

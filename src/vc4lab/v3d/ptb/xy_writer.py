@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from vc4lab.memory.pointers import host
 from vc4lab.simd import Value, const, i8, i16, i32, select, staged, store
-from vc4lab.v3d.ptb.context import DONE, FAR_INDEX, BinContext, TileState
+from vc4lab.v3d.ptb.context import DONE, FAR_INDEX, BinnerContext, TileState
 from vc4lab.v3d.ptb.list_writer import fits, room
 from vc4lab.v3d.tile_lists.primitive_decoder import ESCAPE_ABSOLUTE
 
@@ -39,7 +39,7 @@ def _reserved(dx: Value) -> Value:
 @staged
 def append_xy_triangle(context: Value, tile: Value, w0: Value, w1: Value, w2: Value) -> Value:
     """Add a triangle of packed positions to the open list; a status."""
-    c = BinContext.at(context)
+    c = BinnerContext.at(context)
     t = TileState.at(tile)
     p0, p1, p2 = t.p0, t.p1, t.p2
     dx, dy = _x(w2) - _x(p2), _y(w2) - _y(p2)
@@ -91,7 +91,7 @@ def append_xy_triangle(context: Value, tile: Value, w0: Value, w1: Value, w2: Va
 @staged
 def append_xy_rht(context: Value, tile: Value, w0: Value, w1: Value) -> Value:
     """Add a trapezoid's edge to the open list; a status."""
-    c = BinContext.at(context)
+    c = BinnerContext.at(context)
     t = TileState.at(tile)
     p0, p1 = t.p0, t.p1
     dx, dy = _x(w1) - _x(p1), _y(w1) - _y(p1)

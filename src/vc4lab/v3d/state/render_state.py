@@ -1,7 +1,7 @@
 """The state a primitive is drawn with: what the records of state last said.
 
 Their classes say which members they set and where each stands in the record; the Python helper and
-the native walkers both follow the table made of that (`records.use.STATE_FIELDS`). Source: AG100-R
+native code both follow the table made of that (`records.use.STATE_FIELDS`). Source: AG100-R
 Tables 42-45; defaults as drivers rely on them (Zmin 0, Zmax 1, point size and line width 1,
 everything else zero).
 """

@@ -1,4 +1,4 @@
-"""Walks a compressed primitive list (records 48 and 49) natively, one primitive at a time.
+"""Decodes a compressed primitive list (records 48 and 49) natively, one primitive at a time.
 
 The scanner of the tile lists and the fragment pipelines trace the same `Decoder` into their own
 loops, so a list is read the same way everywhere. Encoding: AG100-R pp. 75-79,

@@ -19,7 +19,7 @@ AFTER_ENDLESS = 1 << 14
 
 DONE, NEED_DRAWS, NEED_SEGMENTS, NEED_ERRORS, NEED_EXPANSION, NEED_FORMATS = range(6)
 """What the native scan returns; after a NEED_ the array is grown (or the primitive record at
-`walk_end` made a list, or the scan built for all list formats) and the scan called again."""
+`list_end` made a list, or the scan built for all list formats) and the scan called again."""
 
 ILLEGAL_RECORD, TOO_DEEP, ENDLESS, BAD_FORMAT, HALTED, TOO_MANY = 1, 2, 3, 4, 5, 6
 """Reasons in `ScanError.reason`."""
@@ -107,11 +107,11 @@ class ScanContext(Struct):
     separate_format = i32  # tile lists do not see record 56 of the rendering list
     tile_format = i32  # what record 56 said last in a tile list
     entries = i32  # primitives decoded, for the counters
-    walk_first = i32  # vertices that the draw had used before the list walked last
-    walk_last = i32
-    walk_end = i32  # address after the list walked last
-    walk_count = i32  # its primitives
-    walk_status = i32  # how it ended, -1 = format unknown
+    list_first = i32  # vertices that the draw had used before the list scanned last
+    list_last = i32
+    list_end = i32  # address after the list scanned last
+    list_count = i32  # its primitives
+    list_status = i32  # how it ended, -1 = format unknown
     list_base = ptr  # what list addresses are relative to: guest memory, or the expanded lists
     expanded = ptr
     expansions = ptr

@@ -1,4 +1,4 @@
-"""The native walk of the tile lists: records, sub-lists, state, draws, used vertices.
+"""The native scan of the tile lists: records, sub-lists, state, draws, used vertices.
 
 Every loop is bounded by a budget; a list that breaks a rule ends in an error entry and the next
 tile goes on with the state reached.
@@ -40,6 +40,7 @@ from vc4lab.simd import (
 from vc4lab.v3d.state.native_records import is_one_of, size_among
 from vc4lab.v3d.state.render_state import STATE_WORDS, RenderState, apply_record_native
 from vc4lab.v3d.tile_lists import scan_context as sc
+from vc4lab.v3d.tile_lists.list_scanners import LIST_SCANNERS, discard_list
 from vc4lab.v3d.tile_lists.primitive_decoder import (
     ENDED,
     EXHAUSTED,
@@ -53,7 +54,6 @@ from vc4lab.v3d.tile_lists.scan_context import (
     ScanContext,
     Segment,
 )
-from vc4lab.v3d.tile_lists.scan_walkers import WALKERS, forget_walk
 
 HALT, BRANCH, SUB_LIST, RETURN = Halt.id, Branch.id, BranchToSublist.id, Return.id
 
@@ -146,13 +146,13 @@ def _segment(c: ScanContext, tile: Value, draw: Value, address: Value) -> None:
     entry.tile = tile
     entry.draw = draw
     entry.list_address = address
-    entry.primitives = c.walk_count
+    entry.primitives = c.list_count
     c.segment_count = c.segment_count + 1
 
 
 @staged
-def _walk_list(
-    walkers: Any,
+def _scan_list(
+    scanners: Any,
     context: Value,
     c: ScanContext,
     tile: Value,
@@ -160,7 +160,7 @@ def _walk_list(
     address: Value,
     op: Value,
 ) -> Value:
-    """Decode one list into a segment; returns a scan status, walk_end = where to go on."""
+    """Decode one list into a segment; returns a scan status, list_end = where to go on."""
     status = const(i32, sc.DONE)
     state = RenderState.at(c.state)
     form = state.list_format
@@ -169,13 +169,13 @@ def _walk_list(
         status = const(i32, sc.NEED_SEGMENTS)
     else:
         place = c.draws + draw * DrawEntry.size
-        for code, walker in walkers.items():
+        for code, scanner in scanners.items():
             if form == code:
-                end = call(walker, context, address, place)
+                end = call(scanner, context, address, place)
         if (end != -1) & (end != ENDED):
-            call(forget_walk, context, place)
+            call(discard_list, context, place)
         if end == -1:
-            if len(walkers) < len(WALKERS):
+            if len(scanners) < len(LIST_SCANNERS):
                 status = const(i32, sc.NEED_FORMATS)
             else:
                 status = _fail(c, tile, address, op, sc.BAD_FORMAT)
@@ -183,7 +183,7 @@ def _walk_list(
             _segment(c, tile, draw, address)
         else:
             status = _fail(c, tile, address, op, sc.ENDLESS)
-    c.walk_status = end
+    c.list_status = end
     return status
 
 
@@ -199,19 +199,19 @@ def _expansion(c: ScanContext, address: Value) -> Value:
 
 
 @staged
-def _draw_record(walkers: Any, context: Value, tile: Value, address: Value) -> Value:
+def _draw_record(scanners: Any, context: Value, tile: Value, address: Value) -> Value:
     """A primitive record outside of compressed lists becomes a segment of its expanded list."""
     c = ScanContext.at(context)
     state = RenderState.at(c.state)
     status = const(i32, sc.DONE)
     op = load(i8, host(c.memory, address)).zext(i32)
     entry = sc.Expansion.at(_expansion(c, address))
-    c.walk_end = address
-    c.walk_status = ENDED
+    c.list_end = address
+    c.list_status = ENDED
     if entry.taken == 0:
         if c.expansions_full != 0:
             status = _fail(c, tile, address, op, sc.TOO_MANY)
-            c.walk_status = EXHAUSTED
+            c.list_status = EXHAUSTED
         else:
             status = const(i32, sc.NEED_EXPANSION)
     else:
@@ -223,15 +223,15 @@ def _draw_record(walkers: Any, context: Value, tile: Value, address: Value) -> V
             if draw < 0:
                 status = const(i32, sc.NEED_DRAWS)
             else:
-                status = _walk_list(walkers, context, c, tile, draw, entry.start, op)
+                status = _scan_list(scanners, context, c, tile, draw, entry.start, op)
             c.list_base = c.memory
-        c.walk_end = entry.after
+        c.list_end = entry.after
     return status
 
 
 @staged
-def _scan_tile(walkers: Any, draw_record: Any, context: Value, tile: Value) -> Value:
-    """Walk one tile's list, or one piece of rendering list; state carries on in the context."""
+def _scan_tile(scanners: Any, draw_record: Any, context: Value, tile: Value) -> Value:
+    """Scan one tile's list, or one piece of rendering list; state carries on in the context."""
     c = ScanContext.at(context)
     state = c.state
     start = c.budget
@@ -263,14 +263,14 @@ def _scan_tile(walkers: Any, draw_record: Any, context: Value, tile: Value) -> V
                 status = const(i32, sc.NEED_DRAWS)
                 running = const(i1, False)
             else:
-                status = _walk_list(walkers, context, c, tile, draw, address, op)
-                address = c.walk_end
-                running = (status == sc.DONE) & (c.walk_status == ENDED)
+                status = _scan_list(scanners, context, c, tile, draw, address, op)
+                address = c.list_end
+                running = (status == sc.DONE) & (c.list_status == ENDED)
         elif is_one_of(op, ids_of(Primitives)):
             status = call(draw_record, context, tile, address)
-            address = c.walk_end
+            address = c.list_end
             draw = const(i32, -1)
-            running = (status == sc.DONE) & (c.walk_status == ENDED)
+            running = (status == sc.DONE) & (c.list_status == ENDED)
         elif (op >= min(STATE_RECORD_BYTES)) & (size_among(op, SYSTEM_RECORDS) == 0):
             known = const(i1, False)
             size = const(i32, 0)
@@ -342,7 +342,7 @@ def _begin(c: ScanContext) -> None:
 
 @staged
 def _scan(scan_tile: Any, context: Value) -> Value:
-    """Walk all tiles from the resume point; NEED_x leaves the current tile untouched."""
+    """Scan all tiles from the resume point; NEED_x leaves the current tile untouched."""
     c = ScanContext.at(context)
     if c.fresh != 0:
         _begin(c)
@@ -386,15 +386,15 @@ def _scan(scan_tile: Any, context: Value) -> Value:
 
 def make_scan(formats: tuple[int, ...]) -> Any:
     """The native scan for some list formats (values of record 56); others need another build."""
-    walkers = {code: WALKERS[code] for code in formats}
+    scanners = {code: LIST_SCANNERS[code] for code in formats}
 
     @kernel(args=(ptr, i32, i32), returns=i32)
     def draw_record(context: Value, tile: Value, address: Value) -> Value:
-        return _draw_record(walkers, context, tile, address)
+        return _draw_record(scanners, context, tile, address)
 
     @kernel(args=(ptr, i32), returns=i32)
     def scan_tile(context: Value, tile: Value) -> Value:
-        return _scan_tile(walkers, draw_record, context, tile)
+        return _scan_tile(scanners, draw_record, context, tile)
 
     @kernel(args=(ptr,), returns=i32)
     def scan(context: Value) -> Value:

@@ -31,9 +31,9 @@ def _native_scan(all_formats: bool) -> NativeFunction:
     """The scan; nearly every frame has only indexed triangles, which compile much faster."""
 
     def body(context: Value) -> Any:
-        from vc4lab.v3d.tile_lists.scan_kernel import WALKERS, make_scan
+        from vc4lab.v3d.tile_lists.scan_kernel import LIST_SCANNERS, make_scan
 
-        return make_scan(tuple(WALKERS) if all_formats else (TRIANGLES_16_BIT,))(context)
+        return make_scan(tuple(LIST_SCANNERS) if all_formats else (TRIANGLES_16_BIT,))(context)
 
     scan = Function(args=(ptr,), returns=i32, body=body)
     key = f"tile_lists {all_formats}"
@@ -45,7 +45,7 @@ _met_all_formats = False
 
 
 class ListScanner:
-    """Walks lists of tiles, or pieces of rendering list, for one V3D.
+    """Scans tile lists, or pieces of rendering lists, for one V3D.
 
     The state in force after one scan is that before the next.
 
@@ -96,7 +96,7 @@ class ListScanner:
         self._fill()
 
     def scan(self, starts: int, ends: int, count: int) -> ScanResult:
-        """Walks `count` lists, whose addresses and ends stand in two i32 arrays (host addresses).
+        """Scans `count` lists, whose addresses and ends stand in two i32 arrays (host addresses).
 
         An end of `NO_END` is that of a tile list, its Return. Broken lists become entries in
         `errors` of the result; what came before the error stays valid.
@@ -121,7 +121,7 @@ class ListScanner:
         elif status == sc.NEED_SEGMENTS:
             self._grow_segments(context.segment_capacity * 2)
         elif status == sc.NEED_EXPANSION:
-            self.direct.expand(int(context.walk_end))
+            self.direct.expand(int(context.list_end))
             self._fill()
         elif status == sc.NEED_FORMATS:
             _met_all_formats = True
@@ -198,7 +198,7 @@ def scan_tile_lists(
     initial_state: RenderState,
     depth: int = 1,
 ) -> ScanResult:
-    """Walk the tile lists at the guest addresses `tiles`, in order, with arrays of their own.
+    """Scan the tile lists at the guest addresses `tiles`, in order, with arrays of their own.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Data shared between the native walker of binning lists and its Python side."""
+"""Data shared between native binning (`binning_kernel.py`) and its Python side."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from vc4lab.simd import Array, Struct, i8, i32, i64, ptr
 from vc4lab.v3d.state.native_records import RECORD_SLOT
 from vc4lab.v3d.vertex.shader_lookup import ShaderLookup
 
-WALKED = ids_of(native=BINNING)
-"""Records the walker executes, if it can."""
+NATIVE_RECORDS = ids_of(native=BINNING)
+"""Records that native code executes, if it can."""
 
 GOES_ON, STOPS, INTERRUPTED, FLUSHED, REPORTS = range(5)
 """What came of a record that was executed: on with the next one · Python looks first (`events`) ·
-a draw was begun, but the binner stopped with the status in `WalkContext.status` · a flush ended
-with that status · Python gives the message `WalkContext.finding`."""
+a draw was begun, but the binner stopped with `BinningContext.status` · a flush ended
+with that status · Python gives the message `BinningContext.finding`."""
 
 OTHER, PAUSED = 5, 6
 """A record that was not: it is none of these lists' own, or they end · Python looks first."""
@@ -29,8 +29,8 @@ window, a draw that is cut."""
 SHADED, NAMED, LEFT_OUT, ARRAY_REPORTED, WINDOW_REPORTED, LENGTH_REPORTED = (
     1 << bit for bit in range(6)
 )
-"""Bits of `WalkContext.answers`: what Python did for the record at hand; the shader of a draw that
-is left out cannot be run."""
+"""Bits of `BinningContext.answers`: what Python did for the record at hand (`LEFT_OUT`: the
+shader of the draw cannot be run)."""
 
 (
     BAD_INDEX_TYPE, BAD_MODE, AFTER_FLUSH, NOT_STARTED, NO_GRID, NO_SHADER, NO_VERTICES,
@@ -39,7 +39,7 @@ is left out cannot be run."""
 """Findings: why a primitive record is left out; `EARLY_START`: a record 6 without a grid."""
 
 CONFIGURED, SHORT, BEGUN, ARMED, PLACED, ACCEPTED, FULL = (1 << bit for bit in range(7))
-"""Bits of `WalkContext.events`, since Python looked: a record 112 was executed, with less memory
+"""Bits of `BinningContext.events`, since Python looked: a record 112 was executed, with less memory
 than its tiles need, a 6, a 7, a primitive stood where it may stand, one was binned, the counter of
 changes came to its limit."""
 
@@ -52,11 +52,11 @@ DRAW_WORK = 64
 
 
 MAX_NOTES = 1024
-"""Notes the walker makes before Python looks at them."""
+"""Notes made before Python reads them."""
 
 
 class Note(Struct):
-    """A draw that the walker has done, or a record 112: what Python needs to name its memory."""
+    """A draw that was executed, or a record 112: what Python needs to name its memory."""
 
     record = i32  # guest address
     op = i32
@@ -70,10 +70,10 @@ class Note(Struct):
     tiles = i32
 
 
-class WalkContext(ShaderLookup):
-    """Where the walker is, what it may do, and the native code it calls."""
+class BinningContext(ShaderLookup):
+    """Where in the list execution is, what it may do, and the native code it calls."""
 
-    binner = ptr  # BinContext
+    binner = ptr  # BinnerContext
     nv = ptr  # NvContext
     used = ptr  # MAX_VERTICES bytes, all zero between two draws
     output = ptr  # room for the coordinates of one draw, from its first batch on

@@ -1,4 +1,4 @@
-"""Native walks of one compressed list, one for each list format: which vertices it uses."""
+"""Native scans of one compressed list, one for each list format: which vertices it uses."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from vc4lab.v3d.tile_lists.primitive_decoder import (
 from vc4lab.v3d.tile_lists.scan_context import DrawEntry, ScanContext
 
 
-def _make_walker(primitive: int, data: int) -> Any:
+def _make_scanner(primitive: int, data: int) -> Any:
     """Kernel that decodes one list and marks the vertices its primitives name."""
 
     @kernel(args=(ptr, i32, ptr), returns=i32)
-    def walk(context: Value, address: Value, draw: Value) -> Value:
+    def scan_list(context: Value, address: Value, draw: Value) -> Value:
         c = ScanContext.at(context)
         d = DrawEntry.at(draw)
         budget = min_(c.budget, c.list_budget)
@@ -43,8 +43,8 @@ def _make_walker(primitive: int, data: int) -> Any:
         used = d.used
         first: Value = d.first
         last: Value = d.last
-        c.walk_first = first
-        c.walk_last = last
+        c.list_first = first
+        c.list_last = last
         count = const(i32, 0)
         mark = const(i8, 1)
         more = const(i1, True)
@@ -68,20 +68,20 @@ def _make_walker(primitive: int, data: int) -> Any:
                     last = max_(last, decoder.i2.get())
         d.first = first
         d.last = last
-        c.walk_end = decoder.address.get()
-        c.walk_count = count
+        c.list_end = decoder.address.get()
+        c.list_count = count
         c.budget = c.budget - (budget - decoder.budget.get())
         return decoder.status.get()
 
-    return walk
+    return scan_list
 
 
 @kernel(args=(ptr, ptr), returns=None)
-def forget_walk(context: Value, draw: Value) -> None:
-    """The list walked last is left out: vertices that only it used are not."""
+def discard_list(context: Value, draw: Value) -> None:
+    """Leaves out the list scanned last: vertices that only it used are unused again."""
     c = ScanContext.at(context)
     d = DrawEntry.at(draw)
-    used, before, last = d.used, c.walk_first, c.walk_last
+    used, before, last = d.used, c.list_first, c.list_last
     for k in range(d.first, d.last + 1):
         if (k < before) | (k > last):
             store(used + k, const(i8, 0))
@@ -89,5 +89,5 @@ def forget_walk(context: Value, draw: Value) -> None:
     d.last = last
 
 
-WALKERS = {code: _make_walker(code & 15, code >> 4) for code in FORMATS}
-"""Native list walkers by the value of record 56."""
+LIST_SCANNERS = {code: _make_scanner(code & 15, code >> 4) for code in FORMATS}
+"""Native list scanners by the value of record 56."""

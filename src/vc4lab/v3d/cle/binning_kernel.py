@@ -1,9 +1,9 @@
 """Executes a binning list: state records, draws, begin and end, in one place.
 
-What native code cannot do alone (a program that is not compiled, a message, an address that is
-named for the first time) it asks of `binning.py` and executes the record again: the requests are in
-`walk_context.py`. Records of other kinds and the end of the list are left to the executor. Source:
-hardware reference 3.2, 3.4, 3.7.
+Where native code needs Python (a program that is not compiled, a message, an address named for the
+first time) it returns a request (`binning_context.py`) and executes the record again. Records of
+other kinds and the end of the list are left to the executor. Source: hardware reference 3.2, 3.4,
+3.7.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ from vc4lab.simd import (
     table,
 )
 from vc4lab.v3d.checks.hints import LIST_ALIGNMENT, RECORD_ALIGNMENT
-from vc4lab.v3d.cle import walk_context as wc
+from vc4lab.v3d.cle import binning_context as bc
+from vc4lab.v3d.cle.binning_context import BinningContext
+from vc4lab.v3d.cle.binning_notes import note_mode
 from vc4lab.v3d.cle.draw_kernel import execute_draw, reports
-from vc4lab.v3d.cle.walk_context import WalkContext
-from vc4lab.v3d.cle.walk_notes import note_mode
-from vc4lab.v3d.ptb.context import DONE, BinContext
+from vc4lab.v3d.ptb.context import DONE, BinnerContext
 from vc4lab.v3d.ptb.frame import configure, finish_all
 from vc4lab.v3d.ptb.state_records import apply_state
 from vc4lab.v3d.state.native_records import is_one_of, whole_record
@@ -54,7 +54,7 @@ _MODE = TileBinningMode
 
 
 @staged
-def _configure(w: WalkContext, c: BinContext, record: Value) -> Value:
+def _configure(w: BinningContext, c: BinnerContext, record: Value) -> Value:
     """Record 112."""
     payload = record + 1
     address, state = field(payload, _MODE.address), field(payload, _MODE.state_address)
@@ -62,68 +62,68 @@ def _configure(w: WalkContext, c: BinContext, record: Value) -> Value:
     aligned = ((address & (LIST_ALIGNMENT - 1)) | (state & (RECORD_ALIGNMENT - 1))) == 0
     known = aligned & is_named(w, address, const(i64, 1)) & is_named(w, state, const(i64, 1))
     known = known & (tiles != 0)
-    asked = (w.answers & wc.NAMED) != 0
-    result = const(i32, wc.GOES_ON)
-    if (w.events & (wc.PLACED | wc.CONFIGURED)) != 0:
-        result = const(i32, wc.PAUSED)
+    asked = (w.answers & bc.NAMED) != 0
+    result = const(i32, bc.GOES_ON)
+    if (w.events & (bc.PLACED | bc.CONFIGURED)) != 0:
+        result = const(i32, bc.PAUSED)
     elif ~known & ~asked:
-        result = const(i32, wc.NAME)
+        result = const(i32, bc.NAME)
     elif (c.tiles == 0) | (tiles > c.tile_room):
         w.wanted = tiles
-        result = const(i32, wc.MAKE_TILES)
+        result = const(i32, bc.MAKE_TILES)
     else:
         call(configure, w.binner, payload)
         w.configured = select(tiles != 0, const(i32, 1), const(i32, 0))
         w.ended = 0
-        w.events = w.events | wc.CONFIGURED
+        w.events = w.events | bc.CONFIGURED
         if (w.note_room != 0) & ~asked:
             note_mode(w, address, field(payload, _MODE.memory_size), state, tiles)
         if c.pool_missing != 0:
-            w.events = w.events | wc.SHORT
-            result = const(i32, wc.STOPS)
+            w.events = w.events | bc.SHORT
+            result = const(i32, bc.STOPS)
     return result
 
 
 @staged
-def _start(w: WalkContext, c: BinContext, _record: Value) -> Value:
+def _start(w: BinningContext, c: BinnerContext, _record: Value) -> Value:
     """Record 6."""
     w.started = 1
     w.ended = 0
-    w.events = w.events | wc.BEGUN
+    w.events = w.events | bc.BEGUN
     if c.counter == 0:  # what was set before is prefix state
         c.counter = 1
         c.drawn = 0
-    result = const(i32, wc.GOES_ON)
+    result = const(i32, bc.GOES_ON)
     if w.configured == 0:
-        result = reports(w, wc.EARLY_START)
+        result = reports(w, bc.EARLY_START)
     return result
 
 
 @staged
-def _flush(w: WalkContext, c: BinContext, everything: Value) -> Value:
+def _flush(w: BinningContext, c: BinnerContext, everything: Value) -> Value:
     """Record 4 or 5; Python then sees to what follows."""
     w.flushed_all = everything
     w.status = DONE
     if c.tiles != 0:
         c.primitive = 0
         w.status = call(finish_all, w.binner, everything)
-    return const(i32, wc.FLUSHED)
+    return const(i32, bc.FLUSHED)
 
 
 @staged
-def _flush_some(w: WalkContext, c: BinContext, _record: Value) -> Value:
+def _flush_some(w: BinningContext, c: BinnerContext, _record: Value) -> Value:
     return _flush(w, c, const(i32, 0))
 
 
 @staged
-def _flush_all(w: WalkContext, c: BinContext, _record: Value) -> Value:
+def _flush_all(w: BinningContext, c: BinnerContext, _record: Value) -> Value:
     return _flush(w, c, const(i32, 1))
 
 
 @staged
-def _increment(w: WalkContext, _c: BinContext, _record: Value) -> Value:
-    w.events = w.events | wc.ARMED
-    return const(i32, wc.GOES_ON)
+def _increment(w: BinningContext, _c: BinnerContext, _record: Value) -> Value:
+    w.events = w.events | bc.ARMED
+    return const(i32, bc.GOES_ON)
 
 
 SYSTEM: dict[int, Any] = {
@@ -135,15 +135,15 @@ SYSTEM: dict[int, Any] = {
 }
 DRAWS = (IndexedPrimitives.id, VertexArrayPrimitives.id)
 _BY_KIND = ids_of(Ignored, State, BinnerState, native=BINNING)
-assert {*SYSTEM, *DRAWS, *_BY_KIND} == set(wc.WALKED), "a record without native code"
+assert {*SYSTEM, *DRAWS, *_BY_KIND} == set(bc.NATIVE_RECORDS), "a record without native code"
 
 
 @kernel(args=(ptr, ptr, i32), returns=i32)
 def execute_system(context: Value, record: Value, op: Value) -> Value:
     """A record of `SYSTEM` at a host address."""
-    w = WalkContext.at(context)
-    c = BinContext.at(w.binner)
-    result = const(i32, wc.GOES_ON)
+    w = BinningContext.at(context)
+    c = BinnerContext.at(w.binner)
+    result = const(i32, bc.GOES_ON)
     for identifier, execute in SYSTEM.items():
         if op == identifier:
             result = execute(w, c, record)
@@ -151,19 +151,18 @@ def execute_system(context: Value, record: Value, op: Value) -> Value:
 
 
 @kernel(args=(ptr,), returns=i32)
-def walk(context: Value) -> Value:
+def execute_list(context: Value) -> Value:
     """Executes records from `here` on; returns what came of the last one it looked at.
 
-    `here` is after it, if it was executed. The walk stops before any record that is not for here,
-    one that the list's end cuts off, when the work of one call is done or no room is left for
-    notes.
+    `here` is after it, if it was executed. Stops before a record of another kind or one cut off by
+    the end of the list, when the work of one call is done or no room is left for notes.
     """
-    w = WalkContext.at(context)
-    c = BinContext.at(w.binner)
-    sizes = table(i8, [RECORD_SIZES[op] if op in wc.WALKED else 0 for op in range(256)])
-    w.work = wc.WORK_PER_CALL
-    result: Any = const(i32, wc.GOES_ON)
-    while result == wc.GOES_ON:
+    w = BinningContext.at(context)
+    c = BinnerContext.at(w.binner)
+    sizes = table(i8, [RECORD_SIZES[op] if op in bc.NATIVE_RECORDS else 0 for op in range(256)])
+    w.work = bc.WORK_PER_CALL
+    result: Any = const(i32, bc.GOES_ON)
+    while result == bc.GOES_ON:
         here = w.here
         record = whole_record(w.memory, here, w.edge)
         op = load(i8, record).zext(i32)
@@ -172,21 +171,21 @@ def walk(context: Value) -> Value:
         w.work = w.work - 1
         paused = (w.work < 0) | ((w.note_room != 0) & (w.note_count == w.note_room))
         if (size == 0) | (left == 0) | ((left > 0) & (left < size)):
-            result = const(i32, wc.OTHER)
+            result = const(i32, bc.OTHER)
         elif paused:
-            result = const(i32, wc.PAUSED)
+            result = const(i32, bc.PAUSED)
         elif is_one_of(op, DRAWS):
             result = call(execute_draw, context, record, op)
         elif is_one_of(op, SYSTEM):
             result = call(execute_system, context, record, op)
         elif size > 1:
             call(apply_state, w.binner, op, record)
-        if result < wc.OTHER:
+        if result < bc.OTHER:
             w.here = here + size
             w.answers = 0
             if c.full != 0:
                 c.full = 0
-                w.events = w.events | wc.FULL
-                result = select(result == wc.GOES_ON, const(i32, wc.STOPS), result)
+                w.events = w.events | bc.FULL
+                result = select(result == bc.GOES_ON, const(i32, bc.STOPS), result)
         w.record_at = here
     return result

@@ -1,17 +1,17 @@
-"""Notes of the walker of binning lists: what it did, for those who listen for uses of memory."""
+"""Notes of executed records, for listeners for uses of memory."""
 
 from __future__ import annotations
 
 from vc4lab.records.declarations import TileBinningMode
 from vc4lab.simd import Value, const, i32, select, staged
-from vc4lab.v3d.cle import walk_context as wc
+from vc4lab.v3d.cle import binning_context as bc
 from vc4lab.v3d.state.draw_input import INDEX_8, INDEX_ARRAY
 from vc4lab.v3d.state.render_state import RenderState
 
 
-def _note(w: wc.WalkContext, op: Value) -> wc.Note:
+def _note(w: bc.BinningContext, op: Value) -> bc.Note:
     """A new `Note` of the record at hand; there is room for it."""
-    made = wc.Note.at(w.notes + w.note_count * wc.Note.size)
+    made = bc.Note.at(w.notes + w.note_count * bc.Note.size)
     w.note_count = w.note_count + 1
     made.record, made.op = w.here, op
     return made
@@ -19,7 +19,7 @@ def _note(w: wc.WalkContext, op: Value) -> wc.Note:
 
 @staged
 def note_draw(
-    w: wc.WalkContext, op: Value, s: RenderState, source: Value, start: Value, length: Value
+    w: bc.BinningContext, op: Value, s: RenderState, source: Value, start: Value, length: Value
 ) -> None:
     """The draw at hand, whose vertices are known, and will be drawn."""
     made = _note(w, op)
@@ -30,7 +30,9 @@ def note_draw(
 
 
 @staged
-def note_mode(w: wc.WalkContext, address: Value, size: Value, state: Value, tiles: Value) -> None:
+def note_mode(
+    w: bc.BinningContext, address: Value, size: Value, state: Value, tiles: Value
+) -> None:
     """The record 112 at hand, which is executed."""
     made = _note(w, const(i32, TileBinningMode.id))
     made.place, made.byte_count = address, size

@@ -1,4 +1,4 @@
-"""Runs the native walker of binning lists (`walk_kernel.py`) for one V3D."""
+"""Native execution of binning lists (`binning_kernel.py`) for one V3D."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.simd import Function, NativeFunction, NativeModule, Type, Value, build, i32, ptr
-from vc4lab.v3d.cle.walk_context import (
+from vc4lab.v3d.cle.binning_context import (
     BYTES,
     COPY_NV,
     FLUSHED,
     INTERRUPTED,
     MAX_NOTES,
     SHORTS,
+    BinningContext,
     Note,
-    WalkContext,
 )
 from vc4lab.v3d.ptb import binner as ptb
 from vc4lab.v3d.ptb.context import DONE
@@ -48,14 +48,14 @@ def _late(module: str, name: str, *args: Type) -> Function:
 @cache
 def _native() -> NativeModule:
     kernels = {
-        "walk": _late("walk_kernel", "walk", ptr),
+        "execute": _late("binning_kernel", "execute_list", ptr),
         "admit_vg": _late("draw_kernel", "admit_vg", ptr, i32),
     }
-    return build("walk", kernels, float_mode="default", key="walk", quick=True)
+    return build("binning_list", kernels, float_mode="default", key="binning_list", quick=True)
 
 
 def _function(number: int) -> NativeFunction:
-    """One of `WalkContext.functions`."""
+    """One of `BinningContext.functions`."""
     if number == COPY_NV:
         return copy_function()
     if number in (BYTES, SHORTS):
@@ -63,7 +63,7 @@ def _function(number: int) -> NativeFunction:
     return ptb.native((*ptb.KERNELS, "outcodes")[number])
 
 
-class ListWalker:
+class NativeBinning:
     """Executes the records of a binning list.
 
     `shaders` are the coordinate shaders it may use, `addresses` knows which need no message.
@@ -79,7 +79,7 @@ class ListWalker:
     ) -> None:
         self.binner = binner
         self.shaders = shaders
-        context = WalkContext()
+        context = BinningContext()
         self.context = context
         self._address = context.address
         self._nv = NvContext()
@@ -92,8 +92,8 @@ class ListWalker:
         context.output = context.used + MAX_VERTICES
 
     @cached_property
-    def _walk(self) -> Callable[[int], int]:
-        return _native()["walk"].call
+    def _execute(self) -> Callable[[int], int]:
+        return _native()["execute"].call
 
     def run(self, here: int, end: int) -> tuple[int, int]:
         """Executes records from guest address `here` on.
@@ -101,11 +101,11 @@ class ListWalker:
         Returns
         -------
         tuple
-            The address of the next record, and what came of the last one (`walk_context`).
+            The address of the next record, and what came of the last one (`binning_context`).
         """
         context = self.context
         context.here, context.end = here, end  # members take the low 32 bits
-        result: int = self._walk(self._address)
+        result: int = self._execute(self._address)
         return context.here & 0xFFFFFFFF, result
 
     def take_notes(self) -> list[Any]:
