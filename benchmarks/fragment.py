@@ -28,7 +28,7 @@ from vc4lab.v3d.state.tile_context import (
     TileContext,
 )
 from vc4lab.v3d.tiles.functions import triangle_setup
-from vc4lab.v3d.tiles.scheduler import TileScheduler
+from vc4lab.v3d.tiles.threads import TileThreads
 from vc4lab.v3d.tmu.state import describe_texture
 
 LIST_AT, UNIFORMS_AT, TEXTURE_AT = 0x1000, 0x8000, 0x400000
@@ -164,6 +164,6 @@ def _store(name: str, tiling: int, format_: int) -> dict[str, Any]:
         work.tile(tile & 15, tile >> 4)
         work.clear(0x11223344, 0)
         work.store(Surface(0x1000000, 1024, 1024, tiling, format_))
-    scheduler = TileScheduler(1)
-    seconds = _best(lambda: scheduler.run(work.native()))
+    tile_threads = TileThreads(1)
+    seconds = _best(lambda: tile_threads.run(work.native()))
     return _row(f"clear and store, {name}", 1024 * 1024 / seconds / 1e6, "Mpixel/s")

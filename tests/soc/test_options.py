@@ -61,7 +61,7 @@ def test_choices_come_one_way(make):
 def test_keywords_and_options_mean_the_same():
     v3d = V3D(GuestMemory(), engine="interpreter", threads=2, unknowns=OTHERS)
     assert v3d.programs.options == GpuOptions("interpreter", 2, OTHERS)
-    assert V3D(GuestMemory(), options=GpuOptions(threads=3)).frames.scheduler.threads == 3
+    assert V3D(GuestMemory(), options=GpuOptions(threads=3)).frames.tile_threads.threads == 3
 
 
 def test_a_machine_hands_its_options_on():

@@ -115,7 +115,7 @@ class FrameWork:
         self.keep.append(array)
 
     def native(self) -> NativeFrame:
-        """The frame as the scheduler runs it."""
+        """The frame as `TileThreads` runs it."""
         count = max(len(self.draws), 1)
         table = (ctypes.c_uint64 * (2 * count))()
         for number, draw in enumerate(self.draws):

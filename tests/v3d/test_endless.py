@@ -12,9 +12,9 @@ from tests.v3d.test_frames import ARRAY, BACKGROUND, CORNERS, RED, Frame, solid,
 
 from vc4lab.qpu.run import environment
 from vc4lab.qpu.run.environment import (
-    DOUBT_BUDGET,
-    ENDING_BUDGET,
     INSTRUCTION_BUDGET,
+    PROVEN_BUDGET,
+    UNPROVEN_BUDGET,
     Unsupported,
 )
 from vc4lab.qpu.run.wide import WideInterpreter
@@ -22,8 +22,8 @@ from vc4lab.records.control import build
 from vc4lab.v3d.draws import pipelines as draw_pipelines
 from vc4lab.v3d.golden import draw as golden_draw
 from vc4lab.v3d.tiles import job as tile_job
-from vc4lab.v3d.tiles import scheduler as tiles
-from vc4lab.v3d.tiles.scheduler import TileScheduler
+from vc4lab.v3d.tiles import threads as tiles
+from vc4lab.v3d.tiles.threads import TileThreads
 from vc4lab.v3d.vertex import golden as golden_vertex
 from vc4lab.v3d.vertex import pipeline
 
@@ -69,7 +69,7 @@ def small_budgets(monkeypatch: pytest.MonkeyPatch) -> None:
     for module, name, value in (
         (tile_job, "FIRST_BUDGET", 1 << 9),
         (tiles, "FIRST_BUDGET", 1 << 9),
-        (golden_draw, "DOUBT_BUDGET", 1 << 7),
+        (golden_draw, "UNPROVEN_BUDGET", 1 << 7),
     ):
         monkeypatch.setattr(module, name, value)
 
@@ -99,13 +99,13 @@ def codes(frame: Frame) -> list[str]:
 def test_budgets_hold_what_drivers_tests_need() -> None:
     """piglit has a loop of 4,095 rounds of about 90 instructions, in either kind of shader."""
     assert INSTRUCTION_BUDGET == environment.INSTRUCTION_BUDGET == 1 << 22
-    assert ENDING_BUDGET > INSTRUCTION_BUDGET > 4095 * 90
+    assert PROVEN_BUDGET > INSTRUCTION_BUDGET > 4095 * 90
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_loop_beyond_the_first_budget_is_drawn(engine: str) -> None:
     """Its tiles are set aside and drawn with the whole budget; what others draw there stays."""
-    rounds = 2 + (tile_job.FIRST_BUDGET if engine == "jit" else DOUBT_BUDGET) // ROUND
+    rounds = 2 + (tile_job.FIRST_BUDGET if engine == "jit" else UNPROVEN_BUDGET) // ROUND
 
     def body(frame: Frame) -> bytes:
         return (
@@ -124,7 +124,7 @@ def test_a_loop_beyond_the_first_budget_is_drawn(engine: str) -> None:
 @pytest.fixture
 def steps(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many instructions were interpreted, as the only element."""
-    golden_draw._doubts.clear()  # of frames that are not collected yet
+    golden_draw._terminations.clear()  # of frames that are not collected yet
     real, done = WideInterpreter.step, [0]
 
     def step(self: WideInterpreter) -> bool:
@@ -154,7 +154,7 @@ def test_an_endless_interpreted_fragment_shader_costs_few_instructions(
     picture = frame.draw(viewport(frame.job) + halves(frame, width, height))
     assert codes(frame) == ["QPU-041"]
     assert (picture == BACKGROUND).all()
-    assert 0 < steps[0] <= threads * DOUBT_BUDGET + ROUND
+    assert 0 < steps[0] <= threads * UNPROVEN_BUDGET + ROUND
 
 
 @pytest.mark.parametrize("stage", ["coordinate", "vertex"])
@@ -166,7 +166,7 @@ def test_an_endless_interpreted_vertex_shader_costs_few_instructions(
     picture = frame.draw(viewport(frame.job) + bad + ARRAY)
     assert codes(frame) == ["VTX-005"]
     assert (picture == BACKGROUND).all()
-    assert DOUBT_BUDGET <= steps[0] <= DOUBT_BUDGET + 64
+    assert UNPROVEN_BUDGET <= steps[0] <= UNPROVEN_BUDGET + 64
 
 
 def test_an_endless_shader_that_the_compiler_refuses_costs_few_instructions(
@@ -187,7 +187,7 @@ def test_compiled_code_is_asked_in_each_frame(
     steps: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """That a draw came to its end says nothing of the next frame: a uniform has changed."""
-    monkeypatch.setattr(golden_draw, "ENDING_BUDGET", 1 << 14)
+    monkeypatch.setattr(golden_draw, "PROVEN_BUDGET", 1 << 14)
     frame = Frame(engine="interpreter", threads=1)
     job = frame.job
     vertices, uniforms = job.put(triangle(*CORNERS)), job.room(8, 16)
@@ -196,8 +196,8 @@ def test_compiled_code_is_asked_in_each_frame(
     *binning, lists = job.binning(body)
     rendering = job.rendering(lists, frame.surface, clear=BACKGROUND)
     for rounds, colour, most in (
-        (DOUBT_BUDGET // ROUND + 8, RED, 1 << 16),
-        (0, BACKGROUND, DOUBT_BUDGET),
+        (UNPROVEN_BUDGET // ROUND + 8, RED, 1 << 16),
+        (0, BACKGROUND, UNPROVEN_BUDGET),
     ):
         job.memory.write(uniforms, struct.pack("<II", rounds, RED))
         steps[0] = 0
@@ -224,7 +224,7 @@ def test_the_interpreter_takes_for_endless_what_compiled_code_does(
     threads: int, steps: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Tiles where a loop is short, beyond doubt, beyond the first budget, beyond the whole one."""
-    monkeypatch.setattr(golden_draw, "DOUBT_BUDGET", 1 << 6)
+    monkeypatch.setattr(golden_draw, "UNPROVEN_BUDGET", 1 << 6)
     for module, name, value in (
         (tile_job, "FIRST_BUDGET", 1 << 8),
         (tiles, "FIRST_BUDGET", 1 << 8),
@@ -338,14 +338,14 @@ def test_an_endless_fragment_shader(
 ) -> None:
     """Many draws in all tiles: the whole budget is spent once, and there is one message."""
     whole = []
-    before = TileScheduler._pass
+    before = TileThreads._pass
 
-    def counted(self: TileScheduler, frame: object, chains: int) -> None:
+    def counted(self: TileThreads, frame: object, chains: int) -> None:
         if frame.job.budget == INSTRUCTION_BUDGET:  # type: ignore[attr-defined]
             whole.append(chains)
         before(self, frame, chains)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(TileScheduler, "_pass", counted)
+    monkeypatch.setattr(TileThreads, "_pass", counted)
 
     def body(frame: Frame) -> bytes:
         endless = b"".join(loop(frame, 0, colour, CORNERS) for colour in range(12))
@@ -428,7 +428,7 @@ def test_an_endless_vertex_shader(stage: str, engine: str, monkeypatch: pytest.M
 @pytest.mark.parametrize("stage", ["coordinate", "vertex"])
 def test_a_vertex_shader_beyond_doubt_takes_as_long_as_compiled(stage: str) -> None:
     """What compiled code shaded to find out is no work of the job's."""
-    rounds = (DOUBT_BUDGET // ROUND, 1)
+    rounds = (UNPROVEN_BUDGET // ROUND, 1)
     counted = []
     for engine in ENGINES:
         frame = Frame(engine=engine)
@@ -450,7 +450,7 @@ def test_a_vertex_shader_that_the_compiler_refuses_has_a_small_budget(
 
     whole = 1 << 13
     monkeypatch.setattr(golden_vertex, "uncompiled_budget", lambda length: whole)
-    monkeypatch.setattr(golden_vertex, "ENDING_BUDGET", 4 * whole)
+    monkeypatch.setattr(golden_vertex, "PROVEN_BUDGET", 4 * whole)
     frame = Frame(engine="interpreter")
     pipeline.vertex_pipeline.cache_clear()  # of other tests with this program
     init = golden_vertex.VertexInterpreter.__init__
@@ -459,7 +459,7 @@ def test_a_vertex_shader_that_the_compiler_refuses_has_a_small_budget(
         lambda self, key, program, _pipeline: init(self, key, program, refuses),
     )  # fmt: skip
     bad = gl_shader(frame, 0, 1) if stage == "coordinate" else gl_shader(frame, 1, 0)
-    for doubt in (DOUBT_BUDGET, 0):
+    for doubt in (UNPROVEN_BUDGET, 0):
         steps[0] = 0
         frame.draw(viewport(frame.job) + bad + ARRAY)
         assert whole <= steps[0] - doubt <= whole + 64

@@ -384,7 +384,7 @@ def test_helpers_are_woken_for_draws_only() -> None:
     pictures = []
     for body, helpers in ((b"", 0), (viewport(frame.job) + shader + ARRAY, 2), (b"", 2)):
         pictures.append(frame.draw(body))
-        assert frame.v3d.frames.scheduler.team.helpers == helpers
+        assert frame.v3d.frames.tile_threads.team.helpers == helpers
     assert (pictures[0] == BACKGROUND).all()
     assert ((pictures[1] == RED) == inside(frame)).all()
     assert (pictures[2] == pictures[0]).all()

@@ -33,7 +33,7 @@ def test_after_close_a_frame_starts_new_threads() -> None:
     before = simulator_threads()
     frame = Frame(threads=3)
     assert draws(frame)
-    frame.v3d.frames.scheduler.close()
+    frame.v3d.frames.tile_threads.close()
     assert not left_of(simulator_threads() - before)
     assert draws(frame)
     assert len(simulator_threads() - before) == 2

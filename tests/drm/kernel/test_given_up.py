@@ -15,7 +15,7 @@ from vc4lab.drm.kernel.hardware import run_job
 from vc4lab.drm.kernel.job_reports import JobReports
 from vc4lab.records.control import build
 from vc4lab.v3d.core import V3D
-from vc4lab.v3d.tiles.scheduler import Abandoned, TileScheduler
+from vc4lab.v3d.tiles.threads import Abandoned, TileThreads
 
 ENDLESS = ":a\nbrr -, a\nnop\nnop\nnop\nnop\nthrend\nnop\nnop"
 Ranges = tuple[int, int, int, int]
@@ -37,7 +37,7 @@ def abandoned(frame: Frame, monkeypatch: pytest.MonkeyPatch) -> Ranges:
         monkeypatch.undo()
         raise Abandoned
 
-    monkeypatch.setattr(TileScheduler, "run", run)
+    monkeypatch.setattr(TileThreads, "run", run)
     return lists(frame, solid(RED))
 
 

@@ -17,7 +17,7 @@ from vc4lab.v3d.state.surface import COLOUR, MASK, ZS, Surface
 from vc4lab.v3d.state.tile_context import DrawParams, FragmentKey
 from vc4lab.v3d.state.tile_layout import PART_COLOUR, PART_ZS, SINGLE, TileLayout
 from vc4lab.v3d.tiles.job import Draw
-from vc4lab.v3d.tiles.scheduler import RenderResult, TileScheduler
+from vc4lab.v3d.tiles.threads import RenderResult, TileThreads
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
 
 COLOUR_DUMP, ZS_DUMP, MASK_AT = 0x1000000, 0x1800000, 0xA00000
@@ -183,11 +183,11 @@ class Scene:
                 work.store_full(COLOUR_DUMP + 16384 * number, PART_COLOUR)
                 work.store_full(ZS_DUMP + 16384 * number, PART_ZS)
         settings = unknowns or (self.draws[0][0].unknowns if self.draws else DEFAULT_UNKNOWNS)
-        scheduler = TileScheduler(threads, settings, target=target)
+        tile_threads = TileThreads(threads, settings, target=target)
         self.frame = work.native()
-        self.result = scheduler.run(self.frame, record=record)
-        self.counters = scheduler.counters()
-        scheduler.close()
+        self.result = tile_threads.run(self.frame, record=record)
+        self.counters = tile_threads.counters()
+        tile_threads.close()
         if store.buffer != COLOUR or store.tiling or store.format or store.wide:
             return np.zeros(0)
         return self._surface(store.address, pitch)

@@ -14,7 +14,7 @@ from vc4lab.memory import GuestMemory
 from vc4lab.v3d.state.surface import MASK, ZS, Surface
 from vc4lab.v3d.state.tile_context import FragmentKey
 from vc4lab.v3d.state.tile_layout import PART_MASK, TileLayout
-from vc4lab.v3d.tiles.scheduler import TileScheduler
+from vc4lab.v3d.tiles.threads import TileThreads
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
 
 ENGINES = ("fast", "exact", "interpreter")
@@ -242,7 +242,7 @@ def test_dumps_of_one_sample(wide: bool, choice: str) -> None:
     work.store(Surface(0x20000, 64, height, wide=wide))
     work.store(Surface(0x40000, 64, 64, buffer=ZS))
     work.store_full(0x30000)
-    TileScheduler(1, DEFAULT_UNKNOWNS.with_(dump_single=choice)).run(work.native())
+    TileThreads(1, DEFAULT_UNKNOWNS.with_(dump_single=choice)).run(work.native())
     assert memory.read(0x30000, 32768) == data.tobytes()
     picture = memory.array(0x20000, 4096, "<u4")
     depth = memory.array(0x40000, 64 * height, "<u4")
@@ -267,7 +267,7 @@ def test_masks_in_dumps(choice: str, size: int) -> None:
     work.load_full(0x10000, PART_MASK)
     work.store(Surface(0x20000, 64, 64, buffer=MASK))
     work.store_full(0x30000, PART_MASK)
-    TileScheduler(1, DEFAULT_UNKNOWNS.with_(dump_mask=choice)).run(work.native())
+    TileThreads(1, DEFAULT_UNKNOWNS.with_(dump_mask=choice)).run(work.native())
     assert memory.read(0x30000, 4096 * size) == values.tobytes()
     assert memory.read(0x30000 + 4096 * size, 64) == bytes(64)
     y, x = np.mgrid[0:64, 0:64]

@@ -14,7 +14,7 @@ from vc4lab.memory import GuestMemory
 from vc4lab.simd import targets
 from vc4lab.v3d.state.surface import COLOUR, MASK, Z_ONLY, ZS, Surface
 from vc4lab.v3d.state.tile_layout import PART_COLOUR, PART_ZS, TileLayout
-from vc4lab.v3d.tiles.scheduler import TileScheduler
+from vc4lab.v3d.tiles.threads import TileThreads
 from vc4lab.v3d.tlb.pixel_formats import BAYER
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
 
@@ -50,9 +50,9 @@ def copy(source, target, memory, unknowns=DEFAULT_UNKNOWNS, machine=None):
         work.tile(column, row)
         work.load(source)
         work.store(target)
-    scheduler = TileScheduler(1, unknowns, machine)
-    scheduler.run(work.native())
-    scheduler.close()
+    tile_threads = TileThreads(1, unknowns, machine)
+    tile_threads.run(work.native())
+    tile_threads.close()
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -157,7 +157,7 @@ def test_zs_z_only_and_clear(choice, bare):
     work.clear(0x11223344, 0xABCDEF12)
     for number, buffer in enumerate((COLOUR, ZS, Z_ONLY)):
         work.store(Surface(TARGET + 0x10000 * number, 64, 64, buffer=buffer))
-    TileScheduler(1, DEFAULT_UNKNOWNS.with_(z_only_stencil=choice)).run(work.native())
+    TileThreads(1, DEFAULT_UNKNOWNS.with_(z_only_stencil=choice)).run(work.native())
     for number, word in enumerate((0x11223344, 0xABCDEF12, bare)):
         assert set(np.unique(memory.array(TARGET + 0x10000 * number, 4096, "<u4"))) == {word}
 
@@ -178,7 +178,7 @@ def test_full_resolution_dump_returns_what_it_saved():
     work.load_full(SOURCE + 0x20000, PART_ZS)
     work.store(Surface(TARGET, 64, 64))
     work.store(Surface(TARGET + 0x10000, 64, 64, buffer=ZS))
-    TileScheduler(1).run(work.native())
+    TileThreads(1).run(work.native())
     assert (memory.array(TARGET, 4096, "<u4").reshape(64, 64) == image).all()
     assert (memory.array(TARGET + 0x10000, 4096, "<u4") == 0x77777700).all()
     both = memory.read(SOURCE + 0x30000, 0x8000)
@@ -198,7 +198,7 @@ def test_surfaces_at_the_end_of_memory_and_odd_addresses_are_harmless():
         work.clear(1, 2)
         work.store(Surface(address, 2048, 2048, tiling, format_))
         work.load(Surface(address, 2048, 2048, tiling, format_))
-        TileScheduler(1).run(work.native())
+        TileThreads(1).run(work.native())
 
 
 def test_tiles_outside_the_frame_store_nothing():
@@ -207,7 +207,7 @@ def test_tiles_outside_the_frame_store_nothing():
     work.tile(1, 0)
     work.clear(0xFFFFFFFF, 0)
     work.store(Surface(TARGET, 40, 40))
-    TileScheduler(1).run(work.native())
+    TileThreads(1).run(work.native())
     assert not memory.array(TARGET, 8192, "<u4").any()
 
 
@@ -243,7 +243,7 @@ def test_64_bit_pixels_survive_every_layout(source, target, multisample):
             work.tile(column, row)
             work.load(a)
             work.store(b)
-        TileScheduler(1).run(work.native())
+        TileThreads(1).run(work.native())
         assert (get(memory, b) == image).all()
         changed = np.frombuffer(memory.read(TARGET - 64, 0x20000), "<u8") != 0xEEEEEEEEEEEEEEEE
         assert changed.sum() <= size[0] * size[1]
@@ -272,8 +272,8 @@ def test_a_tile_that_is_only_cleared_is_stored_like_one_that_was_loaded(
         work.tile(column, row)
         work.clear(colours[0], None, colours[1])
         work.store(cleared)
-    scheduler = TileScheduler(1, unknowns)
-    scheduler.run(work.native())
-    scheduler.close()
+    tile_threads = TileThreads(1, unknowns)
+    tile_threads.run(work.native())
+    tile_threads.close()
     assert memory.read(loaded.address, 0x40000) == memory.read(cleared.address, 0x40000)
     assert (get(memory, cleared) != 0xEEEEEEEE).any()

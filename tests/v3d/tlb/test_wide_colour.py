@@ -13,7 +13,7 @@ from vc4lab.simd import targets
 from vc4lab.v3d.state.surface import Surface
 from vc4lab.v3d.state.tile_context import FragmentKey
 from vc4lab.v3d.state.tile_layout import PART_COLOUR, TileLayout
-from vc4lab.v3d.tiles.scheduler import TileScheduler
+from vc4lab.v3d.tiles.threads import TileThreads
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
 
 WIDTH, HEIGHT = 100, 70
@@ -116,7 +116,7 @@ def test_dumps_come_back(choice):
     work.load_full(0x10000, PART_COLOUR)
     work.store(Surface(0x20000, 64, 32, wide=True))
     work.store_full(0x30000, PART_COLOUR)
-    TileScheduler(1, DEFAULT_UNKNOWNS.with_(dump_64_bit=choice)).run(work.native())
+    TileThreads(1, DEFAULT_UNKNOWNS.with_(dump_64_bit=choice)).run(work.native())
     assert memory.read(0x30000, 16384) == data.tobytes()
     second = data[2048] if choice == "halves" else data[1]
     assert list(memory.array(0x20000, 2, "<u4")) == [data[0], second]
@@ -129,7 +129,7 @@ def test_clear_words_in_32_bit_frames():
         work.tile(0, 0)
         work.clear(1, 0, 2)
         work.store(Surface(0x20000, 64, 64))
-        TileScheduler(1, DEFAULT_UNKNOWNS.with_(clear_colour_words=choice)).run(work.native())
+        TileThreads(1, DEFAULT_UNKNOWNS.with_(clear_colour_words=choice)).run(work.native())
         image = memory.array(0x20000, 4096, "<u4").reshape(64, 64)
         assert (image[:, 0::2] == 1).all()
         assert (image[:, 1::2] == odd).all()

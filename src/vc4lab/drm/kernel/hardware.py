@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from vc4lab.drm.kernel.built_job import BuiltJob
 from vc4lab.drm.kernel.job_reports import GivenUp, JobReports
 from vc4lab.v3d.registers import BY_NAME
-from vc4lab.v3d.tiles.scheduler import Abandoned
+from vc4lab.v3d.tiles.threads import Abandoned
 
 if TYPE_CHECKING:
     from vc4lab.v3d.core import V3D

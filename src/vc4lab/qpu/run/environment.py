@@ -27,12 +27,12 @@ GOLDEN_BUDGET = 3 << 17
 rounds of 90 instructions, which drivers' conformance tests have, fit in.
 """
 
-DOUBT_BUDGET = 1 << 12
+UNPROVEN_BUDGET = 1 << 12
 """Instructions after which a draw's interpreter has compiled code find out, by
 `INSTRUCTION_BUDGET`, whether the program ends: one of its instructions takes 4 to 30 us or more.
 """
 
-ENDING_BUDGET = 2 * INSTRUCTION_BUDGET
+PROVEN_BUDGET = 2 * INSTRUCTION_BUDGET
 """Of the interpreter where compiled code, which counts loops only, came to the end."""
 
 UNCOMPILED_BUDGET = 1 << 15

@@ -23,7 +23,7 @@ from vc4lab.v3d.state.tile_context import WORK
 from vc4lab.v3d.tile_lists.direct_lists import DirectLists
 from vc4lab.v3d.tile_lists.scanner import ListScanner
 from vc4lab.v3d.tiles.job import Draw, NativeFrame
-from vc4lab.v3d.tiles.scheduler import FLAWLESS, RenderResult, TileScheduler
+from vc4lab.v3d.tiles.threads import NO_FAILURES, RenderResult, TileThreads
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
@@ -82,23 +82,23 @@ class FrameRenderer:
         self._endless = self.preparer.vertices.endless
 
     @cached_property
-    def scheduler(self) -> TileScheduler:
+    def tile_threads(self) -> TileThreads:
         """The worker threads; made at the first frame, because that compiles the tile loop."""
-        return TileScheduler(None, self.unknowns, interrupts=self.interrupts, team=self.team)
+        return TileThreads(None, self.unknowns, interrupts=self.interrupts, team=self.team)
 
     @property
     def progress(self) -> tuple[int, ...] | None:
-        """See `TileScheduler.progress`."""
-        return self.scheduler.progress if "scheduler" in self.__dict__ else None
+        """See `TileThreads.progress`."""
+        return self.tile_threads.progress if "tile_threads" in self.__dict__ else None
 
     def abandon(self) -> None:
         """Give up the frame that is being drawn: `draw` raises Abandoned; from any thread."""
-        if "scheduler" in self.__dict__:
-            self.scheduler.abandon()
+        if "tile_threads" in self.__dict__:
+            self.tile_threads.abandon()
 
     def take_counts(self) -> JobCounts:
         """What was rendered since the last call."""
-        tiles = self.scheduler.work() if "scheduler" in self.__dict__ else [0] * len(WORK)
+        tiles = self.tile_threads.work() if "tile_threads" in self.__dict__ else [0] * len(WORK)
         totals = self.preparer.vertices.instructions, *tiles
         shading, *work = map(int.__sub__, totals, self._counted)
         self._counted = totals
@@ -115,7 +115,7 @@ class FrameRenderer:
 
     def events(self) -> dict[str, int]:
         """What the tile threads counted since the start."""
-        return self.scheduler.counters() if "scheduler" in self.__dict__ else {}
+        return self.tile_threads.counters() if "tile_threads" in self.__dict__ else {}
 
     def draw(self, mode: FrameMode, collector: Collector) -> None:
         """Renders what was collected: when this returns, its stores are in guest memory."""
@@ -148,14 +148,14 @@ class FrameRenderer:
                 layout=mode.layout,
             )
         heard = bool(self.listeners.frame_drawn.subscriptions)
-        result = self.scheduler.run(frame, record=heard)
+        result = self.tile_threads.run(frame, record=heard)
         if heard:
             self._tell(frame, mode)
         preparer = self.preparer
         if preparer.late.met:
             preparer.late.report()
         self.drawn += scan.draw_count
-        if result is not FLAWLESS or preparer.refused:
+        if result is not NO_FAILURES or preparer.refused:
             refused = preparer.refused + len(result.bad_lists) + len(result.unsupported)
             preparer.refused = 0
             self.refused += refused

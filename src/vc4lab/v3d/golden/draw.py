@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
 from vc4lab.qpu.run.environment import (
-    DOUBT_BUDGET,
-    ENDING_BUDGET,
     INSTRUCTION_BUDGET,
+    PROVEN_BUDGET,
+    UNPROVEN_BUDGET,
     Unsupported,
     uncompiled_budget,
 )
@@ -31,13 +31,13 @@ endless shader, at about 5 us an instruction, and 1080 lines have 510 tiles.
 """
 
 
-class Doubt:
-    """Whether a program may never end; shared by its draws, so that one tile of one of them pays.
+class Termination:
+    """Whether it is unproven that a program ends; shared by its draws, so that one tile finds out.
 
-    It stays when the program proved to end: that may be different in the next frame.
+    It stays so after a proof: the next frame may be different.
     """
 
-    raised = False
+    unproven = False
 
 
 class GoldenDraw:
@@ -53,16 +53,16 @@ class GoldenDraw:
         self.key = key
         self.memory = memory
         self.program = key.whole_program
-        self.doubt = _doubt_of(key)
-        self.trusted = False
-        """Compiled code came to the program's end in the tiles that are rendered now."""
+        self.termination = _termination_of(key)
+        self.proven = False
+        """Compiled code has run the program to its end in the tiles that are rendered now."""
         self.failure: Exception | None = None
         """What ended the draw: `Unsupported`, or an error of the simulator itself."""
         self._compiled = compiled
 
     @property
     def alone(self) -> bool:
-        """Whether the interpreter has to decide itself, by small budgets."""
+        """Whether no compiled pipeline can decide: the interpreter uses small budgets."""
         return self._compiled is None
 
     @cached_property
@@ -79,7 +79,7 @@ class GoldenDraw:
         if self.alone:
             whole = granted >= INSTRUCTION_BUDGET
             return uncompiled_budget(len(self.program)) if whole else FIRST_UNCOMPILED_BUDGET
-        return ENDING_BUDGET if self.trusted else DOUBT_BUDGET
+        return PROVEN_BUDGET if self.proven else UNPROVEN_BUDGET
 
     @cached_property
     def requests(self) -> dict[int, int]:
@@ -88,7 +88,7 @@ class GoldenDraw:
 
 
 _draws: WeakValueDictionary[int, GoldenDraw] = WeakValueDictionary()
-_doubts: WeakValueDictionary[Any, Doubt] = WeakValueDictionary()
+_terminations: WeakValueDictionary[Any, Termination] = WeakValueDictionary()
 _lock = threading.Lock()
 _next_id = 1
 
@@ -109,6 +109,8 @@ def registered(params: int) -> GoldenDraw | None:
     return _draws.get(number)
 
 
-def _doubt_of(key: FragmentKey) -> Doubt:
+def _termination_of(key: FragmentKey) -> Termination:
     with _lock:
-        return _doubts.setdefault((key.code_address, key.program, key.code_layout), Doubt())
+        return _terminations.setdefault(
+            (key.code_address, key.program, key.code_layout), Termination()
+        )

@@ -13,10 +13,10 @@ import ctypes
 from vc4lab.qpu.run.environment import Left, Unsupported
 from vc4lab.v3d.golden.draw import registered
 from vc4lab.v3d.state.tile_context import (
-    STATUS_DOUBTFUL,
     STATUS_ENDLESS,
     STATUS_LEFT,
     STATUS_OK,
+    STATUS_UNPROVEN,
     STATUS_UNSUPPORTED,
     FragmentQueue,
     TileContext,
@@ -35,9 +35,9 @@ def _run(context: int, params: int) -> int:
     draw = registered(params)
     if draw is None or draw.failure is not None:
         return STATUS_UNSUPPORTED
-    decides = draw.alone or draw.trusted
-    if draw.doubt.raised and not decides:
-        return STATUS_DOUBTFUL
+    decides = draw.alone or draw.proven
+    if draw.termination.unproven and not decides:
+        return STATUS_UNPROVEN
     from vc4lab.v3d.golden.queue import shade_queue
 
     QUEUES[0] += 1  # two threads that count as one do no harm
@@ -53,8 +53,8 @@ def _run(context: int, params: int) -> int:
         if verdict.code == "QPU-041":  # which may be different in another tile
             if decides:
                 return STATUS_ENDLESS
-            draw.doubt.raised = True
-            return STATUS_DOUBTFUL
+            draw.termination.unproven = True
+            return STATUS_UNPROVEN
         draw.failure = verdict
         return STATUS_UNSUPPORTED
     except Exception as error:  # native code cannot pass it on: the report does

@@ -45,8 +45,8 @@ STATUS_ENDLESS = 5
 """A program used up `TileContext.budget`."""
 STATUS_LEFT = 6
 """Execution left a program."""
-STATUS_DOUBTFUL = 7
-"""An interpreted program may never end: compiled code has to find out (`Trial`)."""
+STATUS_UNPROVEN = 7
+"""An interpreted program may never end: compiled code finds out (`TerminationTrial`)."""
 STATUS_NEEDS_SETUP = 16
 """16 + number: this one of `TileContext.setups` is not compiled yet."""
 

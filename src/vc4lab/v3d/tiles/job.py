@@ -38,7 +38,7 @@ STATUS_WORDS = 3
 
 FIRST_BUDGET = 1 << 16
 """Instructions in loops that a program may execute for a block of pixels at first. A tile where it
-needs more is set aside (`TileScheduler`): an endless program would have all tiles of a frame wait.
+needs more is set aside (`TileThreads`): an endless program would have all tiles of a frame wait.
 """
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def tiles_drawn(frame: NativeFrame) -> tuple[TileDrawn, ...]:
-    """The tiles of a frame that `TileScheduler.run` has drawn with `record`, in list order.
+    """The tiles of a frame that `TileThreads.run` has drawn with `record`, in list order.
 
     A list may name a tile's coordinates again and again while it works on it: that is one tile.
     """

@@ -9,7 +9,7 @@ from vc4lab.v3d.state.tile_context import COUNTERS, QUEUE_BYTES, TileContext
 
 
 class Worker:
-    """The native state of one thread. `interrupts`: as of `TileScheduler`."""
+    """The native state of one thread. `interrupts`: as of `TileThreads`."""
 
     def __init__(self, interrupts: int) -> None:
         self.context = TileContext()

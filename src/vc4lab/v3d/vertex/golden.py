@@ -17,8 +17,8 @@ import numpy as np
 from vc4lab.bits import signed32
 from vc4lab.memory import MEMORY_MASK
 from vc4lab.qpu.run.environment import (
-    DOUBT_BUDGET,
-    ENDING_BUDGET,
+    PROVEN_BUDGET,
+    UNPROVEN_BUDGET,
     Noted,
     Unsupported,
     uncompiled_budget,
@@ -204,13 +204,13 @@ class VertexInterpreter:
 
     def shade(self, context: VertexContext) -> int:
         """Shade the used vertices of a job; a status."""
-        budget = uncompiled_budget(len(self.program)) if self.alone else DOUBT_BUDGET
+        budget = uncompiled_budget(len(self.program)) if self.alone else UNPROVEN_BUDGET
         status = self._shade_all(context, budget)
         if status != ENDLESS or self.alone:
             return status
         if self._is_endless(context):
             return ENDLESS
-        budget = uncompiled_budget(len(self.program)) if self.alone else ENDING_BUDGET
+        budget = uncompiled_budget(len(self.program)) if self.alone else PROVEN_BUDGET
         return self._shade_all(context, budget)
 
     def _is_endless(self, context: VertexContext) -> bool:

@@ -23,17 +23,17 @@ from vc4lab.v3d.state.tile_context import (
     SETUPS,
     STATUS_BAD_LIST,
     STATUS_DEOPT,
-    STATUS_DOUBTFUL,
     STATUS_ENDLESS,
     STATUS_LEFT,
     STATUS_NEEDS_MOVER,
     STATUS_NEEDS_SETUP,
+    STATUS_UNPROVEN,
     STATUS_UNSUPPORTED,
 )
 from vc4lab.v3d.state.tile_layout import MULTISAMPLE, WIDE
 from vc4lab.v3d.tiles.functions import mover_function, tile_functions, triangle_setup
 from vc4lab.v3d.tiles.job import FIRST_BUDGET, NativeFrame
-from vc4lab.v3d.tiles.trial import Trial
+from vc4lab.v3d.tiles.termination import TerminationTrial
 from vc4lab.v3d.tiles.worker import Worker
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
 
@@ -50,7 +50,7 @@ class RenderResult:
     exact_tiles: int = 0
 
 
-FLAWLESS = RenderResult()
+NO_FAILURES = RenderResult()
 """Of a frame in which nothing happened; it is never changed."""
 
 
@@ -58,10 +58,10 @@ NO_MORE_CHAINS = 1 << 30
 
 
 class Abandoned(Exception):  # noqa: N818 - it was asked for
-    """A frame was given up before its end, by `TileScheduler.abandon`."""
+    """A frame was given up before its end, by `TileThreads.abandon`."""
 
 
-class TileScheduler:
+class TileThreads:
     """Runs frames with the threads of a team. They start at the first frame worth sharing: one that
     only clears and stores tiles waits for memory, and others would have to be woken.
 
@@ -122,7 +122,7 @@ class TileScheduler:
             if record != self._records:
                 self._choose(record)
             self._pass(frame, frame.count)
-            return self._finish(frame) if frame.job.failed else FLAWLESS
+            return self._finish(frame) if frame.job.failed else NO_FAILURES
 
     def _choose(self, recording: bool) -> None:
         """Which variant of the tile loop runs from now on."""
@@ -139,11 +139,11 @@ class TileScheduler:
         self._exact.clear()
         result = RenderResult()
         aside: list[int] = []
-        doubtful: list[int] = []
-        self._repeat(frame, result, aside, doubtful)
-        trial = Trial(frame, self._workers)
-        self._decide(frame, result, trial, doubtful, aside)
-        golden = bool(doubtful)
+        unproven: list[int] = []
+        self._repeat(frame, result, aside, unproven)
+        trial = TerminationTrial(frame, self._workers)
+        self._prove(frame, result, trial, unproven, aside)
+        golden = bool(unproven)
         todo, size = sorted(aside), 1
         frame.job.budget = INSTRUCTION_BUDGET
         while todo:
@@ -152,35 +152,35 @@ class TileScheduler:
                 late: list[int] = []
                 self._render(frame, result, group, None, late)
                 group, golden = late, bool(late)
-            self._decide(frame, result, trial, group, None)
+            self._prove(frame, result, trial, group, None)
             size *= 2
         for numbers in (result.bad_lists, result.unsupported, result.endless):
             numbers[:] = sorted(set(numbers))
         return result
 
-    def _decide(
+    def _prove(
         self,
         frame: NativeFrame,
         result: RenderResult,
-        trial: Trial,
+        trial: TerminationTrial,
         chains: list[int],
         aside: list[int] | None,
     ) -> None:
-        """Renders chains with interpreted programs that take long: compiled code goes ahead, the
-        interpreter follows where that came to the end. `aside`: as always.
+        """Renders chains with interpreted programs that take long: compiled code first, then the
+        interpreter where that has ended. `aside`: as for `_replace`.
         """
         while chains:
-            doubtful: list[int] = []
-            with trial.rehearsed():
+            unproven: list[int] = []
+            with trial.compiled_instead():
                 frame.again(chains)
                 self._pass(frame, len(chains))
-                # what is not simulated the interpreter meets as well, and knows what to report
+                # the interpreter meets what is not simulated, too, and knows what to report
                 failures = [row for row in frame.failed() if row[2] != STATUS_UNSUPPORTED]
-            with trial.trusted():
+            with trial.proven():
                 others = sorted({*chains}.difference(row[0] for row in failures))
-                self._render(frame, result, others, aside, doubtful)
-            chains = self._replace(frame, failures, result, aside, doubtful)
-            chains = sorted({*chains, *doubtful})
+                self._render(frame, result, others, aside, unproven)
+            chains = self._replace(frame, failures, result, aside, unproven)
+            chains = sorted({*chains, *unproven})
 
     def _render(
         self,
@@ -188,23 +188,23 @@ class TileScheduler:
         result: RenderResult,
         chains: list[int],
         aside: list[int] | None,
-        doubtful: list[int] | None = None,
+        unproven: list[int] | None = None,
     ) -> None:
-        """Renders chains again, until none is left but those set aside and the doubtful."""
+        """Renders chains again, until only those set aside and the unproven are left."""
         if chains:
             frame.again(chains)
             self._pass(frame, len(chains))
-            self._repeat(frame, result, aside, doubtful)
+            self._repeat(frame, result, aside, unproven)
 
     def _repeat(
         self,
         frame: NativeFrame,
         result: RenderResult,
         aside: list[int] | None,
-        doubtful: list[int] | None = None,
+        unproven: list[int] | None = None,
     ) -> None:
-        """Renders failed chains until none is left but those set aside and the doubtful."""
-        while failed := self._replace(frame, frame.failed(), result, aside, doubtful):
+        """Renders failed chains until only those set aside and the unproven are left."""
+        while failed := self._replace(frame, frame.failed(), result, aside, unproven):
             frame.again(failed)
             self._pass(frame, len(failed))
 
@@ -214,12 +214,12 @@ class TileScheduler:
         failed: list[tuple[int, int, int, int]],
         result: RenderResult,
         aside: list[int] | None,
-        doubtful: list[int] | None,
+        unproven: list[int] | None,
     ) -> list[int]:
         """Exchanges or leaves out draws that failed; returns the chains to render again.
 
         `aside` gets chains whose programs need the whole budget; None: they have had it.
-        `doubtful` gets those where compiled code has to find out about an interpreted program.
+        `unproven` gets those where compiled code has to show that an interpreted program ends.
         """
         chains, provided = [], set()
         renewed: dict[int, int] = {}
@@ -227,8 +227,8 @@ class TileScheduler:
             if status == STATUS_ENDLESS and aside is not None:
                 aside.append(chain)
                 continue
-            if status == STATUS_DOUBTFUL and doubtful is not None:
-                doubtful.append(chain)
+            if status == STATUS_UNPROVEN and unproven is not None:
+                unproven.append(chain)
                 continue
             chains.append(chain)
             if status == STATUS_NEEDS_MOVER:

@@ -1,7 +1,7 @@
 """Whether interpreted programs end: compiled code finds out, a thousand times as fast.
 
-So the golden engine follows the rule of the compiled ones, budget for budget, and an endless
-program is found within the time that a few thousand interpreted instructions take.
+So the golden engine ends programs by the same budgets as the compiled engines, and an endless
+program is found in the time of a few thousand interpreted instructions.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from vc4lab.v3d.tiles.worker import Worker
 
 
-class Trial:
-    """Tiles of a frame are rendered by compiled code in place of the interpreter, to no effect."""
+class TerminationTrial:
+    """Renders tiles with compiled code in place of the interpreter, without storing anything."""
 
     def __init__(self, frame: NativeFrame, workers: list[Worker]) -> None:
         self._frame = frame
@@ -33,17 +33,17 @@ class Trial:
         self._table: dict[int, tuple[int, GoldenDraw]] = {}
 
     @contextmanager
-    def rehearsed(self) -> Iterator[None]:
-        """Draws whose programs are in doubt are compiled ones, nothing is stored or counted.
+    def compiled_instead(self) -> Iterator[None]:
+        """Draws whose programs may not end run compiled; nothing is stored or counted.
 
-        A draw that is left out meanwhile stays so.
+        A draw that is left out meanwhile stays left out.
         """
         frame, job = self._frame, self._frame.job
         self._table.clear()
         for number in range(len(frame.draw_list)):
             function, params = frame.draws[2 * number], frame.draws[2 * number + 1]
             draw = registered(params) if function else None
-            if draw is not None and draw.doubt.raised and draw.compiled:
+            if draw is not None and draw.termination.unproven and draw.compiled:
                 self._table[number] = function, draw
                 frame.draws[2 * number] = draw.compiled
         ops = self._without_stores()
@@ -61,16 +61,16 @@ class Trial:
                 ctypes.memmove(worker.totals, totals.get(id(worker), bytes(size)), size)
 
     @contextmanager
-    def trusted(self) -> Iterator[None]:
-        """What was rehearsed is interpreted: each program that was in doubt comes to its end."""
+    def proven(self) -> Iterator[None]:
+        """The same draws are interpreted: their programs have been shown to end."""
         draws = [draw for _, draw in self._table.values()]
         for draw in draws:
-            draw.trusted = True
+            draw.proven = True
         try:
             yield
         finally:
             for draw in draws:
-                draw.trusted = False
+                draw.proven = False
 
     def _without_stores(self) -> ctypes.Array[ctypes.c_uint32]:
         """The frame's operations, without those that write to memory."""
