@@ -182,7 +182,7 @@ def test_a_result_that_depends_on_the_way_is_interpreted() -> None:
 
 
 def test_what_is_interpreted_unasked_has_a_small_budget(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A frame in the compiled engine does not wait for the interpreter's patience."""
+    """A frame in the compiled engine does not wait for the interpreter."""
     granted: list[int] = []
     run = wide.run_wide
 

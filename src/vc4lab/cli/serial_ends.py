@@ -27,7 +27,7 @@ BACKLOG = 1 << 16
 LOOPBACK = "127.0.0.1"
 
 
-class Patience:
+class InputWait:
     """How long to wait for input: not at all, a little once in many looks in vain."""
 
     def __init__(self) -> None:
@@ -51,7 +51,7 @@ class Keyboard:
 
     def __init__(self) -> None:
         self.ended = False
-        self._patience = Patience()
+        self._wait = InputWait()
         self._saved: Any = None
         with contextlib.suppress(ImportError, OSError, ValueError):
             self._raw(sys.stdin.fileno())
@@ -75,14 +75,14 @@ class Keyboard:
         if self.ended:
             return b""
         try:
-            ready = select.select([sys.stdin.fileno()], [], [], self._patience.seconds())[0]
+            ready = select.select([sys.stdin.fileno()], [], [], self._wait.seconds())[0]
             if not ready:
                 return b""
             data = os.read(sys.stdin.fileno(), CHUNK)
         except (OSError, ValueError):
             data = b""
         self.ended = not data
-        self._patience.found()
+        self._wait.found()
         return data
 
     def descriptors(self) -> list[int]:
@@ -116,7 +116,7 @@ class PseudoTerminal:
         os.set_blocking(self._ours, False)
         self.name = os.ttyname(self._theirs)
         self._sent = False
-        self._patience = Patience()
+        self._wait = InputWait()
 
     def send(self, data: bytes) -> None:
         """To the terminal; dropped if it is not read."""
@@ -127,12 +127,12 @@ class PseudoTerminal:
     def receive(self) -> bytes:
         """What was typed since."""
         try:
-            if not select.select([self._ours], [], [], self._patience.seconds())[0]:
+            if not select.select([self._ours], [], [], self._wait.seconds())[0]:
                 return b""
             data = os.read(self._ours, CHUNK)
         except OSError:
             return b""
-        self._patience.found()
+        self._wait.found()
         return data
 
     def descriptors(self) -> list[int]:
@@ -168,7 +168,7 @@ class TcpPort:
         self.port: int = self._listener.getsockname()[1]
         self._client: socket.socket | None = None
         self._backlog = bytearray()
-        self._patience = Patience()
+        self._wait = InputWait()
 
     def send(self, data: bytes) -> None:
         """To the client; without one the last `BACKLOG` bytes are kept."""
@@ -181,7 +181,7 @@ class TcpPort:
 
     def receive(self) -> bytes:
         """What the client sent since."""
-        ready = self._look(self._patience.seconds())
+        ready = self._look(self._wait.seconds())
         self._flush()
         if self._client is None or not ready:
             return b""
@@ -193,7 +193,7 @@ class TcpPort:
             data = b""
         if not data:
             self._hang_up()
-        self._patience.found()
+        self._wait.found()
         return data
 
     def descriptors(self) -> list[int]:

@@ -10,7 +10,7 @@ from tests.support.programs import GOURAUD
 from tests.v3d.fragment.scene import Scene, vertex, words
 
 from vc4lab.simd import targets
-from vc4lab.v3d.pse.batch import BATCH, FULL_LIST, GROUPS
+from vc4lab.v3d.pse.batch import GROUP_SIZE, GROUPS, LIST_THRESHOLD
 from vc4lab.v3d.state.tile_context import FragmentKey
 from vc4lab.v3d.state.tile_layout import TileLayout
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
@@ -260,7 +260,7 @@ def test_planes_whose_place_is_used_again(kind):
     first = [vertex(x, y, 0.5, 1.0, 0.9, 0.2, 0.1) for x, y in ((1, 1), (30, 2), (3, 29))]
     between = [vertex(x / 16, y / 16, 0.5, 1.0, 1, 1, 1) for x, y in ((7, 2), (8, 5), (7, 14))]
     last = [vertex(x, y, x / 31, 1.0, 0.1, 0.9, 0.3) for x, y in ((1, 1), (31, 3), (4, 27))]
-    vertices = [*first, *between * (GROUPS * BATCH - 1), *last]
+    vertices = [*first, *between * (GROUPS * GROUP_SIZE - 1), *last]
     options = {"layout": TileLayout(multisample=True), "tile": (32, 32)} if not filler else {}
     together, apart = Scene(32, 32, **options), Scene(32, 32, **options)
     together.add(key, vertices, facing=3)
@@ -275,8 +275,8 @@ def test_planes_whose_place_is_used_again(kind):
 
 def test_more_blocks_than_a_list_holds():
     """Large triangles, one over the other: lists are handed over in between, groups begin anew."""
-    count = GROUPS * BATCH + 3
-    assert count * 100 > 2 * FULL_LIST
+    count = GROUPS * GROUP_SIZE + 3
+    assert count * 100 > 2 * LIST_THRESHOLD
     rng = np.random.default_rng(9)
     vertices = []
     for number in range(count):

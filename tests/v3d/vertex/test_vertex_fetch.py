@@ -9,12 +9,12 @@ import pytest
 
 from vc4lab.memory import MEMORY_SIZE, GuestMemory
 from vc4lab.simd import build, i32, kernel, ptr
-from vc4lab.v3d.vertex.context import BATCH, MAX_ARRAYS, VertexContext, VertexKey
+from vc4lab.v3d.vertex.context import MAX_ARRAYS, VERTEX_BATCH, VertexContext, VertexKey
 from vc4lab.v3d.vertex.fetch import GROUP_WORDS, describe, fetch, fetched_rows, find_wanted
 
 AREA = 0x10_0000
 SIZE = 0x4_0000
-ROW = 4 * BATCH
+ROW = 4 * VERTEX_BATCH
 
 
 @pytest.fixture(scope="module")
@@ -75,19 +75,19 @@ def compare(memory, run, key, bases, strides, first, last, used=None):
     after = (context.memory, context.output, context.used, context.uniforms)
     wished = set(range(first, last + 1)) & (set(used) if used is not None else set(range(65536)))
     rows = fetched_rows(key)
-    for batch in range(first // BATCH, last // BATCH + 1):
+    for batch in range(first // VERTEX_BATCH, last // VERTEX_BATCH + 1):
         lanes = run(context.address, ctypes.addressof(numbers), count, batch)
-        assert {batch * BATCH + k for k in range(BATCH) if lanes >> k & 1} == {
-            vertex for vertex in wished if vertex // BATCH == batch
+        assert {batch * VERTEX_BATCH + k for k in range(VERTEX_BATCH) if lanes >> k & 1} == {
+            vertex for vertex in wished if vertex // VERTEX_BATCH == batch
         }
         # what lies after the rows in the context is another's
         assert (context.memory, context.output, context.used, context.uniforms) == after
         assert [context.bases[k] & 0xFFFFFFFF for k in range(MAX_ARRAYS)] == bases
         assert [context.strides[k] for k in range(MAX_ARRAYS)] == strides
         found = np.array(context.fetched, np.int64).astype(np.uint32)
-        for lane in range(BATCH):
+        for lane in range(VERTEX_BATCH):
             if lanes >> lane & 1:
-                expected = model(memory, key, context, batch * BATCH + lane)
+                expected = model(memory, key, context, batch * VERTEX_BATCH + lane)
                 got = [0 if p is None else int(found[p // 4 + lane]) for p in rows]
                 assert got == expected, (key.attributes, batch, lane)
 

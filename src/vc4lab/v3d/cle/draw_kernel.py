@@ -45,7 +45,7 @@ from vc4lab.v3d.state.draw_input import INDEX_8, INDEX_16, INDEX_ARRAY, MAX_LENG
 from vc4lab.v3d.state.native_records import whole_record
 from vc4lab.v3d.state.render_state import RenderState
 from vc4lab.v3d.tile_lists.scan_context import MAX_VERTICES
-from vc4lab.v3d.vertex.context import BATCH, COORDINATE_ROWS
+from vc4lab.v3d.vertex.context import COORDINATE_ROWS, VERTEX_BATCH
 from vc4lab.v3d.vertex.nv import CLIP_HEADER_WORDS, PSE_WORDS, NvContext
 from vc4lab.v3d.vertex.shader_lookup import (
     arrays_named,
@@ -127,7 +127,7 @@ def _find_range(w: BinningContext, source: Value, start: Value, length: Value) -
 def _forget_range(w: BinningContext) -> None:
     """The used map is all zero again."""
     for batch in range(w.first >> 4, (w.last >> 4) + 1):
-        store(w.used + batch * BATCH, splat(const(i8, 0)))
+        store(w.used + batch * VERTEX_BATCH, splat(const(i8, 0)))
 
 
 @staged

@@ -22,7 +22,7 @@ from vc4lab.v3d.cle.binning_context import (
 from vc4lab.v3d.ptb import binner as ptb
 from vc4lab.v3d.ptb.context import DONE
 from vc4lab.v3d.tile_lists.scan_context import MAX_VERTICES
-from vc4lab.v3d.vertex.context import BATCH, COORDINATE_ROWS
+from vc4lab.v3d.vertex.context import COORDINATE_ROWS, VERTEX_BATCH
 from vc4lab.v3d.vertex.indices import range_function
 from vc4lab.v3d.vertex.nv import NvContext, copy_function
 from vc4lab.v3d.vpm.shader_rows import ROW_BYTES
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from vc4lab.v3d.ptb.binner import Binner
     from vc4lab.v3d.vertex.shader_table import ShaderTable
 
-_OUTPUT_BYTES = MAX_VERTICES // BATCH * (COORDINATE_ROWS + 1) * ROW_BYTES
+_OUTPUT_BYTES = MAX_VERTICES // VERTEX_BATCH * (COORDINATE_ROWS + 1) * ROW_BYTES
 
 
 def _late(module: str, name: str, *args: Type) -> Function:

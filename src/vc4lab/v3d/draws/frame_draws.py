@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, overload
 
 from vc4lab.records.declarations import NvShaderState
 from vc4lab.simd import Function, NativeFunction, Value, build, i32, is_known, ptr
+from vc4lab.v3d.draws.compile_threshold import CompileThreshold
 from vc4lab.v3d.draws.context import PIPELINE, PREPARED, ROOM, VERTICES, PrepareContext
-from vc4lab.v3d.draws.patience import Patience
 from vc4lab.v3d.draws.pipeline_table import MadePipeline, PipelineTable
 from vc4lab.v3d.state.tile_context import DrawParams
 from vc4lab.v3d.tiles.job import Draw
@@ -111,7 +111,7 @@ class FrameDraws(Sequence[Draw]):
         self.pipelines.attach(context)
         context.nv = self._nv.address
         context.empty_windows, context.rht_moved = empty_windows, rht_moved
-        self._patience = Patience(_known)
+        self._threshold = CompileThreshold(_known)
         self._grow(64)
 
     def _grow(self, capacity: int) -> None:
@@ -137,7 +137,7 @@ class FrameDraws(Sequence[Draw]):
         context, count = self._context, scan.draw_count
         if self.pipelines.stale:
             self.pipelines.renew()
-        if not self._lookups and self._patience.over():
+        if not self._lookups and self._threshold.reached():
             self._lookups, self._prepare = True, None
         if self._requested:
             self._replies.clear()

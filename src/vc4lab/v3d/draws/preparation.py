@@ -40,9 +40,9 @@ if TYPE_CHECKING:
     from vc4lab.v3d.shader_interrupts import ShaderInterrupts
     from vc4lab.v3d.tile_lists.contents import DrawUse, ScanResult
 
-EXACT_AFTER = 3
+EXACT_AFTER_FRAMES = 3
 """Frames in which a fast pipeline may give up before its exact twin is used from the start."""
-RARE = 1 / 8
+RARE_SHARE = 1 / 8
 """A frame where it gives up in no more of the tiles does not count: the exact twin takes several
 times as long, and drawing these tiles twice costs less.
 """
@@ -197,7 +197,7 @@ class DrawPreparer:
         if len(textures) > MAX_TEXTURE_REQUESTS:
             raise Unsupported("FRG-001", f"a fragment program makes {len(textures)} lookups")
         key, pipeline = self.pipelines.find(use, shader, program, kinds, same_textures(textures))
-        if self.fallbacks and self.fallbacks[key] >= EXACT_AFTER:
+        if self.fallbacks and self.fallbacks[key] >= EXACT_AFTER_FRAMES:
             pipeline = pipeline.exact
         golden: GoldenDraw | None = None
         entry: Any = None
@@ -249,7 +249,7 @@ class DrawPreparer:
 
     def _fall_back(self, key: FragmentKey, pipeline: Pipeline, share: float) -> int:
         """The exact entry point, because the fast one met a value it cannot compute."""
-        if share > RARE:
+        if share > RARE_SHARE:
             self.fallbacks[key] += 1
-            self._draws.pipelines.stale |= self.fallbacks[key] == EXACT_AFTER
+            self._draws.pipelines.stale |= self.fallbacks[key] == EXACT_AFTER_FRAMES
         return pipeline.exact.address

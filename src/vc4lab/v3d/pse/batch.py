@@ -11,15 +11,15 @@ from dataclasses import dataclass
 from vc4lab.simd import Array, Struct, Value, f32, i16, i32, i64, nested, ptr
 
 SLOT_SHIFT = 3
-BATCH = 1 << SLOT_SHIFT
+GROUP_SIZE = 1 << SLOT_SHIFT
 """Triangles that are set up together."""
 GROUPS = 4
 """Groups of which the planes are kept: a pipeline calls, and leaves its loop, less often."""
-LANES = GROUPS * BATCH
+BATCH_SIZE = GROUPS * GROUP_SIZE
 CORNERS = 3
 MAX_DELTAS = 3
 """Samples of a pixel besides the first."""
-WAITING = 2 * BATCH
+WAITING_SIZE = 2 * GROUP_SIZE
 """Places for triangles that wait to be set up: fewer than eight, and what the next eight leave."""
 
 OPTION_DEPTH_OFFSET, OPTION_FLOAT_UNIT, OPTION_CLIPPED_QUADS = 1, 2, 4
@@ -63,7 +63,7 @@ class BlockPlace:
     def of(cls, listed: CoveredBlock) -> BlockPlace:
         """Of a `CoveredBlock`."""
         word = listed.place.to_int(i32, inside=True)
-        lane = word.shr(16) & (4 * LANES - 1)
+        lane = word.shr(16) & (4 * BATCH_SIZE - 1)
         return cls(word & 0xFF, word.shr(8) & 0xFF, lane, word.shr(PLACE_REVERSE) != 0)
 
 
@@ -72,12 +72,12 @@ def block_bytes(samples: int) -> int:
     return CoveredBlock.size if samples > 1 else CoveredBlock.others.offset
 
 
-FULL_LIST = 256
+LIST_THRESHOLD = 256
 """Blocks after which the list is handed over before the next triangle."""
-LIST_BYTES = (FULL_LIST + 17 * 17 + 16) * CoveredBlock.size
+LIST_BYTES = (LIST_THRESHOLD + 17 * 17 + 16) * CoveredBlock.size
 """Blocks of a tile begin at even pixels: 17 in a row of 64 pixels. Reading may go 16 too far."""
 
-PLANE_PART = 4 * LANES
+PLANE_PART = 4 * BATCH_SIZE
 PLANE_ROW = 3 * PLANE_PART
 """Bytes of a plane of all triangles: all A, all B, all C (`setup.Planes`)."""
 FIXED_PLANES = 2
@@ -147,10 +147,10 @@ class DecodedTriangles(Struct, align=64):
     `DrawParams.vertices`; the provoking vertex's own; packed positions.
     """
 
-    indices = Array(i32, 2 * CORNERS * BATCH)
-    words = Array(i64, CORNERS * BATCH)
-    flat_words = Array(i64, BATCH)
-    position = Array(i32, CORNERS * BATCH)
+    indices = Array(i32, 2 * CORNERS * GROUP_SIZE)
+    words = Array(i64, CORNERS * GROUP_SIZE)
+    flat_words = Array(i64, GROUP_SIZE)
+    position = Array(i32, CORNERS * GROUP_SIZE)
     next = i32
     count = Array(i32, 2)
     flags = Array(i32, 2)
@@ -159,9 +159,9 @@ class DecodedTriangles(Struct, align=64):
 class WaitingTriangles(Struct, align=64):
     """The same of those to be set up, and of the group, in front; `count` of them all."""
 
-    words = Array(i64, CORNERS * WAITING)
-    flat_words = Array(i64, WAITING)
-    position = Array(i32, CORNERS * WAITING)
+    words = Array(i64, CORNERS * WAITING_SIZE)
+    flat_words = Array(i64, WAITING_SIZE)
+    position = Array(i32, CORNERS * WAITING_SIZE)
     count = i32
 
 
@@ -175,19 +175,19 @@ class TriangleGroup(Struct, align=64):
     Z planes may cut.
     """
 
-    first_columns = Array(i64, BATCH)
-    first_rows = Array(i64, BATCH)
-    place = Array(f32, BATCH)
-    dx = Array(f32, BATCH)
-    dy = Array(f32, BATCH)
-    width = Array(i32, BATCH)
-    height = Array(i32, BATCH)
-    edge_start = Array(i32, CORNERS * BATCH)
-    step_x = Array(i32, CORNERS * BATCH)
-    step_y = Array(i32, CORNERS * BATCH)
-    right = Array(i32, CORNERS * BATCH)
-    down = Array(i32, CORNERS * BATCH)
-    deltas = Array(i32, CORNERS * MAX_DELTAS * BATCH)
+    first_columns = Array(i64, GROUP_SIZE)
+    first_rows = Array(i64, GROUP_SIZE)
+    place = Array(f32, GROUP_SIZE)
+    dx = Array(f32, GROUP_SIZE)
+    dy = Array(f32, GROUP_SIZE)
+    width = Array(i32, GROUP_SIZE)
+    height = Array(i32, GROUP_SIZE)
+    edge_start = Array(i32, CORNERS * GROUP_SIZE)
+    step_x = Array(i32, CORNERS * GROUP_SIZE)
+    step_y = Array(i32, CORNERS * GROUP_SIZE)
+    right = Array(i32, CORNERS * GROUP_SIZE)
+    down = Array(i32, CORNERS * GROUP_SIZE)
+    deltas = Array(i32, CORNERS * MAX_DELTAS * GROUP_SIZE)
     ready = i32
     lane = i32
     slot = i32
@@ -201,13 +201,13 @@ class PlaneOrigins(Struct, align=64):
     the same as 24-bit depths.
     """
 
-    x2 = Array(i32, LANES)
-    y2 = Array(i32, LANES)
-    z_low = Array(f32, LANES)
-    z_high = Array(f32, LANES)
-    z_first = Array(f32, LANES)
-    z_last = Array(f32, LANES)
-    z_offset = Array(f32, LANES)
+    x2 = Array(i32, BATCH_SIZE)
+    y2 = Array(i32, BATCH_SIZE)
+    z_low = Array(f32, BATCH_SIZE)
+    z_high = Array(f32, BATCH_SIZE)
+    z_first = Array(f32, BATCH_SIZE)
+    z_last = Array(f32, BATCH_SIZE)
+    z_offset = Array(f32, BATCH_SIZE)
 
 
 class TriangleBatch(Struct):

@@ -37,9 +37,9 @@ from vc4lab.simd import (
 from vc4lab.simd.struct import Field
 from vc4lab.simd.trace import current
 from vc4lab.v3d.pse.batch import (
-    BATCH,
     CORNERS,
-    FULL_LIST,
+    GROUP_SIZE,
+    LIST_THRESHOLD,
     MAX_DELTAS,
     OPTION_CLIPPED_QUADS,
     PLANE_PART,
@@ -95,7 +95,7 @@ def list_blocks(params: DrawParams, batch: TriangleBatch, raster: Raster) -> Val
     end = result.end.zext(i64)
     quads, drawn = result.quads, result.drawn
     step = block_bytes(len(raster.points))
-    while (lane < ready) & (end < FULL_LIST * step):
+    while (lane < ready) & (end < LIST_THRESHOLD * step):
         before = end
         end, found = triangle(group, batch.draw.blocks, lane, end, raster)
         if (group.clipped_lanes.shr(lane) & 1) != 0:
@@ -107,7 +107,7 @@ def list_blocks(params: DrawParams, batch: TriangleBatch, raster: Raster) -> Val
     result.end = end.trunc(i32)
     result.quads = quads
     result.drawn = drawn
-    return end >= FULL_LIST * step
+    return end >= LIST_THRESHOLD * step
 
 
 @staged
@@ -118,7 +118,7 @@ def triangle(group: TriangleGroup, blocks: Value, lane: Value, end: Value, raste
     columns, rows = table(i64, _COLUMNS), table(i64, _ROWS)
 
     def member(field: Field, number: int = 0, kind: Type = i32) -> Value:
-        return load(kind, here + (field.offset + number * BATCH * 4))
+        return load(kind, here + (field.offset + number * GROUP_SIZE * 4))
 
     def first(place: Value) -> Value:
         return load(i64, place + (lane << 3).zext(i64))

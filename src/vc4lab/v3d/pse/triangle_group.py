@@ -28,11 +28,11 @@ from vc4lab.simd import (
     vec,
 )
 from vc4lab.v3d.pse.batch import (
-    BATCH,
     CORNERS,
+    GROUP_SIZE,
     MAX_DELTAS,
     PLACE_REVERSE,
-    WAITING,
+    WAITING_SIZE,
     TriangleBatch,
     TriangleGroup,
 )
@@ -51,7 +51,7 @@ from vc4lab.v3d.state.render_state import (
 from vc4lab.v3d.state.tile_context import DrawParams
 from vc4lab.v3d.state.tile_layout import BLOCK
 
-_i32x8, _i64x8, _f64x8 = vec(i32, BATCH), vec(i64, BATCH), vec(f64, BATCH)
+_i32x8, _i64x8, _f64x8 = vec(i32, GROUP_SIZE), vec(i64, GROUP_SIZE), vec(f64, GROUP_SIZE)
 
 
 def corner(place: Value, number: int = 0, kind: Type = _i32x8) -> Value:
@@ -66,12 +66,12 @@ def set_corner(place: Value, value: Value, number: int = 0) -> None:
 
 def corner_ptr(place: Value, number: int, kind: Type = _i32x8) -> Value:
     """Where all lanes of corner `number` of a member are."""
-    return place + number * BATCH * kind.elem.size
+    return place + number * GROUP_SIZE * kind.elem.size
 
 
 def queue_ptr(place: Value, number: int, kind: Type = _i32x8) -> Value:
     """The same of a member of `WaitingTriangles`."""
-    return place + number * WAITING * kind.elem.size
+    return place + number * WAITING_SIZE * kind.elem.size
 
 
 @dataclass
@@ -89,25 +89,25 @@ class Shape:
     @classmethod
     def of(cls, packed: list[Value], source: VertexSource) -> Shape:
         """From the packed positions of the three corners."""
-        x = [((p << 16) >> 16) + splat(source.offset_x, BATCH) for p in packed]
-        y = [(p >> 16) + splat(source.offset_y, BATCH) for p in packed]
+        x = [((p << 16) >> 16) + splat(source.offset_x, GROUP_SIZE) for p in packed]
+        y = [(p >> 16) + splat(source.offset_y, GROUP_SIZE) for p in packed]
         x02, x12 = ((x[k] - x[2]).to_float(f64) for k in (0, 1))
         y02, y12 = ((y[k] - y[2]).to_float(f64) for k in (0, 1))
         return cls(x, y, (x02, x12, y02, y12), x02 * y12 - x12 * y02)
 
     def forward(self, facing: Value) -> Value:
         """Which of them face forward, by record 96."""
-        return (self.area < 0.0) ^ splat((facing & CLOCKWISE_IS_FORWARD) == 0, BATCH)
+        return (self.area < 0.0) ^ splat((facing & CLOCKWISE_IS_FORWARD) == 0, GROUP_SIZE)
 
     def box(self, window: Box, raster: Raster) -> Box:
         """Pixels with a sample that can lie inside, as `setup.bounding_box`."""
         up, down = 15 - raster.highest, raster.lowest
         (x0, x1, x2), (y0, y1, y2) = self.x, self.y
         return Box(
-            max_((min_(min_(x0, x1), x2) + up) >> 4, splat(window.left, BATCH)),
-            max_((min_(min_(y0, y1), y2) + up) >> 4, splat(window.top, BATCH)),
-            min_(((max_(max_(x0, x1), x2) - down) >> 4) + 1, splat(window.right, BATCH)),
-            min_(((max_(max_(y0, y1), y2) - down) >> 4) + 1, splat(window.bottom, BATCH)),
+            max_((min_(min_(x0, x1), x2) + up) >> 4, splat(window.left, GROUP_SIZE)),
+            max_((min_(min_(y0, y1), y2) + up) >> 4, splat(window.top, GROUP_SIZE)),
+            min_(((max_(max_(x0, x1), x2) - down) >> 4) + 1, splat(window.right, GROUP_SIZE)),
+            min_(((max_(max_(y0, y1), y2) - down) >> 4) + 1, splat(window.bottom, GROUP_SIZE)),
         )
 
 
@@ -121,13 +121,13 @@ def set_up(
 ) -> None:
     """Sets up those that wait in front, `ready` of them."""
     group, waiting = batch.group, batch.waiting
-    ready = splat(group.ready, BATCH)
+    ready = splat(group.ready, GROUP_SIZE)
 
     def lanes_at(place: Value, kind: Type) -> Value:
         """The group's lanes: those without a triangle have the first one, so that nothing odd is
         computed there."""
-        first = splat(load(kind.elem, place), BATCH)
-        return select(iota(BATCH) < ready, load(kind, place), first)
+        first = splat(load(kind.elem, place), GROUP_SIZE)
+        return select(iota(GROUP_SIZE) < ready, load(kind, place), first)
 
     def filled(place: Value) -> Value:
         """The place, after its lanes are made so."""
@@ -143,8 +143,10 @@ def set_up(
     )
     box = shape.box(window, raster)
     left, top = box.left & ~1, box.top & ~1
-    slot = group.slot * (4 * BATCH)
-    lanes = const(_i32x8, [4 * lane << 16 for lane in range(BATCH)]) + splat(slot << 16, BATCH)
+    slot = group.slot * (4 * GROUP_SIZE)
+    lanes = const(_i32x8, [4 * lane << 16 for lane in range(GROUP_SIZE)]) + splat(
+        slot << 16, GROUP_SIZE
+    )
     everything = const(_i32x8, -1)
     odd_x, odd_y = (box.left & 1) != 0, (box.top & 1) != 0
     dx = (left << 4) + 8 - shape.x[2]

@@ -29,7 +29,7 @@ from vc4lab.simd import (
     vec,
 )
 from vc4lab.v3d.pse.batch import (
-    BATCH,
+    GROUP_SIZE,
     OPTION_DEPTH_OFFSET,
     OPTION_FLOAT_UNIT,
     PLANE_PART,
@@ -48,7 +48,7 @@ from vc4lab.v3d.pse.setup import (
 from vc4lab.v3d.state.tile_context import DrawParams
 from vc4lab.v3d.state.tile_layout import Z_MAX
 
-_f32x8 = vec(f32, BATCH)
+_f32x8 = vec(f32, GROUP_SIZE)
 
 
 @staged
@@ -65,7 +65,7 @@ def set_planes(
     x0 - x2 over the doubled area.
     """
     draw = batch.draw
-    slot = (batch.group.slot * (4 * BATCH)).zext(i64)
+    slot = (batch.group.slot * (4 * GROUP_SIZE)).zext(i64)
     place = draw.planes + slot
     z = rows(vertices, words, DEPTH * ROW_BYTES)
     w = rows(vertices, words, RECIPROCAL_W * ROW_BYTES)
@@ -107,8 +107,8 @@ def lanes(kind: Type, base: Value, offsets: Value) -> Value:
 
     Single loads are quicker than the gather instruction, and have no use for a vector of offsets.
     """
-    values = [load(kind, base + load(i64, offsets + 8 * lane)) for lane in range(BATCH)]
-    result = splat(values[0], BATCH)
+    values = [load(kind, base + load(i64, offsets + 8 * lane)) for lane in range(GROUP_SIZE)]
+    result = splat(values[0], GROUP_SIZE)
     for lane, value in enumerate(values[1:], 1):
         result = result.insert(lane, value)
     return result
@@ -131,21 +131,21 @@ def set_depths(
     batch: TriangleBatch, params: DrawParams, slot: Value, low: Value, high: Value
 ) -> None:
     """The range of Zs, what it is in 24 bits, and where the Z planes (record 104) may cut it."""
-    inside = (low >= splat(params.z_min, BATCH)) & (high <= splat(params.z_max, BATCH))
+    inside = (low >= splat(params.z_min, GROUP_SIZE)) & (high <= splat(params.z_max, GROUP_SIZE))
     batch.group.clipped_lanes = mask_bits(~inside)
     origins = batch.origins
     store(origins.z_low + slot, low)
     store(origins.z_high + slot, high)
     for place, bound in ((origins.z_first, low), (origins.z_last, high)):
         # Rounding keeps order: clamping before or after the product is the same. 2: no overflow.
-        scaled = fmin_(fmax_(bound, 0.0), 2.0) * splat(batch.draw.depth_scale, BATCH)
+        scaled = fmin_(fmax_(bound, 0.0), 2.0) * splat(batch.draw.depth_scale, GROUP_SIZE)
         store(place + slot, fmin_(scaled, float(Z_MAX)))
 
 
 def depth_offset(draw: BatchDraw, params: DrawParams, a: Value, b: Value, high: Value) -> Value:
     """As `primitives.depth_offset`, of eight triangles."""
-    by_depth = splat((draw.options & OPTION_FLOAT_UNIT) != 0, BATCH)
-    scale = splat(draw.depth_scale, BATCH)
+    by_depth = splat((draw.options & OPTION_FLOAT_UNIT) != 0, GROUP_SIZE)
+    scale = splat(draw.depth_scale, GROUP_SIZE)
     unit = select(by_depth, float_unit(high, scale), const(_f32x8, 1.0))
-    factor, units = (splat(v, BATCH) for v in (params.depth_factor, params.depth_units))
+    factor, units = (splat(v, GROUP_SIZE) for v in (params.depth_factor, params.depth_units))
     return offset_of_slopes(factor, units, a, b, unit, scale)

@@ -34,8 +34,8 @@ from vc4lab.simd import (
     vec,
 )
 from vc4lab.v3d.pse.batch import (
-    BATCH,
     CORNERS,
+    GROUP_SIZE,
     GROUPS,
     BatchDraw,
     BatchResult,
@@ -66,7 +66,7 @@ INDEX_CODES = {data.bits: int(data) for data in ListData}
 _CELLS = ("i0", "i1", "i2", "clip_record", "clipped", "status", "budget")
 """Cells of a `Decoder` that a `DecoderState` keeps from one batch to the next, besides `cursor`."""
 
-_i32x8, _i64x8 = vec(i32, BATCH), vec(i64, BATCH)
+_i32x8, _i64x8 = vec(i32, GROUP_SIZE), vec(i64, GROUP_SIZE)
 
 
 @staged
@@ -100,9 +100,9 @@ def next_batch(
     while True:
         if group.lane >= group.ready:
             drop_group(batch)
-            while (waiting.count < BATCH) & (state.ended == 0):
+            while (waiting.count < GROUP_SIZE) & (state.ended == 0):
                 look_further(context, params, source, limits, batch, index_bits, raster, weights)
-            ready = min_(waiting.count, BATCH)
+            ready = min_(waiting.count, GROUP_SIZE)
             group.ready = ready
             group.lane = 0
             group.slot = (group.slot + 1) & (GROUPS - 1)
@@ -136,7 +136,7 @@ def look_further(
     decoded.next = at ^ 1
     state.ended = 1
     locate(source, batch, here, index_bits == 32)  # takes time, in which the next are decoded
-    if fresh | (count == BATCH):
+    if fresh | (count == GROUP_SIZE):
         state.ended = 0
         lists = select(params.lists != 0, params.lists, context.memory)
         decode(lists, state, decoded, there, index_bits)
@@ -169,22 +169,22 @@ def decode(
         place = ahead + (count << 2)
         together = const(i1, False)
         if quick:
-            together = (count <= BATCH - RUN) & runs(decoder)
+            together = (count <= GROUP_SIZE - RUN) & runs(decoder)
         if together:
             before, steps = take_run(decoder)
             for number, (start, step) in enumerate(zip(before, steps, strict=True)):
                 indices = splat(start, RUN) + (iota(RUN) + 1) * splat(step, RUN)
-                store(place + number * 4 * BATCH, indices & 0xFFFF)
+                store(place + number * 4 * GROUP_SIZE, indices & 0xFFFF)
             count = count + RUN
         else:
             more = decoder.next()
             if more:
                 store(place, decoder.i0.get())
-                store(place + 4 * BATCH, decoder.i1.get())
-                store(place + 8 * BATCH, decoder.i2.get())
+                store(place + 4 * GROUP_SIZE, decoder.i1.get())
+                store(place + 8 * GROUP_SIZE, decoder.i2.get())
                 flags = flags | decoder.flags.get()
                 count = count + 1
-        if ~more | (count == BATCH):
+        if ~more | (count == GROUP_SIZE):
             break
     state.cursor = decoder.address.get()
     for name in _CELLS:
@@ -195,7 +195,7 @@ def decode(
 
 def piece_ptr(decoded: DecodedTriangles, piece: Value) -> Value:
     """Where a piece of the indices is; all lanes of a corner, then those of the next."""
-    return decoded.indices + piece * (CORNERS * BATCH)
+    return decoded.indices + piece * (CORNERS * GROUP_SIZE)
 
 
 def _kept(batch: TriangleBatch) -> list[tuple[Value, Value, Type]]:
@@ -231,20 +231,20 @@ def locate(
     """Where the words of the next triangles' corners are, and their packed positions."""
     decoded = batch.decoded
     ahead = piece_ptr(decoded, piece)
-    indices = [load(_i32x8, ahead + 4 * BATCH * number) for number in range(CORNERS)]
+    indices = [load(_i32x8, ahead + 4 * GROUP_SIZE * number) for number in range(CORNERS)]
     if positions_in_list:
         scratch = load(i64, batch.draw.pointer + BatchDraw.scratch.offset)
-        words = splat(scratch - source.address, BATCH)
+        words = splat(scratch - source.address, GROUP_SIZE)
         for number, position in enumerate(indices):
             set_corner(decoded.position, position, number)
             set_corner(decoded.words, words, number)
         set_corner(decoded.flat_words, words)
         return
-    first, limit = splat(source.first, BATCH), splat(source.limit, BATCH)
-    offsets = splat(source.pitch, BATCH)
+    first, limit = splat(source.first, GROUP_SIZE), splat(source.limit, GROUP_SIZE)
+    offsets = splat(source.pitch, GROUP_SIZE)
     for number, index in enumerate(indices):
         slot = umin(index - first, limit) + first
-        offsets = slot.shr(4).zext(i64) * splat(source.pitch, BATCH)
+        offsets = slot.shr(4).zext(i64) * splat(source.pitch, GROUP_SIZE)
         offsets = offsets + ((slot & 15) << 2).zext(i64)
         set_corner(decoded.words, offsets, number)
         packed = gather(i32, source.vertices, offsets, compact=True)
@@ -260,14 +260,16 @@ def substitute_first(
     draw, words = batch.draw, batch.decoded.words
     scratch = draw.clip_scratch
     offset = load(i64, draw.pointer + BatchDraw.clip_scratch.offset) - source.address
-    originals = [source.vertices + load(i64, words + number * 8 * BATCH) for number in (0, 1, 2)]
+    originals = [
+        source.vertices + load(i64, words + number * 8 * GROUP_SIZE) for number in (0, 1, 2)
+    ]
     rows = (draw.first_row, draw.end_row)
     record = batch.decoder.clip_record
     substitute_clipped(memory, scratch, record, flags, originals, rows, weights)
     for number in (0, 1, 2):
         if (flags.shr(number) & 1) != 0:
-            store(words + number * 8 * BATCH, offset + 4 * number)
-            place = batch.decoded.position + number * 4 * BATCH
+            store(words + number * 8 * GROUP_SIZE, offset + 4 * number)
+            place = batch.decoded.position + number * 4 * GROUP_SIZE
             store(place, load(i32, scratch + 4 * number))
 
 
@@ -283,10 +285,10 @@ def choose(
     position, result = batch.decoded.position, batch.result
     shape = Shape.of([corner(position, number) for number in range(CORNERS)], source)
     forward = shape.forward(facing)
-    enabled = (forward & splat((facing & ENABLE_FORWARD) != 0, BATCH)) | (
-        ~forward & splat((facing & ENABLE_REVERSE) != 0, BATCH)
+    enabled = (forward & splat((facing & ENABLE_FORWARD) != 0, GROUP_SIZE)) | (
+        ~forward & splat((facing & ENABLE_REVERSE) != 0, GROUP_SIZE)
     )
-    here = (shape.area != 0.0) & (iota(BATCH) < splat(count, BATCH))
+    here = (shape.area != 0.0) & (iota(GROUP_SIZE) < splat(count, GROUP_SIZE))
     box = shape.box(limits, raster)
     turned = popcount_(mask_bits(here & ~enabled))
     result.turned = result.turned + turned

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 MAX_ARRAYS = 8
 MAX_GROUPS = 64
 """Groups of words that are fetched together; each fills a row of the VPM at least."""
-BATCH = 16
+VERTEX_BATCH = 16
 
 COORDINATE_ROWS = 7
 """Words a coordinate shader writes: Xc Yc Zc Wc, Ys:Xs, Zs, 1/Wc (and a point size)."""
@@ -28,14 +28,14 @@ setup that is not a generic access, a shader that leaves its program."""
 CHUNK = 64
 """Batches that are shaded again exactly when the fast build saw a special value in one of them."""
 
-EXACT_AFTER = 4
+EXACT_AFTER_CHUNKS = 4
 """Chunks that may fail in the fast build before a job stays with the exact one."""
 
 
 class VertexContext(Struct):
     """Inputs and outputs of one shading job."""
 
-    fetched = Array(i32, BATCH * (MAX_GROUPS + 3))  # words of vertices, a row each
+    fetched = Array(i32, VERTEX_BATCH * (MAX_GROUPS + 3))  # words of vertices, a row each
     memory = ptr  # host address of guest address 0
     output = ptr  # row r of vertex i: (i >> 4) * pitch + r * 64 + (i & 15) * 4
     used = ptr  # one byte per vertex, non-zero = wanted; 0: all of first..last
@@ -101,9 +101,9 @@ class VertexKey:
     @property
     def pitch(self) -> int:
         """Bytes per batch of 16 shaded vertices."""
-        return self.rows * 4 * BATCH
+        return self.rows * 4 * VERTEX_BATCH
 
 
 def buffer_bytes(rows: int, last: int) -> int:
     """Bytes of an output buffer for the vertices up to index `last`."""
-    return ((last >> 4) + 1) * rows * 4 * BATCH
+    return ((last >> 4) + 1) * rows * 4 * VERTEX_BATCH

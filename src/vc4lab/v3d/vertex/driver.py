@@ -39,7 +39,7 @@ from vc4lab.v3d.vertex.context import (
     CHUNK,
     DEOPT,
     DONE,
-    EXACT_AFTER,
+    EXACT_AFTER_CHUNKS,
     VertexContext,
     VertexKey,
 )
@@ -132,7 +132,7 @@ def shade(context: Value, exact_entry: Value, function: Value, numbers: Value) -
             if exact_entry == 0:
                 status = const(i32, DEOPT)
             else:
-                c.until = select(failures < EXACT_AFTER, end, until)
+                c.until = select(failures < EXACT_AFTER_CHUNKS, end, until)
                 arguments = (context, exact_entry)
                 status = call_pointer(exact_entry, i32, ENTRY, *arguments, float_mode="keep")
                 c.until = until

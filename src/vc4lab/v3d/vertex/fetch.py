@@ -29,12 +29,12 @@ from vc4lab.simd import (
     unroll,
     vec,
 )
-from vc4lab.v3d.vertex.context import BATCH, VertexContext, VertexKey
+from vc4lab.v3d.vertex.context import VERTEX_BATCH, VertexContext, VertexKey
 from vc4lab.v3d.vpm.shader_rows import ROW_BYTES
 
 QUAD = vec(i32, 4)
 
-EVERY = (1 << BATCH) - 1
+EVERY = (1 << VERTEX_BATCH) - 1
 """All lanes of a batch, as bits."""
 LONGEST_STRIDE = 0xFFFF
 """Of arrays whose vertices are read without looking at each address."""
@@ -71,11 +71,11 @@ def plan_words(key: VertexKey) -> list[tuple[int, int] | None]:
 @staged
 def batch_mask(c: VertexContext, batch: Value) -> Value:
     """Which vertices of a batch are wanted (i8x16, non-zero = wanted)."""
-    lane = iota(BATCH) + batch * BATCH
+    lane = iota(VERTEX_BATCH) + batch * VERTEX_BATCH
     inside = (lane >= c.first) & (lane <= c.last)
     wanted = splat(const(i8x16.elem, 1))
     if c.used != 0:
-        wanted = load(i8x16, c.used + batch * BATCH)
+        wanted = load(i8x16, c.used + batch * VERTEX_BATCH)
     return inside & (wanted != 0)
 
 
@@ -83,7 +83,7 @@ def batch_mask(c: VertexContext, batch: Value) -> Value:
 def lane_indices(wanted: Value, batch: Value) -> Value:
     """Vertex index per lane; lanes that are not wanted repeat the last wanted vertex."""
     last = const(i32, 31) - clz_(mask_bits(wanted))
-    return select(wanted, iota(BATCH), splat(last)) + batch * BATCH
+    return select(wanted, iota(VERTEX_BATCH), splat(last)) + batch * VERTEX_BATCH
 
 
 def transpose(quads: list[Value]) -> list[Value]:
@@ -151,7 +151,7 @@ def find_wanted(context: Value, batch: Value) -> None:
     """Notes which vertices of a batch are wanted, for `fetch`."""
     c = VertexContext.at(context)
     start = batch << 4
-    if (start < c.first) | (start + (BATCH - 1) > c.last):
+    if (start < c.first) | (start + (VERTEX_BATCH - 1) > c.last):
         c.wanted = mask_bits(batch_mask(c, batch))
     elif c.used == 0:
         c.wanted = EVERY
@@ -176,7 +176,7 @@ def fetch(context: Value, description: Value, count: Any, batch: Value) -> None:
         stride = load(i32, c.strides + array)
         target = c.fetched + load(i32, group + 12)
         first = (start + (batch << 4) * stride) & MEMORY_MASK
-        span = stride * (BATCH - 1)
+        span = stride * (VERTEX_BATCH - 1)
         plain = (c.wanted == EVERY) & stride.ule(LONGEST_STRIDE) & (first + span <= MEMORY_MASK)
         if plain:
             place, step, length = memory + first.zext(i64), stride.zext(i64), load(i32, group + 8)
@@ -198,7 +198,7 @@ def quads_in_a_row(place: Value, step: Value) -> list[Value]:
     """The first four words of 16 vertices, one every `step` bytes."""
     steps = (step << 1, step + (step << 1))  # few sums: the processor adds one to each address
     quads = []
-    for k in range(0, BATCH, 4):
+    for k in range(0, VERTEX_BATCH, 4):
         base = place + step * k
         quads += [load(QUAD, p) for p in (base, base + step, base + steps[0], base + steps[1])]
     return quads
@@ -214,11 +214,15 @@ def deinterleave(parts: list[Value]) -> list[Value]:
     count = len(parts)
     rows = []
     for row in range(count):
-        wanted = [count * lane + row for lane in range(BATCH)]
-        found, order = parts[0], [w % BATCH for w in wanted]
+        wanted = [count * lane + row for lane in range(VERTEX_BATCH)]
+        found, order = parts[0], [w % VERTEX_BATCH for w in wanted]
         for k in range(1, count):  # lanes that came from the parts before keep their places
             order = [
-                w % BATCH + BATCH if w // BATCH == k else order[lane] if k == 1 else lane
+                w % VERTEX_BATCH + VERTEX_BATCH
+                if w // VERTEX_BATCH == k
+                else order[lane]
+                if k == 1
+                else lane
                 for lane, w in enumerate(wanted)
             ]
             found = shuffle(found, parts[k], order)
@@ -240,7 +244,9 @@ def fetch_scattered(
     c = VertexContext.at(context)
     indices = lane_indices(mask_from_bits(c.wanted), batch)
     offsets = ((indices * stride + start) & MEMORY_MASK).zext(i64)
-    store_rows(target, transpose([load(QUAD, c.memory + offsets[lane]) for lane in unroll(BATCH)]))
+    store_rows(
+        target, transpose([load(QUAD, c.memory + offsets[lane]) for lane in unroll(VERTEX_BATCH)])
+    )
 
 
 class FetchedRows:

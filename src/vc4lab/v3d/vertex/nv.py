@@ -24,7 +24,7 @@ from vc4lab.simd import (
     store,
     unroll,
 )
-from vc4lab.v3d.vertex.context import BATCH
+from vc4lab.v3d.vertex.context import VERTEX_BATCH
 from vc4lab.v3d.vertex.fetch import QUAD, batch_mask, lane_indices, transpose
 from vc4lab.v3d.vpm.shader_rows import ROW_BYTES
 
@@ -58,7 +58,7 @@ def copy_vertices(context: Value) -> None:
             for group in range((c.rows + 3) >> 2):
                 first = group * 4
                 address = ((start + first * 4) & MEMORY_MASK).zext(i64)
-                quads = [load(QUAD, c.memory + address[lane]) for lane in unroll(BATCH)]
+                quads = [load(QUAD, c.memory + address[lane]) for lane in unroll(VERTEX_BATCH)]
                 rows = transpose(quads)
                 for k in unroll(4):
                     if first + k < c.rows:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 
-class Patience:
+class CompileThreshold:
     """Counts the uses of one piece of native code. `known`: whether the object cache has it."""
 
     uses = 2
@@ -18,11 +18,11 @@ class Patience:
     def __init__(self, known: Callable[[], bool]) -> None:
         self._known = known
         self._seen = 0
-        self._over = False
+        self._reached = False
 
-    def over(self) -> bool:
+    def reached(self) -> bool:
         """To be asked once for each use: whether native code is to do it."""
-        if not self._over:
+        if not self._reached:
             self._seen += 1
-            self._over = self._seen > self.uses or self._known()
-        return self._over
+            self._reached = self._seen > self.uses or self._known()
+        return self._reached

@@ -9,26 +9,26 @@ from vc4lab.drm.kernel.hardware import run_job
 from vc4lab.drm.recorded.jobs import RecordedRun
 from vc4lab.v3d.core import V3D
 from vc4lab.v3d.draws import frame_draws
-from vc4lab.v3d.draws.patience import Patience
+from vc4lab.v3d.draws.compile_threshold import CompileThreshold
 
 RUN = Path(__file__).parents[2] / "data" / "vc4-jobs" / "tri_arm64"
 
 
 def test_unknown_code_is_waited_for(monkeypatch):
-    monkeypatch.setattr(Patience, "uses", 2)
-    patience = Patience(lambda: False)
-    assert [patience.over() for _ in range(4)] == [False, False, True, True]
+    monkeypatch.setattr(CompileThreshold, "uses", 2)
+    threshold = CompileThreshold(lambda: False)
+    assert [threshold.reached() for _ in range(4)] == [False, False, True, True]
 
 
 def test_known_code_is_used_at_once(monkeypatch):
-    monkeypatch.setattr(Patience, "uses", 2)
-    assert Patience(lambda: True).over()
+    monkeypatch.setattr(CompileThreshold, "uses", 2)
+    assert CompileThreshold(lambda: True).reached()
 
 
 def test_first_frames_are_the_same_with_and_without(monkeypatch):
     """Two frames without, the third with it: the same bytes each time."""
     monkeypatch.setattr(frame_draws, "_known", lambda: False)
-    monkeypatch.setattr(Patience, "uses", 2)
+    monkeypatch.setattr(CompileThreshold, "uses", 2)
     prepared = []
     native = frame_draws._native
     monkeypatch.setattr(
