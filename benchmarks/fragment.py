@@ -21,8 +21,8 @@ from vc4lab.v3d.fragment.pipeline import fragment_pipeline
 from vc4lab.v3d.pse.samples import raster
 from vc4lab.v3d.state.surface import Surface
 from vc4lab.v3d.state.tile_context import (
-    SETUPS,
     STATUS_OK,
+    TRIANGLE_SETUPS,
     DrawParams,
     FragmentKey,
     TileContext,
@@ -100,7 +100,7 @@ class _Case:
         context.tile_width = context.tile_height = 64
         context.frame_width = context.frame_height = 64
         setup = triangle_setup(self.key.index_bits, raster(self.key.unknowns, False))
-        context.setups[SETUPS.index((self.key.index_bits, False))] = setup.address
+        context.setups[TRIANGLE_SETUPS.index((self.key.index_bits, False))] = setup.address
         draw = self.pipeline.draw
         if draw(context.address, params.address, LIST_AT) != STATUS_OK:
             raise RuntimeError("the pipeline gave up")

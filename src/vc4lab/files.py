@@ -18,7 +18,7 @@ from typing import IO
 CHUNK = 1 << 20
 PREFIX = ".vc4lab-"
 """Names of files that are being written begin so."""
-PLAIN = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
+OPEN_FLAGS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
 """A pipe that lies where a plain file was a moment ago is not waited for."""
 
 
@@ -44,7 +44,7 @@ def read_file(path: str | os.PathLike[str], limit: int, *, plain: bool = False) 
     """
     if plain:
         check_plain(os.stat(path), path)
-    with open(os.open(path, os.O_RDONLY | PLAIN) if plain else path, "rb") as file:
+    with open(os.open(path, os.O_RDONLY | OPEN_FLAGS) if plain else path, "rb") as file:
         status = os.fstat(file.fileno())
         if plain:
             check_plain(status, path)

@@ -28,7 +28,7 @@ from vc4lab.simd import (
     store,
 )
 from vc4lab.simd import team as module
-from vc4lab.simd.team import PART, Team, TeamState
+from vc4lab.simd.team import PART_ARGUMENTS, Team, TeamState
 
 PIECES = 400
 ALLOWED = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set[int]()
@@ -43,7 +43,7 @@ class Sums(Struct):
     sums = ptr  # i32 of each thread
 
 
-@kernel(args=PART, returns=None)
+@kernel(args=PART_ARGUMENTS, returns=None)
 def add_up(shared: Value, number: Value) -> None:
     s: Any = Sums.at(shared)
     mine = s.sums + (number * 64).zext(module.i64)
@@ -66,7 +66,7 @@ class Stay(Struct):
     late = i32  # that have begun after the run
 
 
-@kernel(args=PART, returns=None)
+@kernel(args=PART_ARGUMENTS, returns=None)
 def stay(shared: Value, number: Value) -> None:
     """The asking thread stays until stage 1, helpers until stage 2."""
     s: Any = Stay.at(shared)

@@ -144,10 +144,10 @@ def test_vertex_shaders(stage: str, engine: str) -> None:
 
 
 def test_a_long_fragment_shader_is_interpreted() -> None:
-    text = "    mov r3, 0\n" + "    add r3, r3, 1\n" * (flow.LONGEST + 10) + STOP
+    text = "    mov r3, 0\n" + "    add r3, r3, 1\n" * (flow.MAX_PLACES + 10) + STOP
     frame, picture = draw(text, [], "jit")
     assert codes(frame) == ["QPU-057"]
-    assert (picture[:64, :64] == flow.LONGEST + 10).all()
+    assert (picture[:64, :64] == flow.MAX_PLACES + 10).all()
 
 
 def test_more_ways_than_are_worth_compiling(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -191,7 +191,7 @@ def test_what_is_interpreted_unasked_has_a_small_budget(monkeypatch: pytest.Monk
         run(*arguments, budget=budget, **options)  # type: ignore[arg-type]
 
     monkeypatch.setattr(interpreted_queue, "run_wide", counted)
-    text = "    mov r3, 0\n" + "    add r3, r3, 1\n" * (flow.LONGEST + 10)
+    text = "    mov r3, 0\n" + "    add r3, r3, 1\n" * (flow.MAX_PLACES + 10)
     frame, picture = draw(f"{text}loop:\n    brr -, loop\n{SLOTS}{STOP}", [], "jit")
     assert (picture == BACKGROUND).all()
     assert codes(frame) == ["QPU-057", "QPU-041"]

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from vc4lab.cli.replay import replay
 from vc4lab.v3d.events import FrameDrawn, TileDrawn
-from vc4lab.v3d.state.tile_context import DETAILED
+from vc4lab.v3d.state.tile_context import DETAILED_COUNTERS
 from vc4lab.viewer.heat_map import LEGEND, STOPS, colour, heat_map, short, work_of_tiles
 
 JOBS = Path(__file__).parents[1] / "data" / "vc4-jobs"
@@ -102,7 +102,7 @@ def test_the_command_writes_a_table(tmp_path: Path) -> None:
         assert len(rows) == 3 * 80, "three jobs of 10 x 8 tiles"
         assert {row["job"] for row in rows} == {"job0001", "job0002", "job0003"}
         assert len({(row["x"], row["y"]) for row in rows}) == 80
-        assert all((name in rows[0]) == bool(counters) for name in DETAILED)
+        assert all((name in rows[0]) == bool(counters) for name in DETAILED_COUNTERS)
         assert sum(int(row["quads_valid"]) for row in rows) > 10000
     code, output = command(JOBS / "kmscube_smooth", "--tiles", target, "--job", 2)
     assert {row["job"] for row in csv.DictReader(StringIO(target.read_text()))} == {"job0002"}

@@ -182,11 +182,11 @@ def _save_tiles(
     save: Callable[[Image, Path], None],
 ) -> None:
     """`--tiles`: a table of all jobs or a picture of the last one, over the run's picture."""
-    from vc4lab.v3d.state.tile_context import COUNTERS, DETAILED
+    from vc4lab.v3d.state.tile_context import COUNTERS, DETAILED_COUNTERS
     from vc4lab.viewer.heat_map import heat_map, table
 
     if target.suffix.lower() == ".csv":
-        names = [name for name in COUNTERS if counters or name not in DETAILED]
+        names = [name for name in COUNTERS if counters or name not in DETAILED_COUNTERS]
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
             write_file(target, table(frames, names).encode())

@@ -22,10 +22,10 @@ _MXCSR = {"default": 0x1F80, "qpu": 0x1F80 | 0x6000 | 0x8000 | 0x0040}
 # FPCR: RMode (bits 23:22) = 3 toward zero, FZ (bit 24)
 _FPCR = {"default": 0, "qpu": 3 << 22 | 1 << 24}
 
-CALLERS = "caller"
+CALLER_MODE = "caller"
 """The float mode of modules whose entry points run in the mode of their caller."""
 
-FLOAT_MODES = (*_MXCSR, CALLERS)
+FLOAT_MODES = (*_MXCSR, CALLER_MODE)
 
 
 def _x86(trace: FunctionTrace) -> bool:
@@ -159,7 +159,7 @@ def call_with_flags(
     cleared.
     """
     trace = current()
-    if trace.module.float_mode == CALLERS:
+    if trace.module.float_mode == CALLER_MODE:
         raise staged_error("call_with_flags needs a module with a float mode of its own")
 
     def called() -> Value | None:

@@ -11,18 +11,19 @@ from contextlib import contextmanager
 from typing import Any
 
 from vc4lab.simd import cache
-from vc4lab.simd.floatmode import CALLERS, FLOAT_MODES, define_entry
+from vc4lab.simd.floatmode import CALLER_MODE, FLOAT_MODES, define_entry
 from vc4lab.simd.kernel import Function, define, function_in_module
 from vc4lab.simd.members import CTYPES
 from vc4lab.simd.target import Target, code_generation, host_target, initialise
 from vc4lab.simd.trace import ModuleTrace
 from vc4lab.simd.types import Type, ptr
 
-LARGE = 2_000_000
+UNOPTIMISED_ABOVE = 2_000_000
 """Bytes of LLVM text above which code is generated without optimising: the time for the optimised
 one grows faster than the text, and ten seconds are too long to wait for a program made to be long.
 """
-PASSES = f"sroa simplifycfg instcombine O1, no misched, no lsr, O0 above {LARGE}"  # in cache keys
+PASSES = f"sroa simplifycfg instcombine O1, no misched, no lsr, O0 above {UNOPTIMISED_ABOVE}"
+"""Part of cache keys."""
 
 _ARGUMENTS: dict[Type, Any] = {**CTYPES, ptr: ctypes.c_void_p}  # None is 0
 
@@ -105,7 +106,7 @@ def _load(image: bytes, symbols: list[str], imports: Mapping[str, int]) -> Any:
 
 def effort(ir: str) -> int:
     """LLVM's optimisation level for a module."""
-    return 1 if len(ir) <= LARGE else 0
+    return 1 if len(ir) <= UNOPTIMISED_ABOVE else 0
 
 
 class _Machines(threading.local):
@@ -168,7 +169,7 @@ def trace_module(functions: Mapping[str, Function], target: Target, float_mode: 
         for type_ in (*function.args, *([function.returns] if function.returns else [])):
             if type_ not in _ARGUMENTS:
                 raise TypeError(f"entry point {name}: {type_} cannot cross the C interface")
-        if float_mode in ("default", CALLERS):
+        if float_mode in ("default", CALLER_MODE):
             define(module, function, _symbol(name), exported=True)
         else:
             define_entry(module, _symbol(name), function, function_in_module(module, function))

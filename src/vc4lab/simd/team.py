@@ -28,7 +28,7 @@ from vc4lab.simd.native import NativeModule, build
 from vc4lab.simd.struct import Struct
 from vc4lab.simd.value import Value, const, select
 
-PART = (ptr, i32)
+PART_ARGUMENTS = (ptr, i32)
 """Arguments of a part: what is shared, and the number of the thread."""
 
 _SPINS = 10_000
@@ -107,7 +107,7 @@ def serve(team: Value, number: Value) -> None:
         # counted first: who asks changes nothing from the end of the work to a count of 0
         atomic_add(t.pointer + TeamState.working.offset, 1)
         if (atomic_add(t.pointer + TeamState.open.offset, 0) != 0) & (t.ended == 0):
-            call_pointer(t.part, None, PART, t.shared, number)
+            call_pointer(t.part, None, PART_ARGUMENTS, t.shared, number)
         atomic_add(t.pointer + TeamState.working.offset, -1)
 
 
@@ -128,7 +128,7 @@ def together(team: Value, part: Value, shared: Value, helpers: Value) -> None:
     for _ in range(asked):
         call_pointer(t.cond_signal, i32, (ptr,), t.condition)
     call_pointer(t.mutex_unlock, i32, (ptr,), t.mutex)
-    call_pointer(part, None, PART, shared, 0)
+    call_pointer(part, None, PART_ARGUMENTS, shared, 0)
     atomic_add(t.pointer + TeamState.open.offset, -1)
     looks: Any = const(i32, 0)
     while atomic_add(t.pointer + TeamState.working.offset, 0) != 0:

@@ -297,11 +297,11 @@ class Hardware:
         options = self._options
         if options.v3d_factory is not None:
             return options.v3d_factory(self.memory, self.reporter)
-        from vc4lab.v3d.checks.addresses import DIRECT
+        from vc4lab.v3d.checks.addresses import UNCACHED_ALIAS
         from vc4lab.v3d.core import V3D
 
         v3d = V3D(self.memory, self.reporter, options=options.gpu)
-        v3d.lint.addresses.has_direct_bus = self.board.alias >> 30 == DIRECT
+        v3d.lint.addresses.has_direct_bus = self.board.alias >> 30 == UNCACHED_ALIAS
         if self.listeners.v3d_made.subscriptions:
             self.listeners.v3d_made.emit(V3DMade(v3d))
         return v3d

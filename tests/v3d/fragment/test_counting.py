@@ -10,7 +10,7 @@ from tests.v3d.fragment.scene import Scene, vertex, words
 from tests.v3d.pse.test_coverage import KEY as FLAT_KEY
 from tests.v3d.pse.test_coverage import WHITE
 
-from vc4lab.v3d.state.tile_context import COUNTERS, WORK, FragmentKey
+from vc4lab.v3d.state.tile_context import COUNTERS, WORK_COUNTERS, FragmentKey
 from vc4lab.v3d.state.tile_layout import TileLayout
 
 DEPTH = """
@@ -55,7 +55,7 @@ def key(text: str, **fields: object) -> FragmentKey:
 
 def counted(scene: Scene, engine: str = "fast") -> dict[str, int]:
     scene.render(engine)
-    for_time = WORK[1:]
+    for_time = WORK_COUNTERS[1:]
     return {n: count for n, count in scene.counters.items() if count and n not in for_time}
 
 
@@ -63,7 +63,7 @@ def test_without_counting_only_the_cheap_ones_count() -> None:
     scene = Scene(16, 16)
     scene.add(FLAT_KEY, FULL, uniforms=WHITE)
     assert counted(scene) == {"quads_valid": 64}
-    work = [scene.counters[name] for name in WORK[:3]]
+    work = [scene.counters[name] for name in WORK_COUNTERS[:3]]
     assert work == [64, 2, 2 * 64 * 64 * 4], "a load and a store of a tile"
 
 

@@ -9,8 +9,8 @@ import pytest
 from tests.v3d.fragment.scene import Scene, vertex, words
 
 from vc4lab.qpu.program.program import Program
-from vc4lab.v3d.fragment.early_depth import SHORTEST, depth_decides, rejects_early
-from vc4lab.v3d.state.tile_context import WORK, FragmentKey
+from vc4lab.v3d.fragment.early_depth import MIN_INSTRUCTIONS, depth_decides, rejects_early
+from vc4lab.v3d.state.tile_context import WORK_COUNTERS, FragmentKey
 from vc4lab.v3d.state.tile_layout import TileLayout
 
 END = """
@@ -62,7 +62,7 @@ PROGRAMS = {"tested": TESTED, "discarded": DISCARDED, "blended": BLENDED, "moved
 def key(text: str, **fields: object) -> FragmentKey:
     program = words(text)
     program = words("mov -, elem_num ; nop") + program  # quads that know their place are not packed
-    padding = words("nop ; nop") * max(SHORTEST - len(program), 0)
+    padding = words("nop ; nop") * max(MIN_INSTRUCTIONS - len(program), 0)
     fields.setdefault("depth_function", 1)
     return FragmentKey(program=padding + program, n_varyings=1, **fields)  # type: ignore[arg-type]
 
@@ -121,17 +121,17 @@ def test_all_engines_leave_the_same_buffers(seed: int, multisample: bool) -> Non
     """The golden interpreter and the pipelines that count run every block."""
     scene = random_draws(seed, multisample)
     fast = drawn_by(scene, "fast")
-    work = [scene.counters[name] for name in WORK]
+    work = [scene.counters[name] for name in WORK_COUNTERS]
     assert any(rejects_early(drawn, drawn.whole_program) for drawn, _, _ in scene.draws)
     for engine in ("exact", "interpreter"):
         for found, expected in zip(drawn_by(scene, engine), fast, strict=True):
             assert (found == expected).all()
-        assert [scene.counters[name] for name in WORK] == work, "the guest's time"
+        assert [scene.counters[name] for name in WORK_COUNTERS] == work, "the guest's time"
     counting = random_draws(seed, multisample, counting=True)
     assert not any(rejects_early(drawn, drawn.whole_program) for drawn, _, _ in counting.draws)
     for found, expected in zip(drawn_by(counting, "fast"), fast, strict=True):
         assert (found == expected).all()
-    assert [counting.counters[name] for name in WORK] == work
+    assert [counting.counters[name] for name in WORK_COUNTERS] == work
 
 
 @pytest.mark.parametrize("function", range(8))

@@ -18,7 +18,7 @@ from vc4lab.records.control import build
 from vc4lab.v3d.core import V3D
 from vc4lab.v3d.events import FrameDrawn
 from vc4lab.v3d.job_time import JOB_CLOCKS, job_clocks
-from vc4lab.v3d.state.tile_context import COUNTERS, DETAILED, FragmentKey
+from vc4lab.v3d.state.tile_context import COUNTERS, DETAILED_COUNTERS, FragmentKey
 from vc4lab.v3d.tiles.job import NativeFrame
 from vc4lab.v3d.tiles.records import tiles_drawn
 
@@ -127,7 +127,7 @@ def test_a_listener_changes_no_byte(name: str, threads: int) -> None:
     assert not any(plain.frames)
     assert [bool(frames) for frames in mixed.frames] == [False, True, False]
     assert total(mixed.frames[1]) == mixed.totals[1]
-    assert not any(total(mixed.frames[1])[name] for name in DETAILED)
+    assert not any(total(mixed.frames[1])[name] for name in DETAILED_COUNTERS)
 
 
 def test_details_count_with_performance_counters() -> None:
@@ -136,7 +136,7 @@ def test_details_count_with_performance_counters() -> None:
     assert amounts == drawn.totals[0]
     assert amounts["primitives_valid"] > 1000
     assert all(amounts[name] for name in ("quads_depth_passed", "quads_covered"))
-    assert {"primitives_valid", "quads_depth_passed", "quads_covered"} < set(DETAILED)
+    assert {"primitives_valid", "quads_depth_passed", "quads_covered"} < set(DETAILED_COUNTERS)
 
 
 def test_threads_record_the_same() -> None:

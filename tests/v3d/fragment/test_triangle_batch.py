@@ -8,7 +8,7 @@ from tests.support.programs import GOURAUD
 from tests.v3d.fragment.scene import Scene, vertex, words
 
 from vc4lab.simd import targets
-from vc4lab.v3d.fragment.quad_queue import SHORTEST
+from vc4lab.v3d.fragment.quad_queue import MIN_INSTRUCTIONS
 from vc4lab.v3d.state.tile_context import FragmentKey
 
 PROGRAM = words(
@@ -116,7 +116,7 @@ def test_what_is_counted_of_a_batch():
 def test_packed_quads(size, count, depth_function, program):
     """Triangles over each other: the same picture as by blocks, and as the interpreter's."""
     key = FragmentKey(program=program, n_varyings=3, depth_function=depth_function, z_update=True)
-    assert len(program) >= SHORTEST
+    assert len(program) >= MIN_INSTRUCTIONS
     rng = np.random.default_rng(size)
     vertices = []
     centre = rng.uniform(10, 40, 2)

@@ -156,7 +156,7 @@ def test_broken_lists_are_named_once_and_passed_over(engine: str) -> None:
 def test_long_lists_beside_an_endless_one() -> None:
     """A frame with an endless list has less patience with the others, the next frame not."""
     memory = GuestMemory()
-    long = bytes([48, 0x81, 0, 0, 1, 0, 2, 0]) + bytes(sc.AFTER_ENDLESS) + b"\x80\x12"
+    long = bytes([48, 0x81, 0, 0, 1, 0, 2, 0]) + bytes(sc.BUDGET_AFTER_ENDLESS) + b"\x80\x12"
     memory.write(0x10000, long)
     memory.write(0x1000, ENDLESS)
     assert not scan_tile_lists(memory, [0x10000] * 3, default_state()).errors

@@ -10,7 +10,7 @@ import pytest
 from vc4lab.memory import GuestMemory
 from vc4lab.records.primitives import ListFormat, decode_compressed, encode_compressed
 from vc4lab.simd import build, const, i1, i32, kernel, ptr, store, unroll
-from vc4lab.v3d.tile_lists.index_runs import RUN, runs, take_run
+from vc4lab.v3d.tile_lists.index_runs import RUN_TRIANGLES, runs, take_run
 from vc4lab.v3d.tile_lists.primitive_decoder import Decoder
 
 FORMATS = (0x10, 0x11, 0x12, 0x13, 0x22, 0x32, 0x33)
@@ -138,11 +138,11 @@ def lister_of_runs(memory, address, out, limit):
     while more:
         if runs(decoder):
             before, steps = take_run(decoder)
-            for k in range(RUN):
+            for k in range(RUN_TRIANGLES):
                 for word in unroll(3):
                     index = (before[word] + steps[word] * (k + 1)) & 0xFFFF
                     store(out + (count + k) * 16 + 4 * word, index)
-            count = count + RUN
+            count = count + RUN_TRIANGLES
         else:
             more = decoder.next()
             if more:

@@ -9,7 +9,7 @@ from tests.qpu.qpu_programs import END, random_alu, random_branch
 from tests.support.compute import Board
 
 from vc4lab.qpu.jit import flow
-from vc4lab.qpu.jit.flow import LONGEST, Flow
+from vc4lab.qpu.jit.flow import MAX_PLACES, Flow
 from vc4lab.qpu.jit.resumable import Region
 from vc4lab.qpu.program.program import Program
 from vc4lab.qpu.run import environment
@@ -56,9 +56,9 @@ def test_text_grows_with_the_places_only(
         compile_user_program(Region.of(program, DEFAULT_UNKNOWNS), DEFAULT_UNKNOWNS, False)
     size = len(texts[0])
     assert size <= 5000 * places(program)
-    assert native.effort(texts[0]) == (1 if size <= native.LARGE else 0)
+    assert native.effort(texts[0]) == (1 if size <= native.UNOPTIMISED_ABOVE else 0)
     if length == 700:
-        assert size > native.LARGE / 1.3  # long enough to show something
+        assert size > native.UNOPTIMISED_ABOVE / 1.3  # long enough to show something
 
 
 def test_more_places_than_the_limit_are_refused() -> None:
@@ -66,12 +66,12 @@ def test_more_places_than_the_limit_are_refused() -> None:
     with pytest.raises(Unsupported) as found:
         places(program)
     assert found.value.code == "QPU-045"
-    assert places(hostile(LONGEST - 3, 0)) == LONGEST
+    assert places(hostile(MAX_PLACES - 3, 0)) == MAX_PLACES
 
 
 def test_a_long_program_is_compiled_in_parts() -> None:
     board = Board("jit")
-    board.start("mov r0, r0\n" * (LONGEST + 1) + "mov host_int, 1\nnop\nthrend\nnop\nnop")
+    board.start("mov r0, r0\n" * (MAX_PLACES + 1) + "mov host_int, 1\nnop\nthrend\nnop\nnop")
     outcome = board.finish()
     assert board.reporter.items == []
     assert (outcome.completed, outcome.interrupts) == (1, 1)

@@ -145,7 +145,7 @@ def test_code_that_is_not_optimised_agrees(seed: int, monkeypatch: pytest.Monkey
         levels.append(honest(ir))
         return levels[-1]
 
-    monkeypatch.setattr(native, "LARGE", 0)
+    monkeypatch.setattr(native, "UNOPTIMISED_ABOVE", 0)
     monkeypatch.setattr(native, "effort", noted)
     monkeypatch.setattr(native.cache, "read", lambda slot: None)
     monkeypatch.setattr(native.cache, "write", lambda slot, image: None)

@@ -153,7 +153,7 @@ def test_an_endless_walk_through_memory_has_a_budget() -> None:
 
 @pytest.fixture
 def small_regions(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(code_rooms, "LONGEST", 40)
+    monkeypatch.setattr(code_rooms, "MAX_PLACES", 40)
     monkeypatch.setattr(code_rooms, "SMALL_REGION", 10)
     monkeypatch.setattr(code_rooms, "LONG_PROGRAM", 100)
 
@@ -217,7 +217,7 @@ def test_laps_through_known_code_compile_nothing_new(monkeypatch: pytest.MonkeyP
 
     The public SHA-256, whose subroutines call each other through registers, runs 20,000 laps.
     """
-    monkeypatch.setattr(code_rooms, "LONGEST", 24)
+    monkeypatch.setattr(code_rooms, "MAX_PLACES", 24)
     monkeypatch.setattr(code_rooms, "SMALL_REGION", 24)
     compiled: list[int] = []
     real = UserProgram._region

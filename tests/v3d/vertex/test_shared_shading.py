@@ -18,7 +18,7 @@ from vc4lab.v3d.vertex import shader_table
 from vc4lab.v3d.vertex.context import VertexContext, VertexKey, buffer_bytes
 from vc4lab.v3d.vertex.pipeline import vertex_pipeline
 from vc4lab.v3d.vertex.shared_shading import _CONTEXT_BYTES as CONTEXT_BYTES
-from vc4lab.v3d.vertex.shared_shading import PIECE, Sharing
+from vc4lab.v3d.vertex.shared_shading import BATCHES_PER_PIECE, Sharing
 
 RUNS = Path(__file__).parents[2] / "data" / "vc4-jobs"
 COUNT = 5000
@@ -112,7 +112,7 @@ def test_special_floats_with_the_exact_build() -> None:
 
 def test_without_the_exact_build_it_is_not_done() -> None:
     odd = values()
-    odd[16 * PIECE * 3 * 5] = 3e38  # in the sixth piece
+    odd[16 * BATCHES_PER_PIECE * 3 * 5] = 3e38  # in the sixth piece
     done, _rows, _context = Shading(odd).shared(3, exact=0)
     assert not done
 
@@ -173,14 +173,17 @@ def test_batches_outside_of_the_range_are_left_alone() -> None:
     """Vertices are marked there, and it does not begin or end with a piece."""
     shading = Shading(values())
     context, _room = shading.context()
-    context.next_batch, context.until = 5, 5 + 2 * PIECE + 3
+    context.next_batch, context.until = 5, 5 + 2 * BATCHES_PER_PIECE + 3
     assert shading.together(context, 0)
-    assert context.batches == 2 * PIECE + 3
+    assert context.batches == 2 * BATCHES_PER_PIECE + 3
     pitch = shading.key.pitch
     batches = [
-        any(ctypes.string_at(context.output + k * pitch, pitch)) for k in range(3 * PIECE + 16)
+        any(ctypes.string_at(context.output + k * pitch, pitch))
+        for k in range(3 * BATCHES_PER_PIECE + 16)
     ]
-    assert [k for k, there in enumerate(batches) if there] == [*range(5, 5 + 2 * PIECE + 3)]
+    assert [k for k, there in enumerate(batches) if there] == [
+        *range(5, 5 + 2 * BATCHES_PER_PIECE + 3)
+    ]
 
 
 def test_a_recorded_run_looks_the_same_and_uses_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -315,7 +315,7 @@ PLACEMENTS: Final = (
 )  # fmt: skip
 """Where in a program."""
 
-FARTHEST: Final = max(hazard.distance for hazard in HAZARDS) - 1
+MAX_DISTANCE: Final = max(hazard.distance for hazard in HAZARDS) - 1
 """How far back a hazard reaches."""
 
 PRODUCERS: Final = Kind(sum({int(kind) for h in HAZARDS for kind in h.producer}))

@@ -24,7 +24,7 @@ from vc4lab.qpu.run.plan import Plan
 
 PLACES_PER_INSTRUCTION = 16
 DYNAMIC_LIMIT = 256
-LONGEST = 3072
+MAX_PLACES = 3072
 """Instructions (places, with branches) that are compiled together at most: each takes one to three
 milliseconds.
 """
@@ -74,7 +74,7 @@ class Flow:
     mul_nop_writes: bool
     learned: frozenset[int] | None = None
     start: Place | None = None
-    most: int = LONGEST
+    most: int = MAX_PLACES
     partly: bool = False
     exits: dict[Place, tuple[Exit, ...]] = field(default_factory=dict)
     leaders: set[Place] = field(default_factory=set)

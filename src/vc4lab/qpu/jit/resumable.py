@@ -5,10 +5,9 @@ every backward branch, stands a point where all registers are in cells; when the
 so, they are saved and the function returns; the next call restores them and goes on there. Code
 between such points runs at full speed.
 
-What is compiled together is a region of the program: at most `LONGEST` places that can be reached
-from its start. Where execution goes on outside of it (a long program, a branch to a register whose
-target was not known, code that was not read yet) it is left in the same way, and another region
-goes on.
+What is compiled together is a region of the program: at most `MAX_PLACES` places that can be
+reached from its start. Where execution leaves it (a long program, a branch to a register whose
+target was not known, code not read yet), state is saved in the same way and another region goes on.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from typing import Any
 from vc4lab.qpu.isa.qpu_unknowns import DEFAULTS, Settings
 from vc4lab.qpu.jit.core import JitCore, Key
 from vc4lab.qpu.jit.emitter import _Emitter, flow_settings
-from vc4lab.qpu.jit.flow import LONGEST, Exit, Flow, Place
+from vc4lab.qpu.jit.flow import MAX_PLACES, Exit, Flow, Place
 from vc4lab.qpu.jit.guarded import GuardedSemantics
 from vc4lab.qpu.program.program import Program
 from vc4lab.qpu.run.environment import Environment, Unsupported
@@ -48,10 +47,10 @@ from vc4lab.simd import (
 SAVED_VECTORS = 160
 """Vectors that `emit_resumable` may need to save."""
 
-LONG = 1024
+LONG_REGION = 1024
 """Places of a region beyond which its blocks are limited."""
 
-LONGEST_BLOCK = 128
+MAX_BLOCK = 128
 """Instructions of such a block."""
 
 _SFU_PLACES = 8
@@ -146,7 +145,7 @@ class Region:
         program: Program,
         settings: Settings,
         start: Place | None = None,
-        most: int = LONGEST,
+        most: int = MAX_PLACES,
         brief: bool = False,
     ) -> Region:
         """The region from a place on (default: the program's entry). Raises Unsupported."""
@@ -199,7 +198,7 @@ class _ResumableEmitter(_Emitter):
         entries = self.waits | self.loops
         if region.flow.start is not None:
             entries.add(region.flow.start)
-        if len(reached) > LONG:
+        if len(reached) > LONG_REGION:
             entries |= self._breaks(entries)
         self.flow.leaders.update(entries)
         self.numbers = {place: number_of(place) for place in entries}
@@ -218,7 +217,7 @@ class _ResumableEmitter(_Emitter):
         leaders, found, run = self.flow.leaders | entries, set(), 0
         for place in self.flow.exits:  # in the order of the code, mostly
             run = 0 if place in leaders else run + 1
-            if run == LONGEST_BLOCK and place.at < len(self.plans):
+            if run == MAX_BLOCK and place.at < len(self.plans):
                 found.add(place)
                 run = 0
         return found

@@ -40,7 +40,7 @@ UNCOMPILED_BUDGET = 1 << 15
 and takes up to 0.2 ms an instruction. Four times the program's length, if that is more.
 """
 
-COMPILERS_LIMITS = frozenset(("QPU-043", "QPU-044", "QPU-045", "QPU-046"))
+COMPILER_ONLY_CODES = frozenset(("QPU-043", "QPU-044", "QPU-045", "QPU-046"))
 """Verdicts on what only compiled code cannot do: the interpreter runs it."""
 
 

@@ -26,9 +26,9 @@ from vc4lab.qpu.isa.encoding import (
 )
 from vc4lab.qpu.isa.hazards import (
     CONSUMERS,
-    FARTHEST,
     FORMS,
     HAZARDS,
+    MAX_DISTANCE,
     PAIRINGS,
     PLACEMENTS,
     PRODUCERS,
@@ -176,7 +176,7 @@ def pairs(part: Part) -> Iterator[Pair]:
     for index in part.indices():
         before = part.touched[index]
         if before.kinds & PRODUCERS:
-            for after, distance in part.following(index, FARTHEST):
+            for after, distance in part.following(index, MAX_DISTANCE):
                 yield from between(part.touched, index, after, distance)
 
 

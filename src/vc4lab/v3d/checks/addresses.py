@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
 
 """Bits 31:24 of the bus addresses of device registers."""
-DIRECT = 3
+UNCACHED_ALIAS = 3
 """Bits 31:30 of the alias that goes past the VideoCore's L2 cache; the others go through it."""
 PAGE_SHIFT, LINE_SHIFT = 12, 6
-MIXED = 0xFF
+BOTH_ALIASES = 0xFF
 """In `AddressCheck.pages`: named both ways."""
 MAX_RANGES = 1 << 14
 MAX_POOLS = 4
@@ -31,7 +31,7 @@ MAX_POOLS = 4
 
 
 NEVER_AT_ZERO = (Use.LIST, Use.SHADER_RECORD, Use.CODE)
-WHOLE = (Use.TEXTURE, Use.ATTRIBUTES, Use.INDICES)
+CHECKED_TO_END = (Use.TEXTURE, Use.ATTRIBUTES, Use.INDICES)
 ALIGNMENT = {Use.CODE: 8, Use.UNIFORMS: 4}
 """Bytes; what lists and records need is in `hints.py`."""
 
@@ -107,7 +107,7 @@ class AddressCheck:
             start = pool & MEMORY_MASK
             line = start >> LINE_SHIFT
             inside = start <= place < start + size and place >> LINE_SHIFT != line
-            if inside and (pool >> 30 == DIRECT) != (alias == DIRECT):
+            if inside and (pool >> 30 == UNCACHED_ALIAS) != (alias == UNCACHED_ALIAS):
                 self._pools.remove((pool, size))
                 self._report_alias(Use.TILE_LIST, address, start, pool >> 30, record)
 
@@ -122,7 +122,7 @@ class AddressCheck:
         self.reporter.report(
             "CLE-041",
             f"{use.words} is named 0x{address:08x}, an address as the ARM has it; the bus address "
-            f"is 0x{address & MEMORY_MASK | DIRECT << 30:08x}",
+            f"is 0x{address & MEMORY_MASK | UNCACHED_ALIAS << 30:08x}",
             address=record,
         )
 
@@ -140,7 +140,7 @@ class AddressCheck:
 
     def _inside(self, use: Use, address: int, size: int, record: int | None) -> None:
         """Arrays and textures end inside the RAM, too; sizes of pools may be nonsense."""
-        if use in WHOLE and (address & MEMORY_MASK) + size > self.ram_bytes:
+        if use in CHECKED_TO_END and (address & MEMORY_MASK) + size > self.ram_bytes:
             text = f"{use.words} of {size} bytes at 0x{address:08x} reaches beyond the RAM"
             self.reporter.report(use.code, text, address=record)
 
@@ -152,13 +152,13 @@ class AddressCheck:
         page, alias = (address & MEMORY_MASK) >> PAGE_SHIFT, address >> 30
         if not self._pages[page]:
             self._pages[page] = alias + 1
-        elif (self._pages[page] == DIRECT + 1) != (alias == DIRECT):
-            self._pages[page] = MIXED
+        elif (self._pages[page] == UNCACHED_ALIAS + 1) != (alias == UNCACHED_ALIAS):
+            self._pages[page] = BOTH_ALIASES
         line = (address & MEMORY_MASK) >> LINE_SHIFT
         if len(self._lines) >= MAX_RANGES:
             self._lines.clear()
         before = self._lines.setdefault(line, alias)
-        if (before == DIRECT) != (alias == DIRECT):
+        if (before == UNCACHED_ALIAS) != (alias == UNCACHED_ALIAS):
             self._lines[line] = alias
             self._report_alias(use, address, line << LINE_SHIFT, before, record)
 

@@ -27,7 +27,7 @@ FIELDS = {Use.CODE: (0,), Use.UNIFORMS: (8,), Use.TEXTURE: (16, 24)}
 """Where SLCACTL has the bits of a cache."""
 MAX_RANGES = 4096
 LARGEST_RANGE = 16 << 20
-KEPT = 4096
+MAX_COPY = 4096
 """Bytes of a range that are kept to say where it differs; of a longer one there is a checksum."""
 
 
@@ -99,7 +99,7 @@ class CacheWatch:
         self._looked_at.add(key)
         view = self._memory.view(address, min(size, LARGEST_RANGE))
         total = zlib.crc32(view)
-        data = bytes(view) if size <= KEPT else b""
+        data = bytes(view) if size <= MAX_COPY else b""
         known = self._fills.get(key)
         if known is not None and total != known.total:
             self._report(use, address, key[1] + _first_difference(data, known.data), known)

@@ -28,13 +28,13 @@ LIST_ALIGNMENT, RECORD_ALIGNMENT = 32, 16
 
 TILE_STATE_BYTES = 48
 
-REMEMBERED = 8
+REMEMBERED_GRIDS = 8
 """Tile grids that were binned last; a frame should fit one of them."""
 
 MAX_MODES = 256
 """Mode records without findings that are remembered."""
 
-NO_CODE = 3
+RESERVED_CODE = 3
 """A code that format, decimation and tiling of record 113 do not have."""
 
 
@@ -49,7 +49,7 @@ class Lint:
     ) -> None:
         self.reporter = reporter
         self.addresses = AddressCheck(reporter, ram_bytes, used)
-        self.grids: deque[tuple[int, int]] = deque(maxlen=REMEMBERED)
+        self.grids: deque[tuple[int, int]] = deque(maxlen=REMEMBERED_GRIDS)
         self._quiet: set[tuple[int, int]] = set()
 
     def binning_mode(self, address: int, mode: TileBinningMode) -> None:
@@ -66,7 +66,9 @@ class Lint:
         if (address, mode.value) in self._quiet and not self.addresses.used.subscriptions:
             return True
         codes = [int(getattr(mode, name)) for name in ("format", "decimate", "tiling")]
-        quiet = NO_CODE not in codes and not (mode.address % RECORD_ALIGNMENT or mode.coverage)
+        quiet = RESERVED_CODE not in codes and not (
+            mode.address % RECORD_ALIGNMENT or mode.coverage
+        )
         if quiet:
             if len(self._quiet) >= MAX_MODES:
                 self._quiet.clear()
@@ -74,9 +76,11 @@ class Lint:
         self._aligned(address, "the frame buffer", int(mode.address), RECORD_ALIGNMENT)
         self.addresses.uses(Use.SURFACE, int(mode.address), 4, address)
         for name in ("format", "decimate", "tiling"):
-            if int(getattr(mode, name)) == NO_CODE:
+            if int(getattr(mode, name)) == RESERVED_CODE:
                 self.reporter.report(
-                    "CLE-007", f"{name} {NO_CODE} of the rendering mode (113)", address=address
+                    "CLE-007",
+                    f"{name} {RESERVED_CODE} of the rendering mode (113)",
+                    address=address,
                 )
         if mode.coverage:
             self.reporter.report(

@@ -19,7 +19,7 @@ from vc4lab.v3d.job_time import JobCounts
 from vc4lab.v3d.shader_interrupts import ShaderInterrupts
 from vc4lab.v3d.state.render_state import default_state, state_bytes
 from vc4lab.v3d.state.surface import Surface
-from vc4lab.v3d.state.tile_context import WORK
+from vc4lab.v3d.state.tile_context import WORK_COUNTERS
 from vc4lab.v3d.tile_lists.direct_lists import DirectLists
 from vc4lab.v3d.tile_lists.scanner import ListScanner
 from vc4lab.v3d.tiles.job import Draw, NativeFrame
@@ -58,7 +58,7 @@ class FrameRenderer:
         self.index_error = False
         self.drawn = self.refused = 0
         """Draws since the last end of a frame, by whether they could be drawn."""
-        self._counted = (0,) * (1 + len(WORK))
+        self._counted = (0,) * (1 + len(WORK_COUNTERS))
         self._scanner = ListScanner(
             memory,
             DirectLists(memory, reporter, unknowns),
@@ -98,7 +98,11 @@ class FrameRenderer:
 
     def take_counts(self) -> JobCounts:
         """What was rendered since the last call."""
-        tiles = self.tile_threads.work() if "tile_threads" in self.__dict__ else [0] * len(WORK)
+        tiles = (
+            self.tile_threads.work()
+            if "tile_threads" in self.__dict__
+            else [0] * len(WORK_COUNTERS)
+        )
         totals = self.preparer.vertices.instructions, *tiles
         shading, *work = map(int.__sub__, totals, self._counted)
         self._counted = totals

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _ALIGNMENT = 64
 
-NOTHING = Draw(0, 0)
+EMPTY_DRAW = Draw(0, 0)
 """A draw that leaves no trace; for states that cannot be drawn."""
 
 
@@ -217,7 +217,7 @@ class FrameDraws(Sequence[Draw]):
             raise IndexError(number)
         place = self._found[number]
         if not place:
-            return NOTHING
+            return EMPTY_DRAW
         reply = self._replies.get(place)
         made = self.pipelines.made[place] if reply is None else reply.made
         return self._server.draw(self.table[2 * number], self.table[2 * number + 1], made)

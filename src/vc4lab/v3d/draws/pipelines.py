@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.qpu.isa.operations import Signal
-from vc4lab.qpu.run.environment import COMPILERS_LIMITS, Unsupported
+from vc4lab.qpu.run.environment import COMPILER_ONLY_CODES, Unsupported
 from vc4lab.records.codes import Compare, CoverageUpdate, ListData
 from vc4lab.records.declarations import ConfigurationBits, PrimitiveListFormat
 from vc4lab.v3d.fragment.pipeline import Pipeline, fragment_pipeline
@@ -97,7 +97,7 @@ class DrawPipelines:
         try:
             return key, fragment_pipeline(key)
         except Unsupported as refusal:
-            if refusal.code not in COMPILERS_LIMITS:
+            if refusal.code not in COMPILER_ONLY_CODES:
                 raise
             text = f"a fragment shader: {refusal}"
             self.reporter.report("QPU-057", text, address=program.address)

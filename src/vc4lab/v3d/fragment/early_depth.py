@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from vc4lab.qpu.run.plan import Plan, Target
     from vc4lab.v3d.state.tile_context import FragmentKey
 
-SHORTEST = 12
+MIN_INSTRUCTIONS = 12
 """Instructions from which a program is worth the test; one with textures always is. To blend
 interpolated colours takes 18; a look takes about as long as five.
 """
@@ -59,7 +59,7 @@ def rejects_early(key: FragmentKey, program: Program) -> bool:
         return False
     if key.depth_function == Compare.ALWAYS or None in key.textures or program.has_branches:
         return False
-    if not key.textures and len(program.words) < SHORTEST:
+    if not key.textures and len(program.words) < MIN_INSTRUCTIONS:
         return False
     return depth_decides(program)
 

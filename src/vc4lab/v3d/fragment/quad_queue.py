@@ -64,13 +64,13 @@ from vc4lab.v3d.pse.setup import Box, Planes, Primitive
 from vc4lab.v3d.state.tile_context import DrawParams, FragmentKey, TileContext
 from vc4lab.v3d.state.tile_layout import QUAD_BYTES, QUAD_ROW_BYTES, SINGLE, TileLayout
 
-FULL = 64
+QUEUE_LIMIT = 64
 """Quads after which the queue is emptied before the next triangle."""
-MAX_QUADS = FULL + 4
-MAX_RECORDS = FULL
+MAX_QUADS = QUEUE_LIMIT + 4
+MAX_RECORDS = QUEUE_LIMIT
 """A triangle in the queue has a quad there."""
 
-SHORTEST = 40
+MIN_INSTRUCTIONS = 40
 """Instructions from which the program is worth the packing."""
 
 _QUAD_LANES = [lane >> 2 for lane in range(16)]
@@ -95,7 +95,7 @@ def packs_quads(key: FragmentKey, program: Program) -> bool:
     return (
         plain
         and key.engine != "interpreter"
-        and len(program.words) >= SHORTEST
+        and len(program.words) >= MIN_INSTRUCTIONS
         and not program.has_branches
         and not key.textures
         and not any(writes(program, register) for register in _SIDE_BY_SIDE)
@@ -218,7 +218,7 @@ def draw_packed(tracer: TriangleTracer, address: Value) -> Value:
             more = batch.result.more != 0
             place, end = const(i64, 0), batch.result.end.zext(i64)
             lane = const(i32, NO_LANE)
-        while (place < end) & (quads < FULL):
+        while (place < end) & (quads < QUEUE_LIMIT):
             listed = CoveredBlock.at(tracer.blocks + place, 1)
             where = BlockPlace.of(listed)
             if where.lane != lane:
@@ -233,7 +233,7 @@ def draw_packed(tracer: TriangleTracer, address: Value) -> Value:
             quads = queue.push(quads, records - 1, listed, where)
             place = place + tracer.step
         going = more | (place < end)
-        if (quads >= FULL) | ~going:
+        if (quads >= QUEUE_LIMIT) | ~going:
             outcome = call(
                 shade, context.pointer, tracer.shader.params.pointer, queue.quads, queue.owners,
                 queue.records, quads,

@@ -48,13 +48,13 @@ from vc4lab.v3d.pse.setup import (
     has_float_unit,
     position_rows,
 )
-from vc4lab.v3d.state.tile_context import SETUPS, STATUS_NEEDS_SETUP, FragmentKey
+from vc4lab.v3d.state.tile_context import STATUS_NEEDS_SETUP, TRIANGLE_SETUPS, FragmentKey
 from vc4lab.v3d.state.tile_layout import LANE_X, LANE_Y
 
 NO_LANE = -1
 
-FIRST_LOOKS = 12
-LOOKS_FOR_A_HIT = 8
+INITIAL_DEPTH_LOOKS = 12
+LOOKS_PER_REJECTION = 8
 """Blocks of a draw whose depth test is looked at in each tile, and how many more after each that
 has failed: to look costs some nanoseconds.
 """
@@ -75,12 +75,12 @@ class TriangleTracer:
         self.planes = alloca((FIXED_PLANES + self.key.n_varyings) * PLANE_ROW)
         self.blocks = alloca(LIST_BYTES)
         self.rejects_early = rejects_early(self.key, shader.constants.program)
-        self.looks = var(i32, FIRST_LOOKS)
+        self.looks = var(i32, INITIAL_DEPTH_LOOKS)
 
 
 def setup_number(key: FragmentKey) -> int:
     """Which element of `TileContext.setups` a draw calls."""
-    return SETUPS.index((key.index_bits, separate_samples(key)))
+    return TRIANGLE_SETUPS.index((key.index_bits, separate_samples(key)))
 
 
 @staged
@@ -163,7 +163,7 @@ def shade_seen(
     left = tracer.looks.get()
     if left > 0:
         seen = shader.may_pass(*read_listed(tracer, steps, listed, where))
-        tracer.looks.set(left + select(seen, const(i32, -1), const(i32, LOOKS_FOR_A_HIT)))
+        tracer.looks.set(left + select(seen, const(i32, -1), const(i32, LOOKS_PER_REJECTION)))
     if seen:
         shader.shade_listed(*read_listed(tracer, steps, listed, where))
 

@@ -21,7 +21,7 @@ from vc4lab.qpu.run.wide import Diverged, WideEnvironment, rows_of
 from vc4lab.v3d.fragment.accesses import ColourAccesses
 from vc4lab.v3d.fragment.shader import reads, writes
 from vc4lab.v3d.golden.tlb import (
-    ALL,
+    EACH_SAMPLE,
     LOAD_COLOUR,
     LOAD_COVERAGE,
     LOAD_MASK,
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     Rows = NDArray[np.intp]
 
 
-LOOKS = frozenset(
+TILE_BUFFER_LOADS = frozenset(
     {Signal.LOAD_COVERAGE, Signal.LOAD_COLOUR, Signal.LOAD_COLOUR_END, Signal.LOAD_ALPHA_MASK}
 )
 """Signals that bring something of the tile buffer."""
@@ -106,7 +106,7 @@ def needs_of(program: Program) -> Needs:
     """Finds out what `Needs` says."""
     signals = {word >> 60 for word in program.words}
     changes = writes(program, Write.TLB_Z) or writes(program, Write.FLAGS)
-    looks = bool(signals & LOOKS) or (changes and reads(program, Read.FLAGS))
+    looks = bool(signals & TILE_BUFFER_LOADS) or (changes and reads(program, Read.FLAGS))
     rotates = any(getattr(i, "rotation", None) is not None for i in program.instructions)
     return Needs(
         looks,
@@ -180,7 +180,7 @@ class QueueEnvironment(WideEnvironment):
         """Whether an instruction asks for what noted accesses might have changed."""
         if p.kind != "alu":
             return False
-        if p.signal in LOOKS:
+        if p.signal in TILE_BUFFER_LOADS:
             return True
         asks = (p.raddr_a == Read.FLAGS and Mux.A in p.muxes) or (
             p.raddr_b == Read.FLAGS and Mux.B in p.muxes
@@ -317,7 +317,9 @@ class QueueEnvironment(WideEnvironment):
     ) -> None:
         sample, word = place
         self._flags_changed |= kind in (WRITE_Z, WRITE_FLAGS, WRITE_REVERSE)
-        self.pending.append(Noticed(kind, ALL if sample is None else sample, word, values, masks))
+        self.pending.append(
+            Noticed(kind, EACH_SAMPLE if sample is None else sample, word, values, masks)
+        )
 
     def table(self) -> Table:
         """The noted accesses as native code takes them."""

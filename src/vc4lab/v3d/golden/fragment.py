@@ -24,7 +24,7 @@ from vc4lab.v3d.state.tile_context import (
 
 _FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)
 
-QUEUES = [0]
+QUEUES_RUN = [0]
 """How many queues of blocks were interpreted so far, by all: progress for who watches."""
 
 
@@ -40,7 +40,7 @@ def _run(context: int, params: int) -> int:
         return STATUS_UNPROVEN
     from vc4lab.v3d.golden.queue import shade_queue
 
-    QUEUES[0] += 1  # two threads that count as one do no harm
+    QUEUES_RUN[0] += 1  # two threads that count as one do no harm
 
     granted = ctypes.c_int32.from_address(context + TileContext.budget.offset).value
     try:

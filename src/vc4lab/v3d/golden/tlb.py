@@ -38,7 +38,7 @@ WRITE_Z, WRITE_COLOUR, WRITE_MASK, WRITE_STENCIL, WRITE_FLAGS, WRITE_REVERSE = r
 LOAD_COLOUR, LOAD_MASK, LOAD_COVERAGE = range(6, 9)
 """Kinds of `TileAccess`."""
 
-ALL = -1
+EACH_SAMPLE = -1
 """`TileAccess.sample` of a write of all samples."""
 
 _LANE_BYTES = 64
@@ -224,7 +224,7 @@ def _colour(
 
         count_colour(context, batch.valid, any_lane(_flags(batch, layout)) & wanted)
     for number, flags in enumerate(_flags(batch, layout)):
-        chosen = splat((sample == number) | (sample == ALL))
+        chosen = splat((sample == number) | (sample == EACH_SAMPLE))
         place = colour + SAMPLE_BYTES * number
         colour_write(layout, place, load(i32x16, values), flags & wanted & chosen)
 

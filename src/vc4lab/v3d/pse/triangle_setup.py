@@ -57,7 +57,7 @@ from vc4lab.v3d.state.render_state import (
     ENABLE_REVERSE,
 )
 from vc4lab.v3d.state.tile_context import DrawParams, TileContext
-from vc4lab.v3d.tile_lists.index_runs import RUN, runs, take_run
+from vc4lab.v3d.tile_lists.index_runs import RUN_TRIANGLES, runs, take_run
 from vc4lab.v3d.tile_lists.primitive_decoder import TRIANGLES, Decoder
 
 INDEX_CODES = {data.bits: int(data) for data in ListData}
@@ -169,13 +169,15 @@ def decode(
         place = ahead + (count << 2)
         together = const(i1, False)
         if quick:
-            together = (count <= GROUP_SIZE - RUN) & runs(decoder)
+            together = (count <= GROUP_SIZE - RUN_TRIANGLES) & runs(decoder)
         if together:
             before, steps = take_run(decoder)
             for number, (start, step) in enumerate(zip(before, steps, strict=True)):
-                indices = splat(start, RUN) + (iota(RUN) + 1) * splat(step, RUN)
+                indices = splat(start, RUN_TRIANGLES) + (iota(RUN_TRIANGLES) + 1) * splat(
+                    step, RUN_TRIANGLES
+                )
                 store(place + number * 4 * GROUP_SIZE, indices & 0xFFFF)
-            count = count + RUN
+            count = count + RUN_TRIANGLES
         else:
             more = decoder.next()
             if more:

@@ -166,7 +166,7 @@ class Binner:
         c = self.context
         ctypes.memmove(self.state.address, state_bytes(default_state()), STATE_BYTES)
         for k in range(len(pc.STATE_KINDS)):
-            c.changed[k] = pc.NEVER
+            c.changed[k] = pc.NEVER_SET
         c.format_in_force = -1
         c.point_size, c.line_width = self.state.point_size, self.state.line_width
         c.viewport_x = c.viewport_y = c.rht_boundary = 0

@@ -17,7 +17,7 @@ KIND_OF_RECORD: dict[int, int] = {
 FORMAT_KIND = KIND_OF_RECORD[PrimitiveListFormat.id]
 SHADER_KIND = KIND_OF_RECORD[GlShaderState.id]
 
-NEVER = -1
+NEVER_SET = -1
 """Change counter of a kind of state that was never programmed."""
 
 FAR_INDEX = 0x40000000
@@ -45,7 +45,7 @@ MAX_POLYGON = 3 + CLIP_PLANES
 """A triangle cut by n planes has at most 3 + n corners."""
 
 
-STAMPED = 1 << 31
+STAMP_BIT = 1 << 31
 """Set in stamps: no `key` has it."""
 
 COUNTERS = ("rejected", "clipped", "degenerate", "outside", "entries", "blocks")

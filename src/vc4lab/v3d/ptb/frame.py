@@ -25,7 +25,7 @@ from vc4lab.v3d.ptb.context import (
     COUNTERS,
     DONE,
     LINK_RESERVE,
-    NEVER,
+    NEVER_SET,
     STATE_KINDS,
     BinnerContext,
     TileState,
@@ -133,6 +133,6 @@ def finish_all(context: Value, everything: Value) -> Value:
         c.drawn = 0
         changed = c.changed
         for kind in range(len(STATE_KINDS)):
-            if load(i32, changed + kind * 4) != NEVER:
+            if load(i32, changed + kind * 4) != NEVER_SET:
                 store(changed + kind * 4, const(i32, 0))
     return status

@@ -52,7 +52,7 @@ from vc4lab.v3d.ptb.context import (
     BinnerContext,
 )
 from vc4lab.v3d.ptb.tiles import bin_box, screen_x, screen_y
-from vc4lab.v3d.ptb.triangles import NO_RECORD
+from vc4lab.v3d.ptb.triangles import NO_CLIP_RECORD
 from vc4lab.v3d.state.draw_input import INDEX_8, INDEX_ARRAY
 from vc4lab.v3d.tile_lists.primitive_decoder import LINES, POINTS
 
@@ -99,7 +99,7 @@ def bin_clipped_line(context: Value, i0: Value, i1_: Value, reach: Value) -> Val
             status = const(i32, OUT_OF_MEMORY)
         else:
             words = (screen_position(c, corners), screen_position(c, end))
-            word = select(clip == NO_RECORD, const(i32, 0), clip)
+            word = select(clip == NO_CLIP_RECORD, const(i32, 0), clip)
             status = bin_box(context, LINES, words, reach, (i0, i1_), word)
         if status == DONE:
             c.clip_record = 0

@@ -37,7 +37,7 @@ from vc4lab.simd import (
 )
 from vc4lab.v3d.ptb.context import (
     KIND_OF_RECORD,
-    NEVER,
+    NEVER_SET,
     STATE_LIMIT,
     BinnerContext,
 )
@@ -57,7 +57,7 @@ def limits(c: BinnerContext) -> None:
     c.first_y = 0
     c.last_x = c.width - 1
     c.last_y = c.height - 1
-    programmed = load(i32, c.changed + KIND_OF_RECORD[ClipWindow.id] * 4) != NEVER
+    programmed = load(i32, c.changed + KIND_OF_RECORD[ClipWindow.id] * 4) != NEVER_SET
     if programmed & (c.clip_used != 0):
         s = RenderState.at(c.state)
         width, height = s.clip_width, s.clip_height

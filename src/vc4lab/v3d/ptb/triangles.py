@@ -64,7 +64,7 @@ from vc4lab.v3d.ptb.window import (
 NEXT_TWO = 1 << 4 | 2 << 10 | 15
 """Coding of a triangle that names its first vertex in 31:16; the other two are those after it."""
 
-NO_RECORD = 1
+NO_CLIP_RECORD = 1
 """`clip_record` of a part that needs none."""
 
 
@@ -102,7 +102,7 @@ def bin_clipped_triangle(context: Value, i0: Value, i1_: Value, i2: Value) -> Va
             if clip == 0:
                 status = const(i32, OUT_OF_MEMORY)
             else:
-                word = select(clip == NO_RECORD, const(i32, 0), clip)
+                word = select(clip == NO_CLIP_RECORD, const(i32, 0), clip)
                 status = call(bin_some_tiles, context, i0, i1_, i2, w0, w1, w2, word)
         if status == DONE:
             part = part + 1

@@ -40,7 +40,7 @@ from vc4lab.simd import (
     vec,
 )
 from vc4lab.v3d.ptb.clipper import OUT_BAD, OUT_CUT, OUT_VOLUME
-from vc4lab.v3d.ptb.context import STAMPED, BinnerContext, TileState
+from vc4lab.v3d.ptb.context import STAMP_BIT, BinnerContext, TileState
 from vc4lab.v3d.ptb.list_writer import triangle_coding
 from vc4lab.v3d.ptb.tiles import away
 from vc4lab.v3d.state.draw_input import INDEX_8, INDEX_ARRAY
@@ -206,7 +206,7 @@ def look(c: BinnerContext, window: TriangleWindow, first: Value, count: Value) -
     inside = inside & (c.last_vertex <= 0xFFFF) & c.last_vertex.ule(c.max_index)
     plain = inside & (c.mode == TRIANGLES) & (c.index_type == INDEX_ARRAY)
     window.plain = select(plain, const(i32, 1), const(i32, 0))
-    c.stamp = (c.stamp + 2 * WINDOW) | STAMPED
+    c.stamp = (c.stamp + 2 * WINDOW) | STAMP_BIT
     previous: Any = (const(i32x16, 0), const(i32x16, 0), const(i32x16, 0))
     part: Any = const(i32, 0)
     entries: Any = const(i32, 0)

@@ -50,7 +50,7 @@ STATUS_UNPROVEN = 7
 STATUS_NEEDS_SETUP = 16
 """16 + number: this one of `TileContext.setups` is not compiled yet."""
 
-SETUPS = tuple((bits, separate) for bits in (16, 24, 32) for separate in (False, True))
+TRIANGLE_SETUPS = tuple((bits, separate) for bits in (16, 24, 32) for separate in (False, True))
 """Triangle setups: index bits of the lists, and whether samples have a coverage of their own."""
 
 COUNTERS = (
@@ -74,11 +74,11 @@ COUNTERS = (
 `FragmentKey.counting`; the others are always counted.
 """
 
-DETAILED = COUNTERS[COUNTERS.index("primitives_valid") : COUNTERS.index("quads_valid")]
+DETAILED_COUNTERS = COUNTERS[COUNTERS.index("primitives_valid") : COUNTERS.index("quads_valid")]
 """Those that need it."""
 
-FIRST_OF_WORK = COUNTERS.index("quads_valid")
-WORK = COUNTERS[FIRST_OF_WORK:]
+FIRST_WORK_COUNTER = COUNTERS.index("quads_valid")
+WORK_COUNTERS = COUNTERS[FIRST_WORK_COUNTER:]
 """What rendering a frame takes its time for, see `job_time`."""
 
 
@@ -149,7 +149,7 @@ class TileContext(Struct):
     interrupts = ptr
     callback = ptr
     batch = ptr
-    setups = Array(ptr, len(SETUPS))
+    setups = Array(ptr, len(TRIANGLE_SETUPS))
     clean = i32
     clean_low = i32
     clean_high = i32

@@ -25,7 +25,7 @@ from vc4lab.simd import (
 )
 from vc4lab.v3d.tile_lists.primitive_decoder import Decoder, field
 
-RUN = 4
+RUN_TRIANGLES = 4
 """Triangles that `runs` looks at and `take_run` takes."""
 
 CONSECUTIVE_RUN = 0x3333333333333333
@@ -34,28 +34,28 @@ CONSECUTIVE_RUN = 0x3333333333333333
 
 @staged
 def runs(decoder: Decoder) -> Value:
-    """Whether the next `RUN` triangles (16-bit indices) each make the same step.
+    """Whether the next `RUN_TRIANGLES` triangles (16-bit indices) each make the same step.
 
     Consecutive vertices give such runs: two bytes each, differences of three indices, all equal.
     """
     word = load(i64, host(decoder.base, decoder.address.get()))
     first = word & 0xFFFF
     near = ((first & 3) == 3) & ((first & 15) != 15) & (word == first * 0x0001000100010001)
-    return near & (decoder.budget.get() > RUN) & (decoder.clipped.get() == 0)
+    return near & (decoder.budget.get() > RUN_TRIANGLES) & (decoder.clipped.get() == 0)
 
 
 @staged
 def take_run(decoder: Decoder) -> Any:
-    """Goes on by `RUN` triangles of a run; what was i0, i1, i2 before, and the steps."""
+    """Goes on by `RUN_TRIANGLES` triangles of a run; what was i0, i1, i2 before, and the steps."""
     word = load(i32, host(decoder.base, decoder.address.get()))
     before = (decoder.i0.get(), decoder.i1.get(), decoder.i2.get())
     steps = (field(word, 4, 4), field(word, 8, 4), field(word, 12, 4))
     cells = (decoder.i0, decoder.i1, decoder.i2)
     for cell, index, step in zip(cells, before, steps, strict=True):
-        cell.set((index + step * RUN) & decoder.mask)
+        cell.set((index + step * RUN_TRIANGLES) & decoder.mask)
     decoder.flags.set(0)
-    decoder.address.set(decoder.address.get() + 2 * RUN)
-    decoder.budget.set(decoder.budget.get() - RUN)
+    decoder.address.set(decoder.address.get() + 2 * RUN_TRIANGLES)
+    decoder.budget.set(decoder.budget.get() - RUN_TRIANGLES)
     return before, steps
 
 
@@ -66,26 +66,26 @@ def take_rows(decoder: Decoder, used: Value) -> Value:
     going = load(i64, host(decoder.base, decoder.address.get())) == CONSECUTIVE_RUN
     while going:
         i0, i2 = decoder.i0.get(), decoder.i2.get()
-        plain = (decoder.i1.get() == i0 + 1) & (i2 == i0 + 2) & (i2 <= 0xFFFF - 3 * RUN)
-        going = plain & (decoder.budget.get() > RUN)
+        plain = (decoder.i1.get() == i0 + 1) & (i2 == i0 + 2) & (i2 <= 0xFFFF - 3 * RUN_TRIANGLES)
+        going = plain & (decoder.budget.get() > RUN_TRIANGLES)
         if going:
             store(used + i2 + 1, const(vec(i8, 8), 1))
             store(used + i2 + 9, const(vec(i8, 4), 1))
             take_run(decoder)
-            taken = taken + RUN
+            taken = taken + RUN_TRIANGLES
             going = load(i64, host(decoder.base, decoder.address.get())) == CONSECUTIVE_RUN
     return taken + take_rest(decoder, used)
 
 
 @staged
 def take_rest(decoder: Decoder, used: Value) -> Value:
-    """The same for fewer than `RUN` triangles."""
+    """The same for fewer than `RUN_TRIANGLES` triangles."""
     i0, last = decoder.i0.get(), decoder.i2.get()
     other = load(i64, host(decoder.base, decoder.address.get())) ^ CONSECUTIVE_RUN
     # the lowest bit that differs is in the coding after the last that is such
     count = popcount_((other & -other) - 1).trunc(i32) >> 4
-    plain = (decoder.i1.get() == i0 + 1) & (last == i0 + 2) & (last <= 0xFFFF - 3 * RUN)
-    plain = plain & (decoder.budget.get() > RUN) & (count < RUN)
+    plain = (decoder.i1.get() == i0 + 1) & (last == i0 + 2) & (last <= 0xFFFF - 3 * RUN_TRIANGLES)
+    plain = plain & (decoder.budget.get() > RUN_TRIANGLES) & (count < RUN_TRIANGLES)
     count = select(plain, count, const(i32, 0))
     if count != 0:
         marks = const(i64, 0x0101010101010101).shr((max_(8 - count * 3, 0) << 3).zext(i64))

@@ -14,7 +14,7 @@ TILE_BUDGET = 1 << 23
 """Records, primitives and branches one tile may hold."""
 FRAME_BUDGET = 1 << 27
 """The same for all tiles of a frame together."""
-AFTER_ENDLESS = 1 << 14
+BUDGET_AFTER_ENDLESS = 1 << 14
 """What a tile and a list may hold in a frame that has an endless list already: it may have many."""
 
 DONE, NEED_DRAWS, NEED_SEGMENTS, NEED_ERRORS, NEED_EXPANSION, NEED_FORMATS = range(6)

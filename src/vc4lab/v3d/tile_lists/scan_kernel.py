@@ -133,8 +133,8 @@ def _fail(c: ScanContext, tile: Value, address: Value, byte: Value, reason: Any)
         entry.reason = reason
         c.error_count = count + 1
         if reason == sc.ENDLESS:
-            c.tile_budget = const(i32, sc.AFTER_ENDLESS)
-            c.list_budget = const(i32, sc.AFTER_ENDLESS)
+            c.tile_budget = const(i32, sc.BUDGET_AFTER_ENDLESS)
+            c.list_budget = const(i32, sc.BUDGET_AFTER_ENDLESS)
     else:
         status = const(i32, sc.NEED_ERRORS)
     return status

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 from vc4lab.simd import Function, NativeFunction, NativeModule, Value, build, ptr
-from vc4lab.simd.team import PART
+from vc4lab.simd.team import PART_ARGUMENTS
 from vc4lab.v3d.pse.samples import Raster
 from vc4lab.v3d.state.surface import Mover
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
@@ -26,7 +26,7 @@ def tile_functions(
 
         run_tiles(unknowns, job, thread, recording)
 
-    functions = {"run_tiles": Function(args=PART, returns=None, body=body)}
+    functions = {"run_tiles": Function(args=PART_ARGUMENTS, returns=None, body=body)}
     key = f"tiles-{unknowns.digest()}{'-recording' * recording}"
     return build("tiles", functions, target=target, float_mode="default", key=key)
 

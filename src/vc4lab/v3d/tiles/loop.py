@@ -53,7 +53,7 @@ from vc4lab.v3d.tlb.whole_tile import clear_colour, fill_words, move_full
 FULL_BYTES = 4 * TILE_WORDS
 """Bytes of a part of the tile buffer."""
 
-MOVES = ("tiles_moved", "bytes_moved")
+MOVE_COUNTERS = ("tiles_moved", "bytes_moved")
 """Counters that the loop adds up itself."""
 
 _DRAW = (ptr, ptr, i32)
@@ -100,7 +100,7 @@ def clear_counters(context: TileContext) -> None:
 def add_counters(context: TileContext) -> None:
     """Adds what the draws of a finished chain counted to the thread's totals."""
     for counter, name in enumerate(COUNTERS):
-        if name not in MOVES:
+        if name not in MOVE_COUNTERS:
             add_total(context, name, load(i32, context.counters + counter * 4))
 
 
@@ -115,13 +115,13 @@ def change_record(
 ) -> None:
     """Takes the counters from a tile's record before it is drawn (-1), or adds them to it (1).
 
-    `moved` are `MOVES` of the chain so far.
+    `moved` are `MOVE_COUNTERS` of the chain so far.
     """
     record = job.records + number * TileRecord.size
     for counter, name in enumerate(COUNTERS):
         place = record + counter * 4
-        if name in MOVES:
-            amount = moved[MOVES.index(name)]
+        if name in MOVE_COUNTERS:
+            amount = moved[MOVE_COUNTERS.index(name)]
         else:
             amount = load(i32, context.counters + counter * 4)
         store(place, load(i32, place) + amount if sign > 0 else -amount)

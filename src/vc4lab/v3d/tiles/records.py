@@ -9,7 +9,7 @@ import numpy as np
 
 from vc4lab.v3d.events import TileDrawn
 from vc4lab.v3d.job_time import JOB_CLOCKS, JobCounts, job_clocks
-from vc4lab.v3d.state.tile_context import COUNTERS, FIRST_OF_WORK
+from vc4lab.v3d.state.tile_context import COUNTERS, FIRST_WORK_COUNTER
 from vc4lab.v3d.tiles.job import OP_TILE, OP_WORDS, TileRecord
 
 if TYPE_CHECKING:
@@ -36,5 +36,5 @@ def tiles_drawn(frame: NativeFrame) -> tuple[TileDrawn, ...]:
 
 
 def _tile(x: int, y: int, amounts: list[int]) -> TileDrawn:
-    clocks = job_clocks(JobCounts(0, 0, 0, *amounts[FIRST_OF_WORK:])) - JOB_CLOCKS
+    clocks = job_clocks(JobCounts(0, 0, 0, *amounts[FIRST_WORK_COUNTER:])) - JOB_CLOCKS
     return TileDrawn(x, y, clocks, dict(zip(COUNTERS, amounts, strict=True)))

@@ -14,13 +14,12 @@ from typing import Any
 from vc4lab.qpu.run.environment import INSTRUCTION_BUDGET
 from vc4lab.simd import NativeFunction
 from vc4lab.simd.team import Team
-from vc4lab.v3d.golden.fragment import QUEUES
+from vc4lab.v3d.golden.fragment import QUEUES_RUN
 from vc4lab.v3d.pse.samples import raster
 from vc4lab.v3d.shader_interrupts import FRAGMENTS, ShaderInterrupts
 from vc4lab.v3d.state.tile_context import (
     COUNTERS,
-    FIRST_OF_WORK,
-    SETUPS,
+    FIRST_WORK_COUNTER,
     STATUS_BAD_LIST,
     STATUS_DEOPT,
     STATUS_ENDLESS,
@@ -29,6 +28,7 @@ from vc4lab.v3d.state.tile_context import (
     STATUS_NEEDS_SETUP,
     STATUS_UNPROVEN,
     STATUS_UNSUPPORTED,
+    TRIANGLE_SETUPS,
 )
 from vc4lab.v3d.state.tile_layout import MULTISAMPLE, WIDE
 from vc4lab.v3d.tiles.functions import mover_function, tile_functions, triangle_setup
@@ -295,7 +295,7 @@ class TileThreads:
 
     def _provide_setup(self, number: int) -> None:
         """Compiles a triangle setup, for all threads."""
-        bits, separate = SETUPS[number]
+        bits, separate = TRIANGLE_SETUPS[number]
         weights = self._unknowns["clip_weights"]
         points = raster(self._unknowns, separate)
         function = triangle_setup(bits, points, self._target, weights)
@@ -312,8 +312,8 @@ class TileThreads:
         return totals
 
     def work(self) -> list[int]:
-        """Totals since the start of the counters named in `WORK`."""
-        parts = [worker.totals[FIRST_OF_WORK:] for worker in self._workers]
+        """Totals since the start of the counters named in `WORK_COUNTERS`."""
+        parts = [worker.totals[FIRST_WORK_COUNTER:] for worker in self._workers]
         return parts[0] if len(parts) == 1 else [sum(part) for part in zip(*parts, strict=True)]
 
     def close(self) -> None:
@@ -327,7 +327,7 @@ class TileThreads:
         May be asked from any thread.
         """
         frame = self._running
-        return None if frame is None else (self._passes, frame.job.next, QUEUES[0])
+        return None if frame is None else (self._passes, frame.job.next, QUEUES_RUN[0])
 
     def abandon(self) -> None:
         """Give up the frame that runs, after the draws in tiles at hand; from any thread."""

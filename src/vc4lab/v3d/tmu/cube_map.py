@@ -25,7 +25,7 @@ from vc4lab.simd import (
 )
 from vc4lab.v3d.tmu.coordinates import quad_lane
 
-FLATTEST = 2.0**-20
+MIN_MAJOR_AXIS = 2.0**-20
 """The least component along a face's axis that a projection divides by; one that points away from
 the face counts as this."""
 
@@ -58,7 +58,7 @@ class Direction(NamedTuple):
         """The same for directions that may meet other faces, seen from the middle of the cube."""
         sc, tc = self._on_face(x, y, z)
         along = select(self.x_major, x, select(self.y_major, y, z))
-        along = fmax_(select(self.negative, -along, along), FLATTEST)
+        along = fmax_(select(self.negative, -along, along), MIN_MAJOR_AXIS)
         return (sc / along + 1.0) * 0.5, (tc / along + 1.0) * 0.5
 
     def _on_face(self, x: Value, y: Value, z: Value) -> tuple[Value, Value]:

@@ -336,7 +336,7 @@ def on_face(face: int, x: Fraction, y: Fraction, z: Fraction) -> tuple[Fraction,
     return ((-z, -y), (z, -y), (x, z), (x, -z), (x, -y), (-x, -y))[face]
 
 
-FLATTEST = Fraction(1, 1 << 20)
+MIN_MAJOR_AXIS = Fraction(1, 1 << 20)
 """The least component along a face's axis that a projection divides by."""
 
 
@@ -345,7 +345,7 @@ def project(face: int, x: Fraction, y: Fraction, z: Fraction) -> tuple[Fraction,
 
     One that points away from it goes as far as one that hardly points toward it.
     """
-    along = max((x, y, z)[face // 2] * (-1 if face & 1 else 1), FLATTEST)
+    along = max((x, y, z)[face // 2] * (-1 if face & 1 else 1), MIN_MAJOR_AXIS)
     sc, tc = (toward_zero(c / along) for c in on_face(face, x, y, z))
     return _texture_coordinate(sc), _texture_coordinate(tc)
 

@@ -11,21 +11,21 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
 
-NATIVE = 1 << 29
+NATIVE_BUDGET = 1 << 29
 """About nine seconds of a real QPU; one to three seconds here, for each QPU that never ends."""
-GOLDEN = 1 << 18
+GOLDEN_BUDGET = 1 << 18
 """For the interpreter, which takes some seconds for it."""
 
-DMA_START = 16
+DMA_START_COST = 16
 """What a DMA counts besides one for each element: a transfer of 16384 bytes takes its time, too."""
 
-VARIABLE = "VC4LAB_BUDGET"
-HINT = f"{VARIABLE} in the environment, or --budget of `vc4lab run`, allows more"
+BUDGET_VARIABLE = "VC4LAB_BUDGET"
+BUDGET_HINT = f"{BUDGET_VARIABLE} in the environment, or --budget of `vc4lab run`, allows more"
 
 
 def chosen_budget(reporter: Reporter) -> int | None:
     """What the environment says; None, with QPU-060 if it makes no sense, for the default."""
-    text = os.environ.get(VARIABLE, "")
+    text = os.environ.get(BUDGET_VARIABLE, "")
     if not text:
         return None
     try:
@@ -34,5 +34,5 @@ def chosen_budget(reporter: Reporter) -> int | None:
         budget = 0
     if budget > 0:
         return budget
-    reporter.report("QPU-060", f"{VARIABLE}={text[:40]!r} is not a number of instructions")
+    reporter.report("QPU-060", f"{BUDGET_VARIABLE}={text[:40]!r} is not a number of instructions")
     return None

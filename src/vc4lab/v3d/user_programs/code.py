@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from vc4lab.qpu.jit.flow import LONGEST, PLACES_PER_INSTRUCTION, Place
+from vc4lab.qpu.jit.flow import MAX_PLACES, PLACES_PER_INSTRUCTION, Place
 from vc4lab.qpu.program.program import Program
 from vc4lab.qpu.program.reader import program_at, reach
 from vc4lab.qpu.run.environment import Unsupported
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from vc4lab.v3d.unknowns import Unknowns
     from vc4lab.v3d.user_programs.watching.watch import Allowed, Watched
 
-KEPT = 64
+MAX_PROGRAMS = 64
 """Programs kept in memory."""
 
 MANY_REGIONS = 16
@@ -31,7 +31,7 @@ mostly known by then, and each may have code of the others once more.
 """
 SMALL_REGION = 256
 
-LONG_PROGRAM = 4 * LONGEST
+LONG_PROGRAM = 4 * MAX_PLACES
 """Places of a program that are compiled to run fast. What comes later is compiled to be there soon:
 a millisecond for each of 64 Ki instructions would be a minute.
 """
@@ -126,12 +126,12 @@ class UserProgram:
             from vc4lab.qpu.jit.resumable import Region
             from vc4lab.v3d.user_programs.native.compiled import compile_user_program
 
-            most = LONGEST if self._compiled < MANY_REGIONS else SMALL_REGION
+            most = MAX_PLACES if self._compiled < MANY_REGIONS else SMALL_REGION
             brief = self._places > LONG_PROGRAM
             region = Region.of(self.program, self.settings, start, most, brief)
             self._compiled += 1
             self._places += len(region.flow.exits)
-            limit = PLACES_PER_INSTRUCTION * len(self.program) + MANY_REGIONS * LONGEST
+            limit = PLACES_PER_INSTRUCTION * len(self.program) + MANY_REGIONS * MAX_PLACES
             if self._places > limit:
                 raise Unsupported("QPU-043", "the program's ways meet too often to be compiled")
             stops = self.allowed is not None and self.allowed.stops
@@ -179,6 +179,6 @@ class CodeCache:
         if any(problem.code == "QPU-001" for problem in program.problems):
             found.verdict = Unsupported("QPU-001", "the program has no end")
         self._known[address] = found
-        while len(self._known) > KEPT:
+        while len(self._known) > MAX_PROGRAMS:
             self._known.popitem(last=False)
         return found

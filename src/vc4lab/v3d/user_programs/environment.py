@@ -10,7 +10,7 @@ import numpy as np
 
 from vc4lab.qpu.run.environment import Environment
 from vc4lab.v3d.user_programs import dma
-from vc4lab.v3d.user_programs.budget import DMA_START
+from vc4lab.v3d.user_programs.budget import DMA_START_COST
 from vc4lab.v3d.user_programs.needs import SEMAPHORE_LIMIT, Need
 from vc4lab.v3d.user_programs.state import (
     FINDING_OUTSIDE_RAM,
@@ -208,14 +208,14 @@ class UserEnvironment(Environment):
         address = int(value[0])
         self.check_ram(address)
         if side == "read":
-            self.dma_time += DMA_START + dma.load_elements(self.load_setup)
+            self.dma_time += DMA_START_COST + dma.load_elements(self.load_setup)
             self.loaded_rows += int(self.load_setup.rows) or 16
             self.loaded += dma.load_elements(self.load_setup)
             dma.load(
                 self.vpm, self.memory, self.load_setup, self.load_stride, address, self.unknowns
             )
         else:
-            self.dma_time += DMA_START + dma.store_elements(self.store_setup)
+            self.dma_time += DMA_START_COST + dma.store_elements(self.store_setup)
             self.stored_rows += int(self.store_setup.units) or 128
             self.stored += dma.store_elements(self.store_setup)
             dma.store(

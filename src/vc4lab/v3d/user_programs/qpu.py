@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from vc4lab.qpu.run.environment import Unsupported
 from vc4lab.v3d.job_time import JobCounts
-from vc4lab.v3d.user_programs.budget import GOLDEN, HINT
+from vc4lab.v3d.user_programs.budget import BUDGET_HINT, GOLDEN_BUDGET
 from vc4lab.v3d.user_programs.environment import Stuck, UserEnvironment
 from vc4lab.v3d.user_programs.needs import Need, need_of
 from vc4lab.v3d.user_programs.watching.environment import Halted, WatchedEnvironment
@@ -151,7 +151,7 @@ class Qpu:
         """Stop a program that has used its instructions; DMA counts, too."""
         if self.instructions + dma_time >= self.budget:
             dma = f" and DMA that counts for {dma_time}" if dma_time else ""
-            text = f"{self.instructions} instructions{dma} without an end ({HINT})"
+            text = f"{self.instructions} instructions{dma} without an end ({BUDGET_HINT})"
             self.stop("QPU-041", text)
 
     def text(self, shared: SharedState) -> str:
@@ -198,7 +198,7 @@ class GoldenQpu(Qpu):
     ) -> None:
         from vc4lab.qpu.run.interpreter import Interpreter
 
-        super().__init__(number, request, code.program, budget or GOLDEN)
+        super().__init__(number, request, code.program, budget or GOLDEN_BUDGET)
         self.source = code
         length = request.length if request.limited else None
         state = shared, memory, number, request.uniforms, length, unknowns

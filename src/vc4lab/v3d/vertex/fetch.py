@@ -34,9 +34,9 @@ from vc4lab.v3d.vpm.shader_rows import ROW_BYTES
 
 QUAD = vec(i32, 4)
 
-EVERY = (1 << VERTEX_BATCH) - 1
+ALL_LANES = (1 << VERTEX_BATCH) - 1
 """All lanes of a batch, as bits."""
-LONGEST_STRIDE = 0xFFFF
+MAX_STRIDE = 0xFFFF
 """Of arrays whose vertices are read without looking at each address."""
 
 __all__ = [
@@ -154,7 +154,7 @@ def find_wanted(context: Value, batch: Value) -> None:
     if (start < c.first) | (start + (VERTEX_BATCH - 1) > c.last):
         c.wanted = mask_bits(batch_mask(c, batch))
     elif c.used == 0:
-        c.wanted = EVERY
+        c.wanted = ALL_LANES
     else:
         c.wanted = mask_bits(load(i8x16, c.used + start) != 0)
 
@@ -177,7 +177,7 @@ def fetch(context: Value, description: Value, count: Any, batch: Value) -> None:
         target = c.fetched + load(i32, group + 12)
         first = (start + (batch << 4) * stride) & MEMORY_MASK
         span = stride * (VERTEX_BATCH - 1)
-        plain = (c.wanted == EVERY) & stride.ule(LONGEST_STRIDE) & (first + span <= MEMORY_MASK)
+        plain = (c.wanted == ALL_LANES) & stride.ule(MAX_STRIDE) & (first + span <= MEMORY_MASK)
         if plain:
             place, step, length = memory + first.zext(i64), stride.zext(i64), load(i32, group + 8)
             if length << 2 != stride:

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
     from vc4lab.qpu.program.program import Program
 
-WIDEST = 256
+MAX_WIDE_BATCHES = 256
 """Batches that are run together."""
 
 
@@ -231,8 +231,8 @@ class VertexInterpreter:
     def _shade_all(self, context: VertexContext, budget: int) -> int:
         batches = context.batches
         begin, end = context.first >> 4, (context.last >> 4) + 1
-        for first in range(begin, end, WIDEST):
-            status = self._shade(context, first, min(first + WIDEST, end), budget)
+        for first in range(begin, end, MAX_WIDE_BATCHES):
+            status = self._shade(context, first, min(first + MAX_WIDE_BATCHES, end), budget)
             if status != DONE:
                 context.batches = batches
                 return status

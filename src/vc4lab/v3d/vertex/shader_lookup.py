@@ -43,12 +43,12 @@ from vc4lab.simd import (
     vec,
 )
 from vc4lab.simd.team import TeamState
-from vc4lab.v3d.checks.addresses import ALIGNMENT, DIRECT, MIXED, PAGE_SHIFT
+from vc4lab.v3d.checks.addresses import ALIGNMENT, BOTH_ALIASES, PAGE_SHIFT, UNCACHED_ALIAS
 from vc4lab.v3d.memory_uses import Use
 from vc4lab.v3d.vertex.context import DONE, VertexContext
-from vc4lab.v3d.vertex.shared_shading import WORTH, SharedShading
+from vc4lab.v3d.vertex.shared_shading import MIN_WORK_PER_HELPER, SharedShading
 
-TAKEN = 1 << 63
+OCCUPIED = 1 << 63
 """Set in the first word of every key: a word of 0 is a free slot."""
 
 SIZE_AT, SELECTED_AT, ROWS_AT, VERTEX_AT = 32, 40, 48, 56
@@ -105,9 +105,9 @@ def is_named(t: ShaderLookup, address: Value, size: Value) -> Value:
     the same kind of alias, and it ends inside the RAM. `size` is an i64."""
     place = address & MEMORY_MASK
     seen = load(i8, t.pages + place.shr(PAGE_SHIFT).zext(i64)).zext(i32)
-    same = (seen == DIRECT + 1) == (address.shr(30) == DIRECT)
+    same = (seen == UNCACHED_ALIAS + 1) == (address.shr(30) == UNCACHED_ALIAS)
     inside = (place.zext(i64) + size).ule(t.ram_bytes) & (address.shr(24) != BUS_PERIPHERALS)
-    return (seen != 0) & (seen != MIXED) & same & inside
+    return (seen != 0) & (seen != BOTH_ALIASES) & same & inside
 
 
 @staged
@@ -178,7 +178,7 @@ def shade_range(
     helpers = const(i32, 0)
     if s.shade != 0:
         team = TeamState.at(s.team)
-        helpers = umin(team.helpers, ((v.until - v.next_batch) * length).udiv(WORTH))
+        helpers = umin(team.helpers, ((v.until - v.next_batch) * length).udiv(MIN_WORK_PER_HELPER))
     done: Any = const(i1, False)
     if helpers != 0:
         types = (ptr, ptr, ptr, i32)

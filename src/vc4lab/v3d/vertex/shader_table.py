@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from vc4lab.memory import MEMORY_MASK, MEMORY_SIZE
 from vc4lab.v3d.vertex.context import VertexContext
 from vc4lab.v3d.vertex.shader_lookup import (
+    OCCUPIED,
     ROWS_AT,
     SELECTED_AT,
     SIZE_AT,
-    TAKEN,
     VERTEX_AT,
     ShaderEntry,
     ShaderLookup,
@@ -82,7 +82,7 @@ class ShaderTable:
             selected |= 1 << number
             sizes |= (size - 1) << 8 * number
             offsets |= offset << 8 * number
-        first = TAKEN | vertex << VERTEX_AT | key.rows << ROWS_AT | selected << SELECTED_AT
+        first = OCCUPIED | vertex << VERTEX_AT | key.rows << ROWS_AT | selected << SELECTED_AT
         first |= key.total_size << SIZE_AT | address & 0xFFFFFFFF
         entry = self._entry((first, sizes, offsets))
         copy = ctypes.create_string_buffer(code, len(code))

@@ -12,7 +12,7 @@ import ctypes
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from vc4lab.qpu.run.environment import COMPILERS_LIMITS, Unsupported, left_text
+from vc4lab.qpu.run.environment import COMPILER_ONLY_CODES, Unsupported, left_text
 from vc4lab.v3d.shader_interrupts import VERTICES, ShaderInterrupts
 from vc4lab.v3d.tmu.late_textures import LateTextures
 from vc4lab.v3d.tmu.requests import MAX_REQUESTS
@@ -169,7 +169,7 @@ class VertexStage:
         try:
             return vertex_pipeline(key)
         except Unsupported as refusal:
-            if refusal.code not in COMPILERS_LIMITS:
+            if refusal.code not in COMPILER_ONLY_CODES:
                 raise
             text = f"a vertex or coordinate shader: {refusal}"
             self.reporter.report("QPU-057", text, address=program.address)

@@ -26,12 +26,12 @@ from vc4lab.simd import (
     ptr,
     store,
 )
-from vc4lab.simd.team import PART, Team, TeamState
+from vc4lab.simd.team import PART_ARGUMENTS, Team, TeamState
 from vc4lab.v3d.vertex.context import DONE, MAX_ARRAYS, VertexContext
 
-PIECE = 16
+BATCHES_PER_PIECE = 16
 """Batches that a thread takes at once."""
-WORTH = 1 << 16
+MIN_WORK_PER_HELPER = 1 << 16
 """Instructions of a program times batches for which a helper is woken: 25 µs."""
 
 _CONTEXT_BYTES = (VertexContext.size + 63) & ~63
@@ -56,7 +56,7 @@ class SharedShading(Struct):
     batches = i32
 
 
-@kernel(args=PART, returns=None)
+@kernel(args=PART_ARGUMENTS, returns=None)
 def shade_part(shared: Value, number: Value) -> None:
     """Shades pieces until none is left, or one is not done."""
     s = SharedShading.at(shared)
@@ -73,16 +73,16 @@ def shade_part(shared: Value, number: Value) -> None:
                 store(mine.field_ptr(array) + 4 * k, word)
     c = VertexContext.at(context)
     batches = const(i32, 0)
-    start: Any = atomic_add(s.pointer + SharedShading.next.offset, PIECE)
+    start: Any = atomic_add(s.pointer + SharedShading.next.offset, BATCHES_PER_PIECE)
     while (start < s.until) & (s.failed == 0):
         c.next_batch = start
-        c.until = min_(start + PIECE, s.until)
+        c.until = min_(start + BATCHES_PER_PIECE, s.until)
         c.stopped = 0
         c.batches = 0
         if call_pointer(s.entry, i32, (ptr, ptr), context, s.exact) != DONE:
             s.failed = 1
         batches = batches + c.batches
-        start = atomic_add(s.pointer + SharedShading.next.offset, PIECE)
+        start = atomic_add(s.pointer + SharedShading.next.offset, BATCHES_PER_PIECE)
     atomic_add(s.pointer + SharedShading.batches.offset, batches)
 
 

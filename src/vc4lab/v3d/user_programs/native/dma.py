@@ -34,7 +34,7 @@ from vc4lab.simd import (
     staged,
     store,
 )
-from vc4lab.v3d.user_programs.budget import DMA_START
+from vc4lab.v3d.user_programs.budget import DMA_START_COST
 from vc4lab.v3d.user_programs.state import FINDING_OUTSIDE_RAM, QpuState, SharedState
 from vc4lab.v3d.vpm.setup import (
     DMA_ROWS,
@@ -114,7 +114,7 @@ def _check_ram(shared: Any, state: Any, address: Value) -> None:
 @staged
 def _charge(state: Any, elements: Value) -> None:
     """The transfer counts for the budget, and for this turn."""
-    cost = (elements + DMA_START).sext(i64)
+    cost = (elements + DMA_START_COST).sext(i64)
     state.dma_time = state.dma_time + cost
     state.slice_end = state.slice_end - cost
 

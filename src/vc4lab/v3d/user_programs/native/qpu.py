@@ -8,7 +8,7 @@ from vc4lab.bits import signed32
 from vc4lab.qpu.run.environment import Unsupported, left_text
 from vc4lab.qpu.run.plan import plan
 from vc4lab.v3d.job_time import JobCounts
-from vc4lab.v3d.user_programs.budget import NATIVE
+from vc4lab.v3d.user_programs.budget import NATIVE_BUDGET
 from vc4lab.v3d.user_programs.native.environment import REFUSALS
 from vc4lab.v3d.user_programs.needs import need_of
 from vc4lab.v3d.user_programs.qpu import Condition, Qpu, Request, Setups, counts_of
@@ -38,7 +38,7 @@ class NativeQpu(Qpu):
         budget: int | None = None,
         watch: Watch | None = None,
     ) -> None:
-        super().__init__(number, request, code.program, budget or NATIVE)
+        super().__init__(number, request, code.program, budget or NATIVE_BUDGET)
         self.source = code
         self.unknowns = unknowns
         self.region = region

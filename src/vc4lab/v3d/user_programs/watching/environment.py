@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from vc4lab.qpu.isa.hazards import FARTHEST
+from vc4lab.qpu.isa.hazards import MAX_DISTANCE
 from vc4lab.v3d.user_programs.environment import UserEnvironment
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class WatchedEnvironment(UserEnvironment):
         for distance, before, number in self.watched.after.get(site, ()):
             if self.trail[distance - 1 : distance] == [before]:
                 self.watch.broken(findings[number])
-        self.trail = [site, *self.trail[: FARTHEST - 1]]
+        self.trail = [site, *self.trail[: MAX_DISTANCE - 1]]
         self._seen()
 
     def next_uniform(self) -> int:

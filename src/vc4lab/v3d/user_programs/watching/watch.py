@@ -16,7 +16,7 @@ from vc4lab.diagnostics.entry import Severity
 from vc4lab.memory import MEMORY_MASK
 from vc4lab.qpu.isa.accesses import accesses
 from vc4lab.qpu.isa.encoding import BRANCH_DELAY_SLOTS
-from vc4lab.qpu.isa.hazards import CONSUMERS, FARTHEST, PRODUCERS
+from vc4lab.qpu.isa.hazards import CONSUMERS, MAX_DISTANCE, PRODUCERS
 from vc4lab.qpu.text.lint import Finding, Part, between, pairs, singles
 from vc4lab.v3d.user_programs.dma import load_places, load_rows, store_rows
 from vc4lab.v3d.vpm import golden as vpm_golden
@@ -119,7 +119,7 @@ def _tails(part: Part) -> Iterable[tuple[int, int]]:
     if len(ends) * (part.stop - part.start) > MAX_COMPARED:
         return
     for end in ends:
-        for distance in range(1, FARTHEST + 1):
+        for distance in range(1, MAX_DISTANCE + 1):
             if end - distance + 1 >= part.start:
                 yield end - distance + 1, distance
 
