@@ -188,7 +188,7 @@ def test_threads_end_with_their_team_and_start_again_after_close() -> None:
     before = simulator_threads()
     team = Team(3)
     told: list[int] = []
-    team.when_there_are_helpers(lambda: told.append(1))
+    team.on_first_helper(lambda: told.append(1))
     assert not told
     team.provide(2)
     team.provide(2)

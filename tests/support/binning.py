@@ -90,7 +90,7 @@ class BinnerByHand(ptb.Binner):
             self.make_tiles(count)
         payload = ctypes.create_string_buffer(mode.to_bytes())
         _native()["configure"](self.context.address, ctypes.addressof(payload))
-        self.forget_rest()
+        self.drop_remaining()
 
     def start(self) -> None:
         """Record 6: what was set before counts as prefix and stays out of the tile lists."""

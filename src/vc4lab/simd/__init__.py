@@ -1,6 +1,6 @@
 """The staged vector language: Python functions become native code."""
 
-from vc4lab.simd.blocks import Block, enter, jump, jump_if, new_block, terminated
+from vc4lab.simd.blocks import BasicBlock, enter, jump, jump_if, new_block, terminated
 from vc4lab.simd.control import unroll
 from vc4lab.simd.floatmode import (
     FP_INVALID,
@@ -93,7 +93,7 @@ __all__ = [
     "FP_INVALID",
     "FP_OVERFLOW",
     "Array",
-    "Block",
+    "BasicBlock",
     "Cell",
     "Function",
     "Kernel",

@@ -10,7 +10,7 @@ from vc4lab.simd.types import i1
 from vc4lab.simd.value import coerce
 
 
-class Block:
+class BasicBlock:
     """A basic block of the function being traced. Carry values between blocks in var() cells."""
 
     __slots__ = ("entered", "label")
@@ -20,23 +20,23 @@ class Block:
         self.entered = False
 
 
-def new_block() -> Block:
+def new_block() -> BasicBlock:
     """A block to be filled later by enter()."""
-    return Block(current().new_label("block"))
+    return BasicBlock(current().new_label("block"))
 
 
-def jump(block: Block) -> None:
+def jump(block: BasicBlock) -> None:
     """Ends the current block; until the next enter() the place is dead."""
     current().terminate(f"br label %{block.label}")
 
 
-def jump_if(condition: Any, yes: Block, no: Block) -> None:
+def jump_if(condition: Any, yes: BasicBlock, no: BasicBlock) -> None:
     """Ends the current block with a two-way branch on an i1."""
     c = coerce(truth(condition), i1)
     current().terminate(f"br i1 {c.text}, label %{yes.label}, label %{no.label}")
 
 
-def enter(block: Block) -> None:
+def enter(block: BasicBlock) -> None:
     """Continues tracing in `block` (falling into it if the place before is alive)."""
     if block.entered:
         raise staged_error("a block can be entered once")

@@ -30,7 +30,7 @@ _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-class _NotOurs(OSError):  # noqa: N818 - its text goes into a sentence
+class _Untrusted(OSError):  # noqa: N818 - its text goes into a sentence
     """Someone else may have written it: a path, in the folder or its own, and why."""
 
 
@@ -71,7 +71,7 @@ def _make_private(why: str) -> Path:
             shutil.rmtree(made, ignore_errors=True)
 
     atexit.register(remove)
-    _tell(
+    _warn_once(
         "JIT-002",
         f"there is no place for compiled code ({why}): it is kept in {_private} until the program "
         "ends; set HOME or VC4LAB_CACHE",
@@ -79,7 +79,7 @@ def _make_private(why: str) -> Path:
     return _private
 
 
-def _tell(code: str, text: str) -> None:
+def _warn_once(code: str, text: str) -> None:
     """Say it once a process, on standard error unless the program set up logging."""
     if code not in _told:
         _told.add(code)
@@ -124,7 +124,7 @@ def _open(path: str, flags: int, kind: int, parent: int | None = None) -> tuple[
         descriptor = os.open(path, flags, dir_fd=parent)
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.ENOTDIR):
-            raise _NotOurs(path, "is a link, or no folder") from None
+            raise _Untrusted(path, "is a link, or no folder") from None
         raise
     status = os.fstat(descriptor)
     if stat.S_IFMT(status.st_mode) != kind:
@@ -136,7 +136,7 @@ def _open(path: str, flags: int, kind: int, parent: int | None = None) -> tuple[
     else:
         return descriptor, status.st_size
     os.close(descriptor)
-    raise _NotOurs(path, why)
+    raise _Untrusted(path, why)
 
 
 def _open_folder(path: str, parent: int | None = None) -> int:
@@ -180,11 +180,11 @@ def _open_object(name: str) -> tuple[int, int]:
         os.close(place)
 
 
-def _refuse(error: _NotOurs) -> None:
+def _refuse(error: _Untrusted) -> None:
     path, why = error.args
     if path.endswith(".o"):
         path = os.path.join(path[:2], path)
-    _tell(
+    _warn_once(
         "JIT-001",
         f"{directory() / path} {why}: compiled code is not taken from there; delete it, and it is "
         "made anew",
@@ -208,7 +208,7 @@ def read(name: str) -> bytes | None:
     """The object called `name`, or None if there is none that is whole and ours."""
     try:
         descriptor, size = _open_object(name)
-    except _NotOurs as error:
+    except _Untrusted as error:
         _refuse(error)
         return None
     except OSError:
@@ -236,7 +236,7 @@ def write(name: str, image: bytes) -> None:
             _write(place, name + ".o", _MAGIC + hashlib.sha256(image).digest() + image)
         finally:
             os.close(place)
-    except _NotOurs as error:
+    except _Untrusted as error:
         _refuse(error)
         return
     except OSError:

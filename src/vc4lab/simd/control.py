@@ -12,8 +12,22 @@ from vc4lab.simd.trace import Edge, FunctionTrace, current, staged_error
 from vc4lab.simd.types import i1, i32
 from vc4lab.simd.value import Value, coerce, compare, inverted, is_staged, select
 
-__all__ = ["For", "Frame", "If", "Unbound", "While", "alive", "and_", "chain", "not_", "or_",
-           "range_", "ternary", "truth", "unroll"]  # fmt: skip
+__all__ = [
+    "CallFrame",
+    "For",
+    "If",
+    "Unbound",
+    "While",
+    "alive",
+    "and_",
+    "chain",
+    "not_",
+    "or_",
+    "range_",
+    "ternary",
+    "truth",
+    "unroll",
+]  # fmt: skip
 
 
 def alive() -> bool:
@@ -50,7 +64,7 @@ def _branch(condition: Value, yes: str, no: str) -> tuple[str, str]:
     return plain if other is None else f"br i1 {other.text}, label %{no}, label %{yes}", plain
 
 
-class Frame:
+class CallFrame:
     """One call of a rewritten function: collects its returns."""
 
     def __init__(self) -> None:

@@ -37,7 +37,7 @@ def _x86(trace: FunctionTrace) -> bool:
 
 def save(trace: FunctionTrace) -> str:
     """Reads the control register; returns the slot (x86) or register that holds it."""
-    trace.forget()
+    trace.invalidate()
     if _x86(trace):
         slot = trace.alloca("i32", 4)
         name = trace.module.declare("llvm.x86.sse.stmxcsr", "void @{} (ptr)")
@@ -49,7 +49,7 @@ def save(trace: FunctionTrace) -> str:
 
 def restore(trace: FunctionTrace, saved: str) -> None:
     """Writes back what save() read."""
-    trace.forget()
+    trace.invalidate()
     if _x86(trace):
         name = trace.module.declare("llvm.x86.sse.ldmxcsr", "void @{} (ptr)")
         trace.emit(f"call void @{name}(ptr {saved})")
@@ -123,7 +123,7 @@ def call_pointer(
         enter(trace, "default")
     result = None
     if returns is None:
-        trace.forget()
+        trace.invalidate()
         trace.emit(f"call void {target.text}({operands})")
     else:
         text = trace.call(f"call {_c_type(returns, True)} {target.text}({operands})")

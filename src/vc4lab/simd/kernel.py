@@ -148,7 +148,7 @@ def call(function: Function, *args: Any, cold: bool = False) -> Any:
     operands = ", ".join(f"{v.type.text} {v.text}" for v in values)
     note = " cold" if cold else ""
     if function.returns is None:
-        trace.forget()
+        trace.invalidate()
         trace.emit(f"call void @{name}({operands}){note}")
         return None
     text = f"call {function.returns.text} @{name}({operands}){note}"

@@ -48,7 +48,7 @@ class _Function(ast.NodeTransformer):
         }
         self.local = (set(parameters) | set(bound(node.body))) - outside
         body = self.block(node.body)
-        start: list[ast.stmt] = [assign_to("_vc4_f", call_of(f"{RUNTIME}.Frame"))]
+        start: list[ast.stmt] = [assign_to("_vc4_f", call_of(f"{RUNTIME}.CallFrame"))]
         for name in self.merged:
             if name not in parameters:
                 start.append(assign_to(name, call_of(f"{RUNTIME}.Unbound", ast.Constant(name))))

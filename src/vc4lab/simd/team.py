@@ -197,7 +197,7 @@ class Team:
         """Threads besides the asking one."""
         return len(self._threads)
 
-    def when_there_are_helpers(self, begin: Callable[[], None]) -> None:
+    def on_first_helper(self, begin: Callable[[], None]) -> None:
         """Calls something before the first helper starts. It must not hold the team."""
         self._begin.append(begin)
 

@@ -70,7 +70,7 @@ class FunctionTrace:
 
     def call(self, text: str) -> str:
         """As assign(), for an instruction that may write memory or change the float mode."""
-        self.forget()
+        self.invalidate()
         return self.assign(text)
 
     def once(self, text: str) -> str:
@@ -96,7 +96,7 @@ class FunctionTrace:
                 self._loaded[text] = name
         return name
 
-    def forget(self) -> None:
+    def invalidate(self) -> None:
         """What was computed or loaded is not to be used from here on (cells keep their values)."""
         self._known.clear()
         self._loaded.clear()
@@ -122,8 +122,8 @@ class FunctionTrace:
         self._stores[slot] = len(self.lines)
         self.lines.append(store)
 
-    def _forget_block(self) -> None:
-        self.forget()
+    def _invalidate_block(self) -> None:
+        self.invalidate()
         self._cells.clear()
         self._stores.clear()
 
@@ -148,7 +148,7 @@ class FunctionTrace:
         self.block = label
         self._stores.clear()
         if known is None:
-            self._forget_block()
+            self._invalidate_block()
         else:
             self._known, self._loaded, self._cells = (dict(part) for part in known)
 
@@ -182,7 +182,7 @@ class FunctionTrace:
     def roll_back(self, mark: tuple[int, str | None]) -> None:
         """Forgets everything written since `mark`."""
         del self.lines[mark[0] :]
-        self._forget_block()
+        self._invalidate_block()
         self.block = mark[1]
 
     def text(self, header: str) -> str:

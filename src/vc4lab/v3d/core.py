@@ -18,7 +18,7 @@ from vc4lab.v3d.checks.order import OrderCheck
 from vc4lab.v3d.cle.binning import BinningStage
 from vc4lab.v3d.cle.executor import ControlListExecutor
 from vc4lab.v3d.cle.rendering import RenderingStage
-from vc4lab.v3d.cle.thread import ListThread, report_vain_waits, waiting_reasons
+from vc4lab.v3d.cle.thread import ListThread, report_endless_waits, waiting_reasons
 from vc4lab.v3d.counters import PerformanceCounters, coverage_counts
 from vc4lab.v3d.draws.frame import FrameRenderer
 from vc4lab.v3d.events import BinningDone, FrameDone, InterruptLine, V3DListeners
@@ -306,7 +306,7 @@ class V3D:
         rendering.stopped()
         binning.stopped()
         if threads[0].stalled is not None or threads[1].stalled is not None:
-            report_vain_waits(threads, self.reporter)
+            report_endless_waits(threads, self.reporter)
         if binning.out_of_memory:
             self.values["INTCTL"] |= OUTOMEM
         if binning.spills_taken:

@@ -92,7 +92,7 @@ class ListRegisters(Block):
             if v3d.progress is not None:
                 v3d.progress.finish(number)
             if v3d.unknowns["state_after_reset"] == "reset":
-                (v3d.frames if number else v3d.binning.binner).forget_state()
+                (v3d.frames if number else v3d.binning.binner).reset_state()
         if self._threads[number].write_control(value):
             v3d.start(number)
 

@@ -16,7 +16,7 @@ from vc4lab.v3d.vpm.errors import Errors
 if TYPE_CHECKING:
     from vc4lab.qpu.program.program import Program
     from vc4lab.v3d.register_owner import RegisterOwner
-    from vc4lab.v3d.user_programs.qpu import Request
+    from vc4lab.v3d.user_programs.qpu import ProgramRequest
 
 
 class ProgramRegisters(Block):
@@ -41,7 +41,7 @@ class ProgramRegisters(Block):
         self._programs = v3d.programs
         v3d.programs.on_start = self._started
 
-    def _started(self, request: Request, program: Program) -> None:
+    def _started(self, request: ProgramRequest, program: Program) -> None:
         v3d, size = self._v3d, 8 * len(program.words)
         if v3d.listeners.program_started.subscriptions:
             v3d.listeners.program_started.emit(

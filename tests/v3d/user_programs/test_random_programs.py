@@ -19,7 +19,7 @@ from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
 from vc4lab.v3d.user_programs.code import NativeRegion
 from vc4lab.v3d.user_programs.native.compiled import compile_user_program
 from vc4lab.v3d.user_programs.native.qpu import NativeQpu
-from vc4lab.v3d.user_programs.qpu import Condition, Request
+from vc4lab.v3d.user_programs.qpu import ProgramRequest, RunState
 from vc4lab.v3d.user_programs.textures import TextureFindings, TextureSlots
 from vc4lab.v3d.user_programs.user_program_unknowns import USER_PROGRAM_UNKNOWNS
 
@@ -171,7 +171,7 @@ def test_every_instruction_set_agrees(level: str, seed: int) -> None:
         at = board.load(code)
         stream = [DATA, DATA + 0x20000, 2, *range(1000, 1400)]
         board.memory.write(UNIFORMS, np.array(stream, np.uint32).tobytes())
-        request, source = Request(at, UNIFORMS), unit.code.read(at)
+        request, source = ProgramRequest(at, UNIFORMS), unit.code.read(at)
         if compiled:
             region = Region.of(source.program, unit.unknowns)
             function = compile_user_program(region, unit.unknowns, False, target=target)
@@ -180,7 +180,7 @@ def test_every_instruction_set_agrees(level: str, seed: int) -> None:
         else:
             qpu = unit.start(0, request)
         unit.run([qpu], 64)
-        assert qpu.condition is Condition.ENDED
+        assert qpu.run_state is RunState.ENDED
         outcomes.append(board.finish())
     assert outcomes[0].differences(outcomes[1]) == []
 

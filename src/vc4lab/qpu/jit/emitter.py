@@ -24,7 +24,7 @@ from vc4lab.qpu.run.environment import INSTRUCTION_BUDGET, Environment, Noted, U
 from vc4lab.qpu.run.execute import ALL_FLAGS
 from vc4lab.qpu.run.plan import plan
 from vc4lab.simd import (
-    Block,
+    BasicBlock,
     Cell,
     Value,
     all_,
@@ -70,9 +70,9 @@ class _Emitter:
         self.flags: dict[str, Cell] = {}
         self.olds: dict[Key, Cell] = {}
         self.sfus: list[Cell] = []
-        self.blocks: dict[Place, Block] = {}
+        self.blocks: dict[Place, BasicBlock] = {}
         self.todo: list[Place] = []
-        self.forks: list[tuple[Block, JitCore, Place, Exit, Noted]] = []
+        self.forks: list[tuple[BasicBlock, JitCore, Place, Exit, Noted]] = []
         self.noted: dict[Place, tuple[Noted, list[Cell]]] = {}
 
     def _make_flow(self) -> Flow:
@@ -197,7 +197,7 @@ class _Emitter:
         for cell, value in zip(cells, now.values, strict=True):
             cell.set(value)
 
-    def _block(self, place: Place) -> Block:
+    def _block(self, place: Place) -> BasicBlock:
         if place not in self.blocks:
             self.blocks[place] = new_block()
             self.todo.append(place)

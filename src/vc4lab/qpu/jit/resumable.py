@@ -27,7 +27,7 @@ from vc4lab.qpu.run.environment import Environment, Unsupported
 from vc4lab.qpu.run.execute import ALL_FLAGS
 from vc4lab.qpu.run.plan import Plan, plan
 from vc4lab.simd import (
-    Block,
+    BasicBlock,
     Cell,
     Value,
     const,
@@ -202,7 +202,7 @@ class _ResumableEmitter(_Emitter):
             entries |= self._breaks(entries)
         self.flow.leaders.update(entries)
         self.numbers = {place: number_of(place) for place in entries}
-        self.crossings: dict[Place, Block] = {}  # register branches
+        self.crossings: dict[Place, BasicBlock] = {}  # register branches
         self.active: JitCore | None = None
 
     def _make_flow(self) -> Flow:

@@ -66,7 +66,7 @@ class Unsupported(Exception):  # noqa: N818 - it is a verdict on the program, no
         self.address = address
 
 
-class Left(Unsupported):
+class LeftProgram(Unsupported):
     """Execution leaves the program for the address `target`."""
 
     def __init__(self, site: int, target: int) -> None:
@@ -75,7 +75,7 @@ class Left(Unsupported):
 
 
 def left_text(target: int) -> str:
-    """What Left says."""
+    """What LeftProgram says."""
     return f"execution leaves the program for 0x{target & 0xFFFFFFFF:08x}"
 
 
@@ -269,4 +269,4 @@ class Environment:
         """Execution goes to an address where no word of the program is (an int, in the JIT an
         i32); the engine stops it after this call. site: the branch, or the last instruction.
         """
-        raise Left(self.site, int(target))
+        raise LeftProgram(self.site, int(target))

@@ -13,11 +13,11 @@ from vc4lab.records.shader import gl_record_size
 from vc4lab.records.texture import TextureConfig, TextureType
 from vc4lab.v3d.checks.addresses import AddressCheck
 from vc4lab.v3d.memory_uses import Use
-from vc4lab.v3d.state.shader_state import known_places
+from vc4lab.v3d.state.shader_record import known_places
 from vc4lab.v3d.tmu.formats import FORMATS
 
 if TYPE_CHECKING:
-    from vc4lab.v3d.state.shader_state import ProgramCache, ShaderState
+    from vc4lab.v3d.state.shader_record import ProgramCache, ShaderRecord
 
 CUBE_FACES = 6
 MAX_SHADERS = 1024
@@ -43,11 +43,11 @@ class DrawRanges:
 
     def __init__(self, check: AddressCheck) -> None:
         self.check = check
-        self._known: dict[tuple[int, bool], ShaderState] = {}
+        self._known: dict[tuple[int, bool], ShaderRecord] = {}
 
     def draw(
         self,
-        shader: ShaderState,
+        shader: ShaderRecord,
         kind: int,
         programs: ProgramCache,
         first: int,
@@ -66,7 +66,7 @@ class DrawRanges:
 
     def announce(
         self,
-        shader: ShaderState | None,
+        shader: ShaderRecord | None,
         kind: int,
         programs: ProgramCache,
         first: int,
@@ -81,7 +81,7 @@ class DrawRanges:
 
     def _ranges(
         self,
-        shader: ShaderState,
+        shader: ShaderRecord,
         kind: int,
         programs: ProgramCache,
         first: int,

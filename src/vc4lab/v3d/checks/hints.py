@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from vc4lab.records.declarations import TileBinningMode, TileRenderingMode
     from vc4lab.v3d.events import MemoryUse
     from vc4lab.v3d.state.frame_mode import FrameMode
-    from vc4lab.v3d.state.shader_state import ShaderState
+    from vc4lab.v3d.state.shader_record import ShaderRecord
 
 LIST_ALIGNMENT, RECORD_ALIGNMENT = 32, 16
 """Of tile lists; of shader records, tile state, surfaces, NV vertices with a clip header."""
@@ -115,7 +115,7 @@ class Lint:
             text = f"the clip window (102) is {width} x {height} pixels: {effect}"
             self.reporter.report("CLE-026", text, address=address)
 
-    def draw(self, state: Any, shader: ShaderState, empty_windows: int) -> None:
+    def draw(self, state: Any, shader: ShaderRecord, empty_windows: int) -> None:
         """A distinct render state is about to be drawn. `empty_windows`: an `EMPTY_WINDOWS`."""
         self.clip_window(state, empty_windows)
         if state.shader_kind != VgInlineShader.id:  # there it is the code, with flags below

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 from vc4lab.records.declarations import TileBinningMode
 from vc4lab.v3d.checks.hints import TILE_STATE_BYTES
 from vc4lab.v3d.memory_uses import Use
-from vc4lab.v3d.state.shader_state import read_shader_state
+from vc4lab.v3d.state.shader_record import read_shader_record
 
 if TYPE_CHECKING:
     from vc4lab.v3d.checks.draw_ranges import DrawRanges
-    from vc4lab.v3d.state.shader_state import ProgramCache
+    from vc4lab.v3d.state.shader_record import ProgramCache
 
 _WORD = 0xFFFFFFFF
 
@@ -30,5 +30,5 @@ def name_noted(notes: Iterable[Any], ranges: DrawRanges, programs: ProgramCache)
         if size:
             name(Use.INDICES, place, size, record)
         kind = note.shader_kind
-        shader = read_shader_state(programs.memory, kind, note.shader_word & _WORD)
+        shader = read_shader_record(programs.memory, kind, note.shader_word & _WORD)
         ranges.announce(shader, kind, programs, note.first, note.last, binning=True)

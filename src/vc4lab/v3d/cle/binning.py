@@ -31,7 +31,7 @@ from vc4lab.v3d.memory_uses import Use
 from vc4lab.v3d.ptb import context as pc
 from vc4lab.v3d.ptb.binner import Binner
 from vc4lab.v3d.shader_interrupts import COORDINATES
-from vc4lab.v3d.state.shader_state import ProgramCache, read_shader_state
+from vc4lab.v3d.state.shader_record import ProgramCache, read_shader_record
 from vc4lab.v3d.tile_lists.vg_list import inline_length
 from vc4lab.v3d.vertex.shading import VertexStage
 
@@ -199,7 +199,7 @@ class BinningStage:
             thread.current = here
             if context.note_count:
                 name_noted(native.take_notes(), self.ranges, self.coordinates.programs)
-            placed = self._catch_up()
+            placed = self._handle_events()
             if placed or result == bc.FLUSHED:
                 self._flushing = result == bc.FLUSHED
                 self._after(native.settle(result))
@@ -207,9 +207,9 @@ class BinningStage:
                 serve[result](context.record_at & 0xFFFFFFFF)
             if self._walked > MEMORY_SIZE:
                 self._walked = 0
-                self.executor.runs_in_a_circle(thread)
+                self.executor.stall_endless_list(thread)
 
-    def _catch_up(self) -> bool:
+    def _handle_events(self) -> bool:
         """Handles the events of native code; whether one was a primitive that may stand there."""
         context = self.native.context
         events = context.events
@@ -221,7 +221,7 @@ class BinningStage:
         if events & bc.CONFIGURED:
             binner = self.binner.context
             self.lint.grids.append((binner.width, binner.height))
-            self.binner.forget_rest()
+            self.binner.drop_remaining()
             self._flushing = False
         if events & bc.SHORT:
             self.requests.pool_is_short(context.record_at & 0xFFFFFFFF)
@@ -233,7 +233,7 @@ class BinningStage:
             self._unflushed, self._flushing = True, False
         if events & bc.ACCEPTED:
             self.accepted = True
-            self.binner.forget_rest()
+            self.binner.drop_remaining()
         return bool(events & bc.PLACED)
 
     # -- handlers ----------------------------------------------------------------------------
@@ -271,7 +271,7 @@ class BinningStage:
             self.requests.refuse("CLE-016", f"VG primitive type {kind}", address)
         elif self._may_draw(address, length):
             state = self.binner.state
-            shader = read_shader_state(self.executor.memory, state.shader_kind, state.shader_word)
+            shader = read_shader_record(self.executor.memory, state.shader_kind, state.shader_word)
             if shader is not None and not shader.vector_graphics:
                 text = "VG primitives with a GL or NV shader state"
                 self.reporter.report("CLE-038", text, address=address)
@@ -283,7 +283,7 @@ class BinningStage:
         """Whether a VG primitive may stand here; if not, says why nothing is drawn."""
         context = self.native.context
         context.finding = self.native.admit_vg(length)
-        if self._catch_up() and self.binner.draws_nothing:
+        if self._handle_events() and self.binner.draws_nothing:
             self.requests.window_is_empty(address)
         if context.finding:
             self.requests.left_out(address)

@@ -40,7 +40,7 @@ from vc4lab.v3d.checks.hints import LIST_ALIGNMENT, RECORD_ALIGNMENT
 from vc4lab.v3d.cle import binning_context as bc
 from vc4lab.v3d.cle.binning_context import BinningContext
 from vc4lab.v3d.cle.binning_notes import note_mode
-from vc4lab.v3d.cle.draw_kernel import execute_draw, reports
+from vc4lab.v3d.cle.draw_kernel import execute_draw, report
 from vc4lab.v3d.ptb.context import DONE, BinnerContext
 from vc4lab.v3d.ptb.frame import configure, finish_all
 from vc4lab.v3d.ptb.state_records import apply_state
@@ -95,7 +95,7 @@ def _start(w: BinningContext, c: BinnerContext, _record: Value) -> Value:
         c.drawn = 0
     result = const(i32, bc.GOES_ON)
     if w.configured == 0:
-        result = reports(w, bc.EARLY_START)
+        result = report(w, bc.EARLY_START)
     return result
 
 

@@ -20,7 +20,7 @@ from vc4lab.v3d.cle import binning_context as bc
 from vc4lab.v3d.cle.native_binning import NativeBinning
 from vc4lab.v3d.memory_uses import Use
 from vc4lab.v3d.ptb.binner import Binner
-from vc4lab.v3d.state.shader_state import ShaderState, read_shader_state
+from vc4lab.v3d.state.shader_record import ShaderRecord, read_shader_record
 from vc4lab.v3d.vertex.context import COORDINATE_ROWS
 from vc4lab.v3d.vertex.shading import VertexStage
 
@@ -108,10 +108,10 @@ class BinningRequests:
         first, last = context.first, context.last
         self._ranges.draw(self._shader(), kind, programs, first, last, binning=True)
 
-    def _shader(self) -> ShaderState:
+    def _shader(self) -> ShaderRecord:
         """The shader state of a draw, which has one."""
         state = self._binner.state
-        shader = read_shader_state(self._executor.memory, state.shader_kind, state.shader_word)
+        shader = read_shader_record(self._executor.memory, state.shader_kind, state.shader_word)
         assert shader is not None
         return shader
 

@@ -61,7 +61,7 @@ NV_BYTES = NvShaderRecord.bit_width // 8
 
 
 @staged
-def reports(w: BinningContext, finding: Value | int) -> Value:
+def report(w: BinningContext, finding: Value | int) -> Value:
     """The record is done with a message."""
     w.finding = finding
     return const(i32, bc.REPORTS)
@@ -73,7 +73,7 @@ def _function(w: BinningContext, number: Value) -> Value:
 
 
 @staged
-def _lacks(w: BinningContext, number: Value, needed: Value) -> Value:
+def _is_missing(w: BinningContext, number: Value, needed: Value) -> Value:
     """Whether a native function of another module is needed and is to be compiled first."""
     missing = needed & (_function(w, number) == 0)
     w.wanted = select(missing, number, w.wanted)
@@ -93,7 +93,7 @@ def _admit(w: BinningContext, c: BinnerContext) -> Value:
 
 
 @staged
-def _is_too_much(w: BinningContext, length: Value) -> Value:
+def _exceeds_limit(w: BinningContext, length: Value) -> Value:
     """Whether the draws of this list together are beyond measure; the first may be alone."""
     before = w.indices
     return (before != 0) & (before + length.zext(i64) > MAX_LENGTH)
@@ -105,7 +105,7 @@ def admit_vg(context: Value, length: Value) -> Value:
     w = BinningContext.at(context)
     finding = _admit(w, BinnerContext.at(w.binner))
     if finding == 0:
-        finding = select(_is_too_much(w, length), const(i32, bc.TOO_MANY), const(i32, 0))
+        finding = select(_exceeds_limit(w, length), const(i32, bc.TOO_MANY), const(i32, 0))
         w.indices = w.indices + length.zext(i64)
     return finding
 
@@ -124,7 +124,7 @@ def _find_range(w: BinningContext, source: Value, start: Value, length: Value) -
 
 
 @staged
-def _forget_range(w: BinningContext) -> None:
+def _clear_used(w: BinningContext) -> None:
     """The used map is all zero again."""
     for batch in range(w.first >> 4, (w.last >> 4) + 1):
         store(w.used + batch * VERTEX_BATCH, splat(const(i8, 0)))
@@ -216,22 +216,22 @@ def draw_vertices(context: Value, op: Value, count: Value) -> Value:
     if w.clipping_disabled != 0:
         clipping = const(i32, 0)
     clipping = clipping & header
-    lacks = _lacks(w, kind, const(i1, True))
+    missing = _is_missing(w, kind, const(i1, True))
     for number, needed in (
         (bc.OUTCODES, clipping != 0),
         (bc.BYTES, source == INDEX_8),
         (bc.SHORTS, source == INDEX_16),
         (bc.COPY_NV, is_nv),
     ):
-        lacks = lacks | _lacks(w, const(i32, number), needed)
-    result = select(lacks, const(i32, bc.COMPILE), const(i32, bc.GOES_ON))
+        missing = missing | _is_missing(w, const(i32, number), needed)
+    result = select(missing, const(i32, bc.COMPILE), const(i32, bc.GOES_ON))
     asked = w.answers & (bc.SHADED | bc.NAMED | bc.LEFT_OUT)
-    if ~lacks & (asked == 0):
+    if ~missing & (asked == 0):
         _find_range(w, source, start, length)
         w.marks = select(source == INDEX_ARRAY, const(ptr, 0), w.used)
         w.work = w.work - (length >> 3) - ((w.last - w.first) >> 4) - bc.DRAW_WORK
         c.vertices = w.output + (const(i64, 0) - ((w.first >> 4) * pitch).sext(i64))
-    if ~lacks & (w.last >= w.first):
+    if ~missing & (w.last >= w.first):
         if (w.answers & (bc.SHADED | bc.LEFT_OUT)) == 0:
             named = _indices_named(w, source, start, length)
             if is_nv:
@@ -254,7 +254,7 @@ def draw_vertices(context: Value, op: Value, count: Value) -> Value:
             else:
                 result = _bin(w, c, kind)
         if (result < bc.OTHER) & (source != INDEX_ARRAY):
-            _forget_range(w)
+            _clear_used(w)
     return result
 
 
@@ -278,21 +278,21 @@ def execute_draw(context: Value, record: Value, op: Value) -> Value:
     if (top > 0xFFFF) & ((w.answers & bc.ARRAY_REPORTED) == 0):
         result = const(i32, bc.ASK_ARRAY)
     elif source.ugt(INDEX_16):
-        result = reports(w, bc.BAD_INDEX_TYPE)
+        result = report(w, bc.BAD_INDEX_TYPE)
     elif mode.uge(len(PRIMITIVE_TYPE)):
-        result = reports(w, bc.BAD_MODE)
+        result = report(w, bc.BAD_MODE)
     else:
         finding = _admit(w, c)
         nothing = (c.last_x | c.last_y) < 0
         if finding != 0:
-            result = reports(w, finding)
+            result = report(w, finding)
         elif nothing & ((w.answers & bc.WINDOW_REPORTED) == 0):
             result = const(i32, bc.ASK_WINDOW)
         elif (s.shader_kind != GlShaderState.id) & (s.shader_kind != NvShaderState.id):
-            result = reports(w, bc.NO_VERTICES)
+            result = report(w, bc.NO_VERTICES)
         else:
-            if _is_too_much(w, length):
-                result = reports(w, bc.TOO_MANY)
+            if _exceeds_limit(w, length):
+                result = report(w, bc.TOO_MANY)
             else:
                 c.mode = mode
                 c.index_type = source

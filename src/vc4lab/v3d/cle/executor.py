@@ -134,9 +134,9 @@ class ControlListExecutor:
             handler(address)
             budget -= 1
             if not budget:
-                self.runs_in_a_circle(thread)
+                self.stall_endless_list(thread)
 
-    def runs_in_a_circle(self, thread: ListThread) -> None:
+    def stall_endless_list(self, thread: ListThread) -> None:
         """The list goes on and on: the thread hangs, and the user hears why."""
         thread.stalled = "the end of a list that has none"
         self.reporter.report(
@@ -153,7 +153,7 @@ class ControlListExecutor:
         place = (thread.number, address & MEMORY_MASK, *thread.stack)
         trips = self._jumps[place] = self._jumps.get(place, 0) + 1
         if trips > JUMP_BUDGET:
-            self.runs_in_a_circle(thread)
+            self.stall_endless_list(thread)
 
     def _illegal(self, thread: ListThread, address: int, identity: int) -> None:
         thread.stop_with_error()

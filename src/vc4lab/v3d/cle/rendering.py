@@ -119,7 +119,7 @@ class RenderingStage:
         self.collector = Collector(executor.memory.base)
         self._system = executor.install(1, self)
         self._serve: dict[int, Callable[[int], None]] = {
-            EXHAUSTED: lambda _: executor.runs_in_a_circle(thread),
+            EXHAUSTED: lambda _: executor.stall_endless_list(thread),
             TILE_AGAIN: lambda _: self._draw(),
             MISPLACED: self._on_misplaced_store,
             FRAME_END: self._frame_ends,

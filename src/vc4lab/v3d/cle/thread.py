@@ -160,18 +160,18 @@ class ListThread:
         return f"{name} {how} at 0x{self.current:08x}"
 
 
-def waits_in_vain(thread: ListThread, other: ListThread) -> bool:
+def waits_forever(thread: ListThread, other: ListThread) -> bool:
     """Whether a thread stands at record 8 and the other is through without a record 7."""
     stalled = thread.running and thread.stalled == SEMAPHORE_STALL
     through = other.closed and not other.running
     return stalled and through and not other.signals and not other.increments
 
 
-def report_vain_waits(threads: Sequence[ListThread], reporter: Reporter) -> None:
+def report_endless_waits(threads: Sequence[ListThread], reporter: Reporter) -> None:
     """Says which threads wait for a record 7 that does not come."""
     for thread in threads:
         other = threads[1 - thread.number]
-        if waits_in_vain(thread, other):
+        if waits_forever(thread, other):
             reporter.report(
                 "CLE-022",
                 f"the {thread.name} thread waits for a semaphore (record 8), but the "

@@ -51,7 +51,7 @@ class PrepareContext(ShaderLookup):
     draws = ptr  # scan_context.DrawEntry
     draw_count = i32
     draw = i32  # resume point
-    results = ptr  # tile_job.DrawEntry each
+    results = ptr  # tiles.job.DrawCall each
     params = ptr  # DrawParams each
     found = ptr  # i64 each: the PipelineEntry, 0 if the draw is left out
     entry = ptr  # of the draw at hand, once it is known

@@ -113,7 +113,7 @@ class FrameRenderer:
         if self._endless:
             self._endless.clear()
 
-    def forget_state(self) -> None:
+    def reset_state(self) -> None:
         """The state of the rendering list is as after power on."""
         self._scanner.set_state(state_bytes(default_state()))
 
@@ -154,7 +154,7 @@ class FrameRenderer:
         heard = bool(self.listeners.frame_drawn.subscriptions)
         result = self.tile_threads.run(frame, record=heard)
         if heard:
-            self._tell(frame, mode)
+            self._emit_tiles(frame, mode)
         preparer = self.preparer
         if preparer.late.met:
             preparer.late.report()
@@ -166,7 +166,7 @@ class FrameRenderer:
             self.drawn -= refused
             self._report_draws(result, draws)
 
-    def _tell(self, frame: NativeFrame, mode: FrameMode) -> None:
+    def _emit_tiles(self, frame: NativeFrame, mode: FrameMode) -> None:
         """What each tile took, for those who listen."""
         from vc4lab.v3d.tiles.records import tiles_drawn
 

@@ -48,7 +48,7 @@ from vc4lab.v3d.memory_uses import Use
 from vc4lab.v3d.state.render_state import RenderState, clip_box, rht_boundary
 from vc4lab.v3d.state.tile_context import DrawParams
 from vc4lab.v3d.tile_lists.scan_context import EXPANDED, DrawEntry
-from vc4lab.v3d.tiles.job import DrawEntry as Result
+from vc4lab.v3d.tiles.job import DrawCall
 from vc4lab.v3d.vertex.nv import CLIP_HEADER_WORDS, PSE_WORDS, NvContext
 from vc4lab.v3d.vertex.shader_lookup import (
     LARGEST_RECORD,
@@ -325,7 +325,7 @@ def _prepare(c: PrepareContext, lookups: bool) -> Value:
     if status == PREPARED:
         entry = PipelineEntry.at(c.entry)
         _fill(d, p, entry)
-        result = Result.at(c.results + c.draw * Result.size)
+        result = DrawCall.at(c.results + c.draw * DrawCall.size)
         result.function = entry.function
         result.params = p.pointer
         store(c.found + c.draw * 8, entry.pointer)

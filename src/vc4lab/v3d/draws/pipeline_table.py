@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from vc4lab.memory import MEMORY_MASK, MEMORY_SIZE
 from vc4lab.v3d.draws.context import PipelineEntry, PrepareContext, ProgramEntry
 from vc4lab.v3d.state.render_state import RenderState
-from vc4lab.v3d.state.shader_state import known_places
+from vc4lab.v3d.state.shader_record import known_places
 from vc4lab.v3d.tile_lists.scan_context import FNV_PRIME, FNV_START
 
 if TYPE_CHECKING:

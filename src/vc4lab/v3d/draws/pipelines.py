@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
     from vc4lab.options import GpuOptions
     from vc4lab.qpu.program.program import Program
-    from vc4lab.v3d.state.shader_state import ShaderState
+    from vc4lab.v3d.state.shader_record import ShaderRecord
     from vc4lab.v3d.tile_lists.contents import DrawUse
     from vc4lab.v3d.tmu.state import TextureKind
 
@@ -54,7 +54,7 @@ class DrawPipelines:
     def find(
         self,
         use: DrawUse,
-        shader: ShaderState,
+        shader: ShaderRecord,
         program: Program,
         kinds: tuple[TextureKind | None, ...],
         texture_of: tuple[int, ...],
@@ -106,7 +106,7 @@ class DrawPipelines:
     def _key(
         self,
         use: DrawUse,
-        shader: ShaderState,
+        shader: ShaderRecord,
         program: Program,
         kinds: tuple[TextureKind | None, ...],
         texture_of: tuple[int, ...],

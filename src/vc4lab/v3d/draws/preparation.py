@@ -23,7 +23,7 @@ from vc4lab.v3d.fragment.pipeline import Pipeline
 from vc4lab.v3d.golden.draw import GoldenDraw, register
 from vc4lab.v3d.shader_interrupts import VERTICES
 from vc4lab.v3d.state.render_state import empty_windows, rht_movement
-from vc4lab.v3d.state.shader_state import ProgramCache, ShaderState, read_shader_state
+from vc4lab.v3d.state.shader_record import ProgramCache, ShaderRecord, read_shader_record
 from vc4lab.v3d.state.tile_context import MAX_TEXTURE_REQUESTS, FragmentKey
 from vc4lab.v3d.state.tile_layout import LAYOUTS, SINGLE, TileLayout
 from vc4lab.v3d.tiles.job import Draw
@@ -121,10 +121,10 @@ class DrawPreparer:
             shader, kind = self._shader(use), use.state.shader_kind
             self.ranges.announce(shader, kind, self.programs, use.first, use.last, binning=False)
 
-    def _shader(self, use: DrawUse) -> ShaderState | None:
+    def _shader(self, use: DrawUse) -> ShaderRecord | None:
         state: Any = use.state
         kind, word = state.shader_kind, state.shader_word
-        return read_shader_state(self.memory, kind, word, state.shader_uniforms)
+        return read_shader_record(self.memory, kind, word, state.shader_uniforms)
 
     def find(self, use: DrawUse) -> Found | None:
         """The pipeline for a distinct render state; None (and a message) if there is none."""
@@ -154,7 +154,7 @@ class DrawPreparer:
             return False
         return True
 
-    def _refuse(self, refusal: Unsupported, shader: ShaderState) -> None:
+    def _refuse(self, refusal: Unsupported, shader: ShaderRecord) -> None:
         """A draw that is left out."""
         address = shader.code if refusal.address is None else refusal.address
         self.reporter.report(refusal.code, refusal.message, address=address)
@@ -189,7 +189,7 @@ class DrawPreparer:
         program = self.programs.get(shader.code)  # another draw may have met it before
         return more or (before.program is not None and before.program[2] != program.layout)
 
-    def _find(self, use: DrawUse, shader: ShaderState) -> Found:
+    def _find(self, use: DrawUse, shader: ShaderRecord) -> Found:
         program, state = self.programs.get(shader.code), use.state
         kind = state.shader_kind
         self.ranges.draw(shader, kind, self.programs, use.first, use.last, binning=False)
@@ -231,7 +231,7 @@ class DrawPreparer:
             program=(key.code_address, key.program, key.code_layout),
         )
 
-    def _entered(self, state: Any, shader: ShaderState, program: Program) -> Any | None:
+    def _entered(self, state: Any, shader: ShaderRecord, program: Program) -> Any | None:
         """A new entry for draws with this state, program and textures; None if that cannot be."""
         layout = self.programs.layout(program, shader.uniforms)
         places = parameter_places(program, layout)

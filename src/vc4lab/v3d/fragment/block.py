@@ -38,7 +38,7 @@ from vc4lab.v3d.fragment.shader import (
     FragmentEnvironment,
     Interpolants,
 )
-from vc4lab.v3d.pse.coverage import QUAD_OF_LANE, Block, lanes_of_quads, quads_of
+from vc4lab.v3d.pse.coverage import QUAD_OF_LANE, PixelBlock, lanes_of_quads, quads_of
 from vc4lab.v3d.pse.samples import CENTRE, sample_points
 from vc4lab.v3d.pse.setup import Primitive, clips_quads, depth_scale, rounds_depth
 from vc4lab.v3d.state.tile_context import (
@@ -140,7 +140,7 @@ class BlockShader:
         slopes = [primitive.depth[1], primitive.reciprocal_w[1], *primitive.varyings.b]
         return [None if b is None else dy * splat(b) for b in slopes]
 
-    def shade(self, primitive: Primitive, block: Block) -> None:
+    def shade(self, primitive: Primitive, block: PixelBlock) -> None:
         """Interpolates and shades `block`, which has at least one covered pixel."""
         quads = quads_of(block.bits)
         in_quads = lanes_of_quads(quads)
@@ -153,13 +153,13 @@ class BlockShader:
         flags = [mask_from_bits(bits) & in_range for bits in block.samples]
         self.run(primitive, block, in_quads, flags, self.depth_word(depth, primitive.z_offset))
 
-    def shade_listed(self, primitive: Primitive, block: Block) -> None:
+    def shade_listed(self, primitive: Primitive, block: PixelBlock) -> None:
         """As `shade`, of a block whose `samples` have gone through the Z planes and are counted."""
         in_quads = (splat(block.bits) & const(i32x16, QUAD_OF_LANE)) != 0
         flags = [mask_from_bits(bits) for bits in block.samples]
         self.run(primitive, block, in_quads, flags, self.clamped_depth(primitive, block))
 
-    def may_pass(self, primitive: Primitive, block: Block) -> Value:
+    def may_pass(self, primitive: Primitive, block: PixelBlock) -> Value:
         """Whether a pixel of a block as `shade_listed` takes it would pass the depth test (i1)."""
         flags = [mask_from_bits(bits) for bits in block.samples]
         flags = flags * (self.layout.samples // len(flags))
@@ -168,7 +168,7 @@ class BlockShader:
         return may_pass(self.constants.key, zs, flags, depth, primitive.z_steps)
 
     def run(
-        self, primitive: Primitive, block: Block, in_quads: Value, flags: list[Value], z: Value
+        self, primitive: Primitive, block: PixelBlock, in_quads: Value, flags: list[Value], z: Value
     ) -> None:
         """Runs the program; `in_quads`: lanes of covered quads, `z`: 24-bit depths."""
         if len(flags) < self.layout.samples:
@@ -208,7 +208,7 @@ class BlockShader:
             z24 = z24 + 0.5
         return fmin_(fmax_(z24, 0.0), float(Z_MAX)).to_int(i32, inside=True)  # NaN became 0
 
-    def _accumulate(self, primitive: Primitive, block: Block) -> None:
+    def _accumulate(self, primitive: Primitive, block: PixelBlock) -> None:
         """The coverage pipe in place of a program."""
         from vc4lab.v3d.pse import coverage_pipe
 
@@ -217,20 +217,20 @@ class BlockShader:
         word = coverage_pipe.accumulate(key, word, block.samples, primitive.reverse)
         coverage_pipe.set_accumulator(key, place, word)
 
-    def _offset(self, block: Block) -> Value:
+    def _offset(self, block: PixelBlock) -> Value:
         return self.layout.even_offset(block.x, block.y)
 
-    def _plane_depth(self, primitive: Primitive, block: Block) -> Value:
+    def _plane_depth(self, primitive: Primitive, block: PixelBlock) -> Value:
         a, _, c = primitive.depth
         slope = interpolate(a, block.row[0], block.dx)
         return splat(c) if slope is None else slope + splat(c)
 
-    def depth(self, primitive: Primitive, block: Block) -> Value:
+    def depth(self, primitive: Primitive, block: PixelBlock) -> Value:
         """Zs per lane. It cannot leave the range of the vertices, so rounding must not either."""
         depth = self._plane_depth(primitive, block)
         return fmin_(fmax_(depth, splat(primitive.z_low)), splat(primitive.z_high))
 
-    def clamped_depth(self, primitive: Primitive, block: Block) -> Value:
+    def clamped_depth(self, primitive: Primitive, block: PixelBlock) -> Value:
         """The 24-bit depths of a block."""
         if not primitive.z_scaled:
             return self.depth_word(self.depth(primitive, block), primitive.z_offset)
@@ -238,7 +238,7 @@ class BlockShader:
         clamped = fmin_(fmax_(scaled, splat(primitive.z_low)), splat(primitive.z_high))
         return clamped.to_int(i32, inside=True)
 
-    def _w(self, primitive: Primitive, block: Block, in_quads: Value) -> Value:
+    def _w(self, primitive: Primitive, block: PixelBlock, in_quads: Value) -> Value:
         """W = 1 / (1/Wc); 1.0 in quads without coverage, so that nothing odd is computed there."""
         a, _, c = primitive.reciprocal_w
         slope = interpolate(a, block.row[1], block.dx)
@@ -247,7 +247,7 @@ class BlockShader:
         w = const(f32, 1.0) / select(usable, reciprocal, splat(const(f32, 1.0)))
         return self._one_nan(w)
 
-    def _varyings(self, primitive: Primitive, block: Block) -> list[Interpolants]:
+    def _varyings(self, primitive: Primitive, block: PixelBlock) -> list[Interpolants]:
         planes = primitive.varyings
         result = []
         for a, row, c, flat in zip(planes.a, block.row[2:], planes.c, planes.flat, strict=True):
@@ -283,7 +283,7 @@ class BlockShader:
         if not exact:
             self.wild.set(self.wild.get() | (environment.wild.get() & in_quads))
 
-    def _interpret(self, inputs: BlockInputs, block: Block) -> None:
+    def _interpret(self, inputs: BlockInputs, block: PixelBlock) -> None:
         """Puts the block into the queue; a full queue is run."""
         queue = FragmentQueue.at(self.context.batch)
         waiting = queue.count

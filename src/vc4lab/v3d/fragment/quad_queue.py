@@ -59,7 +59,7 @@ from vc4lab.v3d.fragment.triangle_batch import (
     setup_function,
 )
 from vc4lab.v3d.pse.batch import FIXED_PLANES, BlockPlace, CoveredBlock
-from vc4lab.v3d.pse.coverage import Block
+from vc4lab.v3d.pse.coverage import PixelBlock
 from vc4lab.v3d.pse.setup import Box, Planes, Primitive
 from vc4lab.v3d.state.tile_context import DrawParams, FragmentKey, TileContext
 from vc4lab.v3d.state.tile_layout import QUAD_BYTES, QUAD_ROW_BYTES, SINGLE, TileLayout
@@ -341,7 +341,7 @@ class QuadShader(BlockShader):
         primitive = self._read([records + owners[quad] for quad in range(4)])
         dx = ((x << 4) + 8 - primitive.x0).to_float(f32) * 0.0625
         dy = ((y << 4) + 8 - primitive.y0).to_float(f32) * 0.0625
-        block = Block(x, y, const(i32, 0), [], dx, dy, self.row(primitive, dy))
+        block = PixelBlock(x, y, const(i32, 0), [], dx, dy, self.row(primitive, dy))
         in_quads = (covered & 15) != 0
         return self._inputs(primitive, block, lanes, in_quads, places), in_quads
 
@@ -389,7 +389,7 @@ class QuadShader(BlockShader):
         )  # fmt: skip
 
     def _inputs(
-        self, primitive: Primitive, block: Block, lanes: Value, in_quads: Value, places: Value
+        self, primitive: Primitive, block: PixelBlock, lanes: Value, in_quads: Value, places: Value
     ) -> BlockInputs:
         return BlockInputs(
             x=splat(self.tile_x) + block.x,

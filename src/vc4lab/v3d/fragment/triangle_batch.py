@@ -35,7 +35,7 @@ from vc4lab.v3d.pse.batch import (
     TriangleBatch,
     block_bytes,
 )
-from vc4lab.v3d.pse.coverage import Block
+from vc4lab.v3d.pse.coverage import PixelBlock
 from vc4lab.v3d.pse.samples import raster_of, separate_samples
 from vc4lab.v3d.pse.setup import (
     POINT_SIZE,
@@ -120,7 +120,7 @@ def draw_triangles(tracer: TriangleTracer, address: Value) -> Value:
         more = batch.result.more != 0
         shader.count("quads_valid", batch.result.quads)
         if steps is not None:
-            steps.forget()
+            steps.invalidate()
         end = batch.result.end.zext(i64)
         place = const(i64, 0)
         while place < end:
@@ -141,7 +141,7 @@ def draw_triangles(tracer: TriangleTracer, address: Value) -> Value:
 
 def read_listed(
     tracer: TriangleTracer, steps: DepthSteps | None, listed: CoveredBlock, where: BlockPlace
-) -> tuple[Primitive, Block]:
+) -> tuple[Primitive, PixelBlock]:
     """A block of the list and its triangle as the shader takes them."""
     primitive = read_triangle(tracer, where)
     if steps is not None:
@@ -176,7 +176,7 @@ class DepthSteps:
         self.lane = var(i32, NO_LANE)
         self.cells = [var(i32, 0) for _ in range(self.shader.layout.samples)]
 
-    def forget(self) -> None:
+    def invalidate(self) -> None:
         """The next block is of another triangle."""
         self.lane.set(NO_LANE)
 
@@ -249,7 +249,7 @@ def read_triangle(tracer: TriangleTracer, where: BlockPlace) -> Primitive:
 
 def read_block(
     tracer: TriangleTracer, primitive: Primitive, listed: CoveredBlock, where: BlockPlace
-) -> Block:
+) -> PixelBlock:
     """A block of the list as the shader takes it."""
     samples = [load(i16, listed.others + 2 * k) for k in range(tracer.others)]
     dx = const(f32x16, [float(x) for x in LANE_X]) + splat(listed.dx)
@@ -257,4 +257,4 @@ def read_block(
     # what stands above the 16 bits is of no consequence
     covered = load(i32, listed.pointer + CoveredBlock.covered.offset)
     bits = [flags.zext(i32) for flags in (listed.flags, *samples)]
-    return Block(where.x, where.y, covered, bits, dx, dy, tracer.shader.row(primitive, dy))
+    return PixelBlock(where.x, where.y, covered, bits, dx, dy, tracer.shader.row(primitive, dy))

@@ -66,7 +66,7 @@ _QUAD_BITS = np.array([0, 4, 8, 12], np.uint32)
 """Bits of `FragmentBatch.valid`."""
 
 
-class Noticed(NamedTuple):
+class PendingAccess(NamedTuple):
     """An access to the tile buffer that is still to be made, in the order of a group's blocks."""
 
     kind: int
@@ -76,7 +76,7 @@ class Noticed(NamedTuple):
     masks: Lanes | None
 
 
-class Table(NamedTuple):
+class AccessTable(NamedTuple):
     """Noted accesses as native code takes them; `keep` are the arrays they point to."""
 
     accesses: Any
@@ -86,7 +86,7 @@ class Table(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Needs:
+class ProgramTraits:
     """What of a program decides how its blocks can go together.
 
     looks: it asks for what is in the tile buffer, or what a depth test left of its flags.
@@ -102,13 +102,13 @@ class Needs:
 
 
 @lru_cache(maxsize=256)
-def needs_of(program: Program) -> Needs:
-    """Finds out what `Needs` says."""
+def program_traits(program: Program) -> ProgramTraits:
+    """Finds out what `ProgramTraits` says."""
     signals = {word >> 60 for word in program.words}
     changes = writes(program, Write.TLB_Z) or writes(program, Write.FLAGS)
     looks = bool(signals & TILE_BUFFER_LOADS) or (changes and reads(program, Read.FLAGS))
     rotates = any(getattr(i, "rotation", None) is not None for i in program.instructions)
-    return Needs(
+    return ProgramTraits(
         looks,
         Signal.LOAD_COVERAGE in signals,
         writes(program, Write.UNIFORMS_ADDRESS),
@@ -124,7 +124,7 @@ class SharedQueue(Protocol):
     key: FragmentKey
     context: int
     params: int
-    needs: Needs
+    traits: ProgramTraits
     texture_quads: int
     done: list[QueueEnvironment]
 
@@ -134,7 +134,7 @@ class SharedQueue(Protocol):
     def groups(self, rows: Rows) -> list[Rows]:
         """Blocks in groups without common quads."""
 
-    def call(self, table: Table, first: int, end: int) -> None:
+    def call(self, table: AccessTable, first: int, end: int) -> None:
         """Makes all accesses of a table for some blocks."""
 
 
@@ -149,7 +149,7 @@ class QueueEnvironment(WideEnvironment):
         """Whether no block of the group overlaps another, and no other group is under way."""
         self.accesses = ColourAccesses(shared.key.layout)
         self.pointer = int(shared.column("uniforms", 1)[0, 0])
-        self.pending: list[Noticed] = []
+        self.pending: list[PendingAccess] = []
         self._parting = self._flags_changed = False
         self._varying = 0
         self._requests = self._new_requests()
@@ -167,7 +167,7 @@ class QueueEnvironment(WideEnvironment):
     # -- groups ------------------------------------------------------------------------------
 
     def partition(self, p: Plan) -> Sequence[Rows] | None:
-        if self.alone or not (self.shared.needs.parts_first or self._looks(p)):
+        if self.alone or not (self.shared.traits.parts_first or self._looks(p)):
             return None
         groups = self.shared.groups(self.rows)
         if len(groups) == 1:
@@ -318,10 +318,10 @@ class QueueEnvironment(WideEnvironment):
         sample, word = place
         self._flags_changed |= kind in (WRITE_Z, WRITE_FLAGS, WRITE_REVERSE)
         self.pending.append(
-            Noticed(kind, EACH_SAMPLE if sample is None else sample, word, values, masks)
+            PendingAccess(kind, EACH_SAMPLE if sample is None else sample, word, values, masks)
         )
 
-    def table(self) -> Table:
+    def table(self) -> AccessTable:
         """The noted accesses as native code takes them."""
         shape = self.blocks, 16
         block: Any = TileAccess.python
@@ -337,7 +337,7 @@ class QueueEnvironment(WideEnvironment):
                 words[...] = values
             access.values, access.masks = words.ctypes.data, lanes.ctypes.data
             keep += [words, lanes]
-        return Table(accesses, len(self.pending), self.rows.astype(np.int32), keep)
+        return AccessTable(accesses, len(self.pending), self.rows.astype(np.int32), keep)
 
     def make(self) -> None:
         """Makes the noted accesses."""

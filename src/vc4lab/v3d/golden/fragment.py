@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ctypes
 
-from vc4lab.qpu.run.environment import Left, Unsupported
+from vc4lab.qpu.run.environment import LeftProgram, Unsupported
 from vc4lab.v3d.golden.draw import registered
 from vc4lab.v3d.state.tile_context import (
     STATUS_ENDLESS,
@@ -45,7 +45,7 @@ def _run(context: int, params: int) -> int:
     granted = ctypes.c_int32.from_address(context + TileContext.budget.offset).value
     try:
         shade_queue(draw, context, params, queue, count, draw.budget(granted))
-    except Left as verdict:
+    except LeftProgram as verdict:
         place = context + TileContext.left.offset
         ctypes.c_uint32.from_address(place).value = verdict.target
         return STATUS_LEFT

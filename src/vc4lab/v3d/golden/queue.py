@@ -14,8 +14,8 @@ import numpy as np
 
 from vc4lab.qpu.run.environment import GOLDEN_BUDGET
 from vc4lab.qpu.run.wide import Diverged, run_wide
-from vc4lab.v3d.golden.environment import QueueEnvironment, Table, needs_of
-from vc4lab.v3d.golden.tlb import Accesses, tile_accesses
+from vc4lab.v3d.golden.environment import AccessTable, QueueEnvironment, program_traits
+from vc4lab.v3d.golden.tlb import AccessKey, tile_accesses
 from vc4lab.v3d.state.tile_context import (
     COUNTERS,
     FragmentBatch,
@@ -43,14 +43,14 @@ def shade_queue(
     shared = Shared(draw, context, params, queue, count)
     shared.budget = budget
     rows = np.arange(count)
-    together = not (shared.needs.moves_uniforms and shared.needs.looks)
+    together = not (shared.traits.moves_uniforms and shared.traits.looks)
     if together:
         try:
             shared.run(rows)
         except Diverged:
             together = False
     if not together:
-        shared.forget()
+        shared.reset()
         for row in rows:
             shared.run(rows[row : row + 1])
     shared.finish()
@@ -70,10 +70,10 @@ class Shared:
         self.budget = GOLDEN_BUDGET
         self.done: list[QueueEnvironment] = []
         """Groups at their end whose accesses are still to be made."""
-        self.needs = needs_of(draw.program)
+        self.traits = program_traits(draw.program)
         test = DepthTest(key.layout, key.depth_function, key.z_update)
-        coverage = key.coverage_reads if self.needs.coverage else None
-        self.native = tile_accesses(Accesses(test, key.counting, key.vg_mask, coverage))
+        coverage = key.coverage_reads if self.traits.coverage else None
+        self.native = tile_accesses(AccessKey(test, key.counting, key.vg_mask, coverage))
         self.column("stencil", 8)[:] = 0
 
     def column(self, name: str, count: int = 16, start: int = 0) -> Words:
@@ -86,7 +86,7 @@ class Shared:
         environment, settings = QueueEnvironment(self, rows), self.key.unknowns
         run_wide(self.draw.program, environment, settings=settings, budget=self.budget)
 
-    def forget(self) -> None:
+    def reset(self) -> None:
         """Nothing has been run yet."""
         self.done.clear()
         self.texture_quads = 0
@@ -115,7 +115,7 @@ class Shared:
         for environment in self.done:
             environment.pending.clear()
 
-    def call(self, table: Table, first: int, end: int) -> None:
+    def call(self, table: AccessTable, first: int, end: int) -> None:
         """Makes all accesses of a table for the blocks `first` … `end` - 1 of its group."""
         accesses, rows = table.accesses, table.rows
         self.native(
@@ -136,7 +136,7 @@ class Shared:
         ]
         for row, place, bits in zip(rows.tolist(), places.tolist(), valid.tolist(), strict=True):
             quads = [
-                place + offset for offset, bit in corners if self.needs.whole_blocks or bits & bit
+                place + offset for offset, bit in corners if self.traits.whole_blocks or bits & bit
             ]
             number = max((latest.get(quad, -1) for quad in quads), default=-1) + 1
             if number == len(groups):

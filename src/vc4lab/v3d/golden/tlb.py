@@ -60,7 +60,7 @@ class TileAccess(Struct):
 
 
 @dataclass(frozen=True)
-class Accesses:
+class AccessKey:
     """What `tile_accesses` is compiled for."""
 
     test: DepthTest
@@ -71,7 +71,7 @@ class Accesses:
 
 
 @lru_cache(maxsize=64)
-def tile_accesses(parts: Accesses) -> NativeFunction:
+def tile_accesses(parts: AccessKey) -> NativeFunction:
     """Native `(context, queue, accesses, count, rows, first, end)`.
 
     Blocks `first` … `end` - 1 of `rows` (numbers of blocks of the queue; `values` and `masks` have
@@ -159,7 +159,7 @@ def _stencil_cells(batch: FragmentBatch) -> StencilState:
 
 
 def _z(
-    parts: Accesses, context: TileContext, batch: FragmentBatch, values: Value, masks: Value
+    parts: AccessKey, context: TileContext, batch: FragmentBatch, values: Value, masks: Value
 ) -> None:
     test, wanted = parts.test, _lane_mask(masks)
     reverse = batch.reverse != 0
@@ -209,7 +209,7 @@ def _set_flags(
 
 
 def _colour(
-    parts: Accesses,
+    parts: AccessKey,
     context: TileContext,
     batch: FragmentBatch,
     access: TileAccess,
@@ -230,7 +230,7 @@ def _colour(
 
 
 def _mask(
-    parts: Accesses, context: TileContext, batch: FragmentBatch, values: Value, masks: Value
+    parts: AccessKey, context: TileContext, batch: FragmentBatch, values: Value, masks: Value
 ) -> None:
     layout, words = parts.test.layout, load(i32x16, values) & 255
     for number, flags in enumerate(_flags(batch, layout)):

@@ -32,7 +32,7 @@ QUAD_OF_LANE = [15 << (lane & ~3) for lane in range(16)]
 
 
 @dataclass
-class Block:
+class PixelBlock:
     """One block with coverage: tile-relative corner, covered lanes as bits, and offsets.
 
     `samples` has the covered lanes of each sample that the edges tell apart, `bits` those of any.
@@ -104,7 +104,7 @@ def for_each_block(
 
     The box must not be empty. (x0, y0) is the reference point of the planes, 12.4 relative to the
     tile. What `row_function(dy)` returns for a row of blocks is handed to its blocks as
-    `Block.row`. When `running()` is false (None: always true) the walk ends.
+    `PixelBlock.row`. When `running()` is false (None: always true) the walk ends.
     """
     lane_x, lane_y = const(i32x16, LANE_X), const(i32x16, LANE_Y)
     columns_below, rows_below = table(i32, COLUMNS_BELOW), table(i32, ROWS_BELOW)
@@ -134,7 +134,7 @@ def for_each_block(
             for other in samples[1:]:
                 bits = bits | other
             if bits != 0:
-                function(Block(x, y, bits, samples, dx, dy, row))
+                function(PixelBlock(x, y, bits, samples, dx, dy, row))
             x = x + BLOCK
             if x >= box.right:
                 break

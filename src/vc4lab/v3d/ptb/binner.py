@@ -141,7 +141,7 @@ class Binner:
         self.context.keep_far = int(unknowns["clipper_far"] == "left")
         self._record = ctypes.create_string_buffer(RECORD_SLOT)
         self._pending: tuple[str, int] | None = None
-        self.forget_state()
+        self.reset_state()
 
     # -- record 112 ------------------------------------------------------------------------------
 
@@ -150,7 +150,7 @@ class Binner:
         self._tiles = (ctypes.c_char * (count * TileState.size + 64))()
         self.context.tiles, self.context.tile_room = ctypes.addressof(self._tiles), count
 
-    def forget_rest(self) -> None:
+    def drop_remaining(self) -> None:
         """Nothing of a draw or flush is left to do: record 112 was executed."""
         self._pending = None
 
@@ -161,7 +161,7 @@ class Binner:
         """Whether the clip window leaves no tile at all."""
         return bool(self.context.last_x < 0 or self.context.last_y < 0)
 
-    def forget_state(self) -> None:
+    def reset_state(self) -> None:
         """All state is as after power on: nothing was programmed."""
         c = self.context
         ctypes.memmove(self.state.address, state_bytes(default_state()), STATE_BYTES)

@@ -41,7 +41,7 @@ VARIANTS: tuple[tuple[int, Tiling], ...] = tuple(
 
 
 @dataclass(frozen=True)
-class Mover:
+class TransferKey:
     """What a native store (or load) of a tile is compiled for.
 
     `multisample` is the frame's mode, `wide` and `mask` say what is moved, `variant` numbers the
@@ -106,13 +106,13 @@ class Surface:
         format_ = self.format if self.buffer == COLOUR and self.format < 3 else TileFormat.RGBA8888
         return VARIANTS.index((format_, Tiling(min(self.tiling, 2))))
 
-    def mover(self, to_memory: bool, multisample: bool, wide: bool) -> Mover:
+    def transfer_key(self, to_memory: bool, multisample: bool, wide: bool) -> TransferKey:
         """The native code that moves a tile of a frame of that mode."""
         is_mask, is_wide = self.buffer == MASK, wide and self.buffer == COLOUR
         tiling = Tiling(min(self.tiling, 2))
         plain = VARIANTS.index((TileFormat.RGBA8888, tiling))
         variant = plain if is_mask or is_wide else self.variant
-        return Mover(to_memory, multisample, is_wide, is_mask, variant)
+        return TransferKey(to_memory, multisample, is_wide, is_mask, variant)
 
     @cached_property
     def as_bytes(self) -> bytes:

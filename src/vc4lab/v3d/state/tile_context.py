@@ -39,7 +39,7 @@ STATUS_BAD_LIST = 2
 """The compressed primitive list does not end or branches in a circle."""
 STATUS_UNSUPPORTED = 3
 """A program reached something this simulator does not do; the Python side knows the text."""
-STATUS_NEEDS_MOVER = 4
+STATUS_NEEDS_TRANSFER = 4
 """A tile is to be loaded or stored in a way that is not compiled yet."""
 STATUS_ENDLESS = 5
 """A program used up `TileContext.budget`."""

@@ -1,4 +1,4 @@
-"""What the tile loop calls, compiled when it is needed: loops, movers of tiles, triangle setups.
+"""What the tile loop calls, compiled when it is needed: loops, transfers of tiles, triangle setups.
 
 The code that they are made of is only imported when they are compiled.
 """
@@ -11,7 +11,7 @@ from typing import Any
 from vc4lab.simd import Function, NativeFunction, NativeModule, Value, build, ptr
 from vc4lab.simd.team import PART_ARGUMENTS
 from vc4lab.v3d.pse.samples import Raster
-from vc4lab.v3d.state.surface import Mover
+from vc4lab.v3d.state.surface import TransferKey
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS, Unknowns
 
 
@@ -32,19 +32,19 @@ def tile_functions(
 
 
 @lru_cache(maxsize=128)
-def mover_function(
-    mover: Mover, unknowns: Unknowns = DEFAULT_UNKNOWNS, target: Any = None
+def transfer_function(
+    key: TransferKey, unknowns: Unknowns = DEFAULT_UNKNOWNS, target: Any = None
 ) -> NativeFunction:
     """Native `(context, op)` that stores or loads a tile."""
 
     def body(context: Value, op: Value) -> None:
         from vc4lab.v3d.tlb.stores import transfer
 
-        transfer(context, op, mover, unknowns)
+        transfer(context, op, key, unknowns)
 
     functions = {"move": Function(args=(ptr, ptr), returns=None, body=body)}
-    key = f"mover-{mover}-{unknowns.digest()}"
-    return build("mover", functions, target=target, float_mode="default", key=key)["move"]
+    name = f"transfer-{key}-{unknowns.digest()}"
+    return build("transfer", functions, target=target, float_mode="default", key=name)["move"]
 
 
 @lru_cache(maxsize=16)

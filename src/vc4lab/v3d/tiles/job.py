@@ -51,7 +51,7 @@ class TileOp(Struct):
     reserved = i32
 
 
-class DrawEntry(Struct):
+class DrawCall(Struct):
     """A draw as native code calls it: function and parameters."""
 
     function = ptr
@@ -175,7 +175,7 @@ class NativeFrame:
         self.draw_list = draws
         self.surface_list = surfaces
         self.provided = False
-        """Whether the surfaces have their movers."""
+        """Whether the surfaces have their transfers."""
         self._reordered = False
         self.count = count
         self.ops, self.chains, self.keep = ops, chains, keep
@@ -225,7 +225,7 @@ class NativeFrame:
         self.records = (ctypes.c_char * size)()
         self.job.records = ctypes.addressof(self.records)
 
-    def set_mover(self, number: int, to_memory: bool, address: int) -> None:
+    def set_transfer(self, number: int, to_memory: bool, address: int) -> None:
         """Host address of the native code that stores to (or loads from) a surface."""
         place = number * SurfaceOp.size + SurfaceOp.offset("storer" if to_memory else "loader")
         ctypes.c_uint64.from_buffer(self.surfaces, place).value = address

@@ -25,7 +25,7 @@ from vc4lab.v3d.state.tile_context import (
     CLEAN_MASK,
     CLEAN_ZS,
     COUNTERS,
-    STATUS_NEEDS_MOVER,
+    STATUS_NEEDS_TRANSFER,
     STATUS_OK,
     DrawParams,
     TileContext,
@@ -43,7 +43,7 @@ from vc4lab.v3d.tiles.job import (
     OP_STORE_FULL,
     OP_TILE,
     STATUS_WORDS,
-    DrawEntry,
+    DrawCall,
     TileJob,
     TileOp,
     TileRecord,
@@ -169,12 +169,12 @@ def run_chain(
             size = move(job, context, context_pointer, op.a, "loader")
             tiles, moved = tiles + 1, moved + size
             if size == 0:
-                status = const(i32, STATUS_NEEDS_MOVER)
+                status = const(i32, STATUS_NEEDS_TRANSFER)
         elif kind == OP_STORE:
             size = move(job, context, context_pointer, op.a, "storer")
             tiles, moved = tiles + 1, moved + size
             if size == 0:
-                status = const(i32, STATUS_NEEDS_MOVER)
+                status = const(i32, STATUS_NEEDS_TRANSFER)
         elif kind == OP_DRAW_PIECES:
             first = load(i32, job.piece_first + op.a * 4)
             past = load(i32, job.piece_first + (op.a + op.b) * 4)
@@ -242,7 +242,7 @@ def run_segments(
     while (first < end) & (status == STATUS_OK):
         segment = Segment.at(job.segments + first * Segment.size)
         number = segment.draw
-        entry = DrawEntry.at(job.draws + number * DrawEntry.size)
+        entry = DrawCall.at(job.draws + number * DrawCall.size)
         context.draw = number
         function = entry.function
         if function != 0:

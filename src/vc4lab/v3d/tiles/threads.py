@@ -24,14 +24,14 @@ from vc4lab.v3d.state.tile_context import (
     STATUS_DEOPT,
     STATUS_ENDLESS,
     STATUS_LEFT,
-    STATUS_NEEDS_MOVER,
     STATUS_NEEDS_SETUP,
+    STATUS_NEEDS_TRANSFER,
     STATUS_UNPROVEN,
     STATUS_UNSUPPORTED,
     TRIANGLE_SETUPS,
 )
 from vc4lab.v3d.state.tile_layout import MULTISAMPLE, WIDE
-from vc4lab.v3d.tiles.functions import mover_function, tile_functions, triangle_setup
+from vc4lab.v3d.tiles.functions import tile_functions, transfer_function, triangle_setup
 from vc4lab.v3d.tiles.job import FIRST_BUDGET, NativeFrame
 from vc4lab.v3d.tiles.termination import TerminationTrial
 from vc4lab.v3d.tiles.worker import Worker
@@ -95,7 +95,7 @@ class TileThreads:
         self._workers: list[Worker] = []
         self._add_worker()
         self._lock = threading.Lock()
-        self._movers: dict[tuple[int, int, int, bool, int], NativeFunction] = {}
+        self._transfers: dict[tuple[int, int, int, bool, int], NativeFunction] = {}
         self._exact: dict[int, int] = {}  # draw → entry point of its exact pipeline
         self._running: NativeFrame | None = None
         self._passes = 0
@@ -231,7 +231,7 @@ class TileThreads:
                 unproven.append(chain)
                 continue
             chains.append(chain)
-            if status == STATUS_NEEDS_MOVER:
+            if status == STATUS_NEEDS_TRANSFER:
                 if number not in provided:
                     self._provide(frame, number >> 1, to_memory=bool(number & 1))
                     provided.add(number)
@@ -284,14 +284,16 @@ class TileThreads:
         mode = frame.job.mode
         surface = frame.surface_list[number]
         key = surface.tiling, surface.format, surface.buffer, to_memory, mode
-        function = self._movers.get(key)
+        function = self._transfers.get(key)
         if function is None:
             if only_known:
                 return
-            mover = surface.mover(to_memory, bool(mode & MULTISAMPLE), bool(mode & WIDE))
-            function = mover_function(mover, self._unknowns, self._target)
-            self._movers[key] = function
-        frame.set_mover(number, to_memory, function.address)
+            transfer_key = surface.transfer_key(
+                to_memory, bool(mode & MULTISAMPLE), bool(mode & WIDE)
+            )
+            function = transfer_function(transfer_key, self._unknowns, self._target)
+            self._transfers[key] = function
+        frame.set_transfer(number, to_memory, function.address)
 
     def _provide_setup(self, number: int) -> None:
         """Compiles a triangle setup, for all threads."""

@@ -273,33 +273,33 @@ def load_tiled(job: Transfer) -> None:
 
 
 @staged
-def transfer(context_pointer: Value, op_pointer: Value, mover: Any, unknowns: Any) -> None:
+def transfer(context_pointer: Value, op_pointer: Value, key: Any, unknowns: Any) -> None:
     """Stores or loads one buffer of the tile in `context_pointer` as `op_pointer` says."""
     context = TileContext.at(context_pointer)
     op = SurfaceOp.at(op_pointer)
     buffer = op.part
     words = select(buffer == COLOUR, context.colour, context.zs)
     words = select(buffer == MASK, context.mask, words)
-    if mover.multisample:
+    if key.multisample:
         single = context.resolved
         decimate: Value = op.decimate
-        if (buffer != COLOUR) | mover.wide:
+        if (buffer != COLOUR) | key.wide:
             decimate = const(i32, int(Decimate.SAMPLE_0))
         if unknowns["decimate_16"] == "pixel":
             decimate = min_(decimate, const(i32, int(Decimate.X4)))
         resolve(single, words, decimate, unknowns)  # when loading: pixels outside the frame
         halved = (decimate == int(Decimate.X16)).zext(i32)
-        _move(context, op, single, mover, halved, const(i32, RESOLVED_PLANE_BYTES), unknowns)
-        if not mover.to_memory:
+        _move(context, op, single, key, halved, const(i32, RESOLVED_PLANE_BYTES), unknowns)
+        if not key.to_memory:
             spread(words, single)
     else:
         none = const(i32, 0)
-        _move(context, op, words, mover, none, const(i32, PLANE_BYTES), unknowns)
+        _move(context, op, words, key, none, const(i32, PLANE_BYTES), unknowns)
 
 
 @staged
 def _move(
-    context: TileContext, op: SurfaceOp, words: Value, mover: Any, halved: Value, plane: Value,
+    context: TileContext, op: SurfaceOp, words: Value, key: Any, halved: Value, plane: Value,
     unknowns: Any,
 ) -> None:  # fmt: skip
     """The tile at `words` (one sample) to or from the surface; halved (0, 1): in half the size."""
@@ -308,22 +308,22 @@ def _move(
     rows = min_(op.height - y, context.tile_height.shr(halved))
     bare = const(i32, -256 if unknowns["z_only_stencil"] == "zero" else -1)
     keep = select(op.part == Z_ONLY, bare, const(i32, -1))
-    format_, tiling = VARIANTS[mover.variant]
-    if mover.wide or mover.mask:
-        format_ = WIDE_FORMAT if mover.wide else MASK_FORMAT
+    format_, tiling = VARIANTS[key.variant]
+    if key.wide or key.mask:
+        format_ = WIDE_FORMAT if key.wide else MASK_FORMAT
     plain = const(i1, 0)
-    if not (mover.multisample | mover.wide | mover.mask):
+    if not (key.multisample | key.wide | key.mask):
         plain = (op.part == COLOUR) & ((context.clean & CLEAN_COLOUR) != 0)
     job = Transfer(
         context.memory, op.base, op.pitch, words, plain, keep, x, y, columns, rows, format_,
         tiling, unknowns,
     )  # fmt: skip
-    if mover.wide or mover.mask:
-        transfer_pairs(job, plane, mover.to_memory)
+    if key.wide or key.mask:
+        transfer_pairs(job, plane, key.to_memory)
     elif tiling is Tiling.RASTER:
-        (store_raster if mover.to_memory else load_raster)(job)
+        (store_raster if key.to_memory else load_raster)(job)
     else:
-        (store_tiled if mover.to_memory else load_tiled)(job)
+        (store_tiled if key.to_memory else load_tiled)(job)
 
 
 @staged

@@ -48,7 +48,7 @@ _LOWER_LEFT = 8
 
 
 @dataclass(frozen=True)
-class Request:
+class SampleRequest:
     """What all levels of one texture request share.
 
     ``u``, ``v``: finite coordinates (f32x16), where `TextureKind.unit_s`, `unit_t` say so clamped
@@ -90,7 +90,7 @@ class Tap(NamedTuple):
     outside: Value | None
 
 
-def filter_level(request: Request, level: Level, linear: Any) -> Any:
+def filter_level(request: SampleRequest, level: Level, linear: Any) -> Any:
     """Filter word of one level. ``linear``: bool for all lanes, or a lane mask."""
     kind = request.kind
     x = fixed_coordinate(request.u, level.scale_s, kind.wrap_s, kind.unit_s)
@@ -119,7 +119,7 @@ def filter_level(request: Request, level: Level, linear: Any) -> Any:
 class Texels:
     """Access to the texels of one level: wrapping, addresses, fetching, decoding."""
 
-    def __init__(self, request: Request, level: Level) -> None:
+    def __init__(self, request: SampleRequest, level: Level) -> None:
         self.request = request
         self.kind = request.kind
         self.level = level

@@ -134,7 +134,7 @@ def sample_late(table: Value, coordinates: Sequence[Value], parameters: Sequence
     return load(i32x16, q.results, 64)
 
 
-class Met(NamedTuple):
+class LateTexture(NamedTuple):
     """A texture that a program asked for, with its parameters, all of which count."""
 
     words: tuple[int, ...]
@@ -164,10 +164,10 @@ class LateTextures:
         self._callback = _RESOLVE(self._resolve)
         self.table.resolve = ctypes.cast(self._callback, ctypes.c_void_p).value or 0
         self._lock = threading.Lock()
-        self.met: dict[tuple[int, ...], Met] = {}
+        self.met: dict[tuple[int, ...], LateTexture] = {}
         self._numbers: dict[tuple[int, ...], int] = {}
         self._samplers: list[Any] = []
-        self._news: list[Met] = []
+        self._news: list[LateTexture] = []
         self._full = False
         _tables[self.table.address] = self
 
@@ -199,7 +199,7 @@ class LateTextures:
         if full:
             self.reporter.report("TMU-013", f"more than {MAX_TEXTURES} textures in one frame")
 
-    def find(self, words: tuple[int, ...]) -> Met | None:
+    def find(self, words: tuple[int, ...]) -> LateTexture | None:
         """The texture with these 1 to 4 parameters, None if there are too many."""
         with self._lock:
             return self._find(words)
@@ -221,14 +221,14 @@ class LateTextures:
             return [np.zeros((count, 16), np.uint32)]
         return sample_many(met.kind, met.descriptor.address, base, coordinates, count)[:1]
 
-    def _find(self, words: tuple[int, ...]) -> Met | None:
+    def _find(self, words: tuple[int, ...]) -> LateTexture | None:
         met = self.met.get(words)
         if met is None:
             if len(self.met) >= MAX_TEXTURES:
                 self._full = True
                 return None
             kind, descriptor = describe_texture(*_padded(words), len(words), unknowns=self.unknowns)
-            met = self.met[words] = Met(words, kind, descriptor)
+            met = self.met[words] = LateTexture(words, kind, descriptor)
             self._news.append(met)
         return met
 

@@ -41,7 +41,7 @@ from vc4lab.v3d.tmu.coordinates import (
     unit,
 )
 from vc4lab.v3d.tmu.cube_map import cube_footprint, direction, footprint
-from vc4lab.v3d.tmu.filter import Level, Request, blend, filter_level
+from vc4lab.v3d.tmu.filter import Level, SampleRequest, blend, filter_level
 from vc4lab.v3d.tmu.state import (
     LevelLayout,
     MipMode,
@@ -92,7 +92,7 @@ def sample(
         u, v = where.coordinates(where.x, where.y, where.z)
         face = where.face * d.cube_stride
     border = border_filter_word(kind.type, splat_lane(r, 0), kind.border_4444)
-    request = Request(kind, d, memory_base, u, v, face, border, ahead, where)
+    request = SampleRequest(kind, d, memory_base, u, v, face, border, ahead, where)
     filtered = filter_request(request, b)
     if kind.type is TextureType.RGBA64:
         return filtered
@@ -111,7 +111,7 @@ def _shared_function(kind: TextureKind, uses_r: bool, uses_b: bool) -> Function:
     return Function(args, i32x16, body, name="texture_sample")
 
 
-def filter_request(request: Request, b: Value) -> Any:
+def filter_request(request: SampleRequest, b: Value) -> Any:
     """Filter word(s) of a request: chooses levels and filters by the level of detail."""
     kind = request.kind
     if not kind.needs_lod:
@@ -136,7 +136,7 @@ def filter_request(request: Request, b: Value) -> Any:
 
 @staged
 def _with_next_level(
-    request: Request, filtered: Value, number: Value, weight: Value, linear: Any
+    request: SampleRequest, filtered: Value, number: Value, weight: Value, linear: Any
 ) -> Value:
     if any_(weight != 0):
         filtered = blend(
@@ -156,14 +156,14 @@ def level_fields(kind: TextureKind) -> dict[str, str]:
     return fields
 
 
-def base_level(request: Request) -> Level:
+def base_level(request: SampleRequest) -> Level:
     """Level 0, the same for all lanes."""
     d = request.descriptor
     fields = level_fields(request.kind)
     return Level(**{field: load(i32, d.field_ptr(name)) for field, name in fields.items()})
 
 
-def numbered_level(request: Request, number: Value) -> Level:
+def numbered_level(request: SampleRequest, number: Value) -> Level:
     """Level ``number`` of each lane (0 .. last)."""
 
     def per_lane(name: str) -> Value:
@@ -177,7 +177,7 @@ def numbered_level(request: Request, number: Value) -> Level:
     )
 
 
-def level_of_detail(request: Request, b: Value) -> Value:
+def level_of_detail(request: SampleRequest, b: Value) -> Value:
     """log2 of the texels per pixel plus bias, 8 fractional bits."""
     kind = request.kind
     whose = kind.lod_lane if kind.explicit_lod else kind.bias_lane

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from vc4lab.v3d.user_programs.qpu import Condition, Qpu
+from vc4lab.v3d.user_programs.qpu import Qpu, RunState
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -39,7 +39,7 @@ def run_until_quiet(qpus: Sequence[Qpu], threads: Executor | None = None, helper
                 moved |= qpu.advance()
         anything |= moved
         active = [qpu for qpu in active if qpu.alive]
-        if not moved and all(qpu.condition is Condition.WAITING for qpu in active):
+        if not moved and all(qpu.run_state is RunState.WAITING for qpu in active):
             break
     return anything
 

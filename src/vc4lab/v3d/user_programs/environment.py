@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from vc4lab.v3d.unknowns import Unknowns
 
 
-class Stuck(Exception):  # noqa: N818 - a state of the program
+class PermanentStall(Exception):  # noqa: N818 - a state of the program
     """A stall that no other QPU can end."""
 
 
@@ -191,7 +191,7 @@ class UserEnvironment(Environment):
     def vpm_read(self) -> Any:
         found = self.reads.next()
         if found is None:
-            raise Stuck(STALLS[NO_VPM_DATA])
+            raise PermanentStall(STALLS[NO_VPM_DATA])
         self.reading(*found)
         return vpm.read(self.vpm, *found, self.unknowns["vpm_read_extension"])
 
@@ -243,7 +243,7 @@ class UserEnvironment(Environment):
         pending, parameters = self.pending[unit], self.parameters[unit]
         direct = register == "s" and not parameters
         if register == "s" and len(self.results[unit]) >= LOOKUPS:
-            raise Stuck(STALLS[NO_ROOM + unit])
+            raise PermanentStall(STALLS[NO_ROOM + unit])
         self.lookups += register == "s"
         if direct:
             from vc4lab.v3d.tmu.kernels import lookup_words
@@ -275,7 +275,7 @@ class UserEnvironment(Environment):
 
     def tmu_load(self, unit: int) -> Any:
         if not self.results[unit]:
-            raise Stuck(STALLS[NO_RESULT + unit])
+            raise PermanentStall(STALLS[NO_RESULT + unit])
         return self.results[unit].popleft()
 
     # -- what means nothing here -----------------------------------------------------------------

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from vc4lab.qpu.run.environment import Unsupported
 from vc4lab.v3d.job_time import JobCounts
 from vc4lab.v3d.user_programs.budget import BUDGET_HINT, GOLDEN_BUDGET
-from vc4lab.v3d.user_programs.environment import Stuck, UserEnvironment
+from vc4lab.v3d.user_programs.environment import PermanentStall, UserEnvironment
 from vc4lab.v3d.user_programs.needs import Need, need_of
 from vc4lab.v3d.user_programs.watching.environment import Halted, WatchedEnvironment
 from vc4lab.v3d.vpm.setup import LoadSetup, LoadStride, StoreSetup, StoreStride
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 UNLIMITED = 1023
 
 
-class Condition(Enum):
+class RunState(Enum):
     """How a QPU is."""
 
     READY = "ready"
@@ -39,7 +39,7 @@ class Condition(Enum):
 
 
 @dataclass(frozen=True)
-class Request:
+class ProgramRequest:
     """A user program to run: code address, SRQUA, SRQUL; the moment of guest time it came at."""
 
     code: int
@@ -79,24 +79,24 @@ def counts_of(instructions: int, places: Any) -> JobCounts:
 class Qpu:
     """One QPU with a user program. `advance` runs it for a while.
 
-    condition, reason: how it is, and for what it waits or why it stopped, in words. need: what it
+    run_state, reason: how it is, and for what it waits or why it stopped, in words. need: what it
     waits for. site: index of the instruction it stands at. code: of the diagnostic if it stopped.
     parallel: whether it may run in a thread beside others. program: with all code met so far. told:
     its end was reported. watch: if the program is watched.
     """
 
-    def __init__(self, number: int, request: Request, program: Program, budget: int) -> None:
+    def __init__(self, number: int, request: ProgramRequest, program: Program, budget: int) -> None:
         self.number = number
         self.request = request
         self.program = program
         self.budget = budget
-        self.condition = Condition.READY
+        self.run_state = RunState.READY
         self.need: Need | None = None
         self.reason = ""
         self.code = ""
         self.site = 0
         self.instructions = 0
-        self.told = False
+        self.end_reported = False
         self.watch: Watch | None = None
 
     @property
@@ -112,7 +112,7 @@ class Qpu:
     @property
     def alive(self) -> bool:
         """Whether it may still execute something."""
-        return self.condition in (Condition.READY, Condition.WAITING)
+        return self.run_state in (RunState.READY, RunState.WAITING)
 
     def advance(self) -> bool:
         """Run for one turn; whether anything was executed."""
@@ -139,12 +139,12 @@ class Qpu:
         raise NotImplementedError
 
     def stop(self, code: str, reason: str) -> None:
-        self.condition, self.code, self.reason = Condition.STOPPED, code, reason
+        self.run_state, self.code, self.reason = RunState.STOPPED, code, reason
 
     def halt(self) -> None:
         """Its watch does not let it go on; the reason is among the notes."""
         assert self.watch is not None
-        self.condition, self.told = Condition.STOPPED, True
+        self.run_state, self.end_reported = RunState.STOPPED, True
         self.reason = self.watch.last
 
     def check_budget(self, dma_time: int) -> None:
@@ -167,9 +167,9 @@ class Qpu:
 
     def waits_for(self, shared: SharedState) -> str:
         """What it waits for, in words."""
-        if self.condition is Condition.STUCK:
+        if self.run_state is RunState.STUCK:
             return f"waits for {self.reason}"
-        if self.condition is Condition.STOPPED:
+        if self.run_state is RunState.STOPPED:
             return f"was stopped: {self.reason}"
         if self.need is None:
             return "runs"
@@ -188,7 +188,7 @@ class GoldenQpu(Qpu):
     def __init__(
         self,
         number: int,
-        request: Request,
+        request: ProgramRequest,
         code: UserProgram,
         shared: SharedState,
         memory: GuestMemory,
@@ -241,13 +241,13 @@ class GoldenQpu(Qpu):
         self.site = machine.program.left_by(machine.last) if site is None else site
         need = None if site is None else need_of(machine.plans[site])
         if need is not None and not self.env.possible(need):
-            self.condition, self.need = Condition.WAITING, need
+            self.run_state, self.need = RunState.WAITING, need
             return False
-        self.condition, self.need = Condition.READY, None
+        self.run_state, self.need = RunState.READY, None
         try:
             machine.step()
-        except Stuck as stall:
-            self.condition, self.reason = Condition.STUCK, str(stall)
+        except PermanentStall as stall:
+            self.run_state, self.reason = RunState.STUCK, str(stall)
             return False
         except Halted:
             self.halt()
@@ -259,7 +259,7 @@ class GoldenQpu(Qpu):
             return False
         self.instructions = machine.count
         if machine.finished == "end":
-            self.condition = Condition.ENDED
+            self.run_state = RunState.ENDED
         else:  # as in native code, which looks at its DMA only where it could turn back
             turns = machine.plans[machine.last].kind == "branch"
             self.check_budget(self.env.dma_time if turns else 0)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from vc4lab.options import GpuOptions
     from vc4lab.qpu.program.program import Program
     from vc4lab.v3d.progress import Progress
-    from vc4lab.v3d.user_programs.qpu import Qpu, Request
+    from vc4lab.v3d.user_programs.qpu import ProgramRequest, Qpu
     from vc4lab.v3d.user_programs.unit import ComputeUnit
     from vc4lab.v3d.user_programs.watching.watch import Allowed
 
@@ -54,7 +54,7 @@ class UserPrograms:
         self.reporter = reporter
         self.options = options
         self.allowed = allowed
-        self.queue: deque[Request] = deque()
+        self.queue: deque[ProgramRequest] = deque()
         self.running: dict[int, Qpu] = {}
         self.used = False
         """Whether a program was ever requested; else there is nothing to settle."""
@@ -64,7 +64,7 @@ class UserPrograms:
         self.reserved = 0
         self.reserved_rows = 0
         self.instructions = 0
-        self.on_start: Callable[[Request, Program], None] | None = None
+        self.on_start: Callable[[ProgramRequest, Program], None] | None = None
         """Called with each program that gets a QPU."""
         self.progress: Progress | None = None
         """Decides when the end of a program is visible, where there is guest time."""
@@ -90,7 +90,7 @@ class UserPrograms:
         """SRQPC: queue a program. A full queue drops it and all later ones until QPURQERR is
         cleared.
         """
-        from vc4lab.v3d.user_programs.qpu import Request
+        from vc4lab.v3d.user_programs.qpu import ProgramRequest
 
         self.used = True
         self.made = (self.made + 1) & 0xFF
@@ -111,7 +111,7 @@ class UserPrograms:
                 block="SRQ",
             )
             return
-        self.queue.append(Request(code, uniforms, length & 0xFFF, now))
+        self.queue.append(ProgramRequest(code, uniforms, length & 0xFFF, now))
         self._quiet = False
         self._seen = self._told = None
         self._start()

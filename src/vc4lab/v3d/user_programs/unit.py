@@ -12,7 +12,7 @@ from vc4lab.v3d.job_time import QPUS
 from vc4lab.v3d.user_programs.budget import chosen_budget
 from vc4lab.v3d.user_programs.code import CodeCache
 from vc4lab.v3d.user_programs.engine import run_until_quiet
-from vc4lab.v3d.user_programs.qpu import Condition, GoldenQpu, Qpu, Request
+from vc4lab.v3d.user_programs.qpu import GoldenQpu, ProgramRequest, Qpu, RunState
 from vc4lab.v3d.user_programs.state import (
     FINDING_OUTSIDE_RAM,
     FINDING_SETUP_IGNORED,
@@ -73,7 +73,7 @@ class ComputeUnit:
         if self.engine == "jit":
             self._textures = TextureSlots(self.shared, self._textures_met, unknowns)
 
-    def start(self, number: int, request: Request) -> Qpu:
+    def start(self, number: int, request: ProgramRequest) -> Qpu:
         """A QPU with the program that the request asks for; it has not executed anything."""
         qpu = self._make(number, request)
         if self.unknowns["dma_setup_start"] == "kept":
@@ -83,7 +83,7 @@ class ComputeUnit:
             self._last[number] = qpu
         return qpu
 
-    def _make(self, number: int, request: Request) -> Qpu:
+    def _make(self, number: int, request: ProgramRequest) -> Qpu:
         code = self.code.read(request.code)
         program = code.program
         for problem in program.problems:
@@ -112,7 +112,7 @@ class ComputeUnit:
         golden.env.sampled = self._textures_met.add
         return golden
 
-    def _watch(self, request: Request) -> Watch | None:
+    def _watch(self, request: ProgramRequest) -> Watch | None:
         if self.allowed is None:
             return None
         from vc4lab.v3d.user_programs.watching.watch import Watch
@@ -152,15 +152,15 @@ class ComputeUnit:
             message = f"QPU {qpu.number} `{text}`: {note.message}"
             self.reporter.report(note.code, message, address=at, block="QPU")
         self.errors |= VPM_WRITE_ERROR if found & FINDING_VPM_WRITE else 0
-        if qpu.told or qpu.condition not in (Condition.STOPPED, Condition.STUCK):
+        if qpu.end_reported or qpu.run_state not in (RunState.STOPPED, RunState.STUCK):
             return
-        qpu.told = True
-        code = qpu.code if qpu.condition is Condition.STOPPED else "QPU-051"
+        qpu.end_reported = True
+        code = qpu.code if qpu.run_state is RunState.STOPPED else "QPU-051"
         self.reporter.report(code, qpu.text(self.shared), address=qpu.address, block="QPU")
 
     def has_ended(self, qpu: Qpu) -> bool:
         """Whether the QPU is free for another program."""
-        return qpu.condition is Condition.ENDED
+        return qpu.run_state is RunState.ENDED
 
     def take_interrupts(self) -> int:
         """QPUs that wrote HOST_INT since the last call, a bit each."""

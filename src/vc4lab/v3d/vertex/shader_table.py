@@ -91,7 +91,7 @@ class ShaderTable:
         entry.reads_uniforms = bool(pipeline.program.uniform_sites)
         self._keep[ctypes.addressof(entry)] = pipeline, copy
 
-    def forget(self) -> None:
+    def clear(self) -> None:
         """Empties the table; what is still used is entered again."""
         ctypes.memset(self._entries, 0, ctypes.sizeof(self._entries))
         self._places.clear()
@@ -103,7 +103,7 @@ class ShaderTable:
         size = ShaderEntry.size
         if place is None:
             if len(self._places) >= MAX_PIPELINES:
-                self.forget()
+                self.clear()
             taken = set(self._places.values())
             place = slot(*words)
             while place in taken:

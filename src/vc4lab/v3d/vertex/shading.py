@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from vc4lab.qpu.program.program import Program
     from vc4lab.records.shader import GlShader
     from vc4lab.simd.team import Team
-    from vc4lab.v3d.state.shader_state import ProgramCache
+    from vc4lab.v3d.state.shader_record import ProgramCache
 
 _ALIGNMENT = 64
 
@@ -212,7 +212,7 @@ class VertexStage:
         self._instructions += context.batches * len(program.words)
         if status == ENDLESS:
             self.endless[id(program)] = program
-            self.shaders.forget()  # native code must not try again with every draw
+            self.shaders.clear()  # native code must not try again with every draw
             raise endless(code, vertex)
         return pipeline, status
 

@@ -117,7 +117,7 @@ class Sharing:
     def __init__(self, team: Team, template: int) -> None:
         self.state = SharedShading(team=team.address, template=template)
         self._size = (team.threads - 1) * _CONTEXT_BYTES
-        team.when_there_are_helpers(self._begin)
+        team.on_first_helper(self._begin)
 
     def _begin(self) -> None:
         self._room = (ctypes.c_char * (self._size + 64))()  # untouched memory costs nothing

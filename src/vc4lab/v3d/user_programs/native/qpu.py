@@ -11,7 +11,7 @@ from vc4lab.v3d.job_time import JobCounts
 from vc4lab.v3d.user_programs.budget import NATIVE_BUDGET
 from vc4lab.v3d.user_programs.native.environment import REFUSALS
 from vc4lab.v3d.user_programs.needs import need_of
-from vc4lab.v3d.user_programs.qpu import Condition, Qpu, Request, Setups, counts_of
+from vc4lab.v3d.user_programs.qpu import ProgramRequest, Qpu, RunState, Setups, counts_of
 from vc4lab.v3d.user_programs.state import STALLS, QpuState, SharedState, Status
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class NativeQpu(Qpu):
     def __init__(
         self,
         number: int,
-        request: Request,
+        request: ProgramRequest,
         code: UserProgram,
         region: NativeRegion,
         shared: SharedState,
@@ -87,9 +87,9 @@ class NativeQpu(Qpu):
         status = region.function(self.shared.address, state.address)
         self.instructions = state.instructions
         moved = bool(self.instructions != before)
-        self.condition, self.need = Condition.READY, None
+        self.run_state, self.need = RunState.READY, None
         if status == Status.ENDED:
-            self.condition = Condition.ENDED
+            self.run_state = RunState.ENDED
             return moved
         self.site = state.site
         if status == Status.LOST:
@@ -98,10 +98,10 @@ class NativeQpu(Qpu):
                 self._find_way(state.detail)
             return True
         if status == Status.BLOCKED:
-            self.condition = Condition.WAITING
+            self.run_state = RunState.WAITING
             self.need = need_of(plan(self.program.words[self.site]))
         elif status == Status.STUCK:
-            self.condition, self.reason = Condition.STUCK, STALLS[state.detail]
+            self.run_state, self.reason = RunState.STUCK, STALLS[state.detail]
         elif status == Status.REFUSED:
             what = REFUSALS[state.detail]
             self.stop("QPU-040", f"{what} is not available to this program")

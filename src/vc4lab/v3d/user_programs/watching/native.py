@@ -51,7 +51,7 @@ _TRAIL_MASK = (1 << _TRAIL_BITS) - 1
 _LOOK = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int32, ctypes.c_int32, ctypes.c_int32)
 
 
-class Sight(IntEnum):
+class WatchEvent(IntEnum):
     """What native code reports."""
 
     BROKEN = 0
@@ -66,13 +66,13 @@ class Sight(IntEnum):
 
 class WatchState(Struct):
     """memories: start and bytes of each; list_start, list_end: addresses at which a uniform may
-    begin. trail: instructions executed last, 20 bits each, plus 1. told: findings that were
+    begin. trail: instructions executed last, 20 bits each, plus 1. reported: findings that were
     reported. loads: setups of transfers not waited for. store: instruction of one, plus 1. lanes:
-    addresses of a lookup. look: C function (Sight, instruction, value) -> whether to stop.
+    addresses of a lookup. look: C function (WatchEvent, instruction, value) -> whether to stop.
     """
 
     memories = Array(i32, 2 * MEMORIES)
-    told = Array(i8, MAX_FINDINGS)
+    reported = Array(i8, MAX_FINDINGS)
     loads = Array(i32, NOTES)
     lanes = Array(i32, 16)
     trail = i64
@@ -110,29 +110,29 @@ class NativeWatch:
         if watched is not self.watched:
             self.watched = watched
             for number in range(len(watched.findings)):
-                self.state.told[number] = 0
+                self.state.reported[number] = 0
 
-    def _look(self, sight: int, site: int, value: int) -> int:
+    def _look(self, event: int, site: int, value: int) -> int:
         watch, state, qpu = self.watch, self.state, self.qpu
-        if sight == Sight.BROKEN:
+        if event == WatchEvent.BROKEN:
             assert self.watched is not None
             watch.broken(self.watched.findings[value])
-        elif sight == Sight.UNIFORM:
+        elif event == WatchEvent.UNIFORM:
             watch.moved = bool(state.moved)
             watch.uniform(site, value & 0xFFFFFFFF)
-        elif sight == Sight.STORE:
+        elif event == WatchEvent.STORE:
             watch.store_rows(site, _word(qpu.store_setup), _word(qpu.store_stride), _word(value))
-        elif sight == Sight.LOAD:
+        elif event == WatchEvent.LOAD:
             watch.load_rows(site, _word(qpu.load_setup), _word(qpu.load_stride), _word(value))
-        elif sight == Sight.LOOKUP:
+        elif event == WatchEvent.LOOKUP:
             lanes = [lane for lane in range(16) if value >> lane & 1]
             watch.lookup(site, [(lane, _word(state.lanes[lane])) for lane in lanes])
-        elif sight == Sight.TEXTURE:
+        elif event == WatchEvent.TEXTURE:
             watch.texture(site, _word(value))
-        elif sight == Sight.READ:
+        elif event == WatchEvent.READ:
             watch.loads = {_word(state.loads[n]) for n in range(min(state.loading, NOTES))}
             watch.vpm_read(site, _word(qpu.read_setup), value)
-        elif sight == Sight.END:
+        elif event == WatchEvent.END:
             watch.store = state.store - 1
             watch.ended()
         return int(watch.stopped)
@@ -194,18 +194,18 @@ class StagedWatchedEnvironment(StagedUserEnvironment):
         super().leave()
         self.watch.trail = self.trail.get()
 
-    def _unless(self, fine: Value, sight: Sight, value: Any) -> None:
+    def _unless(self, fine: Value, event: WatchEvent, value: Any) -> None:
         """Report to the watch if an i1 is false."""
         off, on = new_block(), new_block()
         jump_if(fine, on, off)
         enter(off)
-        self._tell(sight, value)
+        self._report(event, value)
         jump(on)
         enter(on)
 
-    def _tell(self, sight: Sight, value: Any) -> None:
+    def _report(self, event: WatchEvent, value: Any) -> None:
         types = (i32, i32, i32)
-        stop = call_pointer(self.watch.look, i32, types, int(sight), self.site, value)
+        stop = call_pointer(self.watch.look, i32, types, int(event), self.site, value)
         assert stop is not None
         if self.stops:
             self.stop_unless(stop == 0, Status.HALTED, 0)
@@ -227,14 +227,14 @@ class StagedWatchedEnvironment(StagedUserEnvironment):
             self.trail.set((self.trail.get() << _TRAIL_BITS) | (site + 1))
 
     def _broken(self, condition: Value | None, number: int) -> None:
-        place = self.watch.told + number
-        told = load(i8, place) != 0
-        fine = told if condition is None else told | ~condition
+        place = self.watch.reported + number
+        reported = load(i8, place) != 0
+        fine = reported if condition is None else reported | ~condition
         off, on = new_block(), new_block()
         jump_if(fine, on, off)
         enter(off)
         store(place, const(i8, 1))
-        self._tell(Sight.BROKEN, number)
+        self._report(WatchEvent.BROKEN, number)
         jump(on)
         enter(on)
 
@@ -245,7 +245,7 @@ class StagedWatchedEnvironment(StagedUserEnvironment):
         listed, other, on = new_block(), new_block(), new_block()
         jump_if((at >= self.watch.list_start) & (at < self.watch.list_end), listed, other)
         enter(other)
-        self._unless(self._is_inside(at, 4), Sight.UNIFORM, at)
+        self._unless(self._is_inside(at, 4), WatchEvent.UNIFORM, at)
         jump(on)
         enter(listed)
         jump(on)
@@ -266,15 +266,15 @@ class StagedWatchedEnvironment(StagedUserEnvironment):
             setup, exponent = qpu.load_setup, (qpu.load_setup >> 24) & 15
             pitch = select(exponent == 0, qpu.load_stride & 0xFFFF, const(i32, 8) << exponent)
             rows, length = _or(setup >> 16, 15, 16), _or(setup >> 20, 15, 16) << 2
-            sight = Sight.LOAD
+            event = WatchEvent.LOAD
         else:
             watch.store = self.site + 1
             setup = qpu.store_setup
             rows, length = _or(setup >> 23, 127, 128), _or(setup >> 16, 127, 128) << 2
             pitch = length + (qpu.store_stride & 0xFFFF)
-            sight = Sight.STORE
+            event = WatchEvent.STORE
         size = (rows - 1) * pitch + length  # at most: narrow elements take less
-        self._unless(self._is_inside(address & ~3, size), sight, address)
+        self._unless(self._is_inside(address & ~3, size), event, address)
         super().dma_start(side, value)
 
     def dma_wait(self, side: str) -> None:
@@ -292,7 +292,7 @@ class StagedWatchedEnvironment(StagedUserEnvironment):
             self.watch.store = 0
 
     def reading(self, setup: Any, address: Any) -> None:
-        self._unless(self.watch.loading == 0, Sight.READ, address)
+        self._unless(self.watch.loading == 0, WatchEvent.READ, address)
 
     def tmu_write(self, unit: int, register: str, value: Any, mask: Any, site: int) -> None:
         if register == "s":
@@ -306,7 +306,7 @@ class StagedWatchedEnvironment(StagedUserEnvironment):
                 enter(texture)
                 parameter = load(i32, state.parameters)
                 base = parameter & (MEMORY_MASK & ~0xFFF)
-                self._unless(self._is_inside(base, 1), Sight.TEXTURE, parameter)
+                self._unless(self._is_inside(base, 1), WatchEvent.TEXTURE, parameter)
                 jump(on)
                 enter(on)
             else:
@@ -319,12 +319,12 @@ class StagedWatchedEnvironment(StagedUserEnvironment):
         jump_if(left == 0, on, off)
         enter(off)
         store(self.watch.lanes, value)
-        self._tell(Sight.LOOKUP, left)
+        self._report(WatchEvent.LOOKUP, left)
         jump(on)
         enter(on)
 
     def program_end(self) -> None:
-        self._unless(self.watch.store == 0, Sight.END, 0)
+        self._unless(self.watch.store == 0, WatchEvent.END, 0)
         super().program_end()
 
 

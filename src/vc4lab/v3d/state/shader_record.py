@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class ShaderState:
+class ShaderRecord:
     """A shader record in the terms all share; ``gl`` or ``nv`` has the rest (neither: VG mode).
 
     ``data`` is the record as it was read, once; that of VG mode in the form of NV mode.
@@ -54,9 +54,9 @@ class ShaderState:
         return self.gl is None and self.nv is None
 
 
-def read_shader_state(
+def read_shader_record(
     memory: GuestMemory, kind: int, word: int, uniforms: int = 0
-) -> ShaderState | None:
+) -> ShaderRecord | None:
     """The shader record named by record ``kind`` (64-67) with payload ``word``.
 
     ``uniforms`` is the second word of record 67. Returns None if there is no shader state at all.
@@ -68,7 +68,7 @@ def read_shader_state(
     if kind == NvShaderState.id:
         data = memory.read(word, NvShaderRecord.bit_width // 8)
         nv = NvShaderRecord.from_bytes(data)
-        return ShaderState(
+        return ShaderRecord(
             word,
             nv.code,
             nv.uniforms,
@@ -86,9 +86,9 @@ def read_shader_state(
     return None
 
 
-def _vg_state(word: int, code: int, uniforms: int) -> ShaderState:
+def _vg_state(word: int, code: int, uniforms: int) -> ShaderRecord:
     data = NvShaderRecord.make(code=code, uniforms=uniforms).to_bytes()
-    return ShaderState(word, code, uniforms, 0, False, False, data)
+    return ShaderRecord(word, code, uniforms, 0, False, False, data)
 
 
 Textures = tuple[tuple[TextureKind | None, ...], tuple[TextureDescriptor | None, ...]]
@@ -108,11 +108,11 @@ def _gl_place(word: int) -> tuple[int, int]:
 
 
 @lru_cache(maxsize=1024)
-def _gl_state(word: int, data: bytes) -> ShaderState:
+def _gl_state(word: int, data: bytes) -> ShaderRecord:
     """Several draws of a frame share a shader record, and both list threads read it."""
     state = GlShaderState(word)
     gl = parse_gl_state(lambda _address, _size: data, state)
-    return ShaderState(
+    return ShaderRecord(
         state.address,
         gl.record.fs_code,
         gl.record.fs_uniforms,
