@@ -318,6 +318,25 @@ def test_a_tile_drawn_twice_keeps_the_order() -> None:
     assert picture[63, 63] != RED  # the second store covers the first
 
 
+@pytest.mark.parametrize("engine", ["jit", "interpreter"])
+def test_a_mode_begins_another_frame_though_the_last_has_no_end(engine: str) -> None:
+    frame = Frame(128, 64, engine=engine)
+    job, first = frame.job, frame.surface
+    second = job.room(128 * 64 * 4 + 4096)
+    data = build(114, colour=RED, colour_high=RED)
+    data += build(113, address=first, width=128, height=64, format=1)
+    data += build(115) + build(28) + build(115) + build(24)
+    data += build(113, address=second, width=128, height=64, format=1)
+    data += build(115, column=1) + build(25)
+    place = job.put(data)
+    frame.v3d.write(CT1CA, place)
+    frame.v3d.write(CT1EA, place + len(data))
+    left = np.arange(128) < 64
+    for surface, drawn in ((first, left), (second, ~left)):
+        picture = job.memory.array(surface, 128 * 64, "<u4").reshape(64, 128)
+        assert ((picture == RED) == drawn).all()
+
+
 def test_a_pipeline_that_keeps_giving_up_is_replaced_by_its_exact_twin() -> None:
     frame = Frame(64, 64)
     program = """
