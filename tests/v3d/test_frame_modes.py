@@ -6,7 +6,7 @@ import struct
 
 import numpy as np
 import pytest
-from tests.support.jobs import Job, nv_vertex, viewport
+from tests.support.jobs import CT1CA, CT1EA, Job, nv_vertex, viewport
 
 from vc4lab.diagnostics import Reporter
 from vc4lab.records.control import build
@@ -270,6 +270,26 @@ def test_a_mask_that_the_frame_does_not_have_is_stored_as_zeros():
         lambda x, y, last: (b"", build(28, buffer=4, address=masks, last_tile=last)), lists
     )
     assert not frame.job.memory.array(masks, 128 * 128).any()
+
+
+@pytest.mark.parametrize("vg_mask", [0, 1])
+@pytest.mark.parametrize("kept", range(4))
+def test_what_a_store_does_not_clear_is_still_there(kept, vg_mask):
+    frame = Frame((64, 64))
+    job = frame.job
+    colour, zs = job.room(16384), job.room(16384)
+    data = build(114, colour=0x11111111, colour_high=0x11111111, z=0x111111, stencil=1)
+    data += build(113, width=64, height=64, format=1, address=colour, vg_mask=vg_mask)
+    data += build(115) + build(28)
+    data += build(114, colour=0x22222222, colour_high=0x22222222, z=0x222222, stencil=2)
+    off = {"disable_colour_clear": kept & 1, "disable_zs_clear": kept >> 1}
+    data += build(115) + build(28, **off) + build(115)
+    data += build(28, buffer=2, address=zs, disable_colour_clear=1, disable_zs_clear=1)
+    at = job.put(data + build(115) + build(25))
+    frame.v3d.write(CT1CA, at)
+    frame.v3d.write(CT1EA, at + len(data) + 4)
+    assert (frame.words(colour, 64, 64) == (0x11111111 if kept & 1 else 0x22222222)).all()
+    assert (frame.words(zs, 64, 64) == (0x11111101 if kept & 2 else 0x22222202)).all()
 
 
 def test_a_load_can_wait_for_the_next_frame():
