@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.support.binning import BinnerByHand, Coordinates, IndexSource, index_range
+from tests.support.tile_lists import scan_tile_lists
 
 from vc4lab.diagnostics import Reporter
 from vc4lab.drm.recorded.jobs import RecordedRun
@@ -16,7 +17,6 @@ from vc4lab.records.control import parse_list
 from vc4lab.records.shader import parse_gl_state
 from vc4lab.records.use import STATE_RECORD_BYTES
 from vc4lab.v3d.state.render_state import default_state
-from vc4lab.v3d.tile_lists.scanner import scan_tile_lists
 from vc4lab.v3d.vertex.context import DONE, VertexContext, buffer_bytes
 from vc4lab.v3d.vertex.pipeline import VertexKey, vertex_pipeline
 

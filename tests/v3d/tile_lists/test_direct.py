@@ -122,6 +122,14 @@ def test_inline_lists_and_continued_fans() -> None:
         assert (pictures[0] == pictures[1]).all()
 
 
+def test_a_fan_goes_on_after_one_that_drew_nothing() -> None:
+    for way in ("bin", "render"):
+        frame = Frame()
+        state = viewport(frame.job) + frame.vg_shader(solid(RED))
+        fans = array(frame, FAN, E, D, DUMMY) + array(frame, FAN, A, B, C, continues=1)
+        assert ((getattr(frame, way)(state + fans) == RED) == inside(frame, (E, D, C))).all()
+
+
 def test_mixed_with_lists_and_in_sub_lists() -> None:
     """Formats change between the records; a sub-list that no binner wrote is drawn, too."""
     frame = Frame()

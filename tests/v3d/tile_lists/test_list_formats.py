@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from tests.support.frames import BACKGROUND, GREEN, RED, Frame, inside, solid
 from tests.support.jobs import BFC, RFC, nv_vertex, viewport
+from tests.support.tile_lists import scan_tile_lists
 from tests.v3d.cle.test_vg import TRIANGLES, array
 from tests.v3d.tile_lists.test_tile_lists import used_set
 
@@ -15,7 +16,7 @@ from vc4lab.memory import GuestMemory
 from vc4lab.records.control import build
 from vc4lab.v3d.state.render_state import default_state, state_bytes
 from vc4lab.v3d.tile_lists import scan_context as sc
-from vc4lab.v3d.tile_lists.scanner import ListScanner, scan_tile_lists
+from vc4lab.v3d.tile_lists.scanner import ListScanner
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
 
 ENGINES = ("jit", "interpreter")

@@ -7,6 +7,7 @@ import random
 import struct
 
 import pytest
+from tests.support.tile_lists import scan_tile_lists
 
 from vc4lab.memory import GuestMemory
 from vc4lab.records import control
@@ -19,7 +20,7 @@ from vc4lab.v3d.state.render_state import (
     state_from_bytes,
 )
 from vc4lab.v3d.tile_lists import scan_context as sc
-from vc4lab.v3d.tile_lists.scanner import ListScanner, scan_tile_lists
+from vc4lab.v3d.tile_lists.scanner import ListScanner
 
 
 @pytest.fixture(scope="module")

@@ -32,7 +32,6 @@ from vc4lab.v3d.ptb import context as pc
 from vc4lab.v3d.ptb.binner import Binner
 from vc4lab.v3d.shader_interrupts import COORDINATES
 from vc4lab.v3d.state.shader_record import ProgramCache, read_shader_record
-from vc4lab.v3d.tile_lists.vg_list import inline_length
 from vc4lab.v3d.vertex.shading import VertexStage
 
 if TYPE_CHECKING:
@@ -258,13 +257,9 @@ class BinningStage:
     def _on_vg_inline(self, address: int) -> None:
         record = self.executor.payload(address, VgInline)
         start = self.thread.current
-        length = inline_length(self.executor.memory, start, record.type)
-        if length is None:
-            self.reporter.report("CLE-039", "no end code in a VG list", address=address)
-            self.thread.stop_with_error()
-            return
-        self.executor.jump(self.thread, address, (start + 4 * length) & 0xFFFFFFFF)
-        self._draw_vg(address, record.type, start, length, record.continuation)
+        length = self.executor.pass_vg_list(self.thread, address, record.type)
+        if length is not None:
+            self._draw_vg(address, record.type, start, length, record.continuation)
 
     def _draw_vg(self, address: int, kind: int, start: int, length: int, continues: int) -> None:
         if kind not in VgPrimitive._value2member_map_:

@@ -33,14 +33,13 @@ from vc4lab.simd import (
     splat,
     staged,
     store,
-    table,
     umin,
 )
 from vc4lab.v3d.cle import binning_context as bc
 from vc4lab.v3d.cle.binning_context import BinningContext
 from vc4lab.v3d.cle.binning_notes import note_draw
 from vc4lab.v3d.ptb.context import DONE, BinnerContext
-from vc4lab.v3d.ptb.draw import begin_draw
+from vc4lab.v3d.ptb.draw import begin_draw, primitive_type
 from vc4lab.v3d.state.draw_input import INDEX_8, INDEX_16, INDEX_ARRAY, MAX_LENGTH, PRIMITIVE_TYPE
 from vc4lab.v3d.state.native_records import whole_record
 from vc4lab.v3d.state.render_state import RenderState
@@ -200,7 +199,7 @@ def draw_vertices(context: Value, op: Value, count: Value) -> Value:
     source, length = c.index_type, umin(count, MAX_LENGTH)
     start = select(source == INDEX_ARRAY, c.first_index, c.index_address)
     c.length = length
-    kind = load(i8, table(i8, list(PRIMITIVE_TYPE)) + c.mode).zext(i32)
+    kind = primitive_type(c.mode)
     header = const(i32, 1)
     record = host(w.memory, s.shader_word & ~15)
     point_size = field(record, GlShaderRecord.point_size)

@@ -25,6 +25,7 @@ from vc4lab.records.payload import Payload
 from vc4lab.v3d.cle.handlers import Handler, executes, handlers_of
 from vc4lab.v3d.cle.thread import SEMAPHORE_MAX, SEMAPHORE_STALL, ListThread
 from vc4lab.v3d.memory_uses import Use
+from vc4lab.v3d.tile_lists.list_end import inline_length
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
@@ -182,6 +183,17 @@ class ControlListExecutor:
         thread.current = self.word(address + 1)
         if self.addresses is not None:
             self.addresses.uses(Use.LIST, thread.current, 1, address)
+
+    def pass_vg_list(self, thread: ListThread, address: int, kind: int) -> int | None:
+        """Goes on after the list of the record 42 at `address`; its words, None without an end."""
+        start = thread.current
+        length = inline_length(self.memory, start, kind)
+        if length is None:
+            self.reporter.report("CLE-039", "no end code in a VG list", address=address)
+            thread.stop_with_error()
+        else:
+            self.jump(thread, address, (start + 4 * length) & 0xFFFFFFFF)
+        return length
 
     def signal(self, thread: ListThread) -> None:
         """The pending semaphore increment of record 7 takes effect (flush, end of frame)."""

@@ -42,7 +42,6 @@ from vc4lab.v3d.checks.hints import Lint
 from vc4lab.v3d.cle.handlers import executes
 from vc4lab.v3d.state.frame_mode import FrameMode
 from vc4lab.v3d.tile_lists.list_end import list_end
-from vc4lab.v3d.tile_lists.vg_list import inline_length
 from vc4lab.v3d.tiles.collect_context import (
     CALL,
     EXHAUSTED,
@@ -196,15 +195,8 @@ class RenderingStage:
         is_known = kind in VgPrimitive._value2member_map_
         primitive = VgPrimitive(kind).list_primitive if is_known else ListPrimitive.TRIANGLES
         self.collector.context.list_format = ListData.XY.of(primitive)
-        if self.executor.byte(address) != VgInline.id:
-            return
-        start = self.thread.current
-        length = inline_length(self.executor.memory, start, kind)
-        if length is None:
-            self.reporter.report("CLE-039", "no end code in a VG list", address=address)
-            self.thread.stop_with_error()
-        else:
-            self.executor.jump(self.thread, address, (start + 4 * length) & 0xFFFFFFFF)
+        if self.executor.byte(address) == VgInline.id:
+            self.executor.pass_vg_list(self.thread, address, kind)
 
     @executes(*records_of(Compressed))
     def _on_compressed(self, address: int) -> None:

@@ -16,11 +16,11 @@ from vc4lab.v3d.checks.hints import Lint
 from vc4lab.v3d.draws.preparation import DrawPreparer
 from vc4lab.v3d.events import FrameDrawn, V3DListeners
 from vc4lab.v3d.job_time import JobCounts
+from vc4lab.v3d.ptb.direct_lists import DirectLists
 from vc4lab.v3d.shader_interrupts import ShaderInterrupts
 from vc4lab.v3d.state.render_state import default_state, state_bytes
 from vc4lab.v3d.state.surface import Surface
 from vc4lab.v3d.state.tile_context import WORK_COUNTERS
-from vc4lab.v3d.tile_lists.direct_lists import DirectLists
 from vc4lab.v3d.tile_lists.scanner import ListScanner
 from vc4lab.v3d.tiles.job import Draw, NativeFrame
 from vc4lab.v3d.tiles.threads import NO_FAILURES, RenderResult, TileThreads
@@ -59,9 +59,10 @@ class FrameRenderer:
         self.drawn = self.refused = 0
         """Draws since the last end of a frame, by whether they could be drawn."""
         self._counted = (0,) * (1 + len(WORK_COUNTERS))
+        self._direct = DirectLists(memory, reporter, unknowns)
         self._scanner = ListScanner(
             memory,
-            DirectLists(memory, reporter, unknowns),
+            self._direct.expand,
             depth=0,
             separate_format=unknowns["tile_list_format"] == "separate",
         )
@@ -176,10 +177,11 @@ class FrameRenderer:
     def _scan(self, collector: Collector) -> ScanResult:
         """The lists of all pieces, in order."""
         scanner, pieces = self._scanner, collector.context
-        if scanner.direct.count:  # what the frame before had
-            scanner.use(DirectLists(self.memory, self.reporter, self.unknowns))
+        if self._direct.count:  # what the frame before had
+            self._direct = DirectLists(self.memory, self.reporter, self.unknowns)
+            scanner.use(self._direct.expand)
         scan = scanner.scan(pieces.pieces, pieces.piece_ends, pieces.piece_count)
-        if scanner.direct.index_error:
+        if self._direct.index_error:
             self.index_error = True
         if scan.errors:
             self._report_lists(scan.errors)

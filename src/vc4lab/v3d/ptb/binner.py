@@ -81,6 +81,11 @@ _GROUPS: dict[str, dict[str, Function]] = {
         "vg_triangles": _late("vg", "draw_vg_triangles", ptr, returns=i32),
         "vg_trapezoids": _late("vg", "draw_vg_trapezoids", ptr, returns=i32),
     },
+    "direct": {"direct_vertices": _late("direct_kernel", "direct_vertices", ptr)},
+    "direct_vg": {
+        "direct_vg_triangles": _late("direct_kernel", "direct_triangles", ptr),
+        "direct_vg_trapezoids": _late("direct_kernel", "direct_trapezoids", ptr),
+    },
 }
 """Modules with their entry points; a frame of triangles has no need to compile the others."""
 
@@ -91,16 +96,34 @@ def _module(name: str) -> NativeModule:
     return build(f"ptb_{name}", _GROUPS[name], float_mode="default", key=key)
 
 
-_GROUP = {"outcodes": "triangles", "vg_triangles": "vg", "vg_trapezoids": "vg"} | {
-    name: name for name in KERNELS
-}
-"""Module of an entry point; those not named here are in "frame"."""
+_GROUP = {entry: name for name, group in _GROUPS.items() for entry in group}
+"""Module of an entry point."""
 
 
 @cache
 def native(entry: str) -> NativeFunction:
     """A native function by its name."""
-    return _module(_GROUP.get(entry, "frame"))[entry]
+    return _module(_GROUP[entry])[entry]
+
+
+def choose_assembly(c: BinnerContext, unknowns: Unknowns) -> None:
+    """The choices about which vertices make a primitive."""
+    c.close_first = int(closes_from_first(unknowns))
+    c.vg_restart = int(restarts_at_dummy(unknowns))
+    c.vg_keep_second = int(keeps_own_second(unknowns))
+
+
+def begin_vg(c: BinnerContext, kind: int, address: int, length: int, continues: bool) -> str:
+    """The context is that of a VG list before its first primitive; the name of its native function.
+
+    `continues`: the first vertices of this fan are those of the one before.
+    """
+    fan = kind == VgPrimitive.TRIANGLE_FAN
+    c.mode, c.index_address, c.length = kind, address, length
+    c.primitive, c.vg_odd = 0, 0
+    c.vg_held = 2 if continues and fan and c.vg_fan and c.vg_held else 0
+    c.vg_fan = int(fan)
+    return VG_KERNELS[VgPrimitive(kind).list_primitive]
 
 
 class Binner:
@@ -119,10 +142,7 @@ class Binner:
         self.context = BinnerContext()
         self.interrupted: Callable[[], bool] = lambda: False
         self.context.memory = memory.base
-        self.context.close_first = int(closes_from_first(unknowns))
-        self.context.vg_restart = int(restarts_at_dummy(unknowns))
-        self.context.vg_keep_second = int(keeps_own_second(unknowns))
-        self._fan_open = False
+        choose_assembly(self.context, unknowns)
         self._tiles: Any = None
         self.context.halves = int(double_buffer_halves(unknowns))
         self._codes = (ctypes.c_char * (MAX_VERTICES + 64))()
@@ -190,29 +210,17 @@ class Binner:
     # -- draws -----------------------------------------------------------------------------------
 
     def draw_vg(self, kind: int, address: int, length: int, continues: bool = False) -> int:
-        """Bin VG primitives of a `VgPrimitive` kind: `length` words at a guest address; a status.
-
-        `continues`: the first vertices of this fan are those of the one before.
-        """
+        """Bin VG primitives of a `VgPrimitive` kind, `length` words at an address; a status."""
         c = self.context
         if self._tiles is None or c.width * c.height == 0:
             return pc.DONE
         primitive = VgPrimitive(kind).list_primitive
         self._need_format(ListData.XY.of(primitive))
-        fan = kind == VgPrimitive.TRIANGLE_FAN
-        self._set(
-            mode=kind,
-            index_address=address,
-            length=self.limited(length, address),
-            primitive=0,
-            primitive_count=min(length, MAX_LENGTH),
-            tile_x=-1,
-            vg_held=2 if continues and fan and self._fan_open and c.vg_held else 0,
-            vg_odd=0,
-            key=(c.counter << 2 | primitive) + 1,
-        )
-        c.drawn, self._fan_open = 1, fan
-        self._pending = (VG_KERNELS[primitive], 0)
+        name = begin_vg(c, kind, address, self.limited(length, address), continues)
+        c.primitive_count, c.tile_x = c.length, -1
+        c.key = (c.counter << 2 | primitive) + 1
+        c.drawn = 1
+        self._pending = name, 0
         return self.resume()
 
     def _need_format(self, needed: int) -> None:

@@ -147,6 +147,7 @@ class BinnerContext(Struct):
     vg_second = i32
     vg_held = i32  # they are there (2: from the fan that this list continues)
     vg_keep_second = i32  # a continued fan's second vertex is the list's own
+    vg_fan = i32  # the VG list before was a fan
     vg_odd = i32  # the next triangle of a strip has its first two vertices exchanged
     vg_restart = i32  # a strip or fan begins anew after VG_DUMMY
     rht_boundary = i32  # viewport offset included
@@ -162,3 +163,9 @@ class BinnerContext(Struct):
     earlier = Array(i64, len(COUNTERS))  # what was counted before
     # clipper scratch
     bad_index = i32
+
+
+class DirectContext(BinnerContext):
+    """A draw of the rendering list, whose primitives go to no tiles."""
+
+    output = ptr  # host address of what is written next

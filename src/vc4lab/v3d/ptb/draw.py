@@ -28,6 +28,12 @@ from vc4lab.v3d.state.native_records import RECORD_SLOT
 
 
 @staged
+def primitive_type(mode: Value) -> Value:
+    """What primitives of a mode are in compressed lists."""
+    return load(i8, table(i8, list(PRIMITIVE_TYPE)) + mode).zext(i32)
+
+
+@staged
 def primitives(mode: Value, length: Value) -> Value:
     """How many primitives `length` vertices make."""
     count = max_(length - 2, const(i32, 0))
@@ -51,7 +57,7 @@ def begin_draw(context: Value) -> None:
     Tiles are told the format of its lists if it is new.
     """
     c = BinnerContext.at(context)
-    kind = load(i8, table(i8, list(PRIMITIVE_TYPE)) + c.mode).zext(i32)
+    kind = primitive_type(c.mode)
     form = kind | ListData.INDEX16 << 4
     if c.format_in_force != form:
         record = alloca(RECORD_SLOT)

@@ -122,20 +122,26 @@ def _checked(c: BinnerContext, index: Value, status: Value) -> Value:
     return status
 
 
+@staged
+def line_ends(c: BinnerContext, number: Value) -> tuple[Value, Value]:
+    """Vertex numbers of a line of the draw."""
+    after = select(c.mode == PrimitiveMode.LINES, number * 2, number) + 1
+    i0 = vertex_index(c, after - 1)
+    i1_ = vertex_index(c, select(after < c.length, after, const(i32, 0)))
+    if (after >= c.length) & (c.close_first != 0):
+        i0, i1_ = i1_, i0
+    return i0, i1_
+
+
 @kernel(args=(ptr,), returns=i32)
 def draw_lines(context: Value) -> Value:
     """Bin lines, loops and strips from the resume point on."""
     c = BinnerContext.at(context)
     k = c.primitive
     status = const(i32, DONE)
-    stride = select(c.mode == PrimitiveMode.LINES, const(i32, 2), const(i32, 1))
     reach = _reach(c.line_width, 4096.0)
     while (k < c.primitive_count) & (status == DONE):
-        after = k * stride + 1
-        i0 = vertex_index(c, after - 1)
-        i1_ = vertex_index(c, select(after < c.length, after, const(i32, 0)))
-        if (after >= c.length) & (c.close_first != 0):
-            i0, i1_ = i1_, i0
+        i0, i1_ = line_ends(c, k)
         status = _checked(c, max_(i0, i1_), status)
         some = const(i32, 0)
         every = const(i32, 0)

@@ -7,6 +7,8 @@ reference 3.4, AG100-R pp. 67-68.
 
 from __future__ import annotations
 
+from typing import Any
+
 from vc4lab.memory.pointers import host
 from vc4lab.records.codes import VgPrimitive
 from vc4lab.simd import Value, const, i1, i32, kernel, load, max_, min_, ptr, select, staged
@@ -30,14 +32,14 @@ def _word(c: BinnerContext, position: Value) -> Value:
     return load(i32, host(c.memory, c.index_address + position * 4))
 
 
-@kernel(args=(ptr,), returns=i32)
-def draw_vg_triangles(context: Value) -> Value:
-    """Bin triangles, strips and fans from the resume point (`primitive`: the next vertex) on.
+@staged
+def take_triangles(c: BinnerContext, take: Any) -> Value:
+    """Triangles, strips and fans from the resume point (`primitive`: the next vertex) on.
 
+    `take` is called with the positions of each, and says with a status whether it is done.
     `vg_first` and `vg_second` are the vertices that a strip or fan keeps; `vg_held` says whether
     they are there (2: from the fan of the record before).
     """
-    c = BinnerContext.at(context)
     k = c.primitive
     status = const(i32, DONE)
     fan = c.mode == TRIANGLE_FAN
@@ -64,11 +66,7 @@ def draw_vg_triangles(context: Value) -> Value:
             c.vg_held = select(keep, const(i32, 1), const(i32, 0))
         else:
             odd = (c.mode == TRIANGLE_STRIP) & (c.vg_odd != 0)
-            i0, i1_ = select(odd, b, a), select(odd, a, b)
-            if ~faces_away(c, i0, i1_, w):
-                status = bin_triangle(
-                    context, i0, i1_, w, i0, i1_, w, const(i32, 0), append_xy_triangle
-                )
+            status = take(c, select(odd, b, a), select(odd, a, b), w)
             if status == DONE:
                 k = third + 1
                 c.vg_first = select(fan, a, b)
@@ -85,10 +83,9 @@ def draw_vg_triangles(context: Value) -> Value:
     return status
 
 
-@kernel(args=(ptr,), returns=i32)
-def draw_vg_trapezoids(context: Value) -> Value:
-    """Bin RHTs and RHT strips from the resume point on."""
-    c = BinnerContext.at(context)
+@staged
+def take_trapezoids(c: BinnerContext, take: Any) -> Value:
+    """The same of RHTs and RHT strips, from edge to edge."""
     k = c.primitive
     status = const(i32, DONE)
     while (k < c.length) & (status == DONE):
@@ -106,7 +103,7 @@ def draw_vg_trapezoids(context: Value) -> Value:
             keep = (c.mode == RHT_STRIP) & (c.vg_restart == 0)
             c.vg_held = select(keep, const(i32, 1), const(i32, 0))
         else:
-            status = bin_trapezoid(context, a, w)
+            status = take(c, a, w)
             if status == DONE:
                 k = second + 1
                 c.vg_second = w
@@ -120,9 +117,18 @@ def draw_vg_trapezoids(context: Value) -> Value:
 
 
 @staged
-def bin_trapezoid(context: Value, w0: Value, w1: Value) -> Value:
+def bin_vg_triangle(c: BinnerContext, w0: Value, w1: Value, w2: Value) -> Value:
+    """Append a triangle to the tiles it may touch; a status."""
+    words = (w0, w1, w2)
+    status = const(i32, DONE)
+    if ~faces_away(c, *words):
+        status = bin_triangle(c.pointer, *words, *words, const(i32, 0), append_xy_triangle)
+    return status
+
+
+@staged
+def bin_trapezoid(c: BinnerContext, w0: Value, w1: Value) -> Value:
     """Append an RHT to the tiles between its edge and the X boundary; a status."""
-    c = BinnerContext.at(context)
     x0, x1 = (w0 << 16 >> 16) + c.viewport_x, (w1 << 16 >> 16) + c.viewport_x
     y0, y1 = (w0 >> 16) + c.viewport_y, (w1 >> 16) + c.viewport_y
     x2 = c.rht_boundary
@@ -145,9 +151,9 @@ def bin_trapezoid(context: Value, w0: Value, w1: Value) -> Value:
         while (ty <= top) & (status == DONE):
             while (tx <= right) & (status == DONE):
                 tile = c.tiles + (ty * c.width + tx) * TileState.size
-                status = ready(context, tile, const(i32, 0))
+                status = ready(c.pointer, tile, const(i32, 0))
                 if status == DONE:
-                    status = append_xy_rht(context, tile, w0, w1)
+                    status = append_xy_rht(c.pointer, tile, w0, w1)
                 if status == DONE:
                     c.entries = c.entries + 1
                     tx = tx + 1
@@ -159,3 +165,15 @@ def bin_trapezoid(context: Value, w0: Value, w1: Value) -> Value:
             c.tile_x = tx
             c.tile_y = ty
     return status
+
+
+@kernel(args=(ptr,), returns=i32)
+def draw_vg_triangles(context: Value) -> Value:
+    """Bin triangles, strips and fans from the resume point on."""
+    return take_triangles(BinnerContext.at(context), bin_vg_triangle)
+
+
+@kernel(args=(ptr,), returns=i32)
+def draw_vg_trapezoids(context: Value) -> Value:
+    """Bin RHTs and RHT strips from the resume point on."""
+    return take_trapezoids(BinnerContext.at(context), bin_trapezoid)

@@ -67,10 +67,14 @@ class ScanResult:
     draw_count: int = 0
     segments: int = 0
     tile_offsets: int = 0
-    expanded: int = 0
     entries: int = 0
     errors: Sequence[ScanError] = ()
     keep: Any = field(repr=False, default=None)
+
+    @property
+    def expanded(self) -> int:
+        """Host address of the lists made of primitive records."""
+        return int(self.context.expanded)
 
     @property
     def segment_count(self) -> int:

@@ -1,4 +1,4 @@
-"""Finds the end of a compressed list that stands in the middle of a rendering list."""
+"""Finds the end of a list that stands in the middle of a control list: records 42, 48 and 49."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from vc4lab.bits import signed32
+from vc4lab.memory import MEMORY_MASK
+from vc4lab.records.codes import VgPrimitive
 from vc4lab.simd import NativeFunction, Struct, Value, build, const, i32, kernel, ptr
 
 if TYPE_CHECKING:
@@ -51,3 +53,36 @@ def list_end(memory: GuestMemory, address: int, list_format: int) -> int | None:
     where.start = signed32(address)
     where.format = list_format
     return None if _native()(where.address) else int(where.end) & 0xFFFFFFFF
+
+
+MAX_INLINE = 1 << 22
+"""Vertices a list may have."""
+
+_CHUNK = 1 << 12
+
+_PLACES = {  # number of the vertex where the end code counts: (first, every nth after it)
+    VgPrimitive.RHT: (1, 2),
+    VgPrimitive.RHT_STRIP: (1, 1),
+    VgPrimitive.TRIANGLES: (2, 3),
+    VgPrimitive.TRIANGLE_STRIP: (2, 1),
+    VgPrimitive.TRIANGLE_FAN: (1, 1),
+}
+
+
+def inline_length(memory: GuestMemory, address: int, kind: int) -> int | None:
+    """Words of the list at a guest address, end code included; None if it has no end."""
+    import numpy as np
+
+    from vc4lab.records.primitives import VG_TERMINATOR
+
+    place = _PLACES.get(kind)  # type: ignore[call-overload]
+    first, step = place if place is not None else (0, 1)
+    for start in range(0, MAX_INLINE, _CHUNK):
+        here = address + 4 * start & MEMORY_MASK
+        words = np.frombuffer(memory.read(here, 4 * _CHUNK).ljust(4 * _CHUNK, b"\0"), "<u4")
+        for found in np.flatnonzero(words == VG_TERMINATOR).tolist():
+            number = start + found
+            if number >= first and (number - first) % step == 0:
+                # a fan that ends with its second vertex has three even so
+                return 3 if kind == VgPrimitive.TRIANGLE_FAN and number == 1 else number + 1
+    return None

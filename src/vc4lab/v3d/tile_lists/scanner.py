@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -11,19 +11,26 @@ from vc4lab.records.declarations import TRIANGLES_16_BIT
 from vc4lab.simd import Function, NativeFunction, Value, build, i32, ptr
 from vc4lab.v3d.state.render_state import (
     STATE_BYTES,
-    RenderState,
     default_state,
     state_bytes,
 )
 from vc4lab.v3d.tile_lists import scan_context as sc
 from vc4lab.v3d.tile_lists.contents import ScanError, ScanResult
-from vc4lab.v3d.tile_lists.direct_lists import DirectLists
-from vc4lab.v3d.tile_lists.scan_context import DrawEntry, ErrorEntry, ScanContext, Segment
+from vc4lab.v3d.tile_lists.scan_context import (
+    DrawEntry,
+    ErrorEntry,
+    Expansion,
+    ScanContext,
+    Segment,
+)
 
 if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory
 
 _STATE_AT = ScanContext.state.offset
+
+_NO_EXPANSIONS = (ctypes.c_char * Expansion.size)()
+"""The table of a frame in which no primitive record was made a list."""
 
 
 @lru_cache(maxsize=2)
@@ -51,8 +58,8 @@ class ListScanner:
 
     Parameters
     ----------
-    direct
-        Makes lists of primitive records (32, 33, 41, 42) met there; by default without messages.
+    expand
+        Makes a list of a primitive record (32, 33, 41, 42) met there; without it, one is too many.
     depth
         Sub-list levels already in use (1: a tile list was entered by record 17).
     separate_format
@@ -62,7 +69,7 @@ class ListScanner:
     def __init__(
         self,
         memory: GuestMemory,
-        direct: DirectLists | None = None,
+        expand: Callable[[ScanContext], None] | None = None,
         *,
         depth: int = 1,
         separate_format: bool = False,
@@ -84,16 +91,17 @@ class ListScanner:
         self._grow_segments(1024)
         self._grow_errors(16)
         self.set_state(state_bytes(default_state()))
-        self.use(direct or DirectLists(memory, None))
+        self.use(expand)
 
     def set_state(self, state: bytes) -> None:
         """The render state in force before the next list."""
         ctypes.memmove(self._address + _STATE_AT, state, STATE_BYTES)
 
-    def use(self, direct: DirectLists) -> None:
-        """Primitive records are made lists by `direct` from now on."""
-        self.direct = direct
-        self._fill()
+    def use(self, expand: Callable[[ScanContext], None] | None) -> None:
+        """Nothing is a list yet; `expand` makes them from now on."""
+        context, self._expand = self.context, expand
+        context.expansions, context.expansion_mask = ctypes.addressof(_NO_EXPANSIONS), 0
+        context.expansions_full = int(expand is None)
 
     def scan(self, starts: int, ends: int, count: int) -> ScanResult:
         """Scans `count` lists, whose addresses and ends stand in two i32 arrays (host addresses).
@@ -120,17 +128,12 @@ class ListScanner:
             self._grow_draws(context.draw_capacity * 2)
         elif status == sc.NEED_SEGMENTS:
             self._grow_segments(context.segment_capacity * 2)
-        elif status == sc.NEED_EXPANSION:
-            self.direct.expand(int(context.list_end))
-            self._fill()
+        elif status == sc.NEED_EXPANSION and self._expand is not None:
+            self._expand(context)
         elif status == sc.NEED_FORMATS:
             _met_all_formats = True
         else:
             self._grow_errors(context.error_capacity * 4)
-
-    def _fill(self) -> None:
-        self.direct.fill(self.context)
-        self.result.expanded = self.context.expanded
 
     def _found_errors(self) -> list[ScanError]:
         found = []
@@ -190,37 +193,3 @@ def _grown(old: Any, size: int) -> Any:
     if old is not None:
         ctypes.memmove(new, old, min(ctypes.sizeof(old), size))
     return new
-
-
-def scan_tile_lists(
-    memory: GuestMemory,
-    tiles: Sequence[int | tuple[int, int]],
-    initial_state: RenderState,
-    depth: int = 1,
-) -> ScanResult:
-    """Scan the tile lists at the guest addresses `tiles`, in order, with arrays of their own.
-
-    Parameters
-    ----------
-    tiles
-        Guest address of each tile's list, or (start, end) of a piece of rendering list, in which
-        system records are skipped; results refer to positions in this sequence.
-    initial_state
-        State in force before the first list; it carries over from list to list.
-    depth
-        Sub-list levels already in use (1: the tile list was entered by record 17); pieces of
-        rendering list want 0.
-
-    Returns
-    -------
-    ScanResult
-        Broken lists become entries in `errors`; what came before the error stays valid.
-    """
-    pairs = [(tile, sc.NO_END) if isinstance(tile, int) else tile for tile in tiles]
-    columns = [[pair[side] & 0xFFFFFFFF for pair in pairs] for side in (0, 1)]
-    starts, ends = ((ctypes.c_uint32 * max(len(c), 1))(*c) for c in columns)
-    scanner = ListScanner(memory, depth=depth)
-    scanner.set_state(state_bytes(initial_state))
-    result = scanner.scan(ctypes.addressof(starts), ctypes.addressof(ends), len(pairs))
-    result.keep = scanner
-    return result

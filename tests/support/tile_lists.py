@@ -1,0 +1,47 @@
+"""Tile lists that stand in memory, read without a frame."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+
+from vc4lab.memory import GuestMemory
+from vc4lab.v3d.ptb.direct_lists import DirectLists
+from vc4lab.v3d.state.render_state import RenderState, state_bytes
+from vc4lab.v3d.tile_lists import scan_context as sc
+from vc4lab.v3d.tile_lists.contents import ScanResult
+from vc4lab.v3d.tile_lists.scanner import ListScanner
+
+
+def scan_tile_lists(
+    memory: GuestMemory,
+    tiles: Sequence[int | tuple[int, int]],
+    initial_state: RenderState,
+    depth: int = 1,
+) -> ScanResult:
+    """Walk the tile lists at the guest addresses `tiles`, in order, with arrays of their own.
+
+    Parameters
+    ----------
+    tiles
+        Guest address of each tile's list, or (start, end) of a piece of rendering list, in which
+        system records are skipped; results refer to positions in this sequence.
+    initial_state
+        State in force before the first list; it carries over from list to list.
+    depth
+        Sub-list levels already in use (1: the tile list was entered by record 17); pieces of
+        rendering list want 0.
+
+    Returns
+    -------
+    ScanResult
+        Broken lists become entries in `errors`; what came before the error stays valid.
+    """
+    pairs = [(tile, sc.NO_END) if isinstance(tile, int) else tile for tile in tiles]
+    columns = [[pair[side] & 0xFFFFFFFF for pair in pairs] for side in (0, 1)]
+    starts, ends = ((ctypes.c_uint32 * max(len(c), 1))(*c) for c in columns)
+    scanner = ListScanner(memory, DirectLists(memory, None).expand, depth=depth)
+    scanner.set_state(state_bytes(initial_state))
+    result = scanner.scan(ctypes.addressof(starts), ctypes.addressof(ends), len(pairs))
+    result.keep = scanner
+    return result
