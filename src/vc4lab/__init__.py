@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # that of typing; importing it would delay the start
 if TYPE_CHECKING:
     from pathlib import Path
+    from typing import Any
 
     from vc4lab.drm.device.device import DrmDevice
     from vc4lab.soc.machine import Machine

@@ -1,5 +1,5 @@
 """`python -m vc4lab` is the `vc4lab` command."""
 
-from vc4lab.cli.main import run
+from vc4lab.cli.start import run
 
 run()

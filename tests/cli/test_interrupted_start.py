@@ -1,0 +1,49 @@
+"""Ctrl-C at any moment of the start and the end is an exit code, without Python's traceback."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+MODULE = "import runpy; runpy.run_module('vc4lab', run_name='__main__')"
+SCRIPT = "from vc4lab.cli.start import run; sys.exit(run())"
+"""As pip writes it from the entry point."""
+
+BEFORE = """
+import atexit, os, signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job has it ignored
+def interrupt(name="", *_):
+    if name == {name!r}:
+        os.kill(os.getpid(), signal.SIGINT)
+sys.argv[0] = "vc4lab"
+"""
+AT_IMPORT = "sys.meta_path.insert(0, type('', (), {'find_spec': staticmethod(interrupt)}))\n"
+
+
+def interrupted(before: str, start: str, *args: str) -> str:
+    """What the command said; its exit code is that of an interrupted one."""
+    run = subprocess.run(
+        [sys.executable, "-c", before + start, *args], capture_output=True, text=True, timeout=60
+    )
+    assert run.returncode == 130, run.stderr
+    assert "Traceback" not in run.stderr
+    return run.stderr
+
+
+@pytest.mark.parametrize("start", [MODULE, SCRIPT], ids=["module", "script"])
+@pytest.mark.parametrize(
+    "name",
+    ["vc4lab.cli.main", "click.core", "typer", "vc4lab.cli.demo", "vc4lab.cli.session",
+     "vc4lab.soc.machine", "llvmlite.binding"],
+)  # fmt: skip
+def test_while_modules_are_imported(name: str, start: str) -> None:
+    before = BEFORE.format(name=name) + AT_IMPORT
+    said = interrupted(before, start, "demo", "--headless", "--frames", "1")
+    assert len(said.splitlines()) <= 1
+
+
+def test_after_the_work_is_done() -> None:
+    before = BEFORE.format(name="") + "atexit.register(interrupt)\n"
+    assert not interrupted(before, SCRIPT, "boards")
