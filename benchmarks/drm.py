@@ -1,8 +1,7 @@
 """The Linux kernel's half of a job: CPU time of `build_submit` with shaders that are known.
 
 A row per recorded run (its last job), one for 7,920 draws with as many shader states, uniforms and
-textures, one per draw of it, and what a shader costs once, when its buffer is made. The peer is
-the builder in Python, which says what is wrong with a job when something is.
+textures, one per draw of it, and what a shader costs once, when its buffer is made.
 """
 
 from __future__ import annotations
@@ -54,19 +53,14 @@ def many_draws(submit: Submit, draws: int = DRAWS) -> Submit:
 
 
 def row(name: str, run: RecordedRun, submit: Submit) -> dict[str, Any]:
-    """One job, built both ways."""
+    """One job."""
     assert run.workspace is not None
     place, reporter = Workspace.at(run.workspace), Reporter()
 
-    def build(native: bool) -> None:
-        build_submit(submit, run.memory, place, reporter, run.known, native=native)
+    def build() -> None:
+        build_submit(submit, run.memory, place, reporter, run.known)
 
-    build(False)
-    ours, peer = cost(lambda: build(True)), cost(lambda: build(False))
-    return {
-        "name": f"DRM job: {name}", "value": ours, "unit": "us of CPU", "peer": "in Python",
-        "peer_value": peer, "ratio": peer / ours,
-    }  # fmt: skip
+    return {"name": f"DRM job: {name}", "value": cost(build), "unit": "us of CPU"}
 
 
 def shaders(run: RecordedRun) -> dict[str, Any]:
@@ -93,8 +87,10 @@ def run() -> list[dict[str, Any]]:
         rows.append(row(path.name, recorded, submit))
         if path.name == MANY:
             large = row(f"{DRAWS} draws", recorded, many_draws(submit))
-            each = {**large, "name": "DRM job: each of these draws"}
-            for name in ("value", "peer_value"):
-                each[name] = large[name] / DRAWS
+            each = {
+                **large,
+                "name": "DRM job: each of these draws",
+                "value": large["value"] / DRAWS,
+            }
             rows += [large, each, shaders(recorded)]
     return rows

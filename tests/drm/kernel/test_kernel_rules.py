@@ -2,20 +2,23 @@
 
 import json
 import zlib
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from vc4lab.diagnostics import Reporter
-from vc4lab.drm.kernel import binning
-from vc4lab.drm.kernel.binning import BinningList
+from vc4lab.drm.kernel.findings import texture_problem
 from vc4lab.drm.kernel.jobs import check_submit, check_tiles
+from vc4lab.drm.kernel.native.bin_list import COPIED, SPECIAL
+from vc4lab.drm.kernel.native.context import JobContext, TextureFinding
+from vc4lab.drm.kernel.native.texture_check import check_texture
 from vc4lab.drm.kernel.shader_rules import Violation, check_shader
-from vc4lab.drm.kernel.texture_rules import lookup_problem, texture_problem
 from vc4lab.drm.uapi.submit import Buffer, JobError, Submit
 from vc4lab.qpu.isa.encoding import Instruction, words_of
 from vc4lab.qpu.text.assembler import assemble
 from vc4lab.records.texture import TextureConfig, TextureType
+from vc4lab.simd import NativeModule, build
 
 JOBS = Path(__file__).parents[2] / "data" / "vc4-jobs"
 END = "\nnop ; nop ; thrend\nnop\nnop\n"
@@ -151,16 +154,30 @@ def test_branches_stay_inside() -> None:
 PAGE = 4096
 
 
+@cache
+def checker() -> NativeModule:
+    return build("texture_check", {"check": check_texture}, float_mode="caller")
+
+
+def why_refused(parameters: list[int], size: int) -> str | None:
+    context = JobContext()
+    words = [*parameters, 0, 0, 0][:4]
+    reason = TextureFinding(checker()["check"](context.address, *words, size))
+    if reason == TextureFinding.ACCEPTED:
+        return None
+    return texture_problem(reason, words, size, context.value, context.more)  # type: ignore[arg-type]
+
+
 def problem(size: int, **fields: object) -> str | None:
     config = TextureConfig(**({"width": 64, "height": 64} | fields))  # type: ignore[arg-type]
-    return texture_problem(config.parameters(), size)
+    return why_refused(config.parameters(), size)
 
 
 @pytest.mark.parametrize("kind", list(TextureType))
 def test_texture_types(kind: TextureType) -> None:
     refused = kind in (12, 13, 14, 15, 17)
     assert bool(problem(1 << 20, type=kind)) == refused
-    assert texture_problem([2 << 4, 1 << 31 | 64 << 8 | 64 << 20], 1 << 20), "reserved 18"
+    assert why_refused([2 << 4, 1 << 31 | 64 << 8 | 64 << 20], 1 << 20), "reserved 18"
 
 
 def test_texture_sizes() -> None:
@@ -191,16 +208,8 @@ def test_cube_maps() -> None:
     assert problem(6 * stride, cube=True, cube_stride=stride) is None
     assert "level 0 ends" in str(problem(6 * stride - 1, cube=True, cube_stride=stride))
     p0, p1, p2, _ = TextureConfig(width=64, height=64, cube=True, cube_stride=stride).parameters()
-    assert "without a stride" in str(texture_problem([p0, p1], 1 << 20))
-    assert "twice" in str(texture_problem([p0, p1, p2, p2], 1 << 20))
-
-
-def test_memory_lookups() -> None:
-    assert lookup_problem(0, 252, 256) is None
-    assert lookup_problem(16, 236, 256) is None
-    assert lookup_problem(16, 237, 256)
-    assert lookup_problem(253, 0, 256)
-    assert lookup_problem(0, 0, 0)
+    assert "without a stride" in str(why_refused([p0, p1], 1 << 20))
+    assert "twice" in str(why_refused([p0, p1, p2, p2], 1 << 20))
 
 
 # -- descriptions ------------------------------------------------------------------------------
@@ -234,18 +243,17 @@ def test_descriptions(fields: dict[str, object], code: str | None) -> None:
 
 
 def test_tiles_beyond_the_grid() -> None:
-    grid = BinningList(tiles_x=2, tiles_y=2)
     reporter = Reporter()
-    check_tiles(submit(max_x_tile=1, max_y_tile=1), grid, reporter)
+    check_tiles(submit(max_x_tile=1, max_y_tile=1), 2, 2, reporter)
     assert not reporter.items
-    check_tiles(submit(max_x_tile=2, max_y_tile=1), grid, reporter)
+    check_tiles(submit(max_x_tile=2, max_y_tile=1), 2, 2, reporter)
     assert reporter.has("DRM-024"), "the kernel compares with > and lets this pass"
     with pytest.raises(JobError, match="DRM-014"):
-        check_tiles(submit(max_x_tile=3), grid, reporter)
+        check_tiles(submit(max_x_tile=3), 2, 2, reporter)
 
 
 def test_records_that_binning_lists_may_have() -> None:
     """Those of Linux's vc4_validate.c, and none that a new declaration would bring in."""
     copied = {0, 1, 5, 56, *range(96, 104), 105, 106}
     checked = {4, 6, 7, 32, 33, 64, 112, 254}
-    assert binning.COPIED | binning.SPECIAL == binning.ALLOWED == copied | checked
+    assert copied | checked == COPIED | SPECIAL

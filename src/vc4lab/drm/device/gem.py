@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from vc4lab.drm.device.gem_objects import DmaBuf, GemObject, ImportedObject
 from vc4lab.drm.device.memory import PAGE, GpuMemory, OutOfMemory
-from vc4lab.drm.kernel.binning import round_up
 from vc4lab.drm.uapi.ioctls import Call, ioctl
 from vc4lab.drm.uapi.results import Refused, invalid, missing
 from vc4lab.drm.uapi.submit import MAX_BUFFER
+from vc4lab.images.tiling import round_up
 
 if TYPE_CHECKING:
     from vc4lab.drm.device.files import OpenFile

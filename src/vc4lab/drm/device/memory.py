@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 
-from vc4lab.drm.kernel.binning import round_up
 from vc4lab.drm.supervisor.started import NotPossible
+from vc4lab.images.tiling import round_up
 from vc4lab.memory import MEMORY_SIZE, GuestMemory, SharedFile
 
 PAGE = 4096

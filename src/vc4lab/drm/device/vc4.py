@@ -16,7 +16,6 @@ from vc4lab.drm.device.gem_objects import GemObject
 from vc4lab.drm.device.gpu import Gpu, Job, PerformanceMonitor, place_in
 from vc4lab.drm.device.memory import LISTS, LISTS_SIZE, TILE_MEMORY, TILE_MEMORY_SIZE
 from vc4lab.drm.device.syncobjs import SyncObjects
-from vc4lab.drm.kernel.binning import round_up
 from vc4lab.drm.kernel.built_job import Workspace
 from vc4lab.drm.kernel.jobs import build_submit
 from vc4lab.drm.kernel.shader_rules import Violation
@@ -27,6 +26,7 @@ from vc4lab.drm.uapi.results import Later, Refused, invalid, missing
 from vc4lab.drm.uapi.structures import Structure
 from vc4lab.drm.uapi.submit import MAX_BUFFERS, PAGE, Buffer, JobError, JobReporter
 from vc4lab.drm.uapi.vc4 import HANG_REGISTERS, PARAMETERS, SUBMIT_FIELDS, shape_of, submit_of
+from vc4lab.images.tiling import round_up
 from vc4lab.qpu.text.disassembler import disassemble
 from vc4lab.v3d.registers import BY_NAME
 
@@ -230,9 +230,8 @@ class Vc4:
             self._job_reporter.place = partial(place_in, objects)
             try:
                 built = build_submit(
-                    submit, self.buffers.memory.guest, workspace, self._job_reporter, self.known,
-                    native=self.v3d.engine == "jit",
-                )  # fmt: skip
+                    submit, self.buffers.memory.guest, workspace, self._job_reporter, self.known
+                )
             except JobError as error:
                 raise invalid(str(error)) from None
             job = Job(seqno, file.name, built, submit, objects, after, Fence(), perfmon)

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+import ctypes
 from typing import TYPE_CHECKING
 
 from vc4lab.diagnostics import Reporter
-from vc4lab.drm.kernel.binning import BinningBuilder, BinningList, round_up
 from vc4lab.drm.kernel.built_job import BuiltJob, Workspace
-from vc4lab.drm.kernel.rendering import RenderingBuilder
-from vc4lab.drm.kernel.shaders import KnownShaders, ShaderBuilder
+from vc4lab.drm.kernel.findings import JobFindings
+from vc4lab.drm.kernel.native.context import USE_BYTES, Finding, Scratch
+from vc4lab.drm.kernel.native.module import builder
+from vc4lab.drm.kernel.rendering import clear_records
+from vc4lab.drm.kernel.rendering_plans import rendering_plan
+from vc4lab.drm.kernel.shaders import KnownShaders
 from vc4lab.drm.uapi.submit import KNOWN_FLAGS, PAGE, Submit, refuse
+from vc4lab.images.tiling import round_up
+from vc4lab.memory import MEMORY_SIZE
 from vc4lab.qpu.program.program import Program
+from vc4lab.records.declarations import GlShaderState
 
 if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory
 
 MAX_RECORDS = (1 << 32) // 64
 """Announced shader records at which the kernel's own table would overflow."""
+_USE_WORDS = USE_BYTES // 4
+_scratch = Scratch()
 
 
 def build_submit(
@@ -25,8 +34,6 @@ def build_submit(
     workspace: Workspace,
     reporter: Reporter,
     known: KnownShaders | None = None,
-    *,
-    native: bool = True,
 ) -> BuiltJob:
     """Do what the kernel does between the ioctl and the hardware's registers.
 
@@ -36,62 +43,63 @@ def build_submit(
         Where lists and tile memory go; the job's buffers must be in memory already.
     known
         Shaders that were checked before; those of this job are added.
-    native
-        Let compiled code build what it can, a job of known shaders without anything to report. It
-        gives the same bytes; whatever it does not accept is built or refused here.
 
     Raises JobError when the kernel would refuse the job.
     """
     check_submit(submit, reporter)
     known = known if known is not None else KnownShaders(memory)
-    if native:
-        from vc4lab.drm.kernel.native.jobs import build_known
-
-        built = build_known(submit, memory, workspace, known)
-        if built is not None:
-            return built
-    lists = workspace.lists
-    binned = BinningList()
-    bin_end = lists
+    lists = bin_end = render_start = workspace.lists
+    list_size, records_size = len(submit.bin_cl), len(submit.shader_rec)
+    room = 2 * list_size + records_size + len(submit.uniforms) + 4 * PAGE
+    if lists + room > MEMORY_SIZE:
+        refuse(reporter, "DRM-004", f"no room for the job's lists at 0x{lists:x}")
+    bin_tiles_x = tile_lists = 0
     programs: tuple[Program, ...] = ()
+    rows = b""
     if submit.bin_cl:
-        records = round_up(lists + 2 * len(submit.bin_cl), PAGE)
-        builder = BinningBuilder(
-            submit,
-            reporter,
-            tile_memory=workspace.tile_memory,
-            tile_memory_size=workspace.tile_memory_size,
-            shader_records=records,
+        streams, rows = known.table(submit.buffers)
+        scratch = _scratch
+        scratch.begin(
+            min(submit.shader_rec_count, list_size // GlShaderState.size),
+            list_size,
+            records_size,
+            len(submit.uniforms),
+            len(streams),
+            memory.base,
+            workspace.tile_memory,
+            workspace.tile_memory_size,
+            lists,
+            round_up(lists + 2 * list_size, PAGE),
         )
-        binned = builder.run()
-        uniforms = round_up(builder.next_record, PAGE)
-        shaders = ShaderBuilder(submit, memory, reporter, uniforms, known)
-        for use in binned.shaders:
-            shaders.record(use)
-        shaders.write(records)
-        programs = tuple(shaders.fragment_programs)
-        bin_end = lists + len(binned.data)
-        memory.write(lists, binned.data)
-        check_tiles(submit, binned, reporter)
-        render_start = round_up(shaders.next_uniforms, PAGE)
-    else:
-        render_start = round_up(lists, PAGE)
-    rendering = RenderingBuilder(
-        submit, reporter, bin_tiles_x=binned.tiles_x, tile_lists=binned.tile_lists
-    )
-    data = rendering.run()
-    memory.write(render_start, data)
-    columns = submit.max_x_tile - submit.min_x_tile + 1
-    rows = submit.max_y_tile - submit.min_y_tile + 1
+        build = builder()["job"].call
+        inputs = scratch.address, submit.bin_cl, submit.shader_rec, submit.uniforms
+        while (status := build(*inputs, rows)) != Finding.DONE:
+            JobFindings(submit, memory, reporter, known, scratch).serve(status, streams)
+            streams, rows = known.table(submit.buffers)
+        job = scratch.job
+        bin_tiles_x, tile_lists, bin_end = job.tiles_x, job.tile_lists, job.bin_end
+        check_tiles(submit, bin_tiles_x, job.tiles_y, reporter)
+        render_start = job.next_uniforms
+        used = scratch.uses[2 : job.use_count * _USE_WORDS : _USE_WORDS].tolist()
+        programs = tuple([stream.program for stream in map(streams.__getitem__, used) if stream])
+    plan = rendering_plan(submit, rows, bin_tiles_x, tile_lists, reporter)
+    render_start = round_up(render_start, PAGE)
+    header = clear_records(submit) + plan.header
+    render_end = render_start + len(header) + plan.size
+    if render_end > MEMORY_SIZE:
+        refuse(reporter, "DRM-004", f"no room for the rendering list at 0x{render_start:x}")
+    place = memory.base + render_start
+    ctypes.memmove(place, header, len(header))
+    builder()["tiles"].call(plan.address, place + len(header))
     return BuiltJob(
         lists,
         bin_end,
         render_start,
-        render_start + len(data),
+        render_end,
         submit.width,
         submit.height,
-        rendering.colour,
-        columns * rows,
+        plan.colour,
+        plan.tiles,
         programs,
     )
 
@@ -108,11 +116,12 @@ def check_submit(submit: Submit, reporter: Reporter) -> None:
         refuse(reporter, "DRM-023", f"{submit.shader_rec_count} shader records (rule 9.1)")
 
 
-def check_tiles(submit: Submit, binned: BinningList, reporter: Reporter) -> None:
+def check_tiles(submit: Submit, columns: int, rows: int, reporter: Reporter) -> None:
     """Tiles to render must have lists. The kernel lets one column or row too many pass."""
     last = submit.max_x_tile, submit.max_y_tile
-    text = f"tile {last} of {binned.tiles_x} x {binned.tiles_y}"
-    if last[0] > binned.tiles_x or last[1] > binned.tiles_y:
+    if last[0] < columns and last[1] < rows:
+        return
+    text = f"tile {last} of {columns} x {rows}"
+    if last[0] > columns or last[1] > rows:
         refuse(reporter, "DRM-014", f"{text} (rule 9.1)")
-    if last[0] == binned.tiles_x or last[1] == binned.tiles_y:
-        reporter.report("DRM-024", f"{text}: it has no list of its own", block="DRM")
+    reporter.report("DRM-024", f"{text}: it has no list of its own", block="DRM")

@@ -5,19 +5,13 @@ Source: Linux vc4_render_cl.c (vc4_create_rcl_bo, emit_tile and the surface chec
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 
 from vc4lab.diagnostics import Reporter
-from vc4lab.drm.kernel.binning import buffer_at, round_up
 from vc4lab.drm.uapi.submit import (
     FLAG_CLEAR,
-    FLAG_FIXED_ORDER,
     FLAG_FULL_RES,
-    FLAG_INCREASING_X,
-    FLAG_INCREASING_Y,
     FrameBits,
     LoadStoreBits,
     Submit,
@@ -28,17 +22,12 @@ from vc4lab.images import tiling as layouts
 from vc4lab.images.pixels import FULL_RES_TILE, FULL_RES_TILE_PIXELS
 from vc4lab.records import declarations as d
 from vc4lab.records.codes import FrameFormat, TileBuffer, TileFormat, Tiling
-from vc4lab.records.control import RECORDS, build
+from vc4lab.records.control import build
 
 TILE_LIST_BLOCK = 32
 FRAME_BITS = 0xDD
 """Bits of color_write the kernel lets through: of decimation only 4x."""
 MAX_SURFACE_SIZE = 4096
-
-
-MAX_KNOWN = 32
-_KNOWN: dict[tuple[object, ...], bytes] = {}
-"""Tile records of the jobs before, oldest first."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +46,7 @@ class ColourSurface:
 
 
 class RenderingBuilder:
-    """Checks a job's surfaces and writes its rendering list."""
+    """Checks a job's surfaces and writes the records of a tile."""
 
     def __init__(
         self, submit: Submit, reporter: Reporter, *, bin_tiles_x: int, tile_lists: int
@@ -69,64 +58,7 @@ class RenderingBuilder:
         self.tile_lists = tile_lists
         self.colour: ColourSurface | None = None
         self.addresses: dict[str, int] = {}
-
-    def run(self) -> bytes:
-        """The list. Raises JobError."""
-        submit = self.submit
-        if submit.min_x_tile > submit.max_x_tile or submit.min_y_tile > submit.max_y_tile:
-            refuse(self.reporter, "DRM-014", "the tile range is empty (rule 9.1)")
-        self.check_surfaces()
-        return clear_records(submit) + self.mode() + self.all_tiles()
-
-    def all_tiles(self) -> bytes:
-        """The records of all tiles. Programs draw into the same few surfaces again and again."""
-        submit = self.submit
-        key = (
-            tuple(self.addresses.items()),
-            tuple(submit.surfaces.items()),
-            *(submit.min_x_tile, submit.max_x_tile, submit.min_y_tile, submit.max_y_tile),
-            *(submit.width, submit.flags, self.bin_tiles_x, self.tile_lists),
-        )
-        data = _KNOWN.get(key)
-        if data is None:
-            tiles = list(self.tiles())
-            data = self.tile(*tiles[0], first=True, last=len(tiles) == 1)
-            if len(tiles) > 2:
-                data += self.middle(tiles[1:-1])
-            if len(tiles) > 1:
-                data += self.tile(*tiles[-1], first=False, last=True)
-            while len(_KNOWN) >= MAX_KNOWN:
-                with suppress(KeyError, StopIteration):  # another thread did it
-                    del _KNOWN[next(iter(_KNOWN))]
-            _KNOWN[key] = data
-        return data
-
-    def middle(self, tiles: list[tuple[int, int]]) -> bytes:
-        """The records of tiles that are neither first nor last: alike but for their places."""
-        import numpy
-
-        template = numpy.frombuffer(self.tile(0, 0, first=False, last=False), numpy.uint8)
-        out = numpy.tile(template, (len(tiles), 1))
-        places = numpy.array(tiles, numpy.int64)
-        columns, rows = places[:, 0], places[:, 1]
-        full_res = FULL_RES_TILE * (-(-self.submit.width // FULL_RES_TILE_PIXELS) * rows + columns)
-        start = 0
-        while start < len(template):
-            number = int(template[start])
-            if number == d.TileCoordinates.id:
-                out[:, start + 1] = columns
-                out[:, start + 2] = rows
-            elif number in (d.BranchToSublist.id, d.LoadFull.id, d.StoreFull.id):
-                word = int.from_bytes(template[start + 1 : start + 5].tobytes(), "little")
-                if number == d.BranchToSublist.id:
-                    words = word + TILE_LIST_BLOCK * (rows * self.bin_tiles_x + columns)
-                else:  # flags stand in the low bits, below the size of a tile
-                    words = word + full_res
-                out[:, start + 1 : start + 5] = (
-                    (words & 0xFFFFFFFF).astype("<u4").view(numpy.uint8).reshape(-1, 4)
-                )
-            start += RECORDS[number].size
-        return out.tobytes()
+        self.has_warning = False
 
     def mode(self) -> bytes:
         """Record 113."""
@@ -139,18 +71,6 @@ class RenderingBuilder:
             height=submit.height,
         )
         return record[:-2] + bits.to_bytes(2, "little")
-
-    def tiles(self) -> Iterator[tuple[int, int]]:
-        """Tile positions in the order the job asks for."""
-        submit = self.submit
-        columns = list(range(submit.min_x_tile, submit.max_x_tile + 1))
-        rows = list(range(submit.min_y_tile, submit.max_y_tile + 1))
-        if submit.flags & FLAG_FIXED_ORDER:
-            columns = columns if submit.flags & FLAG_INCREASING_X else columns[::-1]
-            rows = rows if submit.flags & FLAG_INCREASING_Y else rows[::-1]
-        for y in rows:
-            for x in columns:
-                yield x, y
 
     def tile(self, x: int, y: int, *, first: bool, last: bool) -> bytes:
         """Records of one tile: loads, coordinates, its list, stores."""
@@ -254,7 +174,10 @@ class RenderingBuilder:
                 if surface.bits & ~allowed:
                     self.bad(name, f"bits 0x{surface.bits:x}")
                 continue
-            buffer = buffer_at(submit, surface.hindex, self.reporter, name, "9.6")
+            if surface.hindex >= len(submit.buffers):
+                text = f"buffer index {surface.hindex} of a list of {len(submit.buffers)}"
+                refuse(self.reporter, "DRM-005", f"{name}: {text} (rule 9.6)")
+            buffer = submit.buffers[surface.hindex]
             if surface.offset % 16:
                 self.bad(name, f"offset {surface.offset} is not a multiple of 16")
             self.addresses[name] = (buffer.address + surface.offset) & 0xFFFFFFFF
@@ -267,6 +190,7 @@ class RenderingBuilder:
                 if needed <= room < needed + FULL_RES_TILE:
                     text = f"{name}: the last tile lies past a buffer of {buffer.size} bytes"
                     self.reporter.report("DRM-025", text, address=buffer.address, block="DRM")
+                    self.has_warning = True
                 if surface.bits:
                     self.bad(name, "a full-resolution surface has no format bits")
                 if name == "msaa_color_write":
@@ -310,7 +234,7 @@ class RenderingBuilder:
         if not (0 < width <= MAX_SURFACE_SIZE and 0 < height <= MAX_SURFACE_SIZE):
             self.bad(name, f"size {width}x{height}")
         if tiling is Tiling.RASTER:
-            width = round_up(width, layouts.UTILE_SHAPES[per_pixel].width)
+            width = layouts.round_up(width, layouts.UTILE_SHAPES[per_pixel].width)
         return layouts.image_bytes(width, height, per_pixel, layouts.Tiling(tiling))
 
     def found(

@@ -66,15 +66,20 @@ class Stream:
         """The words that were checked: all that the verdict depends on, beside the size."""
         return b"".join(word.to_bytes(8, "little") for word in self.program.words)
 
+    @property
+    def bytes(self) -> int:
+        """What it takes: an index for each request, and its words."""
+        return 4 * (len(self.lookups) + self.words)
+
     @cached_property
-    def table(self) -> ctypes.Array[ctypes.c_uint32] | None:
-        """The stream as native code takes it; None if it cannot."""
+    def table(self) -> ctypes.Array[ctypes.c_uint32]:
+        """The stream as native code takes it."""
         return _table(self)
 
     @cached_property
     def table_address(self) -> int:
-        """Host address of the table, 0 without one."""
-        return ctypes.addressof(self.table) if self.table is not None else 0
+        """Host address of the table."""
+        return ctypes.addressof(self.table)
 
 
 def reset_indices(program: Program) -> list[int]:
@@ -112,8 +117,7 @@ def needs_extra_word(program: Program) -> bool:
     return needed
 
 
-def _table(stream: Stream) -> ctypes.Array[ctypes.c_uint32] | None:
-    """What the kernels need to know of a stream; None if its indices make no sense together."""
+def _table(stream: Stream) -> ctypes.Array[ctypes.c_uint32]:
     words = stream.words
     rows: list[int] = []
     for lookup in stream.lookups:
@@ -121,11 +125,10 @@ def _table(stream: Stream) -> ctypes.Array[ctypes.c_uint32] | None:
             row = [1, lookup.base, lookup.clamp, NO_WORD, NO_WORD]
         else:
             row = [0, *[*lookup.parameters, *[NO_WORD] * 4][:4]]
-        if not row[1] < words or any(words <= word != NO_WORD for word in row[2:]):
-            return None
+        assert row[1] < words
+        assert all(word < words or word == NO_WORD for word in row[2:])
         rows += row
-    if any(word >= words for word in stream.resets):
-        return None
+    assert all(word < words for word in stream.resets)
     head = [words, len(rows) // 5, len(stream.resets), int(stream.checked.threaded)]
     numbers = [*head, *rows, *stream.resets]
     return (ctypes.c_uint32 * len(numbers))(*numbers)

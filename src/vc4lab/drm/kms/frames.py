@@ -6,7 +6,6 @@ import errno
 
 from vc4lab.drm.device.files import OpenFile
 from vc4lab.drm.device.gem import Buffers
-from vc4lab.drm.kernel.binning import round_up
 from vc4lab.drm.kms.formats import (
     FORMATS,
     LEGACY,
@@ -21,6 +20,7 @@ from vc4lab.drm.kms.objects import found
 from vc4lab.drm.kms.screen import FrameBuffer, Screen
 from vc4lab.drm.uapi.ioctls import Call, ioctl
 from vc4lab.drm.uapi.results import Refused, invalid, missing
+from vc4lab.images.tiling import round_up
 
 WITH_MODIFIERS = 2
 MAX_FRAME_BUFFERS = 65536

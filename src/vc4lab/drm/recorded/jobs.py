@@ -12,7 +12,6 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from vc4lab.diagnostics import Reporter
-from vc4lab.drm.kernel.binning import round_up
 from vc4lab.drm.kernel.built_job import REGION, WORKSPACE, BuiltJob, Workspace
 from vc4lab.drm.kernel.jobs import build_submit
 from vc4lab.drm.kernel.shaders import KnownShaders
@@ -29,6 +28,7 @@ from vc4lab.drm.uapi.submit import (
 )
 from vc4lab.drm.uapi.vc4 import STREAMS
 from vc4lab.files import size_text
+from vc4lab.images.tiling import round_up
 from vc4lab.memory import MEMORY_SIZE, GuestMemory
 from vc4lab.ranges import JOB
 
@@ -85,11 +85,8 @@ class RecordedJob:
         self.run.stream_bytes += len(data)
         return data[:size]
 
-    def build(self, memory: GuestMemory | None = None, *, native: bool = True) -> BuiltJob:
-        """Bring the job's buffers into memory and make its lists. Raises JobError.
-
-        native: see `build_submit`.
-        """
+    def build(self, memory: GuestMemory | None = None) -> BuiltJob:
+        """Bring the job's buffers into memory and make its lists. Raises JobError."""
         memory = memory if memory is not None else self.run.memory
         reporter = self.run.reporter
         if self.submit is None:
@@ -105,7 +102,7 @@ class RecordedJob:
         self.run.contents.load(self.submit.buffers, memory)
         known = self.run.known if memory is self.run.memory else None
         place = Workspace.at(workspace)
-        return build_submit(self.submit, memory, place, named, known, native=native)
+        return build_submit(self.submit, memory, place, named, known)
 
 
 class RecordedRun:

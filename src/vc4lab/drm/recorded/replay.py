@@ -138,7 +138,7 @@ def replay(
         if progress is not None:
             progress(number, len(run.jobs), job.name)
         try:
-            built = job.build(run.memory, native=gpu.engine == "jit")
+            built = job.build(run.memory)
         except JobError:
             continue  # reported already; later jobs may still be whole
         before = counts(v3d.events())

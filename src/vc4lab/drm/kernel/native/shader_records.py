@@ -1,21 +1,27 @@
-"""The compiled form of `shaders.py`: records and uniforms of shaders that are known."""
+"""Shader records and uniforms of shaders that are known: buffer indices become addresses.
+
+Stream formats: per record 3 + n buffer indices (fragment, vertex, coordinate code, then attribute
+buffers) and the record with offsets in place of addresses; per program one index for each texture
+request, then the words it consumes, in the textual order of its instructions.
+Source: Linux vc4_validate.c and vc4_validate_shaders.c.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-from vc4lab.drm.kernel.native.bin_list import bin_list, byte, gl_record_bytes, word
+from vc4lab.drm.kernel.native.bin_list import bin_list, byte, found, gl_record_bytes, word
 from vc4lab.drm.kernel.native.context import (
-    DONE,
     EXTENDED,
     NO_WORD,
     REQUEST_BYTES,
     STREAM_HEAD,
-    UNUSUAL,
     USE_BYTES,
+    Finding,
     JobContext,
+    TextureFinding,
 )
-from vc4lab.drm.kernel.native.texture_check import is_bad_lookup, is_bad_texture
+from vc4lab.drm.kernel.native.texture_check import check_lookup, check_texture
 from vc4lab.drm.uapi.submit import PAGE
 from vc4lab.records.shader import (
     ALIGNMENT,
@@ -24,9 +30,10 @@ from vc4lab.records.shader import (
     GL_FIXED_SIZE,
     GlShaderRecord,
 )
-from vc4lab.simd import Value, call, const, i32, i64, kernel, load, ptr, staged, store
+from vc4lab.simd import Value, call, const, i32, i64, kernel, load, min_, ptr, staged, store
 
-FAILED = -1
+_LARGEST = 1 << 30
+"""Vertex numbers count up to here: no buffer has as many bytes."""
 PROGRAMS = ("fs", "vs", "cs")
 """In the order of a record's buffer indices."""
 
@@ -53,52 +60,55 @@ def _parameter(words: Value, index: Value) -> Value:
 
 
 @kernel(args=(ptr, ptr, ptr, ptr), returns=i32)
-def relocate(words: Value, request: Value, row: Value, stream: Value) -> Value:
+def relocate(context: Value, words: Value, request: Value, row: Value) -> Value:
     """One texture request: is it inside of its buffer? Then the buffer's address is added."""
+    c = JobContext.at(context)
     first = words + word(request + 4) * 4
     second = word(request + 8)
     size = word(row + 4)
     base = word(first)
     if word(request) != 0:
-        bad = is_bad_lookup(base, word(words + second * 4), size)
+        reason = check_lookup(base, word(words + second * 4), size)
     else:
         p2, p3 = _parameter(words, word(request + 12)), _parameter(words, word(request + 16))
-        bad = call(is_bad_texture, base, _parameter(words, second), p2, p3, size) != 0
-    if bad:
-        return const(i32, UNUSUAL)
+        reason = call(check_texture, context, base, _parameter(words, second), p2, p3, size)
+    if reason != int(TextureFinding.ACCEPTED):
+        c.reason = reason.zext(i64)
+        return found(Finding.BAD_TEXTURE)
     store(first, (base + word(row)).trunc(i32))
-    return const(i32, DONE)
+    return found(Finding.DONE)
 
 
-@kernel(args=(ptr, ptr, ptr, ptr), returns=i64)
+@kernel(args=(ptr, ptr, ptr, ptr), returns=i32)
 def uniforms(context: Value, source: Value, buffers: Value, stream: Value) -> Value:
-    """Takes a program's words off the stream; the address of its uniforms, or FAILED."""
+    """Takes a program's words off the stream, and puts them where `next_uniforms` was."""
     c = JobContext.at(context)
-    failed = const(i64, FAILED)
     count, requests, resets = word(stream), word(stream + 4), word(stream + 8)
     start = c.next_word
     needed = (count + requests) * 4
+    if c.words_size - start < needed:
+        return found(Finding.SHORT_UNIFORMS)
     address = c.next_uniforms
-    if (c.words_size - start < needed) | (address + count * 4 > c.limit):
-        return failed
-    c.next_word = start + needed
-    c.next_uniforms = address + count * 4
     indices = source + start
     words = c.memory + address
     copy_words(words, indices + requests * 4, count)
     request = stream + STREAM_HEAD
     number = const(i64, 0)
     while number < requests:
+        c.item = number
         index = word(indices + number * 4)
         if index >= c.buffer_count:
-            return failed
-        if call(relocate, words, request, buffers + (index << 4), stream) != DONE:
-            return failed
+            return found(Finding.BAD_TEXTURE_BUFFER)
+        status = call(relocate, context, words, request, buffers + (index << 4))
+        if status != int(Finding.DONE):
+            return status
         request = request + REQUEST_BYTES
         number = number + 1
     for k in range(resets.trunc(i32)):
         store(words + word(request + k * 4) * 4, address.trunc(i32))
-    return address
+    c.next_word = start + needed
+    c.next_uniforms = address + count * 4
+    return found(Finding.DONE)
 
 
 @kernel(args=(ptr, ptr, ptr, ptr, ptr, i64), returns=i32)
@@ -108,9 +118,10 @@ def attributes(
     """The arrays of a record, copied already, with their buffers' addresses."""
     c = JobContext.at(context)
     extended = (load(i32, use) & EXTENDED) != 0
-    highest = word(use + 4)
+    highest = min_(word(use + 4), const(i64, _LARGEST))
     number = const(i64, 0)
     while number < count:
+        c.item = number
         array = record + GL_FIXED_SIZE + number * ATTRIBUTE_SIZE
         stride = byte(array + 5)
         if extended:
@@ -118,14 +129,14 @@ def attributes(
             stride = stride | upper
         index = word(indices + number * 4)
         if index >= c.buffer_count:
-            return const(i32, UNUSUAL)
+            return found(Finding.BAD_ATTRIBUTE_BUFFER)
         row = buffers + (index << 4)
         offset = word(array)
         if offset + byte(array + 4) + 1 + stride * highest > word(row + 4):
-            return const(i32, UNUSUAL)
+            return found(Finding.ATTRIBUTE_OUTSIDE)
         store(array, (offset + word(row)).trunc(i32))
         number = number + 1
-    return const(i32, DONE)
+    return found(Finding.DONE)
 
 
 @staged
@@ -137,74 +148,74 @@ def copy_record(target: Value, source: Value, size: Value) -> None:
         store(target + size + k * 4, const(i32, 0))
 
 
-@kernel(args=(ptr, ptr, ptr, ptr, ptr, i64), returns=i64)
-def shader_record(
-    context: Value, use: Value, data: Value, words: Value, buffers: Value, address: Value
-) -> Value:
-    """The next record of the stream at guest `address`; its bytes in the stream, or FAILED.
+@kernel(args=(ptr, ptr, ptr, ptr, ptr), returns=i32)
+def shader_record(context: Value, use: Value, data: Value, words: Value, buffers: Value) -> Value:
+    """The next record of the stream, with its programs' uniforms.
 
     `data` is where the stream has come to; whether it is long enough was looked at.
     """
     c = JobContext.at(context)
-    failed = const(i64, FAILED)
     shape = word(use)
     count = shape & (EXTENDED - 1)
     extended = (shape & EXTENDED) != 0
     indices = data
     source = data + (count + len(PROGRAMS)) * 4
-    target = c.memory + address
+    target = c.memory + c.use_address
     copy_record(target, source, gl_record_bytes(count, extended))
     single = load(i32, source) & 1
     for number, name in enumerate(PROGRAMS):
+        c.program = number
         index = word(indices + 4 * number)
-        if (index >= c.buffer_count) | (load(i32, source + _place(f"{name}_code")) != 0):
-            return failed
+        if index >= c.buffer_count:
+            return found(Finding.BAD_CODE_BUFFER)
+        if load(i32, source + _place(f"{name}_code")) != 0:
+            return found(Finding.CODE_WITH_OFFSET)
         row = buffers + (index << 4)
         stream = load(ptr, row + 8)
         if load(i64, row + 8) == 0:
-            return failed
+            return found(Finding.UNKNOWN_SHADER)
         threaded = load(i32, stream + 12)
         if name == "fs":
             store(use + 8, index.trunc(i32))
             if threaded == single:
-                return failed
+                return found(Finding.BAD_THREADS)
         elif threaded != 0:
-            return failed
-        place = call(uniforms, context, words, buffers, stream)
-        if place < 0:
-            return failed
+            return found(Finding.BAD_THREADS)
         store(target + _place(f"{name}_code"), load(i32, row))
-        store(target + _place(f"{name}_uniforms"), place.trunc(i32))
+        store(target + _place(f"{name}_uniforms"), c.next_uniforms.trunc(i32))
+        status = call(uniforms, context, words, buffers, stream)
+        if status != int(Finding.DONE):
+            return status
     arrays = indices + 4 * len(PROGRAMS)
-    if call(attributes, context, use, arrays, target, buffers, count) != DONE:
-        return failed
-    return (count + len(PROGRAMS)) * 4 + gl_record_bytes(count, extended)
+    return call(attributes, context, use, arrays, target, buffers, count)
 
 
 @kernel(args=(ptr, ptr, ptr, ptr, ptr), returns=i32)
 def build_job(context: Value, bin_cl: Value, records: Value, words: Value, buffers: Value) -> Value:
-    """The binning list, then all shader records with their uniforms."""
+    """The binning list, then all shader records with their uniforms; from where it stopped."""
     c = JobContext.at(context)
-    if call(bin_list, context, bin_cl, buffers) != DONE:
-        return const(i32, UNUSUAL)
-    c.next_uniforms = (c.next_record + (PAGE - 1)) & ~(PAGE - 1)
-    c.next_word = 0
-    if c.next_uniforms > c.limit:
-        return const(i32, UNUSUAL)
-    address = c.first_record
-    position = const(i64, 0)
-    number = const(i64, 0)
-    while number < c.use_count:
-        use = c.uses + number * USE_BYTES
+    status = call(bin_list, context, bin_cl, buffers)
+    if status != int(Finding.DONE):
+        return status
+    if c.next_uniforms == 0:  # a job whose stream is too short for its records is refused below
+        end = min_(c.next_record, c.first_record + c.records_size)
+        c.next_uniforms = (end + (PAGE - 1)) & ~(PAGE - 1)
+    while c.use_number < c.use_count:
+        use = c.uses + c.use_number * USE_BYTES
         shape = word(use)
         count = shape & (EXTENDED - 1)
         size = gl_record_bytes(count, (shape & EXTENDED) != 0)
-        if c.records_size - position < (count + len(PROGRAMS)) * 4 + size:
-            return const(i32, UNUSUAL)
-        taken = call(shader_record, context, use, records + position, words, buffers, address)
-        if taken < 0:
-            return const(i32, UNUSUAL)
-        position = position + taken
-        address = (address + size + 15) & ~15
-        number = number + 1
-    return const(i32, DONE)
+        taken = (count + len(PROGRAMS)) * 4 + size
+        if c.records_size - c.use_record < taken:
+            return found(Finding.SHORT_RECORDS)
+        next_word, next_uniforms = c.next_word, c.next_uniforms
+        status = call(shader_record, context, use, records + c.use_record, words, buffers)
+        if status != int(Finding.DONE):
+            if status == int(Finding.UNKNOWN_SHADER):
+                c.next_word = next_word
+                c.next_uniforms = next_uniforms
+            return status
+        c.use_record = c.use_record + taken
+        c.use_address = (c.use_address + size + 15) & ~15
+        c.use_number = c.use_number + 1
+    return found(Finding.DONE)

@@ -1,12 +1,34 @@
-"""The compiled form of `texture_rules.py`."""
+"""What the kernel demands of a texture's parameters: every level inside the texture's buffer.
+
+Section 9.4 of the hardware reference. Source: Linux vc4_validate.c, reloc_tex and
+vc4_check_tex_size.
+"""
 
 from __future__ import annotations
 
-from vc4lab.drm.kernel.texture_rules import ETC1_BLOCK_BITS, REFUSED_TYPES
+from vc4lab.drm.kernel.native.context import JobContext, TextureFinding
 from vc4lab.images.tiling import TILE_UTILES, UTILE_SHAPES
 from vc4lab.records.texture import MAX_SIZE, ParameterType, TextureType
-from vc4lab.simd import Value, call, const, i8, i32, i64, kernel, load, max_, select, staged, table
+from vc4lab.simd import (
+    Value,
+    call,
+    const,
+    i8,
+    i32,
+    i64,
+    kernel,
+    load,
+    max_,
+    ptr,
+    select,
+    staged,
+    table,
+)
 
+REFUSED_TYPES = frozenset(
+    [TextureType.BW1, TextureType.A4, TextureType.A1, TextureType.RGBA64, TextureType.YUYV422R]
+)
+ETC1_BLOCK_BITS = 64
 ACCEPTED = [kind for kind in TextureType if kind not in REFUSED_TYPES]
 RASTER = [kind for kind in ACCEPTED if kind.raster]
 CUBE = 1 << 9
@@ -62,12 +84,21 @@ def _stride(parameter: Value) -> Value:
     return select(gives, parameter & 0x3FFFF000, const(i64, 0))
 
 
-@kernel(args=(i64, i64, i64, i64, i64), returns=i32)
-def is_bad_texture(p0: Value, p1: Value, p2: Value, p3: Value, size: Value) -> Value:
-    """Whether the kernel refuses these parameters (words without signs) for a buffer's size."""
+@staged
+def _found(finding: TextureFinding) -> Value:
+    return const(i32, int(finding))
+
+
+@kernel(args=(ptr, i64, i64, i64, i64, i64), returns=i32)
+def check_texture(context: Value, p0: Value, p1: Value, p2: Value, p3: Value, size: Value) -> Value:
+    """Whether the kernel accepts these parameters (words without signs) for a buffer's size.
+
+    The base address in parameter 0 is an offset in the buffer.
+    """
+    c = JobContext.at(context)
     kind = (p0 >> 4 & 15) | (p1 >> 31 << 4)
     if _entry(_IS_ACCEPTED, kind) == 0:
-        return const(i32, 1)
+        return _found(TextureFinding.TYPE)
     width = p1 >> 8 & LARGEST
     height = p1 >> 20 & LARGEST
     width = select(width == 0, const(i64, MAX_SIZE), width)
@@ -78,26 +109,35 @@ def is_bad_texture(p0: Value, p1: Value, p2: Value, p3: Value, size: Value) -> V
     stride = const(i64, 0)
     if (p0 & CUBE) != 0:
         one, other = _stride(p2), _stride(p3)
-        if (one != 0) == (other != 0):
-            return const(i32, 1)
+        if (one != 0) & (other != 0):
+            return _found(TextureFinding.TWO_STRIDES)
         stride = one | other
+        if stride == 0:
+            return _found(TextureFinding.NO_STRIDE)
     base = p0 & 0xFFFFF000
-    if base + stride * 5 + call(level_bytes, kind, width, height) > size:
-        return const(i32, 1)
+    end = base + stride * 5 + call(level_bytes, kind, width, height)
+    if end > size:
+        c.value = end
+        return _found(TextureFinding.END)
     levels = p0 & 15
     level = const(i64, 1)
     offset = base
     while level <= levels:
         needed = call(level_bytes, kind, max_(width >> level, 1), max_(height >> level, 1))
         if needed > offset:
-            return const(i32, 1)
+            c.value = level
+            c.more = needed
+            return _found(TextureFinding.LEVEL)
         offset = offset - needed
         level = level + 1
-    return const(i32, 0)
+    return _found(TextureFinding.ACCEPTED)
 
 
 @staged
-def is_bad_lookup(base: Value, clamp: Value, size: Value) -> Value:
-    """Whether a memory lookup there with such a clamp may leave its buffer."""
+def check_lookup(base: Value, clamp: Value, size: Value) -> Value:
+    """Whether the kernel accepts a memory lookup: with such a clamp it stays inside."""
     room = size - 4 - base
-    return (room < 0) | (clamp > room)
+    clamped = select(
+        clamp > room, _found(TextureFinding.LOOKUP_CLAMP), _found(TextureFinding.ACCEPTED)
+    )
+    return select(room < 0, _found(TextureFinding.LOOKUP_BASE), clamped)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Hashable
-from typing import Any, NoReturn
 
 from vc4lab.diagnostics import Reporter
 from vc4lab.drm.kernel.native.context import RenderContext
@@ -15,6 +14,7 @@ from vc4lab.drm.uapi.submit import (
     FLAG_INCREASING_X,
     FLAG_INCREASING_Y,
     Submit,
+    refuse,
 )
 
 MAX_PLANS = 256
@@ -22,24 +22,16 @@ MAX_ROWS = 4096
 """Bytes of buffers' places by which plans are remembered."""
 
 
-class _Unusual(Exception):  # noqa: N818 - a verdict
-    """There is something to report."""
-
-
-class _Quiet(Reporter):
-    """Stops at the first finding, which another builder reports."""
-
-    def report(self, *_args: Any, **_values: Any) -> NoReturn:
-        """Raises _Unusual."""
-        raise _Unusual
-
-
 class RenderPlan:
     """Everything about the list of one job but its clear values."""
 
-    def __init__(self, submit: Submit, bin_tiles_x: int, tile_lists: int) -> None:
-        builder = RenderingBuilder(submit, _Quiet(), bin_tiles_x=bin_tiles_x, tile_lists=tile_lists)
+    def __init__(
+        self, submit: Submit, bin_tiles_x: int, tile_lists: int, reporter: Reporter
+    ) -> None:
+        builder = RenderingBuilder(submit, reporter, bin_tiles_x=bin_tiles_x, tile_lists=tile_lists)
         builder.check_surfaces()
+        self.has_warning = builder.has_warning
+        """Then it is made anew for each job, which reports it."""
         self.header = builder.mode()
         self.colour: ColourSurface | None = builder.colour
         columns = submit.max_x_tile - submit.min_x_tile + 1
@@ -75,48 +67,44 @@ _shaped: dict[tuple[bytes, bytes, int, int], RenderPlan] = {}
 
 
 def rendering_plan(
-    submit: Submit, rows: bytes, bin_tiles_x: int, tile_lists: int
-) -> RenderPlan | None:
-    """The plan of a job; None if its surfaces or tiles are refused, or give cause for a warning.
+    submit: Submit, rows: bytes, bin_tiles_x: int, tile_lists: int, reporter: Reporter
+) -> RenderPlan:
+    """The plan of a job. Raises JobError if its surfaces or tiles are refused.
 
     rows: where its buffers lie; none if that is not known in this form.
     """
     if not submit.shape or not rows:
-        return _found(submit, bin_tiles_x, tile_lists)
+        return _found(submit, bin_tiles_x, tile_lists, reporter)
     known = submit.shape, rows, bin_tiles_x, tile_lists
     plan = _shaped.get(known)
     if plan is None:
-        plan = _found(submit, bin_tiles_x, tile_lists)
-        if plan is not None and len(rows) <= MAX_ROWS:
+        plan = _found(submit, bin_tiles_x, tile_lists, reporter)
+        if not plan.has_warning and len(rows) <= MAX_ROWS:
             if len(_shaped) >= MAX_PLANS:
                 _shaped.clear()
             _shaped[known] = plan
     return plan
 
 
-def _found(submit: Submit, bin_tiles_x: int, tile_lists: int) -> RenderPlan | None:
+def _found(submit: Submit, bin_tiles_x: int, tile_lists: int, reporter: Reporter) -> RenderPlan:
     if submit.min_x_tile > submit.max_x_tile or submit.min_y_tile > submit.max_y_tile:
-        return None
+        refuse(reporter, "DRM-014", "the tile range is empty (rule 9.1)")
     key: list[Hashable] = [
         submit.width, submit.height, submit.min_x_tile, submit.min_y_tile, submit.max_x_tile,
         submit.max_y_tile, submit.flags & ~FLAG_CLEAR, bin_tiles_x, tile_lists,
     ]  # fmt: skip
     for name, surface in submit.surfaces.items():
-        if surface.present:
-            if surface.hindex >= len(submit.buffers):
-                return None
+        if 0 <= surface.hindex < len(submit.buffers):
             buffer = submit.buffers[surface.hindex]
             key += name, surface.offset, surface.bits, surface.flags, buffer.address, buffer.size
-        elif surface.bits or surface.flags:  # they count without a buffer, too
-            key += name, surface.bits, surface.flags
+        else:  # a surface without a buffer counts, too; one with a bad index is refused below
+            key += name, surface.bits, surface.flags, surface.present
     known = tuple(key)
     plan = _plans.get(known)
     if plan is None:
-        try:
-            plan = RenderPlan(submit, bin_tiles_x, tile_lists)
-        except _Unusual:
-            return None
-        if len(_plans) >= MAX_PLANS:
-            _plans.clear()
-        _plans[known] = plan
+        plan = RenderPlan(submit, bin_tiles_x, tile_lists, reporter)
+        if not plan.has_warning:
+            if len(_plans) >= MAX_PLANS:
+                _plans.clear()
+            _plans[known] = plan
     return plan
