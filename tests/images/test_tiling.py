@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from tests.support.texture_layouts import texel_bit_address, tile
 
 from vc4lab.images.tile_address import (
     column_offset,
@@ -18,9 +19,7 @@ from vc4lab.images.tiling import (
     mip_chain,
     padded_size,
     pitch_bytes,
-    texel_bit_address,
     texel_bit_addresses,
-    tile,
 )
 from vc4lab.simd import Function, Target, build, i32, i32x16, iota, load, ptr, store, targets
 

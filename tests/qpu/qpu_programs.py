@@ -6,8 +6,8 @@ import random
 from typing import Any
 
 import numpy as np
+from tests.support.qpu_runner import KEYS
 
-from vc4lab.qpu.harness import KEYS
 from vc4lab.qpu.isa.encoding import NOP, Alu, Branch, LoadImmediate
 
 END = [NOP.replace(signal=3).encode(), NOP.value, NOP.value]

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.support.qpu_runner import Runner
 
-from vc4lab.qpu.harness import Runner
 from vc4lab.qpu.isa import sfu
 from vc4lab.qpu.isa.encoding import SMALL_IMMEDIATES
 from vc4lab.qpu.isa.operations import AddOp, MulOp

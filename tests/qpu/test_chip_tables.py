@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.support.qpu_runner import Outcome, Runner
 
-from vc4lab.qpu.harness import Outcome, Runner
 from vc4lab.qpu.isa.encoding import NOP, AddOp, Alu, MulOp, Pack
 
 DATA = Path(__file__).parents[1] / "data" / "chip"

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.support.qpu_runner import StagedEnvironment, run_program
 
-from vc4lab.qpu.harness import StagedEnvironment, run_program
 from vc4lab.qpu.jit.emitter import emit_interleaved
 from vc4lab.qpu.program.program import Program
 from vc4lab.qpu.run.environment import RegisterKey, Unsupported

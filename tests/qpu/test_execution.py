@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.support.qpu_runner import Outcome, Runner, run_program
 
-from vc4lab.qpu.harness import Outcome, Runner, run_program
 from vc4lab.qpu.isa.qpu_unknowns import DEFAULTS, QPU_UNKNOWNS
 from vc4lab.qpu.program.program import Program
 from vc4lab.qpu.run.environment import Environment, Unsupported

@@ -5,6 +5,7 @@ import struct
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.compressed_lists import encode_compressed
 
 from vc4lab.records.control import bytes_reader
 from vc4lab.records.primitives import (
@@ -13,7 +14,6 @@ from vc4lab.records.primitives import (
     decode_code,
     decode_compressed,
     decode_vg_inline,
-    encode_compressed,
 )
 
 POINTS, LINES, TRIANGLES, RHT = 0x10, 0x11, 0x12, 0x13

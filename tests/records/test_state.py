@@ -17,7 +17,6 @@ from vc4lab.records.texture import (
     TextureType,
     Wrap,
 )
-from vc4lab.records.vertex import ClipVertex, decode_vertex, pse_words, ptb_words
 
 
 @given(st.integers(1, 8), st.booleans(), st.data())
@@ -114,21 +113,3 @@ def test_texture_round_trip(config: TextureConfig) -> None:
 @given(*[st.integers(0, 0xFFFFFFFF)] * 4)
 def test_any_texture_words_parse(p0: int, p1: int, p2: int, p3: int) -> None:
     assert TextureConfig.parse(p0, p1, p2, p3).text()
-
-
-def test_vertex_words() -> None:
-    assert pse_words(1, point_size=True) == ["xs_ys", "zs", "inverse_w", "point_size", "varying0"]
-    assert len(pse_words(3, clip_header=True)) == 10
-    assert ptb_words() == ["xc", "yc", "zc", "wc", "xs_ys", "zs", "inverse_w"]
-    one = 0x3F800000
-    vertex = decode_vertex([0xFFF00020, one, one, one], pse_words(2))
-    assert (vertex.x, vertex.y, vertex.z) == (2.0, -1.0, 1.0)
-    assert vertex.varyings == (1.0, 0.0)
-    assert vertex.clip is None
-    assert decode_vertex([], ptb_words(True)).clip == (0.0, 0.0, 0.0, 0.0)
-
-
-def test_clip_vertex() -> None:
-    raw = struct.pack("<hhffff", -16, 32, 0.5, 1.0, 0.25, 0.75) + bytes(12)
-    vertex = ClipVertex.from_bytes(raw)
-    assert (vertex.x, vertex.y, vertex.z, vertex.weight1) == (-16, 32, 0.5, 0.75)

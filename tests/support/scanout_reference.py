@@ -5,7 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from vc4lab.images.tiling import Tiling, texel_bit_address
+from tests.support.texture_layouts import texel_bit_address
+
+from vc4lab.images.tiling import Tiling
 
 if TYPE_CHECKING:
     from vc4lab.drm.kms.scanout import Plane, Shown

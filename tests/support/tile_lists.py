@@ -1,4 +1,4 @@
-"""Tile lists that stand in memory, read without a frame."""
+"""Tile lists in memory, read without a frame, and what the scan found as Python objects."""
 
 from __future__ import annotations
 
@@ -7,7 +7,12 @@ from collections.abc import Sequence
 
 from vc4lab.memory import GuestMemory
 from vc4lab.v3d.ptb.direct_lists import DirectLists
-from vc4lab.v3d.state.render_state import RenderState, state_bytes
+from vc4lab.v3d.state.render_state import (
+    STATE_BYTES,
+    RenderState,
+    state_bytes,
+    state_from_bytes,
+)
 from vc4lab.v3d.tile_lists import scan_context as sc
 from vc4lab.v3d.tile_lists.contents import ScanResult
 from vc4lab.v3d.tile_lists.scanner import ListScanner
@@ -45,3 +50,15 @@ def scan_tile_lists(
     result = scanner.scan(ctypes.addressof(starts), ctypes.addressof(ends), len(pairs))
     result.keep = scanner
     return result
+
+
+def final_state(result: ScanResult) -> RenderState:
+    """The state after the last tile."""
+    place = result.context.address + sc.ScanContext.state.offset
+    return state_from_bytes(ctypes.string_at(place, STATE_BYTES))
+
+
+def segment_list(result: ScanResult) -> list[tuple[int, ...]]:
+    """The segments as (tile, draw, address, primitives) tuples."""
+    words = (ctypes.c_uint32 * (result.segment_count * 4)).from_address(result.segments)
+    return [tuple(words[i : i + 4]) for i in range(0, len(words), 4)]

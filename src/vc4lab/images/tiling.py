@@ -1,10 +1,10 @@
 """Where a texel lies in memory: the raster, T and linear-tile image layouts and the mip chain.
 
-Golden Python/numpy form, used by tests, screenshots and replay; the native twin is
-``tile_address.py``. The smallest unit of both tiled layouts is the *utile* (micro-tile): 64 bytes
-in raster order. Linear-tile (LT) puts utiles in raster order. The T format groups 4x4 utiles to a
-sub-tile of 1 KiB and 2x2 sub-tiles to a tile of 4 KiB; tile rows run alternately left to right and
-right to left, and the order of the sub-tiles turns with them.
+The numpy form, for screenshots and replay; ``tile_address.py`` is the native one. The smallest unit
+of both tiled layouts is the *utile* (micro-tile): 64 bytes in raster order. Linear-tile (LT) puts
+utiles in raster order. The T format groups 4x4 utiles to a sub-tile of 1 KiB and 2x2 sub-tiles to a
+tile of 4 KiB; tile rows run alternately left to right and right to left, and the order of the
+sub-tiles turns with them.
 
 Source: VideoCore IV 3D Architecture Reference Guide pp. 105-109; Mesa ``vc4_tiling.c`` and
 ``vc4_resource.c`` (the mip chain); Broadcom ``khrn_tformat.c``.
@@ -126,40 +126,6 @@ def pitch_bytes(
 SUBTILE_ORDER = ((0, 3, 1, 2), (2, 1, 3, 0))
 
 
-def texel_bit_address(
-    x: int,
-    y: int,
-    width: int,
-    bits_per_texel: int,
-    tiling: Tiling,
-    stride: int | None = None,
-    shape: UtileShape | None = None,
-) -> int:
-    """Bit address of texel (x, y) from the start of an image that is ``width`` texels wide.
-
-    ``stride`` is the byte distance of two rows of a raster image (default: tight). This is the
-    manual's formula, kept literal: everything faster is tested against it.
-    """
-    shape = shape or UTILE_SHAPES[bits_per_texel]
-    pitch = pitch_bytes(width, bits_per_texel, tiling, shape)
-    if tiling is Tiling.RASTER:
-        return (pitch if stride is None else stride) * 8 * y + x * bits_per_texel
-    utile_x, inner_x = divmod(x, shape.width)
-    utile_y, inner_y = divmod(y, shape.height)
-    inner = ((inner_y << shape.row_bytes_log2) << 3) + inner_x * bits_per_texel
-    if tiling is Tiling.LT:
-        return (utile_y * pitch + utile_x * UTILE_BYTES) * 8 + inner
-    tiles_per_row = pitch // TILE_BYTES
-    tile_x, tile_y = utile_x >> 3, utile_y >> 3
-    odd = tile_y & 1
-    if odd:
-        tile_x = tiles_per_row - 1 - tile_x
-    subtile = SUBTILE_ORDER[odd][((utile_y >> 2) & 1) * 2 + ((utile_x >> 2) & 1)]
-    address = TILE_BYTES * (tile_y * tiles_per_row + tile_x) + SUBTILE_BYTES * subtile
-    address += UTILE_BYTES * ((utile_y & 3) * 4 + (utile_x & 3))
-    return address * 8 + inner
-
-
 def texel_bit_addresses(
     width: int, height: int, bits_per_texel: int, tiling: Tiling, stride: int | None = None
 ) -> NDArray[np.int64]:
@@ -220,29 +186,6 @@ def detile(
         shift = texel_bit_addresses(width, height, bits_per_texel, tiling, stride) & 7
         texels = (texels >> shift.astype(np.uint8)) & ((1 << bits_per_texel) - 1)
     return texels
-
-
-def tile(
-    texels: NDArray[Any], bits_per_texel: int, tiling: Tiling, stride: int | None = None
-) -> bytearray:
-    """The inverse of :func:`detile`: memory image (padding zero) of an array (height, width)."""
-    import numpy as np
-
-    height, width = texels.shape
-    size = image_bytes(width, height, bits_per_texel, tiling)
-    if tiling is Tiling.RASTER and stride is not None:
-        size = stride * height
-    memory = bytearray(round_up(size, 8))
-    if bits_per_texel < 8:
-        bits = texel_bit_addresses(width, height, bits_per_texel, tiling, stride)
-        target = np.frombuffer(memory, dtype=np.uint8)
-        values = texels.astype(np.uint8) & ((1 << bits_per_texel) - 1)
-        np.bitwise_or.at(target, bits >> 3, values << (bits & 7).astype(np.uint8))
-    else:
-        unit = np.dtype(f"<u{bits_per_texel // 8}")
-        index = _unit_index(width, height, bits_per_texel, tiling, stride)
-        np.frombuffer(memory, dtype=unit)[index] = texels
-    return memory
 
 
 @dataclass(frozen=True)

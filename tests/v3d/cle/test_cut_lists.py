@@ -6,13 +6,14 @@ import random
 
 import numpy as np
 import pytest
+from tests.support.compressed_lists import encode_compressed
 from tests.support.frames import BACKGROUND, RED, Frame
 from tests.support.jobs import CT1CA, CT1EA, nv_vertex, viewport
 from tests.support.programs import GOURAUD
 
 from vc4lab.memory import MEMORY_SIZE, GuestMemory
 from vc4lab.records.control import build
-from vc4lab.records.primitives import ListFormat, decode_compressed, encode_compressed
+from vc4lab.records.primitives import ListFormat, decode_compressed
 
 TRIANGLES = 0x12
 VERTICES = 60

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from tests.support.frames import BACKGROUND, GREEN, RED, Frame, inside, solid
 from tests.support.jobs import BFC, RFC, nv_vertex, viewport
-from tests.support.tile_lists import scan_tile_lists
+from tests.support.tile_lists import final_state, scan_tile_lists, segment_list
 from tests.v3d.cle.test_vg import TRIANGLES, array
 from tests.v3d.tile_lists.test_tile_lists import used_set
 
@@ -101,7 +101,7 @@ def test_formats_of_tile_lists_are_their_own(level: str) -> None:
     assert not result.errors
     kinds = [draw.state.list_format for draw in result.draws]
     assert kinds == ([0x12, 0x10] if level == "list" else [0x12, 0x10, 0x32])
-    assert result.final_state.list_format == 0x32
+    assert final_state(result).list_format == 0x32
     assert scanner.context.tile_format == 0x10
 
 
@@ -118,7 +118,7 @@ def test_an_endless_list_leaves_no_trace() -> None:
     memory.write(0x3000, good + bytes([18]))
     result = scan_tile_lists(memory, [0x1000, 0x2000, 0x3000], default_state())
     assert [(e.tile, e.reason) for e in result.errors] == [(0, sc.ENDLESS), (1, sc.ENDLESS)]
-    assert [(tile, draw, where) for tile, draw, where, *_ in result.segment_list()] == [
+    assert [(tile, draw, where) for tile, draw, where, *_ in segment_list(result)] == [
         (0, 0, 0x1000),
         (2, 0, 0x3000),
     ]

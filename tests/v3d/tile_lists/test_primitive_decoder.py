@@ -6,9 +6,10 @@ import ctypes
 import random
 
 import pytest
+from tests.support.compressed_lists import encode_compressed
 
 from vc4lab.memory import GuestMemory
-from vc4lab.records.primitives import ListFormat, decode_compressed, encode_compressed
+from vc4lab.records.primitives import ListFormat, decode_compressed
 from vc4lab.simd import build, const, i1, i32, kernel, ptr, store, unroll
 from vc4lab.v3d.tile_lists.index_runs import RUN_TRIANGLES, runs, take_run
 from vc4lab.v3d.tile_lists.primitive_decoder import Decoder

@@ -7,11 +7,12 @@ import random
 import struct
 
 import pytest
-from tests.support.tile_lists import scan_tile_lists
+from tests.support.compressed_lists import encode_compressed
+from tests.support.tile_lists import final_state, scan_tile_lists, segment_list
 
 from vc4lab.memory import GuestMemory
 from vc4lab.records import control
-from vc4lab.records.primitives import ListFormat, decode_compressed, encode_compressed
+from vc4lab.records.primitives import ListFormat, decode_compressed
 from vc4lab.records.use import STATE_RECORD_BYTES
 from vc4lab.v3d.state.render_state import (
     apply_record,
@@ -49,7 +50,7 @@ def test_python_and_native_apply_records_alike(memory):
         data += record
     memory.write(0x100, data + b"\x12")
     result = scan_tile_lists(memory, [0x100], default_state())
-    assert state_bytes(result.final_state) == state_bytes(state)
+    assert state_bytes(final_state(result)) == state_bytes(state)
     assert not result.errors
 
 
@@ -104,10 +105,10 @@ def test_scan_equals_golden(memory, seed):
     addresses, expected, state = random_tiles(memory, rng, 120)
     result = scan_tile_lists(memory, addresses, default_state())
     assert not result.errors
-    assert state_bytes(result.final_state) == state_bytes(state)
+    assert state_bytes(final_state(result)) == state_bytes(state)
     found = [
         (tile, state_bytes(result.draws[draw].state), address, count)
-        for tile, draw, address, count in result.segment_list()
+        for tile, draw, address, count in segment_list(result)
     ]
     assert found == [(t, s, a, len(items)) for t, s, a, items in expected]
     assert result.entries == sum(len(items) for *_, items in expected)
@@ -123,7 +124,7 @@ def test_scan_equals_golden(memory, seed):
             assert draw.first > draw.last
     offsets = (ctypes.c_int32 * (len(addresses) + 1)).from_address(result.tile_offsets)
     for tile in range(len(addresses)):
-        own = [s[0] for s in result.segment_list()[offsets[tile] : offsets[tile + 1]]]
+        own = [s[0] for s in segment_list(result)[offsets[tile] : offsets[tile + 1]]]
         assert own == [tile] * len(own)
     assert offsets[len(addresses)] == result.segment_count
 
@@ -171,7 +172,7 @@ def test_sub_lists_and_their_depth(memory):
     memory.write(0x200200, sub(0x200300) + b"\x12")
     memory.write(0x200300, sub(0x200100) + b"\x12")
     result = scan_tile_lists(memory, [0x200000, 0x200200, 0x200000], default_state())
-    assert [s[2] for s in result.segment_list()] == [0x200100, 0x200005] * 2
+    assert [s[2] for s in segment_list(result)] == [0x200100, 0x200005] * 2
     assert [(e.tile, e.address, e.reason) for e in result.errors] == [(1, 0x200300, sc.TOO_DEEP)]
 
 
@@ -210,7 +211,7 @@ def test_no_tiles(memory):
     state.config = 7
     result = scan_tile_lists(memory, [], state_from_bytes(state_bytes(state)))
     assert (result.segment_count, result.draws, list(result.errors)) == (0, [], [])
-    assert result.final_state.config == 7
+    assert final_state(result).config == 7
 
 
 def test_used_maps_hold_nothing_of_earlier_scans(memory):

@@ -6,11 +6,11 @@ import struct
 
 import numpy as np
 import pytest
+from tests.support.compressed_lists import encode_compressed
 from tests.support.frames import BACKGROUND, GREEN, RED, Frame, inside, solid
 from tests.support.jobs import nv_vertex, viewport
 
 from vc4lab.records.control import build
-from vc4lab.records.primitives import encode_compressed
 
 XY_TRIANGLES, XY_RHT = 0x32, 0x33
 CORNERS = ((64.0, 8.0), (8.0, 120.0), (120.0, 100.0))

@@ -7,9 +7,9 @@ from itertools import product
 import numpy as np
 import pytest
 from tests.support.frame_work import FrameWork
+from tests.support.texture_layouts import tile as tiled
 
 from vc4lab.images.tiling import Tiling, detile, image_bytes
-from vc4lab.images.tiling import tile as tiled
 from vc4lab.memory import GuestMemory
 from vc4lab.simd import targets
 from vc4lab.v3d.state.surface import COLOUR, MASK, Z_ONLY, ZS, Surface

@@ -3,6 +3,7 @@
 from functools import cache
 
 import numpy as np
+from tests.support.texture_reference import ReferenceSampler
 
 from vc4lab.memory import GuestMemory
 from vc4lab.records.texture import TextureConfig
@@ -11,7 +12,6 @@ from vc4lab.simd import (
     host_target,
     targets,
 )
-from vc4lab.v3d.tmu.golden import ReferenceSampler
 from vc4lab.v3d.tmu.kernels import sample_words
 from vc4lab.v3d.tmu.state import (
     TextureDescriptor,

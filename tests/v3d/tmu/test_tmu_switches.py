@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tests.support.texture_layouts import tile
 from tests.v3d.tmu.sampling import (
     BASE,
     SPECIAL,
@@ -18,7 +19,7 @@ from tests.v3d.tmu.sampling import (
     words,
 )
 
-from vc4lab.images.tiling import Tiling, tile
+from vc4lab.images.tiling import Tiling
 from vc4lab.memory import GuestMemory
 from vc4lab.records.texture import MagFilter, MinFilter, TextureConfig, TextureType, Wrap
 from vc4lab.v3d.tmu.kernels import sample_words

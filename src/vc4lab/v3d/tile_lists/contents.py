@@ -82,12 +82,6 @@ class ScanResult:
         return int(self.context.segment_count)
 
     @property
-    def final_state(self) -> RenderState:
-        """The state after the last tile."""
-        place = self.context.address + sc.ScanContext.state.offset
-        return state_from_bytes(ctypes.string_at(place, STATE_BYTES))
-
-    @property
     def draws(self) -> list[DrawUse]:
         """The distinct render states, as Python sees them."""
         return [self.draw(k) for k in range(self.draw_count)]
@@ -98,8 +92,3 @@ class ScanResult:
         entry = DrawEntry.python.from_address(place)
         state = state_from_bytes(ctypes.string_at(place, STATE_BYTES))
         return DrawUse(state, entry.first, entry.last, entry.used, entry.primitives)
-
-    def segment_list(self) -> list[tuple[int, int, int, int]]:
-        """The segments as (tile, draw, address, primitives) tuples, for tests and listings."""
-        words = (ctypes.c_uint32 * (self.segment_count * 4)).from_address(self.segments)
-        return [tuple(words[i : i + 4]) for i in range(0, len(words), 4)]  # type: ignore[misc]

@@ -2,7 +2,7 @@
 
 Everything is made finite and small with integer operations first, so that no float operation here
 raises the sticky "invalid" or "overflow" flags: the QPU's fast path reads those. The definition of
-each function is its namesake in ``golden.py``.
+each function is its namesake in ``tests/support/texture_reference.py``.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 A quad whose lanes lie on several faces has no common coordinates. Each lane that samples then sees
 the others projected onto its own face, so that its level of detail does not jump at an edge. The
-definition is in ``golden.py``.
+definition is in ``tests/support/texture_reference.py``.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""ETC1: texels of a 4x4 block, as definition and as native code. Source: OES_compressed_ETC1."""
+"""ETC1: texels of a 4x4 block as native code. Source: OES_compressed_ETC1."""
 
 from __future__ import annotations
 
 from vc4lab.simd import Value, bswap_, lookup16, max_, min_, select
-from vc4lab.v3d.tmu.formats import pack_rgba
 from vc4lab.v3d.tmu.texel_codecs import OPAQUE
 
 #: ETC1 intensity modifiers (a, b) by table number.
@@ -11,29 +10,6 @@ ETC1_MODIFIERS = (
     (2, 8), (5, 17), (9, 29), (13, 42), (18, 60), (24, 80), (33, 106), (47, 183),
 )  # fmt: skip
 _ETC1_TABLE = [value for pair in ETC1_MODIFIERS for value in pair]
-
-
-def decode_etc1(block: int, x: int, y: int) -> int:
-    """Texel (x, y), both 0..3, of an ETC1 block; ``block`` is the big-endian 64-bit word."""
-    flip, differential = block >> 32 & 1, block >> 33 & 1
-    second = y >> 1 if flip else x >> 1
-    colour = []
-    for channel in range(3):
-        byte = block >> (56 - 8 * channel) & 255
-        if differential:
-            five = byte >> 3
-            if second:
-                delta = byte & 7
-                five = (five + (delta - 8 if delta & 4 else delta)) & 31
-            colour.append(five << 3 | five >> 2)
-        else:
-            colour.append((byte & 15 if second else byte >> 4) * 17)
-    table = block >> (34 if second else 37) & 7
-    pixel = 4 * x + y
-    negative, large = block >> (16 + pixel) & 1, block >> pixel & 1
-    modifier = ETC1_MODIFIERS[table][large] * (-1 if negative else 1)
-    red, green, blue = (min(max(value + modifier, 0), 255) for value in colour)
-    return pack_rgba(red, green, blue)
 
 
 def unpack_etc1(low: Value, high: Value, x: Value, y: Value) -> Value:

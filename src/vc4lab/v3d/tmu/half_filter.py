@@ -4,7 +4,7 @@ Each blend is first + (second - first) * weight in single precision, rounded tow
 float arithmetic of a QPU, and becomes a half again. Denormal halves count as 0; exponent 31 counts
 as one more power of two, so that no infinity enters the arithmetic and no float flag is raised. A
 weight of 0 passes the texel through untouched, whatever it is. The definition is in
-``golden.py``.
+``tests/support/texture_reference.py``.
 """
 
 from __future__ import annotations

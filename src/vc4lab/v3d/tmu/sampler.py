@@ -3,7 +3,8 @@
 Coordinates arrive as float words, one per lane, four lanes of a quad together. Addresses are
 masked, so no sample leaves guest memory, and no sticky float flag is raised. What is known when a
 draw is compiled (type, filters, wraps, layout) is `TextureKind`; sizes and addresses are read from
-a `TextureDescriptor`. The definition of every bit is in ``golden.py``.
+a `TextureDescriptor`. The definition of every bit is in
+``tests/support/texture_reference.py``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Runs a program on bare registers with any engine: for tests, experiments and `vc4lab run`.
+"""Runs a program on bare registers with any engine.
 
 The surroundings are as small as they can be: uniforms come from a list (0 after its end), VPM
 reads from a list of vectors, VPM writes go to a log; synchronisation does nothing.

@@ -1,11 +1,13 @@
 """The texture unit in plain Python: the definition of a sample, one lane at a time.
 
 Slow and literal: coordinates are exact fractions, wrapping is modulo, every texel is decoded by
-``formats.py`` from the address of ``images/tiling.py``. The native sampler (``sampler.py``) must
-return the same bits. Arithmetic that the hardware does in float (scaling a coordinate, differences
-for the level of detail) is rounded toward zero to float32, as everywhere in a QPU.
+`DECODERS` from the address of `texture_layouts.py`. The native sampler (``v3d/tmu/sampler.py``)
+must return the same bits. Arithmetic that the hardware does in float (scaling a coordinate,
+differences for the level of detail) is rounded toward zero to float32, as everywhere in a QPU.
 
-Source: the addressing model of AG100-R pp. 39-45; precision is a choice (``vc4lab unknowns``).
+Source: AG100-R pp. 39-45 (addressing; precision is a choice, ``vc4lab unknowns``), p. 40 (types),
+Broadcom's software image library (expansion to 8 bits), Mesa ``vc4_formats.c`` (component order),
+OES_compressed_ETC1.
 """
 
 from __future__ import annotations
@@ -14,11 +16,11 @@ import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
+from tests.support.texture_layouts import texel_bit_address as bit_address
+
 from vc4lab.images.tiling import TILE_BYTES, UTILE_BYTES, Tiling
-from vc4lab.images.tiling import texel_bit_address as bit_address
 from vc4lab.records.texture import TextureType, Wrap
-from vc4lab.v3d.tmu.etc1 import decode_etc1
-from vc4lab.v3d.tmu.formats import DECODERS, decode_yuyv
+from vc4lab.v3d.tmu.etc1 import ETC1_MODIFIERS
 from vc4lab.v3d.tmu.state import (
     LevelLayout,
     MipMode,
@@ -32,6 +34,91 @@ Fetch = Callable[[int, int], int]
 COORDINATE_LIMIT = 1 << 24
 """Magnitudes are limited to this; all larger floats are even integers, so repeat and mirror see
 no difference."""
+
+
+def pack_rgba(red: int, green: int, blue: int, alpha: int = 255) -> int:
+    """The result word of the texture unit: R in bits 7:0, A in bits 31:24."""
+    return red | green << 8 | blue << 16 | alpha << 24
+
+
+def expand5(value: int) -> int:
+    """5 bits to 8 as Broadcom's library does: (x * 33) >> 2."""
+    return value * 33 >> 2
+
+
+def expand6(value: int) -> int:
+    """6 bits to 8: (x * 65) >> 4."""
+    return value * 65 >> 4
+
+
+def _rgba4444(v: int) -> int:
+    return pack_rgba((v >> 12) * 17, (v >> 8 & 15) * 17, (v >> 4 & 15) * 17, (v & 15) * 17)
+
+
+def _rgba5551(v: int) -> int:
+    red, green, blue = expand5(v >> 11), expand5(v >> 6 & 31), expand5(v >> 1 & 31)
+    return pack_rgba(red, green, blue, (v & 1) * 255)
+
+
+def _rgb565(v: int) -> int:
+    return pack_rgba(expand5(v >> 11), expand6(v >> 5 & 63), expand5(v & 31))
+
+
+def _grey(v: int) -> int:
+    return pack_rgba(v, v, v)
+
+
+def _luminance_alpha(v: int) -> int:
+    return pack_rgba(v & 255, v & 255, v & 255, v >> 8)
+
+
+#: Value of a stored texel -> result word, for the types where a texel stands alone in memory.
+DECODERS: dict[TextureType, Callable[[int], int]] = {
+    TextureType.RGBA8888: lambda v: v,
+    TextureType.RGBX8888: lambda v: v | 0xFF000000,
+    TextureType.RGBA4444: _rgba4444,
+    TextureType.RGBA5551: _rgba5551,
+    TextureType.RGB565: _rgb565,
+    TextureType.LUMINANCE: _grey,
+    TextureType.ALPHA: lambda v: v << 24,
+    TextureType.LUMALPHA: _luminance_alpha,
+    TextureType.S16F: lambda v: v,
+    TextureType.S8: lambda v: v,
+    TextureType.S16: lambda v: v,
+    TextureType.BW1: lambda v: _grey(v * 255),
+    TextureType.A4: lambda v: v * 17 << 24,
+    TextureType.A1: lambda v: v * 255 << 24,
+    TextureType.RGBA32R: lambda v: v,
+}
+
+
+def decode_yuyv(pair: int, odd: int, order: str) -> int:
+    """Texel 0 or 1 of a 32-bit pair Y0, U, Y1, V; `order` names bytes 0 to 2 of the word."""
+    parts = {"y": pair >> (16 if odd else 0) & 255, "u": pair >> 8 & 255, "v": pair >> 24}
+    return pack_rgba(*(parts[letter] for letter in order))
+
+
+def decode_etc1(block: int, x: int, y: int) -> int:
+    """Texel (x, y), both 0..3, of an ETC1 block; ``block`` is the big-endian 64-bit word."""
+    flip, differential = block >> 32 & 1, block >> 33 & 1
+    second = y >> 1 if flip else x >> 1
+    colour = []
+    for channel in range(3):
+        byte = block >> (56 - 8 * channel) & 255
+        if differential:
+            five = byte >> 3
+            if second:
+                delta = byte & 7
+                five = (five + (delta - 8 if delta & 4 else delta)) & 31
+            colour.append(five << 3 | five >> 2)
+        else:
+            colour.append((byte & 15 if second else byte >> 4) * 17)
+    table = block >> (34 if second else 37) & 7
+    pixel = 4 * x + y
+    negative, large = block >> (16 + pixel) & 1, block >> pixel & 1
+    modifier = ETC1_MODIFIERS[table][large] * (-1 if negative else 1)
+    red, green, blue = (min(max(value + modifier, 0), 255) for value in colour)
+    return pack_rgba(red, green, blue)
 
 
 def read_float(word: int, not_finite: str) -> Fraction:
