@@ -23,7 +23,7 @@ OPEN_FLAGS = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NONBLOCK", 0)
 
 
 class Unusable(OSError):  # noqa: N818 - said to the user as it is
-    """A file that exists and yet is not taken; `strerror` is a sentence for the user."""
+    """A file that exists but cannot be used; `strerror` is a sentence for the user."""
 
     def __init__(self, text: str, path: str | os.PathLike[str]) -> None:
         super().__init__(errno.EINVAL, text, os.fspath(path))

@@ -1,17 +1,17 @@
 """Listeners for events: any number for each kind, and no cost while there are none.
 
-The source of an event asks first, and makes none that is not heard::
+The source of an event checks for subscriptions and makes no event without them::
 
     if self.frame_done.subscriptions:
         self.frame_done.emit(FrameDone(count))
 
 Listeners are called in the order in which they subscribed, in the thread that emits the event, and
-must not change what they look at. One that unsubscribes hears nothing from then on, not even the
-event that is being emitted; one that subscribes meanwhile hears the next.
+must not change what they look at. One that unsubscribes gets no further event, not even the
+one that is being emitted; one that subscribes meanwhile gets the next.
 
-A listener that raises keeps no other from hearing the event. `StrictStop` and what is no
+A listener that raises does not keep the event from the others. `StrictStop` and what is no
 `Exception` (an interrupt from the keyboard) pass at once, as they do from a message. Any other
-exception is raised after all have heard; where that would leave work half done, it goes to `keep`
+exception is raised after all were called; where that would leave work half done, it goes to `keep`
 instead, and what does the work raises it when the work is through.
 """
 
@@ -37,7 +37,7 @@ class Subscription(Generic[Event]):
 
     @property
     def is_open(self) -> bool:
-        """Whether it still hears events."""
+        """Whether it still gets events."""
         return self._listeners is not None
 
     def close(self) -> None:
@@ -67,7 +67,7 @@ class Listeners(Generic[Event]):
     subscriptions
         In the order in which they are called; empty: there is no need for an event.
     keep
-        Takes the exceptions of listeners; None: they are raised after all have heard the event.
+        Takes the exceptions of listeners; None: they are raised after all were called.
     """
 
     __slots__ = ("keep", "subscriptions")
@@ -93,7 +93,7 @@ class Listeners(Generic[Event]):
                     one.call(event)
                 except StrictStop:
                     raise
-                except Exception as error:  # of someone else: it is not known what may come
+                except Exception as error:  # listeners may raise anything
                     failures.append(error)
         if failures and self.keep is None:
             raise failures[0]

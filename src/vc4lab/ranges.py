@@ -1,4 +1,4 @@
-"""Numbers and words that people give: what is allowed, written down once.
+"""Numbers and words given by users: what is allowed, declared once.
 
 The options of the command line and the arguments of the Python interface take their ranges from
 here, so that both refuse the same and with the same sentence.

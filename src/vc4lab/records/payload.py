@@ -1,9 +1,8 @@
 """What a record's class says of the record: where it may stand, what it is for, what executes it.
 
-All that has to know the records (parser, printer, handlers, native readers, hints about lists)
-asks here or in `use.py`, so that a new record is one class in `declarations.py` and the code that
-does what it says. The kinds of record are the base classes below; a `State` needs no other code
-than that which uses the state.
+The parser, printer, handlers, native readers and list hints take it from here or from `use.py`: a
+new record is one class in `declarations.py` and the code that executes it. The kinds of record are
+the base classes below; a `State` needs no code but that which uses the state.
 """
 
 from __future__ import annotations

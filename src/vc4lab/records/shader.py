@@ -160,7 +160,7 @@ def parse_gl(read: Reader, address: int, count: int, extended: bool = False) -> 
 
 @lru_cache(maxsize=1024)
 def _attribute(data: bytes, wide_stride: bytes) -> Attribute:
-    """The same few arrays come again and again."""
+    """Cached: the same few arrays recur."""
     array = AttributeRecord.from_bytes(data)
     stride = array.stride | int.from_bytes(wide_stride, "little") & ~0xFF
     return Attribute(

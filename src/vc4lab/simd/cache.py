@@ -31,7 +31,7 @@ _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class _Untrusted(OSError):  # noqa: N818 - its text goes into a sentence
-    """Someone else may have written it: a path, in the folder or its own, and why."""
+    """A path that others may have written to, in the folder or its own, and why."""
 
 
 def directory() -> Path:
@@ -80,7 +80,7 @@ def _make_private(why: str) -> Path:
 
 
 def _warn_once(code: str, text: str) -> None:
-    """Say it once a process, on standard error unless the program set up logging."""
+    """Warns once per process, on standard error unless the program set up logging."""
     if code not in _told:
         _told.add(code)
         import logging
@@ -107,7 +107,7 @@ def source_digest() -> str:
 
 
 def digest(*parts: str) -> str:
-    """The file name for what these strings say."""
+    """The file name for these strings."""
     total = hashlib.sha256()
     for part in parts:
         data = part.encode()
@@ -119,7 +119,7 @@ def digest(*parts: str) -> str:
 
 
 def _open(path: str, flags: int, kind: int, parent: int | None = None) -> tuple[int, int]:
-    """Descriptor and size of what is of that kind and of this user alone. Raises OSError."""
+    """Descriptor and size of a file of this kind that only this user can write. Raises OSError."""
     try:
         descriptor = os.open(path, flags, dir_fd=parent)
     except OSError as error:

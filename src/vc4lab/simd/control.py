@@ -145,7 +145,7 @@ class _Loop:
     def __init__(self, names: tuple[str, ...], carried: tuple[str, ...]) -> None:
         self.trace: FunctionTrace = current()
         self.names = names
-        self.carried = carried  # those that a turn reads from the turn before
+        self.carried = carried  # those an iteration reads from the one before
         self.exits: list[Edge] = []
         self.continues: list[Edge] = []
         self.state: LoopState | None = None
@@ -184,7 +184,7 @@ class _Loop:
         trace.start(body, known)
 
     def next(self, state: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The end of the body: goes round (native) or on to the next turn (unrolled)."""
+        """The end of the body: jumps back (native) or starts the next iteration (unrolled)."""
         if self.state is None and not self.continues:
             self.done = self.trace.block is None
             return state
@@ -209,7 +209,7 @@ class _Loop:
         return state
 
     def step(self) -> None:
-        """What a native loop does before it goes round."""
+        """What a native loop does before it jumps back."""
 
     def end(self, state: tuple[Any, ...]) -> tuple[Any, ...]:
         if not self.exits:
@@ -230,7 +230,7 @@ class While(_Loop):
         self._mark = self.trace.mark()
 
     def is_staged(self, condition: Any) -> bool:
-        """True: forget the first evaluation of the condition and make a native loop."""
+        """True: discards the first evaluation of the condition and makes a native loop."""
         if self.trace.block is None:
             return False
         condition = _branch_condition(condition)

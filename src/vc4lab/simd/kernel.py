@@ -140,7 +140,7 @@ def function_in_module(module: ModuleTrace, function: Function) -> str:
 def call(function: Function, *args: Any, cold: bool = False) -> Any:
     """A real call (never inlined) of a kernel in the same module.
 
-    cold: tells the compiler that whatever leads here hardly ever happens.
+    cold: tells the compiler that this call is rarely reached.
     """
     trace = current()
     values = function._convert(args)

@@ -43,8 +43,8 @@ _Summary = tuple[dict[str, None], dict[str, ast.expr], bool]
 def _summary(node: ast.AST) -> _Summary:
     """Names bound in here, roots of items that are assigned, and whether something jumps.
 
-    Statements lie in each other, and each asks for all below it: so it is found once and kept in
-    the node, as it was before anything was rewritten.
+    Statements are nested and each needs the summary of all below it, so it is computed once and
+    kept in the node, before anything is rewritten.
     """
     known: _Summary | None = node.__dict__.get(_SUMMARY)
     if known is not None:

@@ -19,8 +19,8 @@ from vc4lab.simd.trace import ModuleTrace
 from vc4lab.simd.types import Type, ptr
 
 UNOPTIMISED_ABOVE = 2_000_000
-"""Bytes of LLVM text above which code is generated without optimising: the time for the optimised
-one grows faster than the text, and ten seconds are too long to wait for a program made to be long.
+"""Bytes of LLVM text above which code is not optimised: the time to optimise grows faster than the
+text, and a program made to be long must not take ten seconds.
 """
 PASSES = f"sroa simplifycfg instcombine O1, no misched, no lsr, O0 above {UNOPTIMISED_ABOVE}"
 """Part of cache keys."""
@@ -34,7 +34,7 @@ class NativeFunction:
     Attributes
     ----------
     call
-        The same without a frame of Python, for as long as this object lives.
+        The same without a Python frame; valid as long as this object lives.
     """
 
     def __init__(self, module: NativeModule, name: str, address: int, function: Function) -> None:
@@ -202,18 +202,18 @@ def build(
     """Compiles kernels into a module with one native entry point per item of `functions`.
 
     Args:
-        name: for people and messages.
+        name: for messages.
         functions: entry point name → @kernel or Function.
         target: the processor, the host if None.
         float_mode: "qpu" = round toward zero, denormals are zero; "default" = IEEE as C has it;
             "caller" = what it is when an entry point is called, which must be one of the two.
         key: names the content; if the disk cache has its object, nothing is traced.
         imports: the functions of other modules that these kernels call by `imported(name, …)`.
-        combine: look for instructions that simplify each other. In straight-line code tracing
-            (`trace`, `folding`) and code generation find nearly all of them as well, in a fifth
-            less time; values that go round loops want it.
-        quick: generate code without a search for cheaper forms of what it meets: a quarter to a
-            third less time in all, for programs that are waited for. Tracing has to find them.
+        combine: run LLVM's instruction combining. Straight-line code hardly gains (tracing and
+            code generation simplify it already) and compiles a fifth faster without; values
+            carried around loops need it.
+        quick: skip the code generator's search for cheaper instructions, which takes a quarter to
+            a third of the time: for code that is compiled while a program waits.
     """
     if float_mode not in FLOAT_MODES:
         raise ValueError(f"float_mode is one of {FLOAT_MODES}, not {float_mode!r}")

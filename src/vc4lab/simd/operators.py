@@ -9,7 +9,7 @@ from vc4lab.simd.types import Type, i1, i64, ptr
 
 
 class Operators:
-    """The operators of `Value`; what an instruction then writes down is `Value`'s affair.
+    """The operators of `Value`, which emits the instructions.
 
     The class variables take (integer instruction, float instruction, left, right); an empty name
     says that there is no such instruction.

@@ -47,7 +47,7 @@ def initialise() -> None:
         with _init_lock:
             if not _initialised:
                 # Scheduling machine code and reducing the strength of loop variables take a sixth
-                # of the compile time and win nothing on processors that reorder by themselves.
+                # of the compile time and gain nothing on out-of-order processors.
                 llvm.set_option("vc4lab", "-enable-misched=false")
                 llvm.set_option("vc4lab", "-disable-lsr")
                 llvm.initialize_native_target()

@@ -1,13 +1,13 @@
 """Threads that stay in native code: a function is run by several of them until its work is done.
 
 A *part* is a native function `(shared, number)` that takes pieces of work from a counter in
-`shared` until none is left; `number` says which thread it is, 0 for the one that asks. Helpers
+`shared` until none is left; `number` says which thread it is, 0 for the calling one. Helpers
 wait on a condition of the C library and never need Python's lock, so that work of 50 µs is worth
-sharing: handing it over in Python takes as long. Native code may ask, too (`together`).
+sharing: handing it over in Python takes as long. Native code may call a team, too (`together`).
 
-Linux likes to wake a thread on the processor of the one that wakes it, where both then share the
-time of one: work of 200 µs is over before they are parted. So helpers are kept off the processor
-of the asking thread, until it has nothing left but to wait for them.
+Linux tends to wake a thread on the processor of the one that wakes it; both then share it, and work
+of 200 µs is over before they are separated. So helpers are kept off the processor of the calling
+thread until that only waits for them.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class TeamState(Struct):
     getcpu = ptr  # 0 where processors cannot be chosen
     setaffinity = ptr
     everywhere = Array(i64, _MASK_WORDS)  # processors of the process
-    elsewhere = Array(i64, _MASK_WORDS)  # without that of the asking thread
+    elsewhere = Array(i64, _MASK_WORDS)  # without that of the calling thread
     apart = i32  # 1 + the processor that helpers are kept off, 0: none
     threads = Array(i32, _MAX_THREADS)  # the kernel's numbers of the helpers
 
@@ -95,7 +95,7 @@ def _part_from(t: TeamState, processor: Value) -> None:
 
 @kernel(args=(ptr, i32), returns=None)
 def serve(team: Value, number: Value) -> None:
-    """A helper's life."""
+    """The loop of a helper thread."""
     t = TeamState.at(team)
     while t.ended == 0:
         call_pointer(t.mutex_lock, i32, (ptr,), t.mutex)
@@ -104,7 +104,7 @@ def serve(team: Value, number: Value) -> None:
             call_pointer(t.cond_wait, i32, (ptr, ptr), *place)
         t.wanted = t.wanted - 1
         call_pointer(t.mutex_unlock, i32, (ptr,), t.mutex)
-        # counted first: who asks changes nothing from the end of the work to a count of 0
+        # counted first: the caller changes nothing from the end of the work to a count of 0
         atomic_add(t.pointer + TeamState.working.offset, 1)
         if (atomic_add(t.pointer + TeamState.open.offset, 0) != 0) & (t.ended == 0):
             call_pointer(t.part, None, PART_ARGUMENTS, t.shared, number)
@@ -156,12 +156,12 @@ def _library() -> ctypes.CDLL | None:
 
 
 class Team:
-    """Helpers for one asking thread at a time; they start when they are first wanted.
+    """Helpers for one calling thread at a time; they start when first needed.
 
     Parameters
     ----------
     threads
-        How many work together at most, the asking one included; one per processor by default.
+        How many work together at most, the calling one included; one per processor by default.
     """
 
     def __init__(self, threads: int | None = None) -> None:
@@ -194,7 +194,7 @@ class Team:
 
     @property
     def helpers(self) -> int:
-        """Threads besides the asking one."""
+        """Threads besides the calling one."""
         return len(self._threads)
 
     def on_first_helper(self, begin: Callable[[], None]) -> None:

@@ -68,7 +68,7 @@ class V3D:
     Attributes
     ----------
     listeners
-        Those who listen; what may be observed is in `events.py`.
+        Listeners, by kind of event (`events.py`).
     on_interrupt, on_frame
         One listener each for `interrupt_line` (it gets the level) and `frame_done`.
     """
@@ -169,7 +169,7 @@ class V3D:
         return self._progress is not None and self._progress.is_busy(thread)
 
     def _spend(self, thread: int, progress: Progress) -> None:
-        """A list thread takes its time for what it has done since it was asked last."""
+        """Adds the time of what a list thread has done since the last call."""
         counts: JobCounts = (self.frames if thread else self.binning).take_counts()
         if any(counts):
             progress.spend(thread, counts)
@@ -298,7 +298,7 @@ class V3D:
         self.run()
 
     def run(self) -> None:
-        """Both threads, as far as they get."""
+        """Runs both threads until they stop or stall."""
         binning, rendering, threads = self.binning, self.rendering, self.threads
         counts = self.counters.enable or self.counters.everything
         self.frames.preparer.pipelines.counting = bool(counts) and self.counters.detailed
@@ -326,7 +326,7 @@ class V3D:
             self._interrupt_host(_SHADERS_QPU, moment)
 
     def _end(self, thread: ListThread, progress: Progress) -> None:
-        """A list thread that has stopped goes on running in the guest's eyes, until its moment."""
+        """A list thread that has stopped still runs in the guest's view, until its time is over."""
         number = thread.number
         if self._unfinished[number] and not thread.running:
             self._unfinished[number] = False
@@ -359,7 +359,7 @@ class V3D:
         self.executor.signal(self.threads[1])
 
     def _show_later(self, number: int, kind: int, progress: Progress) -> None:
-        """When the list thread has taken its time."""
+        """Shows an event when the list thread's time is over."""
         self._spend(number, progress)
         progress.ends(number, kind)
         progress.signal(number)
@@ -371,7 +371,7 @@ class V3D:
 
     @property
     def waiting(self) -> str | None:
-        """Who waits for what, in words; None when nothing does."""
+        """What the V3D waits for, in words; None if it does not."""
         reasons = waiting_reasons(self.threads)
         if self.programs.waiting:
             reasons.append(self.programs.waiting)

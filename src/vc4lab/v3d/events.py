@@ -5,8 +5,8 @@
     with v3d.listeners.frame_done.subscribe(lambda event: print(event.frames)):
         ...
 
-Listeners look on. None of them changes a byte of what is drawn or selects another implementation:
-where native code has to say more than it does otherwise, it is compiled from the same source with
+Listeners only observe: none changes a byte of what is drawn or selects another implementation.
+Where native code has to say more than it does otherwise, it is compiled from the same source with
 recording added, and called only while someone listens (`FrameDrawn`), or notes each draw, of which
 Python makes events afterwards (`MemoryUse`). No event is made without a listener.
 
@@ -86,8 +86,8 @@ class ProgramStarted(NamedTuple):
 class MemoryUse(NamedTuple):
     """A job names a range of memory that the V3D reads or writes; not each access to it.
 
-    `record` is where it names it, if that is known. What native code did on its own is told when
-    Python looks next: after a stretch of a binning list, and when the draws of a frame are ready.
+    `record` is where it names it, if that is known. Uses by native code are reported when Python
+    runs next: after a stretch of a binning list, and when the draws of a frame are ready.
     """
 
     use: Use

@@ -30,13 +30,13 @@ LOWEST_CLOCK = 1_000_000
 
 
 class GuestTime(Protocol):
-    """Who keeps guest time (nanoseconds)."""
+    """The source of guest time (nanoseconds)."""
 
     def now(self) -> int:
         """The present moment."""
 
     def wake(self, moment: int | None) -> None:
-        """Call `Progress.show_due` at this moment, in place of an earlier wish; None: never."""
+        """Call `Progress.show_due` at this moment, in place of an earlier request; None: never."""
 
     def skip(self, nanoseconds: int) -> None:
         """Let time go on: the CPU's access waits."""
@@ -98,7 +98,7 @@ class Progress:
         self._add(self.threads[thread], kind)
 
     def is_busy(self, thread: int) -> bool:
-        """Whether the guest sees a list thread run that has done everything."""
+        """Whether a list thread that is done still runs in the guest's view."""
         return self._last(ENDS[thread]) is not None
 
     def finish(self, thread: int) -> None:
@@ -113,7 +113,7 @@ class Progress:
         return sum(item & ((1 << _KIND_BITS) - 1) == PROGRAM for item in self.pending)
 
     def program(self, requested: int, counts: JobCounts) -> int:
-        """A user program has ended, which was requested at a moment; when it shows."""
+        """A user program requested at a moment has ended; the moment its end shows."""
         number = min(range(QPUS), key=self.qpus.__getitem__)
         start = max(requested, self.qpus[number])
         end = start + self._nanoseconds(job_clocks(counts))
@@ -151,7 +151,7 @@ class Progress:
         self._rearm()
 
     def restored(self) -> None:
-        """Everything was read from a file, which may come from a stranger."""
+        """Everything was read from a file, which is not trusted."""
         latest = self.time.now() + LONGEST_JOB
         low = (1 << _LOW_BITS) - 1
         moments = [(min(max(item >> _LOW_BITS, 0), latest), item & low) for item in self.pending]

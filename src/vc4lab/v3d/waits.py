@@ -1,6 +1,6 @@
-"""What a program waits for that reads a V3D register over and over: the counter, in words.
+"""What a program that polls a V3D register waits for, in words.
 
-Nothing here changes anything; the board's watchdog asks when a program makes no progress.
+Nothing here changes state; the board's watchdog calls it when a program makes no progress.
 Source: hardware reference 2.4-2.7.
 """
 

@@ -1,8 +1,8 @@
 """What every QPU operation computes, written once over the primitives of `Ops`.
 
-An operation gives a `Result`: the word and how its flags follow. Float operations here are the full
-story (infinities, denormals, signs of zero); `../jit/fast_float.py` overrides exactly these for the
-native fast path. Source: hardware reference 4.4, 4.6 to 4.8.
+An operation gives a `Result`: the word and how its flags follow. Float operations here are
+complete (infinities, denormals, signs of zero); `../jit/fast_float.py` overrides exactly these for
+the native fast path. Source: hardware reference 4.4, 4.6 to 4.8.
 """
 
 from __future__ import annotations

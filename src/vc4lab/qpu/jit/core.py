@@ -1,4 +1,4 @@
-"""The JIT's view of a QPU thread: a core over staged words, and what a program will look at."""
+"""The JIT's view of a QPU thread: a core over staged words, and what a program reads."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def flags_used(plans: list[Plan]) -> str:
 
 
 def looks_back(plans: list[Plan]) -> bool:
-    """Does anything look at register 39 or at the result of a mul NOP?"""
+    """Does anything read register 39 or the result of a mul NOP?"""
     return any(
         (p.raddr_a == Read.NOP and Mux.A in p.muxes)
         or (p.raddr_b == Read.NOP and Mux.B in p.muxes)

@@ -81,7 +81,7 @@ class _Emitter:
         return Flow(self.program, plans, *flow_settings(self.settings), self.learned)
 
     def _seen(self) -> tuple[str, bool]:
-        """Flags that something may look at, and whether something looks at the last results."""
+        """Flags that may be read, and whether the last results are."""
         return ALL_FLAGS if self.observe else flags_used(self.plans), looks_back(self.plans)
 
     def _note_lanes(self, lanes: Value) -> None:
@@ -154,7 +154,7 @@ class _Emitter:
                 self.sfus.append(var(i32x16, 0))
 
     def _stored(self, core: JitCore, word: Any) -> Value:
-        """A word's lanes for a cell; constants are hidden, lest they come back as constants."""
+        """A word's lanes for a cell; constants are hidden, so that they are loaded as unknown."""
         bits = core.export(word)
         return hide(bits) if isinstance(word, FastWord) and word.fixed else bits
 
@@ -184,7 +184,7 @@ class _Emitter:
         return core
 
     def _note(self, place: Place) -> None:
-        """Hand on what the stage has in mind. Raises Unsupported if it depends on the way."""
+        """Hand on the state of the stage. Raises Unsupported if it depends on the path."""
         now = self.env.noted()
         if place not in self.noted:
             self.noted[place] = now, [var(value.type, value) for value in now.values]

@@ -1,4 +1,4 @@
-"""Float operations for programs with side effects: native arithmetic that is looked at at once.
+"""Float operations for programs with side effects: native arithmetic that is checked at once.
 
 A native sum or product under round-toward-zero and flush-to-zero differs from the chip's only where
 an operand or the result leaves the range of ordinary numbers; then the native result's magnitude is

@@ -87,7 +87,7 @@ class _KeptMask(_Kept):
 
 
 class ResumableEnvironment(Environment):
-    """What a resumable program needs to know besides the usual.
+    """The environment of a resumable program.
 
     instructions: a staged cell (i64) with the number of executed instructions.
     """
@@ -209,7 +209,7 @@ class _ResumableEmitter(_Emitter):
         return self.region.flow
 
     def _seen(self) -> tuple[str, bool]:
-        # what is outside of the region may look at everything
+        # code outside of the region may read everything
         return (ALL_FLAGS, True) if self.region.is_part else super()._seen()
 
     def _breaks(self, entries: set[Place]) -> set[Place]:
@@ -269,7 +269,7 @@ class _ResumableEmitter(_Emitter):
             other = new_block()
             jump_if(resume == number, way, other)
             enter(other)
-        jump(self.end)  # cannot be
+        jump(self.end)  # unreachable
 
     def _make_cells(self, core: JitCore) -> None:
         """Registers live in the save area between blocks, so there is nothing to save."""
@@ -375,7 +375,7 @@ class _ResumableEmitter(_Emitter):
         super()._finish(core)
 
     def _count(self, instructions: Any) -> None:
-        """Loops are watched at their points."""
+        """Budgets are checked at the points of loops."""
 
     def abandon(self) -> None:
         """End the program in the middle of an instruction."""

@@ -1,6 +1,6 @@
-"""Finds the words of a program in memory: from its entry on, and wherever execution was seen to go.
+"""Finds the words of a program in memory: from its entry on, and where execution has gone since.
 
-Shader records only give an address, so the end has to be found the way the hardware meets it: the
+Shader records only give an address, so the end has to be found as the hardware meets it: the
 instruction with a program-end signal plus two delay slots, on every path that branches can take. A
 branch to a register can go anywhere; where it went is added when it has happened (`reach`).
 """
@@ -73,7 +73,7 @@ class _ControlFlow:
                 self.reached.add(at)
                 raw, following = self.word(at), (at + INSTRUCTION_BYTES) & _WORD
                 if not raw and not self.word(following):
-                    # a breakpoint after the other, as far as it goes
+                    # zeros are breakpoints
                     self._problem("QPU-047", "no program end: from here the memory holds zeros", at)
                     break
                 instruction = Instruction.decode(raw)
@@ -88,7 +88,7 @@ class _ControlFlow:
                 at, left = following, None if left is None else left - 1
 
     def _targets(self, branch: Branch, at: int) -> Iterator[int]:
-        """Where a branch leads, as far as its instruction says it."""
+        """Where a branch leads, if its instruction alone decides it."""
         if not branch.register:
             target = branch.target(at) & _WORD
             if (target - self._entry) % INSTRUCTION_BYTES:

@@ -2,8 +2,8 @@
 
 The texture unit takes its parameters from the uniform stream, at the pointer that the program may
 have moved: to an address that it read as a uniform, or back to its own stream, as drivers do where
-ways through a program meet. This follows the pointer along all ways at once. What depends on
-computed values, or on the way taken, is not known.
+paths through a program join. This follows the pointer along all paths at once. What depends on
+computed values, or on the path taken, is not known.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Number(NamedTuple):
 Numbers = frozenset[Number]
 Places = frozenset[int]
 """What a number can be, and where the pointer can be in bytes from the start of the stream modulo
-2^32: one element for each way that leads here."""
+2^32: one element for each path that leads here."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class StreamLayout:
     """Where a program's texture parameters lie, in bytes from the start of its stream.
 
     places: one for each word of the stream in textual order; None for a texture parameter whose
-    place is not known. Other words, and those that no way leads to, are where the text has them.
+    place is not known. Other words, and those that no path reaches, are where the text has them.
     pointers: what that depends on: places of the words that become pointers, and how far from the
     start they lead. absolute: it depends on the address of the stream, too.
     """
@@ -125,7 +125,7 @@ class _State:
 
 
 def _states(program: Program, pointers: _Pointers) -> dict[int, _State] | None:
-    """What is known before each instruction that can be reached; None if ways are unknown."""
+    """What is known before each instruction that can be reached; None if paths are unknown."""
     if len(program.words) > MAX_INSTRUCTIONS or program.pieces:
         return None
     following = _following(program)
@@ -169,7 +169,7 @@ def _following(program: Program) -> list[list[int]] | None:
             last.append((index + 1, index + END_DELAY_SLOTS))
     entered = {target for _, target in ways}
     for first, end in last:
-        # Who comes from elsewhere into the delay slots goes on after them.
+        # A jump into the delay slots from elsewhere continues after them.
         if end < count and not entered.intersection(range(first, end + 1)):
             following[end] = []
     for end, target in ways:

@@ -41,7 +41,7 @@ and takes up to 0.2 ms an instruction. Four times the program's length, if that 
 """
 
 COMPILER_ONLY_CODES = frozenset(("QPU-043", "QPU-044", "QPU-045", "QPU-046"))
-"""Verdicts on what only compiled code cannot do: the interpreter runs it."""
+"""Codes of what only compiled code cannot do: the interpreter runs such programs."""
 
 
 def uncompiled_budget(length: int) -> int:
@@ -80,9 +80,9 @@ def left_text(target: int) -> str:
 
 
 class Noted(NamedTuple):
-    """What a stage keeps in mind between two instructions while the JIT emits a program.
+    """The state of a stage between two instructions while the JIT emits a program.
 
-    shape: what must be the same whichever way execution comes, as the number of varyings read;
+    shape: what must be the same on all paths, as the number of varyings read;
     values: staged values on their way, as texture results not yet fetched.
     """
 
@@ -121,11 +121,11 @@ class Environment:
 
     # between blocks of a program with branches (JIT only)
     def noted(self) -> Noted:
-        """What this stage has in mind now, to be given back on the other side of a branch."""
+        """The state of this stage now, to be restored on the other side of a branch."""
         return Noted()
 
     def recall(self, noted: Noted) -> None:
-        """Go on with what was in mind there."""
+        """Restores the state of a stage."""
 
     # values streamed in
     def uniform(self) -> Word:
@@ -257,7 +257,7 @@ class Environment:
         self.refuse("a breakpoint")
 
     def zeroed(self) -> None:
-        """The word 0, which is a breakpoint, too, but hardly one that was written on purpose."""
+        """The word 0: a breakpoint, too, but rarely an intended one."""
         text = "execution runs past the program's last instruction into zeroed memory"
         raise Unsupported("QPU-047", text, self.site)
 

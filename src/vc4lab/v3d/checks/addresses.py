@@ -1,7 +1,7 @@
 """The addresses that lists, records and uniforms name: RAM, aligned, of one alias?
 
-`AddressCheck.uses` is called once for each range a job names, not for each access. What wants to
-know what a job reads (a model of caches) listens for `MemoryUse`. Source: hardware reference 1.5,
+`AddressCheck.uses` is called once for each range a job names, not for each access. A listener
+for `MemoryUse` (a model of caches) gets each range. Source: hardware reference 1.5,
 8.15.
 """
 
@@ -44,7 +44,7 @@ class AddressCheck:
     ram_bytes
         Populated RAM; with the whole 1 GiB nothing can lie outside of it.
     used
-        Those who listen for each use.
+        Listeners for each use.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class AddressCheck:
         return ctypes.addressof(self._pages)
 
     def name(self, use: Use, address: int, size: int = 4, record: int | None = None) -> None:
-        """What native code has done of which only those who listen do not know yet."""
+        """Reports a use by native code, which is checked already, to listeners."""
         self.used.emit(MemoryUse(use, address, size, record))
 
     def uses(self, use: Use, address: int, size: int = 4, record: int | None = None) -> None:
@@ -112,9 +112,9 @@ class AddressCheck:
                 self._report_alias(Use.TILE_LIST, address, start, pool >> 30, record)
 
     def _plain(self, use: Use, address: int, record: int | None) -> None:
-        """An ARM's address where bus addresses go past the L2 cache: said once.
+        """Reports once an ARM address where bus addresses bypass the L2 cache.
 
-        The other aliases are not there by chance.
+        Other aliases are used on purpose.
         """
         if self._told_plain:
             return
@@ -139,15 +139,15 @@ class AddressCheck:
         return False
 
     def _inside(self, use: Use, address: int, size: int, record: int | None) -> None:
-        """Arrays and textures end inside the RAM, too; sizes of pools may be nonsense."""
+        """Checks that arrays and textures end inside the RAM; sizes of pools may be arbitrary."""
         if use in CHECKED_TO_END and (address & MEMORY_MASK) + size > self.ram_bytes:
             text = f"{use.words} of {size} bytes at 0x{address:08x} reaches beyond the RAM"
             self.reporter.report(use.code, text, address=record)
 
     def _one_alias(self, use: Use, address: int, record: int | None) -> None:
-        """The same line both past the L2 and through it: each way may have other bytes.
+        """Reports a line used both past the L2 cache and through it, which may hold other bytes.
 
-        The table of pages only shows native code where to look closer.
+        The table of pages only shows native code which pages need a closer look.
         """
         page, alias = (address & MEMORY_MASK) >> PAGE_SHIFT, address >> 30
         if not self._pages[page]:

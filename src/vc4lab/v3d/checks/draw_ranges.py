@@ -39,7 +39,7 @@ def texture_range(words: tuple[int, ...], bit_utile: str = "32x16") -> tuple[int
 
 
 class DrawRanges:
-    """Tells an `AddressCheck` what draws name: each shader state once; every one for a listener."""
+    """Reports what draws use to an `AddressCheck`: each shader once, every draw for listeners."""
 
     def __init__(self, check: AddressCheck) -> None:
         self.check = check
@@ -74,7 +74,7 @@ class DrawRanges:
         *,
         binning: bool,
     ) -> None:
-        """The same of a draw that native code has done: there is nothing to check, but to hear."""
+        """The same for a draw executed natively: for listeners, nothing is checked."""
         if shader is not None:
             with suppress(Unsupported):  # no draw that is done has such a program
                 self._ranges(shader, kind, programs, first, last, binning, checked=False)

@@ -62,7 +62,7 @@ class Lint:
         uses(Use.TILE_STATE, int(mode.state_address), TILE_STATE_BYTES * tiles, address)
 
     def rendering_mode(self, address: int, mode: TileRenderingMode) -> bool:
-        """Record 113. Whether there is nothing to say about it, however often it comes."""
+        """Checks record 113; whether there is no finding, so that repetitions need no check."""
         if (address, mode.value) in self._quiet and not self.addresses.used.subscriptions:
             return True
         codes = [int(getattr(mode, name)) for name in ("format", "decimate", "tiling")]

@@ -18,8 +18,7 @@ _WORD = 0xFFFFFFFF
 
 
 def name_noted(notes: Iterable[Any], ranges: DrawRanges, programs: ProgramCache) -> None:
-    """Names what `binning_context.Note`s stand for, in order, as `../cle/binning.py` does of its
-    records."""
+    """Reports the memory of `binning_context.Note`s, in order."""
     name = ranges.check.name
     for note in notes:
         record, place, size = (word & _WORD for word in (note.record, note.place, note.byte_count))

@@ -1,4 +1,4 @@
-"""A quick look at a list before it runs: order of records that does no harm here, but on a board.
+"""Checks the start of a list before it runs: orders of records that only fail on a board.
 
 Only the first records of the first few lists are read, so that long lists and many frames cost
 nothing. Source: hardware reference 3.3, 3.10.

@@ -107,7 +107,7 @@ class BinningStage:
         self.clipping_disabled = False
         self.out_of_memory = False
         self.accepted = False
-        """Whether a primitive record was not left out since the last end of a frame."""
+        """Whether a primitive record was executed since the last end of a frame."""
         self.spills_taken = 0
         self._refuses, self._refused = unknowns["bpos_small"] == "refused", 0
         self._unflushed = False
@@ -146,7 +146,7 @@ class BinningStage:
         return counts
 
     def stopped(self) -> None:
-        """The thread stopped: were the primitives flushed? (After a halt it may go on.)"""
+        """The thread stopped: reports primitives without a flush. (After a halt it may go on.)"""
         thread = self.thread
         if self._unflushed and not (thread.running or thread.error or thread.halted):
             self._unflushed = False
@@ -285,7 +285,7 @@ class BinningStage:
         return not context.finding
 
     def _after(self, status: int) -> None:
-        """What a native run of the binner ended with."""
+        """Handles the status of a native run of the binner."""
         if self.binner.context.spill_used:
             self.spills_taken += 1
             self.binner.context.spill_used = 0

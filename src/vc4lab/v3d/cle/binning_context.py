@@ -12,12 +12,12 @@ NATIVE_RECORDS = ids_of(native=BINNING)
 """Records that native code executes, if it can."""
 
 GOES_ON, STOPS, INTERRUPTED, FLUSHED, REPORTS = range(5)
-"""What came of a record that was executed: on with the next one · Python looks first (`events`) ·
+"""Results of an executed record: on with the next one · Python handles `events` first ·
 a draw was begun, but the binner stopped with `BinningContext.status` · a flush ended
 with that status · Python gives the message `BinningContext.finding`."""
 
 OTHER, PAUSED = 5, 6
-"""A record that was not: it is none of these lists' own, or they end · Python looks first."""
+"""Results without execution: another kind of record, or the list ends · Python looks first."""
 
 SHADE, NAME, MAKE_TILES, COMPILE, ASK_ARRAY, ASK_WINDOW, ASK_LENGTH = range(7, 14)
 """Requests: the record is executed again when Python has done this.

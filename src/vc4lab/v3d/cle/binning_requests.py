@@ -69,10 +69,7 @@ class BinningRequests:
         """By result of the native call; each is called with the address of the record."""
 
     def _shade(self, address: int) -> None:
-        """A draw whose program native code cannot run by itself: the coordinates of its vertices.
-
-        The program may be known from now on.
-        """
+        """Shades the coordinates of a draw whose program native code cannot run yet."""
         context = self._context
         shader, output = self._shader().gl, self._binner.context.vertices
         assert shader is not None
@@ -91,7 +88,7 @@ class BinningRequests:
         context.answers |= bc.SHADED
 
     def _name(self, address: int) -> None:
-        """A record 112 or a draw names memory."""
+        """Checks the memory that a record 112 or a draw uses."""
         context = self._context
         context.answers |= bc.NAMED
         if self._executor.byte(address) == TileBinningMode.id:
@@ -147,7 +144,7 @@ class BinningRequests:
         self._binner.limited(record.length, where)
 
     def left_out(self, address: int) -> None:
-        """The record at `address` is done with a message."""
+        """Reports the finding about the record at `address`."""
         finding, context = self._context.finding, self._context
         if finding == bc.EARLY_START:
             text = "binning starts (6) before any binning mode (112) has told where to"

@@ -1,4 +1,4 @@
-"""The records of a binning list that draw: may they stand here, shading, the way to the binner.
+"""Primitive records of a binning list: whether they are legal there, shading, binning.
 
 A draw that needs Python (a shader that native code cannot run, a message, an address named for the
 first time) is a request, and is executed again: `binning_context.py`. Source: hardware reference
@@ -61,7 +61,7 @@ NV_BYTES = NvShaderRecord.bit_width // 8
 
 @staged
 def report(w: BinningContext, finding: Value | int) -> Value:
-    """The record is done with a message."""
+    """Leaves the record to a message by Python."""
     w.finding = finding
     return const(i32, bc.REPORTS)
 
@@ -73,7 +73,7 @@ def _function(w: BinningContext, number: Value) -> Value:
 
 @staged
 def _is_missing(w: BinningContext, number: Value, needed: Value) -> Value:
-    """Whether a native function of another module is needed and is to be compiled first."""
+    """Whether a native function of another module is needed but not compiled yet."""
     missing = needed & (_function(w, number) == 0)
     w.wanted = select(missing, number, w.wanted)
     return missing
@@ -81,7 +81,7 @@ def _is_missing(w: BinningContext, number: Value, needed: Value) -> Value:
 
 @staged
 def _admit(w: BinningContext, c: BinnerContext) -> Value:
-    """The finding about a primitive record that must not stand here; 0 notes one that may."""
+    """The finding about a primitive record out of place; else 0, and the event PLACED."""
     s = RenderState.at(c.state)
     finding = select(s.shader_kind == 0, const(i32, bc.NO_SHADER), const(i32, 0))
     finding = select((w.configured == 0) | (c.tiles == 0), const(i32, bc.NO_GRID), finding)
@@ -93,14 +93,14 @@ def _admit(w: BinningContext, c: BinnerContext) -> Value:
 
 @staged
 def _exceeds_limit(w: BinningContext, length: Value) -> Value:
-    """Whether the draws of this list together are beyond measure; the first may be alone."""
+    """Whether the draws of this list together exceed MAX_LENGTH; a single draw may."""
     before = w.indices
     return (before != 0) & (before + length.zext(i64) > MAX_LENGTH)
 
 
 @kernel(args=(ptr, i32), returns=i32)
 def admit_vg(context: Value, length: Value) -> Value:
-    """The finding about a VG record of so many words, or 0; it is counted."""
+    """The finding about a VG record of `length` words, which are counted, or 0."""
     w = BinningContext.at(context)
     finding = _admit(w, BinnerContext.at(w.binner))
     if finding == 0:
@@ -124,14 +124,14 @@ def _find_range(w: BinningContext, source: Value, start: Value, length: Value) -
 
 @staged
 def _clear_used(w: BinningContext) -> None:
-    """The used map is all zero again."""
+    """Clears the used map."""
     for batch in range(w.first >> 4, (w.last >> 4) + 1):
         store(w.used + batch * VERTEX_BATCH, splat(const(i8, 0)))
 
 
 @staged
 def _indices_named(w: BinningContext, source: Value, start: Value, length: Value) -> Value:
-    """Whether Python has nothing to say about where the indices are."""
+    """Whether the range of the indices needs no check by Python."""
     size = length.zext(i64) << (source - INDEX_8).zext(i64)
     return (source == INDEX_ARRAY) | is_named(w, start, size)
 
@@ -155,7 +155,7 @@ def _shade_gl(
 def _copy_nv(
     w: BinningContext, c: BinnerContext, s: RenderState, pitch: Value, named: Value
 ) -> Value:
-    """The same of vertices that are shaded already."""
+    """Copies the coordinates of vertices shaded beforehand; GOES_ON or a request."""
     record = whole_record(w.memory, s.shader_word, w.edge)
     n = NvContext.at(w.nv)
     n.base = field(record, NvShaderRecord.vertices)

@@ -138,7 +138,7 @@ class ControlListExecutor:
                 self.stall_endless_list(thread)
 
     def stall_endless_list(self, thread: ListThread) -> None:
-        """The list goes on and on: the thread hangs, and the user hears why."""
+        """The list never ends: stalls the thread and reports it."""
         thread.stalled = "the end of a list that has none"
         self.reporter.report(
             "CLE-006",
@@ -147,7 +147,7 @@ class ControlListExecutor:
         )
 
     def jump(self, thread: ListThread, address: int, target: int) -> None:
-        """The record at ``address`` jumps to ``target``; it must not do so again and again."""
+        """The record at ``address`` jumps to ``target``; an endless loop of jumps is reported."""
         thread.current = target
         if self.addresses is not None:
             self.addresses.uses(Use.LIST, target, 1, address)

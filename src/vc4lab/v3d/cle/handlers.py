@@ -1,4 +1,4 @@
-"""Which method executes which record: said at the method, by the record's class."""
+"""Which method executes which record: a decorator of the method names the record's class."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 Nearly all records are executed natively by `../tiles/collector.py`, which notes for each tile which
 pieces of list belong to it, and asks for what it cannot do alone. State, tile lists and primitives
-in those pieces are walked when the frame is drawn (`../draws/frame.py`), in the same order. A frame
+in those pieces are read when the frame is drawn (`../draws/frame.py`), in the same order. A frame
 is drawn when its end-of-frame store is met or the thread stops. Source: hardware reference 3.3,
 3.6, 7.10.
 """
@@ -72,7 +72,7 @@ _FRAME_FORMATS = {
 
 @lru_cache(maxsize=256)
 def _frame_mode(payload: bytes) -> tuple[TileRenderingMode, FrameMode]:
-    """Frame after frame has the same few modes."""
+    """Cached: frames share a few modes."""
     record = TileRenderingMode.from_bytes(payload)
     return record, FrameMode(
         address=record.address,
@@ -151,7 +151,7 @@ class RenderingStage:
         """Executes the record at `address` and those after it, up to one of another kind."""
         thread, collector, serve = self.thread, self.collector, self._serve
         context, binning = collector.context, self.executor.threads[0]
-        if self.lint.addresses.used.subscriptions:  # who wants to see every mode, too
+        if self.lint.addresses.used.subscriptions:  # listeners get every mode
             context.mode_known = 0
         thread.current = address
         while thread.current != thread.end and thread.running and thread.stalled is None:

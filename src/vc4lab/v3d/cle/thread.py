@@ -1,4 +1,4 @@
-"""One of the two control-list threads: its registers, its stack and why it stands still.
+"""One of the two control-list threads: its registers, its stack and why it is stopped.
 
 Source: hardware reference 2.5 (CLE thread registers) and 3.2 (system records).
 """
@@ -102,7 +102,7 @@ class ListThread:
             self.returns = 0
 
     def reset(self) -> None:
-        """CTRSTA: stop, and forget semaphore, nesting and errors; the addresses stay."""
+        """CTRSTA: stop, and clear semaphore, nesting and errors; the addresses stay."""
         self.running = self.halted = self.error = self.increment_armed = False
         self.stalled = None
         self.increments = 0
@@ -143,7 +143,7 @@ class ListThread:
         return False
 
     def stop_with_error(self) -> None:
-        """An illegal record: CTERR, and the thread stands still."""
+        """An illegal record: sets CTERR and stops the thread."""
         self.running, self.error, self.stalled = False, True, None
 
     @property
@@ -161,14 +161,14 @@ class ListThread:
 
 
 def waits_forever(thread: ListThread, other: ListThread) -> bool:
-    """Whether a thread stands at record 8 and the other is through without a record 7."""
+    """Whether a thread is stalled at record 8 and the other has ended without a record 7."""
     stalled = thread.running and thread.stalled == SEMAPHORE_STALL
     through = other.closed and not other.running
     return stalled and through and not other.signals and not other.increments
 
 
 def report_endless_waits(threads: Sequence[ListThread], reporter: Reporter) -> None:
-    """Says which threads wait for a record 7 that does not come."""
+    """Reports threads that wait for a record 7 that never comes."""
     for thread in threads:
         other = threads[1 - thread.number]
         if waits_forever(thread, other):
@@ -181,9 +181,9 @@ def report_endless_waits(threads: Sequence[ListThread], reporter: Reporter) -> N
 
 
 def waiting_reasons(threads: Sequence[ListThread]) -> list[str]:
-    """Who waits for what and who stopped with an error, in words.
+    """What the threads wait for and which stopped with an error, in words.
 
-    A halt is no wait, so it is only named where it may be why the other thread waits.
+    A halt is no wait, so it is only named where the other thread may wait because of it.
     """
     stalled = [
         f"the {thread.name} thread (CT{thread.number}CA = 0x{thread.current:08x})"

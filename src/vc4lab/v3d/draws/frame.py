@@ -168,7 +168,7 @@ class FrameRenderer:
             self._report_draws(result, draws)
 
     def _emit_tiles(self, frame: NativeFrame, mode: FrameMode) -> None:
-        """What each tile took, for those who listen."""
+        """Emits what each tile took to listeners."""
         from vc4lab.v3d.tiles.records import tiles_drawn
 
         event = FrameDrawn(mode.address, mode.width, mode.height, *self._tile, tiles_drawn(frame))
@@ -188,7 +188,7 @@ class FrameRenderer:
         return scan
 
     def _report_lists(self, errors: Sequence[ScanError]) -> None:
-        """Broken lists: each kind of fault with the list that had it first, however many have."""
+        """Reports each kind of fault in lists once, with the first list that has it."""
         kinds: dict[str, list[ScanError]] = {}
         for error in errors:
             kinds.setdefault(error.text, []).append(error)

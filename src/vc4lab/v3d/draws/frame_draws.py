@@ -1,4 +1,4 @@
-"""The draws of a frame as native arrays, and who serves what native code requests for them."""
+"""The draws of a frame as native arrays, and the interface that serves their requests."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _ALIGNMENT = 64
 
 EMPTY_DRAW = Draw(0, 0)
-"""A draw that leaves no trace; for states that cannot be drawn."""
+"""A draw that draws nothing, for states that cannot be drawn."""
 
 
 @cache
@@ -60,7 +60,7 @@ class Found(NamedTuple):
 
 
 class DrawServer(Protocol):
-    """Does what native code cannot do alone; a draw that it has no reply for is left out."""
+    """Serves requests of native code; a draw without a reply is left out."""
 
     def find(self, use: DrawUse) -> Found | None:
         """The pipeline of a draw, after reporting whatever there is to report about it."""
@@ -69,10 +69,10 @@ class DrawServer(Protocol):
         """Shades the vertices of a draw, of `rows` words each, to a host address."""
 
     def reached(self, use: DrawUse, target: int, before: Draw) -> bool:
-        """Whether more is known of a program, now that it went on at an address."""
+        """Whether a program was extended, now that it went on at an address."""
 
     def draw(self, function: int, params: int, made: MadePipeline) -> Draw:
-        """A draw as Python has it."""
+        """The Python side of a draw."""
 
 
 class FrameDraws(Sequence[Draw]):
@@ -169,7 +169,7 @@ class FrameDraws(Sequence[Draw]):
                 self._serve(status)
 
     def _serve(self, request: int) -> None:
-        """Has done what the draw at hand needs, or leaves it out."""
+        """Serves a request for the draw at hand, or leaves it out."""
         assert self._scan is not None
         context, server, number = self._context, self._server, self._context.draw
         use = self._scan.draw(number)
@@ -193,7 +193,7 @@ class FrameDraws(Sequence[Draw]):
         context.draw = number + 1
 
     def reached(self, number: int, target: int) -> Draw | None:
-        """A draw prepared anew, whose program has gone on at `target`; None if that cannot be."""
+        """A draw prepared again after its program went on at `target`; None if it cannot be."""
         assert self._scan is not None
         context = self._context
         if not self._server.reached(self._scan.draw(number), target, self[number]):

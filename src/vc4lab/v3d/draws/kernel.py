@@ -134,7 +134,7 @@ def _program(d: _Draw) -> Value:
 
 @staged
 def _leads_there(d: _Draw, program: ProgramEntry) -> Value:
-    """Whether the words that a program makes its pointer lead where they are known to."""
+    """Whether the words that a program loads into its uniform pointer have the known values."""
     same = const(i1, True)
     k = const(i32, 0)
     while same & (k < program.pointer_count):
@@ -146,7 +146,7 @@ def _leads_there(d: _Draw, program: ProgramEntry) -> Value:
 
 @staged
 def _is_it(d: _Draw, place: Value, program: ProgramEntry) -> Value:
-    """Whether a PipelineEntry is that of a program, the state and the textures in the uniforms."""
+    """Whether a PipelineEntry fits a program, the state and the textures in the uniforms."""
     e, s = PipelineEntry.at(place), d.state
     same = (e.program == program.pointer) & (e.config == s.config) & (e.flat_flags == s.flat_flags)
     same = same & (e.list_format == s.list_format) & (e.shader == d.shape)

@@ -75,7 +75,7 @@ class _Table:
 
 @dataclass(frozen=True)
 class MadePipeline:
-    """What a PipelineEntry was made from, and what has to live as long."""
+    """What a PipelineEntry was made from and needs to be kept alive."""
 
     key: FragmentKey
     pipeline: Pipeline
@@ -95,7 +95,7 @@ class PipelineTable:
         self._keep: dict[int, Any] = {}
         self.made: dict[int, MadePipeline] = {}
         self.stale = False
-        """Everything is to be made anew, from the next frame on."""
+        """All entries are rebuilt from the next frame on."""
 
     def attach(self, context: PrepareContext) -> None:
         """Makes the tables those of a native `PrepareContext`."""
@@ -105,7 +105,7 @@ class PipelineTable:
         context.pipeline_mask = PIPELINES - 1
 
     def renew(self) -> None:
-        """Forgets what is stale, in a new frame: what the last one found is not used any more."""
+        """Drops stale entries in a new frame, when those of the last one are unused."""
         self.stale = False
         for table in (self._programs, self._pipelines):
             table.clear()
@@ -123,8 +123,8 @@ class PipelineTable:
     ) -> Any | None:
         """A new entry that native code finds from now on, to be filled in.
 
-        None if native code has to ask each time: the entry is known but could not be used, or the
-        uniform stream is laid out another way each time, or there is no room.
+        None if native code has to request it each time: the entry is known but could not be used,
+        the layout of the uniform stream changes each time, or there is no room.
 
         Parameters
         ----------

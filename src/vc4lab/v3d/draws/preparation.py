@@ -115,7 +115,7 @@ class DrawPreparer:
         return self._draws
 
     def _announce(self, scan: ScanResult) -> None:
-        """What draws name whose pipelines were not requested."""
+        """Reports the memory of draws whose pipelines were not requested."""
         for number in self._draws.without_request():
             use = scan.draw(number)
             shader, kind = self._shader(use), use.state.shader_kind
@@ -161,7 +161,7 @@ class DrawPreparer:
         self.refused += 1
 
     def report_unsupported(self, draw: Draw) -> None:
-        """A pipeline met at run time what it cannot do; the interpreter knows what it was."""
+        """Reports what a pipeline could not do at run time; the interpreter knows what it was."""
         golden = None if draw.keep is None else draw.keep.golden
         failure = None if golden is None else golden.failure
         if isinstance(failure, Unsupported):
@@ -179,7 +179,7 @@ class DrawPreparer:
         self.reporter.report(code, text, address=draw.program[0] or None)
 
     def reached(self, use: DrawUse, target: int, before: Draw) -> bool:
-        """Whether more is known of a fragment program, now that it has gone on at an address."""
+        """Whether a fragment program was extended, now that it has gone on at an address."""
         shader = self._shader(use)
         if shader is None:
             return False
@@ -221,7 +221,7 @@ class DrawPreparer:
         return Found(entry, made, shader.data)
 
     def draw(self, function: int, params: int, made: MadePipeline) -> Draw:
-        """A draw as Python has it."""
+        """The Python side of a draw."""
         key = made.key
         return Draw(
             function,
@@ -232,7 +232,7 @@ class DrawPreparer:
         )
 
     def _entered(self, state: Any, shader: ShaderRecord, program: Program) -> Any | None:
-        """A new entry for draws with this state, program and textures; None if that cannot be."""
+        """A new entry for draws with this state, program and textures; None if impossible."""
         layout = self.programs.layout(program, shader.uniforms)
         places = parameter_places(program, layout)
         if places is None:

@@ -2,7 +2,7 @@
 
 A program usually hands the interpolated depth to the tile buffer as it came, near its end. Where
 that is certain, and where nothing but the colours of visible pixels comes of the program, the test
-can be looked at first: what fails it now fails it then, as blocks of a draw run one after the
+can be done first: what fails it now fails it then, as blocks of a draw run one after the
 other. Nothing is written here, so all buffers hold the same in the end. Not used by the golden
 interpreter, nor by pipelines that count: those have to see what the program does with hidden quads.
 """
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 MIN_INSTRUCTIONS = 12
 """Instructions from which a program is worth the test; one with textures always is. To blend
-interpolated colours takes 18; a look takes about as long as five.
+interpolated colours takes 18; the test takes about as long as five.
 """
 
 _DEPTH = ("b", 15)
@@ -42,7 +42,7 @@ _HARMLESS = frozenset(
         Write.SFU_RECIP, Write.SFU_RECIPSQRT, Write.SFU_EXP, Write.SFU_LOG,
     }
 )  # fmt: skip
-"""Writes that no pixel, flag or other unit feels, or that the depth test governs."""
+"""Writes without effect on pixels, flags or other units, or governed by the depth test."""
 
 _PLAIN = frozenset(
     {
@@ -54,7 +54,7 @@ _PLAIN = frozenset(
 
 
 def rejects_early(key: FragmentKey, program: Program) -> bool:
-    """Whether blocks of a draw are looked at before the program runs."""
+    """Whether blocks of a draw are depth-tested before the program runs."""
     if key.engine == "interpreter" or key.counting or key.coverage or key.vg_mask:
         return False
     if key.depth_function == Compare.ALWAYS or None in key.textures or program.has_branches:
@@ -89,7 +89,7 @@ class _Scan:
         """Of the write of TLB_Z; after new flags none that a colour write could have, too."""
 
     def take(self, p: Plan) -> bool:
-        """Goes on to the next instruction; False if it cannot be said what comes of it."""
+        """Processes the next instruction; False if its effect is not certain."""
         if p.kind not in ("alu", "load"):
             return False
         if p.kind == "alu" and p.signal not in _PLAIN:

@@ -55,8 +55,8 @@ NO_LANE = -1
 
 INITIAL_DEPTH_LOOKS = 12
 LOOKS_PER_REJECTION = 8
-"""Blocks of a draw whose depth test is looked at in each tile, and how many more after each that
-has failed: to look costs some nanoseconds.
+"""Blocks of a draw that are depth-tested early in each tile, and how many more after each that
+fails: the test costs some nanoseconds.
 """
 
 
@@ -94,7 +94,7 @@ def setup_function(tracer: TriangleTracer) -> Value:
 
 
 def fill(tracer: TriangleTracer, function: Value, batch: TriangleBatch) -> None:
-    """Has the next blocks of the list set up, and counts."""
+    """Calls the setup of the next blocks of the list, and counts."""
     shader = tracer.shader
     places = (shader.context.pointer, shader.params.pointer, batch.pointer)
     call_pointer(function, None, (ptr, ptr, ptr), *places, float_mode="keep")
@@ -254,7 +254,7 @@ def read_block(
     samples = [load(i16, listed.others + 2 * k) for k in range(tracer.others)]
     dx = const(f32x16, [float(x) for x in LANE_X]) + splat(listed.dx)
     dy = const(f32x16, [float(y) for y in LANE_Y]) + splat(listed.dy)
-    # what stands above the 16 bits is of no consequence
+    # bits above the 16 do not matter
     covered = load(i32, listed.pointer + CoveredBlock.covered.offset)
     bits = [flags.zext(i32) for flags in (listed.flags, *samples)]
     return PixelBlock(where.x, where.y, covered, bits, dx, dy, tracer.shader.row(primitive, dy))

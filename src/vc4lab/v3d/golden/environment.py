@@ -87,9 +87,9 @@ class AccessTable(NamedTuple):
 
 @dataclass(frozen=True)
 class ProgramTraits:
-    """What of a program decides how its blocks can go together.
+    """Traits of a program that decide which of its blocks can run together.
 
-    looks: it asks for what is in the tile buffer, or what a depth test left of its flags.
+    looks: it reads the tile buffer, or the flags that a depth test left.
     coverage: it reads coverage. moves_uniforms: it writes the uniforms address.
     whole_blocks: lanes without coverage may matter to others.
     """
@@ -103,7 +103,7 @@ class ProgramTraits:
 
 @lru_cache(maxsize=256)
 def program_traits(program: Program) -> ProgramTraits:
-    """Finds out what `ProgramTraits` says."""
+    """The traits of a program."""
     signals = {word >> 60 for word in program.words}
     changes = writes(program, Write.TLB_Z) or writes(program, Write.FLAGS)
     looks = bool(signals & TILE_BUFFER_LOADS) or (changes and reads(program, Read.FLAGS))

@@ -25,7 +25,7 @@ from vc4lab.v3d.state.tile_context import (
 _FUNCTION = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p)
 
 QUEUES_RUN = [0]
-"""How many queues of blocks were interpreted so far, by all: progress for who watches."""
+"""Queues of blocks interpreted so far, by all threads: the progress that a watchdog sees."""
 
 
 def _run(context: int, params: int) -> int:

@@ -87,7 +87,7 @@ class Shared:
         run_wide(self.draw.program, environment, settings=settings, budget=self.budget)
 
     def reset(self) -> None:
-        """Nothing has been run yet."""
+        """Back to the state before anything has run."""
         self.done.clear()
         self.texture_quads = 0
 

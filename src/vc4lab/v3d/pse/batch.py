@@ -1,6 +1,6 @@
-"""What the setup of triangles and the pipelines share: triangles in groups of eight, their blocks.
+"""What triangle setup and the pipelines share: triangles in groups of eight, their blocks.
 
-A pipeline opens a `TriangleBatch` on its stack and has it filled by `triangle_setup.py`, again and
+A pipeline opens a `TriangleBatch` on its stack and calls `triangle_setup.py` to fill it, again and
 again: each time the planes of a few groups are in it, and their covered blocks stand in a list.
 """
 
@@ -14,7 +14,7 @@ SLOT_SHIFT = 3
 GROUP_SIZE = 1 << SLOT_SHIFT
 """Triangles that are set up together."""
 GROUPS = 4
-"""Groups of which the planes are kept: a pipeline calls, and leaves its loop, less often."""
+"""Groups whose planes are kept, so that a pipeline calls the setup less often."""
 BATCH_SIZE = GROUPS * GROUP_SIZE
 CORNERS = 3
 MAX_DELTAS = 3
@@ -157,7 +157,7 @@ class DecodedTriangles(Struct, align=64):
 
 
 class WaitingTriangles(Struct, align=64):
-    """The same of those to be set up, and of the group, in front; `count` of them all."""
+    """The same for triangles that wait for setup, those of the group first; `count` of all."""
 
     words = Array(i64, CORNERS * WAITING_SIZE)
     flat_words = Array(i64, WAITING_SIZE)
@@ -195,7 +195,7 @@ class TriangleGroup(Struct, align=64):
 
 
 class PlaneOrigins(Struct, align=64):
-    """Of all groups, each in the lanes from 8 * its `slot` on: what belongs to the planes.
+    """Reference points and depths of the planes of all groups, each from lane 8 * its `slot` on.
 
     `x2`, `y2`: where they are counted from; `z_low`, `z_high`: range of Zs; `z_first`, `z_last`:
     the same as 24-bit depths.

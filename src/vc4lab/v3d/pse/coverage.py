@@ -1,4 +1,4 @@
-"""Coverage: walks the 4x4 pixel blocks under a primitive and finds which pixels it owns.
+"""Coverage: visits the 4x4 pixel blocks under a primitive and finds which pixels it covers.
 
 Blocks begin at even x and y, so a block is always four whole 2x2 quads; a small primitive needs
 one. Source: hardware reference 7.2, 7.3, 7.6.
@@ -104,7 +104,7 @@ def for_each_block(
 
     The box must not be empty. (x0, y0) is the reference point of the planes, 12.4 relative to the
     tile. What `row_function(dy)` returns for a row of blocks is handed to its blocks as
-    `PixelBlock.row`. When `running()` is false (None: always true) the walk ends.
+    `PixelBlock.row`. When `running()` is false (None: always true) the loop ends.
     """
     lane_x, lane_y = const(i32x16, LANE_X), const(i32x16, LANE_Y)
     columns_below, rows_below = table(i32, COLUMNS_BELOW), table(i32, ROWS_BELOW)

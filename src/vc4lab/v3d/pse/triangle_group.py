@@ -119,7 +119,7 @@ def without(lanes: int, axis: int) -> int:
 def set_up(
     source: VertexSource, window: Box, params: DrawParams, batch: TriangleBatch, raster: Raster
 ) -> None:
-    """Sets up those that wait in front, `ready` of them."""
+    """Sets up the first `ready` waiting triangles."""
     group, waiting = batch.group, batch.waiting
     ready = splat(group.ready, GROUP_SIZE)
 
@@ -130,7 +130,7 @@ def set_up(
         return select(iota(GROUP_SIZE) < ready, load(kind, place), first)
 
     def filled(place: Value) -> Value:
-        """The place, after its lanes are made so."""
+        """Writes these lanes back to memory; the place."""
         store(place, lanes_at(place, _i64x8))
         return place
 

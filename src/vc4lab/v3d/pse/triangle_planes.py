@@ -103,7 +103,7 @@ def rows(vertices: Value, words: list[Value], row: Any) -> list[Value]:
 
 
 def lanes(kind: Type, base: Value, offsets: Value) -> Value:
-    """What stands at eight offsets, which stand in memory.
+    """The values at eight offsets, which are in memory.
 
     Single loads are quicker than the gather instruction, and have no use for a vector of offsets.
     """

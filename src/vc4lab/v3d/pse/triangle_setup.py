@@ -1,4 +1,4 @@
-"""Setup of triangles: what a list names is decoded and faced, eight at a time.
+"""Setup of triangles: a list is decoded and facing is tested, eight triangles at a time.
 
 Compiled once for each kind of list and sampling, not for each draw state: the pipelines call it for
 the next blocks to shade (`../fragment/triangle_batch.py`). Half of a closed model faces away, so
@@ -122,9 +122,9 @@ def look_further(
     context: TileContext, params: DrawParams, source: VertexSource, limits: Box,
     batch: TriangleBatch, index_bits: Any, raster: Raster, weights: Any,
 ) -> None:  # fmt: skip
-    """Lets those of the next eight triangles wait that face the right way; decodes eight more.
+    """Queues those of the next eight triangles that face the right way; decodes eight more.
 
-    These come in small pieces, which cannot be read at once as a whole: that is why they are
+    They are stored in small pieces, which one load cannot read right afterwards: so they are
     decoded some time before.
     """
     state, decoded = batch.decoder, batch.decoded
@@ -201,7 +201,7 @@ def piece_ptr(decoded: DecodedTriangles, piece: Value) -> Value:
 
 
 def _kept(batch: TriangleBatch) -> list[tuple[Value, Value, Type]]:
-    """What is kept of triangles that wait: where it is of those looked at and of those waiting."""
+    """What is kept of waiting triangles: (source in `decoded`, target in `waiting`, type)."""
     looked, waiting = batch.decoded, batch.waiting
     places: list[tuple[Value, Value, Type]] = [(looked.flat_words, waiting.flat_words, _i64x8)]
     for k in range(CORNERS):
@@ -213,7 +213,7 @@ def _kept(batch: TriangleBatch) -> list[tuple[Value, Value, Type]]:
 
 
 def append(batch: TriangleBatch, live: Value) -> None:
-    """Puts the triangles of the lanes `live` after those that wait."""
+    """Appends the triangles of the lanes `live` to those that wait."""
     count = batch.waiting.count
     for looked, waiting, kind in _kept(batch):
         store(waiting + count * kind.elem.size, compress(load(kind, looked), live))
@@ -221,7 +221,7 @@ def append(batch: TriangleBatch, live: Value) -> None:
 
 
 def drop_group(batch: TriangleBatch) -> None:
-    """Those after the group move to the front."""
+    """Moves the triangles after the group to the front."""
     for _, waiting, kind in _kept(batch):
         store(waiting, load(kind, waiting + kind.size))
     batch.waiting.count = batch.waiting.count - batch.group.ready

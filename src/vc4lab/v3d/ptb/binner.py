@@ -1,6 +1,6 @@
-"""The primitive tile binner (PTB): state cache, tile list memory, and what goes on after a stop.
+"""The primitive tile binner (PTB): state cache, tile list memory, resuming after a stop.
 
-Records, vertices and primitives are handled by the native code beside, which writes real tile
+Records, vertices and primitives are handled by native code in this folder, which writes real tile
 lists into guest memory. The tile state data array of record 112 is kept
 inside the simulator: its layout is not documented and programs never read it.
 """
@@ -57,7 +57,7 @@ VG_KERNELS = {ListPrimitive.RHT: "vg_trapezoids", ListPrimitive.TRIANGLES: "vg_t
 
 
 def _late(module: str, name: str, *args: Type, returns: Type | None = None) -> Function:
-    """A kernel of this room that is imported when it is compiled, not when it is loaded."""
+    """A kernel of this folder that is imported when it is compiled, not when it is loaded."""
 
     def body(*values: Value) -> Any:
         return getattr(import_module(f"vc4lab.v3d.ptb.{module}"), name)(*values)
@@ -171,7 +171,7 @@ class Binner:
         self.context.tiles, self.context.tile_room = ctypes.addressof(self._tiles), count
 
     def drop_remaining(self) -> None:
-        """Nothing of a draw or flush is left to do: record 112 was executed."""
+        """Drops the rest of an interrupted draw or flush: record 112 was executed."""
         self._pending = None
 
     # -- state -----------------------------------------------------------------------------------
@@ -182,7 +182,7 @@ class Binner:
         return bool(self.context.last_x < 0 or self.context.last_y < 0)
 
     def reset_state(self) -> None:
-        """All state is as after power on: nothing was programmed."""
+        """Resets all state to that after power on."""
         c = self.context
         ctypes.memmove(self.state.address, state_bytes(default_state()), STATE_BYTES)
         for k in range(len(pc.STATE_KINDS)):
@@ -229,7 +229,7 @@ class Binner:
             self.set_state(bytes((PrimitiveListFormat.id, needed)))
 
     def limited(self, length: int, address: int | None) -> int:
-        """As many vertices as are looked at; says so, if they are not all."""
+        """The number of vertices that are drawn; reports a draw that is cut."""
         if length > MAX_LENGTH:
             self.reporter.report("VTX-001", f"a draw of {length} vertices", address=address)
         return min(length, MAX_LENGTH)
@@ -242,7 +242,7 @@ class Binner:
         return self._settle(self._finish(argument) if name == "finish" else self._run(name))
 
     def _settle(self, status: int) -> int:
-        """Notes whether there is anything to resume."""
+        """Notes whether there is anything to resume; the status."""
         if status not in (pc.OUT_OF_MEMORY, pc.PAUSED):
             self._pending = None
         return status

@@ -75,7 +75,7 @@ def limits(c: BinnerContext) -> None:
 
 @kernel(args=(ptr,), returns=None)
 def update_limits(context: Value) -> None:
-    """After the clip window was forgotten."""
+    """Recomputes the tiles after the clip window was reset."""
     limits(BinnerContext.at(context))
 
 
@@ -119,7 +119,7 @@ def _cache(c: BinnerContext, op: Value, record: Value) -> None:
 
 @staged
 def _follow(c: BinnerContext, identifier: int, payload: Value) -> None:
-    """What the binner itself draws from a record of the state cache."""
+    """What the binner itself takes from a record of the state cache."""
     apply_record_native(c.state, identifier, payload)
     s = RenderState.at(c.state)
     if identifier == PrimitiveListFormat.id:

@@ -1,4 +1,4 @@
-"""The state a primitive is drawn with: what the records of state last said.
+"""The state a primitive is drawn with: what the state records set last.
 
 Their classes say which members they set and where each stands in the record; the Python helper and
 native code both follow the table made of that (`records.use.STATE_FIELDS`). Source: AG100-R

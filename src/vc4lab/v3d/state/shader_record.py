@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ShaderRecord:
-    """A shader record in the terms all share; ``gl`` or ``nv`` has the rest (neither: VG mode).
+    """What all kinds of shader record have; ``gl`` or ``nv`` has the rest (neither: VG mode).
 
     ``data`` is the record as it was read, once; that of VG mode in the form of NV mode.
     """
@@ -109,7 +109,7 @@ def _gl_place(word: int) -> tuple[int, int]:
 
 @lru_cache(maxsize=1024)
 def _gl_state(word: int, data: bytes) -> ShaderRecord:
-    """Several draws of a frame share a shader record, and both list threads read it."""
+    """Cached: draws of a frame share shader records, and both list threads read them."""
     state = GlShaderState(word)
     gl = parse_gl_state(lambda _address, _size: data, state)
     return ShaderRecord(
@@ -133,7 +133,7 @@ class ProgramCache:
         self.reporter = reporter
         self._programs: dict[int, Program] = {}
         self._met: dict[Program, Program] = {}
-        """Programs come again: then it is the same object, whose pipelines others remember."""
+        """The same program gives the same object, by which its pipelines are remembered."""
         self._textures: dict[tuple[Any, ...], tuple[Program, Textures]] = {}
         self._layouts: dict[int, tuple[Program, deque[tuple[int, StreamLayout]]]] = {}
 

@@ -116,7 +116,7 @@ class Surface:
 
     @cached_property
     def as_bytes(self) -> bytes:
-        """A `SurfaceOp` of it."""
+        """The surface as a `SurfaceOp`."""
         op = SurfaceOp()
         self.fill(op)
         return bytes(op)

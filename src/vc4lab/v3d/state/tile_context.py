@@ -75,11 +75,11 @@ COUNTERS = (
 """
 
 DETAILED_COUNTERS = COUNTERS[COUNTERS.index("primitives_valid") : COUNTERS.index("quads_valid")]
-"""Those that need it."""
+"""Counters that need `FragmentKey.counting`."""
 
 FIRST_WORK_COUNTER = COUNTERS.index("quads_valid")
 WORK_COUNTERS = COUNTERS[FIRST_WORK_COUNTER:]
-"""What rendering a frame takes its time for, see `job_time`."""
+"""Counters that determine the time of a frame: `job_time`."""
 
 
 QUEUED_BLOCKS = 512

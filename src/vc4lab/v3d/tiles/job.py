@@ -1,4 +1,4 @@
-"""What worker threads are told to do with a frame: tiles, operations, draws, as native arrays.
+"""The work of a frame for worker threads: tiles, operations, draws, as native arrays.
 
 A *chain* is a list of operations that must run in order on one tile buffer: usually one tile, or
 several if a store leaves the buffer uncleared. Chains are independent of each other.
@@ -121,7 +121,7 @@ class Draw:
 
 
 class Draws(Protocol):
-    """Of a frame; `table` has two u64 for each, the addresses of its function and parameters."""
+    """The draws of a frame; `table`: two u64 each, addresses of function and parameters."""
 
     table: Any
 
@@ -216,7 +216,7 @@ class NativeFrame:
 
     @property
     def is_work(self) -> bool:
-        """Whether more is to be done than moving words: draws, or samples that become pixels."""
+        """Whether more is to be done than moving words: draws, or samples to be resolved."""
         return bool(self.draw_list) or bool(self.job.mode & MULTISAMPLE)
 
     def provide_records(self) -> None:

@@ -91,7 +91,7 @@ def run_tiles(unknowns: Any, job_pointer: Value, thread: Value, recording: Any) 
 
 
 def clear_counters(context: TileContext) -> None:
-    """The chain at hand has counted nothing."""
+    """Clears the counters of the chain at hand."""
     context.drew = 0
     for counter in range(len(COUNTERS)):
         store(context.counters + counter * 4, const(i32, 0))

@@ -63,7 +63,7 @@ class Abandoned(Exception):  # noqa: N818 - it was asked for
 
 class TileThreads:
     """Runs frames with the threads of a team. They start at the first frame worth sharing: one that
-    only clears and stores tiles waits for memory, and others would have to be woken.
+    only clears and stores tiles is limited by memory, and waking threads would cost more.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class TileThreads:
     interrupts
         Where programs interrupt the host.
     team
-        The helpers, which others ask, too; some of its own by default.
+        The threads, which may be shared; a team of its own by default.
     """
 
     def __init__(
@@ -130,11 +130,11 @@ class TileThreads:
         self._run_tiles = tile_functions(self._unknowns, self._target, recording)["run_tiles"]
 
     def _finish(self, frame: NativeFrame) -> RenderResult:
-        """Renders chains again that a draw stopped, until none is left.
+        """Renders again the chains that a draw stopped, until none is left.
 
-        Those where a program used up its first budget come last, with the whole one: one chain,
-        then two, four, … at a time, in order. So an endless program runs on in one of them (or in
-        no more than had an end before), and the picture does not depend on the threads.
+        Chains whose program used up its first budget come last, with the whole one: one chain, then
+        two, four, … at a time, in order. So an endless program uses the whole budget in one of them
+        (or in no more than have ended before), and the picture does not depend on the threads.
         """
         self._exact.clear()
         result = RenderResult()
@@ -216,7 +216,7 @@ class TileThreads:
         aside: list[int] | None,
         unproven: list[int] | None,
     ) -> list[int]:
-        """Exchanges or leaves out draws that failed; returns the chains to render again.
+        """Replaces or leaves out draws that failed; returns the chains to render again.
 
         `aside` gets chains whose programs need the whole budget; None: they have had it.
         `unproven` gets those where compiled code has to show that an interpreted program ends.
@@ -324,9 +324,9 @@ class TileThreads:
 
     @property
     def progress(self) -> tuple[int, ...] | None:
-        """Changes whenever a tile or a queue of interpreted blocks is through; None: no tile runs.
+        """Changes with each finished tile or queue of interpreted blocks; None: no tile runs.
 
-        May be asked from any thread.
+        May be read from any thread.
         """
         frame = self._running
         return None if frame is None else (self._passes, frame.job.next, QUEUES_RUN[0])

@@ -1,7 +1,7 @@
 """Textures whose parameters are only known while a program runs.
 
 A program may compute where its texture parameters lie, or find them by the way it took. Native code
-looks such parameters up among those that were met before; for new ones it asks the host, which
+looks such parameters up among those that were met before; for new ones it calls the host, which
 describes the texture and finds a sampler for it. Source: hardware reference 4.11, 6.1.
 """
 
@@ -93,7 +93,7 @@ def same_parameters(slot: Value, parameters: Value, used: Value) -> Any:
 
 @kernel(args=(ptr, ptr), returns=None)
 def sample_request(table: Value, request: Value) -> None:
-    """Makes a LateRequest."""
+    """Executes a LateRequest."""
     t = LateTable.at(table)
     q = LateRequest.at(request)
     slots, parameters = t.slots, q.parameters
@@ -146,15 +146,15 @@ _tables: WeakValueDictionary[int, LateTextures] = WeakValueDictionary()
 
 
 def late_textures_at(address: int) -> LateTextures:
-    """Whose table lies at a host address, for the golden interpreter."""
+    """The textures whose table is at a host address, for the golden interpreter."""
     return _tables[address]
 
 
 class LateTextures:
-    """The table of one V3D, and what was met since it was last asked.
+    """The table of one V3D, and the textures met since the last report.
 
-    Worker threads ask; `begin` and `report` belong to the thread that starts them, and are needed
-    only if there are any (`met`: textures by their parameters).
+    Worker threads use it; `begin` and `report` belong to the thread that starts them, and are only
+    needed if there are any (`met`: textures by their parameters).
     """
 
     def __init__(self, memory_base: int, reporter: Reporter, unknowns: Unknowns) -> None:
@@ -182,7 +182,7 @@ class LateTextures:
                 known.clear()
 
     def report(self) -> None:
-        """Reports what there is to say about the textures that were met."""
+        """Reports findings about the textures that were met."""
         if not (self._news or self._full):
             return
         with self._lock:

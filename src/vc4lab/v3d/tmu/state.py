@@ -173,7 +173,7 @@ class TextureDescriptor(Struct):
 
 @dataclass(frozen=True)
 class TextureFinding:
-    """One thing about the parameter words that the user should hear of."""
+    """A finding about the parameter words, for the user."""
 
     code: str
     message: str

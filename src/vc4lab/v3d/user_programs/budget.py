@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 NATIVE_BUDGET = 1 << 29
 """About nine seconds of a real QPU; one to three seconds here, for each QPU that never ends."""
 GOLDEN_BUDGET = 1 << 18
-"""For the interpreter, which takes some seconds for it."""
+"""The same for the interpreter, which takes some seconds for it."""
 
 DMA_START_COST = 16
 """What a DMA counts besides one for each element: a transfer of 16384 bytes takes its time, too."""

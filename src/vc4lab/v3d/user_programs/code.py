@@ -26,14 +26,14 @@ MAX_PROGRAMS = 64
 """Programs kept in memory."""
 
 MANY_REGIONS = 16
-"""Regions of a program after which further ones are small: what leads from one to the other is
-mostly known by then, and each may have code of the others once more.
+"""Regions of a program after which further ones are small: transfers between regions are mostly
+known by then, and each region may repeat code of the others.
 """
 SMALL_REGION = 256
 
 LONG_PROGRAM = 4 * MAX_PLACES
-"""Places of a program that are compiled to run fast. What comes later is compiled to be there soon:
-a millisecond for each of 64 Ki instructions would be a minute.
+"""Places of a program whose code is optimised; the rest is compiled quickly: at a millisecond each,
+64 Ki instructions would take a minute.
 """
 
 

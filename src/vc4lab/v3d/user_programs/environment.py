@@ -278,7 +278,7 @@ class UserEnvironment(Environment):
             raise PermanentStall(STALLS[NO_RESULT + unit])
         return self.results[unit].popleft()
 
-    # -- what means nothing here -----------------------------------------------------------------
+    # -- without effect here ---------------------------------------------------------------------
 
     def thread_switch(self, last: bool) -> None:
         """A user program is alone on its QPU: it goes on at once."""

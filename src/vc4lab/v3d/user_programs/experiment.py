@@ -54,7 +54,7 @@ class Area:
 
 @dataclass
 class Report:
-    """How a run went: programs completed, instructions executed, wall time, who still waits."""
+    """How a run went: programs completed, instructions executed, wall time, what still waits."""
 
     started: int
     completed: int
@@ -69,7 +69,7 @@ class Experiment:
 
     engine, threads, unknowns, budget: see `GpuOptions`; gpu: these as one object, instead of them.
 
-    check: look the program over (`lint`) and watch it while it runs
+    check: check the program (`lint`) and watch it while it runs
     (`v3d/user_programs/watching/watch.py`). raw: indices of words that need not be instructions.
     """
 
@@ -179,7 +179,7 @@ class Experiment:
         """
         qpus = QPU_COUNT.check(qpus)
         for text in uniforms[qpus:]:
-            self.uniform_words(text, 0)  # not used, but no mistake goes without a word
+            self.uniform_words(text, 0)  # not used, but checked
         for qpu in range(qpus):
             text = uniforms[min(qpu, len(uniforms) - 1)] if uniforms else ""
             words = self.uniform_words(text, qpu)

@@ -26,7 +26,7 @@ UNLIMITED = 1023
 
 
 class RunState(Enum):
-    """How a QPU is."""
+    """The state of a QPU."""
 
     READY = "ready"
     WAITING = "waiting"
@@ -79,7 +79,7 @@ def counts_of(instructions: int, places: Any) -> JobCounts:
 class Qpu:
     """One QPU with a user program. `advance` runs it for a while.
 
-    run_state, reason: how it is, and for what it waits or why it stopped, in words. need: what it
+    run_state, reason: its state, and what it waits for or why it stopped, in words. need: what it
     waits for. site: index of the instruction it stands at. code: of the diagnostic if it stopped.
     parallel: whether it may run in a thread beside others. program: with all code met so far. told:
     its end was reported. watch: if the program is watched.
@@ -131,7 +131,7 @@ class Qpu:
         raise NotImplementedError
 
     def set_dma_setups(self, words: Setups) -> None:
-        """Give it these before it begins."""
+        """Sets them before it begins."""
         raise NotImplementedError
 
     def counts(self) -> JobCounts:
@@ -142,7 +142,7 @@ class Qpu:
         self.run_state, self.code, self.reason = RunState.STOPPED, code, reason
 
     def halt(self) -> None:
-        """Its watch does not let it go on; the reason is among the notes."""
+        """Stopped by its watch; the reason is among the notes."""
         assert self.watch is not None
         self.run_state, self.end_reported = RunState.STOPPED, True
         self.reason = self.watch.last

@@ -77,7 +77,7 @@ class UserPrograms:
 
     @property
     def unit(self) -> ComputeUnit:
-        """The machinery, made when the first program comes."""
+        """The compute unit, made when the first program is requested."""
         if self._unit is None:
             from vc4lab.v3d.user_programs.unit import ComputeUnit
 
@@ -210,7 +210,7 @@ class UserPrograms:
         return 0 if self.progress is None else max(0, self.progress.programs - QPUS)
 
     def look(self) -> None:
-        """The host polls: say what is wrong if nothing can ever change by itself."""
+        """The host polls: reports programs that wait for each other for ever."""
         self.settle()
         if not self.running and not self.queue:
             return
@@ -234,7 +234,7 @@ class UserPrograms:
 
     @property
     def waiting(self) -> str | None:
-        """Who waits for what, in words; None when none does."""
+        """What programs wait for, in words; None if none waits."""
         return "; ".join(self.waiting_each) or None
 
     @property

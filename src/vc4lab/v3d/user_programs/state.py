@@ -14,7 +14,7 @@ RESULTS = 16
 """Places in the ring of texture results of one TMU."""
 
 TEXTURES = 16
-"""Texture configurations that native code finds without asking."""
+"""Texture configurations that native code knows."""
 
 
 class Status(IntEnum):
@@ -134,7 +134,7 @@ FINDING_SETUP_IGNORED = 2
 FINDING_SETUP_RESERVED = 4
 FINDING_OUTSIDE_RAM = 8
 FINDING_VPM_WRITE = 16
-"""Bits of `QpuState.findings`: what native code noticed and cannot say itself."""
+"""Bits of `QpuState.findings`: what native code found, for Python to report."""
 
 
 def vpm_bytes(shared: SharedState) -> Any:

@@ -1,4 +1,4 @@
-"""Textures that user programs bring: their native samplers, and what there is to say of them."""
+"""Textures of user programs: their native samplers, and findings about them."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from vc4lab.v3d.unknowns import Unknowns
 
 MAX_CONFIGURATIONS = 1024
-"""Looked at; a program may make up new ones for ever."""
+"""Configurations that are checked; a program may compute new ones without end."""
 
 _RESOLVE = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_uint64, ctypes.c_int32)
 
 
 class TextureFindings:
-    """What is wrong with the textures that programs sample: said once for each configuration.
+    """Findings about the textures that programs sample: reported once for each configuration.
 
     QPUs on any thread add what they meet; the thread that starts them reports it afterwards.
     """
@@ -35,7 +35,7 @@ class TextureFindings:
             self._met[tuple(words)] = None
 
     def report(self) -> None:
-        """Say what there is to say about those that were added; no program runs."""
+        """Reports findings about the textures added since the last call; no program runs."""
         if not self._met:
             return
         from vc4lab.v3d.tmu.state import describe_texture
@@ -50,7 +50,7 @@ class TextureFindings:
 
 
 class TextureSlots:
-    """Fills the slots of a SharedState when native code asks; the oldest makes room."""
+    """Fills the slots of a SharedState on request; the oldest is replaced."""
 
     def __init__(self, shared: SharedState, findings: TextureFindings, unknowns: Unknowns) -> None:
         self.shared = shared

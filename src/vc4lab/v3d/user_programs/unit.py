@@ -69,7 +69,7 @@ class ComputeUnit:
         self.errors = 0  # bits of ERRSTAT
         self._executor: Executor | None = None
         self._textures_met = TextureFindings(reporter, unknowns)
-        self._last: dict[int, Qpu] = {}  # who ran last on a QPU, if its setups are kept
+        self._last: dict[int, Qpu] = {}  # what ran last on each QPU, if DMA setups are kept
         if self.engine == "jit":
             self._textures = TextureSlots(self.shared, self._textures_met, unknowns)
 

@@ -52,7 +52,7 @@ ENTRY = (ptr, ptr)
 """Arguments of a shader's entry: context, the exact build's entry (or 0); it returns a status."""
 
 BATCH_ARGS = (ptr, ptr)
-"""Arguments of a shader's batch: context, output; it returns whether it met something wild."""
+"""Arguments of a shader's batch: context, output; returns whether a lane needs the exact build."""
 
 _PITCH, _EXACT, _GROUPS, _CHECKED, _HEAD = 0, 4, 8, 12, 16
 """Byte offsets in a description; after the head are the groups, then the words to be checked."""

@@ -51,7 +51,7 @@ _ZERO = np.zeros(1, np.uint32)
 
 
 class _Ended(Exception):  # noqa: N818 - a verdict on the program
-    """It does not end, or not where it should. status: of the job."""
+    """The program does not end, or leaves its code. status: of the job."""
 
     def __init__(self, status: int) -> None:
         super().__init__(status)
@@ -194,7 +194,7 @@ class VertexInterpreter:
     ) -> None:
         self.key = key
         self.pipeline = pipeline
-        """What compiles a stage."""
+        """Compiles a stage."""
         self.program = program
         self.alone = key.engine != "interpreter"
         """Whether there is no compiled code to find out if the program ends."""
@@ -223,7 +223,7 @@ class VertexInterpreter:
         batches = context.batches
         try:
             return pipeline.shade(context) == ENDLESS
-        except Unsupported:  # the interpreter will meet it
+        except Unsupported:  # the interpreter raises it, too
             return False
         finally:
             context.batches = batches

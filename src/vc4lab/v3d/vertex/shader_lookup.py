@@ -1,6 +1,6 @@
 """From a shader record in guest memory to a compiled vertex pipeline, natively.
 
-Python enters a pipeline once, under what it was compiled for: address and layout of its
+Python enters a pipeline once, by what it was compiled for: address and layout of its
 attributes. Every use compares the program's bytes with those that were compiled, because guest
 memory may have changed. Where things stand in a shader record: `records.shader`.
 """
@@ -101,8 +101,8 @@ def field(record: Value, bits: Bits) -> Value:
 
 @staged
 def is_named(t: ShaderLookup, address: Value, size: Value) -> Value:
-    """Whether Python has nothing to say about a range: `AddressCheck` knows its first page, under
-    the same kind of alias, and it ends inside the RAM. `size` is an i64."""
+    """Whether a range needs no check by Python: `AddressCheck` has seen its first page under the
+    same kind of alias, and it ends inside the RAM. `size` is an i64."""
     place = address & MEMORY_MASK
     seen = load(i8, t.pages + place.shr(PAGE_SHIFT).zext(i64)).zext(i32)
     same = (seen == UNCACHED_ALIAS + 1) == (address.shr(30) == UNCACHED_ALIAS)

@@ -40,7 +40,7 @@ def slot(key: int, sizes: int, offsets: int) -> int:
 
 
 class ShaderTable:
-    """Compiled pipelines under what their shader records must say."""
+    """Compiled pipelines by the contents of their shader records."""
 
     def __init__(self, team: Team) -> None:
         self._entries = (ctypes.c_char * (SLOTS * ShaderEntry.size))()

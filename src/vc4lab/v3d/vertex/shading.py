@@ -38,7 +38,7 @@ the interpreter.
 """
 
 _MAX_PIPELINES = 1024
-"""Shader records whose preparation is remembered."""
+"""Shader records whose preparation is cached."""
 
 _ERROR_BITS = {"VTX-003": Errors.VPMERNA.mask, "VTX-006": Errors.VPMEWNA.mask}
 """What ERRSTAT shows of findings about a shader."""
@@ -59,7 +59,7 @@ class Arena:
             self._block, self.window = 0, self._blocks[0][0]
 
     def gather(self) -> None:
-        """What was handed out is not used any more: next time, as much fits in a row."""
+        """Nothing handed out is in use any more: makes room for as much in one piece."""
         if len(self._blocks) > 1:
             size = sum(end - start for (start, end), _ in self._blocks)
             self._blocks.clear()
@@ -68,7 +68,7 @@ class Arena:
         self.reset()
 
     def take_up_to(self, address: int) -> None:
-        """Of the window, what lies before a host address was taken."""
+        """Marks the window before a host address as used."""
         self.window = (address + _ALIGNMENT - 1) & -_ALIGNMENT, self.window[1]
 
     def reserve(self, size: int) -> None:

@@ -47,7 +47,7 @@ class SharedShading(Struct):
     shade = ptr  # 0: there were no helpers yet
     part = ptr
     contexts = ptr  # a VertexContext for each helper
-    template = ptr  # that of the asking thread
+    template = ptr  # that of the calling thread
     entry = ptr  # as of a ShaderEntry
     exact = ptr
     next = i32  # batch

@@ -359,7 +359,7 @@ class StagedUserEnvironment(ResumableEnvironment):
         self.stop_unless(state.count > 0, Status.STUCK, NO_RESULT + unit)
         return native_tmu.pop(state)
 
-    # -- what means nothing here -------------------------------------------------------------------
+    # -- without effect here -----------------------------------------------------------------------
 
     def thread_switch(self, last: bool) -> None:
         """A user program is alone on its QPU: it goes on at once."""

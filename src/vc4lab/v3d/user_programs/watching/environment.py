@@ -20,7 +20,7 @@ class Halted(Exception):  # noqa: N818 - a state of the program
 
 
 class WatchedEnvironment(UserEnvironment):
-    """One QPU, as `UserEnvironment`; `watch` hears of everything that may be wrong."""
+    """One QPU, as `UserEnvironment`; `watch` gets everything that may be wrong."""
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
 """What a user program sees in native code while it is watched.
 
-Native code only sorts out what is surely right; the rest it reports to a `Watch` by a call, which
-looks exactly. `environment.py` is the same for the golden interpreter.
+Native code only recognises what is certainly right; the rest it reports by a call to a `Watch`,
+which checks exactly. `environment.py` is the same for the golden interpreter.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from vc4lab.simd import Value
 
 MEMORIES = 64
-"""Named memories that native code knows; whatever lies in others is looked at by the watch."""
+"""Named memories that native code knows; accesses to others are checked by the watch."""
 
 _TRAIL_BITS = 20
 _TRAIL_MASK = (1 << _TRAIL_BITS) - 1
@@ -171,7 +171,7 @@ def lanes_outside(address: Any, where: Any, bits: Any) -> Any:
 
 
 class StagedWatchedEnvironment(StagedUserEnvironment):
-    """As `StagedUserEnvironment`, telling the watch. stops: whether a mistake ends the program."""
+    """As `StagedUserEnvironment`, reporting to the watch. stops: a mistake ends the program."""
 
     def __init__(
         self,

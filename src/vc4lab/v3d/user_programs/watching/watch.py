@@ -1,8 +1,8 @@
 """Watches a user program while it runs: broken restrictions, and memory it was not given.
 
-`vc4lab run` knows what a program may touch: its uniforms and the named memories. Both engines tell
-a `Watch` what may be wrong; it looks exactly and keeps a note. A program that runs without it, as
-all do on a booted board, is compiled without any of this.
+`vc4lab run` knows what a program may touch: its uniforms and the named memories. Both engines
+report to a `Watch` what may be wrong; it checks exactly and keeps a note. A program that runs
+without it, as all do on a booted board, is compiled without any of this.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from vc4lab.v3d.unknowns import Unknowns
 
 MAX_COMPARED = 1 << 18
-"""Instructions times register branches beyond which ways through these are not looked at."""
+"""Instructions times register branches beyond which paths through these are not checked."""
 
 MAX_FINDINGS = 4096
 """Of one program that are watched."""
@@ -234,7 +234,7 @@ class Watch:
             text = "the program ended without waiting for the DMA store it started here"
             self.note("QPU-066", self.store, text)
 
-    # -- looking ---------------------------------------------------------------------------------
+    # -- checking --------------------------------------------------------------------------------
 
     def _rows(self, site: int, what: str, rows: Iterable[tuple[int, int]]) -> None:
         for address, size in rows:
