@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vc4lab.qpu.text.assembler import Assembly, AssemblyError, assemble
+from vc4lab.qpu.text.disassembler import disassemble
 
 VPM_PROGRAM = """
 .set vw_layout, function vw_layout(a, b, c) { return (c | 0xa00 | a << 12 | b << 20); } vw_layout
@@ -272,6 +273,13 @@ def test_a_rotation_goes_to_the_mul_alu() -> None:
     assert words("mov r0, r1 >> 3; add r2, r0, r1") == words("add r2, r0, r1; mov r0, r1 >> 3")
     two = "fmul r0, r1 >> 1, r2 >> 1"
     assert words(two) == words(f"nop; {two}")
+
+
+@pytest.mark.parametrize("mul", ["nop r1", "nop.zs ra3", "nop.cc rb5"])
+def test_a_nop_of_the_mul_alu_may_have_a_target(mul: str) -> None:
+    """What it writes there is the unknown `mul_nop_result`."""
+    (only,) = assemble(f"fadd r0, r1, r2; {mul}").words
+    assert disassemble(only) == f"fadd r0, r1, r2; {mul}"
 
 
 def test_sizes_have_limits() -> None:
