@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING
 
 from vc4lab.memory import MEMORY_SIZE
 from vc4lab.records.codes import VgPrimitive
-from vc4lab.records.control import RECORDS
 from vc4lab.records.declarations import (
     VgCoordinateArray,
     VgInline,
 )
 from vc4lab.records.payload import BINNING
-from vc4lab.records.use import foreign_to, records_of
+from vc4lab.records.use import records_of
 from vc4lab.v3d.checks.draw_ranges import DrawRanges
 from vc4lab.v3d.checks.hints import Lint
 from vc4lab.v3d.checks.noted_ranges import name_noted
@@ -234,17 +233,6 @@ class BinningStage:
             self.accepted = True
             self.binner.drop_remaining()
         return bool(events & bc.PLACED)
-
-    # -- handlers ----------------------------------------------------------------------------
-
-    @executes(*foreign_to(BINNING))
-    def _on_foreign(self, address: int) -> None:
-        identity = self.executor.byte(address)
-        self.reporter.report(
-            "CLE-008",
-            f"{RECORDS[identity].title} ({identity}) does nothing in the binning list",
-            address=address,
-        )
 
     # -- vector graphics ---------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
 from vc4lab.memory import MEMORY_MASK
-from vc4lab.records.control import RECORD_SIZES
+from vc4lab.records.control import RECORD_SIZES, RECORDS
 from vc4lab.records.declarations import (
     Branch,
     BranchToSublist,
@@ -21,7 +21,8 @@ from vc4lab.records.declarations import (
     Return,
     WaitSemaphore,
 )
-from vc4lab.records.payload import Payload
+from vc4lab.records.payload import BINNING, RENDERING, Payload
+from vc4lab.records.use import foreign_to
 from vc4lab.v3d.cle.handlers import Handler, executes, handlers_of
 from vc4lab.v3d.cle.thread import SEMAPHORE_MAX, SEMAPHORE_STALL, ListThread
 from vc4lab.v3d.memory_uses import Use
@@ -65,8 +66,9 @@ class ControlListExecutor:
         """Called with the number of a thread that takes an increment of the other's semaphore."""
         self.ram = memory.view(0, MEMORY_MASK + 1)
         self._jumps: dict[tuple[int, ...], int] = {}
-        self._tables: list[dict[int, Handler]] = [
-            handlers_of(SystemRecords(self, thread)) for thread in threads
+        self._tables = [
+            SystemRecords(self, thread).handlers(letter)
+            for thread, letter in zip(threads, (BINNING, RENDERING), strict=True)
         ]
 
     def install(self, number: int, stage: object) -> dict[int, Handler]:
@@ -103,10 +105,16 @@ class ControlListExecutor:
 
     def _may_go_on(self, thread: ListThread) -> bool:
         """Whether a stalled thread's reason has gone; only semaphore stalls end here."""
-        other = self.threads[1 - thread.number]
-        if thread.stalled == SEMAPHORE_STALL and other.increments:
-            other.increments -= 1
+        if thread.stalled == SEMAPHORE_STALL and self.takes_increment(thread):
             thread.stalled = None
+            return True
+        return False
+
+    def takes_increment(self, thread: ListThread) -> bool:
+        """Whether the other thread's semaphore had an increment, which this one consumes."""
+        other = self.threads[1 - thread.number]
+        if other.increments:
+            other.increments -= 1
             self.waited(thread.number)
             return True
         return False
@@ -216,6 +224,19 @@ class SystemRecords:
         self._executor = executor
         self._thread = thread
 
+    def handlers(self, letter: str) -> dict[int, Handler]:
+        """Those of the list of this letter, in which records of the other list do nothing."""
+        foreign = {kind.id: self._does_nothing for kind in foreign_to(letter)}
+        return foreign | handlers_of(self)
+
+    def _does_nothing(self, address: int) -> None:
+        identity = self._executor.byte(address)
+        self._executor.reporter.report(
+            "CLE-008",
+            f"{RECORDS[identity].title} ({identity}) does nothing in the {self._thread.name} list",
+            address=address,
+        )
+
     @executes(Halt)
     def _halt(self, _address: int) -> None:
         self._thread.running, self._thread.halted = False, True
@@ -241,10 +262,5 @@ class SystemRecords:
 
     @executes(WaitSemaphore)
     def _wait(self, _address: int) -> None:
-        thread = self._thread
-        other = self._executor.threads[1 - thread.number]
-        if other.increments:
-            other.increments -= 1
-            self._executor.waited(thread.number)
-        else:
-            thread.stalled = SEMAPHORE_STALL
+        if not self._executor.takes_increment(self._thread):
+            self._thread.stalled = SEMAPHORE_STALL

@@ -22,7 +22,6 @@ from vc4lab.records.codes import (
     TileFormat,
     VgPrimitive,
 )
-from vc4lab.records.control import RECORDS
 from vc4lab.records.declarations import (
     Branch,
     IndexedPrimitives,
@@ -37,7 +36,7 @@ from vc4lab.records.declarations import (
     WaitSemaphore,
 )
 from vc4lab.records.payload import RENDERING, Compressed
-from vc4lab.records.use import foreign_to, records_of
+from vc4lab.records.use import records_of
 from vc4lab.v3d.checks.hints import Lint
 from vc4lab.v3d.cle.handlers import executes
 from vc4lab.v3d.state.frame_mode import FrameMode
@@ -164,15 +163,6 @@ class RenderingStage:
             if reason == OTHER:
                 return
             serve[reason](context.record_at & 0xFFFFFFFF)
-
-    @executes(*foreign_to(RENDERING))
-    def _on_foreign(self, address: int) -> None:
-        identity = self.executor.byte(address)
-        self.reporter.report(
-            "CLE-008",
-            f"{RECORDS[identity].title} ({identity}) does nothing in the rendering list",
-            address=address,
-        )
 
     @executes(Branch, Return)
     def _on_jump(self, address: int) -> None:
