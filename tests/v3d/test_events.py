@@ -25,10 +25,12 @@ from vc4lab.v3d.events import (
     JobStarted,
     MemoryUse,
     ProgramStarted,
+    RecordExecuted,
     V3DListeners,
 )
 from vc4lab.v3d.memory_uses import Use
 from vc4lab.v3d.registers import BY_NAME
+from vc4lab.v3d.state import record_notes
 from vc4lab.v3d.tiles import records as tile_records
 
 TRIANGLE = b"".join(nv_vertex(x, y, 0.5, 1.0) for x, y in ((5, 5), (5, 60), (60, 5)))
@@ -69,7 +71,7 @@ def test_a_job_is_told_in_order() -> None:
     frame = Frame()
     heard = listen(frame)
     draw(frame)
-    told = [event for event in heard if not isinstance(event, MemoryUse)]
+    told = [event for event in heard if not isinstance(event, MemoryUse | RecordExecuted)]
     assert [type(event) for event in told] == [
         JobStarted, BinningDone, JobEnded, InterruptLine, JobStarted, FrameDrawn, FrameDone,
         JobEnded, InterruptLine,
@@ -109,7 +111,7 @@ def test_no_event_is_made_without_a_listener(monkeypatch: pytest.MonkeyPatch) ->
     def made(*_arguments: object) -> None:
         raise AssertionError("an event that no one hears")
 
-    modules = (events, core, program_registers, status_registers, addresses)
+    modules = (events, core, program_registers, status_registers, addresses, record_notes)
     for module in (*modules, frame_module, tile_records):
         for name in names:
             if hasattr(module, name):

@@ -98,7 +98,9 @@ class V3D:
         self.counters = PerformanceCounters(self.reporter, self.events, self.values)
         self.threads = (ListThread(0), ListThread(1))
         depth = int(unknowns["sublist_depth"])
-        self.executor = ControlListExecutor(memory, self.reporter, self.threads, depth)
+        self.executor = ControlListExecutor(
+            memory, self.reporter, self.threads, depth, self.listeners
+        )
         self.lint = lint = Lint(self.reporter, memory.ram_bytes, self.listeners.memory_used)
         self.executor.addresses = lint.addresses
         self.order = OrderCheck(memory, self.reporter)
@@ -112,6 +114,7 @@ class V3D:
             lint=lint,
             interrupts=self._interrupts,
             listeners=self.listeners,
+            notes=self.executor.notes,
         )
         self.binning = BinningStage(
             self.executor,

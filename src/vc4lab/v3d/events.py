@@ -7,8 +7,9 @@
 
 Listeners only observe: none changes a byte of what is drawn or selects another implementation.
 Where native code has to say more than it does otherwise, it is compiled from the same source with
-recording added, and called only while someone listens (`FrameDrawn`), or notes each draw, of which
-Python makes events afterwards (`MemoryUse`). No event is made without a listener.
+recording added, and called only while there is a listener (`FrameDrawn`, `RecordExecuted`), or
+notes each draw, of which Python makes events afterwards (`MemoryUse`). No event is made without a
+listener.
 
 All events come in the thread that accesses the V3D's registers, never in the threads that draw
 tiles. A listener may read the V3D's registers' values, but must not access its bus. When it raises,
@@ -24,6 +25,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from vc4lab.listeners import Listeners
 
 if TYPE_CHECKING:
+    from vc4lab.records.payload import Payload
     from vc4lab.v3d.memory_uses import Use
 
 
@@ -54,6 +56,21 @@ class JobEnded(NamedTuple):
     thread: int
     address: int
     error: bool
+
+
+class RecordExecuted(NamedTuple):
+    """A list thread has come to a record and executes it; `record` is its class, `address` its own.
+
+    Each record of the list and of what it jumps to is reported once, in order. The list of thread 1
+    comes first up to the end of its frame, that of a tile (from a record 17 up to the Return) when
+    the frame is drawn, before its `FrameDrawn`; these are in the order of the tiles. Of what native
+    code executes on its own the events come when it returns, at the latest where the thread stops
+    or a flush or frame ends. A record that does not exist is not executed.
+    """
+
+    thread: int
+    address: int
+    record: type[Payload]
 
 
 class BinningDone(NamedTuple):
@@ -135,12 +152,13 @@ class V3DListeners:
 
     def __init__(self) -> None:
         self.failures: list[Exception] = []
-        """What listeners raised since a bus access has raised it."""
+        """What a listener raised since a bus access has raised it; only the first is kept."""
         self._end_pending = [False, False]
-        self.keep: Callable[[Exception], object] = self.failures.append
+        self.keep: Callable[[Exception], object] = self._keep
         """Takes what they raise, if it is not to be raised by a bus access."""
         self.job_started: Listeners[JobStarted] = Listeners(self._failed)
         self.job_ended: Listeners[JobEnded] = Listeners(self._failed)
+        self.record_executed: Listeners[RecordExecuted] = Listeners(self._failed)
         self.binning_done: Listeners[BinningDone] = Listeners(self._failed)
         self.frame_done: Listeners[FrameDone] = Listeners(self._failed)
         self.frame_drawn: Listeners[FrameDrawn] = Listeners(self._failed)
@@ -151,6 +169,10 @@ class V3DListeners:
 
     def _failed(self, failure: Exception) -> None:
         self.keep(failure)
+
+    def _keep(self, failure: Exception) -> None:
+        if not self.failures:  # a frame may have millions of events
+            self.failures.append(failure)
 
     def job(self, thread: ThreadState) -> None:
         """A list thread runs from now on."""
@@ -167,7 +189,7 @@ class V3DListeners:
                 self.job_ended.emit(JobEnded(thread.number, thread.current, thread.error))
 
     def raise_failure(self) -> None:
-        """The V3D is at rest: raises the first of `failures`, if there is one."""
+        """The V3D is at rest: raises what is in `failures`, if there is anything."""
         if self.failures:
             failure = self.failures[0]
             self.failures.clear()

@@ -185,16 +185,17 @@ class BinningStage:
     def _walk(self, address: int) -> None:
         """Executes the record at `address` and those after it, up to one of another kind."""
         thread, native, serve = self.thread, self.native, self.requests.serve
-        context, result = native.context, bc.PAUSED
+        context, notes, result = native.context, self.executor.notes, bc.PAUSED
         context.clipping_disabled = self.clipping_disabled
         heard = bool(self.lint.addresses.used.subscriptions)
         if heard or context.note_room:
             native.listen(heard)
         thread.current = address
         while result not in _ENDS and thread.running and thread.stalled is None:
-            here, result = native.run(thread.current, thread.end)
+            here, result = native.run(thread.current, thread.end, notes)
             self._walked += here - thread.current & 0xFFFFFFFF
             thread.current = here
+            notes.take(0, context)
             if context.note_count:
                 name_noted(native.take_notes(), self.ranges, self.coordinates.programs)
             placed = self._handle_events()

@@ -100,3 +100,4 @@ class BinningContext(ShaderLookup):
     indices = i64  # of all draws of this list
     functions = Array(ptr, COPY_NV + 1)  # 0: not needed yet
     edge = Array(i8, RECORD_SLOT)  # a record that lies across the end of memory
+    executed = ptr  # where the variant that records notes the next record

@@ -44,7 +44,7 @@ from vc4lab.v3d.cle.draw_kernel import execute_draw, report
 from vc4lab.v3d.ptb.context import DONE, BinnerContext
 from vc4lab.v3d.ptb.frame import configure, finish_all
 from vc4lab.v3d.ptb.state_records import apply_state
-from vc4lab.v3d.state.native_records import is_one_of, whole_record
+from vc4lab.v3d.state.native_records import is_one_of, note_record, whole_record
 from vc4lab.v3d.vertex.shader_lookup import (
     field,
     is_named,
@@ -150,12 +150,13 @@ def execute_system(context: Value, record: Value, op: Value) -> Value:
     return result
 
 
-@kernel(args=(ptr,), returns=i32)
-def execute_list(context: Value) -> Value:
+@staged
+def execute_list(context: Value, recording: bool) -> Value:
     """Executes records from `here` on; returns what came of the last one it looked at.
 
     `here` is after it, if it was executed. Stops before a record of another kind or one cut off by
     the end of the list, when the work of one call is done or no room is left for notes.
+    `recording`: it notes what it executes.
     """
     w = BinningContext.at(context)
     c = BinnerContext.at(w.binner)
@@ -181,6 +182,8 @@ def execute_list(context: Value) -> Value:
         elif size > 1:
             call(apply_state, w.binner, op, record)
         if result < bc.OTHER:
+            if recording:
+                note_record(w, here, op)
             w.here = here + size
             w.answers = 0
             if c.full != 0:

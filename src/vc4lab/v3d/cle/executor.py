@@ -22,10 +22,12 @@ from vc4lab.records.declarations import (
     WaitSemaphore,
 )
 from vc4lab.records.payload import BINNING, RENDERING, Payload
-from vc4lab.records.use import foreign_to
+from vc4lab.records.use import foreign_to, ids_of
 from vc4lab.v3d.cle.handlers import Handler, executes, handlers_of
 from vc4lab.v3d.cle.thread import SEMAPHORE_MAX, SEMAPHORE_STALL, ListThread
+from vc4lab.v3d.events import V3DListeners
 from vc4lab.v3d.memory_uses import Use
+from vc4lab.v3d.state.record_notes import RecordNotes
 from vc4lab.v3d.tile_lists.list_end import inline_length
 
 if TYPE_CHECKING:
@@ -41,6 +43,9 @@ RECORD_BUDGET = 1 << 22
 #: Lists have no conditions, so a second time already means a circle, unless the list changes.
 JUMP_BUDGET = 16
 
+NOTED = tuple(frozenset(ids_of(native=letter)) for letter in (BINNING, RENDERING))
+"""Of both threads, the records of which the native reader notes that they are executed."""
+
 _U32 = struct.Struct("<I")
 
 P = TypeVar("P", bound=Payload)
@@ -55,8 +60,11 @@ class ControlListExecutor:
         reporter: Reporter,
         threads: tuple[ListThread, ListThread],
         depth: int = 2,
+        listeners: V3DListeners | None = None,
     ) -> None:
         """``depth``: how deep sub-lists may nest (the unknown ``sublist_depth``)."""
+        self.listeners = listeners or V3DListeners()
+        self.notes = RecordNotes(self.listeners.record_executed)
         self.memory = memory
         self.reporter = reporter
         self.threads = threads
@@ -121,6 +129,7 @@ class ControlListExecutor:
 
     def _run(self, thread: ListThread) -> None:
         handlers, sizes, ram = self._tables[thread.number], RECORD_SIZES, self.ram
+        notes, noted = self.notes, NOTED[thread.number]
         budget = RECORD_BUDGET
         while thread.running and thread.stalled is None:
             address = thread.current
@@ -140,6 +149,8 @@ class ControlListExecutor:
                     address=address,
                 )
                 thread.end = following
+            if notes.wanted and identity not in noted:
+                notes.emit(thread.number, address, identity)
             handler(address)
             budget -= 1
             if not budget:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from functools import cache, cached_property
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -16,11 +16,13 @@ from vc4lab.v3d.cle.binning_context import (
     INTERRUPTED,
     MAX_NOTES,
     SHORTS,
+    WORK_PER_CALL,
     BinningContext,
     Note,
 )
 from vc4lab.v3d.ptb import binner as ptb
 from vc4lab.v3d.ptb.context import DONE
+from vc4lab.v3d.state.record_notes import MAX_NOTES as MAX_RECORDS
 from vc4lab.v3d.tile_lists.scan_context import MAX_VERTICES
 from vc4lab.v3d.vertex.context import COORDINATE_ROWS, VERTEX_BATCH
 from vc4lab.v3d.vertex.indices import range_function
@@ -31,27 +33,36 @@ if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory
     from vc4lab.v3d.checks.addresses import AddressCheck
     from vc4lab.v3d.ptb.binner import Binner
+    from vc4lab.v3d.state.record_notes import RecordNotes
     from vc4lab.v3d.vertex.shader_table import ShaderTable
 
+assert WORK_PER_CALL < MAX_RECORDS, "one call notes more records than there is room for"
 _OUTPUT_BYTES = MAX_VERTICES // VERTEX_BATCH * (COORDINATE_ROWS + 1) * ROW_BYTES
 
 
-def _late(module: str, name: str, *args: Type) -> Function:
+def _late(module: str, name: str, *args: Type, **options: bool) -> Function:
     """A kernel that is imported when it is compiled, not when it is loaded."""
 
     def body(*values: Value) -> Any:
-        return getattr(import_module(f"vc4lab.v3d.cle.{module}"), name)(*values)
+        return getattr(import_module(f"vc4lab.v3d.cle.{module}"), name)(*values, **options)
 
     return Function(args, i32, body, name)
 
 
 @cache
-def _native() -> NativeModule:
+def _native(recording: bool = False) -> NativeModule:
+    """`recording`: the variant that notes each record that it executes."""
     kernels = {
-        "execute": _late("binning_kernel", "execute_list", ptr),
+        "execute": _late("binning_kernel", "execute_list", ptr, recording=recording),
         "admit_vg": _late("draw_kernel", "admit_vg", ptr, i32),
     }
-    return build("binning_list", kernels, float_mode="default", key="binning_list", quick=True)
+    key = f"binning_list{'-recording' * recording}"
+    return build("binning_list", kernels, float_mode="default", key=key, quick=True)
+
+
+@cache
+def _execute(recording: bool) -> Callable[[int], int]:
+    return _native(recording)["execute"].call
 
 
 def _function(number: int) -> NativeFunction:
@@ -91,12 +102,8 @@ class NativeBinning:
         context.used = (ctypes.addressof(self._memory) + 63) & ~63
         context.output = context.used + MAX_VERTICES
 
-    @cached_property
-    def _execute(self) -> Callable[[int], int]:
-        return _native()["execute"].call
-
-    def run(self, here: int, end: int) -> tuple[int, int]:
-        """Executes records from guest address `here` on.
+    def run(self, here: int, end: int, notes: RecordNotes) -> tuple[int, int]:
+        """Executes records from guest address `here` on, and notes them if that is wanted.
 
         Returns
         -------
@@ -105,7 +112,9 @@ class NativeBinning:
         """
         context = self.context
         context.here, context.end = here, end  # members take the low 32 bits
-        result: int = self._execute(self._address)
+        if notes.wanted:
+            notes.attach(context)
+        result = _execute(notes.wanted)(self._address)
         return context.here & 0xFFFFFFFF, result
 
     def take_notes(self) -> list[Any]:

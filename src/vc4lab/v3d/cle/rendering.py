@@ -45,6 +45,7 @@ from vc4lab.v3d.tiles.collect_context import (
     CALL,
     EXHAUSTED,
     FRAME_END,
+    FULL,
     MISPLACED,
     NEW_MODE,
     OTHER,
@@ -118,6 +119,7 @@ class RenderingStage:
         self._system = executor.install(1, self)
         self._serve: dict[int, Callable[[int], None]] = {
             EXHAUSTED: lambda _: executor.stall_endless_list(thread),
+            FULL: lambda _: self.collector.grow(),
             TILE_AGAIN: lambda _: self._draw(),
             MISPLACED: self._on_misplaced_store,
             FRAME_END: self._frame_ends,
@@ -150,13 +152,15 @@ class RenderingStage:
         """Executes the record at `address` and those after it, up to one of another kind."""
         thread, collector, serve = self.thread, self.collector, self._serve
         context, binning = collector.context, self.executor.threads[0]
+        notes = self.executor.notes
         if self.lint.addresses.used.subscriptions:  # listeners get every mode
             context.mode_known = 0
         thread.current = address
         while thread.current != thread.end and thread.running and thread.stalled is None:
             context.increments = binning.increments
-            reason = collector.run(thread.current, thread.end)
+            reason = collector.run(thread.current, thread.end, notes)
             thread.current = context.here & 0xFFFFFFFF
+            notes.take(1, context)
             if binning.increments != context.increments:
                 binning.increments = context.increments
                 self.executor.waited(1)

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory
     from vc4lab.options import GpuOptions
     from vc4lab.v3d.state.frame_mode import FrameMode
+    from vc4lab.v3d.state.record_notes import RecordNotes
     from vc4lab.v3d.tile_lists.contents import ScanError, ScanResult
     from vc4lab.v3d.tiles.collector import Collector
     from vc4lab.v3d.unknowns import Unknowns
@@ -48,6 +49,7 @@ class FrameRenderer:
         lint: Lint | None = None,
         interrupts: ShaderInterrupts | None = None,
         listeners: V3DListeners | None = None,
+        notes: RecordNotes | None = None,
     ) -> None:
         self.memory = memory
         self.listeners = listeners or V3DListeners()
@@ -65,6 +67,7 @@ class FrameRenderer:
             self._direct.expand,
             depth=0,
             separate_format=unknowns["tile_list_format"] == "separate",
+            notes=notes,
         )
         self._broken: dict[str, tuple[str, int]] = {}
         self._mode: FrameMode | None = None

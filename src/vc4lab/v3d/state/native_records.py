@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from vc4lab.memory import MEMORY_MASK, MEMORY_SIZE
 from vc4lab.memory.pointers import host
 from vc4lab.records.control import RECORD_SIZES
-from vc4lab.simd import Value, const, i1, i8, i32, load, select, staged, store
+from vc4lab.simd import Value, const, i1, i8, i32, i64, load, select, staged, store
 
 RECORD_SLOT = 16
 """Room for a record."""
@@ -23,6 +24,13 @@ def whole_record(memory: Value, address: Value, edge: Value) -> Value:
             store(edge + k, load(i8, host(memory, address + k)))
         record = edge
     return record
+
+
+@staged
+def note_record(context: Any, address: Value, op: Value) -> None:
+    """Notes for listeners (`record_notes.py`) that the record at a guest address is executed."""
+    store(context.executed, (op.zext(i64) << 32) | address.zext(i64))
+    context.executed = context.executed + 8
 
 
 @staged

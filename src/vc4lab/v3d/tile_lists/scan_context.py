@@ -17,9 +17,10 @@ FRAME_BUDGET = 1 << 27
 BUDGET_AFTER_ENDLESS = 1 << 14
 """What a tile and a list may hold in a frame that has an endless list already: it may have many."""
 
-DONE, NEED_DRAWS, NEED_SEGMENTS, NEED_ERRORS, NEED_EXPANSION, NEED_FORMATS = range(6)
+DONE, NEED_DRAWS, NEED_SEGMENTS, NEED_ERRORS, NEED_EXPANSION, NEED_FORMATS, NEED_NOTES = range(7)
 """What the native scan returns; after a NEED_ the array is grown (or the primitive record at
-`list_end` made a list, or the scan built for all list formats) and the scan called again."""
+`list_end` made a list, the scan built for all list formats, notes taken) and the scan called again.
+"""
 
 ILLEGAL_RECORD, TOO_DEEP, ENDLESS, BAD_FORMAT, HALTED, TOO_MANY = 1, 2, 3, 4, 5, 6
 """Reasons in `ScanError.reason`."""
@@ -117,3 +118,5 @@ class ScanContext(Struct):
     expansions = ptr
     expansion_mask = i32
     expansions_full = i32  # no more can be made
+    executed = ptr  # where the variant that records notes the next record of a tile list
+    executed_last = ptr  # no tile begins if notes go beyond

@@ -37,7 +37,7 @@ from vc4lab.simd import (
     store,
     unroll,
 )
-from vc4lab.v3d.state.native_records import is_one_of, size_among
+from vc4lab.v3d.state.native_records import is_one_of, note_record, size_among
 from vc4lab.v3d.state.render_state import STATE_WORDS, RenderState, apply_record_native
 from vc4lab.v3d.tile_lists import scan_context as sc
 from vc4lab.v3d.tile_lists.list_scanners import LIST_SCANNERS, discard_list
@@ -230,8 +230,13 @@ def _draw_record(scanners: Any, context: Value, tile: Value, address: Value) -> 
 
 
 @staged
-def _scan_tile(scanners: Any, draw_record: Any, context: Value, tile: Value) -> Value:
-    """Scan one tile's list, or one piece of rendering list; state carries on in the context."""
+def _scan_tile(
+    scanners: Any, draw_record: Any, recording: bool, context: Value, tile: Value
+) -> Value:
+    """Scan one tile's list, or one piece of rendering list; state carries on in the context.
+
+    `recording`: it notes the records of tile lists; those of the piece itself were executed before.
+    """
     c = ScanContext.at(context)
     state = c.state
     start = c.budget
@@ -250,6 +255,9 @@ def _scan_tile(scanners: Any, draw_record: Any, context: Value, tile: Value) -> 
     while running:
         here = host(c.memory, address)
         op = load(i8, here).zext(i32)
+        if recording:
+            at, failed = address, c.error_count
+            inside = (level != 0) | (end == sc.NO_END)
         c.budget = c.budget - 1
         if (level == 0) & (address == end) & (end != sc.NO_END):
             running = const(i1, False)
@@ -318,6 +326,9 @@ def _scan_tile(scanners: Any, draw_record: Any, context: Value, tile: Value) -> 
             reason = select(halted, const(i32, sc.HALTED), const(i32, sc.ILLEGAL_RECORD))
             status = _fail(c, tile, address, op, reason)
             running = const(i1, False)
+        if recording:
+            if inside & (c.error_count == failed):
+                note_record(c, at, op)
     if (c.separate_format != 0) & ((end == sc.NO_END) | (level != 0)):
         c.tile_format = s.list_format
         s.list_format = own_format
@@ -341,7 +352,7 @@ def _begin(c: ScanContext) -> None:
 
 
 @staged
-def _scan(scan_tile: Any, context: Value) -> Value:
+def _scan(scan_tile: Any, recording: bool, context: Value) -> Value:
     """Scan all tiles from the resume point; NEED_x leaves the current tile untouched."""
     c = ScanContext.at(context)
     if c.fresh != 0:
@@ -358,7 +369,14 @@ def _scan(scan_tile: Any, context: Value) -> Value:
         budget, tile_budget, list_budget = c.budget, c.tile_budget, c.list_budget
         tile_format = c.tile_format
         store(c.tile_first + tile * 4, segments)
-        status = call(scan_tile, context, tile)
+        full = const(i1, False)
+        if recording:
+            executed = c.executed
+            full = executed > c.executed_last
+        if full:
+            status = const(i32, sc.NEED_NOTES)
+        else:
+            status = call(scan_tile, context, tile)
         if status == sc.DONE:
             tile = tile + 1
         else:
@@ -370,6 +388,8 @@ def _scan(scan_tile: Any, context: Value) -> Value:
             c.tile_budget = tile_budget
             c.list_budget = list_budget
             c.tile_format = tile_format
+            if recording:
+                c.executed = executed
     c.tile = tile
     if status == sc.DONE:
         store(c.tile_first + tile * 4, c.segment_count)
@@ -384,8 +404,11 @@ def _scan(scan_tile: Any, context: Value) -> Value:
     return status
 
 
-def make_scan(formats: tuple[int, ...]) -> Any:
-    """The native scan for some list formats (values of record 56); others need another build."""
+def make_scan(formats: tuple[int, ...], recording: bool = False) -> Any:
+    """The native scan for some list formats (values of record 56); others need another build.
+
+    `recording`: it notes the records of tile lists that it executes.
+    """
     scanners = {code: LIST_SCANNERS[code] for code in formats}
 
     @kernel(args=(ptr, i32, i32), returns=i32)
@@ -394,10 +417,10 @@ def make_scan(formats: tuple[int, ...]) -> Any:
 
     @kernel(args=(ptr, i32), returns=i32)
     def scan_tile(context: Value, tile: Value) -> Value:
-        return _scan_tile(scanners, draw_record, context, tile)
+        return _scan_tile(scanners, draw_record, recording, context, tile)
 
     @kernel(args=(ptr,), returns=i32)
     def scan(context: Value) -> Value:
-        return _scan(scan_tile, context)
+        return _scan(scan_tile, recording, context)
 
     return scan

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.records.declarations import TRIANGLES_16_BIT
 from vc4lab.simd import Function, NativeFunction, Value, build, i32, ptr
+from vc4lab.v3d.state.record_notes import MAX_NOTES, NOTE_BYTES
 from vc4lab.v3d.state.render_state import (
     STATE_BYTES,
     default_state,
@@ -26,24 +27,29 @@ from vc4lab.v3d.tile_lists.scan_context import (
 
 if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory
+    from vc4lab.v3d.state.record_notes import RecordNotes
 
 _STATE_AT = ScanContext.state.offset
 
 _NO_EXPANSIONS = (ctypes.c_char * Expansion.size)()
 """The table of a frame in which no primitive record was made a list."""
 
+MAX_BEFORE_TILE = MAX_NOTES - sc.TILE_BUDGET
+"""Notes after which a tile has room for its own."""
 
-@lru_cache(maxsize=2)
-def _native_scan(all_formats: bool) -> NativeFunction:
+
+@cache
+def _native_scan(all_formats: bool, recording: bool) -> NativeFunction:
     """The scan; nearly every frame has only indexed triangles, which compile much faster."""
 
     def body(context: Value) -> Any:
         from vc4lab.v3d.tile_lists.scan_kernel import LIST_SCANNERS, make_scan
 
-        return make_scan(tuple(LIST_SCANNERS) if all_formats else (TRIANGLES_16_BIT,))(context)
+        formats = tuple(LIST_SCANNERS) if all_formats else (TRIANGLES_16_BIT,)
+        return make_scan(formats, recording)(context)
 
     scan = Function(args=(ptr,), returns=i32, body=body)
-    key = f"tile_lists {all_formats}"
+    key = f"tile_lists {all_formats}{' recording' * recording}"
     return build("tile_lists", {"scan": scan}, float_mode="default", key=key)["scan"]
 
 
@@ -64,6 +70,8 @@ class ListScanner:
         Sub-list levels already in use (1: a tile list was entered by record 17).
     separate_format
         Whether tile lists do not see record 56 of the rendering list.
+    notes
+        Takes the records of tile lists that are executed, if that is wanted.
     """
 
     def __init__(
@@ -73,7 +81,9 @@ class ListScanner:
         *,
         depth: int = 1,
         separate_format: bool = False,
+        notes: RecordNotes | None = None,
     ) -> None:
+        self._notes = notes
         context = ScanContext()
         self.context = context
         self.result = ScanResult(context)
@@ -114,11 +124,22 @@ class ListScanner:
             self._grow_offsets(count)
         context.tiles, context.ends, context.tile_count = starts, ends, count
         context.fresh = 1
-        while (status := _native_scan(_met_all_formats).call(self._address)) != sc.DONE:
+        while (status := self._run()) != sc.DONE:
             self._provide(status)
         result.draw_count, result.entries = context.draw_count, context.entries
         result.errors = self._found_errors() if context.error_count else ()
         return result
+
+    def _run(self) -> int:
+        """Goes on with the scan; notes of tiles that are through become events."""
+        context, notes = self.context, self._notes
+        if notes is None or not notes.wanted:
+            return int(_native_scan(_met_all_formats, False).call(self._address))
+        notes.attach(context)
+        context.executed_last = context.executed + NOTE_BYTES * MAX_BEFORE_TILE
+        status = int(_native_scan(_met_all_formats, True).call(self._address))
+        notes.take(1, context)
+        return status
 
     def _provide(self, status: int) -> None:
         """What the scan stopped for."""
@@ -132,7 +153,7 @@ class ListScanner:
             self._expand(context)
         elif status == sc.NEED_FORMATS:
             _met_all_formats = True
-        else:
+        elif status == sc.NEED_ERRORS:
             self._grow_errors(context.error_capacity * 4)
 
     def _found_errors(self) -> list[ScanError]:

@@ -93,3 +93,4 @@ class CollectContext(Struct):
     mode_known = i32  # record 113 as below is in force, and there is nothing to say about it
     mode = Array(i8, MODE_BYTES)
     edge = Array(i8, RECORD_SLOT)  # a record that lies across the end of memory
+    executed = ptr  # where the variant that records notes the next record

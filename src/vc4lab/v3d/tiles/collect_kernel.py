@@ -28,14 +28,12 @@ from vc4lab.simd import (
     i16,
     i32,
     i64,
-    kernel,
     load,
-    ptr,
     select,
     staged,
     table,
 )
-from vc4lab.v3d.state.native_records import is_one_of, whole_record
+from vc4lab.v3d.state.native_records import is_one_of, note_record, whole_record
 from vc4lab.v3d.tiles.collect_context import (
     BUDGET,
     CALL,
@@ -89,9 +87,12 @@ def _names_a_tile_list(c: CollectContext, address: Value, pointer: Value) -> Non
         c.tile_list_at = address
 
 
-@kernel(args=(ptr,), returns=i32)
-def collect(context: Value) -> Value:
-    """Executes records from `here` on; returns why it stopped, at `record_at`."""
+@staged
+def collect(context: Value, recording: bool) -> Value:
+    """Executes records from `here` on; returns why it stopped, at `record_at`.
+
+    `recording`: it notes what it executes.
+    """
     c = CollectContext.at(context)
     sizes = table(i8, [RECORD_SIZES[op] if op in COLLECTED else 0 for op in range(256)])
     reason = const(i32, -1)
@@ -141,6 +142,8 @@ def collect(context: Value) -> Value:
         elif op == PrimitiveListFormat.id:
             c.list_format = load(i8, pointer + 1).zext(i32)
         if (reason < 0) | (reason >= FRAME_END):
+            if recording:
+                note_record(c, address, op)
             c.here = address + size
     c.record_at = address
     return reason

@@ -7,16 +7,16 @@ for one frame after the other.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
-from functools import lru_cache
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
 from vc4lab.bits import signed32
 from vc4lab.records.declarations import TRIANGLES_16_BIT
 from vc4lab.simd import Function, NativeFunction, Value, build, i32, ptr
+from vc4lab.v3d.state.record_notes import MAX_NOTES
 from vc4lab.v3d.state.tile_layout import TILE_SIZE
 from vc4lab.v3d.tiles.collect_context import (
-    FULL,
+    BUDGET,
     LAST_FRAME,
     LOAD_WORDS,
     MAX_LOADS,
@@ -26,16 +26,22 @@ from vc4lab.v3d.tiles.collect_context import (
 )
 from vc4lab.v3d.tiles.job import OP_LOAD, TileOp
 
+if TYPE_CHECKING:
+    from vc4lab.v3d.state.record_notes import RecordNotes
 
-@lru_cache(maxsize=1)
-def _native() -> NativeFunction:
+assert BUDGET < MAX_NOTES, "one call notes more records than there is room for"
+
+
+@cache
+def _native(recording: bool) -> NativeFunction:
     def body(context: Value) -> Any:
         from vc4lab.v3d.tiles.collect_kernel import collect  # only when it is compiled
 
-        return collect(context)
+        return collect(context, recording)
 
     functions = {"collect": Function((ptr,), i32, body, "collect")}
-    return build("collector", functions, float_mode="default", key="collector")["collect"]
+    key = f"collector{'-recording' * recording}"
+    return build("collector", functions, float_mode="default", key=key)["collect"]
 
 
 class Collector:
@@ -67,15 +73,21 @@ class Collector:
         """A list starts at `address`: a new piece begins there."""
         self.context.piece_start = address
 
-    def run(self, address: int, end: int) -> int:
-        """Executes records from `address` on; returns why it stopped (`collect_context`)."""
+    def run(self, address: int, end: int, notes: RecordNotes) -> int:
+        """Executes records from `address` on, and notes them if that is wanted.
+
+        Returns why it stopped (`collect_context`).
+        """
         context = self.context
         context.here, context.end = address, end  # members take the low 32 bits
-        collect: Callable[[int], int] = _native().call
-        while (reason := collect(self._address)) == FULL:
-            self._grow_ops(2 * context.op_capacity)
-            self._grow_pieces(2 * context.piece_capacity)
-        return reason
+        if notes.wanted:
+            notes.attach(context)
+        return int(_native(notes.wanted).call(self._address))
+
+    def grow(self) -> None:
+        """Twice the room for operations and pieces."""
+        self._grow_ops(2 * self.context.op_capacity)
+        self._grow_pieces(2 * self.context.piece_capacity)
 
     def close_piece(self, end: int) -> None:
         """The list jumps: the piece up to `end` belongs to the current task, too."""

@@ -1,0 +1,57 @@
+"""Which records native code has executed, for those who listen: `events.RecordExecuted`.
+
+Each native reader of lists (`../cle/binning_kernel.py`, `../tiles/collect_kernel.py`,
+`../tile_lists/scan_kernel.py`) has a variant, compiled from the same source, that notes what it
+executes (`native_records.note_record`); it is called while there is a listener.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+from typing import TYPE_CHECKING, Any
+
+from vc4lab.records.control import RECORDS
+from vc4lab.v3d.events import RecordExecuted
+
+if TYPE_CHECKING:
+    from vc4lab.listeners import Listeners
+
+MAX_NOTES = 1 << 24
+"""More than a reader executes in one call: its budget, of which hostile lists take all."""
+NOTE_BYTES = 8
+
+
+class RecordNotes:
+    """The memory in which the readers of one V3D note, one after the other."""
+
+    def __init__(self, listeners: Listeners[RecordExecuted]) -> None:
+        self._listeners = listeners
+        self._start = 0
+
+    @property
+    def wanted(self) -> bool:
+        """Whether there is a listener."""
+        return bool(self._listeners.subscriptions)
+
+    def emit(self, thread: int, address: int, identity: int) -> None:
+        """A record that Python executes."""
+        self._listeners.emit(RecordExecuted(thread, address, RECORDS[identity]))
+
+    def attach(self, context: Any) -> None:
+        """The reader with this context, which has `executed`, may note in its next call."""
+        if not self._start:  # of the pages, only those that are used cost anything
+            flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0)
+            self._notes = memoryview(mmap.mmap(-1, NOTE_BYTES * MAX_NOTES, flags=flags))
+            self._start = ctypes.addressof(ctypes.c_char.from_buffer(self._notes))
+        context.executed = self._start
+
+    def take(self, thread: int, context: Any) -> None:
+        """Makes events of what was noted since `attach`, if it was called, or `take`."""
+        if not context.executed:
+            return
+        size, context.executed = context.executed - self._start, 0
+        for note in self._notes[:size].cast("Q"):
+            if not self._listeners.subscriptions:
+                break
+            self.emit(thread, note & 0xFFFFFFFF, note >> 32)
