@@ -80,14 +80,6 @@ def _mode_in_force(c: CollectContext, payload: Value) -> Value:
 
 
 @staged
-def _names_a_tile_list(c: CollectContext, address: Value, pointer: Value) -> None:
-    """A record 17 after tile coordinates; its list is walked when the frame is drawn."""
-    if c.tile_list == 0:
-        c.tile_list = load(i32, pointer + 1)
-        c.tile_list_at = address
-
-
-@staged
 def collect(context: Value, recording: bool) -> Value:
     """Executes records from `here` on; returns why it stopped, at `record_at`.
 
