@@ -90,12 +90,33 @@ def test_commands(line):
     assert result.exit_code in ((0, 3) if words[0] == "boot" else (0,)), result.output
 
 
-def test_files_that_extending_names_exist():
-    text = (ROOT / "docs" / "extending.md").read_text()
-    names = set(re.findall(r"`([a-z_0-9/]+\.py)`", text))
-    sources = [str(path.relative_to(ROOT)) for path in (ROOT / "src" / "vc4lab").rglob("*.py")]
-    assert len(names) > 15
-    assert not {name for name in names if not any(path.endswith("/" + name) for path in sources)}
+NAMING = [
+    ROOT / "CONTRIBUTING.md",
+    *(ROOT / "docs" / name for name in ("architecture.md", "extending.md")),
+    *sorted((ROOT / "src").rglob("README.md")),
+]
+"""Pages that lead through the sources."""
+A_FILE = re.compile(r"(?<![\w/.-])(?:[\w.*-]+/)*[\w*]+\.py\b")
+A_FOLDER = re.compile(r"`((?:[\w.-]+/)+)`")
+
+
+@pytest.mark.parametrize("page", NAMING, ids=lambda page: str(page.relative_to(ROOT)))
+def test_files_and_folders_that_a_page_names_exist(page):
+    """From the page's folder, from src/vc4lab or the checkout; a file also below its README."""
+    text = page.read_text(encoding="utf-8")
+    names = {*A_FILE.findall(text), *A_FOLDER.findall(text)}
+    sources = ROOT / "src" / "vc4lab"
+    below = page.parent if sources in page.parents else sources
+    paths = [path.as_posix() for path in below.rglob("*.py")]
+    missing = {
+        name
+        for name in names
+        if not (page.parent / name).exists()
+        and not any(any(start.glob(name)) for start in (page.parent, sources, ROOT))
+        and not any(path.endswith("/" + name) for path in paths)
+    }
+    assert not missing
+    assert len(names) >= 3 or page.name == "CONTRIBUTING.md"
 
 
 def test_operations_of_the_assembler_are_those_of_its_page():

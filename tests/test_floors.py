@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,23 +20,8 @@ FLOORS = (
     {"drm", "soc"},
     {"cli", "examples", "pytest_plugin", "viewer"},
 )
-BLOCKS = (
-    {"register_unknowns", "unknowns", "events", "memory_uses", "job_time", "progress"}
-    | {"counters", "shader_interrupts"},
-    {"tmu", "vpm"},
-    {"state"},
-    {"tile_lists", "tlb", "checks"},
-    {"pse"},
-    {"fragment", "vertex", "user_programs"},
-    {"golden", "ptb"},
-    {"tiles"},
-    {"draws"},
-    {"cle"},
-    {"core", "list_registers", "program_registers", "status_registers", "register_owner", "waits"}
-    | {"registers"},
-)
-"""The blocks of v3d/, and the modules beside them, from the lowest on: as its README draws them."""
 LEVELS = {name: level for level, names in enumerate(FLOORS) for name in names}
+V3D_README = SOURCES / "v3d" / "README.md"
 FREE = {"__init__", "__main__"}
 """The package itself, from which users import."""
 FOLDERS = sorted(
@@ -122,8 +108,23 @@ def test_imports_make_no_circles() -> None:
     assert not found, "; ".join(" and ".join(sorted(circle)) for circle in found)
 
 
-def test_blocks_of_the_v3d_import_only_lower_ones() -> None:
-    levels = {name: level for level, names in enumerate(BLOCKS) for name in names}
+def drawn_blocks() -> list[list[str]]:
+    """The blocks of v3d/, and the modules beside them, as its README draws them: the lowest first.
+
+    A line with a deeper indent goes on with the one above it.
+    """
+    lines: list[list[str]] = []
+    for line in V3D_README.read_text().split("```")[1].strip("\n").splitlines():
+        if not line.startswith("   "):
+            lines.append([])
+        lines[-1] += re.findall(r"\w+", line[:42])
+    return lines[::-1]
+
+
+def test_blocks_of_the_v3d_import_only_those_drawn_below() -> None:
+    blocks = drawn_blocks()
+    levels = {name: level for level, names in enumerate(blocks) for name in names}
+    assert len(levels) == sum(map(len, blocks))
     found = {module: targets for module, targets in graph().items() if module.startswith("v3d.")}
     assert {module.split(".")[1] for module in found} == set(levels)
     upward = {
@@ -133,9 +134,15 @@ def test_blocks_of_the_v3d_import_only_lower_ones() -> None:
         if target.startswith("v3d.") and not target.endswith("unknowns")
         for one, other in [(module.split(".")[1], target.split(".")[1])]
         if one != other and levels[other] >= levels[one]
-        if not levels[one] == levels[other] in (0, len(BLOCKS) - 1)
+        if not levels[one] == levels[other] in (0, len(blocks) - 1)
     }
     assert not upward
+
+
+def test_the_table_of_the_v3d_has_a_path_in_each_block() -> None:
+    table = V3D_README.read_text().split("## Where is")[1]
+    blocks = {path.parent.name for path in V3D_README.parent.glob("*/__init__.py")}
+    assert blocks == set(re.findall(r"`(\w+)/\w+\.py`", table))
 
 
 def test_folders_of_the_v3d_and_the_qpu_stay_small() -> None:
