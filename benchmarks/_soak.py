@@ -102,7 +102,7 @@ def look(device: DrmDevice) -> dict[str, float]:
 
 
 class Watch:
-    """Looks after each round; ends the programs when the time is over."""
+    """Looks after each round; ends the programs when the time is up."""
 
     def __init__(self, device: DrmDevice, minutes: float) -> None:
         self.device = device

@@ -110,7 +110,7 @@ def test_a_screen_is_unplugged_and_another_one_plugged_in() -> None:
         os.close(ready)
         driver.join()
         assert code == 0
-        with pytest.raises(ValueError, match="no mode"):
+        with pytest.raises(ValueError, match="not a mode"):
             device.connect("large")
 
 

@@ -92,7 +92,7 @@ def test_objects_in_words(pi):
     assert repr(machine.gpio) == "<Gpio 'gpio' at 0x200000 of the peripherals>"
     drawn = pi(KERNELS / "framebuffer.img")
     drawn.run(frames=1)
-    assert repr(drawn.screen) == "<Screen 64x48, 32 bits a pixel>"
+    assert repr(drawn.screen) == "<Screen 64x48, 32 bits per pixel>"
     assert repr(drawn.frames) == "<FrameCounter: 1, counted by vsync>"
     assert repr(drawn.memory) == "<GuestMemory of 1024 MiB>"
     things = machine, result, machine.reporter, machine.cpu, machine.plan, machine.serial

@@ -110,7 +110,7 @@ def test_sentences():
         with pytest.raises(ValueError, match="is not") as caught:
             allowed.check(value)
         assert text in str(caught.value)
-    with pytest.raises(TypeError, match="frames is a whole number, not 'x'"):
+    with pytest.raises(TypeError, match="frames must be a whole number, not 'x'"):
         FRAMES.check("x")
-    with pytest.raises(TypeError, match="seconds is a number, not 'x'"):
+    with pytest.raises(TypeError, match="seconds must be a number, not 'x'"):
         SECONDS.check("x")

@@ -56,7 +56,7 @@ def read_file(path: str | os.PathLike[str], limit: int, *, plain: bool = False) 
 def check_plain(status: os.stat_result, path: str | os.PathLike[str]) -> None:
     """Raises Unusable for a folder, a device or a pipe."""
     if not stat.S_ISREG(status.st_mode):
-        raise Unusable("is no plain file", path)
+        raise Unusable("is not a regular file", path)
 
 
 def read_stream(stream: IO[bytes], limit: int, name: str | os.PathLike[str]) -> bytes:
@@ -72,7 +72,7 @@ def read_stream(stream: IO[bytes], limit: int, name: str | os.PathLike[str]) -> 
 
 
 def _too_large(limit: int, name: str | os.PathLike[str]) -> Unusable:
-    return Unusable(f"has more than {size_text(limit)}, the most that is read", name)
+    return Unusable(f"exceeds the limit of {size_text(limit)}", name)
 
 
 def read_source(name: str, limit: int) -> bytes:

@@ -41,7 +41,7 @@ class Subscription(Generic[Event]):
         return self._listeners is not None
 
     def close(self) -> None:
-        """Unsubscribe; at any time, and as often as one likes."""
+        """Unsubscribe; at any time, also repeatedly."""
         listeners, self._listeners = self._listeners, None
         if listeners is not None:
             left = (one for one in listeners.subscriptions if one is not self)

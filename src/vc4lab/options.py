@@ -1,4 +1,4 @@
-"""How a V3D works: what people choose, put together once and handed on as it is."""
+"""The options of a V3D, collected once and passed on as a whole."""
 
 from __future__ import annotations
 

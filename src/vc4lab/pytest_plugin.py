@@ -1,4 +1,4 @@
-"""Pytest fixtures for people who test bare-metal programs, or Linux programs that use the GPU.
+"""Pytest fixtures for tests of bare-metal programs, or of Linux programs that use the GPU.
 
 def test_it_draws(pi):
     machine = pi("sdcard")
@@ -64,7 +64,7 @@ def drm(request: pytest.FixtureRequest) -> Iterator[Callable[..., DrmDevice]]:
     from vc4lab.drm.device.host import why_not
 
     if why_not():
-        pytest.skip(f"no programs can be run on a virtual GPU here: {why_not()}")
+        pytest.skip(f"programs cannot run on a virtual GPU here: {why_not()}")
     devices: list[DrmDevice] = []
 
     def make(**options: Any) -> DrmDevice:

@@ -26,7 +26,7 @@ class Whole:
         try:
             number = operator.index(value)
         except TypeError:
-            raise TypeError(f"{self.name} is a whole number, not {value!r}") from None
+            raise TypeError(f"{self.name} must be a whole number, not {value!r}") from None
         if not self.least <= number <= self.most:
             raise ValueError(f"{self.name}: {_shown(number)} is not {self}")
         return number
@@ -54,7 +54,7 @@ class Real:
         except (TypeError, OverflowError):
             number = None
         if number is None:
-            raise TypeError(f"{self.name} is a number, not {value!r}"[:200])
+            raise TypeError(f"{self.name} must be a number, not {value!r}"[:200])
         if math.isnan(number) or not self.least <= number <= self.most:
             raise ValueError(f"{self.name}: {number:g} is not {self}")
         return number
@@ -71,7 +71,7 @@ def check_word(name: str, value: Any, choices: Iterable[str]) -> str:
     """One of some words. Raises ValueError."""
     known = tuple(choices)
     if value not in known:
-        raise ValueError(f"{name} {str(value)[:40]!r}: it is {' or '.join(known)}")
+        raise ValueError(f"{name} {str(value)[:40]!r}: it must be {' or '.join(known)}")
     return str(value)
 
 

@@ -44,7 +44,7 @@ def test_disassembly_of_binary_and_hex(tmp_path: Path) -> None:
     binary.write_bytes(binary.read_bytes() + b"end")
     result = RUN.invoke(APP, ["disasm", str(binary)])
     assert result.exit_code == 0
-    assert "the last 3 bytes are no whole instruction" in result.output
+    assert "the last 3 bytes are not a whole instruction" in result.output
     assert "whole" not in RUN.invoke(APP, ["disasm", str(binary), "--count", "2"]).output
 
 
@@ -86,7 +86,7 @@ def test_bad_input(tmp_path: Path) -> None:
     ):
         result = RUN.invoke(APP, arguments)
         assert result.exit_code == 2
-        assert "none" in result.output or "no instruction" in result.output
+        assert "none" in result.output or "no whole instruction" in result.output
     source.write_bytes(b"\xff\xfe\x00")
     assert "not a text file" in RUN.invoke(APP, ["asm", str(source)]).output
 
@@ -96,7 +96,7 @@ def test_bad_input(tmp_path: Path) -> None:
 def test_endless_files(command: str, limit: int) -> None:
     result = RUN.invoke(APP, [command, "/dev/zero"])
     assert result.exit_code == 2
-    assert result.output == f"/dev/zero: has more than {limit} MiB, the most that is read\n"
+    assert result.output == f"/dev/zero: exceeds the limit of {limit} MiB\n"
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")

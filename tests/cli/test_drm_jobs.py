@@ -75,7 +75,7 @@ def test_a_limit_is_said_and_the_program_goes_on(tmp_path: Path) -> None:
     )  # fmt: skip
     assert result.returncode == 0
     assert result.stdout == "drawn\n" * 4
-    assert result.stderr == f"{run}: 2 jobs recorded, the most that were asked for\n"
+    assert result.stderr == f"{run}: 2 jobs recorded, the limit (--record-count)\n"
 
 
 def test_a_folder_that_cannot_be_used(tmp_path: Path) -> None:

@@ -151,7 +151,7 @@ def test_what_newcomers_did(tmp_path: Path) -> None:
     [
         (["--qpus", "13"], "--qpus"),
         (["-u", "nowhere"], "there is no memory called 'nowhere'"),
-        (["-u", "1 + "], "numbers, memory names and qpu"),
+        (["-u", "1 + "], "expected numbers, memory names, qpu"),
         (["-u", "3x"], "'3x' is not a number"),
         (["-u", "1e99"], "too large"),
         (["-m", "c"], "NAME=BYTES or NAME=@FILE"),
@@ -217,10 +217,10 @@ def test_endless_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(experiment, "LARGEST_AREA", 1 << 20)
     code, output = run(Path("/dev/zero"))
     assert (code, output) == (
-        ExitCode.BAD_INPUT, "/dev/zero: has more than 1 MiB, the most that is read\n"
+        ExitCode.BAD_INPUT, "/dev/zero: exceeds the limit of 1 MiB\n"
     )  # fmt: skip
     path = tmp_path / "p.qasm"
     path.write_text("nop; nop; thrend\nnop\nnop\n")
     code, output = run(path, "-m", "x=@/dev/zero")
     assert code == ExitCode.BAD_INPUT
-    assert output == "/dev/zero: has more than 1 MiB, the most that is read\n"
+    assert output == "/dev/zero: exceeds the limit of 1 MiB\n"

@@ -59,7 +59,7 @@ def test_what_others_may_write_is_not_read(folder, which, bits, caplog):
     assert cache.read(NAME) is None
     (record,) = caplog.records  # once
     assert record.levelno == logging.WARNING
-    assert f"JIT-001: {path} may be written by others" in record.getMessage()
+    assert f"JIT-001: {path} is writable by others" in record.getMessage()
 
 
 @pytest.mark.parametrize("which", ["", "ab", f"ab/{NAME}.o"])
@@ -88,7 +88,7 @@ def test_a_pipe_is_not_waited_for(folder, caplog):
     path.unlink()
     os.mkfifo(path, 0o600)
     assert cache.read(NAME) is None
-    assert "no plain file" in caplog.text
+    assert "not a regular file" in caplog.text
 
 
 def test_planted_code_is_not_executed(folder):

@@ -108,7 +108,7 @@ def test_seconds_end_a_program_that_would_hang(boot):
 def test_frames_that_do_not_come_in_time(boot):
     result = boot("hang").run(frames=1, seconds=0.1)
     assert result.reason is Stop.HANG
-    assert "before the frames came" in result.message
+    assert "before the requested frames" in result.message
 
 
 def test_an_exception_without_handler_is_a_crash(boot):
@@ -143,7 +143,7 @@ def test_registers_of_the_display_are_named(boot, page: int, named: str):
     machine.bus.write(page, 4, 1)
     (item,) = [item for item in machine.reporter.items if item.code == "SOC-001"]
     assert item.message.startswith(f"write to {named}")
-    assert "not modelled, the picture comes from the firmware's framebuffer alone" in item.message
+    assert "not modelled, vc4lab shows the firmware's framebuffer only" in item.message
 
 
 def test_v3d_frames_count(boot):

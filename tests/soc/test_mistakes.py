@@ -99,7 +99,7 @@ def test_used_after_power_was_taken_away(run: Run) -> None:
     off = (DEVICE, MAILBOX, MESSAGE + 0x40 | 8)
     machine = run([*POWER, (DEVICE_LOAD, V3D, 0), off, (DEVICE, V3D + 0x108, 4)], prepare)
     text = found(machine, "SOC-030")
-    assert "v3d.CT0EA is written (0x00000004) since its power domain was switched off" in text
+    assert "v3d.CT0EA is written (0x00000004) after its power domain was switched off" in text
 
 
 # -- 2: addresses ------------------------------------------------------------------------------
@@ -110,13 +110,13 @@ def test_bus_addresses_used_by_the_arm(run: Run) -> None:
     assert "the RAM is at 0x3c000000" in found(machine, "SOC-003")
     machine = run([(STORE, 0x7E200020, 1)])
     text = found(machine, "SOC-003")
-    assert "the ARM has them at 0x3f000000" in text
+    assert "the ARM's peripherals are at 0x3f000000" in text
     assert "<put" in text
 
 
 def test_the_peripherals_of_another_board(run: Run) -> None:
     machine = run([(LOAD, 0x3F201000, 1)], board="zero")
-    assert "the peripherals of a Pi 2 or 3" in found(machine, "SOC-002")
+    assert "where a Pi 2 or 3 has its peripherals" in found(machine, "SOC-002")
     machine = run([(STORE, 0x20201000, 1)], board="pi2")
     assert "0x20201000, which is RAM here" in found(machine, "SOC-087")
     assert not run([(STORE, 0x20301000, 1)], board="pi2").reporter.items
@@ -142,7 +142,7 @@ def test_list_registers_with_addresses_of_nothing(run: Run) -> None:
     start: list[Step] = [(DEVICE, V3D + 0x110, 0x7E000000), (DEVICE, V3D + 0x108, 0x7E000010)]
     machine = run([*POWER, *start])
     text = found(machine, "CLE-003")
-    assert "a control list at 0x7e000000, which is where the device registers are" in text
+    assert "a control list at 0x7e000000, where the device registers are" in text
     assert "<put>" in text
 
 
@@ -200,7 +200,7 @@ def test_waiting_for_the_wrong_counter(run: Run, script: list[Step], words: str)
     machine = run([*POWER, *script], lists)
     text = found(machine, "SOC-040")
     assert words in text
-    assert "reads v3d." in text
+    assert "keeps reading v3d." in text
 
 
 def test_binner_memory_runs_out(run: Run) -> None:
@@ -280,7 +280,7 @@ def test_lines_that_ignore_the_pitch(run: Run) -> None:
     place = place_of(run, prepare)
     packed: list[Step] = [(STORE, place + 4 * n, 0xFFFFFFFF) for n in range(40)]
     text = found(run([*POWER, *packed], prepare), "SOC-083")
-    assert "a line of the picture has 20 bytes, and the next begins 32 bytes further" in text
+    assert "a row of the picture has 20 bytes and rows are 32 bytes apart" in text
     assert f"at 0x{place + 20:08x}" in text
     right: list[Step] = [(STORE, place + 32 * y + 4 * x, 1) for y in range(8) for x in range(5)]
     assert not run([*POWER, *right], prepare).reporter.items
@@ -298,20 +298,20 @@ def test_a_pixel_order_that_was_not_chosen(
     assert machine.reporter.counts["SOC-084"] == told
     if told:
         colour = "red" if machine.videocore.framebuffer.geometry.order else "blue"
-        assert f"byte 0 is {colour} here" in found(machine, "SOC-084")
+        assert f"byte 0 of a pixel is {colour} here" in found(machine, "SOC-084")
 
 
 @pytest.mark.parametrize(
     ("mode", "words"),
     [
         ({"width": 32, "height": 8, "format": 1}, None),
-        ({"width": 32, "height": 8, "format": 2}, "it stores 16 bits a pixel"),
+        ({"width": 32, "height": 8, "format": 2}, "it stores 16 bits per pixel"),
         (
             {"width": 28, "height": 8, "format": 1},
-            "its lines are 112 bytes apart, the framebuffer's 128",
+            "its rows are 112 bytes apart, the framebuffer's 128",
         ),
         ({"width": 32, "height": 8, "format": 1, "tiling": 1}, "it stores tiles"),
-        ({"width": 32, "height": 9, "format": 1}, "reach beyond the framebuffer's end"),
+        ({"width": 32, "height": 9, "format": 1}, "extend past the framebuffer's end"),
     ],
 )
 def test_a_v3d_frame_that_does_not_fit_the_framebuffer(

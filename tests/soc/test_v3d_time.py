@@ -191,5 +191,5 @@ def test_polling_a_counter_for_ever_is_a_hang_although_a_picture_stands(boot, fr
     machine = boot(bytes(code), v3d_factory=None)
     result = machine.run(frames=frames)
     assert result.reason is Stop.HANG
-    assert "reads v3d.RFC again and again" in result.message
-    assert "the rendering list stands at a halt at 0x" in result.message
+    assert "keeps reading v3d.RFC" in result.message
+    assert "the rendering list is halted at 0x" in result.message

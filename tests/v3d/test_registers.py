@@ -320,7 +320,7 @@ def test_a_halt_is_named_where_somebody_waits() -> None:
     text = str(v3d.waiting)
     assert "rendering thread" in text
     assert "waits for record 8" in text
-    assert f"binning thread stands at a halt (CT0CA = 0x{halting + 1:08x})" in text
+    assert f"binning thread is halted (CT0CA = 0x{halting + 1:08x})" in text
 
 
 @pytest.mark.parametrize("number", [0, 1])

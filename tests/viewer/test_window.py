@@ -155,4 +155,4 @@ def test_a_display_that_is_not_there_is_no_window() -> None:
         [sys.executable, "-c", text],
         env=environment, capture_output=True, text=True, timeout=60, check=True,
     )  # fmt: skip
-    assert result.stdout == "the display cannot be reached; going on without a window\n"
+    assert result.stdout == "the display cannot be reached; continuing without a window\n"

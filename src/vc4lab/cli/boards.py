@@ -1,4 +1,4 @@
-"""`vc4lab boards`: the boards that can be booted, and in what they differ."""
+"""`vc4lab boards`: the boards that can be booted, and how they differ."""
 
 from __future__ import annotations
 

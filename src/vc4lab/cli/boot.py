@@ -73,11 +73,11 @@ def boot(
     ],
     board: Annotated[str, typer.Option(help="The board.")] = "pi2",
     frames: Annotated[
-        int | None, typer.Option(help="Stop after so many frames.", **limits(FRAMES, 1))
+        int | None, typer.Option(help="Stop after this many frames.", **limits(FRAMES, 1))
     ] = None,
     seconds: Annotated[
         float | None,
-        typer.Option(help="Stop after so many seconds of guest time.", parser=Number(SECONDS)),
+        typer.Option(help="Stop after this many seconds of guest time.", parser=Number(SECONDS)),
     ] = None,
     screenshot: Annotated[
         Path | None, typer.Option(help="Save the last picture here.", metavar="F.png", parser=FILE)
@@ -85,7 +85,8 @@ def boot(
     both_orders: Annotated[
         bool,
         typer.Option(
-            "--both-orders", help="The screenshot twice: as it is, and red and blue exchanged."
+            "--both-orders",
+            help="Save the screenshot twice: as it is, and with red and blue exchanged.",
         ),
     ] = False,
     record: Annotated[
@@ -98,15 +99,15 @@ def boot(
         str | None,
         typer.Option(
             help="Serial line: stdio (with the keyboard), a pseudo terminal, a loopback port, "
-            "none, or a file. Default: shown.",
+            "none, or a file. Default: print the output.",
             metavar="stdio|pty|tcp:PORT|none|FILE",
         ),
     ] = None,
     headless: Annotated[
-        bool, typer.Option("--headless", help="No progress, no preview in the terminal.")
+        bool, typer.Option("--headless", help="No progress line and no preview in the terminal.")
     ] = False,
     realtime: Annotated[
-        bool, typer.Option("--realtime", help="Not faster than the real board.")
+        bool, typer.Option("--realtime", help="Run no faster than the real board.")
     ] = False,
     strict: Annotated[
         bool, typer.Option("--strict", help="Stop at the first error instead of going on.")
@@ -126,7 +127,7 @@ def boot(
     trace: Annotated[
         str | None,
         typer.Option(
-            help="Show register accesses, interrupts, mailbox messages, as they happen.",
+            help="Print register accesses, interrupts and mailbox messages as they happen.",
             metavar="mmio,irq,mailbox,v3d",
         ),
     ] = None,
@@ -137,7 +138,7 @@ def boot(
     symbols: Annotated[
         Path | None,
         typer.Option(
-            help="Name functions by this ELF file. Default: the one beside the image.",
+            help="Take function names from this ELF file. Default: the one next to the image.",
             metavar="F.elf",
             parser=FILE,
         ),
@@ -147,7 +148,7 @@ def boot(
         typer.Option(help="Save the machine here when the run is over.", metavar="F", parser=FILE),
     ] = None,
     load_state: Annotated[
-        Path | None, typer.Option(help="Go on from a saved machine.", metavar="F", parser=FILE)
+        Path | None, typer.Option(help="Continue from a saved machine.", metavar="F", parser=FILE)
     ] = None,
     audio: Annotated[
         Path | None,
@@ -156,19 +157,19 @@ def boot(
     card: Annotated[
         Path | None,
         typer.Option(
-            help="The SD card the program sees. Default: what it is booted from.",
+            help="The SD card in the slot. Default: what is booted.",
             metavar="DIR_OR_IMAGE",
             parser=FILE,
         ),
     ] = None,
     write_image: Annotated[
         bool,
-        typer.Option("--write-image", help="Write the card's changes into its image at the end."),
+        typer.Option("--write-image", help="Write the card's changes to its image at the end."),
     ] = False,
     caches: Annotated[
         CacheMode | None,
         typer.Option(
-            help="Model the caches: check reports where old bytes are, stale lets others see them."
+            help="Model the caches: check reports reads of old bytes, stale also delivers them."
         ),
     ] = None,
     unknown: Annotated[
@@ -176,7 +177,7 @@ def boot(
     ] = None,
     firmware: Annotated[
         Firmware,
-        typer.Option(help="2015: the firmware of that year, in what programs of then depend on."),
+        typer.Option(help="2015: behave like that year's firmware, for programs of that time."),
     ] = Firmware.TODAY,
     append: Annotated[
         str | None, typer.Option(help="Command line, instead of cmdline.txt.", metavar="TEXT")
@@ -192,7 +193,7 @@ def boot(
     load_address: Annotated[
         int | None,
         typer.Option(
-            help="Where a kernel image is loaded to and begins.",
+            help="Load address and entry point of a kernel image.",
             metavar="0x8000",
             parser=Address(ADDRESS, multiple=4),
         ),

@@ -21,7 +21,7 @@ def demo(
         int, typer.Option(help="Frames to draw.", **limits(FRAMES, 1))
     ] = DEFAULT_FRAMES,
     headless: Annotated[
-        bool, typer.Option("--headless", help="No progress, no preview in the terminal.")
+        bool, typer.Option("--headless", help="No progress line and no preview in the terminal.")
     ] = False,
     where: Annotated[
         bool,

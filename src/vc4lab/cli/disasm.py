@@ -24,10 +24,10 @@ def disasm(
     file: Annotated[str, typer.Argument(help="Binary file, - for standard input.")],
     offset: Annotated[
         int,
-        typer.Option(help="Byte to start at.", parser=Address(OFFSET), metavar="0x100"),
+        typer.Option(help="Byte offset to start at.", parser=Address(OFFSET), metavar="0x100"),
     ] = 0,
     count: Annotated[
-        int | None, typer.Option(help="Most instructions to show.", **limits(COUNT))
+        int | None, typer.Option(help="Maximum number of instructions to show.", **limits(COUNT))
     ] = None,
     hex_: Annotated[
         bool,
@@ -57,7 +57,7 @@ def disasm(
     words = words_of(data[offset:])
     if not words:
         size = f"{len(data)} bytes"
-        raise _failed(f"{file}: no instruction of 8 bytes at offset {offset} ({size} in all)")
+        raise _failed(f"{file}: no whole instruction at offset {offset} of {size}")
     lines = []
     for index, word in enumerate(words[:count]):
         at = address + offset + INSTRUCTION_BYTES * index
@@ -70,7 +70,7 @@ def disasm(
         typer.echo("\n".join(lines))
     left = len(data[offset:]) % INSTRUCTION_BYTES
     if left and (count is None or count > len(words)):
-        typer.echo(f"{file}: the last {left} bytes are no whole instruction", err=True)
+        typer.echo(f"{file}: the last {left} bytes are not a whole instruction", err=True)
 
 
 def _from_hex(text: str) -> bytes:

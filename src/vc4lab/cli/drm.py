@@ -42,7 +42,7 @@ CANNOT_START = frozenset(
 def drm(
     program: Annotated[
         list[str] | None,
-        typer.Argument(metavar="-- PROGRAM [ARGUMENTS]", help="What to run, as in a terminal."),
+        typer.Argument(metavar="-- PROGRAM [ARGUMENTS]", help="The program and its arguments."),
     ] = None,
     driver: Annotated[
         Path | None,
@@ -62,13 +62,13 @@ def drm(
     cpu_memory: Annotated[
         str | None,
         typer.Option(
-            help="Say what reads and writes of buffers cost on a board: ultra96, pi3 or a file.",
+            help="Report what CPU accesses to buffers cost on a board: ultra96, pi3 or a file.",
             metavar="PROFILE",
         ),
     ] = None,
     frames: Annotated[
         int | None,
-        typer.Option(help="End the programs after so many pictures.", **limits(FRAMES, 1)),
+        typer.Option(help="End the programs after this many pictures.", **limits(FRAMES, 1)),
     ] = None,
     screenshot: Annotated[
         Path | None,
@@ -97,11 +97,11 @@ def drm(
         typer.Option(help="Modes of the screen, the preferred one first: 1280x720,800x600@75."),
     ] = None,
     unpaced: Annotated[
-        bool, typer.Option("--unpaced", help="Show pictures as fast as they come, not at 60 Hz.")
+        bool, typer.Option("--unpaced", help="Show pictures as soon as drawn, not at 60 Hz.")
     ] = False,
     gpu_memory: Annotated[
         int,
-        typer.Option(help="MiB of buffers that the programs can have.", **limits(GPU_MEMORY)),
+        typer.Option(help="Buffer memory for the programs, in MiB.", **limits(GPU_MEMORY)),
     ] = 512,
     engine: Annotated[
         Engine, typer.Option(help="How QPU code is executed; interpreter: the golden path.")
@@ -118,10 +118,10 @@ def drm(
         ),
     ] = None,
     record_count: Annotated[
-        int, typer.Option(help="Record so many jobs at most.", **limits(RECORD_COUNT))
+        int, typer.Option(help="Record at most this many jobs.", **limits(RECORD_COUNT))
     ] = 10_000,
     record_size: Annotated[
-        int, typer.Option(help="Record so many MiB at most.", **limits(RECORD_SIZE))
+        int, typer.Option(help="Record at most this many MiB.", **limits(RECORD_SIZE))
     ] = 1024,
     counters: Annotated[
         bool, typer.Option("--counters", help="Print each job's performance counters.")
@@ -129,28 +129,28 @@ def drm(
     trace: Annotated[
         str | None,
         typer.Option(
-            help="ioctl: print every ioctl with its arguments; memory: the accounts of each frame."
+            help="ioctl: print every ioctl with its arguments; memory: the costs of each frame."
         ),
     ] = None,
     deep: Annotated[
         bool,
         typer.Option(
-            "--deep", help="Also follow device descriptors that come over sockets; slower."
+            "--deep", help="Also follow device descriptors received over sockets; slower."
         ),
     ] = False,
     setup: Annotated[
         bool,
         typer.Option(
             "--setup",
-            help="Bring Mesa's vc4 and test programs for arm64, run under qemu; further packages "
-            "may follow after --.",
+            help="Download Mesa's vc4 and test programs for arm64, to run under qemu; further "
+            "packages may follow after --.",
         ),
     ] = False,
     suite: Annotated[
-        str | None, typer.Option(help="Debian's suite that --setup brings: bookworm or trixie.")
+        str | None, typer.Option(help="The Debian suite for --setup: bookworm or trixie.")
     ] = None,
     check: Annotated[
-        bool, typer.Option("--check", help="Say what is there and what is missing.")
+        bool, typer.Option("--check", help="Report what is installed and what is missing.")
     ] = False,
     unknown: Annotated[
         list[str] | None, typer.Option("--unknown", help=HELP, metavar=METAVAR)
@@ -162,7 +162,7 @@ def drm(
     if problem is not None:
         raise _failed(f"vc4lab: {problem[0]}", problem[1])
     if trace is not None and trace not in TRACES:
-        raise _failed(f"--trace {trace}: {', '.join(TRACES)} exists")
+        raise _failed(f"--trace {trace}: the choices are {', '.join(TRACES)}")
     folder = find_driver(os.environ, driver) if suite is None or driver is not None else None
     if driver is not None and folder is None:
         raise _failed(f"--driver {driver}: no {DRIVER} in it")
@@ -173,7 +173,7 @@ def drm(
     if check:
         raise typer.Exit(_check(folder, suite))
     if not program:
-        raise _failed("no program: vc4lab drm -- kmscube, say")
+        raise _failed("no program given; for example: vc4lab drm -- kmscube")
     from vc4lab.diagnostics import Reporter
     from vc4lab.drm.device.device import DrmDevice
     from vc4lab.drm.kms.modes import STANDARD, parse_modes
@@ -233,9 +233,9 @@ def _kind(device: str, params: Sequence[str] | None) -> dict[str, Any]:
 
     values = {}
     if device not in NAMES:
-        raise _failed(f"--device {device}: {', '.join(NAMES)} exist")
+        raise _failed(f"--device {device}: the devices are {', '.join(NAMES)}")
     if params and device != "xlnx":
-        raise _failed(f"--param: the device {device} has no parameters")
+        raise _failed(f"--param: device {device} has no parameters")
     for text in params or ():
         name, equals, value = text.partition("=")
         try:
@@ -302,9 +302,9 @@ def _check(folder: Path | None, suite: str | None) -> int:
     machine = host_machine()
     kernel = os.uname()
     if machine is None:
-        typer.echo(f"machine      {kernel.machine}: no table of its system calls")
+        typer.echo(f"machine      {kernel.machine}: its system calls are not known")
         return ExitCode.BAD_INPUT
-    note = "" if machine.tested else " (its table was never tried)"
+    note = "" if machine.tested else " (never tested)"
     typer.echo(f"machine      {machine.name}{note}, {kernel.sysname} {kernel.release}")
     reason = why_not()
     if reason:

@@ -1,4 +1,4 @@
-"""`vc4lab drm`: what is done with every job of the programs, beside drawing it."""
+"""`vc4lab drm`: what is done with every job besides drawing it."""
 
 from __future__ import annotations
 

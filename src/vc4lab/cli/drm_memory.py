@@ -25,7 +25,7 @@ def profile_of(name: str) -> Profile:
     except BadProfile as error:
         text = f"--cpu-memory {error}"
     except OSError as error:
-        text = f"--cpu-memory {name}: {why(error)}; {', '.join(NAMES)} are there"
+        text = f"--cpu-memory {name}: {why(error)}; the profiles are {', '.join(NAMES)}"
     typer.echo(text, err=True)
     raise typer.Exit(ExitCode.BAD_INPUT)
 

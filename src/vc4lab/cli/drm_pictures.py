@@ -87,7 +87,7 @@ class DrmPictures:
         """
         window = self.window
         if window is not None and window.has_picture and not window.closed:
-            say("the window stays until it is closed")
+            say("the window stays open until you close it")
             held = signal.signal(signal.SIGTERM, signal.default_int_handler)
             try:
                 window.stay()
@@ -102,13 +102,13 @@ class DrmPictures:
         if self.window is not None:
             self.window.close()
             if self.window.failure:
-                say(f"vc4lab: the window is gone: {self.window.failure}")
+                say(f"vc4lab: the window has failed: {self.window.failure}")
 
     def save(self, code: int) -> int:
         """Write the files and show the preview; gives the final exit code."""
         if self._recorder is not None:
             self._recorder.finish()
             if self._recorder.dropped:
-                say(f"{self._recorder.dropped} frames were too quick for the recording")
+                say(f"{self._recorder.dropped} frames dropped, as recording is too slow")
         image = self._device.pictures.image
         return self._outputs.save(code, image, late=self._now if self._left_out else None)

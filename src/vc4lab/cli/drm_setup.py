@@ -1,4 +1,4 @@
-"""`vc4lab drm --setup`, and what `--check` says of it."""
+"""`vc4lab drm --setup`, and what `--check` reports about it."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def set_up(suite: str | None, packages: Sequence[str]) -> int:
         typer.echo(f"vc4lab drm --setup: {reason}", err=True)
         return ExitCode.OUTPUT if reason.output else ExitCode.BAD_INPUT
     except KeyboardInterrupt:
-        typer.echo("interrupted; vc4lab drm --setup goes on from here", err=True)
+        typer.echo("interrupted; vc4lab drm --setup will resume", err=True)
         return ExitCode.INTERRUPTED
     return ExitCode.OK
 
@@ -80,7 +80,7 @@ def describe(suite: str | None) -> list[str]:
         check_possible()
         begun = brought(suite or SUITES[0]).is_begun
     except SetupFailed as reason:
-        return [f"arm64        cannot be brought: {reason}"]
+        return [f"arm64        cannot be installed: {reason}"]
     if begun:
-        return ["arm64        was begun and is not complete: vc4lab drm --setup goes on"]
-    return ["arm64        not there: vc4lab drm --setup brings Mesa's vc4, test programs and qemu"]
+        return ["arm64        incomplete: vc4lab drm --setup resumes"]
+    return ["arm64        not installed: vc4lab drm --setup downloads Mesa, programs and qemu"]

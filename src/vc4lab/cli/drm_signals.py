@@ -1,4 +1,4 @@
-"""Signals that come while `vc4lab drm` runs programs."""
+"""Signals that arrive while `vc4lab drm` runs programs."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from enum import IntEnum
 
 
 class ExitCode(IntEnum):
-    """What a script can tell from the exit code."""
+    """The exit codes, for scripts."""
 
     OK = 0
     INTERNAL = 1
@@ -19,10 +19,10 @@ class ExitCode(IntEnum):
 
 
 MEANINGS: dict[ExitCode, str] = {
-    ExitCode.OK: "the frames came or the time is over; without --frames: the program ended",
+    ExitCode.OK: "the frames or the time were reached; without --frames: the program ended",
     ExitCode.INTERNAL: "an internal error of vc4lab",
     ExitCode.BAD_INPUT: "wrong options, or a file, folder, image or port that cannot be used",
-    ExitCode.GUEST_HANG: "the program hung or crashed, or ended before the frames came",
+    ExitCode.GUEST_HANG: "the program hung or crashed, or ended before the requested frames",
     ExitCode.STRICT_STOP: "--strict stopped at an error",
     ExitCode.OUTPUT: "a picture, recording or log could not be written",
     ExitCode.NOT_DRAWN: "a frame was stored without any of its draws: all were refused",

@@ -1,4 +1,4 @@
-"""What `boot` hangs on a machine besides its serial line: the debugger's port and so on."""
+"""What `boot` attaches to a machine besides its serial line: the debugger's port and so on."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Instruments:
         """
         window = self._opened
         if window is not None and window.is_open:
-            self._tell("the window stays until it is closed")
+            self._tell("the window stays open until you close it")
             try:
                 window.stay()
             except KeyboardInterrupt:
@@ -82,8 +82,8 @@ class Instruments:
             return
         slot = self._machine.card_slot
         if slot.image is None:
-            what = f"{slot.path} is a folder" if slot.path else "there is no card"
-            text = f"vc4lab: CLI-006: --write-image wants the image of a card, but {what}"
+            what = f"{slot.path} is a folder" if slot.path else "no card is inserted"
+            text = f"vc4lab: CLI-006: --write-image needs a card image, but {what}"
             raise InstrumentError(text, ExitCode.BAD_INPUT)
 
     def _symbols(self) -> None:
@@ -206,7 +206,7 @@ class Instruments:
                 seconds = recorder.samples / recorder.rate
                 self._tell(f"sound: {path}, {seconds:.2f} s at {recorder.rate} Hz")
             else:
-                self._tell(f"sound: nothing was played, {path} is empty")
+                self._tell(f"sound: the program played nothing, {path} is empty")
 
         self._stack.callback(close)
 

@@ -1,4 +1,4 @@
-"""Ctrl-C during a run whose machine is to be saved: it ends at a moment that can be saved."""
+"""Ctrl-C during a run with --save-state: it ends at a moment that can be saved."""
 
 from __future__ import annotations
 

@@ -12,15 +12,15 @@ if TYPE_CHECKING:
 HEAD = """\
 # Ioctls of the virtual devices
 
-Made from the declarations: `python -m vc4lab.cli.ioctls_page > docs/drm_ioctls.md`. *Who*: every
-file, files of the card only, or the one that has the display. The same number may mean different
-calls to two drivers.
+Generated from the declarations: `python -m vc4lab.cli.ioctls_page > docs/drm_ioctls.md`. *Who* may
+call it: every open file, files of the card only, or the one that has the display. The same number
+may mean different calls in two drivers.
 """
 INPUT_HEAD = """\
 ## Input devices
 
 Those of `/dev/input/event0` (keyboard) and `event1` (pointer), type 'E'. *Bytes*: `any` where the
-program says how much room there is.
+program chooses the size.
 
 | number | name | bytes | fields |
 | --- | --- | --- | --- |"""

@@ -76,7 +76,7 @@ app = typer.Typer(
 
 @app.callback(invoke_without_command=True)
 def _options(
-    version: bool = typer.Option(False, "--version", help="Print the version and leave."),
+    version: bool = typer.Option(False, "--version", help="Print the version and exit."),
 ) -> None:
     if version:
         from vc4lab import __version__
@@ -151,7 +151,7 @@ def run() -> None:
         text = " ".join(str(error).split())[:300]
         print(
             f"vc4lab: CLI-003: internal error, {type(error).__name__}: {text}\n"
-            "Set VC4LAB_TRACEBACK=1 to see where.",
+            "Set VC4LAB_TRACEBACK=1 to see where it happened.",
             file=sys.stderr,
         )
         sys.exit(ExitCode.INTERNAL)

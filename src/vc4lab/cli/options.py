@@ -1,4 +1,4 @@
-"""What the options of all commands have in common: ranges, engines, addresses, names of files.
+"""Types of options that commands share: ranges, engines, addresses, names of files.
 
 A value that an option cannot take ends with exit code 2 and a usage message; the ranges are those
 of `vc4lab.ranges`, which the Python interface checks as well.
@@ -66,7 +66,7 @@ class Address:
         try:
             number = self.allowed.check(text if isinstance(text, int) else int(text, 0))
         except ValueError:
-            problem = f"{_short(text)} is not a number {self.allowed}; 0x8000, say."
+            problem = f"{_short(text)} is not a number {self.allowed}, such as 0x8000."
             raise typer.BadParameter(problem) from None
         if number % self.multiple:
             raise typer.BadParameter(f"{_short(text)} is not a multiple of {self.multiple}.")
@@ -80,7 +80,7 @@ class FilePath:
 
     def __call__(self, text: str | Path) -> Path:
         if not str(text):
-            raise typer.BadParameter("an empty name of a file or folder.")
+            raise typer.BadParameter("the name of a file or folder is empty.")
         return Path(text)
 
 

@@ -71,13 +71,13 @@ class Outputs:
         if record is not None and self.recorder is None:
             from vc4lab.viewer.recorder import SUFFIXES
 
-            text = f"{record}: a recording ends in {', '.join(SUFFIXES)}"
+            text = f"{record}: the name of a recording ends in {', '.join(SUFFIXES)}"
             return text, ExitCode.BAD_INPUT
         if screenshot is not None:
             from vc4lab.viewer.pictures import is_picture
 
             if not is_picture(screenshot):
-                text = f"{screenshot}: no picture format has this ending; take .png"
+                text = f"{screenshot}: unknown picture format; use .png"
                 return text, ExitCode.BAD_INPUT
         return None
 
@@ -100,7 +100,7 @@ class Outputs:
         if screenshot is not None:
             try:
                 if image is None:
-                    say("CLI-002: there is no picture to save, the screen stayed black")
+                    say("CLI-002: there is no picture to save, as the screen stayed black")
                     code = code or ExitCode.OUTPUT
                 else:
                     save_picture(shot or image, screenshot)

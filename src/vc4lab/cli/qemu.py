@@ -1,4 +1,4 @@
-"""QEMU's habits: `vc4lab boot -M raspi2b -kernel F -serial stdio` as our own options.
+"""QEMU's options: `vc4lab boot -M raspi2b -kernel F -serial stdio` as vc4lab's own.
 
 Only what people type for the Pi machines; what has no meaning here is reported, not an error.
 """
@@ -18,7 +18,7 @@ MACHINES = {
     "raspi3ap": "pi3",
     "raspi3b": "pi3",
 }
-"""QEMU's machine names → our boards."""
+"""QEMU's machine names → vc4lab's boards."""
 GDB_PORT = 1234
 SINGLE_DASH = frozenset(
     """
@@ -80,7 +80,7 @@ def translate(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
             items = _value(word, rest)
             out += ["--trace", "irq"] if "int" in items.split(",") else []
             if items != "int":
-                remarks.append(f"{word} {items}: exceptions (int) are what can be traced")
+                remarks.append(f"{word} {items}: only exceptions (int) can be traced")
         elif name in ("drive", "sd"):
             image = _file_of(_value(word, rest))
             if image:
@@ -116,7 +116,7 @@ def translate(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
 
 def _value(word: str, rest: list[str]) -> str:
     if not rest:
-        raise ValueError(f"{word} wants a value")
+        raise ValueError(f"{word} needs a value")
     return rest.pop(0)
 
 
@@ -127,13 +127,13 @@ def _serial(value: str) -> str:
         return "none" if value == "null" else value
     if value.startswith(("file:", "tcp:")):
         return value
-    raise ValueError(f"-serial {value}: there is stdio, pty, tcp::PORT, file:F, null")
+    raise ValueError(f"-serial {value}: the choices are stdio, pty, tcp::PORT, file:F and null")
 
 
 def _gdb_port(value: str) -> int:
     port = value.split(",")[0].rpartition(":")[2]
     if not port.isdecimal() or len(port) > 5 or int(port) > PORT.most:
-        raise ValueError(f"-gdb {value}: tcp::PORT is what can be done")
+        raise ValueError(f"-gdb {value}: only tcp::PORT is supported")
     return int(port)
 
 

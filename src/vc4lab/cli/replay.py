@@ -34,26 +34,24 @@ def replay(
     ],
     output: Annotated[
         Path | None,
-        typer.Option(
-            "-o", "--output", help="Picture of the last job that writes colour.", parser=FILE
-        ),
+        typer.Option("-o", "--output", help="Save the last picture that a job draws.", parser=FILE),
     ] = None,
     every: Annotated[
         Path | None,
-        typer.Option(help="Directory for a PNG of each job, named after it.", parser=FILE),
+        typer.Option(help="Save a PNG of each job in this directory.", parser=FILE),
     ] = None,
     engine: Annotated[
         Engine, typer.Option(help="How QPU code is executed; interpreter: the golden path.")
     ] = Engine.JIT,
     order: Annotated[
         ByteOrderChoice,
-        typer.Option(help="Byte order of the surface: rgba, bgra; auto asks the shaders."),
+        typer.Option(help="Byte order of the surface; auto: as the shaders write it."),
     ] = ByteOrderChoice.AUTO,
     strict: Annotated[bool, typer.Option("--strict", help="Stop at the first error.")] = False,
     job: Annotated[
         int | None,
         typer.Option(
-            "--job", help="Only this job of the run (after those before it).", **limits(JOB)
+            "--job", help="Only this job of the run, after running those before it.", **limits(JOB)
         ),
     ] = None,
     lists: Annotated[
@@ -71,8 +69,8 @@ def replay(
     tiles: Annotated[
         Path | None,
         typer.Option(
-            help="What each tile takes, in V3D clocks: a picture of the last job (.png ...) or a "
-            "table of all jobs (.csv).",
+            help="Save what each tile takes, in V3D clocks: as a picture of the last job "
+            "(.png ...) or a table of all jobs (.csv).",
             parser=FILE,
         ),
     ] = None,
@@ -90,9 +88,9 @@ def replay(
     from vc4lab.viewer.pictures import is_picture
 
     if output is not None and not is_picture(output):
-        raise _failed(f"{output}: no picture format has this ending; take .png")
+        raise _failed(f"{output}: unknown picture format; use .png")
     if tiles is not None and tiles.suffix.lower() != ".csv" and not is_picture(tiles):
-        raise _failed(f"{tiles}: neither a picture nor a table has this ending; take .png or .csv")
+        raise _failed(f"{tiles}: unknown format of a picture or table; use .png or .csv")
     reporter = Reporter(strict)
     reporter.listeners.append(_show)
     try:

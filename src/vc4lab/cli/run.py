@@ -27,7 +27,7 @@ def run(
     program: Annotated[
         Path,
         typer.Argument(
-            help="Assembly text; .bin: binary words, .hex: one word a line.", parser=FILE
+            help="Assembly text, or .bin: binary words, .hex: one word per line.", parser=FILE
         ),
     ],
     qpus: Annotated[int, typer.Option(help="QPUs to start it on.", **limits(QPU_COUNT))] = 1,
@@ -36,7 +36,7 @@ def run(
         typer.Option(
             "-u",
             "--uniforms",
-            help="Words for one QPU, as 'c + 256*qpu, 16, 1.5'; again for the next QPU, "
+            help="Words for one QPU, such as 'c + 256*qpu, 16, 1.5'; repeat it for the next QPU; "
             "the last list is for all that follow.",
         ),
     ] = None,
@@ -56,7 +56,7 @@ def run(
         Engine, typer.Option(help="How QPU code is executed; interpreter: the golden path.")
     ] = Engine.JIT,
     threads: Annotated[
-        int | None, typer.Option(help="Worker threads; default: one a CPU.", **limits(THREADS))
+        int | None, typer.Option(help="Worker threads; one per processor.", **limits(THREADS))
     ] = None,
     budget: Annotated[
         int | None,
@@ -69,8 +69,8 @@ def run(
         bool,
         typer.Option(
             "--check/--no-check",
-            help="Look the program over before, and watch it while it runs: restrictions, "
-            "uniforms, memory, waits.",
+            help="Check the program before and during the run: restrictions, uniforms, memory, "
+            "waits.",
         ),
     ] = True,
     unknown: Annotated[
@@ -161,7 +161,7 @@ def _read(path: Path, entry: str | None) -> _Source:
     except AssemblyError as error:
         raise _failed(error.shown(str(path))) from None
     except (ValueError, OverflowError):
-        raise _failed(f"{path}: one hexadecimal 64-bit word a line is expected") from None
+        raise _failed(f"{path}: expected one hexadecimal 64-bit word per line") from None
     if entry is not None and entry not in assembly.labels:
         known = ", ".join(assembly.labels) or "none"
         raise _failed(f"{path}: there is no label {entry!r} (known: {known})")
@@ -186,7 +186,7 @@ def _save(experiment: Experiment, text: str) -> None:
     name, _, file = text.partition("=")
     area = experiment.areas.get(name)
     if area is None or not file:
-        raise _failed(f"--output {text}: NAME=FILE with the name of a memory")
+        raise _failed(f"--output {text}: expected NAME=FILE with the name of a memory")
     try:
         write_file(file, experiment.memory.read(area.address, area.size))
     except OSError as error:

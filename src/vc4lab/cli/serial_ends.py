@@ -1,4 +1,4 @@
-"""The far ends of the serial cable: keyboard and terminal, a pseudo terminal, a TCP port.
+"""The remote ends of the serial cable: keyboard and terminal, a pseudo terminal, a TCP port.
 
 None of them ever makes the machine wait for long: output that is not taken is dropped (a TCP
 client gets the last of it when it comes), input is looked for without waiting.

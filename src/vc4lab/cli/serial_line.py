@@ -28,7 +28,7 @@ class SerialLine:
     show
         Instead of standard output, for a terminal that has a progress line.
     tell
-        Called with a sentence for the person who has to connect.
+        Called with a sentence that says how to connect.
 
     Raises
     ------
@@ -132,5 +132,5 @@ def _port(where: str) -> int:
     """The port of "tcp:PORT", also as "tcp::PORT" and with QEMU's ",server". Raises BadSerial."""
     text = where.split(",")[0].removeprefix("tcp:").removeprefix("127.0.0.1").removeprefix(":")
     if not text.isdecimal() or len(text) > 5 or int(text) > PORT.most:
-        raise BadSerial(f"{where}: a serial line on TCP is tcp:PORT, on the loopback interface")
+        raise BadSerial(f"{where}: expected tcp:PORT, a port on the loopback interface")
     return int(text)

@@ -105,7 +105,7 @@ class _Run:
         except StrictStop as stop:
             return self._strict(stop)
         except KeyboardInterrupt:
-            self.endings.append("interrupted before the program began")
+            self.endings.append("interrupted before the program started")
             self._not_saved("the machine was not ready")
             return ExitCode.INTERRUPTED
         self._machine = machine
@@ -160,7 +160,7 @@ class _Run:
         )
         if machine.pace is not None and machine.pace.lost:
             lost = machine.pace.lost / 1e9
-            self.endings.append(f"--realtime: {lost:.2f} s were lost, the board would be quicker")
+            self.endings.append(f"--realtime: {lost:.2f} s behind, so the board would be faster")
         undrawn = getattr(machine.v3d, "undrawn", 0)
         if undrawn:
             self.endings.append(not_drawn(undrawn))

@@ -1,4 +1,4 @@
-"""What a command line asks of a run, put together once and handed on as it is."""
+"""The settings of a run, collected once and passed on as a whole."""
 
 from __future__ import annotations
 

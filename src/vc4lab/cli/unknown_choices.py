@@ -1,4 +1,4 @@
-"""`--unknown NAME=CHOICE`: undocumented hardware decided otherwise than by default."""
+"""`--unknown NAME=CHOICE`: other choices about undocumented hardware than the defaults."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from vc4lab.cli.exit_codes import ExitCode
 if TYPE_CHECKING:
     from vc4lab.diagnostics.unknown import Unknowns
 
-HELP = "Decide undocumented hardware otherwise, see `vc4lab unknowns`; may be repeated."
+HELP = "Change a choice about undocumented hardware, see `vc4lab unknowns`; repeatable."
 METAVAR = "NAME=CHOICE"
 
 

@@ -1,4 +1,4 @@
-"""docs/unknowns.md: every row of `vc4lab unknowns`, and what the code needed no decision for.
+"""docs/unknowns.md: every row of `vc4lab unknowns`, and open questions that need no choice.
 
 python -m vc4lab.cli.unknowns_page > docs/unknowns.md
 """
@@ -19,17 +19,17 @@ from vc4lab.v3d.user_programs.user_program_unknowns import USER_PROGRAM_UNKNOWNS
 HEAD = """\
 # What no document says
 
-Where the published documents leave a question open, this simulator makes a choice, and here they
-are. Every row is a switch: `vc4lab replay RUN --unknown fill_rule=bottom-left`, and so for `boot`
-and `run`; from Python `DEFAULT_UNKNOWNS.with_(fill_rule="bottom-left")`. Compiled code and the
-golden interpreter obey alike, bit for bit. The choice printed **bold** is the default. A row that
-is settled names its evidence; for the others, a measurement on a board is welcome.
+Where the published documents leave a question open, this simulator makes a choice. This page lists
+them. Each is a switch: `vc4lab replay RUN --unknown fill_rule=bottom-left`, likewise for `boot` and
+`run`; from Python `DEFAULT_UNKNOWNS.with_(fill_rule="bottom-left")`. Compiled code and the golden
+interpreter follow it alike, bit for bit. The default is printed **bold**. A settled row names its
+evidence; for the others, a measurement on a board is welcome.
 
 Chapter numbers are those of the hardware reference this simulator was written from; AG100-R is
 Broadcom's *VideoCore IV 3D Architecture Reference Guide*.
 
-Written from the table by `python -m vc4lab.cli.unknowns_page`; `vc4lab unknowns --json` has the
-same for programs.
+Generated from the table by `python -m vc4lab.cli.unknowns_page`; `vc4lab unknowns --json` prints
+the same data for programs.
 """
 
 AREAS: tuple[tuple[str, list[Unknown]], ...] = (
@@ -41,25 +41,25 @@ AREAS: tuple[tuple[str, list[Unknown]], ...] = (
     ("User programs, VPM and DMA", USER_PROGRAM_UNKNOWNS),
     ("Board and firmware", BOARD_UNKNOWNS),
     ("Display hardware (`vc4lab drm`)", DISPLAY_UNKNOWNS),
-    ("Memory beside the processor", CPU_MEMORY_UNKNOWNS),
+    ("Memory next to the processor", CPU_MEMORY_UNKNOWNS),
 )
 
 NOT_DECIDED: tuple[tuple[str, str, str], ...] = (
     (
         "1.3",
         "The V3D's clock, which depends on the firmware",
-        "nothing takes time by it: the model is functional. Programs that ask the mailbox get the "
-        "rate of the board's first firmware.",
+        "it only scales the estimated time of jobs. Programs that ask the mailbox get the rate of "
+        "the board's first firmware.",
     ),
     (
         "1.5",
         "Line size of the uniforms cache, size of the L2",
-        "no cache is modelled. `--caches check` reports every word that was not cleared, however "
-        "large a cache is.",
+        "no such cache is modelled. `--caches check` reports every word that was not cleared, "
+        "whatever a cache's size.",
     ),
     (
         "3.4",
-        "Index type 2 of record 32 (32-bit indices), which a debugger tolerates",
+        "Index type 2 of record 32 (32-bit indices), which one debugger accepts",
         "the guide has no such type: the record is left out, with CLE-016.",
     ),
     (
@@ -70,7 +70,7 @@ NOT_DECIDED: tuple[tuple[str, str, str], ...] = (
         "run on 4x4 blocks of one primitive.",
     ),
 )
-"""Open places of the reference that asked for no choice: chapter, what is open, why not."""
+"""Open questions that need no choice: chapter, question, why not."""
 
 
 def write_page() -> str:

@@ -7,21 +7,21 @@ from enum import IntEnum
 
 
 class Severity(IntEnum):
-    """How bad it is. Strict mode stops at ERROR."""
+    """The severity of a finding. Strict mode stops at ERROR."""
 
     NOTE = 0
     """Worth knowing."""
     HINT = 1
     """Works, but slowly or by luck."""
     WARNING = 2
-    """Probably not what the author wanted."""
+    """Probably not what the author intended."""
     ERROR = 3
     """The hardware stops, hangs or draws garbage here."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One row of the catalogue: what a code means, where the rule comes from, and the cure."""
+    """One entry of the catalogue: what a code means, the source of the rule, and the cure."""
 
     code: str
     title: str
@@ -49,7 +49,7 @@ class Diagnostic:
     detail: str | None = None
     severity: Severity = Severity.ERROR
     pc: str | None = field(default=None, compare=False)
-    """Where the CPU was: an address, with the name of the function if that is known."""
+    """The address of the CPU's instruction, with the name of the function if that is known."""
 
     def __str__(self) -> str:
         block = f" [{self.block}]" if self.block else ""

@@ -1,4 +1,4 @@
-"""Where every hardware block sends its findings: deduplicated, counted, handed to listeners."""
+"""Collects the findings of every hardware block: without repeats, counted, passed to listeners."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from vc4lab.diagnostics.catalogue import severity_of
 from vc4lab.diagnostics.entry import Diagnostic, Severity
 
 KEEP_PER_CODE = 32
-"""A guest that does one thing wrong a million times gets 32 messages and a count."""
+"""A program that makes one mistake a million times gets 32 messages and a count."""
 
 Listener = Callable[[Diagnostic], None]
 
 
 class StrictStop(Exception):  # noqa: N818 - it stops the machine, it is not a programming error
-    """Strict mode met an error; `diagnostic` says which."""
+    """Strict mode stops at an error: `diagnostic`."""
 
     def __init__(self, diagnostic: Diagnostic) -> None:
         super().__init__(str(diagnostic))
@@ -25,18 +25,18 @@ class StrictStop(Exception):  # noqa: N818 - it stops the machine, it is not a p
 
 
 class Reporter:
-    """Collects diagnostics. Repeats (same code, message and address) are only counted.
+    """Collects findings. Repeats (same code, message and address) are only counted.
 
     Attributes
     ----------
     items
-        Distinct findings in order, at most `KEEP_PER_CODE` for one code.
+        Distinct findings in order, at most `KEEP_PER_CODE` for each code.
     counts
         How often each code was reported, repeats included.
     listeners
-        Called with each new (kept) finding.
+        Called with each new finding that is kept.
     where
-        Says where the CPU is, for a finding that is kept.
+        Returns the CPU's position for a finding that is kept.
     """
 
     def __init__(self, strict: bool = False) -> None:
@@ -64,7 +64,7 @@ class Reporter:
             seen = self._seen.setdefault(code, {})
             known = seen.get(key)
             if known is not None and not self.strict:
-                return known  # some programs make the same mistake a million times
+                return known  # a repeat: only counted
             item = Diagnostic(code, message, address, block, detail, severity_of(code))
             new = known is None and len(seen) < KEEP_PER_CODE
             if new:
@@ -101,7 +101,7 @@ class Reporter:
             self._seen.clear()
 
     def summary(self) -> str:
-        """All findings, one per line, with how often each code came."""
+        """All findings, one per line, and how many more of each code were not kept."""
         lines = [str(item) for item in self.items]
         shown = Counter(item.code for item in self.items)
         lines += [

@@ -13,31 +13,31 @@ from vc4lab.diagnostics.entry import Entry
 HEAD = """\
 # Diagnostics
 
-What `vc4lab` says when a program does something that a board would not do as meant. Each message
-has a code, the address in guest memory, the instruction (with the function, when the program's
-ELF file is there) and a sentence; `vc4lab explain CODE` prints the whole entry with the cure. An
-*error* stops a board, hangs it or draws garbage (and stops `--strict`), a *warning* is probably
-not what was wanted, a *hint* works slowly or by luck.
+The messages of `vc4lab` about programs that would not work on a board as intended. Each message
+has a code, the address in guest memory, the instruction (with the function, if the program's ELF
+file is available) and a sentence; `vc4lab explain CODE` prints the whole entry with the cure. After
+an *error* a board stops, hangs or draws garbage (and `--strict` stops); a *warning* is probably not
+what was intended; a *hint* is about what works slowly or by luck.
 
 Written from the catalogue by `python -m vc4lab.diagnostics.table`.
 
-## Options that look closer
+## Options that check more
 
-* `--strict` stops at the first error, and lays a guard zone after the framebuffer and everything
-  else that the firmware hands out: who writes past the end of a buffer is named.
-* `--caches check` models the ARM's data cache and the V3D's caches, and reports who reads old bytes
-  and which instruction wrote the new ones. `--caches stale` lets the V3D, the DMA, the firmware,
-  the display and the CPU really see the old bytes. The cache is very large (32 MiB): a line stays
-  in it until the program cleans or invalidates it, which is the worst that can happen on a board.
+* `--strict` stops at the first error, and places a guard zone after the framebuffer and everything
+  else that the firmware allocates, so that a write past the end of a buffer is reported.
+* `--caches check` models the ARM's data cache and the V3D's caches, and reports what reads old
+  bytes and which instruction wrote the new ones. With `--caches stale` the V3D, the DMA, the
+  firmware, the display and the CPU actually get the old bytes. The modelled cache is very large
+  (32 MiB): a line stays in it until the program cleans or invalidates it, which is the worst case.
   What is cached follows from the page tables (MMU and cache on, write-back memory; tables of
-  AArch32's HYP mode count as uncached); operations by set and way count for the whole cache,
-  cleaning to the point of unification (`DC CVAU`) for nothing. Loads and stores are several times
-  slower with it; without the option nothing of it is there.
+  AArch32's HYP mode count as uncached). Operations by set and way apply to the whole cache;
+  cleaning to the point of unification (`DC CVAU`) has no effect. Loads and stores are several times
+  slower with this option, and not slower at all without it.
 * `--both-orders` saves the screenshot twice, the second time with red and blue exchanged.
 
-When a program makes no progress, SOC-040 names who waits for what: the list threads, the register
-that is polled and what it counts, the sleeping CPU and its interrupts. The bits of PCS are states
-and no errors (but BMOOM, bit 8).
+When a program makes no progress, SOC-040 reports what each part waits for: the list threads, the
+register that is polled and what it counts, the sleeping CPU and its interrupts. The bits of PCS are
+states, not errors, except BMOOM (bit 8).
 """
 
 
@@ -47,8 +47,6 @@ def write_table() -> str:
     known = catalogue()
     for area, prefix in AREAS.items():
         codes = [code for code in known if code.startswith(f"{prefix}-")]
-        if not codes:
-            continue
         module = import_module(f"vc4lab.diagnostics.catalogue.{area}")
         title = (module.__doc__ or "").strip().splitlines()[0].rstrip(".")
         lines += [f"## {prefix}: {title}", "", "| code | what | severity | reference |"]

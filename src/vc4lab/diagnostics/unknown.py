@@ -1,6 +1,6 @@
-"""Questions about the hardware that no source answers, and the choices this simulator makes.
+"""Questions about the hardware that no source answers, and the simulator's choices.
 
-Every room `register`s its own rows when it is imported; `Unknowns` is a setting of all switches.
+Modules `register` their rows when they are imported; `Unknowns` is a setting of all switches.
 """
 
 from __future__ import annotations
@@ -14,25 +14,25 @@ from types import MappingProxyType
 
 @dataclass(frozen=True)
 class Unknown:
-    """One undocumented behaviour. `choices` are the values its switch can take.
+    """One undocumented behaviour and its switch.
 
     Attributes
     ----------
     name
         Name of the switch, lower case with underscores.
     question
-        What is not known, one sentence.
+        What is not known, in one sentence.
     choices
-        Value → what it means, every alternative the code can really do.
+        Each value of the switch and what it means; the code implements all of them.
     default
         The value chosen.
     decided_by
-        Which measurement or document would decide it.
+        The measurement or document that would decide it.
     reference
         Where the question comes up in the hardware documents.
     settled
         The evidence that settled the row for `default`, or "" while it is open. A settled row
-        keeps its switch: the other choices show what a program would meet without it.
+        keeps its switch, so that the other choices can still be tried.
     """
 
     name: str
@@ -55,7 +55,7 @@ _table: dict[str, Unknown] = {}
 
 
 def register(rows: Iterable[Unknown]) -> None:
-    """Puts a room's rows into the table. Raises ValueError for a name that is there already."""
+    """Add a module's rows to the table. Raises ValueError for a name that is already there."""
     for row in rows:
         if row.name in _table:
             raise ValueError(f"unknown {row.name!r} is in the table twice")
@@ -63,7 +63,7 @@ def register(rows: Iterable[Unknown]) -> None:
 
 
 def table() -> Mapping[str, Unknown]:
-    """The rows of all rooms imported so far, by name."""
+    """The rows of all modules imported so far, by name."""
     return MappingProxyType(_table)
 
 
@@ -77,7 +77,7 @@ def find(name: str) -> Unknown:
 
 
 class Unknowns:
-    """One immutable, hashable setting of all switches; those not named have their default.
+    """An immutable, hashable setting of all switches; those not given have their default.
 
     Raises KeyError for an unknown name, ValueError for a value that is not a choice.
     """
@@ -111,7 +111,7 @@ class Unknowns:
         return dict(self._changed)
 
     def digest(self) -> str:
-        """Short stable text for cache keys; the same for equal settings, in every process."""
+        """A short text for cache keys, equal for equal settings in every process."""
         return hashlib.sha256(repr(self._changed).encode()).hexdigest()[:16]
 
     def __eq__(self, other: object) -> bool:

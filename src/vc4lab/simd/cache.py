@@ -50,7 +50,7 @@ def directory() -> Path:
     home = os.environ.get("HOME", "")
     if os.path.isabs(home) and os.path.isdir(home):
         return Path(home) / ".cache" / "vc4lab"
-    return _make_private(f"$HOME is {home or 'empty'!r}, which is no folder")
+    return _make_private(f"$HOME is {home or 'empty'!r}, which is not a folder")
 
 
 _private: Path | None = None
@@ -73,7 +73,7 @@ def _make_private(why: str) -> Path:
     atexit.register(remove)
     _warn_once(
         "JIT-002",
-        f"there is no place for compiled code ({why}): it is kept in {_private} until the program "
+        f"compiled code has no permanent place ({why}): it is kept in {_private} until the program "
         "ends; set HOME or VC4LAB_CACHE",
     )
     return _private
@@ -124,15 +124,15 @@ def _open(path: str, flags: int, kind: int, parent: int | None = None) -> tuple[
         descriptor = os.open(path, flags, dir_fd=parent)
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.ENOTDIR):
-            raise _Untrusted(path, "is a link, or no folder") from None
+            raise _Untrusted(path, "is a link, or not a folder") from None
         raise
     status = os.fstat(descriptor)
     if stat.S_IFMT(status.st_mode) != kind:
-        why = "is no plain file"
+        why = "is not a regular file"
     elif status.st_uid != os.geteuid():
         why = f"belongs to user {status.st_uid}, not to you"
     elif status.st_mode & _OTHERS:
-        why = f"may be written by others (its mode is {stat.S_IMODE(status.st_mode):04o})"
+        why = f"is writable by others (its mode is {stat.S_IMODE(status.st_mode):04o})"
     else:
         return descriptor, status.st_size
     os.close(descriptor)
@@ -186,8 +186,8 @@ def _refuse(error: _Untrusted) -> None:
         path = os.path.join(path[:2], path)
     _warn_once(
         "JIT-001",
-        f"{directory() / path} {why}: compiled code is not taken from there; delete it, and it is "
-        "made anew",
+        f"{directory() / path} {why}: compiled code is not loaded from there; delete it, and "
+        "vc4lab creates it again",
     )
 
 

@@ -210,7 +210,7 @@ def find_board(name: str) -> Board:
     wanted = name.strip().lower()
     board = BOARDS.get(SYNONYMS.get(wanted, wanted))
     if board is None:
-        raise UnknownBoard(f"There is no board {name!r}; the boards are {', '.join(BOARDS)}.")
+        raise UnknownBoard(f"There is no board {name!r}. The boards are {', '.join(BOARDS)}.")
     return board
 
 

@@ -1,4 +1,4 @@
-"""What no document says about the board's firmware: one row per choice, after those of the V3D."""
+"""Undocumented behaviour of the board and its firmware: rows of the unknowns table."""
 
 from __future__ import annotations
 

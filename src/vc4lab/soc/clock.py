@@ -1,4 +1,4 @@
-"""Virtual time: executed instructions plus skipped waits, and the events that wait for a moment.
+"""Virtual time: executed instructions plus skipped waits, and the events scheduled in it.
 
 Guest time never comes from the host, so two runs of a program give the same bytes. One instruction
 takes a fixed number of nanoseconds (the board's nominal speed); idle CPUs and polling loops skip

@@ -1,4 +1,4 @@
-"""What can be noticed about a picture that comes out wrong: pitch, order, alpha, the V3D's surface.
+"""Hints about a picture that comes out wrong: pitch, order, alpha, the V3D's surface.
 
 Looks at the first pictures only. Source: hardware reference 8.7, 8.15.
 """
@@ -54,8 +54,8 @@ class DisplayLint:
         column = line + len(gap) - len(gap.lstrip(b"\0"))
         self._reporter.report(
             "SOC-083",
-            f"a line of the picture has {line} bytes, and the next begins {g.pitch} bytes further "
-            f"(the pitch), but something is written between them, after line {row}",
+            f"a row of the picture has {line} bytes and rows are {g.pitch} bytes apart (the "
+            f"pitch), but something is written in between, after row {row}",
             address=self._framebuffer.address + (g.y + row) * g.pitch + column,
             block="framebuffer",
         )
@@ -71,8 +71,8 @@ class DisplayLint:
             first, other = ("red", "blue") if g.order & 1 else ("blue", "red")
             self._reporter.report(
                 "SOC-084",
-                f"the program does not say which byte of a pixel is red; byte 0 is {first} here, "
-                f"and a board may show it as {other}",
+                f"the program does not set the pixel order; byte 0 of a pixel is {first} here, "
+                f"but may be {other} on a board",
                 block="framebuffer",
             )
 
@@ -89,8 +89,8 @@ class DisplayLint:
             clear = 0 if mode == ALPHA_REVERSED else 255
             self._reporter.report(
                 "SOC-089",
-                f"the picture is transparent and the screen black: alpha mode is {mode}, and all "
-                f"pixels have alpha {clear}",
+                f"the picture is transparent, so the screen is black: alpha mode is {mode}, and "
+                f"all pixels have alpha {clear}",
                 address=framebuffer.address,
                 block="framebuffer",
             )
@@ -117,14 +117,14 @@ class DisplayLint:
         )  # fmt: skip
         wrong = []
         if mode.tiling:
-            wrong.append("it stores tiles (T or LT format), the display reads lines")
+            wrong.append("it stores tiles (T or LT format), the display reads rows")
         elif surface.bits != g.depth:
-            wrong.append(f"it stores {surface.bits} bits a pixel, the framebuffer has {g.depth}")
+            wrong.append(f"it stores {surface.bits} bits per pixel, the framebuffer has {g.depth}")
         elif surface.pitch != g.pitch and mode.height > 1:
-            wrong.append(f"its lines are {surface.pitch} bytes apart, the framebuffer's {g.pitch}")
+            wrong.append(f"its rows are {surface.pitch} bytes apart, the framebuffer's {g.pitch}")
         rows = (offset + mode.height * surface.pitch - 1) // g.pitch + 1
         if not wrong and rows > g.virtual_height:
-            wrong.append(f"its {mode.height} lines reach beyond the framebuffer's end")
+            wrong.append(f"its {mode.height} rows extend past the framebuffer's end")
         for text in wrong:
             self._reporter.report(
                 "SOC-085",

@@ -1,4 +1,4 @@
-"""A board's blocks put together: who is at which address, and who knows whom.
+"""A board's blocks put together: their addresses and connections.
 
 The rooms that look at a whole board (`turns.py`, `watchdog.py`, `guards.py`, `caches.py`) know this
 class only; `machine.py` puts them together with it.

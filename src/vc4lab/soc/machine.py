@@ -1,4 +1,4 @@
-"""A whole Pi: loads what is on the card, runs it slice by slice, and can be looked at.
+"""A whole Pi: loads the card's program, runs it slice by slice, and can be inspected.
 
 Machine("sdcard").run(frames=3).screen.image.save("third.png")
 """
@@ -86,7 +86,7 @@ class Machine(Hardware):
     Attributes
     ----------
     listeners
-        Those who listen; what may be observed is in `soc/events.py`.
+        The listeners; `soc/events.py` has the events.
     on_vsync, on_end
         One listener each for `vsync` and `run_ended` (it gets the result).
     """
@@ -206,7 +206,7 @@ class Machine(Hardware):
         """
         frames, seconds = FRAMES.check_optional(frames), SECONDS.check_optional(seconds)
         if frames == 0:
-            return self._end.state(Stop.FRAMES, "no frames were asked for")
+            return self._end.state(Stop.FRAMES, "no frames were requested")
         self._end.result = None
         self._frames_wanted = None if frames is None else self.frames.count + frames
         self._watching = seconds is None
@@ -318,4 +318,4 @@ class Machine(Hardware):
         if self._frames_wanted is None:
             self._end.finish(Stop.SECONDS, f"{self.seconds:.3f} s of guest time")
             return
-        self._end.hang(f"the time is over before the frames came: {self.watchdog.describe()}")
+        self._end.hang(f"the time is up before the requested frames: {self.watchdog.describe()}")

@@ -131,7 +131,7 @@ class SliceCounter:
         ctypes.memset(self._seen, 1, PAGE_MASK + 1)
         self.watch_pages(self._seen)
         self.words = self._words = words_of(self._state)
-        """The members of the `SliceState`, for those who read them often."""
+        """The members of the `SliceState`, for frequent reads."""
         self.fault: BaseException | None = None
 
     @property

@@ -1,4 +1,4 @@
-"""What people choose of a machine, besides the program, and what the firmware's year decides."""
+"""The options of a machine, and the choices that the firmware's year implies."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def choices_of(firmware: str) -> Mapping[str, str]:
     """What a firmware decides. Raises ValueError for one that is not in the table."""
     found = FIRMWARES.get(firmware)
     if found is None:
-        raise ValueError(f"firmware {firmware!r}: {' and '.join(FIRMWARES)} exist")
+        raise ValueError(f"there is no firmware {firmware!r}, only {' and '.join(FIRMWARES)}")
     return found
 
 

@@ -1,4 +1,4 @@
-"""Holds guest time back to the wall clock (`--realtime`), sleeping as long as it is not needed.
+"""Holds guest time back to the wall clock (`--realtime`), sleeping while the guest waits.
 
 While the guest works, it is looked at once every vsync. While all its cores wait, one sleep goes
 on to the next event that has an effect in the machine, or until a file descriptor (a key, a
@@ -48,7 +48,7 @@ class Pace:
     Attributes
     ----------
     longest
-        Seconds of a rest at most, for those who want to look at something more often.
+        Longest rest in seconds, for callers that check something in between.
     sleeps
         How often it has slept.
     lost
@@ -66,7 +66,7 @@ class Pace:
         self._tell = tell
         self._offset: int | None = None
         self._made_up = 0
-        """Guest time up to which it has rested: until then it is behind, and that is no fault."""
+        """Guest time up to which it has rested: being late until then is expected."""
         self._slack = 0
         self.longest = LONGEST_SLEEP / NANOSECONDS
         self.sleeps = 0
@@ -118,7 +118,7 @@ class Pace:
         self._offset = self._wall() - now
         if self.lost > WORTH_TELLING and not told:
             self._tell(
-                f"--realtime: this computer is too slow, {self.lost / NANOSECONDS:.1f} s late "
+                f"--realtime: this computer is too slow: {self.lost / NANOSECONDS:.1f} s behind "
                 f"after {now / NANOSECONDS:.1f} s of guest time; the program runs slower than on "
                 "the board"
             )

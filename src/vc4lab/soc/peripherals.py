@@ -1,4 +1,4 @@
-"""Puts the peripherals into the window that know of each other: DMA and the devices it serves."""
+"""Connects the peripherals that depend on each other: the DMA and the devices that it serves."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ class Stop(Enum):
     """Why `Machine.run` returned."""
 
     FRAMES = "the frames came"
-    SECONDS = "the time is over"
+    SECONDS = "the time is up"
     HALTED = "the program has ended"
     RESET = "the program asked for a restart"
     HANG = "the program hangs"

@@ -1,4 +1,4 @@
-"""How a run ends: what is said of hangs, crashes and halts, in words and with codes."""
+"""How a run ends: hangs, crashes and halts, with their messages."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 
 class RunEnd:
-    """The end of a machine's run; it is asked after each slice whether that has come.
+    """The end of a machine's run, checked after each slice.
 
     Attributes
     ----------
     result
         The first end in this run, None while the program runs.
     before
-        Called first: what others hold back goes to memory.
+        Called first, so that buffered writes reach memory.
     """
 
     def __init__(self, hardware: Hardware) -> None:
@@ -36,12 +36,12 @@ class RunEnd:
         return self.result is not None
 
     def state(self, reason: Stop, message: str) -> RunResult:
-        """The state of things now, as the result of a run."""
+        """The current state as the result of a run."""
         hardware = self._hardware
         return RunResult(reason, hardware.frames.count, hardware.seconds, message, hardware)
 
     def finish(self, reason: Stop, message: str) -> None:
-        """The run is over, at the next opportunity; what has ended it first counts."""
+        """End the run at the next opportunity; the first reason counts."""
         for act in self.before:
             act()
         if self.result is None:
@@ -51,13 +51,13 @@ class RunEnd:
     # -- why ---------------------------------------------------------------------------------------
 
     def hang(self, text: str) -> None:
-        """The program makes no progress any more."""
+        """The program no longer makes progress."""
         self.finish(Stop.HANG, text)
         self._hardware.report("SOC-040", text, self._hardware.cpu.pc)
         self._look_for_other_board()
 
     def crash(self, crash: UnhandledException, reported: bool = False) -> None:
-        """The program met an exception it has no handler for, or none that mends anything."""
+        """The program took an exception that has no handler, or none that helps."""
         self.finish(Stop.CRASH, self._crash_text(crash))
         if not reported:
             self.report_crash(crash)
@@ -74,13 +74,13 @@ class RunEnd:
         if cpu.number:
             text = f"core {cpu.number}: {text}"
         if not crash.storm:
-            text += f", and there is no handler at its vector {vector}"
+            text += f", without a handler at its vector {vector}"
         elif crash.address == crash.vector:
-            text += ", which is its own vector: the core comes back there for ever"
+            text += ", which is its own vector: the core returns there forever"
         else:
             text += (
-                f" again and again: {LONGEST_FAULTS} in a row with hardly an instruction between "
-                f"them; the handler (its vector is {vector}) mends nothing"
+                f", repeatedly: {LONGEST_FAULTS} in a row with hardly an instruction between "
+                f"them; the handler (at vector {vector}) does not remove the cause"
             )
         return text + cpu.about_vectors
 
@@ -88,16 +88,16 @@ class RunEnd:
         """A core takes the same interrupt again and again."""
         names = pending_lines(self._hardware, core)
         text = (
-            f"core {core} takes an interrupt again and again at {self._hardware.places(pc)}: the "
-            f"program does not go on between them, and {LONGEST_INTERRUPTS} handlers in a row have "
-            f"not cleared what asks for it ({names})"
+            f"core {core} takes an interrupt repeatedly at {self._hardware.places(pc)}: the "
+            f"program makes no progress in between, and {LONGEST_INTERRUPTS} handlers in a row "
+            f"have not cleared its cause ({names})"
         )
         self.finish(Stop.HANG, text)
         self._hardware.report("SOC-049", text, pc)
 
     def fail_lost(self, address: int) -> None:
         """The program counter has left the program."""
-        text = f"the CPU runs through empty RAM at {self._hardware.places(address)}"
+        text = f"the CPU executes empty RAM at {self._hardware.places(address)}"
         self.finish(Stop.CRASH, text)
         self._hardware.report("SOC-043", text, address)
 

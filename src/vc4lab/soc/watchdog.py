@@ -1,4 +1,4 @@
-"""The watchdog: notices that a program makes no progress and says who waits for what."""
+"""The watchdog: notices that a program makes no progress, and reports what waits for what."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ V3D_INTCTL = 0x030
 WAITING_LIMIT = 10 * NANOSECONDS
 """Guest time a program may wait (polling or asleep) without anything happening."""
 WORKING_LIMIT = 30 * NANOSECONDS
-"""Guest time a program may compute without anything to be seen of it."""
+"""Guest time a program may compute without any visible effect."""
 LINE_NAMES = {
     0: "timer 0", 1: "timer 1", 2: "timer 2", 3: "timer 3", 9: "USB", 10: "V3D", 29: "mini UART",
     SMI: "vsync (SMI)", 49: "GPIO", 50: "GPIO", 51: "GPIO", 52: "GPIO", 57: "UART", 62: "EMMC",
@@ -62,7 +62,7 @@ def pending_lines(hardware: Hardware, core: int) -> str:
         basic = interrupts.basic_lines & interrupts.basic_enabled
         names += [LINE_NAMES.get(n, f"line {n}") for n in range(64) if lines >> n & 1]
         names += [name for bit, name in enumerate(BASIC_NAMES) if basic >> bit & 1]
-    return ", ".join(names) or "it has gone"
+    return ", ".join(names) or "no longer pending"
 
 
 class Watchdog:
@@ -100,7 +100,7 @@ class Watchdog:
         if quiet > WORKING_LIMIT:
             return f"nothing has happened for {_seconds(quiet)}: {self.describe()}"
         if frames_wanted and now - self._frames_since > WORKING_LIMIT:
-            return f"no frame has come for {_seconds(now - self._frames_since)}: {self.describe()}"
+            return f"no frame was shown for {_seconds(now - self._frames_since)}: {self.describe()}"
         return None
 
     def _awaits_input(self) -> bool:
@@ -115,14 +115,14 @@ class Watchdog:
         )
 
     def describe(self) -> str:
-        """Who waits for what, or where the program runs."""
+        """What waits for what, or where the program runs."""
         return self.waiting() or f"the CPU runs near {self._near()}"
 
     def _near(self) -> str:
         return self._machine.places(self._machine.counter.block)
 
     def waiting(self) -> str | None:
-        """Who waits for what; None if the CPU has work."""
+        """What waits for what; None if the CPU has work."""
         machine = self._machine
         parts: list[str] = []
         v3d = machine.v3d_bridge.waiting
@@ -132,9 +132,7 @@ class Watchdog:
         if polled is not None:
             offset = polled.offset
             value = machine.bus.peek(offset)
-            parts.append(
-                f"the CPU near {self._near()} reads {polled.name} again and again (0x{value:08x})"
-            )
+            parts.append(f"the CPU near {self._near()} keeps reading {polled.name} (0x{value:08x})")
             why = machine.v3d_bridge.explain(offset - V3DBridge.OFFSET, value)
             if why is not None:
                 parts.append(why)

@@ -214,6 +214,6 @@ class PerformanceCounters(Block):
                 entry = SOURCES[source]
                 self.reporter.report(
                     "CLE-037",
-                    f"source {source} ({entry.unit}: {entry.text}) is not modelled, PCTR{number}"
-                    f" stands still: {entry.note or 'not counted yet'}",
+                    f"source {source} ({entry.unit}: {entry.text}) is not modelled, so PCTR{number}"
+                    f" does not count: {entry.note or 'not counted yet'}",
                 )

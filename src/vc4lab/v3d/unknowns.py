@@ -91,7 +91,7 @@ LIST_UNKNOWNS: list[Unknown] = [
     ),
     Unknown(
         "line_loop_end",
-        "Which way round is the closing line of a line loop?",
+        "In which direction is the closing line of a line loop drawn?",
         {"last_first": "from the last vertex to the first", "first_last": "the other way"},
         "last_first",
         "Draw a flat-shaded line loop: the closing line has the colour of its second vertex.",

@@ -57,7 +57,7 @@ def _threads(v3d: V3D) -> str:
 
 
 def _pipelines(v3d: V3D) -> str:
-    text = "PCS shows states, none of its bits is an error but BMOOM"
+    text = "PCS shows states; none of its bits except BMOOM is an error"
     return f"{text}; {_threads(v3d)}"
 
 

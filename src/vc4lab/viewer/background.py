@@ -1,4 +1,4 @@
-"""Recording beside a running program: frames are taken at once and packed by another thread."""
+"""Recording a running program: frames are taken at once and packed by another thread."""
 
 from __future__ import annotations
 

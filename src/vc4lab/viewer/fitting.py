@@ -1,4 +1,4 @@
-"""How large a picture is in a window, and where."""
+"""Size and position of a picture in a window."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The display's picture for those who show it: converted only when it is another one."""
+"""The display's picture, converted only when it has changed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each tile of a job took: a picture with a colour for each tile, or a table."""
+"""The cost of each tile of a job: a picture with a colour for each tile, or a table."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ def heat_map(title: str, frames: Sequence[FrameDrawn], background: Image | None 
     for x in range(bar):
         draw.line(((x + 4, height + 6), (x + 4, height + 17)), fill=colour(x / bar))
     captions = (
-        f"0 to {most} V3D clocks a tile, {sum(clocks.values())} in all: {title}",
-        f"0 to {most} V3D clocks a tile",
+        f"0 to {most} V3D clocks per tile, {sum(clocks.values())} in all: {title}",
+        f"0 to {most} V3D clocks per tile",
         f"0 to {most}",
         short(most),
     )

@@ -1,4 +1,4 @@
-"""A window with a thread of its own, for a screen whose programs must not wait for it."""
+"""A window in a separate thread, so that the screen's programs do not wait for it."""
 
 from __future__ import annotations
 

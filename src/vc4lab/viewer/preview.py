@@ -1,4 +1,4 @@
-"""A picture in the terminal: two pixels a character, as an upper half block in 24-bit colour."""
+"""A picture in the terminal: two pixels per character, as an upper half block in 24-bit colour."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class Recorder:
         self.path = path
         self.format = SUFFIXES.get(path.suffix.lower(), "")
         if not self.format:
-            raise ValueError(f"{path}: a recording ends in {', '.join(SUFFIXES)}")
+            raise ValueError(f"{path}: the name of a recording ends in {', '.join(SUFFIXES)}")
         self.step = (GIF_STEP if self.format == "GIF" else STEP) * MILLISECOND
         self._frames: list[tuple[int, Image.Image]] = []
 

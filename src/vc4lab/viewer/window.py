@@ -52,7 +52,7 @@ def check_display() -> None:
     if sys.platform == "linux" and not any(
         os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "SDL_VIDEODRIVER")
     ):
-        raise NoWindow("there is no display here (DISPLAY is not set); going on without a window")
+        raise NoWindow("there is no display (DISPLAY is not set); continuing without a window")
     try:
         _pygame()
     except ImportError:
@@ -90,7 +90,7 @@ class Window:
         except self._pygame.error as error:
             raise NoWindow(f"no window: {error}") from None
         if self._pygame.display.get_driver() in _UNSEEN and not os.environ.get("SDL_VIDEODRIVER"):
-            raise NoWindow("the display cannot be reached; going on without a window")
+            raise NoWindow("the display cannot be reached; continuing without a window")
         self.error: type[Exception] = self._pygame.error
         """What SDL raises when the display is gone."""
         self._title = title

@@ -61,7 +61,7 @@ def test_a_shader_without_an_end(device: DrmDevice, tmp_path: Path, which: int) 
     assert (good / "drawn").read_bytes() == (good / "again").read_bytes() == expected
     (given_up,) = [item for item in device.reporter.items if item.code == "DRM-016"]
     text = given_up.message
-    assert "] job 1: given up" in text
+    assert "] job 1: abandoned" in text
     assert "does not end" in text
     assert f"shader 'label {shader_index(bad, which)}'" in text
     assert text.startswith("python")

@@ -64,7 +64,8 @@ def test_a_proc_that_is_not_this_namespace_s_is_named(
 
 
 @pytest.mark.parametrize(
-    ("scope", "text"), [("2", "allows it to root only"), ("3", "allows it to none"), ("1", "here")]
+    ("scope", "text"),
+    [("2", "allows this to root only"), ("3", "allows this to no process"), ("1", "may not")],
 )
 def test_memory_that_may_not_be_read_is_named(
     scope: str, text: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -84,7 +85,7 @@ def test_memory_that_may_not_be_read_is_named(
 
     monkeypatch.setattr(os, "open", refused)
     reason = probe()
-    assert reason.startswith("memory of programs may not be read here")
+    assert reason.startswith("vc4lab may not read the memory of programs")
     assert text in reason
     assert (scope == "1") == ("yama" not in reason)
 
@@ -94,4 +95,4 @@ def test_a_sandbox_that_refuses_shared_memory_is_named(monkeypatch: pytest.Monke
         raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
 
     monkeypatch.setattr(os, "memfd_create", refused)
-    assert probe().startswith("memory that programs can map is refused: operation not permitted")
+    assert probe().startswith("memory that programs can map is not available: operation not ")

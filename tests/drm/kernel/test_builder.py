@@ -397,12 +397,12 @@ ARRAY = build(d.VertexArrayPrimitives, length=10)
         (MODE + START + build(d.Flush), "DRM-007", "byte 17: the list does not end"),
         (MODE + START + build(d.Flush) + END, "DRM-007", "byte 17: Flush (4) is not at"),
         (MODE + MODE + START + END, "DRM-007", "byte 16: record 112 twice"),
-        (build(d.TileBinningMode) + START + END, "DRM-007", "byte 0: a tile grid of no tiles"),
+        (build(d.TileBinningMode) + START + END, "DRM-007", "byte 0: an empty tile grid"),
         (MODE[:-1] + b"\x02" + START + END, "DRM-006", "byte 0: double buffer or 64-bit"),
         (START + MODE + END, "DRM-007", "byte 0: record 6 twice, or before"),
         (MODE + START + START + END, "DRM-007", "byte 17: record 6 twice, or before"),
         (MODE + START + STATE + STATE + END, "DRM-008", "byte 22: more shader states than the 1"),
-        (MODE + START + b"\x40\x21\0\0\0" + END, "DRM-008", "carries an address 0x20"),
+        (MODE + START + b"\x40\x21\0\0\0" + END, "DRM-008", "contains an address (0x20)"),
         (MODE + START + ARRAY + END, "DRM-007", "byte 17: a draw before any shader state"),
         (MODE + START + INDEXED + END, "DRM-007", "byte 26: a draw before any shader state"),
         (
@@ -449,7 +449,7 @@ def test_records_that_are_refused(maker: Maker) -> None:
         text = f"{name} shader: buffer index 7 of a list of 2 (rule 9.3)"
         assert text in refusal(maker, maker.job(shaders, []))
         shaders[number] = 0
-        text = f"{name} shader: its buffer is no shader buffer (rule 9.3)"
+        text = f"{name} shader: its buffer is not a shader buffer (rule 9.3)"
         assert text in refusal(maker, maker.job(shaders, []))
         record = bytearray(job.shader_rec)
         record[4 * 4 + (4, 16, 28)[number]] = 8
@@ -486,7 +486,7 @@ def test_threads_that_are_refused(maker: Maker) -> None:
         maker, maker.job([plain, switching, plain], [])
     )
     maker.single = 0
-    text = "a fragment shader never switches threads, its record says it has two"
+    text = "a fragment shader never switches threads, its record says multi-threaded"
     assert text in refusal(maker, maker.job([plain] * 3, []))
 
 

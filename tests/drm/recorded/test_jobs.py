@@ -157,7 +157,7 @@ def bos(index: int, **fields: Any) -> Any:
         ({"bin_cl_size": -1}, "DRM-002"),
         ({"bos": bos(0, addr=1 << 40)}, "DRM-004"),
         ({"bos": bos(0, size=0)}, "DRM-004"),
-        ({"bos": bos(1, addr=0xFFF)}, "0xfff is not the start of a page"),
+        ({"bos": bos(1, addr=0xFFF)}, "0xfff is not a multiple of the page size"),
         ({"bos": bos(4, addr=0x90_0008)}, "DRM-004"),
         ({"bos": bos(4, addr=0, size=1 << 30)}, "DRM-004"),
         ({"bos": lambda old: old[:3]}, "DRM-005"),
@@ -464,7 +464,7 @@ def test_a_run_without_its_blobs(tmp_path):
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [(b'{"a": "\xe9"}', "byte 7 is not UTF-8"), (b'{"a": x}', "no JSON"), (b"", "no JSON")],
+    [(b'{"a": "\xe9"}', "byte 7 is not UTF-8"), (b'{"a": x}', "not JSON"), (b"", "not JSON")],
 )
 def test_descriptions_that_are_no_json(tmp_path, text, message):
     (tmp_path / "job0001").mkdir()
@@ -482,4 +482,4 @@ def test_a_run_without_end(monkeypatch):
     reporter = Reporter()
     run = RecordedRun(JOBS / "kmscube_smooth", reporter)
     assert [job.submit is None for job in run.jobs] == [False, True, True]
-    assert "the streams of the run have more than 10 bytes" in reporter.items[0].message
+    assert "the run's streams exceed 10 bytes" in reporter.items[0].message

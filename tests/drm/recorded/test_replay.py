@@ -77,7 +77,7 @@ def test_command(tmp_path: Path) -> None:
     for name in ("x.unknown", "x.psd", "x"):  # the second can only be read
         result = CliRunner().invoke(app, [str(JOBS / "tri_arm64"), "-o", str(tmp_path / name)])
         assert result.exit_code == ExitCode.BAD_INPUT
-        assert "no picture format" in result.output
+        assert "unknown picture format" in result.output
     (tmp_path / "file").touch()
     target = tmp_path / "file" / "x.png"
     result = CliRunner().invoke(app, [str(JOBS / "tri_arm64"), "-o", str(target)])

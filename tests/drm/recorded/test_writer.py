@@ -138,7 +138,7 @@ def test_a_full_disk_ends_the_recording_and_nothing_else(
     run_live(device, client, str(tmp_path))
     assert device.gpu.jobs == 4
     assert recorder.failed
-    assert said == [f"{tmp_path / 'run'}: No space left on device; recorded up to here: 2 jobs"]
+    assert said == [f"{tmp_path / 'run'}: No space left on device; 2 jobs recorded so far"]
     names = sorted(path.name for path in (tmp_path / "run").iterdir())
     assert names == ["blobs", "job0001", "job0002"]
     assert len(drawn(tmp_path / "run")) == 2
@@ -146,7 +146,7 @@ def test_a_full_disk_ends_the_recording_and_nothing_else(
 
 def test_a_folder_with_a_run_is_left_alone(device: DrmDevice, tmp_path: Path) -> None:
     (tmp_path / "job0001").mkdir()
-    with pytest.raises(OSError, match="holds a recorded run already"):
+    with pytest.raises(OSError, match="already contains a run"):
         JobRecorder(tmp_path, device.memory.guest)
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(OSError, match="exists"):

@@ -121,9 +121,9 @@ def test_when_the_supervisor_is_killed_its_programs_end_with_a_sentence(
     while is_alive(client) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not is_alive(client)
-    while "the device is gone" not in errors.read_text() and time.monotonic() < deadline:
+    while "the device has ended" not in errors.read_text() and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert "the device is gone; the programs that used it end, too" in errors.read_text()
+    assert "the device has ended, so the programs that used it are ended" in errors.read_text()
     while os.path.exists(nodes) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert not os.path.exists(nodes)

@@ -81,7 +81,7 @@ def test_without_names(boot):
     [
         (make_elf(SYMBOLS, {0x8000: HELLO[::-1]}), "is not the program of kernel7.img"),
         (make_elf({}, {0x8000: HELLO}), "has no symbols"),
-        (make_elf(SYMBOLS, {0x8000: HELLO})[:100], "cut off"),
+        (make_elf(SYMBOLS, {0x8000: HELLO})[:100], "truncated"),
     ],
 )
 def test_an_elf_file_that_would_tell_lies(card, elf, why):

@@ -32,17 +32,17 @@ def elf(entry: int = 0x8000, machine: int = 40, at: int = 0x8000) -> bytes:
 
 def test_elf_files(tmp_path):
     path = tmp_path / "kernel.elf"
-    assert "made for x86-64, and would be started as ARM (32 bits)" in boot(path, elf(machine=62))
+    assert "made for x86-64, but would be started as ARM (32 bits)" in boot(path, elf(machine=62))
     assert "made for AArch64" in boot(path, elf(machine=183))
     assert "made for processor 9999" in boot(path, elf(machine=9999))
-    assert "begins at 0x9000, where none of its segments is" in boot(path, elf(entry=0x9000))
+    assert "starts at 0x9000, which is in none of its segments" in boot(path, elf(entry=0x9000))
     assert "but the ARM's RAM ends at" in boot(path, elf(at=0xF0000000, entry=0xF0000000))
     assert "nothing to load" in boot(path, make_elf({"f": (0x8000, 4)}, {0x8000: b""}))
     whole = elf()
     start = whole.index(CODE)
-    assert "cut off" in boot(path, whole[: start + 8])
+    assert "truncated" in boot(path, whole[: start + 8])
     stripped = whole[:32] + bytes(4) + whole[36:48] + bytes(4)  # no section headers to miss
-    assert "cut off" in boot(path, stripped + whole[52 : start + 8])
+    assert "truncated" in boot(path, stripped + whole[52 : start + 8])
     path.write_bytes(whole)
     assert Machine(path).plan.image == CODE
 
@@ -50,12 +50,12 @@ def test_elf_files(tmp_path):
 @pytest.mark.parametrize(
     ("data", "text"),
     [
-        (b"", r"no device tree, or one that is cut off \(0 bytes\)"),
+        (b"", r"not a device tree, or a truncated one \(0 bytes\)"),
         (b"no tree at all, but text", "begins with 0x6e6f2074, not 0xd00dfeed"),
-        (TREE[:100], f"cut off: 100 of {len(TREE)} bytes"),
+        (TREE[:100], f"truncated device tree: 100 of {len(TREE)} bytes"),
         (TREE.replace(b"model\0", b"mod\xffl\0"), "a name that is not ASCII"),
         (TREE[:8] + struct.pack(">I", 57) + TREE[12:], "not aligned"),
-        (TREE[:8] + struct.pack(">I", len(TREE) - 4) + TREE[12:], "damaged device tree|cut off"),
+        (TREE[:8] + struct.pack(">I", len(TREE) - 4) + TREE[12:], "damaged device tree|truncated"),
     ],
 )
 def test_device_trees(data, text):
@@ -73,7 +73,7 @@ def test_texts_that_are_too_long(tmp_path):
     machine = Machine(tmp_path)
     said = [item.message for item in machine.reporter.items if item.code == "BOOT-012"]
     assert said == [
-        "config.txt has 1048627 bytes, of which the first 1048576 are read",
-        "cmdline.txt has 2000 bytes, of which the first 1024 are read",
+        "config.txt has 1048627 bytes; only the first 1048576 are read",
+        "cmdline.txt has 2000 bytes; only the first 1024 are read",
     ]
     assert len(machine.config.command_line) == 1024

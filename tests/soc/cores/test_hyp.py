@@ -164,7 +164,7 @@ def test_smc_without_a_monitor(boot):
     result = machine.run(seconds=0.01)
     assert result.reason is Stop.CRASH
     assert "secure monitor call (smc) at 0x00008004" in result.message
-    assert "HVBAR (0x00000000, which the program has never set)" in result.message
+    assert "HVBAR (0x00000000, never set by the program)" in result.message
 
 
 def test_the_registers_of_the_secure_state(boot):
@@ -283,8 +283,8 @@ def test_a_trace_names_the_modes(boot):
     text = "\n".join(lines)
     assert "core 0 takes an exception: supervisor call (svc) to HYP mode" in text
     assert "core 0 takes an exception: interrupt to HYP mode" in text
-    assert "core 0 goes on in HYP mode at 0x00008024" in text
-    assert "core 0 goes on in supervisor mode at" in text
+    assert "core 0 continues in HYP mode at 0x00008024" in text
+    assert "core 0 continues in supervisor mode at" in text
     assert "supervisor call (svc)\n" in text
 
 

@@ -65,5 +65,5 @@ def test_wfi_behind_a_mask_with_an_interrupt_waiting_does_not_stop_time(
     assert machine.counter.count < 100_000, "time skips"
     result = machine.run()
     assert result.reason is Stop.HANG
-    assert "wfi, which an interrupt ends at once that is pending, but masked" in result.message
+    assert "wfi, which ends at once because of a pending, masked interrupt" in result.message
     assert "timer 1" in result.message

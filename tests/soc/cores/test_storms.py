@@ -32,7 +32,7 @@ def test_a_handler_that_mends_nothing(boot):
     assert result.reason is Stop.CRASH
     assert codes(machine) == ["SOC-048"] * 4
     assert "undefined instruction at" in result.message
-    assert "mends nothing" in result.message
+    assert "does not remove the cause" in result.message
     assert {cpu.exceptions_taken for cpu in machine.cores} == {LONGEST_FAULTS}
     assert result.seconds < 0.1
 

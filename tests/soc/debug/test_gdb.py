@@ -291,7 +291,7 @@ def test_a_client_that_vanishes(session):
     one = session(COUNT)
     assert one.run(script).reason is Stop.HALTED
     assert one.machine.cpu.register(0) == 5
-    assert one.told[-1] == "the debugger is gone; the program goes on"
+    assert one.told[-1] == "the debugger has disconnected; the program continues"
 
 
 @pytest.mark.parametrize(

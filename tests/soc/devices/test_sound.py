@@ -78,7 +78,7 @@ def test_a_full_fifo_says_why(machine):
     for _ in range(17):
         write(machine, FIF1, 1)
     assert read(machine, STA) & 5 == 5
-    assert "stands still" in str(machine.reporter.items[-1])
+    assert "clock is stopped" in str(machine.reporter.items[-1])
     assert "SOC-056" in codes(machine)
     write(machine, CTL, 0x40)
     assert read(machine, STA) & 3 == 2
@@ -157,7 +157,7 @@ def test_boot_says_what_it_recorded(tmp_path, capsys):
         serial="none",
     )
     assert run_session(settings) is ExitCode.OK
-    assert "nothing was played" in capsys.readouterr().err
+    assert "played nothing" in capsys.readouterr().err
     elsewhere = InstrumentOptions(audio=tmp_path / "no" / "sound.wav")
     assert run_session(replace(settings, instruments=elsewhere)) is ExitCode.OUTPUT
     assert "CLI-001" in capsys.readouterr().err

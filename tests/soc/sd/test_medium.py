@@ -136,5 +136,5 @@ def test_a_state_keeps_what_was_written(host, make, tmp_path):
     assert again.read_block(5) == pattern(99)
     assert again.read_block(110) == bytes(SECTOR)
     assert again.read_block(111) == pattern(111)
-    with pytest.raises(StateError, match="there is none"):
+    with pytest.raises(StateError, match="none is inserted"):
         load_state(make(card=None), tmp_path / "state")

@@ -82,7 +82,7 @@ MHZ = 1_000_000
     ],
 )
 def test_clocks_of_config_txt(boot, config, v3d, core):
-    """In MHz; None: the board's, and a message that the line makes no sense."""
+    """In MHz; None: the board's, and a message that the line is invalid."""
     machine = boot(HALT, config)
     for number, rate in ((V3D_CLOCK, v3d), (CORE_CLOCK, core)):
         assert call(machine, (0x30002, [number]))[0] == [number, (rate or 250) * MHZ]

@@ -40,7 +40,7 @@ def test_ram_under_every_alias_is_fine(check: AddressCheck, alias: int) -> None:
         (Use.LIST, 0x7EC00000, 4, "CLE-003", "device registers"),
         (Use.CODE, 0xC0000000, 8, "MEM-001", "never filled in"),
         (Use.UNIFORMS, 0x3F000000, 8, "MEM-001", "a uniform stream at 0x3f000000"),
-        (Use.TEXTURE, 0xC0000000 | RAM - 4096, 8192, "MEM-001", "reaches beyond"),
+        (Use.TEXTURE, 0xC0000000 | RAM - 4096, 8192, "MEM-001", "extends past"),
         (Use.CODE, 0xC0100004, 8, "MEM-002", "multiple of 8"),
     ],
 )
@@ -135,7 +135,7 @@ def test_tile_lists_are_read_by_the_alias_they_are_written_by(
     assert {item.code for item in found} == codes
     if codes:
         (item,) = found
-        assert item.message.startswith("a tile's list is named 0x")
+        assert item.message.startswith("a tile's list is given as 0x")
         assert frame.reporter.counts["CLE-023"] == 1
 
 
@@ -151,7 +151,7 @@ def test_addresses_of_the_arm_are_said_once_where_bus_addresses_are_direct() -> 
     check.uses(Use.TEXTURE, 0x4040_0000, 4)
     (item,) = reporter.items
     assert (item.code, item.address) == ("CLE-041", 0x1234)
-    assert "0x00300000, an address as the ARM has it; the bus address is 0xc0300000" in item.message
+    assert "ARM address 0x00300000; the bus address is 0xc0300000" in item.message
 
 
 def test_registers_with_wrong_addresses() -> None:

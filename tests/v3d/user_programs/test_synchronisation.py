@@ -155,8 +155,8 @@ def test_mutex_taken_twice(engine: str) -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("mov r0, vpm", "a VPM read that no read setup asked for"),
-        ("nop ; nop ; ldtmu1", "a result of TMU1, which was not asked for one"),
+        ("mov r0, vpm", "a VPM read without a read setup"),
+        ("nop ; nop ; ldtmu1", "a result of TMU1 without a request"),
         ("mov t0s, 0\n" * 13, "room in the request queue of TMU0"),
     ],
 )

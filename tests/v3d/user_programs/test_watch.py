@@ -74,8 +74,8 @@ def test_a_right_program_is_silent() -> None:
 def test_uniforms_past_their_list() -> None:
     found = noticed("mov r0, unif\nmov r1, unif\nmov r2, unif" + END, "5")
     assert [(code, site) for code, site, _ in found] == [("QPU-062", 1), ("QPU-062", 2)]
-    assert "uniform 2 is read, and 1 were given" in found[0][2]
-    assert "uniform 1 is read, and none were given" in noticed("mov r0, unif" + END)[0][2]
+    assert "uniform 2 is read, but 1 were given" in found[0][2]
+    assert "uniform 1 is read, but none were given" in noticed("mov r0, unif" + END)[0][2]
     moved = "mov unif_addr, unif\nnop\nnop\nmov r0, unif\nmov r0, unif" + END
     found = noticed(moved, "a + 4", ["a=8"])
     assert [(code, site) for code, site, _ in found] == [("QPU-062", 4)]

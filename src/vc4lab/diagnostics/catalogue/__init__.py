@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 from functools import cache
 from importlib import import_module
-from importlib.util import find_spec
 
 from vc4lab.diagnostics.entry import Entry, Severity
 
@@ -31,10 +30,7 @@ def catalogue() -> dict[str, Entry]:
     """Every entry by code, in order of area and file. Raises ValueError for a code given twice."""
     entries: dict[str, Entry] = {}
     for area in AREAS:
-        name = f"{__name__}.{area}"
-        if find_spec(name) is None:
-            continue
-        for entry in import_module(name).ENTRIES:
+        for entry in import_module(f"{__name__}.{area}").ENTRIES:
             if entry.code in entries:
                 raise ValueError(f"diagnostic {entry.code} is in the catalogue twice")
             entries[entry.code] = entry

@@ -11,91 +11,92 @@ ENTRIES = [
     Entry(
         "BOOT-001",
         "The folder or image cannot be opened",
-        "What was given to boot from does not exist, may not be read, or is neither a folder with "
-        "the files of an SD card nor a kernel image.",
+        "The path to boot from does not exist, cannot be read, or is neither a folder with the "
+        "files of an SD card nor a kernel image.",
         "vc4lab boot --help",
-        "Give the folder that holds kernel7.img and config.txt, or the image itself.",
+        "Name the folder that holds kernel7.img and config.txt, or the image itself.",
     ),
     Entry(
         "BOOT-002",
         "No kernel image on the card (LED flashes 7 times)",
-        "The firmware looks for the file that kernel= names, otherwise for the board's own name: "
-        "kernel7.img, then kernel.img on a Pi 2. None of them is there, so a real board flashes "
-        "its green LED seven times and stops.",
+        "The firmware loads the file that kernel= in config.txt names, otherwise the board's own "
+        "name: kernel7.img, then kernel.img on a Pi 2. The card has none of them. A real board "
+        "flashes its green LED seven times and stops.",
         _BOOT,
         "Name the image kernel7.img, or write kernel=NAME into config.txt.",
     ),
     Entry(
         "BOOT-003",
         "The kernel image is empty",
-        "The file has no bytes. A real board would run whatever the RAM happens to hold.",
+        "The file has no bytes. A real board would execute whatever the RAM happens to hold.",
         _BOOT,
-        "Look at the linker and objcopy steps that made the image.",
+        "Check the linker and objcopy steps that made the image.",
     ),
     Entry(
         "BOOT-004",
         "The kernel image is larger than the ARM's RAM",
         "The image does not fit between its load address and the VideoCore's part of the RAM.",
         _BOOT,
-        "Check for a linker script that puts data far away from the code (objcopy fills the gap), "
-        "or lower gpu_mem.",
+        "Check for a linker script that places data far from the code (objcopy fills the gap), or "
+        "lower gpu_mem.",
     ),
     Entry(
         "BOOT-005",
         "The load address is not in RAM",
         "kernel_address= in config.txt names an address where this board has no RAM.",
         _CONFIG,
-        "Leave kernel_address out (0x8000) or choose an address inside the RAM.",
+        "Leave kernel_address out (the default is 0x8000), or choose an address inside the RAM.",
     ),
     Entry(
         "BOOT-006",
         "The ELF file cannot be started",
-        "An ELF kernel is loaded segment by segment, as the firmware does, and entered at its "
-        "entry point. This one is damaged, made for another processor, or has no segment that "
-        "fits into the ARM's RAM.",
+        "The firmware loads an ELF kernel segment by segment and starts it at its entry point. "
+        "This file is damaged, was made for another processor, or has no segment that fits into "
+        "the ARM's RAM.",
         _BOOT,
         "Link it for this board, or make a raw image: objcopy -O binary kernel.elf kernel7.img",
     ),
     Entry(
         "BOOT-008",
         "The SD-card image cannot be read",
-        "The file has the signature of a partition table or boot sector, but no FAT16 or FAT32 "
-        "file system that makes sense, or it is shorter than the file system says.",
+        "The file has the signature of a partition table or boot sector, but no valid FAT16 or "
+        "FAT32 file system, or it is shorter than its file system says.",
         _BOOT,
         "Check the image with fsck.fat, or give a folder with the card's files instead.",
     ),
     Entry(
         "BOOT-007",
         "The kernel image begins with zeros",
-        "The first words of the image are zero. They execute as no-operations, so it may work, "
-        "but often the start-up code was not linked first.",
+        "The first words of the image are zero. They execute as no-operations, so the program may "
+        "work, but often the start-up code was not linked first.",
         _BOOT,
         "Put the start-up section first in the linker script.",
         Severity.HINT,
     ),
     Entry(
         "BOOT-010",
-        "A line of config.txt makes no sense",
+        "A line of config.txt cannot be parsed",
         "The line is neither key=value, nor a [filter], nor a comment. The firmware skips it "
-        "without a word.",
+        "silently.",
         _CONFIG,
         "Correct or remove the line.",
         Severity.WARNING,
     ),
     Entry(
         "BOOT-011",
-        "An unknown filter in config.txt",
-        "The section's lines are skipped, as the firmware does with filters it does not know.",
+        "Unknown filter in config.txt",
+        "The firmware skips the section's lines, as it does for every filter that it does not "
+        "know.",
         _CONFIG + ", conditional filters",
-        "Filters are [all], [pi1], [pi2], [pi3], [pi0], [none], [EDID=…], [gpio4=1] and a few "
-        "more.",
+        "Use one of [all], [pi1], [pi2], [pi3], [pi0], [none], [EDID=…], [gpio4=1] and the few "
+        "others that the reference lists.",
         Severity.WARNING,
     ),
     Entry(
         "BOOT-012",
-        "A line of config.txt, or a file of text, is too long",
-        "The firmware reads 98 characters of a line; the rest is dropped. Of config.txt and what "
-        "it includes 1 MiB is read, of cmdline.txt 1024 bytes.",
+        "A line of config.txt, or a text file, is too long",
+        "The firmware reads 98 characters of a line and drops the rest. It reads 1 MiB of "
+        "config.txt with the files that it includes, and 1024 bytes of cmdline.txt.",
         _CONFIG,
         "Shorten the line or the file.",
         Severity.WARNING,
@@ -103,17 +104,17 @@ ENTRIES = [
     Entry(
         "BOOT-013",
         "A file that config.txt names is missing",
-        "An include or initramfs line names a file that is not on the card, that does not fit "
-        "into the RAM, or that is included again and again. The firmware goes on without it. A "
-        "RAM disk given with --initrd ends the start instead: it is empty, or does not fit.",
+        "An include or initramfs line names a file that is not on the card, does not fit into the "
+        "RAM, or includes itself. The firmware continues without it. A RAM disk given with "
+        "--initrd that is empty or does not fit ends the start instead.",
         _CONFIG,
-        "Put the file on the card, or take the line out.",
+        "Put the file on the card, or remove the line.",
         Severity.WARNING,
     ),
     Entry(
         "BOOT-014",
-        "The firmware does not know this config.txt key",
-        "Perhaps it is misspelt. The firmware ignores it without a word.",
+        "Unknown key in config.txt",
+        "The firmware ignores keys that it does not know, silently. The key may be misspelt.",
         _CONFIG,
         "Check the spelling.",
         Severity.HINT,
@@ -121,38 +122,38 @@ ENTRIES = [
     Entry(
         "BOOT-021",
         "The firmware's tags overwrite the kernel image",
-        "The firmware writes its tagged list (memory size, command line) to 0x100 after it has "
-        "loaded the image. An image at address 0 loses its bytes from there on.",
+        "After loading the image the firmware writes its tagged list (memory size, command line) "
+        "to address 0x100. An image loaded at address 0 is overwritten from there on.",
         _CONFIG + ", disable_commandline_tags",
         "Write disable_commandline_tags=1 next to kernel_old=1 in config.txt.",
         Severity.WARNING,
     ),
     Entry(
         "BOOT-022",
-        "There is no such SD card",
-        "The folder or image that was to be put into the slot does not exist or is neither.",
+        "The SD card cannot be found",
+        "The path for the card does not exist, or is neither a folder nor a card image.",
         "vc4lab boot --help",
         "Check the path after --card.",
     ),
     Entry(
         "BOOT-030",
-        "An ELF file whose names are not used",
-        "Messages name functions when the ELF file of the program lies beside the image (the same "
-        "name ending in .elf, or kernel.elf). This one is damaged, has no symbol table, or its "
-        "bytes are not those of the image: then its names would be wrong.",
+        "The ELF file's names are not used",
+        "Messages name functions when the program's ELF file lies next to the image (same name "
+        "ending in .elf, or kernel.elf). This one is damaged, has no symbol table, or does not "
+        "contain the bytes of the image, so its names would be wrong.",
         "System V ABI, chapters 4 and 5",
         "Build image and ELF file together (objcopy -O binary), and do not strip the ELF file.",
         Severity.HINT,
     ),
     Entry(
         "BOOT-031",
-        "A device tree that is not used",
-        "The file is no flattened device tree, or a damaged one. The program gets the tagged list "
-        "(32 bits) or a small tree instead. A tree given with --dtb ends the start instead, also "
-        "where config.txt says that the program is handed none.",
+        "The device tree is not used",
+        "The file is not a flattened device tree, or is damaged. The program gets the tagged list "
+        "(32 bits) or a small built-in tree instead. A tree given with --dtb ends the start "
+        "instead, also where config.txt says that the program gets no tree.",
         "Devicetree Specification 0.3, chapter 5",
-        "Copy the .dtb file anew, or take it from the card; `device_tree=` without a name in "
-        "config.txt switches them off.",
+        "Copy the .dtb file again, or remove it from the card; `device_tree=` without a name in "
+        "config.txt switches device trees off.",
         Severity.WARNING,
     ),
 ]

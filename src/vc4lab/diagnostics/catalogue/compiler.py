@@ -8,23 +8,23 @@ ENTRIES = [
     Entry(
         "JIT-001",
         "The cache of compiled code is not used",
-        "Compiled programs are kept in ~/.cache/vc4lab (or $VC4LAB_CACHE) and loaded into the "
-        "process at the next start. What others may have written is not loaded: the folder, the "
-        "folders in it and the files must belong to the user who runs vc4lab, be writable by no "
-        "one else, and be no links. Everything is compiled at each start instead.",
+        "Compiled code is kept in ~/.cache/vc4lab (or $VC4LAB_CACHE) and loaded at the next start. "
+        "Code that others could have written is not loaded: the folder, its subfolders and the "
+        "files must belong to the user who runs vc4lab, must not be writable by anyone else, and "
+        "must not be links. Until then everything is compiled again at each start.",
         "vc4lab boot --help",
-        "Delete the folder: it is made anew, for you alone. With sudo, set VC4LAB_CACHE to a "
-        "folder of root's.",
+        "Delete the folder; vc4lab creates it again with the right permissions. With sudo, set "
+        "VC4LAB_CACHE to a folder that belongs to root.",
         Severity.WARNING,
     ),
     Entry(
         "JIT-002",
-        "There is no home folder to keep compiled code in",
-        "HOME is empty, not set, or no folder that can be written, and neither XDG_CACHE_HOME nor "
-        "VC4LAB_CACHE says where else compiled programs may be kept. They are kept in a private "
-        "temporary folder and deleted when the program ends.",
+        "No folder to keep compiled code in",
+        "HOME is empty, unset or not a writable folder, and neither XDG_CACHE_HOME nor "
+        "VC4LAB_CACHE names another place. Compiled code goes to a private temporary folder, which "
+        "is deleted at the end, so the next start compiles everything again.",
         "vc4lab boot --help",
-        "Set HOME, or VC4LAB_CACHE to a folder of your own.",
+        "Set HOME, or set VC4LAB_CACHE to a folder of your own.",
         Severity.WARNING,
     ),
 ]

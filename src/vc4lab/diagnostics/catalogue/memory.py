@@ -6,20 +6,19 @@ ENTRIES = [
     Entry(
         "MEM-001",
         "Access outside RAM",
-        "A block of the GPU reads or writes an address that is not populated RAM. The hardware "
-        "reads an undefined value and drops the write; vc4lab keeps the access inside its own "
-        "memory.",
+        "A block of the GPU accesses an address that is not populated RAM. The hardware returns an "
+        "undefined value and drops writes; vc4lab keeps the access inside its own memory.",
         "BCM2835 ARM Peripherals p. 5, address map",
-        "Bus addresses are 0xC0000000 (or another alias) + physical address below the RAM size; a "
-        "pointer of a guest with an MMU must be translated first.",
+        "A bus address is 0xC0000000 (or another alias) + a physical address below the RAM size. A "
+        "program with an MMU must translate its pointers first.",
         Severity.WARNING,
     ),
     Entry(
         "MEM-002",
         "Misaligned access",
-        "The address must be a multiple of the access size here; the hardware drops the low bits. "
-        "QPU programs need 8 bytes, uniforms 4, textures 4096: the low bits of their first "
-        "parameter are flags (type, mip levels), which an address that is not aligned changes.",
+        "The address must be a multiple of the access size; the hardware drops the low bits. QPU "
+        "programs need 8 bytes, uniforms 4, textures 4096: the low 12 bits of a texture's first "
+        "parameter are flags (type, mip levels), which a misaligned address would change.",
         "AG100-R p. 34 (code), p. 41 (textures), pp. 53-61",
         "Align the buffer or the offset.",
         Severity.WARNING,
@@ -27,9 +26,9 @@ ENTRIES = [
     Entry(
         "MEM-003",
         "Range wraps at the end of memory",
-        "A range begins inside the address space and ends beyond it; it continues at address 0.",
+        "A range begins inside the address space and ends beyond it, so it continues at address 0.",
         "AG100-R p. 5: 30 bits of an address select the place in RAM",
-        "Check the size of the buffer: a negative number read as unsigned is a usual cause.",
+        "Check the size of the buffer: a negative number read as unsigned is a common cause.",
         Severity.WARNING,
     ),
 ]

@@ -9,34 +9,35 @@ LINT_ENTRIES = [
         "QPU-101",
         "Register read right after its write",
         "A physical register (ra0-ra31, rb0-rb31) is read by the instruction after the one that "
-        "writes it. The new value is not there yet; the old one is read.",
+        "writes it. That read still returns the old value.",
         _GUIDE,
-        "Put another instruction between, or use an accumulator (r0-r3).",
+        "Put another instruction between them, or use an accumulator (r0-r3).",
         Severity.WARNING,
     ),
     Entry(
         "QPU-102",
-        "r4 used while the SFU is at work",
-        "After a write to recip, recipsqrt, exp or log the result is in r4 three instructions "
-        "later. The two in between must not read r4, nor trigger another write of it.",
+        "r4 used while the SFU computes",
+        "The result of a write to recip, recipsqrt, exp or log reaches r4 three instructions "
+        "later. The two instructions in between must neither read r4 nor start another write to "
+        "it.",
         _GUIDE,
-        "Put two instructions between that leave r4 alone.",
+        "Put two instructions in between that do not use r4.",
         Severity.WARNING,
     ),
     Entry(
         "QPU-103",
-        "Both ALUs write one place",
-        "The add and the mul ALU write the same accumulator or peripheral in one instruction; "
-        "which result stays is undefined.",
+        "Both ALUs write the same destination",
+        "The add and the mul ALU write the same accumulator or peripheral in one instruction. "
+        "Which of the results remains is undefined.",
         "AG100-R p. 29, write addresses",
-        "Split the instruction, or give one result another place.",
+        "Split the instruction, or give one result another destination.",
         Severity.WARNING,
     ),
     Entry(
         "QPU-104",
         "Varying, uniform or VPM access at the program's end",
         "The instruction with the program-end signal and the two after it must not read varyings "
-        "or uniforms or use the VPM: the next program may already have begun.",
+        "or uniforms, or use the VPM: the next program may already have started.",
         _GUIDE,
         "Move the access before thrend.",
         Severity.WARNING,
@@ -45,7 +46,8 @@ LINT_ENTRIES = [
         "QPU-105",
         "Register written at the program's end",
         "The program-end instruction must not write a physical register, and none of the last "
-        "three may use register 14: the hardware fills in the next program's inputs there.",
+        "three instructions may use register 14: the hardware writes the next program's inputs "
+        "there.",
         _GUIDE,
         "Move the access before thrend.",
         Severity.WARNING,
@@ -53,9 +55,9 @@ LINT_ENTRIES = [
     Entry(
         "QPU-107",
         "Tile buffer access in the first two instructions",
-        "A scoreboard wait, explicit (sbwait) or by a first tile buffer access, must not stand in "
-        "the first two instructions: drawing may go into the previous tile (HW-2796). Some "
-        "programs do it and run on boards.",
+        "A scoreboard wait, explicit (sbwait) or implied by the first tile buffer access, must not "
+        "be in the first two instructions: the program may draw into the previous tile (HW-2796). "
+        "Some programs do this and run on boards.",
         _GUIDE,
         "Put two other instructions in front.",
         Severity.HINT,
@@ -63,17 +65,17 @@ LINT_ENTRIES = [
     Entry(
         "QPU-108",
         "Rotation right after a write",
-        "A rotation must not follow directly on the write of the accumulator it turns, nor a "
-        "rotation by r5 on the write of r5.",
+        "A rotation must not directly follow a write of the accumulator that it rotates, nor a "
+        "rotation by r5 a write of r5.",
         _GUIDE,
-        "Put another instruction between.",
+        "Put another instruction between them.",
         Severity.WARNING,
     ),
     Entry(
         "QPU-109",
         "Two peripheral accesses in one instruction",
-        "Only one of these fits in an instruction: TMU write, TMU load, tile buffer write or load "
-        "(a colour load may go with a colour write), SFU write, mutex, semaphore.",
+        "An instruction has room for only one of: TMU write, TMU load, tile buffer write or load "
+        "(a colour load may accompany a colour write), SFU write, mutex, semaphore.",
         _GUIDE,
         "Split the instruction.",
         Severity.WARNING,
@@ -81,17 +83,17 @@ LINT_ENTRIES = [
     Entry(
         "QPU-110",
         "Uniform read too soon after unif_addr",
-        "At least two instructions that do not touch the uniform stream must follow a write of "
-        "the uniform address; earlier reads still come from the old place.",
+        "At least two instructions without uniforms must follow a write of the uniform address; "
+        "earlier reads still come from the old address.",
         _GUIDE,
-        "Put two other instructions between.",
+        "Put two other instructions between them.",
         Severity.WARNING,
     ),
     Entry(
         "QPU-111",
         "Uniform read together with a texture write",
-        "Each TMU write of a texture request takes a uniform by itself, so the instruction cannot "
-        "read one too.",
+        "Each TMU write of a texture request consumes a uniform by itself, so the same instruction "
+        "cannot read one.",
         _GUIDE,
         "Split the instruction.",
         Severity.WARNING,
@@ -99,24 +101,24 @@ LINT_ENTRIES = [
     Entry(
         "QPU-112",
         "Branch in a delay slot",
-        "The three instructions after a branch are always executed; another branch among them "
-        "is not allowed.",
+        "The three instructions after a branch are always executed; none of them may be another "
+        "branch.",
         "AG100-R p. 34; Linux vc4 validator",
         "Fill the delay slots with other instructions or nop.",
         Severity.WARNING,
     ),
     Entry(
         "QPU-113",
-        "Thread switches too close",
+        "Thread switches too close together",
         "Thread switch signals must be at least three instructions apart.",
         "Mesa vc4, instruction scheduler",
-        "Put other instructions between.",
+        "Put other instructions between them.",
         Severity.WARNING,
     ),
     Entry(
         "QPU-114",
         "Conditional write to the TMU or the VPM",
-        "A write to t0s, t1s or vpm happens in all lanes whatever the condition says; lanes whose "
+        "A write to t0s, t1s or vpm happens in all lanes whatever its condition; lanes whose "
         "condition fails send undefined data.",
         "vc4asm addendum (measured)",
         "Select the value with conditional moves into an accumulator, then write all lanes.",
@@ -128,14 +130,14 @@ LINT_ENTRIES = [
         "The automatic swap of the two TMUs must be switched off at least three instructions "
         "before the first TMU write.",
         _GUIDE,
-        "Move the write of tmurs up.",
+        "Move the write of tmurs to an earlier instruction.",
         Severity.WARNING,
     ),
     Entry(
         "QPU-116",
-        ".setf on an operation that never happens",
-        "The add operation's condition is never, so no lane's flags change; the mul result is no "
-        "source of flags unless the add operation is nop.",
+        ".setf on an operation that is never executed",
+        "The add operation's condition is never, so no lane's flags change. The mul result sets "
+        "flags only if the add operation is nop.",
         "AG100-R p. 28 and vc4asm (measured)",
         "Use nop for the add operation, or remove the condition.",
         Severity.HINT,
@@ -143,8 +145,8 @@ LINT_ENTRIES = [
     Entry(
         "QPU-117",
         "Byte pack to a peripheral",
-        "The mul ALU's byte packs (.8a and so on) work for registers only; a peripheral has no "
-        "old bytes to keep.",
+        "The mul ALU's byte packs (.8a and so on) merge with the destination's old bytes, so they "
+        "work for registers only.",
         "vc4asm addendum (measured)",
         "Pack into an accumulator first.",
         Severity.WARNING,
@@ -152,17 +154,17 @@ LINT_ENTRIES = [
     Entry(
         "QPU-119",
         "tlbz at the program's end",
-        "The very last instruction must not write the depth, and the sample flags must not be "
-        "read within two instructions after a depth write.",
+        "The last instruction must not write the depth, and the sample flags must not be read "
+        "within two instructions after a depth write.",
         _GUIDE,
-        "Move the write up.",
+        "Move the write to an earlier instruction.",
         Severity.WARNING,
     ),
     Entry(
         "QPU-120",
         "One stream read through both files",
-        "Varying, uniform or VPM is read through file A and file B in one instruction. That "
-        "takes one word, not two.",
+        "One instruction reads a varying, a uniform or the VPM through file A and file B. That "
+        "consumes one word, not two.",
         "Linux vc4 validator counts one",
         "Read twice, in two instructions.",
         Severity.WARNING,
@@ -170,57 +172,56 @@ LINT_ENTRIES = [
     Entry(
         "QPU-121",
         "Program without its end",
-        "The program runs past its last instruction, or has no program end (thrend) at all. The "
-        "hardware goes on with whatever the memory holds after it; zeroed memory is a breakpoint, "
-        "at which the QPU stops for ever.",
+        "The program runs past its last instruction, or has no program end (thrend). The hardware "
+        "executes whatever follows in memory; zeroed memory is a breakpoint, at which the QPU "
+        "stops forever.",
         "AG100-R p. 29: program end takes effect after two delay slots; p. 34: branches have three",
-        "End every way through the program with `nop; nop; thrend` and two more instructions, and "
+        "End every path through the program with `nop; nop; thrend` and two more instructions, and "
         "put three instructions after a branch.",
         Severity.WARNING,
     ),
     Entry(
         "QPU-122",
-        "Lost at the program's end",
-        "The program ends two instructions after thrend: a branch or thread switch there goes "
-        "nowhere, and a request to the texture unit or the SFU has no one to take its result.",
+        "Instruction without effect at the program's end",
+        "The program ends two instructions after thrend: a branch or thread switch there has no "
+        "effect, and nothing reads the result of a request to the texture unit or the SFU.",
         "AG100-R p. 29, program end",
         "Move it before thrend, or remove it.",
         Severity.WARNING,
     ),
     Entry(
         "QPU-123",
-        "Read after it was lost at a thread switch",
+        "Value lost at a thread switch",
         "A thread switch (thrsw, lthrsw) takes effect after two delay slots. The other thread then "
-        "uses the accumulators and flags: r0 to r3, Z, N and C do not survive.",
+        "uses the accumulators and flags, so r0 to r3, Z, N and C are lost.",
         "AG100-R p. 20, threads; Mesa vc4 keeps nothing in accumulators across a switch",
         "Keep values in ra0-ra15 and rb0-rb15 across the switch, and set the flags again after it.",
         Severity.WARNING,
     ),
     Entry(
         "QPU-124",
-        "Rotation inside each quad",
-        "A rotation goes through all 16 lanes only if every operand of the mul operation is one of "
-        "r0 to r3. With a register of the files, r4 or r5 the lanes of each quad rotate among "
-        "themselves.",
+        "Rotation within quads only",
+        "A rotation covers all 16 lanes only if every operand of the mul operation is one of r0 to "
+        "r3. With a register of a file, r4 or r5, the lanes of each quad rotate among themselves.",
         "py-videocore's tests (measured)",
-        "Move the value to r0-r3 first, and rotate it an instruction later. If the rotation inside "
-        "quads is what you want, this is no mistake.",
+        "Move the value to r0-r3 first and rotate it in a later instruction. Ignore this if you "
+        "want rotation within quads.",
         Severity.HINT,
     ),
     Entry(
         "QPU-125",
         "Branch in the last delay slot",
-        "A branch stands in the third delay slot of another. The chip executes both; Linux refuses "
+        "A branch is in the third delay slot of another. The chip executes both, but Linux refuses "
         "such shaders.",
         "Linux vc4 validator; hardware reference 4.12 (measured)",
-        "Put another instruction between, if the program is to run under Linux as a shader.",
+        "If the shader is to run under Linux, put another instruction between them.",
         Severity.HINT,
     ),
     Entry(
         "QPU-126",
         "Program end in a branch's delay slot",
         "The three instructions after a branch are executed whether or not it is taken. With "
-        "thrend among them the program ends either way.",
+        "thrend among them, the program ends in both cases.",
         "AG100-R p. 34, branch; p. 29, program end",
         "Put three instructions (nop if there is nothing to do) between the branch and thrend.",
         Severity.WARNING,
@@ -228,8 +229,8 @@ LINT_ENTRIES = [
     Entry(
         "QPU-127",
         "VPM access together with a texture result",
-        "An instruction reads or writes the VPM and takes a result of a texture unit (ldtmu0, "
-        "ldtmu1). On the chip one of the two goes wrong.",
+        "One instruction accesses the VPM and takes a texture unit's result (ldtmu0, ldtmu1). On "
+        "the chip one of the two goes wrong.",
         "vc4asm addendum (measured)",
         "Split the instruction.",
         Severity.WARNING,

@@ -273,8 +273,8 @@ class CpuMemory:
         elif not self.is_coherent and tracked.gpu_wrote and process in tracked.touched_by and read:
             self._say(
                 "DRM-042", key[0], target,
-                f"{key[0]} reads {target}, which the GPU wrote after the process had it in its "
-                "cache: it may see the old bytes",
+                f"{key[0]} reads {target}, which the GPU wrote after the process had cached it: "
+                "it may see the old bytes",
             )  # fmt: skip
 
     # -- diagnostics -------------------------------------------------------------------------------
@@ -299,7 +299,7 @@ class CpuMemory:
             self._say(
                 "DRM-041", "display", target,
                 f"the display shows {target}, which a process wrote through its cache: what is "
-                "still there is not seen",
+                "still in the cache is not shown",
             )  # fmt: skip
 
     def _say(self, code: str, who: str, target: GemObject, text: str, size: int = 0) -> None:

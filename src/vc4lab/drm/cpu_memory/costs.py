@@ -1,4 +1,4 @@
-"""What accesses cost by a profile, and the frame rate that follows."""
+"""The cost of accesses by a profile, and the resulting frame rate."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What no source answers about caches and devices beside the processor."""
+"""Open questions about caches and devices next to the processor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Profiles: how many bytes a second a board's processor reads and writes, by kind of mapping.
+"""Profiles: bytes per second that a board's processor reads and writes, by kind of mapping.
 
 A profile is a TOML file; those of the package lie in `data/cpu_memory` and can be copied from.
 Every rate names where it was published, or says that it is assumed.
@@ -132,10 +132,10 @@ def _rate(table: dict[str, Any], place: str) -> Rate:
     low = _number(table.get("low", rate), f"{place} low", SLOWEST, FASTEST)
     high = _number(table.get("high", rate), f"{place} high", SLOWEST, FASTEST)
     if not low <= rate <= high:
-        raise BadProfile(f"{place}: {low:g} <= {rate:g} <= {high:g} does not hold")
+        raise BadProfile(f"{place}: low <= rate <= high is violated: {low:g}, {rate:g}, {high:g}")
     source = table.get("source", "")
     if not isinstance(source, str) or not source.strip():
-        raise BadProfile(f"{place}: source is missing: where the rate was published")
+        raise BadProfile(f"{place}: source is missing (where the rate was published)")
     return Rate(rate, low, high, source)
 
 
@@ -150,7 +150,7 @@ def _number(value: Any, place: str, least: float, most: float) -> float:
 def _only(table: dict[str, Any], place: str, known: tuple[str, ...]) -> None:
     for key in table:
         if key not in known:
-            raise BadProfile(f"{place}: {_short(key)} is not known; {', '.join(known)} are")
+            raise BadProfile(f"{place}: unknown key {_short(key)}; the keys are {', '.join(known)}")
 
 
 def _short(value: Any) -> str:

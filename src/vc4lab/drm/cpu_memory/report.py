@@ -1,4 +1,4 @@
-"""The accounts in words."""
+"""Prints the accounts."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def frame_lines(frame: Frame) -> list[str]:
 def report_lines(accounts: CpuMemory) -> list[str]:
     """All frames' accounts, averaged over the frames."""
     if accounts.failure and not accounts.totals:
-        return [f"processor memory: programs cannot be looked at: {accounts.failure}"]
+        return [f"processor memory: programs cannot be observed: {accounts.failure}"]
     count = accounts.frame_count
     if not count:
-        return ["processor memory: no picture was handed to the display, so there is no account"]
+        return ["processor memory: nothing to report, as no picture was handed to the display"]
     factor = accounts.profile.reread
     often = "once" if factor == 1 else f"{factor:g} times"
     lines = [
-        f"processor memory on {accounts.profile.title}, {count} frames, for each frame:",
+        f"processor memory on {accounts.profile.title}, {count} frames, per frame:",
         f"{'process':20} {'buffer':34} {'mapping':15} {'read':>9} {'written':>9} {'ms':>8}",
     ]
     rows = sorted(accounts.totals.items(), key=lambda row: -row[1].cost.seconds)

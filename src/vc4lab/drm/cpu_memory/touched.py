@@ -6,7 +6,7 @@ the processor still has in its TLB is not marked again, so that a few pages may 
 
 Now and then a page too many counts. A kernel that looks for idle memory by itself (DAMON, reclaim)
 takes the accessed bit from the page tables and marks the page of memory instead, which smaps shows
-in every mapping of it, whichever process had accessed it: we do, when we compare contents. Seen
+in every mapping of it, whichever process had accessed it; comparing contents does. Seen
 with DAMON: one such page in 3 of 1,420 looks, each time in both mappings of a buffer.
 """
 
@@ -77,7 +77,7 @@ class Looker:
         return found
 
     def clear(self, process: int) -> None:
-        """Begin anew. Raises OSError."""
+        """Start again. Raises OSError."""
         file = os.open(f"/proc/{process}/clear_refs", os.O_WRONLY | os.O_CLOEXEC)
         try:
             os.write(file, b"1")

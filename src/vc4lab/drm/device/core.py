@@ -34,7 +34,7 @@ INTERFACE = (1, 4)
 
 
 class Core:
-    """Ioctls about the device itself and about who may show pictures."""
+    """Ioctls about the device itself and about which file may show pictures."""
 
     def __init__(
         self,
@@ -124,7 +124,7 @@ class Core:
             if file.magic and file.magic == call.args.magic:
                 file.is_authenticated = True
                 return
-        raise invalid(f"no file has the number {call.args.magic}")
+        raise invalid(f"no open file has the number {call.args.magic}")
 
     @ioctl(0x1E, "SET_MASTER", "", direction=0)
     def set_master(self, call: Call) -> None:
@@ -136,7 +136,7 @@ class Core:
     @ioctl(0x1F, "DROP_MASTER", "", direction=0)
     def drop_master(self, call: Call) -> None:
         if not call.file.is_master:
-            raise invalid("it does not have the display")
+            raise invalid("this file does not have the display")
         call.file.is_master = False
         self.master = None
 

@@ -1,4 +1,4 @@
-"""What the kernel says of our descriptors: events that wait, fstat, links in /proc."""
+"""What the kernel reports about device descriptors: pending events, fstat, links in /proc."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ class DrmDevice(Descriptions):
         from vc4lab.v3d.core import V3D
 
         if device not in NAMES:
-            raise ValueError(f"no device is called {device!r}; {', '.join(NAMES)} are")
+            raise ValueError(f"no device is called {device!r}; the devices are {', '.join(NAMES)}")
         if params and device != "xlnx":
             raise ValueError(f"the device {device} has no parameters")
         self.name = device
@@ -290,7 +290,7 @@ class DrmDevice(Descriptions):
         self.supervisor.stop()
 
     def _keep_failure(self, failure: Exception) -> None:
-        """A listener has raised, in whichever thread: the programs are ended, then it is told."""
+        """A listener has raised, in any thread: the programs are ended, then it is raised."""
         self._failure = self._failure or failure
         self.supervisor.stop()
 
@@ -356,7 +356,7 @@ class DrmDevice(Descriptions):
                 driver.buffers.reclaim()
 
     def ioctl(self, opened: Opened, caller: Caller, request: int, argument: int) -> Answer:
-        """An ioctl on one of our descriptors."""
+        """An ioctl on a device descriptor."""
         if type(opened) is OpenFile:
             return self.drivers[opened.node].ioctl(opened, caller, request, argument, self.trace)
         if isinstance(opened, DmaBuf):

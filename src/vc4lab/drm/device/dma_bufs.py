@@ -26,7 +26,7 @@ def dma_buf_ioctl(
             raise Refused(errno.EINVAL)
         if flags & _SYNC_END:
             return 0  # processor and GPU see the same bytes
-        # who reads waits for the last job that draws into it, who writes for all that use it
+        # readers wait for the last job that draws into it, writers for all that use it
         target = opened.object
         seqno = target.seqno if flags & _SYNC_WRITE else target.write_seqno
         return gpu.wait(seqno) or 0

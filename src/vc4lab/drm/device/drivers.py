@@ -1,4 +1,4 @@
-"""Which driver answers at which node: its open files, its buffers, its table of ioctls."""
+"""The driver of each node: its open files, its buffers, its table of ioctls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fences: something that will be done. A job of the GPU, a picture on the screen."""
+"""Fences: they signal when a job of the GPU is done or a picture is on the screen."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class SyncFiles:
     """Fences as descriptors of programs: eventfds, which can be polled.
 
     An eventfd is known by the number that /proc shows. Our copy is closed when the fence is done;
-    an eventfd that we do not know and that is readable stands for a fence that was done.
+    an unknown eventfd that is readable stands for a fence that has signalled.
     """
 
     def __init__(self) -> None:
@@ -87,7 +87,7 @@ class SyncFiles:
         self._lock = threading.Lock()
 
     def make(self, fence: Fence) -> int:
-        """A descriptor of ours for a fence, to be copied and closed by the caller."""
+        """The supervisor's descriptor for a fence, to be copied and closed by the caller."""
         descriptor = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         try:
             with open(f"/proc/self/fdinfo/{descriptor}", "rb") as file:
@@ -103,7 +103,7 @@ class SyncFiles:
             with self._lock:
                 if self._pending.get(number, (0, None))[1] is not fence:
                     return  # no program has it any more
-                os.eventfd_write(copy, 1)  # first: who no longer finds it here sees it readable
+                os.eventfd_write(copy, 1)  # first, for callers that no longer find it here
                 del self._pending[number]
             os.close(copy)
 

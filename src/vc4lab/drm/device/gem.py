@@ -242,7 +242,7 @@ class Buffers:
         if target.private:
             raise invalid("a shader's buffer cannot be exported")
         if not target.is_needed or target.was_purged:
-            raise invalid(f"{target} is not needed, said its owner")
+            raise invalid(f"{target} was marked as not needed by its owner")
         if isinstance(target, ImportedObject):
             exported = target.owner.export(target.exporter)
         else:
@@ -267,14 +267,14 @@ class Buffers:
         number = call.args.fd
         found = call.task.find(number) if number >= 0 else None
         if not isinstance(found, DmaBuf):
-            raise Refused(errno.EBADF if found is None else errno.EINVAL, "not a dma-buf of ours")
+            raise Refused(errno.EBADF if found is None else errno.EINVAL, "not one of our dma-bufs")
         target = found.object if found.owner is self else self.import_buffer(found)
         call.args.handle = self.add_handle(call.file, target)
 
     def import_buffer(self, buffer: DmaBuf) -> ImportedObject:
         """Another driver's buffer, without a holder yet. Raises Refused (EINVAL)."""
         if contiguous_size(buffer.pieces) < buffer.object.size:
-            raise invalid("the pieces of the buffer do not lie one after the other")
+            raise invalid("the buffer is not contiguous")
         known = self.imports.get(id(buffer.object))
         if known is None:
             known = self.imports[id(buffer.object)] = self.make_import(buffer)

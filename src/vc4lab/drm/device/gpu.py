@@ -1,4 +1,4 @@
-"""The GPU's thread: jobs in the order of their sequence numbers, beside the programs."""
+"""The GPU's thread: jobs in the order of their sequence numbers, in parallel with the programs."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ class Gpu:
     def _do(self, job: Job) -> None:
         if job.after is not None and not job.after.wait(LONGEST_WAIT):
             self.reporter.report(
-                "DRM-016", f"{job.name}: the fence it waits for is not done", block="DRM"
+                "DRM-016", f"{job.name}: the fence it waits for has not signalled", block="DRM"
             )
         name = job.name
         if self.recorder is not None:

@@ -12,7 +12,7 @@ from vc4lab.drm.supervisor.started import NotPossible
 def why_not() -> str:
     """Why programs cannot be supervised here; empty if they can. Tried once, with `true`.
 
-    Any other exception is a fault of ours, and not caught.
+    Any other exception is a bug, and not caught.
     """
     try:
         with DrmDevice() as device:

@@ -1,4 +1,4 @@
-"""Where buffers lie: what clients may map in one file, what only the GPU may see outside of it.
+"""Where buffers are: those that clients may map in one file, the GPU's private ones outside it.
 
 Shader code, validated lists, records, uniforms and tile memory lie in private memory, which no
 client can open: what was checked cannot change.
@@ -77,7 +77,7 @@ class GpuMemory:
             self.guest = GuestMemory(shared=[self.file])
         except OSError as error:
             raise NotPossible(
-                f"memory that programs can map is refused: {(error.strerror or '').lower()} "
+                f"memory that programs can map is not available: {(error.strerror or '').lower()} "
                 "(memfd_create, ftruncate or mmap; a sandbox or a limit, see ulimit -a)"
             ) from None
         self.clients = Allocator(CLIENTS, client_bytes)

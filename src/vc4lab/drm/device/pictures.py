@@ -146,7 +146,7 @@ class Pictures:
         return self._asked[0][0] + LONGEST_WAIT if self._screen.flips else 0.0
 
     def tick(self, now: float) -> None:
-        """Answer those who asked, if nothing was handed over that is not visible yet."""
+        """Answer the waiting calls, if every picture handed over is visible."""
         if self._asked and (not self._screen.flips or now >= self._asked[0][0] + LONGEST_WAIT):
             self._answer()
 

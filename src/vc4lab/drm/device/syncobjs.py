@@ -1,4 +1,4 @@
-"""Sync objects: boxes for a fence, shared between jobs, files and the display."""
+"""Sync objects: containers for a fence, shared between jobs, files and the display."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ class SyncObjects:
             try:
                 other = self.fence_in(caller, values.fd2)
             except Refused:
-                raise missing("the second descriptor is no sync file") from None
+                raise missing("the second descriptor is not a sync file") from None
             both = all_of([fence, other])
             values.fence = self.give_file(caller, both)
             caller.write(argument, _MERGE.pack(values))

@@ -271,7 +271,7 @@ class Vc4:
             if target.was_purged:
                 raise invalid(f"{target} was purged")
             if not target.is_needed and target.seqno <= finished:
-                raise invalid(f"{target} is not needed, said its owner")
+                raise invalid(f"{target} was marked as not needed by its owner")
         return known
 
     def _look_up(

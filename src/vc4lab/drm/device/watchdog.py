@@ -1,7 +1,7 @@
-"""Gives a job up in which no tile comes to its end: its shaders end, but take next to for ever.
+"""Abandons a job in which no tile is completed: its shaders end, but take far too long.
 
-A shader that never ends is found by its own count of instructions, at once. The chip, where a tile
-with such loops takes longer than a tenth of a second, is reset by the kernel.
+A shader that never ends is found at once by its count of instructions. On a board the kernel resets
+the chip when a tile takes longer than a tenth of a second.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ class EvdevFile(OpenedSocket):
         self.program = program
         self.clock = 0
         self.masks: dict[int, bytes] = {}
-        """Which codes of a type the program wants, where it has said so."""
+        """Which codes of a type the program has selected, if it has."""
         self.is_revoked = False
         self.retry_at: float | None = None
         """Events were lost: when to try to say so."""
@@ -74,7 +74,7 @@ class EvdevFile(OpenedSocket):
     # -- to the program ----------------------------------------------------------------------------
 
     def deliver(self, changes: Sequence[Change], moment: int) -> None:
-        """Changes that happened together, ended by a report, if the program wants any."""
+        """Changes that happened together, ended by a report, if the program has selected any."""
         wanted = [change for change in changes if self._wants(change[0], change[1])]
         if wanted:
             self._send([*wanted, e.REPORT], moment)

@@ -1,4 +1,4 @@
-"""An input device: what it can do, the state of its keys, and who listens."""
+"""An input device: its abilities, the state of its keys, and its clients."""
 
 from __future__ import annotations
 

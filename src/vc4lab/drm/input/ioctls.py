@@ -158,7 +158,7 @@ class EvdevIoctls:
     def erase_effect(self, call: EvdevCall) -> None:
         raise Refused(errno.ENOSYS, "no force feedback")
 
-    # -- who gets what -----------------------------------------------------------------------------
+    # -- which client gets which events ------------------------------------------------------------
 
     @evdev_ioctl(0x90, "EVIOCGRAB", "i32 grab", direction=WRITE, by_value=True)
     def grab(self, call: EvdevCall) -> None:
@@ -168,7 +168,7 @@ class EvdevIoctls:
                 raise Refused(errno.EBUSY, f"{device.grab} has it")
             device.grab = call.file
         elif device.grab is not call.file:
-            raise invalid("it does not have the device for itself")
+            raise invalid("it has not grabbed the device")
         else:
             device.grab = None
 

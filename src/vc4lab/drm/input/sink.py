@@ -1,4 +1,4 @@
-"""Where keys and pointer movements go in: from a window, or from Python."""
+"""Input of keys and pointer movements, from a window or from Python."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ class Input:
         return True
 
     def next_event(self) -> float | None:
-        """When `tick` wants to be called."""
+        """When `tick` must be called."""
         if self._queue:
             return 0.0
         moments = [device.repeat_at for device in self.devices]

@@ -39,7 +39,7 @@ _RULES = {
     Finding.NOT_STARTED: ("DRM-007", "the list never starts tile binning"),
     Finding.NO_END: ("DRM-007", "the list does not end with 7 and 4"),
     Finding.SECOND_MODE: ("DRM-007", "record 112 twice"),
-    Finding.NO_TILES: ("DRM-007", "a tile grid of no tiles"),
+    Finding.NO_TILES: ("DRM-007", "an empty tile grid"),
     Finding.REFUSED_MODE: ("DRM-006", "double buffer or 64-bit colour in record 112"),
     Finding.BAD_START: ("DRM-007", "record 6 twice, or before record 112"),
     Finding.DRAW_WITHOUT_STATE: ("DRM-007", "a draw before any shader state"),
@@ -97,7 +97,7 @@ class JobFindings:
             count = self.submit.shader_rec_count
             code, text = "DRM-008", f"more shader states than the {count} announced"
         elif isinstance(payload, d.GlShaderState):
-            code, text = "DRM-008", f"record 64 carries an address 0x{payload.address:x}"
+            code, text = "DRM-008", f"record 64 contains an address (0x{payload.address:x})"
         elif finding == Finding.LARGE_INDEX:
             self._warn_of_index(payload)
             return
@@ -165,7 +165,7 @@ class JobFindings:
         buffer = submit.buffers[index]
         if finding == Finding.UNKNOWN_SHADER:
             if not buffer.shader:
-                self._refuse("DRM-011", f"{name} shader: its buffer is no shader buffer", "9.3")
+                self._refuse("DRM-011", f"{name} shader: its buffer is not a shader buffer", "9.3")
             self.known.add(buffer.address, self._read(buffer.address, buffer.size, name))
             return
         stream = streams[index]
@@ -185,7 +185,7 @@ class JobFindings:
         elif stream.checked.threaded:
             text = "a fragment shader switches threads, its record says single threaded"
         else:
-            text = "a fragment shader never switches threads, its record says it has two"
+            text = "a fragment shader never switches threads, its record says multi-threaded"
         self._refuse("DRM-011", text, "9.3")
 
     def _attribute(

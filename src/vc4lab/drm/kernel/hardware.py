@@ -34,9 +34,9 @@ def run_job(
         v3d.write(CT1CA, job.render_start)
         v3d.write(CT1EA, job.render_end)
     except GivenUp as endless:
-        reason = f"given up, the GPU is reset: {endless}"
+        reason = f"abandoned, the GPU is reset: {endless}"
     except Abandoned:
-        reason = "given up, the GPU is reset: a tile took too long"
+        reason = "abandoned, the GPU is reset: a tile took too long"
     if v3d.read(RFC) != frames:
         return True
     states = ", ".join(

@@ -1,4 +1,4 @@
-"""What the V3D finds in a job, under the job's name; what never ends makes the job be given up."""
+"""The V3D's findings in a job, with the job's name; a job that never ends is abandoned."""
 
 from __future__ import annotations
 

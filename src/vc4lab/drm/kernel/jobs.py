@@ -1,4 +1,4 @@
-"""The kernel's half of a submit: what it does between the ioctl and the hardware's registers."""
+"""The kernel's half of a submit, between the ioctl and the hardware's registers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the kernel demands of every shader before it may run, instruction by instruction.
+"""The kernel's rules for shaders, checked instruction by instruction before they run.
 
 Without an MMU a shader could read or write any memory; so uniforms must stay where the kernel can
 count them, memory lookups must be clamped, and DMA is out. The rules are those of section 9.5 of
@@ -177,7 +177,7 @@ class _Checker:
             raise self.stop("DRM-021", 12, "an absolute branch")
         distance = signed32(branch.immediate)
         if distance % INSTRUCTION_BYTES:
-            raise self.stop("DRM-021", 12, f"a branch over {distance} bytes: no multiple of 8")
+            raise self.stop("DRM-021", 12, f"a branch of {distance} bytes: not a multiple of 8")
         target = following + distance // INSTRUCTION_BYTES
         if not 0 <= target < self.limit or following >= self.limit:
             raise self.stop("DRM-021", 12, "a branch leaves the shader")

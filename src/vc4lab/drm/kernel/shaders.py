@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory
 
 _row = struct.Struct("<IIQ").pack
-"""A buffer as compiled code wants it: address, size, place of its stream's table."""
+"""A buffer in compiled code's form: address, size, place of its stream's table."""
 MAX_TABLES = 256
 MAX_TABLE = 256
 """Buffers of a job whose table is remembered."""
@@ -44,7 +44,7 @@ class KnownShaders:
         self._tables.clear()
 
     def table(self, buffers: tuple[Buffer, ...]) -> tuple[Streams, bytes]:
-        """The shaders in a job's buffers, and the buffers as compiled code wants them.
+        """The shaders in a job's buffers, and the buffers in compiled code's form.
 
         Where nothing can write them, they are remembered for this very tuple. Raises struct.error.
         """

@@ -1,4 +1,4 @@
-"""What a program takes from a job's uniform stream: words, texture requests, uniform resets."""
+"""A program's use of a job's uniform stream: words, texture requests, uniform resets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""MODE_ATOMIC: many properties of many objects, together or not at all."""
+"""MODE_ATOMIC: changes of many properties of many objects, all or none."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ class Atomic:
     def atomic(self, call: Call) -> Later | None:
         a = call.args
         if not call.file.client_caps.get(ATOMIC):
-            raise invalid("the client has not asked for atomic")
+            raise invalid("the client has not enabled atomic")
         known = FLIP_EVENT | TEST_ONLY | NON_BLOCK | ALLOW_MODESET
         if a.flags & ~known or a.reserved:
             raise invalid(f"flags 0x{a.flags:x}")
         if a.flags & TEST_ONLY and a.flags & FLIP_EVENT:
-            raise invalid("an event of a test")
+            raise invalid("an event for a test-only commit")
         commit = Commit(
             call.file,
             user=a.user_data,
@@ -60,9 +60,9 @@ class Atomic:
             self.commits.check(commit)
             return None
         if commit.wants_event and not call.file.has_room:
-            raise Refused(errno.ENOMEM, "too many events wait to be read")
+            raise Refused(errno.ENOMEM, "too many unread events")
         if self.screen.is_busy and not commit.waits:
-            raise Refused(errno.EBUSY, "the flip before this one is not through")
+            raise Refused(errno.EBUSY, "the previous flip is still pending")
         self.commits.check(commit)
         for place in out_places:
             commit.out_fence = commit.out_fence or Fence()

@@ -67,7 +67,7 @@ class Commits:
         blob = screen.blobs.get(crtc["MODE_ID"])
         if crtc["MODE_ID"]:
             if blob is None or len(blob.data) != MODE.size:
-                raise invalid("MODE_ID is no mode")
+                raise invalid("MODE_ID is not a mode")
             problem = problem_of(MODE.parse(blob.data))
             if problem:
                 raise invalid(problem)
@@ -99,7 +99,7 @@ class Commits:
         right = plane["SRC_X"] + plane["SRC_W"]
         bottom = plane["SRC_Y"] + plane["SRC_H"]
         if right > frame.width << 16 or bottom > frame.height << 16:
-            raise Refused(errno.ENOSPC, "the source lies outside of the frame buffer")
+            raise Refused(errno.ENOSPC, "the source rectangle is outside the frame buffer")
         if not (plane["SRC_W"] and plane["SRC_H"] and plane["CRTC_W"] and plane["CRTC_H"]):
             raise invalid("a plane without a size")
         for place, size, source in (
@@ -109,16 +109,16 @@ class Commits:
             first = plane[place] - (1 << 64) if plane[place] >> 63 else plane[place]
             factor = plane[source] // plane[size]
             if first + plane[size] > o.I32:
-                raise Refused(errno.ERANGE, "a plane beyond all coordinates")
+                raise Refused(errno.ERANGE, "a plane outside the coordinate range")
             if not factor or (self.refuses_shrinking and factor >> SCALE_BITS):
-                raise Refused(errno.ERANGE, "a plane scaled too much")
+                raise Refused(errno.ERANGE, "a plane with too large a scale factor")
 
     def make(self, commit: Commit) -> Later | None:
         """Check the change and make it; visible at the next vblank. Raises Refused."""
         screen = self.screen
         self.check(commit)
         if screen.is_busy and not commit.waits:
-            raise Refused(errno.EBUSY, "the flip before this one is not through")
+            raise Refused(errno.EBUSY, "the previous flip is still pending")
         shows = any(name == "FB_ID" and value for (_, name), value in commit.changes.items())
         if not screen.is_active and not self._activates(commit):
             commit.immediately = True

@@ -1,4 +1,4 @@
-"""What no document says about the display hardware (HVS): rows of the unknowns table."""
+"""Undocumented behaviour of the display hardware (HVS): rows of the unknowns table."""
 
 from __future__ import annotations
 

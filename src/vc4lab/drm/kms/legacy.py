@@ -1,4 +1,4 @@
-"""The ioctls of before atomic: SETCRTC, PAGE_FLIP, cursors, SETPLANE, gamma, vblank, DPMS."""
+"""The ioctls from before atomic: SETCRTC, PAGE_FLIP, cursors, SETPLANE, gamma, vblank, DPMS."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class Legacy:
         if current.format != frame.format:
             raise invalid("a flip to another format")
         if a.flags & FLIP_EVENT and not call.file.has_room:
-            raise Refused(errno.ENOMEM, "too many events wait to be read")
+            raise Refused(errno.ENOMEM, "too many unread events")
         commit = Commit(
             call.file, user=a.user_data, wants_event=bool(a.flags & FLIP_EVENT), waits=False,
             immediately=bool(a.flags & FLIP_ASYNC),
@@ -258,7 +258,7 @@ class Legacy:
             wanted, passed = screen.sequence + 1, False
         if a.type & VBLANK_EVENT:
             if not call.file.has_room or len(screen.waiters) >= MAX_VBLANKS:
-                raise Refused(errno.ENOMEM, "too many events wait to be read")
+                raise Refused(errno.ENOMEM, "too many unread events")
             screen.waiters.append(Waiter(wanted & 0xFFFFFFFF, call.file, a.tval_sec & o.U64))
             a.sequence = wanted & 0xFFFFFFFF
             return None

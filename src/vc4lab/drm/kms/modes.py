@@ -78,10 +78,10 @@ def parse_modes(text: str) -> tuple[Mode, ...]:
     for part in text.split(","):
         match = _SIZE.fullmatch(part.strip())
         if match is None:
-            raise ValueError(f"{part!r} is no mode like 1280x720 or 800x600@75")
+            raise ValueError(f"{part!r} is not a mode such as 1280x720 or 800x600@75")
         width, height, refresh = int(match[1]), int(match[2]), int(match[3] or 60)
         if not (64 <= width <= MAX_SIDE and 64 <= height <= MAX_SIDE and 1 <= refresh <= 240):
-            raise ValueError(f"{part}: up to {MAX_SIDE}x{MAX_SIDE} at 1 to 240 Hz")
+            raise ValueError(f"{part}: modes are up to {MAX_SIDE}x{MAX_SIDE} at 1 to 240 Hz")
         known = (m for m in STANDARD if (m.width, m.height, m.refresh) == (width, height, refresh))
         modes.append(next(known, None) or reduced(width, height, refresh))
     return tuple(modes)
@@ -100,5 +100,5 @@ def problem_of(mode: Any) -> str | None:
     across = mode.hdisplay <= mode.hsync_start <= mode.hsync_end <= mode.htotal
     down = mode.vdisplay <= mode.vsync_start <= mode.vsync_end <= mode.vtotal
     if not (across and down and 1.0 <= refresh_of(mode) <= 1000.0):
-        return "the mode's timing is not possible"
+        return "the mode's timing is invalid"
     return None

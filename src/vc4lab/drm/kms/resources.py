@@ -39,7 +39,7 @@ class Resources:
         return o.found(self.screen.registry.find(number, kind), f"object {number}")
 
     def visible(self, file: OpenFile, prop: o.Property) -> bool:
-        """Atomic properties are shown to those who asked for them."""
+        """Only clients that enabled atomic see atomic properties."""
         return not prop.flags & o.ATOMIC or bool(file.client_caps.get(ATOMIC))
 
     def value(self, thing: o.DisplayObject, name: str) -> int:

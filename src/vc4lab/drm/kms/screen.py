@@ -1,4 +1,4 @@
-"""What hangs on the display's state: one CRTC, one connector, planes, and the time of pictures."""
+"""The display: one CRTC, one connector, planes, and the timing of pictures."""
 
 from __future__ import annotations
 

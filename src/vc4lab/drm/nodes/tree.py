@@ -106,7 +106,7 @@ class Tree:
         else:
             place.mkdir(exist_ok=True)
             if node.over_host and not os.path.isdir(node.path):
-                node.over_host = False  # the host has no such directory: it is ours alone
+                node.over_host = False  # the host has no such directory
             for child in node.children.values():
                 self._write(child)
             if node.over_host:
@@ -160,7 +160,7 @@ class Tree:
     def resolve(self, path: str, *, follow: bool = True) -> Node | HostPath | None:
         """What an absolute path leads to.
 
-        A node, the host's path (with all links of ours followed), or None for what does not
+        A node, the host's path (with all links of the tree followed), or None for what does not
         exist. `follow`: also follow a link at the end. A directory over the host's counts as the
         host's unless something of it has to be listed: see `is_listed`.
         """
@@ -192,7 +192,7 @@ class Tree:
         return node
 
     def is_listed(self, node: Node) -> bool:
-        """Whether opening the directory must show ours, or lead to ours."""
+        """Whether opening the directory must show or lead to the tree's nodes."""
         return not node.over_host or node.path in ("/sys/class", "/sys/bus", "/sys/dev/char")
 
 

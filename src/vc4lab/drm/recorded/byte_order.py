@@ -1,4 +1,4 @@
-"""Which byte of a rendered 32-bit pixel is red: a job does not say, but its shaders show it.
+"""Which byte of a rendered 32-bit pixel is red: a job does not state it, its shaders reveal it.
 
 Window surfaces on Linux are B,G,R,A in memory, textures R,G,B,A; the tile buffer only knows bytes,
 so the driver lets the fragment shader put red where the surface has it. Components come in order

@@ -1,4 +1,4 @@
-"""Recorded jobs: files into guest memory.
+"""Loads recorded jobs from files into guest memory.
 
 A run's jobs share one memory: what an earlier job rendered is the input of a later one.
 """
@@ -70,9 +70,7 @@ class RecordedJob:
         if size == 0:
             return b""
         if self.run.stream_bytes > MAX_RUN:
-            raise FieldError(
-                f"not read: the streams of the run have more than {size_text(MAX_RUN)}"
-            )
+            raise FieldError(f"not read: the run's streams exceed {size_text(MAX_RUN)}")
         try:
             data = _read_file(self.path / f"{name}.bin")
         except (OSError, ValueError) as error:
@@ -92,7 +90,7 @@ class RecordedJob:
         if self.submit is None:
             refuse(reporter, "DRM-002", f"{self.name}: nothing to run")
         if not self.whole:
-            refuse(reporter, "DRM-003", f"{self.name}: not drawn, a part of it is missing")
+            refuse(reporter, "DRM-003", f"{self.name}: not drawn, as a part of it is missing")
         named = JobReporter(self.name, reporter)
         for buffer in self.submit.buffers:
             _check_buffer(buffer, named)
@@ -124,7 +122,7 @@ class RecordedRun:
         """What the streams read so far have."""
         directories = self._directories()
         if not directories:
-            self.reporter.report("DRM-001", f"{self.path} holds no job", block="DRM")
+            self.reporter.report("DRM-001", f"{self.path} contains no job", block="DRM")
         elif number is not None:
             directories = self._up_to(directories, number)
         inside, beside = _blobs(directories)
@@ -148,7 +146,7 @@ class RecordedRun:
             return
         looked = " nor ".join(map(str, places))
         text = f"the folder blobs with the contents of {count} buffers is missing: neither {looked}"
-        self.reporter.report("DRM-003", f"{text} is there; copy it along with the run", block="DRM")
+        self.reporter.report("DRM-003", f"{text} exists; copy it with the run", block="DRM")
         for job in self.jobs:
             job.whole = False
 
@@ -278,7 +276,7 @@ def _reason(error: Exception) -> str:
     if isinstance(error, UnicodeDecodeError):
         return f"not a text file (byte {error.start} is not UTF-8)"
     if isinstance(error, json.JSONDecodeError):
-        return f"no JSON ({error.msg} in line {error.lineno}, column {error.colno})"
+        return f"not JSON ({error.msg} in line {error.lineno}, column {error.colno})"
     return str(error).splitlines()[0] if str(error) else type(error).__name__
 
 
@@ -293,7 +291,7 @@ def _check_buffer(buffer: Buffer, reporter: Reporter) -> None:
         refuse(
             reporter,
             "DRM-004",
-            f"buffer {buffer.handle}: 0x{buffer.address:x} is not the start of a page",
+            f"buffer {buffer.handle}: 0x{buffer.address:x} is not a multiple of the page size",
         )
 
 

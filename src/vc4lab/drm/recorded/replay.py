@@ -1,4 +1,4 @@
-"""Recorded jobs through the V3D: the picture that the driver's program would have seen."""
+"""Runs recorded jobs on the V3D: the picture that the driver's program would have seen."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def replay(
             if job is run.wanted[0]:  # another job's picture was not asked for
                 colour = None
             instead = f"; the picture is that of {whose}" if colour is not None else ""
-            reporter.report("DRM-015", f"{job.name} writes no colour{instead}", block="DRM")
+            reporter.report("DRM-015", f"{job.name} writes no colour surface{instead}", block="DRM")
     image = shot(colour) if colour is not None else None
     used = order or (orders.of(colour.address) if colour else ByteOrder.RGBA)
     bits = colour.bits_per_pixel if colour else 32

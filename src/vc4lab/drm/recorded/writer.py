@@ -1,4 +1,4 @@
-"""Jobs of live programs into a folder that replay reads: ``jobNNNN`` beside ``blobs``.
+"""Writes jobs of live programs to a folder for replay: ``jobNNNN`` and ``blobs``.
 
 A buffer's content is kept as a blob when the buffer first appears, and again when something but the
 GPU has changed it: what an earlier job drew is not kept, because replay draws it again. Each job is
@@ -47,7 +47,7 @@ class _Known:
     """What the folder has of a buffer."""
 
     number: int
-    """Its own for ever: handles and addresses are used again."""
+    """Unique: handles and addresses are used again."""
     blob: str | None = None
     used: int = 0
     digest: bytes = b""
@@ -86,7 +86,7 @@ class JobRecorder:
         self.folder.mkdir(parents=True, exist_ok=True)
         old = [p.name for p in self.folder.iterdir() if p.name.startswith(("job", "blobs", PREFIX))]
         if old:
-            raise Unusable(f"holds a recorded run already ({old[0]}); take another", self.folder)
+            raise Unusable(f"already contains a run ({old[0]}); choose another", self.folder)
         (self.folder / "blobs").mkdir()
 
     # -- as jobs run -------------------------------------------------------------------------------
@@ -94,19 +94,19 @@ class JobRecorder:
     def before(
         self, submit: Submit, objects: Sequence[GemObject], facts: Mapping[str, Any]
     ) -> None:
-        """A job is about to run. facts: more about it, for people who read the file."""
+        """A job is about to run. facts: more about it, for readers of the file."""
         if self.stopped:
             return
         if self.jobs >= self.max_jobs:
-            self._stop(f"{self.jobs} jobs recorded, the most that were asked for")
+            self._stop(f"{self.jobs} jobs recorded, the limit (--record-count)")
             return
         try:
             self._write(submit, objects, facts)
         except _Full:
-            self._stop(f"{self.jobs} jobs recorded, the next has no room in {self._room}")
+            self._stop(f"{self.jobs} jobs recorded, the next does not fit in {self._room}")
         except OSError as error:
             self.failed = True
-            self._stop(f"{why(error)}; recorded up to here: {self.jobs} jobs")
+            self._stop(f"{why(error)}; {self.jobs} jobs recorded so far")
 
     def after(self, submit: Submit, objects: Sequence[GemObject]) -> None:
         """The job is through: what it wrote is known to replay."""

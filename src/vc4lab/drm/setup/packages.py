@@ -1,7 +1,7 @@
-"""Debian's packages, by the host's own apt-get with a state of its own.
+"""Debian's packages, through the host's apt-get with separate state.
 
 Nothing of the host's state is read or changed: lists, downloads and the file of installed packages
-lie in our folder. Its configuration counts (proxy, passwords, time limits), and its mirror if it
+are in vc4lab's folder. Its configuration applies (proxy, passwords, timeouts), and its mirror if it
 has one of Debian. apt checks the suite's Release file by the keyring of Debian's archive, the lists
 by Release and each package by the lists; what is not signed is refused, whatever the host allows.
 """
@@ -64,7 +64,7 @@ class PackageClient:
         keyring = next((file for file in KEYRINGS if os.path.exists(file)), None)
         if keyring is None:
             raise SetupFailed(
-                f"the keys of Debian's archive are not here ({KEYRINGS[0]}): "
+                f"the keys of Debian's archive are missing ({KEYRINGS[0]}): "
                 "apt-get install debian-archive-keyring"
             )
         for name in ("lists/partial", "archives/partial", "empty/partial", "none", "cache"):
@@ -241,4 +241,4 @@ def check_names(names: Sequence[str]) -> None:
     """Whether these can be packages. Raises SetupFailed."""
     for name in names:
         if not _NAME.fullmatch(name):
-            raise SetupFailed(f"{name!r} is no name of a package")
+            raise SetupFailed(f"{name!r} is not a package name")

@@ -1,4 +1,4 @@
-"""piglit, if its package was brought: the host's Python runs the list, qemu the tests.
+"""piglit, if its package is installed: the host's Python runs the list, qemu the tests.
 
 Its framework starts tests by their path below a folder `bin`; here that is the folder of names.
 """

@@ -1,4 +1,4 @@
-"""Where --setup keeps what it brought, and what is there.
+"""Where --setup keeps its files, and what is installed.
 
 Below `$XDG_CACHE_HOME/vc4lab` or `~/.cache/vc4lab`, one folder per suite of Debian::
 
@@ -50,7 +50,7 @@ def base_folder() -> Path:
         value = os.environ.get(name, "")
         if os.path.isabs(value) and (name != "HOME" or os.path.isdir(value)):
             return Path(value) / below / "drm"
-    raise SetupFailed("no place for it: $HOME is no folder; set XDG_CACHE_HOME to one")
+    raise SetupFailed("$HOME is not a folder; set XDG_CACHE_HOME to one")
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""--setup as a whole: each step looks at what is there, so that it can be run again any time."""
+"""--setup as a whole: each step checks what is already done, so it can be repeated any time."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ def set_up(brought: Brought, extra: Sequence[str], display: Display) -> None:
     check_possible()
     check_names(extra)
     if brought.is_complete and set(extra) <= brought.names():
-        display.say(f"all is there: {brought.folder} (remove it to bring it anew)")
+        display.say(f"already complete: {brought.folder} (remove it to start afresh)")
         return
     with brought.locked(), _sentences(brought):
         started = time.monotonic()
         if brought.is_begun and not brought.is_complete:
-            display.say(f"going on in {brought.folder}")
+            display.say(f"resuming in {brought.folder}")
         host_qemu = None if brought.qemu.exists() else find_host_qemu()
         needs_qemu = not brought.qemu.exists() and host_qemu is None
         client = PackageClient(brought, ["arm64", *(["amd64"] if needs_qemu else [])])
@@ -68,7 +68,7 @@ def set_up(brought: Brought, extra: Sequence[str], display: Display) -> None:
             size += _bring_qemu(client, display)
         _finish(brought)
         seconds = time.monotonic() - started
-        display.say(f"{_text(size)} downloaded, {seconds:.0f} s; all is there: {brought.folder}")
+        display.say(f"{_text(size)} downloaded, {seconds:.0f} s; complete: {brought.folder}")
 
 
 def check_possible() -> None:
@@ -80,7 +80,7 @@ def check_possible() -> None:
             "programs as packages"
         )
     if machine != "x86_64":
-        raise SetupFailed(f"there is nothing to bring for {machine}; take --driver DIR")
+        raise SetupFailed(f"there are no packages for {machine}; use --driver DIR")
     missing = missing_tools()
     if missing:
         raise SetupFailed(
@@ -108,7 +108,7 @@ def _bring(client: PackageClient, wanted: Wanted, named: set[str], display: Disp
     there = client.present(wanted)
     text = f"{len(wanted.files)} packages, {_text(wanted.download)}"
     if there:
-        text += f", of which {_text(there)} are there"
+        text += f", of which {_text(there)} are already here"
     display.say(text)
     unpacked = wanted.unpacked or wanted.download * _TIMES_UNPACKED
     _check_room(brought.folder, wanted.download - there + unpacked)

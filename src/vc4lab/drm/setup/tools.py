@@ -1,4 +1,4 @@
-"""The host's own programs: apt-get and dpkg-deb. What they say is made one sentence."""
+"""The host's programs apt-get and dpkg-deb. Their errors become one sentence."""
 
 from __future__ import annotations
 
@@ -61,11 +61,11 @@ def tool_failed(name: str, text: str) -> SetupFailed:
         return SetupFailed(f"no room: {_bare(first)}", output=True)
     first = mentions(_NOT_SIGNED)
     if first:
-        return SetupFailed(f"refused, its signature or checksum is not right: {_bare(first)}")
+        return SetupFailed(f"refused because of a wrong signature or checksum: {_bare(first)}")
     first = mentions(_NO_NETWORK)
     if first:
         return SetupFailed(f"no connection: {_bare(first)}")
-    return SetupFailed(f"{name}: {_bare(errors[0]) if errors else 'failed without a word'}")
+    return SetupFailed(f"{name}: {_bare(errors[0]) if errors else 'failed without a message'}")
 
 
 def _bare(line: str) -> str:

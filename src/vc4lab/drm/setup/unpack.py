@@ -1,4 +1,4 @@
-"""Unpacks Debian packages into the tree, one after another; what is done is not done again.
+"""Unpacks Debian packages into the tree, one after another; completed ones are skipped.
 
 Each package is first unpacked beside the tree and then moved into it, so that an interrupted run
 leaves no half package that counts as whole. /lib, /bin and /sbin go below usr, links to absolute

@@ -1,4 +1,4 @@
-"""What a handler of a system call hands back, and the device as the supervisor sees it."""
+"""The answers of system call handlers, and the device as the supervisor sees it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class Outcome(Enum):
     """Answers that are no numbers."""
 
-    PROCEED = "the kernel does the call as it stands"
+    PROCEED = "the kernel executes the call unchanged"
     ANSWERED = "answered already"
 
 
@@ -46,7 +46,7 @@ class Caller(Task):
         )
 
     def give_copy(self, descriptor: int, *, close_on_exec: bool = True) -> int:
-        """A copy of one of our own descriptors; its number there. Raises Refused."""
+        """A copy of one of the supervisor's descriptors; its number there. Raises Refused."""
         return self._given(
             self.listener.give(self.call, descriptor, close_on_exec=close_on_exec, reply=False)
         )
@@ -68,7 +68,7 @@ class Caller(Task):
         if number is None:
             raise Refused(errno.EINTR, "the call was interrupted")
         if number < 0:
-            raise Refused(-number, "no descriptor could be given")
+            raise Refused(-number, "no descriptor could be created")
         return number
 
 
@@ -118,7 +118,7 @@ class Device(Protocol):
         """No program has that eventfd any more."""
 
     def next_event(self) -> float | None:
-        """When the device wants to be called again (time.monotonic)."""
+        """When the device must be called again (time.monotonic)."""
 
     def tick(self, now: float) -> None:
         """It is that late."""

@@ -1,4 +1,4 @@
-"""The system calls that are answered: which handler has which call, and its arguments."""
+"""The system calls that are answered: the handler of each, and its arguments."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class SystemCalls:
         return answer
 
     def _socket(self, caller: Caller, args: tuple[int, ...]) -> Answer:
-        """A socket for device events: one that hears our devices alone, where that is possible."""
+        """A socket for device events: only those of the virtual devices, where that is possible."""
         kind = _int(args[1])
         made = self.uevents.socket(kind)
         if made is None:

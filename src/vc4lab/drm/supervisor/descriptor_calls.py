@@ -42,7 +42,7 @@ class DescriptorCalls:
         if opened is None:
             return Outcome.PROCEED
         if self.device.size_of(opened) is not None:
-            raise Refused(errno.EINVAL, "a dma-buf is not read")
+            raise Refused(errno.EINVAL, "a dma-buf cannot be read")
 
         def take() -> int | None:
             if not self.device.is_readable(opened):
@@ -179,7 +179,7 @@ class DescriptorCalls:
     # -- epoll -------------------------------------------------------------------------------------
 
     def make_poll(self, caller: Caller, flags: int) -> Answer:
-        """epoll_create: ours, so that device descriptors can be added."""
+        """epoll_create: the supervisor's own, so that device descriptors can be added."""
         if flags & ~os.O_CLOEXEC:
             raise Refused(errno.EINVAL)
         number, descriptor = self.polls.make()

@@ -32,7 +32,7 @@ SEEN = 1024
 _SPARE = 320
 """So many numbers of this process stay free for its own looks at programs."""
 EVENT_POLL_MARK = IOCTL_MARK << 32
-"""Upper half of the data by which an epoll of ours is known."""
+"""Upper half of the data that marks one of the supervisor's epolls."""
 
 
 def kept(descriptor: int) -> int:
@@ -168,7 +168,7 @@ class Descriptors:
     # -- recognising -------------------------------------------------------------------------------
 
     def find(self, task: Task, number: int) -> Opened | None:
-        """What a descriptor of a program stands for; None if it is not ours."""
+        """What a descriptor of a program stands for; None if it is not the device's."""
         if number >= 1 << 31:
             return None
         text = task.text_about(number)
@@ -247,7 +247,7 @@ class EventPolls:
         self._next = 1
 
     def make(self) -> tuple[int, int]:
-        """A new one: its number and our descriptor. Raises OSError."""
+        """A new one: its number and the supervisor's descriptor. Raises OSError."""
         import select
 
         poll = select.epoll(flags=select.EPOLL_CLOEXEC)
@@ -261,7 +261,7 @@ class EventPolls:
         return number, descriptor
 
     def find(self, task: Task, number: int) -> int | None:
-        """Our descriptor of a program's epoll; None if it is not one of ours."""
+        """The supervisor's descriptor of a program's epoll; None for others."""
         info = task.position(number)
         found = poll_number(info.text) if info is not None else None
         return self._copies.get(found) if found is not None else None
@@ -282,7 +282,7 @@ class EventPolls:
 
 
 def poll_number(text: bytes) -> int | None:
-    """Which epoll of ours a fdinfo is of; None for others."""
+    """Which of the supervisor's epolls a fdinfo is of; None for others."""
     mark = b"data: %16x" % EVENT_POLL_MARK
     place = text.find(mark[:-8])
     if place < 0:

@@ -1,7 +1,7 @@
 """The seccomp filter: which system calls of a program come to the supervisor.
 
 Everything else goes to the kernel at full speed. Device descriptors lie at numbers of the window
-`WINDOW`, so that a filter, which sees only registers, can tell them from others.
+`WINDOW`, so that a filter, which sees only registers, can distinguish them.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ def build_filter(
     p.load(_ARGUMENTS + 8 * 3 + 4)
     p.jump(_EQUAL, IOCTL_MARK, "notify", "descriptor 0")
 
-    p.label("mmap")  # shared mappings of any file, private ones of ours
+    p.label("mmap")  # shared mappings of any file, private ones of device files
     p.argument(3)
     p.jump(_ANY_BIT, mmap.MAP_SHARED, no="descriptor 4")
     p.argument(4)

@@ -1,4 +1,4 @@
-"""A program of its own: starts a supervised program and ends all that came of it.
+"""A separate process: starts a supervised program and ends all its descendants.
 
 Run as ``python -I -S keeper.py SOCKET SECCOMP FILTER NODES PROGRAM ARGUMENTS…``; imports nothing of
 vc4lab, so that it starts quickly. It goes on when the supervisor is gone, and then ends the
@@ -148,7 +148,7 @@ def _wait(connection: socket.socket, child: int) -> None:
                     continue
                 if not ended and not quiet:
                     sys.stderr.write(
-                        "vc4lab drm: the device is gone; the programs that used it end, too\n"
+                        "vc4lab drm: the device has ended, so the programs that used it are ended\n"
                     )
                 _end_all()
                 return

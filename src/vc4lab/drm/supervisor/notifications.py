@@ -26,7 +26,7 @@ _ADDITION = struct.Struct("<QIIII")
 _ID = struct.Struct("<Q")
 
 RESTART = -512
-"""As an answer: the kernel restarts the call or gives EINTR, as the signal's handler wants it."""
+"""As an answer: the kernel restarts the call or gives EINTR, as the signal's handler requires."""
 
 
 @dataclass(slots=True, eq=False)
@@ -79,7 +79,7 @@ class Listener:
         except OSError as error:
             if error.errno == errno.EINVAL:  # the flag came with Linux 5.5
                 raise NotPossible(
-                    "the kernel cannot do a call that was notified; Linux 5.5 can"
+                    "the kernel cannot continue a notified call; this needs Linux 5.5"
                 ) from None
             raise
 
@@ -96,7 +96,7 @@ class Listener:
         close_on_exec: bool = False,
         reply: bool = True,
     ) -> int | None:
-        """Copy one of our descriptors into the program, at a number or at the lowest free one.
+        """Copy a descriptor of the supervisor into the program, at a number or the lowest free one.
 
         With `reply` the number is the call's result. None if the call does not wait any more; a
         negative errno if the program's table is full.

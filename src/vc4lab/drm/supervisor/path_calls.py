@@ -106,7 +106,7 @@ class PathCalls:
     def _lies_there(
         self, caller: Caller, directory: int, name: str, found: Node | HostPath | None
     ) -> bool:
-        """Whether the directory is one of ours on disk, with a link of that name.
+        """Whether the directory is one of the nodes' on disk, with a link of that name.
 
         libudev goes from directory to directory and looks at each link itself. A descriptor of a
         link cannot be handed over, but the kernel can open that on disk.
@@ -223,7 +223,7 @@ class PathCalls:
     def read_link(
         self, caller: Caller, directory: int, address: int, result: int, room: int
     ) -> Answer:
-        """readlink, and what /proc/…/fd shows of descriptors of ours."""
+        """readlink, and what /proc/…/fd shows of device descriptors."""
         path = caller.text(address)
         target: str | None = None
         if path.startswith("/proc/") and "/fd/" in path:

@@ -187,7 +187,7 @@ class PollCalls:
                 copies[number] = kept(copy) if copy >= 0 else copy
         except OSError:
             _close(copies)
-            raise Refused(errno.ENOMEM, "too many descriptors are waited for") from None
+            raise Refused(errno.ENOMEM, "too many descriptors to wait for") from None
         finally:
             os.close(process)
         return copies

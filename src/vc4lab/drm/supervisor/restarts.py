@@ -1,4 +1,4 @@
-"""A system call made again with another argument.
+"""Repeats a system call with another argument.
 
 A filter cannot change arguments. So the call is answered with "start again", and before it does,
 the thread stands still under ptrace and gets the new argument. Only for what is rare: mapping a

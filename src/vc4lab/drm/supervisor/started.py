@@ -130,7 +130,7 @@ def check_memory(process: int) -> None:
         os.close(os.open(PROC / str(process) / "mem", os.O_RDWR | os.O_CLOEXEC))
     except OSError as error:
         if error.errno in (errno.EACCES, errno.EPERM):
-            raise NotPossible(f"memory of programs may not be read here{_scope()}") from None
+            raise NotPossible(f"vc4lab may not read the memory of programs{_scope()}") from None
 
 
 def _scope() -> str:
@@ -140,8 +140,8 @@ def _scope() -> str:
     except (OSError, ValueError):
         return ""
     rule = {
-        2: "which allows it to root only (CAP_SYS_PTRACE)",
-        3: "which allows it to none, until the next boot",
+        2: "which allows this to root only (CAP_SYS_PTRACE)",
+        3: "which allows this to no process until the next boot",
     }.get(scope)
     return "" if rule is None else f" (sysctl kernel.yama.ptrace_scope is {scope}, {rule})"
 

@@ -45,7 +45,7 @@ _LOOK_AFTER_WAITING = 0.05
 """Seconds between looks whether callers that wait are alive and have no signals."""
 _SWEEP_SECONDS = 1.0
 _NO_ROOM = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC))
-"""What the host says when it has no more descriptors or memory; the program is told so."""
+"""The host's errors for too few descriptors or too little memory; the program gets them."""
 _MAX_LEFT = 1000
 """Looks at what a dead program left in a socket; its room is far smaller."""
 SWITCH_INTERVAL = 0.0002
@@ -95,7 +95,7 @@ class Supervisor:
         self.inputs = False
         """Whether programs have input devices; before they start."""
         self.unmaps = False
-        """Whether the device wants to know of every munmap; before programs start."""
+        """Whether the device observes every munmap; set before programs start."""
         self._watched: dict[int, Callable[[], None]] = {}
         self._waiting: list[_Waiting] = []
         """Calls that are asked about after whatever happens."""
@@ -170,7 +170,7 @@ class Supervisor:
             self.tree.write()
         except OSError as error:
             why = (error.strerror or "").lower()
-            raise NotPossible(f"no temporary folder for the device's nodes: {why}") from None
+            raise NotPossible(f"cannot make a folder for the device's nodes: {why}") from None
 
     def stop(self) -> None:
         """End the programs; may be called from any thread."""
@@ -218,7 +218,7 @@ class Supervisor:
         return bool(self._waiting)
 
     def _finish(self, keeper: subprocess.Popen[Any]) -> None:
-        """After the socket is closed the keeper ends the programs; they may call us meanwhile."""
+        """After the socket is closed the keeper ends the programs; they may still make calls."""
         ended = threading.Event()
 
         def wait() -> None:
@@ -293,7 +293,7 @@ class Supervisor:
         return others
 
     def _look(self, longest: float) -> float:
-        """Time has passed or something happened: who can be answered? Then wait so many
+        """Time has passed or something happened: which calls can be answered? Then wait so many
         milliseconds for something else.
         """
         now = time.monotonic()
@@ -330,7 +330,7 @@ class Supervisor:
         return max(0.0, (until - now) * 1000.0)
 
     def _look_at_waiting(self, now: float) -> None:
-        """Answer who can be answered, or who waited too long."""
+        """Answer the calls that can be answered, or have waited too long."""
         for waiting in self._all_waiting():
             result = self._result_of(waiting.later) if waiting.later.when is None else None
             late = waiting.later.deadline is not None and now >= waiting.later.deadline
@@ -441,7 +441,7 @@ class Supervisor:
         except OSError as error:
             if error.errno not in _NO_ROOM:
                 raise
-            answer = Refused(error.errno, "the host has no room for it")
+            answer = Refused(error.errno, "the host has too little memory")
         if self.call_answered.subscriptions:
             self.call_answered.emit(CallAnswered(call, answer))
         if type(answer) is int:

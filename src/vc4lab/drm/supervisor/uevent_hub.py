@@ -1,4 +1,4 @@
-"""A program of its own: makes netlink sockets for device events in a network of its own.
+"""A separate process: creates netlink sockets for device events in its own network namespace.
 
 Run as ``python -I -S uevent_hub.py SOCKET``; imports nothing of vc4lab. Over the socket: ``S`` and
 a type, answered with a new socket; ``E`` and a message for all of them. Programs with such a

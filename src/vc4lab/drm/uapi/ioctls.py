@@ -30,7 +30,7 @@ READ, WRITE = 2, 1
 
 @dataclass(slots=True)
 class Call:
-    """One ioctl of a program: who asks, on which open file, with what."""
+    """One ioctl of a program: its caller, open file and arguments."""
 
     file: OpenFile
     task: Caller

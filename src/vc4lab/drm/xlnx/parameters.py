@@ -36,7 +36,7 @@ def check_settings(values: Mapping[str, int]) -> dict[str, int]:
     """All settings, those not named at their default. Raises ValueError."""
     for name, value in values.items():
         if name not in SETTINGS:
-            raise ValueError(f"no parameter is called {name!r}; {', '.join(SETTINGS)} are")
+            raise ValueError(f"no parameter is called {name!r}; there are {', '.join(SETTINGS)}")
         if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_VALUE:
             raise ValueError(f"{name}: {value!r} is not a whole number from 0 to {MAX_VALUE}")
     return {**SETTINGS, **values}

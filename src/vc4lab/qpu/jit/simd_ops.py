@@ -65,7 +65,7 @@ def hide(word: Value) -> Value:
 
 
 def _seen_alone(result: Value) -> Value:
-    """Byte minima as words. LLVM 22 rewrites shuffles of them for AVX-512 for ever, unless it does
+    """Byte minima as words. LLVM 22 rewrites shuffles of them for AVX-512 endlessly, unless it does
     not see where they are from.
     """
     return hide(result.bitcast(i32x16))

@@ -202,7 +202,7 @@ class Bus:
         self.clock.counter.raise_fault()
 
     def _answer_read(self, offset: int, told: int) -> int:
-        """What native code does not know; `told`: whether the program waits, reads it again."""
+        """A read that native code cannot answer; `told`: whether the program waits, reads again."""
         try:
             if told & WAITING:
                 self._wait(offset)

@@ -111,7 +111,7 @@ class GuardZones:
             yield
         self.check(f"{who} has written")
 
-    def check(self, who: str = "the DMA or the firmware has written") -> None:
+    def check(self, who: str = "the DMA or the firmware wrote") -> None:
         """Look at every zone; `who` was at work since the last look. Raises StrictStop."""
         memory = self._machine.memory
         for zone in list(self._zones.values()):

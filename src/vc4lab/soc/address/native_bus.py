@@ -58,7 +58,7 @@ OWN_TIME = -2
 TIME_STEP = 10_000
 """Nanoseconds a polled timer goes on per read."""
 WAITING, AGAIN = 1, 2
-"""What Python is told of a read: the program waits; it has read the register a moment ago."""
+"""Flags of a read for Python: the program waits; it read the register a moment ago."""
 ANSWERS = 256
 ALWAYS = -1
 """In place of a generation: an answer that does not grow old."""

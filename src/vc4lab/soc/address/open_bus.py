@@ -1,6 +1,6 @@
 """The address space where nothing is: bus addresses used by the ARM, and wild pointers.
 
-A program for another board may poll there for ever, so only the first access of a kind in a region
+A program for another board may poll there forever, so only the first access of a kind in a region
 comes to Python.
 """
 
@@ -44,7 +44,7 @@ OTHER_BASES = ((0x20000000, "Pi Zero or 1"), (0x3F000000, "Pi 2 or 3"))
 
 
 class OpenBusState(Struct):
-    """What the native side and Python share; `told`: regions whose use has been said."""
+    """What native code and Python share; `told`: regions whose use was reported."""
 
     accesses = i64
     start = i64
@@ -88,7 +88,7 @@ def why_nothing(address: int, peripherals: int) -> tuple[str, str]:
     if address >> 24 == BUS_PERIPHERALS:
         meant = peripherals + (address & 0xFFFFFF)
         return "SOC-003", (
-            f" (a bus address of the peripherals: the ARM has them at 0x{peripherals:08x}, "
+            f" (a peripheral's bus address: the ARM's peripherals are at 0x{peripherals:08x}, "
             f"this one at 0x{meant:08x})"
         )
     if address >> 30 in (2, 3):
@@ -96,8 +96,7 @@ def why_nothing(address: int, peripherals: int) -> tuple[str, str]:
     for base, boards in OTHER_BASES:
         if base != peripherals and base <= address < base + 0x01000000:
             return "SOC-002", (
-                f" (the peripherals of a {boards} are there; this board's are at "
-                f"0x{peripherals:08x})"
+                f" (where a {boards} has its peripherals; this board's are at 0x{peripherals:08x})"
             )
     if address >> 30 == 1:
         return "SOC-002", f" (as a bus address it would be RAM at 0x{address & 0x3FFFFFFF:08x})"

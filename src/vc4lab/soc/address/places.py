@@ -76,5 +76,5 @@ class Places:
         return True
 
     def _refuse(self, why: str) -> bool:
-        self._reporter.report("BOOT-030", f"no names of functions: {why}", block="firmware")
+        self._reporter.report("BOOT-030", f"functions are not named: {why}", block="firmware")
         return False

@@ -97,11 +97,11 @@ def read_elf(data: bytes) -> SymbolTable:
     if data[:4] != b"\x7fELF":
         raise BadElf("no ELF file")
     if data[4:5] not in (b"\1", b"\2") or data[5:6] != b"\1":
-        raise BadElf("no little-endian ELF file")
+        raise BadElf("not a little-endian ELF file")
     try:
         return _read(data, wide=data[4] == 2)
     except struct.error:
-        raise BadElf("an ELF file that is cut off") from None
+        raise BadElf("a truncated ELF file") from None
 
 
 def load_elf(path: Path) -> SymbolTable:

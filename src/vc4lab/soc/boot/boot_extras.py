@@ -1,4 +1,4 @@
-"""What a person gives beside the card, as QEMU's -append, -initrd, -dtb and loader do."""
+"""What is given besides the card, as by QEMU's -append, -initrd, -dtb and loader."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class BootExtras:
         line = self.command_line
         if line is not None and len(line.encode("utf-8", "replace")) > LONGEST_COMMAND_LINE:
             text = f"the command line has more than {LONGEST_COMMAND_LINE} bytes"
-            raise ValueError(f"{text}, the most that the firmware takes")
+            raise ValueError(f"{text}, the firmware's limit")
         address = ADDRESS.check_optional(self.address)
         if address is not None and address % 4:
             raise ValueError(f"address 0x{address:x} is not a multiple of 4")
@@ -74,7 +74,7 @@ class CardWithExtras:
         self._files = files
 
     def has(self, name: str) -> bool:
-        """Whether a file of the host goes by this name."""
+        """Whether this name is one of the host's files."""
         return name in self._files
 
     def find(self, name: str) -> str | None:

@@ -1,4 +1,4 @@
-"""What lies in RAM when the kernel begins, and how the cores enter it."""
+"""The contents of RAM when the kernel starts, and how the cores enter it."""
 
 from __future__ import annotations
 

@@ -179,7 +179,7 @@ def _parse(
         if section:
             title = section[1].strip()
             if OTHER_FILTERS.fullmatch(title) is None:
-                reporter.report("BOOT-011", f"{where}: there is no filter [{_short(title)}]")
+                reporter.report("BOOT-011", f"{where}: unknown filter [{_short(title)}]")
             if title.lower() == "all":
                 unmet.clear()
             elif board.meets(title):
@@ -197,7 +197,7 @@ def _parse(
         else:
             included = read(command[2].strip())
             if included is None:
-                text = f"no file {_short(command[2])} to include, or one that leads back here"
+                text = f"cannot include {_short(command[2])}: missing, or it includes this file"
                 reporter.report("BOOT-013", f"{where}: {text}")
             else:
                 _parse(config, included, board, reporter, _short(command[2]), read)
@@ -208,7 +208,7 @@ def _initramfs(config: Config, words: list[str], where: str, reporter: Reporter)
     place = words[1] if len(words) > 1 else "followkernel"
     address = None if place == "followkernel" else _number(place)
     if address is None and place != "followkernel":
-        reporter.report("BOOT-010", f"{where} makes no sense: {_short(place)!r} is no address")
+        reporter.report("BOOT-010", f"{where}: {_short(place)!r} is not an address")
     config.ramdisk = (words[0], address)
 
 
@@ -216,16 +216,16 @@ def _setting(config: Config, line: str, where: str, reporter: Reporter) -> None:
     key, equals, value = line.partition("=")
     key, value = key.strip(), value.strip()
     if not equals or not re.fullmatch(r"[A-Za-z0-9_:]+", key):
-        reporter.report("BOOT-010", f"{where} makes no sense: {_short(line)!r}")
+        reporter.report("BOOT-010", f"{where}: {_short(line)!r} is neither key=value nor a filter")
         return
     plain = key.partition(":")[0].lower()
     if plain not in KEYS:
-        reporter.report("BOOT-014", f"{where}: the firmware knows no key {_short(key)!r}")
+        reporter.report("BOOT-014", f"{where}: the firmware does not know the key {_short(key)!r}")
     if plain == "initramfs":
         _initramfs(config, value.split() or [""], where, reporter)
     config.values[plain] = value
 
 
 def _short(text: str) -> str:
-    """Hostile text made printable."""
+    """Guest text, shortened and made printable."""
     return "".join(c if c.isprintable() else "?" for c in text[:60])

@@ -1,4 +1,4 @@
-"""A minimal flattened device tree: what a program needs that looks for RAM and the command line.
+"""A minimal flattened device tree, for programs that look for RAM and the command line.
 
 Source: Devicetree Specification 0.3, chapter 5. A card's own .dtb file goes before it, see
 `device_tree_file.py`.

@@ -1,4 +1,4 @@
-"""A device tree of the card: read, completed by what the firmware knows, written again.
+"""A device tree of the card: read, completed with the firmware's data, written again.
 
 The file is not trusted: whatever it holds, reading ends in a tree or in `BadTree`.
 Source: Devicetree Specification 0.3, chapter 5; Raspberry Pi documentation, device trees.
@@ -47,14 +47,14 @@ def read_tree(data: bytes) -> Node:
     try:
         magic, total, structure, strings = struct.unpack_from(">4I", data)
         if magic != MAGIC:
-            raise BadTree(f"no device tree: it begins with 0x{magic:08x}, not 0x{MAGIC:08x}")
+            raise BadTree(f"not a device tree: it begins with 0x{magic:08x}, not 0x{MAGIC:08x}")
         if total > len(data):
-            raise BadTree(f"a device tree that is cut off: {len(data)} of {total} bytes")
+            raise BadTree(f"a truncated device tree: {len(data)} of {total} bytes")
         if structure % 4:
             raise BadTree("a damaged device tree: its structure is not aligned")
         return _root(_tokens(data[:total], structure, strings))
     except struct.error:
-        raise BadTree(f"no device tree, or one that is cut off ({len(data)} bytes)") from None
+        raise BadTree(f"not a device tree, or a truncated one ({len(data)} bytes)") from None
     except UnicodeDecodeError:
         raise BadTree("a damaged device tree: a name that is not ASCII") from None
     except BadTree:
@@ -102,7 +102,7 @@ def _root(tokens: Iterator[tuple[int, str, bytes]]) -> Node:
         elif token == FINISH and len(open_nodes) == 1 and len(top.children) == 1:
             return top.children[0]
         else:
-            raise BadTree("a damaged device tree: its nodes do not fit together")
+            raise BadTree("a damaged device tree: its nodes do not nest")
     raise BadTree("a damaged device tree: it has no end")
 
 

@@ -152,7 +152,7 @@ def _plan(
             described = ATAGS
             pieces.append(Piece("the tagged list", ATAGS, atags(board, config, place)))
     elif is_extra(card, config.get("device_tree")):
-        text = "disable_commandline_tags=1 in config.txt: the program is handed no device tree"
+        text = "disable_commandline_tags=1 in config.txt: the program gets no device tree"
         raise _error(reporter, "BOOT-031", text)
     old = config.flag("kernel_old")
     return BootPlan(
@@ -172,7 +172,7 @@ def _plan(
 def _check_extras(extras: BootExtras, reporter: Reporter) -> None:
     for path in extras.files().values():
         if not path.is_file():
-            raise _error(reporter, "BOOT-001", f"{path} is no file")
+            raise _error(reporter, "BOOT-001", f"{path} is not a file")
 
 
 def _error(reporter: Reporter, code: str, text: str) -> BootError:
@@ -187,7 +187,7 @@ def _read_text(card: Card, name: str, limit: int, reporter: Reporter) -> str | N
         return None
     size = card.size(name)
     if size > limit:
-        text = f"{name[:60]} has {size} bytes, of which the first {limit} are read"
+        text = f"{name[:60]} has {size} bytes; only the first {limit} are read"
         reporter.report("BOOT-012", text, block="firmware")
     return card.read(name, limit).decode("utf-8", "replace")
 
@@ -205,7 +205,7 @@ def _read_config(card: Card, board: Board, reporter: Reporter) -> Config:
         config = Config()
     else:
         if "\0" in text:
-            reporter.report("BOOT-010", "config.txt holds binary data", block="firmware")
+            reporter.report("BOOT-010", "config.txt contains binary data", block="firmware")
         config = parse_config(
             text, board.filters, reporter, read=read, revision=board.revision, serial=SERIAL_NUMBER
         )
@@ -225,8 +225,8 @@ def _ramdisk(
     address = after if where is None else where
     room = min(arm_memory(board, config), board.peripherals) - address
     if is_extra(card, name) and not 0 < card.size(name) <= room:
-        text = f"{card.find(name)} cannot be the RAM disk: it has {card.size(name)} bytes, and"
-        text += f" {max(room, 0)} are free from 0x{address:x} on"
+        text = f"{card.find(name)} cannot be the RAM disk: it has {card.size(name)} bytes, but"
+        text += f" {max(room, 0)} are free at 0x{address:x}"
         raise _error(reporter, "BOOT-013", text)
     if card.find(name) is None or card.size(name) > room or address < 0:
         reporter.report(
@@ -244,7 +244,7 @@ def _tree(
     ramdisk: tuple[int, int] | None,
     reporter: Reporter,
 ) -> bytes | None:
-    """The card's device tree, or for AArch64 (which has no tagged list) a small one of our own."""
+    """The card's device tree, or for AArch64 (which has no tagged list) a small generated one."""
     memory = min(arm_memory(board, config), board.peripherals)
     known = memory, board.revision, SERIAL_NUMBER, config.command_line, ramdisk
     names = (config.get("device_tree"),) if "device_tree" in config.values else board.device_trees
@@ -278,11 +278,11 @@ def _choose_kernel(card: Card, board: Board, config: Config, reporter: Reporter)
             return name
     code = 7
     text = (
-        f"no kernel on the card: {' or '.join(n.strip()[:60] for n in names)} is missing in "
+        f"no kernel on the card: {' or '.join(n.strip()[:60] for n in names)} is missing from "
         f"{card.title}. The board's LED would flash {code} times: {LED_CODES[code]}"
     )
     if not asked and not board.cpu64 and card.find("kernel8.img") is not None:
-        text += f". There is a kernel8.img, which is AArch64: not for a {board.title}"
+        text += f". The kernel8.img is AArch64 code, which a {board.title} cannot run"
     raise _error(reporter, "BOOT-002", text)
 
 
@@ -337,8 +337,7 @@ def _read_kernel(
         raise _error(
             reporter,
             "BOOT-004",
-            f"{title} has {size} bytes, but only {room} bytes of RAM are free from "
-            f"0x{address:x} on",
+            f"{title} has {size} bytes, but only {room} bytes of RAM are free at 0x{address:x}",
         )
     image = card.read(name, room)
     if not any(image[:64]):
@@ -350,9 +349,7 @@ def _read_elf_kernel(card: Card, name: str, wide: bool, end: int, reporter: Repo
     """An ELF file: its segments at their own addresses, entered where its header says."""
     title = card.find(name) or name
     if card.size(name) > LARGEST_ELF:
-        text = (
-            f"{title} has more than {size_text(LARGEST_ELF)}, the most that is read of an ELF file"
-        )
+        text = f"{title} has more than {size_text(LARGEST_ELF)}, the limit for an ELF file"
         raise _error(reporter, "BOOT-006", text)
     data = card.read(name, LARGEST_ELF)
     try:
@@ -365,10 +362,10 @@ def _read_elf_kernel(card: Card, name: str, wide: bool, end: int, reporter: Repo
     wanted = EM_AARCH64 if wide else EM_ARM
     if machine != wanted:
         made_for = PROCESSORS.get(machine, f"processor {machine}")
-        text = f"{title} is made for {made_for}, and would be started as {PROCESSORS[wanted]}"
+        text = f"{title} is made for {made_for}, but would be started as {PROCESSORS[wanted]}"
         raise _error(reporter, "BOOT-006", text)
     if any(len(part.data) < part.size for part in segments):
-        raise _error(reporter, "BOOT-006", f"{title}: an ELF file that is cut off")
+        raise _error(reporter, "BOOT-006", f"{title}: the ELF file is truncated")
     first = min((part.address for part in segments), default=0)
     last = max((part.address + len(part.data) for part in segments), default=0)
     why = None
@@ -377,7 +374,7 @@ def _read_elf_kernel(card: Card, name: str, wide: bool, end: int, reporter: Repo
     elif last > end:
         why = f"has segments up to 0x{last:x}, but the ARM's RAM ends at 0x{end:x}"
     elif not first <= entry < last:
-        why = f"begins at 0x{entry:x}, where none of its segments is (0x{first:x} to 0x{last:x})"
+        why = f"starts at 0x{entry:x}, which is in none of its segments (0x{first:x} to 0x{last:x})"
     if why is not None:
         raise _error(reporter, "BOOT-006", f"{title} {why}")
     image = bytearray(last - first)

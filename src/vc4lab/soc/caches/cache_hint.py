@@ -1,4 +1,4 @@
-"""A hint for programs that switch a data cache on where no caches are modelled."""
+"""A hint for programs that enable a data cache while no caches are modelled."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class CacheHint:
                 self._told = True
                 hardware.report(
                     "SOC-093",
-                    f"core {cpu.number} has set SCTLR.C, the data cache, and no cache is modelled: "
-                    "the V3D, the DMA and the firmware see at once what it writes; "
-                    "`--caches check` says where a board would show them old bytes",
+                    f"core {cpu.number} has enabled the data cache (SCTLR.C), which is not "
+                    "modelled: the V3D, the DMA and the firmware see its writes at once; "
+                    "`--caches check` reports where they would read old bytes on a board",
                     cpu.pc,
                 )
                 return

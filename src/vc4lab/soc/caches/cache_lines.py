@@ -2,7 +2,7 @@
 
 Used only with `--caches`. The cache is modelled very large: a line stays until the program
 cleans or invalidates it, which is the worst that can happen on a board. RAM holds what the ARM
-sees; where the memory behind the cache has other bytes they are kept in a shadow of the RAM.
+sees; where memory has other bytes than the cache, they are kept in a shadow of the RAM.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ def hooks() -> Any:
 
 
 class Lines:
-    """The tables of all lines: flags, who wrote, what memory has. Untouched parts cost nothing."""
+    """The tables of all lines: flags, writer, content of memory. Untouched parts cost nothing."""
 
     def __init__(self, memory: GuestMemory, line_size: int) -> None:
         import numpy as np

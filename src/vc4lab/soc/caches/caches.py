@@ -1,4 +1,4 @@
-"""`--caches`: puts the model of the caches around a machine; without it nothing of it exists."""
+"""`--caches`: attaches the cache model to a machine; without the option there is none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ARM's data cache as the GPU, the DMA and the display meet it: who sees old bytes.
+"""The ARM's data cache towards the GPU, the DMA and the display: which reads get old bytes.
 
 `--caches check` only reports; with `--caches stale` each gets the bytes a board could give it
 in the worst case: the GPU what memory had before the CPU wrote, the CPU what it read before the GPU
@@ -133,7 +133,7 @@ class DataCache:
             self._reporter.report(
                 "CACHE-003",
                 f"the line at 0x{line << self.lines.shift:08x}{more} is invalidated, but what the "
-                f"CPU wrote there at {self._writer(line)} has not been written back: it is lost",
+                f"CPU wrote there at {self._writer(line)} was not written back and is lost",
                 address=line << self.lines.shift,
                 block="caches",
             )
@@ -203,8 +203,8 @@ class DataCache:
             line = int(both[0])
             self._reporter.report(
                 "CACHE-005",
-                f"{who} writes {len(both)} lines that the ARM's data cache has dirty; the first was"
-                f" written at {self._writer(line)}. When it is cleaned, what {who} wrote is lost",
+                f"{who} writes {len(both)} lines that are dirty in the ARM's data cache; the first "
+                f"was written at {self._writer(line)}. Cleaning it loses what {who} wrote",
                 address=line << self.lines.shift,
                 block="caches",
             )

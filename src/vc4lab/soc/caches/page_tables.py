@@ -1,4 +1,4 @@
-"""What the ARM's translation tables say about caching, physical page by physical page.
+"""Which physical pages are cached, according to the ARM's translation tables.
 
 A page that is mapped twice, cached and uncached, counts as uncached. AArch32 tables are the short
 descriptors (ARM ARM ARMv7-A B3.5), AArch64 tables those with 4 KiB granules (ARM ARM D5.3).

@@ -1,1 +1,1 @@
-"""Processor cores: the engine, exceptions, HYP mode, whose turn it is and who waits."""
+"""Processor cores: the engine, exceptions, HYP mode, turns and waits."""

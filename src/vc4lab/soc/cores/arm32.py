@@ -1,4 +1,4 @@
-"""A core in AArch32 state: registers, exceptions, the instructions done by hand.
+"""A core in AArch32 state: registers, exceptions, emulated instructions.
 
 HYP mode: `hyp.py` and `hyp_core.py`. NSACR and SCR of an ARM1176, which are undefined on the model,
 read as 0, and writes are ignored.
@@ -231,7 +231,7 @@ class Arm32(Cpu):
 
     @property
     def sets_data_cache(self) -> bool:
-        # in HYP mode SCTLR does not count, but who sets it wants a cache
+        # in HYP mode SCTLR has no effect, but a program that sets it expects a cache
         if super().sets_data_cache:
             return True
         both = SCTLR_C | SCTLR_M

@@ -1,4 +1,4 @@
-"""The instructions of AArch32 that reach the generic timer, done by hand: mrc, mcr, mrrc, mcrr."""
+"""The instructions of AArch32 that reach the generic timer, emulated: mrc, mcr, mrrc, mcrr."""
 
 from __future__ import annotations
 

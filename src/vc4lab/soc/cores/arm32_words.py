@@ -1,4 +1,4 @@
-"""AArch32 instructions that the engine leaves to us, known by their words, and their conditions."""
+"""AArch32 instructions that are emulated here, identified by their words, and their conditions."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""A core in AArch64 state: exception levels, registers, exceptions, the instructions done by hand.
+"""A core in AArch64 state: exception levels, registers, exceptions, emulated instructions.
 
 Exceptions go to the level the architecture names (ARM ARM D1): EL0 and EL1 to EL1, an interrupt to
-EL2 or EL3 where HCR_EL2 or SCR_EL3 route it there, HVC to EL2. There is no EL3 firmware behind SMC.
+EL2 or EL3 where HCR_EL2 or SCR_EL3 route it there, HVC to EL2. There is no EL3 firmware for SMC.
 Writes of PSTATE do not exchange stack pointers in the engine; that is done here, followed by a
 write of a system register, after which the engine looks at the new level.
 """

@@ -1,4 +1,4 @@
-"""The pages a core has executed: searched for trapped instructions, watched for foreign writes.
+"""The pages that a core has executed: searched for trapped instructions, checked for writes.
 
 Before each trapped instruction stands a hook of the engine.
 
@@ -112,11 +112,11 @@ class CodePages:
             self.forget_translations(page)
 
     def forget_translations(self, page: int) -> None:
-        """The engine translates a page anew when it comes there again."""
+        """The engine translates the page again when it is next executed."""
         self._engine.ctl_remove_cache(page, page + PAGE)
 
     def forget(self) -> None:
-        """All pages are met anew (the address space has changed)."""
+        """All pages count as new (the address space has changed)."""
         ctypes.memset(self.seen, 0, PAGE_MASK + 1)
         self._sums.clear()
 

@@ -1,4 +1,4 @@
-"""What interrupts a core: now, when its masks allow it, or some day."""
+"""What interrupts a core: now, once it is unmasked, or later."""
 
 from __future__ import annotations
 

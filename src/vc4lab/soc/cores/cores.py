@@ -1,4 +1,4 @@
-"""The cores of a board: whether each runs and what it waits for, and what is asked of all of them.
+"""The cores of a board: whether each runs, what it waits for, and what applies to all of them.
 
 Whose turn it is and for how long: `turns.py`.
 """
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from vc4lab.soc.native import SliceCounter
 
 IDLE_LOOP = "a loop that waits for memory to change"
-MASKED_WAIT = "wfi, which an interrupt ends at once that is pending, but masked"
+MASKED_WAIT = "wfi, which ends at once because of a pending, masked interrupt"
 POLLING = "polling"
 """Three of the ways in which a core is asleep; the others are outcomes of slices."""
 LONGEST_NAP = 8
@@ -55,7 +55,7 @@ class Core:
         self.activity = (0, 0, 0)
         self.interrupt_storm = InterruptStorm()
         self.crash: UnhandledException | None = None
-        """The exception that it takes for ever."""
+        """The exception that it takes again and again."""
         self.began = 0
         """Device accesses and instructions when its turn began."""
 
@@ -125,7 +125,7 @@ class Cores:
             forget_addresses(core.cpu.engine)
 
     def attention(self) -> None:
-        """A core was sent an interrupt or a mailbox word: who polls looks again."""
+        """A core was sent an interrupt or a mailbox word: polling cores check again."""
         self._counter.stop()
         self.calm = 0
         for core in self.all:

@@ -1,4 +1,4 @@
-"""A core: the Unicorn engine, run in slices of basic blocks, with exceptions taken by hand.
+"""A core: the Unicorn engine, run in slices of basic blocks, with exceptions taken in software.
 
 `arm32.py` and `arm64.py` hold what differs between AArch32 and AArch64. Where the engine differs
 from the real core and what is done about it:

@@ -1,4 +1,4 @@
-"""The engine's C functions under our own prototypes: addresses of native code go in unwrapped."""
+"""The engine's C functions with other prototypes: addresses of native code go in unwrapped."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class EngineCalls:
             *map(ctypes.c_int, more),
         )
         if error:
-            raise RuntimeError(f"the CPU engine refuses a hook (error {error})")
+            raise RuntimeError(f"the CPU engine rejects a hook (error {error})")
 
     def map_window(self, base: int, size: int, functions: tuple[int, int, int]) -> None:
         """Send loads and stores in a window to native functions (`Bus.native_window`)."""
@@ -75,7 +75,7 @@ class EngineCalls:
             state,
         )
         if error:
-            raise RuntimeError(f"the CPU engine refuses a device window (error {error})")
+            raise RuntimeError(f"the CPU engine rejects a device window (error {error})")
 
     def batch(self, coprocessor: int, names: Sequence[Name]) -> RegisterBatch:
         """These registers, to be read or written together."""

@@ -1,4 +1,4 @@
-"""ARM exceptions, taken by hand: the CPU engine reports them but never goes to a vector."""
+"""ARM exceptions, taken in software: the CPU engine reports them but never goes to a vector."""
 
 from __future__ import annotations
 

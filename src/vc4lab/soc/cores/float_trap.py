@@ -1,10 +1,10 @@
-"""Floating point and NEON of AArch64 before CPACR_EL1 allows them: the engine never traps them.
+"""Floating point and NEON of AArch64 before CPACR_EL1 allows them: the engine does not trap them.
 
 A board takes a synchronous exception (syndrome 0x07), which is a black screen for the many programs
 whose compiler uses these registers where no float is written. So while CPACR_EL1 forbids them,
 pages of code that are met are searched for such instructions, and each stops once: to be trapped,
 or, if they are allowed by then, to lose its hook. When a program forbids them again, as for
-switching the registers of tasks lazily, all its code is searched anew.
+switching the registers of tasks lazily, all its code is searched again.
 
 Source: ARM ARM (ARMv8-A) C4.1 (encodings), D13.2.29 CPACR_EL1, ESR_ELx for class 0x07.
 """

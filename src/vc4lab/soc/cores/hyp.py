@@ -2,7 +2,7 @@
 
 The engine has HYP mode, but lets no program into it from outside except by way of the monitor mode,
 and does not show ELR_hyp. So that register is kept in `hyp_core.py`, and the instructions that use
-it (mrs, msr, eret) are done by hand, like the exceptions. Source: ARM Architecture Reference Manual
+it (mrs, msr, eret) are emulated, like the exceptions. Source: ARM Architecture Reference Manual
 ARMv7-A, B1.3.3 (modes), B1.8 (exceptions), B9.3 (eret, hvc, mrs and msr of banked registers).
 """
 

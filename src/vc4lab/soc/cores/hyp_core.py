@@ -1,4 +1,4 @@
-"""What one core keeps of HYP and monitor mode: the instructions of both that are done by hand.
+"""HYP and monitor mode of one core: its state, and the instructions that are emulated.
 
 The firmware's stub leaves a Pi 2 or 3 in HYP mode, non-secure, and stays as the handler of
 smc: up to 2020 it goes (back) to HYP mode, later smc is undefined (`monitor_call` in the table of
@@ -91,12 +91,12 @@ class HypCore:
     @property
     def about_vectors(self) -> str:
         """Where HYP mode has its vectors, for the end of a sentence."""
-        left = ", in which the firmware has left it" if self.has_stub else ""
+        left = ", in which the firmware left it" if self.has_stub else ""
         hvbar, vbar = (self._cpu.system_register(key) for key in (hyp.HVBAR, VBAR))
-        how = "" if self.vectors_set else ", which the program has never set"
+        how = "" if self.vectors_set else ", never set by the program"
         return (
-            f"; the core is in HYP mode{left}: there the vectors are at HVBAR "
-            f"(0x{hvbar:08x}{how}), and VBAR (0x{vbar:08x}) does not count"
+            f"; the core is in HYP mode{left}: its vectors are at HVBAR "
+            f"(0x{hvbar:08x}{how}), not at VBAR (0x{vbar:08x})"
         )
 
     def report(self, code: str, text: str, address: int) -> None:
@@ -142,7 +142,7 @@ class HypCore:
         if action is Action.MODE_CHANGE:
             return self._change_mode(word, address, thumb)
         if action is Action.OTHER_RETURN:
-            self.report("SOC-047", "an exception is left by the way of another mode", address)
+            self.report("SOC-047", "an exception return of another mode", address)
             cpu.raise_exception(ArmException.UNDEFINED, address)
             return False
         if action is Action.HYP_RETURN:
@@ -156,7 +156,7 @@ class HypCore:
             else:
                 self.elr = cpu.register(target)
             return True
-        cpu.links.report("SOC-044", "SPSR_hyp is accessed by its name in HYP mode", address)
+        cpu.links.report("SOC-044", "SPSR_hyp is accessed by name in HYP mode", address)
         if reads:
             cpu.set_register(target, cpu.engine.reg_read(self._saved_status))
         else:
@@ -177,7 +177,7 @@ class HypCore:
         what = "the next instruction is undefined" if self._illegal_state else "nothing happens"
         self.report(
             "SOC-045",
-            f"the program wants to change from HYP to {name} mode by cps or msr: {what}",
+            f"the program tries to change from HYP to {name} mode with cps or msr: {what}",
             address,
         )
         if self._illegal_state:
@@ -233,7 +233,7 @@ class HypCore:
 
 
 def _mode_asked(word: int, thumb: bool, cpu: Cpu) -> int | None:
-    """The mode that CPS or MSR CPSR wants, None if it leaves the mode alone."""
+    """The mode that CPS or MSR CPSR selects, None if it keeps the mode."""
     if thumb:
         if word >> 16 == 0xF3AF:
             return word & MODE_MASK if word & 1 << 8 else None

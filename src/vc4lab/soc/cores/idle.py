@@ -13,7 +13,7 @@ PLACES = 8
 WAITS = 3
 """Slices that end with registers seen before make a waiting CPU."""
 HANGS = 200
-"""So many of them in a row make a CPU that will wait for ever."""
+"""After this many in a row the CPU counts as waiting forever."""
 
 
 class IdleLoop:

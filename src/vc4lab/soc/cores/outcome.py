@@ -10,14 +10,14 @@ from vc4lab.soc.cores.exceptions import ArmException
 class Outcome(Enum):
     """Why a slice ended."""
 
-    LIMIT = "its time was over"
+    LIMIT = "its time is used up"
     WAIT_FOR_INTERRUPT = "wfi"
     WAIT_FOR_EVENT = "wfe"
     BRANCH_TO_SELF = "a branch to itself"
     STORM = "a storm of exceptions"
 
 
-class UnhandledException(Exception):  # noqa: N818 - an ARM exception, not one of ours
+class UnhandledException(Exception):  # noqa: N818 - an ARM exception, not a Python one
     """The guest ran into an exception and has no handler at its vector, or none that mends it."""
 
     def __init__(

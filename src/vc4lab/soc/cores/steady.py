@@ -1,6 +1,6 @@
 """Proves that a core that waits changes nothing, so that its wait need not be executed again.
 
-A loop around wfe, or one that watches memory, is executed anew at every event, for what it waits
+A loop around wfe, or one that watches memory, is executed again at every event, for what it waits
 for may have come. If nothing noticeable has happened since, the same instructions read the same
 memory: once it is known that they leave all registers as they were and store nothing, counting
 them is enough. The proof is one turn of the loop, executed block by block, whose instructions are

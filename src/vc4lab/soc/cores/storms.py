@@ -1,7 +1,7 @@
-"""Storms: a core that does nothing but take exceptions, one after the other.
+"""Storms: a core that only takes exceptions, one after the other.
 
 A faulting instruction whose handler mends nothing, a vector that faults itself, an interrupt that
-its handler never clears: a board then stands still, and to follow it would take for ever. An
+its handler never clears: a board then makes no progress, and executing it would take forever. An
 exception costs a thousand times more here than an instruction.
 """
 

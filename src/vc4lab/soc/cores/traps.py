@@ -1,4 +1,4 @@
-"""Instructions that the CPU engine has not or has wrong: found in the code, done here.
+"""Instructions that the CPU engine lacks or gets wrong: found in the code, emulated here.
 
 When a page of code is met for the first time it is searched for these patterns, and a hook stops
 at each place that matches (see `code_pages.py`). What only looks like such an instruction, because
@@ -29,8 +29,8 @@ class Action(Enum):
     HYP_RETURN_ADDRESS = "ELR_hyp"
     HYP_SAVED_STATUS = "SPSR_hyp"
     HYP_VECTORS = "HVBAR"
-    MODE_CHANGE = "cps or msr of the mode"
-    OTHER_RETURN = "an exception return that HYP mode has not"
+    MODE_CHANGE = "cps or msr that changes the mode"
+    OTHER_RETURN = "an exception return that HYP mode does not have"
     SECURITY = "SCR, SDER, NSACR or MVBAR"
     FLOAT = "floating point or NEON (AArch64)"
     FLOAT_CONTROL = "CPACR_EL1"

@@ -1,4 +1,4 @@
-"""The cores take turns: who runs, who waits for what, and when time may skip.
+"""The cores take turns: which one runs, what each waits for, and when time may skip.
 
 One core alone runs in slices up to the next event. Several run in rounds of short turns, always in
 the same order, and time passes for all of them together (`Clock.share`). A core that waits (wfi,
@@ -80,7 +80,7 @@ class Turns:
         self._stirred = False
         """Whether an event has happened since the last round."""
         self.slices = 0
-        """How often a core was let run, for those who measure."""
+        """How often a core was run, for measurements."""
 
     @property
     def _calm(self) -> int:

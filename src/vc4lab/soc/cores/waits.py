@@ -1,4 +1,4 @@
-"""All cores wait: time skips, and what they would do again meanwhile is counted, not executed.
+"""All cores wait: time skips, and the iterations of their loops are counted, not executed.
 
 `Clock.changes` says whether anything has happened since that a core could notice. If not, and if
 `SteadyWait` has proved of each core that looks up at events that a look changes nothing, the next

@@ -4,7 +4,7 @@ A stop happens in the middle of a slice, inside `Cpu.run`; while a debugger look
 waits, and goes on afterwards with the instructions it has left. So a program that is debugged
 executes the same instructions at the same guest times as one that is not.
 
-How the engine is told: a code hook on the address (or on all, for a step) that stops before
+How it works in the engine: a code hook on the address (or on all, for a step) that stops before
 the instruction. Memory hooks come before the access but stop after it, with the PC still on the
 instruction: in RAM it is repeated when the program goes on, which changes nothing; a register
 must not be accessed twice, so there the stop waits for the end of the basic block.

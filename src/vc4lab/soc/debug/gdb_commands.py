@@ -1,4 +1,4 @@
-"""The commands of the GDB remote serial protocol, on a machine that stands still.
+"""The commands of the GDB remote serial protocol, on a stopped machine.
 
 Source: the GDB manual, appendix E. A command is a method called `do_<first letter>`; queries and
 `v` packets are called `query_…` and `v_…`. A method takes the rest of the packet and gives the
@@ -33,7 +33,7 @@ class Next(Enum):
 
     STAY = "goes on standing"
     RUN = "goes on running"
-    DETACH = "goes on running without debugger"
+    DETACH = "runs on without a debugger"
     KILL = "ends"
 
 
@@ -296,7 +296,7 @@ class Commands:
             text = f"{machine.seconds:.6f} s of guest time, {machine.frames.count} frames; "
             text += machine.watchdog.describe()
         else:
-            text = "monitor info: guest time, frames and who waits for what"
+            text = "monitor info: guest time, frames, and what waits for what"
         return f"{text}\n".encode().hex().encode()
 
     QUERIES = {  # noqa: RUF012 - a table of methods

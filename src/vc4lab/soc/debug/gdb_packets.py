@@ -20,9 +20,9 @@ SPECIAL = frozenset(b"#$}*")
 class Kind(Enum):
     """What came from the client."""
 
-    PACKET = "a frame with the right checksum"
+    PACKET = "a frame with a correct checksum"
     DAMAGED = "a frame with a wrong checksum, or one that is too long"
-    REPEAT = "the client wants the last answer again"
+    REPEAT = "the client asks for the last answer again"
     INTERRUPT = "Ctrl-C"
 
 

@@ -1,6 +1,6 @@
 """The registers a debugger sees, and their description for GDB (target description XML).
 
-GDB has no names for the system registers of ARM; a feature of our own shows those that say where
+GDB has no names for the system registers of ARM; an extra feature shows those that say where
 exceptions go and come from (`info registers system`, `p $elr_hyp`). They are not written.
 
 Source: the GDB manual, appendix G (Target Descriptions): the features org.gnu.gdb.arm.core,

@@ -177,7 +177,7 @@ class GdbServer:
             return
         self._queue.extend(self._reader.feed(data))
         if self._reader.garbage > MAX_GARBAGE:
-            self._drop("a client that does not speak the protocol is dropped")
+            self._drop("disconnected a client that does not speak the protocol")
 
     def _accept(self) -> None:
         try:
@@ -204,7 +204,7 @@ class GdbServer:
         elif received.kind is Kind.DAMAGED or received.kind is Kind.REPEAT:
             self._damaged += 1
             if self._damaged > MAX_DAMAGED:
-                self._drop("a client that sends nothing but damaged packets is dropped")
+                self._drop("disconnected a client that sends only damaged packets")
             else:
                 self._send_raw(b"-" if received.kind is Kind.DAMAGED else self._sent)
 
@@ -222,7 +222,7 @@ class GdbServer:
         self._send(reply)
         if commands.next is Next.KILL:
             self._drop("the debugger ends the program")
-            self._machine.end("the debugger ended it")
+            self._machine.end("ended by the debugger")
         elif commands.next is Next.DETACH:
             self._drop()
         if commands.next is not Next.STAY:
@@ -249,7 +249,7 @@ class GdbServer:
         self._client = None
         self._queue.clear()
         if self._attached or why:
-            self._tell(why or "the debugger is gone; the program goes on")
+            self._tell(why or "the debugger has disconnected; the program continues")
         if self._attached:
             self._commands.forget()
         self._attached = False

@@ -43,7 +43,7 @@ def parse_categories(text: str) -> frozenset[str]:
     unknown = sorted(names.difference(CATEGORIES))
     if unknown or not names:
         what = f"no trace of {unknown[0]!r}" if unknown else "nothing to trace"
-        raise UnknownCategory(f"There is {what}; take some of {', '.join(CATEGORIES)}, or all.")
+        raise UnknownCategory(f"There is {what}; the choices are {', '.join(CATEGORIES)} and all.")
     return frozenset(names)
 
 
@@ -102,7 +102,7 @@ class Tracer:
 
     def _flush(self) -> None:
         if self._repeats:
-            self._write(f"             the same {self._repeats} more times")
+            self._write(f"             repeated {self._repeats} more times")
         self._repeats = 0
         self._last = ""
 
@@ -182,7 +182,7 @@ class Tracer:
 
     def _on_leaving(self, core: int, hyp_core: HypCore, left: HypLeft) -> None:
         where, mode = self._place(left.target), hyp_core.mode_name
-        self._line("irq", f"core {core} goes on in {mode} mode at {where}", left.pc)
+        self._line("irq", f"core {core} continues in {mode} mode at {where}", left.pc)
 
 
 def _nothing(*_details: Any) -> None:

@@ -1,4 +1,4 @@
-"""The 64-bit core timer of the local block: what clocks the generic timers of all cores.
+"""The 64-bit core timer of the local block: it clocks the generic timers of all cores.
 
 Its source is the crystal or the APB clock, half of the ARM's; the prescaler takes `prescaler` of
 2**31 of its ticks, and each counts once or twice. Source: BCM2836 ARM-local peripherals (QA7),

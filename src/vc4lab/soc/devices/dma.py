@@ -177,7 +177,7 @@ class DmaChannel(Block):
         try:
             words = mover.control_block(address)
         except BadAddress as error:
-            self._fail(error, "its control block: ")
+            self._fail(error, "its control block, ")
             return False
         for register, word in zip((0x08, 0x0C, 0x10, 0x14, 0x18, 0x1C), words, strict=False):
             self.values[register] = word
@@ -202,8 +202,8 @@ class DmaChannel(Block):
             self._shortest = CIRCLE_NS
             self._tell(
                 "SOC-053",
-                f"channel {self.NUMBER}'s chain comes back to its control block at "
-                f"0x{address:08x} and will never end",
+                f"channel {self.NUMBER}'s chain leads back to its control block at "
+                f"0x{address:08x} and never ends",
                 address,
             )
         elif len(self._seen) < MAX_SEEN:
@@ -350,7 +350,7 @@ class Dma(Block):
     @property
     def busy(self) -> bool:
         """Whether a channel will do something by itself."""
-        for channel in self.channels:  # noqa: SIM110 - asked at every vsync, any() takes thrice as long
+        for channel in self.channels:  # noqa: SIM110 - any() takes three times as long
             if channel._event is not None:
                 return True
         return False

@@ -46,7 +46,7 @@ class Mover:
         if window <= start < window + WINDOW:
             raise BadAddress(
                 address,
-                f"0x{address:08x} is a peripheral's address as the ARM sees it; the DMA finds it "
+                f"0x{address:08x} is a peripheral's ARM address; for the DMA it is "
                 f"at 0x{BUS_PERIPHERALS << 24 | start - window:08x}",
             )
         if not self.memory.contains(start, size):

@@ -82,7 +82,7 @@ class LocalBlock(Block):
         """24ths of a nanosecond that the local timer's last period was too short."""
         self.on_write_PRESCALER(prescaler)
 
-    # -- who is interrupted ------------------------------------------------------------------------
+    # -- which core is interrupted -----------------------------------------------------------------
 
     def sources(self, core: int, fast: bool) -> int:
         """IRQ_SOURCE or FIQ_SOURCE of a core."""

@@ -96,7 +96,7 @@ class Auxiliary(Block):
         if not self.ENABLES & 1:
             self._reporter.report(
                 "SOC-054",
-                "a byte is written to the mini UART, which is not enabled; it is lost",
+                "a byte is written to the mini UART while it is disabled, and is lost",
                 block="aux",
             )
             return

@@ -104,7 +104,7 @@ class Pcm(Absent):
         return self.INTSTC | value | bool(status & TX_ERROR) << 2 | bool(status & RX_ERROR) << 3
 
     def _update(self) -> None:
-        """Raise or lower the interrupt line; come again when a FIFO wants something."""
+        """Raise or lower the interrupt line; schedule the FIFO's next request."""
         if self._event is not None:
             self._event.cancel()
             self._event = None

@@ -1,4 +1,4 @@
-"""PWM at P + 0x20C000, as people use it for sound: a FIFO of samples played at the clock's pace.
+"""PWM at P + 0x20C000, as used for sound: a FIFO of samples played at the clock's pace.
 
 A sample lasts RNG1 cycles of the PWM clock. Played words are counted when asked for (CPU,
 DMA, the recorder), not by an event each.
@@ -163,7 +163,7 @@ class Pwm(Block):
         self.STA |= WRITE_ERROR
         why = "is full"
         if not self.period:
-            why += ", and its clock stands still (CM_PWMCTL)"
+            why += ", and its clock is stopped (CM_PWMCTL)"
         elif not self._players:
             why += ", and no channel plays from it (CTL)"
         self._reporter.report("SOC-056", f"the PWM's FIFO {why}; a sample is lost", block="pwm")

@@ -54,7 +54,7 @@ class SerialPort:
 
     def __repr__(self) -> str:
         last = self.text[-SHOWN:]
-        return f"<SerialPort: {self.sent} bytes sent{f', at last {last!r}' if last else ''}>"
+        return f"<SerialPort: {self.sent} bytes sent{f', last {last!r}' if last else ''}>"
 
     @property
     def text(self) -> str:
@@ -126,7 +126,7 @@ class Header:
         if wrong:
             self._reporter.report(
                 "SOC-058",
-                f"a byte is sent by {self._name}, but {' and '.join(wrong)}: a board's header "
-                "would be silent",
+                f"a byte is sent by {self._name}, but {' and '.join(wrong)}: it would not reach "
+                "a board's header",
                 block="serial",
             )

@@ -1,4 +1,4 @@
-"""The secondary memory interface, which the firmware borrows to tell the ARM of vertical sync.
+"""The secondary memory interface, which the firmware uses to signal vertical sync to the ARM.
 
 With `fake_vsync_isr=1` in config.txt the firmware raises the SMI interrupt (line 48) at every
 vertical sync of the display; a program acknowledges by writing 0 to SMI_CS.

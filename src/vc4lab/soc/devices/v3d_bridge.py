@@ -93,7 +93,7 @@ class V3DBridge(Block):
                 self.v3d = None
                 self.time.progress.clear()
                 self._supplies.clear()
-                self.lost = "since its power domain was switched off"
+                self.lost = "after its power domain was switched off"
                 self._interrupts.set_line(V3D_LINE, False)
 
     def read_other(self, offset: int) -> int:
@@ -203,7 +203,7 @@ class V3DBridge(Block):
         self.time.progress.finish_programs()
         completed: int = v3d.read(SRQCS) >> 16 & 0xFF
         if completed != len(programs):
-            v3d.read(SRQCS)  # asked twice, it says who waits for what
+            v3d.read(SRQCS)  # on the second read it reports what waits for what
         self._update_line()
         return completed == len(programs)
 

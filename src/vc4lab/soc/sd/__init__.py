@@ -1,1 +1,1 @@
-"""The SD controller, the card behind it, and what holds the card's blocks."""
+"""The SD controller, the card, and what holds the card's blocks."""

@@ -82,7 +82,7 @@ class CardSlot:
 
                 medium = FolderVolume(self.path, self._left_out)
         except OSError as error:
-            text = f"{self.path} cannot be the SD card: {error.strerror or error}"
+            text = f"{self.path} cannot serve as the SD card: {error.strerror or error}"
             self._reporter.report("SOC-065", text, block="sd card")
             return None
         return Overlay(medium)

@@ -1,4 +1,4 @@
-"""The EMMC controller at P + 0x300000 (an Arasan SDHCI host) with the SD card behind it.
+"""The EMMC controller at P + 0x300000 (an Arasan SDHCI host) and its SD card.
 
 A command is answered, a block is there, a block is written some microseconds after it was asked
 for, each by an event; so drivers see the inhibit bits, get their interrupts, and the DMA its DREQ.
@@ -121,11 +121,11 @@ class Emmc(Block):
 
     def on_write_CMDTM(self, value: int) -> None:
         if self._command != ENDLESS:
-            self._wrong("a command while another one is under way (bit 0 of STATUS)")
+            self._wrong("a command while another is in progress (bit 0 of STATUS)")
             return
         busy = self._direction != NOTHING
         if busy and value & IS_DATA:
-            self._wrong("a command with data while a transfer is under way (bit 1 of STATUS)")
+            self._wrong("a data command while a transfer is in progress (bit 1 of STATUS)")
             return
         self.CMDTM = value & 0x3FFB003E
         self._command = self.CMDTM
@@ -164,7 +164,7 @@ class Emmc(Block):
             self._resume()
             return
         if kind != NO_ANSWER and isinstance(answer, bytes) != (kind == LONG):
-            self._wrong(f"CMD{index} with the wrong kind of answer (bits 17:16 of CMDTM)")
+            self._wrong(f"CMD{index} with the wrong response type (bits 17:16 of CMDTM)")
             self._raise(BAD_END)
             self._resume()
             return
@@ -201,7 +201,7 @@ class Emmc(Block):
         if command & MANY:
             self._left = self.BLKSIZECNT >> 16 if command & COUNTS else ENDLESS
         if not self._size or not self._left:
-            self._wrong("a transfer of nothing (BLKSIZECNT)")
+            self._wrong("a transfer of no bytes (BLKSIZECNT)")
             self._end_transfer()
             self._raise(DATA_DONE)
             return
@@ -277,7 +277,7 @@ class Emmc(Block):
 
     def on_read_DATA(self) -> int:
         if self._direction != READ or not self._ready:
-            self._wrong("a read of DATA while there are none (bit 11 of STATUS)")
+            self._wrong("a read of DATA while it is empty (bit 11 of STATUS)")
             return 0
         at = self._at
         self._at = at + 4
@@ -290,7 +290,7 @@ class Emmc(Block):
 
     def on_write_DATA(self, value: int) -> None:
         if self._direction != WRITE or not self._ready:
-            self._wrong("a write to DATA while there is no room (bit 10 of STATUS)")
+            self._wrong("a write to DATA while it is full (bit 10 of STATUS)")
             return
         self._buffer += value.to_bytes(4, "little")
         if len(self._buffer) >= self._size:

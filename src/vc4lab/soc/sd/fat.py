@@ -73,7 +73,7 @@ class FatCard:
                 return int(start) * SECTOR
         if first[450] == GPT:
             raise BadCard(
-                "it has a GUID partition table; the firmware looks for a FAT one in an MBR"
+                "it has a GUID partition table; the firmware needs an MBR with a FAT partition"
             )
         raise BadCard("the partition table has no FAT partition")
 
@@ -98,7 +98,7 @@ class FatCard:
         clusters = (total - (self._data - self._start) // sector) // per_cluster
         self._wide = fat16 == 0
         if clusters < MIN_FAT16 and not self._wide:
-            raise BadCard("the file system is FAT12, which the firmware of the Pi rarely meets")
+            raise BadCard("the file system is FAT12, which vc4lab does not support")
         width = 4 if self._wide else 2
         self._clusters = min(clusters, fat_size * sector // width - 2, self._length // 512)
         if self._clusters <= 0 or self._data > self._length:

@@ -1,4 +1,4 @@
-"""A folder of the host as an SD card: a FAT32 image that is made sector by sector when read.
+"""A folder of the host as an SD card: a FAT32 image, generated sector by sector when read.
 
 Nothing of the host is written, and no file is read before the program asks for its sectors. The
 same folder gives the same image: names in order, one date, files without gaps. Names that begin
@@ -83,7 +83,7 @@ class FolderVolume:
         self._data = RESERVED + FATS * self._fat_size
         clusters = (volume - self._data) // PER_CLUSTER
         if used > clusters:
-            raise OSError(27, "its files are more than a card of 32 GiB holds")
+            raise OSError(27, "its files do not fit on a card of 32 GiB")
         self._fixed = self._make_fixed(volume, clusters - used, ROOT + used)
         self._ahead: tuple[Path | None, int, bytes] = (None, 0, b"")
 
@@ -121,7 +121,7 @@ class FolderVolume:
             self._tell(f"{path} is left out: a link to a folder, or out of the folder")
             return None
         if not item.is_dir() and not item.is_file():
-            self._tell(f"{path} is left out: it is no ordinary file")
+            self._tell(f"{path} is left out: it is not a regular file")
             return None
         if not is_possible(item.name):
             self._tell(f"{item.path!r} is left out: a card cannot hold this name")
@@ -134,7 +134,7 @@ class FolderVolume:
             return _Entry(item.name, path, children=self._scan(path, depth + 1))
         size = item.stat().st_size
         if size > LARGEST_FILE:
-            self._tell(f"{path} is left out: a file on the card is smaller than 4 GiB")
+            self._tell(f"{path} is left out: files on the card must be smaller than 4 GiB")
             return None
         return _Entry(item.name, path, size)
 

@@ -1,4 +1,4 @@
-"""An SD card as its controller meets it: commands, states, blocks of data.
+"""An SD card as its controller sees it: commands, states, blocks of data.
 
 An SDHC card (addresses are block numbers) that knows version 3 of the protocol, without 1.8 V
 signalling. A command it does not take in its state is not answered, as the protocol has it.
@@ -74,7 +74,7 @@ class SdCard:
     def command(self, index: int, argument: int) -> Answer:
         """The card's answer to a command."""
         if self._slot() is None:
-            self._tell("SOC-060", "the program looks for an SD card, but there is none in the slot")
+            self._tell("SOC-060", "the program accesses the SD card, but the slot is empty")
             return None
         app, self.app = self.app, False
         name = f"{'ACMD' if app and index in _APPLICATION else 'CMD'}{index}"
@@ -83,7 +83,7 @@ class SdCard:
         if row is None or self.state not in row[1]:
             if index not in _PROBES:
                 why = f"in the {self._state_name} state" if row else "at all"
-                self._tell("SOC-061", f"the SD card does not take {name} {why}{self._advice}")
+                self._tell("SOC-061", f"the SD card does not accept {name} {why}{self._advice}")
             self.errors |= ILLEGAL
             return None
         self._announced = self._count
@@ -98,9 +98,9 @@ class SdCard:
     @property
     def _advice(self) -> str:
         if self.state in (DATA, RECEIVE):
-            return ": a transfer of several blocks is to be ended by CMD12, or announced by CMD23"
+            return ": end a transfer of several blocks with CMD12, or announce it with CMD23"
         if self.state < STANDBY:
-            return ": its identification (CMD0, 8, 55, 41, 2, 3) has not come so far"
+            return ": its identification (CMD0, 8, 55, 41, 2, 3) is not complete"
         if self.state == STANDBY:
             return ": it has not been selected (CMD7)"
         return ""
@@ -135,7 +135,7 @@ class SdCard:
         if not self._told_voltage or not argument & OCR_HIGH_CAPACITY:
             self._tell(
                 "SOC-061",
-                "the SD card stays busy: it holds more than 2 GB, so it wants CMD8 before ACMD41, "
+                "the SD card stays busy: it has more than 2 GB, so it needs CMD8 before ACMD41 "
                 "and bit 30 (HCS) in the argument of ACMD41",
             )
             return OCR_VOLTAGES
@@ -244,9 +244,7 @@ class SdCard:
     def _beyond(self, sector: int) -> None:
         medium = self._slot()
         size = medium.sectors if medium else 0
-        self._tell(
-            "SOC-062", f"the program wants block {sector} of the SD card, which has {size} blocks"
-        )
+        self._tell("SOC-062", f"the program accesses block {sector} of an SD card of {size} blocks")
 
     def _read_one(self, argument: int) -> Answer:
         return self._begin(argument, DATA, 1)
@@ -304,7 +302,7 @@ class SdCard:
         return True
 
     def _full(self) -> None:
-        self._tell("SOC-066", "the program has written more to the SD card than is kept in memory")
+        self._tell("SOC-066", "more was written to the SD card than vc4lab keeps in memory")
         self.errors |= ERROR
 
     def _advance(self) -> None:

@@ -1,4 +1,4 @@
-"""What the SD card stands for: an image file, and the writes that are kept in memory above it.
+"""The SD card's storage: an image file, and the writes kept in memory on top of it.
 
 The image itself is only ever read here, except by `Overlay.save_to`, which is called when the user
 asked for it.

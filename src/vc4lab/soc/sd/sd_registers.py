@@ -1,4 +1,4 @@
-"""The registers of the SD card: who it is, how large, what it can.
+"""The registers of the SD card: its identity, size and abilities.
 
 Source: SD Physical Layer Simplified Specification 3.01: CID 5.2, CSD 5.3.3, SCR 5.6, SD status
 4.10.2, switch function status 4.3.10.

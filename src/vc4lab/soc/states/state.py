@@ -1,4 +1,4 @@
-"""Saved states: a machine in the middle of a program, in a file that strangers may send.
+"""Saved states: a machine in the middle of a program, in a file that need not be trusted.
 
 The file is a zip archive with `state.json` (format, version, board, a digest of the program, the
 table of `state_table.py`, registers, events), `ram.bin` (the pages of RAM that are not zero) and
@@ -50,7 +50,7 @@ def save_state(machine: Machine, path: Path) -> None:
     """Write the machine's state whole, or leave the old file. Raises StateError, OSError."""
     v3d = machine.v3d
     if not can_be_saved(machine):
-        raise StateError("the V3D is at work; its state can be saved between two frames")
+        raise StateError("the V3D is busy; its state can be saved between two frames")
     pages = _used_pages(machine)
     card = machine.card_slot() if machine.card_slot.changed else None
     state = {
@@ -115,7 +115,7 @@ def load_state(machine: Machine, path: Path) -> None:
 def _check_archive(path: Path) -> None:
     """Whether the archive's table of contents is that of three files, before zipfile reads it."""
     if path.exists() and not path.is_file():
-        raise StateError("it is no plain file")
+        raise StateError("it is not a regular file")
     with path.open("rb") as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(max(size - len(DIRECTORY_END) - DIRECTORY_END_REST, 0))
@@ -158,15 +158,15 @@ def _read_table(archive: zipfile.ZipFile) -> dict[str, Any]:
     if not isinstance(state, dict) or state.get("format") != FORMAT:
         raise StateError("the file is not a saved state")
     if state.get("version") != VERSION:
-        raise StateError(f"the file has version {state.get('version')}, this is {VERSION}")
+        raise StateError(f"the file has version {state.get('version')}, not {VERSION}")
     return state
 
 
 def _check_identity(machine: Machine, state: dict[str, Any]) -> None:
     if state["board"] != machine.board.name:
-        raise StateError(f"the state is that of a {str(state['board'])[:40]!r} board")
+        raise StateError(f"the state belongs to a {str(state['board'])[:40]!r} board")
     if state["program"] != _digest(machine):
-        raise StateError("the state is that of another program")
+        raise StateError("the state belongs to another program")
 
 
 def _restore(machine: Machine, state: dict[str, Any], archive: zipfile.ZipFile) -> None:
@@ -259,7 +259,7 @@ def _restore_pages(machine: Machine, pages: list[int], archive: zipfile.ZipFile)
         for page in pages:
             data = file.read(PAGE)
             if len(data) != PAGE:
-                raise BadValue("the RAM is cut off")
+                raise BadValue("the RAM is truncated")
             memory.write(page * PAGE, data)
 
 
@@ -274,7 +274,7 @@ def _check_card(
     card = machine.card_slot() if written or erased or machine.card_slot.changed else None
     if card is None:
         if written or erased:
-            raise StateError("the program had written to an SD card, and there is none here")
+            raise StateError("the program had written to an SD card, but none is inserted now")
         return lambda: None
     places = [*written, *(place for item in erased for place in item)]
     if not all(type(place) is int and 0 <= place <= card.sectors for place in places):

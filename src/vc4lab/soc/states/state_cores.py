@@ -1,4 +1,4 @@
-"""What the scheduler knows of each core, for a saved state: its waiting loop, what it polls."""
+"""The scheduler's data of each core, for a saved state: its waiting loop, what it polls."""
 
 from __future__ import annotations
 

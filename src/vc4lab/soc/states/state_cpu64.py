@@ -1,7 +1,7 @@
 """The registers of an AArch64 core for a saved state: read and written one by one by name.
 
 What the engine does not show is not saved: the stack pointer of EL3 after the program has left EL3,
-and the exclusive monitor (a store-exclusive that follows is told to try again).
+and the exclusive monitor (a following store-exclusive fails, so the program tries again).
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ PSTATE = frozenset(
     for masks in range(16)
     for level in (0x0, 0x4, 0x5, 0x8, 0x9, 0xC, 0xD)
 )
-"""NZCV, DAIF, level and stack pointer: the values a core of ours can have."""
+"""NZCV, DAIF, level and stack pointer: the values that a core of vc4lab can have."""
 SINGLE_STEP = 1 << 21
 WORD, LONG, QUAD = (1 << 32) - 1, (1 << 64) - 1, (1 << 128) - 1
 

@@ -1,4 +1,4 @@
-"""What a saved state consists of: one row an object, with the attributes that are its state.
+"""What a saved state consists of: one row per object, with the attributes that are its state.
 
 Everything else (callbacks, caches, compiled code, translated blocks) is made again from these. A
 new peripheral or a new attribute of one needs a row here; a test compares the table with the
@@ -39,13 +39,13 @@ class Row:
     def check(self, saved: Any) -> dict[str, Any]:
         """The values that `restore` will set. Raises BadValue."""
         if not isinstance(saved, dict) or set(saved) != set(self.attributes):
-            raise BadValue(f"{self.name}: other values than expected")
+            raise BadValue(f"{self.name}: unexpected values")
         values = {}
         for attribute, value in saved.items():
             try:
                 values[attribute] = decode(value, getattr(self.target, attribute))
             except (BadValue, TypeError, ValueError):
-                raise BadValue(f"{self.name}.{attribute} makes no sense") from None
+                raise BadValue(f"{self.name}.{attribute} is invalid") from None
         return values
 
     def restore(self, values: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Rates of the firmware's clocks at the start: the board's, and what config.txt says of them."""
+"""Rates of the firmware's clocks at the start: the board's, or those of config.txt."""
 
 from __future__ import annotations
 
@@ -46,6 +46,6 @@ def _megahertz(key: str, config: Config, reporter: Reporter) -> int:
     if 0 < rate <= HIGHEST_RATE:
         return rate
     highest = HIGHEST_RATE // MEGAHERTZ
-    text = f"{key}={config.values[key][:20]!r} makes no sense: it is 1 to {highest} MHz"
+    text = f"{key}={config.values[key][:20]!r} is invalid: the range is 1 to {highest} MHz"
     reporter.report("BOOT-010", text, block="firmware")
     return 0

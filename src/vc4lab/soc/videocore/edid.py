@@ -1,4 +1,4 @@
-"""What the simulated monitor states of itself: a block of EDID with the mode config.txt chose.
+"""The simulated monitor's EDID: a block with the mode config.txt chose.
 
 Source: VESA Enhanced EDID Standard 1.3, section 3.
 """

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 BGR, RGB = 0, 1
 ALPHA_REVERSED, ALPHA_IGNORED = 1, 2
-"""Alpha modes: 0 shows alpha 0 opaque, 1 shows it transparent; behind the picture is black."""
+"""Alpha modes: 0 shows alpha 0 opaque, 1 shows it transparent; the background is black."""
 DEPTHS = (1, 2, 4, 8, 16, 24, 32)
 PITCH_ALIGNMENT = 32
 LARGEST_SIDE = 4096
@@ -106,7 +106,7 @@ class Framebuffer:
 
     @property
     def bus_address(self) -> int:
-        """The address the program is told, 0 if there is no framebuffer."""
+        """The address that the program gets, 0 if there is no framebuffer."""
         return self.allocation.address | self.alias if self.allocation else 0
 
     @property
@@ -137,7 +137,7 @@ class Framebuffer:
 
     def _refuse(self, what: str) -> None:
         self.reporter.report(
-            "SOC-020", f"the display cannot do what is asked for: {what}", block="framebuffer"
+            "SOC-020", f"the display does not support this setting: {what}", block="framebuffer"
         )
 
     def allocate(self, alignment: int = 4096) -> bool:
@@ -232,7 +232,7 @@ class Screen:
         if self._framebuffer.allocation is None:
             return "<Screen: black, the program has no framebuffer>"
         g = self._framebuffer.geometry
-        return f"<Screen {g.width}x{g.height}, {g.depth} bits a pixel>"
+        return f"<Screen {g.width}x{g.height}, {g.depth} bits per pixel>"
 
     @property
     def image(self) -> Image.Image | None:
@@ -279,7 +279,7 @@ def _unpack(data: bytes, depth: int, low_first: bool) -> bytes:
 
 
 def _over_black(image: Any, size: tuple[int, int], data: bytes, g: Geometry) -> Image.Image:
-    """Pixels with alpha, nothing behind them."""
+    """Pixels with alpha, without a background."""
     layout = "RGBA" if g.order & 1 else "BGRA"
     picture: Image.Image = image.frombytes("RGBA", size, data, "raw", layout, g.pitch)
     alpha = picture.getchannel("A")
@@ -291,7 +291,7 @@ def _over_black(image: Any, size: tuple[int, int], data: bytes, g: Geometry) -> 
 
 
 def _palette_bytes(palette: list[int], order: int) -> bytes:
-    """Palette words (byte 0 is red with order RGB) as the picture library wants them."""
+    """Palette words (byte 0 is red with order RGB) in the picture library's form."""
     out = bytearray()
     for word in palette:
         rgb = word.to_bytes(4, "little")[:3]

@@ -23,9 +23,7 @@ DEPTH = 8
 MESSAGE_NS = 100_000
 """Guest time the firmware takes for a message."""
 EMPTY, FULL = 1 << 30, 1 << 31
-MISALIGNED = (
-    "; if a buffer was meant, its address is no multiple of 16: the low four bits are the channel"
-)
+MISALIGNED = "; a buffer's address must be a multiple of 16, as the low four bits are the channel"
 CHANNELS = (
     "power", "framebuffer", "virtual UART", "VCHIQ", "LEDs", "buttons", "touch", "count",
     "property tags", "property tags (VC to ARM)",
@@ -45,7 +43,7 @@ class MailboxMessage(NamedTuple):
 
 
 class Mailbox(Block):
-    """Both mailboxes; `channels` says who answers."""
+    """Both mailboxes; `channels` has the handlers."""
 
     NAME = "mailbox"
     OFFSET = 0xB880
@@ -109,7 +107,7 @@ class Mailbox(Block):
             hint = "" if number < len(CHANNELS) else MISALIGNED
             self._reporter.report(
                 "SOC-010",
-                f"a message on mailbox channel {number} ({name}), which has no answer{hint}",
+                f"a message on mailbox channel {number} ({name}), which gets no answer{hint}",
                 address=value & ~15,
                 block="mailbox",
             )

@@ -26,7 +26,7 @@ RESPONSE_BIT = 1 << 31
 HEADER = 8
 LARGEST_MESSAGE = 1 << 20
 MAX_TAGS = 1024
-ALIGNMENT = "a buffer's address has to be a multiple of 16"
+ALIGNMENT = "a buffer's address must be a multiple of 16"
 
 Handler = Callable[..., Any]
 GEOMETRY_SETTERS: dict[int, tuple[str, ...]] = {
@@ -53,7 +53,7 @@ class Tag:
     """Display tags take effect together, before any of them is answered."""
 
     def arguments(self, value: bytes) -> list[Any]:
-        """The value buffer's words as the handler wants them; a short buffer is read as zeros."""
+        """The value buffer's words in the handler's form; missing words are zeros."""
         arguments: list[Any] = []
         at = 0
         for kind in _kinds(self.request):
@@ -128,14 +128,14 @@ class PropertyChannel:
         """Answer the message at `address` (bus address) in place; gives the reply's data."""
         memory = self.vc.memory
         if not memory.contains(address, 16):
-            self._bad(address, "a property message that is outside RAM")
+            self._bad(address, "a property message outside RAM")
             return address
         size = memory.u32(address)
         if size < 12 or size > LARGEST_MESSAGE or not memory.contains(address, size):
             moved = (
-                f"; one begins 8 bytes further: {ALIGNMENT}" if self._starts(address + 8) else ""
+                f"; a valid one is 8 bytes later: {ALIGNMENT}" if self._starts(address + 8) else ""
             )
-            self._bad(address, f"a property message that says it is {size} bytes long{moved}")
+            self._bad(address, f"a property message with a size of {size} bytes{moved}")
             if not size:
                 return address
             memory.set_u32(address + 4, FAILURE)
@@ -168,15 +168,15 @@ class PropertyChannel:
                 break
             room = memory.u32(at + 4)
             if room > end - at - 12:
-                self._bad(at, f"tag 0x{number:08x} with a value of {room} bytes, beyond the end")
+                self._bad(at, f"tag 0x{number:08x} with a value of {room} bytes, past the end")
                 return places, False
             places.append(_Place(number, at + 12, room))
             at += 12 + (room + 3 & ~3)
-        self._bad(address, "a property message without its end tag (a word of 0)", "SOC-013")
+        self._bad(address, "a property message without an end tag (a word of 0)", "SOC-013")
         return places, True
 
     def _apply_display(self, places: list[_Place]) -> None:
-        """Collect what a message wants of the display and let the display change once."""
+        """Collect a message's display settings and apply them once."""
         wanted: dict[str, int] = {}
         for place in places:
             names = GEOMETRY_SETTERS.get(place.number)
@@ -194,7 +194,7 @@ class PropertyChannel:
         if known is None:
             self.vc.reporter.report(
                 "SOC-012",
-                f"property tag 0x{place.number:08x} is not known and stays unanswered",
+                f"property tag 0x{place.number:08x} is unknown and stays unanswered",
                 address=place.at - 12,
                 block="mailbox",
             )

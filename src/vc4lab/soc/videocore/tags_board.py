@@ -84,8 +84,8 @@ def allocate_memory(vc: VideoCore, size: int, alignment: int, flags: int) -> int
     if block is None:
         vc.reporter.report(
             "SOC-023",
-            f"no room for {size} bytes of VideoCore memory at alignment {alignment}; free are "
-            f"{vc.pool.free} of {vc.vc_memory} bytes (gpu_mem={vc.vc_memory >> 20})",
+            f"no room for {size} bytes of VideoCore memory at alignment {alignment}; "
+            f"{vc.pool.free} of {vc.vc_memory} bytes are free (gpu_mem={vc.vc_memory >> 20})",
             block="mailbox",
         )
         return 0
@@ -211,13 +211,13 @@ def vchiq(vc: VideoCore, address: int) -> int:
     if vc.v3d.powered:
         vc.reporter.report(
             "SOC-081",
-            "the program sets up VCHIQ, by which the firmware's own GL is used, and has the V3D "
-            "for itself: both would start lists",
+            "the program sets up VCHIQ, through which the firmware's GL uses the V3D, and uses the "
+            "V3D itself: both would start lists",
             address=address,
             block="mailbox",
         )
     else:
-        vc.reporter.report("SOC-088", "VCHIQ is asked for", address=address, block="mailbox")
+        vc.reporter.report("SOC-088", "VCHIQ is requested", address=address, block="mailbox")
     return 1
 
 

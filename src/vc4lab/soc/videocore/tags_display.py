@@ -143,7 +143,7 @@ def cursor_picture(
         return 0
     vc.reporter.report(
         "SOC-022",
-        f"a mouse cursor of {width} x {height} pixels at 0x{pixels:08x}, hot at {hot_x}, {hot_y}",
+        f"a mouse cursor of {width} x {height} pixels at 0x{pixels:08x}, hot spot {hot_x}, {hot_y}",
         address=pixels,
         block="mailbox",
     )

@@ -151,8 +151,8 @@ def execute_qpu(vc: VideoCore, count: int, control: int, noflush: int, timeout: 
     if vc.v3d.works:
         vc.reporter.report(
             "SOC-081",
-            "execute QPU lets the firmware start programs while the program's own lists or user "
-            f"programs are not through ({vc.v3d.waiting or 'they run'})",
+            "execute QPU makes the firmware start programs while the program's own lists or user "
+            f"programs are still running ({vc.v3d.waiting or 'they run'})",
             block="mailbox",
         )
     pairs = [

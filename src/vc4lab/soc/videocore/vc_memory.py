@@ -25,7 +25,7 @@ class Allocation:
 
     @property
     def bus_address(self) -> int:
-        """The address the program is told."""
+        """The address that the program gets."""
         return self.address | ALIAS_OF_FLAGS[self.flags & 0xC]
 
 

@@ -72,7 +72,7 @@ class VideoCore:
         self.otp = [0] * OTP_WORDS
         """Those for customers."""
         self.touch_buffer = self.gpio_buffer = 0
-        """Where the program wants to be told of touches, and GPIO 128 on; answered as they were."""
+        """Where the program wants touches reported, and GPIO 128 up; returned as written."""
         self.next_vsync: Callable[[], int] = lambda: clock.now
         """The moment of the display's next vertical sync."""
         self.execute_code: Callable[[int, Sequence[int]], int | None] = lambda code, values: None
@@ -129,7 +129,7 @@ class VideoCore:
         if on and self.vc_memory >> 20 <= CUT_DOWN_GPU_MEM:
             self.reporter.report(
                 "SOC-082",
-                f"the V3D gets power with gpu_mem={self.vc_memory >> 20}, for which a board loads "
+                f"the V3D is powered on with gpu_mem={self.vc_memory >> 20}, where a board loads "
                 "the cut-down firmware (start_cd.elf)",
                 block="firmware",
             )
@@ -154,7 +154,7 @@ class VideoCore:
         if not data >> 30:
             self.reporter.report(
                 "SOC-080",
-                f"the framebuffer structure is named by its ARM address 0x{data:08x}; add "
+                f"the framebuffer structure is passed as ARM address 0x{data:08x}; add "
                 f"0x{self.board.alias:08x}, or the answer may stay in the VideoCore's L2 cache",
                 address=data,
                 block="mailbox",

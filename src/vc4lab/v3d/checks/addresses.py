@@ -95,7 +95,7 @@ class AddressCheck:
             if address % alignment:
                 self.reporter.report(
                     "MEM-002",
-                    f"{use.words} at 0x{address:08x} is not at a multiple of {alignment}",
+                    f"{use.words} at 0x{address:08x} is not a multiple of {alignment}",
                     address=record,
                 )
 
@@ -121,14 +121,14 @@ class AddressCheck:
         self._told_plain = True
         self.reporter.report(
             "CLE-041",
-            f"{use.words} is named 0x{address:08x}, an address as the ARM has it; the bus address "
-            f"is 0x{address & MEMORY_MASK | UNCACHED_ALIAS << 30:08x}",
+            f"{use.words} is given by its ARM address 0x{address:08x}; the bus address is "
+            f"0x{address & MEMORY_MASK | UNCACHED_ALIAS << 30:08x}",
             address=record,
         )
 
     def _in_ram(self, use: Use, address: int, record: int | None) -> bool:
         if address >> 24 == BUS_PERIPHERALS:
-            why = "which is where the device registers are"
+            why = "where the device registers are"
         elif use in NEVER_AT_ZERO and not address & MEMORY_MASK:
             why = "where the exception vectors are: was the address never filled in?"
         elif address & MEMORY_MASK < self.ram_bytes:
@@ -141,7 +141,7 @@ class AddressCheck:
     def _inside(self, use: Use, address: int, size: int, record: int | None) -> None:
         """Checks that arrays and textures end inside the RAM; sizes of pools may be arbitrary."""
         if use in CHECKED_TO_END and (address & MEMORY_MASK) + size > self.ram_bytes:
-            text = f"{use.words} of {size} bytes at 0x{address:08x} reaches beyond the RAM"
+            text = f"{use.words} of {size} bytes at 0x{address:08x} extends past the end of the RAM"
             self.reporter.report(use.code, text, address=record)
 
     def _one_alias(self, use: Use, address: int, record: int | None) -> None:
@@ -167,7 +167,7 @@ class AddressCheck:
     ) -> None:
         self.reporter.report(
             "CLE-023",
-            f"{use.words} is named 0x{address:08x}, but 0x{place:08x} was named "
+            f"{use.words} is given as 0x{address:08x}, but 0x{place:08x} was given "
             f"with the alias 0x{before << 30:08x} before",
             address=record,
         )

@@ -108,11 +108,11 @@ class CacheWatch:
         self._fills[key] = _Fill(total, data, self._clears[use], self._l2_clears)
 
     def _report(self, use: Use, address: int, place: int, known: _Fill) -> None:
-        what = f"{use.words} at 0x{address:08x} has changed since it was read last"
+        what = f"{use.words} at 0x{address:08x} has changed since it was last read"
         if known.slice_clears == self._clears[use]:
             wanted = sum(0xF << at for at in FIELDS[use])
             why = (
-                f"but the slices' caches were not cleared of it (SLCACTL needs 0x{wanted:08x}, "
+                f"but the slices' caches were not cleared (SLCACTL needs 0x{wanted:08x}, "
                 f"last written 0x{self._last:08x})"
             )
         elif known.l2_clears == self._l2_clears and self._l2_enabled:

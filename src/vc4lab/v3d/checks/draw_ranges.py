@@ -149,6 +149,6 @@ class DrawRanges:
             self.check.reporter.report(
                 "MEM-002",
                 f"texture parameter 0 is 0x{parameter:08x}: bits 11:10 (cache swizzle, 0 in every "
-                "driver) are set; was an address that is no multiple of 4096 put there?",
+                "driver) are set; is the texture's address not a multiple of 4096?",
                 address=place,
             )

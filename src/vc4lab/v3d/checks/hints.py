@@ -99,7 +99,7 @@ class Lint:
                     return
             x, y = self.grids[-1]
             self.reporter.report(
-                "CLE-024", f"the frame has {columns} x {rows} tiles, binned were {x} x {y}"
+                "CLE-024", f"the frame has {columns} x {rows} tiles, but {x} x {y} were binned"
             )
 
     def clip_window(self, state: Any, empty_windows: int, address: int | None = None) -> None:
@@ -107,7 +107,7 @@ class Lint:
         width, height = state.clip_width, state.clip_height
         if not width or not height:
             left, bottom, right, top = clip_box(state, empty_windows)
-            effect = "drawn are all pixels that the other one leaves"
+            effect = "only the other dimension limits what is drawn"
             if left == right or bottom == top:
                 effect = "nothing is drawn"
             elif left == bottom == 0 and right == top == NO_CLIP_LIMIT:
@@ -134,6 +134,6 @@ class Lint:
     def _aligned(self, address: int | None, what: str, value: int, alignment: int) -> None:
         if value & (alignment - 1):
             self.reporter.report(
-                "CLE-009", f"{what} at 0x{value:08x} is not at a multiple of {alignment}",
+                "CLE-009", f"{what} at 0x{value:08x} is not a multiple of {alignment}",
                 address=address,
             )  # fmt: skip

@@ -171,7 +171,7 @@ class BinningStage:
         if 0 < size < SMALLEST_BLOCK and self._refuses:
             self.reporter.report(
                 "CLE-040",
-                f"BPOS = {size}: the binner takes no block below {SMALLEST_BLOCK} bytes",
+                f"BPOS = {size}: the binner accepts no block below {SMALLEST_BLOCK} bytes",
                 address=address,
             )
             self._refused, size = size, 0

@@ -94,7 +94,7 @@ class BinningRequests:
         if self._executor.byte(address) == TileBinningMode.id:
             mode = self._executor.payload(address, TileBinningMode)
             if not (mode.tiles_x and mode.tiles_y):
-                self._reporter.report("CLE-032", "a grid of no tiles", address=address)
+                self._reporter.report("CLE-032", "an empty tile grid", address=address)
             self._lint.binning_mode(address, mode)
             return
         record = self._draw_record(address)
@@ -147,7 +147,7 @@ class BinningRequests:
         """Reports the finding about the record at `address`."""
         finding, context = self._context.finding, self._context
         if finding == bc.EARLY_START:
-            text = "binning starts (6) before any binning mode (112) has told where to"
+            text = "binning starts (6) before any binning mode (112) sets its memory"
             self._reporter.report("CLE-010", text, address=address)
         elif finding == bc.BAD_INDEX_TYPE:
             record = self._executor.payload(address, IndexedPrimitives)

@@ -161,7 +161,7 @@ class ControlListExecutor:
         thread.stalled = "the end of a list that has none"
         self.reporter.report(
             "CLE-006",
-            f"the {thread.name} list runs in a circle and reaches no end",
+            f"the {thread.name} list loops without reaching its end",
             address=thread.current,
         )
 
@@ -196,7 +196,7 @@ class ControlListExecutor:
             return
         if thread.stack:
             self.reporter.report(
-                "CLE-036", f"a sub-list of a sub-list in the {thread.name} list", address=address
+                "CLE-036", f"a nested sub-list in the {thread.name} list", address=address
             )
         thread.stack.append(thread.current)
         thread.current = self.word(address + 1)
@@ -208,7 +208,7 @@ class ControlListExecutor:
         start = thread.current
         length = inline_length(self.memory, start, kind)
         if length is None:
-            self.reporter.report("CLE-039", "no end code in a VG list", address=address)
+            self.reporter.report("CLE-039", "a VG list without an end code", address=address)
             thread.stop_with_error()
         else:
             self.jump(thread, address, (start + 4 * length) & 0xFFFFFFFF)

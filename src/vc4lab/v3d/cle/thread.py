@@ -154,7 +154,7 @@ class ListThread:
             return f"no {self.name} list was started (CT{self.number}CA, CT{self.number}EA)"
         if self.running:
             return f"{name} waits for {self.stalled}" if self.stalled else f"{name} runs"
-        how = "stopped with an error" if self.error else "stands at a halt"
+        how = "stopped with an error" if self.error else "is halted"
         if not self.error and not self.halted:
             how = "has ended"
         return f"{name} {how} at 0x{self.current:08x}"
@@ -197,7 +197,7 @@ def waiting_reasons(threads: Sequence[ListThread]) -> list[str]:
         if thread.error
     ]
     halts = [
-        f"the {thread.name} thread stands at a halt (CT{thread.number}CA = 0x{thread.current:08x})"
+        f"the {thread.name} thread is halted (CT{thread.number}CA = 0x{thread.current:08x})"
         for thread in threads
         if thread.halted
     ]

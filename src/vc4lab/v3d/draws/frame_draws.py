@@ -76,7 +76,7 @@ class DrawServer(Protocol):
 
 
 class FrameDraws(Sequence[Draw]):
-    """The draws of the frame at hand; made once, filled anew for each frame.
+    """The draws of the frame at hand; made once, filled again for each frame.
 
     `table` has two u64 a draw, the host addresses of its function and parameters. Items are made
     when they are asked for.

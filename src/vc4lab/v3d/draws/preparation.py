@@ -169,11 +169,11 @@ class DrawPreparer:
         elif failure is not None:
             raise failure
         else:
-            self.reporter.report("FRG-001", "a fragment program did what is not simulated")
+            self.reporter.report("FRG-001", "a fragment program used an unsupported feature")
 
     def report_stopped(self, draw: Draw, left_for: int | None = None) -> None:
         """A program ran over its budget, or went to an address where no code can lie."""
-        code, text = "QPU-041", "a fragment shader does not end; what is drawn with it is left out"
+        code, text = "QPU-041", "a fragment shader does not end; draws with it are left out"
         if left_for is not None:
             code, text = "QPU-042", f"in a fragment shader, {left_text(left_for)}"
         self.reporter.report(code, text, address=draw.program[0] or None)

@@ -149,7 +149,7 @@ class BinnerContext(Struct):
     vg_keep_second = i32  # a continued fan's second vertex is the list's own
     vg_fan = i32  # the VG list before was a fan
     vg_odd = i32  # the next triangle of a strip has its first two vertices exchanged
-    vg_restart = i32  # a strip or fan begins anew after VG_DUMMY
+    vg_restart = i32  # a strip or fan begins again after VG_DUMMY
     rht_boundary = i32  # viewport offset included
     stamp = i32  # the last that a triangle got (`ptb_window`)
     work = i32  # primitives and tile entries left before PAUSED

@@ -146,7 +146,7 @@ class DirectLists:
             start = address + VgInline.size
             whole = inline_length(self.memory, start, kind)
             if whole is None:
-                self._report("CLE-039", "no end code in a VG list", address)
+                self._report("CLE-039", "a VG list without an end code", address)
                 whole, self.work = 0, MAX_WORK  # the rest of the list is nothing but coordinates
             after = start + 4 * whole
             length = self._limited(whole, address)

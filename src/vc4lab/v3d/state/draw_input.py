@@ -22,7 +22,7 @@ def closes_from_first(unknowns: Unknowns) -> bool:
 
 
 def restarts_at_dummy(unknowns: Unknowns) -> bool:
-    """Whether a VG strip or fan begins anew after a vertex that leaves a primitive out."""
+    """Whether a VG strip or fan begins again after a vertex that leaves a primitive out."""
     return unknowns["vg_dummy"] == "restart"
 
 

@@ -1,6 +1,6 @@
 """From a render state to what it draws with: its shader record, programs, textures.
 
-Everything here is read from guest memory anew at each frame, because a guest may change any of it
+Everything here is read from guest memory again for each frame, because a guest may change any of it
 between frames; programs are only decoded again when their bytes changed.
 """
 
@@ -168,7 +168,7 @@ class ProgramCache:
         """Kinds and descriptors of a program's texture requests, from its uniform stream.
 
         Both are in the order of the S writes; direct memory lookups are left out. They are made
-        anew when the parameters changed.
+        again when the parameters changed.
         """
         requests = [r for r in program.texture_requests if not r.is_direct]
         if not requests:

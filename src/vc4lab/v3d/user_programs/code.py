@@ -133,7 +133,7 @@ class UserProgram:
             self._places += len(region.flow.exits)
             limit = PLACES_PER_INSTRUCTION * len(self.program) + MANY_REGIONS * MAX_PLACES
             if self._places > limit:
-                raise Unsupported("QPU-043", "the program's ways meet too often to be compiled")
+                raise Unsupported("QPU-043", "the program's paths meet too often to be compiled")
             stops = self.allowed is not None and self.allowed.stops
             function = compile_user_program(
                 region, self.settings, limited, watched=self.watched, stops=stops

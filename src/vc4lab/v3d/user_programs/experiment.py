@@ -88,12 +88,12 @@ class Experiment:
         gpu: GpuOptions | None = None,
     ) -> None:
         if not code or len(code) % 8:
-            raise ValueError("a program is a number of 64-bit words, and not empty")
+            raise ValueError("a program must consist of 64-bit words and not be empty")
         entry = OFFSET.check(entry)
         if entry >= len(code) or entry % 8:
-            raise ValueError(f"entry {entry}: no instruction of a program of {len(code)} bytes")
+            raise ValueError(f"entry {entry}: not an instruction of a program of {len(code)} bytes")
         if len(code) > UNIFORMS - CODE:
-            raise ValueError(f"a program of {len(code)} bytes: {UNIFORMS - CODE} fit")
+            raise ValueError(f"a program of {len(code)} bytes: at most {UNIFORMS - CODE} fit")
         self.memory = GuestMemory()
         self.memory.write(CODE, code)
         self.entry = CODE + entry
@@ -114,7 +114,7 @@ class Experiment:
         name, found, what = text.partition("=")
         name, what = name.strip(), what.strip()
         if not found or not _NAME.match(name) or name == "qpu" or name in self.areas:
-            raise ValueError(f"memory {text!r}: NAME=BYTES or NAME=@FILE, each name once")
+            raise ValueError(f"memory {text!r}: expected NAME=BYTES or NAME=@FILE, each name once")
         data = b""
         if what.startswith("@"):
             from pathlib import Path as Place
@@ -154,7 +154,7 @@ class Experiment:
         while at < len(text):
             match = _TERM.match(text, at)
             if match is None or (at and not match[1]):
-                raise ValueError(f"uniform {text!r}: numbers, memory names and qpu, with + - and *")
+                raise ValueError(f"uniform {text!r}: expected numbers, memory names, qpu and + - *")
             value = self._value(match[2], qpu) * (qpu if match[3] else 1)
             total += -value if match[1] == "-" else value
             at = match.end()
@@ -184,7 +184,7 @@ class Experiment:
             text = uniforms[min(qpu, len(uniforms) - 1)] if uniforms else ""
             words = self.uniform_words(text, qpu)
             if 4 * len(words) > UNIFORM_SPACE:
-                raise ValueError(f"{len(words)} uniforms: {UNIFORM_SPACE // 4} fit")
+                raise ValueError(f"{len(words)} uniforms: at most {UNIFORM_SPACE // 4} fit")
             place = UNIFORMS + UNIFORM_SPACE * qpu
             self.memory.write(place, struct.pack(f"<{len(words)}I", *words))
             if self.allowed is not None:
@@ -210,7 +210,7 @@ class Experiment:
         form = form or "hex"
         if name not in self.areas or form not in SHOWN:
             known = ", ".join(self.areas) or "none"
-            raise ValueError(f"dump {text!r}: NAME[:hex|int|float[:WORDS]] with a name of {known}")
+            raise ValueError(f"dump {text!r}: not NAME[:hex|int|float[:WORDS]], NAME of {known}")
         area = self.areas[name]
         size = max(area.size // 4, 1)
         words = min(COUNT.check(_integer(count)) if count else size, size)

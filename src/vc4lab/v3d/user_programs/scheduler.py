@@ -225,7 +225,7 @@ class UserPrograms:
         if any(qpu.need is not None for qpu in self.running.values()):
             self.reporter.report(
                 "QPU-050",
-                f"no program can go on: {text}",
+                f"no program can continue: {text}",
                 address=first.address if first else None,
                 block="QPU",
             )

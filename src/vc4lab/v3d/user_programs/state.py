@@ -31,9 +31,9 @@ class Status(IntEnum):
 
 
 STALLS = (
-    "a VPM read that no read setup asked for",
-    "a result of TMU0, which was not asked for one",
-    "a result of TMU1, which was not asked for one",
+    "a VPM read without a read setup",
+    "a result of TMU0 without a request",
+    "a result of TMU1 without a request",
     "room in the request queue of TMU0, but reads no results",
     "room in the request queue of TMU1, but reads no results",
 )

@@ -146,7 +146,7 @@ class VertexStage:
         while status == LEFT:
             target = context.left
             if self.programs.reached(code, target) is None:
-                text = f"in a shader of vertices, {left_text(target)}"
+                text = f"in a vertex or coordinate shader, {left_text(target)}"
                 raise Unsupported("QPU-042", text, address=code)
             pipeline, status = self._shade(shader, code, rows)
         self.shaders.enter(pipeline, code, vertex=vertex)
@@ -220,7 +220,7 @@ class VertexStage:
 def endless(code: int, vertex: bool) -> Unsupported:
     """The verdict on a shader that ran over its budget."""
     kind = "vertex" if vertex else "coordinate"
-    text = f"a {kind} shader does not end; what is drawn with it is left out of this list"
+    text = f"a {kind} shader does not end; draws with it are left out of this list"
     return Unsupported("VTX-005", text, address=code)
 
 

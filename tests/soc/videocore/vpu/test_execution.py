@@ -417,7 +417,7 @@ def test_faults(vpu):
     for code, registers, text in (
         (divide, {"r1": 1}, "division by zero"),
         (encode("access", w=0, d=2, b=1), {"r1": 2}, "misaligned load"),
-        (encode("access", w=1, d=2, b=1), {"r1": 0x100000}, "where nothing is"),
+        (encode("access", w=1, d=2, b=1), {"r1": 0x100000}, "empty address"),
         (encode("jump", d=1), {"r1": CODE + 5}, "odd address"),
         (encode("jump", d=1), {"r1": 0x7E000000}, "no RAM"),
     ):

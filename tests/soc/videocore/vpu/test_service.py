@@ -142,7 +142,7 @@ def test_faults_are_named(machine):
     assert "division by zero (at 0xc0200000)" in machine.reporter.items[0].message
     code = encode("access", w=0, d=0, b=0)
     assert send(machine, machine.board.peripherals + 0x3004, code=code)[0] == 0
-    assert "the VPU finds it at 0x7e003004" in machine.reporter.items[3].message
+    assert "for the VPU it is at 0x7e003004" in machine.reporter.items[3].message
 
 
 def test_an_endless_function_is_named(machine):

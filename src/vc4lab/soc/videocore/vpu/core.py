@@ -22,7 +22,7 @@ class Core:
     Parameters
     ----------
     pass_time
-        Is told how many instructions were executed since the last call, before a device is used
+        Called with the number of instructions executed since the last call, before a device is used
         and at the end.
     """
 
@@ -56,7 +56,7 @@ class Core:
         try:
             while state.pc != RETURN:
                 if self.executed >= budget:
-                    raise Endless(f"{budget:,} instructions and no return")
+                    raise Endless(f"no return after {budget:,} instructions")
                 self._at = at = state.pc
                 found = decoded.get(at)
                 if found is None:

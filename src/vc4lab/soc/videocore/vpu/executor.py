@@ -79,7 +79,7 @@ class Executor(MemoryForms, ArithmeticForms):
         number = f["u"]
         if number >= READABLE:
             raise Refused(
-                f"mov from p{number} at 0x{self._at:08x}: a board stands still, or answers "
-                "something else each time"
+                f"mov from p{number} at 0x{self._at:08x}: a board hangs, or returns "
+                "a different value each time"
             )
         self.state.registers[f["d"]] = PROCESSOR_REGISTERS.get(number, 0)

@@ -16,7 +16,7 @@ NAMES = (
 """By number."""
 UNARY = frozenset({5, 8, 9, 12, 13, 14, 15})
 """Those that look at their right operand only."""
-REFUSED = {5: "the author of a compiler saw it do something else than its name says"}
+REFUSED = {5: "a compiler's author found that it does not do what its name says"}
 CONVERSIONS = ("ftrunc", "floor", "flts", "fltu")
 SHIFTED = ("sasl", "sasl", "sasr", "sasr")
 """How the third operand of a conversion is written: a shift of the number without a point."""

@@ -127,7 +127,7 @@ _INTERRUPTS = "interrupts and exceptions of the VPU"
 _MODES = "sleeping and privileged modes"
 _SYSTEM = "the VPU's processor registers, except reads of p0 to p15"
 _BANKS = "the vector register file"
-UNDEFINED = "no instruction is known that is encoded so"
+UNDEFINED = "no known instruction has this encoding"
 
 FORMS = (
     # 16 bits

@@ -60,7 +60,7 @@ def class_of(first: int) -> tuple[int, str]:
     for limit, size, name in CLASSES:
         if first < limit:
             return size, name
-    raise ValueError(f"0x{first:x} is no halfword")
+    raise ValueError(f"0x{first:x} is not a halfword")
 
 
 def operation_of(fields: dict[str, int]) -> Operation:

@@ -43,11 +43,11 @@ class VpuMemory:
         offset = start - self._bus.base
         if 0 <= offset < WINDOW:
             raise Fault(
-                f"{what} at 0x{address:08x}, a peripheral's address as the ARM sees it; the VPU "
-                f"finds it at 0x{BUS_PERIPHERALS << 24 | offset:08x}"
+                f"{what} at 0x{address:08x}, a peripheral's ARM address; for the "
+                f"VPU it is at 0x{BUS_PERIPHERALS << 24 | offset:08x}"
             )
         if not self._memory.contains(start, size):
-            raise Fault(f"{what} at 0x{address:08x}, where nothing is")
+            raise Fault(f"{what} at the empty address 0x{address:08x}")
         return start
 
     def load(self, address: int, size: int) -> int:

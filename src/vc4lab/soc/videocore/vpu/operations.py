@@ -132,7 +132,7 @@ _PAIRS = (
     ("us", _unsigned, signed),
     ("uu", _unsigned, _unsigned),
 )
-_DISAGREE = "the sources do not agree what it does"
+_DISAGREE = "the sources disagree about what it does"
 _UNDEFINED = "an undefined operation"
 
 OPERATIONS: tuple[Operation, ...] = (

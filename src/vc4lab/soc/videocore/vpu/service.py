@@ -52,7 +52,7 @@ class VpuService:
         self._code_changed = code_changed
         self._busy = False
         self._stuck_at: int | None = None
-        """The endless function the VPU is executing for ever."""
+        """The endless function that the VPU is executing forever."""
         self._message = -1
         """The CPU's accesses when the message came whose budget is used."""
         self._left = BUDGET
@@ -60,7 +60,7 @@ class VpuService:
     def call(self, function: int, arguments: Sequence[int]) -> int | None:
         """r0 of the function at bus address `function`; None if it could not be run (reported)."""
         if self._busy:
-            self._report("SOC-090", "execute code is asked for by the VPU itself", function)
+            self._report("SOC-090", "the VPU itself requests execute code", function)
             return None
         if self._stuck_at is not None:
             text = f"the VPU is still executing the function at 0x{self._stuck_at:08x}"
@@ -70,7 +70,7 @@ class VpuService:
             self._message, self._left = self._bus.accesses, BUDGET
         stack = self._pool.allocate(STACK)
         if stack is None:
-            text = f"there are no {STACK >> 10} KiB of VideoCore memory left for its stack"
+            text = f"there are not {STACK >> 10} KiB of VideoCore memory left for its stack"
             self._report("SOC-091", text, function)
             return None
         self._busy = True
@@ -97,7 +97,7 @@ class VpuService:
             self._report("SOC-091", f"{problem} (at 0x{at:08x})", at)
         except Endless:
             self._stuck_at = function
-            text = f"{BUDGET:,} instructions and no return; it is at 0x{executor.state.pc:08x}"
+            text = f"no return after {BUDGET:,} instructions; it is at 0x{executor.state.pc:08x}"
             self._report("SOC-092", text, function)
         finally:
             self._left -= executor.executed

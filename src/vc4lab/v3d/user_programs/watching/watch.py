@@ -169,7 +169,7 @@ class Watch:
             return
         if not self.moved and at >= self.list.start:
             number, given = (at - self.list.start) // 4 + 1, self.list.size // 4
-            text = f"uniform {number} is read, and {given or 'none'} were given"
+            text = f"uniform {number} is read, but {given or 'none'} were given"
         else:
             text = f"a uniform is read {self._where(at)}"
         self.note("QPU-062", site, text)
@@ -203,7 +203,7 @@ class Watch:
         offsets, _ = vpm_golden.places(GenericSetup(setup), address)
         wanted = {int(offset) >> 2 for offset in offsets}
         if any(wanted & self._words(word) for word in self.loads):
-            text = "the VPM is read where a DMA load may still write: read vr_wait before"
+            text = "the VPM is read where a DMA load may still write; read vr_wait first"
             self.note("QPU-065", site, text)
 
     def _words(self, setup: int) -> frozenset[int]:
