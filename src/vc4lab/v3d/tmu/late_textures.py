@@ -27,10 +27,16 @@ from vc4lab.simd import (
     load,
     ptr,
     splat,
-    staged,
     store,
 )
 from vc4lab.v3d.tmu.state import TextureDescriptor, TextureKind, describe_texture
+from vc4lab.v3d.tmu.texture_slots import (
+    PARAMETERS,
+    TextureSlot,
+    fill_slot,
+    padded,
+    same_parameters,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -39,25 +45,11 @@ if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
     from vc4lab.v3d.unknowns import Unknowns
 
-PARAMETERS = 4
-"""Parameters of a request that count: P0 to P3."""
-
 MAX_TEXTURES = 256
 """Textures of this kind in one frame; more of them return 0."""
 
 _LANE_BYTES = 64
 _RESOLVE = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_uint64)
-
-
-class TextureSlot(Struct):
-    """Parameters met before: P0..P3, how many of them count, their native sampler (results of
-    `words` x 16 lanes)."""
-
-    parameters = Array(i32, PARAMETERS)
-    used = i32
-    words = i32
-    sampler = ptr
-    descriptor = ptr
 
 
 class LateTable(Struct):
@@ -78,17 +70,6 @@ class LateRequest(Struct):
     results = Array(i32x16, 2)
     parameters = Array(i32, PARAMETERS)
     used = i32
-
-
-@staged
-def same_parameters(slot: Value, parameters: Value, used: Value) -> Any:
-    """Whether a TextureSlot is that of `used` parameters."""
-    known = TextureSlot.at(slot)
-    same = known.used == used
-    for k in range(PARAMETERS):
-        word = load(i32, known.parameters + k * 4)
-        same = same & ((word == load(i32, parameters + k * 4)) | (used <= k))
-    return same
 
 
 @kernel(args=(ptr, ptr), returns=None)
@@ -190,7 +171,7 @@ class LateTextures:
             full, self._full = self._full, False
         for met in news:
             describe_texture(
-                *_padded(met.words), len(met.words), unknowns=self.unknowns, reporter=self.reporter
+                *padded(met.words), len(met.words), unknowns=self.unknowns, reporter=self.reporter
             )
             if met.kind.result_words > 1:
                 self.reporter.report(
@@ -227,7 +208,7 @@ class LateTextures:
             if len(self.met) >= MAX_TEXTURES:
                 self._full = True
                 return None
-            kind, descriptor = describe_texture(*_padded(words), len(words), unknowns=self.unknowns)
+            kind, descriptor = describe_texture(*padded(words), len(words), unknowns=self.unknowns)
             met = self.met[words] = LateTexture(words, kind, descriptor)
             self._news.append(met)
         return met
@@ -247,16 +228,7 @@ class LateTextures:
             number = int(self.table.count)
             module = sampler_module(met.kind)
             self._samplers.append(module)
-            slot = self.table.slots[number]
-            slot.parameters = [word - (word >> 31 << 32) for word in _padded(words)]
-            slot.used, slot.words = used, met.kind.result_words
-            slot.sampler = module["sample"].address
-            slot.descriptor = met.descriptor.address
+            fill_slot(self.table.slots[number], words, met.kind, met.descriptor, module)
             self._numbers[words] = number
             self.table.count = number + 1
             return number
-
-
-def _padded(words: tuple[int, ...]) -> tuple[int, int, int, int]:
-    p0, p1, p2, p3 = (*words, 0, 0, 0)[:PARAMETERS]
-    return p0, p1, p2, p3

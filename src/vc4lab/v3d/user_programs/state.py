@@ -7,6 +7,7 @@ from typing import Any
 
 from vc4lab.qpu.jit.resumable import SAVED_VECTORS
 from vc4lab.simd import Array, Struct, i8, i32, i32x16, i64, ptr
+from vc4lab.v3d.tmu.texture_slots import TextureSlot
 from vc4lab.v3d.user_programs.needs import SEMAPHORES
 from vc4lab.v3d.vpm.setup import VPM_BYTES
 
@@ -42,16 +43,6 @@ NO_VPM_DATA, NO_RESULT, NO_ROOM = 0, 1, 3
 
 LOOKUPS = 12
 """Lookups a TMU holds: 8 words of requests and 4 results (direct lookups have one word each)."""
-
-
-class TextureSlot(Struct):
-    """A texture configuration met before: P0..P3, how many of them count, its native sampler."""
-
-    parameters = Array(i32, 4)
-    used = i32
-    words = i32
-    sampler = ptr
-    descriptor = ptr
 
 
 class SharedState(Struct):

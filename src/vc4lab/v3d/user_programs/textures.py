@@ -6,6 +6,7 @@ import ctypes
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from vc4lab.v3d.tmu.texture_slots import fill_slot, padded
 from vc4lab.v3d.user_programs.state import TEXTURES, QpuState, SharedState, Unit
 
 if TYPE_CHECKING:
@@ -43,9 +44,8 @@ class TextureFindings:
         met, self._met = self._met, {}
         for words in sorted(met.keys() - self._told):
             self._told.add(words)
-            p0, p1, p2, p3 = (*words, 0, 0, 0)[:4]
             describe_texture(
-                p0, p1, p2, p3, len(words), unknowns=self.unknowns, reporter=self.reporter
+                *padded(words), len(words), unknowns=self.unknowns, reporter=self.reporter
             )
 
 
@@ -68,20 +68,13 @@ class TextureSlots:
         base = qpu + QpuState.units.offset + unit * Unit.size
         used = ctypes.c_int32.from_address(base + Unit.written.offset).value
         place = base + Unit.parameters.offset
-        words = [ctypes.c_uint32.from_address(place + 4 * k).value for k in range(4)]
-        words = [word if k < used else 0 for k, word in enumerate(words)]
-        p0, p1, p2, p3 = words
-        self.findings.add(words[:used])
-        kind, descriptor = describe_texture(p0, p1, p2, p3, used, unknowns=self.unknowns)
+        words = [ctypes.c_uint32.from_address(place + 4 * k).value for k in range(used)]
+        self.findings.add(words)
+        kind, descriptor = describe_texture(*padded(words), used, unknowns=self.unknowns)
         module = sampler_module(kind)
         number = self._next
         self._next = (number + 1) % TEXTURES
         self._kept[number] = (module, descriptor)
-        slot = self.shared.textures[number]
-        slot.parameters = [word - (word >> 31 << 32) for word in words]
-        slot.used = used
-        slot.words = kind.result_words
-        slot.sampler = module["sample"].address
-        slot.descriptor = descriptor.address
+        fill_slot(self.shared.textures[number], words, kind, descriptor, module)
         self.shared.slots = max(int(self.shared.slots), number + 1)
         return number

@@ -15,6 +15,7 @@ from vc4lab.simd import (
     all_,
     call,
     call_pointer,
+    const,
     i32,
     i32x16,
     i64,
@@ -27,7 +28,8 @@ from vc4lab.simd import (
     store,
 )
 from vc4lab.v3d.tmu.sampler import direct_lookup
-from vc4lab.v3d.user_programs.state import RESULTS, QpuState, SharedState, TextureSlot, Unit
+from vc4lab.v3d.tmu.texture_slots import TextureSlot, same_parameters
+from vc4lab.v3d.user_programs.state import RESULTS, QpuState, SharedState, Unit
 
 _REACH = MEMORY_MASK - 63
 """A whole vector fits after any address up to this."""
@@ -74,14 +76,9 @@ def sample(shared: Any, qpu: Any, number: Any, s: Any) -> None:
     store(coordinates, s, 64)
     used = unit.written
     place = unit.parameters
-    found = i32_constant(-1)
+    found: Any = const(i32, -1)
     for index in range(common.slots):
-        slot = TextureSlot.at(common.textures + index * TextureSlot.size)
-        same = slot.used == used
-        for k in range(4):
-            wanted = load(i32, place + k * 4)
-            same = same & ((load(i32, slot.parameters + k * 4) == wanted) | (k >= used))
-        if same:
+        if same_parameters(common.textures + index * TextureSlot.size, place, used):
             found = index
             break
     if found < 0:
@@ -101,15 +98,5 @@ def sample(shared: Any, qpu: Any, number: Any, s: Any) -> None:
     for k in range(slot.words):
         push(unit, load(i32x16, results + (k << 6), 64))
     for k in range(4):
-        store(coordinates + (k << 6), splat(i32_constant(0)), 64)
+        store(coordinates + (k << 6), splat(const(i32, 0)), 64)
     unit.written = 0
-
-
-def i32_constant(value: int) -> Any:
-    """A staged number."""
-    from vc4lab.simd import const
-
-    return const(i32, value)
-
-
-__all__ = ["TextureSlot", "lookup", "pop", "push", "sample"]
