@@ -10,7 +10,7 @@ from vc4lab.simd.floatmode import (
     call_with_flags,
     imported,
 )
-from vc4lab.simd.kernel import Function, Kernel, Staged, call, kernel, staged
+from vc4lab.simd.kernel import Function, Kernel, Staged, call, kernel, late_kernel, staged
 from vc4lab.simd.members import (
     Array,
     f32,
@@ -150,6 +150,7 @@ __all__ = [
     "jump",
     "jump_if",
     "kernel",
+    "late_kernel",
     "load",
     "lookup16",
     "mask16",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from types import FunctionType
 from typing import Any
 
@@ -93,6 +94,20 @@ def kernel(
     if callable(args):
         raise TypeError("write @kernel(args=(...), returns=...)")
     return lambda function: Kernel(function, args, returns)
+
+
+def late_kernel(
+    module: str, name: str, args: Sequence[Type], returns: Type | None = None, **options: Any
+) -> Function:
+    """A kernel of another Python module, which is imported when it is compiled, not before.
+
+    `options` are arguments that are known at compile time.
+    """
+
+    def body(*values: Value) -> Any:
+        return getattr(import_module(module), name)(*values, **options)
+
+    return Function(args, returns, body, name)
 
 
 def define(module: ModuleTrace, function: Function, name: str, exported: bool = False) -> None:

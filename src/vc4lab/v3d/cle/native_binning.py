@@ -5,10 +5,9 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from functools import cache
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from vc4lab.simd import Function, NativeFunction, NativeModule, Type, Value, build, i32, ptr
+from vc4lab.simd import NativeFunction, NativeModule, build, i32, late_kernel, ptr
 from vc4lab.v3d.cle.binning_context import (
     BYTES,
     COPY_NV,
@@ -40,21 +39,14 @@ assert WORK_PER_CALL < MAX_RECORDS, "one call notes more records than there is r
 _OUTPUT_BYTES = MAX_VERTICES // VERTEX_BATCH * (COORDINATE_ROWS + 1) * ROW_BYTES
 
 
-def _late(module: str, name: str, *args: Type, **options: bool) -> Function:
-    """A kernel that is imported when it is compiled, not when it is loaded."""
-
-    def body(*values: Value) -> Any:
-        return getattr(import_module(f"vc4lab.v3d.cle.{module}"), name)(*values, **options)
-
-    return Function(args, i32, body, name)
-
-
 @cache
 def _native(recording: bool = False) -> NativeModule:
     """`recording`: the variant that notes each record that it executes."""
     kernels = {
-        "execute": _late("binning_kernel", "execute_list", ptr, recording=recording),
-        "admit_vg": _late("draw_kernel", "admit_vg", ptr, i32),
+        "execute": late_kernel(
+            "vc4lab.v3d.cle.binning_kernel", "execute_list", (ptr,), i32, recording=recording
+        ),
+        "admit_vg": late_kernel("vc4lab.v3d.cle.draw_kernel", "admit_vg", (ptr, i32), i32),
     }
     key = f"binning_list{'-recording' * recording}"
     return build("binning_list", kernels, float_mode="default", key=key, quick=True)

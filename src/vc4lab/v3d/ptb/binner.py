@@ -10,7 +10,6 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from functools import cache
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.records.codes import ListData, ListPrimitive, VgPrimitive
@@ -20,9 +19,9 @@ from vc4lab.simd import (
     NativeFunction,
     NativeModule,
     Type,
-    Value,
     build,
     i32,
+    late_kernel,
     ptr,
 )
 from vc4lab.v3d.ptb import context as pc
@@ -57,12 +56,7 @@ VG_KERNELS = {ListPrimitive.RHT: "vg_trapezoids", ListPrimitive.TRIANGLES: "vg_t
 
 
 def _late(module: str, name: str, *args: Type, returns: Type | None = None) -> Function:
-    """A kernel of this folder that is imported when it is compiled, not when it is loaded."""
-
-    def body(*values: Value) -> Any:
-        return getattr(import_module(f"vc4lab.v3d.ptb.{module}"), name)(*values)
-
-    return Function(args, returns, body, name)
+    return late_kernel(f"vc4lab.v3d.ptb.{module}", name, args, returns)
 
 
 _GROUPS: dict[str, dict[str, Function]] = {

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from vc4lab.bits import signed32
 from vc4lab.records.declarations import TRIANGLES_16_BIT
-from vc4lab.simd import Function, NativeFunction, Value, build, i32, ptr
+from vc4lab.simd import NativeFunction, build, i32, late_kernel, ptr
 from vc4lab.v3d.state.record_notes import MAX_NOTES
 from vc4lab.v3d.state.tile_layout import TILE_SIZE
 from vc4lab.v3d.tiles.collect_context import (
@@ -34,12 +34,8 @@ assert BUDGET < MAX_NOTES, "one call notes more records than there is room for"
 
 @cache
 def _native(recording: bool) -> NativeFunction:
-    def body(context: Value) -> Any:
-        from vc4lab.v3d.tiles.collect_kernel import collect  # only when it is compiled
-
-        return collect(context, recording)
-
-    functions = {"collect": Function((ptr,), i32, body, "collect")}
+    where = "vc4lab.v3d.tiles.collect_kernel"
+    functions = {"collect": late_kernel(where, "collect", (ptr,), i32, recording=recording)}
     key = f"collector{'-recording' * recording}"
     return build("collector", functions, float_mode="default", key=key)["collect"]
 
