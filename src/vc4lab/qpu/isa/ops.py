@@ -25,7 +25,10 @@ REPLICATE = 0x01010101
 
 
 class Ops(ABC):
-    """Primitives over words and masks. Shift counts are words whose lanes are already 0..31."""
+    """Primitives over words and masks. Shift counts are words whose lanes are already 0..31.
+
+    Those that Python's operators give on the words of most back ends are written here.
+    """
 
     @abstractmethod
     def const(self, value: int | Sequence[int]) -> Word:
@@ -36,24 +39,31 @@ class Ops(ABC):
         """The mask of all lanes."""
 
     # integer arithmetic, modulo 2^32
-    @abstractmethod
-    def add(self, a: Word, b: Word) -> Word: ...
-    @abstractmethod
-    def sub(self, a: Word, b: Word) -> Word: ...
-    @abstractmethod
-    def mul(self, a: Word, b: Word) -> Word: ...
+    def add(self, a: Word, b: Word) -> Word:
+        return a + b
+
+    def sub(self, a: Word, b: Word) -> Word:
+        return a - b
+
+    def mul(self, a: Word, b: Word) -> Word:
+        return a * b
+
     @abstractmethod
     def product_exceeds(self, a: Word, b: Word, limit: int) -> Mask:
         """a*b > limit for 24-bit factors, without overflow."""
 
-    @abstractmethod
-    def and_(self, a: Word, b: Word) -> Word: ...
-    @abstractmethod
-    def or_(self, a: Word, b: Word) -> Word: ...
-    @abstractmethod
-    def xor(self, a: Word, b: Word) -> Word: ...
-    @abstractmethod
-    def shl(self, a: Word, n: Word) -> Word: ...
+    def and_(self, a: Word, b: Word) -> Word:
+        return a & b
+
+    def or_(self, a: Word, b: Word) -> Word:
+        return a | b
+
+    def xor(self, a: Word, b: Word) -> Word:
+        return a ^ b
+
+    def shl(self, a: Word, n: Word) -> Word:
+        return a << n
+
     @abstractmethod
     def shr(self, a: Word, n: Word) -> Word: ...
     @abstractmethod
@@ -75,8 +85,9 @@ class Ops(ABC):
         """(a*b + 127) // 255 per byte."""
 
     # comparisons and masks
-    @abstractmethod
-    def eq(self, a: Word, b: Word) -> Mask: ...
+    def eq(self, a: Word, b: Word) -> Mask:
+        return a == b
+
     @abstractmethod
     def gt(self, a: Word, b: Word) -> Mask:
         """Signed a > b."""
@@ -85,12 +96,15 @@ class Ops(ABC):
     def ugt(self, a: Word, b: Word) -> Mask: ...
     @abstractmethod
     def select(self, m: Mask, a: Word, b: Word) -> Word: ...
-    @abstractmethod
-    def mand(self, a: Mask, b: Mask) -> Mask: ...
-    @abstractmethod
-    def mor(self, a: Mask, b: Mask) -> Mask: ...
-    @abstractmethod
-    def mnot(self, a: Mask) -> Mask: ...
+    def mand(self, a: Mask, b: Mask) -> Mask:
+        return a & b
+
+    def mor(self, a: Mask, b: Mask) -> Mask:
+        return a | b
+
+    def mnot(self, a: Mask) -> Mask:
+        return ~a
+
     @abstractmethod
     def mask_to_word(self, m: Mask) -> Word:
         """1 where the mask holds, else 0."""

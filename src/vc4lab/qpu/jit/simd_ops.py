@@ -115,29 +115,8 @@ class SimdOps(Ops):
     def always(self) -> Value:
         return const(mask16, True)
 
-    def add(self, a: Word, b: Word) -> Word:
-        return a + b
-
-    def sub(self, a: Word, b: Word) -> Word:
-        return a - b
-
-    def mul(self, a: Word, b: Word) -> Word:
-        return a * b
-
     def product_exceeds(self, a: Word, b: Word, limit: int) -> Mask:
         return (a.zext(i64) * b.zext(i64)).ugt(limit)
-
-    def and_(self, a: Word, b: Word) -> Word:
-        return a & b
-
-    def or_(self, a: Word, b: Word) -> Word:
-        return a | b
-
-    def xor(self, a: Word, b: Word) -> Word:
-        return a ^ b
-
-    def shl(self, a: Word, n: Word) -> Word:
-        return a << n
 
     def shr(self, a: Word, n: Word) -> Word:
         return a.shr(n)
@@ -178,9 +157,6 @@ class SimdOps(Ops):
         places = [4 * lane + byte for lane in range(16) for _ in range(4)]
         return shuffle(a.bitcast(_BYTES), places).bitcast(i32x16)
 
-    def eq(self, a: Word, b: Word) -> Mask:
-        return a == b
-
     def gt(self, a: Word, b: Word) -> Mask:
         return a > b
 
@@ -189,15 +165,6 @@ class SimdOps(Ops):
 
     def select(self, m: Mask, a: Word, b: Word) -> Word:
         return select(m, a, b)
-
-    def mand(self, a: Mask, b: Mask) -> Mask:
-        return a & b
-
-    def mor(self, a: Mask, b: Mask) -> Mask:
-        return a | b
-
-    def mnot(self, a: Mask) -> Mask:
-        return ~a
 
     def mask_to_word(self, m: Mask) -> Word:
         return m.zext(i32)

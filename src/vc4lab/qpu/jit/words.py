@@ -185,15 +185,6 @@ class FastOps(Ops):
     def ugt(self, a: FastWord, b: FastWord) -> Mask:
         return a.bits().ugt(b.bits())
 
-    def mand(self, a: Mask, b: Mask) -> Mask:
-        return a & b
-
-    def mor(self, a: Mask, b: Mask) -> Mask:
-        return a | b
-
-    def mnot(self, a: Mask) -> Mask:
-        return ~a
-
     def mask_to_word(self, m: Mask) -> FastWord:
         return FastWord(m.zext(i32), fixed=True)
 

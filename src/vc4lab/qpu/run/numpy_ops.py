@@ -59,32 +59,11 @@ class NumpyOps(Ops):
     def always(self) -> Mask:
         return np.ones(self.lanes, bool)
 
-    def add(self, a: Word, b: Word) -> Word:
-        return a + b
-
-    def sub(self, a: Word, b: Word) -> Word:
-        return a - b
-
-    def mul(self, a: Word, b: Word) -> Word:
-        return a * b
-
     def product_exceeds(self, a: Word, b: Word, limit: int) -> Mask:
         return a.astype(np.uint64) * b.astype(np.uint64) > np.uint64(limit)
 
-    def and_(self, a: Word, b: Word) -> Word:
-        return a & b
-
-    def or_(self, a: Word, b: Word) -> Word:
-        return a | b
-
-    def xor(self, a: Word, b: Word) -> Word:
-        return a ^ b
-
     def not_(self, a: Word) -> Word:
         return ~a
-
-    def shl(self, a: Word, n: Word) -> Word:
-        return a << n
 
     def shr(self, a: Word, n: Word) -> Word:
         return a >> n
@@ -123,9 +102,6 @@ class NumpyOps(Ops):
         x, y = self._bytes(a, b)
         return self._from_bytes((x * y + 127) // 255)
 
-    def eq(self, a: Word, b: Word) -> Mask:
-        return a == b
-
     def gt(self, a: Word, b: Word) -> Mask:
         return a.view(np.int32) > b.view(np.int32)
 
@@ -134,15 +110,6 @@ class NumpyOps(Ops):
 
     def select(self, m: Mask, a: Word, b: Word) -> Word:
         return np.where(m, a, b)
-
-    def mand(self, a: Mask, b: Mask) -> Mask:
-        return a & b
-
-    def mor(self, a: Mask, b: Mask) -> Mask:
-        return a | b
-
-    def mnot(self, a: Mask) -> Mask:
-        return ~a
 
     def mask_to_word(self, m: Mask) -> Word:
         return m.astype(np.uint32)
