@@ -10,12 +10,17 @@ import signal
 import subprocess
 import sys
 import textwrap
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.drm.device.test_hangs import LONG, make_endless
 from tests.support.drm_client import CLIENT
+from tests.support.live_jobs import Live, prepare, shader_index
 from tests.support.supervised import need_supervisor
+
+from vc4lab.qpu.text.assembler import assemble
 
 AS_IN_A_TERMINAL = """
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -68,14 +73,18 @@ def shows() -> None:
 
 @contextlib.contextmanager
 def running(
-    program: Callable[[], None], *options: str, before: str = AS_IN_A_TERMINAL
+    program: Callable[[], None],
+    *options: str,
+    before: str = AS_IN_A_TERMINAL,
+    helpers: str = CLIENT,
+    arguments: tuple[str, ...] = (),
 ) -> Iterator[subprocess.Popen[str]]:
     """`vc4lab drm` in a process group of its own, at work with the program."""
-    client = f"{CLIENT}\n{textwrap.dedent(inspect.getsource(program))}\n{program.__name__}()\n"
+    client = f"{helpers}\n{textwrap.dedent(inspect.getsource(program))}\n{program.__name__}()\n"
     start = f"import signal\n{before}from vc4lab.cli.main import run\nrun()\n"
     command = [sys.executable, "-c", start, "drm", "--headless", *options, "--"]
     process = subprocess.Popen(
-        [*command, sys.executable, "-S", "-c", client],
+        [*command, sys.executable, "-S", "-c", client, *arguments],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
     )  # fmt: skip
     try:
@@ -112,6 +121,31 @@ def test_the_picture_is_saved_when_a_signal_ends_the_program(
         assert (process.returncode, said) == (code, f"picture: {shot}\nrecording: {film}\n")
     assert shot.is_file()
     assert film.is_file()
+
+
+def draws_for_long() -> None:
+    """A program that waits for a job of minutes."""
+    live = Live(sys.argv[1])
+    last = live.submit()
+    print("ready", flush=True)
+    live.finish(last)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_job_that_runs_keeps_no_one_waiting(number: int, tmp_path: Path) -> None:
+    prepare("tri_amd64", tmp_path)
+    make_endless(tmp_path, 0)
+    code = assemble(LONG.format(rounds=(1 << 22) // 5 - 10)).bytes
+    (tmp_path / f"{shader_index(tmp_path, 0)}.bin").write_bytes(code)
+    helpers = CLIENT + inspect.getsource(Live)
+    with running(draws_for_long, helpers=helpers, arguments=(str(tmp_path),)) as process:
+        time.sleep(0.5)
+        began = time.monotonic()
+        process.send_signal(number)
+        _, said = process.communicate(timeout=60)
+        assert process.returncode == 143
+        assert not said or (said.count("\n") == 1 and "DRM-016" in said)
+        assert time.monotonic() - began < 30
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -132,6 +132,25 @@ def test_temporary_names_differ_and_leftovers_go(folder, monkeypatch):
     assert not cache.holds(NAME)
 
 
+KILLED = """
+import os, signal
+from vc4lab.simd import cache
+os.replace = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)
+cache.write("ab" * 32, b"code")
+"""
+
+
+def test_what_a_killed_process_has_begun_to_write_is_not_read(folder):
+    assert subprocess.run([sys.executable, "-c", KILLED]).returncode == -9
+    (unfinished,) = folder.glob("*/.new-*")
+    assert cache.read(NAME) is None
+    cache.write(NAME, b"other")
+    assert cache.read(NAME) == b"other"
+    os.utime(unfinished, (time.time() - 7200,) * 2)
+    cache.prune(1 << 20)
+    assert [path.name for path in folder.glob("*/*")] == [NAME + ".o"]
+
+
 def test_pruning_follows_no_links(folder, tmp_path):
     cache.write(NAME, b"code")
     other = tmp_path / "other"

@@ -219,7 +219,7 @@ def test_processes_sharing_a_cache(tmp_path):
     )
     environment = {**os.environ, "VC4LAB_CACHE": str(tmp_path / "objects")}
     processes = [subprocess.Popen([sys.executable, str(script)], env=environment) for _ in range(2)]
-    assert [p.wait(60) for p in processes] == [0, 0]
+    assert [p.wait(300) for p in processes] == [0, 0]
     files = [p for p in (tmp_path / "objects").rglob("*") if p.is_file()]
     assert len(files) == 10
     assert all(p.suffix == ".o" for p in files)
