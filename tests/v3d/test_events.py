@@ -15,9 +15,11 @@ from vc4lab.records.control import build
 from vc4lab.v3d import core, events, program_registers, status_registers
 from vc4lab.v3d.checks import addresses
 from vc4lab.v3d.draws import frame as frame_module
+from vc4lab.v3d.draws import preparation
 from vc4lab.v3d.events import (
     BinningDone,
     CachesCleared,
+    DrawPrepared,
     FrameDone,
     FrameDrawn,
     InterruptLine,
@@ -73,8 +75,8 @@ def test_a_job_is_told_in_order() -> None:
     draw(frame)
     told = [event for event in heard if not isinstance(event, MemoryUse | RecordExecuted)]
     assert [type(event) for event in told] == [
-        JobStarted, BinningDone, JobEnded, InterruptLine, JobStarted, FrameDrawn, FrameDone,
-        JobEnded, InterruptLine,
+        JobStarted, BinningDone, JobEnded, InterruptLine, JobStarted, DrawPrepared,
+        FrameDrawn, FrameDone, JobEnded, InterruptLine,
     ]  # fmt: skip
     starts = [event for event in told if isinstance(event, JobStarted)]
     ends = [event for event in told if isinstance(event, JobEnded)]
@@ -112,7 +114,7 @@ def test_no_event_is_made_without_a_listener(monkeypatch: pytest.MonkeyPatch) ->
         raise AssertionError("an event that no one hears")
 
     modules = (events, core, program_registers, status_registers, addresses, record_notes)
-    for module in (*modules, frame_module, tile_records):
+    for module in (*modules, frame_module, preparation, tile_records):
         for name in names:
             if hasattr(module, name):
                 monkeypatch.setattr(module, name, made)

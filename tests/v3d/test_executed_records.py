@@ -26,6 +26,7 @@ from vc4lab.records.declarations import (
 from vc4lab.v3d.core import V3D
 from vc4lab.v3d.events import (
     BinningDone,
+    DrawPrepared,
     FrameDone,
     FrameDrawn,
     JobStarted,
@@ -155,17 +156,17 @@ def test_a_record_comes_before_what_comes_of_it() -> None:
     told: list[object] = []
     listeners = frame.v3d.listeners
     for one in (listeners.job_started, listeners.record_executed, listeners.binning_done,
- listeners.frame_drawn, listeners.frame_done):  # fmt: skip
+                listeners.draw_prepared, listeners.frame_drawn, listeners.frame_done):  # fmt: skip
         one.subscribe(told.append)  # type: ignore[attr-defined]
     frame.job.run(frame.v3d, *job)
     kinds = [event.record if isinstance(event, RecordExecuted) else type(event) for event in told]
     assert kinds[0] is JobStarted
     assert kinds[kinds.index(BinningDone) - 1] is Flush
     assert kinds[kinds.index(BinningDone) + 1] is JobStarted
-    end, drawn = kinds.index(StoreResolvedEnd), kinds.index(FrameDrawn)
+    end, drawn = kinds.index(StoreResolvedEnd), kinds.index(DrawPrepared)
     assert kinds.count(Return) == kinds[end:drawn].count(Return) == 4
     assert kinds[drawn - 1] is Return
-    assert kinds[drawn:] == [FrameDrawn, FrameDone]
+    assert kinds[drawn:] == [DrawPrepared, FrameDrawn, FrameDone]
 
 
 def test_all_listeners_hear_it_and_only_as_long_as_they_listen() -> None:

@@ -20,11 +20,12 @@ the work at hand is done to its end, and the access to the V3D's bus that had it
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from vc4lab.listeners import Listeners
 
 if TYPE_CHECKING:
+    from vc4lab.records.codes import ListPrimitive
     from vc4lab.records.payload import Payload
     from vc4lab.v3d.memory_uses import Use
 
@@ -63,9 +64,9 @@ class RecordExecuted(NamedTuple):
 
     Each record of the list and of what it jumps to is reported once, in order. The list of thread 1
     comes first up to the end of its frame, that of a tile (from a record 17 up to the Return) when
-    the frame is drawn, before its `FrameDrawn`; these are in the order of the tiles. Of what native
-    code executes on its own the events come when it returns, at the latest where the thread stops
-    or a flush or frame ends. A record that does not exist is not executed.
+    the frame is drawn, before its `DrawPrepared` and `FrameDrawn`; these are in the order of the
+    tiles. Of what native code executes on its own the events come when it returns, at the latest
+    where the thread stops or a flush or frame ends. A record that does not exist is not executed.
     """
 
     thread: int
@@ -120,6 +121,47 @@ class CachesCleared(NamedTuple):
     value: int
 
 
+class PreparedPipeline(Protocol):
+    """What draws a draw's primitives, as far as its event says: see `fragment/pipeline.py`."""
+
+    @property
+    def key(self) -> Any:
+        """The program, and the draw state that it was compiled for."""
+
+    @property
+    def address(self) -> int:
+        """Of its entry point, in the host's memory."""
+
+
+class DrawPrepared(NamedTuple):
+    """A draw of a frame is ready to be drawn: all primitives with the same state, in any tiles.
+
+    The event comes when all draws of the frame are prepared, in the order in which the tile lists
+    have them. Draws of a binning list are the records 32 and 33 of `RecordExecuted`.
+
+    Attributes
+    ----------
+    record
+        Address of its first primitives: a compressed list, or a primitive record of the rendering
+        list; None if no list of it came to its end.
+    shader
+        Address of its shader record, of the program if record 67 named that; None without either.
+    primitive, primitives
+        Their kind, and how many there are in all tiles.
+    vertices
+        How many different vertices they have; 0 if their coordinates stand in the list.
+    pipeline
+        What draws them; None if they are left out (there was a message).
+    """
+
+    record: int | None
+    shader: int | None
+    primitive: ListPrimitive | int
+    primitives: int
+    vertices: int
+    pipeline: PreparedPipeline | None
+
+
 class TileDrawn(NamedTuple):
     """A tile was drawn: its first pixel, and what drawing it took, by the names in `COUNTERS`.
 
@@ -161,6 +203,7 @@ class V3DListeners:
         self.record_executed: Listeners[RecordExecuted] = Listeners(self._failed)
         self.binning_done: Listeners[BinningDone] = Listeners(self._failed)
         self.frame_done: Listeners[FrameDone] = Listeners(self._failed)
+        self.draw_prepared: Listeners[DrawPrepared] = Listeners(self._failed)
         self.frame_drawn: Listeners[FrameDrawn] = Listeners(self._failed)
         self.interrupt_line: Listeners[InterruptLine] = Listeners(self._failed)
         self.program_started: Listeners[ProgramStarted] = Listeners(self._failed)

@@ -82,6 +82,7 @@ class FrameRenderer:
             team=team,
             lint=self.lint,
             interrupts=self.interrupts,
+            listeners=self.listeners,
         )
         self._endless = self.preparer.vertices.endless
 

@@ -13,12 +13,14 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.qpu.run.environment import Unsupported, left_text
+from vc4lab.records.declarations import PrimitiveListFormat, VgInlineShader
 from vc4lab.v3d.checks.draw_ranges import DrawRanges
 from vc4lab.v3d.checks.hints import Lint
 from vc4lab.v3d.draws.context import MODE_AT, POINT_SIZE_AT, VARYINGS_AT, PipelineEntry
 from vc4lab.v3d.draws.frame_draws import Found, FrameDraws
 from vc4lab.v3d.draws.pipeline_table import MadePipeline, parameter_places
 from vc4lab.v3d.draws.pipelines import DrawPipelines, quad_work
+from vc4lab.v3d.events import DrawPrepared, V3DListeners
 from vc4lab.v3d.fragment.pipeline import Pipeline
 from vc4lab.v3d.golden.draw import GoldenDraw, register
 from vc4lab.v3d.shader_interrupts import VERTICES
@@ -60,7 +62,9 @@ class DrawPreparer:
         team: Team,
         lint: Lint | None = None,
         interrupts: ShaderInterrupts | None = None,
+        listeners: V3DListeners | None = None,
     ) -> None:
+        self.listeners = listeners or V3DListeners()
         self.memory = memory
         self.reporter = reporter
         self.unknowns = unknowns = options.unknowns
@@ -112,7 +116,27 @@ class DrawPreparer:
         self._draws.fill(scan, mode=mode)
         if self.lint.addresses.used.subscriptions:
             self._announce(scan)
+        if self.listeners.draw_prepared.subscriptions:
+            self._report_prepared(scan)
         return self._draws
+
+    def _report_prepared(self, scan: ScanResult) -> None:
+        """Each draw, for listeners."""
+        records = scan.first_records()
+        for number, (use, draw) in enumerate(zip(scan.draws, self._draws, strict=True)):
+            shader, made, state = self._shader(use), draw.keep, use.state
+            address = None if shader is None else shader.address
+            if shader is not None and state.shader_kind == VgInlineShader.id:
+                address = shader.code
+            event = DrawPrepared(
+                records.get(number),
+                address,
+                PrimitiveListFormat(state.list_format & 0xFF).type,
+                use.primitives,
+                use.vertices,
+                None if made is None else made.pipeline,
+            )
+            self.listeners.draw_prepared.emit(event)
 
     def _announce(self, scan: ScanResult) -> None:
         """Reports the memory of draws whose pipelines were not requested."""

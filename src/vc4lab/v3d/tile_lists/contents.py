@@ -9,7 +9,7 @@ from typing import Any
 
 from vc4lab.v3d.state.render_state import STATE_BYTES, RenderState, state_from_bytes
 from vc4lab.v3d.tile_lists import scan_context as sc
-from vc4lab.v3d.tile_lists.scan_context import DrawEntry
+from vc4lab.v3d.tile_lists.scan_context import EXPANDED, DrawEntry, Expansion, Segment
 
 REASONS = {
     sc.ILLEGAL_RECORD: "a record that is not allowed in a tile list",
@@ -34,6 +34,12 @@ class DrawUse:
     last: int
     used: int
     primitives: int
+
+    @property
+    def vertices(self) -> int:
+        """How many are used."""
+        size = self.last - self.first + 1
+        return size - ctypes.string_at(self.used + self.first, size).count(0) if size > 0 else 0
 
 
 @dataclass(frozen=True)
@@ -85,6 +91,22 @@ class ScanResult:
     def draws(self) -> list[DrawUse]:
         """The distinct render states, as Python sees them."""
         return [self.draw(k) for k in range(self.draw_count)]
+
+    def first_records(self) -> dict[int, int]:
+        """Where the primitives of each draw begin: a list in memory, or a record made a list."""
+        c, size = self.context, Expansion.size
+        entries = range(c.expansions, c.expansions + size * (c.expansion_mask + 1), size)
+        made = [Expansion.python.from_address(place) for place in entries]
+        records = {int(one.start): one.where & 0xFFFFFFFF for one in made if one.taken}
+        expanded = [draw.state.list_format & EXPANDED for draw in self.draws]
+        found: dict[int, int] = {}
+        for number in range(self.segment_count):
+            segment = Segment.python.from_address(self.segments + number * Segment.size)
+            address = segment.list_address & 0xFFFFFFFF
+            if expanded[segment.draw]:
+                address = records[address]
+            found.setdefault(int(segment.draw), address)
+        return found
 
     def draw(self, number: int) -> DrawUse:
         """One of `draws`."""
