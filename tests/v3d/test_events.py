@@ -12,7 +12,7 @@ from tests.support.jobs import BFC, CT1EA, RFC, nv_vertex, viewport
 from vc4lab.listeners import Listeners
 from vc4lab.qpu.text.assembler import assemble
 from vc4lab.records.control import build
-from vc4lab.v3d import core, events, program_registers, status_registers
+from vc4lab.v3d import core, events, status_registers
 from vc4lab.v3d.checks import addresses
 from vc4lab.v3d.draws import frame as frame_module
 from vc4lab.v3d.draws import preparation
@@ -26,14 +26,19 @@ from vc4lab.v3d.events import (
     JobEnded,
     JobStarted,
     MemoryUse,
+    ProgramCompiled,
+    ProgramEnded,
+    ProgramKind,
     ProgramStarted,
     RecordExecuted,
     V3DListeners,
 )
+from vc4lab.v3d.job_time import JobCounts
 from vc4lab.v3d.memory_uses import Use
 from vc4lab.v3d.registers import BY_NAME
 from vc4lab.v3d.state import record_notes
 from vc4lab.v3d.tiles import records as tile_records
+from vc4lab.v3d.user_programs import scheduler
 
 TRIANGLE = b"".join(nv_vertex(x, y, 0.5, 1.0) for x, y in ((5, 5), (5, 60), (60, 5)))
 INTENA, INTCTL = BY_NAME["INTENA"].offset, BY_NAME["INTCTL"].offset
@@ -75,7 +80,7 @@ def test_a_job_is_told_in_order() -> None:
     draw(frame)
     told = [event for event in heard if not isinstance(event, MemoryUse | RecordExecuted)]
     assert [type(event) for event in told] == [
-        JobStarted, BinningDone, JobEnded, InterruptLine, JobStarted, DrawPrepared,
+        JobStarted, BinningDone, JobEnded, InterruptLine, JobStarted, ProgramCompiled, DrawPrepared,
         FrameDrawn, FrameDone, JobEnded, InterruptLine,
     ]  # fmt: skip
     starts = [event for event in told if isinstance(event, JobStarted)]
@@ -95,14 +100,20 @@ def test_caches_and_programs() -> None:
     frame.v3d.write(SLCACTL, 0x0F0F)
     frame.v3d.write(L2CACTL, 4)
     place, size = run_program(frame)
-    kinds_heard = [type(event) for event in heard]
-    assert kinds_heard == [CachesCleared, CachesCleared, ProgramStarted, MemoryUse, MemoryUse]
+    compiled = heard.pop(2)
+    assert isinstance(compiled, ProgramCompiled)
+    assert compiled[:2] == (ProgramKind.USER, place)
+    assert len(compiled.words) == size // 8
+    assert [type(event) for event in heard] == [
+        CachesCleared, CachesCleared, ProgramStarted, MemoryUse, MemoryUse, ProgramEnded,
+    ]  # fmt: skip
     assert heard == [
         CachesCleared("SLCACTL", 0x0F0F),
         CachesCleared("L2CACTL", 4),
         ProgramStarted(place, 0x2000, 0, size),
         MemoryUse(Use.CODE, place, size, None),
         MemoryUse(Use.UNIFORMS, 0x2000, 4, None),
+        ProgramEnded(0, place, 0x2000, JobCounts(instructions=size // 8)),
     ]
 
 
@@ -113,7 +124,7 @@ def test_no_event_is_made_without_a_listener(monkeypatch: pytest.MonkeyPatch) ->
     def made(*_arguments: object) -> None:
         raise AssertionError("an event that no one hears")
 
-    modules = (events, core, program_registers, status_registers, addresses, record_notes)
+    modules = (events, core, scheduler, status_registers, addresses, record_notes)
     for module in (*modules, frame_module, preparation, tile_records):
         for name in names:
             if hasattr(module, name):
@@ -169,16 +180,20 @@ def test_what_a_listener_raises_comes_when_the_v3d_is_at_rest(name: str) -> None
     listeners.subscribe(fails)
     listeners.subscribe(heard.append)
     raised = 0
-    write = frame.v3d.write
+    read, write = frame.v3d.read, frame.v3d.write
 
-    def careful(offset: int, value: int) -> None:
-        nonlocal raised
-        try:
-            write(offset, value)
-        except OddError:
-            raised += 1
+    def careful(access: Callable[..., Any]) -> Any:
+        def call(*arguments: int) -> Any:
+            nonlocal raised
+            try:
+                return access(*arguments)
+            except OddError:
+                raised += 1
 
-    frame.v3d.write = careful  # type: ignore[method-assign]
+        return call
+
+    frame.v3d.read = careful(read)  # type: ignore[method-assign]
+    frame.v3d.write = careful(write)  # type: ignore[method-assign]
     assert draw(frame) == expected
     frame.v3d.write(SLCACTL, 0x0F)
     run_program(frame)
@@ -188,7 +203,7 @@ def test_what_a_listener_raises_comes_when_the_v3d_is_at_rest(name: str) -> None
     for register in registers:
         offset = BY_NAME[register].offset
         assert frame.v3d.read(offset) == whole.v3d.read(offset), register
-    frame.v3d.write = write  # type: ignore[method-assign]
+    frame.v3d.read, frame.v3d.write = read, write  # type: ignore[method-assign]
     frame.v3d.read(RFC)
     assert not frame.v3d.listeners.failures
     for one in listeners.subscriptions:

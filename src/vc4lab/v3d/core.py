@@ -135,7 +135,7 @@ class V3D:
             unknowns,
             lint,
         )
-        self.programs = UserPrograms(memory, self.reporter, options)
+        self.programs = UserPrograms(memory, self.reporter, options, listeners=self.listeners)
         self._progress: Progress | None = None
         self._unfinished = [False, False]
         self.undrawn = 0

@@ -20,13 +20,17 @@ the work at hand is done to its end, and the access to the V3D's bus that had it
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from vc4lab.listeners import Listeners
 
 if TYPE_CHECKING:
+    from vc4lab.qpu.program.program import Program
     from vc4lab.records.codes import ListPrimitive
     from vc4lab.records.payload import Payload
+    from vc4lab.v3d.job_time import JobCounts
     from vc4lab.v3d.memory_uses import Use
 
 
@@ -92,6 +96,29 @@ class InterruptLine(NamedTuple):
     level: bool
 
 
+class ProgramKind(Enum):
+    """What a program is for."""
+
+    COORDINATE = "coordinate"
+    VERTEX = "vertex"
+    FRAGMENT = "fragment"
+    USER = "user"
+
+
+class ProgramCompiled(NamedTuple):
+    """Native code of a program is there, compiled or from a cache, after so many milliseconds.
+
+    A shader has code of its own for each draw state in which the V3D meets it, a user program when
+    it begins. Not reported: code for values that the first one cannot compute, and for where a user
+    program goes on to. Nothing is compiled of programs that the interpreter runs.
+    """
+
+    kind: ProgramKind
+    address: int
+    words: tuple[int, ...]
+    milliseconds: float
+
+
 class ProgramStarted(NamedTuple):
     """A user program has got a QPU: what SRQPC, SRQUA and SRQUL were, and the code's bytes."""
 
@@ -99,6 +126,15 @@ class ProgramStarted(NamedTuple):
     uniforms: int
     length: int
     size: int
+
+
+class ProgramEnded(NamedTuple):
+    """A user program has ended: its QPU, what SRQPC and SRQUA were, and what it has done."""
+
+    qpu: int
+    address: int
+    uniforms: int
+    counts: JobCounts
 
 
 class MemoryUse(NamedTuple):
@@ -206,7 +242,9 @@ class V3DListeners:
         self.draw_prepared: Listeners[DrawPrepared] = Listeners(self._failed)
         self.frame_drawn: Listeners[FrameDrawn] = Listeners(self._failed)
         self.interrupt_line: Listeners[InterruptLine] = Listeners(self._failed)
+        self.program_compiled: Listeners[ProgramCompiled] = Listeners(self._failed)
         self.program_started: Listeners[ProgramStarted] = Listeners(self._failed)
+        self.program_ended: Listeners[ProgramEnded] = Listeners(self._failed)
         self.memory_used: Listeners[MemoryUse] = Listeners(self._failed)
         self.caches_cleared: Listeners[CachesCleared] = Listeners(self._failed)
 
@@ -216,6 +254,13 @@ class V3DListeners:
     def _keep(self, failure: Exception) -> None:
         if not self.failures:  # a frame may have millions of events
             self.failures.append(failure)
+
+    def compiled(self, kind: ProgramKind, program: Program, start: float) -> None:
+        """A program was compiled from a moment (of `perf_counter`) on."""
+        if self.program_compiled.subscriptions:
+            took = 1000 * (perf_counter() - start)
+            event = ProgramCompiled(kind, program.address, program.words, took)
+            self.program_compiled.emit(event)
 
     def job(self, thread: ThreadState) -> None:
         """A list thread runs from now on."""

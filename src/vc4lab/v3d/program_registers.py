@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from vc4lab.registers import Block, Register
-from vc4lab.v3d.events import ProgramStarted
 from vc4lab.v3d.memory_uses import Use
 from vc4lab.v3d.user_programs.scheduler import RequestQueue
 from vc4lab.v3d.vpm.errors import Errors
@@ -42,13 +41,8 @@ class ProgramRegisters(Block):
         v3d.programs.on_start = self._started
 
     def _started(self, request: ProgramRequest, program: Program) -> None:
-        v3d, size = self._v3d, 8 * len(program.words)
-        if v3d.listeners.program_started.subscriptions:
-            v3d.listeners.program_started.emit(
-                ProgramStarted(request.code, request.uniforms, request.length, size)
-            )
-        uses = v3d.lint.addresses.uses
-        uses(Use.CODE, request.code, size)
+        uses = self._v3d.lint.addresses.uses
+        uses(Use.CODE, request.code, 8 * len(program.words))
         count = request.length if request.limited else len(program.uniform_sites)
         if count and request.uniforms:
             uses(Use.UNIFORMS, request.uniforms, 4 * count)

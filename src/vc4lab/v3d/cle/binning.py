@@ -100,6 +100,7 @@ class BinningStage:
             stage=COORDINATES,
             team=team,
             interrupts=interrupts,
+            listeners=executor.listeners,
         )
         self.stops_at_bad_index = unknowns["index_error"] == "stop"
         self.index_error = False

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.qpu.isa.operations import Signal
 from vc4lab.qpu.run.environment import COMPILER_ONLY_CODES, Unsupported
 from vc4lab.records.codes import Compare, CoverageUpdate, ListData
 from vc4lab.records.declarations import ConfigurationBits, PrimitiveListFormat
+from vc4lab.v3d.events import ProgramKind, V3DListeners
 from vc4lab.v3d.fragment.pipeline import Pipeline, fragment_pipeline
 from vc4lab.v3d.job_time import RASTER_LOOKUPS
 from vc4lab.v3d.state.tile_context import PRIMITIVES, FragmentKey
@@ -41,7 +43,10 @@ MAX_KNOWN = 1024
 class DrawPipelines:
     """Finds the pipelines of draws; `layout` and `vg_mask` are those of the frame's tile buffer."""
 
-    def __init__(self, reporter: Reporter, options: GpuOptions) -> None:
+    def __init__(
+        self, reporter: Reporter, options: GpuOptions, listeners: V3DListeners | None = None
+    ) -> None:
+        self.listeners = listeners or V3DListeners()
         self.reporter = reporter
         self.unknowns = options.unknowns
         self.engine = "interpreter" if options.engine == "interpreter" else "fast"
@@ -94,14 +99,18 @@ class DrawPipelines:
         interpreted = replace(key, engine="interpreter")
         if len(program.learned) > MAX_WAYS:
             return interpreted, fragment_pipeline(interpreted)
+        start = perf_counter()
         try:
-            return key, fragment_pipeline(key)
+            pipeline = fragment_pipeline(key)
         except Unsupported as refusal:
             if refusal.code not in COMPILER_ONLY_CODES:
                 raise
             text = f"a fragment shader: {refusal}"
             self.reporter.report("QPU-057", text, address=program.address)
             return interpreted, fragment_pipeline(interpreted)
+        if key.program and key != interpreted:
+            self.listeners.compiled(ProgramKind.FRAGMENT, program, start)
+        return key, pipeline
 
     def _key(
         self,

@@ -71,7 +71,7 @@ class DrawPreparer:
         self.refused = 0
         """Draws that cannot be drawn, since this was set to 0."""
         self.fallbacks: Counter[FragmentKey] = Counter()
-        self.pipelines = DrawPipelines(reporter, options)
+        self.pipelines = DrawPipelines(reporter, options, self.listeners)
         self.programs = ProgramCache(memory, reporter, unknowns)
         self.late = LateTextures(memory.base, reporter, unknowns)
         self._layout_number = LAYOUTS.index(SINGLE)
@@ -88,6 +88,7 @@ class DrawPreparer:
             stage=VERTICES,
             team=team,
             interrupts=interrupts,
+            listeners=self.listeners,
         )
         self._draws = FrameDraws(
             memory,

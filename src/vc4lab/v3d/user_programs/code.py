@@ -52,7 +52,7 @@ class UserProgram:
 
     program: what is known of it; grows when it goes where it was not read yet. read: memory.
     waits: whether it has a mutex or semaphore instruction. verdict: why it cannot be compiled.
-    allowed: what it may touch, if it is watched.
+    allowed: what it may touch, if it is watched. compiled: regions that were to be compiled.
     """
 
     program: Program
@@ -63,7 +63,7 @@ class UserProgram:
     allowed: Allowed | None = None
     lock: threading.Lock = field(default_factory=threading.Lock)
     _regions: dict[tuple[bool, Place | None], NativeRegion] = field(default_factory=dict)
-    _compiled: int = 0
+    compiled: int = 0
     _places: int = 0
     _watched: tuple[Program, Watched] | None = None
 
@@ -126,10 +126,10 @@ class UserProgram:
             from vc4lab.qpu.jit.resumable import Region
             from vc4lab.v3d.user_programs.native.compiled import compile_user_program
 
-            most = MAX_PLACES if self._compiled < MANY_REGIONS else SMALL_REGION
+            most = MAX_PLACES if self.compiled < MANY_REGIONS else SMALL_REGION
             brief = self._places > LONG_PROGRAM
             region = Region.of(self.program, self.settings, start, most, brief)
-            self._compiled += 1
+            self.compiled += 1
             self._places += len(region.flow.exits)
             limit = PLACES_PER_INSTRUCTION * len(self.program) + MANY_REGIONS * MAX_PLACES
             if self._places > limit:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from vc4lab.bits import Bits, Layout
+from vc4lab.v3d.events import ProgramEnded, ProgramStarted, V3DListeners
 from vc4lab.v3d.job_time import QPUS
 
 if TYPE_CHECKING:
@@ -49,7 +50,9 @@ class UserPrograms:
         reporter: Reporter,
         options: GpuOptions,
         allowed: Allowed | None = None,
+        listeners: V3DListeners | None = None,
     ) -> None:
+        self.listeners = listeners or V3DListeners()
         self.memory = memory
         self.reporter = reporter
         self.options = options
@@ -81,7 +84,9 @@ class UserPrograms:
         if self._unit is None:
             from vc4lab.v3d.user_programs.unit import ComputeUnit
 
-            self._unit = ComputeUnit(self.memory, self.reporter, self.options, self.allowed)
+            self._unit = ComputeUnit(
+                self.memory, self.reporter, self.options, self.allowed, self.listeners
+            )
         return self._unit
 
     # -- registers ---------------------------------------------------------------------------
@@ -176,9 +181,13 @@ class UserPrograms:
         while self.queue and free:
             number = free.pop(0)
             request = self.queue.popleft()
-            self.running[number] = self.unit.start(number, request)
+            qpu = self.running[number] = self.unit.start(number, request)
+            if self.listeners.program_started.subscriptions:
+                size = 8 * len(qpu.program.words)
+                event = ProgramStarted(request.code, request.uniforms, request.length, size)
+                self.listeners.program_started.emit(event)
             if self.on_start is not None:
-                self.on_start(request, self.unit.code.read(request.code).program)
+                self.on_start(request, qpu.program)
 
     def settle(self) -> None:
         """Run until every program has ended or waits for something that does not happen here."""
@@ -203,6 +212,11 @@ class UserPrograms:
             self.completed = (self.completed + 1) & 0xFF
         else:
             self.last_end = self.progress.program(qpu.request.at, qpu.counts())
+        if self.listeners.program_ended.subscriptions:
+            code, uniforms = qpu.request.code, qpu.request.uniforms
+            self.listeners.program_ended.emit(
+                ProgramEnded(qpu.number, code, uniforms, qpu.counts())
+            )
 
     @property
     def _seem_queued(self) -> int:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 from vc4lab.qpu.run.environment import uncompiled_budget
 from vc4lab.qpu.text.disassembler import disassemble
+from vc4lab.v3d.events import ProgramKind, V3DListeners
 from vc4lab.v3d.job_time import QPUS
 from vc4lab.v3d.user_programs.budget import chosen_budget
 from vc4lab.v3d.user_programs.code import CodeCache
@@ -56,7 +58,9 @@ class ComputeUnit:
         reporter: Reporter,
         options: GpuOptions,
         allowed: Allowed | None = None,
+        listeners: V3DListeners | None = None,
     ) -> None:
+        self.listeners = listeners or V3DListeners()
         self.memory = memory
         self.reporter = reporter
         self.unknowns = unknowns = options.unknowns
@@ -96,8 +100,11 @@ class ComputeUnit:
         if self.engine == "jit":
             from vc4lab.v3d.user_programs.native.qpu import NativeQpu
 
+            before, start = code.compiled, perf_counter()
             region = code.native(request.limited)
             if region is not None:
+                if code.compiled != before:
+                    self.listeners.compiled(ProgramKind.USER, program, start)
                 return NativeQpu(
                     number, request, code, region, self.shared, self.unknowns, budget, watch
                 )

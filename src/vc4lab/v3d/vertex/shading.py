@@ -10,9 +10,11 @@ from __future__ import annotations
 
 import ctypes
 from dataclasses import replace
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.qpu.run.environment import COMPILER_ONLY_CODES, Unsupported, left_text
+from vc4lab.v3d.events import ProgramKind, V3DListeners
 from vc4lab.v3d.shader_interrupts import VERTICES, ShaderInterrupts
 from vc4lab.v3d.tmu.late_textures import LateTextures
 from vc4lab.v3d.tmu.requests import MAX_REQUESTS
@@ -101,7 +103,9 @@ class VertexStage:
         stage: int,
         team: Team,
         interrupts: ShaderInterrupts | None = None,
+        listeners: V3DListeners | None = None,
     ) -> None:
+        self.listeners = listeners or V3DListeners()
         self._is_vertex = stage == VERTICES
         self.memory = memory
         self.reporter = reporter
@@ -166,14 +170,19 @@ class VertexStage:
         interpreted = replace(key, engine="uncompiled")
         if len(program.learned) > MAX_WAYS:
             return vertex_pipeline(interpreted)
+        start = perf_counter()
         try:
-            return vertex_pipeline(key)
+            pipeline = vertex_pipeline(key)
         except Unsupported as refusal:
             if refusal.code not in COMPILER_ONLY_CODES:
                 raise
             text = f"a vertex or coordinate shader: {refusal}"
             self.reporter.report("QPU-057", text, address=program.address)
             return vertex_pipeline(interpreted)
+        if pipeline.native is not None:
+            kind = ProgramKind.VERTEX if self._is_vertex else ProgramKind.COORDINATE
+            self.listeners.compiled(kind, program, start)
+        return pipeline
 
     def _shade(self, shader: GlShader, code: int, rows: int) -> tuple[VertexPipeline, int]:
         """Shades vertices with what is known of the program; DONE, or LEFT for `context.left`."""
