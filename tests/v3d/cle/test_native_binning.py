@@ -3,6 +3,7 @@ registers and messages."""
 
 from __future__ import annotations
 
+import ctypes
 import random
 import struct
 from collections.abc import Callable
@@ -18,6 +19,7 @@ from vc4lab.qpu.text.assembler import assemble
 from vc4lab.records.control import build
 from vc4lab.v3d.registers import BY_NAME
 from vc4lab.v3d.state.draw_input import MAX_LENGTH
+from vc4lab.v3d.tile_lists.scan_context import MAX_VERTICES
 from vc4lab.v3d.unknowns import DEFAULT_UNKNOWNS
 
 VERTICES = 200
@@ -176,6 +178,41 @@ def test_ready_vertices() -> None:
     assert both(run).asked < 12
 
 
+def test_ready_vertices_without_a_clip_header_are_not_clipped() -> None:
+    scene = Scene()
+    vertices = b"".join(nv_vertex(x, y, 0.5, 1.0) for x, y in ((5, 5), (5, 60), (60, 5)))
+    for clipping in (0, 4):
+        place = scene.frame.job.put(vertices)
+        record = struct.pack("<BBBBIII", 1 | clipping, 12, 0, 0, scene.fragment, 0, place)
+        shader = build(65, address=scene.frame.job.put(record))
+        scene.bin(shader + build(33, mode=4, length=3))
+    totals = scene.frame.v3d.binning.binner.totals
+    assert (totals["entries"], totals["rejected"], totals["clipped"]) == (2, 0, 0)
+
+
+@pytest.mark.parametrize("header", [False, True])
+@pytest.mark.parametrize(("size", "tiles"), [(1.0, 1), (100.0, 4)])
+def test_sizes_of_points_come_from_their_vertices(size: float, tiles: int, header: bool) -> None:
+    """Ready vertices, and those of a coordinate shader."""
+    scene = Scene()
+    job = scene.frame.job
+    clip = struct.pack("<4f", -0.5, -0.5, 0.5, 1.0) if header else b""
+    words = clip + nv_vertex(32, 32, 0.5, 1.0) + struct.pack("<f", size)
+    place, flags = job.put(words), 3 | 12 * header
+    record = struct.pack("<BBBBIII", flags, len(words), 0, 0, scene.fragment, 0, place)
+    point = build(33, mode=0, length=1)
+    scene.bin(build(65, address=job.put(record)) + point)
+    binner = scene.frame.v3d.binning.binner
+    assert binner.totals["entries"] == tiles
+    if header:
+        shader = struct.pack("<HBBII", 7, 0, 0, scene.fragment, 0)
+        shader += struct.pack("<HBBII", 0, 1, 12, scene.vertex, 0)
+        shader += struct.pack("<HBBII", 0, 1, len(words), job.program(copies(8)), 0)
+        shader += struct.pack("<IBBBB", place, len(words) - 1, len(words), 0, 0)
+        scene.bin(build(64, address=job.put(shader), attributes=1) + point)
+        assert binner.totals["entries"] == 2 * tiles
+
+
 def test_a_new_record_needs_no_python() -> None:
     """Addresses, strides and uniforms may differ; only another program or layout is unknown."""
 
@@ -304,6 +341,32 @@ def test_arrays_at_the_limit(first: int, length: int) -> None:
         scene.bin(body + 3 * build(33, mode=4, length=length, first=first))
 
     both(run)
+
+
+@pytest.mark.parametrize(
+    ("first", "length", "reported"),
+    [(0, 0xFFFF, 0), (0, 0x10000, 1), (0xFFFE, 1, 0), (0xFFFF, 1, 1)],
+)
+def test_arrays_beyond_the_limit_are_reported(first: int, length: int, reported: int) -> None:
+    scene = Scene()
+    scene.bin(scene.shader(scene.copy, stride=0) + build(33, mode=4, length=length, first=first))
+    assert scene.frame.reporter.counts.get("CLE-015", 0) == reported
+
+
+def test_draws_of_a_list_have_a_limit_together() -> None:
+    scene, zeros = Scene(), 0x8000000
+    draws = scene.indexed(5, MAX_LENGTH - 30, address=zeros) + scene.indexed(4, 30)
+    scene.bin(scene.shader(scene.copy) + draws)
+    assert not scene.frame.reporter.has("VTX-001")
+    scene.bin(scene.shader(scene.copy) + draws + 2 * scene.indexed(4, 3))
+    assert scene.frame.reporter.counts["VTX-001"] == 2
+
+
+def test_nothing_is_left_in_the_map_of_used_vertices() -> None:
+    scene = Scene()
+    scene.bin(scene.shader(scene.copy) + all_modes(scene))
+    used = scene.frame.v3d.binning.native.context.used
+    assert ctypes.string_at(used, MAX_VERTICES) == bytes(MAX_VERTICES)
 
 
 def test_draws_out_of_order() -> None:
