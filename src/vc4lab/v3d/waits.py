@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from vc4lab.v3d.registers import BY_OFFSET, Interrupts, RequestQueue
 
 if TYPE_CHECKING:
+    from vc4lab.v3d.cle.thread import ListThread
     from vc4lab.v3d.core import V3D
 
 _FRDONE, _FLDONE = Interrupts.FRDONE.mask, Interrupts.FLDONE.mask
@@ -32,24 +33,22 @@ def describe_wait(v3d: V3D, offset: int, value: int) -> str | None:
     return "; ".join(parts) or None
 
 
-def _flushes(v3d: V3D) -> str:
-    thread = v3d.threads[0]
-    text = f"BFC counts Flush records (4, 5) of binning lists, and {thread.in_words}"
+def _count(v3d: V3D, thread: ListThread, register: str, counted: str, missing: str) -> str:
+    text = f"{register} counts {counted}, and {thread.in_words}"
     if thread.started and not thread.running and not thread.closed:
-        return text + ", without a Flush"
-    if v3d.values["BFC"] and not thread.running:
-        return text + f": it has counted to {v3d.values['BFC']} (writing 1 clears it)"
+        return f"{text}, without {missing}"
+    if v3d.values[register] and not thread.running:
+        return f"{text}: it has counted to {v3d.values[register]} (writing 1 clears it)"
     return text
+
+
+def _flushes(v3d: V3D) -> str:
+    counted = "Flush records (4, 5) of binning lists"
+    return _count(v3d, v3d.threads[0], "BFC", counted, "a Flush")
 
 
 def _frames(v3d: V3D) -> str:
-    thread = v3d.threads[1]
-    text = f"RFC counts ends of frame (record 25), and {thread.in_words}"
-    if thread.started and not thread.running and not thread.closed:
-        return text + ", without an end of frame"
-    if v3d.values["RFC"] and not thread.running:
-        return text + f": it has counted to {v3d.values['RFC']} (writing 1 clears it)"
-    return text
+    return _count(v3d, v3d.threads[1], "RFC", "ends of frame (record 25)", "an end of frame")
 
 
 def _threads(v3d: V3D) -> str:

@@ -106,6 +106,12 @@ class _Emitter:
         self._make_cells(core)
         self.spent = var(i32, 0)
         self.end = new_block()
+        self._emit_blocks(core)
+        enter(self.end)
+        return Final(core, self.cells, self.flags)
+
+    def _emit_blocks(self, core: JitCore) -> None:
+        """Emit the block of the entry and all that are reached from it."""
         if self.flow.entry in self.flow.leaders:
             self._go(core, self.flow.entry)
         else:
@@ -122,8 +128,6 @@ class _Emitter:
             place = self.todo.pop()
             enter(self.blocks[place])
             self._run(self._resume(place), place)
-        enter(self.end)
-        return Final(core, self.cells, self.flags)
 
     def _core(self) -> JitCore:
         core = JitCore(self.semantics, self.env, self.used_flags, self.cells)

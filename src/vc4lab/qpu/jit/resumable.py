@@ -236,23 +236,8 @@ class _ResumableEmitter(_Emitter):
             self.cells[key].set(core.export(word))
         if not self.plans:
             self._lose(Place(-1), const(i32, self.program.address), 0)
-        elif self.flow.entry in self.flow.leaders:
-            self._go(core, self.flow.entry)
         else:
-            self._run(core, self.flow.entry)
-        while self.forks or self.todo:
-            if self.forks:
-                block, core, place, exit_, noted = self.forks.pop()
-                enter(block)
-                self.env.recall(noted)
-                self.active = core
-                following = self._take(core, place, exit_)
-                if following is not None:
-                    self._run(core, following)
-                continue
-            place = self.todo.pop()
-            enter(self.blocks[place])
-            self._run(self._resume(place), place)
+            self._emit_blocks(core)
         enter(restore)
         self._go_on(resume)
         enter(self.leave)
@@ -315,6 +300,7 @@ class _ResumableEmitter(_Emitter):
         super()._run(core, place)
 
     def _take(self, core: JitCore, place: Place, exit_: Exit) -> Place | None:
+        self.active = core
         core.steps += 1
         way = exit_.pending if exit_.why == "left" else exit_.place
         if way is None or way in self.flow.exits:
