@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
+from vc4lab.cli import options as common
 from vc4lab.cli.options import FILE, Address, Engine, Number, limits
 from vc4lab.cli.qemu import is_qemu, translate
-from vc4lab.cli.unknown_choices import HELP, METAVAR, unknowns_of
-from vc4lab.ranges import ADDRESS, EVERY, FRAMES, PORT, SECONDS
+from vc4lab.cli.unknown_choices import UnknownOption, unknowns_of
+from vc4lab.ranges import ADDRESS, FRAMES, PORT, SECONDS
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics.unknown import Unknowns
@@ -79,9 +80,7 @@ def boot(
         float | None,
         typer.Option(help="Stop after this many seconds of guest time.", parser=Number(SECONDS)),
     ] = None,
-    screenshot: Annotated[
-        Path | None, typer.Option(help="Save the last picture here.", metavar="F.png", parser=FILE)
-    ] = None,
+    screenshot: common.ScreenshotOption = None,
     both_orders: Annotated[
         bool,
         typer.Option(
@@ -89,12 +88,7 @@ def boot(
             help="Save the screenshot twice: as it is, and with red and blue exchanged.",
         ),
     ] = False,
-    record: Annotated[
-        Path | None,
-        typer.Option(
-            help="Record the frames here (.gif, .webp, .png).", metavar="F.gif", parser=FILE
-        ),
-    ] = None,
+    record: common.RecordOption = None,
     serial: Annotated[
         str | None,
         typer.Option(
@@ -103,16 +97,12 @@ def boot(
             metavar="stdio|pty|tcp:PORT|none|FILE",
         ),
     ] = None,
-    headless: Annotated[
-        bool, typer.Option("--headless", help="No progress line and no preview in the terminal.")
-    ] = False,
+    headless: common.HeadlessOption = False,
     realtime: Annotated[
         bool, typer.Option("--realtime", help="Run no faster than the real board.")
     ] = False,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Stop at the first error instead of going on.")
-    ] = False,
-    engine: Annotated[Engine, typer.Option(help="How QPU code is executed.")] = Engine.JIT,
+    strict: common.StrictOption = False,
+    engine: common.EngineOption = Engine.JIT,
     gdb: Annotated[
         int | None,
         typer.Option(
@@ -172,9 +162,7 @@ def boot(
             help="Model the caches: check reports reads of old bytes, stale also delivers them."
         ),
     ] = None,
-    unknown: Annotated[
-        list[str] | None, typer.Option("--unknown", help=HELP, metavar=METAVAR)
-    ] = None,
+    unknown: UnknownOption = None,
     firmware: Annotated[
         Firmware,
         typer.Option(help="2015: behave like that year's firmware, for programs of that time."),
@@ -201,9 +189,7 @@ def boot(
     window: Annotated[
         bool, typer.Option("--window", help="Show the display in a window (needs pygame-ce).")
     ] = False,
-    every: Annotated[
-        int, typer.Option(help="Record every N-th frame only.", metavar="N", **limits(EVERY))
-    ] = 1,
+    every: common.EveryOption = 1,
 ) -> None:
     """Run a bare-metal program: its serial output, its picture, and why it hangs.
 

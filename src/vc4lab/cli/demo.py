@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from vc4lab.cli import options as common
 from vc4lab.cli.options import FILE, limits
 from vc4lab.ranges import FRAMES
 
@@ -20,9 +21,7 @@ def demo(
     frames: Annotated[
         int, typer.Option(help="Frames to draw.", **limits(FRAMES, 1))
     ] = DEFAULT_FRAMES,
-    headless: Annotated[
-        bool, typer.Option("--headless", help="No progress line and no preview in the terminal.")
-    ] = False,
+    headless: common.HeadlessOption = False,
     where: Annotated[
         bool,
         typer.Option("--where", help="Only print the folder of the example programs."),

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from vc4lab.cli import options as common
 from vc4lab.cli.drm_jobs import print_counters, record_to, recorded
 from vc4lab.cli.drm_memory import profile_of, say_accounts, trace_frames
 from vc4lab.cli.drm_pictures import DrmPictures
@@ -19,10 +20,10 @@ from vc4lab.cli.drm_signals import RunSignals
 from vc4lab.cli.exit_codes import ExitCode
 from vc4lab.cli.options import FILE, Engine, limits
 from vc4lab.cli.outputs import Outputs, PictureOptions
-from vc4lab.cli.unknown_choices import HELP, METAVAR, unknowns_of
+from vc4lab.cli.unknown_choices import UnknownOption, unknowns_of
 from vc4lab.drm.setup.host_driver import DRIVER, DRIVERS_PATH, find_driver
 from vc4lab.drm.setup.places import SUITES
-from vc4lab.ranges import EVERY, FRAMES, GPU_MEMORY, RECORD_COUNT, RECORD_SIZE, THREADS
+from vc4lab.ranges import FRAMES, GPU_MEMORY, RECORD_COUNT, RECORD_SIZE
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Diagnostic
@@ -70,19 +71,9 @@ def drm(
         int | None,
         typer.Option(help="End the programs after this many pictures.", **limits(FRAMES, 1)),
     ] = None,
-    screenshot: Annotated[
-        Path | None,
-        typer.Option(help="Save the last picture here.", metavar="F.png", parser=FILE),
-    ] = None,
-    record: Annotated[
-        Path | None,
-        typer.Option(
-            help="Record the frames here (.gif, .webp, .png).", metavar="F.gif", parser=FILE
-        ),
-    ] = None,
-    every: Annotated[
-        int, typer.Option(help="Record every N-th frame only.", metavar="N", **limits(EVERY))
-    ] = 1,
+    screenshot: common.ScreenshotOption = None,
+    record: common.RecordOption = None,
+    every: common.EveryOption = 1,
     window: Annotated[
         bool,
         typer.Option(
@@ -103,14 +94,9 @@ def drm(
         int,
         typer.Option(help="Buffer memory for the programs, in MiB.", **limits(GPU_MEMORY)),
     ] = 512,
-    engine: Annotated[
-        Engine, typer.Option(help="How QPU code is executed; interpreter: the golden path.")
-    ] = Engine.JIT,
-    strict: Annotated[bool, typer.Option("--strict", help="Stop at the first error.")] = False,
-    threads: Annotated[
-        int | None,
-        typer.Option(help="Worker threads for tiles; one per processor.", **limits(THREADS)),
-    ] = None,
+    engine: common.EngineOption = Engine.JIT,
+    strict: common.StrictOption = False,
+    threads: common.ThreadsOption = None,
     record_jobs: Annotated[
         Path | None,
         typer.Option(
@@ -123,9 +109,7 @@ def drm(
     record_size: Annotated[
         int, typer.Option(help="Record at most this many MiB.", **limits(RECORD_SIZE))
     ] = 1024,
-    counters: Annotated[
-        bool, typer.Option("--counters", help="Print each job's performance counters.")
-    ] = False,
+    counters: common.CountersOption = False,
     trace: Annotated[
         str | None,
         typer.Option(
@@ -152,9 +136,7 @@ def drm(
     check: Annotated[
         bool, typer.Option("--check", help="Report what is installed and what is missing.")
     ] = False,
-    unknown: Annotated[
-        list[str] | None, typer.Option("--unknown", help=HELP, metavar=METAVAR)
-    ] = None,
+    unknown: UnknownOption = None,
 ) -> None:
     """Run a Linux program on a virtual Raspberry Pi GPU (/dev/dri, driver vc4)."""
     outputs = Outputs(PictureOptions(screenshot, record, every, window=window, headless=headless))

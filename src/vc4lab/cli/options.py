@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
-from vc4lab.ranges import Real, Whole
-
-__all__ = ["FILE", "Address", "ByteOrderChoice", "Engine", "Number", "limits"]
+from vc4lab.ranges import EVERY, THREADS, Real, Whole
 
 
 class Engine(StrEnum):
@@ -90,3 +88,28 @@ FILE = FilePath()
 def _short(value: object) -> str:
     text = str(value)
     return repr(text if len(text) <= 40 else text[:37] + "…")
+
+
+EngineOption = Annotated[
+    Engine, typer.Option(help="How QPU code is executed; interpreter: the golden path.")
+]
+StrictOption = Annotated[bool, typer.Option("--strict", help="Stop at the first error.")]
+ThreadsOption = Annotated[
+    int | None, typer.Option(help="Worker threads; one per processor.", **limits(THREADS))
+]
+ScreenshotOption = Annotated[
+    Path | None, typer.Option(help="Save the last picture here.", metavar="F.png", parser=FILE)
+]
+RecordOption = Annotated[
+    Path | None,
+    typer.Option(help="Record the frames here (.gif, .webp, .png).", metavar="F.gif", parser=FILE),
+]
+EveryOption = Annotated[
+    int, typer.Option(help="Record every N-th frame only.", metavar="N", **limits(EVERY))
+]
+HeadlessOption = Annotated[
+    bool, typer.Option("--headless", help="No progress line and no preview in the terminal.")
+]
+CountersOption = Annotated[
+    bool, typer.Option("--counters", help="Print each job's performance counters.")
+]

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from vc4lab.cli import options as common
 from vc4lab.cli.exit_codes import ExitCode, not_drawn
 from vc4lab.cli.options import FILE, ByteOrderChoice, Engine, limits
-from vc4lab.cli.unknown_choices import HELP, METAVAR, unknowns_of
+from vc4lab.cli.unknown_choices import UnknownOption, unknowns_of
 from vc4lab.files import why, write_file
-from vc4lab.ranges import JOB, THREADS
+from vc4lab.ranges import JOB
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,14 +41,12 @@ def replay(
         Path | None,
         typer.Option(help="Save a PNG of each job in this directory.", parser=FILE),
     ] = None,
-    engine: Annotated[
-        Engine, typer.Option(help="How QPU code is executed; interpreter: the golden path.")
-    ] = Engine.JIT,
+    engine: common.EngineOption = Engine.JIT,
     order: Annotated[
         ByteOrderChoice,
         typer.Option(help="Byte order of the surface; auto: as the shaders write it."),
     ] = ByteOrderChoice.AUTO,
-    strict: Annotated[bool, typer.Option("--strict", help="Stop at the first error.")] = False,
+    strict: common.StrictOption = False,
     job: Annotated[
         int | None,
         typer.Option(
@@ -63,9 +62,7 @@ def replay(
             "draw nothing.",
         ),
     ] = False,
-    counters: Annotated[
-        bool, typer.Option("--counters", help="Print each job's performance counters.")
-    ] = False,
+    counters: common.CountersOption = False,
     tiles: Annotated[
         Path | None,
         typer.Option(
@@ -74,13 +71,8 @@ def replay(
             parser=FILE,
         ),
     ] = None,
-    threads: Annotated[
-        int | None,
-        typer.Option(help="Worker threads for tiles; one per processor.", **limits(THREADS)),
-    ] = None,
-    unknown: Annotated[
-        list[str] | None, typer.Option("--unknown", help=HELP, metavar=METAVAR)
-    ] = None,
+    threads: common.ThreadsOption = None,
+    unknown: UnknownOption = None,
 ) -> None:
     """Draw the jobs that a real driver submitted."""
     from vc4lab.diagnostics import Reporter, StrictStop

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from vc4lab.cli import options as common
 from vc4lab.cli.exit_codes import ExitCode
 from vc4lab.cli.options import FILE, Engine, limits
-from vc4lab.cli.unknown_choices import HELP, METAVAR, unknowns_of
+from vc4lab.cli.unknown_choices import UnknownOption, unknowns_of
 from vc4lab.files import read_file, why, write_file
-from vc4lab.ranges import BUDGET, QPU_COUNT, THREADS
+from vc4lab.ranges import BUDGET, QPU_COUNT
 
 if TYPE_CHECKING:
     from vc4lab.diagnostics import Diagnostic
@@ -52,19 +53,15 @@ def run(
         list[str] | None, typer.Option("-o", "--output", help="NAME=FILE to write afterwards.")
     ] = None,
     entry: Annotated[str | None, typer.Option(help="Label to start at; default: the top.")] = None,
-    engine: Annotated[
-        Engine, typer.Option(help="How QPU code is executed; interpreter: the golden path.")
-    ] = Engine.JIT,
-    threads: Annotated[
-        int | None, typer.Option(help="Worker threads; one per processor.", **limits(THREADS))
-    ] = None,
+    engine: common.EngineOption = Engine.JIT,
+    threads: common.ThreadsOption = None,
     budget: Annotated[
         int | None,
         typer.Option(
             help="Instructions after which a program counts as endless.", **limits(BUDGET)
         ),
     ] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Stop at the first error.")] = False,
+    strict: common.StrictOption = False,
     check: Annotated[
         bool,
         typer.Option(
@@ -73,9 +70,7 @@ def run(
             "waits.",
         ),
     ] = True,
-    unknown: Annotated[
-        list[str] | None, typer.Option("--unknown", help=HELP, metavar=METAVAR)
-    ] = None,
+    unknown: UnknownOption = None,
 ) -> None:
     """Run a QPU program without a Pi: print what it executed and what memory holds afterwards.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,8 +12,15 @@ from vc4lab.cli.exit_codes import ExitCode
 if TYPE_CHECKING:
     from vc4lab.diagnostics.unknown import Unknowns
 
-HELP = "Change a choice about undocumented hardware, see `vc4lab unknowns`; repeatable."
 METAVAR = "NAME=CHOICE"
+UnknownOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--unknown",
+        help="Change a choice about undocumented hardware, see `vc4lab unknowns`; repeatable.",
+        metavar=METAVAR,
+    ),
+]
 
 
 def unknowns_of(texts: Sequence[str] | None) -> Unknowns:

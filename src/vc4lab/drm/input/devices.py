@@ -148,10 +148,10 @@ def bit_set(numbers: Iterable[int], count: int) -> bytes:
     return mask.to_bytes(-(-count // 64) * 8, "little")
 
 
-def make_keyboard(number: int = 0) -> EvdevDevice:
+def make_keyboard() -> EvdevDevice:
     """A keyboard with every key that has a code below the buttons'."""
     return EvdevDevice(
-        number,
+        0,
         "vc4lab keyboard",
         {
             e.EV_SYN: frozenset((e.SYN_REPORT, e.SYN_DROPPED)),
@@ -164,7 +164,7 @@ def make_keyboard(number: int = 0) -> EvdevDevice:
     )
 
 
-def make_pointer(number: int = 1, size: tuple[int, int] | None = None) -> EvdevDevice:
+def make_pointer(size: tuple[int, int] | None = None) -> EvdevDevice:
     """A mouse with a wheel; with a `size` it says places on a screen of so many pixels."""
     codes = {
         e.EV_SYN: frozenset((e.SYN_REPORT, e.SYN_DROPPED)),
@@ -178,6 +178,6 @@ def make_pointer(number: int = 1, size: tuple[int, int] | None = None) -> EvdevD
         codes[e.EV_ABS] = frozenset((e.ABS_X, e.ABS_Y))
         axes = {axis: Axis(0, 0, max(1, size[axis] - 1)) for axis in (e.ABS_X, e.ABS_Y)}
     return EvdevDevice(
-        number, "vc4lab pointer", codes, ("ID_INPUT=1", "ID_INPUT_MOUSE=1"), axes,
+        1, "vc4lab pointer", codes, ("ID_INPUT=1", "ID_INPUT_MOUSE=1"), axes,
         identity=(BUS_VIRTUAL, 0x7663, 2, 1),
     )  # fmt: skip

@@ -12,24 +12,24 @@ BUS = "/sys/bus/platform"
 SOC = "/sys/devices/platform/soc"
 
 
-def platform_gpu(
-    *,
-    driver: str = "vc4-drm",
-    name: str = "soc:gpu",
-    full_name: str = "/soc/gpu",
-    compatible: str = "brcm,bcm2835-vc4",
-) -> Tree:
-    """The tree of a platform device with a card and a render node."""
+def platform_gpu() -> Tree:
+    """The tree of a Pi: its GPU has the card and a render node."""
     tree = Tree()
     begin_tree(tree)
+    add_gpu(tree, f"{SOC}/soc:gpu", "/soc/gpu", ("card0", "renderD128"), "HDMI-A-1")
+    return tree
+
+
+def add_gpu(
+    tree: Tree, device: str, full_name: str, nodes: Sequence[str], connector: str = ""
+) -> None:
+    """A VideoCore IV as a platform device with driver vc4."""
+    compatible = "brcm,bcm2835-vc4"
     uevent = (
-        f"DRIVER={driver}\nOF_NAME=gpu\nOF_FULLNAME={full_name}\n"
+        f"DRIVER=vc4-drm\nOF_NAME=gpu\nOF_FULLNAME={full_name}\n"
         f"OF_COMPATIBLE_0={compatible}\nOF_COMPATIBLE_N=1\n"
     )
-    modalias = f"of:NgpuT(null)C{compatible}"
-    nodes = ("card0", "renderD128")
-    add_device(tree, f"{SOC}/{name}", driver, uevent, modalias, nodes, "HDMI-A-1")
-    return tree
+    add_device(tree, device, "vc4-drm", uevent, f"of:NgpuT(null)C{compatible}", nodes, connector)
 
 
 def begin_tree(tree: Tree) -> None:

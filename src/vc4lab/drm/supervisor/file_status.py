@@ -69,6 +69,6 @@ class FileStatus:
         )
 
 
-def file_system_status(magic: int = SYSFS_MAGIC) -> bytes:
+def file_system_status() -> bytes:
     """struct statfs of a file system that only exists in memory."""
-    return _STATFS.pack(magic, BLOCK, 0, 0, 0, 0, 0, 0, 0, 255, BLOCK, 0)
+    return _STATFS.pack(SYSFS_MAGIC, BLOCK, 0, 0, 0, 0, 0, 0, 0, 255, BLOCK, 0)

@@ -135,7 +135,6 @@ def parse_config(
     text: str,
     filters: Iterable[str],
     reporter: Reporter,
-    name: str = "config.txt",
     *,
     read: Callable[[str], str | None] = _no_file,
     revision: int = 0,
@@ -154,7 +153,7 @@ def parse_config(
     """
     config = Config(present=True)
     board = _Board(frozenset(filters) | {"all"}, revision, serial)
-    _parse(config, text, board, reporter, name, read)
+    _parse(config, text, board, reporter, "config.txt", read)
     return config
 
 
