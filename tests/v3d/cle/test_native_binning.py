@@ -353,6 +353,24 @@ def test_arrays_beyond_the_limit_are_reported(first: int, length: int, reported:
     assert scene.frame.reporter.counts.get("CLE-015", 0) == reported
 
 
+def test_ranges_that_end_outside_the_memory_are_reported() -> None:
+    """Though native code knows the page where they begin."""
+    scene = Scene()
+    counts = scene.frame.reporter.counts
+    indices, vertices = MEMORY_SIZE - 64, MEMORY_SIZE - 40
+    shader = scene.shader(scene.copy)
+    scene.bin(shader + scene.indexed(4, 30, address=indices))
+    assert counts.get("MEM-001", 0) == 0
+    scene.bin(shader + scene.indexed(4, 48, address=indices))
+    assert counts["MEM-001"] == 1
+    ready = struct.pack("<BBBBIII", 1, 12, 0, 0, scene.fragment, 0, vertices)
+    ready = build(65, address=scene.frame.job.put(ready))
+    scene.bin(ready + build(33, mode=4, length=3))
+    assert counts["MEM-001"] == 1
+    scene.bin(ready + build(33, mode=4, length=4))
+    assert counts["MEM-001"] == 2
+
+
 def test_draws_of_a_list_have_a_limit_together() -> None:
     scene, zeros = Scene(), 0x8000000
     draws = scene.indexed(5, MAX_LENGTH - 30, address=zeros) + scene.indexed(4, 30)
