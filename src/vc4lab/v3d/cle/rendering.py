@@ -122,7 +122,6 @@ class RenderingStage:
             FULL: lambda _: self.collector.grow(),
             TILE_AGAIN: lambda _: self._draw(),
             MISPLACED: self._on_misplaced_store,
-            FRAME_END: self._frame_ends,
             NEW_MODE: self._on_mode,
             CALL: self._on_jump,
             STALL: self._system[WaitSemaphore.id],
@@ -164,9 +163,12 @@ class RenderingStage:
             if binning.increments != context.increments:
                 binning.increments = context.increments
                 self.executor.waited(1)
-            if reason == OTHER:
+            if reason == FRAME_END:
+                self._frame_ends()
+            elif reason == OTHER:
                 return
-            serve[reason](context.record_at & 0xFFFFFFFF)
+            else:
+                serve[reason](context.record_at & 0xFFFFFFFF)
 
     @executes(Branch, Return)
     def _on_jump(self, address: int) -> None:
@@ -229,14 +231,14 @@ class RenderingStage:
         record = self.executor.payload(address, StoreGeneral)
         self._not_yet(address, f"a store of tile buffer {record.buffer}")
         if record.last_tile:
-            self._frame_ends(address)
+            self._frame_ends()
 
     def _not_yet(self, address: int, what: str) -> None:
         self.reporter.report("CLE-004", f"{what}: not simulated yet, skipped", address=address)
 
     # -- frames --------------------------------------------------------------------------------
 
-    def _frame_ends(self, _address: int) -> None:
+    def _frame_ends(self) -> None:
         self._draw()
         self.finished()
 
