@@ -106,9 +106,7 @@ def test_every_record_has_a_handler_in_the_lists_where_it_belongs() -> None:
     for letter, table in zip((BINNING, RENDERING), executor._tables, strict=True):
         foreign = {kind.id for kind in foreign_to(letter)}
         belong = {kind.id for kind in records_of() if letter in kind.legal}
-        # state, tiles and stores of a rendering list are executed by its native reader alone
-        alone = set(ids_of(native=RENDERING)) - {17, 28, 29, 113, 114, 1, 2, 3, 8}
-        assert set(table) == (foreign | belong) - (alone if letter == RENDERING else set())
+        assert set(table) == foreign | belong
 
 
 def test_two_methods_for_a_record_are_a_mistake() -> None:
