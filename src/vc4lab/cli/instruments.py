@@ -33,7 +33,7 @@ class Instruments:
         self._options = settings.instruments
         self._has_window = settings.pictures.window
         self._machine = machine
-        self._tell = tell
+        self._report = tell
         self._stack = ExitStack()
         self.outcome = ExitCode.OK
         """Whether all that was to be recorded has been written."""
@@ -60,7 +60,7 @@ class Instruments:
         """
         window = self._opened
         if window is not None and window.is_open:
-            self._tell("the window stays open until you close it")
+            self._report("the window stays open until you close it")
             try:
                 window.stay()
             except KeyboardInterrupt:
@@ -74,7 +74,7 @@ class Instruments:
     def _lose(self, path: Path, error: OSError, more: str = "") -> None:
         """What was to be written into a file is lost."""
         self.outcome = ExitCode.OUTPUT
-        self._tell(f"vc4lab: CLI-001: {path}: {why(error)}{more}")
+        self._report(f"vc4lab: CLI-001: {path}: {why(error)}{more}")
 
     def _card(self) -> None:
         """Whether there is an image to write to, if that is wanted."""
@@ -113,10 +113,10 @@ class Instruments:
         try:
             count = slot.save()
         except OSError as error:
-            self._tell(f"vc4lab: CLI-001: {slot.image}: {why(error)}")
+            self._report(f"vc4lab: CLI-001: {slot.image}: {why(error)}")
             return ExitCode.OUTPUT
         if count:
-            self._tell(f"card: {count} blocks written to {slot.image}")
+            self._report(f"card: {count} blocks written to {slot.image}")
         return ExitCode.OK
 
     def save_state(self) -> ExitCode:
@@ -129,15 +129,15 @@ class Instruments:
         try:
             save_state(self._machine, path)
         except StateError as error:
-            self._tell(f"vc4lab: CLI-005: {path}: the state is not saved: {error}")
+            self._report(f"vc4lab: CLI-005: {path}: the state is not saved: {error}")
             return ExitCode.OUTPUT
         except OSError as error:
-            self._tell(f"vc4lab: CLI-001: {path}: the state is not saved: {why(error)}")
+            self._report(f"vc4lab: CLI-001: {path}: the state is not saved: {why(error)}")
             return ExitCode.OUTPUT
         except KeyboardInterrupt:
-            self._tell(f"{path}: the state is not saved: interrupted while it was written")
+            self._report(f"{path}: the state is not saved: interrupted while it was written")
             return ExitCode.INTERRUPTED
-        self._tell(f"state: {path}")
+        self._report(f"state: {path}")
         return ExitCode.OK
 
     def _trace(self) -> None:
@@ -150,7 +150,7 @@ class Instruments:
             categories = parse_categories(options.trace)
         except UnknownCategory as error:
             raise InstrumentError(f"vc4lab: {error}", ExitCode.BAD_INPUT) from None
-        write = self._tell if options.trace_to is None else self._line_writer(options.trace_to)
+        write = self._report if options.trace_to is None else self._line_writer(options.trace_to)
         tracer = Tracer(self._machine, categories, write)
         self._stack.callback(tracer.close)
 
@@ -204,9 +204,9 @@ class Instruments:
                 self._lose(path, recorder.error)
             elif recorder.samples:
                 seconds = recorder.samples / recorder.rate
-                self._tell(f"sound: {path}, {seconds:.2f} s at {recorder.rate} Hz")
+                self._report(f"sound: {path}, {seconds:.2f} s at {recorder.rate} Hz")
             else:
-                self._tell(f"sound: the program played nothing, {path} is empty")
+                self._report(f"sound: the program played nothing, {path} is empty")
 
         self._stack.callback(close)
 
@@ -220,7 +220,7 @@ class Instruments:
         try:
             window = Window(f"vc4lab: {machine.plan.name}")
         except NoWindow as error:
-            self._tell(f"vc4lab: {error}")
+            self._report(f"vc4lab: {error}")
             return
         self._stack.callback(window.close)
 
@@ -252,10 +252,10 @@ class Instruments:
         from vc4lab.soc.debug.gdb_server import GdbServer
 
         try:
-            server = GdbServer(self._machine, options.gdb, wait=options.gdb_wait, tell=self._tell)
+            server = GdbServer(self._machine, options.gdb, wait=options.gdb_wait, tell=self._report)
         except OSError as error:
             text = f"vc4lab: CLI-004: port {options.gdb}: {why(error)}"
             raise InstrumentError(text, ExitCode.BAD_INPUT) from None
         self._stack.callback(server.close)
         if not options.gdb_wait:
-            self._tell(f"debugger: target remote :{server.port}")
+            self._report(f"debugger: target remote :{server.port}")

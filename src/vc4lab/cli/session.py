@@ -73,7 +73,7 @@ class _Run:
         self.settings = settings
         self._outputs = outputs
         self.reporter = reporter
-        self._tell = tell
+        self._report = tell
         self.endings: list[str] = []
         self._machine: object = None
         self._left_out = -1
@@ -112,7 +112,7 @@ class _Run:
         if settings.realtime:
             from vc4lab.soc.pace import Pace
 
-            machine.pace = Pace(tell=self._tell)
+            machine.pace = Pace(tell=self._report)
             if progress.enabled:  # type: ignore[attr-defined]
                 machine.pace.longest = INTERVAL
         machine.listeners.vsync.subscribe(

@@ -63,7 +63,7 @@ class Pace:
     ) -> None:
         self._wall = wall
         self._sleep = sleep
-        self._tell = tell
+        self._report = tell
         self._offset: int | None = None
         self._made_up = 0
         """Guest time up to which it has rested: being late until then is expected."""
@@ -117,7 +117,7 @@ class Pace:
         self.lost += behind
         self._offset = self._wall() - now
         if self.lost > WORTH_TELLING and not told:
-            self._tell(
+            self._report(
                 f"--realtime: this computer is too slow: {self.lost / NANOSECONDS:.1f} s behind "
                 f"after {now / NANOSECONDS:.1f} s of guest time; the program runs slower than on "
                 "the board"

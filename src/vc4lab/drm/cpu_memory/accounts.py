@@ -120,7 +120,7 @@ class CpuMemory:
         self._processes: dict[int, _Process] = {}
         self._tracked: dict[int, _Tracked] = {}
         self._uses: dict[Key, Use] = {}
-        self._said: dict[tuple[str, str, str], int] = {}
+        self._reported: dict[tuple[str, str, str], int] = {}
         """Bytes by code, process and kind of buffer."""
         self._lock = threading.Lock()
 
@@ -269,9 +269,9 @@ class CpuMemory:
         self.totals.setdefault(key, Use()).add(use)
         if attribute is not Attribute.CACHED:
             if read >= WORTH_SAYING:
-                self._say_slow(key[0], target, attribute, use)
+                self._report_slow(key[0], target, attribute, use)
         elif not self.is_coherent and tracked.gpu_wrote and process in tracked.touched_by and read:
-            self._say(
+            self._report(
                 "DRM-042", key[0], target,
                 f"{key[0]} reads {target}, which the GPU wrote after the process had cached it: "
                 "it may see the old bytes",
@@ -279,10 +279,10 @@ class CpuMemory:
 
     # -- diagnostics -------------------------------------------------------------------------------
 
-    def _say_slow(self, name: str, target: GemObject, attribute: Attribute, use: Use) -> None:
+    def _report_slow(self, name: str, target: GemObject, attribute: Attribute, use: Use) -> None:
         cached = cost_of(self.profile, Attribute.CACHED, use.read, use.written)
         upkeep = self.profile.maintenance(use.read, use.written)
-        self._say(
+        self._report(
             "DRM-040", name, target,
             f"{name} read at least {use.read / 1e6:.2f} MB of {attribute} memory for a frame, "
             f"{target}: {use.cost.seconds * 1e3:.1f} ms on {self.profile.title}; cached "
@@ -296,15 +296,15 @@ class CpuMemory:
             return
         tracked.is_dirty = False
         if target.attribute is Attribute.CACHED and not self.is_coherent:
-            self._say(
+            self._report(
                 "DRM-041", "display", target,
                 f"the display shows {target}, which a process wrote through its cache: what is "
                 "still in the cache is not shown",
             )  # fmt: skip
 
-    def _say(self, code: str, who: str, target: GemObject, text: str, size: int = 0) -> None:
+    def _report(self, code: str, who: str, target: GemObject, text: str, size: int = 0) -> None:
         """Once for each process and kind of buffer, and again if it is much more than before."""
         key = code, who, target.kind
-        if key not in self._said or size > self._said[key] * MUCH_MORE:
-            self._said[key] = size
+        if key not in self._reported or size > self._reported[key] * MUCH_MORE:
+            self._reported[key] = size
             self.reporter.report(code, text, block="DRM")

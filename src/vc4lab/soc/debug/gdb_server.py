@@ -65,7 +65,7 @@ class GdbServer:
         tell: Callable[[str], None] = lambda _text: None,
     ) -> None:
         self._machine = machine
-        self._tell = tell
+        self._report = tell
         self._wait = wait
         self._listener = socket.create_server((LOOPBACK, PORT.check(port)))
         self._listener.setblocking(False)
@@ -99,7 +99,7 @@ class GdbServer:
     def _before_slice(self) -> None:
         if self._wait:
             self._wait = False
-            self._tell(f"waiting for a debugger: target remote :{self.port}")
+            self._report(f"waiting for a debugger: target remote :{self.port}")
             self._stand(for_a_client=True)
             return
         self._receive(0.0)
@@ -211,7 +211,7 @@ class GdbServer:
     def _answer(self, packet: bytes) -> None:
         if not self._attached:
             self._attached = True
-            self._tell("a debugger is attached")
+            self._report("a debugger is attached")
         commands = self._commands
         if not commands.no_acknowledge:
             self._send_raw(b"+")
@@ -249,7 +249,7 @@ class GdbServer:
         self._client = None
         self._queue.clear()
         if self._attached or why:
-            self._tell(why or "the debugger has disconnected; the program continues")
+            self._report(why or "the debugger has disconnected; the program continues")
         if self._attached:
             self._commands.forget()
         self._attached = False

@@ -27,8 +27,8 @@ class Absent(Block):
         self._reporter = reporter
         self._interrupts = interrupts
 
-    def say(self) -> None:
-        """The program uses it."""
+    def report_use(self) -> None:
+        """Report that the program uses it."""
         self._reporter.report(
             "SOC-057", f"the program uses {self.TITLE}; nothing is attached to it", block=self.NAME
         )
@@ -76,7 +76,7 @@ class Spi(Absent):
         return value | (self.ROOM if self._received < self.DEPTH else self.FULL)
 
     def on_write_FIFO(self, value: int) -> None:
-        self.say()
+        self.report_use()
         if self.CS & self.ACTIVE:
             self._received = min(self._received + self._bytes, self.DEPTH)
         elif self.CS & self.DMA:
@@ -165,7 +165,7 @@ class AuxSpi(Absent):
 
     def on_write_IO(self, _mirror: int, value: int) -> None:
         if self._enabled():
-            self.say()
+            self.report_use()
             if self.CNTL0 & self.ENABLE:
                 self._received = min(self._received + 1, self.DEPTH)
 
@@ -217,7 +217,7 @@ class I2c(Absent):
     def on_write_CONTROL(self, value: int) -> None:
         self.CONTROL = value & 0x8781 & ~self.START
         if value & self.START and value & self.ENABLE:
-            self.say()
+            self.report_use()
             self.STATUS |= self.NO_ACKNOWLEDGE | self.DONE
         self._update()
 

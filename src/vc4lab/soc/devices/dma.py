@@ -149,7 +149,7 @@ class DmaChannel(Block):
 
     def _activate(self) -> None:
         if not self._enabled(self.NUMBER):
-            self._tell("SOC-052", f"channel {self.NUMBER} is started, but its bit in ENABLE is 0")
+            self._report("SOC-052", f"channel {self.NUMBER} is started, but its bit in ENABLE is 0")
             return
         if not self._loaded:
             if not self.CONBLK_AD:
@@ -169,7 +169,7 @@ class DmaChannel(Block):
         """Take over the control block at CONBLK_AD; False if there is none."""
         address = self.CONBLK_AD
         if address & 31:
-            self._tell(
+            self._report(
                 "SOC-050", f"a control block at 0x{address:08x} is not aligned to 32 bytes", address
             )
             address &= ~31
@@ -200,7 +200,7 @@ class DmaChannel(Block):
             self._seen.clear()
         elif address in self._seen:
             self._shortest = CIRCLE_NS
-            self._tell(
+            self._report(
                 "SOC-053",
                 f"channel {self.NUMBER}'s chain leads back to its control block at "
                 f"0x{address:08x} and never ends",
@@ -311,9 +311,9 @@ class DmaChannel(Block):
         self._cancel()
         self.CS &= ~ACTIVE
         self.DEBUG |= READ_ERROR
-        self._tell("SOC-051", f"channel {self.NUMBER} stops: {what}{error}", error.address)
+        self._report("SOC-051", f"channel {self.NUMBER} stops: {what}{error}", error.address)
 
-    def _tell(self, code: str, text: str, address: int | None = None) -> None:
+    def _report(self, code: str, text: str, address: int | None = None) -> None:
         self._unit.reporter.report(code, text, address=address, block=self.NAME)
 
     def _update_line(self) -> None:

@@ -167,7 +167,7 @@ class Pcm(Absent):
         return self._status()
 
     def on_write_WORDS(self, value: int) -> None:
-        self.say()
+        self.report_use()
         self._catch_up()
         if self._queued < FIFO:
             self._queued += 1

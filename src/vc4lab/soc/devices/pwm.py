@@ -106,7 +106,7 @@ class Pwm(Block):
             for channel in players:
                 self._set_level(channel, fifo.popleft())
             self.played += len(players)
-            self._tell(self._next // PS_PER_NS, len(players) == 1)
+            self._report(self._next // PS_PER_NS, len(players) == 1)
             self._next += period
         if self._next <= now:
             if self.played:
@@ -117,7 +117,7 @@ class Pwm(Block):
         full = max(self.RNG2 if channel else self.RNG1, 1)
         self._levels[channel] = int((2 * min(word, full) / full - 1) * FULL_SCALE)
 
-    def _tell(self, moment: int, mono: bool) -> None:
+    def _report(self, moment: int, mono: bool) -> None:
         if self.sink is not None:
             left, right = self._levels
             if mono:

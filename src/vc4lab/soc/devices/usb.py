@@ -77,7 +77,7 @@ class Usb(Absent):
             self.values[0x44 + 4 * index] = value
 
     def on_write_GRSTCTL(self, value: int) -> None:
-        self.say()
+        self.report_use()
         if value & self.RESET:
             kept = {name: getattr(self, name) for name in self.KEPT}
             self.reset_registers()
@@ -124,7 +124,7 @@ class Usb(Absent):
     # -- the root port and the channels ------------------------------------------------------------
 
     def on_write_HPRT(self, value: int) -> None:
-        self.say()
+        self.report_use()
         self.HPRT = value & 0x1000
 
     def on_read_HFNUM(self) -> int:
@@ -134,7 +134,7 @@ class Usb(Absent):
         at = 32 * channel
         self.values[CONTROL + at] = value & ~(ENABLE | DISABLE)
         if value & ENABLE:
-            self.say()
+            self.report_use()
             self.values[EVENTS + at] |= HALTED | (0 if value & DISABLE else NO_ANSWER)
             self._update()
 

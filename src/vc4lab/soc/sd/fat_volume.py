@@ -67,7 +67,7 @@ class FolderVolume:
     def __init__(self, folder: Path, tell: Callable[[str], None]) -> None:
         self.title = str(folder)
         self._folder = folder.resolve()
-        self._tell = tell
+        self._report = tell
         self._count = 0
         root = _Entry("", folder, children=self._scan(folder, 0))
         self._extents: list[_Entry] = []
@@ -99,17 +99,17 @@ class FolderVolume:
             if item.name.startswith("."):
                 continue
             if self._count >= MAX_FILES:
-                self._tell(f"there are more than {MAX_FILES} files; the others are left out")
+                self._report(f"there are more than {MAX_FILES} files; the others are left out")
                 break
             try:
                 entry = self._look_at(item, depth)
             except OSError as error:
                 entry = None
-                self._tell(f"{item.path}: {error.strerror or 'cannot be read'}")
+                self._report(f"{item.path}: {error.strerror or 'cannot be read'}")
             if entry is None:
                 continue
             if entry.name.casefold() in names:
-                self._tell(f"{item.path} is left out: names on a card ignore case")
+                self._report(f"{item.path} is left out: names on a card ignore case")
                 continue
             names.add(entry.name.casefold())
             entries.append(entry)
@@ -118,23 +118,23 @@ class FolderVolume:
     def _look_at(self, item: os.DirEntry[str], depth: int) -> _Entry | None:
         path = Path(item.path)
         if item.is_symlink() and (item.is_dir() or not path.resolve().is_relative_to(self._folder)):
-            self._tell(f"{path} is left out: a link to a folder, or out of the folder")
+            self._report(f"{path} is left out: a link to a folder, or out of the folder")
             return None
         if not item.is_dir() and not item.is_file():
-            self._tell(f"{path} is left out: it is not a regular file")
+            self._report(f"{path} is left out: it is not a regular file")
             return None
         if not is_possible(item.name):
-            self._tell(f"{item.path!r} is left out: a card cannot hold this name")
+            self._report(f"{item.path!r} is left out: a card cannot hold this name")
             return None
         self._count += 1
         if item.is_dir():
             if depth == DEEPEST:
-                self._tell(f"{path} is left out: folders are nested too deeply")
+                self._report(f"{path} is left out: folders are nested too deeply")
                 return None
             return _Entry(item.name, path, children=self._scan(path, depth + 1))
         size = item.stat().st_size
         if size > LARGEST_FILE:
-            self._tell(f"{path} is left out: files on the card must be smaller than 4 GiB")
+            self._report(f"{path} is left out: files on the card must be smaller than 4 GiB")
             return None
         return _Entry(item.name, path, size)
 

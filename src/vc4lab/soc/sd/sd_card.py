@@ -74,7 +74,7 @@ class SdCard:
     def command(self, index: int, argument: int) -> Answer:
         """The card's answer to a command."""
         if self._slot() is None:
-            self._tell("SOC-060", "the program accesses the SD card, but the slot is empty")
+            self._report("SOC-060", "the program accesses the SD card, but the slot is empty")
             return None
         app, self.app = self.app, False
         name = f"{'ACMD' if app and index in _APPLICATION else 'CMD'}{index}"
@@ -83,7 +83,7 @@ class SdCard:
         if row is None or self.state not in row[1]:
             if index not in _PROBES:
                 why = f"in the {self._state_name} state" if row else "at all"
-                self._tell("SOC-061", f"the SD card does not accept {name} {why}{self._advice}")
+                self._report("SOC-061", f"the SD card does not accept {name} {why}{self._advice}")
             self.errors |= ILLEGAL
             return None
         self._announced = self._count
@@ -105,7 +105,7 @@ class SdCard:
             return ": it has not been selected (CMD7)"
         return ""
 
-    def _tell(self, code: str, text: str) -> None:
+    def _report(self, code: str, text: str) -> None:
         self._reporter.report(code, text, block="sd card")
 
     def _status(self, extra: int = 0) -> int:
@@ -133,7 +133,7 @@ class SdCard:
         if not argument & OCR_VOLTAGES:
             return OCR_VOLTAGES
         if not self._told_voltage or not argument & OCR_HIGH_CAPACITY:
-            self._tell(
+            self._report(
                 "SOC-061",
                 "the SD card stays busy: it has more than 2 GB, so it needs CMD8 before ACMD41 "
                 "and bit 30 (HCS) in the argument of ACMD41",
@@ -244,7 +244,9 @@ class SdCard:
     def _beyond(self, sector: int) -> None:
         medium = self._slot()
         size = medium.sectors if medium else 0
-        self._tell("SOC-062", f"the program accesses block {sector} of an SD card of {size} blocks")
+        self._report(
+            "SOC-062", f"the program accesses block {sector} of an SD card of {size} blocks"
+        )
 
     def _read_one(self, argument: int) -> Answer:
         return self._begin(argument, DATA, 1)
@@ -275,7 +277,7 @@ class SdCard:
             data = medium.read(self._position)
         except OSError as error:
             text = f"block {self._position} cannot be read from {medium.medium.title}"
-            self._tell("SOC-065", f"{text}: {error.strerror or error}")
+            self._report("SOC-065", f"{text}: {error.strerror or error}")
             self.errors |= ECC_FAILED
             return None
         self._position += 1
@@ -302,7 +304,7 @@ class SdCard:
         return True
 
     def _full(self) -> None:
-        self._tell("SOC-066", "more was written to the SD card than vc4lab keeps in memory")
+        self._report("SOC-066", "more was written to the SD card than vc4lab keeps in memory")
         self.errors |= ERROR
 
     def _advance(self) -> None:
