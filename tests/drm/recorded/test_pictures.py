@@ -2,10 +2,12 @@
 
 import numpy
 import pytest
+from tests.support.texture_layouts import tile
 
 from vc4lab.drm.kernel.rendering import ColourSurface
 from vc4lab.drm.recorded.byte_order import ByteOrder
 from vc4lab.drm.recorded.replay import picture, rgba
+from vc4lab.images import tiling as layouts
 from vc4lab.memory import GuestMemory
 from vc4lab.records.codes import Tiling
 
@@ -13,13 +15,11 @@ from vc4lab.records.codes import Tiling
 @pytest.mark.parametrize("tiling", list(Tiling))
 @pytest.mark.parametrize("bits", [16, 32])
 def test_pictures(tiling: Tiling, bits: int) -> None:
-    from vc4lab.images import tiling as layouts
-
     rng = numpy.random.default_rng(1)
     texels = rng.integers(0, 1 << bits, (20, 28), dtype=f"u{bits // 8}")
     stride = 112 if bits == 32 else 64
-    kind = layouts.Tiling(tiling)
-    raw = layouts.tile(texels, bits, kind, stride if tiling is Tiling.RASTER else None)
+    layout = layouts.Tiling(tiling)
+    raw = tile(texels, bits, layout, stride if tiling is Tiling.RASTER else None)
     memory = GuestMemory()
     memory.write(0x1000, raw)
     image = picture(memory, ColourSurface(0x1000, 28, 20, bits, tiling))
