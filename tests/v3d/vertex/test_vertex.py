@@ -97,6 +97,32 @@ def test_engines_agree_on_special_floats(memory):
     assert np.array_equal(results[0], results[2])
 
 
+WHOLE = """
+    ldi vr_setup, 0x101a00
+    ldi vw_setup, 0x1a00
+    nop
+    ftoi r0, vpm ; nop
+    mov vpm, r0 ; nop
+    nop ; nop ; thrend
+    nop
+    nop
+"""
+
+
+@pytest.mark.parametrize("large", [2147483648.0, -2147483648.0, 4294967295.0 * 3, 1e19, np.inf])
+def test_one_number_that_does_not_fit_in_an_integer(memory, large):
+    """The fast build takes numbers for small and leaves a chunk with a large one to the exact."""
+    values = np.linspace(-2147483520.0, 2147483520.0, 3000).astype(np.float32)
+    values[1234] = large
+    memory.write(ARRAYS, values.tobytes())
+    whole = [int(value) if np.isfinite(value) else 0 for value in values.tolist()]
+    due = np.array([number & 0xFFFFFFFF for number in whole], np.uint32)
+    for engine in ENGINES:
+        key = VertexKey(words(WHOLE), ((0, 4, 0),), 4, 1, engine)
+        rows = shade(memory, key, 0, 2999, {0: (ARRAYS, 4)})[0]
+        assert np.array_equal(rows[0, :3000].view(np.uint32), due)
+
+
 NAN_IN_THE_STREAM = """
     ldi vr_setup, 0x101a00
     ldi vw_setup, 0x1a00

@@ -64,6 +64,7 @@ class _Emitter:
             self.semantics = Semantics(SimdOps(), settings)
         else:
             self.semantics = FastSemantics(self._note_lanes, settings)
+            self.semantics.ops.ftoi_fits = env.ftoi_fits
         self.used_flags, self.track_last = self._seen()
         self.branchy = any(p.kind == "branch" for p in self.plans)
         self.cells: dict[Key, Cell] = {}

@@ -13,7 +13,20 @@ from typing import Any
 
 from vc4lab.qpu.isa.ops import Mask, Ops
 from vc4lab.qpu.jit.simd_ops import SimdOps, hide, integer_low
-from vc4lab.simd import Value, const, f32, f32x16, i32, i32x16, is_nan, mask16, opaque, select
+from vc4lab.simd import (
+    Value,
+    const,
+    f32,
+    f32x16,
+    has_fused,
+    i32,
+    i32x16,
+    int_or_least,
+    is_nan,
+    mask16,
+    opaque,
+    select,
+)
 
 _NAN_FROM = 0x7F800001
 _DENORMAL_BELOW = 0x00800000
@@ -89,6 +102,8 @@ class FastOps(Ops):
         self.simd = SimdOps()
         self.straight = False
         """Whether code must have no branches of its own, to be mixed with another batch's."""
+        self.ftoi_fits = False
+        """Whether numbers that do not fit in an i32 may raise the invalid flag."""
 
     # ---------------------------------------------------------------- making words
     def const(self, value: int | Sequence[int]) -> FastWord:
@@ -212,6 +227,8 @@ class FastOps(Ops):
         return FastWord(a.floats()._convert("fptosi", i32x16))  # in range by contract
 
     def ftoi_low(self, a: FastWord) -> FastWord:
+        if self.ftoi_fits and has_fused():  # without, `int_or_least` raises no flag
+            return FastWord(int_or_least(a.floats()))
         return FastWord(integer_low(a.floats(), self.straight))
 
     # ---------------------------------------------------------------- lanes

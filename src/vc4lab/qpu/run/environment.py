@@ -99,13 +99,15 @@ class Environment:
     them. wild: JIT only, a staged `var(mask16)` in which the fast build notes lanes whose unknown
     operands it cannot compute exactly; created by `emit_program` when None. If any lane of it is
     set, the caller runs the exact build instead. budget: JIT only; instructions in loops as a
-    staged i32, in place of the constant that `emit_program` is given.
+    staged i32, in place of the constant that `emit_program` is given. ftoi_fits: JIT only; ftoi
+    hardly ever meets numbers of 2^31 and more, so that the fast build leaves them to the exact one.
     """
 
     site: int = 0
     nan_free: frozenset[str] = frozenset()
     wild: Any = None
     budget: Any = None
+    ftoi_fits: bool = False
 
     def begin(self, site: int) -> None:
         """An instruction is executed (JIT: emitted) now."""

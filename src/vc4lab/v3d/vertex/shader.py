@@ -69,6 +69,8 @@ from vc4lab.v3d.vpm.shader_rows import (
 class _VertexEnvironment(Environment):
     """What both kinds of vertex environment share: uniforms, lanes, and what does nothing here."""
 
+    ftoi_fits = True  # coordinates on the screen; a branch would cost an eighth of compile time
+
     def __init__(self, context: Value, program: Program, key: VertexKey) -> None:
         self.context = VertexContext.at(context)
         self.key = key
