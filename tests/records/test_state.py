@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from vc4lab.records import shader
 from vc4lab.records.control import bytes_reader
-from vc4lab.records.declarations import GlShaderState
+from vc4lab.records.states import GlShaderState
 from vc4lab.records.texture import (
     MagFilter,
     MinFilter,

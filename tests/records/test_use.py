@@ -97,7 +97,7 @@ def test_members_of_the_state_and_where_they_stand() -> None:
 def test_a_member_of_the_state_has_whole_bytes() -> None:
     with pytest.raises(TypeError, match="whole bytes"):
 
-        class _Odd(State, id=250, size=2, title="Odd", sets={"half": "half"}):
+        class _Odd(State, id=250, size=2, title="Odd", sets={"half": RenderState.config}):
             half = Bits(3, 0)
 
 

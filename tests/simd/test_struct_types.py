@@ -9,6 +9,7 @@ from typing import assert_type
 
 import pytest
 
+from vc4lab.records.states import RenderState
 from vc4lab.simd import Array, Function, Struct, Value, build, f32, i32, nested, ptr, store
 from vc4lab.simd.members import Field
 
@@ -72,3 +73,15 @@ def test_members_in_kernels() -> None:
     parcel.weight.grams = 1.25
     build("parcel", {"f": Function((ptr,), None, body)})["f"](parcel.address)
     assert (parcel.width, parcel.words[1], parcel.weights[1].grams) == (42, 42, 2.5)
+
+
+def test_members_of_the_render_state() -> None:
+    """They are declared beside the records that set them, and nowhere else."""
+    state = RenderState(line_width=2.0)
+    width: float = state.line_width
+    assert width == 2.0
+    assert_type(RenderState.line_width, Field)
+    with pytest.raises(AttributeError):
+        _ = state.line_widht  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError):
+        state.line_widht = 1.0  # type: ignore[attr-defined]

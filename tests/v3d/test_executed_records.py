@@ -18,11 +18,11 @@ from vc4lab.records.declarations import (
     BranchToSublist,
     ClearColours,
     Flush,
-    LineWidth,
     Nop,
     Return,
     StoreResolvedEnd,
 )
+from vc4lab.records.states import LineWidth
 from vc4lab.v3d.core import V3D
 from vc4lab.v3d.events import (
     BinningDone,

@@ -1,7 +1,7 @@
 """Control lists: records built, parsed and printed from their declarations.
 
 `RECORDS` (by id), `RECORD_SIZES` (for native readers) and `build` derive from the classes of
-`declarations.py`; `parse_list` reads bytes of any origin and never raises.
+`declarations.py` and `states.py`; `parse_list` reads bytes of any origin and never raises.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from vc4lab.records import declarations
+from vc4lab.records import declarations, states
 from vc4lab.records.payload import Payload
 from vc4lab.records.primitives import (
     MAX_PRIMITIVES,
@@ -22,12 +22,14 @@ from vc4lab.records.primitives import (
 Reader = Callable[[int, int], bytes]
 """`read(address, size)`: that many bytes, fewer at the end of what there is."""
 
-RECORDS: dict[int, type[Payload]] = {
-    kind.id: kind
-    for kind in vars(declarations).values()
-    if isinstance(kind, type) and issubclass(kind, Payload) and kind.id >= 0
-}
-"""Record class by id, 254 (GEM handles, no hardware) included."""
+RECORDS: dict[int, type[Payload]] = dict(
+    sorted(
+        (kind.id, kind)
+        for kind in (vars(declarations) | vars(states)).values()
+        if isinstance(kind, type) and issubclass(kind, Payload) and kind.id >= 0
+    )
+)
+"""Record class by id, in that order; 254 (GEM handles, no hardware) included."""
 
 RECORD_SIZES: tuple[int, ...] = tuple(
     RECORDS[number].size if number in RECORDS and number != declarations.GemHandles.id else 0
@@ -191,7 +193,7 @@ def parse_list(
             return
         address = record.next
         payload = record.payload
-        if isinstance(payload, declarations.PrimitiveListFormat):
+        if isinstance(payload, states.PrimitiveListFormat):
             form = ListFormat(payload.value)
         elif isinstance(payload, declarations.Branch):
             if follow:

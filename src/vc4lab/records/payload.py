@@ -1,8 +1,8 @@
 """What a record's class says of the record: where it may stand, what it is for, what executes it.
 
 The parser, printer, handlers, native readers and list hints take it from here or from `use.py`: a
-new record is one class in `declarations.py` and the code that executes it. The kinds of record are
-the base classes below; a `State` needs no code but that which uses the state.
+new record is one class in `declarations.py` or `states.py`, and the code that executes it. The
+kinds of record are the base classes below; a `State` needs no code but that which uses the state.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from types import MappingProxyType
 from typing import ClassVar, NamedTuple
 
 from vc4lab.bits import Bits, Layout
-from vc4lab.records.fields import Float
+from vc4lab.simd import f32
+from vc4lab.simd.members import Field
 
 BINNING, RENDERING, TILE = "B", "R", "T"
 """The letters of `Payload.legal` and `Payload.native`: the list of thread 0, that of thread 1, and
@@ -111,18 +112,18 @@ class State(Payload, legal="BRT", native="BR"):
         id: int = -1,
         size: int = 1,
         title: str = "",
-        sets: tuple[str, ...] | Mapping[str, str] = (),
+        sets: tuple[Field, ...] | Mapping[str, Field] = (),
         initial: Mapping[str, float] | None = None,
     ) -> None:
-        """`sets`: a tuple names a member for each word of the payload, of which the last may be
-        shorter; a mapping names them for fields of the record.
+        """`sets`: a tuple has a member of `RenderState` for each word of the payload, of which the
+        last may be shorter; a mapping has them for fields of the record.
         """
         super().__init_subclass__(id=id, size=size, title=title)
         if isinstance(sets, Mapping):
-            members = [_member(name, cls.layout_fields[field]) for field, name in sets.items()]
+            members = [_member(field, cls.layout_fields[name]) for name, field in sets.items()]
         else:
             places = zip(sets, range(0, size - 1, 4), strict=True)
-            members = [StateField(name, at, min(4, size - 1 - at)) for name, at in places]
+            members = [StateField(to.name, at, min(4, size - 1 - at)) for to, at in places]
         cls.state_fields = tuple(members)
         cls.initial = MappingProxyType(dict(initial or {}))
 
@@ -131,9 +132,9 @@ class ShaderState(State):
     """Names the shaders. These records replace each other: the last one holds."""
 
 
-def _member(name: str, bits: Bits) -> StateField:
+def _member(member: Field, bits: Bits) -> StateField:
     """A field of a record as a member of the state."""
     if bits.lo % 8 or bits.width not in (8, 16, 32):
         raise TypeError(f"{bits.name}: a member of the state has whole bytes")
-    real = isinstance(bits, Float) and bits.width == 32
-    return StateField(name, bits.lo // 8, bits.width // 8, bits.signed, real)
+    real = member.kind is f32
+    return StateField(member.name, bits.lo // 8, bits.width // 8, bits.signed, real)

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from vc4lab.bits import Bits, Layout
-from vc4lab.records.declarations import GlShaderState
 from vc4lab.records.fields import Address, Flags
+from vc4lab.records.states import GlShaderState
 
 ALIGNMENT = 16
 MAX_ATTRIBUTES = 8

@@ -6,11 +6,11 @@ All are in the order of ids; native code is compiled with what stands here.
 from __future__ import annotations
 
 from vc4lab.records.control import RECORDS
-from vc4lab.records.declarations import PrimitiveListFormat
 from vc4lab.records.payload import BINNING, RENDERING, Payload, ShaderState, State, StateField
+from vc4lab.records.states import PrimitiveListFormat
 
 STATES: tuple[type[State], ...] = tuple(
-    kind for _, kind in sorted(RECORDS.items()) if issubclass(kind, State)
+    kind for kind in RECORDS.values() if issubclass(kind, State)
 )
 """The records of state."""
 
@@ -40,7 +40,7 @@ def records_of(*kinds: type[Payload], native: str = "") -> tuple[type[Payload], 
     """The records of these kinds, or of all; `native`: those that this list's reader executes."""
     return tuple(
         kind
-        for _, kind in sorted(RECORDS.items())
+        for kind in RECORDS.values()
         if issubclass(kind, kinds or Payload) and native in kind.native
     )
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Mapping
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
@@ -89,15 +88,12 @@ class Struct:
     size: ClassVar[int] = 0
     align: ClassVar[int] = 1
 
-    def __init_subclass__(cls, *, members: Mapping[str, Any] | None = None, align: int = 1) -> None:
-        """`members`: types by name, of a Struct that follows from a table; they come first.
-
-        align: what its place in another Struct is a multiple of at least.
-        """
+    def __init_subclass__(cls, *, align: int = 1) -> None:
+        """align: what its place in another Struct is a multiple of at least."""
         fields = dict(cls.fields)
         end = max((f.offset + f.size for f in fields.values()), default=0)
         align = max(align, cls.align)
-        for name, kind in [*(members or {}).items(), *vars(cls).items()]:
+        for name, kind in list(vars(cls).items()):
             is_struct = isinstance(kind, type) and issubclass(kind, Struct)
             if not isinstance(kind, Type | Array) and not is_struct:
                 continue

@@ -24,6 +24,11 @@ from vc4lab.qpu.text.assembler import assemble
 from vc4lab.records import declarations as d
 from vc4lab.records.control import build, parse_list
 from vc4lab.records.shader import Attribute, GlShader, GlShaderRecord
+from vc4lab.records.states import (
+    GlShaderState,
+    LineWidth,
+    NvShaderState,
+)
 from vc4lab.records.texture import TextureConfig
 
 DATA = Path(__file__).parents[2] / "data"
@@ -226,7 +231,7 @@ class Maker:
         indices = [*shaders, *[0] * count]
         records = b"".join(index.to_bytes(4, "little") for index in indices) + record.to_bytes()
         body = build(d.TileBinningMode, tiles_x=1, tiles_y=1) + build(d.StartTileBinning)
-        body += build(d.GlShaderState, attributes=count & 7, extended=extended)
+        body += build(GlShaderState, attributes=count & 7, extended=extended)
         body += build(d.GemHandles)
         body += build(d.IndexedPrimitives, index_type=1, length=6, address=32, maximum_index=3)
         body += build(d.VertexArrayPrimitives, length=highest + 1)
@@ -359,9 +364,9 @@ def test_a_shader_is_checked_once(maker: Maker, monkeypatch: pytest.MonkeyPatch)
 
 def test_an_end_that_is_missing_is_named_with_the_last_record(maker: Maker) -> None:
     job = maker.job([maker.shader("")] * 3, [])
-    body = job.bin_cl[:-2] + build(d.LineWidth)
+    body = job.bin_cl[:-2] + build(LineWidth)
     _, _, found = maker.builder.build(replace(job, bin_cl=body))
-    assert f"byte {len(body) - len(build(d.LineWidth))}: the list does not end" in found[0]
+    assert f"byte {len(body) - len(build(LineWidth))}: the list does not end" in found[0]
 
 
 def test_a_shader_that_becomes_known_is_found_in_buffers_that_were_seen_before() -> None:
@@ -378,7 +383,7 @@ def test_a_shader_that_becomes_known_is_found_in_buffers_that_were_seen_before()
 # -- reasons ---------------------------------------------------------------------------------------
 
 MODE, START = build(d.TileBinningMode, tiles_x=1, tiles_y=1), build(d.StartTileBinning)
-STATE, END = build(d.GlShaderState, attributes=1), build(d.IncrementSemaphore) + build(d.Flush)
+STATE, END = build(GlShaderState, attributes=1), build(d.IncrementSemaphore) + build(d.Flush)
 INDEXED = build(d.GemHandles) + build(d.IndexedPrimitives, index_type=1, length=6, maximum_index=3)
 ARRAY = build(d.VertexArrayPrimitives, length=10)
 
@@ -387,9 +392,9 @@ ARRAY = build(d.VertexArrayPrimitives, length=10)
     ("body", "code", "text"),
     [
         (MODE + START + b"\x7F" + END, "DRM-006", "byte 17: reserved id 0x7f"),
-        (MODE + START + build(d.NvShaderState) + END, "DRM-006", "(65) is not accepted"),
+        (MODE + START + build(NvShaderState) + END, "DRM-006", "(65) is not accepted"),
         (MODE + START + build(d.ClearColours) + END, "DRM-006", "(114) is not accepted"),
-        (MODE + START + build(d.LineWidth)[:-1], "DRM-006", "byte 17: Line width: cut off"),
+        (MODE + START + build(LineWidth)[:-1], "DRM-006", "byte 17: Line width: cut off"),
         (MODE + END, "DRM-007", "byte 17: the list never starts"),
         (MODE + START + build(d.Halt) + END, "DRM-007", "byte 17: the list does not end"),
         (MODE + build(d.Halt) + START + END, "DRM-007", "byte 16: the list never starts"),

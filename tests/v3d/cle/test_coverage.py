@@ -9,7 +9,7 @@ from tests.support.jobs import viewport
 from tests.v3d.cle.test_vg import ENGINES, FAN, STRIP, A, B, C, D, E, array
 from tests.v3d.pse.test_coverage_pipe import READ_TEXT as READ
 
-from vc4lab.records.declarations import ConfigurationBits
+from vc4lab.records.states import ConfigurationBits
 
 CORNERS = ((0.0, 0.0), (128.0, 0.0), (0.0, 128.0), (128.0, 128.0))
 

@@ -26,6 +26,9 @@ from vc4lab.records import declarations as d
 from vc4lab.records.codes import IndexType
 from vc4lab.records.control import bytes_reader, parse_record
 from vc4lab.records.shader import ATTRIBUTE_SIZE, EXTENDED_STRIDES, GL_FIXED_SIZE, gl_record_size
+from vc4lab.records.states import (
+    GlShaderState,
+)
 from vc4lab.records.texture import Texture0, Texture1, TextureType
 
 if TYPE_CHECKING:
@@ -96,7 +99,7 @@ class JobFindings:
         elif finding == Finding.TOO_MANY_STATES:
             count = self.submit.shader_rec_count
             code, text = "DRM-008", f"more shader states than the {count} announced"
-        elif isinstance(payload, d.GlShaderState):
+        elif isinstance(payload, GlShaderState):
             code, text = "DRM-008", f"record 64 contains an address (0x{payload.address:x})"
         elif finding == Finding.LARGE_INDEX:
             self._warn_of_index(payload)

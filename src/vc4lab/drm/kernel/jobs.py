@@ -17,7 +17,7 @@ from vc4lab.drm.uapi.submit import KNOWN_FLAGS, PAGE, Submit, refuse
 from vc4lab.images.tiling import round_up
 from vc4lab.memory import MEMORY_SIZE
 from vc4lab.qpu.program.program import Program
-from vc4lab.records.declarations import GlShaderState
+from vc4lab.records.states import GlShaderState
 
 if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory

@@ -17,9 +17,10 @@ from vc4lab.drm.uapi.submit import JobError
 from vc4lab.qpu.program.program import Program
 from vc4lab.qpu.program.reader import program_at
 from vc4lab.qpu.text.disassembler import disassemble_program
-from vc4lab.records import declarations as d
 from vc4lab.records.control import Record, format, parse_list
+from vc4lab.records.declarations import BranchToSublist, Return
 from vc4lab.records.shader import GlShader, parse_gl_state, parse_nv, parse_vg
+from vc4lab.records.states import GlShaderState, NvShaderState, VgInlineShader, VgShaderState
 from vc4lab.records.texture import TextureConfig
 
 if TYPE_CHECKING:
@@ -59,9 +60,9 @@ class JobListing:
             pad = INDENT * (1 + depth)
             for line in format(record).split("\n"):
                 yield pad + line
-            if record.id == d.BranchToSublist.id:
+            if record.id == BranchToSublist.id:
                 depth += 1
-            elif record.id == d.Return.id:
+            elif record.id == Return.id:
                 depth = max(depth - 1, 0)
             for line in self.shader_lines(record):
                 yield pad + INDENT + line
@@ -69,20 +70,20 @@ class JobListing:
     def shader_lines(self, record: Record) -> Iterator[str]:
         """The shader record that a record names, with its programs, unless shown before."""
         payload = record.payload
-        if isinstance(payload, d.VgInlineShader):
+        if isinstance(payload, VgInlineShader):
             yield from self.program_lines("fragment", payload.code, payload.uniforms)
-        if not isinstance(payload, d.GlShaderState | d.NvShaderState | d.VgShaderState):
+        if not isinstance(payload, GlShaderState | NvShaderState | VgShaderState):
             return
         key = (record.id, payload.value)
         if key in self._shaders:
             return
         self._shaders.add(key)
         read = self.memory.read
-        if isinstance(payload, d.GlShaderState):
+        if isinstance(payload, GlShaderState):
             yield from self._gl_lines(payload.address, parse_gl_state(read, payload))
             return
         address = int(payload.address)
-        if isinstance(payload, d.NvShaderState):
+        if isinstance(payload, NvShaderState):
             nv = parse_nv(read, address)
             yield f"NV shader record 0x{address:08x}: {nv.text()}"
             yield from self.program_lines("fragment", nv.code, nv.uniforms)

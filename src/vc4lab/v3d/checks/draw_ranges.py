@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from vc4lab.images.tiling import mip_chain
 from vc4lab.qpu.run.environment import Unsupported
-from vc4lab.records.declarations import VgInlineShader
 from vc4lab.records.shader import gl_record_size
+from vc4lab.records.states import VgInlineShader
 from vc4lab.records.texture import TextureConfig, TextureType
 from vc4lab.v3d.checks.addresses import AddressCheck
 from vc4lab.v3d.memory_uses import Use

@@ -10,7 +10,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.memory import MEMORY_SIZE
-from vc4lab.records.declarations import VgInlineShader
+from vc4lab.records.states import VgInlineShader
 from vc4lab.v3d.checks.addresses import AddressCheck
 from vc4lab.v3d.memory_uses import Use
 from vc4lab.v3d.state.render_state import NO_CLIP_LIMIT, clip_box

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from vc4lab.memory import MEMORY_MASK
 from vc4lab.records.control import RECORD_SIZES
-from vc4lab.records.declarations import PrimitiveListFormat
 from vc4lab.records.payload import Compressed, Flow, Primitives, ShaderState
+from vc4lab.records.states import PrimitiveListFormat
 from vc4lab.records.use import ids_of, records_of
 
 if TYPE_CHECKING:

@@ -11,12 +11,9 @@ from typing import Any
 
 from vc4lab.memory import MEMORY_MASK
 from vc4lab.memory.pointers import host
-from vc4lab.records.declarations import (
-    GlShaderState,
-    IndexedPrimitives,
-    NvShaderState,
-)
+from vc4lab.records.declarations import IndexedPrimitives
 from vc4lab.records.shader import GlShaderRecord, NvShaderRecord
+from vc4lab.records.states import GlShaderState, NvShaderState
 from vc4lab.simd import (
     Value,
     call,

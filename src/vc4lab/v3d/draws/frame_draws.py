@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, overload
 
-from vc4lab.records.declarations import NvShaderState
+from vc4lab.records.states import NvShaderState
 from vc4lab.simd import Function, NativeFunction, Value, build, i32, is_known, ptr
 from vc4lab.v3d.draws.compile_threshold import CompileThreshold
 from vc4lab.v3d.draws.context import PIPELINE, PREPARED, ROOM, VERTICES, PrepareContext

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from vc4lab.memory import MEMORY_MASK, MEMORY_SIZE
 from vc4lab.memory.pointers import host
-from vc4lab.records.declarations import GlShaderState, NvShaderState
 from vc4lab.records.shader import GlShaderRecord, NvShaderRecord
+from vc4lab.records.states import GlShaderState, NvShaderState
 from vc4lab.simd import (
     Function,
     Value,
@@ -148,7 +148,9 @@ def _leads_there(d: _Draw, program: ProgramEntry) -> Value:
 def _is_it(d: _Draw, place: Value, program: ProgramEntry) -> Value:
     """Whether a PipelineEntry fits a program, the state and the textures in the uniforms."""
     e, s = PipelineEntry.at(place), d.state
-    same = (e.program == program.pointer) & (e.config == s.config) & (e.flat_flags == s.flat_flags)
+    same: Value = (
+        (e.program == program.pointer) & (e.config == s.config) & (e.flat_flags == s.flat_flags)
+    )
     same = same & (e.list_format == s.list_format) & (e.shader == d.shape)
     k = const(i32, 0)
     while same & (k < program.word_count):

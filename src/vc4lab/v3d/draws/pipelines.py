@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from vc4lab.qpu.isa.operations import Signal
 from vc4lab.qpu.run.environment import COMPILER_ONLY_CODES, Unsupported
 from vc4lab.records.codes import Compare, CoverageUpdate, ListData
-from vc4lab.records.declarations import ConfigurationBits, PrimitiveListFormat
+from vc4lab.records.states import ConfigurationBits, PrimitiveListFormat
 from vc4lab.v3d.events import ProgramKind, V3DListeners
 from vc4lab.v3d.fragment.pipeline import Pipeline, fragment_pipeline
 from vc4lab.v3d.job_time import RASTER_LOOKUPS

@@ -13,7 +13,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.qpu.run.environment import Unsupported, left_text
-from vc4lab.records.declarations import PrimitiveListFormat, VgInlineShader
+from vc4lab.records.states import PrimitiveListFormat, VgInlineShader
 from vc4lab.v3d.checks.draw_ranges import DrawRanges
 from vc4lab.v3d.checks.hints import Lint
 from vc4lab.v3d.draws.context import MODE_AT, POINT_SIZE_AT, VARYINGS_AT, PipelineEntry

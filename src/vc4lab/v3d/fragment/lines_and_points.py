@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from vc4lab.records.declarations import MAX_POINT_SIZE
+from vc4lab.records.states import MAX_POINT_SIZE
 from vc4lab.simd import (
     Value,
     abs_,

@@ -13,7 +13,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.records.codes import ListData, ListPrimitive, VgPrimitive
-from vc4lab.records.declarations import PrimitiveListFormat
+from vc4lab.records.states import PrimitiveListFormat
 from vc4lab.simd import (
     Function,
     NativeFunction,

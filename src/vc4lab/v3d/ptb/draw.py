@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from vc4lab.records.codes import ListData, PrimitiveMode
-from vc4lab.records.declarations import PrimitiveListFormat
+from vc4lab.records.states import PrimitiveListFormat
 from vc4lab.simd import (
     Value,
     alloca,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from vc4lab.memory.pointers import host
 from vc4lab.records.codes import PrimitiveMode
-from vc4lab.records.declarations import MAX_POINT_SIZE
+from vc4lab.records.states import MAX_POINT_SIZE
 from vc4lab.simd import (
     Value,
     alloca,

@@ -5,9 +5,9 @@ Source: hardware reference 3.2, 3.9.
 
 from __future__ import annotations
 
-from vc4lab.records.declarations import (
-    ClipperXyScaling,
-    ClipperZScale,
+from vc4lab.records.declarations import ClipperXyScaling, ClipperZScale
+from vc4lab.records.payload import BinnerState
+from vc4lab.records.states import (
     ClipWindow,
     LineWidth,
     PointSize,
@@ -15,7 +15,6 @@ from vc4lab.records.declarations import (
     RhtXBoundary,
     ViewportOffset,
 )
-from vc4lab.records.payload import BinnerState
 from vc4lab.records.use import STATE_RECORD_BYTES, ids_of
 from vc4lab.simd import (
     Value,

@@ -1,49 +1,26 @@
 """The state a primitive is drawn with: what the state records set last.
 
-Their classes say which members they set and where each stands in the record; the Python helper and
-native code both follow the table made of that (`records.use.STATE_FIELDS`). Source: AG100-R
-Tables 42-45; defaults as drivers rely on them (Zmin 0, Zmax 1, point size and line width 1,
-everything else zero).
+Their classes (`records/states.py`) say which members of `RenderState` they set and where each
+stands in the record; the Python helper and native code both follow the table made of that
+(`records.use.STATE_FIELDS`). Source: AG100-R Tables 42-45; defaults as drivers rely on them (Zmin
+0, Zmax 1, point size and line width 1, everything else zero).
 """
 
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from vc4lab.diagnostics.unknown import Unknowns
 from vc4lab.records.payload import ShaderState, StateField
-from vc4lab.records.use import DEFAULTS, STATE_FIELDS, STATE_SLOTS, ids_of
-from vc4lab.simd import Struct, Type, Value, f32, i8, i16, i32, load, staged, store
+from vc4lab.records.states import RenderState
+from vc4lab.records.use import DEFAULTS, STATE_FIELDS, ids_of
+from vc4lab.simd import Value, i8, i16, i32, load, staged, store
 
 SHADERS = ids_of(ShaderState)
 SHADER_MEMBERS = {item.name for number in SHADERS for item in STATE_FIELDS[number]}
 ENABLE_FORWARD, ENABLE_REVERSE, CLOCKWISE_IS_FORWARD = 1, 2, 4
 """Bits 2:0 of record 96."""
-
-
-def _members() -> dict[str, Type]:
-    """What the records set, one word each, and which kind of shader state came last."""
-    members: dict[str, Type] = {}
-    for slot in STATE_SLOTS:
-        if slot == SHADERS:
-            members["shader_kind"] = i32
-        for item in (item for number in slot for item in STATE_FIELDS[number]):
-            members[item.name] = f32 if item.real else i32
-    return members
-
-
-class RenderState(Struct, members=_members()):
-    """Everything the state records say, comparable byte by byte (no padding).
-
-    Its members are those that the records' classes name (`sets=` in `records/declarations.py`), and
-    `shader_kind`: the id of the record that named the shaders last, 0 before the first.
-    """
-
-    if TYPE_CHECKING:  # a block has the members, which a type checker can't know
-
-        def __getattr__(self, name: str) -> Any: ...
-        def __setattr__(self, name: str, value: Any) -> None: ...
 
 
 EMPTY_WINDOWS = {"nothing": 0, "both": 1, "each": 2, "wraps": 3}

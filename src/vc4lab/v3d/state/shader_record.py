@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from vc4lab.qpu.program.program import Program, TextureRequest
 from vc4lab.qpu.program.reader import program_at, reach
 from vc4lab.qpu.program.uniform_stream import StreamLayout, stream_layout
-from vc4lab.records.declarations import GlShaderState, NvShaderState, VgInlineShader, VgShaderState
 from vc4lab.records.shader import (
     GlShader,
     NvShaderRecord,
@@ -23,6 +22,7 @@ from vc4lab.records.shader import (
     parse_gl_state,
     parse_vg,
 )
+from vc4lab.records.states import GlShaderState, NvShaderState, VgInlineShader, VgShaderState
 from vc4lab.v3d.tmu.state import TextureDescriptor, TextureKind, describe_texture
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from vc4lab.records.declarations import TRIANGLES_16_BIT
+from vc4lab.records.states import TRIANGLES_16_BIT
 from vc4lab.simd import Function, NativeFunction, Value, build, i32, ptr
 from vc4lab.v3d.state.record_notes import MAX_NOTES, NOTE_BYTES
 from vc4lab.v3d.state.render_state import (

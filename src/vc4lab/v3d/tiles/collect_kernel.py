@@ -14,12 +14,12 @@ from vc4lab.records.control import RECORD_SIZES
 from vc4lab.records.declarations import (
     BranchToSublist,
     ClearColours,
-    PrimitiveListFormat,
     TileCoordinates,
     TileRenderingMode,
     WaitSemaphore,
 )
 from vc4lab.records.payload import Ignored, State
+from vc4lab.records.states import PrimitiveListFormat
 from vc4lab.records.use import ids_of
 from vc4lab.simd import (
     Value,

@@ -11,7 +11,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.bits import signed32
-from vc4lab.records.declarations import TRIANGLES_16_BIT
+from vc4lab.records.states import TRIANGLES_16_BIT
 from vc4lab.simd import NativeFunction, build, i32, late_kernel, ptr
 from vc4lab.v3d.state.record_notes import MAX_NOTES
 from vc4lab.v3d.state.tile_layout import TILE_SIZE

@@ -12,7 +12,6 @@ from typing import Any
 from vc4lab.bits import Bits
 from vc4lab.memory import BUS_PERIPHERALS, MEMORY_MASK, MEMORY_SIZE
 from vc4lab.memory.pointers import host
-from vc4lab.records.declarations import GlShaderState
 from vc4lab.records.shader import (
     ATTRIBUTE_SIZE,
     EXTENDED_STRIDES,
@@ -22,6 +21,7 @@ from vc4lab.records.shader import (
     GlShaderRecord,
     gl_record_size,
 )
+from vc4lab.records.states import GlShaderState
 from vc4lab.simd import (
     Struct,
     Value,

@@ -13,6 +13,12 @@ from vc4lab.records import declarations as d
 from vc4lab.records.codes import BlockSize, IndexType
 from vc4lab.records.control import RECORDS
 from vc4lab.records.shader import ATTRIBUTE_SIZE, EXTENDED_STRIDES, GL_FIXED_SIZE, MAX_ATTRIBUTES
+from vc4lab.records.states import (
+    ConfigurationBits,
+    GlShaderState,
+    PrimitiveListFormat,
+    ViewportOffset,
+)
 from vc4lab.simd import (
     Value,
     call,
@@ -39,7 +45,7 @@ SPECIAL = frozenset(
         d.IndexedPrimitives,
         d.VertexArrayPrimitives,
         d.GemHandles,
-        d.GlShaderState,
+        GlShaderState,
         d.TileBinningMode,
         d.StartTileBinning,
     )
@@ -47,8 +53,8 @@ SPECIAL = frozenset(
 """Records that are checked or changed."""
 COPIED = frozenset(
     [
-        *(d.Halt.id, d.Nop.id, d.FlushAllState.id, d.PrimitiveListFormat.id),
-        *range(d.ConfigurationBits.id, d.ViewportOffset.id + 1),
+        *(d.Halt.id, d.Nop.id, d.FlushAllState.id, PrimitiveListFormat.id),
+        *range(ConfigurationBits.id, ViewportOffset.id + 1),
         *(d.ClipperXyScaling.id, d.ClipperZScale.id),
     ]
 )
@@ -147,7 +153,7 @@ def shader_state(context: Value, record: Value, position: Value) -> Value:
     address = c.next_record
     c.next_record = (address + gl_record_bytes(count, extended) + 15) & ~15
     place = c.memory + c.bin_end
-    store(place, const(i8, d.GlShaderState.id))
+    store(place, const(i8, GlShaderState.id))
     store(place + 1, (address | state).trunc(i32))
     use = c.uses + c.use_count * USE_BYTES
     store(use, select(extended, count | EXTENDED, count).trunc(i32))
@@ -231,7 +237,7 @@ def bin_list(context: Value, data: Value, buffers: Value) -> Value:
             kept = const(i64, 0)
         elif op == d.TileBinningMode.id:
             status = call(binning_mode, context, record)
-        elif op == d.GlShaderState.id:
+        elif op == GlShaderState.id:
             status = call(shader_state, context, record, position)
         else:
             copy_bytes(c.memory + c.bin_end, record, length)
