@@ -91,6 +91,8 @@ class Hardware:
         self.places = Places(reporter)
         self.fake_vsync = self.config.flag("fake_vsync_isr")
         self.bus = Bus(board.peripherals, "P", self.clock, reporter)
+        self.local_bus = Bus(board.local or 0, "L", self.clock, reporter)
+        self.buses = self.bus, self.local_bus
         self.processors = Cores(plan, self.counter, self.bus)
         self._make_blocks()
         self.cores = self._make_cores()
@@ -248,7 +250,6 @@ class Hardware:
         """The cores, and what they see of the address space."""
         board, cores, unknowns = self.board, self.processors, self._unknowns
         timers = [GenericTimer(self.clock, self.counter.stop) for _core in range(board.cores)]
-        self.local_bus = Bus(board.local or 0, "L", self.clock, self.reporter)
         self.local: LocalBlock | None = None
         if board.local is not None:
             self.local = LocalBlock(

@@ -36,6 +36,7 @@ from vc4lab.soc.watchdog import Watchdog
 if TYPE_CHECKING:
     from vc4lab.soc.address.guards import GuardZones
     from vc4lab.soc.caches.caches import Caches
+    from vc4lab.soc.cores.cpu import Cpu
 
 CALM_AFTER = NANOSECONDS // 2
 """Guest time without a sign of life after which a program need not be exactly at the wall's."""
@@ -47,7 +48,7 @@ SETTLED = 2
 __all__ = ["Machine", "RunResult", "Screen", "Stop"]
 
 
-class Machine(Hardware):
+class Machine:
     """A board with a program in it.
 
     Parameters
@@ -85,6 +86,8 @@ class Machine(Hardware):
 
     Attributes
     ----------
+    hardware
+        The board; its blocks are attributes of the machine, too.
     listeners
         The listeners; `soc/events.py` has the events.
     on_vsync, on_end
@@ -115,7 +118,7 @@ class Machine(Hardware):
         options = chosen(options, single)
         found = find_board(options.board)
         reporter = reporter if reporter is not None else Reporter()
-        super().__init__(
+        hardware = self.hardware = Hardware(
             found,
             plan_boot(path, found, reporter, options.extras),
             reporter,
@@ -123,13 +126,29 @@ class Machine(Hardware):
             open_slot(path, options.card, reporter),
             options,
         )
-        self._end = RunEnd(self)
+        self.board, self.plan, self.config = found, hardware.plan, hardware.config
+        self.reporter, self.listeners = reporter, hardware.listeners
+        self.memory, self.places = hardware.memory, hardware.places
+        self.clock, self.counter = hardware.clock, hardware.counter
+        self.processors, self.cores = hardware.processors, hardware.cores
+        self.bus, self.local_bus = hardware.bus, hardware.local_bus
+        self.interrupts, self.local = hardware.interrupts, hardware.local
+        self.mailbox, self.videocore = hardware.mailbox, hardware.videocore
+        self.v3d_bridge, self.address_space = hardware.v3d_bridge, hardware.address_space
+        self.screen, self.frames = hardware.screen, hardware.frames
+        self.display_lint, self.smi = hardware.display_lint, hardware.smi
+        self.serial, self.gpio = hardware.serial, hardware.gpio
+        self.uart, self.mini_uart = hardware.uart, hardware.mini_uart
+        self.card_slot, self.emmc = hardware.card_slot, hardware.emmc
+        self.pwm, self.pcm, self.dma = hardware.pwm, hardware.pcm, hardware.dma
+        self.timer, self.power = hardware.timer, hardware.power
+        self._end = RunEnd(hardware, self)
         self.power.on_reset = self._end.reset
         self.frames.listeners.append(self._on_frame)
-        self.turns = Turns(self, self._end, self._rest)
-        self.watchdog = Watchdog(self)
+        self.turns = Turns(hardware, self._end, self._rest)
+        self.watchdog = Watchdog(hardware)
         self.caches: Caches | None = None
-        self._cache_hint = CacheHint(self)
+        self._cache_hint = CacheHint(hardware)
         self.guards: GuardZones | None = None
         self.vsyncs = 0
         self._pace: Pace | None = None
@@ -155,13 +174,28 @@ class Machine(Hardware):
         if options.caches is not None:
             from vc4lab.soc.caches.caches import Caches
 
-            self.caches = Caches(self, options.caches)
+            self.caches = Caches(hardware, options.caches)
             self._end.before.append(self.caches.data.drain)
             self.listeners.v3d_made.subscribe(self.caches.adopt)
         if self.reporter.strict:
             from vc4lab.soc.address.guards import GuardZones
 
-            self.guards = GuardZones(self)
+            self.guards = GuardZones(hardware)
+
+    @property
+    def seconds(self) -> float:
+        """Guest time since power-on."""
+        return self.hardware.seconds
+
+    @property
+    def cpu(self) -> Cpu:
+        """The core whose turn it is."""
+        return self.hardware.cpu
+
+    @property
+    def v3d(self) -> Any:
+        """The V3D; None until the program has switched it on."""
+        return self.hardware.v3d
 
     @property
     def ended(self) -> bool:
@@ -219,8 +253,8 @@ class Machine(Hardware):
             deadline = self.clock.at(moment, self._on_deadline)
         try:
             while (result := self._end.result) is None:
-                if self.before_slice is not None:
-                    self.before_slice()
+                if self.hardware.before_slice is not None:
+                    self.hardware.before_slice()
                 self.turns.step()
             self._drain_caches()
             self._look_at_caches()
@@ -241,7 +275,7 @@ class Machine(Hardware):
         self.clock.at(
             self._next_vsync,
             self._vsync,
-            lambda: not (self.fake_vsync and self.interrupts.listens(SMI)),
+            lambda: not (self.hardware.fake_vsync and self.interrupts.listens(SMI)),
         )
 
     def _vsync(self) -> None:
@@ -250,7 +284,7 @@ class Machine(Hardware):
         self._schedule_vsync()
         still = self.clock.changes == self._changes_seen
         self._still = self._still + 1 if still else 0
-        if self.fake_vsync:
+        if self.hardware.fake_vsync:
             self.smi.vsync()
         if not still:
             self.processors.vsync()
@@ -284,7 +318,7 @@ class Machine(Hardware):
 
     def _keep_pace(self, pace: Pace) -> None:
         """A vsync of a program that works, or polls."""
-        _frames, *signs = self.signs()  # a picture that stands still is no sign
+        _frames, *signs = self.hardware.signs()  # a picture that stands still is no sign
         signs.append(self.videocore.framebuffer.flips)
         now = self.clock.now
         if signs != self._signs:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from vc4lab.soc.cores.outcome import UnhandledException
 from vc4lab.soc.cores.storms import LONGEST_FAULTS, LONGEST_INTERRUPTS
-from vc4lab.soc.result import RunResult, Stop
+from vc4lab.soc.result import Inspectable, RunResult, Stop
 from vc4lab.soc.watchdog import pending_lines, registers_of_another_board
 
 if TYPE_CHECKING:
@@ -25,8 +25,9 @@ class RunEnd:
         Called first, so that buffered writes reach memory.
     """
 
-    def __init__(self, hardware: Hardware) -> None:
+    def __init__(self, hardware: Hardware, machine: Inspectable) -> None:
         self._hardware = hardware
+        self._machine = machine
         self.result: RunResult | None = None
         self.before: list[Callable[[], None]] = []
 
@@ -37,8 +38,8 @@ class RunEnd:
 
     def state(self, reason: Stop, message: str) -> RunResult:
         """The current state as the result of a run."""
-        hardware = self._hardware
-        return RunResult(reason, hardware.frames.count, hardware.seconds, message, hardware)
+        hardware, machine = self._hardware, self._machine
+        return RunResult(reason, hardware.frames.count, hardware.seconds, message, machine)
 
     def finish(self, reason: Stop, message: str) -> None:
         """End the run at the next opportunity; the first reason counts."""

@@ -268,17 +268,11 @@ class Turns:
         It then rests like one that polls in company; else it would keep those company who poll a
         timer, and time would pass in steps of a few microseconds.
         """
-        hardware = self._hardware
-        for bus in (hardware.bus, hardware.local_bus):
-            polled = bus.polled
-            if polled is not None and polled.kind is Poll.EVENT:
-                return True
-        return False
+        polls = (bus.polled for bus in self._hardware.buses)
+        return any(polled is not None and polled.kind is Poll.EVENT for polled in polls)
 
     def _take_up_polls(self, core: Core) -> list[tuple[Bus, Any]]:
-        hardware = self._hardware
-        buses = hardware.bus, hardware.local_bus
-        states: list[Any] = [*core.polls] or [None, None]
+        buses, states = self._hardware.buses, [*core.polls] or [None, None]
         return [(bus, bus.exchange_polls(new)) for bus, new in zip(buses, states, strict=True)]
 
     def _ready(self, core: Core) -> bool:

@@ -61,8 +61,7 @@ class DebugMemory:
 
     def _bus_at(self, place: int) -> tuple[Bus, int] | None:
         """The bus and the offset of a device register that exists."""
-        machine = self._machine
-        for bus in (machine.bus, machine.local_bus):
+        for bus in self._machine.hardware.buses:
             offset = place - bus.base
             if 0 <= offset < WINDOW and bus.blocks and bus.find(offset & ~3) is not None:
                 return bus, offset

@@ -78,7 +78,7 @@ class GdbServer:
         self._attached = False
         self._running = True
         self._commands = Commands(machine, self._on_stop)
-        machine.before_slice = self._before_slice
+        machine.hardware.before_slice = self._before_slice
         self._run_ended = machine.listeners.run_ended.subscribe(self._on_end)
         machine.watches.append(self._descriptors)
 
@@ -86,7 +86,7 @@ class GdbServer:
         """Give the port back."""
         self._drop()
         self._listener.close()
-        self._machine.before_slice = None
+        self._machine.hardware.before_slice = None
         self._run_ended.close()
         self._machine.watches.remove(self._descriptors)
 

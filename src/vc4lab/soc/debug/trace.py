@@ -121,7 +121,7 @@ class Tracer:
 
     def _listen_to_registers(self) -> None:
         machine = self._machine
-        for bus in (machine.bus, machine.local_bus)[: 1 + ("mmio" in self._categories)]:
+        for bus in machine.hardware.buses[: 1 + ("mmio" in self._categories)]:
             self._listening.append(bus.watch(partial(self._on_access, bus)))
         self._exact_addresses()
         machine.frames.listeners.insert(

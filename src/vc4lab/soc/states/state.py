@@ -30,6 +30,7 @@ from vc4lab.soc.videocore.framebuffer import Geometry
 from vc4lab.soc.videocore.vc_memory import Allocation
 
 if TYPE_CHECKING:
+    from vc4lab.soc.hardware import Hardware
     from vc4lab.soc.machine import Machine
 
 FORMAT, VERSION = "vc4lab machine state", 5
@@ -345,7 +346,7 @@ def _generic_timers(machine: Machine) -> list[Any]:
     return machine.local._timers if machine.local is not None else []
 
 
-def _events(machine: Machine) -> list[EventRow]:
+def _events(hardware: Hardware) -> list[EventRow]:
     """Name, the pending event, how to set it, what it does; the vsync has its own moment."""
     found: list[EventRow] = []
 
@@ -359,27 +360,27 @@ def _events(machine: Machine) -> list[EventRow]:
 
         found.append((name, get, put, action))
 
-    timer = machine.timer
+    timer = hardware.timer
     for channel in range(4):
         get = partial(timer._events.__getitem__, channel)
         put = partial(timer._events.__setitem__, channel)
         found.append((f"timer {channel}", get, put, partial(timer._match, channel)))
-    for _start, block in machine.bus.blocks:
+    for _start, block in hardware.bus.blocks:
         if block.NAME == "arm_timer":
             add("ARM timer", block, "_event", block._expired)  # type: ignore[attr-defined]
-    add("EMMC", machine.emmc, "_event", machine.emmc._step)
-    add("watchdog", machine.power, "_event", machine.power.on_reset)
-    add("PCM", machine.pcm, "_event", machine.pcm._update)
-    for dma in machine.dma.channels:
+    add("EMMC", hardware.emmc, "_event", hardware.emmc._step)
+    add("watchdog", hardware.power, "_event", hardware.power.on_reset)
+    add("PCM", hardware.pcm, "_event", hardware.pcm._update)
+    for dma in hardware.dma.channels:
         add(f"DMA {dma.NUMBER}", dma, "_event", dma._step)
-    if machine.local is not None:
-        add("local timer", machine.local, "_local_event", machine.local._local_fired)
+    if hardware.local is not None:
+        add("local timer", hardware.local, "_local_event", hardware.local._local_fired)
     return found
 
 
 def _pending_events(machine: Machine) -> dict[str, int]:
     moments = {}
-    for name, get, _put, _action in _events(machine):
+    for name, get, _put, _action in _events(machine.hardware):
         event = get()
         if event is not None and not event.cancelled:
             moments[name] = event.at
@@ -390,7 +391,7 @@ def _restore_events(machine: Machine, events: dict[str, int]) -> None:
     clock = machine.clock
     clock._queue.clear()
     machine._schedule_vsync()
-    for name, _get, put, action in _events(machine):
+    for name, _get, put, action in _events(machine.hardware):
         if name in events:
             put(clock.at(events[name], action))
     machine.v3d_bridge.time.restored()

@@ -123,7 +123,7 @@ def rows(machine: Machine) -> Iterator[Row]:
         if timer is not None:
             rate = ("_prescaler", "_since", "_count_then", "frequency")
             yield Row(f"{name}.timer", timer, rate)
-    for bus in (machine.bus, machine.local_bus):
+    for bus in machine.hardware.buses:
         polling = ("_last", "_seen", "_last_count", "_events_seen", "_patience")
         yield Row(f"bus {bus.name}", bus, (*polling, "accesses", "polls"))
         for _start, block in bus.blocks:
