@@ -135,7 +135,7 @@ def test_traces_name_every_argument(device: DrmDevice) -> None:
         refused(fd, 0x44, "IIQ", 5, 0, 0)
 
     lines: list[str] = []
-    device.trace = lines.append
+    device.files.trace = lines.append
     run_client(device, client)
     text = "\n".join(lines)
     assert "renderD128: VC4_CREATE_BO(size=0x1000, flags=0, handle=1, pad=0) = 0" in text

@@ -136,17 +136,17 @@ def test_the_first_moment_of_all_sources_counts(
 ) -> None:
     for moments in ([None, 5.0, 3.0], [3.0, None, 5.0], [5.0, 3.0, None], [3.0, 3.0, 5.0]):
         sources = [SimpleNamespace(next_event=lambda moment=moment: moment) for moment in moments]
-        monkeypatch.setattr(device, "_sources", sources)
-        assert device.next_event() == 3.0
-    monkeypatch.setattr(device, "_sources", sources[:0])
-    assert device.next_event() is None
+        monkeypatch.setattr(device.files, "sources", sources)
+        assert device.files.next_event() == 3.0
+    monkeypatch.setattr(device.files, "sources", sources[:0])
+    assert device.files.next_event() is None
 
 
 def test_a_job_wakes_the_supervisor_for_flips_and_for_calls_that_it_answers(
     device: DrmDevice, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     woken: list[int] = []
-    lists: Any = device.screen.flips, device.supervisor._waiting
+    lists: Any = device.screen.flips, device.supervisor.waiting._waiting
     monkeypatch.setattr(
         device.supervisor, "wake", lambda: woken.append([bool(one) for one in lists].index(True))
     )

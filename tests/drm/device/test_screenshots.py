@@ -71,18 +71,18 @@ def test_what_is_not_drawn_yet_is_waited_for(device: DrmDevice) -> None:
         while device.pictures.next_event() is None:
             time.sleep(0.001)
         now = time.monotonic()
-        assert now < (device.next_event() or 0.0) <= now + LONGEST_WAIT
-        device.tick(now)
+        assert now < (device.files.next_event() or 0.0) <= now + LONGEST_WAIT
+        device.files.tick(now)
         assert not asked.done()
         fence.signal()
-        assert device.next_event() == 0.0
-        device.tick(now)
+        assert device.files.next_event() == 0.0
+        device.files.tick(now)
         assert asked.result(10) is None  # the screen is off
         device.screen.add_flip(Flip([Fence()], None))  # never done: the picture comes all the same
         asked = pool.submit(device.screenshot)
         while device.pictures.next_event() is None:
             time.sleep(0.001)
-        device.tick(time.monotonic() + LONGEST_WAIT)
+        device.files.tick(time.monotonic() + LONGEST_WAIT)
         assert asked.result(10) is None
         asked = pool.submit(device.screenshot)
         while device.pictures.next_event() is None:
@@ -101,7 +101,7 @@ def test_a_picture_that_fails_is_the_askers_problem(
         asked = pool.submit(device.screenshot)
         while device.pictures.next_event() is None:
             time.sleep(0.001)
-        device.tick(time.monotonic())
+        device.files.tick(time.monotonic())
         with pytest.raises(MemoryError):
             asked.result(10)
 

@@ -18,7 +18,6 @@ from tests.support.live_jobs import prepare, run_live
 from vc4lab.drm.device import gpu
 from vc4lab.drm.device.device import DrmDevice
 from vc4lab.drm.supervisor.notifications import Listener, Notification
-from vc4lab.drm.supervisor.supervisor import _Waiting
 from vc4lab.drm.uapi.results import Later
 
 _NO_ONE: Any = None
@@ -130,8 +129,7 @@ def test_a_wait_ends_in_time_by_a_signal_and_with_its_program(
 
     text = run_live(device, client, str(tmp_path), expect=None)
     assert text == "rang\nkilled -14\n"
-    assert not device.supervisor._promised
-    assert not device.supervisor._waiting
+    assert not device.supervisor.waiting
     go.touch()
     while device.gpu.waiting:  # the last job goes on without its program
         time.sleep(0.01)
@@ -188,7 +186,7 @@ def test_jobs_that_end_about_when_waits_do(
         print("done")
 
     assert run_live(device, client, str(tmp_path)) == "done\n"
-    assert not device.supervisor._promised
+    assert not device.supervisor.waiting
     assert max(answers.values()) == 1, "a call was answered twice"
 
 
@@ -197,12 +195,12 @@ def test_what_another_thread_will_answer_is_looked_after_in_time(device: DrmDevi
     supervisor, now = device.supervisor, time.monotonic()
     idle = supervisor._pause(now, 60.0, None)
     assert idle > 1000
-    never: Any = _Waiting(Notification(1, 1, 1, ()), _NO_ONE, Later(lambda: None, now + 0.01))
     for when in (None, lambda _call: None):
-        never.later.when = when
-        supervisor._wait(never)
+        later = Later(lambda: None, now + 0.01, when=when)
+        supervisor.waiting.add(Notification(1, 1, 1, ()), _NO_ONE, later)
         assert supervisor._pause(now, 60.0, None) == pytest.approx(10.0)
-        assert supervisor._end(never)
+        (never,) = supervisor.waiting._all()
+        assert supervisor.waiting._end(never)
         assert supervisor._pause(now, 60.0, None) == idle
 
 
@@ -224,11 +222,11 @@ def test_nothing_is_closed_while_another_thread_answers(device: DrmDevice) -> No
 
     listener: Any = Slow()
     supervisor._poller.register(listener.descriptor)
-    supervisor._listener = listener
+    supervisor.waiting.listener = listener
     calls: list[Callable[[], None]] = []
     later = Later(lambda: 0, when=calls.append)
     for number in range(2):
-        supervisor._wait(_Waiting(Notification(number, 1, 1, ()), _NO_ONE, later))
+        supervisor.waiting.add(Notification(number, 1, 1, ()), _NO_ONE, later)
     first = threading.Thread(target=calls[0])
     first.start()
     assert begun.wait(10)
@@ -236,5 +234,5 @@ def test_nothing_is_closed_while_another_thread_answers(device: DrmDevice) -> No
     first.join()
     calls[1]()
     os.close(Slow.descriptor)
-    supervisor._promised.clear()
+    supervisor.waiting.clear()
     assert order == ["answered", "closed"]

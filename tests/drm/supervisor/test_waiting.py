@@ -163,4 +163,4 @@ def test_programs_that_are_killed_while_they_wait_leave_nothing(device: DrmDevic
 
     for _ in range(3):
         run_client(device, client, expect=None)
-    assert not device.supervisor._waiting
+    assert not device.supervisor.waiting

@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from vc4lab.diagnostics import Reporter, StrictStop
 from vc4lab.diagnostics.unknown import DEFAULT_UNKNOWNS
 from vc4lab.drm.cpu_memory.accounts import CpuMemory
 from vc4lab.drm.cpu_memory.profiles import Profile, load_profile
-from vc4lab.drm.device.descriptions import Descriptions
-from vc4lab.drm.device.dma_bufs import dma_buf_ioctl, place_in_dma_buf
 from vc4lab.drm.device.drivers import NAMES, Driver, core_of
 from vc4lab.drm.device.files import OpenFile
 from vc4lab.drm.device.gem import Buffers
-from vc4lab.drm.device.gem_objects import DmaBuf, GemObject
 from vc4lab.drm.device.gpu import Gpu
-from vc4lab.drm.device.memory import DEFAULT_BYTES, PAGE, GpuMemory
+from vc4lab.drm.device.memory import DEFAULT_BYTES, GpuMemory
+from vc4lab.drm.device.open_files import OpenFiles
 from vc4lab.drm.device.pictures import FinalScreen, Pictures, RunResult
 from vc4lab.drm.device.syncobjs import SyncObjects
 from vc4lab.drm.device.vc4 import Vc4
 from vc4lab.drm.events import HandedOver
-from vc4lab.drm.input.clients import EvdevFile
 from vc4lab.drm.input.sink import Input
 from vc4lab.drm.kernel.job_reports import JobReports
 from vc4lab.drm.kms.atomic import Atomic
@@ -41,13 +37,9 @@ from vc4lab.drm.nodes.platform_gpu import MAJOR, MINORS, platform_gpu, show_plug
 from vc4lab.drm.nodes.tree import Node
 from vc4lab.drm.nodes.zynqmp import zynqmp
 from vc4lab.drm.setup.programs import choose, in_front_of
-from vc4lab.drm.supervisor.answers import Answer, Caller, Outcome
-from vc4lab.drm.supervisor.descriptors import Opened
 from vc4lab.drm.supervisor.supervisor import Supervisor
 from vc4lab.drm.supervisor.uevents import card_changed
-from vc4lab.drm.uapi.ioctl_types import SYNC_FILE_TYPE
 from vc4lab.drm.uapi.ioctls import table_of
-from vc4lab.drm.uapi.results import Refused
 from vc4lab.drm.xlnx.buffers import XlnxBuffers
 from vc4lab.drm.xlnx.parameters import Parameters
 from vc4lab.options import GpuOptions, chosen
@@ -58,7 +50,7 @@ if TYPE_CHECKING:
     from vc4lab.diagnostics.unknown import Unknowns
 
 
-class DrmDevice(Descriptions):
+class DrmDevice:
     """A Pi's GPU for unmodified Linux programs.
 
     Parameters
@@ -118,7 +110,6 @@ class DrmDevice(Descriptions):
         self.memory = GpuMemory(gpu_memory)
         gpu = chosen(gpu, GpuOptions(engine, threads, unknowns or DEFAULT_UNKNOWNS))
         self.v3d = V3D(self.memory.guest, JobReports(self.reporter), options=gpu)
-        self.trace = trace
         self.gpu = Gpu(self.v3d, self.reporter)
         self.gpu.on_signalled = self._job_signalled
         self.gpu.on_strict = self._strict_stop
@@ -154,7 +145,10 @@ class DrmDevice(Descriptions):
             draws.table = table_of(draws.core, gpu_buffers, self.syncobjs, self.vc4)
             self.drivers = {"card0": shows, "card1": draws, "renderD128": draws}
         self.table = shows.table
-        self.supervisor = Supervisor(self, tree, self.memory.file.descriptor, deep=deep)
+        shown = self.screen, self.pictures
+        self.files = OpenFiles(self.drivers, self.gpu, self.syncobjs, self._forget, trace, shown)
+        self.supervisor = Supervisor(self.files, tree, self.memory.file.descriptor, deep=deep)
+        self.files.supervisor = self.supervisor
         self.pictures.wake = self.supervisor.wake
         self.v3d.listeners.keep = self._keep_failure
         heard = self.gpu.job_counted, self.gpu.job_done, self.screen.handed_over
@@ -164,10 +158,8 @@ class DrmDevice(Descriptions):
         """Keys and the pointer's movements go in here."""
         if input:
             absolute = (modes[0].width, modes[0].height) if pointer == "absolute" else None
-            self.input = Input(self.supervisor.wake, absolute)
-        shown = self.screen, self.pictures
-        self._sources = shown if self.input is None else (self.input, *shown)
-        """What the supervisor calls in time."""
+            self.input = self.files.input = Input(self.supervisor.wake, absolute)
+            self.files.sources = self.input, *shown
         self.supervisor.inputs = input
         add_input_nodes(tree, self.input.devices if self.input is not None else ())
         for driver in self.drivers.values():
@@ -270,7 +262,7 @@ class DrmDevice(Descriptions):
             made, self.memory.guest, os.fstat(self.memory.file.descriptor).st_ino, self.reporter,
             is_coherent=self.v3d.unknowns["dma_coherent"] == "yes",
         )  # fmt: skip
-        accounts = self.cpu_memory
+        accounts = self.files.cpu_memory = self.cpu_memory
         accounts.frame_counted.keep = self._keep_failure
         self.gpu.job_done.subscribe(lambda event: accounts.job_finished(event.seqno))
         self.supervisor.unmaps = True
@@ -281,8 +273,18 @@ class DrmDevice(Descriptions):
         frames = [self.screen.frame_buffer_of(plane) for plane in self.screen.planes]
         self.cpu_memory.frame([frame.buffer.root for frame in frames if frame is not None])
 
+    def _forget(self, file: OpenFile) -> None:
+        """The display lets go of what a file has of it."""
+        for flip in self.screen.flips:
+            if flip.file is file:
+                flip.wants_event = False
+        self.screen.waiters = [w for w in self.screen.waiters if w.file is not file]
+        self.frames.released(file)
+        self.resources.released(file)
+        self.vc4.let_go()
+
     def _job_signalled(self) -> None:
-        if self.screen.flips or self.supervisor.asks:  # else it had nothing to do
+        if self.screen.flips or self.supervisor.waiting.asks:  # else it had nothing to do
             self.supervisor.wake()
 
     def _strict_stop(self, stop: StrictStop) -> None:
@@ -301,122 +303,3 @@ class DrmDevice(Descriptions):
             self.pictures.keep()
             self.screen.is_over = True
             self.supervisor.stop()
-
-    # -- as the supervisor sees it -----------------------------------------------------------------
-
-    def open(self, name: str, caller: Caller) -> OpenFile | EvdevFile:
-        """Open a node."""
-        if self.input is not None and name in self.input.nodes:
-            return self._open_input(self.input, name, caller)
-        file = OpenFile(name, caller.process, caller.name)
-        self.drivers[name].core.opened(file)
-        if self.trace is not None:
-            self.trace(f"{file}: open, file {file.number}")
-        return file
-
-    def _open_input(self, source: Input, name: str, caller: Caller) -> EvdevFile:
-        file = source.open(name, caller)
-        if self.trace is not None:
-            self.trace(f"{file}: open")
-
-        def look() -> None:
-            if not source.take_written(file):
-                self.released(file)
-
-        self.supervisor.watch(file.watched, look)
-        return file
-
-    def released(self, opened: Opened) -> None:
-        """The last descriptor and mapping of something are gone."""
-        if isinstance(opened, EvdevFile):
-            if self.trace is not None:
-                self.trace(f"{opened}: closed")
-            self.supervisor.forget(opened.watched)
-            self.supervisor.descriptors.forget_socket(opened)
-            opened.close()
-        elif isinstance(opened, DmaBuf):
-            opened.owner.dma_buf_released(opened)
-        elif isinstance(opened, OpenFile):
-            driver = self.drivers[opened.node]
-            if opened not in driver.core.files:
-                return
-            if self.trace is not None:
-                self.trace(f"{opened}: closed, file {opened.number}")
-            for flip in self.screen.flips:
-                if flip.file is opened:
-                    flip.wants_event = False
-            self.screen.waiters = [w for w in self.screen.waiters if w.file is not opened]
-            self.frames.released(opened)
-            self.resources.released(opened)
-            self.vc4.let_go()
-            driver.buffers.released(opened)
-            driver.core.released(opened)
-            opened.close()
-            if not driver.core.files:  # what waited for mappings to go need not wait any more
-                driver.buffers.reclaim()
-
-    def ioctl(self, opened: Opened, caller: Caller, request: int, argument: int) -> Answer:
-        """An ioctl on a device descriptor."""
-        if type(opened) is OpenFile:
-            return self.drivers[opened.node].ioctl(opened, caller, request, argument, self.trace)
-        if isinstance(opened, DmaBuf):
-            return dma_buf_ioctl(opened, caller, request, argument, self.gpu)
-        if isinstance(opened, EvdevFile) and self.input is not None:
-            return self.input.ioctl(opened, caller, request, argument)
-        raise Refused(errno.ENOTTY)
-
-    def plain_ioctl(self, caller: Caller, number: int, request: int, argument: int) -> Answer:
-        """A sync file's ioctl; others are the kernel's."""
-        if request >> 8 & 0xFF == SYNC_FILE_TYPE:
-            result = self.syncobjs.file_ioctl(caller, number, request, argument)
-            if result is not None:
-                return result
-        return Outcome.PROCEED
-
-    def unmapping(self, caller: Caller, address: int, size: int) -> None:
-        """A program unmaps something: what it touched there is counted now."""
-        if self.cpu_memory is not None:
-            self.cpu_memory.unmapping(caller.process, size, address)
-
-    def check_mapping(self, caller: Caller, opened: Opened, offset: int, size: int) -> int:
-        """Only the file's own buffers can be mapped; a dma-buf from its beginning on."""
-        size = -(-size // PAGE) * PAGE
-        place, target = self._find_mapping(opened, offset, size)
-        target.was_mapped = True
-        if self.cpu_memory is not None and place == offset:
-            process = caller.process
-            self.cpu_memory.mapped(process, caller.other(process).name, target.root, size)
-        return place
-
-    def _find_mapping(self, opened: Opened, offset: int, size: int) -> tuple[int, GemObject]:
-        """Where a mapping lies in the memory file, and of what. Raises Refused."""
-        if isinstance(opened, OpenFile):
-            target = self.drivers[opened.node].buffers.find_mapping(opened, offset, size)
-            if target is None or target.private or not target.is_needed:
-                raise Refused(errno.EINVAL, f"no buffer of the file at 0x{offset:x}")
-            return offset, target
-        if not isinstance(opened, DmaBuf):
-            raise Refused(errno.ENODEV)
-        return place_in_dma_buf(opened, offset, size)
-
-    def events_kept(self) -> Iterable[int]:
-        """Sync files whose fences are not done."""
-        return self.syncobjs.files
-
-    def forget_event(self, number: int) -> None:
-        """No program has that sync file any more."""
-        self.syncobjs.files.forget(number)
-
-    def next_event(self) -> float | None:
-        """When the display or the keyboard needs attention."""
-        first = None
-        for source in self._sources:
-            moment = source.next_event()
-            if moment is not None and (first is None or moment < first):
-                first = moment
-        return first
-
-    def tick(self, now: float) -> None:
-        """Time has come that far."""
-        for source in self._sources:
-            source.tick(now)

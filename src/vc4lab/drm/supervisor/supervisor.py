@@ -11,8 +11,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from vc4lab.drm.events import CallAnswered
@@ -25,7 +23,7 @@ from vc4lab.drm.supervisor.descriptors import Descriptors
 from vc4lab.drm.supervisor.filters import build_filter
 from vc4lab.drm.supervisor.keeper import descendants
 from vc4lab.drm.supervisor.machines import Machine, host_machine
-from vc4lab.drm.supervisor.notifications import Listener, Notification
+from vc4lab.drm.supervisor.notifications import Listener
 from vc4lab.drm.supervisor.path_calls import PathCalls
 from vc4lab.drm.supervisor.polling import PollCalls
 from vc4lab.drm.supervisor.started import (
@@ -38,11 +36,10 @@ from vc4lab.drm.supervisor.started import (
 )
 from vc4lab.drm.supervisor.targets import Targets
 from vc4lab.drm.supervisor.uevents import Uevents
+from vc4lab.drm.supervisor.waiting_calls import WaitingCalls
 from vc4lab.drm.uapi.results import Later, Refused
 from vc4lab.listeners import Listeners, OneListener
 
-_LOOK_AFTER_WAITING = 0.05
-"""Seconds between looks whether callers that wait are alive and have no signals."""
 _SWEEP_SECONDS = 1.0
 _NO_ROOM = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC))
 """The host's errors for too few descriptors or too little memory; the program gets them."""
@@ -50,15 +47,6 @@ _MAX_LEFT = 1000
 """Looks at what a dead program left in a socket; its room is far smaller."""
 SWITCH_INTERVAL = 0.0002
 """Seconds a thread of Python may keep the others waiting: the GPU's must not delay answers."""
-
-
-@dataclass(slots=True, eq=False)
-class _Waiting:
-    """A call whose answer comes later."""
-
-    call: Notification
-    caller: Caller
-    later: Later
 
 
 class Supervisor:
@@ -97,13 +85,9 @@ class Supervisor:
         self.unmaps = False
         """Whether the device observes every munmap; set before programs start."""
         self._watched: dict[int, Callable[[], None]] = {}
-        self._waiting: list[_Waiting] = []
-        """Calls that are asked about after whatever happens."""
-        self._promised: dict[_Waiting, None] = {}
-        """Calls that another thread will answer. Who takes one out answers it."""
-        self._answering = threading.Lock()
-        """Held while another thread answers, and while the listener is closed."""
         self._poller = select.poll()
+        self.waiting = WaitingCalls(self._poller)
+        """Calls whose answers come later."""
         self._woken = os.eventfd(0, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
         self._poller.register(self._woken, select.POLLIN)
         self._stop = False
@@ -113,13 +97,11 @@ class Supervisor:
         self._handlers = answered.table(machine.calls)
         names = ("open", "openat", "openat2", "ioctl")
         self._sees_closed = {machine.calls[name] for name in names if name in machine.calls}
-        self._listener: Listener | None = None
         self.census = Census()
         self._started: Started | None = None
         self._interrupted = False
         """A SIGINT came before there was a program."""
         self._next_sweep = 0.0
-        self._next_look = 0.0
 
     # -- the program -------------------------------------------------------------------------------
 
@@ -212,11 +194,6 @@ class Supervisor:
         if self._woken >= 0:
             os.eventfd_write(self._woken, 1)
 
-    @property
-    def asks(self) -> bool:
-        """Whether a call waits for something that `wake` may announce; from any thread."""
-        return bool(self._waiting)
-
     def _finish(self, keeper: subprocess.Popen[Any]) -> None:
         """After the socket is closed the keeper ends the programs; they may still make calls."""
         ended = threading.Event()
@@ -234,10 +211,7 @@ class Supervisor:
             for _ in range(_MAX_LEFT):  # the programs are gone: what they wrote last, then the end
                 if descriptor in self._watched:
                     ready()
-        for waiting in self._waiting:
-            self._drop(waiting)
-        self._waiting.clear()
-        self._promised.clear()
+        self.waiting.clear()
         self._sweep()
         self.targets.close()
         self._started = None
@@ -247,16 +221,14 @@ class Supervisor:
             self.device.forget_event(number)
 
     def _close_listener(self) -> None:
-        if self._listener is not None:
-            self._poller.unregister(self._listener.descriptor)
-            with self._answering:
-                self._listener.close()
-                self._listener = None
+        if self.waiting.listener is not None:
+            self._poller.unregister(self.waiting.listener.descriptor)
+            self.waiting.close_listener()
 
     def _serve(self, started: Started) -> int:
         """Answer until the keeper says how the program ended; its wait status."""
-        self._listener = Listener(started.listener())
-        self._poller.register(self._listener.descriptor, select.POLLIN)
+        listener = self.waiting.listener = Listener(started.listener())
+        self._poller.register(listener.descriptor, select.POLLIN)
         connection = started.connection.fileno()
         self._poller.register(connection, select.POLLIN)
         try:
@@ -276,9 +248,10 @@ class Supervisor:
         """Wait for something and do it; other descriptors that are ready are returned."""
         timeout = self._look(longest)
         others = []
-        listener = self._listener.descriptor if self._listener is not None else -1
+        listener = self.waiting.listener
+        listened = listener.descriptor if listener is not None else -1
         for descriptor, events in self._poller.poll(timeout):
-            if descriptor == listener:
+            if descriptor == listened:
                 if events & select.POLLIN:
                     self._receive()
                 else:  # all programs are gone
@@ -301,17 +274,17 @@ class Supervisor:
         if event is not None and now >= event:
             self.device.tick(now)
             event = self.device.next_event()
-        waits = self._waiting or self._promised
+        waits = bool(self.waiting)
         if waits:
-            self._look_at_waiting(now)
+            self.waiting.look(now)
         sweep_at = self.files.sweep_at
         if sweep_at is not None and now >= sweep_at:
             self._sweep()
         elif now >= self._next_sweep:
             self._sweep()
-            self._look_after_waiting(now)
+            self.waiting.look_after(now)
         elif waits:
-            self._look_after_waiting(now)
+            self.waiting.look_after(now)
         return self._pause(now, longest, event)
 
     def _pause(self, now: float, longest: float, event: float | None) -> float:
@@ -322,79 +295,7 @@ class Supervisor:
         sweep_at = self.files.sweep_at
         if sweep_at is not None and sweep_at < until:
             until = sweep_at
-        if self._waiting or self._promised:
-            until = min(until, now + _LOOK_AFTER_WAITING)
-            for waiting in self._all_waiting():
-                if waiting.later.deadline is not None:
-                    until = min(until, waiting.later.deadline)
-        return max(0.0, (until - now) * 1000.0)
-
-    def _look_at_waiting(self, now: float) -> None:
-        """Answer the calls that can be answered, or have waited too long."""
-        for waiting in self._all_waiting():
-            result = self._result_of(waiting.later) if waiting.later.when is None else None
-            late = waiting.later.deadline is not None and now >= waiting.later.deadline
-            if result is None and late:
-                result = waiting.later.late
-            if result is not None and self._end(waiting):
-                self._answer(waiting.call, result)
-
-    def _result_of(self, later: Later) -> int | None:
-        try:
-            return later.done()
-        except Refused as refused:
-            return -refused.number
-
-    def _look_after_waiting(self, now: float) -> None:
-        """Calls whose threads died or got a signal do not wait any more."""
-        if now < self._next_look:
-            return
-        self._next_look = now + _LOOK_AFTER_WAITING
-        for waiting in self._all_waiting():
-            if self._listener is None or not self._listener.is_valid(waiting.call):
-                self._end(waiting)
-                continue
-            answer = waiting.caller.interruption()
-            if answer is not None and self._end(waiting):
-                self._answer(waiting.call, answer)
-
-    def _all_waiting(self) -> list[_Waiting]:
-        if not self._promised:
-            return self._waiting[:]
-        return self._waiting + list(self._promised)
-
-    def _end(self, waiting: _Waiting) -> bool:
-        """It does not wait any more; False if another thread was faster."""
-        if waiting.later.when is not None:
-            return self._promised.pop(waiting, False) is None
-        self._waiting.remove(waiting)
-        self._drop(waiting)
-        return True
-
-    def _wait(self, waiting: _Waiting) -> None:
-        later = waiting.later
-        if not (self._waiting or self._promised):  # most waits are over before that
-            self._next_look = time.monotonic() + _LOOK_AFTER_WAITING
-        if later.when is not None:
-            self._promised[waiting] = None
-            later.when(partial(self._keep_promise, waiting))
-            return
-        if later.watch is not None:
-            self._poller.register(later.watch, select.POLLIN)
-        self._waiting.append(waiting)
-
-    def _keep_promise(self, waiting: _Waiting) -> None:
-        """Answer a call from the thread that did what it waits for."""
-        with self._answering:
-            result = waiting.later.done()
-            if result is not None and self._listener is not None and self._end(waiting):
-                self._listener.answer(waiting.call, result)
-
-    def _drop(self, waiting: _Waiting) -> None:
-        if waiting.later.watch is not None:
-            self._poller.unregister(waiting.later.watch)
-        if waiting.later.drop is not None:
-            waiting.later.drop()
+        return max(0.0, (self.waiting.first_moment(now, until) - now) * 1000.0)
 
     def _sweep(self) -> None:
         self.files.sweep_at = None
@@ -424,15 +325,16 @@ class Supervisor:
     # -- one call ----------------------------------------------------------------------------------
 
     def _receive(self) -> None:
-        assert self._listener is not None
-        call = self._listener.receive()
+        listener = self.waiting.listener
+        assert listener is not None
+        call = listener.receive()
         if call is None:
             return
         self.calls += 1
         if self.files.sweep_at is not None and call.number in self._sees_closed:
             self._sweep()  # what was closed before this call is closed
         handler = self._handlers.get(call.number)
-        caller = Caller(self.targets, call, self._listener, self.descriptors)
+        caller = Caller(self.targets, call, listener, self.descriptors)
         answer: Answer | Refused
         try:
             answer = handler(caller, call.args) if handler is not None else Outcome.PROCEED
@@ -445,14 +347,10 @@ class Supervisor:
         if self.call_answered.subscriptions:
             self.call_answered.emit(CallAnswered(call, answer))
         if type(answer) is int:
-            self._listener.answer(call, answer)
+            listener.answer(call, answer)
         elif type(answer) is Later:
-            self._wait(_Waiting(call, caller, answer))
+            self.waiting.add(call, caller, answer)
         elif answer is Outcome.PROCEED:
-            self._listener.proceed(call)
+            listener.proceed(call)
         elif isinstance(answer, Refused):
-            self._answer(call, -answer.number)
-
-    def _answer(self, call: Notification, result: int) -> None:
-        if self._listener is not None:
-            self._listener.answer(call, result)
+            self.waiting.answer(call, -answer.number)

@@ -1,0 +1,212 @@
+"""The device as the supervisor sees it: what programs opened of it, and what they ask of that."""
+
+from __future__ import annotations
+
+import errno
+import stat
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from vc4lab.drm.cpu_memory.accounts import CpuMemory
+from vc4lab.drm.device.dma_bufs import dma_buf_ioctl, place_in_dma_buf
+from vc4lab.drm.device.drivers import Driver, Trace
+from vc4lab.drm.device.files import OpenFile
+from vc4lab.drm.device.gem_objects import DmaBuf, GemObject
+from vc4lab.drm.device.gpu import Gpu
+from vc4lab.drm.device.memory import PAGE
+from vc4lab.drm.device.syncobjs import SyncObjects
+from vc4lab.drm.input.clients import EvdevFile
+from vc4lab.drm.input.sink import Input
+from vc4lab.drm.nodes.platform_gpu import MAJOR, MINORS
+from vc4lab.drm.supervisor.answers import Answer, Caller, Outcome
+from vc4lab.drm.supervisor.descriptors import Opened
+from vc4lab.drm.supervisor.file_status import FileStatus
+from vc4lab.drm.supervisor.supervisor import Supervisor
+from vc4lab.drm.uapi.ioctl_types import SYNC_FILE_TYPE
+from vc4lab.drm.uapi.results import Refused
+
+FIRST_INODE = 2000
+
+
+class Timed(Protocol):
+    """What wants to be called in time."""
+
+    def next_event(self) -> float | None:
+        """When (time.monotonic)."""
+
+    def tick(self, now: float) -> None:
+        """It is that late."""
+
+
+@dataclass
+class OpenFiles:
+    """What the supervisor asks of the device (`supervisor.answers.Device`).
+
+    Attributes
+    ----------
+    drivers
+        Driver by node.
+    forget
+        Called with a file of which the display has to let go.
+    sources
+        What the supervisor calls in time.
+    supervisor
+        Set before programs run.
+    """
+
+    drivers: dict[str, Driver]
+    gpu: Gpu
+    syncobjs: SyncObjects
+    forget: Callable[[OpenFile], None]
+    trace: Trace | None
+    sources: Sequence[Timed]
+    input: Input | None = None
+    cpu_memory: CpuMemory | None = None
+    supervisor: Supervisor = field(init=False)
+
+    def open(self, name: str, caller: Caller) -> OpenFile | EvdevFile:
+        """Open a node."""
+        if self.input is not None and name in self.input.nodes:
+            return self._open_input(self.input, name, caller)
+        file = OpenFile(name, caller.process, caller.name)
+        self.drivers[name].core.opened(file)
+        if self.trace is not None:
+            self.trace(f"{file}: open, file {file.number}")
+        return file
+
+    def _open_input(self, source: Input, name: str, caller: Caller) -> EvdevFile:
+        file = source.open(name, caller)
+        if self.trace is not None:
+            self.trace(f"{file}: open")
+
+        def look() -> None:
+            if not source.take_written(file):
+                self.released(file)
+
+        self.supervisor.watch(file.watched, look)
+        return file
+
+    def released(self, opened: Opened) -> None:
+        """The last descriptor and mapping of something are gone."""
+        if isinstance(opened, EvdevFile):
+            if self.trace is not None:
+                self.trace(f"{opened}: closed")
+            self.supervisor.forget(opened.watched)
+            self.supervisor.descriptors.forget_socket(opened)
+            opened.close()
+        elif isinstance(opened, DmaBuf):
+            opened.owner.dma_buf_released(opened)
+        elif isinstance(opened, OpenFile):
+            driver = self.drivers[opened.node]
+            if opened not in driver.core.files:
+                return
+            if self.trace is not None:
+                self.trace(f"{opened}: closed, file {opened.number}")
+            self.forget(opened)
+            driver.buffers.released(opened)
+            driver.core.released(opened)
+            opened.close()
+            if not driver.core.files:  # what waited for mappings to go need not wait any more
+                driver.buffers.reclaim()
+
+    def ioctl(self, opened: Opened, caller: Caller, request: int, argument: int) -> Answer:
+        """An ioctl on a device descriptor."""
+        if type(opened) is OpenFile:
+            return self.drivers[opened.node].ioctl(opened, caller, request, argument, self.trace)
+        if isinstance(opened, DmaBuf):
+            return dma_buf_ioctl(opened, caller, request, argument, self.gpu)
+        if isinstance(opened, EvdevFile) and self.input is not None:
+            return self.input.ioctl(opened, caller, request, argument)
+        raise Refused(errno.ENOTTY)
+
+    def plain_ioctl(self, caller: Caller, number: int, request: int, argument: int) -> Answer:
+        """A sync file's ioctl; others are the kernel's."""
+        if request >> 8 & 0xFF == SYNC_FILE_TYPE:
+            result = self.syncobjs.file_ioctl(caller, number, request, argument)
+            if result is not None:
+                return result
+        return Outcome.PROCEED
+
+    def unmapping(self, caller: Caller, address: int, size: int) -> None:
+        """A program unmaps something: what it touched there is counted now."""
+        if self.cpu_memory is not None:
+            self.cpu_memory.unmapping(caller.process, size, address)
+
+    def check_mapping(self, caller: Caller, opened: Opened, offset: int, size: int) -> int:
+        """Only the file's own buffers can be mapped; a dma-buf from its beginning on."""
+        size = -(-size // PAGE) * PAGE
+        place, target = self._find_mapping(opened, offset, size)
+        target.was_mapped = True
+        if self.cpu_memory is not None and place == offset:
+            process = caller.process
+            self.cpu_memory.mapped(process, caller.other(process).name, target.root, size)
+        return place
+
+    def _find_mapping(self, opened: Opened, offset: int, size: int) -> tuple[int, GemObject]:
+        """Where a mapping lies in the memory file, and of what. Raises Refused."""
+        if isinstance(opened, OpenFile):
+            target = self.drivers[opened.node].buffers.find_mapping(opened, offset, size)
+            if target is None or target.private or not target.is_needed:
+                raise Refused(errno.EINVAL, f"no buffer of the file at 0x{offset:x}")
+            return offset, target
+        if not isinstance(opened, DmaBuf):
+            raise Refused(errno.ENODEV)
+        return place_in_dma_buf(opened, offset, size)
+
+    def events_kept(self) -> Iterable[int]:
+        """Sync files whose fences are not done."""
+        return self.syncobjs.files
+
+    def forget_event(self, number: int) -> None:
+        """No program has that sync file any more."""
+        self.syncobjs.files.forget(number)
+
+    def next_event(self) -> float | None:
+        """When the display or the keyboard needs attention."""
+        first = None
+        for source in self.sources:
+            moment = source.next_event()
+            if moment is not None and (first is None or moment < first):
+                first = moment
+        return first
+
+    def tick(self, now: float) -> None:
+        """Time has come that far."""
+        for source in self.sources:
+            source.tick(now)
+
+    # -- what the kernel reports of a descriptor ---------------------------------------------------
+
+    def is_readable(self, opened: Opened) -> bool:
+        """Whether events wait."""
+        return isinstance(opened, OpenFile) and bool(opened.events)
+
+    def take_events(self, opened: Opened, room: int) -> bytes:
+        """Events for read()."""
+        return opened.take_events(room) if isinstance(opened, OpenFile) else b""
+
+    def event_descriptor(self, opened: Opened) -> int | None:
+        """For epoll."""
+        return opened.event_descriptor if isinstance(opened, OpenFile) else None
+
+    def status(self, opened: Opened) -> FileStatus:
+        """fstat."""
+        if isinstance(opened, OpenFile):
+            return FileStatus.character_device(MAJOR, MINORS[opened.node])
+        if isinstance(opened, EvdevFile):
+            return FileStatus.character_device(*opened.device.numbers)
+        size = self.size_of(opened) or 0
+        return FileStatus(stat.S_IFREG | 0o600, FIRST_INODE + id(opened) % (1 << 40), size)
+
+    def size_of(self, opened: Opened) -> int | None:
+        """Bytes of a dma-buf."""
+        return opened.object.size if isinstance(opened, DmaBuf) else None
+
+    def name_of(self, opened: Opened) -> str:
+        """What a link in /proc shows."""
+        if isinstance(opened, OpenFile):
+            return f"/dev/dri/{opened.node}"
+        if isinstance(opened, EvdevFile):
+            return f"/dev/input/{opened.device.node}"
+        return "/dmabuf:" if isinstance(opened, DmaBuf) else "anon_inode:syncobj_file"
