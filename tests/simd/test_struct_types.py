@@ -1,6 +1,7 @@
-"""Members of Structs as a type checker sees them; mypy checks this file (see pyproject.toml).
+"""Structs, staged functions and kernels as a type checker sees them; mypy checks this file.
 
-An `ignore` that is not needed is an error (`warn_unused_ignores`): mypy has to find each mistake.
+An `ignore` that is not needed is an error (`warn_unused_ignores` in pyproject.toml): mypy has to
+find each mistake.
 """
 
 from __future__ import annotations
@@ -10,7 +11,23 @@ from typing import assert_type
 import pytest
 
 from vc4lab.records.states import RenderState
-from vc4lab.simd import Array, Function, Struct, Value, build, f32, i32, nested, ptr, store
+from vc4lab.simd import (
+    Array,
+    Function,
+    Struct,
+    Value,
+    build,
+    call,
+    call_pointer,
+    f32,
+    i32,
+    kernel,
+    load,
+    nested,
+    ptr,
+    staged,
+    store,
+)
 from vc4lab.simd.members import Field
 
 
@@ -85,3 +102,60 @@ def test_members_of_the_render_state() -> None:
         _ = state.line_widht  # type: ignore[attr-defined]
     with pytest.raises(AttributeError):
         state.line_widht = 1.0  # type: ignore[attr-defined]
+
+
+@staged
+def widened(parcel: Parcel, by: Value, *, twice: bool = False) -> Value:
+    return parcel.width + (by << 1 if twice else by)
+
+
+@kernel(args=(ptr, i32), returns=i32)
+def enlarged(place: Value, by: Value) -> Value:
+    return widened(Parcel.at(place), by, twice=True)
+
+
+@kernel(args=(ptr,))
+def emptied(place: Value) -> None:
+    Parcel.at(place).width = 0
+
+
+def test_calls_of_staged_functions_and_kernels() -> None:
+    def body(place: Value, by: Value) -> Value:
+        parcel = Parcel.at(place)
+        assert_type(widened(parcel, by), Value)
+        with pytest.raises(TypeError):
+            widened(parcel, by, thrice=True)  # type: ignore[call-arg]
+        with pytest.raises(TypeError):
+            widened(parcel)  # type: ignore[call-arg]
+        with pytest.raises(AttributeError):
+            widened(place, by)  # type: ignore[arg-type]
+        found = call(enlarged, place, by)
+        assert_type(found, Value)
+        with pytest.raises(AttributeError):
+            _ = found.widht  # type: ignore[attr-defined]
+        with pytest.raises(TypeError):
+            call(enlarged, place, "by")  # type: ignore[arg-type]
+        call(emptied, place)
+        with pytest.raises(TypeError):
+            load(i32, "place")  # type: ignore[arg-type]
+        with pytest.raises(TypeError):
+            _ = found + None  # type: ignore[operator]
+        return found
+
+    parcel = Parcel(width=4)
+    run = build("parcels", {"f": Function((ptr, i32), i32, body)})["f"]
+    assert (run(parcel.address, 3), parcel.width) == (10, 0)
+
+
+def test_what_a_function_at_an_address_returns_is_declared() -> None:
+    def body(place: Value, function: Value) -> Value:
+        assert_type(call_pointer(function, None, (ptr,), place, float_mode="keep"), None)
+        return call_pointer(function, i32, (ptr,), place, float_mode="keep") + 1
+
+    def give(place: Value) -> Value:
+        return load(i32, place)
+
+    parcel = Parcel(width=6)
+    inner = build("inner", {"f": Function((ptr,), i32, give)})["f"]
+    outer = build("outer", {"f": Function((ptr, ptr), i32, body)})["f"]
+    assert outer(parcel.address, inner.address) == 7

@@ -25,6 +25,7 @@ from vc4lab.simd import (
     FP_OVERFLOW,
     Function,
     Target,
+    Value,
     any_,
     build,
     call_with_flags,
@@ -176,7 +177,7 @@ class ListEnvironment(_Quiet):
 class StagedEnvironment(_Quiet):
     """The same surroundings for the JIT. base: the state block; counts: (uniforms, vectors)."""
 
-    def __init__(self, base: Any, counts: tuple[int, int], registers: Any) -> None:
+    def __init__(self, base: Value, counts: tuple[int, int], registers: Any) -> None:
         self.base = base
         self.registers = registers
         self.uniform_count, self.vector_count = counts
@@ -245,7 +246,7 @@ def compile_program(
 ) -> Callable[[int], int]:
     """A native function (state block address) -> 0, or why the result is not to be trusted."""
 
-    def body(base: Any) -> Any:
+    def body(base: Value) -> Value:
         env = StagedEnvironment(base, (uniforms, vectors), registers)
         final = emit_program(
             program, env, exact=not fast, budget=budget, settings=settings, observe=True
@@ -257,7 +258,7 @@ def compile_program(
 
     inner = Function((ptr,), i32, body, "program")
 
-    def entry(base: Any) -> Any:
+    def entry(base: Value) -> Value:
         wild, flags = call_with_flags(inner, base)
         return wild | (flags & (FP_INVALID | FP_OVERFLOW))
 
@@ -265,7 +266,7 @@ def compile_program(
     return build("qpu program", {"run": outer}, target=target, quick=True)["run"]
 
 
-def _store(base: Any, final: Final) -> None:
+def _store(base: Value, final: Final) -> None:
     for index, key in enumerate(KEYS):
         store(base + (_REGISTERS + 64 * index), final.read(key), 64)
     for index, name in enumerate(ALL_FLAGS):

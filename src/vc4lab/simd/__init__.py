@@ -10,7 +10,7 @@ from vc4lab.simd.floatmode import (
     call_with_flags,
     imported,
 )
-from vc4lab.simd.kernel import Function, Kernel, Staged, call, kernel, late_kernel, staged
+from vc4lab.simd.kernel import Function, Staged, call, kernel, late_kernel, staged
 from vc4lab.simd.members import (
     Array,
     f32,
@@ -96,7 +96,6 @@ __all__ = [
     "BasicBlock",
     "Cell",
     "Function",
-    "Kernel",
     "NativeFunction",
     "NativeModule",
     "Staged",

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from vc4lab.simd.control import truth
+from vc4lab.simd.operators import Operand
 from vc4lab.simd.trace import current, staged_error
 from vc4lab.simd.types import i1
 from vc4lab.simd.value import coerce
@@ -30,7 +29,7 @@ def jump(block: BasicBlock) -> None:
     current().terminate(f"br label %{block.label}")
 
 
-def jump_if(condition: Any, yes: BasicBlock, no: BasicBlock) -> None:
+def jump_if(condition: Operand, yes: BasicBlock, no: BasicBlock) -> None:
     """Ends the current block with a two-way branch on an i1."""
     c = coerce(truth(condition), i1)
     current().terminate(f"br i1 {c.text}, label %{yes.label}, label %{no.label}")

@@ -5,10 +5,11 @@ x86: MXCSR. AArch64: FPCR and FPSR (compiles, but has never been run).
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, overload
 
-from vc4lab.simd.kernel import Function, call, function_in_module
+from vc4lab.simd.kernel import Function, R, call, function_in_module
+from vc4lab.simd.operators import Operand
 from vc4lab.simd.trace import FunctionTrace, ModuleTrace, current, function_trace, staged_error
 from vc4lab.simd.types import Type, i32, ptr
 from vc4lab.simd.value import Value, coerce
@@ -96,11 +97,27 @@ def _c_type(type_: Type | None, result: bool = False) -> str:
     return type_.text
 
 
+@overload
 def call_pointer(
-    function: Any,
+    function: Operand,
+    returns: Type,
+    arg_types: Sequence[Type],
+    *args: Operand,
+    float_mode: str = "default",
+) -> Value: ...
+@overload
+def call_pointer(
+    function: Operand,
+    returns: None,
+    arg_types: Sequence[Type],
+    *args: Operand,
+    float_mode: str = "default",
+) -> None: ...
+def call_pointer(
+    function: Operand,
     returns: Type | None,
-    arg_types: tuple[Type, ...] | list[Type],
-    *args: Any,
+    arg_types: Sequence[Type],
+    *args: Operand,
     float_mode: str = "default",
 ) -> Value | None:
     """Calls a C function by address, in the float mode C code expects.
@@ -143,14 +160,12 @@ def imported(name: str, returns: Type | None, arg_types: tuple[Type, ...]) -> Va
     return Value(ptr, f"@{symbol}")
 
 
-def address_of(kernel: Function) -> Value:
+def address_of(kernel: Function[Any]) -> Value:
     """The address of a function of this module, for others to call while the module is loaded."""
     return Value(ptr, f"@{function_in_module(current().module, kernel)}")
 
 
-def call_with_flags(
-    kernel: Function | Callable[..., Value | None], *args: Any
-) -> tuple[Value | None, Value]:
+def call_with_flags(kernel: Function[R] | Callable[..., R], *args: Operand) -> tuple[R, Value]:
     """Calls `kernel` (noinline) and reports which float exceptions it raised.
 
     Anything else that is callable is traced here; it should do no more than call. Returns its
@@ -162,7 +177,7 @@ def call_with_flags(
     if trace.module.float_mode == CALLER_MODE:
         raise staged_error("call_with_flags needs a module with a float mode of its own")
 
-    def called() -> Value | None:
+    def called() -> R:
         return call(kernel, *args) if isinstance(kernel, Function) else kernel(*args)
 
     if _x86(trace):

@@ -6,11 +6,16 @@ import functools
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from types import FunctionType
-from typing import Any
+from typing import Any, Generic, TypeVar, cast, overload
 
+from vc4lab.simd.operators import Operand
 from vc4lab.simd.trace import ModuleTrace, current, function_trace, staged_error, tracing
 from vc4lab.simd.types import Type, i1
 from vc4lab.simd.value import Value, coerce
+
+F = TypeVar("F", bound=Callable[..., Any])
+R = TypeVar("R", bound=Value | None)
+Result = TypeVar("Result", bound=Value | None, covariant=True)
 
 
 class Staged:
@@ -36,18 +41,34 @@ class Staged:
         return self if instance is None else functools.partial(self, instance)
 
 
-def staged(function: Callable[..., Any]) -> Staged:
+def staged(function: F) -> F:
     """Makes a function usable on staged values with ordinary control flow; calls are inlined."""
-    return Staged(function)
+    return cast("F", Staged(function))
 
 
-class Function:
+class Function(Generic[Result]):
     """A native function to be: argument types, return type (or None) and the body to trace.
 
     `body` is called with one Value per argument; a plain callable is traced as it is, a `@staged`
     one may use control flow.
     """
 
+    @overload
+    def __init__(
+        self: Function[Value],
+        args: Sequence[Type],
+        returns: Type,
+        body: Callable[..., Any] | None = None,
+        name: str = "",
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Function[None],
+        args: Sequence[Type] = (),
+        returns: None = None,
+        body: Callable[..., Any] | None = None,
+        name: str = "",
+    ) -> None: ...
     def __init__(
         self,
         args: Sequence[Type] = (),
@@ -64,41 +85,38 @@ class Function:
         assert self.body is not None
         return self.body(*values)
 
-    def _convert(self, args: Sequence[Any]) -> list[Value]:
+    def _convert(self, args: Sequence[Operand]) -> list[Value]:
         if len(args) != len(self.args):
             raise staged_error(f"{self.name} takes {len(self.args)} arguments, not {len(args)}")
         return [coerce(a, t) for a, t in zip(args, self.args, strict=True)]
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: Operand) -> Result:
         """In traced code: inlines the body here."""
         if not tracing():
             raise RuntimeError(f"{self.name} is not compiled: pass it to build(), or call it there")
         result = self.trace_body(self._convert(args))
-        return result if self.returns is None else coerce(result, self.returns)
+        return cast("Result", result if self.returns is None else coerce(result, self.returns))
 
 
-class Kernel(Function):
-    """What @kernel makes of a function."""
-
-    def __init__(
-        self, function: Callable[..., Any], args: Sequence[Type], returns: Type | None
-    ) -> None:
-        super().__init__(args, returns, Staged(function), getattr(function, "__name__", "kernel"))
-        functools.update_wrapper(self, function)
-
-
-def kernel(
-    args: Sequence[Type] = (), returns: Type | None = None
-) -> Callable[[Callable[..., Any]], Kernel]:
+@overload
+def kernel(args: Sequence[Type], returns: Type) -> Callable[[F], Function[Value]]: ...
+@overload
+def kernel(args: Sequence[Type] = (), returns: None = None) -> Callable[[F], Function[None]]: ...
+def kernel(args: Sequence[Type] = (), returns: Type | None = None) -> Any:
     """Declares a native function: `@kernel(args=(ptr, i32), returns=i32)`."""
     if callable(args):
         raise TypeError("write @kernel(args=(...), returns=...)")
-    return lambda function: Kernel(function, args, returns)
+
+    def make(function: Callable[..., Any]) -> Any:
+        made = cast("Any", Function)(args, returns, Staged(function), function.__name__)
+        return functools.update_wrapper(made, function)
+
+    return make
 
 
 def late_kernel(
     module: str, name: str, args: Sequence[Type], returns: Type | None = None, **options: Any
-) -> Function:
+) -> Function[Any]:
     """A kernel of another Python module, which is imported when it is compiled, not before.
 
     `options` are arguments that are known at compile time.
@@ -107,10 +125,10 @@ def late_kernel(
     def body(*values: Value) -> Any:
         return getattr(import_module(module), name)(*values, **options)
 
-    return Function(args, returns, body, name)
+    return cast("Any", Function)(args, returns, body, name)
 
 
-def define(module: ModuleTrace, function: Function, name: str, exported: bool = False) -> None:
+def define(module: ModuleTrace, function: Function[Any], name: str, exported: bool = False) -> None:
     """Traces `function` into `module` as the LLVM function @`name`."""
     with function_trace(module, name) as trace:
         values = [Value(t, f"%p{i}") for i, t in enumerate(function.args)]
@@ -141,7 +159,7 @@ def define(module: ModuleTrace, function: Function, name: str, exported: bool = 
         )
 
 
-def function_in_module(module: ModuleTrace, function: Function) -> str:
+def function_in_module(module: ModuleTrace, function: Function[Any]) -> str:
     """The name of `function` as a noinline function of `module`, traced on first use."""
     known = module.kernels.get(id(function))
     if known is None:
@@ -152,7 +170,7 @@ def function_in_module(module: ModuleTrace, function: Function) -> str:
     return known[1]
 
 
-def call(function: Function, *args: Any, cold: bool = False) -> Any:
+def call(function: Function[R], *args: Operand, cold: bool = False) -> R:
     """A real call (never inlined) of a kernel in the same module.
 
     cold: tells the compiler that this call is rarely reached.
@@ -165,6 +183,6 @@ def call(function: Function, *args: Any, cold: bool = False) -> Any:
     if function.returns is None:
         trace.invalidate()
         trace.emit(f"call void @{name}({operands}){note}")
-        return None
+        return cast("R", None)
     text = f"call {function.returns.text} @{name}({operands}){note}"
-    return Value(function.returns, trace.call(text))
+    return cast("R", Value(function.returns, trace.call(text)))

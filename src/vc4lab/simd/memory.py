@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeAlias
 
+from vc4lab.simd.operators import Operand
 from vc4lab.simd.trace import current, staged_error
 from vc4lab.simd.types import Type, i1, i8, i64, literal, number_to_bits, ptr, vec
 from vc4lab.simd.value import Value, coerce, const, select, splat
 
 ALIGN = 64
+Mask: TypeAlias = Value | bool | Sequence[bool]
+"""Lanes that count: staged, the same for all, or known beforehand."""
 
 
-def _pointer(p: Any) -> Value:
+def _pointer(p: Operand) -> Value:
     return coerce(p, ptr)
 
 
-def load(type_: Type, p: Any, align: int = 1) -> Value:
+def load(type_: Type, p: Operand, align: int = 1) -> Value:
     """The value of type `type_` at address `p`; `align` is a promise in bytes."""
     text = f"load {type_.text}, ptr {_pointer(p).text}, align {align}"
     return Value(type_, current().load(text))
 
 
-def store(p: Any, value: Any, align: int = 1) -> None:
+def store(p: Operand, value: Operand, align: int = 1) -> None:
     """Writes a Value (Python numbers as i32/f32) to address `p`."""
     from vc4lab.simd.value import as_value
 
@@ -29,7 +33,7 @@ def store(p: Any, value: Any, align: int = 1) -> None:
     current().emit(f"store {v.type.text} {v.text}, ptr {_pointer(p).text}, align {align}")
 
 
-def prefetch(p: Any) -> None:
+def prefetch(p: Operand) -> None:
     """Tells the processor that the cache line at `p` will be read soon; any address will do."""
     trace = current()
     name = trace.module.declare("llvm.prefetch.p0", "void @{} (ptr, i32, i32, i32)")
@@ -45,7 +49,7 @@ def alloca(what: Type | int, align: int = ALIGN) -> Value:
 class Cell:
     """A mutable staged variable for Python objects; lives in a register if it can."""
 
-    def __init__(self, type_: Type, initial: Any = None) -> None:
+    def __init__(self, type_: Type, initial: Operand | None = None) -> None:
         self.type = type_
         align = min(ALIGN, 1 << (type_.size - 1).bit_length())
         self.align = align
@@ -57,18 +61,18 @@ class Cell:
         text = f"load {self.type.text}, ptr {self.slot}, align {self.align}"
         return Value(self.type, current().read_cell(self.slot, text))
 
-    def set(self, value: Any) -> None:
+    def set(self, value: Operand) -> None:
         v = coerce(value, self.type)
         line = f"store {v.type.text} {v.text}, ptr {self.slot}, align {self.align}"
         current().write_cell(self.slot, v.text, line)
 
 
-def var(type_: Type, initial: Any = None) -> Cell:
+def var(type_: Type, initial: Operand | None = None) -> Cell:
     """A mutable cell of type `type_`: `.get()`, `.set(value)`."""
     return Cell(type_, initial)
 
 
-def _initial(type_: Type, numbers: list[Any]) -> tuple[str, str]:
+def _initial(type_: Type, numbers: Sequence[float]) -> tuple[str, str]:
     elem = type_.elem
     words = [number_to_bits(elem, n) for n in numbers]
     if elem.is_float:  # as integers, so that NaN payloads survive
@@ -78,7 +82,7 @@ def _initial(type_: Type, numbers: list[Any]) -> tuple[str, str]:
     return f"[{len(words)} x {elem.text}]", f"[{inner}]"
 
 
-def table(type_: Type, numbers: Any) -> Value:
+def table(type_: Type, numbers: Iterable[float]) -> Value:
     """The address of constant data in the module: an array of `type_`."""
     values = list(numbers)
     if not values:
@@ -107,7 +111,7 @@ def opaque(type_: Type, number: Any) -> Value:
     return splat(one, type_.lanes) if type_.lanes else one
 
 
-def atomic_add(p: Any, value: Any) -> Value:
+def atomic_add(p: Operand, value: Operand) -> Value:
     """Adds atomically to the integer at the naturally aligned `p`; returns the old one."""
     from vc4lab.simd.value import as_value
 
@@ -125,7 +129,7 @@ def _mangle(type_: Type) -> str:
     return f"v{type_.lanes}{name}" if type_.lanes else name
 
 
-def _mask(mask: Any, lanes: int) -> Value:
+def _mask(mask: Mask, lanes: int) -> Value:
     if isinstance(mask, Value) and mask.type is i1:
         return splat(mask, lanes)
     if not isinstance(mask, Value):
@@ -135,7 +139,7 @@ def _mask(mask: Any, lanes: int) -> Value:
     return mask
 
 
-def masked_load(type_: Type, p: Any, mask: Any, default: Any = 0) -> Value:
+def masked_load(type_: Type, p: Operand, mask: Mask, default: Operand = 0) -> Value:
     """Lanes of the vector at `p` where `mask` holds, `default` elsewhere (memory untouched)."""
     m = _mask(mask, type_.lanes)
     d = coerce(default, type_)
@@ -147,7 +151,7 @@ def masked_load(type_: Type, p: Any, mask: Any, default: Any = 0) -> Value:
     return Value(type_, current().load(f"call {type_.text} @{name}({args})"))
 
 
-def masked_store(p: Any, value: Value, mask: Any) -> None:
+def masked_store(p: Operand, value: Value, mask: Mask) -> None:
     """Writes the lanes of `value` where `mask` holds; the other bytes are not touched."""
     type_ = value.type
     m = _mask(mask, type_.lanes)
@@ -170,10 +174,10 @@ def _gathers_well(elem: Type, masked: bool) -> bool:
 
 def gather(
     elem: Type,
-    base: Any,
+    base: Operand,
     offsets: Value,
-    mask: Any = None,
-    default: Any = 0,
+    mask: Mask | None = None,
+    default: Operand = 0,
     *,
     compact: bool = False,
 ) -> Value:
@@ -216,13 +220,13 @@ def gather(
     return select(m, result, coerce(default, type_))
 
 
-def _pointers(base: Any, offsets: Value) -> Value:
+def _pointers(base: Operand, offsets: Value) -> Value:
     type_ = vec(ptr, offsets.type.lanes)
     text = f"getelementptr i8, ptr {_pointer(base).text}, {offsets.type.text} {offsets.text}"
     return Value(type_, current().once(text))
 
 
-def scatter(base: Any, offsets: Value, value: Any, mask: Any = True) -> None:
+def scatter(base: Operand, offsets: Value, value: Operand, mask: Mask = True) -> None:
     """Writes lane by lane, lowest first, to `base + offsets[lane]` bytes where `mask` holds."""
     lanes = offsets.type.lanes
     v = value if isinstance(value, Value) else splat(value, lanes)

@@ -72,7 +72,7 @@ class TeamState(Struct):
 def _place(t: TeamState, mask: str) -> None:
     """Lets the helpers run on a set of processors."""
     kind = (i32, i64, ptr)
-    count: Any = t.helpers
+    count = t.helpers
     for k in range(count):
         thread = load(i32, t.threads + 4 * k)
         call_pointer(t.setaffinity, i32, kind, thread, 8 * _MASK_WORDS, t.field_ptr(mask))
@@ -116,7 +116,7 @@ def together(team: Value, part: Value, shared: Value, helpers: Value) -> None:
     """Runs a part in this thread and in as many helpers as wake up before the work is done."""
     t = TeamState.at(team)
     if t.getcpu != 0:
-        processor: Any = call_pointer(t.getcpu, i32, ())
+        processor = call_pointer(t.getcpu, i32, ())
         if processor + 1 != t.apart:
             _part_from(t, processor)
     t.part = part
@@ -124,13 +124,13 @@ def together(team: Value, part: Value, shared: Value, helpers: Value) -> None:
     atomic_add(t.pointer + TeamState.open.offset, 1)
     call_pointer(t.mutex_lock, i32, (ptr,), t.mutex)
     t.wanted = helpers
-    asked: Any = helpers
+    asked = helpers
     for _ in range(asked):
         call_pointer(t.cond_signal, i32, (ptr,), t.condition)
     call_pointer(t.mutex_unlock, i32, (ptr,), t.mutex)
     call_pointer(part, None, PART_ARGUMENTS, shared, 0)
     atomic_add(t.pointer + TeamState.open.offset, -1)
-    looks: Any = const(i32, 0)
+    looks = const(i32, 0)
     while atomic_add(t.pointer + TeamState.working.offset, 0) != 0:
         looks = looks + 1
         if looks > _SPINS:

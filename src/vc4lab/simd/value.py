@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from vc4lab.simd.folding import ABSORBING, COMMUTATIVE, FOLD, INVERSE, NEUTRAL
-from vc4lab.simd.operators import Operators
+from vc4lab.simd.operators import Operand, Operators
 from vc4lab.simd.trace import current, staged_error
 from vc4lab.simd.types import (
     Type,
@@ -42,7 +43,7 @@ def const_bits(type_: Type, bits: int) -> Value:
     return known
 
 
-def const(type_: Type, number: Any) -> Value:
+def const(type_: Type, number: float | Sequence[float]) -> Value:
     """A compile-time constant: a number for every lane, or a list of one number per lane."""
     if isinstance(number, list | tuple):
         if len(number) != type_.lanes:
@@ -56,7 +57,7 @@ def const(type_: Type, number: Any) -> Value:
     return const_bits(type_, number_to_bits(type_, number))
 
 
-def splat(value: Any, n: int = 16) -> Value:
+def splat(value: Operand, n: int = 16) -> Value:
     """`value` (a scalar, or a Python number as i32/f32) in `n` lanes."""
     scalar = as_value(value)
     if scalar.type.lanes:
@@ -88,7 +89,7 @@ def as_value(value: Any) -> Value:
     raise staged_error(f"{value!r} is not a staged value or a number")
 
 
-def coerce(value: Any, type_: Type) -> Value:
+def coerce(value: Operand | None, type_: Type) -> Value:
     """`value` as a `type_`: Python numbers convert, scalars spread, anything else is an error."""
     if isinstance(value, Value):
         if value.type is type_:
@@ -109,7 +110,7 @@ def coerce(value: Any, type_: Type) -> Value:
     return const_bits(type_, number_to_bits(type_, value))
 
 
-def unify(a: Any, b: Any, what: str) -> tuple[Value, Value]:
+def unify(a: Operand, b: Operand, what: str) -> tuple[Value, Value]:
     """Both operands in one type, by the splat rules."""
     if isinstance(a, Value):
         if not isinstance(b, Value):
@@ -130,7 +131,7 @@ def unify(a: Any, b: Any, what: str) -> tuple[Value, Value]:
 # -- operations
 
 
-def arithmetic(int_op: str, float_op: str, a: Any, b: Any, hint: str = "") -> Value:
+def arithmetic(int_op: str, float_op: str, a: Operand, b: Operand, hint: str = "") -> Value:
     """A binary operation; integer constants are computed at once, floats never (rounding mode)."""
     x, y = unify(a, b, f"operands of {int_op or float_op}")
     type_ = x.type
@@ -159,7 +160,7 @@ def arithmetic(int_op: str, float_op: str, a: Any, b: Any, hint: str = "") -> Va
     return Value(type_, current().once(f"{op} {type_.text} {x.text}, {y.text}"))
 
 
-def compare(int_op: str, float_op: str, a: Any, b: Any) -> Value:
+def compare(int_op: str, float_op: str, a: Operand, b: Operand) -> Value:
     x, y = unify(a, b, "operands of a comparison")
     type_ = x.type
     result = i1.like(type_)
@@ -209,7 +210,7 @@ def _logic(op: str, x: Value, y: Value) -> Value | None:
     return None
 
 
-def divide(op: str, a: Any, b: Any) -> Value:
+def divide(op: str, a: Operand, b: Operand) -> Value:
     """Total integer division: a divisor of 0 counts as 1, the most negative / -1 wraps.
 
     (The processor's instruction would trap, and guest data must never crash the simulator.)
@@ -229,7 +230,7 @@ def divide(op: str, a: Any, b: Any) -> Value:
     return Value(x.type, current().once(f"{op} {x.type.text} {x.text}, {y.text}"))
 
 
-def offset_pointer(base: Value, offset: Any) -> Value:
+def offset_pointer(base: Value, offset: Operand) -> Value:
     """`base` plus a number of bytes (integers are sign-extended)."""
     step = coerce(offset, i64) if not isinstance(offset, Value) else offset
     if not step.type.is_int:
@@ -249,7 +250,7 @@ def offset_pointer(base: Value, offset: Any) -> Value:
     return Value(ptr.like(step.type) if step.type.lanes else base.type, trace.once(text))
 
 
-def select(condition: Any, a: Any, b: Any) -> Value:
+def select(condition: Operand, a: Any, b: Any) -> Value:
     """`a` where `condition` (i1 for the whole value, or a mask per lane) holds, else `b`."""
     if not isinstance(condition, Value):
         return a if condition else b
@@ -304,6 +305,11 @@ class Value(Operators):
             f"a staged {self.type} has no truth value while tracing; use it in an if/while of a "
             "@kernel or @staged function, or select()"
         )
+
+    if TYPE_CHECKING:
+
+        def __index__(self) -> int:
+            """`range` of a staged value is a native loop."""
 
     def __iter__(self) -> Any:
         raise staged_error(f"a staged {self.type} cannot be iterated; use x[i]")
@@ -402,7 +408,7 @@ class Value(Operators):
         return Value(to, current().once(f"{op} {self.type.text} {self.text} to {to.text}"))
 
     # -- lanes
-    def __getitem__(self, index: Any) -> Value:
+    def __getitem__(self, index: Operand) -> Value:
         """Lane `index`: a Python int or a staged i32 (taken modulo the number of lanes)."""
         position = self._lane(index)
         if self._bits is not None:
@@ -414,14 +420,14 @@ class Value(Operators):
         text = trace.once(f"extractelement {self.type.text} {self.text}, {position}")
         return Value(self.type.elem, text)
 
-    def insert(self, index: Any, value: Any) -> Value:
+    def insert(self, index: Operand, value: Operand) -> Value:
         """A copy with lane `index` replaced."""
         position = self._lane(index)
         new = coerce(value, self.type.elem)
         text = f"insertelement {self.type.text} {self.text}, {new.type.text} {new.text}, {position}"
         return Value(self.type, current().once(text))
 
-    def _lane(self, index: Any) -> str:
+    def _lane(self, index: Operand) -> str:
         lanes = self.type.lanes
         if not lanes:
             raise staged_error(f"a scalar {self.type} has no lanes")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from vc4lab.simd.memory import gather, table
+from vc4lab.simd.operators import Operand
 from vc4lab.simd.trace import current, staged_error
 from vc4lab.simd.types import Type, f32, i1, i8, i16, i32, i64, vec
 from vc4lab.simd.value import Value, as_value, coerce, const, select, splat, unify, unordered
@@ -44,6 +44,7 @@ def shuffle(a: Value, b: Value | Sequence[int], lanes: Sequence[int] | None = No
         second, order = Value(a.type, "poison"), list(b)
         limit = a.type.lanes
     else:
+        assert isinstance(b, Value)
         second = coerce(b, a.type)
         order, limit = list(lanes), 2 * a.type.lanes
     if not a.type.lanes or any(not 0 <= i < limit for i in order):
@@ -155,7 +156,7 @@ def lookup16(index: Value, numbers: Sequence[int]) -> Value:
     return gather(i32, table(i32, list(numbers)), (index & 15) << 2)
 
 
-def rotate_lanes(x: Value, n: Any) -> Value:
+def rotate_lanes(x: Value, n: Value | int) -> Value:
     """Lane i goes to lane (i + n) % lanes; n is a Python int or a staged i32."""
     lanes = x.type.lanes
     if isinstance(n, Value) and n.constant is not None:
@@ -251,42 +252,42 @@ def reduce_or(x: Value) -> Value:
 # -- elementary functions
 
 
-def _integers(name: str, a: Any, b: Any) -> Value:
+def _integers(name: str, a: Operand, b: Operand) -> Value:
     x, y = unify(a, b, f"operands of {name}")
     if not x.type.is_int:
         raise staged_error(f"{name} wants integers, not {x.type}")
     return _intrinsic(name, x.type, x, y)
 
 
-def min_(a: Any, b: Any) -> Value:
+def min_(a: Operand, b: Operand) -> Value:
     """The smaller signed integer."""
     return _integers("smin", a, b)
 
 
-def max_(a: Any, b: Any) -> Value:
+def max_(a: Operand, b: Operand) -> Value:
     """The larger signed integer."""
     return _integers("smax", a, b)
 
 
-def umin(a: Any, b: Any) -> Value:
+def umin(a: Operand, b: Operand) -> Value:
     return _integers("umin", a, b)
 
 
-def umax(a: Any, b: Any) -> Value:
+def umax(a: Operand, b: Operand) -> Value:
     return _integers("umax", a, b)
 
 
-def uadd_sat(a: Any, b: Any) -> Value:
+def uadd_sat(a: Operand, b: Operand) -> Value:
     """Unsigned addition that stops at the largest number."""
     return _integers("uadd.sat", a, b)
 
 
-def usub_sat(a: Any, b: Any) -> Value:
+def usub_sat(a: Operand, b: Operand) -> Value:
     """Unsigned subtraction that stops at 0."""
     return _integers("usub.sat", a, b)
 
 
-def fmin_(a: Any, b: Any) -> Value:
+def fmin_(a: Operand, b: Operand) -> Value:
     """`a if a < b else b`, so b when either is NaN.
 
     In the qpu float mode a denormal result may come out as zero (the processor's minimum does so).
@@ -295,7 +296,7 @@ def fmin_(a: Any, b: Any) -> Value:
     return select(x < y, x, y)
 
 
-def fmax_(a: Any, b: Any) -> Value:
+def fmax_(a: Operand, b: Operand) -> Value:
     """`a if a > b else b`, so b when either is NaN; denormals as in fmin_."""
     x, y = unify(a, b, "operands of fmax_")
     return select(x > y, x, y)
@@ -306,7 +307,7 @@ def has_fused() -> bool:
     return current().module.target.level in ("avx512", "avx2")
 
 
-def fused_(a: Any, b: Any, c: Any) -> Value:
+def fused_(a: Operand, b: Operand, c: Operand) -> Value:
     """`a * b + c` with one rounding; only where `has_fused` says so."""
     x, y = unify(a, b, "factors of fused_")
     return _intrinsic("fma", x.type, x, y, coerce(c, x.type))
@@ -376,7 +377,7 @@ def nearest_(x: Value) -> Value:
     return _round("roundeven", x)
 
 
-def _round(name: str, x: Any) -> Value:
+def _round(name: str, x: Operand) -> Value:
     v = as_value(x)
     if not v.type.is_float:
         raise staged_error(f"{name}_ wants floats, not {v.type}")

@@ -214,7 +214,7 @@ class _Emitter:
         self._note(place)
         jump(self._block(place))
 
-    def _count(self, instructions: Any) -> None:
+    def _count(self, instructions: Value | int) -> None:
         """One more trip around a loop of so many instructions (an int or an i32); stop at the
         budget.
         """

@@ -92,7 +92,7 @@ class ResumableEnvironment(Environment):
     instructions: a staged cell (i64) with the number of executed instructions.
     """
 
-    instructions: Any
+    instructions: Cell
 
     def waits(self, p: Plan) -> bool:
         """At compile time: may this instruction have to wait?"""
@@ -360,7 +360,7 @@ class _ResumableEmitter(_Emitter):
         self._flush(core)
         super()._finish(core)
 
-    def _count(self, instructions: Any) -> None:
+    def _count(self, instructions: Value | int) -> None:
         """Budgets are checked at the points of loops."""
 
     def abandon(self) -> None:

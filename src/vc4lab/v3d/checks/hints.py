@@ -7,7 +7,7 @@ record, frame or draw, so that lists full of records cost nothing. Source: hardw
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from vc4lab.memory import MEMORY_SIZE
 from vc4lab.records.states import VgInlineShader
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from vc4lab.diagnostics import Reporter
     from vc4lab.listeners import Listeners
     from vc4lab.records.declarations import TileBinningMode, TileRenderingMode
+    from vc4lab.records.states import RenderState
     from vc4lab.v3d.events import MemoryUse
     from vc4lab.v3d.state.frame_mode import FrameMode
     from vc4lab.v3d.state.shader_record import ShaderRecord
@@ -102,7 +103,9 @@ class Lint:
                 "CLE-024", f"the frame has {columns} x {rows} tiles, but {x} x {y} were binned"
             )
 
-    def clip_window(self, state: Any, empty_windows: int, address: int | None = None) -> None:
+    def clip_window(
+        self, state: RenderState, empty_windows: int, address: int | None = None
+    ) -> None:
         """A primitive goes through the clip window of `state`."""
         width, height = state.clip_width, state.clip_height
         if not width or not height:
@@ -115,7 +118,7 @@ class Lint:
             text = f"the clip window (102) is {width} x {height} pixels: {effect}"
             self.reporter.report("CLE-026", text, address=address)
 
-    def draw(self, state: Any, shader: ShaderRecord, empty_windows: int) -> None:
+    def draw(self, state: RenderState, shader: ShaderRecord, empty_windows: int) -> None:
         """A distinct render state is about to be drawn. `empty_windows`: an `EMPTY_WINDOWS`."""
         self.clip_window(state, empty_windows)
         if state.shader_kind != VgInlineShader.id:  # there it is the code, with flags below

@@ -162,7 +162,7 @@ def execute_list(context: Value, recording: bool) -> Value:
     c = BinnerContext.at(w.binner)
     sizes = table(i8, [RECORD_SIZES[op] if op in bc.NATIVE_RECORDS else 0 for op in range(256)])
     w.work = bc.WORK_PER_CALL
-    result: Any = const(i32, bc.GOES_ON)
+    result = const(i32, bc.GOES_ON)
     while result == bc.GOES_ON:
         here = w.here
         record = whole_record(w.memory, here, w.edge)

@@ -7,8 +7,6 @@ first time) is a request, and is executed again: `binning_context.py`. Source: h
 
 from __future__ import annotations
 
-from typing import Any
-
 from vc4lab.memory import MEMORY_MASK
 from vc4lab.memory.pointers import host
 from vc4lab.records.declarations import IndexedPrimitives
@@ -182,7 +180,7 @@ def _bin(w: BinningContext, c: BinnerContext, kind: Value) -> Value:
         outcodes, ends = _function(w, const(i32, bc.OUTCODES)), (w.first >> 4, w.last >> 4)
         call_pointer(outcodes, None, (ptr, i32, i32), w.binner, *ends)
     w.events = w.events | bc.ACCEPTED
-    status: Any = call_pointer(_function(w, kind), i32, (ptr,), w.binner)
+    status = call_pointer(_function(w, kind), i32, (ptr,), w.binner)
     w.status = status
     return select(status == DONE, const(i32, bc.GOES_ON), const(i32, bc.INTERRUPTED))
 
@@ -201,7 +199,7 @@ def draw_vertices(context: Value, op: Value, count: Value) -> Value:
     record = host(w.memory, s.shader_word & ~15)
     point_size = field(record, GlShaderRecord.point_size)
     clipping = field(record, GlShaderRecord.clipping)
-    pitch: Any = (point_size + COORDINATE_ROWS) * ROW_BYTES
+    pitch = (point_size + COORDINATE_ROWS) * ROW_BYTES
     is_nv = s.shader_kind == NvShaderState.id
     if is_nv:
         record = whole_record(w.memory, s.shader_word, w.edge)
@@ -260,7 +258,7 @@ def execute_draw(context: Value, record: Value, op: Value) -> Value:
     w = BinningContext.at(context)
     c = BinnerContext.at(w.binner)
     s = RenderState.at(c.state)
-    mode: Any = load(i8, record + 1).zext(i32)
+    mode = load(i8, record + 1).zext(i32)
     length = load(i32, record + 2)
     source, start = const(i32, INDEX_ARRAY), load(i32, record + 6)
     maximum = const(i32, -1)

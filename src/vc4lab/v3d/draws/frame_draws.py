@@ -38,7 +38,7 @@ def _known() -> bool:
 
 
 def _module(lookups: bool) -> dict[str, Any]:
-    def body(context: Value) -> Any:
+    def body(context: Value) -> Value:
         from vc4lab.v3d.draws.kernel import make_prepare  # only when it is compiled
 
         return make_prepare(lookups)(context)

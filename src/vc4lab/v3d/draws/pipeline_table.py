@@ -5,9 +5,10 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from vc4lab.memory import MEMORY_MASK, MEMORY_SIZE
+from vc4lab.simd import Struct
 from vc4lab.v3d.draws.context import PipelineEntry, PrepareContext, ProgramEntry
 from vc4lab.v3d.state.render_state import RenderState
 from vc4lab.v3d.state.shader_record import known_places
@@ -35,10 +36,13 @@ def hash_of(words: Iterable[int]) -> int:
     return code ^ code >> HASH_SHIFT
 
 
-class _Table:
+S = TypeVar("S", bound=Struct)
+
+
+class _Table(Generic[S]):
     """A native open-addressing hash table of Structs."""
 
-    def __init__(self, kind: Any, slots: int) -> None:
+    def __init__(self, kind: type[S], slots: int) -> None:
         self.kind, self.slots = kind, slots
         self.data = (ctypes.c_char * (slots * kind.size))()
         self.places: dict[tuple[int, ...], int] = {}
@@ -49,12 +53,12 @@ class _Table:
         """Half of the places are taken."""
         return len(self.places) >= self.slots // 2
 
-    def known(self, key: tuple[int, ...]) -> Any:
+    def known(self, key: tuple[int, ...]) -> S | None:
         """The entry of a key, None if there is none."""
         place = self.places.get(key)
         return None if place is None else self._at(place)
 
-    def entry(self, key: tuple[int, ...]) -> Any:
+    def entry(self, key: tuple[int, ...]) -> S:
         """A new entry; words of the key are hashed as native code does."""
         place = hash_of(key) & (self.slots - 1)
         while place in self.taken:
@@ -63,7 +67,7 @@ class _Table:
         self.taken.add(place)
         return self._at(place)
 
-    def _at(self, place: int) -> Any:
+    def _at(self, place: int) -> S:
         return self.kind.python.from_buffer(self.data, place * self.kind.size)
 
     def clear(self) -> None:
@@ -80,7 +84,7 @@ class MadePipeline:
     key: FragmentKey
     pipeline: Pipeline
     golden: GoldenDraw | None
-    keep: Any
+    keep: object
 
 
 class PipelineTable:
@@ -120,7 +124,7 @@ class PipelineTable:
         shader: int,
         layout: StreamLayout,
         words: Sequence[int],
-    ) -> Any | None:
+    ) -> PipelineEntry | None:
         """A new entry that native code finds from now on, to be filled in.
 
         None if native code has to request it each time: the entry is known but could not be used,

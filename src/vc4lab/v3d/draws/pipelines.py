@@ -65,7 +65,7 @@ class DrawPipelines:
         texture_of: tuple[int, ...],
     ) -> tuple[FragmentKey, Pipeline]:
         """`fragment_pipeline` and its key, without comparing whole programs for every draw."""
-        state: Any = use.state
+        state = use.state
         short = (
             id(program),
             shader.varyings,
@@ -120,7 +120,7 @@ class DrawPipelines:
         kinds: tuple[TextureKind | None, ...],
         texture_of: tuple[int, ...],
     ) -> FragmentKey:
-        state: Any = use.state
+        state = use.state
         config = ConfigurationBits(state.config & 0xFFFFFF)
         form = PrimitiveListFormat(state.list_format & 0xFF)
         if int(form.type) >= len(PRIMITIVES) or int(form.data) not in _INDEX_BITS:

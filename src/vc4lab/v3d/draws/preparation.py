@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ctypes
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from vc4lab.qpu.run.environment import Unsupported, left_text
 from vc4lab.records.states import PrimitiveListFormat, VgInlineShader
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory
     from vc4lab.options import GpuOptions
     from vc4lab.qpu.program.program import Program
+    from vc4lab.records.states import RenderState
     from vc4lab.simd.team import Team
     from vc4lab.v3d.shader_interrupts import ShaderInterrupts
     from vc4lab.v3d.tile_lists.contents import DrawUse, ScanResult
@@ -147,7 +148,7 @@ class DrawPreparer:
             self.ranges.announce(shader, kind, self.programs, use.first, use.last, binning=False)
 
     def _shader(self, use: DrawUse) -> ShaderRecord | None:
-        state: Any = use.state
+        state = use.state
         kind, word = state.shader_kind, state.shader_word
         return read_shader_record(self.memory, kind, word, state.shader_uniforms)
 
@@ -225,7 +226,7 @@ class DrawPreparer:
         if self.fallbacks and self.fallbacks[key] >= EXACT_AFTER_FRAMES:
             pipeline = pipeline.exact
         golden: GoldenDraw | None = None
-        entry: Any = None
+        entry: PipelineEntry | None = None
         if key.engine == "interpreter":
             golden = GoldenDraw(key, self.memory, self.pipelines.compiled(program, key))
         elif not shader.vector_graphics and not program.pieces:
@@ -256,7 +257,9 @@ class DrawPreparer:
             program=(key.code_address, key.program, key.code_layout),
         )
 
-    def _entered(self, state: Any, shader: ShaderRecord, program: Program) -> Any | None:
+    def _entered(
+        self, state: RenderState, shader: ShaderRecord, program: Program
+    ) -> PipelineEntry | None:
         """A new entry for draws with this state, program and textures; None if impossible."""
         layout = self.programs.layout(program, shader.uniforms)
         places = parameter_places(program, layout)

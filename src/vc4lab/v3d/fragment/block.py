@@ -319,7 +319,6 @@ def run_queue(context: TileContext, params: DrawParams, needed: int) -> Value:
     if queue.count >= needed:
         arguments = (ptr, ptr)
         outcome = call_pointer(context.callback, i32, arguments, context.pointer, params.pointer)
-        assert outcome is not None
         status = outcome
     return status
 

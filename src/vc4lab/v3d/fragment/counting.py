@@ -7,9 +7,7 @@ primitive does not touch are never counted. Source: hardware reference 2.9 and A
 
 from __future__ import annotations
 
-from typing import Any
-
-from vc4lab.simd import Value, i32, load, mask_bits, popcount_, store
+from vc4lab.simd import Cell, Value, i32, load, mask_bits, popcount_, store
 from vc4lab.v3d.fragment.shader import BlockInputs, DrawConstants, FragmentEnvironment
 from vc4lab.v3d.pse.coverage import quads_of
 from vc4lab.v3d.state.tile_context import COUNTERS, TileContext
@@ -25,8 +23,7 @@ def quads(lanes: Value) -> Value:
 
 def place_of(context: TileContext, name: str) -> Value:
     """Where a counter of the tile context is."""
-    place: Value = context.counters + 4 * COUNTERS.index(name)
-    return place
+    return context.counters + 4 * COUNTERS.index(name)
 
 
 def add(context: TileContext, name: str, amount: Value) -> None:
@@ -55,7 +52,7 @@ class CountingEnvironment(FragmentEnvironment):
     """The environment of one block that counts what its writes do."""
 
     def __init__(
-        self, constants: DrawConstants, inputs: BlockInputs, status: Any, context: TileContext
+        self, constants: DrawConstants, inputs: BlockInputs, status: Cell, context: TileContext
     ) -> None:
         super().__init__(constants, inputs, status)
         self.context = context

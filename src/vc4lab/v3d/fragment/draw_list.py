@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from vc4lab.qpu.program.program import Program
 from vc4lab.simd import Value, any_, const, i1, i32, select, staged
 from vc4lab.v3d.fragment.block import BlockShader, run_queue
 from vc4lab.v3d.fragment.primitive_tracer import PrimitiveTracer
@@ -27,7 +26,11 @@ from vc4lab.v3d.tile_lists.primitive_decoder import ENDED, EXHAUSTED, MALFORMED,
 
 @staged
 def draw_list(
-    key: Any, program: Any, context_pointer: Value, params_pointer: Value, address: Value
+    key: FragmentKey,
+    program: Program,
+    context_pointer: Value,
+    params_pointer: Value,
+    address: Value,
 ) -> Value:
     """Draws one compressed list into the tile; returns a status."""
     context = TileContext.at(context_pointer)

@@ -6,8 +6,6 @@ Points are squares, lines are parallelograms along their major axis or rectangle
 
 from __future__ import annotations
 
-from typing import Any
-
 from vc4lab.records.states import MAX_POINT_SIZE
 from vc4lab.simd import (
     Value,
@@ -54,7 +52,7 @@ MIN_LINE_WIDTH, MAX_LINE_WIDTH = 0.125, 512.0
 
 
 @staged
-def draw_point(tracer: PrimitiveTracer, vertex: Any) -> None:
+def draw_point(tracer: PrimitiveTracer, vertex: Vertex) -> None:
     """A square around the vertex; two implicit varyings run across it, all others are constant."""
     key = tracer.key
     size = word(vertex, POINT_SIZE) if key.point_size_in_vertex else tracer.point_size
@@ -118,7 +116,7 @@ def trace_point(
 
 
 @staged
-def draw_line(tracer: PrimitiveTracer, vertices: Any, flat_words: Value) -> None:
+def draw_line(tracer: PrimitiveTracer, vertices: list[Vertex], flat_words: Value) -> None:
     """A line of the given width as four edges; its ends are cut as the line shape says."""
     v0, v1 = vertices
     dx, dy = v1.x - v0.x, v1.y - v0.y

@@ -5,8 +5,6 @@ Source: hardware reference 7.2-7.6.
 
 from __future__ import annotations
 
-from typing import Any
-
 from vc4lab.simd import (
     Value,
     f32,
@@ -86,7 +84,7 @@ def depth_offset(tracer: PrimitiveTracer, a: Value, b: Value, high: Value) -> Va
     """
     if not tracer.key.depth_offset:
         return None
-    unit: Any = 1.0
+    unit: Value | float = 1.0
     scale = depth_scale(tracer.key.unknowns)
     if has_float_unit(tracer.key.unknowns):
         unit = float_unit(high, scale)

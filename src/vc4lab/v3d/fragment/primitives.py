@@ -5,7 +5,7 @@ Triangles are set up in groups (`triangle_batch.py`), except those of paths.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 from vc4lab.simd import (
     Value,
@@ -13,6 +13,7 @@ from vc4lab.simd import (
     i32,
     staged,
 )
+from vc4lab.v3d.fragment.block import BlockShader
 from vc4lab.v3d.fragment.lines_and_points import draw_line, draw_point
 from vc4lab.v3d.fragment.primitive_tracer import PrimitiveTracer
 from vc4lab.v3d.fragment.trapezoid import draw_trapezoid
@@ -23,12 +24,13 @@ from vc4lab.v3d.pse.setup import (
     fetch,
 )
 from vc4lab.v3d.state.tile_context import VERTICES
+from vc4lab.v3d.tile_lists.primitive_decoder import Decoder
 
 _PRIMITIVE_COUNTS = ("primitives_reversed", "quads_valid")
 """Counters that say what became of a primitive."""
 
 
-def draw_primitive(tracer: PrimitiveTracer, decoder: Any) -> None:
+def draw_primitive(tracer: PrimitiveTracer, decoder: Decoder) -> None:
     """Traces one primitive whose indices are in `decoder`."""
     count = VERTICES[tracer.key.primitive]
     end = tracer.key.first_varying + tracer.key.n_varyings
@@ -58,7 +60,7 @@ def draw_kind(tracer: PrimitiveTracer, vertices: list[Vertex], flat_words: Value
 
 
 @staged
-def count_primitive(shader: Any, before: Any) -> None:
+def count_primitive(shader: BlockShader, before: Sequence[Value]) -> None:
     """A primitive that was not discarded for its facing is valid; perhaps it has no pixels."""
     turned, quads = (shader.counted(name) for name in _PRIMITIVE_COUNTS)
     if turned == before[0]:

@@ -15,6 +15,7 @@ from vc4lab.qpu.isa.registers import Write
 from vc4lab.qpu.program.program import Program
 from vc4lab.qpu.run.environment import Environment, Noted
 from vc4lab.simd import (
+    Cell,
     Value,
     any_,
     const,
@@ -147,7 +148,7 @@ class DrawConstants:
 class FragmentEnvironment(Environment):
     """The environment of one inlined fragment program; create one for each block traced."""
 
-    def __init__(self, constants: DrawConstants, inputs: BlockInputs, status: Any) -> None:
+    def __init__(self, constants: DrawConstants, inputs: BlockInputs, status: Cell) -> None:
         self.constants = constants
         self.inputs = inputs
         self.status = status
@@ -277,7 +278,7 @@ class FragmentEnvironment(Environment):
     def tmu_write(self, unit: int, register: str, value: Value, mask: Value, site: int) -> None:
         self._requests.write(unit, register, value, site)
 
-    def tmu_load(self, unit: int) -> Any:
+    def tmu_load(self, unit: int) -> Value:
         return self._requests.load(unit)
 
     def _sample(
@@ -361,6 +362,7 @@ class FragmentEnvironment(Environment):
         return load_coverage(self.constants.key, self.inputs.zs, [c.get() for c in self.flags])
 
     def host_interrupt(self, value: Value, mask: Value) -> None:
+        assert self.constants.interrupts is not None
         place = load(ptr, self.constants.interrupts)
         store(place, select(any_((value != 0) & mask), const(i8, 1), load(i8, place)))
 

@@ -37,12 +37,11 @@ from vc4lab.v3d.state.render_state import (
 
 def boundary(tracer: PrimitiveTracer) -> Value:
     """The X boundary relative to the tile's first pixel, 12.4."""
-    value: Value = tracer.shader.params.rht_boundary
-    return value - (tracer.shader.tile_x << 4)
+    return tracer.shader.params.rht_boundary - (tracer.shader.tile_x << 4)
 
 
 @staged
-def draw_trapezoid(tracer: PrimitiveTracer, vertices: Any, flat_words: Value) -> None:
+def draw_trapezoid(tracer: PrimitiveTracer, vertices: list[Vertex], flat_words: Value) -> None:
     """One RHT. Its facing is that of its edge: up (to higher rows) is counter-clockwise."""
     v0, v1 = vertices
     forward = (v1.y < v0.y) == ((tracer.facing & CLOCKWISE_IS_FORWARD) != 0)

@@ -48,9 +48,8 @@ if TYPE_CHECKING:
     from vc4lab.qpu.run.plan import Plan
     from vc4lab.v3d.golden.draw import GoldenDraw
     from vc4lab.v3d.state.tile_context import FragmentKey
+    from vc4lab.v3d.vpm.golden import Lanes, Words
 
-    Words = NDArray[np.uint32]
-    Lanes = NDArray[np.bool_]
     Rows = NDArray[np.intp]
 
 
@@ -154,7 +153,7 @@ class QueueEnvironment(WideEnvironment):
         self._varying = 0
         self._requests = self._new_requests()
 
-    def _new_requests(self) -> Requests:
+    def _new_requests(self) -> Requests[Words]:
         return Requests(
             self.shared.draw.requests,
             len(self.shared.key.textures),
@@ -214,8 +213,7 @@ class QueueEnvironment(WideEnvironment):
     # -- inputs ------------------------------------------------------------------------------
 
     def _column(self, name: str, count: int = 16, start: int = 0) -> Words:
-        found: Words = self.shared.column(name, count, start)[self.rows]
-        return found
+        return self.shared.column(name, count, start)[self.rows]
 
     def _lanes(self, column: Words) -> Words:
         """One word of each block, in all its lanes."""
@@ -289,7 +287,7 @@ class QueueEnvironment(WideEnvironment):
             self.shared.texture_quads += int((valid >> _QUAD_BITS & np.uint32(1)).sum())
         self._requests.write(unit, register, value, site)
 
-    def tmu_load(self, unit: int) -> Any:
+    def tmu_load(self, unit: int) -> Words:
         return self._requests.load(unit)
 
     def _take_parameter(self) -> Words:

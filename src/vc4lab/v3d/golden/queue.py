@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from vc4lab.v3d.golden.draw import GoldenDraw
+    from vc4lab.v3d.vpm.golden import Words
 
-    Words = NDArray[np.uint32]
     Rows = NDArray[np.intp]
 
 

@@ -87,8 +87,8 @@ def tile_accesses(parts: AccessKey) -> NativeFunction:
 
 @staged
 def _all_blocks(
-    parts: Any, context_pointer: Value, queue: Value, accesses: Value, count: Value, rows: Value,
-    first: Value, end: Value,
+    parts: AccessKey, context_pointer: Value, queue: Value, accesses: Value, count: Value,
+    rows: Value, first: Value, end: Value,
 ) -> None:  # fmt: skip
     context = TileContext.at(context_pointer)
     while first < end:
@@ -105,7 +105,7 @@ def _all_blocks(
 
 @staged
 def _one(
-    parts: Any,
+    parts: AccessKey,
     context: TileContext,
     batch: FragmentBatch,
     access: TileAccess,
@@ -140,8 +140,7 @@ def _one(
 
 
 def _place(context: TileContext, batch: FragmentBatch, plane: str) -> Value:
-    place: Value = context.field_ptr(plane) + batch.place
-    return place
+    return context.field_ptr(plane) + batch.place
 
 
 def _lane_mask(pointer: Value) -> Value:
@@ -198,7 +197,7 @@ def _stencil(batch: FragmentBatch, word: Value) -> None:
 
 @staged
 def _set_flags(
-    layout: Any, batch: FragmentBatch, only_asked: Value, values: Value, masks: Value
+    layout: TileLayout, batch: FragmentBatch, only_asked: Value, values: Value, masks: Value
 ) -> None:
     place = batch.asked
     word = flags_word(sample_masks(load(i32x16, values), layout.samples))

@@ -6,6 +6,7 @@ one. Source: hardware reference 7.2, 7.3, 7.6.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -96,9 +97,9 @@ def for_each_block(
     edges: list[Edge],
     x0: Value,
     y0: Value,
-    row_function: Any,
-    function: Any,
-    running: Any,
+    row_function: Callable[[Value], Any],
+    function: Callable[[PixelBlock], None],
+    running: Callable[[], Any],
 ) -> None:
     """Calls `function` (traced once) for each block of `box` with a pixel inside all `edges`.
 

@@ -27,6 +27,7 @@ from vc4lab.simd import (
 )
 from vc4lab.v3d.pse.setup import (
     Planes,
+    Vertex,
     bounding_box,
     oriented_edge,
 )
@@ -48,7 +49,7 @@ _LOW = 0x55555555
 
 
 @staged
-def draw_path_triangle(tracer: Any, vertices: Any) -> None:
+def draw_path_triangle(tracer: Any, vertices: list[Vertex]) -> None:
     """A triangle of a path: only its area counts, and which way round it is."""
     from vc4lab.v3d.pse.setup import Primitive
 

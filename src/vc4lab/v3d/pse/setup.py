@@ -8,12 +8,13 @@ centres the fill rule gives to the primitive. Source: hardware reference 7.2-7.6
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from vc4lab.diagnostics.unknown import Unknowns
 from vc4lab.memory.pointers import host
 from vc4lab.simd import (
+    Cell,
     Value,
     alloca,
     const,
@@ -34,7 +35,7 @@ from vc4lab.simd import (
 )
 from vc4lab.v3d.pse.samples import Raster
 from vc4lab.v3d.state.tile_context import DrawParams, TileContext
-from vc4lab.v3d.tile_lists.primitive_decoder import CLIP_ENTRY_BYTES
+from vc4lab.v3d.tile_lists.primitive_decoder import CLIP_ENTRY_BYTES, Decoder
 
 ROW_BYTES = 64
 """Distance of two words of a vertex in the shaded vertex buffer (16 vertices side by side)."""
@@ -142,7 +143,7 @@ class VertexSource:
         slot = umin(index - self.first, self.limit) + self.first
         return self.vertices + slot.shr(4).zext(i64) * self.pitch + ((slot & 15) << 2)
 
-    def locate(self, cells: Any) -> list[Value]:
+    def locate(self, cells: Sequence[Cell]) -> list[Value]:
         """Pointers to word 0 of the vertices that a decoder's cells name."""
         return [self.words(cell.get()) for cell in cells]
 
@@ -186,7 +187,7 @@ class PositionSource(VertexSource):
         base = VertexSource.load(context, params)
         return cls(**vars(base), scratch=position_rows(rows))
 
-    def locate(self, cells: Any) -> list[Value]:
+    def locate(self, cells: Sequence[Cell]) -> list[Value]:
         """Puts the packed coordinates in their places."""
         pointers = [self.scratch + 4 * k for k in range(len(cells))]
         for pointer, cell in zip(pointers, cells, strict=True):
@@ -200,9 +201,9 @@ def substitute_clipped(
     scratch: Value,
     record: Value,
     flags: Value,
-    originals: Any,
-    rows: Any,
-    weights: Any,
+    originals: Sequence[Value],
+    rows: Sequence[Value],
+    weights: str,
 ) -> None:
     """Builds the vertices that a clip record replaces in `scratch`, vertex k at word k of each row.
 
@@ -235,7 +236,10 @@ def substitute_clipped(
 
 
 @staged
-def fetch(source: Any, memory: Value, decoder: Any, count: int, rows: Any, weights: Any) -> Any:
+def fetch(
+    source: VertexSource, memory: Value, decoder: Decoder, count: int, rows: Sequence[int],
+    weights: str,
+) -> tuple[list[Value], Value]:  # fmt: skip
     """Pointers to the words of a primitive's `count` vertices, and to the provoking vertex's own.
 
     Clip substitution is done, but flat varyings keep the values of the original last vertex.
@@ -278,7 +282,7 @@ def oriented_edge(a: Vertex, b: Vertex, sign: Value, raster: Raster) -> Edge:
 
 
 @staged
-def bounding_box(vertices: Any, window: Box, raster: Raster) -> Box:
+def bounding_box(vertices: Sequence[Vertex], window: Box, raster: Raster) -> Box:
     """Pixels with a sample that can lie inside the convex hull of `vertices`, inside `window`."""
     left, right = vertices[0].x, vertices[0].x
     top, bottom = vertices[0].y, vertices[0].y
@@ -323,14 +327,14 @@ def depth_scale(unknowns: Unknowns) -> float:
     return 2.0**24 if unknowns["depth_rounding"] == "times_2_24" else 2.0**24 - 1
 
 
-def float_unit(high: Value, scale: Any) -> Value:
+def float_unit(high: Value, scale: Value | float) -> Value:
     """A unit of the depth offset that is one step of a float as large as the largest Zs."""
     power = min_(high.bitcast(i32) & EXPONENT, ONE).bitcast(f32)  # 1.0, 0.5, 0.25 ...
     return power * 2.0**-23 * scale
 
 
 def offset_of_slopes(
-    factor: Value, units: Value, a: Value, b: Value, unit: Any, scale: Any
+    factor: Value, units: Value, a: Value, b: Value, unit: Value | float, scale: Value | float
 ) -> Value:
     """Offset of the 24-bit depth: factor * steepest slope + units (record 101)."""
     slope = fmax_(fabs_(a), fabs_(b)) * scale

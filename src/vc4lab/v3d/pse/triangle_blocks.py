@@ -6,8 +6,6 @@ without a pixel is overwritten by the next one: a processor could not guess whic
 
 from __future__ import annotations
 
-from typing import Any
-
 from vc4lab.simd import (
     Type,
     Value,
@@ -111,7 +109,9 @@ def list_blocks(params: DrawParams, batch: TriangleBatch, raster: Raster) -> Val
 
 
 @staged
-def triangle(group: TriangleGroup, blocks: Value, lane: Value, end: Value, raster: Raster) -> Any:
+def triangle(
+    group: TriangleGroup, blocks: Value, lane: Value, end: Value, raster: Raster
+) -> tuple[Value, Value]:
     """Adds the blocks of one triangle at `end` of the list; its new end, and how many quads."""
     here = group.pointer + (lane << 2).zext(i64)
     lane_x, lane_y = const(i32x16, LANE_X), const(i32x16, LANE_Y)

@@ -7,8 +7,6 @@ plane and the provoking vertex's value, bit by bit. Source: hardware reference 7
 
 from __future__ import annotations
 
-from typing import Any
-
 from vc4lab.simd import (
     Type,
     Value,
@@ -56,9 +54,9 @@ def set_planes(
     batch: TriangleBatch,
     params: DrawParams,
     vertices: Value,
-    words: Any,
+    words: list[Value],
     flat_words: Value,
-    weights: Any,
+    weights: list[Value],
 ) -> None:
     """Planes relative to vertex 2. `words`, `flat_words`: pointers to eight offsets each, from
     `vertices` to word 0 of a corner; `weights` (f64, 1 / pixel): y1 - y2, y2 - y0, x2 - x1,
@@ -97,7 +95,7 @@ def set_planes(
     batch.result.suspects = batch.result.suspects | mask_bits(odd)
 
 
-def rows(vertices: Value, words: list[Value], row: Any) -> list[Value]:
+def rows(vertices: Value, words: list[Value], row: Value | int) -> list[Value]:
     """A row of the three vertices, as floats."""
     return [lanes(f32, vertices + row, place) for place in words]
 

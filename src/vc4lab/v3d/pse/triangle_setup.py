@@ -9,8 +9,6 @@ those that do not are collected until there are eight; these get edges (`triangl
 
 from __future__ import annotations
 
-from typing import Any
-
 from vc4lab.records.codes import ListData
 from vc4lab.simd import (
     Type,
@@ -74,9 +72,9 @@ def next_batch(
     context_pointer: Value,
     params_pointer: Value,
     batch_pointer: Value,
-    index_bits: Any,
+    index_bits: int,
     raster: Raster,
-    weights: Any,
+    weights: str,
 ) -> None:
     """Lists the next covered blocks of a list's triangles."""
     context = TileContext.at(context_pointer)
@@ -120,7 +118,7 @@ def next_batch(
 @staged
 def look_further(
     context: TileContext, params: DrawParams, source: VertexSource, limits: Box,
-    batch: TriangleBatch, index_bits: Any, raster: Raster, weights: Any,
+    batch: TriangleBatch, index_bits: int, raster: Raster, weights: str,
 ) -> None:  # fmt: skip
     """Queues those of the next eight triangles that face the right way; decodes eight more.
 
@@ -149,7 +147,7 @@ def look_further(
 
 @staged
 def decode(
-    lists: Value, state: DecoderState, decoded: DecodedTriangles, piece: Value, index_bits: Any
+    lists: Value, state: DecoderState, decoded: DecodedTriangles, piece: Value, index_bits: int
 ) -> None:
     """Decodes the next triangles of a list into a piece, four times whose number is given."""
     decoder = Decoder(lists, TRIANGLES, INDEX_CODES[index_bits])
@@ -256,7 +254,7 @@ def locate(
 
 @staged
 def substitute_first(
-    memory: Value, source: VertexSource, batch: TriangleBatch, flags: Value, weights: Any
+    memory: Value, source: VertexSource, batch: TriangleBatch, flags: Value, weights: str
 ) -> None:
     """Puts the vertices of a clip record in the place of the first triangle's."""
     draw, words = batch.draw, batch.decoded.words

@@ -9,8 +9,6 @@ All arithmetic in float64, so cutting adds no visible error.
 
 from __future__ import annotations
 
-from typing import Any
-
 from vc4lab.memory.pointers import host
 from vc4lab.simd import (
     Value,
@@ -69,7 +67,7 @@ def _load_corner(c: BinnerContext, target: Value, index: Value, slot: int) -> No
     source = vertex_pointer(c, index)
     for k in unroll(4):
         store(target + 8 * k, load(f32, source + 64 * k).fpext(f64))
-    whole: Any = const(f64, 1.0)
+    whole = const(f64, 1.0)
     if c.weights_projected != 0:
         whole = load(f64, target + 24)
     for k in unroll(3):
@@ -79,7 +77,7 @@ def _load_corner(c: BinnerContext, target: Value, index: Value, slot: int) -> No
 
 
 @staged
-def _distance(c: BinnerContext, corner: Value, plane: Value) -> Value:
+def _distance(c: BinnerContext, corner: Value, plane: Value | int) -> Value:
     """Signed distance (not normalised) of a corner to a clip plane; inside is >= 0."""
     x, y = load(f64, corner), load(f64, corner + 8)
     z, w = load(f64, corner + 16), load(f64, corner + 24)
@@ -126,10 +124,10 @@ def clip_polygon(context: Value, corners: Value, i0: Value, i1_: Value, i2: Valu
     _load_corner(c, corners, i0, 0)
     _load_corner(c, corners + CORNER_BYTES, i1_, 1)
     _load_corner(c, corners + 2 * CORNER_BYTES, i2, 2)
-    count: Any = const(i32, 3)
+    count = const(i32, 3)
     for plane in range(CLIP_PLANES):
         if count > 0:
-            made: Any = const(i32, 0)
+            made = const(i32, 0)
             previous = corners + (count - 1) * CORNER_BYTES
             before = _distance(c, previous, plane)
             for k in range(count):
@@ -240,7 +238,7 @@ def write_clip_record(
 
 
 @kernel(args=(ptr, i32, i32), returns=None)
-def make_outcodes(context: Value, first_batch: Any, last_batch: Any) -> None:
+def make_outcodes(context: Value, first_batch: Value, last_batch: Value) -> None:
     """Outcode bytes of the vertices of batches first..last, from their clip-space words.
 
     If all are 0, nothing of the draw needs clipping, which is noted.

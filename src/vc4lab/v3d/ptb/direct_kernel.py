@@ -70,6 +70,7 @@ def direct_vertices(context: Value) -> None:
     else:
         window = TriangleWindow.at(alloca(TriangleWindow.size))
         corners = [window.field_ptr(name) for name in ("i0", "i1", "i2")]
+        first: Any
         for first in range(0, count, LANES):
             row = window_indices(c, window, const(i1, False), first)
             for place, index in zip(corners, row, strict=True):

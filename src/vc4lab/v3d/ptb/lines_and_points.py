@@ -58,7 +58,7 @@ from vc4lab.v3d.tile_lists.primitive_decoder import LINES, POINTS
 
 
 @staged
-def vertex_index(c: BinnerContext, position: Value) -> Value:
+def vertex_index(c: BinnerContext, position: Value | int) -> Value:
     """Index of the vertex at a position of the draw; never outside the coordinate buffer."""
     index: Value
     if c.index_type == INDEX_ARRAY:
@@ -123,7 +123,7 @@ def _checked(c: BinnerContext, index: Value, status: Value) -> Value:
 
 
 @staged
-def line_ends(c: BinnerContext, number: Value) -> tuple[Value, Value]:
+def line_ends(c: BinnerContext, number: Value | int) -> tuple[Value, Value]:
     """Vertex numbers of a line of the draw."""
     after = select(c.mode == PrimitiveMode.LINES, number * 2, number) + 1
     i0 = vertex_index(c, after - 1)

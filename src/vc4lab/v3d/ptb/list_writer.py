@@ -8,7 +8,7 @@ pp. 52-53 and 75-79, recorded lists.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 from vc4lab.memory.pointers import host
 from vc4lab.records.declarations import Branch, Return
@@ -248,7 +248,7 @@ def append_coded(context: Value, tile: Value, i0: Value, i1_: Value, i2: Value) 
 
 
 @staged
-def previous(t: TileState) -> Any:
+def previous(t: TileState) -> tuple[Value, Value, Value]:
     """The indices of the tile's newest triangle; of three in a row only the first is kept."""
     p0, p1, p2 = t.p0, t.p1, t.p2
     row = t.newest > 0
@@ -265,7 +265,7 @@ def remember(t: TileState, i0: Value, i1_: Value, i2: Value) -> None:
 
 
 @staged
-def triangle_coding(before: Any, indices: Any) -> Any:
+def triangle_coding(before: Sequence[Value], indices: Sequence[Value]) -> tuple[Value, Value]:
     """The shortest coding of a triangle after the previous one: bytes (i64), their number.
 
     The vertex numbers may be vectors, a triangle in each lane.

@@ -151,7 +151,12 @@ def bin_triangle(
 
 @staged
 def bin_box(
-    context: Value, kind: int, words: tuple[Value, Value], reach: Value, indices: Any, clip: Value
+    context: Value,
+    kind: int,
+    words: tuple[Value, Value],
+    reach: Value,
+    indices: tuple[Value, ...],
+    clip: Value,
 ) -> Value:
     """Append a point or line whose outline stays within `reach` (1/16 pixels) of its vertices."""
     c = BinnerContext.at(context)

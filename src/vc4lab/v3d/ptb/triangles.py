@@ -6,8 +6,6 @@ order. The newest vertex comes last, as the relative codings want it.
 
 from __future__ import annotations
 
-from typing import Any
-
 from vc4lab.memory.pointers import host
 from vc4lab.simd import (
     Value,
@@ -162,7 +160,7 @@ def append_entry(context: Value, window: Value, entry: Value) -> Value:
 
 
 @staged
-def append_plain(context: Value, window: TriangleWindow, k: Any) -> Any:
+def append_plain(context: Value, window: TriangleWindow, k: Value) -> Value:
     """Append entries from the `k`th on, of triangles of three vertices in a row, as long as nothing
     comes between; the number of the next one.
 
@@ -170,7 +168,7 @@ def append_plain(context: Value, window: TriangleWindow, k: Any) -> Any:
     """
     c = BinnerContext.at(context)
     memory, tiles, key, count = c.memory, c.tiles, c.key, window.count
-    going: Any = k < count
+    going = k < count
     while going:
         place = window.pointer + (k * 4).zext(i64)
         where = load(i32, place + TriangleWindow.where.offset)
@@ -191,11 +189,11 @@ def append_plain(context: Value, window: TriangleWindow, k: Any) -> Any:
 
 
 @staged
-def append_coded_ones(context: Value, window: TriangleWindow, k: Any) -> Any:
+def append_coded_ones(context: Value, window: TriangleWindow, k: Value) -> Value:
     """The same for triangles of any vertices, each after the one with the number before it."""
     c = BinnerContext.at(context)
     memory, tiles, count, stamp = c.memory, c.tiles, window.count, c.stamp
-    going: Any = k < count
+    going = k < count
     while going:
         place = window.pointer + (k * 4).zext(i64)
         number = load(i32, place).shr(NUMBER_AT) & (WINDOW - 1)
@@ -219,12 +217,12 @@ def append_coded_ones(context: Value, window: TriangleWindow, k: Any) -> Any:
 
 
 @staged
-def append_window(context: Value, window: TriangleWindow) -> Any:
+def append_window(context: Value, window: TriangleWindow) -> tuple[Value, Value]:
     """Append what the window has found; how many entries that were, and a status."""
     c = BinnerContext.at(context)
-    status: Any = const(i32, DONE)
-    k: Any = const(i32, 0)
-    slow: Any = const(i32, 0)
+    status = const(i32, DONE)
+    k = const(i32, 0)
+    slow = const(i32, 0)
     while (k < window.count) & (status == DONE):
         if window.plain != 0:
             k = append_plain(context, window, k)
@@ -245,7 +243,7 @@ def draw_triangles(context: Value) -> Value:
     """Bin triangles, strips and fans from the resume point on."""
     c = BinnerContext.at(context)
     window = TriangleWindow.at(alloca(TriangleWindow.size))
-    status: Any = const(i32, DONE)
+    status = const(i32, DONE)
     while (c.primitive < c.primitive_count) & (status == DONE):
         first = c.primitive
         # windows begin at multiples of their size, where vertices in a row stand in whole batches

@@ -44,7 +44,8 @@ def take_triangles(c: BinnerContext, take: Any) -> Value:
     status = const(i32, DONE)
     fan = c.mode == TRIANGLE_FAN
     while (k < c.length) & (status == DONE):
-        a, b = c.vg_first, c.vg_second
+        a: Value = c.vg_first
+        b: Value = c.vg_second
         held = c.vg_held
         third = k
         early_end = const(i1, False)
@@ -89,7 +90,7 @@ def take_trapezoids(c: BinnerContext, take: Any) -> Value:
     k = c.primitive
     status = const(i32, DONE)
     while (k < c.length) & (status == DONE):
-        a = c.vg_second
+        a: Value = c.vg_second
         second = k
         if c.vg_held == 0:
             a = _word(c, k)

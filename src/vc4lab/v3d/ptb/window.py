@@ -7,6 +7,7 @@ of entries without a branch; `triangles.py` then writes them out.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from vc4lab.memory import MEMORY_MASK, MEMORY_SIZE
@@ -62,6 +63,8 @@ SECOND, SPECIAL = 1 << 24, 1 << 25
 that is to be clipped, has many tiles or a bad index. None has a negative one."""
 
 _HALVES = vec(i16, 2 * LANES)
+Corners = tuple[Value, Value, Value]
+"""Of sixteen triangles, one thing for each corner."""
 
 FIRST_HALVES = [n // 2 + LANES * (n % 2) for n in range(LANES)]
 SECOND_HALVES = [n + LANES // 2 for n in FIRST_HALVES]
@@ -114,7 +117,7 @@ def index_row(c: BinnerContext, window: TriangleWindow, position: Value) -> Valu
 
 
 @staged
-def window_indices(c: BinnerContext, window: TriangleWindow, plain: Value, first: Value) -> Any:
+def window_indices(c: BinnerContext, window: TriangleWindow, plain: Value, first: Value) -> Corners:
     """Vertex numbers of 16 triangles from number `first` on."""
     if plain:
         i0 = splat(c.first_index + first * 3, LANES) + const(i32x16, list(range(0, 48, 3)))
@@ -134,7 +137,7 @@ def window_indices(c: BinnerContext, window: TriangleWindow, plain: Value, first
 
 
 @staged
-def packed_positions(c: BinnerContext, plain: Value, i0: Value, i1_: Value, i2: Value) -> Any:
+def packed_positions(c: BinnerContext, plain: Value, i0: Value, i1_: Value, i2: Value) -> Corners:
     """Ys:Xs of the three corners of each triangle."""
     rows = c.vertices + c.xy_row
     start = i0[0]
@@ -149,15 +152,14 @@ def packed_positions(c: BinnerContext, plain: Value, i0: Value, i1_: Value, i2: 
     return w0, w1, w2
 
 
-def _least(words: Any, combine: Any) -> Value:
+def _least(words: Corners, combine: Callable[[Value, Value], Value]) -> Value:
     """The smallest (or largest) X and Y of three packed positions, both halves at once."""
     a, b, e = (word.bitcast(_HALVES) for word in words)
-    found: Value = combine(combine(a, b), e).bitcast(i32x16)
-    return found
+    return combine(combine(a, b), e).bitcast(i32x16)
 
 
 @staged
-def differences(words: Any) -> Any:
+def differences(words: Corners) -> tuple[Value, Value, Value, Value]:
     """Edges 0-1 and 0-2 as X and Y; they hold while no difference has more than 16 bits."""
     w0, w1, w2 = (word.bitcast(_HALVES) for word in words)
     one, two = (w1 - w0).bitcast(i32x16), (w2 - w0).bitcast(i32x16)
@@ -165,7 +167,7 @@ def differences(words: Any) -> Any:
 
 
 @staged
-def facing(c: BinnerContext, words: Any) -> Value:
+def facing(c: BinnerContext, words: Corners) -> Value:
     """Whether the binner leaves out triangles of at most two tiles, for how they face."""
     x1, y1, x2, y2 = differences(words)
     turn = x1 * y2 - x2 * y1
@@ -173,7 +175,7 @@ def facing(c: BinnerContext, words: Any) -> Value:
 
 
 @staged
-def find_tiles(c: BinnerContext, words: Any) -> Any:
+def find_tiles(c: BinnerContext, words: Corners) -> tuple[Value, ...]:
     """Masks of the triangles that are beyond all tiles, near (in one tile or two side by side),
     in two, flat (if near); the tiles of those that are near.
     """
@@ -207,9 +209,9 @@ def look(c: BinnerContext, window: TriangleWindow, first: Value, count: Value) -
     plain = inside & (c.mode == TRIANGLES) & (c.index_type == INDEX_ARRAY)
     window.plain = select(plain, const(i32, 1), const(i32, 0))
     c.stamp = (c.stamp + 2 * WINDOW) | STAMP_BIT
-    previous: Any = (const(i32x16, 0), const(i32x16, 0), const(i32x16, 0))
-    part: Any = const(i32, 0)
-    entries: Any = const(i32, 0)
+    previous = (const(i32x16, 0), const(i32x16, 0), const(i32x16, 0))
+    part = const(i32, 0)
+    entries = const(i32, 0)
     rejected, outside, degenerate = const(i64, 0), const(i64, 0), const(i64, 0)
     while part < count:
         i0, i1_, i2 = window_indices(c, window, plain, first + part)
@@ -252,7 +254,7 @@ def look(c: BinnerContext, window: TriangleWindow, first: Value, count: Value) -
 
 
 @staged
-def code(window: TriangleWindow, part: Value, previous: Any, indices: Any) -> None:
+def code(window: TriangleWindow, part: Value, previous: Corners, indices: Corners) -> None:
     """How each triangle is coded after the one with the number before it."""
     last = [LANES - 1, *range(LANES, 2 * LANES - 1)]
     before = [shuffle(p, i, last) for p, i in zip(previous, indices, strict=True)]
@@ -278,7 +280,7 @@ def store_entries(
 @staged
 def find_outside(
     c: BinnerContext, plain: Value, here: Value, i0: Value, i1_: Value, i2: Value
-) -> Any:
+) -> Corners:
     """Masks of triangles with an index above the record's maximum, of those that no tile sees, and
     of those that are to be clipped.
     """

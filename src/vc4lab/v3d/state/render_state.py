@@ -9,13 +9,16 @@ stands in the record; the Python helper and native code both follow the table ma
 from __future__ import annotations
 
 import struct
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from vc4lab.diagnostics.unknown import Unknowns
 from vc4lab.records.payload import ShaderState, StateField
 from vc4lab.records.states import RenderState
 from vc4lab.records.use import DEFAULTS, STATE_FIELDS, ids_of
 from vc4lab.simd import Value, i8, i16, i32, load, staged, store
+
+if TYPE_CHECKING:
+    from vc4lab.simd.members import Whole
 
 SHADERS = ids_of(ShaderState)
 SHADER_MEMBERS = {item.name for number in SHADERS for item in STATE_FIELDS[number]}
@@ -39,7 +42,7 @@ def rht_movement(unknowns: Unknowns) -> int:
     return -int(unknowns["rht_boundary_offset"] == "moved")
 
 
-def rht_boundary(state: Any, movement: Any) -> Any:
+def rht_boundary(state: RenderState, movement: Value | int) -> Whole:
     """The other side of right-hand trapezoids, of numbers or staged values."""
     return state.rht_boundary + (state.viewport_x & movement)
 
@@ -58,14 +61,16 @@ def unlimited(start: Any, size: Any, other: Any, empty_windows: Any) -> Any:
 
 
 @staged
-def clip_box(state: Any, empty_windows: Any) -> tuple[Any, Any, Any, Any]:
+def clip_box(state: RenderState, empty_windows: Any) -> tuple[Any, Any, Any, Any]:
     """Left, bottom, right and top of the pixels that a state's clip window leaves.
 
     Of numbers or staged values.
     """
     width, height = state.clip_width, state.clip_height
-    left, right = state.clip_left, state.clip_left + width
-    bottom, top = state.clip_bottom, state.clip_bottom + height
+    left: Any = state.clip_left
+    right: Any = state.clip_left + width
+    bottom: Any = state.clip_bottom
+    top: Any = state.clip_bottom + height
     if unlimited(left, width, height, empty_windows):
         left, right = 0, NO_CLIP_LIMIT
     if unlimited(bottom, height, width, empty_windows):

@@ -6,8 +6,6 @@ takes the triangles one by one, with the same result.
 
 from __future__ import annotations
 
-from typing import Any
-
 from vc4lab.memory.pointers import host
 from vc4lab.simd import (
     Value,
@@ -45,7 +43,7 @@ def runs(decoder: Decoder) -> Value:
 
 
 @staged
-def take_run(decoder: Decoder) -> Any:
+def take_run(decoder: Decoder) -> tuple[tuple[Value, ...], tuple[Value, ...]]:
     """Goes on by `RUN_TRIANGLES` triangles of a run; what was i0, i1, i2 before, and the steps."""
     word = load(i32, host(decoder.base, decoder.address.get()))
     before = (decoder.i0.get(), decoder.i1.get(), decoder.i2.get())

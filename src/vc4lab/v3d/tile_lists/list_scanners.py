@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from vc4lab.simd import (
+    Function,
     Value,
     const,
     i1,
@@ -29,7 +28,7 @@ from vc4lab.v3d.tile_lists.primitive_decoder import (
 from vc4lab.v3d.tile_lists.scan_context import DrawEntry, ScanContext
 
 
-def _make_scanner(primitive: int, data: int) -> Any:
+def _make_scanner(primitive: int, data: int) -> Function[Value]:
     """Kernel that decodes one list and marks the vertices its primitives name."""
 
     @kernel(args=(ptr, i32, ptr), returns=i32)

@@ -95,8 +95,7 @@ class Decoder:
 
         After the end `address` points to the record after the list and `status` says why.
         """
-        result: Value = _next(self)
-        return result
+        return _next(self)
 
 
 @staged

@@ -6,7 +6,7 @@ tile goes on with the state reached.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
 
 from vc4lab.memory.pointers import host
 from vc4lab.records.declarations import Branch, BranchToSublist, Halt, Return
@@ -20,6 +20,7 @@ from vc4lab.records.payload import (
 )
 from vc4lab.records.use import STATE_RECORD_BYTES, ids_of, records_of
 from vc4lab.simd import (
+    Function,
     Value,
     alloca,
     call,
@@ -55,6 +56,8 @@ from vc4lab.v3d.tile_lists.scan_context import (
     Segment,
 )
 
+Scanners = Mapping[int, Function[Value]]
+"""Kernel by format."""
 HALT, BRANCH, SUB_LIST, RETURN = Halt.id, Branch.id, BranchToSublist.id, Return.id
 
 SYSTEM_RECORDS = {kind.id: kind.size for kind in records_of(Semaphore, Frame, BinnerState)}
@@ -122,7 +125,7 @@ def find_draw(context: Value) -> Value:
 
 
 @staged
-def _fail(c: ScanContext, tile: Value, address: Value, byte: Value, reason: Any) -> Value:
+def _fail(c: ScanContext, tile: Value, address: Value, byte: Value, reason: Value | int) -> Value:
     status = const(i32, sc.DONE)
     count = c.error_count
     if count < c.error_capacity:
@@ -152,7 +155,7 @@ def _segment(c: ScanContext, tile: Value, draw: Value, address: Value) -> None:
 
 @staged
 def _scan_list(
-    scanners: Any,
+    scanners: Scanners,
     context: Value,
     c: ScanContext,
     tile: Value,
@@ -199,7 +202,7 @@ def _expansion(c: ScanContext, address: Value) -> Value:
 
 
 @staged
-def _draw_record(scanners: Any, context: Value, tile: Value, address: Value) -> Value:
+def _draw_record(scanners: Scanners, context: Value, tile: Value, address: Value) -> Value:
     """A primitive record outside of compressed lists becomes a segment of its expanded list."""
     c = ScanContext.at(context)
     state = RenderState.at(c.state)
@@ -231,7 +234,7 @@ def _draw_record(scanners: Any, context: Value, tile: Value, address: Value) -> 
 
 @staged
 def _scan_tile(
-    scanners: Any, draw_record: Any, recording: bool, context: Value, tile: Value
+    scanners: Scanners, draw_record: Function[Value], recording: bool, context: Value, tile: Value
 ) -> Value:
     """Scan one tile's list, or one piece of rendering list; state carries on in the context.
 
@@ -352,7 +355,7 @@ def _begin(c: ScanContext) -> None:
 
 
 @staged
-def _scan(scan_tile: Any, recording: bool, context: Value) -> Value:
+def _scan(scan_tile: Function[Value], recording: bool, context: Value) -> Value:
     """Scan all tiles from the resume point; NEED_x leaves the current tile untouched."""
     c = ScanContext.at(context)
     if c.fresh != 0:
@@ -404,7 +407,7 @@ def _scan(scan_tile: Any, recording: bool, context: Value) -> Value:
     return status
 
 
-def make_scan(formats: tuple[int, ...], recording: bool = False) -> Any:
+def make_scan(formats: tuple[int, ...], recording: bool = False) -> Function[Value]:
     """The native scan for some list formats (values of record 56); others need another build.
 
     `recording`: it notes the records of tile lists that it executes.

@@ -42,7 +42,7 @@ MAX_BEFORE_TILE = MAX_NOTES - sc.TILE_BUDGET
 def _native_scan(all_formats: bool, recording: bool) -> NativeFunction:
     """The scan; nearly every frame has only indexed triangles, which compile much faster."""
 
-    def body(context: Value) -> Any:
+    def body(context: Value) -> Value:
         from vc4lab.v3d.tile_lists.scan_kernel import LIST_SCANNERS, make_scan
 
         formats = tuple(LIST_SCANNERS) if all_formats else (TRIANGLES_16_BIT,)

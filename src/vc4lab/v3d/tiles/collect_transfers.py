@@ -70,7 +70,7 @@ _SURFACE_BITS = (
 
 
 @staged
-def _emit(c: CollectContext, kind: int, a: Any, b: Any) -> None:
+def _emit(c: CollectContext, kind: Value | int, a: Value | int, b: Value | int) -> None:
     op = TileOp.at(c.ops + c.op_count * TileOp.size)
     op.kind = kind
     op.a = a

@@ -170,7 +170,7 @@ class NativeFrame:
         piece_first: int = 0,
         tile: tuple[int, int] = (64, 64),
         layout: TileLayout = SINGLE,
-        keep: Any = None,
+        keep: object = None,
     ) -> None:
         self.draw_list = draws
         self.surface_list = surfaces

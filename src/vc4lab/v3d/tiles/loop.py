@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from vc4lab.simd import (
     Value,
@@ -49,6 +48,7 @@ from vc4lab.v3d.tiles.job import (
     TileRecord,
 )
 from vc4lab.v3d.tlb.whole_tile import clear_colour, fill_words, move_full
+from vc4lab.v3d.unknowns import Unknowns
 
 FULL_BYTES = 4 * TILE_WORDS
 """Bytes of a part of the tile buffer."""
@@ -61,7 +61,7 @@ _DRAW = (ptr, ptr, i32)
 
 
 @staged
-def run_tiles(unknowns: Any, job_pointer: Value, thread: Value, recording: Any) -> None:
+def run_tiles(unknowns: Unknowns, job_pointer: Value, thread: Value, recording: bool) -> None:
     """Runs chains until none is left; `recording`: with a `TileRecord` of each tile."""
     job = TileJob.at(job_pointer)
     context_pointer = load(ptr, job.contexts + thread * 8)
@@ -129,12 +129,12 @@ def change_record(
 
 @staged
 def run_chain(
-    unknowns: Any,
+    unknowns: Unknowns,
     job: TileJob,
     context: TileContext,
     context_pointer: Value,
     chain: Value,
-    recording: Any,
+    recording: bool,
 ) -> Value:
     """Runs the operations of one chain; stops at the first draw that fails."""
     number = load(i32, job.chains + chain * 4)
@@ -189,7 +189,7 @@ def run_chain(
 
 
 @staged
-def clear(unknowns: Any, context: TileContext, kind: Value, low: Value, high: Value) -> None:
+def clear(unknowns: Unknowns, context: TileContext, kind: Value, low: Value, high: Value) -> None:
     """Fills a buffer, if it does not hold just that already: many tiles stay empty."""
     clean = context.clean
     if kind == OP_CLEAR_COLOUR:
@@ -252,7 +252,6 @@ def run_segments(
             outcome = call_pointer(
                 function, i32, _DRAW, context_pointer, entry.params, segment.list_address
             )
-            assert outcome is not None
             status = outcome
             params = DrawParams.at(entry.params)
             quads = load(i32, place_of(context, "quads_valid")) - before

@@ -7,7 +7,6 @@ interpreter (compiled on their own). Source: hardware reference 7.9.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from vc4lab.records.codes import Compare
 from vc4lab.simd import (
@@ -19,7 +18,7 @@ from vc4lab.simd import (
 )
 from vc4lab.v3d.state.tile_layout import Z_MAX, TileLayout
 from vc4lab.v3d.tlb.compare import compare
-from vc4lab.v3d.tlb.stencil import stencil_test
+from vc4lab.v3d.tlb.stencil import StencilState, stencil_test
 
 
 @dataclass(frozen=True)
@@ -38,7 +37,10 @@ def sample_depth(z: Value, step: Value | None) -> Value:
 
 
 @staged
-def z_test(test: Any, stencil: Any, reverse: Any, zs: Value, new: Value, active: Value) -> Value:
+def z_test(
+    test: DepthTest, stencil: StencilState | None, reverse: Value, zs: Value, new: Value,
+    active: Value,
+) -> Value:  # fmt: skip
     """A write of TLB_Z: tests and updates one sample at `zs`; returns the lanes that stay on.
 
     `new`: depth per lane (24 bits), `active`: lanes that take part, `stencil`: the program's
@@ -52,5 +54,7 @@ def z_test(test: Any, stencil: Any, reverse: Any, zs: Value, new: Value, active:
         if test.update and test.function != Compare.NEVER:
             test.layout.update_block(zs, old_word, (new << 8) | (old_word & 255), passed)
     else:
-        passed = stencil_test(test, stencil, reverse, zs, new, old_word, z_passed, active)
+        passed = stencil_test(
+            test.layout, test.update, stencil, reverse, zs, new, old_word, z_passed, active
+        )
     return passed

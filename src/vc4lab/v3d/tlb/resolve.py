@@ -7,11 +7,10 @@ reference 7.10.
 
 from __future__ import annotations
 
-from typing import Any
-
 from vc4lab.records.codes import Decimate
 from vc4lab.simd import Value, i32, load, reduce_add, staged, store, unroll, vec
 from vc4lab.v3d.state.tile_layout import PLANE_BYTES, QUAD_BYTES, QUAD_ROW_BYTES, TileLayout
+from vc4lab.v3d.unknowns import Unknowns
 
 QUADS_PER_ROW = 16
 QUAD_ROWS = 16
@@ -44,7 +43,7 @@ def samples_at(source: Value) -> list[Value]:
 
 
 @staged
-def resolve(target: Value, source: Value, decimate: Value, unknowns: Any) -> None:
+def resolve(target: Value, source: Value, decimate: Value, unknowns: Unknowns) -> None:
     """Fills `target` (one sample) from the multisample buffer at `source`.
 
     `decimate`: as record 28 says; 16x makes one pixel of a quad, so that the tile becomes 16x16.

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from vc4lab.simd import (
+    Cell,
     Value,
     const,
     i32,
@@ -15,6 +15,7 @@ from vc4lab.simd import (
     splat,
     staged,
 )
+from vc4lab.v3d.state.tile_layout import TileLayout
 from vc4lab.v3d.tlb.compare import compare_dynamic
 
 STENCIL_CELLS = ("front", "back", "front_mask", "back_mask", "front_on", "back_on")
@@ -42,12 +43,12 @@ def stencil_operation(code: Value, old: Value, reference: Value) -> Value:
 class StencilState:
     """The two stencil configurations of a running program, as staged cells (see STENCIL_CELLS)."""
 
-    front: Any
-    back: Any
-    front_mask: Any
-    back_mask: Any
-    front_on: Any
-    back_on: Any
+    front: Cell
+    back: Cell
+    front_mask: Cell
+    back_mask: Cell
+    front_on: Cell
+    back_on: Cell
 
     def setup(self, word: Value) -> None:
         """A write of TLB_STENCIL_SETUP: `word` is a scalar i32."""
@@ -55,7 +56,7 @@ class StencilState:
 
 
 @staged
-def _stencil_setup(state: Any, word: Value) -> None:
+def _stencil_setup(state: StencilState, word: Value) -> None:
     side = word.shr(30)
     if side == 0:
         state.front_mask.set(word & 255)
@@ -76,7 +77,7 @@ def _stencil_setup(state: Any, word: Value) -> None:
 
 
 @staged
-def stencil_matches(stencil: Any, reverse: Value, layout: Any, zs: Value) -> Value:
+def stencil_matches(stencil: StencilState, reverse: Value, layout: TileLayout, zs: Value) -> Value:
     """Lanes of one sample at `zs` that pass the stencil test."""
     setup = select(reverse, stencil.back.get(), stencil.front.get())
     enabled = select(reverse, stencil.back_on.get(), stencil.front_on.get()) != 0
@@ -94,8 +95,8 @@ def _matches(setup: Value, enabled: Value, old: Value) -> Value:
 
 @staged
 def stencil_test(
-    test: Any, stencil: Any, reverse: Value, zs: Value, new: Value, old_word: Value,
-    z_passed: Value, active: Value,
+    layout: TileLayout, update: bool, stencil: StencilState, reverse: Value, zs: Value, new: Value,
+    old_word: Value, z_passed: Value, active: Value,
 ) -> Value:  # fmt: skip
     """Tests and updates stencil and depth of one sample at `zs`; returns the lanes that stay on.
 
@@ -115,7 +116,7 @@ def stencil_test(
     result = (old & splat(~write_mask)) | (result & splat(write_mask))
     result = select(active & splat(enabled), result, old)
     depth = old_word & ~255
-    if test.update:
+    if update:
         depth = select(passed, new << 8, depth)
-    test.layout.store_block(zs, depth | result)
+    layout.store_block(zs, depth | result)
     return passed

@@ -273,7 +273,7 @@ def load_tiled(job: Transfer) -> None:
 
 
 @staged
-def transfer(context_pointer: Value, op_pointer: Value, key: Any, unknowns: Any) -> None:
+def transfer(context_pointer: Value, op_pointer: Value, key: Any, unknowns: Unknowns) -> None:
     """Stores or loads one buffer of the tile in `context_pointer` as `op_pointer` says."""
     context = TileContext.at(context_pointer)
     op = SurfaceOp.at(op_pointer)
@@ -300,7 +300,7 @@ def transfer(context_pointer: Value, op_pointer: Value, key: Any, unknowns: Any)
 @staged
 def _move(
     context: TileContext, op: SurfaceOp, words: Value, key: Any, halved: Value, plane: Value,
-    unknowns: Any,
+    unknowns: Unknowns,
 ) -> None:  # fmt: skip
     """The tile at `words` (one sample) to or from the surface; halved (0, 1): in half the size."""
     x, y = context.tile_x.shr(halved), context.tile_y.shr(halved)

@@ -5,8 +5,6 @@ Source: hardware reference 3.3, 7.10, 7.11.
 
 from __future__ import annotations
 
-from typing import Any
-
 from vc4lab.memory.pointers import host
 from vc4lab.simd import (
     Value,
@@ -35,6 +33,7 @@ from vc4lab.v3d.state.tile_layout import (
     TILE_WORDS,
     WIDE,
 )
+from vc4lab.v3d.unknowns import Unknowns
 
 _ROW = [4 * (x >> 1) + (x & 1) for x in range(16)]
 """Words of the upper row of eight quads."""
@@ -45,7 +44,7 @@ _PAIRED = [k for pair in zip(range(8), range(8, 16), strict=True) for k in pair]
 
 @staged
 def move_full(
-    context: TileContext, address: Value, parts: Value, to_memory: bool, unknowns: Any
+    context: TileContext, address: Value, parts: Value, to_memory: bool, unknowns: Unknowns
 ) -> None:
     """A full-resolution dump or reload (records 26, 27): whole parts of the tile buffer in turn.
 
@@ -152,7 +151,7 @@ def fill_words(target: Value, even: Value, odd: Value, start: int, end: int) -> 
 
 
 @staged
-def clear_colour(context: TileContext, low: Value, high: Value, unknowns: Any) -> None:
+def clear_colour(context: TileContext, low: Value, high: Value, unknowns: Unknowns) -> None:
     """Clears the colours to the two words of record 114."""
     colour = context.colour
     half = TILE_WORDS // 2

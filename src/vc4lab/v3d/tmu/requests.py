@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from vc4lab.qpu.run.environment import Noted, Unsupported
 
@@ -22,14 +22,17 @@ MAX_REQUESTS = 32
 MAX_PARAMETERS = 4
 """Parameters of a request that count."""
 
-Sampler = Callable[[int, list[Any], list[Any]], Sequence[Any]]
+W = TypeVar("W")
+"""A word of 16 lanes: a staged value, or an array."""
+
+Sampler = Callable[[int, list[W], list[Any]], Sequence[W]]
 """`sample(number, [s, t, r, b], parameters)`: the result vectors of texture request `number`."""
 
-Lookup = Callable[[Any], Any]
+Lookup = Callable[[W], W]
 """`lookup(addresses)`: the words at 16 addresses."""
 
 
-class Requests:
+class Requests(Generic[W]):
     """The two TMU queues of one program.
 
     Parameters
@@ -50,10 +53,10 @@ class Requests:
         numbers: Mapping[int, int],
         count: int,
         *,
-        sample: Sampler,
-        lookup: Lookup,
+        sample: Sampler[W],
+        lookup: Lookup[W],
         take_uniform: Callable[[], Any],
-        zero: Callable[[], Any],
+        zero: Callable[[], W],
     ) -> None:
         self.numbers = numbers
         self.count = count
@@ -61,11 +64,11 @@ class Requests:
         self.lookup = lookup
         self.take_uniform = take_uniform
         self.zero = zero
-        self._pending: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
+        self._pending: tuple[dict[str, W], dict[str, W]] = ({}, {})
         self._parameters: tuple[list[Any], list[Any]] = ([], [])
-        self._results: tuple[deque[Any], deque[Any]] = (deque(), deque())
+        self._results: tuple[deque[W], deque[W]] = (deque(), deque())
 
-    def write(self, unit: int, register: str, value: Any, site: int) -> None:
+    def write(self, unit: int, register: str, value: W, site: int) -> None:
         """A write of S, T, R or B by the instruction at index `site`. Raises Unsupported."""
         pending = self._pending[unit]
         if register == "s" and not pending:
@@ -86,7 +89,7 @@ class Requests:
         pending.clear()
         parameters.clear()
 
-    def load(self, unit: int) -> Any:
+    def load(self, unit: int) -> W:
         """The oldest result of a unit. Raises Unsupported if there is none."""
         if not self._results[unit]:
             raise Unsupported("FRG-003", f"TMU{unit} result read, but no lookup was requested")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -42,6 +42,7 @@ from vc4lab.v3d.vpm.setup import (
 if TYPE_CHECKING:
     from vc4lab.memory import GuestMemory
     from vc4lab.v3d.unknowns import Unknowns
+    from vc4lab.v3d.vpm.golden import Lanes, Words
 
 
 class PermanentStall(Exception):  # noqa: N818 - a state of the program
@@ -78,9 +79,9 @@ class UserEnvironment(Environment):
         self.store_setup, self.store_stride = StoreSetup(), StoreStride()
         self.flags = np.zeros(LANES, np.uint32)
         self.reverse = 0
-        self.pending: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
+        self.pending: tuple[dict[str, Words], dict[str, Words]] = ({}, {})
         self.parameters: tuple[list[int], list[int]] = ([], [])
-        self.results: tuple[deque[Any], deque[Any]] = (deque(), deque())
+        self.results: tuple[deque[Words], deque[Words]] = (deque(), deque())
         self.findings = 0
         self.outside = 0
         self.dma_time = 0  # what its DMA counts for the budget
@@ -100,7 +101,7 @@ class UserEnvironment(Environment):
         value = self.shared.semaphores[need.number]
         return value > 0 if need.kind == "lower" else value < SEMAPHORE_LIMIT
 
-    def mutex_acquire(self) -> Any:
+    def mutex_acquire(self) -> Words:
         self.shared.mutex = self.number + 1
         return self.element_number()
 
@@ -110,13 +111,13 @@ class UserEnvironment(Environment):
     def semaphore(self, number: int, decrement: bool) -> None:
         self.shared.semaphores[number] += -1 if decrement else 1
 
-    def host_interrupt(self, value: Any, mask: Any) -> None:
+    def host_interrupt(self, value: Words, mask: Lanes) -> None:
         if bool(np.any(np.asarray(value) * np.asarray(mask))):
             self.shared.interrupts[self.number] = 1
 
     # -- uniforms and numbers ------------------------------------------------------------------
 
-    def uniform(self) -> Any:
+    def uniform(self) -> Words:
         return np.full(LANES, self.next_uniform(), np.uint32)
 
     def next_uniform(self) -> int:
@@ -132,40 +133,40 @@ class UserEnvironment(Environment):
         self.stream = (self.stream + 4) & 0xFFFFFFFF
         return word
 
-    def uniforms_address(self, value: Any, relative: bool, mask: Any) -> None:
+    def uniforms_address(self, value: Words, relative: bool, mask: Lanes) -> None:
         if mask[0]:
             base = self.stream if relative else 0
             self.stream = (base + int(value[0])) & 0xFFFFFFFF
             self.left = None
 
-    def element_number(self) -> Any:
+    def element_number(self) -> Words:
         return np.arange(LANES, dtype=np.uint32)
 
-    def qpu_number(self) -> Any:
+    def qpu_number(self) -> Words:
         return np.full(LANES, self.number, np.uint32)
 
-    def x_coord(self) -> Any:
-        return np.arange(LANES, dtype=np.uint32) & 1
+    def x_coord(self) -> Words:
+        return np.arange(LANES, dtype=np.uint32) & np.uint32(1)
 
-    def y_coord(self) -> Any:
-        return np.arange(LANES, dtype=np.uint32) >> 1 & 1
+    def y_coord(self) -> Words:
+        return np.arange(LANES, dtype=np.uint32) >> np.uint32(1) & np.uint32(1)
 
-    def ms_flags(self) -> Any:
+    def ms_flags(self) -> Words:
         return self.flags.copy()
 
-    def rev_flag(self) -> Any:
+    def rev_flag(self) -> Words:
         return np.full(LANES, self.reverse, np.uint32)
 
-    def set_ms_flags(self, value: Any, mask: Any) -> None:
+    def set_ms_flags(self, value: Words, mask: Lanes) -> None:
         self.flags = np.where(mask, value & 15, self.flags).astype(np.uint32)
 
-    def set_rev_flag(self, value: Any, mask: Any) -> None:
+    def set_rev_flag(self, value: Words, mask: Lanes) -> None:
         if mask[0]:
             self.reverse = int(value[0]) & 1
 
     # -- VPM -----------------------------------------------------------------------------------
 
-    def vpm_setup(self, side: str, value: Any) -> None:
+    def vpm_setup(self, side: str, value: Words) -> None:
         word = int(value[0])
         kind = word >> 30
         if side == "write":
@@ -188,7 +189,7 @@ class UserEnvironment(Environment):
         else:
             self.load_setup = LoadSetup(word)
 
-    def vpm_read(self) -> Any:
+    def vpm_read(self) -> Words:
         found = self.reads.next()
         if found is None:
             raise PermanentStall(STALLS[NO_VPM_DATA])
@@ -198,13 +199,13 @@ class UserEnvironment(Environment):
     def reading(self, setup: GenericSetup, address: int) -> None:
         """A vector of the VPM is about to be read."""
 
-    def vpm_write(self, value: Any, mask: Any) -> None:
+    def vpm_write(self, value: Words, mask: Lanes) -> None:
         rows = int(self.shared.rows)
         if not vpm.write(self.vpm, self.generic_write, self.write_address, value, mask, rows):
             self.note(FINDING_VPM_WRITE)
         self.write_address = vpm.advance(self.generic_write, self.write_address)
 
-    def dma_start(self, side: str, value: Any) -> None:
+    def dma_start(self, side: str, value: Words) -> None:
         address = int(value[0])
         self.check_ram(address)
         if side == "read":
@@ -231,15 +232,15 @@ class UserEnvironment(Environment):
     def dma_wait(self, side: str) -> None:
         """A transfer is complete when the write that starts it is."""
 
-    def dma_busy(self, side: str) -> Any:
+    def dma_busy(self, side: str) -> Words:
         return np.zeros(LANES, np.uint32)
 
     # -- texture unit --------------------------------------------------------------------------
 
-    def tmu_noswap(self, value: Any) -> None:
+    def tmu_noswap(self, value: Words) -> None:
         """Both units give the same results, so it does not matter which one works."""
 
-    def tmu_write(self, unit: int, register: str, value: Any, mask: Any, site: int) -> None:
+    def tmu_write(self, unit: int, register: str, value: Words, mask: Lanes, site: int) -> None:
         pending, parameters = self.pending[unit], self.parameters[unit]
         direct = register == "s" and not parameters
         if register == "s" and len(self.results[unit]) >= LOOKUPS:
@@ -273,7 +274,7 @@ class UserEnvironment(Environment):
         for at in range(0, len(found), LANES):
             self.results[unit].append(found[at : at + LANES])
 
-    def tmu_load(self, unit: int) -> Any:
+    def tmu_load(self, unit: int) -> Words:
         if not self.results[unit]:
             raise PermanentStall(STALLS[NO_RESULT + unit])
         return self.results[unit].popleft()

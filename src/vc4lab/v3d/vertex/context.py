@@ -107,3 +107,17 @@ class VertexKey:
 def buffer_bytes(rows: int, last: int) -> int:
     """Bytes of an output buffer for the vertices up to index `last`."""
     return ((last >> 4) + 1) * rows * 4 * VERTEX_BATCH
+
+
+class NvContext(Struct):
+    """One copying job."""
+
+    memory = ptr
+    output = ptr
+    used = ptr  # one byte per vertex; 0: all of first..last
+    base = i32  # guest address of word 0 of vertex 0
+    stride = i32
+    rows = i32
+    pitch = i32
+    first = i32
+    last = i32

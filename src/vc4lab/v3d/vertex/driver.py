@@ -73,7 +73,7 @@ def uniforms_with_nan(c: VertexContext, numbers: Value) -> Value:
     masks = numbers + (_HEAD + load(i32, numbers + _GROUPS) * (4 * GROUP_WORDS))
     place = host(c.memory, c.uniforms)
     found = const(mask16, False)
-    count: Any = load(i32, numbers + _CHECKED)
+    count = load(i32, numbers + _CHECKED)
     for group in range(count):
         looked = load(i16, masks + 4 * group).bitcast(mask16)
         found = found | (is_nan(load(i32x16, place + 64 * group).bitcast(f32)) & looked)
@@ -81,7 +81,7 @@ def uniforms_with_nan(c: VertexContext, numbers: Value) -> Value:
 
 
 @staged
-def run_batches(context: Value, function: Value, numbers: Value, start: Any, end: Any) -> None:
+def run_batches(context: Value, function: Value, numbers: Value, start: Value, end: Value) -> None:
     """Shades the batches `start` … `end` - 1, as far as they are wanted."""
     c = VertexContext.at(context)
     groups, count = numbers + _HEAD, load(i32, numbers + _GROUPS)
@@ -114,7 +114,7 @@ def shade(context: Value, exact_entry: Value, function: Value, numbers: Value) -
     """
     c = VertexContext.at(context)
     exact = load(i32, numbers + _EXACT) != 0
-    status: Any = const(i32, DONE)
+    status = const(i32, DONE)
     failures = const(i32, 0)
     while (status == DONE) & (c.next_batch < c.until):
         start, until, batches = c.next_batch, c.until, c.batches

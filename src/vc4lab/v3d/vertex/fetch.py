@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from vc4lab.memory import MEMORY_MASK
 from vc4lab.simd import (
+    Function,
     Value,
     call,
     clz_,
@@ -29,7 +28,7 @@ from vc4lab.simd import (
     unroll,
     vec,
 )
-from vc4lab.v3d.vertex.context import VERTEX_BATCH, VertexContext, VertexKey
+from vc4lab.v3d.vertex.context import VERTEX_BATCH, NvContext, VertexContext, VertexKey
 from vc4lab.v3d.vpm.shader_rows import ROW_BYTES
 
 QUAD = vec(i32, 4)
@@ -69,7 +68,7 @@ def plan_words(key: VertexKey) -> list[tuple[int, int] | None]:
 
 
 @staged
-def batch_mask(c: VertexContext, batch: Value) -> Value:
+def batch_mask(c: VertexContext | NvContext, batch: Value | int) -> Value:
     """Which vertices of a batch are wanted (i8x16, non-zero = wanted)."""
     lane = iota(VERTEX_BATCH) + batch * VERTEX_BATCH
     inside = (lane >= c.first) & (lane <= c.last)
@@ -80,7 +79,7 @@ def batch_mask(c: VertexContext, batch: Value) -> Value:
 
 
 @staged
-def lane_indices(wanted: Value, batch: Value) -> Value:
+def lane_indices(wanted: Value, batch: Value | int) -> Value:
     """Vertex index per lane; lanes that are not wanted repeat the last wanted vertex."""
     last = const(i32, 31) - clz_(mask_bits(wanted))
     return select(wanted, iota(VERTEX_BATCH), splat(last)) + batch * VERTEX_BATCH
@@ -160,7 +159,7 @@ def find_wanted(context: Value, batch: Value) -> None:
 
 
 @staged
-def fetch(context: Value, description: Value, count: Any, batch: Value) -> None:
+def fetch(context: Value, description: Value, count: Value, batch: Value) -> None:
     """Reads the words of the wanted vertices of a batch, `count` groups of them, to `fetched`.
 
     A group of words is read from one masked address for each lane; at the very end of memory it
@@ -266,7 +265,7 @@ class FetchedRows:
         return load(i32x16, self.base + place, align=64)
 
 
-def fetch_kernel(key: VertexKey) -> Any:
+def fetch_kernel(key: VertexKey) -> Function[Value]:
     """Kernel (context, batch, target): a batch's rows to host memory; returns the wanted lanes."""
     numbers = describe(key)
 

@@ -10,7 +10,7 @@ import copy
 import ctypes
 from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from vc4lab.qpu.program.program import Program
+    from vc4lab.v3d.vpm.golden import Lanes, Words
 
 MAX_WIDE_BATCHES = 256
 """Batches that are run together."""
@@ -65,7 +66,7 @@ class InterpretedVertices(WideEnvironment):
     (all batches, bytes), of which `places` belong to these.
     """
 
-    def __init__(self, of: VertexInterpreter, context: VertexContext, inputs: Any) -> None:
+    def __init__(self, of: VertexInterpreter, context: VertexContext, inputs: Words) -> None:
         self.of, self.context = of, context
         self.blocks = len(inputs)
         self.places = np.arange(self.blocks)
@@ -87,16 +88,16 @@ class InterpretedVertices(WideEnvironment):
         new.requests.recall(Noted(shape, tuple(rows_of(value, rows) for value in values)))
         return new
 
-    def uniform(self) -> Any:
+    def uniform(self) -> Words:
         place = self.context.memory + (self.stream & MEMORY_MASK)
         self.stream += 4
         return np.array([ctypes.c_uint32.from_address(place).value], np.uint32)
 
-    def uniforms_address(self, value: Any, relative: bool, mask: Any) -> None:
+    def uniforms_address(self, value: Words, relative: bool, mask: Lanes) -> None:
         if _one(mask):
             self.stream = _one(value) + (self.stream if relative else 0)
 
-    def vpm_setup(self, side: str, value: Any) -> None:
+    def vpm_setup(self, side: str, value: Words) -> None:
         word = _one(value)
         setup = check_setup(word, self.site)
         if side == "read":
@@ -104,13 +105,13 @@ class InterpretedVertices(WideEnvironment):
         else:
             self.write_setup, self.write_address = setup, vpm.first(setup)
 
-    def vpm_read(self) -> Any:
+    def vpm_read(self) -> Words:
         found = self.reads.next()
         if found is None:
             return _ZERO
         return vpm.read(self.inputs, *found, self.of.key.unknowns["vpm_read_extension"])
 
-    def vpm_write(self, value: Any, mask: Any) -> None:
+    def vpm_write(self, value: Words, mask: Lanes) -> None:
         offsets, size = vpm.places(self.write_setup, self.write_address)
         places = self.places[:, None]
         for byte in range(size):
@@ -119,7 +120,7 @@ class InterpretedVertices(WideEnvironment):
             self.outputs[there] = part if mask.all() else np.where(mask, part, self.outputs[there])
         self.write_address = vpm.advance(self.write_setup, self.write_address)
 
-    def _new_requests(self) -> Requests:
+    def _new_requests(self) -> Requests[Words]:
         return Requests(
             self.of.numbers,
             len(self.of.key.textures),
@@ -129,7 +130,9 @@ class InterpretedVertices(WideEnvironment):
             zero=lambda: _ZERO,
         )
 
-    def _sample(self, number: int, coordinates: list[Any], parameters: list[Any]) -> list[Any]:
+    def _sample(
+        self, number: int, coordinates: list[Words], parameters: list[Words]
+    ) -> list[Words]:
         from vc4lab.v3d.tmu.kernels import sample_many
         from vc4lab.v3d.tmu.late_textures import late_textures_at
 
@@ -140,30 +143,30 @@ class InterpretedVertices(WideEnvironment):
         descriptor = context.textures[number]
         return sample_many(kind, descriptor, context.memory, coordinates, self.blocks)
 
-    def _lookup(self, addresses: Any) -> Any:
+    def _lookup(self, addresses: Words) -> Words:
         from vc4lab.v3d.tmu.kernels import lookup_at
 
         return lookup_at(self.context.memory, addresses)
 
-    def tmu_write(self, unit: int, register: str, value: Any, mask: Any, site: int) -> None:
+    def tmu_write(self, unit: int, register: str, value: Words, mask: Lanes, site: int) -> None:
         self.requests.write(unit, register, np.array(value, np.uint32), site)
 
-    def tmu_load(self, unit: int) -> Any:
+    def tmu_load(self, unit: int) -> Words:
         return self.requests.load(unit)
 
-    def tmu_noswap(self, value: Any) -> None:
+    def tmu_noswap(self, value: Words) -> None:
         """Both units give the same results."""
 
-    def element_number(self) -> Any:
+    def element_number(self) -> Words:
         return np.arange(LANES, dtype=np.uint32)
 
-    def qpu_number(self) -> Any:
+    def qpu_number(self) -> Words:
         return _ZERO
 
     def thread_switch(self, last: bool) -> None:
         """One thread per batch: switching is invisible."""
 
-    def host_interrupt(self, value: Any, mask: Any) -> None:
+    def host_interrupt(self, value: Words, mask: Lanes) -> None:
         if bool(np.any((value != 0) & mask)):
             ctypes.c_uint8.from_address(self.context.interrupts).value = 1
 
@@ -174,11 +177,11 @@ class InterpretedVertices(WideEnvironment):
         self.context.left = signed32(target)
         raise _Ended(LEFT)
 
-    def refuse(self, what: str) -> Any:
+    def refuse(self, what: str) -> NoReturn:
         raise Unsupported("VTX-002", f"{what} in a vertex shader", self.site)
 
 
-def _one(value: Any) -> int:
+def _one(value: Words | Lanes) -> int:
     """Lane 0, if it is the same in all batches. Raises Diverged."""
     first = value[..., 0]
     if (first != first.flat[0]).any():
@@ -264,7 +267,7 @@ class VertexInterpreter:
                 context.batches += 1
         return DONE
 
-    def _run(self, context: VertexContext, inputs: Any, budget: int) -> Any:
+    def _run(self, context: VertexContext, inputs: Words, budget: int) -> NDArray[np.uint8]:
         """The VPM after the program, for each batch."""
         env = InterpretedVertices(self, context, inputs)
         run_wide(self.program, env, settings=self.key.unknowns, budget=budget)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
 
 from vc4lab.memory import MEMORY_MASK
 from vc4lab.simd import (
+    Function,
     NativeFunction,
     NativeModule,
     Value,
@@ -26,11 +26,11 @@ from vc4lab.simd import (
 from vc4lab.v3d.tile_lists.scan_context import MAX_VERTICES
 
 
-def _range_kernel(bits: int) -> Any:
+def _range_kernel(bits: int) -> Function[None]:
     size = bits // 8
 
     @kernel(args=(ptr, i32, i32, ptr, ptr), returns=None)
-    def scan(memory: Value, address: Value, length: Any, used: Value, result: Value) -> None:
+    def scan(memory: Value, address: Value, length: Value, used: Value, result: Value) -> None:
         first = const(i32, MAX_VERTICES)
         last = const(i32, -1)
         mark = const(i8, 1)

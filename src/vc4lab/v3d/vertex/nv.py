@@ -12,11 +12,9 @@ from functools import lru_cache
 from vc4lab.memory import MEMORY_MASK
 from vc4lab.simd import (
     NativeFunction,
-    Struct,
     Value,
     any_,
     build,
-    i32,
     i64,
     kernel,
     load,
@@ -24,26 +22,12 @@ from vc4lab.simd import (
     store,
     unroll,
 )
-from vc4lab.v3d.vertex.context import VERTEX_BATCH
+from vc4lab.v3d.vertex.context import VERTEX_BATCH, NvContext
 from vc4lab.v3d.vertex.fetch import QUAD, batch_mask, lane_indices, transpose
 from vc4lab.v3d.vpm.shader_rows import ROW_BYTES
 
 CLIP_HEADER_WORDS = 4
 PSE_WORDS = 3
-
-
-class NvContext(Struct):
-    """One copying job."""
-
-    memory = ptr
-    output = ptr
-    used = ptr  # one byte per vertex; 0: all of first..last
-    base = i32  # guest address of word 0 of vertex 0
-    stride = i32
-    rows = i32
-    pitch = i32
-    first = i32
-    last = i32
 
 
 @kernel(args=(ptr,), returns=None)

@@ -61,7 +61,7 @@ class VertexPipeline:
     def _build_kind(self, exact: bool) -> NativeFunction:
         cells = self._cells
 
-        def body(context: Value, exact_entry: Value) -> Any:
+        def body(context: Value, exact_entry: Value) -> Value:
             from vc4lab.v3d.vertex.shader import shade_entry  # only when it is compiled
 
             return shade_entry(self.key, self.program, exact, cells)(context, exact_entry)

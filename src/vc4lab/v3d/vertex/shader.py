@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, NoReturn
 
 from vc4lab.memory import PAD
 from vc4lab.memory.pointers import host
@@ -12,6 +13,7 @@ from vc4lab.qpu.jit.emitter import emit_program
 from vc4lab.qpu.program.program import Program
 from vc4lab.qpu.run.environment import Environment, Noted, Unsupported
 from vc4lab.simd import (
+    Cell,
     Value,
     address_of,
     alloca,
@@ -77,7 +79,7 @@ class _VertexEnvironment(Environment):
         self.program = program
         self.stopped = var(i32, 0)
         self.branchy = program.has_branches
-        self.uniforms: Any = self.context.uniforms
+        self.uniforms: Value = self.context.uniforms
         self.stream = var(i32, 0)  # byte offset, for programs with branches
         self.taken: int = 0  # the same in straight-line programs
         self.checked: set[int] = set()  # words of the stream that must not be NaN
@@ -121,7 +123,7 @@ class _VertexEnvironment(Environment):
         self.requests.recall(noted)
 
     @cached_property
-    def requests(self) -> Requests:
+    def requests(self) -> Requests[Value]:
         """The texture units."""
         from vc4lab.v3d.tmu.late_textures import sample_late
         from vc4lab.v3d.tmu.sampler import direct_lookup, sample
@@ -154,8 +156,7 @@ class _VertexEnvironment(Environment):
     def take_parameter(self) -> Value | None:
         """The texture unit takes a word of the stream; what it is if that is not known before."""
         if None in self.key.textures:
-            word: Value = self.uniform()[0]
-            return word
+            return self.uniform()[0]
         if self.branchy:
             self.stream.set(self.stream.get() + 4)
         else:
@@ -165,7 +166,7 @@ class _VertexEnvironment(Environment):
     def tmu_write(self, unit: int, register: str, value: Value, mask: Value, site: int) -> None:
         self.requests.write(unit, register, value, site)
 
-    def tmu_load(self, unit: int) -> Any:
+    def tmu_load(self, unit: int) -> Value:
         return self.requests.load(unit)
 
     def tmu_noswap(self, value: Value) -> None:
@@ -191,7 +192,7 @@ class _VertexEnvironment(Environment):
         self.stopped.set(LEFT)
         self.context.left = target
 
-    def refuse(self, what: str) -> Any:
+    def refuse(self, what: str) -> NoReturn:
         raise Unsupported("VTX-002", f"{what} in a vertex shader", self.site)
 
 
@@ -286,15 +287,15 @@ class CellEnvironment(_VertexEnvironment):
 class _Reading:
     """The read setup in force and the one after it, as staged cells."""
 
-    setup: Any
-    address: Any
-    left: Any
-    next_setup: Any
-    next_left: Any
+    setup: Cell
+    address: Cell
+    left: Cell
+    next_setup: Cell
+    next_left: Cell
 
 
 @staged
-def _take_read_setup(reading: Any, word: Value) -> None:
+def _take_read_setup(reading: _Reading, word: Value) -> None:
     """A setup is taken while at most one vector of the earlier ones is outstanding."""
     number = word.shr(20) & 15
     number = select(number == 0, const(i32, 16), number)
@@ -310,7 +311,7 @@ def _take_read_setup(reading: Any, word: Value) -> None:
 
 
 @staged
-def _advance_read(reading: Any) -> None:
+def _advance_read(reading: _Reading) -> None:
     """One vector was read."""
     left = reading.left.get()
     if left > 1:
@@ -329,7 +330,9 @@ def _word(value: Value) -> Value:
     return value if value.type is i32x16 else value.bitcast(i32x16)
 
 
-def shade_entry(key: VertexKey, program: Program, exact: bool, cells: bool) -> Any:
+def shade_entry(
+    key: VertexKey, program: Program, exact: bool, cells: bool
+) -> Callable[[Value, Value], Value]:
     """What `vertex_driver.ENTRY` describes: hands the program for one batch to the driver."""
     environment = CellEnvironment if cells else RowEnvironment
     made: list[Any] = []
@@ -353,8 +356,6 @@ def shade_entry(key: VertexKey, program: Program, exact: bool, cells: bool) -> A
         types = (ptr, ptr, ptr, ptr)
         arguments = (context, exact_entry, function, numbers)
         shared = imported(SHADE, i32, types)
-        status = call_pointer(shared, i32, types, *arguments, float_mode="keep")
-        assert status is not None
-        return status
+        return call_pointer(shared, i32, types, *arguments, float_mode="keep")
 
     return shade

@@ -140,7 +140,7 @@ def same_code(memory: Value, address: Value, copy: Value, size: Value) -> Value:
     """Whether `size` bytes at a guest address are those of `copy`."""
     place = host(memory, address)
     same: Any = const(i1, True)
-    done: Any = const(i32, 0)
+    done = const(i32, 0)
     while (done + _BLOCK_BYTES <= size) & same:
         same = not any_(load(_BLOCK, place + done) != load(_BLOCK, copy + done))
         done = done + _BLOCK_BYTES
@@ -179,7 +179,7 @@ def shade_range(
     if s.shade != 0:
         team = TeamState.at(s.team)
         helpers = umin(team.helpers, ((v.until - v.next_batch) * length).udiv(MIN_WORK_PER_HELPER))
-    done: Any = const(i1, False)
+    done = const(i1, False)
     if helpers != 0:
         types = (ptr, ptr, ptr, i32)
         arguments = (t.shared, entry.first, entry.exact, helpers)
@@ -200,7 +200,7 @@ def gl_pipeline(context: Value, word: Value, rows: Value, vertex: Value) -> Valu
     """
     t = ShaderLookup.at(context)
     extended = (word & GlShaderState.extended.mask) != 0
-    count: Any = word & GlShaderState.attributes.mask
+    count = word & GlShaderState.attributes.mask
     if extended | (count == 0):
         count = const(i32, MAX_ATTRIBUTES)
     found = const(ptr, 0)

@@ -89,7 +89,7 @@ class ShaderTable:
         entry.first, entry.exact = native.address, pipeline.exact_address
         entry.code, entry.code_bytes = ctypes.addressof(copy), len(code)
         entry.reads_uniforms = bool(pipeline.program.uniform_sites)
-        self._keep[ctypes.addressof(entry)] = pipeline, copy
+        self._keep[entry.address] = pipeline, copy
 
     def clear(self) -> None:
         """Empties the table; what is still used is entered again."""
@@ -97,7 +97,7 @@ class ShaderTable:
         self._places.clear()
         self._keep.clear()
 
-    def _entry(self, words: tuple[int, int, int]) -> Any:
+    def _entry(self, words: tuple[int, int, int]) -> ShaderEntry:
         """The table's entry with this key, made if new."""
         place = self._places.get(words)
         size = ShaderEntry.size

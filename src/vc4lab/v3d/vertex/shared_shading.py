@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 from functools import lru_cache
-from typing import Any
 
 from vc4lab.simd import (
     NativeModule,
@@ -73,7 +72,7 @@ def shade_part(shared: Value, number: Value) -> None:
                 store(mine.field_ptr(array) + 4 * k, word)
     c = VertexContext.at(context)
     batches = const(i32, 0)
-    start: Any = atomic_add(s.pointer + SharedShading.next.offset, BATCHES_PER_PIECE)
+    start = atomic_add(s.pointer + SharedShading.next.offset, BATCHES_PER_PIECE)
     while (start < s.until) & (s.failed == 0):
         c.next_batch = start
         c.until = min_(start + BATCHES_PER_PIECE, s.until)

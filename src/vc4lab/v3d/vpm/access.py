@@ -8,7 +8,6 @@ The VPM is a block of host memory, 64 bytes a row. `address` is a setup's combin
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
 
 from vc4lab.simd import (
     Function,
@@ -105,7 +104,7 @@ def write_vector(vpm: Value, word: Value, address: Value, value: Value, lanes: V
 def reader(extension: str) -> Function:
     """`read_vector` as a function of its own: it is large, and programs read often."""
 
-    def body(vpm: Value, word: Value, address: Value) -> Any:
+    def body(vpm: Value, word: Value, address: Value) -> Value:
         return read_vector(vpm, word, address, extension)
 
     return Function((ptr, i32, i32), i32x16, body, name="vpm_read")

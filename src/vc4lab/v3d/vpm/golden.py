@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from vc4lab.v3d.vpm.shader_rows import LANES, ROW_BYTES, WINDOW_ROWS, GenericSet
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    Words = NDArray[np.uint32]
+    Lanes = NDArray[np.bool_]
 
 MAX_READS = 16
 """Vectors of a read setup whose NUM is 0."""
@@ -70,8 +73,8 @@ def write(
     vpm: NDArray[np.uint8],
     setup: GenericSetup,
     address: int,
-    value: Any,
-    mask: Any,
+    value: Words,
+    mask: Lanes,
     rows: int = WINDOW_ROWS,
 ) -> bool:
     """Write the low bits of the lanes in `mask`; False if some lie beyond the first `rows` rows and

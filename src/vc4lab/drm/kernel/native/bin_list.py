@@ -219,7 +219,7 @@ def bin_list(context: Value, data: Value, buffers: Value) -> Value:
     size = c.bin_size
     position = c.position
     begin = position
-    handle = c.handle
+    handle: Value = c.handle
     ends = c.ends
     status = found(Finding.DONE)
     while (position < size) & (status == int(Finding.DONE)):

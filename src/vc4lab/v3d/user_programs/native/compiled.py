@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from vc4lab.qpu.jit.resumable import Region, emit_resumable
-from vc4lab.simd import Function, NativeFunction, Target, build, i32, ptr
+from vc4lab.simd import Function, NativeFunction, Target, Value, build, i32, ptr
 from vc4lab.v3d.user_programs.native.environment import StagedUserEnvironment
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def compile_user_program(
     flow = region.flow
     program = flow.program
 
-    def body(shared: Any, qpu: Any) -> Any:
+    def body(shared: Value, qpu: Value) -> Value:
         if watched is None:
             env = StagedUserEnvironment(shared, qpu, program, unknowns, limited)
         else:
@@ -37,7 +37,7 @@ def compile_user_program(
             env = StagedWatchedEnvironment(shared, qpu, program, unknowns, limited, watched, stops)
         if region.is_part:  # what other regions leave in the TMUs' queues is not known here
             env.textured = frozenset((0, 1))
-        state: Any = env.qpu
+        state = env.qpu
         saved = state.saved
         state.resume = emit_resumable(region, env, state.resume, saved, settings=unknowns)
         env.leave()

@@ -7,12 +7,11 @@ element by element.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
 
 from vc4lab.memory import MEMORY_MASK, MEMORY_SIZE
 from vc4lab.memory.pointers import host
 from vc4lab.simd import (
-    Kernel,
+    Function,
     Value,
     const,
     gather,
@@ -46,18 +45,18 @@ from vc4lab.v3d.vpm.setup import (
 )
 
 
-def _or(value: Value, zero: int) -> Any:
+def _or(value: Value, zero: int) -> Value:
     """A field in which 0 stands for its range."""
     return select(value == 0, zero, value)
 
 
-def _mode(mode: Value) -> tuple[Any, Any]:
+def _mode(mode: Value) -> tuple[Value, Value]:
     """(log2 of the elements in a word, offset) of a MODEW."""
     shift = select(mode >= 4, 2, select(mode >= 2, 1, 0))
     return shift, mode & ((1 << shift) - 1)
 
 
-def _sub_index(number: Any, shift: Value, offset: Value, layout: str) -> Any:
+def _sub_index(number: Value | int, shift: Value, offset: Value, layout: str) -> Value:
     if layout == "lanes":
         return (number << shift) + offset
     if layout == "quarters":
@@ -65,7 +64,7 @@ def _sub_index(number: Any, shift: Value, offset: Value, layout: str) -> Any:
     return number + offset
 
 
-def _across(y: Value, x: Value, sub: Value, shift: Value, row_end: str) -> Any:
+def _across(y: Value, x: Value, sub: Value, shift: Value, row_end: str) -> Value:
     """Byte offset in the VPM of an element of a horizontal block."""
     column = (x << 2) + (sub << (2 - shift))
     if row_end == "wrap":
@@ -73,7 +72,7 @@ def _across(y: Value, x: Value, sub: Value, shift: Value, row_end: str) -> Any:
     return (y * ROW_BYTES + column) & (VPM_BYTES - 1)
 
 
-def _row_down(y: Any, down: Any, wrap: str) -> Any:
+def _row_down(y: Value, down: Value, wrap: str) -> Value:
     """VPM row of a vertical block, `down` rows after y."""
     if wrap == "group":
         return ((y & -LANES) | ((y + down) & (LANES - 1))) & (DMA_ROWS - 1)
@@ -82,7 +81,7 @@ def _row_down(y: Any, down: Any, wrap: str) -> Any:
     return (y + down) & (DMA_ROWS - 1)
 
 
-def _down(y: Value, x: Value, sub: Value, shift: Value, wrap: str) -> Any:
+def _down(y: Value, x: Value, sub: Value, shift: Value, wrap: str) -> Value:
     """Byte offset in the VPM of an element of a vertical block."""
     within = (sub & ((1 << shift) - 1)) << (2 - shift)
     return _row_down(y, sub >> shift, wrap) * ROW_BYTES + (x << 2) + within
@@ -105,14 +104,14 @@ def _copy(target: Value, source: Value, shift: Value) -> None:
 
 
 @staged
-def _check_ram(shared: Any, state: Any, address: Value) -> None:
+def _check_ram(shared: SharedState, state: QpuState, address: Value) -> None:
     if (address & MEMORY_MASK) > shared.ram - 4:
         state.findings = state.findings | FINDING_OUTSIDE_RAM
         state.outside = address
 
 
 @staged
-def _charge(state: Any, elements: Value) -> None:
+def _charge(state: QpuState, elements: Value) -> None:
     """The transfer counts for the budget, and for this turn."""
     cost = (elements + DMA_START_COST).sext(i64)
     state.dma_time = state.dma_time + cost
@@ -122,11 +121,11 @@ def _charge(state: Any, elements: Value) -> None:
 @lru_cache
 def store_kernel(
     layout: str, row_end: str, stride_bits: str, alignment: str, block_mode: str, wrap: str
-) -> Kernel:
+) -> Function[None]:
     """VDW: (shared, qpu, guest address)."""
 
     @kernel(args=(ptr, ptr, i32))
-    def vdw(shared_address: Any, qpu: Any, address: Any) -> None:
+    def vdw(shared_address: Value, qpu: Value, address: Value) -> None:
         shared, state = SharedState.at(shared_address), QpuState.at(qpu)
         vpm, memory = shared.vpm, shared.memory
         setup, stride = state.store_setup, state.store_stride
@@ -179,11 +178,11 @@ def store_kernel(
 @lru_cache
 def load_kernel(
     layout: str, row_end: str, carry: str, alignment: str, stride_bits: str, wrap: str
-) -> Kernel:
+) -> Function[None]:
     """VDR: (shared, qpu, guest address)."""
 
     @kernel(args=(ptr, ptr, i32))
-    def vdr(shared_address: Any, qpu: Any, address: Any) -> None:
+    def vdr(shared_address: Value, qpu: Value, address: Value) -> None:
         shared, state = SharedState.at(shared_address), QpuState.at(qpu)
         vpm, memory = shared.vpm, shared.memory
         setup = state.load_setup

@@ -15,6 +15,7 @@ from vc4lab.qpu.jit.resumable import ResumableEnvironment
 from vc4lab.qpu.program.program import Program
 from vc4lab.qpu.run.plan import Plan
 from vc4lab.simd import (
+    Value,
     any_,
     call,
     const,
@@ -71,7 +72,7 @@ class StagedUserEnvironment(ResumableEnvironment):
     """shared, qpu: addresses of the two states; limited: whether SRQUL limits the uniforms."""
 
     def __init__(
-        self, shared: Any, qpu: Any, program: Program, unknowns: Unknowns, limited: bool
+        self, shared: Value, qpu: Value, program: Program, unknowns: Unknowns, limited: bool
     ) -> None:
         self.shared_address, self.qpu_address = shared, qpu
         self.shared = SharedState.at(shared)
@@ -107,7 +108,7 @@ class StagedUserEnvironment(ResumableEnvironment):
     def waits(self, p: Plan) -> bool:
         return need_of(p) is not None
 
-    def may_execute(self, p: Plan) -> Any:
+    def may_execute(self, p: Plan) -> Value:
         need = need_of(p)
         assert need is not None
         if need.kind == "mutex":
@@ -115,17 +116,17 @@ class StagedUserEnvironment(ResumableEnvironment):
         value = load(i32, self._semaphore(need.number))
         return value > 0 if need.kind == "lower" else value < SEMAPHORE_LIMIT
 
-    def _semaphore(self, number: int) -> Any:
+    def _semaphore(self, number: int) -> Value:
         return self.shared.semaphores + 4 * number
 
-    def may_continue(self) -> Any:
+    def may_continue(self) -> Value:
         return self.instructions.get() < self.qpu.slice_end
 
     def suspended(self, site: int, waiting: bool) -> None:
         self.qpu.site = site
         self.status.set(int(Status.BLOCKED if waiting else Status.YIELDED))
 
-    def lost(self, target: Any) -> None:
+    def lost(self, target: Value) -> None:
         self.status.set(int(Status.LOST))
         self.qpu.detail = target
 
@@ -139,7 +140,7 @@ class StagedUserEnvironment(ResumableEnvironment):
         self.qpu.detail = detail
         self.finish()
 
-    def stop_unless(self, condition: Any, status: Status, detail: int) -> None:
+    def stop_unless(self, condition: Value, status: Status, detail: int) -> None:
         """Stop if an i1 is false."""
         off, on = new_block(), new_block()
         jump_if(condition, on, off)
@@ -152,17 +153,17 @@ class StagedUserEnvironment(ResumableEnvironment):
         self.stop(Status.REFUSED, REFUSALS.index(what))
         return const(i32x16, 0)
 
-    def varying(self) -> tuple[Any, Any]:
+    def varying(self) -> tuple[Value, Value]:
         nothing = self.refuse("a varying read")
         return nothing, nothing
 
-    def tlb_colour_load(self) -> Any:
+    def tlb_colour_load(self) -> Value:
         return self.refuse("a TLB colour load")
 
-    def tlb_alpha_load(self) -> Any:
+    def tlb_alpha_load(self) -> Value:
         return self.refuse("a TLB alpha mask load")
 
-    def tlb_coverage_load(self) -> Any:
+    def tlb_coverage_load(self) -> Value:
         return self.refuse("a TLB coverage load")
 
     def zeroed(self) -> None:
@@ -170,7 +171,7 @@ class StagedUserEnvironment(ResumableEnvironment):
 
     # -- mutex, semaphores, interrupts: `may_execute` has said yes -------------------------------
 
-    def mutex_acquire(self) -> Any:
+    def mutex_acquire(self) -> Value:
         self.shared.mutex = self.number + 1
         return iota()
 
@@ -181,16 +182,16 @@ class StagedUserEnvironment(ResumableEnvironment):
         place = self._semaphore(number)
         store(place, load(i32, place) + (-1 if decrement else 1))
 
-    def host_interrupt(self, value: Any, mask: Any) -> None:
+    def host_interrupt(self, value: Value, mask: Value) -> None:
         place = self.shared.interrupts + (self.number << 2)
         store(place, select(any_((value != 0) & mask), 1, load(i32, place)))
 
     # -- uniforms and numbers ----------------------------------------------------------------------
 
-    def uniform(self) -> Any:
+    def uniform(self) -> Value:
         return splat(self.next_uniform())
 
-    def next_uniform(self) -> Any:
+    def next_uniform(self) -> Value:
         """The next word of the stream (i32)."""
         at = self.stream.get()
         word = load(i32, host(self.memory, at))
@@ -208,43 +209,43 @@ class StagedUserEnvironment(ResumableEnvironment):
         self.stream.set(select(over, at, at + 4))
         return select(over, 0, word)
 
-    def uniforms_address(self, value: Any, relative: bool, mask: Any) -> None:
+    def uniforms_address(self, value: Value, relative: bool, mask: Value) -> None:
         here, written = self.stream.get(), mask[0]
         self.stream.set(select(written, value[0] + here if relative else value[0], here))
         if self.limited:
             self.qpu.uniforms_left = select(written, const(i32, -1), self.qpu.uniforms_left)
 
-    def element_number(self) -> Any:
+    def element_number(self) -> Value:
         return iota()
 
-    def qpu_number(self) -> Any:
+    def qpu_number(self) -> Value:
         return splat(self.number)
 
-    def x_coord(self) -> Any:
+    def x_coord(self) -> Value:
         return iota() & 1
 
-    def y_coord(self) -> Any:
+    def y_coord(self) -> Value:
         return iota().shr(1) & 1
 
-    def ms_flags(self) -> Any:
+    def ms_flags(self) -> Value:
         return self.qpu.ms_flags
 
-    def rev_flag(self) -> Any:
+    def rev_flag(self) -> Value:
         return splat(self.qpu.rev_flag)
 
-    def set_ms_flags(self, value: Any, mask: Any) -> None:
+    def set_ms_flags(self, value: Value, mask: Value) -> None:
         self.qpu.ms_flags = select(mask, value & 15, self.qpu.ms_flags)
 
-    def set_rev_flag(self, value: Any, mask: Any) -> None:
+    def set_rev_flag(self, value: Value, mask: Value) -> None:
         self.qpu.rev_flag = select(mask[0], value[0] & 1, self.qpu.rev_flag)
 
     # -- VPM ---------------------------------------------------------------------------------------
 
-    def vpm_setup(self, side: str, value: Any) -> None:
+    def vpm_setup(self, side: str, value: Value) -> None:
         function = native_vpm.setup_read if side == "read" else native_vpm.setup_write
         call(function, self.qpu_address, value[0])
 
-    def vpm_read(self) -> Any:
+    def vpm_read(self) -> Value:
         qpu = self.qpu
         empty, ready, stuck = new_block(), new_block(), new_block()
         jump_if(qpu.read_left == 0, empty, ready)
@@ -272,10 +273,10 @@ class StagedUserEnvironment(ResumableEnvironment):
         qpu.read_left = qpu.read_left - 1
         return result.get()
 
-    def reading(self, setup: Any, address: Any) -> None:
+    def reading(self, setup: Value, address: Value) -> None:
         """A vector of the VPM is about to be read."""
 
-    def vpm_write(self, value: Any, mask: Any) -> None:
+    def vpm_write(self, value: Value, mask: Value) -> None:
         qpu = self.qpu
         setup, at = qpu.write_setup, qpu.write_address
         rows, other, on = new_block(), new_block(), new_block()
@@ -294,7 +295,7 @@ class StagedUserEnvironment(ResumableEnvironment):
         enter(on)
         qpu.write_address = next_address(setup, at)
 
-    def dma_start(self, side: str, value: Any) -> None:
+    def dma_start(self, side: str, value: Value) -> None:
         unknowns = self.unknowns
         layout, row_end = unknowns["dma_subword"], unknowns["dma_row_end"]
         alignment = unknowns["dma_alignment"]
@@ -313,7 +314,7 @@ class StagedUserEnvironment(ResumableEnvironment):
     def dma_wait(self, side: str) -> None:
         """A transfer is complete when the write that starts it is."""
 
-    def dma_busy(self, side: str) -> Any:
+    def dma_busy(self, side: str) -> Value:
         return const(i32x16, 0)
 
     # -- texture unit ----------------------------------------------------------------------------
@@ -321,10 +322,10 @@ class StagedUserEnvironment(ResumableEnvironment):
     def _unit(self, number: int) -> Unit:
         return Unit.at(self.qpu.units + number * Unit.size)
 
-    def tmu_noswap(self, value: Any) -> None:
+    def tmu_noswap(self, value: Value) -> None:
         """Both units give the same results, so it does not matter which one works."""
 
-    def tmu_write(self, unit: int, register: str, value: Any, mask: Any, site: int) -> None:
+    def tmu_write(self, unit: int, register: str, value: Value, mask: Value, site: int) -> None:
         state = self._unit(unit)
         if register == "s":
             self.stop_unless(state.count < LOOKUPS, Status.STUCK, NO_ROOM + unit)
@@ -346,7 +347,7 @@ class StagedUserEnvironment(ResumableEnvironment):
         self._parameter(state)
         store(state.coordinates + 64 * "strb".index(register), value, 64)
 
-    def _parameter(self, state: Any) -> None:
+    def _parameter(self, state: Unit) -> None:
         """Take the uniform that goes with a write of a texture request."""
         word = self.next_uniform()
         number = state.written
@@ -354,7 +355,7 @@ class StagedUserEnvironment(ResumableEnvironment):
         store(state.parameters + (kept << 2), word)
         state.written = select(number < 4, number + 1, 4)
 
-    def tmu_load(self, unit: int) -> Any:
+    def tmu_load(self, unit: int) -> Value:
         state = self._unit(unit)
         self.stop_unless(state.count > 0, Status.STUCK, NO_RESULT + unit)
         return native_tmu.pop(state)

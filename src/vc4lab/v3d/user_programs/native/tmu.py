@@ -12,6 +12,7 @@ from typing import Any
 from vc4lab.memory import MEMORY_MASK
 from vc4lab.simd import (
     Function,
+    Value,
     all_,
     call,
     call_pointer,
@@ -36,7 +37,7 @@ _REACH = MEMORY_MASK - 63
 
 
 @staged
-def push(unit: Unit, words: Any) -> None:
+def push(unit: Unit, words: Value) -> None:
     """Append a result to the ring of a unit."""
     place = (unit.head + unit.count) & (RESULTS - 1)
     store(unit.results + (place << 6), words, 64)
@@ -44,7 +45,7 @@ def push(unit: Unit, words: Any) -> None:
 
 
 @staged
-def pop(unit: Unit) -> Any:
+def pop(unit: Unit) -> Value:
     """Take the oldest result; the caller has looked that there is one."""
     words = load(i32x16, unit.results + (unit.head << 6), 64)
     unit.head = (unit.head + 1) & (RESULTS - 1)
@@ -56,7 +57,7 @@ _GATHER = Function((ptr, i32x16), i32x16, direct_lookup, "lookup_anywhere")
 
 
 @staged
-def lookup(memory: Any, address: Any) -> Any:
+def lookup(memory: Value, address: Value) -> Value:
     """The words at 16 addresses; neighbours are loaded at once."""
     wanted = address & (MEMORY_MASK & ~3)
     first = wanted[0]
@@ -68,7 +69,7 @@ def lookup(memory: Any, address: Any) -> Any:
 
 
 @kernel(args=(ptr, ptr, i32, i32x16))
-def sample(shared: Any, qpu: Any, number: Any, s: Any) -> None:
+def sample(shared: Value, qpu: Value, number: Value, s: Value) -> None:
     """A write of S that ends a texture request whose other coordinates and parameters are there."""
     common = SharedState.at(shared)
     unit = Unit.at(qpu + QpuState.units.offset + number * Unit.size)

@@ -7,10 +7,9 @@ one function that looks at the setup word for each lane.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
 
 from vc4lab.simd import (
-    Kernel,
+    Function,
     Value,
     const,
     i1,
@@ -55,11 +54,11 @@ def is_rows(setup: Value) -> Value:
 
 
 @lru_cache
-def read_general(extension: str) -> Kernel:
+def read_general(extension: str) -> Function[Value]:
     """A vector in any mode. extension: of narrow elements, the unknown "vpm_read_extension"."""
 
     @kernel(args=(ptr, i32, i32), returns=i32x16)
-    def read_vpm(vpm: Any, setup: Any, address: Any) -> Any:
+    def read_vpm(vpm: Value, setup: Value, address: Value) -> Value:
         offsets = element_offsets(setup, address)
         result = const(i32x16, 0)
         for lane in range(16):
@@ -71,7 +70,9 @@ def read_general(extension: str) -> Kernel:
 
 
 @kernel(args=(ptr, ptr, i32, i32, i32x16, i32))
-def write_general(shared: Any, qpu: Any, setup: Any, address: Any, value: Any, bits: Any) -> None:
+def write_general(
+    shared: Value, qpu: Value, setup: Value, address: Value, value: Value, bits: Value
+) -> None:
     """A vector in any mode; `bits`: the lanes to write."""
     common, state = SharedState.at(shared), QpuState.at(qpu)
     vpm = common.vpm
@@ -94,7 +95,7 @@ def write_general(shared: Any, qpu: Any, setup: Any, address: Any, value: Any, b
 
 
 @kernel(args=(ptr, i32))
-def setup_read(qpu: Any, word: Any) -> None:
+def setup_read(qpu: Value, word: Value) -> None:
     """A write of vr_setup."""
     state = QpuState.at(qpu)
     if word.shr(30) == 0:
@@ -121,7 +122,7 @@ def setup_read(qpu: Any, word: Any) -> None:
 
 
 @staged
-def take_next(state: Any) -> None:
+def take_next(state: QpuState) -> None:
     """The waiting read setup becomes the current one."""
     state.read_setup = state.next_setup
     state.read_address = first_address(state.next_setup)
@@ -130,7 +131,7 @@ def take_next(state: Any) -> None:
 
 
 @kernel(args=(ptr,), returns=i1)
-def more_to_read(qpu: Any) -> Any:
+def more_to_read(qpu: Value) -> Value:
     """After the last vector of a setup: goes on to the waiting one, if there is one."""
     state = QpuState.at(qpu)
     if state.next_left != 0:
@@ -139,7 +140,7 @@ def more_to_read(qpu: Any) -> Any:
 
 
 @kernel(args=(ptr, i32))
-def setup_write(qpu: Any, word: Any) -> None:
+def setup_write(qpu: Value, word: Value) -> None:
     """A write of vw_setup."""
     state = QpuState.at(qpu)
     kind = word.shr(30)

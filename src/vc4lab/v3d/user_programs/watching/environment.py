@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from vc4lab.qpu.isa.hazards import MAX_DISTANCE
 from vc4lab.v3d.user_programs.environment import UserEnvironment
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from vc4lab.v3d.unknowns import Unknowns
     from vc4lab.v3d.user_programs.state import SharedState
     from vc4lab.v3d.user_programs.watching.watch import Watch, Watched
+    from vc4lab.v3d.vpm.golden import Lanes, Words
     from vc4lab.v3d.vpm.setup import GenericSetup
 
 
@@ -58,7 +59,7 @@ class WatchedEnvironment(UserEnvironment):
         self._seen()
         return super().next_uniform()
 
-    def uniforms_address(self, value: Any, relative: bool, mask: Any) -> None:
+    def uniforms_address(self, value: Words, relative: bool, mask: Lanes) -> None:
         self.watch.moved |= bool(mask[0])
         super().uniforms_address(value, relative, mask)
 
@@ -66,7 +67,7 @@ class WatchedEnvironment(UserEnvironment):
         self.watch.vpm_read(self.site, int(setup), address)
         self._seen()
 
-    def dma_start(self, side: str, value: Any) -> None:
+    def dma_start(self, side: str, value: Words) -> None:
         address = int(value[0])
         if side == "read":
             self.watch.loading(int(self.load_setup))
@@ -81,11 +82,11 @@ class WatchedEnvironment(UserEnvironment):
         self.watch.waited(side)
         super().dma_wait(side)
 
-    def dma_busy(self, side: str) -> Any:
+    def dma_busy(self, side: str) -> Words:
         self.watch.waited(side)
         return super().dma_busy(side)
 
-    def tmu_write(self, unit: int, register: str, value: Any, mask: Any, site: int) -> None:
+    def tmu_write(self, unit: int, register: str, value: Words, mask: Lanes, site: int) -> None:
         if register == "s":
             if self.parameters[unit]:
                 self.watch.texture(site, self.parameters[unit][0])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from vc4lab.memory import MEMORY_MASK
 from vc4lab.qpu.program.program import Program
@@ -143,7 +143,7 @@ def _word(value: int) -> int:
 
 
 @kernel(args=(ptr, i32, i32), returns=i32)
-def is_inside(address: Any, at: Any, size: Any) -> Any:
+def is_inside(address: Value, at: Value, size: Value) -> Value:
     """Whether bytes of guest memory lie in one of the named memories (0 or 1)."""
     state = WatchState.at(address)
     table = state.memories
@@ -156,7 +156,7 @@ def is_inside(address: Any, at: Any, size: Any) -> Any:
 
 
 @kernel(args=(ptr, i32x16, i32), returns=i32)
-def lanes_outside(address: Any, where: Any, bits: Any) -> Any:
+def lanes_outside(address: Value, where: Value, bits: Value) -> Value:
     """Those of the lanes in `bits` whose words lie in none of the named memories."""
     state = WatchState.at(address)
     table = state.memories
@@ -175,8 +175,8 @@ class StagedWatchedEnvironment(StagedUserEnvironment):
 
     def __init__(
         self,
-        shared: Any,
-        qpu: Any,
+        shared: Value,
+        qpu: Value,
         program: Program,
         unknowns: Unknowns,
         limited: bool,
@@ -194,7 +194,7 @@ class StagedWatchedEnvironment(StagedUserEnvironment):
         super().leave()
         self.watch.trail = self.trail.get()
 
-    def _unless(self, fine: Value, event: WatchEvent, value: Any) -> None:
+    def _unless(self, fine: Value, event: WatchEvent, value: Value | int) -> None:
         """Report to the watch if an i1 is false."""
         off, on = new_block(), new_block()
         jump_if(fine, on, off)
@@ -203,16 +203,14 @@ class StagedWatchedEnvironment(StagedUserEnvironment):
         jump(on)
         enter(on)
 
-    def _report(self, event: WatchEvent, value: Any) -> None:
+    def _report(self, event: WatchEvent, value: Value | int) -> None:
         types = (i32, i32, i32)
         stop = call_pointer(self.watch.look, i32, types, int(event), self.site, value)
-        assert stop is not None
         if self.stops:
             self.stop_unless(stop == 0, Status.HALTED, 0)
 
-    def _is_inside(self, at: Any, size: Any) -> Value:
-        found: Value = call(is_inside, self.watch_address, at & MEMORY_MASK, size)
-        return found != 0
+    def _is_inside(self, at: Value, size: Value | int) -> Value:
+        return call(is_inside, self.watch_address, at & MEMORY_MASK, size) != 0
 
     # -- restrictions ----------------------------------------------------------------------------
 
@@ -240,7 +238,7 @@ class StagedWatchedEnvironment(StagedUserEnvironment):
 
     # -- memory ----------------------------------------------------------------------------------
 
-    def next_uniform(self) -> Any:
+    def next_uniform(self) -> Value:
         at = self.stream.get() & MEMORY_MASK
         listed, other, on = new_block(), new_block(), new_block()
         jump_if((at >= self.watch.list_start) & (at < self.watch.list_end), listed, other)
@@ -252,11 +250,11 @@ class StagedWatchedEnvironment(StagedUserEnvironment):
         enter(on)
         return super().next_uniform()
 
-    def uniforms_address(self, value: Any, relative: bool, mask: Any) -> None:
+    def uniforms_address(self, value: Value, relative: bool, mask: Value) -> None:
         self.watch.moved = select(mask[0], const(i32, 1), self.watch.moved)
         super().uniforms_address(value, relative, mask)
 
-    def dma_start(self, side: str, value: Any) -> None:
+    def dma_start(self, side: str, value: Value) -> None:
         address = value[0]
         qpu, watch = self.qpu, self.watch
         if side == "read":
@@ -281,7 +279,7 @@ class StagedWatchedEnvironment(StagedUserEnvironment):
         self._waited(side)
         super().dma_wait(side)
 
-    def dma_busy(self, side: str) -> Any:
+    def dma_busy(self, side: str) -> Value:
         self._waited(side)
         return super().dma_busy(side)
 
@@ -291,10 +289,10 @@ class StagedWatchedEnvironment(StagedUserEnvironment):
         else:
             self.watch.store = 0
 
-    def reading(self, setup: Any, address: Any) -> None:
+    def reading(self, setup: Value, address: Value) -> None:
         self._unless(self.watch.loading == 0, WatchEvent.READ, address)
 
-    def tmu_write(self, unit: int, register: str, value: Any, mask: Any, site: int) -> None:
+    def tmu_write(self, unit: int, register: str, value: Value, mask: Value, site: int) -> None:
         if register == "s":
             if unit in self.textured:
                 state = self._unit(unit)
@@ -313,7 +311,7 @@ class StagedWatchedEnvironment(StagedUserEnvironment):
                 self._lookup(value, mask)
         super().tmu_write(unit, register, value, mask, site)
 
-    def _lookup(self, value: Any, mask: Any) -> None:
+    def _lookup(self, value: Value, mask: Value) -> None:
         left = call(lanes_outside, self.watch_address, value, mask_bits(mask))
         off, on = new_block(), new_block()
         jump_if(left == 0, on, off)
@@ -328,7 +326,7 @@ class StagedWatchedEnvironment(StagedUserEnvironment):
         super().program_end()
 
 
-def _or(bits: Any, mask: int, zero: int) -> Any:
+def _or(bits: Value, mask: int, zero: int) -> Value:
     """A field in which 0 stands for its range."""
     value = bits & mask
     return select(value == 0, zero, value)
