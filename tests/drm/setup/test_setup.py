@@ -82,7 +82,7 @@ def test_an_interrupted_download_goes_on(world: World) -> None:
     assert len(first) == 5
     world.plan()
     lines = bring(world)
-    assert lines.said[0].startswith("going on")
+    assert lines.said[0].startswith("resuming")
     assert "of which" in lines.said[2]
     got = [line for line in world.log() if line.startswith("got")]
     assert len(got) == 5 + 1, "the other packages and qemu"
