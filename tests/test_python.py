@@ -87,7 +87,7 @@ def test_objects_in_words(pi):
     result = machine.run()
     assert repr(result).startswith("<RunResult HALTED: 0 frames, 0.000 s of guest time, the prog")
     assert repr(machine.uart) == (
-        "<Uart <SerialPort: 19 bytes sent, at last 'hello from the ARM\\n'>>"
+        "<Uart <SerialPort: 19 bytes sent, last 'hello from the ARM\\n'>>"
     )
     assert repr(machine.gpio) == "<Gpio 'gpio' at 0x200000 of the peripherals>"
     drawn = pi(KERNELS / "framebuffer.img")

@@ -145,7 +145,7 @@ def test_a_job_without_colour(tmp_path: Path) -> None:
     whole = replay(tmp_path / "run")
     first = replay(tmp_path / "run", number=1)
     assert [item.message for item in whole.reporter.items] == [
-        "job0002 writes no colour; the picture is that of job0001"
+        "job0002 writes no colour surface; the picture is that of job0001"
     ]
     assert whole.image is not None
     assert first.image is not None

@@ -266,7 +266,7 @@ def test_no_plain_file(boot, tmp_path, place):
     os.mkfifo(pipe)
     path = pipe if place == "pipe" else Path(place)
     machine = boot("hello")
-    with pytest.raises(StateError, match="plain file"):
+    with pytest.raises(StateError, match="regular file"):
         load_state(machine, path)
     assert not machine.places.use(path, machine.plan)
 
