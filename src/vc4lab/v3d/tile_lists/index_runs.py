@@ -14,9 +14,6 @@ from vc4lab.simd import (
     i32,
     i64,
     load,
-    max_,
-    popcount_,
-    select,
     staged,
     store,
     vec,
@@ -72,27 +69,4 @@ def take_rows(decoder: Decoder, used: Value) -> Value:
             take_run(decoder)
             taken = taken + RUN_TRIANGLES
             going = load(i64, host(decoder.base, decoder.address.get())) == CONSECUTIVE_RUN
-    return taken + take_rest(decoder, used)
-
-
-@staged
-def take_rest(decoder: Decoder, used: Value) -> Value:
-    """The same for fewer than `RUN_TRIANGLES` triangles."""
-    i0, last = decoder.i0.get(), decoder.i2.get()
-    other = load(i64, host(decoder.base, decoder.address.get())) ^ CONSECUTIVE_RUN
-    # the lowest bit that differs is in the coding after the last that is such
-    count = popcount_((other & -other) - 1).trunc(i32) >> 4
-    plain = (decoder.i1.get() == i0 + 1) & (last == i0 + 2) & (last <= 0xFFFF - 3 * RUN_TRIANGLES)
-    plain = plain & (decoder.budget.get() > RUN_TRIANGLES) & (count < RUN_TRIANGLES)
-    count = select(plain, count, const(i32, 0))
-    if count != 0:
-        marks = const(i64, 0x0101010101010101).shr((max_(8 - count * 3, 0) << 3).zext(i64))
-        store(used + last + 1, load(i64, used + last + 1) | marks)
-        ninth = select(count == 3, const(i8, 1), const(i8, 0))
-        store(used + last + 9, load(i8, used + last + 9) | ninth)
-        for cell in (decoder.i0, decoder.i1, decoder.i2):
-            cell.set(cell.get() + count * 3)
-        decoder.flags.set(0)
-        decoder.address.set(decoder.address.get() + count * 2)
-        decoder.budget.set(decoder.budget.get() - count)
-    return count
+    return taken
